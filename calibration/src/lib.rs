@@ -1,0 +1,1 @@
+//! The MPI programs: they measure a platform and time methods by a plan

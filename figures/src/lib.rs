@@ -1,0 +1,1 @@
+//! Every picture, drawn from result files alone

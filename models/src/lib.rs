@@ -1,0 +1,1 @@
+//! Models of point-to-point communication, closed forms, fits and decision functions

@@ -1,0 +1,49 @@
+//! `decisions.json`: which method each model takes at each point of a grid.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Collective, Method, document::Document};
+
+/// One decision function per model, tabulated.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Decisions {
+    /// Where the parameters come from: a preset or a calibration file.
+    pub calibration: String,
+    /// `printed` or `corrected` closed forms.
+    pub forms: String,
+    /// `measured` or `fitted` parameters.
+    pub parameters: String,
+    /// What a message size means, per collective.
+    pub message_size: BTreeMap<Collective, String>,
+    /// The decisions: ascending by collective, model, procs, bytes.
+    pub decisions: Vec<Decision>,
+}
+
+impl Document for Decisions {
+    const SCHEMA: &'static str = "colibri/decisions/1";
+}
+
+/// What one model takes at one point.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Decision {
+    /// The collective.
+    pub collective: Collective,
+    /// The model that decided.
+    pub model: String,
+    /// Communicator size.
+    pub procs: u32,
+    /// Message size.
+    pub bytes: u64,
+    /// The cheapest method.
+    pub method: Method,
+    /// Its predicted time.
+    pub seconds: f64,
+    /// Lower end of that prediction's interval (95 %).
+    pub low_seconds: f64,
+    /// Upper end of that prediction's interval (95 %).
+    pub high_seconds: f64,
+    /// Other methods that the uncertainty of the parameters does not tell apart, cheapest first.
+    pub ties: Vec<Method>,
+}

@@ -1,0 +1,181 @@
+//! Versioned JSON documents: read with an error that names the place, written whole or not at all.
+
+use std::{
+    fs::{self, File},
+    io::Write,
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use crate::FileError;
+
+/// A JSON file with a schema of its own.
+pub trait Document: Serialize + DeserializeOwned {
+    /// Its name and version, such as `colibri/calibration/1`.
+    const SCHEMA: &'static str;
+
+    /// What serde cannot check; an error names the field and what would be right.
+    ///
+    /// # Errors
+    /// `(field, problem)`
+    fn validate(&self) -> Result<(), (String, String)> {
+        Ok(())
+    }
+}
+
+#[derive(Serialize)]
+struct Outgoing<'a, T> {
+    schema: &'static str,
+    #[serde(flatten)]
+    body: &'a T,
+}
+
+#[derive(Deserialize)]
+struct Schema {
+    schema: Option<String>,
+}
+
+/// Reads a document.
+///
+/// # Errors
+/// Not readable, not JSON, another schema, a field missing or wrong.
+pub fn read<T: Document>(path: &Path) -> Result<T, FileError> {
+    let text = fs::read_to_string(path).map_err(|e| FileError::io(path, "read", &e))?;
+    parse(&text, path)
+}
+
+/// Reads a document from its text; `path` is for the errors.
+///
+/// # Errors
+/// As [`read`].
+pub fn parse<T: Document>(text: &str, path: &Path) -> Result<T, FileError> {
+    let schema: Schema = from_json(text, path)?;
+    match schema.schema.as_deref() {
+        Some(schema) if schema == T::SCHEMA => {}
+        Some(other) => {
+            let problem = format!("is \"{other}\", wanted \"{}\"", T::SCHEMA);
+            return Err(FileError::new(path, problem).in_field("schema"));
+        }
+        None => {
+            let problem = format!("is missing; wanted \"{}\"", T::SCHEMA);
+            return Err(FileError::new(path, problem).in_field("schema"));
+        }
+    }
+    let body: T = from_json(text, path)?;
+    body.validate().map_err(|(field, problem)| FileError::new(path, problem).in_field(field))?;
+    Ok(body)
+}
+
+fn from_json<T: DeserializeOwned>(text: &str, path: &Path) -> Result<T, FileError> {
+    let deserializer = &mut serde_json::Deserializer::from_str(text);
+    let value = serde_path_to_error::deserialize(&mut *deserializer).map_err(|error| {
+        let field = error.path().to_string();
+        let inner = error.into_inner();
+        let problem = match inner.classify() {
+            serde_json::error::Category::Eof => "the file ends too early: it was truncated".into(),
+            _ => strip_position(&inner.to_string()),
+        };
+        FileError::new(path, problem).at_line(inner.line() as u64).in_field(field)
+    })?;
+    deserializer
+        .end()
+        .map_err(|e| FileError::new(path, "text after the end").at_line(e.line() as u64))?;
+    Ok(value)
+}
+
+/// serde_json repeats the position at the end of its message; ours names it once.
+fn strip_position(message: &str) -> String {
+    message.split(" at line ").next().unwrap_or(message).into()
+}
+
+/// Writes a document: into a file beside it first, then in its place, so that a reader sees the
+/// old file or the new one and never half of one.
+///
+/// # Errors
+/// The system refuses; the old file is then still there.
+pub fn write<T: Document>(path: &Path, body: &T) -> Result<(), FileError> {
+    let mut text = serde_json::to_string_pretty(&Outgoing { schema: T::SCHEMA, body })
+        .map_err(|e| FileError::new(path, format!("cannot be written as JSON: {e}")))?;
+    text.push('\n');
+    write_text(path, &text)
+}
+
+/// Writes any text file whole or not at all.
+///
+/// # Errors
+/// The system refuses; the old file is then still there.
+pub fn write_text(path: &Path, text: &str) -> Result<(), FileError> {
+    let beside = beside(path);
+    let written = File::create(&beside).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&beside, path)
+    });
+    written.map_err(|error| {
+        // Best effort: the error to report is the one of the write.
+        let _ = fs::remove_file(&beside);
+        FileError::io(path, "write", &error)
+    })
+}
+
+fn beside(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(format!(".{}.part", std::process::id()));
+    path.with_file_name(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Thing {
+        inner: Inner,
+    }
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Inner {
+        seconds: f64,
+    }
+    impl Document for Thing {
+        const SCHEMA: &'static str = "colibri/thing/1";
+        fn validate(&self) -> Result<(), (String, String)> {
+            match self.inner.seconds >= 0.0 {
+                true => Ok(()),
+                false => Err(("inner.seconds".into(), "is negative".into())),
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_written_reads_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("thing.json");
+        let thing = Thing { inner: Inner { seconds: 0.25 } };
+        write(&path, &thing).unwrap();
+        assert_eq!(read::<Thing>(&path).unwrap(), thing);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "no file is left beside it");
+    }
+
+    #[test]
+    fn errors_name_file_line_and_field() {
+        let path = Path::new("thing.json");
+        for (text, wanted) in [
+            (
+                "{\n \"schema\": \"colibri/thing/1\",\n \"inner\": {\"seconds\": \"x\"}}",
+                "line 3, field inner.seconds",
+            ),
+            ("{\"schema\": \"colibri/thing/2\"}", "wanted \"colibri/thing/1\""),
+            ("{}", "field schema: is missing"),
+            ("{\"schema\": \"colibri/thing/1\", \"inner\": {\"sec", "truncated"),
+            (
+                "{\"schema\": \"colibri/thing/1\", \"inner\": {\"seconds\": -1.0}}",
+                "field inner.seconds: is negative",
+            ),
+            ("", "truncated"),
+        ] {
+            let error = parse::<Thing>(text, path).unwrap_err().to_string();
+            assert!(error.starts_with("thing.json") && error.contains(wanted), "{error}");
+        }
+    }
+}

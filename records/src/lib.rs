@@ -1,0 +1,32 @@
+//! Every file that Colibri reads or writes, and the words in them.
+//!
+//! The words come first: [`Collective`], [`Algorithm`], [`Method`], sizes in bytes ([`quantity`]).
+//! Then one module per file: [`calibration`], [`decisions`], [`plan`], [`observation`] (the raw
+//! CSV records), [`penalty`]. JSON files carry their schema's name and are read and written by
+//! [`document`]; raw records are append-only and are read and written by [`record`].
+//!
+//! # What "message size" means
+//!
+//! It is defined here, once, and every file states it; see [`Collective::message_size`].
+
+#![forbid(unsafe_code)]
+
+pub mod calibration;
+mod collective;
+pub mod decisions;
+pub mod document;
+mod error;
+mod method;
+mod names;
+pub mod observation;
+pub mod penalty;
+pub mod plan;
+pub mod platform;
+pub mod progress;
+pub mod quantity;
+pub mod record;
+
+pub use collective::Collective;
+pub use error::FileError;
+pub use method::{Algorithm, Library, Method, MethodError, Native};
+pub use names::nearest;

@@ -1,0 +1,282 @@
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize, de};
+
+use crate::{names::unknown, quantity};
+
+macro_rules! algorithms {
+    ($($variant:ident $name:literal,)*) => {
+        /// The scheme by which a collective is carried out, apart from its parameters.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[allow(missing_docs, reason = "the names are the field's own")]
+        pub enum Algorithm { $($variant,)* }
+
+        impl Algorithm {
+            /// All of them.
+            pub const ALL: &'static [Algorithm] = &[$(Algorithm::$variant,)*];
+
+            /// The name used in files and flags.
+            pub const fn name(self) -> &'static str {
+                match self { $(Algorithm::$variant => $name,)* }
+            }
+        }
+    };
+}
+
+algorithms! {
+    Linear "linear",
+    Pipeline "pipeline",
+    KChain "k-chain",
+    Binomial "binomial",
+    KNomial "k-nomial",
+    Binary "binary",
+    InOrderBinary "in-order-binary",
+    SplittedBinary "splitted-binary",
+    ScatterAllgather "scatter-allgather",
+    ScatterAllgatherRing "scatter-allgather-ring",
+    DoubleRing "double-ring",
+    Ring "ring",
+    RecursiveDoubling "recursive-doubling",
+    Bruck "bruck",
+    Pairwise "pairwise",
+    Rabenseifner "rabenseifner",
+    SegmentedRing "segmented-ring",
+    NeighborExchange "neighbor-exchange",
+    RecursiveHalving "recursive-halving",
+}
+
+impl fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Algorithm {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let names: Vec<&str> = Self::ALL.iter().map(|algorithm| algorithm.name()).collect();
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|algorithm| algorithm.name() == text)
+            .ok_or_else(|| unknown("algorithm", text, &names))
+    }
+}
+
+/// An MPI library whose own algorithms can be forced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Library {
+    /// Open MPI, component coll/tuned.
+    OpenMpi,
+}
+
+impl Library {
+    const fn name(self) -> &'static str {
+        match self {
+            Library::OpenMpi => "openmpi",
+        }
+    }
+}
+
+/// An algorithm of the MPI library, forced, with its parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Native {
+    /// Whose algorithm.
+    pub library: Library,
+    /// Which.
+    pub algorithm: Algorithm,
+    /// Segment size in bytes; 0 is unsegmented.
+    pub segment_bytes: u64,
+}
+
+/// An algorithm with its parameters, or whatever the library would take by itself.
+///
+/// Written `default`, `native:openmpi:pipeline,segment=8KiB`, `own:pipeline,segment=8KiB` or
+/// `mockup:bcast_as_scatter_allgather`. An unsegmented method has no `segment`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Method {
+    /// What the library takes when nothing is forced.
+    Default,
+    /// The library's own algorithm, forced.
+    Native(Native),
+    /// Colibri's algorithm on point-to-point messages.
+    Own {
+        /// Which.
+        algorithm: Algorithm,
+        /// Segment size in bytes; 0 is unsegmented.
+        segment_bytes: u64,
+    },
+    /// Composed of other collectives; named `A_as_B_C`.
+    Mockup(String),
+}
+
+impl Method {
+    /// The algorithm, where the method has one of the field's names.
+    pub fn algorithm(&self) -> Option<Algorithm> {
+        match self {
+            Method::Native(native) => Some(native.algorithm),
+            Method::Own { algorithm, .. } => Some(*algorithm),
+            Method::Default | Method::Mockup(_) => None,
+        }
+    }
+
+    /// Segment size in bytes; 0 is unsegmented or not known.
+    pub fn segment_bytes(&self) -> u64 {
+        match self {
+            Method::Native(native) => native.segment_bytes,
+            Method::Own { segment_bytes, .. } => *segment_bytes,
+            Method::Default | Method::Mockup(_) => 0,
+        }
+    }
+
+    /// Without the origin: `pipeline 8 KiB`, `linear`, `default`; for tables and legends.
+    pub fn short(&self) -> String {
+        match self {
+            Method::Default => "default".into(),
+            Method::Mockup(name) => name.clone(),
+            Method::Native(Native { algorithm, segment_bytes, .. })
+            | Method::Own { algorithm, segment_bytes } => short(*algorithm, *segment_bytes),
+        }
+    }
+}
+
+/// `pipeline 8 KiB`, or `linear` where there are no segments.
+fn short(algorithm: Algorithm, segment_bytes: u64) -> String {
+    match segment_bytes {
+        0 => algorithm.to_string(),
+        bytes => format!("{algorithm} {}", quantity::format_bytes(bytes)),
+    }
+}
+
+/// A method's text could not be understood.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("method '{given}': {reason}")]
+pub struct MethodError {
+    given: String,
+    reason: String,
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (origin, algorithm, segment_bytes) = match self {
+            Method::Default => return f.pad("default"),
+            Method::Mockup(name) => return write!(f, "mockup:{name}"),
+            Method::Native(Native { library, algorithm, segment_bytes }) => {
+                (format!("native:{}", library.name()), algorithm, segment_bytes)
+            }
+            Method::Own { algorithm, segment_bytes } => ("own".into(), algorithm, segment_bytes),
+        };
+        write!(f, "{origin}:{algorithm}")?;
+        if *segment_bytes > 0 {
+            write!(f, ",segment={}", quantity::compact_bytes(*segment_bytes))?;
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for Method {
+    type Err = MethodError;
+
+    fn from_str(given: &str) -> Result<Self, MethodError> {
+        parse(given).map_err(|reason| MethodError { given: given.into(), reason })
+    }
+}
+
+fn parse(text: &str) -> Result<Method, String> {
+    let (origin, rest) = text.split_once(':').unwrap_or((text, ""));
+    match origin {
+        "default" if rest.is_empty() => Ok(Method::Default),
+        "mockup" if rest.contains("_as_") => Ok(Method::Mockup(rest.into())),
+        "mockup" => Err("a mock-up is named A_as_B_C, such as bcast_as_scatter_allgather".into()),
+        "own" => {
+            let (algorithm, segment_bytes) = parse_algorithm(rest)?;
+            Ok(Method::Own { algorithm, segment_bytes })
+        }
+        "native" => {
+            let Some(("openmpi", rest)) = rest.split_once(':') else {
+                return Err("a native method is native:openmpi:ALGORITHM[,segment=SIZE]".into());
+            };
+            let (algorithm, segment_bytes) = parse_algorithm(rest)?;
+            Ok(Method::Native(Native { library: Library::OpenMpi, algorithm, segment_bytes }))
+        }
+        _ => Err(unknown("origin", origin, &["default", "native", "own", "mockup"])),
+    }
+}
+
+fn parse_algorithm(text: &str) -> Result<(Algorithm, u64), String> {
+    let mut parts = text.split(',');
+    let algorithm = parts.next().unwrap_or_default().parse()?;
+    let mut segment_bytes = 0;
+    for part in parts {
+        match part.split_once('=') {
+            Some(("segment", size)) => segment_bytes = quantity::parse_bytes(size)?,
+            _ => return Err(format!("unknown parameter '{part}' (known: segment=SIZE)")),
+        }
+    }
+    Ok((algorithm, segment_bytes))
+}
+
+macro_rules! serde_as_text {
+    ($type:ty) => {
+        impl Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+            }
+        }
+    };
+}
+serde_as_text!(Algorithm);
+serde_as_text!(Method);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_spellings_of_the_documentation_are_understood() {
+        for text in [
+            "default",
+            "native:openmpi:pipeline,segment=8KiB",
+            "native:openmpi:linear",
+            "own:splitted-binary,segment=1KiB",
+            "mockup:bcast_as_scatter_allgather",
+        ] {
+            assert_eq!(text.parse::<Method>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn a_wrong_method_says_what_would_be_right() {
+        for (text, part) in [
+            ("native:openmpi:pipelin", "did you mean 'pipeline'?"),
+            ("native:lam:pipeline", "native:openmpi:ALGORITHM"),
+            ("own:pipeline,segments=8KiB", "known: segment=SIZE"),
+            ("mockup:foo", "A_as_B_C"),
+            ("nativ:openmpi:pipeline", "did you mean 'native'?"),
+            ("default:x", "unknown origin"),
+        ] {
+            let error = text.parse::<Method>().unwrap_err().to_string();
+            assert!(error.contains(part), "{text}: {error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_method_reads_back(index in 0..Algorithm::ALL.len(), segment_bytes in 0_u64..1 << 40) {
+            let algorithm = Algorithm::ALL[index];
+            for method in [
+                Method::Own { algorithm, segment_bytes },
+                Method::Native(Native { library: Library::OpenMpi, algorithm, segment_bytes }),
+            ] {
+                prop_assert_eq!(method.to_string().parse::<Method>().unwrap(), method);
+            }
+        }
+    }
+}

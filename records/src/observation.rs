@@ -1,0 +1,120 @@
+//! The raw observations: nothing averaged, nothing dropped.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Collective, Method, record::Row};
+
+/// How an observation was made; the last column of every record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Status {
+    /// As planned.
+    Ok,
+    /// The first of its kind, which pays for connections and caches; kept, not judged.
+    Warmup,
+    /// A rank came late to the agreed start.
+    Late,
+}
+
+/// What was timed between two ranks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PointToPointKind {
+    /// Two readings of the clock with nothing between them.
+    Clock,
+    /// A message of `bytes` forward, an empty one back; timed at the sender.
+    RoundTrip,
+    /// The call of MPI_Send alone.
+    SendOverhead,
+    /// The call of MPI_Recv alone, the message having arrived before.
+    ReceiveOverhead,
+    /// `messages` messages of `bytes` in a row, then one empty acknowledgement; timed at the sender
+    /// from the first send to the acknowledgement.
+    Train,
+}
+
+/// One observation between two ranks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PointToPoint {
+    /// What was timed.
+    pub kind: PointToPointKind,
+    /// World rank that sends the `bytes`.
+    pub sender: u32,
+    /// World rank that receives them.
+    pub receiver: u32,
+    /// Bytes of one message.
+    pub bytes: u64,
+    /// Messages in the train; 1 elsewhere.
+    pub messages: u32,
+    /// Counts from 0 for each (kind, bytes, messages), warm-ups included.
+    pub repetition: u32,
+    /// What the clock said, its own cost not subtracted.
+    pub seconds: f64,
+    /// How it was made.
+    pub status: Status,
+}
+
+impl Row for PointToPoint {
+    const SCHEMA: &'static str = "colibri/observations/1";
+    const COLUMNS: &'static [&'static str] =
+        &["kind", "sender", "receiver", "bytes", "messages", "repetition", "seconds", "status"];
+}
+
+/// One timed call of a collective.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CollectiveCall {
+    /// Index of the visit in the plan that asked for it.
+    pub visit: u32,
+    /// The collective.
+    pub collective: Collective,
+    /// The method asked for.
+    pub method: Method,
+    /// What the tracer saw run, outermost first, such as `bcast_intra_pipeline(segment=8192)`;
+    /// empty where nothing could be seen.
+    pub ran: String,
+    /// Processes in the communicator.
+    pub procs: u32,
+    /// Message size; see [`Collective::message_size`].
+    pub bytes: u64,
+    /// Counts from 0 within the visit, warm-ups included.
+    pub repetition: u32,
+    /// When the first rank entered the call, in seconds after the agreed start (scheme `global`).
+    pub first_start_seconds: f64,
+    /// When the last rank entered the call, in seconds after the agreed start (scheme `global`).
+    pub last_start_seconds: f64,
+    /// The time of the call by the record's timing scheme (header `timing`).
+    pub seconds: f64,
+    /// How it was made.
+    pub status: Status,
+}
+
+impl Row for CollectiveCall {
+    const SCHEMA: &'static str = "colibri/measurements/1";
+    const COLUMNS: &'static [&'static str] = &[
+        "visit",
+        "collective",
+        "method",
+        "ran",
+        "procs",
+        "bytes",
+        "repetition",
+        "first_start_seconds",
+        "last_start_seconds",
+        "seconds",
+        "status",
+    ];
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_status_begins_another() {
+        let names = ["ok", "warmup", "late"];
+        for name in names {
+            assert!(serde_json::from_str::<Status>(&format!("\"{name}\"")).is_ok());
+            assert_eq!(names.iter().filter(|other| other.starts_with(name)).count(), 1);
+        }
+    }
+}

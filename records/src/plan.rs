@@ -1,0 +1,64 @@
+//! `plan.json`: what is to be measured, in which order. Made once; a resumed run completes it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Collective, Method, document::Document};
+
+/// One thing to be timed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cell {
+    /// The collective.
+    pub collective: Collective,
+    /// By which method.
+    pub method: Method,
+    /// Communicator size: the first `procs` ranks of the job.
+    pub procs: u32,
+    /// Message size; see [`Collective::message_size`].
+    pub bytes: u64,
+}
+
+/// Repetitions of one cell, made one after the other.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Visit {
+    /// Index of the cell.
+    pub cell: u32,
+    /// Calls made first and recorded as warm-ups: 1 on a cell's first visit and where calls are
+    /// short, 0 where another call costs more than it could change.
+    pub warmups: u32,
+    /// Observations to make after the warm-ups.
+    pub repetitions: u32,
+}
+
+/// Everything to be measured by one job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Seed of the order in which the cells are visited.
+    pub seed: u64,
+    /// Ranks of the job.
+    pub ranks: u32,
+    /// What is timed.
+    pub cells: Vec<Cell>,
+    /// In which order; a cell may be visited several times.
+    pub visits: Vec<Visit>,
+}
+
+impl Document for Plan {
+    const SCHEMA: &'static str = "colibri/plan/1";
+
+    fn validate(&self) -> Result<(), (String, String)> {
+        for (index, cell) in self.cells.iter().enumerate() {
+            if cell.procs == 0 || cell.procs > self.ranks {
+                let problem = format!("is {}, wanted 1 to {} (ranks)", cell.procs, self.ranks);
+                return Err((format!("cells[{index}].procs"), problem));
+            }
+        }
+        for (index, visit) in self.visits.iter().enumerate() {
+            if visit.cell as usize >= self.cells.len() {
+                let problem =
+                    format!("is {}, but there are {} cells", visit.cell, self.cells.len());
+                return Err((format!("visits[{index}].cell"), problem));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,49 @@
+//! What was measured on: written into every record and document.
+
+use serde::{Deserialize, Serialize};
+
+/// The machines, the MPI library and the state in which they were measured.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Platform {
+    /// Host name of each rank, in rank order.
+    pub hosts: Vec<String>,
+    /// What MPI_Get_library_version says, first line.
+    pub mpi_library: String,
+    /// Kernel release of rank 0.
+    pub kernel: String,
+    /// Processor model of rank 0.
+    pub processor: String,
+    /// Processors that rank 0 may use.
+    pub cores: u32,
+    /// One-minute load average of rank 0's machine before the start.
+    pub load: f64,
+    /// The clock that timed: its name, and whether all ranks share it.
+    pub clock: String,
+    /// Smallest step of the clock seen, in seconds.
+    pub clock_resolution_seconds: f64,
+    /// Settings of the MPI library taken from the environment, `NAME=value`.
+    pub settings: Vec<String>,
+    /// The command that launched the ranks.
+    pub launcher: String,
+    /// The virtual cluster measured on, such as `8 nodes, 100mbit`; empty on a real one.
+    pub testbed: String,
+}
+
+impl Platform {
+    /// For headings: `8 ranks on 8 hosts, Open MPI 4.1.4`.
+    pub fn summary(&self) -> String {
+        let mut hosts: Vec<&String> = self.hosts.iter().collect();
+        hosts.sort();
+        hosts.dedup();
+        let testbed = match self.testbed.as_str() {
+            "" => String::new(),
+            description => format!(", testbed of {description}"),
+        };
+        let library = self.mpi_library.split(',').next().unwrap_or_default();
+        let library = match library {
+            "" => String::new(),
+            name => format!(", {name}"),
+        };
+        format!("{} ranks on {} hosts{testbed}{library}", self.hosts.len(), hosts.len())
+    }
+}

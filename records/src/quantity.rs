@@ -1,0 +1,188 @@
+//! Sizes, process counts and durations as people write them.
+//!
+//! Sizes take a number of bytes or `8KiB`, `1MiB`, `2GiB`; lists are `4,8,16` or a range. A range
+//! of sizes `1..8MiB` means the powers of two in it (ends included); a range of process counts
+//! `2..32` means every integer in it.
+
+use std::time::Duration;
+
+const UNITS: [(&str, u32); 4] = [("GiB", 30), ("MiB", 20), ("KiB", 10), ("B", 0)];
+
+/// Reads a size in bytes: `0`, `64`, `64B`, `8KiB`, `1 MiB`.
+///
+/// # Errors
+/// Says what would be right.
+pub fn parse_bytes(text: &str) -> Result<u64, String> {
+    let text = text.trim();
+    let (number, shift) = UNITS
+        .into_iter()
+        .find_map(|(unit, shift)| text.strip_suffix(unit).map(|number| (number.trim_end(), shift)))
+        .unwrap_or((text, 0));
+    number
+        .parse::<u64>()
+        .ok()
+        .and_then(|number| number.checked_mul(1 << shift))
+        .ok_or_else(|| format!("'{text}' is not a size; write bytes as 4096, or 4KiB, 1MiB, 2GiB"))
+}
+
+/// The shortest exact spelling without a blank: `8KiB`, `1000`.
+pub fn compact_bytes(bytes: u64) -> String {
+    match exact_unit(bytes) {
+        Some((unit, shift)) => format!("{}{unit}", bytes >> shift),
+        None => bytes.to_string(),
+    }
+}
+
+/// For people: `8 KiB`, `1000 B`.
+pub fn format_bytes(bytes: u64) -> String {
+    match exact_unit(bytes) {
+        Some((unit, shift)) => format!("{} {unit}", bytes >> shift),
+        None => format!("{bytes} B"),
+    }
+}
+
+fn exact_unit(bytes: u64) -> Option<(&'static str, u32)> {
+    UNITS
+        .into_iter()
+        .filter(|(_, shift)| *shift > 0)
+        .find(|(_, shift)| bytes > 0 && bytes.is_multiple_of(1 << shift))
+}
+
+/// For people: `1.50 s`, `49.2 ms`, `8.06 ms`, `71.4 us`, `310 ns`.
+pub fn format_seconds(seconds: f64) -> String {
+    let (value, unit) = match seconds.abs() {
+        s if s >= 1.0 => (seconds, "s"),
+        s if s >= 1e-3 => (seconds * 1e3, "ms"),
+        s if s >= 1e-6 => (seconds * 1e6, "us"),
+        _ => (seconds * 1e9, "ns"),
+    };
+    let decimals = match value.abs() {
+        v if v >= 100.0 => 0,
+        v if v >= 10.0 => 1,
+        _ => 2,
+    };
+    format!("{value:.decimals$} {unit}")
+}
+
+/// Reads `--sizes`: ascending distinct sizes in bytes; a range stands for its powers of two.
+///
+/// A range that begins at 0 holds 0 too; the ends are included even where they are not powers.
+///
+/// # Errors
+/// Says what would be right; a reversed range is one.
+pub fn parse_sizes(text: &str) -> Result<Vec<u64>, String> {
+    parse_list(text, parse_bytes, |low, high| {
+        let powers = (0..64).map(|shift| 1_u64 << shift);
+        let inside = powers.filter(|size| (low..=high).contains(size));
+        inside.chain([low, high]).collect()
+    })
+}
+
+/// Reads `--procs`: ascending distinct process counts, each at least 1; a range holds every integer.
+///
+/// # Errors
+/// Says what would be right; 0 and a reversed range are errors.
+pub fn parse_procs(text: &str) -> Result<Vec<u32>, String> {
+    parse_list(text, parse_proc_count, |low, high| (low..=high).collect())
+}
+
+fn parse_proc_count(text: &str) -> Result<u32, String> {
+    match text.trim().parse() {
+        Ok(0) => Err("0 processes; a communicator has at least 1".into()),
+        Ok(count) if count <= 1 << 24 => Ok(count),
+        _ => Err(format!("'{text}' is not a process count from 1 to 16777216, such as 8")),
+    }
+}
+
+fn parse_list<T: Copy + Ord + std::fmt::Display>(
+    text: &str,
+    parse: impl Fn(&str) -> Result<T, String>,
+    expand: impl Fn(T, T) -> Vec<T>,
+) -> Result<Vec<T>, String> {
+    let mut values = Vec::new();
+    for part in text.split(',') {
+        match part.split_once("..") {
+            None => values.push(parse(part)?),
+            Some((low, high)) => {
+                let (low, high) = (parse(low)?, parse(high)?);
+                if low > high {
+                    return Err(format!(
+                        "the range '{part}' is reversed; the lower end comes first: {high}..{low}"
+                    ));
+                }
+                values.extend(expand(low, high));
+            }
+        }
+    }
+    values.sort_unstable();
+    values.dedup();
+    Ok(values)
+}
+
+/// Reads a duration: `90s`, `10m`, `2h`, `500ms`.
+///
+/// # Errors
+/// Says what would be right; zero is an error.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
+    let units = [("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
+    units
+        .into_iter()
+        .find_map(|(unit, scale)| text.trim().strip_suffix(unit).map(|number| (number, scale)))
+        .and_then(|(number, scale)| Some(number.trim().parse::<f64>().ok()? * scale))
+        .filter(|seconds| seconds.is_finite() && *seconds > 0.0 && *seconds < 1e9)
+        .map(Duration::from_secs_f64)
+        .ok_or_else(|| format!("'{text}' is not a duration; write 90s, 10m or 2h"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn sizes_are_read() {
+        assert_eq!(parse_bytes("8KiB"), Ok(8192));
+        assert_eq!(parse_bytes("1 MiB"), Ok(1 << 20));
+        assert_eq!(parse_bytes("0"), Ok(0));
+        assert_eq!(parse_sizes("1..8"), Ok(vec![1, 2, 4, 8]));
+        assert_eq!(parse_sizes("0..3"), Ok(vec![0, 1, 2, 3]));
+        assert_eq!(parse_sizes("64KiB,1KiB,64KiB"), Ok(vec![1024, 65536]));
+        assert_eq!(parse_procs("2..5,8"), Ok(vec![2, 3, 4, 5, 8]));
+        assert_eq!(parse_duration("1.5m"), Ok(Duration::from_secs(90)));
+    }
+
+    #[test]
+    fn wrong_quantities_say_what_would_be_right() {
+        assert!(parse_sizes("8MiB..1").unwrap_err().contains("1..8388608"));
+        assert!(parse_procs("0").unwrap_err().contains("at least 1"));
+        assert!(parse_procs("-3").unwrap_err().contains("such as 8"));
+        assert!(parse_bytes("8kb").unwrap_err().contains("4KiB"));
+        assert!(parse_bytes("99999999999999999999").is_err());
+        assert!(parse_bytes("99999999999GiB").is_err());
+        assert!(parse_duration("10").unwrap_err().contains("90s"));
+        assert!(parse_duration("0s").is_err());
+    }
+
+    #[test]
+    fn durations_are_written_for_people() {
+        assert_eq!(format_seconds(0.307), "307 ms");
+        assert_eq!(format_seconds(0.00806), "8.06 ms");
+        assert_eq!(format_seconds(1.5), "1.50 s");
+        assert_eq!(format_seconds(71.4e-6), "71.4 us");
+    }
+
+    proptest! {
+        #[test]
+        fn a_written_size_reads_back(bytes in any::<u64>()) {
+            prop_assert_eq!(parse_bytes(&compact_bytes(bytes)), Ok(bytes));
+            prop_assert_eq!(parse_bytes(&format_bytes(bytes)), Ok(bytes));
+        }
+
+        #[test]
+        fn no_text_makes_it_panic(text in ".{0,24}") {
+            let _ = parse_bytes(&text);
+            let _ = parse_sizes(&text);
+            let _ = parse_duration(&text);
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! Append-only records: CSV, one line per observation, `#@key=value` lines on top.
+//!
+//! A line is handed to the system in one piece, so a killed program loses at most the observation
+//! under way. What it had written is never touched again: a resumed program closes a torn last
+//! line, marks the place with `#@resumed` and appends. The last column of every row is a
+//! [`Status`](crate::observation::Status), none of whose values is the beginning of another, so a
+//! torn line cannot be taken for a whole one.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File, OpenOptions},
+    io::Write,
+    path::{Path, PathBuf},
+};
+
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::FileError;
+
+/// One line of a record.
+pub trait Row: Serialize + DeserializeOwned {
+    /// The record's schema, such as `colibri/measurements/1`.
+    const SCHEMA: &'static str;
+    /// Its columns, in the order of the fields.
+    const COLUMNS: &'static [&'static str];
+}
+
+const RESUMED: &str = "#@resumed";
+
+/// A record as read.
+#[derive(Debug, Clone)]
+pub struct Record<T> {
+    /// The `#@key=value` lines, without `schema`.
+    pub header: BTreeMap<String, String>,
+    /// The observations, in the order in which they were made.
+    pub rows: Vec<T>,
+    /// Lines cut off by a kill, which hold no observation.
+    pub torn: usize,
+}
+
+/// Reads a record.
+///
+/// # Errors
+/// Not readable, another schema, other columns, or a broken line that no kill explains.
+pub fn read<T: Row>(path: &Path) -> Result<Record<T>, FileError> {
+    let bytes = fs::read(path).map_err(|e| FileError::io(path, "read", &e))?;
+    parse(&String::from_utf8_lossy(&bytes), path)
+}
+
+/// Reads a record from its text; `path` is for the errors.
+///
+/// # Errors
+/// As [`read`].
+pub fn parse<T: Row>(text: &str, path: &Path) -> Result<Record<T>, FileError> {
+    let mut record = Record { header: BTreeMap::new(), rows: Vec::new(), torn: 0 };
+    let columns = csv::StringRecord::from(T::COLUMNS);
+    let mut schema = None;
+    let mut columns_seen = false;
+    let mut lines = text.split_inclusive('\n').zip(1_u64..).peekable();
+    while let Some((line, number)) = lines.next() {
+        let cut = !line.ends_with('\n')
+            || lines.peek().is_some_and(|(next, _)| next.trim_end() == RESUMED);
+        let line = line.trim_end_matches(['\n', '\r']);
+        let fault = |problem: String| FileError::new(path, problem).at_line(number);
+        if let Some(entry) = line.strip_prefix("#@") {
+            match entry.split_once('=') {
+                Some(("schema", value)) => schema = Some(value.to_owned()),
+                Some((key, value)) => {
+                    record.header.insert(key.into(), value.into());
+                }
+                None => {}
+            }
+        } else if line.is_empty() || line.starts_with('#') {
+            if cut && !line.is_empty() {
+                record.torn += 1;
+            }
+        } else if !columns_seen {
+            check_schema::<T>(schema.as_deref(), path)?;
+            if line != T::COLUMNS.join(",") {
+                if cut {
+                    record.torn += 1;
+                    continue;
+                }
+                return Err(fault(format!("wrong columns; wanted {}", T::COLUMNS.join(","))));
+            }
+            columns_seen = true;
+        } else {
+            match parse_line(line, &columns) {
+                Ok(row) => record.rows.push(row),
+                Err(_) if cut => record.torn += 1,
+                Err((field, problem)) => return Err(fault(problem).in_field(field)),
+            }
+        }
+    }
+    check_schema::<T>(schema.as_deref(), path)?;
+    Ok(record)
+}
+
+fn check_schema<T: Row>(schema: Option<&str>, path: &Path) -> Result<(), FileError> {
+    match schema {
+        Some(schema) if schema == T::SCHEMA => Ok(()),
+        Some(other) => {
+            Err(FileError::new(path, format!("is \"{other}\", wanted \"{}\"", T::SCHEMA))
+                .in_field("schema"))
+        }
+        None => Err(FileError::new(path, format!("no line #@schema={}", T::SCHEMA))),
+    }
+}
+
+fn parse_line<T: Row>(line: &str, columns: &csv::StringRecord) -> Result<T, (String, String)> {
+    let mut reader = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .flexible(true)
+        .buffer_capacity(line.len().max(1))
+        .from_reader(line.as_bytes());
+    let mut fields = csv::StringRecord::new();
+    let read = reader.read_record(&mut fields);
+    if !matches!(read, Ok(true)) || fields.len() != columns.len() {
+        let problem = format!("{} fields, wanted {}", fields.len(), columns.len());
+        return Err((String::new(), problem));
+    }
+    fields.deserialize(Some(columns)).map_err(|error| match error.kind() {
+        csv::ErrorKind::Deserialize { err, .. } => {
+            let field = err.field().and_then(|index| columns.get(index as usize));
+            (field.unwrap_or_default().to_owned(), err.kind().to_string())
+        }
+        _ => (String::new(), error.to_string()),
+    })
+}
+
+/// Appends observations to a record.
+#[derive(Debug)]
+pub struct Writer<T> {
+    file: File,
+    path: PathBuf,
+    row: std::marker::PhantomData<T>,
+}
+
+impl<T: Row> Writer<T> {
+    /// Begins a record, or goes on with one that is there.
+    ///
+    /// `header` is written only when the record begins.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn open(path: &Path, header: &BTreeMap<String, String>) -> Result<Self, FileError> {
+        let fault = |error: std::io::Error| FileError::io(path, "write", &error);
+        let there = match fs::read(path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+            Err(error) => return Err(fault(error)),
+        };
+        let file = OpenOptions::new().append(true).create(true).open(path).map_err(fault)?;
+        let mut writer = Writer { file, path: path.into(), row: std::marker::PhantomData };
+        writer.write(&opening::<T>(&there, header))?;
+        Ok(writer)
+    }
+
+    /// Appends one observation, in one piece.
+    ///
+    /// # Errors
+    /// The system refuses (a full disk, say).
+    pub fn append(&mut self, row: &T) -> Result<(), FileError> {
+        let mut line =
+            csv::WriterBuilder::new().has_headers(false).from_writer(Vec::with_capacity(160));
+        line.serialize(row)
+            .map_err(|e| FileError::new(&self.path, format!("cannot be written as CSV: {e}")))?;
+        let line = line
+            .into_inner()
+            .map_err(|e| FileError::new(&self.path, format!("cannot be written as CSV: {e}")))?;
+        self.write(&line)
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), FileError> {
+        self.file.write_all(bytes).map_err(|e| FileError::io(&self.path, "write", &e))
+    }
+}
+
+/// What goes before the first new row, given what the file holds.
+fn opening<T: Row>(there: &[u8], header: &BTreeMap<String, String>) -> Vec<u8> {
+    let columns = T::COLUMNS.join(",") + "\n";
+    let begun =
+        there.split(|byte| *byte == b'\n').any(|line| line == columns.trim_end().as_bytes());
+    let mut text = String::new();
+    if !there.is_empty() {
+        if !there.ends_with(b"\n") {
+            text.push('\n');
+        }
+        text += RESUMED;
+        text.push('\n');
+    }
+    if !begun {
+        text += &format!("#@schema={}\n", T::SCHEMA);
+        for (key, value) in header {
+            let value = value.replace(['\n', '\r'], " ");
+            text += &format!("#@{key}={value}\n");
+        }
+        text += &columns;
+    }
+    text.into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observation::{PointToPoint, PointToPointKind, Status};
+    use proptest::prelude::*;
+
+    fn row(repetition: u32) -> PointToPoint {
+        PointToPoint {
+            kind: PointToPointKind::RoundTrip,
+            sender: 0,
+            receiver: 1,
+            bytes: 1024,
+            messages: 1,
+            repetition,
+            seconds: 0.000_123_456_789,
+            status: Status::Ok,
+        }
+    }
+
+    fn written(rows: u32) -> (tempfile::TempDir, PathBuf) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("observations.csv");
+        let header = BTreeMap::from([("platform".into(), "two\nlines".into())]);
+        let mut writer = Writer::open(&path, &header).unwrap();
+        (0..rows).for_each(|repetition| writer.append(&row(repetition)).unwrap());
+        (dir, path)
+    }
+
+    #[test]
+    fn what_is_appended_reads_back() {
+        let (_dir, path) = written(3);
+        let record = read::<PointToPoint>(&path).unwrap();
+        assert_eq!(record.rows, [row(0), row(1), row(2)]);
+        assert_eq!(record.header["platform"], "two lines");
+        assert_eq!(record.torn, 0);
+    }
+
+    #[test]
+    fn a_broken_line_in_the_middle_is_an_error_that_names_line_and_field() {
+        let (_dir, path) = written(3);
+        let text = fs::read_to_string(&path).unwrap().replacen(",1024,", ",x,", 1);
+        let error = parse::<PointToPoint>(&text, &path).unwrap_err().to_string();
+        assert!(error.contains("line 4, field bytes"), "{error}");
+    }
+
+    proptest! {
+        /// Wherever a kill cuts the file, the next run appends, the old bytes stay, and no
+        /// observation is invented or changed.
+        #[test]
+        fn a_record_cut_anywhere_is_resumed(cut in 0_usize..400) {
+            let (_dir, path) = written(3);
+            let whole = fs::read(&path).unwrap();
+            let cut = cut.min(whole.len());
+            fs::write(&path, &whole[..cut]).unwrap();
+            let before = match read::<PointToPoint>(&path) {
+                Ok(record) => record.rows,
+                Err(_) => Vec::new(), // cut inside the header: nothing was observed
+            };
+            let mut writer = Writer::open(&path, &BTreeMap::new()).unwrap();
+            writer.append(&row(9)).unwrap();
+            let after = fs::read(&path).unwrap();
+            prop_assert_eq!(&after[..cut], &whole[..cut]);
+            let record = read::<PointToPoint>(&path).unwrap();
+            let mut wanted = before;
+            wanted.push(row(9));
+            prop_assert_eq!(record.rows, wanted);
+        }
+    }
+}

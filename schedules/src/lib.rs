@@ -1,0 +1,1 @@
+//! Topologies, algorithms as schedules, the checker and the simulator

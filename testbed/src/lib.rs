@@ -1,0 +1,1 @@
+//! A virtual cluster on one Linux machine

@@ -1,0 +1,1 @@
+//! Preloaded: tells which of Open MPI's collective algorithms really ran
