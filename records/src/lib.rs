@@ -19,6 +19,7 @@ mod error;
 mod method;
 mod names;
 pub mod observation;
+pub mod openmpi;
 pub mod penalty;
 pub mod plan;
 pub mod platform;

@@ -1,0 +1,304 @@
+//! What to measure, in which order, within a budget.
+
+use std::collections::BTreeMap;
+
+use rand::{SeedableRng, seq::SliceRandom};
+use rand_pcg::Pcg64;
+use records::{
+    Collective, Method, openmpi,
+    plan::{Cell, Plan, Visit},
+};
+
+use crate::samples::Point;
+
+/// The points to measure and the methods to compare there.
+#[derive(Debug, Clone)]
+pub struct Grid {
+    /// Ranks of the job.
+    pub ranks: u32,
+    /// Collectives.
+    pub collectives: Vec<Collective>,
+    /// Communicator sizes, ascending.
+    pub procs: Vec<u32>,
+    /// Message sizes, ascending.
+    pub sizes: Vec<u64>,
+    /// Segment sizes of the native algorithms; 0 is unsegmented.
+    pub segments: Vec<u64>,
+    /// Whether the library's own algorithms can be forced; else only the default is measured.
+    pub native: bool,
+}
+
+/// What the models say of one cell: the least and the greatest time, in seconds.
+pub type Expectation<'a> = &'a dyn Fn(&Cell) -> Option<(f64, f64)>;
+
+/// How much to measure.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Extent {
+    /// Every method at every point, in this many rounds.
+    Exhaustive {
+        /// How often each cell is visited.
+        rounds: u32,
+    },
+    /// As much as fits in this many seconds: what the models hold for hopeless is left out first,
+    /// then rounds, then every second message size.
+    Within {
+        /// The budget.
+        seconds: f64,
+    },
+}
+
+/// A plan, and what to expect of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Planned {
+    /// The plan.
+    pub plan: Plan,
+    /// How long it should take, in seconds.
+    pub expected_seconds: f64,
+    /// What was left out and why.
+    pub notes: Vec<String>,
+}
+
+/// A method is hopeless where every model says that it takes this many times what the best takes.
+const HOPELESS: f64 = 2.0;
+/// Fewest and most rounds within a budget: two make the two halves of the observations.
+const ROUNDS: std::ops::RangeInclusive<u32> = 2..=6;
+/// Fewest message sizes to which a budget may thin the grid.
+const FEWEST_SIZES: usize = 4;
+
+/// Makes a plan. The order is random, fixed by the seed: drift is not taken for a difference.
+pub fn make(grid: &Grid, extent: Extent, seed: u64, expected: Expectation<'_>) -> Planned {
+    let all = cells(grid, &grid.sizes);
+    match extent {
+        Extent::Exhaustive { rounds } => {
+            Costed::new(all, expected).planned(grid, rounds, seed, Vec::new())
+        }
+        Extent::Within { seconds } => within(grid, seconds, seed, all, expected),
+    }
+}
+
+fn within(
+    grid: &Grid,
+    seconds: f64,
+    seed: u64,
+    all: Vec<Cell>,
+    expected: Expectation<'_>,
+) -> Planned {
+    let mut notes = Vec::new();
+    let mut sizes = grid.sizes.clone();
+    let count = all.len();
+    let mut hopeful = Costed::new(hopeful(all, expected), expected);
+    if hopeful.cells.len() < count {
+        let left = count - hopeful.cells.len();
+        notes.push(format!(
+            "{left} of {count} cells left out: every model says they take over {HOPELESS} times the best"
+        ));
+    }
+    loop {
+        let fitting = ROUNDS.rev().find(|&rounds| hopeful.seconds(rounds) <= seconds);
+        if let Some(rounds) = fitting {
+            return hopeful.planned(grid, rounds, seed, notes);
+        }
+        let coarser = every_second(&sizes);
+        if coarser.len() < FEWEST_SIZES {
+            notes.push(format!(
+                "even {} visits of the coarsest grid need about {:.0} s, more than the {seconds} s \
+                 there are; what is not reached will be said",
+                ROUNDS.start(),
+                hopeful.seconds(*ROUNDS.start()),
+            ));
+            return hopeful.planned(grid, *ROUNDS.start(), seed, notes);
+        }
+        notes.push(format!(
+            "message sizes thinned from {} to {}: the budget is too short for all",
+            sizes.len(),
+            coarser.len()
+        ));
+        sizes = coarser;
+        hopeful.retain(|cell| sizes.contains(&cell.bytes));
+    }
+}
+
+/// Every second size, the first and the last kept.
+fn every_second(sizes: &[u64]) -> Vec<u64> {
+    let last = sizes.len().saturating_sub(1);
+    sizes
+        .iter()
+        .enumerate()
+        .filter(|(index, _)| (last - index).is_multiple_of(2) || *index == 0)
+        .map(|(_, &size)| size)
+        .collect()
+}
+
+/// Every method at every point: the default first, then the natives.
+pub fn cells(grid: &Grid, sizes: &[u64]) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for &collective in &grid.collectives {
+        for &procs in &grid.procs {
+            for &bytes in sizes {
+                let natives = match grid.native {
+                    true => openmpi::methods(collective, &grid.segments, bytes),
+                    false => Vec::new(),
+                };
+                let methods = std::iter::once(Method::Default).chain(natives);
+                cells.extend(methods.map(|method| Cell { collective, method, procs, bytes }));
+            }
+        }
+    }
+    cells
+}
+
+fn point(cell: &Cell) -> Point {
+    Point { collective: cell.collective, procs: cell.procs, bytes: cell.bytes }
+}
+
+/// Leaves out what no model gives a chance. The default stays, and what no model knows.
+fn hopeful(cells: Vec<Cell>, expected: Expectation<'_>) -> Vec<Cell> {
+    let mut least: BTreeMap<Point, f64> = BTreeMap::new();
+    for cell in &cells {
+        if let Some((_, high)) = expected(cell) {
+            let least = least.entry(point(cell)).or_insert(high);
+            *least = least.min(high);
+        }
+    }
+    let chance = |cell: &Cell| match (expected(cell), least.get(&point(cell))) {
+        (Some((low, _)), Some(least)) => low <= HOPELESS * least,
+        _ => true,
+    };
+    cells.into_iter().filter(chance).collect()
+}
+
+/// Cells with what a call of each should cost.
+struct Costed {
+    cells: Vec<(Cell, f64)>,
+}
+
+impl Costed {
+    /// A method that no model knows is taken for as slow as the slowest that one knows there.
+    fn new(cells: Vec<Cell>, expected: Expectation<'_>) -> Self {
+        let mut slowest: BTreeMap<Point, f64> = BTreeMap::new();
+        for cell in &cells {
+            let high = expected(cell).map_or(0.0, |(_, high)| high);
+            let slowest = slowest.entry(point(cell)).or_default();
+            *slowest = slowest.max(high);
+        }
+        let cost =
+            |cell: &Cell| expected(cell).map_or_else(|| slowest[&point(cell)], |(_, high)| high);
+        let costs: Vec<f64> = cells.iter().map(cost).collect();
+        Costed { cells: cells.into_iter().zip(costs).collect() }
+    }
+
+    fn retain(&mut self, keep: impl Fn(&Cell) -> bool) {
+        self.cells.retain(|(cell, _)| keep(cell));
+    }
+
+    fn seconds(&self, rounds: u32) -> f64 {
+        let visits = (0..rounds).flat_map(|round| self.cells.iter().map(move |cell| (round, cell)));
+        visits
+            .map(|(round, (cell, cost))| {
+                let (warmups, repetitions) = calls(*cost, round);
+                f64::from(warmups + repetitions) * (cost + synchronisation(cell.procs))
+            })
+            .sum()
+    }
+
+    fn planned(self, grid: &Grid, rounds: u32, seed: u64, notes: Vec<String>) -> Planned {
+        let expected_seconds = self.seconds(rounds);
+        let mut random = Pcg64::seed_from_u64(seed);
+        let mut visits = Vec::new();
+        for round in 0..rounds {
+            let mut order: Vec<u32> = (0..self.cells.len() as u32).collect();
+            order.shuffle(&mut random);
+            visits.extend(order.into_iter().map(|cell| {
+                let (warmups, repetitions) = calls(self.cells[cell as usize].1, round);
+                Visit { cell, warmups, repetitions }
+            }));
+        }
+        let cells = self.cells.into_iter().map(|(cell, _)| cell).collect();
+        Planned { plan: Plan { seed, ranks: grid.ranks, cells, visits }, expected_seconds, notes }
+    }
+}
+
+/// Warm-ups and repetitions of one visit. Short calls are noisy and cheap, long ones neither.
+fn calls(cost_seconds: f64, round: u32) -> (u32, u32) {
+    match cost_seconds {
+        cost if cost < 2e-3 => (1, 4),
+        cost if cost < 20e-3 => (u32::from(round == 0), 2),
+        _ => (u32::from(round == 0), 1),
+    }
+}
+
+/// What agreeing on a start and collecting the times costs beside a call, in seconds.
+fn synchronisation(procs: u32) -> f64 {
+    0.5e-3 + 0.2e-3 * f64::from(procs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grid() -> Grid {
+        Grid {
+            ranks: 8,
+            collectives: vec![Collective::Bcast],
+            procs: vec![2, 4, 8],
+            sizes: (0..21).map(|power| 1 << power).collect(),
+            segments: vec![0, 1024, 8192],
+            native: true,
+        }
+    }
+
+    /// Linear costs p - 1 messages, everything else that is known one; k-chains are not known.
+    fn expected(cell: &Cell) -> Option<(f64, f64)> {
+        let one = 1e-4 + cell.bytes as f64 * 1e-7;
+        match cell.method.algorithm()?.name() {
+            "linear" => Some((one * f64::from(cell.procs - 1), one * f64::from(cell.procs - 1))),
+            "k-chain" => None,
+            _ => Some((one, one)),
+        }
+    }
+
+    #[test]
+    fn exhaustive_plans_visit_every_cell_in_every_round_in_an_order_fixed_by_the_seed() {
+        let make = |seed| make(&grid(), Extent::Exhaustive { rounds: 3 }, seed, &expected);
+        let planned = make(7);
+        let mut visited = vec![0; planned.plan.cells.len()];
+        planned.plan.visits.iter().for_each(|visit| visited[visit.cell as usize] += 1);
+        assert!(visited.iter().all(|&count| count == 3));
+        assert_eq!(planned, make(7));
+        assert_ne!(planned.plan.visits, make(8).plan.visits);
+        assert!(planned.notes.is_empty());
+    }
+
+    #[test]
+    fn a_budget_is_kept_by_leaving_out_the_hopeless_first_and_saying_so() {
+        let budget = |seconds| make(&grid(), Extent::Within { seconds }, 1, &expected);
+        let wide = budget(1e6);
+        assert_eq!(wide.plan.visits.len(), wide.plan.cells.len() * *ROUNDS.end() as usize);
+        let linear = |cell: &&Cell| cell.method.to_string() == "native:openmpi:linear";
+        assert!(wide.plan.cells.iter().filter(linear).all(|cell| cell.procs == 2));
+        assert!(wide.notes[0].contains("left out"), "{:?}", wide.notes);
+        let tight = budget(40.0);
+        assert!(tight.expected_seconds <= 40.0 && tight.plan.cells.len() < wide.plan.cells.len());
+        assert!(tight.notes[1].contains("thinned"), "{:?}", tight.notes);
+        let defaults = |cell: &&Cell| cell.method == Method::Default;
+        assert!(tight.plan.cells.iter().filter(defaults).count() >= 3 * 4);
+    }
+
+    #[test]
+    fn an_impossible_budget_is_said() {
+        let planned = make(&grid(), Extent::Within { seconds: 0.1 }, 1, &expected);
+        assert!(
+            planned.notes.last().unwrap().contains("more than the 0.1 s"),
+            "{:?}",
+            planned.notes
+        );
+    }
+
+    #[test]
+    fn thinning_keeps_the_ends() {
+        assert_eq!(every_second(&[1, 2, 4, 8]), [1, 2, 8]);
+        assert_eq!(every_second(&[1, 2, 4]), [1, 4]);
+        assert_eq!(every_second(&[1, 2]), [1, 2]);
+        assert_eq!(every_second(&[1]), [1]);
+    }
+}

@@ -1,0 +1,157 @@
+//! From points on a grid to the ranges that a rules file states.
+
+use std::collections::BTreeMap;
+
+use records::{Collective, Method};
+
+use crate::selection::Choice;
+
+/// What to load for one collective.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rules {
+    /// The collective.
+    pub collective: Collective,
+    /// One section per communicator size measured, ascending.
+    pub sections: Vec<Section>,
+}
+
+/// The ranges for one communicator size. It holds up to the next section's; the last one holds
+/// for its own size alone.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Section {
+    /// Communicator size.
+    pub procs: u32,
+    /// Ranges of message sizes, ascending; neighbours differ. Each holds up to the next.
+    pub bands: Vec<Band>,
+    /// Largest message size measured; beyond it nothing is claimed.
+    pub last_bytes: u64,
+}
+
+/// A range of message sizes with one method.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Band {
+    /// Smallest message size.
+    pub from_bytes: u64,
+    /// What to take; [`Method::Default`] leaves it to the library.
+    pub method: Method,
+}
+
+/// Where one method gives way to another between two measured sizes: given the collective, the
+/// communicator size, the methods below and above and the two sizes, the first size at which the
+/// upper one is predicted to be faster; nothing where the predictions don't cross in between.
+pub type Crossing<'a> = &'a dyn Fn(Collective, u32, &Method, &Method, u64, u64) -> Option<u64>;
+
+/// Joins neighbouring equal choices to ranges. A threshold between two measured sizes lies at the
+/// crossing of the two predictions if that falls inside, else at the geometric mean.
+pub fn rules(choices: &[Choice], crossing: Crossing<'_>) -> Vec<Rules> {
+    let mut by_collective: BTreeMap<Collective, BTreeMap<u32, BTreeMap<u64, &Method>>> =
+        BTreeMap::new();
+    for choice in choices {
+        let sections = by_collective.entry(choice.point.collective).or_default();
+        let bands = sections.entry(choice.point.procs).or_default();
+        bands.insert(choice.point.bytes, &choice.method);
+    }
+    by_collective
+        .into_iter()
+        .map(|(collective, sections)| Rules {
+            collective,
+            sections: sections
+                .into_iter()
+                .map(|(procs, sizes)| section(collective, procs, &sizes, crossing))
+                .collect(),
+        })
+        .collect()
+}
+
+fn section(
+    collective: Collective,
+    procs: u32,
+    sizes: &BTreeMap<u64, &Method>,
+    crossing: Crossing<'_>,
+) -> Section {
+    let mut bands: Vec<Band> = Vec::new();
+    let mut below = 0;
+    for (&bytes, &method) in sizes {
+        match bands.last() {
+            Some(last) if last.method == *method => {}
+            Some(last) => {
+                let from_bytes = crossing(collective, procs, &last.method, method, below, bytes)
+                    .filter(|crossed| (below + 1..=bytes).contains(crossed))
+                    .unwrap_or_else(|| geometric_mean(below, bytes));
+                bands.push(Band { from_bytes, method: method.clone() });
+            }
+            None => bands.push(Band { from_bytes: bytes, method: method.clone() }),
+        }
+        below = bytes;
+    }
+    Section { procs, bands, last_bytes: below }
+}
+
+/// The geometric mean of two sizes, above the lower one and at most the upper one.
+fn geometric_mean(low: u64, high: u64) -> u64 {
+    let mean = ((low.max(1) as f64) * (high as f64)).sqrt().round() as u64;
+    mean.clamp(low + 1, high)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::Point;
+    use proptest::prelude::*;
+
+    fn choice(procs: u32, bytes: u64, method: &str) -> Choice {
+        let point = Point { collective: Collective::Bcast, procs, bytes };
+        let method = method.parse().unwrap();
+        Choice { point, method, seconds: 1.0, default_seconds: 1.0 }
+    }
+
+    #[test]
+    fn neighbours_are_joined_and_thresholds_lie_where_predictions_cross() {
+        let (a, b) = ("native:openmpi:binomial", "native:openmpi:pipeline,segment=8KiB");
+        let choices = [
+            choice(8, 1024, a),
+            choice(8, 2048, a),
+            choice(8, 8192, b),
+            choice(8, 16384, b),
+            choice(8, 65536, "default"),
+        ];
+        let crossing = |_: Collective, _: u32, from: &Method, _: &Method, _: u64, _: u64| {
+            (from.to_string() == a).then_some(3000)
+        };
+        let rules = rules(&choices, &crossing);
+        let bands: Vec<_> = rules[0].sections[0]
+            .bands
+            .iter()
+            .map(|band| (band.from_bytes, band.method.to_string()))
+            .collect();
+        let wanted = [(1024, a.into()), (3000, b.into()), (32768, String::from("default"))];
+        assert_eq!(bands, wanted);
+        assert_eq!(rules[0].sections[0].last_bytes, 65536);
+    }
+
+    proptest! {
+        /// Whatever was chosen at a measured point, the ranges say the same there.
+        #[test]
+        fn ranges_agree_with_every_choice(
+            methods in proptest::collection::vec(0_usize..3, 1..20),
+            crossed in proptest::option::of(any::<u64>()),
+        ) {
+            let names = ["default", "native:openmpi:linear", "native:openmpi:binomial"];
+            let choices: Vec<_> = methods
+                .iter()
+                .zip(0..)
+                .map(|(&index, power)| choice(4, 1 << power, names[index]))
+                .collect();
+            let rules = rules(&choices, &|_, _, _, _, _, _| crossed);
+            let bands = &rules[0].sections[0].bands;
+            for pair in bands.windows(2) {
+                prop_assert!(pair[0].from_bytes < pair[1].from_bytes);
+                prop_assert_ne!(&pair[0].method, &pair[1].method);
+            }
+            for choice in choices {
+                let band = bands.iter().rev().find(|band| band.from_bytes <= choice.point.bytes);
+                prop_assert_eq!(&band.unwrap().method, &choice.method);
+            }
+        }
+    }
+}

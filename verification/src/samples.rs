@@ -1,0 +1,194 @@
+//! The observations of a record, gathered by what was measured.
+
+use std::collections::BTreeMap;
+
+use records::{
+    Collective, Method,
+    observation::{CollectiveCall, Status},
+    openmpi,
+};
+
+use crate::statistics::median;
+
+/// Where something was measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Point {
+    /// The collective.
+    pub collective: Collective,
+    /// Communicator size.
+    pub procs: u32,
+    /// Message size; see [`Collective::message_size`].
+    pub bytes: u64,
+}
+
+/// The times of one method at one point, in the order in which they were observed.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Times {
+    seconds: Vec<f64>,
+}
+
+/// Which observations: one half chooses, the other tells the time of what was chosen, or else
+/// the least of many noisy medians flatters itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Half {
+    /// The first, third, ... observation: to choose by.
+    Choosing,
+    /// The second, fourth, ... observation: to tell the time of what was chosen.
+    Timing,
+}
+
+impl Times {
+    /// How many observations.
+    pub fn count(&self) -> usize {
+        self.seconds.len()
+    }
+
+    /// The median of all, in seconds.
+    pub fn median(&self) -> Option<f64> {
+        median(&self.seconds)
+    }
+
+    /// The median of one half, in seconds. A single observation must serve for both.
+    pub fn median_of(&self, half: Half) -> Option<f64> {
+        let skipped = match half {
+            Half::Timing if self.seconds.len() > 1 => 1,
+            _ => 0,
+        };
+        let values: Vec<f64> = self.seconds.iter().copied().skip(skipped).step_by(2).collect();
+        median(&values)
+    }
+}
+
+/// All times, by point and method.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Samples {
+    times: BTreeMap<Point, BTreeMap<Method, Times>>,
+    /// What a reader must know: methods that fell back, points with too few observations.
+    pub warnings: Vec<String>,
+}
+
+impl Samples {
+    /// Gathers a record's rows. Warm-ups are left out; observations with a late start are used
+    /// only where they are the greater part; a method that fell back to another algorithm is not
+    /// booked under its name.
+    pub fn gather(rows: &[CollectiveCall]) -> Self {
+        let mut by_cell: BTreeMap<(Point, &Method), Vec<&CollectiveCall>> = BTreeMap::new();
+        for row in rows.iter().filter(|row| row.status != Status::Warmup) {
+            let point = Point { collective: row.collective, procs: row.procs, bytes: row.bytes };
+            by_cell.entry((point, &row.method)).or_default().push(row);
+        }
+        let mut samples = Samples::default();
+        let mut fell_back: BTreeMap<(Collective, &Method, &str), Vec<Point>> = BTreeMap::new();
+        for ((point, method), rows) in by_cell {
+            let other =
+                rows.iter().find(|row| !openmpi::ran_as_asked(point.collective, method, &row.ran));
+            if let Some(row) = other {
+                let ran = row.ran.rsplit(['>', ';']).next().unwrap_or_default();
+                let ran = ran.split('(').next().unwrap_or_default();
+                fell_back.entry((point.collective, method, ran)).or_default().push(point);
+                continue;
+            }
+            let times = Times { seconds: usable(&rows) };
+            samples.times.entry(point).or_default().insert(method.clone(), times);
+        }
+        samples.warnings = fell_back
+            .into_iter()
+            .map(|((collective, method, ran), points)| {
+                let count = points.len();
+                format!(
+                    "{collective}: {method} ran {ran} instead at {count} points; not counted there"
+                )
+            })
+            .collect();
+        samples
+    }
+
+    /// The points measured, ascending.
+    pub fn points(&self) -> impl Iterator<Item = Point> {
+        self.times.keys().copied()
+    }
+
+    /// The methods measured at a point, with their times.
+    pub fn at(&self, point: Point) -> impl Iterator<Item = (&Method, &Times)> {
+        self.times.get(&point).into_iter().flatten()
+    }
+
+    /// The times of one method at a point.
+    pub fn get(&self, point: Point, method: &Method) -> Option<&Times> {
+        self.times.get(&point)?.get(method)
+    }
+
+    /// The method with the least median of the choosing half, and its time from the other half.
+    pub fn best(&self, point: Point) -> Option<(&Method, f64)> {
+        let chosen = |times: &Times| times.median_of(Half::Choosing).unwrap_or(f64::INFINITY);
+        let (method, times) = self.at(point).min_by(|a, b| chosen(a.1).total_cmp(&chosen(b.1)))?;
+        Some((method, times.median_of(Half::Timing)?))
+    }
+}
+
+fn usable(rows: &[&CollectiveCall]) -> Vec<f64> {
+    let punctual = rows.iter().filter(|row| row.status == Status::Ok).count();
+    let all = punctual * 2 < rows.len();
+    rows.iter().filter(|row| all || row.status == Status::Ok).map(|row| row.seconds).collect()
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn call(method: &str, ran: &str, bytes: u64, seconds: f64) -> CollectiveCall {
+        CollectiveCall {
+            visit: 0,
+            collective: Collective::Bcast,
+            method: method.parse().unwrap(),
+            ran: ran.into(),
+            procs: 8,
+            bytes,
+            repetition: 0,
+            first_start_seconds: 0.0,
+            last_start_seconds: 0.0,
+            seconds,
+            status: Status::Ok,
+        }
+    }
+
+    const POINT: Point = Point { collective: Collective::Bcast, procs: 8, bytes: 64 };
+
+    #[test]
+    fn the_best_is_chosen_on_one_half_and_timed_on_the_other() {
+        let rows: Vec<_> = [1.0, 9.0, 1.0, 9.0]
+            .into_iter()
+            .map(|seconds| call("native:openmpi:linear", "", 64, seconds))
+            .chain([3.0; 4].map(|seconds| call("default", "", 64, seconds)))
+            .collect();
+        let samples = Samples::gather(&rows);
+        let (method, seconds) = samples.best(POINT).unwrap();
+        assert_eq!((method.to_string().as_str(), seconds), ("native:openmpi:linear", 9.0));
+    }
+
+    #[test]
+    fn a_fall_back_is_not_booked_under_the_name_asked_for() {
+        let rows =
+            [call("native:openmpi:scatter-allgather", "bcast_intra_basic_linear()", 64, 1.0)];
+        let samples = Samples::gather(&rows);
+        assert_eq!(samples.at(POINT).count(), 0);
+        assert!(samples.warnings[0].contains("ran bcast_intra_basic_linear instead"));
+    }
+
+    #[test]
+    fn warm_ups_are_left_out_and_late_starts_used_only_where_they_prevail() {
+        let mut rows = vec![
+            call("default", "", 64, 1.0),
+            call("default", "", 64, 2.0),
+            call("default", "", 64, 50.0),
+        ];
+        rows[0].status = Status::Warmup;
+        rows[2].status = Status::Late;
+        let times = |rows: &[CollectiveCall]| {
+            Samples::gather(rows).get(POINT, &Method::Default).unwrap().clone()
+        };
+        assert_eq!(times(&rows).seconds, [2.0]);
+        rows.push(rows[2].clone());
+        assert_eq!(times(&rows).seconds, [2.0, 50.0, 50.0]);
+    }
+}
