@@ -1,1 +1,213 @@
-//! Preloaded: turns sched_yield into a short sleep, so that waiting ranks leave the cores to others
+//! Preloaded: a rank that waits gives its core away until something arrives, so that many ranks can
+//! share few cores.
+//!
+//! With more ranks than cores, Open MPI's waiting loop (with `mpi_yield_when_idle`) calls `poll` on
+//! its sockets without waiting, finds nothing, calls `sched_yield`, and does so over and over. The
+//! kernel passes the core from one waiting rank to the next, and the one rank that has work waits for
+//! all the others.
+//!
+//! Here a `sched_yield` is taken for what it means, "I found nothing to do", and the next `poll` of
+//! that thread that asks for no waiting waits after all, for [`IDLE_VARIABLE`] at most: the rank
+//! sleeps in the kernel, and is woken by the packet that it waits for, at once. A `sched_yield` after
+//! another without a `poll` between them sleeps for a moment.
+//!
+//! Sleeping alone (a few microseconds in each `sched_yield`) serves less: where the machine is itself
+//! a virtual one, setting a timer of 5 us costs 15 to 20 us of processor time, so that the
+//! sleeper never leaves its core.
+//!
+//! Nothing else changes for the program; a thread that works between its `poll`s is not held up.
+//! Linux only; loaded by `LD_PRELOAD`.
+
+use std::{
+    cell::Cell,
+    env,
+    ffi::c_int,
+    panic::catch_unwind,
+    ptr,
+    sync::atomic::{AtomicI64, Ordering},
+};
+
+/// In the environment: how many microseconds at most an idle rank waits for its sockets, 1 to 100000.
+/// Long (1000) where all its messages come through sockets. Short where some come through shared
+/// memory, which wakes nobody: without the variable it is 20.
+pub const IDLE_VARIABLE: &str = "COLIBRI_IDLE_MICROSECONDS";
+
+const DEFAULT_IDLE_NANOSECONDS: i64 = 20_000;
+const MOST_IDLE_MICROSECONDS: i64 = 100_000;
+
+/// How long a yield sleeps where no sockets are asked between: more than the timer itself costs.
+const SLEEP_NANOSECONDS: i64 = 20_000;
+
+/// A `poll` later than this after the yield belongs to a program that works between its tests for a
+/// message, not to a waiting loop.
+const WAITING_LOOP_NANOSECONDS: i64 = 20_000;
+
+/// By default the kernel may wake a sleeper 50 us late, to gather timers; that would be in the latency
+/// of everything measured.
+const TIMER_SLACK_NANOSECONDS: libc::c_ulong = 1_000;
+
+thread_local! {
+    /// When this thread yielded (nanoseconds of the monotonic clock), if it has not polled since.
+    static YIELDED: Cell<Option<i64>> = const { Cell::new(None) };
+    static SLACK_IS_SET: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Replaces the system's: notes that this thread found nothing to do; sleeps for a moment if it was
+/// noted already. Returns 0 and leaves `errno` as it was, as the system's does on Linux.
+#[unsafe(no_mangle)]
+pub extern "C" fn sched_yield() -> c_int {
+    keeping_errno(|| {
+        if !SLACK_IS_SET.replace(true) {
+            // SAFETY: PR_SET_TIMERSLACK takes one number and touches no memory.
+            unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, TIMER_SLACK_NANOSECONDS) };
+        }
+        if YIELDED.get().is_some() {
+            let sleep = timespec(SLEEP_NANOSECONDS);
+            // SAFETY: `sleep` lives through the call; a null remainder is allowed. A signal that ends
+            // the sleep early is no error: a yield promises no duration.
+            unsafe { libc::nanosleep(&sleep, ptr::null_mut()) };
+        }
+        YIELDED.set(Some(now()));
+        0
+    })
+}
+
+/// Replaces the system's: the same, except that the first `poll` right after a `sched_yield` which
+/// asks for no waiting waits a little.
+///
+/// # Safety
+/// The system's own: `sockets` points to `count` entries.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn poll(
+    sockets: *mut libc::pollfd,
+    count: libc::nfds_t,
+    milliseconds: c_int,
+) -> c_int {
+    let yielded = YIELDED.take();
+    let is_waiting_loop =
+        milliseconds == 0 && yielded.is_some_and(|then| now() - then < WAITING_LOOP_NANOSECONDS);
+    if !is_waiting_loop {
+        let limit = timespec(i64::from(milliseconds) * 1_000_000);
+        let limit = if milliseconds < 0 { ptr::null() } else { &raw const limit };
+        // SAFETY: the caller's entries; the limit lives through the call, and null means for ever.
+        return unsafe { libc::ppoll(sockets, count, limit, ptr::null()) };
+    }
+    let limit = timespec(idle_nanoseconds());
+    keeping_errno_unless_failed(|| {
+        // SAFETY: as above.
+        let ready = unsafe { libc::ppoll(sockets, count, &limit, ptr::null()) };
+        // The caller did not ask for waiting and need not know of a signal that ended it.
+        if ready < 0 && errno() == libc::EINTR { 0 } else { ready }
+    })
+}
+
+fn timespec(nanoseconds: i64) -> libc::timespec {
+    libc::timespec { tv_sec: nanoseconds / 1_000_000_000, tv_nsec: nanoseconds % 1_000_000_000 }
+}
+
+fn now() -> i64 {
+    let mut time = timespec(0);
+    // SAFETY: `time` is ours to be filled.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    time.tv_sec * 1_000_000_000 + time.tv_nsec
+}
+
+/// Read once; what is no number in the range counts as not given, as there is nobody to complain to.
+fn idle_nanoseconds() -> i64 {
+    static KNOWN: AtomicI64 = AtomicI64::new(0);
+    let known = KNOWN.load(Ordering::Relaxed);
+    if known > 0 {
+        return known;
+    }
+    // A panic may not cross into C.
+    let asked = catch_unwind(|| env::var(IDLE_VARIABLE).ok()?.parse::<i64>().ok()).ok().flatten();
+    let nanoseconds = asked
+        .filter(|microseconds| (1..=MOST_IDLE_MICROSECONDS).contains(microseconds))
+        .map_or(DEFAULT_IDLE_NANOSECONDS, |microseconds| microseconds * 1_000);
+    KNOWN.store(nanoseconds, Ordering::Relaxed);
+    nanoseconds
+}
+
+fn errno() -> c_int {
+    // SAFETY: the address of this thread's errno, valid for as long as the thread lives.
+    unsafe { *libc::__errno_location() }
+}
+
+fn set_errno(value: c_int) {
+    // SAFETY: as in `errno`; nothing else writes this thread's.
+    unsafe { *libc::__errno_location() = value };
+}
+
+fn keeping_errno(call: impl FnOnce() -> c_int) -> c_int {
+    let before = errno();
+    let result = call();
+    set_errno(before);
+    result
+}
+
+fn keeping_errno_unless_failed(call: impl FnOnce() -> c_int) -> c_int {
+    let before = errno();
+    let result = call();
+    if result >= 0 {
+        set_errno(before);
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io::Write,
+        os::{fd::AsRawFd, unix::net::UnixStream},
+        time::{Duration, Instant},
+    };
+
+    use super::*;
+
+    fn timed(call: impl FnOnce() -> c_int) -> (c_int, Duration) {
+        let begin = Instant::now();
+        (call(), begin.elapsed())
+    }
+
+    /// The lower bounds are the system's promise not to wake a sleeper early; the upper one is a
+    /// second where the waiting would be for ever.
+    #[test]
+    fn a_yield_makes_the_next_poll_wait_and_only_that() {
+        let (mut here, there) = UnixStream::pair().unwrap();
+        let mut socket = libc::pollfd { fd: there.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        // SAFETY: one entry.
+        let mut ask = |milliseconds| timed(|| unsafe { poll(&mut socket, 1, milliseconds) });
+        let idle = Duration::from_nanos(DEFAULT_IDLE_NANOSECONDS as u64);
+
+        set_errno(libc::EDOM);
+        assert_eq!(sched_yield(), 0);
+        // Where the thread was off its core in between it is no waiting loop: try until it was not.
+        let waited = (0..100).any(|_| {
+            sched_yield();
+            let (ready, time) = ask(0);
+            assert_eq!(ready, 0);
+            time >= idle
+        });
+        assert!(waited);
+        assert_eq!(errno(), libc::EDOM);
+        assert_eq!(YIELDED.get(), None, "the yield is used up");
+        let (ready, time) = ask(3);
+        assert!(ready == 0 && time >= Duration::from_millis(3), "asked to wait, it waits");
+
+        sched_yield();
+        let (_, time) = timed(|| sched_yield());
+        assert!(
+            time >= Duration::from_nanos(SLEEP_NANOSECONDS as u64),
+            "no poll between: it sleeps"
+        );
+
+        here.write_all(b"x").unwrap();
+        assert_eq!(ask(0).0, 1);
+        assert_eq!(ask(-1).0, 1);
+        // SAFETY: no entries at all, and an invalid one: the error is the system's.
+        let wrong = unsafe { poll(ptr::null_mut(), 1, 0) };
+        assert_eq!((wrong, errno()), (-1, libc::EFAULT));
+        // SAFETY: PR_GET_TIMERSLACK touches no memory.
+        assert_eq!(unsafe { libc::prctl(libc::PR_GET_TIMERSLACK) }, 1_000);
+    }
+}

@@ -1,0 +1,238 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use records::{Collective, Method, decisions::Decisions, penalty::Penalties, quantity};
+
+use crate::{
+    Figure, FigureError,
+    canvas::Hatch,
+    colour,
+    map::{Cell, Map, Panel},
+    page::{self, Heading, Key, Legend, panel_name},
+    penalty_map::{rank, size_label},
+};
+
+/// What one panel shows: the method at each (procs, bytes), and whether others tie with it.
+type Choices<'a> = BTreeMap<(u32, u64), (&'a Method, bool)>;
+
+/// Which method each model takes, in the manner of the paper's Figure 6.
+///
+/// One panel per model; the colour is the algorithm, the hatching the segment size, a dot says that
+/// the uncertainty of the parameters does not tell the method from others. With `measured`, the
+/// first panel is what was measured best.
+///
+/// # Errors
+/// The decisions have nothing about the collective, or more than a figure can hold.
+pub fn decision_map(
+    decisions: &Decisions,
+    measured: Option<&Penalties>,
+    collective: Collective,
+) -> Result<Figure, FigureError> {
+    let mut models: BTreeMap<&str, Choices<'_>> = BTreeMap::new();
+    for decision in decisions.decisions.iter().filter(|d| d.collective == collective) {
+        let choice = (&decision.method, !decision.ties.is_empty());
+        models.entry(&decision.model).or_default().insert((decision.procs, decision.bytes), choice);
+    }
+    if models.is_empty() {
+        let present: BTreeSet<Collective> =
+            decisions.decisions.iter().map(|decision| decision.collective).collect();
+        let present: Vec<Collective> = present.into_iter().collect();
+        return Err(FigureError::no_cells("decisions", collective, &present));
+    }
+    let mut panels: Vec<(&str, Choices<'_>)> = models.into_iter().collect();
+    panels.sort_by_key(|(name, _)| rank(name));
+    if let Some(penalties) = measured {
+        let best = best(penalties, collective);
+        if !best.is_empty() {
+            panels.insert(0, ("measured best", best));
+        }
+    }
+    let mut lines = vec![format!(
+        "parameters: {} ({}); closed forms: {}",
+        decisions.calibration, decisions.parameters, decisions.forms
+    )];
+    lines.extend(measured.map(|penalties| format!("measured: {}", penalties.platform.summary())));
+    let heading = Heading { title: format!("Decision functions: {collective}"), lines };
+    let x_label = size_label(decisions.message_size.get(&collective), collective);
+    draw(heading, &panels, x_label)
+}
+
+/// Which method was measured best, in the manner of the paper's Figure 6 (a).
+///
+/// # Errors
+/// The file has nothing about the collective, or more than a figure can hold.
+pub fn measured_map(penalties: &Penalties, collective: Collective) -> Result<Figure, FigureError> {
+    let best = best(penalties, collective);
+    if best.is_empty() {
+        let present: BTreeSet<Collective> =
+            penalties.penalties.iter().map(|penalty| penalty.collective).collect();
+        let present: Vec<Collective> = present.into_iter().collect();
+        return Err(FigureError::no_cells("penalty", collective, &present));
+    }
+    let heading = Heading {
+        title: format!("Measured best method: {collective}"),
+        lines: vec![
+            penalties.platform.summary(),
+            format!("timed: {}; best: {}", penalties.timing, penalties.best),
+        ],
+    };
+    let x_label = size_label(penalties.message_size.get(&collective), collective);
+    draw(heading, &[("measured best", best)], x_label)
+}
+
+fn best(penalties: &Penalties, collective: Collective) -> Choices<'_> {
+    penalties
+        .penalties
+        .iter()
+        .filter(|penalty| penalty.collective == collective)
+        .map(|penalty| ((penalty.procs, penalty.bytes), (&penalty.best, false)))
+        .collect()
+}
+
+fn draw(
+    heading: Heading,
+    panels: &[(&str, Choices<'_>)],
+    x_label: String,
+) -> Result<Figure, FigureError> {
+    let look = Look::of(panels);
+    let legend = look.legend(panels);
+    let panels = panels.iter().enumerate().map(|(index, (name, choices))| {
+        let ties = choices.values().filter(|(_, tied)| *tied).count();
+        let detail = match ties {
+            0 => page::points(choices.len()),
+            _ => format!("{}, {ties} with ties", page::points(choices.len())),
+        };
+        let cells =
+            choices.iter().map(|(place, (method, tied))| (*place, look.cell(method, *tied)));
+        Panel { title: format!("{} {name}", panel_name(index)), detail, cells: cells.collect() }
+    });
+    Figure::of_map(Map::new(heading, panels.collect(), x_label, legend, false)?)
+}
+
+/// Hatchings of segment sizes, the wider the smaller the segments.
+const SEGMENT_HATCHES: [Hatch; 4] =
+    [Hatch::Rising(14), Hatch::Falling(9), Hatch::Rising(6), Hatch::Falling(4)];
+
+/// Hatchings of mock-ups, which have no segments.
+const MOCKUP_HATCHES: [Hatch; 4] =
+    [Hatch::Level(5), Hatch::Upright(5), Hatch::Level(10), Hatch::Upright(10)];
+
+/// How the methods of one figure look.
+struct Look<'a> {
+    /// Ascending, as many classes as there are hatchings at most: their least and greatest size.
+    segments: Vec<(u64, u64)>,
+    mockups: Vec<&'a str>,
+    /// Both the library's methods and Colibri's occur, so that these must be told apart.
+    frames: bool,
+}
+
+impl<'a> Look<'a> {
+    fn of(panels: &[(&str, Choices<'a>)]) -> Self {
+        let methods: BTreeSet<&'a Method> = methods(panels).collect();
+        let sizes: BTreeSet<u64> =
+            methods.iter().map(|method| method.segment_bytes()).filter(|size| *size > 0).collect();
+        let sizes: Vec<u64> = sizes.into_iter().collect();
+        let per_class = sizes.len().div_ceil(SEGMENT_HATCHES.len()).max(1);
+        let mockups: BTreeSet<&str> = methods
+            .iter()
+            .filter_map(|method| match method {
+                Method::Mockup(name) => Some(name.as_str()),
+                _ => None,
+            })
+            .collect();
+        let own = methods.iter().any(|method| matches!(method, Method::Own { .. }));
+        let native = methods.iter().any(|method| matches!(method, Method::Native(_)));
+        Look {
+            segments: sizes.chunks(per_class).map(|c| (c[0], c[c.len() - 1])).collect(),
+            mockups: mockups.into_iter().collect(),
+            frames: own && native,
+        }
+    }
+
+    fn hatch(&self, method: &Method) -> Hatch {
+        if let Method::Mockup(name) = method {
+            let index = self.mockups.iter().position(|mockup| mockup == name).unwrap_or(0);
+            return MOCKUP_HATCHES[index % MOCKUP_HATCHES.len()];
+        }
+        let size = method.segment_bytes();
+        self.segments
+            .iter()
+            .position(|(least, greatest)| (*least..=*greatest).contains(&size))
+            .map_or(Hatch::Plain, |class| SEGMENT_HATCHES[class])
+    }
+
+    fn cell(&self, method: &Method, dot: bool) -> Cell {
+        let texts = match method {
+            Method::Mockup(name) => {
+                let index = self.mockups.iter().position(|mockup| mockup == name).unwrap_or(0);
+                [format!("M{}", index + 1), format!("M{}", index + 1)]
+            }
+            _ => match method.segment_bytes() {
+                0 => [String::new(), String::new()],
+                bytes => [quantity::compact_bytes(bytes), letters(bytes)],
+            },
+        };
+        Cell {
+            fill: colour::of_method(method),
+            hatch: self.hatch(method),
+            texts,
+            dot,
+            framed: self.frames && matches!(method, Method::Own { .. }),
+        }
+    }
+
+    fn legend(&self, panels: &[(&str, Choices<'_>)]) -> Legend {
+        let mut entries = vec![(Key::Word, "algorithm:".to_owned())];
+        let algorithms: BTreeSet<_> = methods(panels).filter_map(Method::algorithm).collect();
+        for algorithm in algorithms {
+            let method = Method::Own { algorithm, segment_bytes: 0 };
+            let key = Key::Patch { fill: colour::of_method(&method), hatch: Hatch::Plain };
+            entries.push((key, algorithm.to_string()));
+        }
+        if methods(panels).any(|method| *method == Method::Default) {
+            let key = Key::Patch { fill: colour::of_method(&Method::Default), hatch: Hatch::Plain };
+            entries.push((key, "the library's default".into()));
+        }
+        for (index, name) in self.mockups.iter().enumerate() {
+            let method = Method::Mockup((*name).to_owned());
+            let key = Key::Patch { fill: colour::of_method(&method), hatch: self.hatch(&method) };
+            entries.push((key, format!("M{} = {name}", index + 1)));
+        }
+        if !self.segments.is_empty() {
+            entries.push((Key::Word, "segment size:".into()));
+            let plain = Key::Patch { fill: colour::LIGHT, hatch: Hatch::Plain };
+            entries.push((plain, "unsegmented".into()));
+            for (class, (least, greatest)) in self.segments.iter().enumerate() {
+                let text = match least == greatest {
+                    true => quantity::format_bytes(*least),
+                    false => {
+                        let (least, greatest) =
+                            (quantity::format_bytes(*least), quantity::format_bytes(*greatest));
+                        format!("{least} to {greatest}")
+                    }
+                };
+                let hatch = SEGMENT_HATCHES[class];
+                entries.push((Key::Patch { fill: colour::LIGHT, hatch }, text));
+            }
+        }
+        let marks_begin = entries.len();
+        if panels.iter().any(|(_, choices)| choices.values().any(|(_, tied)| *tied)) {
+            entries.push((Key::Dot, "ties with others within the uncertainty".into()));
+        }
+        if self.frames {
+            entries.push((Key::Framed, "Colibri's own, on point-to-point".into()));
+        }
+        if entries.len() > marks_begin {
+            entries.insert(marks_begin, (Key::Word, "marks:".into()));
+        }
+        Legend { entries }
+    }
+}
+
+fn methods<'a, 'b>(panels: &'b [(&str, Choices<'a>)]) -> impl Iterator<Item = &'a Method> + 'b {
+    panels.iter().flat_map(|(_, choices)| choices.values().map(|(method, _)| *method))
+}
+
+/// `8K`, `1M`, `1000`: for narrow cells.
+fn letters(bytes: u64) -> String {
+    quantity::compact_bytes(bytes).replace("iB", "")
+}

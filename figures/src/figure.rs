@@ -1,0 +1,127 @@
+use std::{
+    ffi::OsString,
+    fs::{self, File},
+    io::Write,
+    path::{Path, PathBuf},
+};
+
+use plotters::{
+    backend::SVGBackend,
+    coord::Shift,
+    drawing::{DrawingArea, IntoDrawingArea},
+    prelude::DrawingBackend,
+};
+use records::FileError;
+
+use crate::{FigureError, canvas::Canvas, colour, map::Map, plot::Plots, raster::Raster};
+
+/// A picture, laid out and ready to be drawn on any of plotters' backends.
+///
+/// The same figure gives the same bytes every time.
+#[derive(Debug, Clone)]
+pub struct Figure {
+    page: Page,
+    size: (u32, u32),
+}
+
+#[derive(Debug, Clone)]
+enum Page {
+    Map(Map),
+    Plots(Plots),
+}
+
+impl Figure {
+    pub(crate) fn of_map(map: Map) -> Result<Self, FigureError> {
+        let size = map.size()?;
+        Ok(Figure { page: Page::Map(map), size })
+    }
+
+    pub(crate) fn of_plots(plots: Plots) -> Result<Self, FigureError> {
+        let size = plots.size()?;
+        Ok(Figure { page: Page::Plots(plots), size })
+    }
+
+    /// Width and height in pixels.
+    pub fn size(&self) -> (u32, u32) {
+        self.size
+    }
+
+    /// Draws on an area of at least [`size`](Self::size).
+    ///
+    /// # Errors
+    /// The backend fails.
+    pub fn draw<DB: DrawingBackend>(
+        &self,
+        area: &DrawingArea<DB, Shift>,
+    ) -> Result<(), FigureError> {
+        area.fill(&colour::WHITE).map_err(FigureError::drawing)?;
+        let canvas = Canvas::new(area);
+        match &self.page {
+            Page::Map(map) => map.draw(&canvas)?,
+            Page::Plots(plots) => plots.draw(&canvas)?,
+        }
+        area.present().map_err(FigureError::drawing)
+    }
+
+    /// The figure as an SVG document.
+    ///
+    /// # Errors
+    /// The drawing library fails.
+    pub fn svg(&self) -> Result<String, FigureError> {
+        let mut text = String::new();
+        self.draw(&SVGBackend::with_string(&mut text, self.size).into_drawing_area())?;
+        Ok(text)
+    }
+
+    /// The figure as a PNG image, three bytes per pixel.
+    ///
+    /// # Errors
+    /// The drawing library fails.
+    pub fn png(&self) -> Result<Vec<u8>, FigureError> {
+        let (width, height) = self.size;
+        let mut pixels = vec![0; width as usize * height as usize * 3];
+        self.draw(&Raster::new(&mut pixels, self.size).into_drawing_area())?;
+        let mut image = Vec::new();
+        let mut encoder = png::Encoder::new(&mut image, width, height);
+        encoder.set_color(png::ColorType::Rgb);
+        encoder.set_depth(png::BitDepth::Eight);
+        let mut writer = encoder.write_header().map_err(FigureError::drawing)?;
+        writer.write_image_data(&pixels).map_err(FigureError::drawing)?;
+        writer.finish().map_err(FigureError::drawing)?;
+        Ok(image)
+    }
+}
+
+/// Writes `stem`.svg and `stem`.png; returns their paths in this order.
+///
+/// Each is written whole or not at all: on an error an older file is still there.
+///
+/// # Errors
+/// A file cannot be written: its path and the reason, such as a full disk.
+pub fn save(figure: &Figure, stem: &Path) -> Result<[PathBuf; 2], FigureError> {
+    let paths = [with_ending(stem, ".svg"), with_ending(stem, ".png")];
+    write_whole(&paths[0], figure.svg()?.as_bytes())?;
+    write_whole(&paths[1], &figure.png()?)?;
+    Ok(paths)
+}
+
+/// Appends: a stem may have dots of its own.
+fn with_ending(path: &Path, ending: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(ending);
+    name.into()
+}
+
+fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+    let beside = with_ending(path, &format!(".{}.part", std::process::id()));
+    let written = File::create(&beside).and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&beside, path)
+    });
+    written.map_err(|error| {
+        // Best effort: the error to report is the one of the write.
+        let _ = fs::remove_file(&beside);
+        FileError::io(path, "write", &error)
+    })
+}

@@ -1,0 +1,154 @@
+use std::collections::BTreeMap;
+
+use records::{Collective, Method, penalty::Penalties};
+
+use crate::{
+    Figure, FigureError,
+    page::{self, Heading, panel_name},
+    plot::{Axis, Notes, Plot, Plots, Point, Quantity, Series, Trace},
+};
+
+/// The times of one process count, before and after tuning.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Gain {
+    /// Communicator size.
+    pub procs: u32,
+    /// One per message size, ascending.
+    pub points: Vec<GainPoint>,
+}
+
+/// The times of one message size, before and after tuning.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct GainPoint {
+    /// Message size; see [`Collective::message_size`].
+    pub bytes: u64,
+    /// What the library takes by itself.
+    pub default_seconds: f64,
+    /// What it takes with the decision.
+    pub tuned_seconds: f64,
+}
+
+/// The default's times and those of a decision function (`None`: of the measured best), taken from
+/// a penalty file, ascending by process count. Points that lack one of the two are not in it.
+pub fn gains(penalties: &Penalties, collective: Collective, decided_by: Option<&str>) -> Vec<Gain> {
+    let mut tuned: BTreeMap<(u32, u64), f64> = BTreeMap::new();
+    let mut default: BTreeMap<(u32, u64), f64> = BTreeMap::new();
+    for penalty in penalties.penalties.iter().filter(|p| p.collective == collective) {
+        let place = (penalty.procs, penalty.bytes);
+        if penalty.decided == Method::Default {
+            default.insert(place, penalty.decided_seconds);
+        }
+        match decided_by {
+            None => {
+                tuned.insert(place, penalty.best_seconds);
+            }
+            Some(name) if name == penalty.decided_by => {
+                tuned.insert(place, penalty.decided_seconds);
+            }
+            Some(_) => {}
+        }
+    }
+    let mut gains: Vec<Gain> = Vec::new();
+    for ((procs, bytes), tuned_seconds) in tuned {
+        let Some(default_seconds) = default.get(&(procs, bytes)).copied() else { continue };
+        let point = GainPoint { bytes, default_seconds, tuned_seconds };
+        match gains.last_mut().filter(|gain| gain.procs == procs) {
+            Some(gain) => gain.points.push(point),
+            None => gains.push(Gain { procs, points: vec![point] }),
+        }
+    }
+    gains
+}
+
+/// What the default costs and what the decision costs: one panel per process count, time over
+/// message size, with the ratio of the two above each size. Without messages (barrier) one panel,
+/// time over process count.
+///
+/// `lines` stand below the title: the platform, whose decision it is.
+///
+/// # Errors
+/// There is no point with two positive, finite times.
+pub fn gain(
+    collective: Collective,
+    lines: &[String],
+    gains: &[Gain],
+) -> Result<Figure, FigureError> {
+    let heading =
+        Heading { title: format!("Default against tuned: {collective}"), lines: lines.to_vec() };
+    let without_messages = gains.iter().flat_map(|gain| &gain.points).all(|point| point.bytes == 0);
+    let panels = if without_messages {
+        let points: Vec<(f64, GainPoint)> = gains
+            .iter()
+            .flat_map(|gain| gain.points.iter().map(|point| (f64::from(gain.procs), *point)))
+            .collect();
+        let axis = Axis { label: "processes".into(), quantity: Quantity::Processes };
+        vec![panel(String::new(), axis, &points)]
+    } else {
+        let label = format!("message size ({})", collective.message_size());
+        let axis = Axis { label, quantity: Quantity::Bytes };
+        let by_procs = gains.iter().enumerate().map(|(index, gain)| {
+            let points: Vec<(f64, GainPoint)> =
+                gain.points.iter().map(|point| (point.bytes as f64, *point)).collect();
+            panel(format!("{} {} processes", panel_name(index), gain.procs), axis.clone(), &points)
+        });
+        by_procs.collect()
+    };
+    Figure::of_plots(Plots::new(heading, panels)?)
+}
+
+fn panel(title: String, x: Axis, points: &[(f64, GainPoint)]) -> Plot {
+    let series = |name: &str, seconds: fn(&GainPoint) -> f64| Series {
+        name: name.into(),
+        trace: Trace::Marked,
+        points: points.iter().map(|(x, point)| Point::exact(*x, seconds(point))).collect(),
+    };
+    let ratios: Vec<(f64, f64)> = points
+        .iter()
+        .map(|(x, point)| (*x, point.default_seconds / point.tuned_seconds))
+        .filter(|(x, ratio)| *x > 0.0 && ratio.is_finite() && *ratio > 0.0)
+        .collect();
+    let greatest = ratios.iter().map(|(_, ratio)| *ratio).fold(0.0, f64::max);
+    let mean = ratios.iter().map(|(_, ratio)| ratio.ln()).sum::<f64>() / ratios.len().max(1) as f64;
+    Plot {
+        title,
+        detail: format!(
+            "ratio default / tuned: {} in the geometric mean, {} at most, {}",
+            times(mean.exp()),
+            times(greatest),
+            page::points(ratios.len())
+        ),
+        x,
+        y: Axis { label: "time of one call".into(), quantity: Quantity::Seconds },
+        series: vec![
+            series("the library's default", |point| point.default_seconds),
+            series("tuned", |point| point.tuned_seconds),
+        ],
+        notes: Some(Notes {
+            label: "ratio".into(),
+            texts: ratios.iter().map(|(x, ratio)| (*x, times(*ratio))).collect(),
+        }),
+    }
+}
+
+/// `1.2`, `63`, `1e9`.
+fn times(ratio: f64) -> String {
+    match ratio {
+        r if r < 0.05 => format!("{r:.0e}"),
+        r if r < 9.95 => format!("{r:.1}"),
+        r if r < 9999.5 => format!("{r:.0}"),
+        r => format!("{r:.0e}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ratios_are_short() {
+        assert_eq!(times(6.266), "6.3");
+        assert_eq!(times(0.92), "0.9");
+        assert_eq!(times(63.2), "63");
+        assert_eq!(times(1e12), "1e12");
+    }
+}

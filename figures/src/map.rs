@@ -1,0 +1,383 @@
+//! Maps: one panel per decision function, columns of message sizes, rows of process counts.
+
+use std::collections::BTreeMap;
+
+use plotters::prelude::{DrawingBackend, RGBColor};
+use records::quantity;
+
+use crate::{
+    FigureError,
+    canvas::{Align, Canvas, Hatch, Pixel, Rect, TEXT, TICK},
+    colour, font,
+    page::{
+        self, GREATEST_WIDTH, Heading, LEAST_WIDTH, LINE, Legend, MARGIN, PANEL_HEADING,
+        columns_and_rows, panel_heading,
+    },
+    scale_bar,
+};
+
+/// What is drawn at one (procs, bytes).
+#[derive(Debug, Clone)]
+pub(crate) struct Cell {
+    pub(crate) fill: RGBColor,
+    pub(crate) hatch: Hatch,
+    /// The same text, the longest form first; the first that fits all cells is written.
+    pub(crate) texts: [String; 2],
+    /// Marked with a dot.
+    pub(crate) dot: bool,
+    /// Marked with an inner frame.
+    pub(crate) framed: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Panel {
+    pub(crate) title: String,
+    pub(crate) detail: String,
+    /// By procs and bytes.
+    pub(crate) cells: BTreeMap<(u32, u64), Cell>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Map {
+    heading: Heading,
+    panels: Vec<Panel>,
+    /// Rows and columns: every value that occurs in a panel, ascending.
+    procs: Vec<u32>,
+    sizes: Vec<u64>,
+    x_label: String,
+    legend: Legend,
+    /// With the scale of penalties.
+    scale: bool,
+}
+
+const MOST_ROWS: usize = 1024;
+const MOST_COLUMNS: usize = 512;
+const MOST_PANELS: usize = 32;
+
+const Y_LABEL: &str = "processes";
+/// Left of the cells: the axis label and the numbers.
+const LEFT: i32 = 84;
+/// Between panels side by side.
+const GAP: i32 = 30;
+/// Below the cells: numbers, units and the axis label.
+const BELOW: i32 = 84;
+const TEXT_PADDING: i32 = 8;
+
+impl Map {
+    pub(crate) fn new(
+        heading: Heading,
+        panels: Vec<Panel>,
+        x_label: String,
+        mut legend: Legend,
+        scale: bool,
+    ) -> Result<Self, FigureError> {
+        let mut procs: Vec<u32> = panels.iter().flat_map(|p| p.cells.keys().map(|k| k.0)).collect();
+        let mut sizes: Vec<u64> = panels.iter().flat_map(|p| p.cells.keys().map(|k| k.1)).collect();
+        procs.sort_unstable();
+        procs.dedup();
+        sizes.sort_unstable();
+        sizes.dedup();
+        for (what, count, limit) in [
+            ("process counts", procs.len(), MOST_ROWS),
+            ("message sizes", sizes.len(), MOST_COLUMNS),
+            ("decision functions", panels.len(), MOST_PANELS),
+        ] {
+            if count > limit {
+                return Err(FigureError::TooMuch { what, count, limit });
+            }
+        }
+        let cells = procs.len() * sizes.len();
+        if panels.iter().any(|panel| panel.cells.len() < cells) {
+            let key = page::Key::Patch { fill: colour::EMPTY, hatch: NO_DATA };
+            legend.entries.push((key, "no data".into()));
+        }
+        Ok(Map { heading, panels, procs, sizes, x_label, legend, scale })
+    }
+
+    pub(crate) fn size(&self) -> Result<(u32, u32), FigureError> {
+        let layout = Layout::of(self)?;
+        Ok((layout.width as u32, layout.height as u32))
+    }
+
+    pub(crate) fn draw<DB: DrawingBackend>(
+        &self,
+        canvas: &Canvas<'_, DB>,
+    ) -> Result<(), FigureError> {
+        let layout = Layout::of(self)?;
+        self.heading.draw(canvas, layout.width)?;
+        for (index, panel) in self.panels.iter().enumerate() {
+            let (column, row) = (index % layout.columns, index / layout.columns);
+            let left = MARGIN + LEFT + column as i32 * layout.panel_width;
+            let top = layout.panels_top + row as i32 * layout.panel_height;
+            panel_heading(
+                canvas,
+                (left, top),
+                layout.panel_width - LEFT,
+                &panel.title,
+                &panel.detail,
+            )?;
+            let corner = (left, top + PANEL_HEADING);
+            self.draw_cells(canvas, panel, &layout, corner)?;
+            self.draw_axes(canvas, &layout, corner)?;
+        }
+        let mut top = layout.legend_top;
+        if self.scale {
+            scale_bar::draw(canvas, top)?;
+            top += scale_bar::HEIGHT;
+        }
+        self.legend.draw(canvas, top, layout.width)
+    }
+
+    fn draw_cells<DB: DrawingBackend>(
+        &self,
+        canvas: &Canvas<'_, DB>,
+        panel: &Panel,
+        layout: &Layout,
+        (left, top): Pixel,
+    ) -> Result<(), FigureError> {
+        let (width, height) = layout.cell;
+        for (row, procs) in self.procs.iter().rev().enumerate() {
+            let mut column = 0;
+            while column < self.sizes.len() {
+                let cell = panel.cells.get(&(*procs, self.sizes[column]));
+                // Alike neighbours are one rectangle: smaller files.
+                let alike = self.sizes[column..]
+                    .iter()
+                    .take_while(|bytes| looks(panel.cells.get(&(*procs, **bytes))) == looks(cell))
+                    .count();
+                let place = Rect {
+                    x: left + column as i32 * width,
+                    y: top + row as i32 * height,
+                    width: alike as i32 * width,
+                    height,
+                };
+                let (fill, hatch) = looks(cell);
+                canvas.fill(place, fill)?;
+                canvas.hatch(place, hatch, page::hatch_color(fill))?;
+                column += alike;
+            }
+        }
+        self.draw_grid(canvas, layout, (left, top))?;
+        for (row, procs) in self.procs.iter().rev().enumerate() {
+            for (column, bytes) in self.sizes.iter().enumerate() {
+                let Some(cell) = panel.cells.get(&(*procs, *bytes)) else { continue };
+                let x = left + column as i32 * width;
+                let place = Rect { x, y: top + row as i32 * height, width, height };
+                draw_marks(canvas, cell, place, layout.text)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn draw_grid<DB: DrawingBackend>(
+        &self,
+        canvas: &Canvas<'_, DB>,
+        layout: &Layout,
+        (left, top): Pixel,
+    ) -> Result<(), FigureError> {
+        let (width, height) = layout.cell;
+        let (columns, rows) = (self.sizes.len() as i32, self.procs.len() as i32);
+        let (right, bottom) = (left + columns * width, top + rows * height);
+        if width >= 10 {
+            for column in 1..columns {
+                let x = left + column * width;
+                canvas.path(&[(x, top), (x, bottom)], colour::LIGHT, 1)?;
+            }
+        }
+        if height >= 10 {
+            for row in 1..rows {
+                let y = top + row * height;
+                canvas.path(&[(left, y), (right, y)], colour::LIGHT, 1)?;
+            }
+        }
+        let outline = Rect { x: left, y: top, width: right - left, height: bottom - top };
+        canvas.frame(outline, colour::GREY)
+    }
+
+    fn draw_axes<DB: DrawingBackend>(
+        &self,
+        canvas: &Canvas<'_, DB>,
+        layout: &Layout,
+        (left, top): Pixel,
+    ) -> Result<(), FigureError> {
+        let (width, height) = layout.cell;
+        let rows = self.procs.len() as i32;
+        let bottom = top + rows * height;
+        for (index, bytes) in self.sizes.iter().enumerate() {
+            if !layout.labelled_columns[index] {
+                continue;
+            }
+            let x = left + index as i32 * width + width / 2;
+            canvas.path(&[(x, bottom), (x, bottom + 5)], colour::GREY, 1)?;
+            let (number, unit) = size_label(*bytes);
+            canvas.text((x, bottom + 16), &number, TICK, colour::BLACK, Align::Center)?;
+            canvas.text((x, bottom + 35), &unit, TICK, colour::BLACK, Align::Center)?;
+        }
+        for (index, procs) in self.procs.iter().enumerate() {
+            if !layout.labelled_rows[index] {
+                continue;
+            }
+            let y = bottom - index as i32 * height - height / 2;
+            canvas.path(&[(left - 5, y), (left, y)], colour::GREY, 1)?;
+            let place = (left - 10, y);
+            canvas.text(place, &procs.to_string(), TICK, colour::BLACK, Align::Right)?;
+        }
+        let columns = self.sizes.len() as i32;
+        let label = font::shorten(&self.x_label, TEXT, layout.panel_width - LEFT)?;
+        // Under the middle of the cells where it fits there, else from their left edge on.
+        let room = columns * width;
+        let (x, align) = match font::width(&label, TEXT)? <= room {
+            true => (left + room / 2, Align::Center),
+            false => (left, Align::Left),
+        };
+        canvas.text((x, bottom + 60), &label, TEXT, colour::BLACK, align)?;
+        canvas.upward((left - LEFT + 18, top + rows * height / 2), Y_LABEL, TEXT)
+    }
+}
+
+/// How cells without data look.
+const NO_DATA: Hatch = Hatch::Rising(8);
+
+fn looks(cell: Option<&Cell>) -> (RGBColor, Hatch) {
+    cell.map_or((colour::EMPTY, NO_DATA), |cell| (cell.fill, cell.hatch))
+}
+
+fn draw_marks<DB: DrawingBackend>(
+    canvas: &Canvas<'_, DB>,
+    cell: &Cell,
+    place: Rect,
+    text: Option<(usize, u32)>,
+) -> Result<(), FigureError> {
+    if cell.framed && place.width >= 8 && place.height >= 8 {
+        page::inner_frame(canvas, place, cell.fill)?;
+    }
+    if let Some((form, em)) = text
+        && !cell.texts[form].is_empty()
+    {
+        let written = &cell.texts[form];
+        let center = place.center();
+        if cell.hatch != Hatch::Plain {
+            let (width, height) = (font::width(written, em)? + 4, em as i32);
+            let ground = Rect { x: center.0 - width / 2, y: center.1 - height / 2, width, height };
+            canvas.fill(ground, cell.fill)?;
+        }
+        let ink = colour::contrasting(cell.fill);
+        canvas.text(center, written, em, ink, Align::Center)?;
+    }
+    if cell.dot && place.width >= 8 && place.height >= 8 {
+        page::dot(canvas, place, cell.fill)?;
+    }
+    Ok(())
+}
+
+/// Number and unit, to be written one above the other.
+fn size_label(bytes: u64) -> (String, String) {
+    let text = quantity::format_bytes(bytes);
+    match text.split_once(' ') {
+        Some((number, unit)) => (number.into(), unit.into()),
+        None => (text, String::new()),
+    }
+}
+
+/// Everything that follows from the number of panels, rows and columns.
+struct Layout {
+    width: i32,
+    height: i32,
+    columns: usize,
+    cell: (i32, i32),
+    panel_width: i32,
+    panel_height: i32,
+    panels_top: i32,
+    legend_top: i32,
+    /// Which form of the cells' texts fits, and its height.
+    text: Option<(usize, u32)>,
+    labelled_columns: Vec<bool>,
+    labelled_rows: Vec<bool>,
+}
+
+impl Layout {
+    fn of(map: &Map) -> Result<Self, FigureError> {
+        let cell = cell_size(map.sizes.len() as i32, map.procs.len() as i32);
+        let cells_width = map.sizes.len() as i32 * cell.0;
+        // A narrow map leaves its panels room for titles and the axis label.
+        let panel_width = LEFT + cells_width.max(400) + GAP;
+        let panel_height = PANEL_HEADING + map.procs.len() as i32 * cell.1 + BELOW;
+        let (columns, rows) = columns_and_rows(map.panels.len(), panel_width);
+        let width = (2 * MARGIN + columns as i32 * panel_width - GAP)
+            .clamp(LEAST_WIDTH, GREATEST_WIDTH.max(2 * MARGIN + panel_width));
+        let panels_top = map.heading.height(width)? + LINE / 2;
+        let legend_top = panels_top + rows as i32 * panel_height;
+        let scale = if map.scale { scale_bar::HEIGHT } else { 0 };
+        let height = legend_top + scale + map.legend.height(width)? + MARGIN;
+        Ok(Layout {
+            width,
+            height,
+            columns,
+            cell,
+            panel_width,
+            panel_height,
+            panels_top,
+            legend_top,
+            text: fitting_text(map, cell)?,
+            labelled_columns: labelled_columns(&map.sizes, cell.0)?,
+            labelled_rows: labelled_rows(&map.procs, cell.1),
+        })
+    }
+}
+
+/// Few rows: wide cells with their numbers in them, panels below each other. Many: a bird's view.
+fn cell_size(columns: i32, rows: i32) -> (i32, i32) {
+    match rows {
+        0..=8 => ((1400 / columns.max(1)).clamp(4, 80), (130 / rows.max(1)).clamp(40, 100)),
+        _ => ((640 / columns.max(1)).clamp(4, 80), (580 / rows).clamp(2, 30)),
+    }
+}
+
+fn fitting_text(
+    map: &Map,
+    (width, height): (i32, i32),
+) -> Result<Option<(usize, u32)>, FigureError> {
+    for em in [TICK, TICK - 2] {
+        for form in 0..2 {
+            let mut widest = 0;
+            for cell in map.panels.iter().flat_map(|panel| panel.cells.values()) {
+                widest = widest.max(font::width(&cell.texts[form], em)?);
+            }
+            if widest + TEXT_PADDING <= width && em as i32 + TEXT_PADDING <= height {
+                return Ok(Some((form, em)));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Every column, or every second, fifth or tenth, counted from 1 KiB or 1 MiB on where these are.
+fn labelled_columns(sizes: &[u64], width: i32) -> Result<Vec<bool>, FigureError> {
+    let anchor = [1 << 10, 1 << 20, 1]
+        .into_iter()
+        .find_map(|round| sizes.iter().position(|bytes| *bytes == round))
+        .unwrap_or(0);
+    let mut widest = 0;
+    for bytes in sizes {
+        let (number, unit) = size_label(*bytes);
+        widest = widest.max(font::width(&number, TICK)?).max(font::width(&unit, TICK)?);
+    }
+    let needed = widest + 8;
+    let stride = [1, 2, 5, 10, 20, 50, 100]
+        .into_iter()
+        .find(|stride| *stride as i32 * width >= needed)
+        .unwrap_or(sizes.len().max(1));
+    Ok((0..sizes.len()).map(|index| index.abs_diff(anchor) % stride == 0).collect())
+}
+
+/// Every row, or so many that the numbers do not touch; even numbers rather than odd ones.
+fn labelled_rows(procs: &[u32], height: i32) -> Vec<bool> {
+    let needed = TICK as i32 + 2;
+    let stride = [1, 2, 4, 8, 16, 32, 64]
+        .into_iter()
+        .find(|stride| *stride as i32 * height >= needed)
+        .unwrap_or(procs.len().max(1));
+    let anchor = procs.iter().position(|count| (*count as usize).is_multiple_of(stride));
+    let anchor = anchor.unwrap_or(0);
+    (0..procs.len()).map(|index| index.abs_diff(anchor).is_multiple_of(stride)).collect()
+}

@@ -1,0 +1,186 @@
+use records::{
+    calibration::{Calibration, Estimate, Hockney, LogGp, PLogP, Parameters},
+    quantity::format_seconds,
+};
+
+use crate::{
+    Figure, FigureError,
+    page::{self, Heading, panel_name},
+    plot::{Axis, Plot, Plots, Point, Quantity, Series, Trace},
+};
+
+/// The parameters of a platform over the message size, in the manner of the paper's Figure 1.
+///
+/// One panel has the time of one message by each model (Hockney alpha + beta m, LogGP
+/// L + 2 o + (m - 1) G, PLogP L + g(m)), one the parameters of PLogP that depend on the size; where
+/// the calibration has fitted parameters, two more. Intervals are the calibration's.
+///
+/// # Errors
+/// No parameter is positive and finite.
+pub fn parameters(calibration: &Calibration) -> Result<Figure, FigureError> {
+    let sets = [("measured", Some(&calibration.measured)), ("fitted", calibration.fitted.as_ref())];
+    let mut lines =
+        vec![format!("parameters: {}", calibration.source), calibration.platform.summary()];
+    let mut panels = Vec::new();
+    for (origin, parameters) in sets {
+        let Some(parameters) = parameters else { continue };
+        lines.push(format!("{origin}: {}", scalars(parameters)));
+        panels.push(message_times(panel_name(panels.len()), origin, parameters));
+        panels.push(of_plogp(panel_name(panels.len()), origin, &parameters.plogp));
+    }
+    if !calibration.measured.derived.is_empty() {
+        lines.push(format!("converted, not measured: {}", calibration.measured.derived.join(", ")));
+    }
+    lines.extend(page::warnings(&calibration.warnings));
+    let heading = Heading { title: "Parameters of the models".into(), lines };
+    Figure::of_plots(Plots::new(heading, panels)?)
+}
+
+fn size_axis() -> Axis {
+    Axis { label: "message size m".into(), quantity: Quantity::Bytes }
+}
+
+fn message_times(name: String, origin: &str, parameters: &Parameters) -> Plot {
+    let Parameters { hockney, loggp, plogp, .. } = parameters;
+    let sizes = sizes(plogp);
+    let over_sizes = |time: &dyn Fn(u64) -> Estimate| {
+        sizes.iter().map(|bytes| point(*bytes, time(*bytes))).collect::<Vec<Point>>()
+    };
+    let plogp_points = plogp.knots.iter().map(|knot| {
+        point(knot.bytes, sum([(plogp.latency_seconds, 1.0), (knot.gap_seconds, 1.0)]))
+    });
+    Plot {
+        title: format!("{name} time of one message, {origin}"),
+        detail: "bands and bars: 95 % intervals".into(),
+        x: size_axis(),
+        y: Axis { label: "time".into(), quantity: Quantity::Seconds },
+        series: vec![
+            Series {
+                name: "Hockney: alpha + beta m".into(),
+                trace: Trace::Line,
+                points: over_sizes(&|bytes| hockney_time(hockney, bytes)),
+            },
+            Series {
+                name: "LogGP: L + 2 o + (m - 1) G".into(),
+                trace: Trace::Line,
+                points: over_sizes(&|bytes| loggp_time(loggp, bytes)),
+            },
+            marked("PLogP: L + g(m)", plogp_points.collect()),
+        ],
+        notes: None,
+    }
+}
+
+fn of_plogp(name: String, origin: &str, plogp: &PLogP) -> Plot {
+    let over_knots = |value: fn(&records::calibration::PLogPKnot) -> Estimate| {
+        plogp.knots.iter().map(|knot| point(knot.bytes, value(knot))).collect()
+    };
+    let latency = plogp.knots.iter().map(|knot| point(knot.bytes, plogp.latency_seconds));
+    Plot {
+        title: format!("{name} PLogP, {origin}"),
+        detail: format!("{} message sizes", plogp.knots.len()),
+        x: size_axis(),
+        y: Axis { label: "time".into(), quantity: Quantity::Seconds },
+        series: vec![
+            marked("PLogP: g(m)", over_knots(|knot| knot.gap_seconds)),
+            marked("PLogP: os(m)", over_knots(|knot| knot.send_overhead_seconds)),
+            marked("PLogP: or(m)", over_knots(|knot| knot.receive_overhead_seconds)),
+            Series { name: "PLogP: L".into(), trace: Trace::Line, points: latency.collect() },
+        ],
+        notes: None,
+    }
+}
+
+fn marked(name: &str, points: Vec<Point>) -> Series {
+    Series { name: name.into(), trace: Trace::Marked, points }
+}
+
+/// Sizes at which the straight lines are drawn: powers of two up to the greatest knot, at least to
+/// 1 MiB.
+fn sizes(plogp: &PLogP) -> Vec<u64> {
+    let greatest = plogp.knots.last().map_or(0, |knot| knot.bytes).max(1 << 20);
+    (0..64).map(|shift| 1_u64 << shift).take_while(|bytes| *bytes <= greatest).collect()
+}
+
+fn point(bytes: u64, Estimate { value, low, high }: Estimate) -> Point {
+    Point { x: bytes as f64, y: value, low, high }
+}
+
+fn hockney_time(hockney: &Hockney, bytes: u64) -> Estimate {
+    sum([(hockney.alpha_seconds, 1.0), (hockney.beta_seconds_per_byte, bytes as f64)])
+}
+
+fn loggp_time(loggp: &LogGp, bytes: u64) -> Estimate {
+    sum([
+        (loggp.latency_seconds, 1.0),
+        (loggp.overhead_seconds, 2.0),
+        (loggp.gap_seconds_per_byte, bytes.saturating_sub(1) as f64),
+    ])
+}
+
+/// The sum of parameters, each taken so many times; its interval is as wide as those together,
+/// since nothing is known of how they hang together.
+fn sum<const N: usize>(terms: [(Estimate, f64); N]) -> Estimate {
+    let total = |end: fn(&Estimate) -> f64| terms.iter().map(|(e, factor)| end(e) * factor).sum();
+    Estimate { value: total(|e| e.value), low: total(|e| e.low), high: total(|e| e.high) }
+}
+
+/// The parameters that do not depend on the size, in words.
+fn scalars(parameters: &Parameters) -> String {
+    let Parameters { hockney, loggp, plogp, gamma_seconds_per_byte, .. } = parameters;
+    let time = |estimate: Estimate| format_seconds(estimate.value);
+    let rate = |estimate: Estimate| per_byte(estimate.value);
+    format!(
+        "Hockney alpha {}, beta {}; LogGP L {}, o {}, g {}, G {}; PLogP L {}; gamma {}",
+        time(hockney.alpha_seconds),
+        rate(hockney.beta_seconds_per_byte),
+        time(loggp.latency_seconds),
+        time(loggp.overhead_seconds),
+        time(loggp.gap_seconds),
+        rate(loggp.gap_seconds_per_byte),
+        time(plogp.latency_seconds),
+        rate(*gamma_seconds_per_byte),
+    )
+}
+
+/// Three digits in ns/byte: a fast network's G is below 0.1 ns/byte.
+fn per_byte(seconds: f64) -> String {
+    let nanoseconds = seconds * 1e9;
+    let decimals = match nanoseconds {
+        n if n <= 0.0 => 0,
+        n => (2 - n.log10().floor() as i32).clamp(0, 9) as usize,
+    };
+    format!("{nanoseconds:.decimals$} ns/byte")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_have_three_digits() {
+        assert_eq!(per_byte(8.42e-8), "84.2 ns/byte");
+        assert_eq!(per_byte(8.05e-11), "0.0805 ns/byte");
+        assert_eq!(per_byte(0.0), "0 ns/byte");
+    }
+
+    #[test]
+    fn message_times_are_the_models() {
+        let hockney = Hockney {
+            alpha_seconds: Estimate { value: 1e-4, low: 9e-5, high: 2e-4 },
+            beta_seconds_per_byte: Estimate { value: 1e-7, low: 1e-7, high: 2e-7 },
+        };
+        let time = hockney_time(&hockney, 1000);
+        assert!((time.value - 2e-4).abs() < 1e-12);
+        assert!((time.low - 1.9e-4).abs() < 1e-12);
+        assert!((time.high - 4e-4).abs() < 1e-12);
+        let loggp = LogGp {
+            latency_seconds: Estimate::exact(5e-5),
+            overhead_seconds: Estimate::exact(1e-5),
+            gap_seconds: Estimate::exact(2e-5),
+            gap_seconds_per_byte: Estimate::exact(1e-7),
+        };
+        assert!((loggp_time(&loggp, 0).value - 7e-5).abs() < 1e-12, "(m - 1) G is never negative");
+        assert!((loggp_time(&loggp, 1001).value - 1.7e-4).abs() < 1e-12);
+    }
+}

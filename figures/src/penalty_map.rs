@@ -1,0 +1,147 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use records::{
+    Collective,
+    penalty::{Penalties, Penalty, Summary},
+};
+
+use crate::{
+    Figure, FigureError,
+    canvas::Hatch,
+    colour,
+    map::{Cell, Map, Panel},
+    page::{self, Heading, Legend, panel_name},
+};
+
+/// What it costs to follow each decision function, in the manner of the paper's Figure 7.
+///
+/// One panel per decision function in the file; columns are the message sizes, rows the process
+/// counts that were measured; the shade is the penalty, white below 5 %, black above 300 %. Where
+/// cells are large enough the percentage is written into them. A panel's title has the mean and the
+/// greatest penalty of the file's summary, or of the panel's cells where the file has none.
+///
+/// # Errors
+/// The file has nothing about the collective, or more than a figure can hold.
+pub fn penalty_map(penalties: &Penalties, collective: Collective) -> Result<Figure, FigureError> {
+    let mut functions: BTreeMap<&str, Vec<&Penalty>> = BTreeMap::new();
+    for penalty in penalties.penalties.iter().filter(|p| p.collective == collective) {
+        functions.entry(&penalty.decided_by).or_default().push(penalty);
+    }
+    if functions.is_empty() {
+        let present: BTreeSet<Collective> =
+            penalties.penalties.iter().map(|penalty| penalty.collective).collect();
+        let present: Vec<Collective> = present.into_iter().collect();
+        return Err(FigureError::no_cells("penalty", collective, &present));
+    }
+    let mut functions: Vec<(&str, Vec<&Penalty>)> = functions.into_iter().collect();
+    functions.sort_by_key(|(name, _)| rank(name));
+    let panels = functions.iter().enumerate().map(|(index, (name, cells))| {
+        let summary = penalties
+            .summaries
+            .iter()
+            .find(|s| s.collective == collective && s.decided_by == *name);
+        panel(index, name, cells, summary)
+    });
+    let mut lines = vec![
+        penalties.platform.summary(),
+        format!("timed: {}; best: {}", penalties.timing, penalties.best),
+    ];
+    lines.extend(page::warnings(&penalties.warnings));
+    let heading = Heading {
+        title: format!("Penalty of following each decision function: {collective}"),
+        lines,
+    };
+    let x_label = size_label(penalties.message_size.get(&collective), collective);
+    let map = Map::new(heading, panels.collect(), x_label, Legend::default(), true)?;
+    Figure::of_map(map)
+}
+
+fn panel(index: usize, name: &str, cells: &[&Penalty], summary: Option<&Summary>) -> Panel {
+    let finite = cells.iter().map(|cell| cell.penalty).filter(|penalty| penalty.is_finite());
+    let (points, mean, greatest) = match summary {
+        Some(summary) => (summary.points as usize, summary.mean, summary.greatest),
+        None => {
+            let values: Vec<f64> = finite.collect();
+            let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
+            (values.len(), mean, values.iter().copied().fold(0.0, f64::max))
+        }
+    };
+    Panel {
+        title: format!("{} {name}", panel_name(index)),
+        detail: format!(
+            "mean {}, greatest {}, {}",
+            percent(mean),
+            percent(greatest),
+            page::points(points)
+        ),
+        cells: cells
+            .iter()
+            // Not a number is no measurement: it stays among the cells without data.
+            .filter(|cell| !cell.penalty.is_nan())
+            .map(|cell| ((cell.procs, cell.bytes), shaded(cell.penalty)))
+            .collect(),
+    }
+}
+
+fn shaded(penalty: f64) -> Cell {
+    let short = match penalty * 100.0 {
+        p if p > 999.5 => ">999".to_owned(),
+        p => format!("{:.0}", p.max(0.0)),
+    };
+    Cell {
+        fill: colour::of_penalty(penalty),
+        hatch: Hatch::Plain,
+        texts: [format!("{short}%"), short],
+        dot: false,
+        framed: false,
+    }
+}
+
+/// `0.4 %`, `23 %`, `1.2e9 %`.
+fn percent(fraction: f64) -> String {
+    match fraction * 100.0 {
+        p if p.abs() < 9.95 => format!("{p:.1} %"),
+        p if p.abs() < 1e6 => format!("{p:.0} %"),
+        p => format!("{p:.1e} %"),
+    }
+}
+
+/// The label of the axis of message sizes.
+pub(crate) fn size_label(defined: Option<&String>, collective: Collective) -> String {
+    let meaning = defined.map_or(collective.message_size(), String::as_str);
+    format!("message size ({meaning})")
+}
+
+/// The order of decision functions in every figure: models from the simplest on, then others by
+/// name, then what was measured and the library's default.
+pub(crate) fn rank(decided_by: &str) -> (usize, String) {
+    const MODELS: [&str; 6] = ["hockney", "logp", "loggp", "plogp", "refined", "simulated"];
+    let place = match decided_by {
+        "measured" => MODELS.len() + 1,
+        "default" => MODELS.len() + 2,
+        name => MODELS.iter().position(|model| *model == name).unwrap_or(MODELS.len()),
+    };
+    (place, decided_by.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn penalties_are_written_with_as_many_digits_as_matter() {
+        assert_eq!(percent(0.0041), "0.4 %");
+        assert_eq!(percent(0.234), "23 %");
+        assert_eq!(percent(3.12), "312 %");
+        assert_eq!(shaded(0.123).texts, ["12%", "12"]);
+        assert_eq!(shaded(1e9).texts, [">999%", ">999"]);
+        assert_eq!(shaded(-0.01).texts, ["0%", "0"]);
+    }
+
+    #[test]
+    fn decision_functions_come_in_the_order_of_the_models() {
+        let mut names = ["default", "plogp", "measured", "hockney", "mine", "loggp"];
+        names.sort_by_key(|name| rank(name));
+        assert_eq!(names, ["hockney", "loggp", "plogp", "mine", "measured", "default"]);
+    }
+}

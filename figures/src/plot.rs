@@ -1,0 +1,441 @@
+//! Curves on logarithmic axes, with intervals.
+
+use crate::{
+    Figure, FigureError,
+    canvas::{Align, Canvas, Pixel, TEXT, TICK},
+    colour, font,
+    page::{
+        Heading, Key, LEAST_WIDTH, LINE, Legend, MARGIN, PANEL_HEADING, columns_and_rows, marker,
+        panel_heading,
+    },
+    ticks::{format_tick, padded, span, ticks},
+};
+use plotters::{
+    chart::{ChartBuilder, ChartContext},
+    coord::{
+        Shift,
+        cartesian::Cartesian2d,
+        combinators::{BindKeyPoints, IntoLogRange, LogCoord, WithKeyPoints},
+    },
+    drawing::DrawingArea,
+    prelude::{Color, DrawingBackend, RGBColor},
+};
+
+/// What an axis counts; decides how its numbers are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quantity {
+    /// Bytes: powers of two, `1 KiB`.
+    Bytes,
+    /// Seconds, `10 us`.
+    Seconds,
+    /// Processes: powers of two.
+    Processes,
+    /// A plain number, such as a ratio.
+    Number,
+}
+
+/// An axis; all are logarithmic.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Axis {
+    /// What is on it, such as `message size (count x type size)`.
+    pub label: String,
+    /// What it counts.
+    pub quantity: Quantity,
+}
+
+/// A value with the interval that holds it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Point {
+    /// Where.
+    pub x: f64,
+    /// The value.
+    pub y: f64,
+    /// Lower end of the interval; equal to `y` where there is none.
+    pub low: f64,
+    /// Upper end of the interval; equal to `y` where there is none.
+    pub high: f64,
+}
+
+impl Point {
+    /// A value without an interval.
+    pub const fn exact(x: f64, y: f64) -> Self {
+        Point { x, y, low: y, high: y }
+    }
+
+    /// A logarithmic axis can show it.
+    fn is_drawable(&self) -> bool {
+        [self.x, self.y].iter().all(|value| value.is_finite() && *value > 0.0)
+    }
+}
+
+/// How a curve is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trace {
+    /// A line without markers, as for a model; intervals are a band.
+    Line,
+    /// Markers joined by a line, as for measurements; intervals are bars.
+    Marked,
+}
+
+/// One curve.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Series {
+    /// Its name in the legend.
+    pub name: String,
+    /// How it is drawn.
+    pub trace: Trace,
+    /// Its points, by ascending x.
+    pub points: Vec<Point>,
+}
+
+/// Curves over a common axis, both axes logarithmic, with intervals where points have them.
+///
+/// `lines` stand below the title: the platform, the parameters. Points that a logarithmic axis
+/// cannot show (zero, negative, not finite) are left out, and the figure says how many.
+///
+/// # Errors
+/// No point can be shown.
+pub fn curves(
+    title: &str,
+    lines: &[String],
+    x: Axis,
+    y: Axis,
+    series: &[Series],
+) -> Result<Figure, FigureError> {
+    let panel = Plot {
+        title: String::new(),
+        detail: String::new(),
+        x,
+        y,
+        series: series.to_vec(),
+        notes: None,
+    };
+    let heading = Heading { title: title.into(), lines: lines.to_vec() };
+    Figure::of_plots(Plots::new(heading, vec![panel])?)
+}
+
+/// One panel.
+#[derive(Debug, Clone)]
+pub(crate) struct Plot {
+    pub(crate) title: String,
+    pub(crate) detail: String,
+    pub(crate) x: Axis,
+    pub(crate) y: Axis,
+    pub(crate) series: Vec<Series>,
+    pub(crate) notes: Option<Notes>,
+}
+
+/// Short texts over the curves, above their x.
+#[derive(Debug, Clone)]
+pub(crate) struct Notes {
+    pub(crate) label: String,
+    pub(crate) texts: Vec<(f64, String)>,
+}
+
+/// Panels with one legend.
+#[derive(Debug, Clone)]
+pub(crate) struct Plots {
+    heading: Heading,
+    panels: Vec<Plot>,
+    /// Their place is their colour and their marker or dashes in every panel.
+    names: Vec<(String, Trace)>,
+    legend: Legend,
+}
+
+const MOST_PANELS: usize = 32;
+const MOST_SERIES: usize = 42;
+
+type LogAxis = WithKeyPoints<LogCoord<f64>>;
+type Chart<'a, DB> = ChartContext<'a, DB, Cartesian2d<LogAxis, LogAxis>>;
+
+impl Plots {
+    pub(crate) fn new(mut heading: Heading, mut panels: Vec<Plot>) -> Result<Self, FigureError> {
+        let (mut shown, mut dropped) = (0, 0);
+        for series in panels.iter_mut().flat_map(|panel| &mut panel.series) {
+            let before = series.points.len();
+            series.points.retain(Point::is_drawable);
+            shown += series.points.len();
+            dropped += before - series.points.len();
+        }
+        if shown == 0 {
+            let reason = match dropped {
+                0 => "there are no points".into(),
+                _ => format!("none of {dropped} points is positive and finite"),
+            };
+            return Err(FigureError::NothingToDraw(reason));
+        }
+        if dropped > 0 {
+            heading.lines.push(format!(
+                "{dropped} of {} points are not shown: zero or not finite, which logarithmic axes \
+                 do not have",
+                shown + dropped
+            ));
+        }
+        panels.retain(|panel| panel.series.iter().any(|series| !series.points.is_empty()));
+        let mut names: Vec<(String, Trace)> = Vec::new();
+        for series in panels.iter().flat_map(|panel| &panel.series) {
+            if !series.points.is_empty() && !names.iter().any(|(name, _)| *name == series.name) {
+                names.push((series.name.clone(), series.trace));
+            }
+        }
+        for (what, count, limit) in
+            [("panels", panels.len(), MOST_PANELS), ("series", names.len(), MOST_SERIES)]
+        {
+            if count > limit {
+                return Err(FigureError::TooMuch { what, count, limit });
+            }
+        }
+        let entries = names.iter().enumerate().map(|(index, (name, trace))| {
+            let (color, kind) = look(index);
+            let key = match trace {
+                Trace::Line => Key::Curve { color, dashes: Some(kind), marker: None },
+                Trace::Marked => Key::Curve { color, dashes: Some(0), marker: Some(kind) },
+            };
+            (key, font::printable(name))
+        });
+        let legend = Legend { entries: entries.collect() };
+        Ok(Plots { heading, panels, names, legend })
+    }
+
+    pub(crate) fn size(&self) -> Result<(u32, u32), FigureError> {
+        let layout = Layout::of(self)?;
+        Ok((layout.width as u32, layout.height as u32))
+    }
+
+    pub(crate) fn draw<DB: DrawingBackend>(
+        &self,
+        canvas: &Canvas<'_, DB>,
+    ) -> Result<(), FigureError> {
+        let layout = Layout::of(self)?;
+        self.heading.draw(canvas, layout.width)?;
+        for (index, panel) in self.panels.iter().enumerate() {
+            let (column, row) = (index % layout.columns, index / layout.columns);
+            let left = MARGIN + column as i32 * (layout.panel.0 + GAP);
+            let top = layout.panels_top + row as i32 * (layout.panel.1 + GAP);
+            self.draw_panel(canvas, panel, (left, top), layout.panel)?;
+        }
+        self.legend.draw(canvas, layout.legend_top, layout.width)
+    }
+
+    fn draw_panel<DB: DrawingBackend>(
+        &self,
+        canvas: &Canvas<'_, DB>,
+        panel: &Plot,
+        (left, top): Pixel,
+        (width, height): (i32, i32),
+    ) -> Result<(), FigureError> {
+        let mut above = 0;
+        if !panel.title.is_empty() {
+            let place = (left + Y_AXIS, top);
+            panel_heading(canvas, place, width - Y_AXIS, &panel.title, &panel.detail)?;
+            above = PANEL_HEADING;
+        }
+        let mut notes_y = 0;
+        if let Some(notes) = &panel.notes {
+            notes_y = top + above + LINE / 2;
+            let place = (left + Y_AXIS - 10, notes_y);
+            canvas.text(place, &notes.label, NOTE, colour::GREY, Align::Right)?;
+            above += LINE;
+        }
+        let area = canvas
+            .area()
+            .clone()
+            .shrink((left, top + above), (width as u32, (height - above) as u32));
+        let chart = axes(&area, panel, width - Y_AXIS)?;
+        for pass in [Pass::Bands, Pass::Lines, Pass::Markers] {
+            for series in panel.series.iter().filter(|series| !series.points.is_empty()) {
+                let same = |(name, _): &(String, Trace)| *name == series.name;
+                let index = self.names.iter().position(same).unwrap_or(0);
+                draw_series(canvas, &chart, series, index, pass)?;
+            }
+        }
+        if let Some(notes) = &panel.notes {
+            draw_notes(canvas, &chart, notes, notes_y)?;
+        }
+        Ok(())
+    }
+}
+
+/// The colour and the marker of the series at a place; colours return with other markers.
+fn look(index: usize) -> (RGBColor, usize) {
+    let colours = colour::SERIES.len();
+    (colour::SERIES[index % colours], index + index / colours)
+}
+
+/// Left of the curves: label and numbers.
+const Y_AXIS: i32 = 112;
+const X_AXIS: i32 = 60;
+/// Height of the notes, small so that one per message size fits.
+const NOTE: u32 = TICK - 2;
+/// Between panels.
+const GAP: i32 = 26;
+
+/// Draws the axes of a panel; the chart knows where values lie.
+fn axes<'a, DB: DrawingBackend + 'a>(
+    area: &DrawingArea<DB, Shift>,
+    panel: &Plot,
+    width: i32,
+) -> Result<Chart<'a, DB>, FigureError> {
+    let points: Vec<&Point> = panel.series.iter().flat_map(|series| &series.points).collect();
+    let (x_low, x_high) = span(points.iter().map(|point| point.x));
+    let (y_low, y_high) = span(points.iter().map(|point| point.y));
+    // Intervals may widen the axis, but not by so much that the curves become flat.
+    let ends = points.iter().flat_map(|point| [point.low, point.high]);
+    let ends = ends.filter(|end| end.is_finite() && *end > 0.0);
+    let (low, high) = span(ends.chain([y_low, y_high]));
+    let (y_low, y_high) = (low.max(y_low / 10.0), high.min(y_high * 10.0));
+    let (x, y) = (padded(x_low, x_high, 2.0), padded(y_low, y_high, 4.0));
+    let x_ticks = ticks(x, panel.x.quantity, (width / 78) as usize);
+    let y_ticks = ticks(y, panel.y.quantity, 9);
+
+    let mut chart = ChartBuilder::on(area)
+        .set_label_area_size(plotters::chart::LabelAreaPosition::Left, Y_AXIS)
+        .set_label_area_size(plotters::chart::LabelAreaPosition::Bottom, X_AXIS)
+        .margin_right(10)
+        .margin_top(8)
+        .build_cartesian_2d(
+            (x.0..x.1).log_scale().with_key_points(x_ticks),
+            (y.0..y.1).log_scale().with_key_points(y_ticks),
+        )
+        .map_err(FigureError::drawing)?;
+    chart
+        .configure_mesh()
+        .bold_line_style(colour::LIGHT.to_rgba())
+        .axis_style(colour::GREY.to_rgba())
+        .label_style(font::style(TICK, colour::BLACK)?)
+        .axis_desc_style(font::style(TEXT, colour::BLACK)?)
+        .x_desc(font::printable(&panel.x.label))
+        .y_desc(font::printable(&panel.y.label))
+        .x_label_formatter(&|value| format_tick(*value, panel.x.quantity))
+        .y_label_formatter(&|value| format_tick(*value, panel.y.quantity))
+        .draw()
+        .map_err(FigureError::drawing)?;
+    Ok(chart)
+}
+
+/// What is drawn of all series before the next: bands would hide lines, lines markers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pass {
+    Bands,
+    Lines,
+    Markers,
+}
+
+fn draw_series<DB: DrawingBackend>(
+    canvas: &Canvas<'_, DB>,
+    chart: &Chart<'_, DB>,
+    series: &Series,
+    index: usize,
+    pass: Pass,
+) -> Result<(), FigureError> {
+    let (color, kind) = look(index);
+    let places: Vec<Pixel> =
+        series.points.iter().map(|point| chart.backend_coord(&(point.x, point.y))).collect();
+    // A line of one point would not be seen.
+    let marked = series.trace == Trace::Marked || places.len() == 1;
+    match pass {
+        Pass::Bands if !marked => draw_band(canvas, chart, series, &places, color),
+        Pass::Lines if !marked => canvas.dashes(&places, color, kind),
+        Pass::Lines if places.len() > 1 => canvas.path(&places, color, 2),
+        Pass::Markers if marked => {
+            for (point, (x, y)) in series.points.iter().zip(places) {
+                if point.low < point.high {
+                    draw_bar(canvas, x, interval(chart, point), color)?;
+                }
+                marker(canvas, (x, y), kind, color)?;
+            }
+            Ok(())
+        }
+        Pass::Bands | Pass::Lines | Pass::Markers => Ok(()),
+    }
+}
+
+fn draw_band<DB: DrawingBackend>(
+    canvas: &Canvas<'_, DB>,
+    chart: &Chart<'_, DB>,
+    series: &Series,
+    places: &[Pixel],
+    color: RGBColor,
+) -> Result<(), FigureError> {
+    if series.points.iter().all(|point| point.low >= point.high) {
+        return Ok(());
+    }
+    let columns = || series.points.iter().zip(places);
+    let lower = columns().map(|(point, (x, _))| (*x, interval(chart, point).0));
+    let upper = columns().rev().map(|(point, (x, _))| (*x, interval(chart, point).1));
+    canvas.veil(&lower.chain(upper).collect::<Vec<Pixel>>(), color)
+}
+
+fn draw_bar<DB: DrawingBackend>(
+    canvas: &Canvas<'_, DB>,
+    x: i32,
+    (low, high): (i32, i32),
+    color: RGBColor,
+) -> Result<(), FigureError> {
+    canvas.path(&[(x, low), (x, high)], color, 1)?;
+    canvas.path(&[(x - 4, low), (x + 4, low)], color, 1)?;
+    canvas.path(&[(x - 4, high), (x + 4, high)], color, 1)
+}
+
+/// The pixel rows of a point's interval, cut off at the edges of the panel.
+fn interval<DB: DrawingBackend>(chart: &Chart<'_, DB>, point: &Point) -> (i32, i32) {
+    let (_, rows) = chart.plotting_area().get_pixel_range();
+    let low = end(chart, point.x, point.low, rows.end).clamp(rows.start, rows.end);
+    let high = end(chart, point.x, point.high, rows.start).clamp(rows.start, rows.end);
+    (low, high)
+}
+
+/// The pixel row of an end of an interval; `otherwise` where the axis has no place for it.
+fn end<DB: DrawingBackend>(chart: &Chart<'_, DB>, x: f64, value: f64, otherwise: i32) -> i32 {
+    match value.is_finite() && value > 0.0 {
+        true => chart.backend_coord(&(x, value)).1,
+        false => otherwise,
+    }
+}
+
+fn draw_notes<DB: DrawingBackend>(
+    canvas: &Canvas<'_, DB>,
+    chart: &Chart<'_, DB>,
+    notes: &Notes,
+    y: i32,
+) -> Result<(), FigureError> {
+    let (_, rows) = chart.plotting_area().get_pixel_range();
+    let mut free_from = i32::MIN;
+    for (x, text) in &notes.texts {
+        let (center, _) = chart.backend_coord(&(*x, 1.0));
+        let half = font::width(text, NOTE)? / 2;
+        // Texts that would touch the one before are left out; the curves show them all.
+        if center - half < free_from {
+            continue;
+        }
+        free_from = center + half + 4;
+        canvas.text((center, y), text, NOTE, colour::BLACK, Align::Center)?;
+        canvas.path(&[(center, rows.start - 5), (center, rows.start)], colour::GREY, 1)?;
+    }
+    Ok(())
+}
+
+/// Everything that follows from the number of panels.
+struct Layout {
+    width: i32,
+    height: i32,
+    columns: usize,
+    panel: (i32, i32),
+    panels_top: i32,
+    legend_top: i32,
+}
+
+impl Layout {
+    fn of(plots: &Plots) -> Result<Self, FigureError> {
+        let panel = match plots.panels.len() {
+            1 => (1050, 620),
+            _ => (748, 520),
+        };
+        let (columns, rows) = columns_and_rows(plots.panels.len(), panel.0 + GAP);
+        let width = (2 * MARGIN + columns as i32 * (panel.0 + GAP) - GAP).max(LEAST_WIDTH);
+        let panels_top = plots.heading.height(width)? + LINE / 2;
+        let legend_top = panels_top + rows as i32 * (panel.1 + GAP) - GAP / 2;
+        let height = legend_top + plots.legend.height(width)? + MARGIN;
+        Ok(Layout { width, height, columns, panel, panels_top, legend_top })
+    }
+}

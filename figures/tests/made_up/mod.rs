@@ -1,0 +1,179 @@
+//! Made-up results of the shape that real runs have.
+
+use std::collections::BTreeMap;
+
+use records::{
+    Algorithm, Collective, Library, Method, Native,
+    calibration::{Calibration, Estimate, Hockney, LogGp, PLogP, PLogPKnot, Parameters},
+    decisions::{Decision, Decisions},
+    penalty::{Penalties, Penalty, Summary},
+    platform::Platform,
+};
+
+pub fn sizes(count: u32) -> Vec<u64> {
+    (0..count).map(|shift| 1 << shift).collect()
+}
+
+pub fn platform(ranks: usize) -> Platform {
+    Platform {
+        hosts: (0..ranks).map(|rank| format!("node{rank}")).collect(),
+        mpi_library: "Open MPI v4.1.4, package: Debian OpenMPI".into(),
+        testbed: format!("{ranks} nodes, 100mbit"),
+        ..Platform::default()
+    }
+}
+
+fn native(algorithm: Algorithm, segment_bytes: u64) -> Method {
+    Method::Native(Native { library: Library::OpenMpi, algorithm, segment_bytes })
+}
+
+/// Switches with the size as the paper's Figure 6 does; `shift` moves the switching points.
+pub fn method(procs: u32, bytes: u64, shift: i32) -> Method {
+    let size = bytes.max(1).ilog2() as i32 + shift - (procs.ilog2() as i32) / 2;
+    match size {
+        i32::MIN..=3 if procs > 16 => native(Algorithm::Linear, 0),
+        i32::MIN..=7 => native(Algorithm::Binomial, 0),
+        8..=9 => native(Algorithm::Binary, 0),
+        10..=12 => native(Algorithm::SplittedBinary, 1024),
+        13..=17 => native(Algorithm::Pipeline, 1024),
+        _ => native(Algorithm::Pipeline, 8192),
+    }
+}
+
+/// A pattern between 0 and 1 without a generator.
+fn noise(procs: u32, bytes: u64, salt: u32) -> f64 {
+    let mixed = (bytes.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        ^ (u64::from(procs) * 977 + u64::from(salt) * 131))
+        .wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    (mixed >> 40) as f64 / (1_u64 << 24) as f64
+}
+
+pub fn seconds(procs: u32, bytes: u64) -> f64 {
+    f64::from(procs).log2() * 8e-5 + bytes as f64 * 9e-8
+}
+
+pub fn penalties(procs: &[u32], sizes: &[u64]) -> Penalties {
+    let functions = [("default", 4), ("hockney", 2), ("loggp", 1), ("plogp", -1)];
+    let mut penalties = Vec::new();
+    let mut summaries = Vec::new();
+    for (salt, (name, shift)) in (0_u32..).zip(functions) {
+        let mut values = Vec::new();
+        for procs in procs.iter().copied() {
+            for bytes in sizes.iter().copied() {
+                let best = method(procs, bytes, 0);
+                let decided =
+                    if name == "default" { Method::Default } else { method(procs, bytes, shift) };
+                let penalty = match (decided == best, name) {
+                    (true, _) => 0.0,
+                    (false, "default") if bytes > 1 << 14 => 2.0 + 4.0 * noise(procs, bytes, salt),
+                    _ => 0.9 * noise(procs, bytes, salt).powi(3),
+                };
+                let best_seconds = seconds(procs, bytes);
+                values.push(penalty);
+                penalties.push(Penalty {
+                    collective: Collective::Bcast,
+                    decided_by: name.into(),
+                    procs,
+                    bytes,
+                    decided,
+                    decided_seconds: best_seconds * (1.0 + penalty),
+                    best,
+                    best_seconds,
+                    penalty,
+                });
+            }
+        }
+        if values.is_empty() {
+            continue;
+        }
+        values.sort_by(f64::total_cmp);
+        summaries.push(Summary {
+            collective: Collective::Bcast,
+            decided_by: name.into(),
+            points: values.len() as u32,
+            mean: values.iter().sum::<f64>() / values.len() as f64,
+            median: values[values.len() / 2],
+            percentile_95: values[values.len() * 19 / 20],
+            greatest: values[values.len() - 1],
+        });
+    }
+    Penalties {
+        platform: platform(procs.last().copied().unwrap_or(1) as usize),
+        timing: "completion on the last rank, one clock".into(),
+        best: "least median of one half of the observations, timed on the other".into(),
+        message_size: BTreeMap::from([(Collective::Bcast, "count x type size".into())]),
+        summaries,
+        penalties,
+        warnings: Vec::new(),
+    }
+}
+
+pub fn decisions(procs: &[u32], sizes: &[u64]) -> Decisions {
+    let mut decisions = Vec::new();
+    for (model, shift) in [("hockney", 2), ("loggp", 1), ("plogp", -1)] {
+        for procs in procs.iter().copied() {
+            for bytes in sizes.iter().copied() {
+                let ties = match noise(procs, bytes, 7) < 0.1 {
+                    true => vec![native(Algorithm::KNomial, 0)],
+                    false => Vec::new(),
+                };
+                let seconds = seconds(procs, bytes);
+                decisions.push(Decision {
+                    collective: Collective::Bcast,
+                    model: model.into(),
+                    procs,
+                    bytes,
+                    method: method(procs, bytes, shift),
+                    seconds,
+                    low_seconds: seconds * 0.9,
+                    high_seconds: seconds * 1.1,
+                    ties,
+                });
+            }
+        }
+    }
+    Decisions {
+        calibration: "calibration.json".into(),
+        forms: "corrected".into(),
+        parameters: "measured".into(),
+        message_size: BTreeMap::from([(Collective::Bcast, "count x type size".into())]),
+        decisions,
+    }
+}
+
+fn about(value: f64) -> Estimate {
+    Estimate { value, low: value * 0.9, high: value * 1.15 }
+}
+
+pub fn calibration() -> Calibration {
+    let knots = sizes(21).into_iter().map(|bytes| {
+        let m = bytes as f64;
+        PLogPKnot {
+            bytes,
+            send_overhead_seconds: about(4e-6 + 1e-9 * m),
+            receive_overhead_seconds: about(6e-6 + 2e-9 * m),
+            gap_seconds: about(1.2e-5 + 8.4e-8 * m),
+        }
+    });
+    Calibration {
+        source: "runs/2026-11-21/point-to-point.csv".into(),
+        platform: platform(8),
+        measured: Parameters {
+            hockney: Hockney {
+                alpha_seconds: about(7.1e-5),
+                beta_seconds_per_byte: about(8.42e-8),
+            },
+            loggp: LogGp {
+                latency_seconds: about(5.2e-5),
+                overhead_seconds: about(6e-6),
+                gap_seconds: about(1.3e-5),
+                gap_seconds_per_byte: about(8.42e-8),
+            },
+            plogp: PLogP { latency_seconds: about(5.5e-5), knots: knots.collect() },
+            gamma_seconds_per_byte: about(3e-10),
+            derived: Vec::new(),
+        },
+        fitted: None,
+        warnings: Vec::new(),
+    }
+}

@@ -1,0 +1,285 @@
+//! What a testbed is made from, and the names and addresses that follow from it.
+
+use std::{fmt, net::Ipv4Addr, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+
+use crate::TestbedError;
+
+/// The network of every testbed: each has its own namespaces, so they do not meet.
+pub const NETWORK: &str = "10.77.0.0/24";
+
+const HEAD_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 254);
+const MAX_NODES: u32 = 64;
+const MAX_RANKS_PER_NODE: u32 = 64;
+const MAX_NAME: usize = 15;
+
+/// The first part of every namespace's name.
+pub(crate) const PREFIX: &str = "colibri-";
+
+/// The name of a program's or node's place: `head`, `n0`, `n1`, ...
+pub(crate) const HEAD: &str = "head";
+
+/// The rate of every port of the switch, in both directions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Rate {
+    bits_per_second: u64,
+}
+
+impl Rate {
+    const RANGE: std::ops::RangeInclusive<u64> = 1_000_000..=10_000_000_000;
+
+    /// From bits per second, 1 Mbit/s to 10 Gbit/s.
+    ///
+    /// # Errors
+    /// Outside that range.
+    pub fn new(bits_per_second: u64) -> Result<Rate, TestbedError> {
+        if !Self::RANGE.contains(&bits_per_second) {
+            let problem =
+                format!("a rate of {bits_per_second} bit/s is not within 1mbit and 10gbit");
+            return Err(TestbedError::Spec(problem));
+        }
+        Ok(Rate { bits_per_second })
+    }
+
+    /// In bits per second, of frames on the wire.
+    pub fn bits_per_second(self) -> u64 {
+        self.bits_per_second
+    }
+
+    /// How many bytes a port that was idle lets pass at once: as few as keep the rate.
+    ///
+    /// One packet (1600 bytes) for slow ports. The kernel wakes some 20 us after a packet is due, so
+    /// that one packet of burst lets only 620 Mbit/s through a port of 1 Gbit/s; three packets keep
+    /// it. Hence packets enough for 38 us: 1600 bytes up to 336 Mbit/s, 4800 at 1 Gbit/s. More than
+    /// needed would falsify small messages, which pass within the burst without any wire time.
+    pub fn burst_bytes(self) -> u64 {
+        const PACKET: u64 = 1600;
+        let wake_up = (self.bits_per_second / 8 * 38).div_ceil(1_000_000);
+        wake_up.div_ceil(PACKET).max(1) * PACKET
+    }
+}
+
+const UNITS: [(&str, u64); 3] = [("gbit", 1_000_000_000), ("mbit", 1_000_000), ("kbit", 1_000)];
+
+impl FromStr for Rate {
+    type Err = TestbedError;
+
+    /// Reads `100mbit`, `1gbit`, `2500kbit` (decimal units, bits per second, a whole number).
+    fn from_str(text: &str) -> Result<Rate, TestbedError> {
+        let lower = text.trim().to_ascii_lowercase();
+        let bits = UNITS.into_iter().find_map(|(unit, scale)| {
+            lower.strip_suffix(unit)?.trim_end().parse::<u64>().ok()?.checked_mul(scale)
+        });
+        match bits {
+            Some(bits) => Rate::new(bits),
+            None => Err(TestbedError::Spec(format!(
+                "'{text}' is not a rate; write bits per second as 10mbit, 100mbit or 1gbit"
+            ))),
+        }
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bits = self.bits_per_second;
+        match UNITS.into_iter().find(|(_, scale)| bits.is_multiple_of(*scale)) {
+            Some((unit, scale)) => write!(f, "{}{unit}", bits / scale),
+            None => write!(f, "{bits}bit"),
+        }
+    }
+}
+
+/// What a testbed is made from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spec {
+    /// 1 to 15 of a-z, 0-9 and `-`, beginning and ending with a letter or digit.
+    pub name: String,
+    /// 1 to 64.
+    pub nodes: u32,
+    /// Of every port.
+    #[serde(rename = "rate_bits_per_second")]
+    pub rate: Rate,
+    /// How many consecutive ranks share a node (and its port), 1 to 64.
+    pub ranks_per_node: u32,
+}
+
+impl Spec {
+    /// One rank per node.
+    ///
+    /// # Errors
+    /// As [`Spec::check`].
+    pub fn new(name: &str, nodes: u32, rate: Rate) -> Result<Spec, TestbedError> {
+        let spec = Spec { name: name.into(), nodes, rate, ranks_per_node: 1 };
+        spec.check()?;
+        Ok(spec)
+    }
+
+    /// The same with several ranks on each node.
+    ///
+    /// # Errors
+    /// As [`Spec::check`].
+    pub fn with_ranks_per_node(mut self, ranks_per_node: u32) -> Result<Spec, TestbedError> {
+        self.ranks_per_node = ranks_per_node;
+        self.check()?;
+        Ok(self)
+    }
+
+    /// Whether every field is in its range.
+    ///
+    /// # Errors
+    /// Says which is not and what would be right.
+    pub fn check(&self) -> Result<(), TestbedError> {
+        check_name(&self.name)?;
+        Rate::new(self.rate.bits_per_second)?;
+        in_range("nodes", self.nodes, MAX_NODES)?;
+        in_range("ranks per node", self.ranks_per_node, MAX_RANKS_PER_NODE)
+    }
+
+    /// All places, the head first.
+    pub(crate) fn places(&self) -> impl Iterator<Item = String> + use<> {
+        std::iter::once(HEAD.into()).chain((0..self.nodes).map(|node| format!("n{node}")))
+    }
+
+    /// What a node's `hostname` says, and Open MPI's name for it.
+    pub(crate) fn host(&self, node: u32) -> String {
+        host(&self.name, &format!("n{node}"))
+    }
+}
+
+fn in_range(what: &str, value: u32, most: u32) -> Result<(), TestbedError> {
+    match value {
+        1.. if value <= most => Ok(()),
+        _ => Err(TestbedError::Spec(format!("{value} {what}; a testbed has 1 to {most}"))),
+    }
+}
+
+/// Names become part of namespaces, host names, paths and scripts.
+pub(crate) fn check_name(name: &str) -> Result<(), TestbedError> {
+    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let good = (1..=MAX_NAME).contains(&name.len())
+        && name.chars().all(allowed)
+        && !name.starts_with('-')
+        && !name.ends_with('-');
+    match good {
+        true => Ok(()),
+        false => Err(TestbedError::Spec(format!(
+            "'{name}' is not a testbed's name: 1 to {MAX_NAME} of a-z, 0-9 and '-' between them"
+        ))),
+    }
+}
+
+pub(crate) fn host(name: &str, place: &str) -> String {
+    format!("{name}-{place}")
+}
+
+pub(crate) fn namespace(name: &str, place: &str) -> String {
+    format!("{PREFIX}{name}-{place}")
+}
+
+/// The testbed and the place of a namespace's name, if it is one of ours. Unambiguous, since a place
+/// holds no `-`: a testbed `a` does not claim the namespaces of a testbed `a-n0`.
+pub(crate) fn of_namespace(namespace: &str) -> Option<(&str, &str)> {
+    let (name, place) = namespace.strip_prefix(PREFIX)?.rsplit_once('-')?;
+    let node = place.strip_prefix('n').is_some_and(|number| {
+        !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit())
+    });
+    (check_name(name).is_ok() && (node || place == HEAD)).then_some((name, place))
+}
+
+pub(crate) fn head_address() -> String {
+    format!("{HEAD_ADDRESS}/24")
+}
+
+pub(crate) fn node_address(node: u32) -> String {
+    format!("10.77.0.{}/24", node + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn rates_are_read() {
+        for (text, bits) in [
+            ("10mbit", 10_000_000),
+            ("100mbit", 100_000_000),
+            ("1gbit", 1_000_000_000),
+            ("2500kbit", 2_500_000),
+            (" 100 Mbit", 100_000_000),
+        ] {
+            assert_eq!(text.parse::<Rate>().unwrap().bits_per_second(), bits, "{text}");
+        }
+        for text in ["100", "100mb", "mbit", "1.5gbit", "-1gbit", "100mbps", "", "99999999999gbit"]
+        {
+            let error = text.parse::<Rate>().unwrap_err().to_string();
+            assert!(error.contains(&format!("'{text}'")) && error.contains("100mbit"), "{error}");
+        }
+        for text in ["999kbit", "11gbit", "0mbit"] {
+            let error = text.parse::<Rate>().unwrap_err().to_string();
+            assert!(error.contains("1mbit and 10gbit"), "{error}");
+        }
+    }
+
+    #[test]
+    fn bursts_are_those_that_were_tried() {
+        let burst = |text: &str| text.parse::<Rate>().unwrap().burst_bytes();
+        assert_eq!(burst("10mbit"), 1600);
+        assert_eq!(burst("100mbit"), 1600);
+        assert_eq!(burst("300mbit"), 1600);
+        assert_eq!(burst("1gbit"), 4800);
+    }
+
+    #[test]
+    fn specs_that_cannot_be_made_are_refused() {
+        let rate = Rate::new(100_000_000).unwrap();
+        for name in ["a", "a-b", "0", "abcdefghijklmno"] {
+            assert!(Spec::new(name, 1, rate).is_ok(), "{name}");
+        }
+        for name in ["", "A", "a b", "a/b", "-a", "a-", "a.b", "ä", "abcdefghijklmnop", "$(x)"] {
+            let error = Spec::new(name, 1, rate).unwrap_err().to_string();
+            assert!(error.contains("1 to 15 of a-z"), "{error}");
+        }
+        for nodes in [0, 65] {
+            let error = Spec::new("a", nodes, rate).unwrap_err().to_string();
+            assert!(error.contains(&nodes.to_string()) && error.contains("1 to 64"), "{error}");
+        }
+        assert!(Spec::new("a", 2, rate).unwrap().with_ranks_per_node(0).is_err());
+    }
+
+    #[test]
+    fn a_namespace_belongs_to_one_testbed() {
+        assert_eq!(of_namespace("colibri-a-n0"), Some(("a", "n0")));
+        assert_eq!(of_namespace("colibri-a-n0-head"), Some(("a-n0", "head")));
+        for other in
+            ["colibri-a", "colibri--n0", "colibri-a-n", "colibri-a-x", "a-n0", "colibri-n0"]
+        {
+            assert_eq!(of_namespace(other), None, "{other}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_rate_reads_back(bits in 1_000_u64..=10_000_000) {
+            let rate = Rate::new(bits * 1_000).unwrap();
+            prop_assert_eq!(rate.to_string().parse::<Rate>().unwrap(), rate);
+        }
+
+        #[test]
+        fn a_burst_holds_a_packet_and_what_is_due_within_a_wake_up(bits in 1_000_000_u64..=10_000_000_000) {
+            let burst = Rate::new(bits).unwrap().burst_bytes();
+            prop_assert!(burst >= 1514);
+            prop_assert!(burst as f64 * 8.0 / bits as f64 >= 37e-6);
+        }
+
+        #[test]
+        fn names_lead_back(name in "[a-z0-9]([a-z0-9-]{0,13}[a-z0-9])?", node in 0_u32..64) {
+            let place = format!("n{node}");
+            let namespace = namespace(&name, &place);
+            prop_assert_eq!(of_namespace(&namespace), Some((name.as_str(), place.as_str())));
+        }
+    }
+}

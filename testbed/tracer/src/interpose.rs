@@ -1,0 +1,148 @@
+//! The functions that stand before Open MPI's own.
+//!
+//! Their signatures are those of `ompi/mca/coll/base/coll_base_functions.h`, 4.1 and 5.0. A count is
+//! an `int` in both and a `size_t` in later versions: it is passed on as a whole machine word, which
+//! serves both, since it travels in a register on x86-64 and AArch64. It is not looked at.
+
+use std::{
+    ffi::{CStr, c_char, c_int, c_void},
+    io::Write,
+    panic::catch_unwind,
+    process,
+    sync::atomic::{AtomicPtr, Ordering},
+};
+
+use crate::log;
+
+/// An algorithm that is observed.
+pub struct Algorithm {
+    /// Its name without Open MPI's prefix, such as `bcast_intra_pipeline`.
+    pub name: &'static str,
+    /// What its parameters are called in the text.
+    pub parameters: &'static [&'static str],
+}
+
+type Word = *mut c_void;
+
+/// Defines one function for each line and lists it in [`ALGORITHMS`]. A line gives the exported
+/// name, Open MPI's arguments that are only passed on, and those that are noted.
+macro_rules! interpose {
+    (passed for bcast: $bcast:tt; passed for reduce: $reduce:tt;
+     $($name:ident $collective:ident $noted:tt;)*) => {
+        #[allow(non_camel_case_types, reason = "the variants are the functions' names")]
+        #[derive(Clone, Copy)]
+        enum Number { $($name),* }
+
+        /// Every algorithm that is observed.
+        pub const ALGORITHMS: &[Algorithm] = &[$(interpose!(@listed $name $noted)),*];
+
+        $(interpose!(@function $name $collective $bcast $reduce $noted);)*
+    };
+    (@listed $name:ident ($($noted:ident),*)) => {
+        Algorithm {
+            name: stringify!($name).split_at("ompi_coll_base_".len()).1,
+            parameters: &[$(stringify!($noted)),*],
+        }
+    };
+    (@function $name:ident bcast $bcast:tt $reduce:tt $noted:tt) => {
+        interpose!(@define $name $bcast $noted);
+    };
+    (@function $name:ident reduce $bcast:tt $reduce:tt $noted:tt) => {
+        interpose!(@define $name $reduce $noted);
+    };
+    (@define $name:ident ($($passed:ident: $type:ty),*) ($($noted:ident),*)) => {
+        /// Notes the call and goes on to Open MPI's function of this name.
+        ///
+        /// # Safety
+        /// That function's own.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($passed: $type,)* $($noted: u32),*) -> c_int {
+            type Function = unsafe extern "C" fn($($type,)* $(interpose!(@number $noted)),*) -> c_int;
+            static NEXT: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
+            const NAME: &CStr = interpose!(@cstr $name);
+
+            let next = resolve(&NEXT, NAME);
+            // SAFETY: `next` is Open MPI's function of this name, whose signature this is.
+            let next = unsafe { std::mem::transmute::<*mut c_void, Function>(next) };
+            note(|| log::enter(Number::$name as u16, &[$($noted),*]));
+            // SAFETY: the caller's arguments, unchanged.
+            let result = unsafe { next($($passed,)* $($noted),*) };
+            note(log::leave);
+            result
+        }
+    };
+    (@number $noted:ident) => { u32 };
+    (@cstr $name:ident) => {
+        match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+            Ok(name) => name,
+            Err(_) => panic!("an identifier holds no zero byte"),
+        }
+    };
+}
+
+interpose! {
+    passed for bcast:
+        (buffer: Word, count: usize, datatype: Word, root: c_int, comm: Word, module: Word);
+    passed for reduce:
+        (send: Word, receive: Word, count: usize, datatype: Word, op: Word, root: c_int,
+         comm: Word, module: Word);
+
+    ompi_coll_base_bcast_intra_basic_linear bcast ();
+    ompi_coll_base_bcast_intra_chain bcast (segment, fanout);
+    ompi_coll_base_bcast_intra_pipeline bcast (segment);
+    ompi_coll_base_bcast_intra_split_bintree bcast (segment);
+    ompi_coll_base_bcast_intra_bintree bcast (segment);
+    ompi_coll_base_bcast_intra_binomial bcast (segment);
+    ompi_coll_base_bcast_intra_knomial bcast (segment, radix);
+    ompi_coll_base_bcast_intra_scatter_allgather bcast (segment);
+    ompi_coll_base_bcast_intra_scatter_allgather_ring bcast (segment);
+
+    ompi_coll_base_reduce_intra_basic_linear reduce ();
+    ompi_coll_base_reduce_intra_chain reduce (segment, fanout, requests);
+    ompi_coll_base_reduce_intra_pipeline reduce (segment, requests);
+    ompi_coll_base_reduce_intra_binary reduce (segment, requests);
+    ompi_coll_base_reduce_intra_binomial reduce (segment, requests);
+    ompi_coll_base_reduce_intra_in_order_binary reduce (segment, requests);
+    ompi_coll_base_reduce_intra_redscat_gather reduce ();
+}
+
+/// A fault of the tracer may cost a line of its text, never the program that it watches.
+fn note(record: impl FnOnce() + std::panic::UnwindSafe) {
+    let _ = catch_unwind(record);
+}
+
+fn resolve(cache: &AtomicPtr<c_void>, name: &CStr) -> *mut c_void {
+    let known = cache.load(Ordering::Relaxed);
+    if !known.is_null() {
+        return known;
+    }
+    let found = look_up(name);
+    if found.is_null() {
+        let text = name.to_string_lossy();
+        // No panic and no unwinding: the caller is C.
+        let _ = writeln!(
+            std::io::stderr(),
+            "colibri tracer: this MPI library has no {text} to go on to; run without the tracer"
+        );
+        process::abort();
+    }
+    cache.store(found, Ordering::Relaxed);
+    found
+}
+
+fn look_up(name: &CStr) -> *mut c_void {
+    // SAFETY: a valid C string; RTLD_NEXT searches the libraries loaded after this one.
+    let next = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
+    if !next.is_null() {
+        return next;
+    }
+    // A program that loads MPI itself (mpi4py) keeps it out of the global scope.
+    const LIBRARY: *const c_char = c"libmpi.so.40".as_ptr();
+    // SAFETY: a valid C string; RTLD_NOLOAD only looks for what is loaded already.
+    let library = unsafe { libc::dlopen(LIBRARY, libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+    if library.is_null() {
+        return library;
+    }
+    // SAFETY: an open handle and a valid C string.
+    unsafe { libc::dlsym(library, name.as_ptr()) }
+}
