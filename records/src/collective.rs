@@ -95,6 +95,17 @@ impl Collective {
     }
 }
 
+/// One kind of call: what a decision function is asked about, and what is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Point {
+    /// The collective.
+    pub collective: Collective,
+    /// Communicator size.
+    pub procs: u32,
+    /// Message size; see [`Collective::message_size`]. 0 for a barrier.
+    pub bytes: u64,
+}
+
 impl fmt::Display for Collective {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())

@@ -106,6 +106,10 @@ pub fn write<T: Document>(path: &Path, body: &T) -> Result<(), FileError> {
 /// # Errors
 /// The system refuses; the old file is then still there.
 pub fn write_text(path: &Path, text: &str) -> Result<(), FileError> {
+    // A device or a pipe (/dev/stdout, say) is written to, not replaced.
+    if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
+        return fs::write(path, text).map_err(|error| FileError::io(path, "write", &error));
+    }
     let beside = beside(path);
     let written = File::create(&beside).and_then(|mut file| {
         file.write_all(text.as_bytes())?;
@@ -155,6 +159,14 @@ mod tests {
         write(&path, &thing).unwrap();
         assert_eq!(read::<Thing>(&path).unwrap(), thing);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "no file is left beside it");
+    }
+
+    #[test]
+    fn a_full_device_is_an_error_and_stays_a_device() {
+        let path = Path::new("/dev/full");
+        let error = write_text(path, "x").unwrap_err().to_string();
+        assert_eq!(error, "/dev/full: cannot write: no space left on the disk");
+        assert!(!fs::metadata(path).unwrap().is_file());
     }
 
     #[test]

@@ -26,8 +26,9 @@ pub mod platform;
 pub mod progress;
 pub mod quantity;
 pub mod record;
+pub mod summary;
 
-pub use collective::Collective;
+pub use collective::{Collective, Point};
 pub use error::FileError;
 pub use method::{Algorithm, Library, Method, MethodError, Native};
 pub use names::nearest;

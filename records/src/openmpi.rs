@@ -63,24 +63,52 @@ pub fn find(collective: Collective, algorithm: Algorithm) -> Option<&'static Ope
     algorithms(collective).iter().find(|row| row.algorithm == algorithm)
 }
 
-/// Every native method with the given segment sizes (0: unsegmented).
+/// The size in bytes of the elements with which Colibri measures a message of `bytes`: the
+/// library falls back by the number of elements. Reductions are of doubles where these fit.
+pub const fn element_bytes(collective: Collective, bytes: u64) -> u64 {
+    match collective {
+        Collective::Reduce if bytes >= 8 && bytes.is_multiple_of(8) => 8,
+        _ => 1,
+    }
+}
+
+/// Whether the library would silently run another algorithm (seen on 4.1.4).
+pub fn falls_back(collective: Collective, native: &Native, procs: u32, bytes: u64) -> bool {
+    let element = element_bytes(collective, bytes);
+    let count = bytes / element;
+    match (collective, native.algorithm) {
+        // Each half must hold an element and a segment.
+        (Collective::Bcast, Algorithm::SplittedBinary) => {
+            count < 2 || (count / 2) * element < native.segment_bytes
+        }
+        (Collective::Bcast, Algorithm::ScatterAllgather | Algorithm::ScatterAllgatherRing) => {
+            count < u64::from(procs)
+        }
+        (Collective::Reduce, Algorithm::Rabenseifner) => {
+            count < 1 << u64::from(procs.max(1).ilog2())
+        }
+        _ => false,
+    }
+}
+
+/// Every native method with the given segment sizes (0: unsegmented) for `procs` processes and
+/// messages of `bytes`.
 ///
-/// Segment sizes that an algorithm doesn't take are left out, and so are those that hold the
-/// whole message of `bytes`: they are the unsegmented method.
-pub fn methods(collective: Collective, segments: &[u64], bytes: u64) -> Vec<Method> {
+/// Left out are segment sizes that an algorithm doesn't take, those that hold the whole message
+/// (they are the unsegmented method), and what would fall back to another algorithm.
+pub fn methods(collective: Collective, segments: &[u64], procs: u32, bytes: u64) -> Vec<Method> {
     let mut methods = Vec::new();
     for row in algorithms(collective) {
         let wanted = segments.iter().copied().filter(|&segment| segment < bytes.max(1));
         let taken: Vec<u64> = if row.segmented { wanted.collect() } else { vec![0] };
-        methods.extend(taken.into_iter().map(|segment_bytes| {
-            Method::Native(Native {
-                library: Library::OpenMpi,
-                algorithm: row.algorithm,
-                segment_bytes,
-            })
-        }));
+        let natives = taken.into_iter().map(|segment_bytes| Native {
+            library: Library::OpenMpi,
+            algorithm: row.algorithm,
+            segment_bytes,
+        });
+        let kept = natives.filter(|native| !falls_back(collective, native, procs, bytes));
+        methods.extend(kept.map(Method::Native));
     }
-    methods.dedup();
     methods
 }
 
@@ -100,13 +128,14 @@ mod tests {
     #[test]
     fn segments_that_hold_the_whole_message_are_the_unsegmented_method() {
         let texts = |bytes| -> Vec<String> {
-            methods(Collective::Bcast, &[0, 1024, 8192], bytes)
-                .iter()
-                .map(Method::to_string)
-                .collect()
+            let methods = methods(Collective::Bcast, &[0, 1024, 8192], 8, bytes);
+            methods.iter().map(Method::to_string).collect()
         };
         assert_eq!(texts(1024).len(), 9);
+        assert_eq!(texts(1026).len(), 9 + 5, "halves of splitted-binary would hold no segment");
         assert_eq!(texts(2048).len(), 9 + 6);
+        assert_eq!(texts(4).len(), 7, "scatter needs an element for each process");
+        assert_eq!(texts(1).len(), 6, "nothing to split");
         assert_eq!(texts(1 << 20).len(), 9 + 12);
         assert!(texts(1 << 20).contains(&"native:openmpi:pipeline,segment=8KiB".into()));
         assert!(!texts(1 << 20).contains(&"native:openmpi:linear,segment=8KiB".into()));

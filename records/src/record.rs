@@ -65,10 +65,11 @@ pub fn parse<T: Row>(text: &str, path: &Path) -> Result<Record<T>, FileError> {
         if let Some(entry) = line.strip_prefix("#@") {
             match entry.split_once('=') {
                 Some(("schema", value)) => schema = Some(value.to_owned()),
-                Some((key, value)) => {
+                // A value that may have been cut is none; one that stands further up holds on.
+                Some((key, value)) if !cut => {
                     record.header.insert(key.into(), value.into());
                 }
-                None => {}
+                _ => {}
             }
         } else if line.is_empty() || line.starts_with('#') {
             if cut && !line.is_empty() {
@@ -171,6 +172,14 @@ impl<T: Row> Writer<T> {
         self.write(&line)
     }
 
+    /// Appends a header line; of several with one key the last counts.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn note(&mut self, key: &str, value: &str) -> Result<(), FileError> {
+        self.write(format!("#@{key}={}\n", value.replace(['\n', '\r'], " ")).as_bytes())
+    }
+
     fn write(&mut self, bytes: &[u8]) -> Result<(), FileError> {
         self.file.write_all(bytes).map_err(|e| FileError::io(&self.path, "write", &e))
     }
@@ -243,6 +252,21 @@ mod tests {
         let text = fs::read_to_string(&path).unwrap().replacen(",1024,", ",x,", 1);
         let error = parse::<PointToPoint>(&text, &path).unwrap_err().to_string();
         assert!(error.contains("line 4, field bytes"), "{error}");
+    }
+
+    #[test]
+    fn the_last_note_counts_unless_it_was_cut() {
+        let (_dir, path) = written(1);
+        let mut writer = Writer::<PointToPoint>::open(&path, &BTreeMap::new()).unwrap();
+        writer.note("spent_seconds", "1.5").unwrap();
+        writer.note("spent_seconds", "23.5").unwrap();
+        let text = fs::read_to_string(&path).unwrap();
+        let spent = |text: &str| {
+            parse::<PointToPoint>(text, &path).unwrap().header["spent_seconds"].clone()
+        };
+        assert_eq!(spent(&text), "23.5");
+        assert_eq!(spent(text.strip_suffix("3.5\n").unwrap()), "1.5");
+        assert_eq!(parse::<PointToPoint>(&text, &path).unwrap().rows, [row(0)]);
     }
 
     proptest! {

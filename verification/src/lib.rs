@@ -13,3 +13,4 @@ pub mod rules;
 pub mod samples;
 pub mod selection;
 pub mod statistics;
+pub mod stopping;

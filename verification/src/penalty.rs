@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use records::{
-    Collective, Method,
+    Collective, Method, Point,
     decisions::Decision,
     penalty::{Penalties, Penalty, Summary},
     platform::Platform,
 };
 
 use crate::{
-    samples::{Half, Point, Samples},
+    samples::{Half, Samples},
     selection::Choice,
     statistics::{median, quantile},
 };

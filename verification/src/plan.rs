@@ -5,11 +5,9 @@ use std::collections::BTreeMap;
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_pcg::Pcg64;
 use records::{
-    Collective, Method, openmpi,
+    Collective, Method, Point, openmpi,
     plan::{Cell, Plan, Visit},
 };
-
-use crate::samples::Point;
 
 /// The points to measure and the methods to compare there.
 #[derive(Debug, Clone)]
@@ -70,7 +68,7 @@ pub fn make(grid: &Grid, extent: Extent, seed: u64, expected: Expectation<'_>) -
     let all = cells(grid, &grid.sizes);
     match extent {
         Extent::Exhaustive { rounds } => {
-            Costed::new(all, expected).planned(grid, rounds, seed, Vec::new())
+            Costed::new(all, expected).planned(grid.ranks, rounds, seed, Vec::new())
         }
         Extent::Within { seconds } => within(grid, seconds, seed, all, expected),
     }
@@ -96,7 +94,7 @@ fn within(
     loop {
         let fitting = ROUNDS.rev().find(|&rounds| hopeful.seconds(rounds) <= seconds);
         if let Some(rounds) = fitting {
-            return hopeful.planned(grid, rounds, seed, notes);
+            return hopeful.planned(grid.ranks, rounds, seed, notes);
         }
         let coarser = every_second(&sizes);
         if coarser.len() < FEWEST_SIZES {
@@ -106,7 +104,7 @@ fn within(
                 ROUNDS.start(),
                 hopeful.seconds(*ROUNDS.start()),
             ));
-            return hopeful.planned(grid, *ROUNDS.start(), seed, notes);
+            return hopeful.planned(grid.ranks, *ROUNDS.start(), seed, notes);
         }
         notes.push(format!(
             "message sizes thinned from {} to {}: the budget is too short for all",
@@ -116,6 +114,20 @@ fn within(
         sizes = coarser;
         hopeful.retain(|cell| sizes.contains(&cell.bytes));
     }
+}
+
+/// The same cells over and over, in as many rounds (at most four) as fit in `seconds`, at least
+/// one.
+pub fn repeat(
+    cells: Vec<Cell>,
+    ranks: u32,
+    seconds: f64,
+    seed: u64,
+    expected: Expectation<'_>,
+) -> Planned {
+    let costed = Costed::new(cells, expected);
+    let rounds = (1..=4).rev().find(|&rounds| costed.seconds(rounds) <= seconds).unwrap_or(1);
+    costed.planned(ranks, rounds, seed, Vec::new())
 }
 
 /// Every second size, the first and the last kept.
@@ -136,7 +148,7 @@ pub fn cells(grid: &Grid, sizes: &[u64]) -> Vec<Cell> {
         for &procs in &grid.procs {
             for &bytes in sizes {
                 let natives = match grid.native {
-                    true => openmpi::methods(collective, &grid.segments, bytes),
+                    true => openmpi::methods(collective, &grid.segments, procs, bytes),
                     false => Vec::new(),
                 };
                 let methods = std::iter::once(Method::Default).chain(natives);
@@ -201,7 +213,7 @@ impl Costed {
             .sum()
     }
 
-    fn planned(self, grid: &Grid, rounds: u32, seed: u64, notes: Vec<String>) -> Planned {
+    fn planned(self, ranks: u32, rounds: u32, seed: u64, notes: Vec<String>) -> Planned {
         let expected_seconds = self.seconds(rounds);
         let mut random = Pcg64::seed_from_u64(seed);
         let mut visits = Vec::new();
@@ -214,7 +226,7 @@ impl Costed {
             }));
         }
         let cells = self.cells.into_iter().map(|(cell, _)| cell).collect();
-        Planned { plan: Plan { seed, ranks: grid.ranks, cells, visits }, expected_seconds, notes }
+        Planned { plan: Plan { seed, ranks, cells, visits }, expected_seconds, notes }
     }
 }
 

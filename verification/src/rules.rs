@@ -96,8 +96,8 @@ fn geometric_mean(low: u64, high: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples::Point;
     use proptest::prelude::*;
+    use records::Point;
 
     fn choice(procs: u32, bytes: u64, method: &str) -> Choice {
         let point = Point { collective: Collective::Bcast, procs, bytes };

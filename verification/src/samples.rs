@@ -3,23 +3,12 @@
 use std::collections::BTreeMap;
 
 use records::{
-    Collective, Method,
+    Collective, Method, Point,
     observation::{CollectiveCall, Status},
     openmpi,
 };
 
 use crate::statistics::median;
-
-/// Where something was measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Point {
-    /// The collective.
-    pub collective: Collective,
-    /// Communicator size.
-    pub procs: u32,
-    /// Message size; see [`Collective::message_size`].
-    pub bytes: u64,
-}
 
 /// The times of one method at one point, in the order in which they were observed.
 #[derive(Debug, Clone, Default, PartialEq)]

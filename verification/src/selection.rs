@@ -1,8 +1,8 @@
 //! Where a measured method should replace the library's default.
 
-use records::Method;
+use records::{Method, Point};
 
-use crate::samples::{Half, Point, Samples};
+use crate::samples::{Half, Samples};
 
 /// Least relative gain for which the default is replaced.
 pub const LEAST_GAIN: f64 = 0.05;

@@ -11,9 +11,8 @@
 //! sleeps in the kernel, and is woken by the packet that it waits for, at once. A `sched_yield` after
 //! another without a `poll` between them sleeps for a moment.
 //!
-//! Sleeping alone (a few microseconds in each `sched_yield`) serves less: where the machine is itself
-//! a virtual one, setting a timer of 5 us costs 15 to 20 us of processor time, so that the
-//! sleeper never leaves its core.
+//! Sleeping alone (5 us in each `sched_yield`) was tried and serves less: on a virtual machine such a
+//! sleep took 20 us of processor time and rarely gave the core away.
 //!
 //! Nothing else changes for the program; a thread that works between its `poll`s is not held up.
 //! Linux only; loaded by `LD_PRELOAD`.

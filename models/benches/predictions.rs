@@ -1,0 +1,104 @@
+//! How fast predictions, decisions and fits are: `cargo bench -p colibri-models`.
+
+use divan::{Bencher, black_box, counter::ItemsCount};
+use models::{
+    Forms, Model, Point, Predictor, algorithms,
+    decide::{Segments, decide_map},
+    fit::fit,
+    presets::preset,
+};
+use rand::{RngExt as _, SeedableRng as _};
+use records::{
+    Algorithm, Collective,
+    calibration::Parameters,
+    observation::{PointToPoint, PointToPointKind, Status},
+};
+
+fn main() {
+    divan::main();
+}
+
+/// Frodo's parameters, PLogP with as many knots as a calibration may have.
+fn parameters() -> Parameters {
+    let mut parameters = preset("frodo").expect("a preset").measured;
+    let last = parameters.plogp.knots.pop().expect("presets have knots");
+    parameters.plogp.knots.extend((2..60).map(|knot| {
+        let mut knot_here = last.clone();
+        knot_here.bytes = knot * knot * 600;
+        knot_here.gap_seconds.value = 23.8e-6 + 0.084e-6 * knot_here.bytes as f64;
+        knot_here.gap_seconds.low = 0.0;
+        knot_here.gap_seconds.high = 1.0;
+        knot_here
+    }));
+    parameters
+}
+
+fn predictor(model: Model) -> Predictor {
+    Predictor::new(model, Forms::Corrected, &parameters()).expect("good parameters")
+}
+
+#[divan::bench(args = Model::ALL)]
+fn predictions(bencher: Bencher, model: Model) {
+    const POINTS: usize = 1000;
+    let predictor = predictor(model);
+    let mut random = rand_pcg::Pcg64Mcg::seed_from_u64(1);
+    let points: Vec<(Point, u64)> = (0..POINTS)
+        .map(|_| {
+            let (procs, bytes) = (random.random_range(2..1000), random.random_range(0..2_000_000));
+            let point = Point { collective: Collective::Bcast, procs, bytes };
+            (point, random.random_range(1..100_000))
+        })
+        .collect();
+    bencher.counter(ItemsCount::new(POINTS)).bench(|| {
+        let predict = |&(point, segment): &(Point, u64)| {
+            predictor.predict(point, Algorithm::Pipeline, segment).unwrap_or(f64::NAN)
+        };
+        black_box(&points).iter().map(predict).sum::<f64>()
+    });
+}
+
+/// A decision function of 2 to 32 processes and 1 B to 8 MiB, every segment size tried.
+#[divan::bench(args = Model::ALL)]
+fn whole_map(bencher: Bencher, model: Model) {
+    let predictor = predictor(model);
+    let procs: Vec<u32> = (2..=32).collect();
+    let sizes: Vec<u64> = (0..=23).map(|shift| 1 << shift).collect();
+    let bcast = Collective::Bcast;
+    bencher.bench(|| {
+        decide_map(&predictor, bcast, (&procs, &sizes), algorithms(bcast), &Segments::Auto)
+    });
+}
+
+/// 20 000 observations.
+#[divan::bench]
+fn whole_fit(bencher: Bencher) {
+    use PointToPointKind::{Clock, ReceiveOverhead, RoundTrip, SendOverhead, Train};
+    let mut random = rand_pcg::Pcg64Mcg::seed_from_u64(1);
+    let mut observations = Vec::new();
+    for repetition in 0..180 {
+        for shift in 0..=21 {
+            let bytes = if shift == 0 { 0 } else { 1 << (shift - 1) };
+            let gap = 24e-6 + 0.084e-6 * bytes as f64;
+            for (kind, messages, seconds) in [
+                (Clock, 1, 1e-7),
+                (RoundTrip, 1, 150e-6 + gap),
+                (SendOverhead, 1, 5e-6),
+                (ReceiveOverhead, 1, 6e-6),
+                (Train, 16, 150e-6 + 16.0 * gap),
+                (Train, 48, 150e-6 + 48.0 * gap),
+            ] {
+                observations.push(PointToPoint {
+                    kind,
+                    sender: 0,
+                    receiver: 1,
+                    bytes,
+                    messages,
+                    repetition,
+                    seconds: seconds * random.random_range(0.95..1.05),
+                    status: Status::Ok,
+                });
+            }
+        }
+    }
+    bencher.bench(|| fit(black_box(&observations)));
+}

@@ -1,0 +1,81 @@
+//! Table 1: barrier. Every message is empty; alpha = alpha(0), g = g(0).
+
+use records::Algorithm;
+
+use super::{Form, Shape};
+use crate::{
+    Forms,
+    parameters::{Network, PointToPoint},
+};
+
+/// The rows of Table 1.
+pub(super) const FORMS: &[Form] = &[
+    Form::unsegmented(Algorithm::Linear, linear).with_greatest(linear_greatest),
+    Form::unsegmented(Algorithm::DoubleRing, double_ring),
+    Form::unsegmented(Algorithm::RecursiveDoubling, recursive_doubling),
+    Form::unsegmented(Algorithm::Bruck, bruck),
+];
+
+/// Table 1, "Flat-Tree": seconds, T_min. All report to the root, then the root releases all.
+///
+/// The paper counts the fan-in as one message, since the libraries it measured delivered P - 1
+/// empty messages in the time of one. Its Hockney row, (P - 1) alpha, leaves the fan-in out;
+/// corrected: P alpha.
+fn linear(network: &Network, shape: &Shape, forms: Forms) -> f64 {
+    let p = shape.procs();
+    match &network.model {
+        PointToPoint::Hockney(net) => match forms {
+            Forms::Printed => (p - 1.0) * net.alpha,
+            Forms::Corrected => p * net.alpha,
+        },
+        PointToPoint::LogGp(net) => (p - 2.0) * net.gap + 2.0 * (net.latency + 2.0 * net.overhead),
+        PointToPoint::PLogP(net) => p * net.gap(0.0) + 2.0 * net.latency(),
+    }
+}
+
+/// Table 1, "Flat-Tree": seconds, T_max: the root spends o (or) on each report.
+///
+/// Hockney knows no overhead, so its two bounds are the same.
+fn linear_greatest(network: &Network, shape: &Shape, forms: Forms) -> f64 {
+    let p = shape.procs();
+    match &network.model {
+        PointToPoint::Hockney(_) => linear(network, shape, forms),
+        PointToPoint::LogGp(net) => {
+            (p - 2.0) * (net.gap + net.overhead) + 2.0 * (net.latency + 2.0 * net.overhead)
+        }
+        PointToPoint::PLogP(net) => {
+            let costs = net.at(0.0);
+            p * (costs.gap + costs.receive) + 2.0 * (net.latency() - costs.receive)
+        }
+    }
+}
+
+/// Table 1, "Double Ring": seconds. A token goes around the ring twice: 2 P messages in sequence.
+fn double_ring(network: &Network, shape: &Shape, forms: Forms) -> f64 {
+    2.0 * shape.procs() * step(network, forms)
+}
+
+/// Table 1, "Recursive Doubling": seconds. lg P exchanges, two more where P is no power of two.
+fn recursive_doubling(network: &Network, shape: &Shape, forms: Forms) -> f64 {
+    shape.doubling_rounds() * step(network, forms)
+}
+
+/// Table 1, "Bruck" (dissemination): seconds. ceil(lg P) exchanges.
+fn bruck(network: &Network, shape: &Shape, forms: Forms) -> f64 {
+    shape.rounds() * step(network, forms)
+}
+
+/// One empty message, or exchange of empty messages, in sequence with others.
+///
+/// LogGP is printed as L + o + g where its own point-to-point time is L + 2 o; corrected to that.
+/// Valid while g <= L + 2 o.
+fn step(network: &Network, forms: Forms) -> f64 {
+    match &network.model {
+        PointToPoint::Hockney(net) => net.alpha,
+        PointToPoint::LogGp(net) => match forms {
+            Forms::Printed => net.latency + net.overhead + net.gap,
+            Forms::Corrected => net.latency + 2.0 * net.overhead,
+        },
+        PointToPoint::PLogP(net) => net.latency() + net.gap(0.0),
+    }
+}

@@ -1,0 +1,133 @@
+//! Table 2: broadcast of m bytes from one root.
+
+use records::Algorithm;
+
+use super::{Form, Shape};
+use crate::{
+    Forms,
+    parameters::{Network, PointToPoint},
+};
+
+/// The rows of Table 2.
+pub(super) const FORMS: &[Form] = &[
+    Form::segmented(Algorithm::Linear, linear),
+    Form::segmented(Algorithm::Pipeline, pipeline),
+    Form::segmented(Algorithm::Binomial, binomial),
+    Form::segmented(Algorithm::Binary, binary),
+    Form::segmented(Algorithm::SplittedBinary, splitted_binary),
+];
+
+/// Table 2, "Linear": seconds. The root sends every segment to every other process.
+///
+/// Exact for LogGP and PLogP where o <= gap.
+fn linear(network: &Network, shape: &Shape, _: Forms) -> f64 {
+    let m_s = shape.segment_bytes();
+    let messages = shape.segments() * (shape.procs() - 1.0);
+    match &network.model {
+        PointToPoint::Hockney(net) => messages * net.message(m_s),
+        PointToPoint::LogGp(net) => {
+            net.latency + 2.0 * net.overhead - net.gap + messages * net.gap(m_s)
+        }
+        PointToPoint::PLogP(net) => net.latency() + messages * net.gap(m_s),
+    }
+}
+
+/// Table 2, "Pipeline": seconds. A chain; each process forwards segment by segment.
+///
+/// Printed, the period of a forwarding process is the gap. Corrected, it is at least the two
+/// overheads that the process spends per segment. Exact for LogGP and PLogP then, for P > 2; with two
+/// processes none forwards, and 2 o is an upper bound.
+fn pipeline(network: &Network, shape: &Shape, forms: Forms) -> f64 {
+    let (p, n_s, m_s) = (shape.procs(), shape.segments(), shape.segment_bytes());
+    match &network.model {
+        PointToPoint::Hockney(net) => (p + n_s - 2.0) * net.message(m_s),
+        PointToPoint::LogGp(net) => {
+            let period = match forms {
+                Forms::Printed => net.gap(m_s),
+                Forms::Corrected => net.gap(m_s).max(2.0 * net.overhead),
+            };
+            (p - 1.0) * net.message(m_s) + (n_s - 1.0) * period
+        }
+        PointToPoint::PLogP(net) => {
+            let costs = net.at(m_s);
+            let period = match forms {
+                Forms::Printed => costs.gap,
+                Forms::Corrected => costs.gap.max(costs.send + costs.receive),
+            };
+            (p - 1.0) * (net.latency() + costs.gap) + (n_s - 1.0) * period
+        }
+    }
+}
+
+/// Table 2, "Binomial": seconds. ceil(lg P) rounds; a child gets all segments before the next.
+///
+/// Exact for LogGP and PLogP where P is a power of two, an upper bound elsewhere.
+fn binomial(network: &Network, shape: &Shape, _: Forms) -> f64 {
+    let (k, n_s, m_s) = (shape.rounds(), shape.segments(), shape.segment_bytes());
+    match &network.model {
+        PointToPoint::Hockney(net) => k * n_s * net.message(m_s),
+        PointToPoint::LogGp(net) => k * (net.message(m_s) + (n_s - 1.0) * net.gap(m_s)),
+        PointToPoint::PLogP(net) => k * (net.latency() + n_s * net.gap(m_s)),
+    }
+}
+
+/// Table 2, "Binary": seconds. A binary tree; each process sends every segment to two children.
+///
+/// - Hockney, printed: 2 alpha + m_s beta per step; corrected: 2 (alpha + m_s beta), two messages.
+/// - LogGP, printed: no dependence on n_s, up to 8 times too low; corrected by the missing
+///   factor n_s - 1 and the g that belongs outside 2 (...).
+///
+/// LogGP corrected (where 2 o <= gap) and PLogP are exact for P = 2^i - 1, an upper bound elsewhere.
+fn binary(network: &Network, shape: &Shape, forms: Forms) -> f64 {
+    let m_s = shape.segment_bytes();
+    match (&network.model, forms) {
+        (PointToPoint::LogGp(net), Forms::Printed) => {
+            let gap = net.gap(m_s);
+            shape.levels() * (net.latency + 2.0 * (net.overhead + gap)) + 2.0 * gap
+        }
+        _ => binary_tree(network, shape, forms, shape.segments()),
+    }
+}
+
+/// Table 2, "Splitted-binary": seconds. Each half of the message goes down one half of a binary
+/// tree, then pairs exchange halves.
+///
+/// - Hockney, printed: 2 alpha + m_s beta per step of the tree; corrected as for "Binary".
+/// - PLogP, printed: without the final exchange, 16 to 25 % low; corrected by L + g(m/2).
+///
+/// Exact for LogGP and PLogP for P = 2^i - 1 and even n_s; needs n_s >= 2 to make sense.
+fn splitted_binary(network: &Network, shape: &Shape, forms: Forms) -> f64 {
+    let tree = binary_tree(network, shape, forms, shape.half_segments());
+    let half = shape.bytes() / 2.0;
+    match (&network.model, forms) {
+        (PointToPoint::Hockney(net), _) => tree + net.message(half),
+        (PointToPoint::LogGp(net), _) => tree + net.message(half),
+        (PointToPoint::PLogP(_), Forms::Printed) => tree,
+        (PointToPoint::PLogP(net), Forms::Corrected) => tree + net.message(half),
+    }
+}
+
+/// Down a binary tree: `segments` segments, two children per process.
+///
+/// Printed and corrected differ for Hockney alone.
+fn binary_tree(network: &Network, shape: &Shape, forms: Forms, segments: f64) -> f64 {
+    let (levels, m_s) = (shape.levels(), shape.segment_bytes());
+    match &network.model {
+        PointToPoint::Hockney(net) => {
+            let step = match forms {
+                Forms::Printed => 2.0 * net.alpha + m_s * net.beta,
+                Forms::Corrected => 2.0 * net.message(m_s),
+            };
+            (levels + segments - 1.0) * step
+        }
+        PointToPoint::LogGp(net) => {
+            let gap = net.gap(m_s);
+            levels * (net.message(m_s) + gap) + 2.0 * (segments - 1.0) * gap
+        }
+        PointToPoint::PLogP(net) => {
+            let costs = net.at(m_s);
+            let period = (2.0 * costs.gap).max(costs.receive + costs.gap + costs.send);
+            levels * (net.latency() + 2.0 * costs.gap) + (segments - 1.0) * period
+        }
+    }
+}

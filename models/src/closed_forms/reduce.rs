@@ -1,0 +1,186 @@
+//! Table 3: reduction of m bytes to one root. gamma is the time to combine a byte.
+
+use records::Algorithm;
+
+use super::{Form, Shape};
+use crate::{
+    Forms,
+    parameters::{Network, PointToPoint},
+};
+
+/// The rows of Table 3.
+pub(super) const FORMS: &[Form] = &[
+    Form::segmented(Algorithm::Linear, linear),
+    Form::segmented(Algorithm::Pipeline, pipeline),
+    Form::segmented(Algorithm::Binomial, binomial),
+    Form::segmented(Algorithm::Binary, binary),
+];
+
+/// Table 3, "Flat Tree": seconds. The root receives and combines every segment of every process.
+///
+/// - LogGP, printed: g inside the maximum lacks its factor P - 1, and (m_s - 1) G is charged twice
+///   (P = 2 costs more than a message). Corrected: the root is bound by the gap or by its
+///   processor, whichever chain is longer; exact in both cases.
+/// - PLogP, printed: hides the last combination behind the gap; corrected by the same two chains.
+fn linear(network: &Network, shape: &Shape, forms: Forms) -> f64 {
+    let (p, n_s, m_s) = (shape.procs(), shape.segments(), shape.segment_bytes());
+    let combine = network.gamma * m_s;
+    let messages = n_s * (p - 1.0);
+    match (&network.model, forms) {
+        (PointToPoint::Hockney(net), _) => messages * (net.message(m_s) + combine),
+        (PointToPoint::LogGp(net), Forms::Printed) => {
+            let busy = (p - 1.0) * (net.overhead + net.stream(m_s) + combine);
+            net.overhead + net.stream(m_s) + net.latency + n_s * net.gap.max(busy)
+        }
+        (PointToPoint::LogGp(net), Forms::Corrected) => {
+            let gap_bound =
+                net.latency + 2.0 * net.overhead - net.gap + messages * net.gap(m_s) + combine;
+            let processor_bound =
+                net.latency + net.overhead + net.stream(m_s) + messages * (net.overhead + combine);
+            gap_bound.max(processor_bound)
+        }
+        (PointToPoint::PLogP(net), Forms::Printed) => {
+            let costs = net.at(m_s);
+            net.latency() + messages * costs.gap.max(costs.receive + combine)
+        }
+        (PointToPoint::PLogP(net), Forms::Corrected) => {
+            let costs = net.at(m_s);
+            let gap_bound = messages * costs.gap + combine;
+            let processor_bound = messages * (costs.receive + combine);
+            net.latency() + gap_bound.max(processor_bound)
+        }
+    }
+}
+
+/// Table 3, "Pipeline": seconds. A chain towards the root, segment by segment.
+///
+/// Printed, LogGP's and PLogP's periods are 14 to 31 % too long: without combining, this is the
+/// broadcast run backwards. Corrected: the gap, or the processor's work per segment if longer.
+/// Independent of P as n_s grows, in both. Exact for LogGP corrected, for P > 2.
+fn pipeline(network: &Network, shape: &Shape, forms: Forms) -> f64 {
+    let (p, n_s, m_s) = (shape.procs(), shape.segments(), shape.segment_bytes());
+    let combine = network.gamma * m_s;
+    match &network.model {
+        PointToPoint::Hockney(net) => (p + n_s - 2.0) * (net.message(m_s) + combine),
+        PointToPoint::LogGp(net) => {
+            let overheads = 2.0 * net.overhead;
+            let period = match forms {
+                Forms::Printed => net.gap.max(overheads + net.stream(m_s) + combine),
+                Forms::Corrected => net.gap(m_s).max(overheads + combine),
+            };
+            (p - 1.0) * (net.message(m_s) + combine) + (n_s - 1.0) * period
+        }
+        PointToPoint::PLogP(net) => {
+            let costs = net.at(m_s);
+            let received = costs.gap.max(costs.receive + combine);
+            let period = match forms {
+                Forms::Printed => received + costs.send,
+                Forms::Corrected => costs.gap.max(costs.receive + costs.send + combine),
+            };
+            (p - 1.0) * (net.latency() + received) + (n_s - 1.0) * period
+        }
+    }
+}
+
+/// Table 3, "Binomial": seconds. ceil(lg P) rounds of receive and combine.
+///
+/// For P = 2^i without combining PLogP is exact and LogGP low by at most k (g - o); with it they
+/// are up to 11 % low.
+fn binomial(network: &Network, shape: &Shape, _: Forms) -> f64 {
+    let (k, n_s, m_s) = (shape.rounds(), shape.segments(), shape.segment_bytes());
+    let combine = network.gamma * m_s;
+    match &network.model {
+        PointToPoint::Hockney(net) => n_s * k * (net.message(m_s) + combine),
+        PointToPoint::LogGp(net) => {
+            let period = net.stream(m_s) + net.gap.max(net.overhead + combine);
+            k * (net.overhead + net.latency + n_s * period)
+        }
+        PointToPoint::PLogP(net) => {
+            let costs = net.at(m_s);
+            let period = costs.gap.max(costs.receive + combine + costs.send);
+            k * (net.latency() + n_s * period)
+        }
+    }
+}
+
+/// Table 3, "Binary": seconds. A binary tree; each process combines the segments of two children.
+///
+/// - LogGP, printed: n_s - 1 stands inside the factor of the depth (3 times high for P = 31,
+///   n_s = 64), and only one of the two children's (m_s - 1) G is charged. Corrected: exact for
+///   P = 2^i - 1, up to 14 % high where combining dominates.
+/// - PLogP, printed: one os too many per segment, 15 % high; corrected: 2 g or the processor's
+///   work.
+fn binary(network: &Network, shape: &Shape, forms: Forms) -> f64 {
+    let (levels, n_s, m_s) = (shape.levels(), shape.segments(), shape.segment_bytes());
+    let combine = network.gamma * m_s;
+    match (&network.model, forms) {
+        (PointToPoint::Hockney(net), _) => {
+            2.0 * (levels + n_s - 1.0) * (net.message(m_s) + combine)
+        }
+        (PointToPoint::LogGp(net), Forms::Printed) => {
+            let (overheads, combines) = (3.0 * net.overhead, 2.0 * combine);
+            let filled = net.latency + overheads + net.stream(m_s) + combines;
+            let period = net.stream(m_s) + net.gap.max(overheads + combines);
+            levels * (filled + (n_s - 1.0) * period)
+        }
+        (PointToPoint::LogGp(net), Forms::Corrected) => {
+            let second_child = net.gap(m_s).max(net.overhead + combine);
+            let filled = net.message(m_s) + combine + second_child;
+            let busy = 3.0 * net.overhead + 2.0 * combine;
+            levels * filled + (n_s - 1.0) * (2.0 * net.gap(m_s)).max(busy)
+        }
+        (PointToPoint::PLogP(net), _) => {
+            let costs = net.at(m_s);
+            let received = 2.0 * costs.gap.max(costs.receive + combine);
+            let period = match forms {
+                Forms::Printed => costs.send + received,
+                Forms::Corrected => {
+                    (2.0 * costs.gap).max(2.0 * (costs.receive + combine) + costs.send)
+                }
+            };
+            levels * (net.latency() + received) + (n_s - 1.0) * period
+        }
+    }
+}
+
+/// The paper's conditions (section 6.2) under which cutting a binomial reduction of `bytes` into
+/// segments of `segment_bytes` makes it faster; they do not depend on P.
+///
+/// - Hockney: alpha(m) / m + beta(m) > alpha(m_s) / m_s + beta(m_s). Never for constant
+///   alpha > 0.
+/// - LogGP, printed: max{g, o + y m} > (n_s - 1)(m_s - 1) G + n_s max{g, o + y m_s}. Never.
+///   This takes (m_s - 1) G where the whole message costs (m - 1) G; corrected:
+///   max{g, o + y m} + (n_s - 1) G > n_s max{g, o + y m_s}. Never where G <= max{g, o}.
+/// - PLogP: max{g(m), or(m) + os(m) + y m} > max{n_s g(m_s), n_s (or(m_s) + os(m_s)) + y m}.
+///
+/// They hold for m = n_s m_s; elsewhere compare the forms. One segment never pays.
+pub fn binomial_segmentation_pays(
+    network: &Network,
+    forms: Forms,
+    bytes: u64,
+    segment_bytes: u64,
+) -> bool {
+    let shape = Shape::new(2, bytes, segment_bytes);
+    let (m, n_s, m_s) = (shape.bytes(), shape.segments(), shape.segment_bytes());
+    if n_s <= 1.0 {
+        return false;
+    }
+    let gamma = network.gamma;
+    match &network.model {
+        PointToPoint::Hockney(net) => net.alpha / m + net.beta > net.alpha / m_s + net.beta,
+        PointToPoint::LogGp(net) => {
+            let whole = net.gap.max(net.overhead + gamma * m);
+            let segmented = n_s * net.gap.max(net.overhead + gamma * m_s);
+            match forms {
+                Forms::Printed => whole > (n_s - 1.0) * net.stream(m_s) + segmented,
+                Forms::Corrected => whole + (n_s - 1.0) * net.gap_per_byte > segmented,
+            }
+        }
+        PointToPoint::PLogP(net) => {
+            let (whole, segment) = (net.at(m), net.at(m_s));
+            let overheads = n_s * (segment.receive + segment.send);
+            whole.gap.max(whole.receive + whole.send + gamma * m)
+                > (n_s * segment.gap).max(overheads + gamma * m)
+        }
+    }
+}

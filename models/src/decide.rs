@@ -1,0 +1,201 @@
+//! The decision function: which method is predicted to be the cheapest.
+//!
+//! The arg-min is exact over the candidates. Equal times go to the candidate that comes first, and
+//! unsegmented comes before segmented, so that a decision does not hang on rounding.
+//!
+//! Ties are the other candidates that the uncertainty of the parameters does not tell apart from
+//! the best: the interval of the *difference* of the two times, each parameter's error counted
+//! once for both, holds 0.
+
+mod segments;
+
+pub use segments::{AUTO_LIMIT, best_segment};
+
+use records::{Algorithm, Collective, Method, decisions::Decision};
+
+use crate::{
+    Point, PredictError, Predictor,
+    closed_forms::{Form, Shape},
+    predict::{Spread, check, equal, look_up, modelled},
+};
+
+/// Which segment sizes are candidates.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Segments {
+    /// These, in bytes; 0 is unsegmented.
+    List(Vec<u64>),
+    /// Every size from 1 byte to the whole message: of each algorithm, its best one is taken.
+    Auto,
+}
+
+/// No decision can be made.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DecideError {
+    /// A candidate's time can't be predicted.
+    #[error(transparent)]
+    Predict(#[from] PredictError),
+    /// No candidate is left.
+    #[error(
+        "no candidate for {} of {} bytes on {} processes: {reason}",
+        .point.collective, .point.bytes, .point.procs
+    )]
+    NoCandidate {
+        /// Where.
+        point: Point,
+        /// Why.
+        reason: &'static str,
+    },
+    /// The message is too large to try every segment size.
+    #[error(
+        "{bytes} bytes are too many to try every segment size (at most {AUTO_LIMIT}); list them"
+    )]
+    TooLarge {
+        /// How large.
+        bytes: u64,
+    },
+}
+
+/// Whether a method has a closed form, so that it can be a candidate.
+pub fn is_modelled(collective: Collective, method: &Method) -> bool {
+    modelled(collective, method).is_ok()
+}
+
+/// Decides among the algorithms and segment sizes; the method decided for is an own one.
+///
+/// Algorithms without segments are candidates once, whatever the sizes. Sizes of at least the
+/// message are the same as 0, and splitted-binary begins at two segments.
+///
+/// # Errors
+/// An algorithm has no closed form, or no candidate is left.
+pub fn decide(
+    predictor: &Predictor,
+    point: Point,
+    algorithms: &[Algorithm],
+    segments: &Segments,
+) -> Result<Decision, DecideError> {
+    let mut candidates = Vec::new();
+    let mut add = |algorithm, segment_bytes| -> Result<(), DecideError> {
+        candidates.push(Candidate::new(point, Method::Own { algorithm, segment_bytes })?);
+        Ok(())
+    };
+    for &algorithm in algorithms {
+        let (form, _) = look_up(point, algorithm, 0)?;
+        match segments {
+            _ if !form.segmented => add(algorithm, 0)?,
+            Segments::List(sizes) => {
+                let mut sizes: Vec<u64> =
+                    sizes.iter().map(|size| effective(point, *size)).collect();
+                // From few segments to many; 0 is the whole message.
+                sizes.sort_unstable_by_key(|size| (*size != 0, std::cmp::Reverse(*size)));
+                sizes.into_iter().try_for_each(|size| add(algorithm, size))?;
+            }
+            Segments::Auto => {
+                if let Some(size) = best_segment(predictor, point, algorithm)? {
+                    add(algorithm, size)?;
+                }
+            }
+        }
+    }
+    arg_min(predictor, point, candidates)
+}
+
+/// Decides among methods that have a closed form ([`is_modelled`]).
+///
+/// A segment size of at least the message is the same as none: the decision says 0 then, and a
+/// method given twice, in this sense, is one candidate.
+///
+/// # Errors
+/// A method has no closed form, or no candidate is left.
+pub fn decide_among(
+    predictor: &Predictor,
+    point: Point,
+    methods: &[Method],
+) -> Result<Decision, DecideError> {
+    let candidates = methods.iter().map(|method| Candidate::new(point, method.clone()));
+    arg_min(predictor, point, candidates.collect::<Result<_, _>>()?)
+}
+
+/// Decides at every (procs, bytes), ascending in the order given: procs first.
+///
+/// # Errors
+/// As [`decide`].
+pub fn decide_map(
+    predictor: &Predictor,
+    collective: Collective,
+    (procs, bytes): (&[u32], &[u64]),
+    algorithms: &[Algorithm],
+    segments: &Segments,
+) -> Result<Vec<Decision>, DecideError> {
+    let points = procs
+        .iter()
+        .flat_map(|&procs| bytes.iter().map(move |&bytes| Point { collective, procs, bytes }));
+    points.map(|point| decide(predictor, point, algorithms, segments)).collect()
+}
+
+struct Candidate {
+    method: Method,
+    form: &'static Form,
+    shape: Shape,
+}
+
+impl Candidate {
+    fn new(point: Point, method: Method) -> Result<Self, PredictError> {
+        let algorithm = modelled(point.collective, &method)?;
+        let (form, shape) = look_up(point, algorithm, method.segment_bytes())?;
+        let segment_bytes = effective(point, method.segment_bytes());
+        let method = with_segment(method, segment_bytes);
+        Ok(Candidate { method, form, shape })
+    }
+}
+
+/// A segment of the whole message is none.
+fn effective(point: Point, segment_bytes: u64) -> u64 {
+    if segment_bytes >= point.bytes { 0 } else { segment_bytes }
+}
+
+fn with_segment(method: Method, segment_bytes: u64) -> Method {
+    match method {
+        Method::Own { algorithm, .. } => Method::Own { algorithm, segment_bytes },
+        Method::Native(native) => Method::Native(records::Native { segment_bytes, ..native }),
+        Method::Default | Method::Mockup(_) => method,
+    }
+}
+
+fn arg_min(
+    predictor: &Predictor,
+    point: Point,
+    candidates: Vec<Candidate>,
+) -> Result<Decision, DecideError> {
+    check(point)?;
+    let none_given = candidates.is_empty();
+    let mut timed: Vec<(Method, Spread)> = Vec::with_capacity(candidates.len());
+    for Candidate { method, form, shape } in candidates {
+        let given_before = timed.iter().any(|(known, _)| *known == method);
+        if form.is_candidate(&shape) && !given_before {
+            timed.push((method, predictor.spread(form, &shape)));
+        }
+    }
+    let least = timed.iter().map(|(_, spread)| spread.value).fold(f64::INFINITY, f64::min);
+    let Some(first) = timed.iter().position(|(_, spread)| equal(spread.value, least)) else {
+        let reason = match none_given {
+            true => "none was given",
+            false => "splitted-binary needs two segments and a message of 2 bytes",
+        };
+        return Err(DecideError::NoCandidate { point, reason });
+    };
+    let (method, best) = timed.remove(first);
+    timed.retain(|(_, spread)| spread.may_be_as_cheap_as(&best));
+    timed.sort_by(|(_, a), (_, b)| a.value.total_cmp(&b.value));
+    let prediction = best.prediction();
+    Ok(Decision {
+        collective: point.collective,
+        model: predictor.model().name().into(),
+        procs: point.procs,
+        bytes: point.bytes,
+        method,
+        seconds: prediction.seconds,
+        low_seconds: prediction.low,
+        high_seconds: prediction.high,
+        ties: timed.into_iter().map(|(method, _)| method).collect(),
+    })
+}

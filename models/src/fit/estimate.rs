@@ -1,0 +1,369 @@
+//! From one set of medians to the parameters: what is there is planned once, the arithmetic is
+//! done for every redrawing.
+
+use std::collections::BTreeMap;
+
+use records::{
+    observation::PointToPointKind,
+    quantity::{format_bytes, format_seconds},
+};
+
+use super::{FitError, breaks::breaks, lines, list_sizes, samples::Medians};
+use crate::parameters::{Costs, Hockney, Knot, LinearGap, LogGp};
+
+/// G is the slope over the sizes from this part of the largest on: below, what a message costs
+/// apart from its bytes hides it.
+const LARGE: u64 = 64;
+/// Sizes that G's line wants.
+const LINE: usize = 3;
+/// g(m) below os(m) or or(m) by more than this is no measuring error.
+const VIOLATION: f64 = 1.05;
+
+/// Every parameter's value.
+#[derive(Debug, Clone)]
+pub(super) struct Values {
+    /// PLogP's L.
+    pub(super) latency: f64,
+    /// How far it would have been below 0.
+    latency_below_zero: f64,
+    pub(super) knots: Vec<Knot>,
+    pub(super) loggp: LogGp,
+    loggp_latency_below_zero: f64,
+    pub(super) hockney: Hockney,
+}
+
+/// Which medians make which parameter: places in [`Medians::seconds`].
+#[derive(Debug)]
+pub(super) struct Plan {
+    clock: Option<usize>,
+    empty_round_trip: usize,
+    empty_gap: Train,
+    /// (bytes, place), ascending.
+    round_trips: Vec<(u64, usize)>,
+    knots: Vec<KnotPlan>,
+    /// m = 1 among the knots.
+    one_byte: Between,
+    /// The first knot of G's line.
+    linear_from: usize,
+}
+
+#[derive(Debug)]
+struct KnotPlan {
+    bytes: u64,
+    gap: Gap,
+    send: Between,
+    receive: Between,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Gap {
+    Train(Train),
+    /// From the round trip at that place.
+    RoundTrip(usize),
+}
+
+/// The shortest and the longest train of one size: (messages, place).
+#[derive(Debug, Clone, Copy)]
+struct Train {
+    short: (u32, usize),
+    long: (u32, usize),
+}
+
+/// A value on the line through two places; beyond them where `part` is above 1.
+#[derive(Debug, Clone, Copy)]
+struct Between {
+    low: usize,
+    high: usize,
+    part: f64,
+}
+
+impl Between {
+    /// `places` are (bytes, place), ascending and not empty: the first holds below it, the line
+    /// through the last two goes on.
+    fn new(places: &[(u64, usize)], bytes: u64) -> Self {
+        let above = places.partition_point(|(size, _)| *size <= bytes);
+        let high = above.clamp(1, places.len()).min(places.len() - 1);
+        let low = high.saturating_sub(1);
+        let ((low_bytes, low), (high_bytes, high)) = (places[low], places[high]);
+        let part = if bytes <= low_bytes || low == high {
+            0.0
+        } else {
+            (bytes - low_bytes) as f64 / (high_bytes - low_bytes) as f64
+        };
+        Between { low, high, part }
+    }
+
+    fn of(&self, value: impl Fn(usize) -> f64) -> f64 {
+        let (low, high) = (value(self.low), value(self.high));
+        // Beyond the last, a line that falls is noise.
+        let rise = if self.part > 1.0 { (high - low).max(0.0) } else { high - low };
+        let from = if self.part > 1.0 { high } else { low };
+        let part = if self.part > 1.0 { self.part - 1.0 } else { self.part };
+        from + part * rise
+    }
+}
+
+impl Plan {
+    pub(super) fn new(medians: &Medians, warnings: &mut Vec<String>) -> Result<Self, FitError> {
+        use PointToPointKind::{Clock, ReceiveOverhead, RoundTrip, SendOverhead, Train};
+        let places = |wanted| -> Vec<(u64, usize)> {
+            medians
+                .keys()
+                .filter(|((kind, ..), _)| *kind == wanted)
+                .map(|((_, bytes, _), place)| (bytes, place))
+                .collect()
+        };
+        let missing = |kind, bytes, purpose| FitError::Missing { kind, bytes, purpose };
+        let clock = places(Clock).first().map(|(_, place)| *place);
+        if clock.is_none() {
+            warnings.push("no clock observations: its own cost is contained in every time".into());
+        }
+        let round_trips = places(RoundTrip);
+        let empty_round_trip = match round_trips.first() {
+            Some((0, place)) => *place,
+            _ => return Err(missing(RoundTrip, Some(0), "they give L")),
+        };
+        if round_trips.len() < 2 {
+            return Err(FitError::Sizes { kind: RoundTrip, sizes: round_trips.len() });
+        }
+        let overheads = |kind, purpose| match places(kind) {
+            places if places.is_empty() => Err(missing(kind, None, purpose)),
+            places => Ok(places),
+        };
+        let sends = overheads(SendOverhead, "they give os(m)")?;
+        let receives = overheads(ReceiveOverhead, "they give or(m)")?;
+        let trains = trains(medians, warnings);
+        let empty_gap =
+            *trains.get(&0).ok_or(missing(Train, Some(0), "two lengths of train give g(0)"))?;
+
+        let mut gaps: BTreeMap<u64, Gap> =
+            round_trips.iter().map(|(bytes, place)| (*bytes, Gap::RoundTrip(*place))).collect();
+        gaps.extend(trains.into_iter().map(|(bytes, train)| (bytes, Gap::Train(train))));
+        let knots: Vec<KnotPlan> = gaps
+            .into_iter()
+            .map(|(bytes, gap)| KnotPlan {
+                bytes,
+                gap,
+                send: Between::new(&sends, bytes),
+                receive: Between::new(&receives, bytes),
+            })
+            .collect();
+        for (name, measured) in [("os", &sends), ("or", &receives)] {
+            warn_of_gaps_between(name, measured, &knots, warnings);
+        }
+        let knot_places: Vec<(u64, usize)> =
+            knots.iter().enumerate().map(|(index, knot)| (knot.bytes, index)).collect();
+        let one_byte = Between::new(&knot_places, 1);
+        let mut plan = Plan {
+            clock,
+            empty_round_trip,
+            empty_gap,
+            round_trips,
+            knots,
+            one_byte,
+            linear_from: 0,
+        };
+        plan.linear_from = plan.last_line(medians, warnings);
+        Ok(plan)
+    }
+
+    /// The first knot above the last protocol break that counts as large.
+    fn last_line(&self, medians: &Medians, warnings: &mut Vec<String>) -> usize {
+        let points = self.gap_points(medians);
+        let breaks = breaks(&points);
+        if !breaks.is_empty() {
+            let between = |index: &usize| {
+                let (below, above) = (self.knots[index - 1].bytes, self.knots[*index].bytes);
+                format!("{} and {}", format_bytes(below), format_bytes(above))
+            };
+            let places: Vec<String> = breaks.iter().map(between).collect();
+            warnings.push(format!(
+                "g(m) changes its line, as by another protocol, between {}; G is the slope above",
+                places.join(", between ")
+            ));
+        }
+        let largest = self.knots.last().map_or(0, |knot| knot.bytes);
+        let large = self.knots.partition_point(|knot| knot.bytes < largest / LARGE);
+        let from = breaks.last().copied().unwrap_or(0).max(large);
+        let at_most = self.knots.len().saturating_sub(LINE);
+        if from > at_most {
+            warnings.push(format!(
+                "G rests on the largest {} sizes, since fewer are from {} on",
+                self.knots.len() - at_most,
+                format_bytes(self.knots[from].bytes)
+            ));
+        }
+        from.min(at_most)
+    }
+
+    fn gap_points(&self, medians: &Medians) -> Vec<(f64, f64)> {
+        let times = Times::new(self, medians);
+        self.knots.iter().map(|knot| (knot.bytes as f64, times.gap(knot.gap))).collect()
+    }
+
+    /// The arithmetic; see the module [`fit`](super).
+    pub(super) fn estimate(&self, medians: &Medians) -> Values {
+        let times = Times::new(self, medians);
+        let knots: Vec<Knot> = self
+            .knots
+            .iter()
+            .map(|knot| Knot {
+                bytes: knot.bytes,
+                costs: Costs {
+                    send: knot.send.of(|place| times.at(place)),
+                    receive: knot.receive.of(|place| times.at(place)),
+                    gap: times.gap(knot.gap),
+                },
+            })
+            .collect();
+        let latency = times.empty_round_trip / 2.0 - times.empty_gap;
+        let gaps: Vec<(f64, f64)> = knots[self.linear_from..]
+            .iter()
+            .map(|knot| (knot.bytes as f64, knot.costs.gap))
+            .collect();
+        // At least two sizes are there, so there is a line; it may fall by noise.
+        let gap_per_byte = lines::robust_relative(&gaps).map_or(0.0, |line| line.slope.max(0.0));
+        let one_byte = |of: fn(&Costs) -> f64| self.one_byte.of(|index| of(&knots[index].costs));
+        let one_byte = Costs {
+            send: one_byte(|costs| costs.send),
+            receive: one_byte(|costs| costs.receive),
+            gap: one_byte(|costs| costs.gap),
+        };
+        let converted = LinearGap::from_plogp(latency.max(0.0), one_byte, gap_per_byte);
+        Values {
+            latency: latency.max(0.0),
+            latency_below_zero: (-latency).max(0.0),
+            knots,
+            loggp: converted.loggp,
+            loggp_latency_below_zero: converted.latency_below_zero,
+            hockney: self.hockney(&times),
+        }
+    }
+
+    /// alpha + beta m through the one-way times.
+    fn hockney(&self, times: &Times) -> Hockney {
+        let one_way: Vec<(f64, f64)> = self
+            .round_trips
+            .iter()
+            .map(|&(bytes, place)| {
+                (bytes as f64, (times.at(place) - times.empty_round_trip / 2.0).max(0.0))
+            })
+            .collect();
+        lines::relative_nonnegative(&one_way).map_or(
+            Hockney { alpha: times.empty_round_trip / 2.0, beta: 0.0 },
+            |line| Hockney { alpha: line.intercept, beta: line.slope },
+        )
+    }
+
+    /// Says what is doubtful about the values.
+    pub(super) fn judge(&self, values: &Values, warnings: &mut Vec<String>) {
+        if values.latency_below_zero > 0.0 {
+            warnings.push(format!(
+                "L of PLogP, RTT(0)/2 - g(0), is below 0 by {}: taken as 0. Messages in a row \
+                 are slower than single ones",
+                format_seconds(values.latency_below_zero)
+            ));
+        }
+        if values.loggp_latency_below_zero > 0.0 {
+            warnings.push(format!(
+                "L of LogGP, L + g(1) - os(1) - or(1), is below 0 by {}: taken as 0",
+                format_seconds(values.loggp_latency_below_zero)
+            ));
+        }
+        if values.loggp.gap_per_byte == 0.0 {
+            warnings.push("G is 0: g(m) does not rise over the largest sizes".into());
+        }
+        let sizes = |of: &dyn Fn(&Costs) -> bool| -> Vec<u64> {
+            values.knots.iter().filter(|knot| of(&knot.costs)).map(|knot| knot.bytes).collect()
+        };
+        let free = sizes(&|costs| costs.gap <= 0.0);
+        if !free.is_empty() {
+            warnings.push(format!("g(m) is not above 0 at {}: taken as 0", list_sizes(&free)));
+        }
+        for (name, sizes) in [
+            ("os", sizes(&|costs| costs.send > VIOLATION * costs.gap)),
+            ("or", sizes(&|costs| costs.receive > VIOLATION * costs.gap)),
+        ] {
+            if !sizes.is_empty() {
+                warnings.push(format!(
+                    "{name}(m) exceeds g(m), which PLogP excludes, at {}; above the eager limit \
+                     {name} contains waiting for the other side",
+                    list_sizes(&sizes)
+                ));
+            }
+        }
+    }
+}
+
+/// The medians with the clock's cost taken off once.
+struct Times<'a> {
+    medians: &'a Medians<'a>,
+    clock: f64,
+    empty_round_trip: f64,
+    empty_gap: f64,
+}
+
+impl<'a> Times<'a> {
+    fn new(plan: &Plan, medians: &'a Medians) -> Self {
+        let clock = plan.clock.map_or(0.0, |place| medians.seconds[place]);
+        let mut times = Times { medians, clock, empty_round_trip: 0.0, empty_gap: 0.0 };
+        times.empty_round_trip = times.at(plan.empty_round_trip);
+        times.empty_gap = times.train_gap(plan.empty_gap);
+        times
+    }
+
+    fn at(&self, place: usize) -> f64 {
+        (self.medians.seconds[place] - self.clock).max(0.0)
+    }
+
+    fn gap(&self, gap: Gap) -> f64 {
+        match gap {
+            Gap::Train(train) => self.train_gap(train),
+            Gap::RoundTrip(place) => {
+                (self.at(place) - self.empty_round_trip + self.empty_gap).max(0.0)
+            }
+        }
+    }
+
+    fn train_gap(&self, Train { short, long }: Train) -> f64 {
+        ((self.at(long.1) - self.at(short.1)) / f64::from(long.0 - short.0)).max(0.0)
+    }
+}
+
+/// The trains of the sizes at which two lengths were timed.
+fn trains(medians: &Medians, warnings: &mut Vec<String>) -> BTreeMap<u64, Train> {
+    let mut trains: BTreeMap<u64, Train> = BTreeMap::new();
+    let timed = medians.keys().filter(|((kind, ..), _)| *kind == PointToPointKind::Train);
+    // The keys ascend by length within a size.
+    for ((_, bytes, messages), place) in timed {
+        let end = (messages, place);
+        trains.entry(bytes).or_insert(Train { short: end, long: end }).long = end;
+    }
+    let (both, single): (BTreeMap<_, _>, BTreeMap<_, _>) =
+        trains.into_iter().partition(|(_, train)| train.short.0 < train.long.0);
+    if !single.is_empty() {
+        let sizes: Vec<u64> = single.into_keys().collect();
+        warnings.push(format!(
+            "trains of one length only give no gap and were left out: at {}",
+            list_sizes(&sizes)
+        ));
+    }
+    both
+}
+
+fn warn_of_gaps_between(
+    name: &str,
+    measured: &[(u64, usize)],
+    knots: &[KnotPlan],
+    warnings: &mut Vec<String>,
+) {
+    let is_measured = |bytes| measured.iter().any(|(size, _)| *size == bytes);
+    let sizes: Vec<u64> =
+        knots.iter().map(|knot| knot.bytes).filter(|bytes| !is_measured(*bytes)).collect();
+    if !sizes.is_empty() {
+        warnings.push(format!(
+            "{name}(m) was not measured at {}: taken from the line through the nearest sizes",
+            list_sizes(&sizes)
+        ));
+    }
+}

@@ -1,0 +1,161 @@
+//! Lines through measured times.
+
+use nalgebra::{Matrix2, Vector2};
+
+/// y = intercept + slope x.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Line {
+    pub(super) intercept: f64,
+    pub(super) slope: f64,
+}
+
+impl Line {
+    pub(super) fn at(&self, x: f64) -> f64 {
+        self.intercept + self.slope * x
+    }
+}
+
+/// The line with the least sum of `weight (y - line)^2`; `None` where the points hold no two
+/// different x.
+pub(super) fn weighted(points: impl Iterator<Item = (f64, f64, f64)>) -> Option<Line> {
+    let (mut w, mut wx, mut wxx, mut wy, mut wxy) = (0.0, 0.0, 0.0, 0.0, 0.0);
+    for (x, y, weight) in points {
+        w += weight;
+        wx += weight * x;
+        wxx += weight * x * x;
+        wy += weight * y;
+        wxy += weight * x * y;
+    }
+    let (normal, moments) = (Matrix2::new(w, wx, wx, wxx), Vector2::new(wy, wxy));
+    // Bytes reach 1e9: in units that make the diagonal 1 nothing is lost to their squares.
+    let units = normal.diagonal().map(|square: f64| 1.0 / square.sqrt());
+    let scale = Matrix2::from_diagonal(&units);
+    let scaled = scale * normal * scale;
+    if scaled.iter().any(|entry| !entry.is_finite()) || scaled.determinant() < 1e-12 {
+        return None;
+    }
+    let solution = scale * scaled.cholesky()?.solve(&(scale * moments));
+    Some(Line { intercept: solution.x, slope: solution.y })
+}
+
+/// 1/y^2, the weight that makes errors relative; times below a millionth of the greatest count as
+/// that, so that a 0 does not hold the line.
+pub(super) fn relative_weights(points: &[(f64, f64)]) -> Vec<f64> {
+    let greatest = points.iter().map(|(_, y)| *y).fold(0.0, f64::max);
+    let floor = (greatest * 1e-6).max(f64::MIN_POSITIVE.sqrt());
+    points.iter().map(|(_, y)| y.max(floor).powi(-2)).collect()
+}
+
+/// The line with the least relative squares.
+pub(super) fn relative(points: &[(f64, f64)]) -> Option<Line> {
+    let weights = relative_weights(points);
+    weighted(points.iter().zip(&weights).map(|(&(x, y), &weight)| (x, y, weight)))
+}
+
+/// As [`relative`], but neither intercept nor slope is below 0: where one would be, it is 0 and
+/// the other the best alone.
+pub(super) fn relative_nonnegative(points: &[(f64, f64)]) -> Option<Line> {
+    let line = relative(points)?;
+    let weights = relative_weights(points);
+    let best_alone = |base: fn(f64) -> f64| {
+        let (mut moment, mut square) = (0.0, 0.0);
+        for (&(x, y), weight) in points.iter().zip(&weights) {
+            moment += weight * base(x) * y;
+            square += weight * base(x) * base(x);
+        }
+        (moment / square).max(0.0)
+    };
+    Some(match (line.intercept < 0.0, line.slope < 0.0) {
+        (false, false) => line,
+        (true, _) => Line { intercept: 0.0, slope: best_alone(|x| x) },
+        (false, true) => Line { intercept: best_alone(|_| 1.0), slope: 0.0 },
+    })
+}
+
+/// Beyond this many robust standard deviations a residual counts linearly (Huber 1964): 95 % as
+/// efficient as least squares where errors are normal.
+const HUBER: f64 = 1.345;
+
+/// A line by relative errors that single points do not bend: Huber's estimator by iteratively
+/// reweighted least squares, the scale from the median absolute residual.
+pub(super) fn robust_relative(points: &[(f64, f64)]) -> Option<Line> {
+    let weights = relative_weights(points);
+    let mut line = relative(points)?;
+    let mut residuals = Vec::with_capacity(points.len());
+    for _ in 0..30 {
+        residuals.clear();
+        residuals.extend(
+            points
+                .iter()
+                .zip(&weights)
+                .map(|(&(x, y), weight)| (y - line.at(x)).abs() * weight.sqrt()),
+        );
+        let scale = 1.4826 * median(&mut residuals.clone());
+        if scale <= 1e-9 {
+            break; // All on one line but for rounding.
+        }
+        let next = weighted(points.iter().zip(&weights).zip(&residuals).map(
+            |((&(x, y), weight), residual)| (x, y, weight * (HUBER * scale / residual).min(1.0)),
+        ))?;
+        let settled = (next.slope - line.slope).abs() <= 1e-6 * line.slope.abs();
+        line = next;
+        if settled {
+            break;
+        }
+    }
+    Some(line)
+}
+
+/// The median; 0 of nothing.
+pub(super) fn median(values: &mut [f64]) -> f64 {
+    if values.is_empty() {
+        return 0.0;
+    }
+    let middle = values.len() / 2;
+    *values.select_nth_unstable_by(middle, f64::total_cmp).1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn near(a: f64, b: f64) -> bool {
+        (a - b).abs() <= 1e-7 * b.abs()
+    }
+
+    #[test]
+    fn no_line_goes_through_one_place() {
+        assert_eq!(relative(&[(4.0, 1.0)]), None);
+        assert_eq!(relative(&[(4.0, 1.0), (4.0, 2.0)]), None);
+        assert_eq!(relative(&[]), None);
+    }
+
+    #[test]
+    fn what_would_be_negative_is_0() {
+        let line = relative_nonnegative(&[(1.0, 3.0), (2.0, 2.0), (3.0, 1.5)]).unwrap();
+        assert!(line.slope == 0.0 && line.intercept > 0.0);
+        let line = relative_nonnegative(&[(1.0, 1.0), (2.0, 4.0), (3.0, 9.0)]).unwrap();
+        assert!(line.intercept == 0.0 && line.slope > 0.0);
+    }
+
+    proptest! {
+        #[test]
+        fn a_line_is_found_and_one_wild_point_does_not_bend_the_robust_one(
+            intercept in 1e-6..1e-4_f64, slope in 1e-10..1e-6_f64,
+            wild in 0_usize..8, factor in 3.0..20.0_f64,
+        ) {
+            let mut points: Vec<(f64, f64)> = (10..18)
+                .map(|shift| f64::from(1 << shift))
+                .map(|x| (x, intercept + slope * x))
+                .collect();
+            for line in [relative(&points), relative_nonnegative(&points), robust_relative(&points)] {
+                let line = line.unwrap();
+                prop_assert!(near(line.slope, slope) && near(line.at(0.0), intercept));
+            }
+            points[wild].1 *= factor;
+            let line = robust_relative(&points).unwrap();
+            prop_assert!((line.slope / slope - 1.0).abs() < 0.05, "{} {slope}", line.slope);
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! From raw observations between two ranks to the parameters of every model.
+//!
+//! # What is computed
+//! All from medians per (kind, message size, train length), the clock's own cost subtracted once:
+//!
+//! - PLogP: os(m) and or(m) are the medians. g(m) = (tot(n2) - tot(n1)) / (n2 - n1) from the
+//!   shortest and longest train of that size: the difference of two totals, which a sender that
+//!   buffers cannot flatter. Without trains g(m) = RTT(m) - RTT(0) + g(0). L = RTT(0)/2 - g(0).
+//! - LogGP: from PLogP as Kielmann, Bal and Verstoep (2000) do
+//!   ([`LinearGap`](crate::parameters::LinearGap)), save that G is the slope of a robust line
+//!   through g(m) at the sizes above the last protocol break, since g(m) / m is too great by g / m.
+//! - Hockney: the line through the one-way times RTT(m) - RTT(0)/2 with the least squares of
+//!   relative errors.
+//! - gamma is 0: observations between two ranks do not show it.
+//!
+//! # Intervals
+//! Percentiles (2.5 and 97.5 %) of the bootstrap: all medians are drawn anew and all parameters
+//! computed from them, so that an interval holds what one median's error does to everything
+//! behind it. The generator's seed is fixed: the same record gives the same file.
+
+mod breaks;
+mod estimate;
+mod lines;
+mod samples;
+
+use records::{
+    calibration::{self, Estimate, PLogPKnot, Parameters},
+    observation::{PointToPoint, PointToPointKind},
+    quantity::format_bytes,
+};
+
+use estimate::{Plan, Values};
+use samples::Samples;
+
+/// Redrawings of the bootstrap: enough for the 2.5th percentile to have 25 below it.
+const REDRAWINGS: usize = 1000;
+const SEED: u64 = 0xC011_B121;
+
+/// What the observations say.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fit {
+    /// Of every model.
+    pub parameters: Parameters,
+    /// What a reader must know: sizes left out, values clamped, protocol breaks, ...
+    pub warnings: Vec<String>,
+}
+
+/// The observations do not give the parameters.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum FitError {
+    /// Too few usable observations of something that cannot be done without.
+    #[error(
+        "{} observations{} are missing: {purpose}; wanted at least {} each that are no warm-ups",
+        kind_name(*.kind), bytes.map(|bytes| format!(" of {bytes} bytes")).unwrap_or_default(),
+        samples::LEAST
+    )]
+    Missing {
+        /// What was to be timed.
+        kind: PointToPointKind,
+        /// At which message size; `None` is any.
+        bytes: Option<u64>,
+        /// What they are needed for.
+        purpose: &'static str,
+    },
+    /// Too few message sizes for a line.
+    #[error(
+        "{} observations are usable at {sizes} message size(s) only; wanted at least 2 for a line",
+        kind_name(*.kind)
+    )]
+    Sizes {
+        /// What was timed.
+        kind: PointToPointKind,
+        /// At how many sizes.
+        sizes: usize,
+    },
+    /// An observation is no time.
+    #[error(
+        "{} of {bytes} bytes, repetition {repetition}: {seconds} seconds; wanted a finite time \
+         of at least 0",
+        kind_name(*.kind)
+    )]
+    Observation {
+        /// What was timed.
+        kind: PointToPointKind,
+        /// At which message size.
+        bytes: u64,
+        /// Which repetition.
+        repetition: u32,
+        /// What it says.
+        seconds: f64,
+    },
+}
+
+/// As it is spelt in the record.
+fn kind_name(kind: PointToPointKind) -> &'static str {
+    match kind {
+        PointToPointKind::Clock => "clock",
+        PointToPointKind::RoundTrip => "round-trip",
+        PointToPointKind::SendOverhead => "send-overhead",
+        PointToPointKind::ReceiveOverhead => "receive-overhead",
+        PointToPointKind::Train => "train",
+    }
+}
+
+/// Fits the parameters of every model to the observations of one record, in any order and over
+/// any pairs of ranks.
+///
+/// Warm-ups are never used, late observations only where fewer than 5 were in time.
+///
+/// # Errors
+/// Names the kind and size that is missing: needed are round trips and trains of two lengths
+/// at 0 bytes, both overheads at one size at least, and round trips at one more size.
+pub fn fit(observations: &[PointToPoint]) -> Result<Fit, FitError> {
+    let mut warnings = Vec::new();
+    let samples = Samples::collect(observations, &mut warnings)?;
+    let medians = samples.medians();
+    let plan = Plan::new(&medians, &mut warnings)?;
+    let values = plan.estimate(&medians);
+    plan.judge(&values, &mut warnings);
+    let parameters = with_intervals(&plan, &samples, &values);
+    Ok(Fit { parameters, warnings })
+}
+
+/// Redraws the medians, and takes the percentiles of every parameter.
+fn with_intervals(plan: &Plan, samples: &Samples, values: &Values) -> Parameters {
+    let mut random = rand_pcg::Pcg64Mcg::new(u128::from(SEED));
+    let redrawn: Vec<Values> =
+        (0..REDRAWINGS).map(|_| plan.estimate(&samples.redraw(&mut random))).collect();
+    let estimate = |of: &dyn Fn(&Values) -> f64| {
+        let mut draws: Vec<f64> = redrawn.iter().map(of).collect();
+        draws.sort_unstable_by(f64::total_cmp);
+        let at = |share: f64| draws[(share * (draws.len() - 1) as f64).round() as usize];
+        // A skewed bootstrap may leave the value itself outside.
+        let value = of(values);
+        Estimate { value, low: at(0.025).min(value), high: at(0.975).max(value) }
+    };
+    let knots = values.knots.iter().enumerate().map(|(index, knot)| PLogPKnot {
+        bytes: knot.bytes,
+        send_overhead_seconds: estimate(&|values| values.knots[index].costs.send),
+        receive_overhead_seconds: estimate(&|values| values.knots[index].costs.receive),
+        gap_seconds: estimate(&|values| values.knots[index].costs.gap),
+    });
+    Parameters {
+        hockney: calibration::Hockney {
+            alpha_seconds: estimate(&|values| values.hockney.alpha),
+            beta_seconds_per_byte: estimate(&|values| values.hockney.beta),
+        },
+        loggp: calibration::LogGp {
+            latency_seconds: estimate(&|values| values.loggp.latency),
+            overhead_seconds: estimate(&|values| values.loggp.overhead),
+            gap_seconds: estimate(&|values| values.loggp.gap),
+            gap_seconds_per_byte: estimate(&|values| values.loggp.gap_per_byte),
+        },
+        plogp: calibration::PLogP {
+            latency_seconds: estimate(&|values| values.latency),
+            knots: knots.collect(),
+        },
+        gamma_seconds_per_byte: Estimate::exact(0.0),
+        derived: vec!["loggp from plogp".into()],
+    }
+}
+
+/// `1 KiB, 8 KiB`.
+fn list_sizes(sizes: &[u64]) -> String {
+    sizes.iter().map(|size| format_bytes(*size)).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,123 @@
+use std::{fmt, str::FromStr};
+
+use records::nearest;
+
+/// A model of point-to-point communication.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Model {
+    /// Hockney: a message of m bytes takes alpha + beta m.
+    Hockney,
+    /// LogP: LogGP with G = 0. It knows no message size.
+    LogP,
+    /// LogGP: a message of m bytes takes L + 2 o + (m - 1) G.
+    LogGp,
+    /// PLogP: a message of m bytes takes L + g(m).
+    PLogP,
+}
+
+impl Model {
+    /// All of them.
+    pub const ALL: [Model; 4] = [Model::Hockney, Model::LogP, Model::LogGp, Model::PLogP];
+
+    /// The name used in files and flags.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Model::Hockney => "hockney",
+            Model::LogP => "logp",
+            Model::LogGp => "loggp",
+            Model::PLogP => "plogp",
+        }
+    }
+}
+
+/// Which version of the closed forms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub enum Forms {
+    /// As the paper prints them, garbled characters resolved.
+    Printed,
+    /// Repaired where the printed form contradicts its own model or a message-level evaluation.
+    #[default]
+    Corrected,
+}
+
+impl Forms {
+    /// Both.
+    pub const ALL: [Forms; 2] = [Forms::Printed, Forms::Corrected];
+
+    /// The name used in files and flags.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Forms::Printed => "printed",
+            Forms::Corrected => "corrected",
+        }
+    }
+}
+
+impl fmt::Display for Model {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl fmt::Display for Forms {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Model {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        by_name("model", text, &Self::ALL.map(|model| (model.name(), model)))
+    }
+}
+
+impl FromStr for Forms {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        by_name("forms", text, &Self::ALL.map(|forms| (forms.name(), forms)))
+    }
+}
+
+/// The value of that name; else an error that offers the nearest name and lists all.
+pub(crate) fn by_name<T: Copy>(
+    what: &str,
+    given: &str,
+    known: &[(&'static str, T)],
+) -> Result<T, String> {
+    known.iter().find(|(name, _)| *name == given).map(|(_, value)| *value).ok_or_else(|| {
+        let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+        let hint = nearest(given, names.iter().copied())
+            .map(|name| format!("; did you mean '{name}'?"))
+            .unwrap_or_default();
+        format!("unknown {what} '{given}'{hint} (known: {})", names.join(", "))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_read_back() {
+        for model in Model::ALL {
+            assert_eq!(model.to_string().parse(), Ok(model));
+        }
+        for forms in Forms::ALL {
+            assert_eq!(forms.to_string().parse(), Ok(forms));
+        }
+        assert_eq!(Forms::default(), Forms::Corrected);
+    }
+
+    #[test]
+    fn wrong_names_are_answered_with_the_nearest() {
+        let error = "hockny".parse::<Model>().unwrap_err();
+        assert!(error.contains("did you mean 'hockney'?"), "{error}");
+        let error = "print".parse::<Forms>().unwrap_err();
+        assert!(error.contains("did you mean 'printed'?"), "{error}");
+        let error = "xyzzy".parse::<Model>().unwrap_err();
+        assert!(error.contains("known: hockney, logp, loggp, plogp"), "{error}");
+    }
+}

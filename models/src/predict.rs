@@ -1,0 +1,298 @@
+//! Closed forms at a point, with the uncertainty that the parameters give.
+
+use records::{
+    Algorithm, Collective, Library, Method, Native, Point, calibration::Parameters, nearest,
+};
+
+use crate::{
+    Forms, Model,
+    closed_forms::{COLLECTIVES, Form, Shape, algorithms, form},
+    parameters::{MOST_PARAMETERS, Network, ParametersError},
+};
+
+/// A predicted time with the interval that the parameters' intervals (95 %) give it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Prediction {
+    /// The time.
+    pub seconds: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+/// No time can be predicted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PredictError {
+    /// The collective has no closed forms.
+    #[error("{collective} has no closed forms (there are for: {})", names(&COLLECTIVES))]
+    Collective {
+        /// Which.
+        collective: Collective,
+    },
+    /// The algorithm has no closed form for that collective.
+    #[error(
+        "{collective} has no closed form for '{algorithm}'{} (there are for: {})",
+        hint(*.collective, *.algorithm),
+        names(algorithms(*.collective))
+    )]
+    Algorithm {
+        /// For which collective.
+        collective: Collective,
+        /// Which.
+        algorithm: Algorithm,
+    },
+    /// The method has no closed form.
+    #[error("{collective} by the method '{method}' has no closed form: {reason}")]
+    Method {
+        /// For which collective.
+        collective: Collective,
+        /// Which.
+        method: Method,
+        /// Why not.
+        reason: &'static str,
+    },
+    /// Segments were asked of an algorithm that has none.
+    #[error("{collective} by '{algorithm}' has no segments; wanted segment size 0")]
+    Segments {
+        /// For which collective.
+        collective: Collective,
+        /// Which.
+        algorithm: Algorithm,
+    },
+    /// No process.
+    #[error("0 processes; a communicator has at least 1")]
+    Procs,
+    /// A barrier with a message size.
+    #[error("a barrier of {bytes} bytes; a barrier carries none, wanted 0")]
+    BarrierBytes {
+        /// How many.
+        bytes: u64,
+    },
+}
+
+fn names<T: std::fmt::Display>(known: &[T]) -> String {
+    known.iter().map(T::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn hint(collective: Collective, given: Algorithm) -> String {
+    nearest(given.name(), algorithms(collective).iter().map(|algorithm| algorithm.name()))
+        .map(|name| format!("; the nearest is '{name}'"))
+        .unwrap_or_default()
+}
+
+/// One model with its parameters and its version of the closed forms.
+#[derive(Debug, Clone)]
+pub struct Predictor {
+    model: Model,
+    forms: Forms,
+    network: Network,
+    /// Per uncertain parameter, the network with it at either end of its interval.
+    ends: Vec<[Network; 2]>,
+}
+
+impl Predictor {
+    /// Prepares a model: cheap, but not to be done per prediction.
+    ///
+    /// # Errors
+    /// As [`Network::new`].
+    pub fn new(
+        model: Model,
+        forms: Forms,
+        parameters: &Parameters,
+    ) -> Result<Self, ParametersError> {
+        let network = Network::new(model, parameters)?;
+        Ok(Predictor { model, forms, network, ends: Network::ends(model, parameters)? })
+    }
+
+    /// The model.
+    pub fn model(&self) -> Model {
+        self.model
+    }
+
+    /// The version of the closed forms.
+    pub fn forms(&self) -> Forms {
+        self.forms
+    }
+
+    /// The parameters' values.
+    pub fn network(&self) -> &Network {
+        &self.network
+    }
+
+    /// Seconds that `algorithm` takes with segments of `segment_bytes` (0: unsegmented); the
+    /// lower bound where the paper has two.
+    ///
+    /// # Errors
+    /// There is no closed form (the nearest algorithm that has one is named), the algorithm has
+    /// no segments, or the point is none.
+    pub fn predict(
+        &self,
+        point: Point,
+        algorithm: Algorithm,
+        segment_bytes: u64,
+    ) -> Result<f64, PredictError> {
+        let (form, shape) = look_up(point, algorithm, segment_bytes)?;
+        Ok(form.seconds(&self.network, &shape, self.forms))
+    }
+
+    /// The upper bound in seconds where the paper has two (flat-tree barrier), else none.
+    ///
+    /// # Errors
+    /// As [`Predictor::predict`].
+    pub fn predict_greatest(
+        &self,
+        point: Point,
+        algorithm: Algorithm,
+        segment_bytes: u64,
+    ) -> Result<Option<f64>, PredictError> {
+        let (form, shape) = look_up(point, algorithm, segment_bytes)?;
+        Ok(form.greatest_seconds(&self.network, &shape, self.forms))
+    }
+
+    /// As [`Predictor::predict`], with the interval that the parameters' intervals give.
+    ///
+    /// Each parameter is put to either end of its interval, the others kept; the deviations are
+    /// added in quadrature, as errors of parameters measured separately add. See
+    /// [`Network::ends`] for what counts as one parameter. At most 11 evaluations.
+    ///
+    /// # Errors
+    /// As [`Predictor::predict`].
+    pub fn predict_with_interval(
+        &self,
+        point: Point,
+        algorithm: Algorithm,
+        segment_bytes: u64,
+    ) -> Result<Prediction, PredictError> {
+        let (form, shape) = look_up(point, algorithm, segment_bytes)?;
+        Ok(self.spread(form, &shape).prediction())
+    }
+
+    /// As [`Predictor::predict_with_interval`], for a method with a closed form.
+    ///
+    /// # Errors
+    /// As [`Predictor::predict`]; the default and mock-ups have no closed form.
+    pub fn predict_method(
+        &self,
+        point: Point,
+        method: &Method,
+    ) -> Result<Prediction, PredictError> {
+        let algorithm = modelled(point.collective, method)?;
+        self.predict_with_interval(point, algorithm, method.segment_bytes())
+    }
+
+    pub(crate) fn spread(&self, form: &Form, shape: &Shape) -> Spread {
+        let seconds = |network| form.seconds(network, shape, self.forms);
+        let value = seconds(&self.network);
+        let mut ends = [[value; 2]; MOST_PARAMETERS];
+        for (place, networks) in ends.iter_mut().zip(&self.ends) {
+            *place = networks.each_ref().map(seconds);
+        }
+        Spread { value, ends }
+    }
+}
+
+/// The algorithm whose closed form describes a method.
+///
+/// # Errors
+/// [`PredictError::Method`] or [`PredictError::Algorithm`].
+pub(crate) fn modelled(collective: Collective, method: &Method) -> Result<Algorithm, PredictError> {
+    let refuse = |reason| PredictError::Method { collective, method: method.clone(), reason };
+    match method {
+        Method::Default => Err(refuse("what the library takes is not known")),
+        Method::Mockup(_) => Err(refuse("it is composed of other collectives")),
+        Method::Native(Native {
+            library: Library::OpenMpi, algorithm: Algorithm::Linear, ..
+        }) if collective == Collective::Alltoall => {
+            Err(refuse("it posts all messages at once, the paper's linear one after the other"))
+        }
+        Method::Native(Native { algorithm, .. }) | Method::Own { algorithm, .. } => {
+            match form(collective, *algorithm) {
+                Some(_) => Ok(*algorithm),
+                None => Err(no_form(collective, *algorithm)),
+            }
+        }
+    }
+}
+
+fn no_form(collective: Collective, algorithm: Algorithm) -> PredictError {
+    if algorithms(collective).is_empty() {
+        PredictError::Collective { collective }
+    } else {
+        PredictError::Algorithm { collective, algorithm }
+    }
+}
+
+/// The closed form and what it is to be evaluated at.
+pub(crate) fn look_up(
+    point: Point,
+    algorithm: Algorithm,
+    segment_bytes: u64,
+) -> Result<(&'static Form, Shape), PredictError> {
+    let Point { collective, procs, bytes } = point;
+    check(point)?;
+    let form = form(collective, algorithm).ok_or_else(|| no_form(collective, algorithm))?;
+    if !form.segmented && segment_bytes > 0 {
+        return Err(PredictError::Segments { collective, algorithm });
+    }
+    Ok((form, Shape::new(procs, bytes, segment_bytes)))
+}
+
+/// Whether the point is one.
+pub(crate) fn check(point: Point) -> Result<(), PredictError> {
+    let Point { collective, procs, bytes } = point;
+    if procs == 0 {
+        return Err(PredictError::Procs);
+    }
+    if collective == Collective::Barrier && bytes > 0 {
+        return Err(PredictError::BarrierBytes { bytes });
+    }
+    Ok(())
+}
+
+/// A time at the parameters' values and with each parameter at either end of its interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Spread {
+    pub(crate) value: f64,
+    ends: [[f64; 2]; MOST_PARAMETERS],
+}
+
+impl Spread {
+    pub(crate) fn prediction(&self) -> Prediction {
+        let squares = |deviation: fn(f64, f64) -> f64| {
+            let square = |[low, high]: &[f64; 2]| {
+                let a = deviation(*low, self.value);
+                let b = deviation(*high, self.value);
+                a.max(b).max(0.0).powi(2)
+            };
+            self.ends.iter().map(square).sum::<f64>().sqrt()
+        };
+        let (below, above) = (squares(|end, value| value - end), squares(|end, value| end - value));
+        Prediction {
+            seconds: self.value,
+            low: (self.value - below).max(0.0),
+            high: self.value + above,
+        }
+    }
+
+    /// Whether the parameters' uncertainty lets this be as cheap as `best`, which is cheaper at
+    /// their values.
+    ///
+    /// Both are evaluated at the same ends of the same parameters, and what is added up are the
+    /// deviations of their difference: an error that both share does not make them a tie.
+    pub(crate) fn may_be_as_cheap_as(&self, best: &Spread) -> bool {
+        let difference = self.value - best.value;
+        let square = |(this, other): (&[f64; 2], &[f64; 2])| {
+            let towards =
+                f64::max(difference - (this[0] - other[0]), difference - (this[1] - other[1]));
+            towards.max(0.0).powi(2)
+        };
+        let spread = self.ends.iter().zip(&best.ends).map(square).sum::<f64>().sqrt();
+        difference <= spread || equal(self.value, best.value)
+    }
+}
+
+/// Equal but for rounding: the same time, reached by another order of additions.
+pub(crate) fn equal(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-12 * a.abs().max(b.abs())
+}

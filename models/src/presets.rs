@@ -1,0 +1,89 @@
+//! Calibrations that need no measuring: the clusters of the paper.
+
+use records::{
+    calibration::{self, Calibration, Estimate, PLogPKnot, Parameters},
+    platform::Platform,
+};
+
+use crate::{
+    model::by_name,
+    parameters::{Hockney, Knot, LogGp},
+};
+
+/// The paper's Table 5, in seconds. Frodo is 100 Mbit/s Ethernet, Boba Gigabit Ethernet.
+const TABLE_5: [(&str, LogGp); 2] = [
+    ("frodo", LogGp { latency: 61.22e-6, overhead: 8.2e-6, gap: 23.8e-6, gap_per_byte: 0.084e-6 }),
+    ("boba", LogGp { latency: 30.40e-6, overhead: 8.15e-6, gap: 8.683e-6, gap_per_byte: 0.015e-6 }),
+];
+
+/// The names that [`preset`] knows.
+pub const NAMES: [&str; 2] = [TABLE_5[0].0, TABLE_5[1].0];
+
+/// The paper's LogGP parameters of a cluster (Table 5); PLogP and Hockney are derived from them
+/// and marked so, since the paper shows theirs only as curves. gamma is 0: it is not printed.
+///
+/// # Errors
+/// Not a preset's name; the nearest is offered.
+pub fn preset(name: &str) -> Result<Calibration, String> {
+    let loggp = by_name("preset", name, &TABLE_5)?;
+    let (latency, knots) = loggp.to_plogp().ok_or_else(|| {
+        format!("preset '{name}': the gap is longer than a message, so PLogP cannot be derived")
+    })?;
+    let Hockney { alpha, beta } = loggp.to_hockney();
+    let measured = Parameters {
+        hockney: calibration::Hockney {
+            alpha_seconds: Estimate::exact(alpha),
+            beta_seconds_per_byte: Estimate::exact(beta),
+        },
+        loggp: calibration::LogGp {
+            latency_seconds: Estimate::exact(loggp.latency),
+            overhead_seconds: Estimate::exact(loggp.overhead),
+            gap_seconds: Estimate::exact(loggp.gap),
+            gap_seconds_per_byte: Estimate::exact(loggp.gap_per_byte),
+        },
+        plogp: calibration::PLogP {
+            latency_seconds: Estimate::exact(latency),
+            knots: knots.iter().map(exact_knot).collect(),
+        },
+        gamma_seconds_per_byte: Estimate::exact(0.0),
+        derived: vec!["plogp from loggp".into(), "hockney from loggp".into()],
+    };
+    Ok(Calibration {
+        source: format!("preset:{name}"),
+        platform: Platform::default(),
+        measured,
+        fitted: None,
+        warnings: Vec::new(),
+    })
+}
+
+fn exact_knot(knot: &Knot) -> PLogPKnot {
+    PLogPKnot {
+        bytes: knot.bytes,
+        send_overhead_seconds: Estimate::exact(knot.costs.send),
+        receive_overhead_seconds: Estimate::exact(knot.costs.receive),
+        gap_seconds: Estimate::exact(knot.costs.gap),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use records::document::Document as _;
+
+    #[test]
+    fn every_preset_is_a_valid_calibration() {
+        for name in NAMES {
+            let calibration = preset(name).unwrap();
+            assert_eq!(calibration.validate(), Ok(()));
+            assert_eq!(calibration.source, format!("preset:{name}"));
+            assert_eq!(calibration.measured.derived.len(), 2);
+        }
+    }
+
+    #[test]
+    fn a_wrong_name_is_answered_with_the_nearest() {
+        let error = preset("frod").unwrap_err();
+        assert!(error.contains("did you mean 'frodo'?") && error.contains("boba"), "{error}");
+    }
+}

@@ -1,0 +1,198 @@
+//! The decision function against trying everything.
+
+use models::{
+    Forms, Model, Point, Predictor, algorithms,
+    decide::{
+        AUTO_LIMIT, DecideError, Segments, best_segment, decide, decide_among, decide_map,
+        is_modelled,
+    },
+    presets::preset,
+};
+use proptest::prelude::*;
+use records::{Algorithm, Collective, Method, calibration::Estimate, decisions::Decision};
+
+use crate::tables::numbers;
+
+const BCAST: Collective = Collective::Bcast;
+
+fn frodo() -> Predictor {
+    Predictor::new(Model::LogGp, Forms::Corrected, &preset("frodo").unwrap().measured).unwrap()
+}
+
+fn bcast(procs: u32, bytes: u64) -> Point {
+    Point { collective: BCAST, procs, bytes }
+}
+
+fn own(algorithm: Algorithm, segment_bytes: u64) -> Method {
+    Method::Own { algorithm, segment_bytes }
+}
+
+#[test]
+fn frodo_decides_as_expected() {
+    let predictor = frodo();
+    let segments = Segments::List(vec![0, 1 << 10, 8 << 10]);
+    let all = algorithms(BCAST);
+    let small = decide(&predictor, bcast(8, 1), all, &segments).unwrap();
+    assert_eq!(small.method, own(Algorithm::Linear, 0), "g is a quarter of a message");
+    let large = decide(&predictor, bcast(8, 1 << 20), all, &segments).unwrap();
+    assert_eq!(large.method, own(Algorithm::Pipeline, 8 << 10));
+    assert_eq!(large.model, "loggp");
+    assert_eq!((large.low_seconds, large.high_seconds), (large.seconds, large.seconds));
+    assert_eq!(large.ties, []);
+    let auto = decide(&predictor, bcast(8, 1 << 20), all, &Segments::Auto).unwrap();
+    assert!(auto.seconds <= large.seconds);
+}
+
+#[test]
+fn the_same_candidate_is_one_candidate() {
+    let predictor = frodo();
+    let segments = Segments::List(vec![8 << 10, 0, 1 << 20, 8 << 10]);
+    let pipeline = [Algorithm::Pipeline];
+    let decision = decide(&predictor, bcast(8, 1 << 10), &pipeline, &segments).unwrap();
+    assert_eq!((decision.method, decision.ties), (own(Algorithm::Pipeline, 0), vec![]));
+    let methods = ["own:pipeline,segment=8KiB", "own:pipeline", "native:openmpi:pipeline"]
+        .map(|method| method.parse::<Method>().unwrap());
+    let decision = decide_among(&predictor, bcast(8, 1 << 10), &methods).unwrap();
+    assert_eq!(decision.method, methods[1]);
+    assert_eq!(decision.ties, [methods[2].clone()], "the same time, by the library");
+    // On two processes the first of the equal ones is taken.
+    let two = decide(&predictor, bcast(2, 1 << 10), algorithms(BCAST), &segments).unwrap();
+    assert_eq!(two.method, own(Algorithm::Linear, 0));
+    assert!(two.ties.contains(&own(Algorithm::Pipeline, 0)), "{:?}", two.ties);
+}
+
+#[test]
+fn splitted_binary_begins_at_two_segments() {
+    let predictor = frodo();
+    let splitted = [Algorithm::SplittedBinary];
+    let unsegmented = Segments::List(vec![0, 8 << 10]);
+    let error = decide(&predictor, bcast(8, 8 << 10), &splitted, &unsegmented).unwrap_err();
+    assert!(error.to_string().contains("two segments"), "{error}");
+    let decision = decide(&predictor, bcast(8, 8193), &splitted, &unsegmented).unwrap();
+    assert_eq!(decision.method, own(Algorithm::SplittedBinary, 8 << 10));
+    for bytes in [0, 1] {
+        assert!(decide(&predictor, bcast(8, bytes), &splitted, &Segments::Auto).is_err());
+    }
+    assert!(decide(&predictor, bcast(8, 2), &splitted, &Segments::Auto).is_ok());
+}
+
+#[test]
+fn what_cannot_be_decided_is_an_error() {
+    let predictor = frodo();
+    let segments = Segments::Auto;
+    let decide = |point, algorithms: &[Algorithm]| {
+        decide(&predictor, point, algorithms, &segments).unwrap_err()
+    };
+    assert!(matches!(decide(bcast(8, 8), &[]), DecideError::NoCandidate { .. }));
+    assert!(matches!(decide(bcast(8, 8), &[Algorithm::Bruck]), DecideError::Predict(_)));
+    assert!(matches!(decide(bcast(0, 8), &[]), DecideError::Predict(_)));
+    let huge = bcast(8, AUTO_LIMIT + 1);
+    assert!(matches!(decide(huge, &[Algorithm::Pipeline]), DecideError::TooLarge { .. }));
+    let default = [Method::Default];
+    assert!(decide_among(&predictor, bcast(8, 8), &default).is_err());
+    assert!(!is_modelled(BCAST, &default[0]) && is_modelled(BCAST, &own(Algorithm::Binary, 0)));
+}
+
+/// An error that two methods share does not make them a tie; one that tells them apart does.
+#[test]
+fn ties_are_told_by_the_difference() {
+    let tied = |of: fn(&mut records::calibration::Parameters) -> &mut Estimate, points: &[u64]| {
+        let mut parameters = preset("frodo").unwrap().measured;
+        let estimate = of(&mut parameters);
+        *estimate = Estimate {
+            value: estimate.value,
+            low: estimate.value * 0.5,
+            high: estimate.value * 1.5,
+        };
+        let predictor = Predictor::new(Model::LogGp, Forms::Corrected, &parameters).unwrap();
+        let two = [Algorithm::Linear, Algorithm::Binomial];
+        let segments = Segments::List(vec![0]);
+        let decide = |bytes: &u64| decide(&predictor, bcast(4, *bytes), &two, &segments).unwrap();
+        points
+            .iter()
+            .map(decide)
+            .map(|decision| {
+                assert!(decision.low_seconds < decision.seconds);
+                assert!(decision.seconds < decision.high_seconds);
+                decision.ties.len()
+            })
+            .collect::<Vec<_>>()
+    };
+    // Linear: one message and two gaps; binomial: two messages. G takes part in the first as
+    // three streams, in the second as two: at 1 MiB an error of G never turns the order.
+    assert_eq!(tied(|p| &mut p.loggp.gap_seconds_per_byte, &[1 << 20]), [0]);
+    // At 1 byte: L + 2 o against 2 g, 77.6 us against 47.6 us; half of g is not enough, but
+    // half of L is.
+    assert_eq!(tied(|p| &mut p.loggp.latency_seconds, &[1]), [1]);
+    assert_eq!(tied(|p| &mut p.loggp.gap_seconds, &[1]), [0]);
+}
+
+#[test]
+fn a_map_is_its_points() {
+    let predictor = frodo();
+    let (procs, bytes) = ([2, 5], [0, 1024]);
+    let all = algorithms(BCAST);
+    let map = decide_map(&predictor, BCAST, (&procs, &bytes), all, &Segments::Auto).unwrap();
+    let place: Vec<(u32, u64)> = map.iter().map(|d: &Decision| (d.procs, d.bytes)).collect();
+    assert_eq!(place, [(2, 0), (2, 1024), (5, 0), (5, 1024)]);
+    assert_eq!(map[3], decide(&predictor, bcast(5, 1024), all, &Segments::Auto).unwrap());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Auto is what trying every segment size gives, however the costs rise and fall.
+    #[test]
+    fn auto_is_exact(n in numbers(), procs in 2_u32..40, bytes in 0_u64..700, scale in 1_u64..60) {
+        let mut n = n;
+        // Knots within the message, so that falling costs matter.
+        for (index, knot) in n.knots.iter_mut().enumerate() {
+            knot.0 = index as u64 * scale * 5 + knot.0 % (scale * 5);
+        }
+        n.knots.dedup_by_key(|knot| knot.0);
+        let parameters = n.parameters();
+        for model in Model::ALL {
+            for forms in Forms::ALL {
+                let predictor = Predictor::new(model, forms, &parameters).unwrap();
+                for collective in [BCAST, Collective::Reduce, Collective::Alltoall] {
+                    for &algorithm in algorithms(collective) {
+                        let point = Point { collective, procs, bytes };
+                        let seconds = |segment| predictor.predict(point, algorithm, segment);
+                        let sizes = if seconds(1).is_ok() { 1..bytes.max(1) } else { 0..0 };
+                        let splitted = algorithm == Algorithm::SplittedBinary;
+                        let least = sizes
+                            .map(|segment| seconds(segment).unwrap())
+                            .chain((!splitted).then(|| seconds(0).unwrap()))
+                            .reduce(f64::min);
+                        let found = best_segment(&predictor, point, algorithm).unwrap();
+                        let found = found.map(|segment| seconds(segment).unwrap());
+                        match (found, least.filter(|_| !splitted || bytes >= 2)) {
+                            (Some(a), Some(b)) => prop_assert!(
+                                (a - b).abs() <= 1e-11 * b, "{model} {forms} {algorithm}: {a} {b}"
+                            ),
+                            (a, b) => prop_assert_eq!(a, b),
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// The decision is the least of all, and no candidate is both.
+    #[test]
+    fn the_least_is_decided_for(n in numbers(), procs in 1_u32..64, bytes in 0_u64..1 << 20) {
+        let predictor = Predictor::new(Model::PLogP, Forms::Corrected, &n.parameters()).unwrap();
+        let sizes = vec![0, 1 << 10, 8 << 10];
+        let point = bcast(procs, bytes);
+        let decision =
+            decide(&predictor, point, algorithms(BCAST), &Segments::List(sizes.clone())).unwrap();
+        for &algorithm in algorithms(BCAST) {
+            for &segment in &sizes {
+                let one = algorithm == Algorithm::SplittedBinary && (segment == 0 || segment >= bytes);
+                let seconds = predictor.predict(point, algorithm, segment).unwrap();
+                prop_assert!(one || seconds >= decision.seconds * (1.0 - 1e-11));
+            }
+        }
+        prop_assert!(!decision.ties.contains(&decision.method));
+    }
+}

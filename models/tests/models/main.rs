@@ -1,0 +1,11 @@
+//! The models against facts that do not come from their own code.
+
+#![allow(clippy::unwrap_used, reason = "tests: a panic is the report")]
+
+mod decisions;
+mod fits;
+mod intervals;
+mod limits;
+mod messages;
+mod numbers;
+mod tables;

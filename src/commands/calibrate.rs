@@ -1,0 +1,175 @@
+//! `colibri calibrate`: measures the platform point to point.
+
+use std::{ffi::OsString, path::Path, time::Duration};
+
+use anyhow::{Context, Result};
+use clap::Args;
+use records::{
+    calibration::{Calibration, Estimate},
+    document,
+    observation::PointToPoint,
+    quantity, record,
+};
+
+use crate::{
+    options::{List, RunOptions, SiteOptions, sizes},
+    output,
+    run_directory::RunDirectory,
+    site::Site,
+};
+
+/// Measures Hockney's, LogGP's and PLogP's parameters between two nodes
+#[derive(Debug, Args)]
+pub struct Calibrate {
+    #[command(flatten)]
+    run: RunOptions,
+
+    #[command(flatten)]
+    site: SiteOptions,
+
+    #[command(flatten)]
+    wanted: Wanted,
+
+    /// How long it may take
+    #[arg(long, value_name = "TIME", value_parser = quantity::parse_duration, default_value = "60s")]
+    budget: Duration,
+
+    /// Measure nothing; fit the parameters to the observations that are there
+    #[arg(long, conflicts_with_all = ["resume", "launcher", "testbed"])]
+    from_record: bool,
+}
+
+/// What to measure.
+#[derive(Debug, Clone, Args)]
+pub struct Wanted {
+    /// Message sizes: 0,1KiB,64KiB or 0..8MiB (0 and the powers of two)
+    #[arg(long, short = 'm', value_name = "LIST", value_parser = sizes, default_value = "0..1MiB")]
+    pub sizes: List<u64>,
+
+    /// The two ranks to measure between
+    #[arg(long, value_name = "RANK,RANK", value_parser = pair, default_value = "0,1")]
+    pub pair: Pair,
+
+    /// Seed of the order of the measurements
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+}
+
+impl Wanted {
+    /// What is measured where nothing is said.
+    pub fn with_seed(seed: u64) -> Self {
+        let sizes = std::iter::once(0).chain((0..=20).map(|power| 1 << power)).collect();
+        Wanted { sizes: List(sizes), pair: Pair(0, 1), seed }
+    }
+}
+
+/// Two different ranks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pair(pub u32, pub u32);
+
+fn pair(text: &str) -> Result<Pair, String> {
+    let ranks = text
+        .split_once(',')
+        .and_then(|(one, other)| Some((one.trim().parse().ok()?, other.trim().parse().ok()?)));
+    match ranks {
+        Some((one, other)) if one != other => Ok(Pair(one, other)),
+        _ => Err(format!("'{text}' is not a pair of different ranks, such as 0,1")),
+    }
+}
+
+impl Calibrate {
+    /// Runs the subcommand.
+    pub fn run(self) -> Result<()> {
+        let run = RunDirectory::open(&self.run.directory)?;
+        if !self.from_record {
+            run.begin(&run.observations(), self.run.resume)?;
+            let site = Site::open(&self.site, &run)?;
+            measure(&site, &run, &self.wanted, self.budget)?;
+        }
+        let calibration = fit(&run)?;
+        output::print(&summary(&calibration))?;
+        eprintln!("written: {}", run.calibration().display());
+        Ok(())
+    }
+}
+
+/// Measures, or goes on measuring, into the run's observations.
+pub fn measure(site: &Site, run: &RunDirectory, wanted: &Wanted, budget: Duration) -> Result<()> {
+    let Pair(one, other) = wanted.pair;
+    if one.max(other) >= site.ranks() {
+        crate::error::usage!(
+            "the pair {one},{other} needs {} ranks, but {} are to be started; give --ranks or another --pair",
+            one.max(other) + 1,
+            site.ranks()
+        );
+    }
+    let sizes: Vec<String> = wanted.sizes.0.iter().map(u64::to_string).collect();
+    let arguments: Vec<OsString> = vec![
+        "--record".into(),
+        run.observations().into(),
+        "--sizes".into(),
+        sizes.join(",").into(),
+        "--pair".into(),
+        format!("{one},{other}").into(),
+        "--budget-seconds".into(),
+        budget.as_secs_f64().to_string().into(),
+        "--seed".into(),
+        wanted.seed.to_string().into(),
+    ];
+    site.run("calibrate", "colibri-calibrate", site.ranks(), &arguments, &[])
+}
+
+/// Fits the parameters to the run's observations and writes them.
+pub fn fit(run: &RunDirectory) -> Result<Calibration> {
+    let path = run.observations();
+    let record = record::read::<PointToPoint>(&path)?;
+    let platform = crate::commands::platform(&record.header, &path)?;
+    let fitted = models::fit::fit(&record.rows)
+        .with_context(|| format!("{}: no parameters can be had from it", path.display()))?;
+    let calibration = Calibration {
+        source: source(&path),
+        platform,
+        measured: fitted.parameters,
+        fitted: None,
+        warnings: fitted.warnings,
+    };
+    document::write(&run.calibration(), &calibration)?;
+    Ok(calibration)
+}
+
+/// The record's name: the directory may be moved as a whole.
+fn source(path: &Path) -> String {
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}
+
+/// The parameters, for people.
+pub fn summary(calibration: &Calibration) -> String {
+    let parameters = &calibration.measured;
+    let time = |estimate: Estimate| {
+        [estimate.value, estimate.low, estimate.high].map(quantity::format_seconds)
+    };
+    let per_byte = |estimate: Estimate| {
+        [estimate.value, estimate.low, estimate.high]
+            .map(|seconds| format!("{:.5} us/byte", seconds * 1e6))
+    };
+    let gap = parameters.plogp.knots.first().map(|knot| knot.gap_seconds);
+    let rows = [
+        ("Hockney", "alpha", time(parameters.hockney.alpha_seconds)),
+        ("", "beta", per_byte(parameters.hockney.beta_seconds_per_byte)),
+        ("LogGP", "L", time(parameters.loggp.latency_seconds)),
+        ("", "o", time(parameters.loggp.overhead_seconds)),
+        ("", "g", time(parameters.loggp.gap_seconds)),
+        ("", "G", per_byte(parameters.loggp.gap_seconds_per_byte)),
+        ("PLogP", "L", time(parameters.plogp.latency_seconds)),
+        ("", "g(0)", gap.map(time).unwrap_or_default()),
+    ];
+    let rows = rows.map(|(model, name, [value, low, high])| {
+        vec![model.into(), name.into(), value, format!("{low} .. {high}")]
+    });
+    let mut text = calibration.platform.summary() + "\n\n";
+    text += &output::aligned(&["model", "parameter", "value", "95 % interval"], rows);
+    for warning in &calibration.warnings {
+        text += &format!("note: {warning}\n");
+    }
+    text
+}

@@ -1,0 +1,150 @@
+//! `colibri predict`: what each method costs, by each model.
+
+use anyhow::Result;
+use clap::Args;
+use models::{Model, PredictError, Predictor};
+use records::{Algorithm, Collective, Point, quantity};
+use serde::Serialize;
+
+use crate::{
+    error::usage,
+    options::{GridOptions, List, ModelOptions, Segments, algorithms},
+    output::{self, Format},
+    source::Source,
+};
+
+/// Predicts what each algorithm costs, from closed forms
+#[derive(Debug, Args)]
+pub struct Predict {
+    #[command(flatten)]
+    model: ModelOptions,
+
+    #[command(flatten)]
+    grid: GridOptions,
+
+    /// Algorithms, with commas [default: all that have a closed form]
+    #[arg(long, value_name = "NAMES", value_parser = algorithms)]
+    algorithm: Option<List<Algorithm>>,
+
+    /// How the predictions are printed
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+#[derive(Serialize)]
+struct Row {
+    collective: Collective,
+    algorithm: Algorithm,
+    segment_bytes: u64,
+    procs: u32,
+    bytes: u64,
+    model: &'static str,
+    seconds: f64,
+    low_seconds: f64,
+    high_seconds: f64,
+}
+
+const HEADING: [&str; 8] =
+    ["collective", "algorithm", "segment", "procs", "bytes", "model", "predicted", "95 % interval"];
+
+impl Predict {
+    /// Runs the subcommand.
+    pub fn run(self) -> Result<()> {
+        let source = Source::load(&self.model)?;
+        let models = self.model.model.map_or_else(|| Model::ALL.to_vec(), |models| models.0);
+        let procs = source.procs(&self.grid);
+        let mut rows = Vec::new();
+        for &collective in &self.grid.collective.0 {
+            for algorithm in wanted(collective, self.algorithm.as_ref())? {
+                for &model in &models {
+                    let predictor = source.predictor(model)?;
+                    for &procs in &procs {
+                        for &bytes in sizes(collective, &self.grid.sizes.0) {
+                            let point = Point { collective, procs, bytes };
+                            rows.extend(predict(
+                                &predictor,
+                                point,
+                                algorithm,
+                                &self.grid.segments,
+                            )?);
+                        }
+                    }
+                }
+            }
+        }
+        output::rows(self.format, &rows, &HEADING, |row| {
+            let segment = match row.segment_bytes {
+                0 => "none".into(),
+                bytes => quantity::format_bytes(bytes),
+            };
+            let [seconds, low, high] =
+                [row.seconds, row.low_seconds, row.high_seconds].map(quantity::format_seconds);
+            vec![
+                row.collective.to_string(),
+                row.algorithm.to_string(),
+                segment,
+                row.procs.to_string(),
+                row.bytes.to_string(),
+                row.model.into(),
+                seconds,
+                format!("{low} .. {high}"),
+            ]
+        })
+    }
+}
+
+/// A barrier has one size, 0, whatever sizes the other collectives are asked for.
+pub fn sizes(collective: Collective, sizes: &[u64]) -> &[u64] {
+    if collective == Collective::Barrier { &[0] } else { sizes }
+}
+
+fn wanted(collective: Collective, asked: Option<&List<Algorithm>>) -> Result<Vec<Algorithm>> {
+    let known = models::algorithms(collective);
+    if known.is_empty() {
+        usage!("{collective} has no closed forms");
+    }
+    let Some(List(asked)) = asked else { return Ok(known.to_vec()) };
+    if let Some(unknown) = asked.iter().find(|algorithm| !known.contains(algorithm)) {
+        let names: Vec<_> = known.iter().map(|algorithm| algorithm.name()).collect();
+        usage!(
+            "{collective} has no closed form for '{unknown}' (there are for: {})",
+            names.join(", ")
+        );
+    }
+    Ok(asked.clone())
+}
+
+/// One row for each segment size that differs; with `auto` one for the best.
+fn predict(
+    predictor: &Predictor,
+    point: Point,
+    algorithm: Algorithm,
+    segments: &Segments,
+) -> Result<Vec<Row>> {
+    let segments = match segments {
+        Segments::Auto => {
+            models::decide::best_segment(predictor, point, algorithm)?.into_iter().collect()
+        }
+        Segments::These(these) => these.clone(),
+    };
+    let mut rows = Vec::new();
+    for segment_bytes in segments {
+        let prediction = match predictor.predict_with_interval(point, algorithm, segment_bytes) {
+            // An algorithm without segments has its one row from segment size 0.
+            Err(PredictError::Segments { .. }) => continue,
+            other => other?,
+        };
+        rows.push(Row {
+            collective: point.collective,
+            algorithm,
+            segment_bytes,
+            procs: point.procs,
+            bytes: point.bytes,
+            model: predictor.model().name(),
+            seconds: prediction.seconds,
+            low_seconds: prediction.low,
+            high_seconds: prediction.high,
+        });
+    }
+    Ok(rows)
+}

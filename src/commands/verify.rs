@@ -1,0 +1,342 @@
+//! `colibri verify`: measures decisions and the library's own algorithms, and says what following
+//! each decision function costs.
+
+use std::{collections::BTreeMap, ffi::OsString, path::Path, time::Duration};
+
+use anyhow::Result;
+use clap::Args;
+use models::{Model, Predictor, decide::is_modelled};
+use records::{
+    Collective,
+    calibration::Calibration,
+    decisions::Decisions,
+    document,
+    observation::CollectiveCall,
+    penalty::Penalties,
+    plan::{Cell, Plan},
+    quantity, record,
+    summary::Summary,
+};
+use verification::{
+    penalty,
+    plan::{self, Extent, Grid},
+    samples::Samples,
+    selection::{self, Choice},
+};
+
+use crate::{
+    commands::{
+        decide::{self, Target, default_models},
+        platform,
+    },
+    error::usage,
+    options::{GridOptions, ModelOptions, RunOptions, Segments, SiteOptions},
+    output,
+    run_directory::RunDirectory,
+    site::Site,
+    source::{Source, powers_of_two_and},
+};
+
+/// Measures the library's own algorithms and its default, and judges the decision functions
+#[derive(Debug, Args)]
+pub struct Verify {
+    #[command(flatten)]
+    run: RunOptions,
+
+    #[command(flatten)]
+    site: SiteOptions,
+
+    #[command(flatten)]
+    model: ModelOptions,
+
+    #[command(flatten)]
+    grid: GridOptions,
+
+    /// Measure within this time; what no model gives a chance is then left out [default: measure
+    /// everything]
+    #[arg(long, value_name = "TIME", value_parser = quantity::parse_duration)]
+    budget: Option<Duration>,
+
+    /// How often each method is visited at each point when everything is measured
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), default_value_t = 3)]
+    rounds: u32,
+
+    /// Seed of the order of the measurements
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+
+    /// Measure nothing; judge the measurements that are there
+    #[arg(long, conflicts_with_all = ["resume", "launcher", "testbed", "budget"])]
+    from_record: bool,
+}
+
+impl Verify {
+    /// Runs the subcommand.
+    pub fn run(mut self) -> Result<()> {
+        let run = RunDirectory::open(&self.run.directory)?;
+        let calibration = self.model.calibration.take();
+        let file = calibration.unwrap_or_else(|| run.calibration().display().to_string());
+        self.model.calibration = Some(file);
+        let source = Source::load(&self.model)?;
+        if !self.from_record {
+            run.begin(&run.measurements(), self.run.resume)?;
+            let site = Site::open(&self.site, &run)?;
+            let extent = match self.budget {
+                Some(budget) => Extent::Within { seconds: budget.as_secs_f64() },
+                None => Extent::Exhaustive { rounds: self.rounds },
+            };
+            let grid = grid(&self.grid, &site)?;
+            let plan = planned(&run, &source, &grid, extent, self.seed)?;
+            let deadline = self.budget.unwrap_or(Duration::from_secs(30 * 24 * 3600));
+            measure(&site, &plan, &run.plan(), &run.measurements(), deadline, &[])?;
+        }
+        let models = self.model.model.map_or_else(default_models, |models| models.0);
+        let judged = judge(&run, &source, &models)?;
+        output::print(&summary(&judged.penalties))?;
+        for figure in &judged.figures {
+            eprintln!("written: {figure}");
+        }
+        Ok(())
+    }
+}
+
+/// The points to measure at a site.
+pub fn grid(options: &GridOptions, site: &Site) -> Result<Grid> {
+    let Segments::These(segments) = &options.segments else {
+        usage!("say which segment sizes to measure, as in --segments 0,1KiB,8KiB");
+    };
+    let ranks = site.ranks();
+    let procs = match &options.procs {
+        Some(procs) => procs.0.clone(),
+        None => powers_of_two_and(ranks),
+    };
+    if let Some(most) = procs.iter().find(|&&procs| procs > ranks) {
+        usage!(
+            "--procs asks for {most} processes, but a job has {ranks} ranks; give --ranks or fewer"
+        );
+    }
+    for collective in &options.collective.0 {
+        if records::openmpi::algorithms(*collective).is_empty() {
+            usage!("{collective} cannot be measured yet (there are: bcast, reduce)");
+        }
+    }
+    Ok(Grid {
+        ranks,
+        collectives: options.collective.0.clone(),
+        procs,
+        sizes: options.sizes.0.clone(),
+        segments: segments.clone(),
+        native: site.is_open_mpi(),
+    })
+}
+
+/// The run's plan: the one that is there, or a new one.
+pub fn planned(
+    run: &RunDirectory,
+    source: &Source,
+    grid: &Grid,
+    extent: Extent,
+    seed: u64,
+) -> Result<Plan> {
+    let path = run.plan();
+    if path.exists() {
+        return Ok(document::read(&path)?);
+    }
+    let predictors = predictors(source)?;
+    let planned = plan::make(grid, extent, seed, &|cell| expectation(&predictors, cell));
+    for note in &planned.notes {
+        eprintln!("plan: {note}");
+    }
+    eprintln!(
+        "plan: {} cells, {} visits, about {:.0} s",
+        planned.plan.cells.len(),
+        planned.plan.visits.len(),
+        planned.expected_seconds
+    );
+    document::write(&path, &planned.plan)?;
+    Ok(planned.plan)
+}
+
+/// The models that say what a cell may cost.
+pub fn predictors(source: &Source) -> Result<Vec<Predictor>> {
+    default_models().into_iter().map(|model| source.predictor(model)).collect()
+}
+
+/// The least and the greatest time that the models predict for a cell, in seconds.
+pub fn expectation(predictors: &[Predictor], cell: &Cell) -> Option<(f64, f64)> {
+    let point = Point { collective: cell.collective, procs: cell.procs, bytes: cell.bytes };
+    let times = predictors
+        .iter()
+        .filter_map(|predictor| Some(predictor.predict_method(point, &cell.method).ok()?.seconds));
+    times.fold(None, |range, seconds| match range {
+        None => Some((seconds, seconds)),
+        Some((low, high)) => Some((f64::min(low, seconds), f64::max(high, seconds))),
+    })
+}
+
+/// Measures a plan, or goes on measuring it.
+pub fn measure(
+    site: &Site,
+    plan: &Plan,
+    plan_path: &Path,
+    record: &Path,
+    deadline: Duration,
+    settings: &[(&str, OsString)],
+) -> Result<()> {
+    if plan.ranks != site.ranks() {
+        usage!(
+            "{} is for {} ranks, but {} are to be started; give --ranks {}",
+            plan_path.display(),
+            plan.ranks,
+            site.ranks(),
+            plan.ranks
+        );
+    }
+    let arguments: Vec<OsString> = vec![
+        "--plan".into(),
+        plan_path.into(),
+        "--record".into(),
+        record.into(),
+        "--deadline-seconds".into(),
+        deadline.as_secs_f64().to_string().into(),
+    ];
+    site.run("measure", "colibri-measure", plan.ranks, &arguments, settings)
+}
+
+/// What was made of a run's measurements.
+pub struct Judged {
+    pub penalties: Penalties,
+    pub choices: Vec<Choice>,
+    /// The figures written.
+    pub figures: Vec<String>,
+}
+
+/// Judges the run's measurements: decisions, penalties and figures are written.
+pub fn judge(run: &RunDirectory, source: &Source, models: &[Model]) -> Result<Judged> {
+    let path = run.measurements();
+    let record = record::read::<CollectiveCall>(&path)?;
+    let samples = Samples::gather(&record.rows);
+    let plan: Plan = document::read(&run.plan())?;
+    let decisions = decisions(source, &plan, models)?;
+    document::write(&run.decisions(), &decisions)?;
+    let choices = selection::choose(&samples);
+    let timing = record.header.get("timing").cloned().unwrap_or_default();
+    let platform = platform(&record.header, &path)?;
+    let mut penalties =
+        penalty::penalties(&samples, &decisions.decisions, &choices, platform, &timing);
+    penalties.warnings.extend(unreached(&plan, &record.rows));
+    document::write(&run.penalty(), &penalties)?;
+    let figures = draw(run, &source.calibration, &decisions, &penalties)?;
+    Ok(Judged { penalties, choices, figures })
+}
+
+/// Decisions at the plan's points among the methods that can be loaded.
+fn decisions(source: &Source, plan: &Plan, models: &[Model]) -> Result<Decisions> {
+    let mut collectives: Vec<Collective> = plan.cells.iter().map(|cell| cell.collective).collect();
+    collectives.sort_unstable();
+    collectives.dedup();
+    let distinct = |of: fn(&Cell) -> u64| {
+        let mut values: Vec<u64> = plan.cells.iter().map(of).collect();
+        values.sort_unstable();
+        values.dedup();
+        values
+    };
+    let procs: Vec<u32> =
+        distinct(|cell| cell.procs.into()).into_iter().map(|procs| procs as u32).collect();
+    let modelled = |cell: &&Cell| is_modelled(cell.collective, &cell.method);
+    let mut segments: Vec<u64> =
+        plan.cells.iter().filter(modelled).map(|cell| cell.method.segment_bytes()).collect();
+    segments.sort_unstable();
+    segments.dedup();
+    decide::decisions(
+        source,
+        &decide::Wanted {
+            collectives: &collectives,
+            procs: &procs,
+            sizes: &distinct(|cell| cell.bytes),
+            segments: &Segments::These(segments),
+            models,
+            target: Target::Openmpi,
+        },
+    )
+}
+
+/// What the plan asked for and the record does not hold.
+fn unreached(plan: &Plan, rows: &[CollectiveCall]) -> Option<String> {
+    let wanted: u64 = plan.visits.iter().map(|visit| u64::from(visit.repetitions)).sum();
+    let warm = records::observation::Status::Warmup;
+    let made = rows.iter().filter(|row| row.status != warm).count() as u64;
+    (made < wanted).then(|| format!("{made} of {wanted} planned observations were made"))
+}
+
+fn draw(
+    run: &RunDirectory,
+    calibration: &Calibration,
+    decisions: &Decisions,
+    penalties: &Penalties,
+) -> Result<Vec<String>> {
+    let mut drawn = vec![("parameters".to_owned(), figures::parameters(calibration)?)];
+    for collective in penalties.message_size.keys().copied() {
+        let map = figures::penalty_map(penalties, collective)?;
+        drawn.push((format!("penalty-{collective}"), map));
+        let map = figures::decision_map(decisions, Some(penalties), collective)?;
+        drawn.push((format!("decisions-{collective}"), map));
+    }
+    save(run, &drawn)
+}
+
+/// Draws what the exported file gained, per collective, from the jobs that confirmed it.
+pub fn draw_gains(run: &RunDirectory, summary: &Summary) -> Result<()> {
+    let mut drawn = Vec::new();
+    for collective in summary.message_size.keys().copied() {
+        let mut gains: BTreeMap<u32, Vec<figures::GainPoint>> = BTreeMap::new();
+        for gain in summary.gains.iter().filter(|gain| gain.collective == collective) {
+            gains.entry(gain.procs).or_default().push(figures::GainPoint {
+                bytes: gain.bytes,
+                default_seconds: gain.default_seconds,
+                tuned_seconds: gain.tuned_seconds,
+            });
+        }
+        if gains.is_empty() {
+            continue;
+        }
+        let gains: Vec<figures::Gain> =
+            gains.into_iter().map(|(procs, points)| figures::Gain { procs, points }).collect();
+        let lines = [summary.platform.summary()];
+        drawn.push((format!("gain-{collective}"), figures::gain(collective, &lines, &gains)?));
+    }
+    save(run, &drawn).map(drop)
+}
+
+fn save(run: &RunDirectory, drawn: &[(String, figures::Figure)]) -> Result<Vec<String>> {
+    let directory = run.figures()?;
+    let mut written = Vec::new();
+    for (name, figure) in drawn {
+        let paths = figures::save(figure, &directory.join(name))?;
+        written.extend(paths.iter().map(|path| path.display().to_string()));
+    }
+    Ok(written)
+}
+
+/// The penalties, for people.
+pub fn summary(penalties: &Penalties) -> String {
+    let percent = |fraction: f64| format!("{:.1} %", fraction * 100.0);
+    let rows = penalties.summaries.iter().map(|summary| {
+        vec![
+            summary.collective.to_string(),
+            summary.decided_by.clone(),
+            summary.points.to_string(),
+            percent(summary.mean),
+            percent(summary.median),
+            percent(summary.percentile_95),
+            percent(summary.greatest),
+        ]
+    });
+    let heading = ["collective", "decided by", "points", "mean", "median", "95th", "greatest"];
+    let mut text = format!("Penalty against the measured best ({})\n\n", penalties.best);
+    text += &output::aligned(&heading, rows);
+    for warning in &penalties.warnings {
+        text += &format!("note: {warning}\n");
+    }
+    text
+}

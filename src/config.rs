@@ -1,0 +1,55 @@
+//! `colibri.toml`: settings of a site, read from the current directory.
+
+use std::{fs, io, path::Path};
+
+use records::FileError;
+use serde::Deserialize;
+
+/// The file's name.
+pub const FILE: &str = "colibri.toml";
+
+/// Settings that hold where no flag says otherwise.
+#[derive(Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// The command that starts an MPI program; `{np}` stands for the number of ranks.
+    pub launcher: Option<String>,
+    /// Ranks to start.
+    pub ranks: Option<u32>,
+}
+
+impl Config {
+    /// Reads the file; nothing is set where there is none.
+    ///
+    /// # Errors
+    /// It cannot be read, is no TOML, or has an unknown or wrong key.
+    pub fn read(path: &Path) -> Result<Self, FileError> {
+        let text = match fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Config::default()),
+            Err(error) => return Err(FileError::io(path, "read", &error)),
+        };
+        toml::from_str(&text).map_err(|error| {
+            let start = error.span().map_or(0, |span| span.start).min(text.len());
+            let line = text[..start].matches('\n').count() as u64 + 1;
+            FileError::new(path, error.message()).at_line(line)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_read_and_errors_name_the_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(FILE);
+        assert_eq!(Config::read(&path).unwrap(), Config::default());
+        fs::write(&path, "launcher = \"srun -n {np}\"\nranks = 4\n").unwrap();
+        assert_eq!(Config::read(&path).unwrap().ranks, Some(4));
+        fs::write(&path, "ranks = 4\nlauncer = \"srun\"\n").unwrap();
+        let error = Config::read(&path).unwrap_err().to_string();
+        assert!(error.contains("line 2") && error.contains("launcher"), "{error}");
+    }
+}

@@ -1,0 +1,62 @@
+//! The `colibri` command: calibrates a cluster, predicts, decides, verifies, and writes what the
+//! MPI library loads.
+
+mod commands;
+mod config;
+mod error;
+mod export;
+mod launch;
+mod launcher;
+mod options;
+mod output;
+mod process;
+mod programs;
+mod run_directory;
+mod site;
+mod source;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::error::Usage;
+
+/// Calibrates a cluster, predicts what every MPI collective costs, decides which algorithm to use,
+/// checks that by measuring, and writes what the MPI library loads
+#[derive(Debug, Parser)]
+#[command(name = "colibri", version, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Tune(commands::tune::Tune),
+    Calibrate(commands::calibrate::Calibrate),
+    Predict(commands::predict::Predict),
+    Decide(commands::decide::Decide),
+    Verify(commands::verify::Verify),
+    Export(commands::export::Export),
+    Testbed(commands::testbed::TestbedCommand),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let result = process::note_interrupts().and_then(|()| match cli.command {
+        Command::Tune(command) => command.run(),
+        Command::Calibrate(command) => command.run(),
+        Command::Predict(command) => command.run(),
+        Command::Decide(command) => command.run(),
+        Command::Verify(command) => command.run(),
+        Command::Export(command) => command.run(),
+        Command::Testbed(command) => command.run(),
+    });
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("colibri: {error:#}");
+            ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
+        }
+    }
+}

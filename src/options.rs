@@ -1,0 +1,161 @@
+//! Flags that several subcommands share, and the values in them.
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::Args;
+use models::{Forms, Model};
+use records::{Algorithm, Collective, quantity};
+
+/// A list in a flag: `4,8,16` or a range.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct List<T>(pub Vec<T>);
+
+pub fn sizes(text: &str) -> Result<List<u64>, String> {
+    quantity::parse_sizes(text).map(List)
+}
+
+pub fn procs(text: &str) -> Result<List<u32>, String> {
+    quantity::parse_procs(text).map(List)
+}
+
+fn each<T: std::str::FromStr<Err = String> + PartialEq>(text: &str) -> Result<List<T>, String> {
+    let mut values = Vec::new();
+    for part in text.split(',') {
+        let value = part.trim().parse()?;
+        if !values.contains(&value) {
+            values.push(value);
+        }
+    }
+    Ok(List(values))
+}
+
+pub fn collectives(text: &str) -> Result<List<Collective>, String> {
+    each(text)
+}
+
+pub fn algorithms(text: &str) -> Result<List<Algorithm>, String> {
+    each(text)
+}
+
+pub fn models(text: &str) -> Result<List<Model>, String> {
+    match text {
+        "all" => Ok(List(Model::ALL.to_vec())),
+        _ => each(text),
+    }
+}
+
+/// Segment sizes to consider.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Segments {
+    /// These; 0 is unsegmented.
+    These(Vec<u64>),
+    /// Whichever is best.
+    Auto,
+}
+
+pub fn segments(text: &str) -> Result<Segments, String> {
+    match text {
+        "auto" => Ok(Segments::Auto),
+        _ => quantity::parse_sizes(text)
+            .map(Segments::These)
+            .map_err(|error| format!("{error}; or `auto`")),
+    }
+}
+
+/// Which parameters and which closed forms.
+#[derive(Debug, Clone, Args)]
+pub struct ModelOptions {
+    /// A calibration.json, or preset:frodo, preset:boba (Table 5 of the paper)
+    #[arg(long, value_name = "FILE|preset:NAME")]
+    pub calibration: Option<String>,
+
+    /// hockney, logp, loggp, plogp (several with commas), or all
+    #[arg(long, value_name = "MODELS", value_parser = models)]
+    pub model: Option<List<Model>>,
+
+    /// The closed forms as the paper prints them, or corrected
+    #[arg(long, value_name = "printed|corrected", default_value = "corrected")]
+    pub forms: Forms,
+
+    /// Parameters measured point to point, or fitted to collectives
+    #[arg(long, value_enum, default_value_t = ParameterSet::Measured)]
+    pub parameters: ParameterSet,
+}
+
+/// Which of a calibration's parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum ParameterSet {
+    Measured,
+    Fitted,
+}
+
+impl ParameterSet {
+    pub fn name(self) -> &'static str {
+        match self {
+            ParameterSet::Measured => "measured",
+            ParameterSet::Fitted => "fitted",
+        }
+    }
+}
+
+/// Which collectives, at which points.
+#[derive(Debug, Clone, Args)]
+pub struct GridOptions {
+    /// Collectives, with commas
+    #[arg(long, value_name = "NAMES", value_parser = collectives, default_value = "bcast,reduce")]
+    pub collective: List<Collective>,
+
+    /// Communicator sizes: 4,8,16 or 2..32 (every one)
+    #[arg(long, short, value_name = "LIST", value_parser = procs)]
+    pub procs: Option<List<u32>>,
+
+    /// Message sizes: 1KiB,64KiB or 1..8MiB (powers of two); what a size means is per collective
+    #[arg(long, short = 'm', value_name = "LIST", value_parser = sizes, default_value = "1..1MiB")]
+    pub sizes: List<u64>,
+
+    /// Segment sizes (0: unsegmented), or auto
+    #[arg(long, value_name = "LIST", value_parser = segments, default_value = "0,1KiB,8KiB")]
+    pub segments: Segments,
+}
+
+/// Where the ranks run.
+#[derive(Debug, Clone, Args)]
+pub struct SiteOptions {
+    /// The command that starts an MPI program, {np} standing for the number of ranks and {nodes}
+    /// for the number of nodes [default: from colibri.toml, Slurm, or mpirun]
+    #[arg(long, value_name = "COMMAND", conflicts_with = "testbed")]
+    pub launcher: Option<String>,
+
+    /// Ranks to start [default: all that Slurm gave or this machine can hold]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    pub ranks: Option<u32>,
+
+    /// Run on a virtual cluster: a number of nodes (set up for this run), or the name of one that
+    /// is up
+    #[arg(long, value_name = "NODES|NAME")]
+    pub testbed: Option<String>,
+
+    /// Rate of each link of the virtual cluster set up for this run
+    #[arg(long, value_name = "RATE", default_value = "100mbit", requires = "testbed")]
+    pub rate: testbed::Rate,
+
+    /// Ranks on each node of the virtual cluster
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64), default_value_t = 1, requires = "testbed")]
+    pub ppn: u32,
+
+    /// End a program that makes no progress for this long
+    #[arg(long, value_name = "TIME", value_parser = quantity::parse_duration, default_value = "2m")]
+    pub patience: Duration,
+}
+
+/// A directory that holds one run: its records and what was made of them.
+#[derive(Debug, Clone, Args)]
+pub struct RunOptions {
+    /// Directory of the run
+    #[arg(default_value = "colibri-run", value_name = "DIR")]
+    pub directory: PathBuf,
+
+    /// Go on with the run that the directory holds
+    #[arg(long)]
+    pub resume: bool,
+}

@@ -1,0 +1,68 @@
+//! What goes to stdout: results only, as a table, JSON or CSV.
+
+use std::io::{self, Write};
+
+use anyhow::{Context, Result};
+use comfy_table::{CellAlignment, Table, presets};
+use serde::Serialize;
+
+/// How rows are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Format {
+    Table,
+    Json,
+    Csv,
+}
+
+/// Prints text. A reader that has seen enough (`| head`) is no error.
+pub fn print(text: &str) -> Result<()> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(error).context("cannot write to stdout")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Prints rows. `table` makes the table's cells of a row, for people; JSON and CSV take the
+/// row's own fields.
+pub fn rows<T: Serialize>(
+    format: Format,
+    rows: &[T],
+    heading: &[&str],
+    table: impl Fn(&T) -> Vec<String>,
+) -> Result<()> {
+    let text = match format {
+        Format::Table => aligned(heading, rows.iter().map(table)),
+        Format::Json => serde_json::to_string_pretty(rows)? + "\n",
+        Format::Csv => {
+            let mut writer = csv::Writer::from_writer(Vec::new());
+            for row in rows {
+                writer.serialize(row)?;
+            }
+            String::from_utf8(writer.into_inner()?)?
+        }
+    };
+    print(&text)
+}
+
+/// A plain table; columns whose cells begin with a digit are aligned to the right.
+pub fn aligned(heading: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_header(heading.iter().copied());
+    let rows: Vec<Vec<String>> = rows.into_iter().collect();
+    for column in 0..heading.len() {
+        let numeric = rows.iter().all(|row| {
+            let cell = row.get(column).map_or("", String::as_str);
+            cell.is_empty()
+                || cell.starts_with(|first: char| first.is_ascii_digit() || first == '-')
+        });
+        if let (true, Some(column)) = (numeric, table.column_mut(column)) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table.add_rows(rows);
+    let lines = table.lines().map(|line| line.trim_end().to_owned() + "\n");
+    lines.collect()
+}

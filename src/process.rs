@@ -1,0 +1,173 @@
+//! The border to the system: starting, watching and ending the programs that we launch.
+
+use std::{
+    fs,
+    io::{self, Read},
+    os::unix::process::CommandExt,
+    path::Path,
+    process::{Child, Command, ExitStatus, Stdio},
+    sync::atomic::{AtomicBool, Ordering},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result};
+use records::document::{self, Document};
+use serde::{Deserialize, Serialize};
+
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// From now on an interrupt (Ctrl-C, SIGTERM) is noted, so that what was launched can be ended.
+pub fn note_interrupts() -> Result<()> {
+    ctrlc::set_handler(|| INTERRUPTED.store(true, Ordering::Relaxed))
+        .context("cannot catch interrupts")
+}
+
+/// Whether an interrupt was noted.
+pub fn interrupted() -> bool {
+    INTERRUPTED.load(Ordering::Relaxed)
+}
+
+/// Whether we are root.
+pub fn is_root() -> bool {
+    // SAFETY: geteuid takes nothing, cannot fail and touches no memory.
+    unsafe { libc::geteuid() == 0 }
+}
+
+/// A launched program, told apart from a later one with the same number by its start.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Launched {
+    pid: u32,
+    started_ticks: u64,
+}
+
+impl Document for Launched {
+    const SCHEMA: &'static str = "colibri/launched/1";
+}
+
+/// Starts a program in a process group of its own, which ends when we do.
+pub fn spawn(command: &mut Command) -> io::Result<Child> {
+    command.process_group(0);
+    let parent = std::process::id();
+    // SAFETY: the closure runs between fork and exec and calls only prctl and getppid, which are
+    // async-signal-safe; it touches no memory but its own copy of `parent`.
+    unsafe {
+        command.pre_exec(move || {
+            // mpirun ends its ranks in good order on SIGTERM.
+            if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM) != 0 {
+                return Err(io::Error::last_os_error());
+            }
+            match libc::getppid() as u32 == parent {
+                true => Ok(()),
+                false => Err(io::Error::other("the launching process has ended")),
+            }
+        });
+    }
+    command.spawn()
+}
+
+/// Ends a child with its whole process group, gently first.
+pub fn end(child: &mut Child) -> io::Result<ExitStatus> {
+    signal_group(child.id(), libc::SIGTERM);
+    let patience = Instant::now() + Duration::from_secs(5);
+    while Instant::now() < patience {
+        if let Some(status) = child.try_wait()? {
+            signal_group(child.id(), libc::SIGKILL);
+            return Ok(status);
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    signal_group(child.id(), libc::SIGKILL);
+    child.wait()
+}
+
+/// What a program says on stdout, if it ends within `patience`; else it is ended.
+pub fn said_within(command: &mut Command, patience: Duration) -> Option<String> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = spawn(command).ok()?;
+    let since = Instant::now();
+    while child.try_wait().ok()?.is_none() {
+        if since.elapsed() > patience {
+            // Ended or not, it has said nothing that counts.
+            let _ = end(&mut child);
+            return None;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let mut said = String::new();
+    child.stdout.take()?.read_to_string(&mut said).ok()?;
+    Some(said)
+}
+
+fn signal_group(leader: u32, signal: i32) {
+    let Ok(leader) = i32::try_from(leader) else { return };
+    // SAFETY: kill takes two numbers. The group is one that `spawn` made, so it holds only what
+    // we launched; that it may have ended already is no error.
+    unsafe { libc::kill(-leader, signal) };
+}
+
+/// Writes down what was launched, so that it can be found should we be killed.
+pub fn write_down(child: &Child, path: &Path) -> Result<()> {
+    // A program that has ended already leaves nothing to be found.
+    let Some(started_ticks) = started(child.id()) else { return Ok(()) };
+    Ok(document::write(path, &Launched { pid: child.id(), started_ticks })?)
+}
+
+/// Ends what a killed run had launched and written down, if it still runs.
+pub fn end_written_down(path: &Path) -> Result<()> {
+    if !path.exists() {
+        return Ok(());
+    }
+    let Launched { pid, started_ticks } = document::read(path)?;
+    for signal in [libc::SIGTERM, libc::SIGKILL] {
+        let patience = Instant::now() + Duration::from_secs(3);
+        while started(pid) == Some(started_ticks) && Instant::now() < patience {
+            signal_group(pid, signal);
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+    forget(path);
+    Ok(())
+}
+
+/// What was written down has ended.
+pub fn forget(path: &Path) {
+    // Not there is as good as removed; the next start checks the process's start anyway.
+    let _ = fs::remove_file(path);
+}
+
+/// When a living process started, in clock ticks since boot.
+fn started(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name, in parentheses, may hold blanks; the state follows it and the start is the 20th
+    // field from there (proc(5), field 22).
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    (*fields.first()? != "Z").then(|| fields.get(19)?.parse().ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_launched_is_found_again_and_ended() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("launched.json");
+        let mut child = spawn(Command::new("sleep").arg("600")).unwrap();
+        write_down(&child, &path).unwrap();
+        end_written_down(&path).unwrap();
+        assert!(!path.exists());
+        assert!(!child.wait().unwrap().success());
+    }
+
+    #[test]
+    fn another_process_with_the_same_number_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("launched.json");
+        let mut child = spawn(Command::new("sleep").arg("600")).unwrap();
+        let other = Launched { pid: child.id(), started_ticks: 1 };
+        document::write(&path, &other).unwrap();
+        end_written_down(&path).unwrap();
+        assert!(child.try_wait().unwrap().is_none());
+        end(&mut child).unwrap();
+    }
+}

@@ -1,0 +1,209 @@
+//! Where the ranks run: the launcher at hand, or a virtual cluster.
+
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use anyhow::{Context, Result};
+use records::document::{self, Document};
+use serde::{Deserialize, Serialize};
+use testbed::{OpenMpi, Shims, Spec, Testbed};
+
+use crate::{
+    config::{self, Config},
+    error::usage,
+    launch,
+    launcher::{Family, Launcher, ranks_at_hand},
+    options::SiteOptions,
+    process, programs,
+    run_directory::RunDirectory,
+};
+
+/// A place to run MPI programs.
+pub struct Site {
+    place: Place,
+    ranks: u32,
+    launched: PathBuf,
+    patience: Duration,
+}
+
+enum Place {
+    Launcher(Launcher),
+    Testbed(Cluster),
+}
+
+/// A virtual cluster; one that was set up for this run is taken down with it.
+struct Cluster {
+    testbed: Option<Testbed>,
+    /// Where its name is written down, if it is ours to take down.
+    written_down: Option<PathBuf>,
+}
+
+/// The virtual cluster that a run has set up, so that a killed run's can be found.
+#[derive(Debug, Serialize, Deserialize)]
+struct SetUp {
+    name: String,
+}
+
+impl Document for SetUp {
+    const SCHEMA: &'static str = "colibri/run-testbed/1";
+}
+
+impl Site {
+    /// Opens the place that the flags name, after ending what a killed run has left in it.
+    ///
+    /// # Errors
+    /// There is no launcher, the virtual cluster can't be set up, ...
+    pub fn open(options: &SiteOptions, run: &RunDirectory) -> Result<Self> {
+        clear_up(run)?;
+        let config = Config::read(Path::new(config::FILE))?;
+        let wanted = options.ranks.or(config.ranks);
+        let (place, ranks) = match &options.testbed {
+            Some(cluster) => {
+                let cluster = Cluster::open(cluster, options, run)?;
+                let most = cluster.testbed().capacity();
+                if wanted.is_some_and(|ranks| ranks > most) {
+                    usage!(
+                        "the virtual cluster holds {most} ranks; ask for at most these, or for more nodes"
+                    );
+                }
+                (Place::Testbed(cluster), wanted.unwrap_or(most))
+            }
+            None => {
+                let launcher = match options.launcher.as_ref().or(config.launcher.as_ref()) {
+                    Some(text) => Launcher::parse(text)?,
+                    None => Launcher::at_hand()?,
+                };
+                (Place::Launcher(launcher), wanted.unwrap_or_else(ranks_at_hand))
+            }
+        };
+        Ok(Site { place, ranks, launched: run.launched(), patience: options.patience })
+    }
+
+    /// Ranks of a job.
+    pub fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    /// Whether the library's own algorithms can be forced and rules loaded.
+    pub fn is_open_mpi(&self) -> bool {
+        match &self.place {
+            Place::Launcher(launcher) => launcher.family == Family::OpenMpi,
+            Place::Testbed(_) => true,
+        }
+    }
+
+    /// Runs one of our MPI programs on `ranks` ranks to its end.
+    ///
+    /// `settings` are Open MPI's parameters (MCA), by name.
+    ///
+    /// # Errors
+    /// As [`launch::run`]; the program is not there.
+    pub fn run(
+        &self,
+        step: &str,
+        program: &str,
+        ranks: u32,
+        arguments: &[OsString],
+        settings: &[(&str, OsString)],
+    ) -> Result<()> {
+        let program = programs::find(program)?;
+        let tracer = programs::find("libcolibri_tracer.so")?;
+        let mut arguments = arguments.to_vec();
+        arguments.extend(["--ranks".into(), ranks.to_string().into()]);
+        let mut command = match &self.place {
+            Place::Launcher(launcher) => {
+                arguments.extend(["--launcher".into(), launcher.text().into()]);
+                let preload = match launcher.family {
+                    Family::OpenMpi => vec![("LD_PRELOAD".to_owned(), tracer.into())],
+                    Family::Other => Vec::new(),
+                };
+                launcher.command(ranks, &preload, &program, &arguments)
+            }
+            Place::Testbed(cluster) => {
+                let testbed = cluster.testbed();
+                arguments.extend(["--testbed".into(), describe(testbed.spec()).into()]);
+                let shims = Shims {
+                    sleep_on_yield: Some(programs::find("libcolibri_yield.so")?),
+                    tracer: Some(tracer),
+                };
+                let mut command = testbed.mpirun(&OpenMpi::find()?, ranks, &shims, &[])?;
+                command.arg(program).args(&arguments);
+                command
+            }
+        };
+        command.env("OMPI_MCA_coll_tuned_use_dynamic_rules", "1");
+        for (name, value) in settings {
+            command.env(format!("OMPI_MCA_{name}"), value);
+        }
+        launch::run(command, step, &self.launched, self.patience)
+    }
+}
+
+/// A virtual cluster in words: `8 nodes at 100mbit`.
+pub fn describe(spec: &Spec) -> String {
+    let Spec { nodes, rate, ranks_per_node, .. } = spec;
+    match ranks_per_node {
+        1 => format!("{nodes} nodes at {rate}"),
+        ranks => format!("{nodes} nodes of {ranks} ranks at {rate}"),
+    }
+}
+
+/// Ends what a killed run in this directory has left behind.
+///
+/// # Errors
+/// It can't be ended.
+pub fn clear_up(run: &RunDirectory) -> Result<()> {
+    process::end_written_down(&run.launched())?;
+    let path = written_down(run);
+    if path.exists() {
+        let SetUp { name } = document::read(&path)?;
+        testbed::down(&name).with_context(|| format!("taking down the virtual cluster {name}"))?;
+        process::forget(&path);
+    }
+    Ok(())
+}
+
+fn written_down(run: &RunDirectory) -> PathBuf {
+    run.file("testbed.json")
+}
+
+impl Cluster {
+    /// A number of nodes is set up anew, a name is one that is up.
+    fn open(text: &str, options: &SiteOptions, run: &RunDirectory) -> Result<Self> {
+        let Ok(nodes) = text.parse::<u32>() else {
+            let testbed = Testbed::open(text)?;
+            return Ok(Cluster { testbed: Some(testbed), written_down: None });
+        };
+        let name = format!("run-{}", std::process::id());
+        let spec = Spec::new(&name, nodes, options.rate)?.with_ranks_per_node(options.ppn)?;
+        let path = written_down(run);
+        document::write(&path, &SetUp { name })?;
+        match testbed::up(&spec) {
+            Ok(testbed) => Ok(Cluster { testbed: Some(testbed), written_down: Some(path) }),
+            Err(error) => {
+                process::forget(&path);
+                Err(error.into())
+            }
+        }
+    }
+
+    fn testbed(&self) -> &Testbed {
+        // Only dropping takes it out.
+        self.testbed.as_ref().expect("a cluster holds its testbed until it is dropped")
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        let (Some(testbed), Some(path)) = (self.testbed.take(), &self.written_down) else { return };
+        match testbed::down(&testbed.spec().name) {
+            Ok(_) => process::forget(path),
+            Err(error) => {
+                eprintln!("colibri: the virtual cluster could not be taken down: {error}")
+            }
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! The command as a user calls it: what it prints, what it answers to wrong use, what survives a
+//! kill.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod support;
+
+mod predictions;
+mod tuning;
+mod wrong_use;

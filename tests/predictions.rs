@@ -1,0 +1,128 @@
+//! `predict` and `decide` on the paper's parameters.
+
+use serde_json::Value;
+
+use crate::support::run;
+
+fn rows(arguments: &[&str]) -> Vec<Value> {
+    let (stdout, _) = run(0, arguments);
+    serde_json::from_str(&stdout).unwrap()
+}
+
+/// bcast of 64 KiB on 8 processes of Frodo by LogGP, in microseconds, worked out by hand from
+/// Table 2 with Table 5's parameters.
+#[test]
+fn the_reference_points_of_table_2_hold_printed_and_corrected() {
+    for (algorithm, segments, wanted) in [("pipeline", "1KiB", 8058.0), ("linear", "0", 38755.0)] {
+        for forms in ["printed", "corrected"] {
+            let rows = rows(&[
+                "predict",
+                "--calibration",
+                "preset:frodo",
+                "--collective",
+                "bcast",
+                "--algorithm",
+                algorithm,
+                "--segments",
+                segments,
+                "--procs",
+                "8",
+                "--sizes",
+                "64KiB",
+                "--model",
+                "loggp",
+                "--forms",
+                forms,
+                "--format",
+                "json",
+            ]);
+            assert_eq!(rows.len(), 1);
+            let row = &rows[0];
+            let microseconds = row["seconds"].as_f64().unwrap() * 1e6;
+            assert!((microseconds - wanted).abs() < 0.05, "{algorithm} {forms}: {microseconds}");
+            assert_eq!(row["algorithm"], algorithm);
+            assert_eq!(row["procs"], 8);
+            assert_eq!(row["bytes"], 65536);
+            assert_eq!(row["model"], "loggp");
+        }
+    }
+}
+
+#[test]
+fn every_model_and_algorithm_is_predicted_and_csv_and_table_hold_the_same_rows() {
+    let arguments = [
+        "predict",
+        "--calibration",
+        "preset:boba",
+        "--collective",
+        "bcast,reduce,barrier,alltoall",
+    ];
+    let with =
+        |format| [&arguments[..], &["--format", format, "--procs", "4", "-m", "1KiB"]].concat();
+    let json = rows(&with("json"));
+    let (csv, _) = run(0, &with("csv"));
+    let (table, _) = run(0, &with("table"));
+    // Segments {0, 1 KiB, 8 KiB} for bcast's 5, reduce's 4 and the linear alltoall; one each for
+    // the 4 barriers and the pairwise alltoall; by 4 models.
+    assert_eq!(json.len(), ((5 + 4 + 1) * 3 + 4 + 1) * 4);
+    assert_eq!(csv.lines().count(), json.len() + 1);
+    assert_eq!(table.lines().count(), json.len() + 1);
+    assert!(json.iter().all(|row| row["seconds"].as_f64().unwrap() > 0.0));
+}
+
+/// The paper's section 6.3: small messages without segments, pipelines for the largest.
+#[test]
+fn decisions_on_frodo_have_the_shape_that_the_paper_describes() {
+    let rows = rows(&[
+        "decide",
+        "--calibration",
+        "preset:frodo",
+        "--collective",
+        "bcast",
+        "--procs",
+        "16",
+        "--sizes",
+        "1,8MiB",
+        "--model",
+        "loggp",
+        "--format",
+        "json",
+    ]);
+    assert_eq!(rows[0]["method"], "own:binomial");
+    assert_eq!(rows[1]["method"], "own:pipeline,segment=8KiB");
+}
+
+#[test]
+fn what_open_mpi_cannot_be_told_is_not_decided_for_it() {
+    let rows = rows(&[
+        "decide",
+        "--calibration",
+        "preset:frodo",
+        "--collective",
+        "bcast",
+        "--procs",
+        "8",
+        "--sizes",
+        "1..1MiB",
+        "--target",
+        "openmpi",
+        "--format",
+        "json",
+    ]);
+    for row in rows {
+        let method = row["method"].as_str().unwrap();
+        assert!(method.starts_with("native:openmpi:"), "{method}");
+        let halves_hold_a_segment = row["bytes"].as_u64().unwrap() >= 2048;
+        assert!(!method.contains("splitted-binary,segment") || halves_hold_a_segment, "{row}");
+    }
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_error() {
+    let command = format!(
+        "{} predict --calibration preset:frodo --procs 2..64 --format json | head -n 1",
+        env!("CARGO_BIN_EXE_colibri")
+    );
+    let output = std::process::Command::new("sh").args(["-c", &command]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}

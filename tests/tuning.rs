@@ -1,0 +1,178 @@
+//! The main job on real MPI: measured, resumed after kills, exported, loaded, seen to take effect.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    os::unix::process::CommandExt,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+use serde_json::Value;
+
+use crate::support::{can_make_a_testbed, colibri_process, lines, run};
+
+fn json(path: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+fn have_mpirun(test: &str) -> bool {
+    let there = Command::new("mpirun").arg("--version").output().is_ok();
+    if !there {
+        eprintln!("{test}: skipped: no mpirun on PATH");
+    }
+    there
+}
+
+/// The bytes of every raw record in a run's directory.
+fn records(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let Ok(entries) = fs::read_dir(directory) else { return BTreeMap::new() };
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let records = paths.filter(|path| path.extension().is_some_and(|end| end == "csv"));
+    records.map(|path| (path.clone(), fs::read(&path).unwrap())).collect()
+}
+
+/// Every file in a run's directory that analysis makes of the records.
+fn results(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut results = BTreeMap::new();
+    for folder in [directory.to_path_buf(), directory.join("figures")] {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_file() {
+                results.insert(path.clone(), fs::read(&path).unwrap());
+            }
+        }
+    }
+    results
+}
+
+/// (visit, repetitions wanted) of a plan, against what the record holds.
+fn assert_plan_completed(directory: &Path) {
+    let plan = json(&directory.join("plan.json"));
+    let mut made: BTreeMap<u64, u64> = BTreeMap::new();
+    let is_row = |line: &&String| line.starts_with(|first: char| first.is_ascii_digit());
+    for line in lines(&directory.join("measurements.csv")).iter().filter(is_row) {
+        if line.ends_with(",ok") || line.ends_with(",late") {
+            let visit = line.split(',').next().unwrap().parse().unwrap();
+            *made.entry(visit).or_default() += 1;
+        }
+    }
+    for (visit, wanted) in (0_u64..).zip(plan["visits"].as_array().unwrap()) {
+        let made = made.get(&visit).copied().unwrap_or_default();
+        assert_eq!(made, wanted["repetitions"].as_u64().unwrap(), "visit {visit}");
+    }
+}
+
+fn namespaces_of_ours() -> Vec<String> {
+    let output = Command::new("ip").args(["netns", "list"]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines().filter(|line| line.starts_with("colibri-run-")).map(Into::into).collect()
+}
+
+/// Three kills of everything at different moments: nothing recorded is lost or changed, the same
+/// plan is completed, nothing stays behind, the exported file takes effect.
+#[test]
+fn a_killed_tuning_run_is_resumed_to_its_end() {
+    if !can_make_a_testbed("a_killed_tuning_run_is_resumed_to_its_end") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let directory = dir.path().join("run");
+    let arguments = [
+        "tune",
+        directory.to_str().unwrap(),
+        "--testbed",
+        "4",
+        "--collective",
+        "bcast",
+        "--procs",
+        "2,4",
+        "--sizes",
+        "64,8KiB,256KiB",
+        "--budget",
+        "40s",
+    ];
+    let mut resume = None;
+    for seconds in [2, 9, 8] {
+        let mut command = colibri_process(arguments.iter().copied().chain(resume));
+        command.process_group(0).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        std::thread::sleep(Duration::from_secs(seconds));
+        let group = format!("-{}", child.id());
+        Command::new("kill").args(["-KILL", "--", &group]).status().unwrap();
+        child.wait().unwrap();
+        resume = Some("--resume");
+    }
+    let before = records(&directory);
+    assert!(!before.is_empty(), "the kills came before anything was recorded");
+    let plan_before = fs::read(directory.join("plan.json")).ok();
+
+    let (stdout, stderr) = run(0, &[&arguments[..], &["--resume"]].concat());
+    for (path, bytes) in before {
+        let now = fs::read(&path).unwrap();
+        assert!(now.starts_with(&bytes), "{} was changed\n{stderr}", path.display());
+    }
+    if let Some(plan) = plan_before {
+        assert_eq!(fs::read(directory.join("plan.json")).unwrap(), plan, "another plan");
+    }
+    assert_plan_completed(&directory);
+    assert_eq!(namespaces_of_ours(), Vec::<String>::new());
+
+    // At 256 KiB over 4 nodes the default's binomial tree is far behind a pipeline.
+    let summary = json(&directory.join("summary.json"));
+    assert!(!summary["gains"].as_array().unwrap().is_empty(), "{stdout}");
+    assert!(summary["calls_observed"].as_u64().unwrap() > 0, "{stdout}");
+    assert_eq!(summary["calls_observed"], summary["calls_as_told"], "{stdout}");
+    assert!(stdout.contains("coll_tuned_dynamic_rules_filename"), "{stdout}");
+
+    // The same record analysed again gives the same files.
+    let first = results(&directory);
+    assert!(first.keys().any(|path| path.ends_with("figures/penalty-bcast.svg")));
+    let (again, _) = run(0, &[&arguments[..], &["--resume"]].concat());
+    assert_eq!(again, stdout);
+    for (path, bytes) in results(&directory) {
+        assert!(first.get(&path) == Some(&bytes), "{} differs", path.display());
+    }
+    let (_, stderr) = run(2, &[&arguments[..], &["--resume", "--seed", "2"]].concat());
+    assert!(stderr.contains("seed was 1"), "{stderr}");
+}
+
+/// Steps by hand on local ranks, as the documentation tells them.
+#[test]
+fn calibrate_decide_verify_and_export_work_on_local_ranks() {
+    if !have_mpirun("calibrate_decide_verify_and_export_work_on_local_ranks") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let directory = path("run");
+    let calibrate =
+        ["calibrate", &directory, "--ranks", "2", "--sizes", "0..64KiB", "--budget", "5s"];
+    let (stdout, _) = run(0, &calibrate);
+    assert!(stdout.contains("LogGP") && stdout.contains("2 ranks"), "{stdout}");
+    let calibration = path("run/calibration.json");
+    let first = fs::read(&calibration).unwrap();
+    run(0, &["calibrate", &directory, "--from-record"]);
+    assert_eq!(fs::read(&calibration).unwrap(), first, "the same record, another calibration");
+
+    let grid = ["--collective", "bcast,reduce", "--procs", "2", "--sizes", "64,4KiB"];
+    let decide = ["decide", "--calibration", &calibration, "--target", "openmpi"];
+    let decisions = path("decisions.json");
+    run(0, &[&decide[..], &grid, &["--output", &decisions]].concat());
+
+    let verify = ["verify", &directory, "--ranks", "2", "--rounds", "2"];
+    let (stdout, _) = run(0, &[&verify[..], &grid].concat());
+    assert!(stdout.contains("reduce") && stdout.contains("plogp"), "{stdout}");
+    assert_plan_completed(Path::new(&directory));
+    let penalty = path("run/penalty.json");
+    let first = fs::read(&penalty).unwrap();
+    run(0, &["verify", &directory, "--from-record"]);
+    assert_eq!(fs::read(&penalty).unwrap(), first, "the same record, other penalties");
+
+    let (rules, _) = run(0, &["export", &directory, "--format", "openmpi"]);
+    assert!(rules.contains("# bcast") && rules.contains("# reduce"), "{rules}");
+    let model = ["--decisions", &decisions, "--calibration", &calibration, "--model", "loggp"];
+    let (rules, _) = run(0, &[&["export", "--format", "openmpi"], &model[..]].concat());
+    assert!(rules.contains("decided by the model loggp, not measured"), "{rules}");
+}

@@ -1,0 +1,139 @@
+//! Wrong use and a hostile world are answered clearly, with the right exit code, and never by a
+//! panic.
+
+use std::fs;
+
+use crate::support::{colibri, run};
+
+#[test]
+fn wrong_flags_are_answered_with_what_would_be_right() {
+    let predict = ["predict", "--calibration", "preset:frodo"];
+    for (flags, wanted) in [
+        (&["--procs", "0"][..], "at least 1"),
+        (&["--sizes", "8MiB..1"], "1..8388608"),
+        (&["--sizes", "8kb"], "4KiB"),
+        (&["--algorithm", "pipelin"], "did you mean 'pipeline'?"),
+        (&["--collective", "bcats"], "did you mean 'bcast'?"),
+        (&["--model", "logpg"], "did you mean 'log"),
+        (&["--collective", "bcast", "--algorithm", "rabenseifner"], "no closed form"),
+        (&["--collective", "scan"], "no closed forms"),
+        (&["--parameters", "fitted"], "--parameters measured"),
+        (&["--segments", "x"], "auto"),
+    ] {
+        let (_, stderr) = run(2, &[&predict[..], flags].concat());
+        assert!(stderr.contains(wanted), "{flags:?}: {stderr}");
+    }
+    let (_, stderr) = run(2, &["predict"]);
+    assert!(stderr.contains("--calibration"), "{stderr}");
+    let (_, stderr) = run(2, &["predict", "--calibration", "preset:froddo"]);
+    assert!(stderr.contains("did you mean 'frodo'?"), "{stderr}");
+}
+
+#[test]
+fn broken_files_are_named_with_line_and_field() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("calibration.json");
+    let name = path.to_str().unwrap();
+    for (text, wanted) in [
+        ("{\"schema\": \"colibri/calibration/1\", \"source\": \"x\", \"plat", "truncated"),
+        ("{\"schema\": \"colibri/decisions/1\"}", "wanted \"colibri/calibration/1\""),
+        ("{\"schema\": \"colibri/calibration/1\",\n \"source\": 7}", "line 2, field source"),
+        ("", "truncated"),
+    ] {
+        fs::write(&path, text).unwrap();
+        let (_, stderr) = run(1, &["predict", "--calibration", name]);
+        assert!(stderr.contains(name) && stderr.contains(wanted), "{text}: {stderr}");
+    }
+    let (_, stderr) = run(1, &["predict", "--calibration", "no-such-file.json"]);
+    assert!(stderr.contains("no-such-file.json: cannot read: no such file"), "{stderr}");
+}
+
+#[test]
+fn without_a_launcher_the_command_says_what_to_install() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = colibri()
+        .env("PATH", dir.path())
+        .env_remove("SLURM_JOB_ID")
+        .args(["calibrate"])
+        .arg(dir.path().join("run"))
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("no mpirun on PATH") && stderr.contains("openmpi-bin"), "{stderr}");
+}
+
+#[test]
+fn a_launcher_that_fails_is_named_with_its_exit_code() {
+    let dir = tempfile::tempdir().unwrap();
+    let run_directory = dir.path().join("run");
+    let arguments =
+        ["calibrate", run_directory.to_str().unwrap(), "--ranks", "2", "--launcher", "false {np}"];
+    let (_, stderr) = run(1, &arguments);
+    assert!(stderr.contains("calibrate: `false 2") && stderr.contains("exit code 1"), "{stderr}");
+    let (_, stderr) = run(2, &["calibrate", "x", "--launcher", "mpirun -np 2"]);
+    assert!(stderr.contains("{np}"), "{stderr}");
+}
+
+#[test]
+fn a_launcher_that_hangs_is_ended() {
+    let dir = tempfile::tempdir().unwrap();
+    let run_directory = dir.path().join("run");
+    let hangs = dir.path().join("hangs");
+    fs::write(&hangs, "#!/bin/sh\nexec sleep 600\n").unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(&hangs, mode).unwrap();
+    let launcher = format!("{} {{np}}", hangs.display());
+    let arguments = [
+        "calibrate",
+        run_directory.to_str().unwrap(),
+        "--ranks",
+        "2",
+        "--launcher",
+        &launcher,
+        "--patience",
+        "300ms",
+    ];
+    // The launcher is asked for its version first; it hangs there, too.
+    let (_, stderr) = run(1, &arguments);
+    assert!(stderr.contains("no progress for"), "{stderr}");
+}
+
+#[test]
+fn places_that_cannot_be_written_are_named() {
+    let (_, stderr) = run(1, &["calibrate", "/proc/colibri-run", "--launcher", "true {np}"]);
+    assert!(stderr.contains("/proc/colibri-run: cannot make this directory"), "{stderr}");
+    let decide = ["decide", "--calibration", "preset:frodo", "--procs", "4", "-m", "1KiB"];
+    let (_, stderr) = run(1, &[&decide[..], &["--output", "/dev/full"]].concat());
+    assert!(stderr.contains("/dev/full: cannot write: no space left on the disk"), "{stderr}");
+    let (_, stderr) = run(1, &[&decide[..], &["--output", "/no/such/place.json"]].concat());
+    assert!(stderr.contains("no such file or directory"), "{stderr}");
+}
+
+#[test]
+fn nothing_recorded_is_written_over() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("observations.csv"), "x").unwrap();
+    let (_, stderr) =
+        run(1, &["calibrate", dir.path().to_str().unwrap(), "--launcher", "true {np}"]);
+    assert!(stderr.contains("--resume"), "{stderr}");
+    let (_, stderr) = run(1, &["tune", dir.path().join("new").to_str().unwrap(), "--resume"]);
+    assert!(stderr.contains("no run to go on with"), "{stderr}");
+}
+
+#[test]
+fn a_broken_configuration_names_the_line() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("colibri.toml"), "ranks = 2\nlauncer = \"srun\"\n").unwrap();
+    let output = colibri().current_dir(dir.path()).arg("calibrate").output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.contains("colibri.toml, line 2") && stderr.contains("launcer"), "{stderr}");
+}
+
+#[test]
+fn a_testbed_that_is_not_up_is_said() {
+    let (_, stderr) = run(1, &["testbed", "down", "--name", "no-such-one"]);
+    assert!(stderr.contains("no-such-one"), "{stderr}");
+    let (_, stderr) = run(2, &["testbed", "up", "--rate", "fast"]);
+    assert!(stderr.contains("100mbit"), "{stderr}");
+}
