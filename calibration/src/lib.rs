@@ -1,1 +1,22 @@
-//! The MPI programs: they measure a platform and time methods by a plan
+//! The MPI programs: `colibri-calibrate` measures a platform point to point, `colibri-measure`
+//! times methods of collectives by a plan.
+//!
+//! They write raw observations and judge nothing. This is the only package that links MPI, so it
+//! is built once per MPI library; everything that computes lives elsewhere.
+//!
+//! Two rules shape the code. A rank that has nothing to do sleeps: ranks may outnumber cores many
+//! times, and a rank that spins takes time from the one that is measured. And rank 0 alone
+//! touches files; the others hear from it what to do.
+
+pub mod calibrate;
+pub mod clock;
+mod error;
+pub mod exchange;
+pub mod launcher;
+pub mod measure;
+pub mod platform;
+mod progress;
+pub mod sleep;
+pub mod world;
+
+pub use error::{Error, Result};

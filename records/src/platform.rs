@@ -46,4 +46,15 @@ impl Platform {
         };
         format!("{} ranks on {} hosts{testbed}{library}", self.hosts.len(), hosts.len())
     }
+
+    /// What to say where the machine was busy before the measuring began.
+    pub fn busy(&self) -> Option<String> {
+        let Platform { load, cores, .. } = self;
+        (*load > f64::from(*cores) / 2.0).then(|| {
+            format!(
+                "the machine was busy before the start (load {load:.1} on {cores} processors): \
+                 these times say little; measure again when it is quiet"
+            )
+        })
+    }
 }

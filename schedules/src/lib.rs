@@ -1,1 +1,47 @@
-//! Topologies, algorithms as schedules, the checker and the simulator
+//! Every collective algorithm, written once as a small program per rank.
+//!
+//! A [`Step`] posts a send or a receive of a range of *elements*, waits on its slot, combines or
+//! copies; nothing here knows MPI. The steps come in *rounds*, and a round is a pure function of
+//! the [`Call`], the rank and the round's number ([`Entry::round`]). So whoever follows a program
+//! keeps two numbers per rank (round, place in the round) and one scratch [`Round`]: a million
+//! ranks times a thousand segments is never held in memory, and a program can be stopped at any
+//! wait and taken up again.
+//!
+//! - [`topology`]: the virtual trees and the ring;
+//! - [`algorithms`]: the programs, one folder per collective, and the registry ([`ENTRIES`]);
+//! - [`checker`]: executes a program on symbols and proves it right for one call;
+//! - [`simulator`]: executes it in virtual time under `LogGP` or `PLogP`.
+//!
+//! ```
+//! use colibri_schedules::{Call, Round, Step, find};
+//! use records::{Algorithm, Collective};
+//!
+//! let pipeline = find(Collective::Bcast, Algorithm::Pipeline).expect("registered");
+//! let call = Call { segment: 8, ..Call::new(4, 100) };
+//! pipeline.check(&call)?;
+//! let mut round = Round::default();
+//! let mut sends = 0;
+//! for index in 0..pipeline.needs(&call, 0).rounds {
+//!     pipeline.round(&call, 0, index, &mut round);
+//!     sends += round.steps().iter().filter(|step| matches!(step, Step::Send { .. })).count();
+//! }
+//! assert_eq!(sends, 13); // the root hands 13 segments to the next of the chain
+//! # Ok::<(), colibri_schedules::CallError>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+pub mod algorithms;
+mod call;
+pub mod checker;
+mod program;
+mod registry;
+pub mod simulator;
+mod step;
+pub mod topology;
+
+pub use algorithms::ENTRIES;
+pub use call::{Call, Span};
+pub use program::{Needs, Program, Then};
+pub use registry::{CallError, Entry, Requirements, find, find_named, is_rooted, of_collective};
+pub use step::{Buffer, Order, Range, Round, Step};

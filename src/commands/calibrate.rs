@@ -126,12 +126,13 @@ pub fn fit(run: &RunDirectory) -> Result<Calibration> {
     let platform = crate::commands::platform(&record.header, &path)?;
     let fitted = models::fit::fit(&record.rows)
         .with_context(|| format!("{}: no parameters can be had from it", path.display()))?;
+    let warnings = platform.busy().into_iter().chain(fitted.warnings).collect();
     let calibration = Calibration {
         source: source(&path),
         platform,
         measured: fitted.parameters,
         fitted: None,
-        warnings: fitted.warnings,
+        warnings,
     };
     document::write(&run.calibration(), &calibration)?;
     Ok(calibration)

@@ -65,8 +65,8 @@ pub struct Tune {
 }
 
 /// Shares of the budget. The rest goes to starting jobs and to what the models underestimate.
-const CALIBRATION_SHARE: f64 = 0.15;
-const MEASURING_SHARE: f64 = 0.5;
+const CALIBRATION_SHARE: f64 = 0.12;
+const MEASURING_SHARE: f64 = 0.53;
 const CONFIRMING_SHARE: f64 = 0.15;
 /// A plan that turns out to take longer than expected may run over its share by this factor.
 const PATIENCE: f64 = 1.3;

@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::Args;
 use models::{Model, Predictor, decide::is_modelled};
 use records::{
-    Collective,
+    Collective, Point,
     calibration::Calibration,
     decisions::Decisions,
     document,
@@ -224,6 +224,7 @@ pub fn judge(run: &RunDirectory, source: &Source, models: &[Model]) -> Result<Ju
     let platform = platform(&record.header, &path)?;
     let mut penalties =
         penalty::penalties(&samples, &decisions.decisions, &choices, platform, &timing);
+    penalties.warnings.extend(penalties.platform.busy());
     penalties.warnings.extend(unreached(&plan, &record.rows));
     document::write(&run.penalty(), &penalties)?;
     let figures = draw(run, &source.calibration, &decisions, &penalties)?;

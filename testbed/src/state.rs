@@ -153,7 +153,7 @@ mod tests {
             serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
         assert_eq!(json["schema"], "colibri/testbed/1");
         assert_eq!(json["rate_bits_per_second"], 100_000_000);
-        assert_eq!(json["burst_bytes"], 1600);
+        assert_eq!(json["burst_bytes"], 2014);
         assert_eq!(json["namespaces"][2], "colibri-a-n1");
     }
 

@@ -19,6 +19,9 @@ const LINE: usize = 3;
 /// g(m) below os(m) or or(m) by more than this is no measuring error.
 const VIOLATION: f64 = 1.05;
 
+/// Beyond the last size a line goes on that begins at this part of it.
+const BASE: u64 = 16;
+
 /// Every parameter's value.
 #[derive(Debug, Clone)]
 pub(super) struct Values {
@@ -78,12 +81,18 @@ struct Between {
 }
 
 impl Between {
-    /// `places` are (bytes, place), ascending and not empty: the first holds below it, the line
-    /// through the last two goes on.
+    /// `places` are (bytes, place), ascending and not empty: the first holds below it, beyond the
+    /// last the line goes on that leads to it from a [`BASE`]th of its size: neighbours are too
+    /// near each other to tell a slope.
     fn new(places: &[(u64, usize)], bytes: u64) -> Self {
         let above = places.partition_point(|(size, _)| *size <= bytes);
         let high = above.clamp(1, places.len()).min(places.len() - 1);
-        let low = high.saturating_sub(1);
+        let (last, _) = places[places.len() - 1];
+        let low = if bytes > last {
+            places.partition_point(|(size, _)| *size < last / BASE).min(high.saturating_sub(1))
+        } else {
+            high.saturating_sub(1)
+        };
         let ((low_bytes, low), (high_bytes, high)) = (places[low], places[high]);
         let part = if bytes <= low_bytes || low == high {
             0.0
@@ -132,6 +141,8 @@ impl Plan {
         };
         let sends = overheads(SendOverhead, "they give os(m)")?;
         let receives = overheads(ReceiveOverhead, "they give or(m)")?;
+        let eager_sends = without_waiting("os", &sends, medians, warnings);
+        let eager_receives = without_waiting("or", &receives, medians, warnings);
         let trains = trains(medians, warnings);
         let empty_gap =
             *trains.get(&0).ok_or(missing(Train, Some(0), "two lengths of train give g(0)"))?;
@@ -144,8 +155,8 @@ impl Plan {
             .map(|(bytes, gap)| KnotPlan {
                 bytes,
                 gap,
-                send: Between::new(&sends, bytes),
-                receive: Between::new(&receives, bytes),
+                send: Between::new(eager_sends, bytes),
+                receive: Between::new(eager_receives, bytes),
             })
             .collect();
         for (name, measured) in [("os", &sends), ("or", &receives)] {
@@ -240,19 +251,20 @@ impl Plan {
         }
     }
 
-    /// alpha + beta m through the one-way times.
+    /// alpha from the empty message, beta from the large ones.
     fn hockney(&self, times: &Times) -> Hockney {
-        let one_way: Vec<(f64, f64)> = self
+        let alpha = times.empty_round_trip / 2.0;
+        // Fewer than the line's round trips where the budget ended early: then the largest there are.
+        let large = self
             .round_trips
+            .partition_point(|(bytes, _)| *bytes < self.knots[self.linear_from].bytes)
+            .min(self.round_trips.len().saturating_sub(LINE));
+        let one_way: Vec<(f64, f64)> = self.round_trips[large..]
             .iter()
-            .map(|&(bytes, place)| {
-                (bytes as f64, (times.at(place) - times.empty_round_trip / 2.0).max(0.0))
-            })
+            .map(|&(bytes, place)| (bytes as f64, (times.at(place) - alpha).max(0.0)))
             .collect();
-        lines::relative_nonnegative(&one_way).map_or(
-            Hockney { alpha: times.empty_round_trip / 2.0, beta: 0.0 },
-            |line| Hockney { alpha: line.intercept, beta: line.slope },
-        )
+        let beta = lines::robust_relative(&one_way).map_or(0.0, |line| line.slope.max(0.0));
+        Hockney { alpha, beta }
     }
 
     /// Says what is doubtful about the values.
@@ -266,7 +278,8 @@ impl Plan {
         }
         if values.loggp_latency_below_zero > 0.0 {
             warnings.push(format!(
-                "L of LogGP, L + g(1) - os(1) - or(1), is below 0 by {}: taken as 0",
+                "L of LogGP, L + g(1) - os(1) - or(1), is below 0 by {}: taken as 0, and o as half \
+                 of a message's time",
                 format_seconds(values.loggp_latency_below_zero)
             ));
         }
@@ -286,8 +299,8 @@ impl Plan {
         ] {
             if !sizes.is_empty() {
                 warnings.push(format!(
-                    "{name}(m) exceeds g(m), which PLogP excludes, at {}; above the eager limit \
-                     {name} contains waiting for the other side",
+                    "{name}(m) exceeds g(m), which PLogP excludes, at {}: a single call costs more \
+                     than one of many in a row",
                     list_sizes(&sizes)
                 ));
             }
@@ -327,6 +340,38 @@ impl<'a> Times<'a> {
 
     fn train_gap(&self, Train { short, long }: Train) -> f64 {
         ((self.at(long.1) - self.at(short.1)) / f64::from(long.0 - short.0)).max(0.0)
+    }
+}
+
+/// An overhead that grows by this much more than the message does has begun to contain waiting.
+const JUMP: f64 = 4.0;
+/// Below this size every library sends eagerly, and a jump is noise.
+const LEAST_EAGER_LIMIT: u64 = 512;
+
+/// The overheads up to the size from which the call waits for the other side: the transfer is not
+/// an overhead of the processor. `places` are (bytes, place), ascending and not empty.
+fn without_waiting<'a>(
+    name: &str,
+    places: &'a [(u64, usize)],
+    medians: &Medians,
+    warnings: &mut Vec<String>,
+) -> &'a [(u64, usize)] {
+    let jumps = |pair: &[(u64, usize)]| {
+        let [(below, below_place), (above, above_place)] = *pair else { return false };
+        let growth = medians.seconds[above_place] / medians.seconds[below_place];
+        below >= LEAST_EAGER_LIMIT && growth > JUMP * (above as f64 / below as f64)
+    };
+    match places.windows(2).position(jumps) {
+        None => places,
+        Some(last) => {
+            let (from, _) = places[last + 1];
+            warnings.push(format!(
+                "{name}(m) contains waiting for the other side (rendezvous) from {} on: taken from \
+                 the line through the sizes below",
+                format_bytes(from)
+            ));
+            &places[..=last]
+        }
     }
 }
 

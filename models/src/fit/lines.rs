@@ -52,26 +52,6 @@ pub(super) fn relative(points: &[(f64, f64)]) -> Option<Line> {
     weighted(points.iter().zip(&weights).map(|(&(x, y), &weight)| (x, y, weight)))
 }
 
-/// As [`relative`], but neither intercept nor slope is below 0: where one would be, it is 0 and
-/// the other the best alone.
-pub(super) fn relative_nonnegative(points: &[(f64, f64)]) -> Option<Line> {
-    let line = relative(points)?;
-    let weights = relative_weights(points);
-    let best_alone = |base: fn(f64) -> f64| {
-        let (mut moment, mut square) = (0.0, 0.0);
-        for (&(x, y), weight) in points.iter().zip(&weights) {
-            moment += weight * base(x) * y;
-            square += weight * base(x) * base(x);
-        }
-        (moment / square).max(0.0)
-    };
-    Some(match (line.intercept < 0.0, line.slope < 0.0) {
-        (false, false) => line,
-        (true, _) => Line { intercept: 0.0, slope: best_alone(|x| x) },
-        (false, true) => Line { intercept: best_alone(|_| 1.0), slope: 0.0 },
-    })
-}
-
 /// Beyond this many robust standard deviations a residual counts linearly (Huber 1964): 95 % as
 /// efficient as least squares where errors are normal.
 const HUBER: f64 = 1.345;
@@ -131,14 +111,6 @@ mod tests {
         assert_eq!(relative(&[]), None);
     }
 
-    #[test]
-    fn what_would_be_negative_is_0() {
-        let line = relative_nonnegative(&[(1.0, 3.0), (2.0, 2.0), (3.0, 1.5)]).unwrap();
-        assert!(line.slope == 0.0 && line.intercept > 0.0);
-        let line = relative_nonnegative(&[(1.0, 1.0), (2.0, 4.0), (3.0, 9.0)]).unwrap();
-        assert!(line.intercept == 0.0 && line.slope > 0.0);
-    }
-
     proptest! {
         #[test]
         fn a_line_is_found_and_one_wild_point_does_not_bend_the_robust_one(
@@ -149,7 +121,7 @@ mod tests {
                 .map(|shift| f64::from(1 << shift))
                 .map(|x| (x, intercept + slope * x))
                 .collect();
-            for line in [relative(&points), relative_nonnegative(&points), robust_relative(&points)] {
+            for line in [relative(&points), robust_relative(&points)] {
                 let line = line.unwrap();
                 prop_assert!(near(line.slope, slope) && near(line.at(0.0), intercept));
             }

@@ -3,14 +3,18 @@
 //! # What is computed
 //! All from medians per (kind, message size, train length), the clock's own cost subtracted once:
 //!
-//! - PLogP: os(m) and or(m) are the medians. g(m) = (tot(n2) - tot(n1)) / (n2 - n1) from the
+//! - PLogP: os(m) and or(m) are the medians, up to the size from which a call waits for the other
+//!   side (rendezvous), recognised by its jump; beyond, the line through the sizes below goes on.
+//!   g(m) = (tot(n2) - tot(n1)) / (n2 - n1) from the
 //!   shortest and longest train of that size: the difference of two totals, which a sender that
 //!   buffers cannot flatter. Without trains g(m) = RTT(m) - RTT(0) + g(0). L = RTT(0)/2 - g(0).
 //! - LogGP: from PLogP as Kielmann, Bal and Verstoep (2000) do
 //!   ([`LinearGap`](crate::parameters::LinearGap)), save that G is the slope of a robust line
 //!   through g(m) at the sizes above the last protocol break, since g(m) / m is too great by g / m.
-//! - Hockney: the line through the one-way times RTT(m) - RTT(0)/2 with the least squares of
-//!   relative errors.
+//!   Where os(1) + or(1) is more than a message takes, L is 0 and L + 2 o still the message's time.
+//! - Hockney: alpha is the one-way time of an empty message, RTT(0)/2; beta the slope of a robust
+//!   line through the one-way times RTT(m) - RTT(0)/2 at the sizes at which G is taken. One line
+//!   through all sizes would be neither: what a network does to small messages is no line.
 //! - gamma is 0: observations between two ranks do not show it.
 //!
 //! # Intervals

@@ -1,0 +1,336 @@
+//! Point-to-point messages on raw MPI: every return code is checked, nothing is allocated in the
+//! calls that are timed.
+
+use std::{ffi::c_int, mem::MaybeUninit, ptr};
+
+use mpi::ffi;
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::{
+    Error, Result,
+    sleep::{Patience, sharpen_timers},
+};
+
+/// What a message is for; keeps kinds of messages apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(i32)]
+pub enum Tag {
+    /// What to do next.
+    Command = 1,
+    /// What came of it.
+    Report = 2,
+    /// The bytes whose travel is timed.
+    Data = 3,
+    /// Empty: "I am there" or "I have it".
+    Signal = 4,
+    /// Set-up, before anything is measured.
+    Setup = 5,
+}
+
+/// A communicator of which this process is a member. Copies name the same communicator.
+#[derive(Debug, Clone, Copy)]
+pub struct Communicator {
+    raw: ffi::MPI_Comm,
+    rank: c_int,
+    size: c_int,
+}
+
+/// Turns a return code into an error with the library's own words.
+///
+/// # Errors
+/// The code is not MPI_SUCCESS.
+#[inline]
+pub fn check(call: &'static str, code: c_int) -> Result<()> {
+    if code == ffi::MPI_SUCCESS as c_int { Ok(()) } else { Err(refused(call, code)) }
+}
+
+#[cold]
+fn refused(call: &'static str, code: c_int) -> Error {
+    let mut text = [0_u8; ffi::MPI_MAX_ERROR_STRING as usize + 1];
+    let mut length: c_int = 0;
+    // SAFETY: the buffer has the size that MPI demands, and one byte more.
+    let known = unsafe { ffi::MPI_Error_string(code, text.as_mut_ptr().cast(), &mut length) } == 0;
+    let reason = match usize::try_from(length) {
+        Ok(length) if known => String::from_utf8_lossy(&text[..length]).into_owned(),
+        _ => format!("error {code}"),
+    };
+    Error::Mpi { call, reason }
+}
+
+fn count(bytes: usize) -> Result<c_int> {
+    c_int::try_from(bytes).map_err(|_| {
+        Error::Usage(format!("a message of {bytes} bytes; MPI counts to {}", c_int::MAX))
+    })
+}
+
+fn byte_type() -> ffi::MPI_Datatype {
+    // SAFETY: a constant of the MPI library, set before any code of this program runs.
+    unsafe { ffi::RSMPI_UINT8_T }
+}
+
+impl Communicator {
+    /// MPI_COMM_WORLD, with errors returned. MPI must have been initialised.
+    ///
+    /// # Errors
+    /// The library refuses.
+    pub fn world() -> Result<Self> {
+        // SAFETY: a constant of the MPI library.
+        Self::wrap(unsafe { ffi::RSMPI_COMM_WORLD })
+    }
+
+    fn wrap(raw: ffi::MPI_Comm) -> Result<Self> {
+        let (mut rank, mut size) = (0, 0);
+        // SAFETY: `raw` is a communicator that the library handed out; the rest points to locals.
+        unsafe {
+            let code = ffi::MPI_Comm_set_errhandler(raw, ffi::RSMPI_ERRORS_RETURN);
+            check("MPI_Comm_set_errhandler", code)?;
+            check("MPI_Comm_rank", ffi::MPI_Comm_rank(raw, &mut rank))?;
+            check("MPI_Comm_size", ffi::MPI_Comm_size(raw, &mut size))?;
+        }
+        Ok(Communicator { raw, rank, size })
+    }
+
+    /// A communicator of the same ranks; all of them must call this.
+    ///
+    /// # Errors
+    /// The library refuses.
+    pub fn duplicate(&self) -> Result<Self> {
+        let mut raw = MaybeUninit::uninit();
+        // SAFETY: `self.raw` is valid; on success the library has written the new handle.
+        let raw = unsafe {
+            check("MPI_Comm_dup", ffi::MPI_Comm_dup(self.raw, raw.as_mut_ptr()))?;
+            raw.assume_init()
+        };
+        Self::wrap(raw)
+    }
+
+    /// A communicator of the first `procs` ranks. Only these may call this; the others sleep on.
+    ///
+    /// # Errors
+    /// The library refuses.
+    pub fn of_first(&self, procs: u32) -> Result<Self> {
+        let mut range = [[0, procs as c_int - 1, 1]];
+        let mut raw = MaybeUninit::uninit();
+        // SAFETY: the handles are valid, `range` holds the one triple announced, and each output
+        // is read only after its call succeeded.
+        let raw = unsafe {
+            let (mut all, mut first) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+            check("MPI_Comm_group", ffi::MPI_Comm_group(self.raw, all.as_mut_ptr()))?;
+            let mut all = all.assume_init();
+            let code = ffi::MPI_Group_range_incl(all, 1, range.as_mut_ptr(), first.as_mut_ptr());
+            check("MPI_Group_range_incl", code)?;
+            let mut first = first.assume_init();
+            let tag = Tag::Setup as c_int;
+            let code = ffi::MPI_Comm_create_group(self.raw, first, tag, raw.as_mut_ptr());
+            check("MPI_Comm_create_group", code)?;
+            check("MPI_Group_free", ffi::MPI_Group_free(&mut first))?;
+            check("MPI_Group_free", ffi::MPI_Group_free(&mut all))?;
+            raw.assume_init()
+        };
+        Self::wrap(raw)
+    }
+
+    /// The library's handle.
+    pub fn raw(&self) -> ffi::MPI_Comm {
+        self.raw
+    }
+
+    /// This process's rank.
+    pub fn rank(&self) -> u32 {
+        self.rank as u32
+    }
+
+    /// Ranks in the communicator.
+    pub fn size(&self) -> u32 {
+        self.size as u32
+    }
+
+    /// MPI_Send.
+    ///
+    /// # Errors
+    /// The library refuses.
+    #[inline]
+    pub fn send(&self, bytes: &[u8], to: u32, tag: Tag) -> Result<()> {
+        let (length, to) = (count(bytes.len())?, to as c_int);
+        let buffer = bytes.as_ptr().cast();
+        // SAFETY: the buffer holds `length` bytes and is not changed during the call.
+        let code =
+            unsafe { ffi::MPI_Send(buffer, length, byte_type(), to, tag as c_int, self.raw) };
+        check("MPI_Send", code)
+    }
+
+    /// MPI_Recv of at most `buffer.len()` bytes; a longer message is an error.
+    ///
+    /// # Errors
+    /// The library refuses.
+    #[inline]
+    pub fn receive(&self, buffer: &mut [u8], from: u32, tag: Tag) -> Result<()> {
+        let (length, from) = (count(buffer.len())?, from as c_int);
+        // SAFETY: the buffer has room for `length` bytes and is borrowed for the call.
+        let code = unsafe {
+            ffi::MPI_Recv(
+                buffer.as_mut_ptr().cast(),
+                length,
+                byte_type(),
+                from,
+                tag as c_int,
+                self.raw,
+                ffi::RSMPI_STATUS_IGNORE,
+            )
+        };
+        check("MPI_Recv", code)
+    }
+
+    /// Sends an empty message to one rank and receives one from another.
+    ///
+    /// # Errors
+    /// The library refuses.
+    pub fn exchange_signals(&self, to: u32, from: u32) -> Result<()> {
+        let tag = Tag::Signal as c_int;
+        // SAFETY: empty messages touch no buffer.
+        let code = unsafe {
+            ffi::MPI_Sendrecv(
+                ptr::null(),
+                0,
+                byte_type(),
+                to as c_int,
+                tag,
+                ptr::null_mut(),
+                0,
+                byte_type(),
+                from as c_int,
+                tag,
+                self.raw,
+                ffi::RSMPI_STATUS_IGNORE,
+            )
+        };
+        check("MPI_Sendrecv", code)
+    }
+
+    /// Sends a value; for what is not timed.
+    ///
+    /// # Errors
+    /// The library refuses.
+    pub fn tell<T: Serialize>(&self, value: &T, to: u32, tag: Tag) -> Result<()> {
+        self.send(&serde_json::to_vec(value)?, to, tag)
+    }
+
+    /// Receives a value, waiting inside MPI, which may spin: for a rank that is about to be timed.
+    ///
+    /// # Errors
+    /// The library refuses; the message is not such a value.
+    pub fn hear<T: DeserializeOwned>(&self, from: u32, tag: Tag) -> Result<T> {
+        let mut status = MaybeUninit::<ffi::MPI_Status>::uninit();
+        // SAFETY: `status` is written by a successful probe.
+        let length = unsafe {
+            let code = ffi::MPI_Probe(from as c_int, tag as c_int, self.raw, status.as_mut_ptr());
+            check("MPI_Probe", code)?;
+            length(status.assume_init_ref())?
+        };
+        self.hear_probed(length, from, tag)
+    }
+
+    /// Receives a value, sleeping until it is there.
+    ///
+    /// # Errors
+    /// The library refuses; the message is not such a value.
+    pub fn hear_asleep<T: DeserializeOwned>(
+        &self,
+        from: u32,
+        tag: Tag,
+        patience: Patience,
+    ) -> Result<T> {
+        loop {
+            let mut status = MaybeUninit::<ffi::MPI_Status>::uninit();
+            let mut there: c_int = 0;
+            let (source, tag_value) = (from as c_int, tag as c_int);
+            // SAFETY: outputs are locals; `status` is written where `there` is set.
+            let length = unsafe {
+                let code =
+                    ffi::MPI_Iprobe(source, tag_value, self.raw, &mut there, status.as_mut_ptr());
+                check("MPI_Iprobe", code)?;
+                if there == 0 { None } else { Some(length(status.assume_init_ref())?) }
+            };
+            match length {
+                Some(length) => return self.hear_probed(length, from, tag),
+                None => patience.sleep(),
+            }
+        }
+    }
+
+    fn hear_probed<T: DeserializeOwned>(&self, length: usize, from: u32, tag: Tag) -> Result<T> {
+        let mut bytes = vec![0; length];
+        self.receive(&mut bytes, from, tag)?;
+        Ok(serde_json::from_slice(&bytes)?)
+    }
+}
+
+/// Bytes of the message that a probe found.
+fn length(status: &ffi::MPI_Status) -> Result<usize> {
+    let mut length: c_int = 0;
+    // SAFETY: `status` was written by a probe.
+    let code = unsafe { ffi::MPI_Get_count(status, byte_type(), &mut length) };
+    check("MPI_Get_count", code)?;
+    Ok(usize::try_from(length).unwrap_or_default())
+}
+
+/// Initialises MPI for one thread.
+///
+/// # Errors
+/// The library refuses.
+pub fn initialize() -> Result<()> {
+    sharpen_timers();
+    let mut provided = 0;
+    // SAFETY: called once, before any other MPI function; MPI takes null for the arguments.
+    let code = unsafe {
+        ffi::MPI_Init_thread(
+            ptr::null_mut(),
+            ptr::null_mut(),
+            ffi::RSMPI_THREAD_SINGLE,
+            &mut provided,
+        )
+    };
+    check("MPI_Init_thread", code)
+}
+
+/// Ends MPI; every rank must come here.
+///
+/// # Errors
+/// The library refuses.
+pub fn finalize() -> Result<()> {
+    // SAFETY: called once, after the last other MPI function.
+    check("MPI_Finalize", unsafe { ffi::MPI_Finalize() })
+}
+
+/// Ends every rank of the job.
+pub fn abort(code: u8) -> ! {
+    let (mut begun, mut ended) = (0, 0);
+    // SAFETY: the two questions may be asked at any time; MPI_Abort only while MPI is up.
+    unsafe {
+        ffi::MPI_Initialized(&mut begun);
+        ffi::MPI_Finalized(&mut ended);
+        if begun != 0 && ended == 0 {
+            ffi::MPI_Abort(ffi::RSMPI_COMM_WORLD, c_int::from(code));
+        }
+    }
+    std::process::exit(i32::from(code))
+}
+
+/// The first line of what MPI_Get_library_version says.
+///
+/// # Errors
+/// The library refuses.
+pub fn library_version() -> Result<String> {
+    // SAFETY: a constant of the MPI library.
+    let room = unsafe { ffi::RSMPI_MAX_LIBRARY_VERSION_STRING };
+    let mut text = vec![0_u8; usize::try_from(room).unwrap_or_default() + 1];
+    let mut length = 0;
+    // SAFETY: the buffer has the size that MPI demands.
+    let code = unsafe { ffi::MPI_Get_library_version(text.as_mut_ptr().cast(), &mut length) };
+    check("MPI_Get_library_version", code)?;
+    text.truncate(usize::try_from(length).unwrap_or_default());
+    let text = String::from_utf8_lossy(&text);
+    // MPICH's lines are cells of a table; Open MPI's version ends with its C string's zero.
+    let line = text.lines().next().unwrap_or_default();
+    Ok(line.split_whitespace().collect::<Vec<_>>().join(" ").trim_end_matches('\0').to_owned())
+}

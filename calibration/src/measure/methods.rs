@@ -1,0 +1,193 @@
+//! Communicators on which a collective runs by a given method.
+//!
+//! Open MPI's component coll/tuned reads which algorithm is forced when a communicator is made.
+//! So the settings are written, the communicator is made, and the settings are taken back.
+
+use std::{collections::HashMap, ffi::c_int};
+
+use records::{Collective, Method, Native, openmpi};
+
+use super::tool::{Setting, Tool};
+use crate::{Error, Result, exchange::Communicator};
+
+/// The communicators of a rank, each made once.
+#[derive(Debug)]
+pub struct Methods {
+    control: Communicator,
+    plain: HashMap<u32, Communicator>,
+    forced: HashMap<(u32, Collective, Native), Communicator>,
+    forcing: Option<Forcing>,
+}
+
+/// The settings by which Open MPI's algorithms are forced.
+#[derive(Debug)]
+struct Forcing {
+    settings: HashMap<Collective, ForcedCollective>,
+}
+
+#[derive(Debug)]
+struct ForcedCollective {
+    algorithm: Setting,
+    segment: Setting,
+}
+
+/// Whether this version can time a method of a collective.
+///
+/// # Errors
+/// It cannot; says why and what it can.
+pub fn check_supported(collective: Collective, method: &Method) -> Result<()> {
+    match method {
+        Method::Default => Ok(()),
+        Method::Native(native) => native_id(collective, native).map(|_| ()),
+        Method::Own { .. } | Method::Mockup(_) => Err(Error::Unsupported(format!(
+            "the method {method} is not in this version; it times default and native methods"
+        ))),
+    }
+}
+
+/// The number and segment size by which Open MPI knows a method.
+fn native_id(collective: Collective, native: &Native) -> Result<(c_int, c_int)> {
+    let row = openmpi::find(collective, native.algorithm).ok_or_else(|| {
+        let known: Vec<&str> =
+            openmpi::algorithms(collective).iter().map(|row| row.algorithm.name()).collect();
+        Error::Unsupported(format!(
+            "Open MPI has no algorithm {} for {collective} that can be forced (it has: {})",
+            native.algorithm,
+            known.join(", ")
+        ))
+    })?;
+    let segment = c_int::try_from(native.segment_bytes).map_err(|_| {
+        let bytes = native.segment_bytes;
+        Error::Unsupported(format!(
+            "segments of {bytes} bytes; Open MPI takes up to {}",
+            c_int::MAX
+        ))
+    })?;
+    Ok((row.id as c_int, segment))
+}
+
+impl Methods {
+    /// For the collectives of which the plan has native methods: their settings must be there.
+    ///
+    /// # Errors
+    /// The library is not Open MPI, lacks the settings, or would ignore them.
+    pub fn new(control: Communicator, natives: &[Collective]) -> Result<Self> {
+        let forcing = if natives.is_empty() { None } else { Some(Forcing::new(natives)?) };
+        Ok(Methods { control, plain: HashMap::new(), forced: HashMap::new(), forcing })
+    }
+
+    /// The communicator of the first `procs` ranks on which `collective` runs by `method`.
+    ///
+    /// These ranks must call it in the same order; the others must not.
+    ///
+    /// # Errors
+    /// The library refuses.
+    pub fn communicator(
+        &mut self,
+        procs: u32,
+        collective: Collective,
+        method: &Method,
+    ) -> Result<Communicator> {
+        let plain = self.plain(procs)?;
+        let Method::Native(native) = method else { return Ok(plain) };
+        let key = (procs, collective, *native);
+        if let Some(there) = self.forced.get(&key) {
+            return Ok(*there);
+        }
+        let Some(forcing) = &self.forcing else {
+            let problem = format!("{method} of {collective} was not announced by the plan");
+            return Err(Error::Unsupported(problem));
+        };
+        let made = forcing.duplicate(&plain, collective, native)?;
+        self.forced.insert(key, made);
+        Ok(made)
+    }
+
+    /// The first `procs` ranks with nothing forced.
+    ///
+    /// # Errors
+    /// The library refuses.
+    fn plain(&mut self, procs: u32) -> Result<Communicator> {
+        if let Some(there) = self.plain.get(&procs) {
+            return Ok(*there);
+        }
+        let made = self.control.of_first(procs)?;
+        self.plain.insert(procs, made);
+        Ok(made)
+    }
+}
+
+impl Forcing {
+    const SWITCH: &'static str = "coll_tuned_use_dynamic_rules";
+
+    fn new(natives: &[Collective]) -> Result<Self> {
+        let tool = Tool::start()?;
+        let switch = required(&tool, Self::SWITCH)?;
+        if switch.read()? & 0xFF == 0 {
+            return Err(Error::Unsupported(format!(
+                "the plan forces algorithms, which Open MPI ignores unless {0} is on; start with \
+                 'mpirun --mca {0} 1'",
+                Self::SWITCH
+            )));
+        }
+        let mut settings = HashMap::new();
+        for &collective in natives {
+            let name = format!("coll_tuned_{collective}_algorithm");
+            let forced = ForcedCollective {
+                algorithm: required(&tool, &name)?,
+                segment: required(&tool, &format!("{name}_segmentsize"))?,
+            };
+            settings.insert(collective, forced);
+        }
+        Ok(Forcing { settings })
+    }
+
+    fn duplicate(
+        &self,
+        plain: &Communicator,
+        collective: Collective,
+        native: &Native,
+    ) -> Result<Communicator> {
+        let (id, segment) = native_id(collective, native)?;
+        let Some(settings) = self.settings.get(&collective) else {
+            let problem = format!("no native method of {collective} was announced by the plan");
+            return Err(Error::Unsupported(problem));
+        };
+        let before = (settings.algorithm.read()?, settings.segment.read()?);
+        settings.algorithm.write(id)?;
+        settings.segment.write(segment)?;
+        let made = plain.duplicate()?;
+        settings.algorithm.write(before.0)?;
+        settings.segment.write(before.1)?;
+        Ok(made)
+    }
+}
+
+fn required(tool: &Tool, name: &str) -> Result<Setting> {
+    tool.setting(name)?.ok_or_else(|| {
+        Error::Unsupported(format!(
+            "the plan forces Open MPI's algorithms, but this MPI library has no setting {name}; \
+             is it Open MPI with the component coll/tuned?"
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_supported_is_said_with_what_is() {
+        for (collective, method, part) in [
+            (Collective::Bcast, "own:pipeline,segment=8KiB", "not in this version"),
+            (Collective::Bcast, "mockup:bcast_as_scatter_allgather", "not in this version"),
+            (Collective::Bcast, "native:openmpi:rabenseifner", "it has: linear, k-chain"),
+            (Collective::Bcast, "native:openmpi:pipeline,segment=4GiB", "takes up to"),
+        ] {
+            let method: Method = method.parse().unwrap();
+            let error = check_supported(collective, &method).unwrap_err().to_string();
+            assert!(error.contains(part), "{error}");
+        }
+        check_supported(Collective::Scan, &Method::Default).unwrap();
+    }
+}

@@ -1,0 +1,247 @@
+//! What of the plan is left to do.
+
+use std::{
+    collections::{HashMap, HashSet},
+    path::Path,
+};
+
+use records::{
+    FileError,
+    observation::{CollectiveCall, Status},
+    plan::{Cell, Plan},
+    record,
+};
+
+use super::{collectives, methods};
+use crate::{Error, Result};
+
+/// A visit that is not done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Visit {
+    /// Its index in the plan.
+    pub index: u32,
+    /// Calls to make first.
+    pub warmups: u32,
+    /// Observations that it lacks.
+    pub repetitions: u32,
+    /// The number of its next observation.
+    pub next_repetition: u32,
+}
+
+/// The visits of a plan that are not done.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Work {
+    /// In the plan's order.
+    pub visits: Vec<Visit>,
+    /// Observations in the plan, without warm-ups.
+    pub planned: u64,
+    /// Of these, observations in the record.
+    pub done: u64,
+}
+
+impl Work {
+    /// Of a plan and the record that earlier runs left; an empty one where there were none.
+    ///
+    /// A run that goes on with a record begins without connections and with cold caches, as the
+    /// first run did, so that its first visit of every cell has a warm-up.
+    ///
+    /// # Errors
+    /// The record cannot be read, or was made by another plan.
+    pub fn new(plan: &Plan, path: &Path) -> Result<Self> {
+        Self::of_rows(plan, &read(path)?, path)
+    }
+
+    fn of_rows(plan: &Plan, rows: &[CollectiveCall], path: &Path) -> Result<Self> {
+        let mut seen: HashMap<u32, (u32, u32)> = HashMap::new();
+        for row in rows {
+            check_row(plan, row, path)?;
+            let (judged, next) = seen.entry(row.visit).or_default();
+            *judged += u32::from(row.status != Status::Warmup);
+            *next = (*next).max(row.repetition.saturating_add(1));
+        }
+        let mut work = Work { visits: Vec::new(), planned: 0, done: 0 };
+        let mut cold: HashSet<u32> = match rows {
+            [] => HashSet::new(),
+            _ => (0..plan.cells.len() as u32).collect(),
+        };
+        for (visit, index) in plan.visits.iter().zip(0..) {
+            let (judged, next_repetition) = seen.get(&index).copied().unwrap_or_default();
+            let done = judged.min(visit.repetitions);
+            work.planned += u64::from(visit.repetitions);
+            work.done += u64::from(done);
+            let repetitions = visit.repetitions - done;
+            if repetitions > 0 {
+                let warmups = visit.warmups.max(u32::from(cold.remove(&visit.cell)));
+                work.visits.push(Visit { index, warmups, repetitions, next_repetition });
+            }
+        }
+        Ok(work)
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<CollectiveCall>> {
+    use record::Row;
+    match record::read::<CollectiveCall>(path) {
+        Ok(record) => Ok(record.rows),
+        Err(error) => {
+            // Killed before its first line was whole: nothing was observed.
+            let text =
+                std::fs::read_to_string(path).map_err(|e| FileError::io(path, "read", &e))?;
+            let first = format!("#@schema={}\n", CollectiveCall::SCHEMA);
+            if first.starts_with(&text) { Ok(Vec::new()) } else { Err(error.into()) }
+        }
+    }
+}
+
+fn check_row(plan: &Plan, row: &CollectiveCall, path: &Path) -> Result<()> {
+    let planned = plan.visits.get(row.visit as usize).map(|visit| &plan.cells[visit.cell as usize]);
+    let found = Cell {
+        collective: row.collective,
+        method: row.method.clone(),
+        procs: row.procs,
+        bytes: row.bytes,
+    };
+    if planned == Some(&found) {
+        return Ok(());
+    }
+    let describe = |cell: &Cell| {
+        let Cell { collective, method, procs, bytes } = cell;
+        format!("{collective} by {method} of {bytes} bytes on {procs} processes")
+    };
+    let wanted = planned.map_or_else(|| "no such visit".to_owned(), describe);
+    let problem = format!(
+        "visit {} is {} here and {wanted} in the plan: the record belongs to another plan; name \
+         another --record",
+        row.visit,
+        describe(&found)
+    );
+    Err(FileError::new(path, problem).in_field("visit").into())
+}
+
+/// Whether this job and this version can do what a plan asks for.
+///
+/// # Errors
+/// The first thing that it cannot.
+pub fn check_plan(plan: &Plan, ranks: u32, path: &Path) -> Result<()> {
+    let fault =
+        |field: String, problem: String| Error::from(FileError::new(path, problem).in_field(field));
+    if plan.ranks != ranks {
+        let problem = format!("is {}, but the job has {ranks} ranks", plan.ranks);
+        return Err(fault("ranks".into(), problem));
+    }
+    for (index, cell) in plan.cells.iter().enumerate() {
+        let field = |name: &str| format!("cells[{index}].{name}");
+        if collectives::find(cell.collective).is_none() {
+            let known: Vec<&str> = collectives::OPERATIONS
+                .iter()
+                .map(|operation| operation.collective.name())
+                .collect();
+            let problem = format!(
+                "{} cannot be timed in this version (it times {})",
+                cell.collective,
+                known.join(", ")
+            );
+            return Err(fault(field("collective"), problem));
+        }
+        methods::check_supported(cell.collective, &cell.method)
+            .map_err(|error| fault(field("method"), error.to_string()))?;
+        if cell.bytes > i32::MAX as u64 {
+            let problem = format!("is {}; one call moves at most {} bytes", cell.bytes, i32::MAX);
+            return Err(fault(field("bytes"), problem));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use records::{Collective, plan};
+
+    fn plan() -> Plan {
+        let cell = |bytes| Cell {
+            collective: Collective::Bcast,
+            method: records::Method::Default,
+            procs: 4,
+            bytes,
+        };
+        let visit = |cell| plan::Visit { cell, warmups: 0, repetitions: 3 };
+        Plan {
+            seed: 1,
+            ranks: 4,
+            cells: vec![cell(8), cell(16)],
+            visits: [0, 1, 0].map(visit).into(),
+        }
+    }
+
+    fn row(visit: u32, bytes: u64, repetition: u32, status: Status) -> CollectiveCall {
+        CollectiveCall {
+            visit,
+            collective: Collective::Bcast,
+            method: records::Method::Default,
+            ran: String::new(),
+            procs: 4,
+            bytes,
+            repetition,
+            first_start_seconds: 0.0,
+            last_start_seconds: 0.0,
+            seconds: 1.0,
+            status,
+        }
+    }
+
+    #[test]
+    fn warm_ups_do_not_count_and_late_ones_do() {
+        let rows = [
+            row(0, 8, 0, Status::Warmup),
+            row(0, 8, 1, Status::Late),
+            row(1, 16, 0, Status::Warmup),
+            row(1, 16, 1, Status::Ok),
+            row(1, 16, 2, Status::Warmup),
+            row(1, 16, 3, Status::Ok),
+            row(1, 16, 4, Status::Ok),
+        ];
+        let work = Work::of_rows(&plan(), &rows, Path::new("m.csv")).unwrap();
+        let visit = |index, warmups, repetitions, next_repetition| Visit {
+            index,
+            warmups,
+            repetitions,
+            next_repetition,
+        };
+        assert_eq!(work.visits, [visit(0, 1, 2, 2), visit(2, 0, 3, 0)]);
+        assert_eq!((work.planned, work.done), (9, 4));
+    }
+
+    #[test]
+    fn a_first_run_makes_the_plans_warm_ups() {
+        let work = Work::of_rows(&plan(), &[], Path::new("m.csv")).unwrap();
+        assert!(work.visits.iter().all(|visit| visit.warmups == 0 && visit.repetitions == 3));
+    }
+
+    #[test]
+    fn a_record_of_another_plan_is_refused() {
+        for row in [row(0, 16, 0, Status::Ok), row(3, 8, 0, Status::Ok)] {
+            let error = Work::of_rows(&plan(), &[row], Path::new("m.csv")).unwrap_err();
+            assert!(error.to_string().contains("another plan"), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_done_is_said_with_its_place() {
+        let path = Path::new("plan.json");
+        check_plan(&plan(), 4, path).unwrap();
+        let error = check_plan(&plan(), 8, path).unwrap_err().to_string();
+        assert!(error.contains("field ranks: is 4, but the job has 8"), "{error}");
+        let mut other = plan();
+        other.cells[1].collective = Collective::Scan;
+        let error = check_plan(&other, 4, path).unwrap_err().to_string();
+        assert!(
+            error.contains("cells[1].collective") && error.contains("bcast, reduce"),
+            "{error}"
+        );
+        let mut other = plan();
+        other.cells[0].method = "own:pipeline".parse().unwrap();
+        let error = check_plan(&other, 4, path).unwrap_err().to_string();
+        assert!(error.contains("cells[0].method") && error.contains("this version"), "{error}");
+    }
+}

@@ -1,0 +1,86 @@
+//! Waiting without burning a core.
+
+use crate::{
+    clock::{Nanos, now},
+    launcher,
+};
+
+/// Lets timers of this process fire within a microsecond of their time; the default lets them be
+/// 50 us late.
+pub fn sharpen_timers() {
+    // SAFETY: PR_SET_TIMERSLACK takes one number and touches no memory. A kernel that refuses
+    // leaves timers as they were, which shows in the observations as late starts.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1000_u64, 0_u64, 0_u64, 0_u64) };
+}
+
+/// Sleeps until the clock shows `instant`; returns at once where that has passed.
+pub fn sleep_until(instant: Nanos) {
+    let time = libc::timespec {
+        tv_sec: (instant / 1_000_000_000) as libc::time_t,
+        tv_nsec: (instant % 1_000_000_000) as _,
+    };
+    let absolute = libc::TIMER_ABSTIME;
+    // SAFETY: `time` is a valid timespec, and with an absolute time no remainder is written.
+    while unsafe {
+        libc::clock_nanosleep(libc::CLOCK_MONOTONIC, absolute, &time, std::ptr::null_mut())
+    } == libc::EINTR
+    {}
+}
+
+/// How eagerly a rank looks for a message: the longer it has waited, the longer it sleeps between
+/// two looks.
+///
+/// A sleep is an eighth of the time waited so far, so that a message is noticed soon and a
+/// transfer still under way in the background of MPI is not held up much, but never shorter than
+/// 50 us and never longer than `longest`.
+#[derive(Debug, Clone, Copy)]
+pub struct Patience {
+    since: Nanos,
+    longest: Nanos,
+}
+
+impl Patience {
+    const SHORTEST: Nanos = 50_000;
+
+    /// For a rank that takes part in what is measured.
+    pub fn of_participant() -> Self {
+        Patience { since: now(), longest: 5_000_000 }
+    }
+
+    /// For a rank that has nothing to do for the whole run.
+    pub fn of_bystander() -> Self {
+        Patience { since: now(), longest: 20_000_000 }
+    }
+
+    /// Sleeps until the next look; ends the rank if its launcher is gone.
+    pub fn sleep(&self) {
+        launcher::end_if_gone();
+        let now = now();
+        sleep_until(now + self.pause(now - self.since));
+    }
+
+    fn pause(&self, waited: Nanos) -> Nanos {
+        (waited / 8).clamp(Self::SHORTEST, self.longest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sleeping_ends_after_the_instant_and_a_passed_one_does_not_wait() {
+        let instant = now() + 2_000_000;
+        sleep_until(instant);
+        assert!(now() >= instant);
+        sleep_until(instant - 1_000_000_000);
+        sleep_until(0);
+    }
+
+    #[test]
+    fn looks_become_rare_with_the_time_waited() {
+        let patience = Patience::of_participant();
+        let pauses = [0, 1_000_000, 10_000_000, 1_000_000_000].map(|waited| patience.pause(waited));
+        assert_eq!(pauses, [50_000, 125_000, 1_250_000, 5_000_000]);
+    }
+}

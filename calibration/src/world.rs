@@ -1,0 +1,143 @@
+//! From the start of a rank to its end: the right number of ranks, errors in one line, no rank
+//! left behind.
+
+use std::{
+    process::ExitCode,
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+use clap::Parser;
+
+use crate::{
+    Result,
+    clock::{self, Nanos},
+    exchange::{self, Communicator},
+    launcher,
+};
+
+/// The running job as one rank sees it.
+#[derive(Debug)]
+pub struct World {
+    /// All ranks, for Colibri's own messages.
+    pub control: Communicator,
+    started: Nanos,
+}
+
+/// Flags that both programs have.
+#[derive(Debug, Clone, clap::Args)]
+pub struct JobFlags {
+    /// Ranks that the job must have
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    pub ranks: u32,
+    /// The command that launched the ranks, for the record
+    #[arg(long, default_value = "", hide_default_value = true)]
+    pub launcher: String,
+    /// The virtual cluster that the ranks run on, for the record
+    #[arg(long, default_value = "", hide_default_value = true)]
+    pub testbed: String,
+}
+
+impl World {
+    /// This process's rank in the job.
+    pub fn rank(&self) -> u32 {
+        self.control.rank()
+    }
+
+    /// Seconds since the rank came out of MPI_Init.
+    pub fn elapsed_seconds(&self) -> f64 {
+        clock::seconds(clock::now() - self.started)
+    }
+}
+
+/// The rank for error messages that come from where no communicator is at hand.
+static RANK: AtomicU32 = AtomicU32::new(u32::MAX);
+
+/// Runs a program on every rank of a job and gives its exit code.
+///
+/// Flags are read before MPI starts. A job of another size than `--ranks` ends at once with code
+/// 1: an `mpirun` of another MPI library starts every process as a job of its own. An error or a
+/// panic on any rank prints one line and ends the whole job with code 1.
+pub fn run<F: Parser>(
+    program: &'static str,
+    job: impl Fn(&F) -> &JobFlags,
+    body: impl FnOnce(&F, &World) -> Result<()>,
+) -> ExitCode {
+    let flags = match F::try_parse() {
+        Ok(flags) => flags,
+        Err(error) => return refuse_flags(&error),
+    };
+    launcher::remember();
+    install_panic_hook(program);
+    let outcome = start(program, job(&flags).ranks).and_then(|world| match world {
+        Some(world) => body(&flags, &world).map(|()| ExitCode::SUCCESS),
+        None => Ok(ExitCode::FAILURE),
+    });
+    let outcome = outcome.and_then(|code| exchange::finalize().map(|()| code));
+    match outcome {
+        Ok(code) => code,
+        Err(error) => {
+            complain(program, &error.to_string());
+            exchange::abort(1)
+        }
+    }
+}
+
+/// Every rank reads the same flags; one of them says what is wrong with these.
+fn refuse_flags(error: &clap::Error) -> ExitCode {
+    let rank = ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok());
+    if rank.is_none_or(|rank| rank == "0") {
+        // A closed stderr is no reason to hide the exit code.
+        let _ = error.print();
+    }
+    if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS }
+}
+
+/// Starts MPI; nothing where the job has another size than wanted, which is then said.
+fn start(program: &'static str, wanted: u32) -> Result<Option<World>> {
+    exchange::initialize()?;
+    let started = clock::now();
+    let world = Communicator::world()?;
+    RANK.store(world.rank(), Ordering::Relaxed);
+    if world.size() != wanted {
+        if world.rank() == 0 {
+            complain(program, &wrong_size(world.size(), wanted)?);
+        }
+        return Ok(None);
+    }
+    Ok(Some(World { control: world.duplicate()?, started }))
+}
+
+fn wrong_size(size: u32, wanted: u32) -> Result<String> {
+    let library = exchange::library_version()?;
+    let hint = match size {
+        1 => {
+            "an mpirun of another MPI library than the one this program was built for starts \
+              each process as a job of its own"
+        }
+        _ => "start as many as --ranks says",
+    };
+    Ok(format!("the job has {size} ranks, --ranks says {wanted}; {hint} (built for {library})"))
+}
+
+/// One line on stderr, written in one piece so that ranks don't tear each other's.
+fn complain(program: &str, problem: &str) {
+    let problem = problem.replace('\n', " ");
+    match RANK.load(Ordering::Relaxed) {
+        u32::MAX => eprintln!("{program}: error: {problem}"),
+        rank => eprintln!("{program}: error on rank {rank}: {problem}"),
+    }
+}
+
+/// Says something that a user should know, on stderr.
+pub fn warn(program: &str, text: &str) {
+    eprintln!("{program}: {text}");
+}
+
+fn install_panic_hook(program: &'static str) {
+    std::panic::set_hook(Box::new(move |panic| {
+        complain(program, &format!("a defect of this program: {panic}"));
+        exchange::abort(1)
+    }));
+}

@@ -1,0 +1,135 @@
+//! `colibri-calibrate` under a real `mpirun`.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
+mod common;
+
+use std::{fs, path::Path, process::Output};
+
+use common::{Mpi, assert_success, stderr};
+use records::{
+    observation::{PointToPoint, PointToPointKind, Status},
+    record,
+};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_colibri-calibrate");
+
+fn args(ranks: u32, record: &Path, sizes: &str, pair: &str, budget: &str) -> Vec<String> {
+    let (ranks, record) = (ranks.to_string(), record.display().to_string());
+    ["--ranks", &ranks, "--record", &record, "--sizes", sizes, "--pair", pair]
+        .into_iter()
+        .chain(["--budget-seconds", budget, "--seed", "1"])
+        .map(str::to_owned)
+        .collect()
+}
+
+fn series(rows: &[PointToPoint], kind: PointToPointKind, bytes: u64) -> Vec<&PointToPoint> {
+    rows.iter().filter(|row| row.kind == kind && row.bytes == bytes).collect()
+}
+
+/// Every kind has its least number of observations at every size, numbered without a gap.
+#[track_caller]
+fn assert_complete(path: &Path, sizes: &[u64], pair: (u32, u32)) {
+    let rows = record::read::<PointToPoint>(path).unwrap().rows;
+    assert!(rows.iter().all(|row| (row.sender, row.receiver) == pair && row.seconds >= 0.0));
+    assert!(series(&rows, PointToPointKind::Clock, 0).len() >= 20);
+    for &bytes in sizes {
+        for kind in [
+            PointToPointKind::RoundTrip,
+            PointToPointKind::SendOverhead,
+            PointToPointKind::ReceiveOverhead,
+            PointToPointKind::Train,
+        ] {
+            let all = series(&rows, kind, bytes);
+            let mut lengths: Vec<u32> = all.iter().map(|row| row.messages).collect();
+            lengths.sort_unstable();
+            lengths.dedup();
+            match lengths[..] {
+                [1] => assert_ne!(kind, PointToPointKind::Train),
+                [short, long] => assert_eq!((kind, 2 * short), (PointToPointKind::Train, long)),
+                _ => panic!("{kind:?} of {bytes} bytes: lengths {lengths:?}"),
+            }
+            for length in lengths {
+                let all: Vec<_> = all.iter().filter(|row| row.messages == length).collect();
+                assert!(all.iter().zip(0..).all(|(row, number)| row.repetition == number));
+                let judged = all.iter().filter(|row| row.status == Status::Ok).count();
+                assert!(judged >= 8, "{kind:?} of {bytes} bytes x {length}: {judged}");
+                assert!(judged == all.len() || all[0].status == Status::Warmup);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_kind_is_observed_between_any_two_ranks() {
+    let Some(mpi) = Mpi::find() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    for (ranks, pair) in [(2, (0, 1)), (3, (1, 0)), (4, (2, 3)), (8, (0, 7))] {
+        let path = folder.path().join(format!("{ranks}.csv"));
+        let text = format!("{},{}", pair.0, pair.1);
+        let args = args(ranks, &path, "0,1,1024,131072", &text, "4");
+        assert_success(&mpi.run(ranks, PROGRAM, &args));
+        assert_complete(&path, &[0, 1, 1024, 131_072], pair);
+    }
+}
+
+#[test]
+fn a_killed_run_goes_on_and_its_record_is_kept() {
+    let Some(mpi) = Mpi::find() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("observations.csv");
+    let args = args(3, &path, "0,8,4096", "0,1", "60");
+    mpi.kill_at(3, PROGRAM, &args, &path, 150);
+    let before = fs::read(&path).unwrap();
+
+    assert_success(&mpi.run(3, PROGRAM, &args));
+    let after = fs::read(&path).unwrap();
+    assert!(after.starts_with(&before), "what was observed has been changed");
+    assert_complete(&path, &[0, 8, 4096], (0, 1));
+    let record = record::read::<PointToPoint>(&path).unwrap();
+    assert!(record.header["spent_seconds"].parse::<f64>().unwrap() > 0.0);
+
+    assert_success(&mpi.run(3, PROGRAM, &args));
+    assert_eq!(fs::read(&path).unwrap(), after, "a finished record is left as it is");
+}
+
+#[test]
+fn a_budget_too_small_is_said_and_small_sizes_come_first() {
+    let Some(mpi) = Mpi::find() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("observations.csv");
+    let output = mpi.run(2, PROGRAM, &args(2, &path, "0,8,64MiB", "0,1", "3"));
+    assert_success(&output);
+    let text = stderr(&output);
+    assert!(text.contains("fewer than 8 observations") && text.contains("64 MiB"), "{text}");
+    let rows = record::read::<PointToPoint>(&path).unwrap().rows;
+    assert!(!series(&rows, PointToPointKind::RoundTrip, 0).is_empty());
+    assert!(series(&rows, PointToPointKind::RoundTrip, 64 << 20).is_empty());
+}
+
+#[track_caller]
+fn assert_refused(output: &Output, code: i32, part: &str) {
+    assert_eq!(output.status.code(), Some(code), "{}", stderr(output));
+    assert!(stderr(output).contains(part), "{}", stderr(output));
+}
+
+#[test]
+fn what_cannot_be_done_is_refused() {
+    let Some(mpi) = Mpi::find() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("observations.csv");
+    let run = |ranks, args: &[String]| mpi.run(ranks, PROGRAM, args);
+    let output = run(2, &args(3, &path, "8", "0,1", "1"));
+    assert_refused(&output, 1, "the job has 2 ranks, --ranks says 3");
+    let output = run(2, &args(2, &path, "8", "0,2", "1"));
+    assert_refused(&output, 1, "--pair names rank 2; the job has ranks 0 to 1");
+    let output = run(2, &args(2, &path, "8", "1,1", "1"));
+    assert_refused(&output, 2, "two different ranks");
+    let output = run(2, &args(2, &path, "8", "0,1", "0"));
+    assert_refused(&output, 2, "seconds above 0");
+
+    assert!(!path.exists());
+    fs::write(&path, "#@schema=colibri/measurements/1\n").unwrap();
+    let output = run(2, &args(2, &path, "8", "0,1", "1"));
+    assert_refused(&output, 1, "wanted \"colibri/observations/1\"");
+}

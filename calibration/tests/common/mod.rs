@@ -1,0 +1,112 @@
+//! Runs a program of this package under a real `mpirun`.
+
+use std::{
+    env, fs,
+    os::unix::process::CommandExt,
+    path::Path,
+    process::{Command, Output},
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+/// Jobs run one after the other: they share the cores.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// A launcher of Open MPI jobs, held by one test at a time.
+pub struct Mpi {
+    mpirun: String,
+    dynamic_rules: bool,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Mpi {
+    /// Nothing, with a printed reason, where there is no Open MPI.
+    pub fn find() -> Option<Self> {
+        let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let names = match env::var("MPIRUN") {
+            Ok(name) => vec![name],
+            Err(_) => vec!["mpirun.openmpi".to_owned(), "mpirun".to_owned()],
+        };
+        for mpirun in names {
+            let version = Command::new(&mpirun).arg("--version").output();
+            if version.is_ok_and(|out| String::from_utf8_lossy(&out.stdout).contains("Open MPI")) {
+                return Some(Mpi { mpirun, dynamic_rules: true, _turn: turn });
+            }
+        }
+        println!("skipped: no mpirun of Open MPI here");
+        None
+    }
+
+    /// Without the setting that lets algorithms be forced.
+    #[allow(dead_code, reason = "each test program uses its part of this module")]
+    pub fn without_dynamic_rules(mut self) -> Self {
+        self.dynamic_rules = false;
+        self
+    }
+
+    /// `mpirun` for so many ranks; the program and its arguments are to be added.
+    pub fn command(&self, ranks: u32) -> Command {
+        let mut command = Command::new(&self.mpirun);
+        command
+            .args(["--oversubscribe", "--bind-to", "none"])
+            .args(["--mca", "mpi_yield_when_idle", "1"])
+            .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+            .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+            .process_group(0);
+        if self.dynamic_rules {
+            command.args(["--mca", "coll_tuned_use_dynamic_rules", "1"]);
+        }
+        command.args(["-np", &ranks.to_string()]);
+        command
+    }
+
+    /// Runs a program to its end.
+    pub fn run(&self, ranks: u32, program: &str, args: &[String]) -> Output {
+        self.command(ranks).arg(program).args(args).output().unwrap()
+    }
+
+    /// Starts a program and kills the job when `path` has so many lines; gives up after a minute.
+    pub fn kill_at(&self, ranks: u32, program: &str, args: &[String], path: &Path, lines: usize) {
+        let mut child = self.command(ranks).arg(program).args(args).spawn().unwrap();
+        let limit = Instant::now() + Duration::from_secs(60);
+        let written = || fs::read_to_string(path).map_or(0, |text| text.lines().count());
+        while written() < lines && Instant::now() < limit {
+            assert!(child.try_wait().unwrap().is_none(), "the job ended before it could be killed");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        // SAFETY: the group is the one that was made for this child.
+        unsafe { libc::kill(-(child.id() as i32), libc::SIGKILL) };
+        child.wait().unwrap();
+        while is_running(path) {
+            assert!(Instant::now() < limit, "ranks outlive their mpirun");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+/// Whether a process has this path, which only one job has, among its arguments.
+fn is_running(path: &Path) -> bool {
+    let path = path.to_string_lossy();
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let own = std::process::id().to_string();
+    processes.filter(|entry| entry.file_name() != *own).any(|entry| {
+        let arguments = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&arguments).contains(&*path)
+    })
+}
+
+/// What went to stderr.
+pub fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// The job must have ended well.
+#[track_caller]
+pub fn assert_success(output: &Output) {
+    let out = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{}\n{out}{}", output.status, stderr(output));
+    for line in out.lines() {
+        let progress = records::progress::Progress::parse(line);
+        assert!(progress.is_some(), "stdout holds progress alone, but also '{line}'");
+    }
+}

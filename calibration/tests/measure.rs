@@ -1,0 +1,292 @@
+//! `colibri-measure` under a real `mpirun`.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
+mod common;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+use common::{Mpi, assert_success, stderr};
+use records::{
+    Collective, document,
+    observation::{CollectiveCall, Status},
+    openmpi,
+    plan::{Cell, Plan, Visit},
+    platform::Platform,
+    record::{self, Record},
+};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_colibri-measure");
+
+/// A folder with a plan and, later, its record.
+struct Run {
+    folder: tempfile::TempDir,
+    plan: Plan,
+}
+
+impl Run {
+    fn new(plan: Plan) -> Self {
+        let run = Run { folder: tempfile::tempdir().unwrap(), plan };
+        document::write(&run.path("plan.json"), &run.plan).unwrap();
+        run
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn record_path(&self) -> PathBuf {
+        self.path("measurements.csv")
+    }
+
+    fn args(&self, ranks: u32, deadline_seconds: &str) -> Vec<String> {
+        let path = |name: &str| self.path(name).display().to_string();
+        let ranks = ranks.to_string();
+        ["--ranks", &ranks, "--plan", &path("plan.json"), "--record", &path("measurements.csv")]
+            .into_iter()
+            .chain(["--deadline-seconds", deadline_seconds])
+            .chain(["--launcher", "mpirun of a test", "--testbed", "none"])
+            .map(str::to_owned)
+            .collect()
+    }
+
+    fn measure(&self, mpi: &Mpi) -> Output {
+        mpi.run(self.plan.ranks, PROGRAM, &self.args(self.plan.ranks, "300"))
+    }
+
+    fn record(&self) -> Record<CollectiveCall> {
+        record::read(&self.record_path()).unwrap()
+    }
+
+    /// Every visit has exactly its repetitions, numbered without a gap, all of its own cell.
+    #[track_caller]
+    fn assert_complete(&self) {
+        let record = self.record();
+        for (index, visit) in self.plan.visits.iter().enumerate() {
+            let rows: Vec<&CollectiveCall> =
+                record.rows.iter().filter(|row| row.visit as usize == index).collect();
+            let judged = rows.iter().filter(|row| row.status != Status::Warmup).count();
+            assert_eq!(judged, visit.repetitions as usize, "visit {index}");
+            let cell = &self.plan.cells[visit.cell as usize];
+            for (row, repetition) in rows.iter().zip(0..) {
+                let CollectiveCall { collective, method, procs, bytes, .. } = (*row).clone();
+                assert_eq!(&Cell { collective, method, procs, bytes }, cell);
+                assert_eq!(row.repetition, repetition);
+                assert!(row.seconds > 0.0 && row.seconds < 100.0, "{row:?}");
+                assert!(row.last_start_seconds >= row.first_start_seconds, "{row:?}");
+            }
+        }
+    }
+}
+
+fn plan(ranks: u32, cells: Vec<Cell>, repetitions: u32) -> Plan {
+    let visits = (0..cells.len() as u32).map(|cell| Visit { cell, warmups: 1, repetitions });
+    Plan { seed: 1, ranks, visits: visits.collect(), cells }
+}
+
+fn cell(collective: Collective, method: &str, procs: u32, bytes: u64) -> Cell {
+    Cell { collective, method: method.parse().unwrap(), procs, bytes }
+}
+
+/// Every native method and the default, at some sizes, on some sub-communicators.
+fn wide_plan(ranks: u32, sizes: &[u64]) -> Plan {
+    let mut cells = Vec::new();
+    for collective in [Collective::Bcast, Collective::Reduce] {
+        for &bytes in sizes {
+            for procs in [1, 2, ranks].into_iter().filter(|procs| *procs <= ranks) {
+                cells.push(cell(collective, "default", procs, bytes));
+                let natives = openmpi::methods(collective, &[0, 1024], procs, bytes);
+                cells.extend(natives.into_iter().map(|method| Cell {
+                    collective,
+                    method,
+                    procs,
+                    bytes,
+                }));
+            }
+        }
+    }
+    plan(ranks, cells, 1)
+}
+
+#[test]
+fn every_method_is_measured_and_right_on_any_number_of_ranks() {
+    let Some(mpi) = Mpi::find() else { return };
+    for (ranks, sizes) in [
+        (1, &[8][..]),
+        (2, &[0, 5, 4096]),
+        (3, &[1, 4100]),
+        (4, &[8, 65_536]),
+        (5, &[7, 12_000]),
+        (8, &[1024, 65_536]),
+    ] {
+        let run = Run::new(wide_plan(ranks, sizes));
+        assert_success(&run.measure(&mpi));
+        run.assert_complete();
+        let record = run.record();
+        let platform: Platform = serde_json::from_str(&record.header["platform"]).unwrap();
+        assert_eq!(platform.hosts.len(), ranks as usize);
+        assert_eq!((&*platform.launcher, &*platform.testbed), ("mpirun of a test", "none"));
+        assert!(platform.mpi_library.starts_with("Open MPI"), "{}", platform.mpi_library);
+        assert!(record.header["timing"].starts_with("global"), "{}", record.header["timing"]);
+    }
+}
+
+#[test]
+fn a_killed_run_is_completed_and_its_record_kept() {
+    let Some(mpi) = Mpi::find() else { return };
+    let cells = (0..150).map(|bytes| cell(Collective::Bcast, "default", 4, bytes)).collect();
+    let run = Run::new(plan(4, cells, 3));
+    let path = run.record_path();
+    mpi.kill_at(4, PROGRAM, &run.args(4, "300"), &path, 60);
+    let before = fs::read(&path).unwrap();
+    assert!(run.record().rows.len() < 600);
+
+    assert_success(&run.measure(&mpi));
+    let after = fs::read(&path).unwrap();
+    assert!(after.starts_with(&before), "what was observed has been changed");
+    run.assert_complete();
+
+    assert_success(&run.measure(&mpi));
+    assert_eq!(fs::read(&path).unwrap(), after, "a finished record is left as it is");
+}
+
+#[test]
+fn the_deadline_ends_a_run_in_order() {
+    let Some(mpi) = Mpi::find() else { return };
+    let run = Run::new(wide_plan(4, &[8, 1024]));
+    let output = mpi.run(4, PROGRAM, &run.args(4, "0.000001"));
+    assert_success(&output);
+    assert!(stderr(&output).contains("0 of"), "{}", stderr(&output));
+    assert!(run.record().rows.is_empty());
+
+    let output = mpi.run(4, PROGRAM, &run.args(4, "0.05"));
+    assert_success(&output);
+    assert_success(&run.measure(&mpi));
+    run.assert_complete();
+}
+
+/// Ranks that are not needed for long must still be there when they are.
+#[test]
+fn idle_ranks_wake_up_when_they_are_needed() {
+    let Some(mpi) = Mpi::find() else { return };
+    let mut cells: Vec<Cell> =
+        (0..60).map(|bytes| cell(Collective::Reduce, "default", 2, bytes)).collect();
+    cells.push(cell(Collective::Reduce, "native:openmpi:binomial", 8, 4096));
+    cells.push(cell(Collective::Bcast, "default", 1, 4096));
+    let run = Run::new(plan(8, cells, 2));
+    assert_success(&run.measure(&mpi));
+    run.assert_complete();
+}
+
+#[track_caller]
+fn assert_refused(output: &Output, part: &str) {
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(output));
+    let text = stderr(output);
+    assert!(
+        text.lines().any(|line| line.starts_with("colibri-measure: error") && line.contains(part)),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_cannot_be_done_is_refused_in_one_line() {
+    let Some(mpi) = Mpi::find() else { return };
+    let default = |procs| vec![cell(Collective::Bcast, "default", procs, 8)];
+
+    let run = Run::new(plan(4, default(2), 1));
+    let output = mpi.run(2, PROGRAM, &run.args(4, "60"));
+    assert_refused(&output, "the job has 2 ranks, --ranks says 4");
+
+    let output = mpi.run(2, PROGRAM, &run.args(2, "60"));
+    assert_refused(&output, "field ranks: is 4, but the job has 2 ranks");
+
+    let run = Run::new(plan(2, vec![cell(Collective::Bcast, "own:pipeline", 2, 8)], 1));
+    assert_refused(&run.measure(&mpi), "own:pipeline is not in this version");
+
+    let run = Run::new(plan(2, default(2), 1));
+    fs::write(run.path("plan.json"), "{\"schema\": \"colibri/plan/1\", \"seed\": 1").unwrap();
+    assert_refused(&run.measure(&mpi), "truncated");
+
+    let run = Run::new(plan(2, default(2), 1));
+    assert_success(&run.measure(&mpi));
+    let other = plan(2, vec![cell(Collective::Bcast, "default", 2, 16)], 1);
+    document::write(&run.path("plan.json"), &other).unwrap();
+    assert_refused(&run.measure(&mpi), "another plan");
+}
+
+#[test]
+fn algorithms_are_not_forced_where_the_library_would_ignore_it() {
+    let Some(mpi) = Mpi::find() else { return };
+    let mpi = mpi.without_dynamic_rules();
+    let cells = vec![cell(Collective::Bcast, "native:openmpi:pipeline", 2, 8)];
+    let run = Run::new(plan(2, cells, 1));
+    assert_refused(&run.measure(&mpi), "--mca coll_tuned_use_dynamic_rules 1");
+    assert!(!run.record_path().exists(), "a record is begun only when it can be filled");
+}
+
+#[test]
+fn wrong_flags_are_answered_once() {
+    let Some(mpi) = Mpi::find() else { return };
+    let output = mpi.run(2, PROGRAM, &["--ranks".to_owned(), "many".to_owned()]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(stderr(&output).matches("invalid value 'many'").count(), 1);
+}
+
+/// A rank in a time namespace of its own reads another clock.
+#[test]
+fn ranks_without_a_common_clock_are_timed_by_the_longest_call() {
+    let Some(mpi) = Mpi::find() else { return };
+    let unshare = ["--time", "--monotonic", "100000"];
+    if !Command::new("unshare").args(unshare).arg("true").status().is_ok_and(|s| s.success()) {
+        println!("skipped: no time namespace can be made here");
+        return;
+    }
+    let run = Run::new(wide_plan(3, &[8, 4096]));
+    let args = run.args(3, "300");
+    let output = mpi
+        .command(2)
+        .arg(PROGRAM)
+        .args(&args)
+        .args([":", "-np", "1", "unshare"])
+        .args(unshare)
+        .arg(PROGRAM)
+        .args(&args)
+        .output()
+        .unwrap();
+    assert_success(&output);
+    run.assert_complete();
+    let record = run.record();
+    assert!(record.header["timing"].starts_with("max"), "{}", record.header["timing"]);
+    assert!(record.rows.iter().all(|row| row.last_start_seconds == 0.0));
+}
+
+/// With the tracer, which another package builds into the same folder.
+#[test]
+fn what_was_forced_is_what_ran() {
+    let Some(mpi) = Mpi::find() else { return };
+    let tracer = Path::new(PROGRAM).with_file_name("libcolibri_tracer.so");
+    if !tracer.exists() {
+        println!("skipped: no tracer is built beside the program");
+        return;
+    }
+    let run = Run::new(wide_plan(4, &[8, 65_536]));
+    let output = mpi
+        .command(4)
+        .arg("-x")
+        .arg(format!("LD_PRELOAD={}", tracer.display()))
+        .arg(PROGRAM)
+        .args(run.args(4, "300"))
+        .output()
+        .unwrap();
+    assert_success(&output);
+    for row in run.record().rows.iter().filter(|row| row.procs > 1) {
+        assert!(!row.ran.is_empty(), "{row:?}");
+        assert!(openmpi::ran_as_asked(row.collective, &row.method, &row.ran), "{row:?}");
+        let segment = row.method.segment_bytes();
+        assert!(segment == 0 || row.ran.contains(&format!("segment={segment}")), "{row:?}");
+    }
+}

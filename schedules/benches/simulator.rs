@@ -1,0 +1,62 @@
+//! Speed of the simulator: prints messages per second on one core.
+//!
+//! `cargo bench -p colibri-schedules`; an argument runs the lines whose name contains it.
+
+use std::{hint::black_box, time::Instant};
+
+use colibri_schedules::{
+    Call, find,
+    simulator::{LogGp, Options, simulate},
+};
+use records::{Algorithm, Collective};
+
+fn main() {
+    let only = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
+    let model = LogGp {
+        latency: 30.40e-6,
+        overhead: 8.15e-6,
+        gap: 8.683e-6,
+        gap_per_byte: 0.015e-6,
+        combine_per_byte: 0.001e-6,
+    };
+    let large = 65_536;
+    let chain = Call { segment: 8192, ..Call::new(4096, 8192 * 1000) };
+    let cases = [
+        ("binomial 65536", Collective::Bcast, Algorithm::Binomial, Call::new(large, 8)),
+        ("linear 65536", Collective::Bcast, Algorithm::Linear, Call::new(large, 8)),
+        ("linear reduce 65536", Collective::Reduce, Algorithm::Linear, Call::new(large, 8)),
+        ("binomial reduce 65536", Collective::Reduce, Algorithm::Binomial, Call::new(large, 8)),
+        ("dissemination 65536", Collective::Barrier, Algorithm::Bruck, Call::new(large, 0)),
+        ("dissemination 1048576", Collective::Barrier, Algorithm::Bruck, Call::new(1 << 20, 0)),
+        ("pipeline 4096 x 1000", Collective::Bcast, Algorithm::Pipeline, chain),
+        ("pairwise alltoall 2048", Collective::Alltoall, Algorithm::Pairwise, Call::new(2048, 8)),
+        ("ring allreduce 1024", Collective::Allreduce, Algorithm::Ring, Call::new(1024, 1 << 20)),
+    ];
+    for (name, collective, algorithm, call) in cases {
+        if only.as_ref().is_some_and(|only| !name.contains(only.as_str())) {
+            continue;
+        }
+        let Some(entry) = find(collective, algorithm) else {
+            println!("{name}: not registered");
+            continue;
+        };
+        let mut best = f64::INFINITY;
+        let mut outcome = None;
+        for _ in 0..5 {
+            let start = Instant::now();
+            outcome = Some(simulate(entry, black_box(&call), &model, Options::default()));
+            best = best.min(start.elapsed().as_secs_f64());
+        }
+        match outcome {
+            Some(Ok(outcome)) => println!(
+                "{name}: {:.2} ms for {} messages, {:.1} M messages/s, simulated {:.6} s",
+                best * 1e3,
+                outcome.messages,
+                outcome.messages as f64 / best / 1e6,
+                outcome.seconds
+            ),
+            Some(Err(error)) => println!("{name}: {error}"),
+            None => {}
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! Allgather: everybody's block, in rank order, in everybody's receive buffer.
+
+pub(super) mod bruck;
+pub(super) mod neighbor_exchange;
+pub(super) mod recursive_doubling;
+pub(super) mod ring;
+
+use crate::{Buffer, Call, Range, Round};
+
+/// The own block, to its place in the result; it is there already where the call is in place.
+fn place_own(call: &Call<'_>, rank: u32, out: &mut Round) {
+    if !call.in_place {
+        let own = Range::new(Buffer::Send, 0, call.count);
+        out.copy(own, call.block(Buffer::Receive, rank));
+    }
+}

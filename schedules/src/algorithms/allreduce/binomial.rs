@@ -1,0 +1,17 @@
+//! Reduce to rank 0, then broadcast, both on a binomial tree: not overlapping.
+
+use records::{Algorithm, Collective};
+
+use crate::{
+    Entry, Then,
+    algorithms::{bcast::tree::TreeBcast, reduce::tree::TreeReduce},
+    topology::Binomial,
+};
+
+pub(in super::super) const ENTRY: Entry =
+    Entry::of::<Then<TreeReduce<Binomial>, TreeBcast<Binomial>>>(
+        Collective::Allreduce,
+        Algorithm::Binomial,
+        "reduce, then broadcast, on binomial trees",
+    )
+    .segmented();

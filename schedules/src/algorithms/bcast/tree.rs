@@ -1,0 +1,121 @@
+//! Segments down a tree: one program for all trees.
+
+use crate::{
+    Buffer, Call, Program, Range, Round, Span,
+    topology::{Shape, Tree},
+};
+
+/// Slots 0 and 1 receive segments in turn, so that the next segment's receive is posted before
+/// this one is forwarded; the others send.
+const FIRST_SEND: u32 = 2;
+
+/// Most sends under way at once: enough for the children of any binomial tree.
+const MOST_SENDS: u32 = 32;
+
+/// Every rank receives segment after segment from its parent and hands each to all its children
+/// before the next.
+#[derive(Debug, Clone, Copy)]
+pub(in super::super) struct TreeBcast<T> {
+    flow: Flow<T>,
+    whole: Span,
+}
+
+impl<T: Tree> Program for TreeBcast<T> {
+    fn new(call: &Call<'_>, rank: u32) -> Self {
+        let whole = Span { start: 0, count: call.count };
+        let tree = T::new(Shape { ranks: call.ranks, root: call.root, fan_out: call.fan_out });
+        TreeBcast { flow: Flow::new(tree, rank, whole.segments(call.segment)), whole }
+    }
+
+    fn rounds(&self) -> u64 {
+        self.flow.rounds()
+    }
+
+    fn round(&self, call: &Call<'_>, index: u64, out: &mut Round) {
+        let segment = |index| self.whole.segment(index, call.segment).of(Buffer::Receive);
+        self.flow.round(index, segment, out);
+    }
+
+    fn slots(&self) -> u32 {
+        self.flow.slots()
+    }
+
+    fn destinations(&self) -> u32 {
+        self.flow.children
+    }
+}
+
+/// Where one rank stands in a flow of segments down a tree: a round per segment and child.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Flow<T> {
+    tree: T,
+    rank: u32,
+    parent: Option<u32>,
+    children: u32,
+    segments: u64,
+}
+
+impl<T: Tree> Flow<T> {
+    pub fn new(tree: T, rank: u32, segments: u64) -> Self {
+        let (parent, children) = (tree.parent(rank), tree.child_count(rank));
+        Flow { tree, rank, parent, children, segments }
+    }
+
+    pub fn rounds(&self) -> u64 {
+        match (self.parent, self.children) {
+            (None, 0) => 0,
+            (_, 0) => self.segments,
+            // The last one waits for the sends.
+            (_, children) => self.segments * u64::from(children) + 1,
+        }
+    }
+
+    pub fn slots(&self) -> u32 {
+        match self.children {
+            // Most ranks of a large tree are leaves: what they hold counts.
+            0 => self.segments.min(2) as u32,
+            _ => FIRST_SEND + self.sends_at_once(),
+        }
+    }
+
+    pub fn children(&self) -> u32 {
+        self.children
+    }
+
+    fn sends_at_once(&self) -> u32 {
+        match self.children {
+            0 => 0,
+            children => (self.segments.clamp(1, 2) as u32).max(children.min(MOST_SENDS)),
+        }
+    }
+
+    pub fn round(&self, index: u64, segment: impl Fn(u64) -> Range, out: &mut Round) {
+        let sends_at_once = u64::from(self.sends_at_once());
+        let send_slot = |send: u64| FIRST_SEND + (send % sends_at_once) as u32;
+        let children = u64::from(self.children.max(1));
+        if index == self.segments * children {
+            let first = index.saturating_sub(sends_at_once);
+            (first..index).for_each(|send| out.wait(send_slot(send)));
+            return;
+        }
+        let (at, child) = (index / children, (index % children) as u32);
+        if child == 0
+            && let Some(parent) = self.parent
+        {
+            if at == 0 {
+                out.receive(parent, 0, segment(0));
+            }
+            if at + 1 < self.segments {
+                out.receive(parent, ((at + 1) % 2) as u32, segment(at + 1));
+            }
+            out.wait((at % 2) as u32);
+        }
+        if self.children > 0 {
+            if index >= sends_at_once {
+                out.wait(send_slot(index));
+            }
+            let to = self.tree.child_in(self.rank, child, T::DOWNWARD);
+            out.send(to, send_slot(index), segment(at));
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! Gather: everybody's send buffer, as block r of the root's receive buffer.
+
+pub(super) mod binomial;
+pub(super) mod linear;

@@ -1,0 +1,76 @@
+//! The algorithms: one folder per collective, one file per algorithm, one line here for each.
+//!
+//! What several of them share stands beside them: segmented trees (`bcast/tree.rs`,
+//! `reduce/tree.rs`), folding onto a power of two (`fold.rs`), groups that split into unequal
+//! halves (`halves.rs`).
+
+mod allgather;
+mod allreduce;
+mod alltoall;
+mod barrier;
+mod bcast;
+mod blocks;
+mod fold;
+mod gather;
+mod halves;
+mod reduce;
+mod reduce_scatter;
+mod scan;
+mod scatter;
+
+use crate::Entry;
+
+/// Every algorithm. Where a collective has several forms of one family, the plain one comes first.
+pub static ENTRIES: &[Entry] = &[
+    allgather::bruck::ENTRY,
+    allgather::neighbor_exchange::ENTRY,
+    allgather::recursive_doubling::ENTRY,
+    allgather::ring::ENTRY,
+    allreduce::binomial::ENTRY,
+    allreduce::linear::ENTRY,
+    allreduce::rabenseifner::ENTRY,
+    allreduce::recursive_doubling::ENTRY,
+    allreduce::ring::ENTRY,
+    allreduce::ring::SEGMENTED,
+    alltoall::bruck::ENTRY,
+    alltoall::linear::ENTRY,
+    alltoall::linear_concurrent::ENTRY,
+    alltoall::pairwise::ENTRY,
+    barrier::bruck::ENTRY,
+    barrier::double_ring::ENTRY,
+    barrier::linear::ENTRY,
+    barrier::recursive_doubling::ENTRY,
+    bcast::binary::ENTRY,
+    bcast::binomial::ENTRY,
+    bcast::k_chain::ENTRY,
+    bcast::k_nomial::ENTRY,
+    bcast::linear::ENTRY,
+    bcast::pipeline::ENTRY,
+    bcast::scatter_allgather::ENTRY,
+    bcast::scatter_allgather_ring::ENTRY,
+    bcast::splitted_binary::ENTRY,
+    gather::binomial::ENTRY,
+    gather::linear::ENTRY,
+    gather::linear::VECTOR,
+    reduce::binary::ENTRY,
+    reduce::binomial::ENTRY,
+    reduce::in_order_binary::ENTRY,
+    reduce::k_chain::ENTRY,
+    reduce::k_nomial::ENTRY,
+    reduce::linear::ENTRY,
+    reduce::pipeline::ENTRY,
+    reduce::rabenseifner::ENTRY,
+    reduce_scatter::block::PAIRWISE,
+    reduce_scatter::block::RECURSIVE_HALVING,
+    reduce_scatter::block::RING,
+    reduce_scatter::vector::PAIRWISE,
+    reduce_scatter::vector::RECURSIVE_HALVING,
+    reduce_scatter::vector::RING,
+    scan::exclusive::LINEAR,
+    scan::exclusive::RECURSIVE_DOUBLING,
+    scan::inclusive::LINEAR,
+    scan::inclusive::RECURSIVE_DOUBLING,
+    scatter::binomial::ENTRY,
+    scatter::linear::ENTRY,
+    scatter::linear::VECTOR,
+];

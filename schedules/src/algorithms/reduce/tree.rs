@@ -1,0 +1,174 @@
+//! Segments up a tree: one program for all trees.
+
+use crate::{
+    Buffer, Call, Order, Program, Range, Round, Span,
+    topology::{Shape, Tree},
+};
+
+/// Slots 0 and 1 receive in turn, so that the next message's receive is posted before this one is
+/// combined; slots 2 and 3 send segments in turn.
+const FIRST_SEND: u32 = 2;
+const SLOTS: u32 = 4;
+
+/// Every rank combines, segment by segment, its children's values with its own and hands the
+/// result to its parent.
+///
+/// A non-commutative operation on a tree that keeps the order of ranks from rank 0 only is reduced
+/// there, and the result is then sent to the root.
+#[derive(Debug, Clone, Copy)]
+pub(in super::super) struct TreeReduce<T> {
+    tree: T,
+    rank: u32,
+    /// Root of the tree.
+    head: u32,
+    root: u32,
+    parent: Option<u32>,
+    children: u32,
+    whole: Span,
+    segments: u64,
+    /// Elements of the longest segment.
+    longest: u64,
+}
+
+impl<T: Tree> TreeReduce<T> {
+    /// Rounds of the tree itself: one per segment and child, and one that waits for the sends.
+    fn tree_rounds(&self) -> u64 {
+        self.segments * u64::from(self.children.max(1)) + 1
+    }
+
+    /// Scratch of one of the two segments being received (0, 1) or combined (2, 3).
+    fn scratch(&self, which: u64, count: u64) -> Range {
+        Range::new(Buffer::Temporary, which * self.longest, count)
+    }
+
+    /// Where segment `at` is combined. The head, if it isn't the root, combines all of the vector
+    /// before it sends it on.
+    fn accumulator(&self, at: u64, segment: Span) -> Range {
+        if self.rank == self.root && self.parent.is_none() {
+            segment.of(Buffer::Receive)
+        } else if self.parent.is_none() {
+            Range::new(Buffer::Temporary, 2 * self.longest + segment.start, segment.count)
+        } else {
+            self.scratch(2 + at % 2, segment.count)
+        }
+    }
+
+    fn receive(&self, call: &Call<'_>, message: u64, out: &mut Round) {
+        let children = u64::from(self.children);
+        if message < self.segments * children {
+            let segment = self.whole.segment(message / children, call.segment);
+            let from = self.tree.child(self.rank, (message % children) as u32);
+            out.receive(from, (message % 2) as u32, self.scratch(message % 2, segment.count));
+        }
+    }
+
+    fn combine_child(&self, call: &Call<'_>, message: u64, out: &mut Round) {
+        let children = u64::from(self.children);
+        let (at, child) = (message / children, (message % children) as u32);
+        let segment = self.whole.segment(at, call.segment);
+        let accumulator = self.accumulator(at, segment);
+        if child == 0 {
+            if self.parent.is_some() && at >= 2 {
+                out.wait(FIRST_SEND + (at % 2) as u32);
+            }
+            out.copy(segment.of(call.input()), accumulator);
+        }
+        if message == 0 {
+            self.receive(call, 0, out);
+        }
+        self.receive(call, message + 1, out);
+        out.wait((message % 2) as u32);
+        let from = self.tree.child(self.rank, child);
+        let before = self.tree.stands_before(self.rank, from) || call.commutative;
+        let order = if before { Order::SourceFirst } else { Order::IntoFirst };
+        out.combine(self.scratch(message % 2, segment.count), accumulator, order);
+        if let Some(parent) = self.parent
+            && child + 1 == self.children
+        {
+            out.send(parent, FIRST_SEND + (at % 2) as u32, accumulator);
+        }
+    }
+
+    /// A leaf sends its segments from where they are.
+    fn send_leaf(&self, call: &Call<'_>, at: u64, out: &mut Round) {
+        let segment = self.whole.segment(at, call.segment);
+        match self.parent {
+            Some(parent) => {
+                let slot = FIRST_SEND + (at % 2) as u32;
+                if at >= 2 {
+                    out.wait(slot);
+                }
+                out.send(parent, slot, segment.of(call.input()));
+            }
+            None => out.copy(segment.of(call.input()), segment.of(Buffer::Receive)),
+        }
+    }
+
+    /// From the head to the root.
+    fn forward(&self, out: &mut Round) {
+        if self.rank == self.head {
+            out.send(
+                self.root,
+                0,
+                Range::new(Buffer::Temporary, 2 * self.longest, self.whole.count),
+            );
+            out.wait(0);
+        } else if self.rank == self.root {
+            out.receive(self.head, 0, self.whole.of(Buffer::Receive));
+            out.wait(0);
+        }
+    }
+}
+
+impl<T: Tree> Program for TreeReduce<T> {
+    fn new(call: &Call<'_>, rank: u32) -> Self {
+        let ordered = T::ordered_root(call.root).filter(|_| !call.commutative);
+        let head = ordered.unwrap_or(call.root);
+        let tree = T::new(Shape { ranks: call.ranks, root: head, fan_out: call.fan_out });
+        let whole = Span { start: 0, count: call.count };
+        TreeReduce {
+            tree,
+            rank,
+            head,
+            root: call.root,
+            parent: tree.parent(rank),
+            children: tree.child_count(rank),
+            whole,
+            segments: whole.segments(call.segment),
+            longest: whole.segment(0, call.segment).count,
+        }
+    }
+
+    fn rounds(&self) -> u64 {
+        if self.segments == 0 { 0 } else { self.tree_rounds() + u64::from(self.head != self.root) }
+    }
+
+    fn round(&self, call: &Call<'_>, index: u64, out: &mut Round) {
+        if index == self.tree_rounds() {
+            self.forward(out);
+        } else if index + 1 == self.tree_rounds() {
+            if self.parent.is_some() {
+                let first = self.segments.saturating_sub(2);
+                (first..self.segments).for_each(|at| out.wait(FIRST_SEND + (at % 2) as u32));
+            }
+        } else if self.children == 0 {
+            self.send_leaf(call, index, out);
+        } else {
+            self.combine_child(call, index, out);
+        }
+    }
+
+    fn slots(&self) -> u32 {
+        SLOTS
+    }
+
+    fn temporary(&self) -> u64 {
+        if self.rank == self.head && self.head != self.root {
+            2 * self.longest + self.whole.count
+        } else if self.children > 0 {
+            4 * self.longest
+        } else {
+            0
+        }
+    }
+}

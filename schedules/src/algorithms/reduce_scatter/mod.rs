@@ -1,0 +1,52 @@
+//! Reduce-scatter: all contributions combined, block r of the result to rank r. The blocks are
+//! equal (`reduce_scatter_block`) or have counts of their own (`reduce_scatter`).
+
+pub(super) mod block;
+mod pairwise;
+mod recursive_halving;
+mod ring;
+pub(super) mod vector;
+
+use crate::{Call, Span};
+
+/// How the vector falls into blocks.
+trait Blocks {
+    /// The blocks of the ranks `first..end`, of which there is at least one.
+    fn span(call: &Call<'_>, first: u32, end: u32) -> Span;
+
+    /// All of the vector.
+    fn whole(call: &Call<'_>) -> Span {
+        Self::span(call, 0, call.ranks)
+    }
+
+    /// Elements of the largest block.
+    fn largest(call: &Call<'_>) -> u64;
+}
+
+/// Equal blocks.
+struct Equal;
+
+impl Blocks for Equal {
+    fn span(call: &Call<'_>, first: u32, end: u32) -> Span {
+        Span { start: u64::from(first) * call.count, count: u64::from(end - first) * call.count }
+    }
+
+    fn largest(call: &Call<'_>) -> u64 {
+        call.count
+    }
+}
+
+/// Blocks with counts of their own, one after the other.
+struct Own;
+
+impl Blocks for Own {
+    fn span(call: &Call<'_>, first: u32, end: u32) -> Span {
+        let (first, last) = (first as usize, end as usize - 1);
+        let start = call.displacements[first];
+        Span { start, count: call.displacements[last] + call.counts[last] - start }
+    }
+
+    fn largest(call: &Call<'_>) -> u64 {
+        call.counts.iter().copied().max().unwrap_or(0)
+    }
+}

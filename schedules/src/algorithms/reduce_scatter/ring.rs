@@ -1,0 +1,68 @@
+//! Ring: long messages, all of them to the next rank. The partial result of a block goes around
+//! the ring, from the rank after its owner to its owner, and everybody adds to it.
+
+use std::marker::PhantomData;
+
+use super::Blocks;
+use crate::{Buffer, Call, Program, Range, Round, Span, topology::Ring};
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RingReduceScatter<B> {
+    ring: Ring,
+    rank: u32,
+    ranks: u32,
+    own: Span,
+    /// Elements of the largest block: two of them are scratch, used in turn.
+    largest: u64,
+    blocks: PhantomData<B>,
+}
+
+impl<B: Blocks> Program for RingReduceScatter<B> {
+    fn new(call: &Call<'_>, rank: u32) -> Self {
+        RingReduceScatter {
+            ring: Ring::new(call.ranks),
+            rank,
+            ranks: call.ranks,
+            own: B::span(call, rank, rank + 1),
+            largest: B::largest(call),
+            blocks: PhantomData,
+        }
+    }
+
+    fn rounds(&self) -> u64 {
+        u64::from(self.ranks)
+    }
+
+    fn round(&self, call: &Call<'_>, index: u64, out: &mut Round) {
+        let hop = index as u32;
+        let result = Range::new(Buffer::Receive, 0, self.own.count);
+        let scratch = |hop: u32, count| {
+            Range::new(Buffer::Temporary, u64::from(hop % 2) * self.largest, count)
+        };
+        if hop + 1 == self.ranks {
+            // The last partial result is that of the own block.
+            return match hop {
+                0 => out.copy(self.own.of(call.input()), result),
+                _ => out.copy(scratch(hop - 1, self.own.count), result),
+            };
+        }
+        let sent = call.before(self.rank, hop + 1);
+        let received = call.before(sent, 1);
+        let block = |rank| B::span(call, rank, rank + 1);
+        let what = match hop {
+            0 => block(sent).of(call.input()),
+            _ => scratch(hop - 1, block(sent).count),
+        };
+        let into = scratch(hop, block(received).count);
+        out.exchange(self.ring.previous(self.rank), into, self.ring.next(self.rank), what);
+        out.combine_left(block(received).of(call.input()), into);
+    }
+
+    fn slots(&self) -> u32 {
+        2
+    }
+
+    fn temporary(&self) -> u64 {
+        2 * self.largest
+    }
+}

@@ -1,0 +1,19 @@
+//! Prefixes with the own contribution included.
+
+use records::{Algorithm, Collective};
+
+use super::{linear::Linear, recursive_doubling::RecursiveDoubling};
+use crate::Entry;
+
+pub(in super::super) const LINEAR: Entry = Entry::of::<Linear<false>>(
+    Collective::Scan,
+    Algorithm::Linear,
+    "each rank adds its own and hands the prefix to the next, segment by segment",
+)
+.segmented();
+
+pub(in super::super) const RECURSIVE_DOUBLING: Entry = Entry::of::<RecursiveDoubling<false>>(
+    Collective::Scan,
+    Algorithm::RecursiveDoubling,
+    "partial results exchanged at doubling distances",
+);

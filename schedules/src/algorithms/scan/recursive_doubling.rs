@@ -1,0 +1,76 @@
+//! Recursive doubling: every rank keeps its prefix and the total of its group of 2^k ranks, and
+//! exchanges totals with the rank that differs in bit k, if there is one. What comes from a lower
+//! rank belongs to the prefix.
+
+use crate::{Buffer, Call, Order, Program, Range, Round, Span};
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RecursiveDoubling<const EXCLUSIVE: bool> {
+    rank: u32,
+    ranks: u32,
+    whole: Span,
+}
+
+impl<const EXCLUSIVE: bool> RecursiveDoubling<EXCLUSIVE> {
+    fn total(&self) -> Range {
+        self.whole.of(Buffer::Temporary)
+    }
+
+    fn came(&self) -> Range {
+        Range::new(Buffer::Temporary, self.whole.count, self.whole.count)
+    }
+
+    fn exchange(&self, call: &Call<'_>, bit: u32, out: &mut Round) {
+        let partner = self.rank ^ bit;
+        if partner >= self.ranks {
+            return;
+        }
+        out.exchange(partner, self.came(), partner, self.total());
+        let result = self.whole.of(Buffer::Receive);
+        if partner < self.rank {
+            // The first lower partner is the one of the lowest set bit.
+            if EXCLUSIVE && self.rank & (bit - 1) == 0 {
+                out.copy(self.came(), result);
+            } else {
+                out.combine(self.came(), result, Order::SourceFirst);
+            }
+            out.combine(self.came(), self.total(), Order::SourceFirst);
+        } else {
+            let order = if call.commutative { Order::SourceFirst } else { Order::IntoFirst };
+            out.combine(self.came(), self.total(), order);
+        }
+    }
+}
+
+impl<const EXCLUSIVE: bool> Program for RecursiveDoubling<EXCLUSIVE> {
+    fn new(call: &Call<'_>, rank: u32) -> Self {
+        let whole = Span { start: 0, count: call.count };
+        RecursiveDoubling { rank, ranks: call.ranks, whole }
+    }
+
+    fn rounds(&self) -> u64 {
+        match self.whole.count {
+            0 => 0,
+            _ => 1 + u64::from(u32::BITS - (self.ranks - 1).leading_zeros()),
+        }
+    }
+
+    fn round(&self, call: &Call<'_>, index: u64, out: &mut Round) {
+        if let Some(step) = index.checked_sub(1) {
+            return self.exchange(call, 1 << step, out);
+        }
+        let own = self.whole.of(call.input());
+        out.copy(own, self.total());
+        if !EXCLUSIVE {
+            out.copy(own, self.whole.of(Buffer::Receive));
+        }
+    }
+
+    fn slots(&self) -> u32 {
+        2
+    }
+
+    fn temporary(&self) -> u64 {
+        2 * self.whole.count
+    }
+}

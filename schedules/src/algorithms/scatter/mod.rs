@@ -1,0 +1,4 @@
+//! Scatter: block r of the root's send buffer, to rank r's receive buffer.
+
+pub(super) mod binomial;
+pub(super) mod linear;

@@ -1,0 +1,139 @@
+//! What the collectives mean: the buffers before and after.
+
+use records::Collective;
+
+use super::values::{UNDEFINED, Values};
+use crate::{Call, registry::known_to};
+
+/// One rank's buffers before the call.
+pub(super) struct Before {
+    pub send: Vec<u32>,
+    pub receive: Vec<u32>,
+}
+
+/// The block of a rank in a buffer that holds all blocks.
+fn block(collective: Collective, call: &Call<'_>, rank: u32) -> (u64, u64) {
+    match collective {
+        Collective::ReduceScatter | Collective::Scatterv | Collective::Gatherv => {
+            (call.displacements[rank as usize], call.counts[rank as usize])
+        }
+        _ => (u64::from(rank) * call.count, call.count),
+    }
+}
+
+/// Elements of a buffer that holds all blocks.
+fn all(collective: Collective, call: &Call<'_>) -> u64 {
+    (0..call.ranks)
+        .map(|rank| block(collective, call, rank))
+        .map(|(at, n)| at + n)
+        .max()
+        .unwrap_or(0)
+}
+
+/// The number of elements that `rank` sends and receives, as `known` to it.
+fn lengths(collective: Collective, call: &Call<'_>, rank: u32) -> (u64, u64) {
+    let root = rank == call.root;
+    let (count, own) = (call.count, block(collective, call, rank).1);
+    let all = || all(collective, call);
+    match collective {
+        Collective::Barrier => (0, 0),
+        Collective::Bcast => (0, count),
+        Collective::Reduce => (count, if root { count } else { 0 }),
+        Collective::Allreduce | Collective::Scan | Collective::Exscan => (count, count),
+        Collective::Gather | Collective::Gatherv => (own, if root { all() } else { 0 }),
+        Collective::Scatter | Collective::Scatterv => (if root { all() } else { 0 }, own),
+        Collective::Allgather | Collective::Allgatherv => (count, all()),
+        Collective::Alltoall | Collective::Alltoallv => (all(), all()),
+        Collective::ReduceScatter | Collective::ReduceScatterBlock => (all(), own),
+    }
+}
+
+/// The buffers of `rank` before the call.
+pub(super) fn before(
+    collective: Collective,
+    call: &Call<'_>,
+    rank: u32,
+    values: &mut Values,
+) -> Before {
+    let known = known_to(collective, call, rank);
+    let (send, receive) = lengths(collective, call, rank);
+    let own = |count: u64, values: &mut Values| -> Vec<u32> {
+        (0..count).map(|index| values.of_ranks(index, rank, rank + 1)).collect()
+    };
+    if collective == Collective::Bcast && rank == call.root {
+        return Before { send: Vec::new(), receive: own(receive, values) };
+    }
+    let undefined = vec![UNDEFINED; receive as usize];
+    if !known.in_place {
+        return Before { send: own(send, values), receive: undefined };
+    }
+    let contribution = own(send, values);
+    let receive = match collective {
+        // The root keeps its block where it is: nothing is received.
+        Collective::Scatter | Collective::Scatterv => {
+            return Before { send: contribution, receive: Vec::new() };
+        }
+        Collective::Gather
+        | Collective::Gatherv
+        | Collective::Allgather
+        | Collective::Allgatherv => {
+            let (at, count) = block(collective, call, rank);
+            let mut blocks = undefined;
+            blocks[at as usize..(at + count) as usize].copy_from_slice(&contribution);
+            blocks
+        }
+        _ => contribution,
+    };
+    Before { send: Vec::new(), receive }
+}
+
+/// What must stand in the receive buffer of `rank` afterwards, element by element; elements that
+/// are not named may hold anything.
+pub(super) fn after(
+    collective: Collective,
+    call: &Call<'_>,
+    rank: u32,
+    values: &mut Values,
+) -> Vec<(u64, u32)> {
+    let known = known_to(collective, call, rank);
+    let root = rank == call.root;
+    let (count, ranks) = (call.count, call.ranks);
+    let mut wanted = Vec::new();
+    let mut put = |place: u64, index: u64, first: u32, end: u32| {
+        wanted.push((place, values.of_ranks(index, first, end)));
+    };
+    let (at, own) = block(collective, call, rank);
+    match collective {
+        Collective::Barrier => {}
+        Collective::Bcast => (0..count).for_each(|i| put(i, i, call.root, call.root + 1)),
+        Collective::Reduce if !root => {}
+        Collective::Reduce | Collective::Allreduce => (0..count).for_each(|i| put(i, i, 0, ranks)),
+        Collective::Scan => (0..count).for_each(|i| put(i, i, 0, rank + 1)),
+        Collective::Exscan if rank == 0 => {}
+        Collective::Exscan => (0..count).for_each(|i| put(i, i, 0, rank)),
+        Collective::Gather | Collective::Gatherv if !root => {}
+        Collective::Gather
+        | Collective::Gatherv
+        | Collective::Allgather
+        | Collective::Allgatherv => {
+            for from in 0..ranks {
+                let (at, count) = block(collective, call, from);
+                (0..count).for_each(|i| put(at + i, i, from, from + 1));
+            }
+        }
+        Collective::Scatter | Collective::Scatterv if known.in_place => {}
+        Collective::Scatter | Collective::Scatterv => {
+            (0..own).for_each(|i| put(i, at + i, call.root, call.root + 1));
+        }
+        Collective::Alltoall | Collective::Alltoallv => {
+            for from in 0..ranks {
+                let place = block(collective, call, from).0;
+                (0..own).for_each(|i| put(place + i, at + i, from, from + 1));
+            }
+        }
+        Collective::ReduceScatter | Collective::ReduceScatterBlock => {
+            (0..own).for_each(|i| put(i, at + i, 0, ranks));
+        }
+    }
+    wanted
+}

@@ -1,0 +1,419 @@
+//! The ranks, side by side, each run until it has to wait.
+
+use std::collections::VecDeque;
+
+use records::Collective;
+use rustc_hash::FxHashMap;
+
+use super::{
+    Blocked, Fault, Problem, Schedule, Traffic,
+    expectation::{after, before},
+    values::{IN_FLIGHT, UNDEFINED, Values},
+};
+use crate::{Buffer, Call, Order, Range, Round, Step, registry::known_to};
+
+/// A message, or its half that was posted first.
+struct Message {
+    sender: Option<(u32, u32)>,
+    receiver: Option<(u32, u32)>,
+    payload: Vec<u64>,
+    /// Whether the payload is counts.
+    words: bool,
+    /// Who had come to the barrier, as far as the sender knew.
+    arrived: Vec<u64>,
+}
+
+#[derive(Clone, Copy)]
+enum Slot {
+    Idle,
+    Send { message: usize, peer: u32, range: Range },
+    Receive { message: usize, peer: u32, range: Range },
+}
+
+struct Rank<'a> {
+    call: Call<'a>,
+    round: u64,
+    place: usize,
+    send: Vec<u32>,
+    receive: Vec<u32>,
+    temporary: Vec<u32>,
+    header: Vec<u64>,
+    slots: Vec<Slot>,
+    arrived: Vec<u64>,
+    waits_for: Option<u32>,
+    done: bool,
+}
+
+pub(super) struct Machine<'a, S> {
+    schedule: &'a S,
+    call: &'a Call<'a>,
+    ranks: Vec<Rank<'a>>,
+    values: Values,
+    messages: Vec<Message>,
+    /// By sender and receiver: what is posted and not matched, oldest first.
+    open: FxHashMap<(u32, u32), VecDeque<usize>>,
+    ready: VecDeque<u32>,
+    traffic: Traffic,
+}
+
+impl<'a, S: Schedule> Machine<'a, S> {
+    pub fn new(schedule: &'a S, call: &'a Call<'a>) -> Self {
+        let collective = schedule.collective();
+        let mut values = Values::new(call.commutative);
+        let rank = |rank: u32| {
+            let known = known_to(collective, call, rank);
+            let needs = schedule.needs(&known, rank);
+            let buffers = before(collective, call, rank, &mut values);
+            let words = (call.ranks as usize).div_ceil(64);
+            let mut arrived = vec![0; if collective == Collective::Barrier { words } else { 0 }];
+            if let Some(word) = arrived.get_mut(rank as usize / 64) {
+                *word = 1 << (rank % 64);
+            }
+            Rank {
+                round: 0,
+                place: 0,
+                send: buffers.send,
+                receive: buffers.receive,
+                temporary: vec![UNDEFINED; needs.temporary as usize],
+                header: vec![0; needs.header as usize],
+                slots: vec![Slot::Idle; needs.slots as usize],
+                call: known,
+                arrived,
+                waits_for: None,
+                done: false,
+            }
+        };
+        Machine {
+            schedule,
+            call,
+            ranks: (0..call.ranks).map(rank).collect(),
+            values,
+            messages: Vec::new(),
+            open: FxHashMap::default(),
+            ready: (0..call.ranks).collect(),
+            traffic: Traffic::default(),
+        }
+    }
+
+    pub fn run(mut self) -> Result<Traffic, Fault> {
+        let mut round = Round::default();
+        while let Some(rank) = self.ready.pop_front() {
+            self.advance(rank, &mut round)?;
+        }
+        self.verify_end()?;
+        self.verify_results()?;
+        Ok(self.traffic)
+    }
+
+    /// Runs a rank until it ends or has to wait.
+    fn advance(&mut self, rank: u32, round: &mut Round) -> Result<(), Fault> {
+        loop {
+            let own = &self.ranks[rank as usize];
+            let header = own.header.clone();
+            let call = Call { header: &header, ..own.call };
+            if !self.schedule.round(&call, rank, own.round, round) {
+                self.ranks[rank as usize].done = true;
+                return Ok(());
+            }
+            while let Some(step) = round.steps().get(self.ranks[rank as usize].place) {
+                let went_on = self.step(rank, *step).map_err(|problem| Fault::Step {
+                    rank,
+                    round: self.ranks[rank as usize].round,
+                    problem,
+                })?;
+                if !went_on {
+                    return Ok(());
+                }
+                self.ranks[rank as usize].place += 1;
+            }
+            let own = &mut self.ranks[rank as usize];
+            own.round += 1;
+            own.place = 0;
+        }
+    }
+
+    /// Does one step; false if it has to wait.
+    fn step(&mut self, rank: u32, step: Step) -> Result<bool, Problem> {
+        match step {
+            Step::Send { peer, slot, range } => self.send(rank, peer, slot, range)?,
+            Step::Receive { peer, slot, range } => self.receive(rank, peer, slot, range)?,
+            Step::Wait { slot } => return self.wait(rank, slot),
+            Step::Copy { source, into } => {
+                lengths_agree(source, into)?;
+                let payload = self.read(rank, source)?;
+                self.write(rank, into, &payload)?;
+            }
+            Step::Combine { source, into, order } => self.combine(rank, source, into, order)?,
+        }
+        Ok(true)
+    }
+
+    fn send(&mut self, rank: u32, peer: u32, slot: u32, range: Range) -> Result<(), Problem> {
+        self.claim(rank, peer, slot)?;
+        let payload = self.read(rank, range)?;
+        let words = is_words(range.buffer);
+        self.traffic.messages += 1;
+        self.traffic.elements += if words { 0 } else { range.count };
+        let arrived = self.ranks[rank as usize].arrived.clone();
+        let message = self.matching((rank, peer), |message| message.sender.is_none());
+        let entry = &mut self.messages[message];
+        entry.sender = Some((rank, slot));
+        (entry.payload, entry.words, entry.arrived) = (payload, words, arrived);
+        self.wake(self.messages[message].receiver);
+        self.ranks[rank as usize].slots[slot as usize] = Slot::Send { message, peer, range };
+        Ok(())
+    }
+
+    fn receive(&mut self, rank: u32, peer: u32, slot: u32, range: Range) -> Result<(), Problem> {
+        self.claim(rank, peer, slot)?;
+        if is_words(range.buffer) {
+            self.words(rank, range)?;
+        } else {
+            self.elements(rank, range)?.fill(IN_FLIGHT);
+        }
+        let message = self.matching((peer, rank), |message| message.receiver.is_none());
+        self.messages[message].receiver = Some((rank, slot));
+        self.wake(self.messages[message].sender);
+        self.ranks[rank as usize].slots[slot as usize] = Slot::Receive { message, peer, range };
+        Ok(())
+    }
+
+    /// The oldest message of the pair that lacks this half, or a new one.
+    fn matching(&mut self, pair: (u32, u32), lacks: impl Fn(&Message) -> bool) -> usize {
+        let open = self.open.entry(pair).or_default();
+        // All open messages of a pair lack the same half.
+        if let Some(first) = open.front()
+            && lacks(&self.messages[*first])
+        {
+            let first = *first;
+            open.pop_front();
+            return first;
+        }
+        let number = self.messages.len();
+        open.push_back(number);
+        self.messages.push(Message {
+            sender: None,
+            receiver: None,
+            payload: Vec::new(),
+            words: false,
+            arrived: Vec::new(),
+        });
+        number
+    }
+
+    fn wake(&mut self, other: Option<(u32, u32)>) {
+        if let Some((rank, slot)) = other {
+            let own = &mut self.ranks[rank as usize];
+            if own.waits_for == Some(slot) {
+                own.waits_for = None;
+                self.ready.push_back(rank);
+            }
+        }
+    }
+
+    fn claim(&mut self, rank: u32, peer: u32, slot: u32) -> Result<(), Problem> {
+        if peer == rank || peer >= self.call.ranks {
+            return Err(Problem::NoPeer(peer));
+        }
+        match self.ranks[rank as usize].slots.get(slot as usize) {
+            None => Err(Problem::NoSlot(slot)),
+            Some(Slot::Idle) => Ok(()),
+            Some(_) => Err(Problem::Busy(slot)),
+        }
+    }
+
+    fn wait(&mut self, rank: u32, slot: u32) -> Result<bool, Problem> {
+        let own = &mut self.ranks[rank as usize];
+        let state = *own.slots.get(slot as usize).ok_or(Problem::NoSlot(slot))?;
+        let message = match state {
+            Slot::Idle => return Err(Problem::Idle(slot)),
+            Slot::Send { message, .. } | Slot::Receive { message, .. } => message,
+        };
+        if self.messages[message].sender.is_none() || self.messages[message].receiver.is_none() {
+            own.waits_for = Some(slot);
+            return Ok(false);
+        }
+        own.slots[slot as usize] = Slot::Idle;
+        match state {
+            Slot::Send { range, .. } => {
+                if self.read(rank, range).as_ref() != Ok(&self.messages[message].payload) {
+                    return Err(Problem::Changed(range));
+                }
+            }
+            Slot::Receive { range, .. } => self.deliver(rank, message, range)?,
+            Slot::Idle => {}
+        }
+        Ok(true)
+    }
+
+    fn deliver(&mut self, rank: u32, message: usize, range: Range) -> Result<(), Problem> {
+        let Message { payload, words, arrived, .. } = &self.messages[message];
+        let (payload, words, arrived) = (payload.clone(), *words, arrived.clone());
+        if payload.len() as u64 != range.count {
+            return Err(Problem::Length(payload.len() as u64, range.count));
+        }
+        if words != is_words(range.buffer) {
+            return Err(Problem::Kind(Buffer::Header, range.buffer));
+        }
+        if !words && self.elements(rank, range)?.iter().any(|value| *value != IN_FLIGHT) {
+            return Err(Problem::Changed(range));
+        }
+        for (known, new) in self.ranks[rank as usize].arrived.iter_mut().zip(arrived) {
+            *known |= new;
+        }
+        self.write(rank, range, &payload)
+    }
+
+    fn combine(
+        &mut self,
+        rank: u32,
+        source: Range,
+        into: Range,
+        order: Order,
+    ) -> Result<(), Problem> {
+        lengths_agree(source, into)?;
+        let (from, to) = (self.read(rank, source)?, self.read(rank, into)?);
+        if is_words(source.buffer) {
+            return Err(Problem::Kind(source.buffer, into.buffer));
+        }
+        let mut sums = Vec::with_capacity(from.len());
+        for (from, to) in from.into_iter().zip(to) {
+            let (left, right) = match order {
+                Order::SourceFirst => (from as u32, to as u32),
+                Order::IntoFirst => (to as u32, from as u32),
+            };
+            let sum = self.values.combine(left, right).ok_or_else(|| {
+                Problem::Combination(self.values.show(left), self.values.show(right))
+            })?;
+            sums.push(u64::from(sum));
+        }
+        self.traffic.combined += into.count;
+        if order == Order::IntoFirst {
+            if source.buffer == Buffer::Send {
+                return Err(Problem::ReadOnly(Buffer::Send));
+            }
+            self.elements(rank, source)?.fill(UNDEFINED);
+        }
+        self.write(rank, into, &sums)
+    }
+
+    fn elements(&mut self, rank: u32, range: Range) -> Result<&mut [u32], Problem> {
+        let own = &mut self.ranks[rank as usize];
+        let buffer = match range.buffer {
+            Buffer::Send => return Err(Problem::ReadOnly(Buffer::Send)),
+            Buffer::Receive => &mut own.receive,
+            _ => &mut own.temporary,
+        };
+        let length = buffer.len() as u64;
+        let end = range.start.saturating_add(range.count) as usize;
+        buffer.get_mut(range.start as usize..end).ok_or(Problem::Bounds(range, length))
+    }
+
+    fn words(&mut self, rank: u32, range: Range) -> Result<&mut [u64], Problem> {
+        if range.buffer == Buffer::Counts {
+            return Err(Problem::ReadOnly(Buffer::Counts));
+        }
+        let header = &mut self.ranks[rank as usize].header;
+        let length = header.len() as u64;
+        let end = range.start.saturating_add(range.count) as usize;
+        header.get_mut(range.start as usize..end).ok_or(Problem::Bounds(range, length))
+    }
+
+    fn read(&self, rank: u32, range: Range) -> Result<Vec<u64>, Problem> {
+        let own = &self.ranks[rank as usize];
+        let span = range.start as usize..range.start.saturating_add(range.count) as usize;
+        let bounds = |length: usize| Problem::Bounds(range, length as u64);
+        let buffer = match range.buffer {
+            Buffer::Send => &own.send,
+            Buffer::Receive => &own.receive,
+            Buffer::Temporary => &own.temporary,
+            Buffer::Counts | Buffer::Header => {
+                let counts = range.buffer == Buffer::Counts;
+                let words = if counts { own.call.counts } else { &own.header };
+                return Ok(words.get(span).ok_or_else(|| bounds(words.len()))?.to_vec());
+            }
+        };
+        let values = buffer.get(span).ok_or_else(|| bounds(buffer.len()))?;
+        if let Some(place) = values.iter().position(|value| [UNDEFINED, IN_FLIGHT].contains(value))
+        {
+            return Err(Problem::NoValue(range, range.start + place as u64));
+        }
+        Ok(values.iter().map(|value| u64::from(*value)).collect())
+    }
+
+    fn write(&mut self, rank: u32, range: Range, payload: &[u64]) -> Result<(), Problem> {
+        if is_words(range.buffer) {
+            self.words(rank, range)?.copy_from_slice(payload);
+            return Ok(());
+        }
+        let elements = self.elements(rank, range)?;
+        elements.iter_mut().zip(payload).for_each(|(place, value)| *place = *value as u32);
+        Ok(())
+    }
+
+    fn verify_end(&self) -> Result<(), Fault> {
+        let blocked = |(rank, own): (usize, &Rank<'_>)| {
+            let slot = own.waits_for.filter(|_| !own.done)?;
+            match own.slots[slot as usize] {
+                Slot::Idle => None,
+                Slot::Send { peer, .. } => Some(Blocked { rank: rank as u32, peer, sending: true }),
+                Slot::Receive { peer, .. } => {
+                    Some(Blocked { rank: rank as u32, peer, sending: false })
+                }
+            }
+        };
+        let blocked: Vec<_> = self.ranks.iter().enumerate().filter_map(blocked).collect();
+        if !blocked.is_empty() {
+            return Err(Fault::Deadlock(blocked));
+        }
+        for (rank, own) in self.ranks.iter().enumerate() {
+            let busy = own.slots.iter().position(|slot| !matches!(slot, Slot::Idle));
+            if let Some(slot) = busy {
+                return Err(Fault::Unwaited { rank: rank as u32, slot: slot as u32 });
+            }
+        }
+        Ok(())
+    }
+
+    fn verify_results(&mut self) -> Result<(), Fault> {
+        for rank in 0..self.call.ranks {
+            let wanted = after(self.schedule.collective(), self.call, rank, &mut self.values);
+            let own = &self.ranks[rank as usize];
+            for (element, value) in wanted {
+                let found = own.receive.get(element as usize).copied().unwrap_or(UNDEFINED);
+                if found != value {
+                    return Err(Fault::Result {
+                        rank,
+                        element,
+                        found: self.values.show(found),
+                        wanted: self.values.show(value),
+                    });
+                }
+            }
+            let arrived: u32 = own.arrived.iter().map(|word| word.count_ones()).sum();
+            if !own.arrived.is_empty() && arrived < self.call.ranks {
+                return Err(Fault::Result {
+                    rank,
+                    element: 0,
+                    found: format!("word of {arrived} ranks' coming"),
+                    wanted: format!("that of all {}", self.call.ranks),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+const fn is_words(buffer: Buffer) -> bool {
+    matches!(buffer, Buffer::Counts | Buffer::Header)
+}
+
+fn lengths_agree(source: Range, into: Range) -> Result<(), Problem> {
+    if source.count != into.count {
+        return Err(Problem::Length(source.count, into.count));
+    }
+    if is_words(source.buffer) != is_words(into.buffer) {
+        return Err(Problem::Kind(source.buffer, into.buffer));
+    }
+    Ok(())
+}

@@ -1,0 +1,94 @@
+//! Symbols: which contributions an element is made of.
+
+use std::fmt;
+
+use rustc_hash::FxHashMap;
+
+/// No value yet.
+pub(super) const UNDEFINED: u32 = 0;
+/// A receive is under way.
+pub(super) const IN_FLIGHT: u32 = 1;
+
+/// One element of the contributions of runs of ranks, `first..end` each, in this order.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Value {
+    pub index: u64,
+    pub ranks: Vec<(u32, u32)>,
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "element {} of", self.index)?;
+        for (first, end) in &self.ranks {
+            match end - first {
+                1 => write!(f, " {first}")?,
+                _ => write!(f, " {first}..{end}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Every value has one number, so that comparing and combining are quick.
+pub(super) struct Values {
+    commutative: bool,
+    list: Vec<Value>,
+    numbers: FxHashMap<Value, u32>,
+    sums: FxHashMap<(u32, u32), u32>,
+}
+
+impl Values {
+    pub fn new(commutative: bool) -> Self {
+        let (numbers, sums) = (FxHashMap::default(), FxHashMap::default());
+        Values { commutative, list: Vec::new(), numbers, sums }
+    }
+
+    pub fn number(&mut self, value: Value) -> u32 {
+        // Two numbers are taken by UNDEFINED and IN_FLIGHT.
+        let next = self.list.len() as u32 + 2;
+        *self.numbers.entry(value).or_insert_with_key(|value| {
+            self.list.push(value.clone());
+            next
+        })
+    }
+
+    pub fn of_ranks(&mut self, index: u64, first: u32, end: u32) -> u32 {
+        self.number(Value { index, ranks: vec![(first, end)] })
+    }
+
+    pub fn show(&self, number: u32) -> String {
+        match number {
+            UNDEFINED => "nothing".into(),
+            IN_FLIGHT => "a receive under way".into(),
+            _ => self.list[number as usize - 2].to_string(),
+        }
+    }
+
+    /// `left op right`; none if they don't belong together.
+    pub fn combine(&mut self, left: u32, right: u32) -> Option<u32> {
+        let known = self.sums.get(&(left, right));
+        if let Some(sum) = known {
+            return Some(*sum);
+        }
+        let (a, b) = (&self.list[left as usize - 2], &self.list[right as usize - 2]);
+        if a.index != b.index {
+            return None;
+        }
+        let mut runs: Vec<_> = a.ranks.iter().chain(&b.ranks).copied().collect();
+        if self.commutative {
+            runs.sort_unstable();
+        }
+        let mut ranks: Vec<(u32, u32)> = Vec::with_capacity(runs.len());
+        for (first, end) in runs {
+            match ranks.last_mut() {
+                Some(last) if last.1 == first => last.1 = end,
+                Some(last) if self.commutative && last.1 > first => return None,
+                _ => ranks.push((first, end)),
+            }
+        }
+        let index = a.index;
+        let sum = self.number(Value { index, ranks });
+        self.sums.insert((left, right), sum);
+        Some(sum)
+    }
+}

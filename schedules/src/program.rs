@@ -1,0 +1,130 @@
+//! A program: the rounds of one rank.
+
+use std::marker::PhantomData;
+
+use crate::{Call, Round};
+
+/// An algorithm as one rank sees it: what `new` derives from the call is cheap and small, and
+/// everything else is a pure function of it.
+///
+/// A round holds a handful of steps (at most a few per child, or O(log p)), so that executors may
+/// make it anew whenever they come back to it. Programs leave no slot busy at their end.
+pub trait Program: Sized {
+    /// The program of `rank`, in O(log p).
+    fn new(call: &Call<'_>, rank: u32) -> Self;
+
+    /// Number of rounds; some may be empty.
+    fn rounds(&self) -> u64;
+
+    /// Appends the steps of round `index`, which is below [`Program::rounds`].
+    fn round(&self, call: &Call<'_>, index: u64, out: &mut Round);
+
+    /// Number of slots.
+    fn slots(&self) -> u32;
+
+    /// Elements of scratch memory.
+    fn temporary(&self) -> u64 {
+        0
+    }
+
+    /// Words of [`Buffer::Header`](crate::Buffer::Header).
+    fn header(&self) -> u64 {
+        0
+    }
+
+    /// See [`Round::destinations`].
+    fn destinations(&self) -> u32 {
+        1
+    }
+}
+
+/// One program after the other, on the same call.
+#[derive(Debug, Clone, Copy)]
+pub struct Then<A, B> {
+    first: A,
+    second: B,
+}
+
+impl<A: Program, B: Program> Program for Then<A, B> {
+    fn new(call: &Call<'_>, rank: u32) -> Self {
+        Then { first: A::new(call, rank), second: B::new(call, rank) }
+    }
+
+    fn rounds(&self) -> u64 {
+        self.first.rounds() + self.second.rounds()
+    }
+
+    fn round(&self, call: &Call<'_>, index: u64, out: &mut Round) {
+        match index.checked_sub(self.first.rounds()) {
+            None => self.first.round(call, index, out),
+            Some(index) => self.second.round(call, index, out),
+        }
+    }
+
+    fn slots(&self) -> u32 {
+        self.first.slots().max(self.second.slots())
+    }
+
+    fn temporary(&self) -> u64 {
+        self.first.temporary().max(self.second.temporary())
+    }
+
+    fn header(&self) -> u64 {
+        self.first.header().max(self.second.header())
+    }
+
+    fn destinations(&self) -> u32 {
+        self.first.destinations().max(self.second.destinations())
+    }
+}
+
+/// What a rank needs to execute its program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Needs {
+    /// Number of rounds.
+    pub rounds: u64,
+    /// Number of slots.
+    pub slots: u32,
+    /// Elements of [`Buffer::Temporary`](crate::Buffer::Temporary).
+    pub temporary: u64,
+    /// Words of [`Buffer::Header`](crate::Buffer::Header).
+    pub header: u64,
+}
+
+/// The functions of a program, without its type.
+#[derive(Clone, Copy)]
+pub(crate) struct Functions {
+    pub round: fn(&Call<'_>, u32, u64, &mut Round) -> bool,
+    pub needs: fn(&Call<'_>, u32) -> Needs,
+}
+
+struct Erased<P>(PhantomData<P>);
+
+impl<P: Program> Erased<P> {
+    fn round(call: &Call<'_>, rank: u32, index: u64, out: &mut Round) -> bool {
+        let program = P::new(call, rank);
+        let rounds = program.rounds();
+        out.begin(program.destinations(), index + 1 >= rounds);
+        let there = index < rounds;
+        if there {
+            program.round(call, index, out);
+        }
+        there
+    }
+
+    fn needs(call: &Call<'_>, rank: u32) -> Needs {
+        let program = P::new(call, rank);
+        Needs {
+            rounds: program.rounds(),
+            slots: program.slots(),
+            temporary: program.temporary(),
+            header: program.header(),
+        }
+    }
+}
+
+impl Functions {
+    pub const fn of<P: Program>() -> Self {
+        Functions { round: Erased::<P>::round, needs: Erased::<P>::needs }
+    }
+}

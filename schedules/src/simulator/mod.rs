@@ -1,0 +1,150 @@
+//! Executes a schedule in virtual time.
+//!
+//! The model is `LogGP`'s and `PLogP`'s ([`Costs`]), message by message:
+//! - a send begins when the rank's processor and its outgoing port are free; it takes the
+//!   processor for the overhead and the port for the gap;
+//! - a message flies, then passes the receiver's incoming port, which it takes for the gap, too;
+//! - waiting for it takes the receiver's processor for its overhead;
+//! - combining takes the processor for gamma;
+//! - from [`Options::rendezvous_bytes`] on, a message leaves only after a handshake with a receive
+//!   that has been posted, and waiting for the send waits until it has left.
+//!
+//! Which message meets which receive is known from the order of posting, and every rank consumes
+//! in program order. So all times follow from the data flow: a work-list of ranks that can go on
+//! is enough, no queue of events is needed, and eager times don't depend on the order of the
+//! list. Two things are settled in an order of their own rather than in time: messages pass an
+//! incoming port in the order in which they are waited for (one that came before the last idle
+//! stretch takes its place there), and of several rendezvous transfers of one sender the port
+//! takes first whose receive becomes known first.
+
+mod costs;
+mod machine;
+mod mail;
+mod port;
+
+pub use costs::{Costs, Knot, LogGp, PLogP};
+
+use records::Collective;
+
+use crate::{Call, CallError, Entry};
+
+/// What isn't in the call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// Size of an element.
+    pub element_bytes: u64,
+    /// Messages from this size on are sent by rendezvous; none: all are eager.
+    pub rendezvous_bytes: Option<u64>,
+}
+
+impl Default for Options {
+    /// Bytes, all messages eager: what the closed forms assume.
+    fn default() -> Self {
+        Options { element_bytes: 1, rendezvous_bytes: None }
+    }
+}
+
+/// What came out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// When the last rank has finished, in seconds from the common start.
+    pub seconds: f64,
+    /// When each rank has.
+    pub finish: Vec<f64>,
+    /// Number of messages.
+    pub messages: u64,
+    /// Bytes in all of them.
+    pub bytes: u64,
+}
+
+/// Something that takes time, for a space-time diagram.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Activity {
+    /// Whose.
+    pub rank: u32,
+    /// What.
+    pub kind: ActivityKind,
+    /// When it begins, in seconds.
+    pub begin: f64,
+    /// When it ends.
+    pub end: f64,
+    /// Bytes of the message or the operand.
+    pub bytes: u64,
+}
+
+/// What a rank does.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ActivityKind {
+    /// The processor sends.
+    Send {
+        /// The receiver.
+        to: u32,
+    },
+    /// The processor takes a message in.
+    Receive {
+        /// The sender.
+        from: u32,
+        /// When the message left the sender's processor.
+        left: f64,
+    },
+    /// The processor waits for nothing else to do.
+    Wait,
+    /// The processor combines.
+    Combine,
+    /// The processor copies.
+    Copy,
+}
+
+/// Why there is no outcome.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SimulationError {
+    /// The call can't be served.
+    #[error(transparent)]
+    Call(#[from] CallError),
+    /// The schedule is wrong, which the checker would explain.
+    #[error("{blocked} ranks wait forever, rank {first} among them")]
+    Deadlock {
+        /// How many.
+        blocked: u32,
+        /// The lowest of them.
+        first: u32,
+    },
+    /// Messages whose lengths depend on what other messages bring.
+    #[error("{collective} {name} takes its counts from messages, which have no content here")]
+    Counts {
+        /// Of which collective.
+        collective: Collective,
+        /// The algorithm's name.
+        name: &'static str,
+    },
+}
+
+/// Executes one call; all ranks start at 0.
+///
+/// # Errors
+/// The call can't be served, or the schedule is wrong.
+pub fn simulate(
+    entry: &Entry,
+    call: &Call<'_>,
+    costs: &impl Costs,
+    options: Options,
+) -> Result<Outcome, SimulationError> {
+    machine::Machine::new(entry, call, costs, options, |_| {})?.run()
+}
+
+/// As [`simulate`]; shows every activity, in program order for each rank.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn simulate_observed(
+    entry: &Entry,
+    call: &Call<'_>,
+    costs: &impl Costs,
+    options: Options,
+    observe: impl FnMut(Activity),
+) -> Result<Outcome, SimulationError> {
+    machine::Machine::new(entry, call, costs, options, observe)?.run()
+}
+
+#[cfg(test)]
+mod tests;

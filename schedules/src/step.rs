@@ -1,0 +1,191 @@
+//! What a rank does: steps, and the rounds in which they come.
+
+/// A rank's memory, in elements (words of 64 bits for [`Buffer::Counts`] and [`Buffer::Header`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Buffer {
+    /// The user's send buffer; never written.
+    Send,
+    /// The user's receive buffer. It is the one buffer of a broadcast, and holds this rank's
+    /// contribution where the call is in place.
+    Receive,
+    /// Scratch memory of [`Needs::temporary`](crate::Needs::temporary) elements.
+    Temporary,
+    /// The counts of a v-form that this rank was given ([`Call::counts`](crate::Call::counts)), as
+    /// words; never written.
+    Counts,
+    /// Counts as messages carry them, words: [`Needs::header`](crate::Needs::header) of them. What
+    /// stands there is what [`Call::header`](crate::Call::header) shows to all later rounds.
+    Header,
+}
+
+/// A run of elements in one buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Range {
+    /// Where.
+    pub buffer: Buffer,
+    /// First element.
+    pub start: u64,
+    /// How many; a message of none is still a message (a barrier's).
+    pub count: u64,
+}
+
+impl Range {
+    /// `count` elements of `buffer` from `start` on.
+    pub const fn new(buffer: Buffer, start: u64, count: u64) -> Self {
+        Range { buffer, start, count }
+    }
+}
+
+/// Which operand of a combination stands left; it matters to non-commutative operations only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// `into = source op into`: what `MPI_Reduce_local(source, into)` does.
+    SourceFirst,
+    /// `into = into op source`. The source is lost: an executor may compute
+    /// `MPI_Reduce_local(into, source)` and copy back.
+    IntoFirst,
+}
+
+/// One step of a rank's program.
+///
+/// Messages between one pair of ranks match in the order in which they are posted. A range that is
+/// being sent must not change, and one that is being received into must not be looked at, until
+/// the slot has been waited on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// Posts a send of `range` to rank `peer`; the slot is busy until waited on.
+    Send {
+        /// The receiver.
+        peer: u32,
+        /// Below [`Needs::slots`](crate::Needs::slots).
+        slot: u32,
+        /// What.
+        range: Range,
+    },
+    /// Posts a receive from rank `peer` into `range`; the slot is busy until waited on.
+    Receive {
+        /// The sender.
+        peer: u32,
+        /// Below [`Needs::slots`](crate::Needs::slots).
+        slot: u32,
+        /// Whereto; as long as what is sent.
+        range: Range,
+    },
+    /// Waits until the slot's send or receive is complete.
+    Wait {
+        /// Below [`Needs::slots`](crate::Needs::slots).
+        slot: u32,
+    },
+    /// Combines two ranges of one length by the reduction operation, into the second.
+    Combine {
+        /// Read; lost for [`Order::IntoFirst`].
+        source: Range,
+        /// Read and written.
+        into: Range,
+        /// Which operand stands left.
+        order: Order,
+    },
+    /// Copies a range onto another one of the same length.
+    Copy {
+        /// Read.
+        source: Range,
+        /// Written.
+        into: Range,
+    },
+}
+
+/// The steps of one round: scratch memory, to be used again and again.
+#[derive(Debug, Clone, Default)]
+pub struct Round {
+    steps: Vec<Step>,
+    destinations: u32,
+    last: bool,
+}
+
+impl Round {
+    /// The steps, in program order.
+    #[inline]
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// How many different ranks this rank sends to in the steady state of the algorithm (the
+    /// children of a tree): what the gap of a model may depend on. At least 1.
+    #[inline]
+    pub fn destinations(&self) -> u32 {
+        self.destinations
+    }
+
+    /// Whether the program ends with this round.
+    #[inline]
+    pub fn is_last(&self) -> bool {
+        self.last
+    }
+
+    pub(crate) fn begin(&mut self, destinations: u32, last: bool) {
+        self.steps.clear();
+        self.destinations = destinations.max(1);
+        self.last = last;
+    }
+
+    /// Appends any step.
+    pub fn push(&mut self, step: Step) {
+        self.steps.push(step);
+    }
+
+    pub(crate) fn send(&mut self, peer: u32, slot: u32, range: Range) {
+        self.push(Step::Send { peer, slot, range });
+    }
+
+    pub(crate) fn receive(&mut self, peer: u32, slot: u32, range: Range) {
+        self.push(Step::Receive { peer, slot, range });
+    }
+
+    pub(crate) fn wait(&mut self, slot: u32) {
+        self.push(Step::Wait { slot });
+    }
+
+    /// `into = source op into`.
+    pub(crate) fn combine_left(&mut self, source: Range, into: Range) {
+        self.combine(source, into, Order::SourceFirst);
+    }
+
+    pub(crate) fn combine(&mut self, source: Range, into: Range, order: Order) {
+        if into.count > 0 {
+            self.push(Step::Combine { source, into, order });
+        }
+    }
+
+    /// Copies, unless there is nothing to copy or it is there already.
+    pub(crate) fn copy(&mut self, source: Range, into: Range) {
+        if into.count > 0 && source != into {
+            self.push(Step::Copy { source, into });
+        }
+    }
+
+    /// Exchanges signals: messages of no elements. Takes slots 0 and 1.
+    pub(crate) fn exchange_nothing(&mut self, from: u32, to: u32) {
+        let nothing = Range::new(Buffer::Receive, 0, 0);
+        self.receive(from, 0, nothing);
+        self.send(to, 1, nothing);
+        self.wait(0);
+        self.wait(1);
+    }
+
+    /// Receives and sends at once, then waits for both; a range of no elements makes no message.
+    /// Takes slots 0 and 1.
+    pub(crate) fn exchange(&mut self, from: u32, into: Range, to: u32, what: Range) {
+        if into.count > 0 {
+            self.receive(from, 0, into);
+        }
+        if what.count > 0 {
+            self.send(to, 1, what);
+        }
+        if into.count > 0 {
+            self.wait(0);
+        }
+        if what.count > 0 {
+            self.wait(1);
+        }
+    }
+}
