@@ -110,14 +110,14 @@ impl Site {
         settings: &[(&str, OsString)],
     ) -> Result<()> {
         let program = programs::find(program)?;
-        let tracer = programs::find("libcolibri_tracer.so")?;
+        let tracer = || programs::find("libcolibri_tracer.so");
         let mut arguments = arguments.to_vec();
         arguments.extend(["--ranks".into(), ranks.to_string().into()]);
         let mut command = match &self.place {
             Place::Launcher(launcher) => {
                 arguments.extend(["--launcher".into(), launcher.text().into()]);
                 let preload = match launcher.family {
-                    Family::OpenMpi => vec![("LD_PRELOAD".to_owned(), tracer.into())],
+                    Family::OpenMpi => vec![("LD_PRELOAD".to_owned(), tracer()?.into())],
                     Family::Other => Vec::new(),
                 };
                 launcher.command(ranks, &preload, &program, &arguments)
@@ -127,7 +127,7 @@ impl Site {
                 arguments.extend(["--testbed".into(), describe(testbed.spec()).into()]);
                 let shims = Shims {
                     sleep_on_yield: Some(programs::find("libcolibri_yield.so")?),
-                    tracer: Some(tracer),
+                    tracer: Some(tracer()?),
                 };
                 let mut command = testbed.mpirun(&OpenMpi::find()?, ranks, &shims, &[])?;
                 command.arg(program).args(&arguments);

@@ -12,6 +12,7 @@ use records::{
 use crate::{
     error::{Usage, usage},
     options::{GridOptions, ModelOptions, ParameterSet},
+    run_directory::RunDirectory,
 };
 
 /// A calibration, and how it is to be used.
@@ -44,11 +45,30 @@ impl Source {
         Self::new(name, calibration, options)
     }
 
+    /// Loads what the flags name, or else the run's own calibration.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn load_for(run: &RunDirectory, options: &ModelOptions) -> Result<Self> {
+        match options.calibration {
+            Some(_) => Self::load(options),
+            None => Self::of_run(document::read(&run.calibration())?, options),
+        }
+    }
+
+    /// A run's own calibration, named without its directory, which may be moved.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn of_run(calibration: Calibration, options: &ModelOptions) -> Result<Self> {
+        Self::new("calibration.json", calibration, options)
+    }
+
     /// Takes a calibration that is at hand.
     ///
     /// # Errors
     /// Fitted parameters are wanted and there are none.
-    pub fn new(name: &str, calibration: Calibration, options: &ModelOptions) -> Result<Self> {
+    fn new(name: &str, calibration: Calibration, options: &ModelOptions) -> Result<Self> {
         let source = Source {
             name: name.into(),
             calibration,

@@ -34,6 +34,15 @@ pub fn can_make_a_testbed(test: &str) -> bool {
     output.status.success()
 }
 
+/// Whether there is an MPI launcher; says that the test is skipped where there is none.
+pub fn have_mpirun(test: &str) -> bool {
+    let there = Command::new("mpirun").arg("--version").output().is_ok();
+    if !there {
+        eprintln!("{test}: skipped: no mpirun on PATH");
+    }
+    there
+}
+
 /// The lines of a file.
 pub fn lines(path: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));

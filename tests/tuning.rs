@@ -11,18 +11,10 @@ use std::{
 
 use serde_json::Value;
 
-use crate::support::{can_make_a_testbed, colibri_process, lines, run};
+use crate::support::{can_make_a_testbed, colibri_process, have_mpirun, lines, run};
 
 fn json(path: &Path) -> Value {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
-}
-
-fn have_mpirun(test: &str) -> bool {
-    let there = Command::new("mpirun").arg("--version").output().is_ok();
-    if !there {
-        eprintln!("{test}: skipped: no mpirun on PATH");
-    }
-    there
 }
 
 /// The bytes of every raw record in a run's directory.

@@ -1,9 +1,9 @@
 //! Wrong use and a hostile world are answered clearly, with the right exit code, and never by a
 //! panic.
 
-use std::fs;
+use std::{fs, process::Command};
 
-use crate::support::{colibri, run};
+use crate::support::{can_make_a_testbed, colibri, have_mpirun, run};
 
 #[test]
 fn wrong_flags_are_answered_with_what_would_be_right() {
@@ -71,7 +71,8 @@ fn a_launcher_that_fails_is_named_with_its_exit_code() {
         ["calibrate", run_directory.to_str().unwrap(), "--ranks", "2", "--launcher", "false {np}"];
     let (_, stderr) = run(1, &arguments);
     assert!(stderr.contains("calibrate: `false 2") && stderr.contains("exit code 1"), "{stderr}");
-    let (_, stderr) = run(2, &["calibrate", "x", "--launcher", "mpirun -np 2"]);
+    let (_, stderr) =
+        run(2, &["calibrate", run_directory.to_str().unwrap(), "--launcher", "mpirun -np 2"]);
     assert!(stderr.contains("{np}"), "{stderr}");
 }
 
@@ -108,6 +109,32 @@ fn places_that_cannot_be_written_are_named() {
     assert!(stderr.contains("/dev/full: cannot write: no space left on the disk"), "{stderr}");
     let (_, stderr) = run(1, &[&decide[..], &["--output", "/no/such/place.json"]].concat());
     assert!(stderr.contains("no such file or directory"), "{stderr}");
+}
+
+/// A disk that fills up while observations are written: the rank that writes says so, the command
+/// passes it on, and what was recorded before is still there.
+#[test]
+fn a_disk_that_fills_up_during_a_measurement_is_named() {
+    let name = "a_disk_that_fills_up_during_a_measurement_is_named";
+    if !can_make_a_testbed(name) || !have_mpirun(name) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let place = dir.path().display();
+    let colibri = env!("CARGO_BIN_EXE_colibri");
+    // The disk is seen in this mount namespace alone and goes with it.
+    let script = format!(
+        "mount -t tmpfs -o size=64k none {place} && \
+         {colibri} calibrate {place}/run --ranks 2 --sizes 0..1KiB --budget 60s; \
+         echo \"exit $?\"; grep -c ',ok$' {place}/run/observations.csv"
+    );
+    let output = Command::new("unshare").args(["-m", "sh", "-c", &script]).output().unwrap();
+    let [stdout, stderr] =
+        [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+    assert!(stderr.contains("observations.csv: cannot write: no space left"), "{stderr}");
+    let lines: Vec<&str> = stdout.lines().collect();
+    assert_eq!(lines[0], "exit 1");
+    assert!(lines[1].parse::<u32>().unwrap() > 100, "{stdout}");
 }
 
 #[test]

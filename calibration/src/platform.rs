@@ -1,6 +1,6 @@
 //! What is measured on, gathered from all ranks.
 
-use std::{env, fs, thread};
+use std::{env, fs};
 
 use records::platform::Platform;
 use serde::{Deserialize, Serialize};
@@ -23,6 +23,8 @@ struct Introduction {
 pub struct Surroundings {
     /// All ranks read one clock.
     pub shared_clock: bool,
+    /// Processors of rank 0's machine.
+    pub processors: u32,
     /// The platform; on rank 0 alone.
     pub platform: Option<Platform>,
 }
@@ -37,19 +39,21 @@ pub fn survey(world: &World, job: &JobFlags) -> Result<Surroundings> {
     let own = Introduction { host: host_name(), clock: clock::identity() };
     if world.rank() != 0 {
         control.tell(&own, 0, Tag::Setup)?;
-        return Ok(Surroundings { shared_clock: control.hear(0, Tag::Setup)?, platform: None });
+        let (shared_clock, processors) = control.hear(0, Tag::Setup)?;
+        return Ok(Surroundings { shared_clock, processors, platform: None });
     }
     let mut ranks = vec![own];
     for rank in 1..control.size() {
         ranks.push(control.hear(rank, Tag::Setup)?);
     }
     let shared_clock = ranks.iter().all(|rank| rank.clock == ranks[0].clock);
+    let processors = processors();
     for rank in 1..control.size() {
-        control.tell(&shared_clock, rank, Tag::Setup)?;
+        control.tell(&(shared_clock, processors), rank, Tag::Setup)?;
     }
     let hosts = ranks.into_iter().map(|rank| rank.host).collect();
     let platform = Some(describe(hosts, shared_clock, load, job)?);
-    Ok(Surroundings { shared_clock, platform })
+    Ok(Surroundings { shared_clock, processors, platform })
 }
 
 fn describe(hosts: Vec<String>, shared_clock: bool, load: f64, job: &JobFlags) -> Result<Platform> {
@@ -59,7 +63,7 @@ fn describe(hosts: Vec<String>, shared_clock: bool, load: f64, job: &JobFlags) -
         mpi_library: exchange::library_version()?,
         kernel: read_line("/proc/sys/kernel/osrelease"),
         processor: processor(&fs::read_to_string("/proc/cpuinfo").unwrap_or_default()),
-        cores: thread::available_parallelism().map_or(1, |cores| cores.get() as u32),
+        cores: processors(),
         load,
         clock: format!("CLOCK_MONOTONIC, {sharing}"),
         clock_resolution_seconds: clock::resolution_seconds(),
@@ -67,6 +71,13 @@ fn describe(hosts: Vec<String>, shared_clock: bool, load: f64, job: &JobFlags) -
         launcher: job.launcher.clone(),
         testbed: job.testbed.clone(),
     })
+}
+
+/// Processors of this machine, whichever of them this rank is bound to.
+fn processors() -> u32 {
+    // SAFETY: sysconf takes a number and touches no memory.
+    let count = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
+    u32::try_from(count).unwrap_or(1).max(1)
 }
 
 /// The first line of a file of the kernel; empty where there is none: the record then says that

@@ -2,6 +2,7 @@
 //! left behind.
 
 use std::{
+    io::{self, Write},
     process::ExitCode,
     sync::atomic::{AtomicU32, Ordering},
 };
@@ -124,10 +125,12 @@ fn wrong_size(size: u32, wanted: u32) -> Result<String> {
 /// One line on stderr, written in one piece so that ranks don't tear each other's.
 fn complain(program: &str, problem: &str) {
     let problem = problem.replace('\n', " ");
-    match RANK.load(Ordering::Relaxed) {
-        u32::MAX => eprintln!("{program}: error: {problem}"),
-        rank => eprintln!("{program}: error on rank {rank}: {problem}"),
-    }
+    let line = match RANK.load(Ordering::Relaxed) {
+        u32::MAX => format!("{program}: error: {problem}\n"),
+        rank => format!("{program}: error on rank {rank}: {problem}\n"),
+    };
+    // There is nowhere else to say it.
+    let _ = io::stderr().write_all(line.as_bytes());
 }
 
 /// Says something that a user should know, on stderr.

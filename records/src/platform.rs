@@ -13,7 +13,7 @@ pub struct Platform {
     pub kernel: String,
     /// Processor model of rank 0.
     pub processor: String,
-    /// Processors that rank 0 may use.
+    /// Processors of rank 0's machine.
     pub cores: u32,
     /// One-minute load average of rank 0's machine before the start.
     pub load: f64,

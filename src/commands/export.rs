@@ -70,9 +70,7 @@ impl Export {
 
     fn measured(&self) -> Result<String> {
         let run = RunDirectory::open(&self.directory)?;
-        let mut options = self.model.clone();
-        options.calibration.get_or_insert_with(|| run.calibration().display().to_string());
-        let source = Source::load(&options)?;
+        let source = Source::load_for(&run, &self.model)?;
         let rows = record::read::<CollectiveCall>(&run.measurements())?.rows;
         let choices = selection::choose(&Samples::gather(&rows));
         text(&source, &choices, self.format, "measured best, the default where nothing beats it")

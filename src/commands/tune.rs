@@ -103,8 +103,7 @@ impl Tune {
         let mut site = LazySite { options: &self.site, run: &run, site: None };
 
         let calibration = self.calibrate(&run, &mut site)?;
-        let name = run.calibration().display().to_string();
-        let source = Source::new(&name, calibration, &model_options())?;
+        let source = Source::of_run(calibration, &model_options())?;
         self.measure(&run, &mut site, &source)?;
         let judged = verify::judge(&run, &source, &default_models())?;
         for warning in &judged.penalties.warnings {
@@ -205,7 +204,8 @@ impl Tune {
     }
 
     /// Loads the file in jobs of its own: what is not faster is taken out, and what the rest
-    /// gains is told by a further pair of jobs that had no part in choosing.
+    /// gains is told by a further pair of jobs that had no part in choosing, save that what these
+    /// show to be slower is taken out as well.
     fn confirm(
         &self,
         run: &RunDirectory,
@@ -231,26 +231,19 @@ impl Tune {
         if !candidates.is_empty() {
             export::write(source, &choices, Format::Openmpi, &run.file("candidate.rules"))?;
             let first = confirmation.pair(site, "1", "candidate.rules")?;
-            for choice in &mut choices {
-                if let Some(speed_up) = first.speed_up(choice.point).filter(|&ratio| ratio < 1.0) {
-                    summary.taken_out.push(TakenOut {
-                        collective: choice.point.collective,
-                        procs: choice.point.procs,
-                        bytes: choice.point.bytes,
-                        method: choice.method.clone(),
-                        speed_up,
-                    });
-                    choice.method = Method::Default;
-                }
-            }
+            take_out(&mut choices, &first, &mut summary);
         }
-        export::write(source, &choices, Format::Openmpi, &run.file(&summary.file))?;
         let kept = replaced(&choices);
         if !kept.is_empty() {
             confirmation.candidates = &kept;
-            let second = confirmation.pair(site, "2", &summary.file)?;
-            tell(&mut summary, &second, &kept);
+            export::write(source, &choices, Format::Openmpi, &run.file("confirmed.rules"))?;
+            let second = confirmation.pair(site, "2", "confirmed.rules")?;
+            // What is slower now must not be exported either; what is told of the rest flatters
+            // by no more than that.
+            take_out(&mut choices, &second, &mut summary);
+            tell(&mut summary, &second, &replaced(&choices));
         }
+        export::write(source, &choices, Format::Openmpi, &run.file(&summary.file))?;
         document::write(&run.summary(), &summary)?;
         verify::draw_gains(run, &summary)?;
         Ok(summary)
@@ -260,6 +253,23 @@ impl Tune {
 /// The points at which the file replaces the default.
 fn replaced(choices: &[Choice]) -> Vec<Choice> {
     choices.iter().filter(|choice| choice.method != Method::Default).cloned().collect()
+}
+
+/// Leaves to the default what the loaded file did not make faster.
+fn take_out(choices: &mut [Choice], pair: &Pair, summary: &mut Summary) {
+    for choice in choices.iter_mut().filter(|choice| choice.method != Method::Default) {
+        let Some(speed_up) = pair.speed_up(choice.point).filter(|&ratio| ratio < 1.0) else {
+            continue;
+        };
+        summary.taken_out.push(TakenOut {
+            collective: choice.point.collective,
+            procs: choice.point.procs,
+            bytes: choice.point.bytes,
+            method: choice.method.clone(),
+            speed_up,
+        });
+        choice.method = Method::Default;
+    }
 }
 
 /// Jobs that measure the default with and without a file loaded.

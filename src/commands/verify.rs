@@ -72,12 +72,9 @@ pub struct Verify {
 
 impl Verify {
     /// Runs the subcommand.
-    pub fn run(mut self) -> Result<()> {
+    pub fn run(self) -> Result<()> {
         let run = RunDirectory::open(&self.run.directory)?;
-        let calibration = self.model.calibration.take();
-        let file = calibration.unwrap_or_else(|| run.calibration().display().to_string());
-        self.model.calibration = Some(file);
-        let source = Source::load(&self.model)?;
+        let source = Source::load_for(&run, &self.model)?;
         if !self.from_record {
             run.begin(&run.measurements(), self.run.resume)?;
             let site = Site::open(&self.site, &run)?;

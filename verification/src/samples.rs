@@ -32,6 +32,11 @@ impl Times {
         self.seconds.len()
     }
 
+    /// All of them, in seconds.
+    pub fn seconds(&self) -> &[f64] {
+        &self.seconds
+    }
+
     /// The median of all, in seconds.
     pub fn median(&self) -> Option<f64> {
         median(&self.seconds)

@@ -2,10 +2,16 @@
 
 use records::{Method, Point};
 
-use crate::samples::{Half, Samples};
+use crate::{
+    samples::{Half, Samples},
+    statistics::is_smaller,
+};
 
 /// Least relative gain for which the default is replaced.
 pub const LEAST_GAIN: f64 = 0.05;
+/// Probability, per point, that a method that is no faster replaces the default by chance; it is
+/// shared among the methods compared there (Bonferroni).
+const CHANCE: f64 = 0.05;
 
 /// What to load at one point.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,7 +29,8 @@ pub struct Choice {
 /// The choice at every point at which the default was measured, ascending.
 ///
 /// The method measured best replaces the default only if it is faster by [`LEAST_GAIN`] in the
-/// half that chose it *and* in the half that did not: what won by luck in one loses in the other.
+/// half that chose it *and* in the half that did not, since what won by luck in one loses in the
+/// other, and if all observations together say so significantly.
 pub fn choose(samples: &Samples) -> Vec<Choice> {
     samples.points().filter_map(|point| choose_at(samples, point)).collect()
 }
@@ -36,7 +43,9 @@ fn choose_at(samples: &Samples, point: Point) -> Option<Choice> {
         let best = samples.get(point, best)?.median_of(half)?;
         Some(best * (1.0 + LEAST_GAIN) < default.median_of(half)?)
     };
-    let replace = gains_in(Half::Choosing)? && gains_in(Half::Timing)?;
+    let alpha = CHANCE / samples.at(point).count() as f64;
+    let significant = is_smaller(samples.get(point, best)?.seconds(), default.seconds(), alpha);
+    let replace = significant && gains_in(Half::Choosing)? && gains_in(Half::Timing)?;
     let (method, seconds) =
         if replace { (best.clone(), best_seconds) } else { (Method::Default, default_seconds) };
     Some(Choice { point, method, seconds, default_seconds })

@@ -71,8 +71,12 @@ impl Flags {
 /// The plan or the record cannot be used; the MPI library cannot do what the plan asks for; a
 /// collective computed something wrong.
 pub fn run(flags: &Flags, world: &World) -> Result<()> {
-    let Surroundings { shared_clock, platform } = platform::survey(world, &flags.job)?;
-    let scheme = if shared_clock { Scheme::Global } else { Scheme::Max };
+    let Surroundings { shared_clock, processors, platform } = platform::survey(world, &flags.job)?;
+    let scheme = match shared_clock {
+        true if world.control.size() <= processors => Scheme::GlobalExact,
+        true => Scheme::Global,
+        false => Scheme::Max,
+    };
     let Some(platform) = platform else {
         return match world.control.hear_asleep(0, Tag::Setup, Patience::of_participant())? {
             Some(plan) => Participant::new(plan, scheme, world.control)?.serve(&world.control),
