@@ -20,6 +20,10 @@ mod scatter;
 
 use crate::Entry;
 
+/// Children that one round of a tree algorithm serves where there is one segment only: enough for
+/// nearly all ranks of a binomial tree, few enough for a round to be made again after a wait.
+const GROUP: u32 = 8;
+
 /// Every algorithm. Where a collective has several forms of one family, the plain one comes first.
 pub static ENTRIES: &[Entry] = &[
     allgather::bruck::ENTRY,

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use records::Collective;
+
 use super::{
     Activity, ActivityKind, Costs, Options, Outcome, SimulationError,
     mail::{Box, Half, Mail},
@@ -76,20 +78,67 @@ impl Rates {
     }
 }
 
+/// What all ranks hold. Fresh memory costs more than what is done with it, so it is kept.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    ranks: Vec<Rank>,
+    /// The ranks' incoming ports.
+    ports: Vec<Port>,
+    /// A stretch for each rank.
+    slots: Vec<Slot>,
+    mail: Mail,
+    /// Who can go on with its round, and who with its next one, when nobody is left there.
+    ready: VecDeque<u32>,
+    next: VecDeque<u32>,
+}
+
+impl Memory {
+    /// As before the first step of a call.
+    fn begin(&mut self, entry: &Entry, call: &Call<'_>) -> Result<(), SimulationError> {
+        let Memory { ranks, ports, slots, mail, ready, next } = self;
+        ranks.clear();
+        let mut slot_count = 0;
+        for rank in 0..call.ranks {
+            let known = known_to(entry.collective, call, rank);
+            let needs = entry.normal_needs(&known, rank);
+            if needs.header > 0 {
+                let Entry { collective, name, .. } = *entry;
+                return Err(SimulationError::Counts { collective, name });
+            }
+            ranks.push(Rank {
+                clock: 0.0,
+                port_free: 0.0,
+                mail: Box::EMPTY,
+                round: 0,
+                first_slot: slot_count,
+                place: 0,
+                waits_for: NOWHERE,
+            });
+            slot_count += u64::from(needs.slots);
+        }
+        ports.clear();
+        ports.resize(call.ranks as usize, Port::default());
+        slots.clear();
+        slots.resize(slot_count as usize, Slot::Idle);
+        mail.clear();
+        ready.clear();
+        next.clear();
+        Ok(())
+    }
+}
+
+/// Whether the data flow from the leaves to the root.
+const fn goes_to_the_root(collective: Collective) -> bool {
+    matches!(collective, Collective::Gather | Collective::Gatherv | Collective::Reduce)
+}
+
 pub(super) struct Machine<'a, C, O> {
     entry: &'a Entry,
     call: Call<'a>,
     costs: &'a C,
     options: Options,
     observe: O,
-    ranks: Vec<Rank>,
-    /// The ranks' incoming ports.
-    ports: Vec<Port>,
-    slots: Vec<Slot>,
-    mail: Mail,
-    /// Who can go on with its round, and who with its next one, when nobody is left there.
-    ready: VecDeque<u32>,
-    next: VecDeque<u32>,
+    memory: &'a mut Memory,
     /// Messages that the rank under way has taken in.
     took_in: u32,
     /// Of the last size that was asked for: most messages have the size of the one before.
@@ -101,6 +150,7 @@ pub(super) struct Machine<'a, C, O> {
 
 impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
     pub fn new(
+        memory: &'a mut Memory,
         entry: &'a Entry,
         call: &Call<'a>,
         costs: &'a C,
@@ -109,25 +159,13 @@ impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
     ) -> Result<Self, SimulationError> {
         entry.check_everywhere(call)?;
         let call = entry.normal(call);
-        let mut ranks = Vec::with_capacity(call.ranks as usize);
-        let mut slots = 0;
-        for rank in 0..call.ranks {
-            let known = known_to(entry.collective, &call, rank);
-            let needs = entry.normal_needs(&known, rank);
-            if needs.header > 0 {
-                let Entry { collective, name, .. } = *entry;
-                return Err(SimulationError::Counts { collective, name });
-            }
-            ranks.push(Rank {
-                clock: 0.0,
-                port_free: 0.0,
-                mail: Box::EMPTY,
-                round: 0,
-                first_slot: slots,
-                place: 0,
-                waits_for: NOWHERE,
-            });
-            slots += u64::from(needs.slots);
+        memory.begin(entry, &call)?;
+        let ranks = 0..call.ranks;
+        // Whoever is heard from should have spoken before. (The order of rendezvous transfers is
+        // that of the list, so there it is the same for all.)
+        match goes_to_the_root(entry.collective) && options.rendezvous_bytes.is_none() {
+            true => memory.ready.extend(ranks.rev()),
+            false => memory.ready.extend(ranks),
         }
         Ok(Machine {
             entry,
@@ -135,12 +173,7 @@ impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
             costs,
             options,
             observe,
-            ranks,
-            ports: vec![Port::default(); call.ranks as usize],
-            slots: vec![Slot::Idle; slots as usize],
-            mail: Mail::new(),
-            ready: (0..call.ranks).collect(),
-            next: VecDeque::new(),
+            memory,
             took_in: 0,
             rates: Rates::of(costs, 0, 1),
             handshake: costs.flight(0),
@@ -152,18 +185,19 @@ impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
     pub fn run(mut self) -> Result<Outcome, SimulationError> {
         let mut round = Round::default();
         let mut unfinished = self.call.ranks;
-        while !self.ready.is_empty() {
-            while let Some(rank) = self.ready.pop_front() {
+        while !self.memory.ready.is_empty() {
+            while let Some(rank) = self.memory.ready.pop_front() {
                 unfinished -= u32::from(self.advance(rank, &mut round));
             }
-            std::mem::swap(&mut self.ready, &mut self.next);
+            let Memory { ready, next, .. } = self.memory;
+            std::mem::swap(ready, next);
         }
         if unfinished > 0 {
-            let first = self.ranks.iter().position(|rank| rank.waits_for != NOWHERE);
+            let first = self.memory.ranks.iter().position(|rank| rank.waits_for != NOWHERE);
             let first = first.unwrap_or_default() as u32;
             return Err(SimulationError::Deadlock { blocked: unfinished, first });
         }
-        let finish: Vec<f64> = self.ranks.iter().map(|rank| rank.clock).collect();
+        let finish: Vec<f64> = self.memory.ranks.iter().map(|rank| rank.clock).collect();
         let seconds = finish.iter().copied().fold(0.0, f64::max);
         Ok(Outcome { seconds, finish, messages: self.messages, bytes: self.bytes })
     }
@@ -177,19 +211,19 @@ impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
         let known = known_to(self.entry.collective, &self.call, rank);
         self.took_in = 0;
         for _ in 0..ROUNDS_AT_ONCE {
-            let Rank { round: index, place, .. } = self.ranks[rank as usize];
+            let Rank { round: index, place, .. } = self.memory.ranks[rank as usize];
             if !self.entry.normal_round(&known, rank, index, round) {
                 return true;
             }
             let mut place = place as usize;
             while let Some(step) = round.steps().get(place) {
                 if !self.step(rank, *step, round.destinations()) {
-                    self.ranks[rank as usize].place = place as u32;
+                    self.memory.ranks[rank as usize].place = place as u32;
                     return false;
                 }
                 place += 1;
             }
-            let own = &mut self.ranks[rank as usize];
+            let own = &mut self.memory.ranks[rank as usize];
             own.round += 1;
             own.place = 0;
             if round.is_last() {
@@ -199,7 +233,7 @@ impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
                 break;
             }
         }
-        self.next.push_back(rank);
+        self.memory.next.push_back(rank);
         false
     }
 
@@ -229,8 +263,8 @@ impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
         self.bytes += bytes;
         if self.options.rendezvous_bytes.is_some_and(|least| bytes >= least) {
             self.busy(rank, rates.send_overhead, ActivityKind::Send { to: peer }, bytes);
-            let posted = self.ranks[rank as usize].clock;
-            self.slots[number] = Slot::Open;
+            let posted = self.memory.ranks[rank as usize].clock;
+            self.memory.slots[number] = Slot::Open;
             let half = Half::Offered { slot, posted, bytes, destinations };
             if let Some(Half::Expected { slot: into, posted: expected }) =
                 self.meet(peer, rank, half)
@@ -239,7 +273,7 @@ impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
             }
             return;
         }
-        let own = &mut self.ranks[rank as usize];
+        let own = &mut self.memory.ranks[rank as usize];
         let begin = own.clock.max(own.port_free);
         own.port_free = begin + rates.gap;
         let waited = own.clock;
@@ -247,7 +281,7 @@ impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
         self.observe_wait(rank, waited, begin);
         self.busy(rank, rates.send_overhead, ActivityKind::Send { to: peer }, bytes);
         let left = begin + rates.send_overhead;
-        self.slots[number] = Slot::Left { at: left };
+        self.memory.slots[number] = Slot::Left { at: left };
         if let Some(Half::Expected { slot: into, .. }) =
             self.meet(peer, rank, Half::Sent { left, bytes })
         {
@@ -256,12 +290,12 @@ impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
     }
 
     fn receive(&mut self, rank: u32, peer: u32, slot: u32) {
-        let posted = self.ranks[rank as usize].clock;
+        let posted = self.memory.ranks[rank as usize].clock;
         let number = self.slot(rank, slot);
-        self.slots[number] = Slot::Open;
+        self.memory.slots[number] = Slot::Open;
         match self.meet(rank, peer, Half::Expected { slot, posted }) {
             Some(Half::Sent { left, bytes }) => {
-                self.slots[number] = Slot::Comes { from: peer, left, bytes };
+                self.memory.slots[number] = Slot::Comes { from: peer, left, bytes };
             }
             Some(Half::Offered { slot: from, posted: offered, bytes, destinations }) => {
                 let rates = self.rates(bytes, destinations);
@@ -275,7 +309,7 @@ impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
     /// message leaves when the port is free.
     fn transfer(&mut self, sender: (u32, u32, f64), receiver: (u32, u32, f64), rates: Rates) {
         let agreed = (sender.2 + self.handshake).max(receiver.2) + self.handshake;
-        let own = &mut self.ranks[sender.0 as usize];
+        let own = &mut self.memory.ranks[sender.0 as usize];
         let left = agreed.max(own.port_free);
         own.port_free = left + rates.gap;
         self.settle(sender.0, sender.1, Slot::Left { at: left + rates.gap });
@@ -286,19 +320,19 @@ impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
     /// What became of an open slot; its rank goes on if it waits for that.
     fn settle(&mut self, rank: u32, slot: u32, state: Slot) {
         let number = self.slot(rank, slot);
-        self.slots[number] = state;
-        let own = &mut self.ranks[rank as usize];
+        self.memory.slots[number] = state;
+        let own = &mut self.memory.ranks[rank as usize];
         if own.waits_for == slot {
             own.waits_for = NOWHERE;
-            self.ready.push_back(rank);
+            self.memory.ready.push_back(rank);
         }
     }
 
     fn wait(&mut self, rank: u32, slot: u32) -> bool {
         let number = self.slot(rank, slot);
-        match self.slots[number] {
+        match self.memory.slots[number] {
             Slot::Open => {
-                self.ranks[rank as usize].waits_for = slot;
+                self.memory.ranks[rank as usize].waits_for = slot;
                 return false;
             }
             Slot::Idle => {}
@@ -306,31 +340,33 @@ impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
             Slot::Comes { from, left, bytes } => {
                 self.took_in += 1;
                 let rates = self.rates(bytes, 1);
-                let passes = self.ports[rank as usize].pass(left, rates.receive_gap);
+                let passes = self.memory.ports[rank as usize].pass(left, rates.receive_gap);
                 self.idle_until(rank, passes + rates.flight);
                 let kind = ActivityKind::Receive { from, left };
                 self.busy(rank, rates.receive_overhead, kind, bytes);
             }
         }
-        self.slots[number] = Slot::Idle;
+        self.memory.slots[number] = Slot::Idle;
         true
     }
 
+    #[inline]
     fn meet(&mut self, receiver: u32, other: u32, half: Half) -> Option<Half> {
         // The box of a pair is the receiver's, whoever posts.
         let (rank, peer) = (receiver, other);
-        self.mail.meet(&mut self.ranks[rank as usize].mail, rank, peer, half)
+        let Memory { ranks, mail, .. } = self.memory;
+        mail.meet(&mut ranks[rank as usize].mail, rank, peer, half)
     }
 
     fn busy(&mut self, rank: u32, seconds: f64, kind: ActivityKind, bytes: u64) {
-        let own = &mut self.ranks[rank as usize];
+        let own = &mut self.memory.ranks[rank as usize];
         let begin = own.clock;
         own.clock += seconds;
         (self.observe)(Activity { rank, kind, begin, end: own.clock, bytes });
     }
 
     fn idle_until(&mut self, rank: u32, time: f64) {
-        let own = &mut self.ranks[rank as usize];
+        let own = &mut self.memory.ranks[rank as usize];
         let begin = own.clock;
         own.clock = begin.max(time);
         self.observe_wait(rank, begin, time);
@@ -350,7 +386,7 @@ impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
     }
 
     fn slot(&self, rank: u32, slot: u32) -> usize {
-        self.ranks[rank as usize].first_slot as usize + slot as usize
+        self.memory.ranks[rank as usize].first_slot as usize + slot as usize
     }
 
     fn bytes_of(&self, range: Range) -> u64 {

@@ -81,9 +81,18 @@ pub(super) struct Mail {
     table: FxHashMap<(u32, u32), List>,
 }
 
-impl Mail {
-    pub fn new() -> Self {
+impl Default for Mail {
+    fn default() -> Self {
         Mail { pool: Vec::new(), unused: NONE, table: FxHashMap::default() }
+    }
+}
+
+impl Mail {
+    /// Empties all boxes; their memory is kept.
+    pub fn clear(&mut self) {
+        self.pool.clear();
+        self.unused = NONE;
+        self.table.clear();
     }
 
     /// Takes the oldest entry of `peer` that is the other half of `half`, or puts `half` there.
@@ -91,6 +100,27 @@ impl Mail {
     /// All entries of one pair lack the same half, so the first of the peer's decides.
     #[inline]
     pub fn meet(&mut self, boxed: &mut Box, rank: u32, peer: u32, half: Half) -> Option<Half> {
+        // Nearly always the box is empty, or what lies first in it is what is looked for.
+        let head = boxed.list.head;
+        if head == NONE && boxed.spilled == 0 {
+            let number = self.add(Node { peer, next: NONE, half });
+            boxed.list = List { head: number, tail: number };
+            boxed.length = 1;
+            return None;
+        }
+        if head != NONE {
+            let first = &self.pool[head as usize];
+            if first.peer == peer && first.half.is_expected() != half.is_expected() {
+                boxed.length -= 1;
+                return Some(self.unlink(&mut boxed.list, NONE, head));
+            }
+        }
+        self.meet_in(boxed, rank, peer, half)
+    }
+
+    /// [`Mail::meet`] in a box that has to be searched.
+    #[inline(never)]
+    fn meet_in(&mut self, boxed: &mut Box, rank: u32, peer: u32, half: Half) -> Option<Half> {
         let (mut before, mut at) = (NONE, boxed.list.head);
         while at != NONE && self.pool[at as usize].peer != peer {
             (before, at) = (at, self.pool[at as usize].next);
@@ -119,18 +149,7 @@ impl Mail {
 
     #[inline]
     fn put(&mut self, boxed: &mut Box, rank: u32, peer: u32, half: Half) {
-        let node = Node { peer, next: NONE, half };
-        let number = match self.unused {
-            NONE => {
-                self.pool.push(node);
-                self.pool.len() as u32 - 1
-            }
-            number => {
-                self.unused = self.pool[number as usize].next;
-                self.pool[number as usize] = node;
-                number
-            }
-        };
+        let number = self.add(Node { peer, next: NONE, half });
         // While the table holds anything of this rank, everything goes there: what is in the list
         // is older.
         if boxed.spilled == 0 && boxed.length < LONGEST {
@@ -140,6 +159,23 @@ impl Mail {
             boxed.spilled += 1;
             let list = self.table.entry((rank, peer)).or_insert(Box::EMPTY.list);
             append(&mut self.pool, list, number);
+        }
+    }
+
+    /// Takes a node of the pool.
+    #[inline]
+    fn add(&mut self, node: Node) -> u32 {
+        match self.unused {
+            NONE => {
+                self.pool.push(node);
+                self.pool.len() as u32 - 1
+            }
+            number => {
+                let unused = &mut self.pool[number as usize];
+                self.unused = unused.next;
+                *unused = node;
+                number
+            }
         }
     }
 
@@ -179,7 +215,7 @@ mod tests {
         /// Against plain queues, one per peer, through the spilling and back.
         #[test]
         fn halves_meet_in_the_order_of_posting(posts in prop::collection::vec((0_u32..20, any::<bool>()), 0..300)) {
-            let mut mail = Mail::new();
+            let mut mail = Mail::default();
             let mut boxed = Box::EMPTY;
             let mut open = vec![VecDeque::<Half>::new(); 20];
             for (number, (peer, sends)) in posts.into_iter().enumerate() {

@@ -308,6 +308,30 @@ fn the_gap_may_depend_on_the_number_of_destinations() {
     );
 }
 
+/// Whatever was simulated before, larger or smaller, well or in vain.
+#[test]
+fn a_reused_simulator_forgets_the_calls_before() {
+    let mut simulator = Simulator::new();
+    for rendezvous_bytes in [None, Some(5)] {
+        let options = Options { rendezvous_bytes, ..Options::default() };
+        for entry in ENTRIES {
+            for (ranks, count) in [(33, 7), (4, 20), (12, 1)] {
+                let counts = vec![count; ranks as usize];
+                let displacements: Vec<u64> = (0..u64::from(ranks)).map(|r| r * count).collect();
+                let call = Call {
+                    root: ranks / 2,
+                    segment: 3,
+                    counts: &counts,
+                    displacements: &displacements,
+                    ..Call::new(ranks, count)
+                };
+                let fresh = simulate(entry, &call, &ROUND, options);
+                assert_eq!(simulator.run(entry, &call, &ROUND, options), fresh, "{entry:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn activities_fill_a_ranks_time_without_overlap() {
     let mut clocks = [0.0; 6];

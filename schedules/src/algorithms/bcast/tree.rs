@@ -2,6 +2,7 @@
 
 use crate::{
     Buffer, Call, Program, Range, Round, Span,
+    algorithms::GROUP,
     topology::{Shape, Tree},
 };
 
@@ -45,7 +46,8 @@ impl<T: Tree> Program for TreeBcast<T> {
     }
 }
 
-/// Where one rank stands in a flow of segments down a tree: a round per segment and child.
+/// Where one rank stands in a flow of segments down a tree: a round per segment and child, or, if
+/// there is one segment only, per [`GROUP`] children.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Flow<T> {
     tree: T,
@@ -65,6 +67,7 @@ impl<T: Tree> Flow<T> {
         match (self.parent, self.children) {
             (None, 0) => 0,
             (_, 0) => self.segments,
+            (_, children) if self.segments == 1 => u64::from(children.div_ceil(GROUP)),
             // The last one waits for the sends.
             (_, children) => self.segments * u64::from(children) + 1,
         }
@@ -90,6 +93,9 @@ impl<T: Tree> Flow<T> {
     }
 
     pub fn round(&self, index: u64, segment: impl Fn(u64) -> Range, out: &mut Round) {
+        if self.segments == 1 {
+            return self.round_of_one(index as u32, segment(0), out);
+        }
         let sends_at_once = u64::from(self.sends_at_once());
         let send_slot = |send: u64| FIRST_SEND + (send % sends_at_once) as u32;
         let children = u64::from(self.children.max(1));
@@ -116,6 +122,30 @@ impl<T: Tree> Flow<T> {
             }
             let to = self.tree.child_in(self.rank, child, T::DOWNWARD);
             out.send(to, send_slot(index), segment(at));
+        }
+    }
+    /// A round where all is one segment: whoever makes rounds in great numbers has fewer to make.
+    fn round_of_one(&self, index: u32, segment: Range, out: &mut Round) {
+        if index == 0
+            && let Some(parent) = self.parent
+        {
+            out.receive(parent, 0, segment);
+            out.wait(0);
+        }
+        let sends_at_once = self.children.clamp(1, MOST_SENDS);
+        let send_slot = |child: u32| FIRST_SEND + child % sends_at_once;
+        let group = index * GROUP..self.children.min((index + 1) * GROUP);
+        let last = group.end == self.children;
+        for child in group {
+            if child >= sends_at_once {
+                out.wait(send_slot(child));
+            }
+            let to = self.tree.child_in(self.rank, child, T::DOWNWARD);
+            out.send(to, send_slot(child), segment);
+        }
+        if last {
+            let first = self.children.saturating_sub(sends_at_once);
+            (first..self.children).for_each(|child| out.wait(send_slot(child)));
         }
     }
 }

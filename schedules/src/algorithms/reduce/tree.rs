@@ -2,13 +2,14 @@
 
 use crate::{
     Buffer, Call, Order, Program, Range, Round, Span,
+    algorithms::GROUP,
     topology::{Shape, Tree},
 };
 
 /// Slots 0 and 1 receive in turn, so that the next message's receive is posted before this one is
-/// combined; slots 2 and 3 send segments in turn.
+/// combined; slots 2 and 3 send segments in turn (those of a leaf, which receives nothing, 0 and
+/// 1).
 const FIRST_SEND: u32 = 2;
-const SLOTS: u32 = 4;
 
 /// Every rank combines, segment by segment, its children's values with its own and hands the
 /// result to its parent.
@@ -31,9 +32,31 @@ pub(in super::super) struct TreeReduce<T> {
 }
 
 impl<T: Tree> TreeReduce<T> {
-    /// Rounds of the tree itself: one per segment and child, and one that waits for the sends.
+    /// Rounds of the tree itself: one per segment and child, and one that waits for the sends; or,
+    /// if there is one segment only, one per [`GROUP`] children.
     fn tree_rounds(&self) -> u64 {
-        self.segments * u64::from(self.children.max(1)) + 1
+        match self.segments {
+            1 => u64::from(self.children.div_ceil(GROUP).max(1)),
+            segments => segments * u64::from(self.children.max(1)) + 1,
+        }
+    }
+
+    /// The slot that sends segment `at`.
+    fn send_slot(&self, at: u64) -> u32 {
+        if self.children == 0 { (at % 2) as u32 } else { FIRST_SEND + (at % 2) as u32 }
+    }
+
+    /// A round where all is one segment: whoever makes rounds in great numbers has fewer to make.
+    fn round_of_one(&self, call: &Call<'_>, index: u64, out: &mut Round) {
+        if self.children == 0 {
+            self.send_leaf(call, 0, out);
+        }
+        let (children, group) = (u64::from(self.children), u64::from(GROUP));
+        let end = children.min((index + 1) * group);
+        (index * group..end).for_each(|child| self.combine_child(call, child, out));
+        if self.parent.is_some() && end == children {
+            out.wait(self.send_slot(0));
+        }
     }
 
     /// Scratch of one of the two segments being received (0, 1) or combined (2, 3).
@@ -69,7 +92,7 @@ impl<T: Tree> TreeReduce<T> {
         let accumulator = self.accumulator(at, segment);
         if child == 0 {
             if self.parent.is_some() && at >= 2 {
-                out.wait(FIRST_SEND + (at % 2) as u32);
+                out.wait(self.send_slot(at));
             }
             out.copy(segment.of(call.input()), accumulator);
         }
@@ -85,7 +108,7 @@ impl<T: Tree> TreeReduce<T> {
         if let Some(parent) = self.parent
             && child + 1 == self.children
         {
-            out.send(parent, FIRST_SEND + (at % 2) as u32, accumulator);
+            out.send(parent, self.send_slot(at), accumulator);
         }
     }
 
@@ -94,7 +117,7 @@ impl<T: Tree> TreeReduce<T> {
         let segment = self.whole.segment(at, call.segment);
         match self.parent {
             Some(parent) => {
-                let slot = FIRST_SEND + (at % 2) as u32;
+                let slot = self.send_slot(at);
                 if at >= 2 {
                     out.wait(slot);
                 }
@@ -146,10 +169,12 @@ impl<T: Tree> Program for TreeReduce<T> {
     fn round(&self, call: &Call<'_>, index: u64, out: &mut Round) {
         if index == self.tree_rounds() {
             self.forward(out);
+        } else if self.segments == 1 {
+            self.round_of_one(call, index, out);
         } else if index + 1 == self.tree_rounds() {
             if self.parent.is_some() {
                 let first = self.segments.saturating_sub(2);
-                (first..self.segments).for_each(|at| out.wait(FIRST_SEND + (at % 2) as u32));
+                (first..self.segments).for_each(|at| out.wait(self.send_slot(at)));
             }
         } else if self.children == 0 {
             self.send_leaf(call, index, out);
@@ -159,7 +184,8 @@ impl<T: Tree> Program for TreeReduce<T> {
     }
 
     fn slots(&self) -> u32 {
-        SLOTS
+        let sends = self.segments.clamp(1, 2) as u32;
+        if self.children == 0 { sends } else { FIRST_SEND + sends }
     }
 
     fn temporary(&self) -> u64 {
