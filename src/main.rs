@@ -37,18 +37,28 @@ enum Command {
     Predict(commands::predict::Predict),
     Decide(commands::decide::Decide),
     Verify(commands::verify::Verify),
+    Simulate(commands::simulate::Simulate),
+    Draw(commands::draw::Draw),
     Export(commands::export::Export),
     Testbed(commands::testbed::TestbedCommand),
 }
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let result = process::note_interrupts().and_then(|()| match cli.command {
+    // What launches nothing has nothing to tear down: an interrupt ends it at once.
+    let launches = matches!(
+        cli.command,
+        Command::Tune(_) | Command::Calibrate(_) | Command::Verify(_) | Command::Testbed(_)
+    );
+    let noted = if launches { process::note_interrupts() } else { Ok(()) };
+    let result = noted.and_then(|()| match cli.command {
         Command::Tune(command) => command.run(),
         Command::Calibrate(command) => command.run(),
         Command::Predict(command) => command.run(),
         Command::Decide(command) => command.run(),
         Command::Verify(command) => command.run(),
+        Command::Simulate(command) => command.run(),
+        Command::Draw(command) => command.run(),
         Command::Export(command) => command.run(),
         Command::Testbed(command) => command.run(),
     });

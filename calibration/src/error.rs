@@ -23,6 +23,9 @@ pub enum Error {
     /// A collective did not compute what it should.
     #[error("{0}")]
     WrongResult(String),
+    /// One of our own algorithms could not be carried out.
+    #[error("a collective of our own: {0}")]
+    Own(#[from] runner::Error),
     /// Another rank sent something that is not understood.
     #[error("a message between ranks cannot be read: {0}")]
     Message(#[from] serde_json::Error),

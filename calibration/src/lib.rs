@@ -17,6 +17,7 @@ pub mod measure;
 pub mod platform;
 mod progress;
 pub mod sleep;
+pub mod table;
 pub mod world;
 
 pub use error::{Error, Result};

@@ -12,7 +12,7 @@ use std::{
 
 use common::{Mpi, assert_success, stderr};
 use records::{
-    Collective, document,
+    Collective, Method, document,
     observation::{CollectiveCall, Status},
     openmpi,
     plan::{Cell, Plan, Visit},
@@ -135,6 +135,45 @@ fn every_method_is_measured_and_right_on_any_number_of_ranks() {
     }
 }
 
+/// The result of the first call of every visit is checked by the program itself.
+#[test]
+fn own_algorithms_are_right_and_recorded_on_any_number_of_ranks() {
+    let Some(mpi) = Mpi::find() else { return };
+    for (ranks, sizes) in [
+        (1, &[5][..]),
+        (2, &[0, 5, 4104]),
+        (3, &[1, 4101]),
+        (4, &[8, 65_543]),
+        (5, &[7, 12_008]),
+        (8, &[1023, 65_544]),
+    ] {
+        let mut cells = Vec::new();
+        for collective in [Collective::Bcast, Collective::Reduce] {
+            for entry in schedules::of_collective(collective) {
+                for segment_bytes in [0, 1000].into_iter().filter(|s| *s == 0 || entry.segmented) {
+                    let method = Method::Own { algorithm: entry.algorithm, segment_bytes };
+                    for &bytes in sizes {
+                        let method = method.clone();
+                        cells.push(Cell { collective, method, procs: ranks, bytes });
+                    }
+                }
+            }
+        }
+        let run = Run::new(plan(ranks, cells, 1));
+        assert_success(&run.measure(&mpi));
+        run.assert_complete();
+        for row in run.record().rows {
+            let (algorithm, segment) =
+                (row.method.algorithm().unwrap(), row.method.segment_bytes());
+            let wanted = match segment {
+                0 => format!("own:{algorithm}"),
+                _ => format!("own:{algorithm}(segment={segment})"),
+            };
+            assert_eq!(row.ran, wanted);
+        }
+    }
+}
+
 #[test]
 fn a_killed_run_is_completed_and_its_record_kept() {
     let Some(mpi) = Mpi::find() else { return };
@@ -204,8 +243,8 @@ fn what_cannot_be_done_is_refused_in_one_line() {
     let output = mpi.run(2, PROGRAM, &run.args(2, "60"));
     assert_refused(&output, "field ranks: is 4, but the job has 2 ranks");
 
-    let run = Run::new(plan(2, vec![cell(Collective::Bcast, "own:pipeline", 2, 8)], 1));
-    assert_refused(&run.measure(&mpi), "own:pipeline is not in this version");
+    let run = Run::new(plan(2, vec![cell(Collective::Bcast, "own:bruck", 2, 8)], 1));
+    assert_refused(&run.measure(&mpi), "bcast has no algorithm bruck (known: binary");
 
     let run = Run::new(plan(2, default(2), 1));
     fs::write(run.path("plan.json"), "{\"schema\": \"colibri/plan/1\", \"seed\": 1").unwrap();

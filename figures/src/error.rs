@@ -16,6 +16,9 @@ pub enum FigureError {
         /// How many fit.
         limit: usize,
     },
+    /// What is asked for does not exist (a root beyond the last rank, say).
+    #[error("cannot be drawn: {0}")]
+    Impossible(String),
     /// A file could not be written (a full disk, say).
     #[error(transparent)]
     File(#[from] FileError),

@@ -1,5 +1,5 @@
 use std::{
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     fs::{self, File},
     io::Write,
     path::{Path, PathBuf},
@@ -13,7 +13,10 @@ use plotters::{
 };
 use records::FileError;
 
-use crate::{FigureError, canvas::Canvas, colour, map::Map, plot::Plots, raster::Raster};
+use crate::{
+    FigureError, canvas::Canvas, colour, map::Map, plot::Plots, raster::Raster,
+    space_time::SpaceTime, tree::TreePage,
+};
 
 /// A picture, laid out and ready to be drawn on any of plotters' backends.
 ///
@@ -28,6 +31,8 @@ pub struct Figure {
 enum Page {
     Map(Map),
     Plots(Plots),
+    Tree(TreePage),
+    SpaceTime(SpaceTime),
 }
 
 impl Figure {
@@ -39,6 +44,16 @@ impl Figure {
     pub(crate) fn of_plots(plots: Plots) -> Result<Self, FigureError> {
         let size = plots.size()?;
         Ok(Figure { page: Page::Plots(plots), size })
+    }
+
+    pub(crate) fn of_tree(tree: TreePage) -> Result<Self, FigureError> {
+        let size = tree.size()?;
+        Ok(Figure { page: Page::Tree(tree), size })
+    }
+
+    pub(crate) fn of_space_time(diagram: SpaceTime) -> Result<Self, FigureError> {
+        let size = diagram.size()?;
+        Ok(Figure { page: Page::SpaceTime(diagram), size })
     }
 
     /// Width and height in pixels.
@@ -59,6 +74,8 @@ impl Figure {
         match &self.page {
             Page::Map(map) => map.draw(&canvas)?,
             Page::Plots(plots) => plots.draw(&canvas)?,
+            Page::Tree(tree) => tree.draw(&canvas)?,
+            Page::SpaceTime(diagram) => diagram.draw(&canvas)?,
         }
         area.present().map_err(FigureError::drawing)
     }
@@ -103,6 +120,22 @@ pub fn save(figure: &Figure, stem: &Path) -> Result<[PathBuf; 2], FigureError> {
     write_whole(&paths[0], figure.svg()?.as_bytes())?;
     write_whole(&paths[1], &figure.png()?)?;
     Ok(paths)
+}
+
+/// Writes one file, as SVG or PNG by the ending of its name, whole or not at all.
+///
+/// # Errors
+/// The name has another ending, or the file cannot be written.
+pub fn save_as(figure: &Figure, path: &Path) -> Result<(), FigureError> {
+    match path.extension().and_then(OsStr::to_str) {
+        Some("svg") => write_whole(path, figure.svg()?.as_bytes())?,
+        Some("png") => write_whole(path, &figure.png()?)?,
+        _ => {
+            let problem = format!("{}: a figure's name ends with .svg or .png", path.display());
+            return Err(FigureError::Impossible(problem));
+        }
+    }
+    Ok(())
 }
 
 /// Appends: a stem may have dots of its own.

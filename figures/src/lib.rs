@@ -1,4 +1,4 @@
-//! Every picture, drawn from result files alone.
+//! Every picture, drawn from result files and schedules alone.
 //!
 //! | figure | drawn from | after |
 //! |---|---|---|
@@ -7,6 +7,8 @@
 //! | [`parameters`] | a calibration | Figure 1 |
 //! | [`curves`] | any series over message size or process count | Figures 2, 3 and 5 |
 //! | [`gain`] | the default's times and the tuned ones | |
+//! | [`tree`], [`dot`] | a topology of the schedules | |
+//! | [`space_time`] | a schedule's activities in the simulator | |
 //!
 //! The paper is Pjesivac-Grbovic et al., "Performance analysis of MPI collective operations".
 //!
@@ -30,12 +32,16 @@ mod penalty_map;
 mod plot;
 mod raster;
 mod scale_bar;
+mod space_time;
 mod ticks;
+mod tree;
 
 pub use decision_map::{decision_map, measured_map};
 pub use error::FigureError;
-pub use figure::{Figure, save};
+pub use figure::{Figure, save, save_as};
 pub use gain::{Gain, GainPoint, gain, gains};
 pub use parameters::parameters;
 pub use penalty_map::penalty_map;
 pub use plot::{Axis, Point, Quantity, Series, Trace, curves};
+pub use space_time::{MOST_MESSAGES, MOST_RANKS, space_time};
+pub use tree::{dot, has_fan_out, tree};

@@ -1,6 +1,6 @@
 use std::{fmt, str::FromStr};
 
-use records::nearest;
+use records::unknown;
 
 /// A model of point-to-point communication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -89,10 +89,7 @@ pub(crate) fn by_name<T: Copy>(
 ) -> Result<T, String> {
     known.iter().find(|(name, _)| *name == given).map(|(_, value)| *value).ok_or_else(|| {
         let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
-        let hint = nearest(given, names.iter().copied())
-            .map(|name| format!("; did you mean '{name}'?"))
-            .unwrap_or_default();
-        format!("unknown {what} '{given}'{hint} (known: {})", names.join(", "))
+        unknown(what, given, &names)
     })
 }
 

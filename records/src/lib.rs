@@ -31,4 +31,4 @@ pub mod summary;
 pub use collective::{Collective, Point};
 pub use error::FileError;
 pub use method::{Algorithm, Library, Method, MethodError, Native};
-pub use names::nearest;
+pub use names::{nearest, unknown};

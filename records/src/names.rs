@@ -11,8 +11,8 @@ pub fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -
         .map(|(_, name)| name)
 }
 
-/// "unknown algorithm 'x'; did you mean 'y'? known are: ..."
-pub(crate) fn unknown(what: &str, given: &str, known: &[&str]) -> String {
+/// What to say of a wrong name: `unknown algorithm 'x'; did you mean 'y'? (known: ...)`.
+pub fn unknown(what: &str, given: &str, known: &[&str]) -> String {
     let hint = nearest(given, known.iter().copied())
         .map(|name| format!("; did you mean '{name}'?"))
         .unwrap_or_default();

@@ -2,8 +2,10 @@
 
 pub mod calibrate;
 pub mod decide;
+pub mod draw;
 pub mod export;
 pub mod predict;
+pub mod simulate;
 pub mod testbed;
 pub mod tune;
 pub mod verify;

@@ -4,6 +4,7 @@ use std::ffi::c_int;
 
 use mpi::ffi;
 use records::Collective;
+use runner::{Executor, Method};
 
 use crate::{
     Error, Result,
@@ -21,12 +22,23 @@ pub struct Operation {
     pub room: fn(bytes: usize, procs: usize) -> (usize, usize),
     /// The call alone.
     pub call: fn(&mut Buffers, bytes: usize, comm: &Communicator) -> Result<()>,
+    /// The same call, carried out by one of our algorithms.
+    pub own: fn(&mut Own, &mut Buffers, bytes: usize, comm: &Communicator) -> Result<()>,
     /// Fills the buffers so that the result can be checked.
     fill: fn(&mut Buffers, bytes: usize, rank: u32),
     /// What stands at a byte of the result on this rank; nothing where the rank has no result.
     expected: fn(index: usize, bytes: usize, rank: u32, procs: u32) -> Option<u8>,
     /// Where the result lies.
     result: fn(&Buffers) -> &[u8],
+}
+
+/// One of our algorithms, and what carries it out.
+#[derive(Debug)]
+pub struct Own {
+    /// Keeps its memory from call to call.
+    pub executor: Executor,
+    /// The algorithm with its parameters.
+    pub method: Method,
 }
 
 /// Every collective that can be timed.
@@ -127,6 +139,15 @@ const BCAST: Operation = Operation {
         let code = unsafe { ffi::MPI_Bcast(buffer, count, ffi::RSMPI_UINT8_T, ROOT, comm.raw()) };
         check("MPI_Bcast", code)
     },
+    own: |own, buffers, bytes, comm| {
+        let buffer = buffers.outgoing_mut()[..bytes].as_mut_ptr().cast();
+        // SAFETY: as above; all ranks of the visit call by the same method.
+        unsafe {
+            let (kind, comm) = (ffi::RSMPI_UINT8_T.0 as usize, comm.raw().0 as usize);
+            own.executor.bcast(&own.method, buffer, bytes as i64, kind, ROOT, comm)?;
+        }
+        Ok(())
+    },
     fill: |buffers, bytes, rank| {
         let flip = if rank == 0 { 0 } else { 0xFF };
         for (index, byte) in buffers.outgoing_mut()[..bytes].iter_mut().enumerate() {
@@ -143,6 +164,17 @@ fn is_doubles(bytes: usize) -> bool {
     element == size_of::<f64>() as u64
 }
 
+/// Type, operation and number of elements of a reduction of so many bytes.
+fn reduction(bytes: usize) -> (ffi::MPI_Datatype, ffi::MPI_Op, usize) {
+    // SAFETY: constants of the MPI library.
+    unsafe {
+        match is_doubles(bytes) {
+            true => (ffi::RSMPI_DOUBLE, ffi::RSMPI_SUM, bytes / size_of::<f64>()),
+            false => (ffi::RSMPI_UINT8_T, ffi::RSMPI_BXOR, bytes),
+        }
+    }
+}
+
 /// Small whole numbers: their sums are exact in any order.
 fn summand(element: usize) -> f64 {
     (element % 7 + 1) as f64
@@ -154,13 +186,7 @@ const REDUCE: Operation = Operation {
                   else MPI_BXOR of bytes",
     room: |bytes, _| (bytes, bytes),
     call: |buffers, bytes, comm| {
-        // SAFETY: constants of the MPI library.
-        let (kind, operation, count) = unsafe {
-            match is_doubles(bytes) {
-                true => (ffi::RSMPI_DOUBLE, ffi::RSMPI_SUM, bytes / size_of::<f64>()),
-                false => (ffi::RSMPI_UINT8_T, ffi::RSMPI_BXOR, bytes),
-            }
-        };
+        let (kind, operation, count) = reduction(bytes);
         let outgoing = buffers.outgoing()[..bytes].as_ptr().cast();
         let incoming = buffers.incoming_mut()[..bytes].as_mut_ptr().cast();
         // SAFETY: the slices show that both buffers hold `count` elements; they are two.
@@ -168,6 +194,19 @@ const REDUCE: Operation = Operation {
             ffi::MPI_Reduce(outgoing, incoming, count as c_int, kind, operation, ROOT, comm.raw())
         };
         check("MPI_Reduce", code)
+    },
+    own: |own, buffers, bytes, comm| {
+        let (kind, operation, count) = reduction(bytes);
+        let outgoing = buffers.outgoing()[..bytes].as_ptr().cast();
+        let incoming = buffers.incoming_mut()[..bytes].as_mut_ptr().cast();
+        let (kind, operation, comm) =
+            (kind.0 as usize, operation.0 as usize, comm.raw().0 as usize);
+        let (count, method) = (count as i64, &own.method);
+        // SAFETY: as above; all ranks of the visit call by the same method.
+        unsafe {
+            own.executor.reduce(method, outgoing, incoming, count, kind, operation, ROOT, comm)?;
+        }
+        Ok(())
     },
     fill: |buffers, bytes, rank| {
         buffers.incoming_mut()[..bytes].fill(0xFF);

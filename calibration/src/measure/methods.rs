@@ -39,10 +39,22 @@ pub fn check_supported(collective: Collective, method: &Method) -> Result<()> {
     match method {
         Method::Default => Ok(()),
         Method::Native(native) => native_id(collective, native).map(|_| ()),
-        Method::Own { .. } | Method::Mockup(_) => Err(Error::Unsupported(format!(
-            "the method {method} is not in this version; it times default and native methods"
+        Method::Own { .. } => own(collective, method).map(|_| ()),
+        Method::Mockup(_) => Err(Error::Unsupported(format!(
+            "the method {method} is not in this version; it times default, native and own methods"
         ))),
     }
+}
+
+/// What the runner carries out for a method; nothing where it is the library's affair.
+///
+/// # Errors
+/// There is no such algorithm of our own; says what there is.
+pub fn own(collective: Collective, method: &Method) -> Result<Option<runner::Method>> {
+    let Method::Own { algorithm, segment_bytes } = method else { return Ok(None) };
+    runner::Method::new(collective, *algorithm, *segment_bytes)
+        .map(Some)
+        .map_err(|error| Error::Unsupported(format!("{method}: {error}")))
 }
 
 /// The number and segment size by which Open MPI knows a method.
@@ -179,7 +191,8 @@ mod tests {
     #[test]
     fn what_is_not_supported_is_said_with_what_is() {
         for (collective, method, part) in [
-            (Collective::Bcast, "own:pipeline,segment=8KiB", "not in this version"),
+            (Collective::Bcast, "own:rabenseifner", "known: binary"),
+            (Collective::Bcast, "own:scatter-allgather,segment=8KiB", "no segments"),
             (Collective::Bcast, "mockup:bcast_as_scatter_allgather", "not in this version"),
             (Collective::Bcast, "native:openmpi:rabenseifner", "it has: linear, k-chain"),
             (Collective::Bcast, "native:openmpi:pipeline,segment=4GiB", "takes up to"),
@@ -188,6 +201,8 @@ mod tests {
             let error = check_supported(collective, &method).unwrap_err().to_string();
             assert!(error.contains(part), "{error}");
         }
+        let pipeline = "own:pipeline,segment=8KiB".parse().unwrap();
+        check_supported(Collective::Bcast, &pipeline).unwrap();
         check_supported(Collective::Scan, &Method::Default).unwrap();
     }
 }

@@ -222,7 +222,7 @@ impl Director<'_> {
         let call = Call { agreed: margin.agree(), check: repetition == 0 };
         self.tell(cell.procs, Command::Call(call))?;
         let mut reports: Vec<Report> = vec![self.participant.call(call)?];
-        let ran = self.tracer.read();
+        let ran = self.participant.ran().unwrap_or_else(|| self.tracer.read());
         for rank in 1..cell.procs {
             let patience = Patience::of_participant();
             reports.push(self.control.hear_asleep(rank, Tag::Report, patience)?);

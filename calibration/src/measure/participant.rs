@@ -1,11 +1,12 @@
 //! What every rank does: wait, asleep, for rank 0's word; call; report.
 
 use records::{Collective, Method, plan::Plan};
+use runner::Executor;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    collectives::{self, Buffers, Operation},
-    methods::Methods,
+    collectives::{self, Buffers, Operation, Own},
+    methods::{self, Methods},
     timing::{self, Report, Scheme},
 };
 use crate::{
@@ -13,6 +14,7 @@ use crate::{
     clock::Nanos,
     exchange::{Communicator, Tag},
     sleep::Patience,
+    table,
 };
 
 /// What rank 0 tells the ranks that it needs.
@@ -43,6 +45,8 @@ pub struct Participant {
     rank: u32,
     methods: Methods,
     buffers: Buffers,
+    /// Where the plan has methods of our own.
+    own: Option<Own>,
     current: Option<Current>,
 }
 
@@ -52,6 +56,7 @@ struct Current {
     comm: Communicator,
     bytes: usize,
     method: Method,
+    is_own: bool,
 }
 
 impl Participant {
@@ -71,7 +76,15 @@ impl Participant {
             let (out, into) = room(cell.bytes as usize, cell.procs as usize);
             (outgoing, incoming) = (outgoing.max(out), incoming.max(into));
         }
+        let mut own = None;
+        for cell in &plan.cells {
+            if let Some(method) = methods::own(cell.collective, &cell.method)? {
+                own = Some(Own { executor: Executor::new(table::session()?), method });
+                break;
+            }
+        }
         Ok(Participant {
+            own,
             methods: Methods::new(control, &natives)?,
             buffers: Buffers::new(outgoing, incoming),
             rank: control.rank(),
@@ -91,7 +104,13 @@ impl Participant {
         let comm = self.methods.communicator(cell.procs, cell.collective, &cell.method)?;
         let (operation, bytes) = (operation(cell.collective)?, cell.bytes as usize);
         operation.prepare(&mut self.buffers, bytes, self.rank);
-        self.current = Some(Current { operation, comm, bytes, method: cell.method.clone() });
+        let method = methods::own(cell.collective, &cell.method)?;
+        let is_own = method.is_some();
+        if let (Some(own), Some(method)) = (&mut self.own, method) {
+            own.method = method;
+        }
+        let method = cell.method.clone();
+        self.current = Some(Current { operation, comm, bytes, method, is_own });
         Ok(())
     }
 
@@ -100,17 +119,33 @@ impl Participant {
     /// # Errors
     /// The MPI library refuses; the result is wrong.
     pub fn call(&mut self, call: Call) -> Result<Report> {
-        let Some(Current { operation, comm, bytes, method }) = &self.current else {
+        let Some(Current { operation, comm, bytes, method, is_own }) = &self.current else {
             return Err(Error::Usage("a call was announced before its visit".into()));
         };
-        let (scheme, buffers) = (self.scheme, &mut self.buffers);
-        let report = timing::call(scheme, operation, buffers, *bytes, comm, call.agreed)?;
+        let buffers = &mut self.buffers;
+        let report = match self.own.as_mut().filter(|_| *is_own) {
+            Some(own) => {
+                own.executor.forget();
+                timing::call(self.scheme, comm, call.agreed, || {
+                    (operation.own)(own, buffers, *bytes, comm)
+                })?
+            }
+            None => timing::call(self.scheme, comm, call.agreed, || {
+                (operation.call)(buffers, *bytes, comm)
+            })?,
+        };
         if call.check {
             operation
                 .check(&self.buffers, *bytes, self.rank, comm.size())
                 .map_err(|error| Error::WrongResult(format!("{error} (method {method})")))?;
         }
         Ok(report)
+    }
+
+    /// What the runner carried out in the last call; nothing where that was the library's affair.
+    pub fn ran(&self) -> Option<String> {
+        let own = self.own.as_ref().filter(|_| self.current.as_ref().is_some_and(|now| now.is_own));
+        own.and_then(|own| own.executor.ran()).map(ToString::to_string)
     }
 
     /// Does what rank 0 says until it says that this is the end.

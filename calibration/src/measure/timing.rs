@@ -14,7 +14,6 @@
 use records::observation::Status;
 use serde::{Deserialize, Serialize};
 
-use super::collectives::{Buffers, Operation};
 use crate::{
     Result,
     clock::{Nanos, now, seconds},
@@ -66,7 +65,7 @@ pub struct Report {
     pub slack: Nanos,
 }
 
-/// Calls a collective once; every rank of `comm` must.
+/// Makes one call of a collective; every rank of `comm` must.
 ///
 /// `agreed` is when, for scheme global.
 ///
@@ -74,11 +73,9 @@ pub struct Report {
 /// The MPI library refuses.
 pub fn call(
     scheme: Scheme,
-    operation: &Operation,
-    buffers: &mut Buffers,
-    bytes: usize,
     comm: &Communicator,
     agreed: Nanos,
+    collective: impl FnOnce() -> Result<()>,
 ) -> Result<Report> {
     let slack = match scheme {
         Scheme::Global | Scheme::GlobalExact => {
@@ -95,7 +92,7 @@ pub fn call(
         }
     };
     let start = now();
-    (operation.call)(buffers, bytes, comm)?;
+    collective()?;
     let end = now();
     Ok(Report { start, end, slack })
 }

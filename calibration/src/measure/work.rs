@@ -240,7 +240,7 @@ mod tests {
             "{error}"
         );
         let mut other = plan();
-        other.cells[0].method = "own:pipeline".parse().unwrap();
+        other.cells[0].method = "mockup:bcast_as_scatter_allgather".parse().unwrap();
         let error = check_plan(&other, 4, path).unwrap_err().to_string();
         assert!(error.contains("cells[0].method") && error.contains("this version"), "{error}");
     }

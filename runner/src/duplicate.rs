@@ -1,0 +1,123 @@
+//! The table in use, and the communicators on which our messages travel.
+
+use std::{
+    ffi::{c_int, c_void},
+    ptr,
+};
+
+use crate::{Error, Handle, Mpi, Result, error::check};
+
+/// A table of MPI functions in use by this process.
+///
+/// Every communicator of the application that is used gets a communicator of the same ranks, so
+/// that no receive of the application's can catch our messages. It hangs on the application's as
+/// an attribute and is freed with it. It is made by `MPI_Comm_split`, which, unlike
+/// `MPI_Comm_dup`, doesn't run the copy functions of the application's own attributes.
+#[derive(Debug)]
+pub struct Session {
+    pub(crate) mpi: Mpi,
+    keyval: c_int,
+}
+
+/// A communicator of ours.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Duplicate {
+    pub comm: Handle,
+    pub rank: u32,
+    pub size: u32,
+}
+
+impl Session {
+    /// Takes the table into use, once per process: MPI holds on to the session until the process
+    /// ends. MPI must have been initialised.
+    ///
+    /// # Errors
+    /// MPI refuses to make the attribute.
+    pub fn open(mpi: Mpi) -> Result<&'static Session> {
+        let session = Box::leak(Box::new(Session { mpi, keyval: 0 }));
+        let state = ptr::from_mut(session);
+        let mut keyval = 0;
+        // SAFETY: both functions have the types that MPI wants, `state` lives on.
+        let code =
+            unsafe { (mpi.comm_create_keyval)(copy, delete, &mut keyval, state.cast::<c_void>()) };
+        check("MPI_Comm_create_keyval", code)?;
+        session.keyval = keyval;
+        Ok(session)
+    }
+
+    /// Our communicator of the ranks of the application's. The first call is collective.
+    ///
+    /// # Safety
+    /// `comm` must be a communicator or a handle that MPI refuses.
+    pub(crate) unsafe fn duplicate(&self, comm: Handle) -> Result<Duplicate> {
+        let mut value: *mut c_void = ptr::null_mut();
+        let mut there = 0;
+        let place = ptr::from_mut(&mut value).cast();
+        // SAFETY: MPI writes a pointer into `value` where it finds the attribute.
+        let code = unsafe { (self.mpi.comm_get_attr)(comm, self.keyval, place, &mut there) };
+        check("MPI_Comm_get_attr", code)?;
+        if there != 0 {
+            // SAFETY: an attribute of our keyval is a `Duplicate` that `make` boxed, and lives
+            // until `delete`.
+            return Ok(unsafe { *value.cast::<Duplicate>() });
+        }
+        // SAFETY: the caller vouches for the communicator.
+        unsafe { self.make(comm) }
+    }
+
+    /// # Safety
+    /// As [`Session::duplicate`].
+    unsafe fn make(&self, comm: Handle) -> Result<Duplicate> {
+        let mpi = &self.mpi;
+        let (mut is_inter, mut rank, mut size) = (0, 0, 0);
+        let mut ours: Handle = 0;
+        // SAFETY: the caller vouches for the communicator; outputs are locals. The attribute is
+        // given up to MPI, which hands it to `delete` once.
+        unsafe {
+            check("MPI_Comm_test_inter", (mpi.comm_test_inter)(comm, &mut is_inter))?;
+            if is_inter != 0 {
+                return Err(Error::Refused("the communicator is an inter-communicator".into()));
+            }
+            check("MPI_Comm_rank", (mpi.comm_rank)(comm, &mut rank))?;
+            check("MPI_Comm_size", (mpi.comm_size)(comm, &mut size))?;
+            check("MPI_Comm_split", (mpi.comm_split)(comm, 0, rank, &mut ours))?;
+            let code = (mpi.comm_set_errhandler)(ours, mpi.constants.errors_return);
+            check("MPI_Comm_set_errhandler", code)?;
+            let made = Duplicate { comm: ours, rank: rank as u32, size: size as u32 };
+            let attribute = Box::into_raw(Box::new(made));
+            let code = (mpi.comm_set_attr)(comm, self.keyval, attribute.cast());
+            check("MPI_Comm_set_attr", code)?;
+            Ok(made)
+        }
+    }
+}
+
+/// A duplicate that the application makes gets one of its own, when it is used.
+unsafe extern "C" fn copy(
+    _comm: Handle,
+    _keyval: c_int,
+    _state: *mut c_void,
+    _value: *mut c_void,
+    _copied: *mut c_void,
+    is_copied: *mut c_int,
+) -> c_int {
+    // SAFETY: MPI passes a place for the flag.
+    unsafe { *is_copied = 0 };
+    0
+}
+
+/// Called by MPI when the application frees its communicator.
+unsafe extern "C" fn delete(
+    _comm: Handle,
+    _keyval: c_int,
+    value: *mut c_void,
+    state: *mut c_void,
+) -> c_int {
+    // SAFETY: `state` is the session that made the keyval, `value` was boxed by `make` and comes
+    // here once. No panic can leave this function.
+    unsafe {
+        let session = &*state.cast::<Session>();
+        let mut made = Box::from_raw(value.cast::<Duplicate>());
+        (session.mpi.comm_free)(&mut made.comm)
+    }
+}

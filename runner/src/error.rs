@@ -1,0 +1,31 @@
+use std::ffi::c_int;
+
+/// Why a collective was not carried out.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The MPI library refused. The other ranks may be left waiting, as after any failed call of
+    /// MPI; `code` is for `MPI_Comm_call_errhandler` on the application's communicator.
+    #[error("{call} failed with error code {code}")]
+    Mpi {
+        /// The function that failed.
+        call: &'static str,
+        /// What it returned.
+        code: c_int,
+    },
+    /// The call cannot be carried out; nothing has been sent. A library that stands in for MPI
+    /// can hand the call on to MPI, which says in its own way what is wrong with it.
+    #[error("{0}")]
+    Refused(String),
+    /// This rank has no memory for the call; nothing has been sent, but the other ranks may wait.
+    #[error("no memory for {0} bytes of scratch")]
+    Memory(usize),
+}
+
+/// A result with this package's [`Error`].
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Turns what an MPI function returned into a result; `MPI_SUCCESS` is 0 by the standard.
+#[inline]
+pub(crate) fn check(call: &'static str, code: c_int) -> Result<()> {
+    if code == 0 { Ok(()) } else { Err(Error::Mpi { call, code }) }
+}

@@ -1,0 +1,157 @@
+//! How elements of a datatype lie in memory.
+
+use std::ffi::c_int;
+
+use crate::{Error, Handle, Mpi, Result, error::check};
+
+/// The elements of a buffer: element `i` lies at `base + i * extent`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Layout {
+    pub datatype: Handle,
+    /// Bytes of data of one element.
+    pub size: usize,
+    /// From one element to the next.
+    pub extent: isize,
+    /// The first and the number of the bytes between which an element's data lies.
+    pub true_lower: isize,
+    pub true_extent: isize,
+}
+
+/// Scratch memory begins at a multiple of this, as any basic type of C wants it.
+pub(crate) const ALIGNMENT: usize = align_of::<u128>();
+
+impl Layout {
+    /// Bytes, the unit of collectives that move data.
+    pub fn bytes(mpi: &Mpi) -> Self {
+        let datatype = mpi.constants.byte;
+        Layout { datatype, size: 1, extent: 1, true_lower: 0, true_extent: 1 }
+    }
+
+    pub fn of(mpi: &Mpi, datatype: Handle) -> Result<Self> {
+        let (mut size, mut lower, mut extent) = (0_i64, 0_isize, 0_isize);
+        let (mut true_lower, mut true_extent) = (0_isize, 0_isize);
+        // SAFETY: the caller of the collective vouches for the datatype; the rest are locals.
+        unsafe {
+            check("MPI_Type_size_x", (mpi.type_size_x)(datatype, &mut size))?;
+            let code = (mpi.type_get_extent)(datatype, &mut lower, &mut extent);
+            check("MPI_Type_get_extent", code)?;
+            let code = (mpi.type_get_true_extent)(datatype, &mut true_lower, &mut true_extent);
+            check("MPI_Type_get_true_extent", code)?;
+        }
+        let size = usize::try_from(size)
+            .map_err(|_| Error::Refused(format!("a datatype of {size} bytes")))?;
+        Ok(Layout { datatype, size, extent, true_lower, true_extent })
+    }
+
+    /// Whether elements follow each other without gaps, so that they may be copied as bytes from
+    /// one buffer of this type to another.
+    pub fn is_dense(&self) -> bool {
+        self.true_lower == 0
+            && self.extent == self.true_extent
+            && usize::try_from(self.extent) == Ok(self.size)
+    }
+
+    /// Whether memory holds the very bytes of a message. A derived type without gaps may still
+    /// name them in another order, so that of these none passes.
+    pub fn is_plain(&self, mpi: &Mpi) -> Result<bool> {
+        Ok(self.is_dense() && combiner(mpi, self.datatype)? == combiner(mpi, mpi.constants.byte)?)
+    }
+
+    /// Where element `index` begins, in bytes from the base of its buffer.
+    pub fn offset(&self, index: u64) -> isize {
+        // The whole buffer was measured by `span`, so that this does not overflow.
+        (index as isize).wrapping_mul(self.extent)
+    }
+
+    /// Bytes from the lowest to the highest of `count` elements, and how far above the lowest
+    /// byte the base of the buffer is.
+    pub fn span(&self, count: u64) -> Result<(usize, isize)> {
+        if count == 0 {
+            return Ok((0, 0));
+        }
+        let reach = isize::try_from(count - 1)
+            .ok()
+            .and_then(|steps| steps.checked_mul(self.extent))
+            .and_then(|reach| Some((reach, reach.checked_abs()?.checked_add(self.true_extent)?)));
+        let Some((reach, bytes)) = reach else {
+            let extent = self.extent;
+            return Err(Error::Refused(format!("{count} elements of extent {extent} overflow")));
+        };
+        Ok((bytes as usize, -self.true_lower - reach.min(0)))
+    }
+
+    /// Where the base of a buffer for `count` elements lies in scratch memory, in bytes from its
+    /// aligned beginning, and how many bytes of it are needed.
+    ///
+    /// The base itself is aligned like the beginning, whatever the type's lower bound: so every
+    /// datum is aligned as it is in the application's buffers.
+    pub fn placement(&self, count: u64) -> Result<(isize, usize)> {
+        let (bytes, above) = self.span(count)?;
+        let missing = (-above).rem_euclid(ALIGNMENT as isize);
+        Ok((above + missing, bytes + missing as usize))
+    }
+}
+
+/// By what a type was made: all of MPI's named types have the same combiner.
+fn combiner(mpi: &Mpi, datatype: Handle) -> Result<c_int> {
+    let (mut integers, mut addresses, mut types, mut combiner) = (0, 0, 0, 0);
+    // SAFETY: as in `Layout::of`.
+    let code = unsafe {
+        (mpi.type_get_envelope)(datatype, &mut integers, &mut addresses, &mut types, &mut combiner)
+    };
+    check("MPI_Type_get_envelope", code)?;
+    Ok(combiner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn layout(size: usize, extent: isize, true_lower: isize, true_extent: isize) -> Layout {
+        Layout { datatype: 0, size, extent, true_lower, true_extent }
+    }
+
+    #[test]
+    fn a_type_is_dense_only_without_any_gap() {
+        assert!(layout(8, 8, 0, 8).is_dense());
+        for gaps in [
+            layout(12, 16, 0, 12), // double and int
+            layout(8, 16, 0, 8),   // resized
+            layout(8, 8, 4, 8),    // shifted
+            layout(8, 8, 0, 16),   // interleaved
+            layout(8, -8, 0, 8),   // backwards
+        ] {
+            assert!(!gaps.is_dense(), "{gaps:?}");
+        }
+    }
+
+    /// All bytes of all elements lie in the memory that was asked for, and the base is aligned.
+    #[test]
+    fn elements_lie_inside_their_scratch() {
+        for layout in [
+            layout(8, 8, 0, 8),
+            layout(8, 16, 4, 12),
+            layout(8, 16, -20, 12),
+            layout(8, -8, 0, 8),
+            layout(8, -24, 5, 8),
+            layout(8, 8, 0, 16),
+        ] {
+            for count in [1, 2, 5] {
+                let (base, bytes) = layout.placement(count).unwrap();
+                assert_eq!(base.rem_euclid(ALIGNMENT as isize), 0);
+                for index in 0..count {
+                    let first = base + layout.offset(index) + layout.true_lower;
+                    assert!(first >= 0, "{layout:?} {index}");
+                    assert!(first + layout.true_extent <= bytes as isize, "{layout:?} {index}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_no_memory_holds_is_refused() {
+        assert!(layout(8, 8, 0, 8).span(u64::MAX / 2).is_err());
+        assert!(layout(8, isize::MIN, 0, 8).span(2).is_err());
+        assert_eq!(layout(8, 8, 0, 8).span(0), Ok((0, 0)));
+    }
+}

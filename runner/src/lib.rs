@@ -1,0 +1,39 @@
+//! Executes Colibri's own collective algorithms on MPI.
+//!
+//! An algorithm is a schedule (crate `colibri_schedules`); an [`Executor`] carries out one rank's
+//! part of it with non-blocking point-to-point messages. MPI is reached through a table of its
+//! functions ([`Mpi`]) that the program fills, so that this library links none and one build of it
+//! serves every MPI library.
+//!
+//! - [`Mpi`], [`Constants`]: the table, with handles as machine words;
+//! - [`Session`]: the table in use, and the duplicates of the application's communicators;
+//! - [`Method`]: an algorithm with its parameters;
+//! - [`Executor`]: the collectives, with the arguments of their C functions.
+//!
+//! What is in a message differs by kind of collective. Where data is only moved, ranks may
+//! describe it by different types of one signature, so it travels as bytes, and whatever isn't one
+//! of MPI's named types without gaps is packed first. Where data is combined, all ranks have the
+//! same type and the operation needs its layout, so elements stay as they are.
+
+#[cfg(not(all(target_endian = "little", target_pointer_width = "64")))]
+compile_error!("handles as machine words need a little-endian machine of 64 bits");
+
+mod duplicate;
+mod error;
+mod executor;
+mod layout;
+mod message;
+mod method;
+mod scratch;
+mod table;
+
+#[cfg(test)]
+mod fake;
+#[cfg(test)]
+mod tests;
+
+pub use duplicate::Session;
+pub use error::{Error, Result};
+pub use executor::Executor;
+pub use method::Method;
+pub use table::{Constants, Handle, MissingFunction, Mpi};

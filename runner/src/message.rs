@@ -1,0 +1,130 @@
+//! Messages of any length between ranks, and copies within one.
+
+use std::ffi::c_int;
+
+use crate::{Handle, Mpi, Result, duplicate::Duplicate, error::check, layout::Layout};
+
+/// The tag of messages between ranks. They match by order, as the schedules want it.
+pub(crate) const TAG: c_int = 0;
+/// The tag of what a rank sends itself.
+const TAG_SELF: c_int = 1;
+
+/// Elements as one argument of a message: a count and a datatype, which is freed when dropped if
+/// it was made for this.
+///
+/// MPI lets a type be freed while messages with it are under way.
+pub(crate) struct Content<'a> {
+    mpi: &'a Mpi,
+    pub count: c_int,
+    pub datatype: Handle,
+    made: bool,
+}
+
+impl<'a> Content<'a> {
+    /// `count` elements; more than `longest` are described by a type of blocks.
+    pub fn new(mpi: &'a Mpi, layout: &Layout, count: u64, longest: c_int) -> Result<Self> {
+        if count <= longest as u64 {
+            return Ok(Content {
+                mpi,
+                count: count as c_int,
+                datatype: layout.datatype,
+                made: false,
+            });
+        }
+        let pieces = || pieces(count, longest);
+        let lengths: Vec<c_int> = pieces().map(|(_, length)| length).collect();
+        let places: Vec<isize> = pieces().map(|(start, _)| layout.offset(start)).collect();
+        let mut datatype: Handle = 0;
+        // SAFETY: the two arrays have as many entries as is said.
+        unsafe {
+            let code = (mpi.type_create_hindexed)(
+                lengths.len() as c_int,
+                lengths.as_ptr(),
+                places.as_ptr(),
+                layout.datatype,
+                &mut datatype,
+            );
+            check("MPI_Type_create_hindexed", code)?;
+            check("MPI_Type_commit", (mpi.type_commit)(&mut datatype))?;
+        }
+        Ok(Content { mpi, count: 1, datatype, made: true })
+    }
+}
+
+impl Drop for Content<'_> {
+    fn drop(&mut self) {
+        if self.made {
+            // SAFETY: made by `new` and not yet freed. That it can't be freed harms no message.
+            unsafe { (self.mpi.type_free)(&mut self.datatype) };
+        }
+    }
+}
+
+/// Starts and lengths of the pieces of at most `longest` that `count` falls into.
+pub(crate) fn pieces(count: u64, longest: c_int) -> impl Iterator<Item = (u64, c_int)> {
+    let longest = longest as u64;
+    (0..count.div_ceil(longest))
+        .map(move |piece| piece * longest)
+        .map(move |start| (start, (count - start).min(longest) as c_int))
+}
+
+/// Copies elements from one buffer of a type to another, whose gaps stay as they are.
+///
+/// # Safety
+/// Both addresses must have room for `count` elements, of which no two overlap.
+pub(crate) unsafe fn copy(
+    mpi: &Mpi,
+    comm: &Duplicate,
+    layout: &Layout,
+    longest: c_int,
+    (source, into): (*const u8, *mut u8),
+    count: u64,
+) -> Result<()> {
+    if layout.is_dense() {
+        // SAFETY: the caller vouches for both; without gaps `count` elements are this many bytes.
+        unsafe { source.copy_to_nonoverlapping(into, count as usize * layout.size) };
+        return Ok(());
+    }
+    let content = Content::new(mpi, layout, count, longest)?;
+    let own = comm.rank as c_int;
+    // SAFETY: as above; no other message of ours has this tag.
+    let code = unsafe {
+        (mpi.sendrecv)(
+            source.cast(),
+            content.count,
+            content.datatype,
+            own,
+            TAG_SELF,
+            into.cast(),
+            content.count,
+            content.datatype,
+            own,
+            TAG_SELF,
+            comm.comm,
+            mpi.constants.status_ignore as *mut _,
+        )
+    };
+    check("MPI_Sendrecv", code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_tile_what_they_are_of() {
+        for (count, longest, number) in [(0, 3, 0), (1, 3, 1), (3, 3, 1), (4, 3, 2), (10, 3, 4)] {
+            let all: Vec<_> = pieces(count, longest).collect();
+            assert_eq!(all.len(), number);
+            let mut end = 0;
+            for (start, length) in all {
+                assert_eq!(start, end);
+                assert!(length >= 1 && length <= longest);
+                end += length as u64;
+            }
+            assert_eq!(end, count);
+        }
+        let big = 5_u64 << 31;
+        assert_eq!(pieces(big, c_int::MAX).map(|(_, length)| length as u64).sum::<u64>(), big);
+    }
+}

@@ -1,0 +1,75 @@
+//! Memory and requests that are kept from call to call.
+
+use crate::{Error, Handle, Result, layout::ALIGNMENT};
+
+/// Scratch memory, aligned for every basic type.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch(Vec<u128>);
+
+impl Scratch {
+    /// What is kept between calls of a buffer, in bytes; more is given back after the call.
+    pub const KEPT_BYTES: usize = 64 << 20;
+
+    /// Room for so many bytes.
+    pub fn reserve(&mut self, bytes: usize) -> Result<*mut u8> {
+        let words = bytes.div_ceil(ALIGNMENT);
+        if let Some(missing) = words.checked_sub(self.0.len()) {
+            self.0.try_reserve_exact(missing).map_err(|_| Error::Memory(bytes))?;
+            self.0.resize(words, 0);
+        }
+        Ok(self.0.as_mut_ptr().cast())
+    }
+
+    /// Gives back what is more than is kept.
+    pub fn trim(&mut self) {
+        if self.0.len() > Self::KEPT_BYTES / ALIGNMENT {
+            *self = Scratch::default();
+        }
+    }
+
+    #[cfg(test)]
+    pub fn bytes(&self) -> usize {
+        self.0.len() * ALIGNMENT
+    }
+}
+
+/// Everything that messages under way may touch.
+#[derive(Debug, Default)]
+pub(crate) struct Resources {
+    /// The schedule's `Temporary`.
+    pub temporary: Scratch,
+    /// The packed form of the application's data.
+    pub packed: Scratch,
+    /// One per slot.
+    pub requests: Vec<Handle>,
+}
+
+impl Resources {
+    /// After a failed call messages may still be under way, which no one will wait for: their
+    /// memory must stay where it is.
+    pub fn abandon(&mut self) {
+        std::mem::forget(std::mem::take(self));
+    }
+
+    pub fn trim(&mut self) {
+        self.temporary.trim();
+        self.packed.trim();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_kept_up_to_a_limit() {
+        let mut scratch = Scratch::default();
+        let first = scratch.reserve(1000).unwrap();
+        scratch.trim();
+        assert_eq!(scratch.reserve(1000).unwrap(), first);
+        scratch.reserve(Scratch::KEPT_BYTES + 1).unwrap();
+        scratch.trim();
+        assert_eq!(scratch.bytes(), 0);
+        assert_eq!(scratch.reserve(usize::MAX / 2), Err(Error::Memory(usize::MAX / 2)));
+    }
+}

@@ -1,0 +1,111 @@
+//! The table of MPI functions.
+
+use std::ffi::{CStr, c_int, c_void};
+
+/// A handle of MPI (communicator, datatype, operation, request) as a machine word.
+///
+/// Open MPI and the standard ABI have pointers. MPICH has ints; these travel in the lower half of
+/// a word, whose upper half the callee ignores, and are written into the lower half of a word that
+/// was zero.
+pub type Handle = usize;
+
+/// `MPI_Comm_copy_attr_function`.
+pub(crate) type CopyAttribute =
+    unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int;
+/// `MPI_Comm_delete_attr_function`.
+pub(crate) type DeleteAttribute =
+    unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void) -> c_int;
+
+/// Values that the headers of MPI libraries define differently.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Constants {
+    /// `MPI_IN_PLACE` as an address: 1 in Open MPI and the standard ABI, -1 in MPICH.
+    pub in_place: usize,
+    /// `MPI_STATUS_IGNORE` as an address: 0 in Open MPI and the standard ABI, 1 in MPICH.
+    pub status_ignore: usize,
+    /// `MPI_BYTE`, or another named type of one byte.
+    pub byte: Handle,
+    /// `MPI_ERRORS_RETURN`.
+    pub errors_return: Handle,
+}
+
+/// An MPI library has no such function.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the MPI library has no function {0}; wanted one of MPI 3.0 or later")]
+pub struct MissingFunction(pub String);
+
+macro_rules! functions {
+    ($($name:ident $symbol:literal ($($argument:ty),*);)*) => {
+        /// The functions and constants of one MPI library.
+        #[derive(Debug, Clone, Copy)]
+        pub struct Mpi {
+            pub(crate) constants: Constants,
+            $(pub(crate) $name: unsafe extern "C" fn($($argument),*) -> c_int,)*
+        }
+
+        impl Mpi {
+            /// Fills the table with what `find` knows under MPI's names (`MPI_Isend`); null where
+            /// there is no such function.
+            ///
+            /// # Safety
+            /// `find` must give the functions that MPI defines under these names, and `constants`
+            /// must be of the same library.
+            ///
+            /// # Errors
+            /// A function is missing.
+            pub unsafe fn load(
+                mut find: impl FnMut(&CStr) -> *const c_void,
+                constants: Constants,
+            ) -> Result<Self, MissingFunction> {
+                let mut wanted = |name: &'static CStr| {
+                    let address = find(name);
+                    match address.is_null() {
+                        true => Err(MissingFunction(name.to_string_lossy().into_owned())),
+                        false => Ok(address),
+                    }
+                };
+                Ok(Mpi {
+                    constants,
+                    $($name: {
+                        let address = wanted($symbol)?;
+                        // SAFETY: the caller vouches that this is the function of this name; its
+                        // handles are words or ints in words (see `Handle`).
+                        unsafe {
+                            std::mem::transmute::<
+                                *const c_void,
+                                unsafe extern "C" fn($($argument),*) -> c_int,
+                            >(address)
+                        }
+                    },)*
+                })
+            }
+        }
+    };
+}
+
+functions! {
+    comm_create_keyval c"MPI_Comm_create_keyval" (CopyAttribute, DeleteAttribute, *mut c_int, *mut c_void);
+    comm_free c"MPI_Comm_free" (*mut Handle);
+    comm_get_attr c"MPI_Comm_get_attr" (Handle, c_int, *mut c_void, *mut c_int);
+    comm_rank c"MPI_Comm_rank" (Handle, *mut c_int);
+    comm_set_attr c"MPI_Comm_set_attr" (Handle, c_int, *mut c_void);
+    comm_set_errhandler c"MPI_Comm_set_errhandler" (Handle, Handle);
+    comm_size c"MPI_Comm_size" (Handle, *mut c_int);
+    comm_split c"MPI_Comm_split" (Handle, c_int, c_int, *mut Handle);
+    comm_test_inter c"MPI_Comm_test_inter" (Handle, *mut c_int);
+    irecv c"MPI_Irecv" (*mut c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle);
+    isend c"MPI_Isend" (*const c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle);
+    op_commutative c"MPI_Op_commutative" (Handle, *mut c_int);
+    pack c"MPI_Pack" (*const c_void, c_int, Handle, *mut c_void, c_int, *mut c_int, Handle);
+    reduce_local c"MPI_Reduce_local" (*const c_void, *mut c_void, c_int, Handle, Handle);
+    sendrecv c"MPI_Sendrecv" (*const c_void, c_int, Handle, c_int, c_int, *mut c_void, c_int, Handle, c_int, c_int, Handle, *mut c_void);
+    type_commit c"MPI_Type_commit" (*mut Handle);
+    type_create_hindexed c"MPI_Type_create_hindexed" (c_int, *const c_int, *const isize, Handle, *mut Handle);
+    type_free c"MPI_Type_free" (*mut Handle);
+    type_get_envelope c"MPI_Type_get_envelope" (Handle, *mut c_int, *mut c_int, *mut c_int, *mut c_int);
+    type_get_extent c"MPI_Type_get_extent" (Handle, *mut isize, *mut isize);
+    type_get_true_extent c"MPI_Type_get_true_extent" (Handle, *mut isize, *mut isize);
+    type_size_x c"MPI_Type_size_x" (Handle, *mut i64);
+    unpack c"MPI_Unpack" (*const c_void, c_int, *mut c_int, *mut c_void, c_int, Handle, Handle);
+    wait c"MPI_Wait" (*mut Handle, *mut c_void);
+}

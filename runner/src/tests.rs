@@ -1,0 +1,156 @@
+//! Every algorithm on the fake library, for every root.
+
+use std::ffi::c_void;
+
+use records::{Algorithm, Collective};
+
+use crate::{Constants, Error, Executor, Method, Mpi, Session, fake};
+
+const COUNTS: [usize; 4] = [0, 1, 2, 11];
+
+fn methods(collective: Collective) -> Vec<Method> {
+    schedules::of_collective(collective)
+        .flat_map(|entry| {
+            let segments: &[u64] = if entry.segmented { &[0, 5] } else { &[0] };
+            segments.iter().map(|segment| Method::of(entry, *segment).unwrap()).collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+fn executor() -> Executor {
+    Executor::new(Session::open(fake::table()).unwrap())
+}
+
+/// Elements of `SPREAD` with `value` as their data and 77 between.
+fn spread(value: impl Fn(usize) -> u8, count: usize) -> Vec<u8> {
+    let data = |place: usize| [1, 4].iter().position(|part| *part == place % 6);
+    (0..6 * count)
+        .map(|place| data(place).map_or(77, |part| value(2 * (place / 6) + part)))
+        .collect()
+}
+
+fn value(rank: u32, index: usize) -> u8 {
+    ((index * 37 + 5) as u32 ^ (rank * 29)) as u8 | 1
+}
+
+/// The root has pairs with gaps, the others bytes, or the other way round.
+#[test]
+fn broadcasts_reach_everyone_whatever_the_types() {
+    for ranks in [1, 2, 3, 6] {
+        for method in methods(Collective::Bcast) {
+            for (root, count) in (0..ranks).flat_map(|root| COUNTS.map(|count| (root, count))) {
+                let has_gaps = |rank: u32| (rank == root) == (count % 2 == 0);
+                let found = fake::run(ranks, |rank| {
+                    let own = |index| if rank == root { value(0, index) } else { 0 };
+                    let (mut buffer, number, datatype) = match has_gaps(rank) {
+                        true => (spread(own, count), count, fake::SPREAD),
+                        false => ((0..2 * count).map(own).collect(), 2 * count, fake::BYTE),
+                    };
+                    let (place, root) = (buffer.as_mut_ptr().cast::<c_void>(), root as i32);
+                    // SAFETY: the buffer holds so many elements of its type.
+                    unsafe { executor().bcast(&method, place, number as i64, datatype, root, 9) }
+                        .unwrap();
+                    buffer
+                });
+                for (rank, found) in found.into_iter().enumerate() {
+                    let wanted: Vec<u8> = match has_gaps(rank as u32) {
+                        true => spread(|index| value(0, index), count),
+                        false => (0..2 * count).map(|index| value(0, index)).collect(),
+                    };
+                    assert_eq!(found, wanted, "{method} to {rank} of {ranks} from {root}");
+                }
+            }
+        }
+    }
+}
+
+/// The operation is not commutative; algorithms that change the order must refuse it.
+#[test]
+fn reductions_keep_the_order_of_ranks_and_the_gaps() {
+    for ranks in [1, 2, 3, 6] {
+        for method in methods(Collective::Reduce) {
+            for (root, count) in (0..ranks).flat_map(|root| COUNTS.map(|count| (root, count))) {
+                let in_place = count % 2 == 1;
+                let outcomes = fake::run(ranks, |rank| {
+                    let send = spread(|index| value(rank, index), count);
+                    let mut receive = if in_place { send.clone() } else { spread(|_| 0, count) };
+                    let from = match in_place && rank == root {
+                        true => std::ptr::without_provenance(fake::IN_PLACE),
+                        false => send.as_ptr().cast::<c_void>(),
+                    };
+                    let into = match rank == root {
+                        true => receive.as_mut_ptr().cast::<c_void>(),
+                        false => std::ptr::null_mut(),
+                    };
+                    let (number, datatype, operation) = (count as i64, fake::SPREAD, fake::COMPOSE);
+                    // SAFETY: the buffers hold so many elements.
+                    let outcome = unsafe {
+                        let mut executor = executor();
+                        let root = root as i32;
+                        executor.reduce(&method, from, into, number, datatype, operation, root, 9)
+                    };
+                    assert_eq!(send, spread(|index| value(rank, index), count));
+                    outcome.map(|()| receive)
+                });
+                let root = root as usize;
+                if method.entry.requirements.commutative {
+                    assert!(matches!(outcomes[root], Err(Error::Refused(_))));
+                    continue;
+                }
+                let all = |index: usize| {
+                    let pair = |rank| [value(rank, index & !1), value(rank, index | 1)];
+                    let composed =
+                        (1..ranks).fold(pair(0), |sum, rank| fake::compose(&sum, &pair(rank)));
+                    composed[index % 2]
+                };
+                let found = outcomes[root].as_ref().unwrap();
+                assert_eq!(*found, spread(all, count), "{method} of {ranks} to {root}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_error_of_the_library_is_returned_and_the_executor_goes_on() {
+    let method = Method::new(Collective::Bcast, Algorithm::Linear, 0).unwrap();
+    let outcomes = fake::run(2, |rank| {
+        let mut executor = executor();
+        let mut byte = 7 * u8::from(rank == 0);
+        let place = std::ptr::from_mut(&mut byte).cast::<c_void>();
+        // SAFETY: one byte.
+        let failed = unsafe { executor.bcast(&method, place, 1, fake::BYTE, 0, fake::BROKEN) };
+        // SAFETY: one byte.
+        unsafe { executor.bcast(&method, place, 1, fake::BYTE, 0, 9) }.unwrap();
+        (failed, byte)
+    });
+    for (call, outcome) in ["MPI_Isend", "MPI_Irecv"].into_iter().zip(outcomes) {
+        assert_eq!(outcome, (Err(Error::Mpi { call, code: fake::CODE }), 7));
+    }
+}
+
+#[test]
+fn what_ran_is_known_until_it_is_forgotten() {
+    let method = Method::new(Collective::Bcast, Algorithm::Pipeline, 8192).unwrap();
+    fake::run(1, |_| {
+        let mut executor = executor();
+        let mut call = |count| {
+            let mut byte = 0_u8;
+            let place = std::ptr::from_mut(&mut byte).cast();
+            // SAFETY: at most one byte.
+            let outcome = unsafe { executor.bcast(&method, place, count, fake::BYTE, 0, 9) };
+            let ran = executor.ran().map(ToString::to_string);
+            executor.forget();
+            (outcome.is_ok(), ran)
+        };
+        assert_eq!(call(-1), (false, None));
+        assert_eq!(call(1), (true, Some("own:pipeline(segment=8192)".into())));
+    });
+}
+
+#[test]
+fn a_function_that_is_missing_is_named() {
+    let constants = Constants { in_place: 1, status_ignore: 0, byte: 1, errors_return: 0 };
+    // SAFETY: there are no functions at all.
+    let error = unsafe { Mpi::load(|_| std::ptr::null(), constants) }.unwrap_err();
+    assert!(error.to_string().contains("MPI_Comm_create_keyval"), "{error}");
+}

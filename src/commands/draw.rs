@@ -1,0 +1,240 @@
+//! `colibri draw`: a topology as a tree, a schedule as a space-time diagram.
+
+use std::{
+    ffi::OsStr,
+    path::{Path, PathBuf},
+};
+
+use anyhow::Result;
+use clap::{ArgGroup, Args};
+use figures::{Figure, FigureError};
+use records::{Collective, document, quantity, unknown};
+use schedules::{
+    find_named,
+    topology::{self, ChildOrder, Shape, TOPOLOGIES, Topology},
+};
+
+use crate::{
+    commands::simulate::{NetworkOptions, Run, Simulator, check_options},
+    error::{Usage, usage},
+    output,
+};
+
+/// Draws a topology (Graphviz, SVG, PNG) or a schedule in time (SVG, PNG)
+#[derive(Debug, Args)]
+#[command(group(ArgGroup::new("subject").required(true).args(["topology", "schedule"])))]
+pub struct Draw {
+    /// Draw this tree: flat, chain, k-chain, binary, in-order-binary, binomial, k-nomial
+    #[arg(long, value_name = "NAME", value_parser = topology)]
+    topology: Option<&'static Topology>,
+
+    /// Draw what every rank does in time, as the simulator has it
+    #[arg(long)]
+    schedule: bool,
+
+    /// Number of ranks
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    procs: u32,
+
+    /// The root [default: 0]
+    #[arg(long, value_name = "RANK")]
+    root: Option<u32>,
+
+    /// Number of chains of k-chain, radix of k-nomial [default: 4]
+    #[arg(long, value_name = "K")]
+    fan_out: Option<u32>,
+
+    /// A topology's children from left to right
+    #[arg(long, value_enum, default_value_t = Order::Ascending, conflicts_with = "schedule")]
+    order: Order,
+
+    /// The schedule's collective
+    #[arg(
+        long,
+        value_name = "NAME",
+        required_if_eq("schedule", "true"),
+        conflicts_with = "topology"
+    )]
+    collective: Option<Collective>,
+
+    /// The schedule's algorithm
+    #[arg(
+        long,
+        value_name = "NAME",
+        required_if_eq("schedule", "true"),
+        conflicts_with = "topology"
+    )]
+    algorithm: Option<String>,
+
+    /// Message size; what it means is per collective
+    #[arg(long, short = 'm', value_name = "SIZE", value_parser = quantity::parse_bytes, conflicts_with = "topology")]
+    sizes: Option<u64>,
+
+    /// Segment size [default: 0, unsegmented]
+    #[arg(long, value_name = "SIZE", value_parser = quantity::parse_bytes, conflicts_with = "topology")]
+    segments: Option<u64>,
+
+    #[command(flatten)]
+    network: NetworkOptions,
+
+    /// The file, in the form of its ending: .dot (a topology), .svg or .png [default: a topology
+    /// as Graphviz text on stdout]
+    #[arg(long, short, value_name = "FILE", required_if_eq("schedule", "true"))]
+    output: Option<PathBuf>,
+}
+
+/// In which order children stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Order {
+    /// Nearest after the root first
+    Ascending,
+    /// Farthest first, as a binomial broadcast serves them
+    Descending,
+}
+
+/// What a file holds, by the ending of its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Graphviz,
+    Picture,
+}
+
+fn topology(name: &str) -> Result<&'static Topology, String> {
+    topology::find(name).ok_or_else(|| {
+        let names: Vec<_> = TOPOLOGIES.iter().map(|topology| topology.name).collect();
+        unknown("topology", name, &names)
+    })
+}
+
+impl Draw {
+    /// Runs the subcommand.
+    pub fn run(self) -> Result<()> {
+        match (self.topology, self.collective, &self.algorithm) {
+            (Some(topology), ..) => self.draw_topology(topology),
+            (None, Some(collective), Some(algorithm)) => self.draw_schedule(collective, algorithm),
+            (None, ..) => usage!("draw what? --topology NAME, or --schedule with its collective"),
+        }
+    }
+
+    fn draw_topology(&self, topology: &Topology) -> Result<()> {
+        if self.network.calibration.is_some() || self.network.rendezvous.is_some() {
+            usage!("--calibration and --rendezvous are for --schedule; a topology knows no times");
+        }
+        if self.fan_out.is_some() && !figures::has_fan_out(topology) {
+            usage!("--fan-out: {} doesn't look at it; k-chain and k-nomial do", topology.name);
+        }
+        let shape = Shape {
+            ranks: self.procs,
+            root: self.root.unwrap_or(0),
+            fan_out: self.fan_out.unwrap_or(4),
+        };
+        let order = match self.order {
+            Order::Ascending => ChildOrder::Ascending,
+            Order::Descending => ChildOrder::Descending,
+        };
+        let text = || figures::dot(topology, shape, order).map_err(answer);
+        match &self.output {
+            None => output::print(&text()?),
+            Some(path) => match form(path, true)? {
+                Form::Graphviz => Ok(document::write_text(path, &text()?)?),
+                Form::Picture => {
+                    write(&figures::tree(topology, shape, order).map_err(answer)?, path)
+                }
+            },
+        }
+    }
+
+    fn draw_schedule(&self, collective: Collective, algorithm: &str) -> Result<()> {
+        let Some(path) = &self.output else {
+            usage!("--schedule needs a file to draw into: --output schedule.svg or .png");
+        };
+        form(path, false)?;
+        let entry = find_named(collective, algorithm).map_err(Usage)?;
+        check_options(collective, &[entry], self.root, self.fan_out)?;
+        if self.segments.is_some() && !entry.segmented {
+            usage!("--segments: {collective} {algorithm} has no segments");
+        }
+        let bytes = match (collective, self.sizes) {
+            (Collective::Barrier, None) => 0,
+            (Collective::Barrier, Some(_)) => usage!("--sizes: a barrier has no message"),
+            (_, Some(bytes)) => bytes,
+            (_, None) => usage!("which message size? --sizes 64KiB, say"),
+        };
+        let run = Run {
+            entry,
+            procs: self.procs,
+            root: self.root.unwrap_or(0),
+            fan_out: self.fan_out,
+            bytes,
+            segment_bytes: self.segments.unwrap_or(0),
+        };
+        let simulator = Simulator::load(&self.network)?;
+        write(&diagram(&simulator, &run, &self.network)?, path)
+    }
+}
+
+/// Refuses what can't be drawn before it is simulated: it may be of any size.
+fn check_extent(run: &Run) -> Result<()> {
+    if run.procs > figures::MOST_RANKS {
+        let (count, limit) = (run.procs, figures::MOST_RANKS);
+        usage!("{count} processes are too many to draw; at most {limit} fit into one figure");
+    }
+    let blocks = run.blocks();
+    let call = run.call(&blocks);
+    run.entry.check_everywhere(&call).map_err(|error| Usage(error.to_string()))?;
+    let rounds: u64 = (0..run.procs).map(|rank| run.entry.needs(&call, rank).rounds).sum();
+    // No rank has more than a few rounds without a message.
+    if rounds > 16 * figures::MOST_MESSAGES as u64 {
+        let limit = figures::MOST_MESSAGES;
+        usage!(
+            "too many messages to draw; at most {limit} fit into one figure: take larger segments"
+        );
+    }
+    Ok(())
+}
+
+fn diagram(simulator: &Simulator, run: &Run, network: &NetworkOptions) -> Result<Figure> {
+    check_extent(run)?;
+    let mut activities = Vec::new();
+    simulator.run(run, |activity| activities.push(activity))?;
+    let title = format!("{} {}, {} processes", run.entry.collective, run.entry.name, run.procs);
+    let converted = simulator.source.chosen().derived.iter();
+    let own = converted.filter(|note| note.starts_with(network.model.name()));
+    let notes: String = own.map(|note| format!(" ({note})")).collect();
+    let mut costs = format!(
+        "costs by {}, {} parameters of {}{notes}",
+        network.model.name(),
+        network.parameters.name(),
+        simulator.source.name
+    );
+    if let Some(bytes) = network.rendezvous {
+        costs += &format!("; rendezvous from {} on", quantity::format_bytes(bytes));
+    }
+    figures::space_time(&title, &[run.in_words(), costs], run.procs, &activities).map_err(answer)
+}
+
+/// What a file is to hold. Endings that would not be written are refused before any work.
+fn form(path: &Path, with_graphviz: bool) -> Result<Form> {
+    match path.extension().and_then(OsStr::to_str) {
+        Some("svg" | "png") => Ok(Form::Picture),
+        Some("dot" | "gv") if with_graphviz => Ok(Form::Graphviz),
+        _ => {
+            let endings = if with_graphviz { ".dot, .svg or .png" } else { ".svg or .png" };
+            usage!("--output {}: wanted a name that ends with {endings}", path.display())
+        }
+    }
+}
+
+fn write(figure: &Figure, path: &Path) -> Result<()> {
+    figures::save_as(figure, path).map_err(answer)
+}
+
+/// What the figures refuse was asked for wrongly; the rest failed.
+fn answer(error: FigureError) -> anyhow::Error {
+    match error {
+        FigureError::TooMuch { .. }
+        | FigureError::Impossible(_)
+        | FigureError::NothingToDraw(_) => Usage(error.to_string()).into(),
+        FigureError::File(_) | FigureError::Drawing(_) => error.into(),
+    }
+}

@@ -1,0 +1,421 @@
+//! `colibri simulate`: what a method takes in virtual time, message by message, at any scale.
+
+use anyhow::Result;
+use clap::Args;
+use models::{
+    Model,
+    parameters::{self, Network, PointToPoint},
+};
+use records::{Collective, openmpi, quantity};
+use schedules::{
+    Call, Entry, find_named, is_rooted, of_collective,
+    simulator::{Activity, Costs, LogGp, Options, Outcome, simulate_observed},
+};
+use serde::Serialize;
+
+use crate::{
+    commands::predict::sizes,
+    error::{Usage, usage},
+    options::{GridOptions, ModelOptions, ParameterSet, Segments},
+    output::{self, Format},
+    source::Source,
+};
+
+/// Simulates algorithms message by message, at any number of processes
+#[derive(Debug, Args)]
+pub struct Simulate {
+    #[command(flatten)]
+    network: NetworkOptions,
+
+    #[command(flatten)]
+    grid: GridOptions,
+
+    /// Algorithms, with commas [default: all that have a schedule]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    algorithm: Vec<String>,
+
+    /// The root, where the collective has one [default: 0]
+    #[arg(long, value_name = "RANK")]
+    root: Option<u32>,
+
+    /// Number of chains of k-chain, radix of k-nomial [default: 4]
+    #[arg(long, value_name = "K")]
+    fan_out: Option<u32>,
+
+    /// How the times are printed
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+/// What messages cost in a simulation.
+#[derive(Debug, Clone, Args)]
+pub struct NetworkOptions {
+    /// A calibration.json, or preset:frodo, preset:boba (Table 5 of the paper)
+    #[arg(long, value_name = "FILE|preset:NAME")]
+    pub calibration: Option<String>,
+
+    /// Whose parameters a message costs
+    #[arg(long, value_enum, default_value_t = CostModel::PLogP)]
+    pub model: CostModel,
+
+    /// Parameters measured point to point, or fitted to collectives
+    #[arg(long, value_enum, default_value_t = ParameterSet::Measured)]
+    pub parameters: ParameterSet,
+
+    /// Messages from this size on wait for their receive to be posted [default: none does]
+    #[arg(long, value_name = "SIZE", value_parser = quantity::parse_bytes)]
+    pub rendezvous: Option<u64>,
+}
+
+/// The models that tell when a processor and a port are busy; Hockney's doesn't.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum CostModel {
+    #[value(name = "loggp")]
+    LogGp,
+    #[value(name = "plogp")]
+    PLogP,
+}
+
+impl CostModel {
+    pub fn name(self) -> &'static str {
+        match self {
+            CostModel::LogGp => Model::LogGp.name(),
+            CostModel::PLogP => Model::PLogP.name(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Row {
+    collective: Collective,
+    algorithm: &'static str,
+    segment_bytes: u64,
+    procs: u32,
+    bytes: u64,
+    model: &'static str,
+    seconds: f64,
+    messages: u64,
+    costs: &'static str,
+}
+
+const HEADING: [&str; 8] =
+    ["collective", "algorithm", "segment", "procs", "bytes", "costs", "simulated", "messages"];
+
+impl Simulate {
+    /// Runs the subcommand.
+    pub fn run(self) -> Result<()> {
+        let simulator = Simulator::load(&self.network)?;
+        let Segments::These(segments) = &self.grid.segments else {
+            usage!(
+                "--segments auto: the simulator takes the sizes that it is given, as 0,1KiB,8KiB"
+            );
+        };
+        let procs = simulator.source.procs(&self.grid);
+        let mut rows = Vec::new();
+        for &collective in &self.grid.collective.0 {
+            let entries = self.entries(collective)?;
+            check_options(collective, &entries, self.root, self.fan_out)?;
+            for entry in entries {
+                for &segment_bytes in segments_of(entry, segments) {
+                    for &procs in &procs {
+                        if self.leaves_out(entry, procs) {
+                            continue;
+                        }
+                        for &bytes in sizes(collective, &self.grid.sizes.0) {
+                            let run = Run {
+                                entry,
+                                procs,
+                                root: self.root.unwrap_or(0),
+                                fan_out: self.fan_out,
+                                bytes,
+                                segment_bytes,
+                            };
+                            rows.push(self.row(&simulator, run)?);
+                        }
+                    }
+                }
+            }
+        }
+        output::rows(self.format, &rows, &HEADING, |row| {
+            vec![
+                row.collective.to_string(),
+                row.algorithm.into(),
+                segment_text(row.segment_bytes),
+                row.procs.to_string(),
+                row.bytes.to_string(),
+                row.costs.into(),
+                quantity::format_seconds(row.seconds),
+                row.messages.to_string(),
+            ]
+        })
+    }
+
+    /// The algorithms asked for, or all of the collective.
+    fn entries(&self, collective: Collective) -> Result<Vec<&'static Entry>> {
+        if self.algorithm.is_empty() {
+            let all: Vec<_> = of_collective(collective).collect();
+            if all.is_empty() {
+                usage!("{collective} has no schedules");
+            }
+            return Ok(all);
+        }
+        let named = self.algorithm.iter().map(|name| find_named(collective, name.trim()));
+        Ok(named.collect::<Result<_, _>>().map_err(Usage)?)
+    }
+
+    /// Of all algorithms those are left out, and it is said, that can't do with `procs`; one that
+    /// was asked for by name is an error instead.
+    fn leaves_out(&self, entry: &Entry, procs: u32) -> bool {
+        let unfit = entry.requirements.even && procs > 1 && !procs.is_multiple_of(2);
+        let leaves_out = unfit && self.algorithm.is_empty();
+        if leaves_out {
+            let Entry { collective, name, .. } = entry;
+            eprintln!(
+                "{collective} {name} left out for {procs} processes: it needs an even number"
+            );
+        }
+        leaves_out
+    }
+
+    fn row(&self, simulator: &Simulator, run: Run) -> Result<Row> {
+        let outcome = simulator.run(&run, |_| {})?;
+        Ok(Row {
+            collective: run.entry.collective,
+            algorithm: run.entry.name,
+            segment_bytes: run.segment_bytes,
+            procs: run.procs,
+            bytes: run.bytes,
+            model: "simulated",
+            seconds: outcome.seconds,
+            messages: outcome.messages,
+            costs: self.network.model.name(),
+        })
+    }
+}
+
+/// `8 KiB`, or `none`.
+fn segment_text(segment_bytes: u64) -> String {
+    match segment_bytes {
+        0 => "none".into(),
+        bytes => quantity::format_bytes(bytes),
+    }
+}
+
+/// An algorithm that doesn't look at segments runs once.
+fn segments_of<'a>(entry: &Entry, segments: &'a [u64]) -> &'a [u64] {
+    if entry.segmented { segments } else { &[0] }
+}
+
+/// Flags that none of the algorithms looks at would promise what doesn't happen.
+///
+/// # Errors
+/// A root or a fan-out is given and means nothing.
+pub fn check_options(
+    collective: Collective,
+    entries: &[&Entry],
+    root: Option<u32>,
+    fan_out: Option<u32>,
+) -> Result<()> {
+    if root.is_some() && !is_rooted(collective) {
+        usage!("--root: {collective} has no root");
+    }
+    if fan_out.is_some() && !entries.iter().any(|entry| entry.fanned) {
+        let names: Vec<_> = entries.iter().map(|entry| entry.name).collect();
+        usage!(
+            "--fan-out: {collective} {} doesn't look at it; k-chain and k-nomial do",
+            names.join(", ")
+        );
+    }
+    Ok(())
+}
+
+/// One call to simulate.
+#[derive(Debug, Clone, Copy)]
+pub struct Run {
+    pub entry: &'static Entry,
+    pub procs: u32,
+    pub root: u32,
+    /// None: as [`Call::new`] has it.
+    pub fan_out: Option<u32>,
+    /// Message size; see [`Collective::message_size`].
+    pub bytes: u64,
+    /// 0: one segment.
+    pub segment_bytes: u64,
+}
+
+/// The blocks of a call with one count per rank: all are alike.
+#[derive(Debug, Default)]
+pub struct Blocks {
+    counts: Vec<u64>,
+    displacements: Vec<u64>,
+}
+
+impl Run {
+    /// The elements are those with which messages are measured.
+    fn element_bytes(&self) -> u64 {
+        openmpi::element_bytes(self.entry.collective, self.bytes)
+    }
+
+    fn count(&self) -> u64 {
+        self.bytes / self.element_bytes()
+    }
+
+    /// See [`Blocks`]; empty where all blocks have the call's own count.
+    pub fn blocks(&self) -> Blocks {
+        let with_counts = [Collective::Gatherv, Collective::Scatterv, Collective::ReduceScatter];
+        if !with_counts.contains(&self.entry.collective) {
+            return Blocks::default();
+        }
+        let count = self.count();
+        // What overflows here is refused by the check of the call.
+        let displacements = (0..u64::from(self.procs)).map(|rank| rank.saturating_mul(count));
+        Blocks { counts: vec![count; self.procs as usize], displacements: displacements.collect() }
+    }
+
+    /// The call in elements. A segment holds whole elements, at least one.
+    pub fn call<'a>(&self, blocks: &'a Blocks) -> Call<'a> {
+        let segment = match self.segment_bytes {
+            0 => 0,
+            bytes => (bytes / self.element_bytes()).max(1),
+        };
+        let plain = Call::new(self.procs, self.count());
+        Call {
+            root: self.root,
+            segment,
+            fan_out: self.fan_out.unwrap_or(plain.fan_out),
+            counts: &blocks.counts,
+            displacements: &blocks.displacements,
+            ..plain
+        }
+    }
+
+    /// What is simulated, in words: `64 KiB (count x type size) in segments of 8 KiB, root 0`.
+    pub fn in_words(&self) -> String {
+        let mut words = match self.entry.collective {
+            Collective::Barrier => vec!["no message".to_owned()],
+            other => {
+                let size = quantity::format_bytes(self.bytes);
+                vec![format!("{size} ({})", other.message_size())]
+            }
+        };
+        if self.entry.segmented && self.segment_bytes > 0 {
+            words.push(format!("segments of {}", segment_text(self.segment_bytes)));
+        }
+        let call = self.call(&Blocks::default()).fan_out;
+        if self.entry.fanned {
+            words.push(format!("fan-out {call}"));
+        }
+        if is_rooted(self.entry.collective) {
+            words.push(format!("root {}", self.root));
+        }
+        words.join(", ")
+    }
+}
+
+/// The simulator under the costs of one platform.
+pub struct Simulator {
+    pub source: Source,
+    costs: PlatformCosts,
+    rendezvous_bytes: Option<u64>,
+}
+
+impl Simulator {
+    /// # Errors
+    /// As for [`Source::load`], or the parameters are none.
+    pub fn load(options: &NetworkOptions) -> Result<Self> {
+        let source = Source::load(&ModelOptions {
+            calibration: options.calibration.clone(),
+            model: None,
+            forms: models::Forms::default(),
+            parameters: options.parameters,
+        })?;
+        let costs = PlatformCosts::new(&source, options.model)?;
+        Ok(Simulator { source, costs, rendezvous_bytes: options.rendezvous })
+    }
+
+    /// Simulates one call and shows every activity.
+    ///
+    /// # Errors
+    /// The algorithm can't serve the call: used wrongly.
+    pub fn run(&self, run: &Run, observe: impl FnMut(Activity)) -> Result<Outcome> {
+        let blocks = run.blocks();
+        let options =
+            Options { element_bytes: run.element_bytes(), rendezvous_bytes: self.rendezvous_bytes };
+        simulate_observed(run.entry, &run.call(&blocks), &self.costs, options, observe)
+            .map_err(|error| Usage(error.to_string()).into())
+    }
+}
+
+/// A calibration's parameters as the simulator asks for them.
+enum PlatformCosts {
+    LogGp(LogGp),
+    /// The same evaluation of the knots as under the closed forms.
+    PLogP {
+        plogp: parameters::PLogP,
+        gamma: f64,
+    },
+}
+
+impl PlatformCosts {
+    fn new(source: &Source, model: CostModel) -> Result<Self> {
+        let model = match model {
+            CostModel::LogGp => Model::LogGp,
+            CostModel::PLogP => Model::PLogP,
+        };
+        let Network { model, gamma } = Network::new(model, source.chosen())?;
+        match model {
+            PointToPoint::LogGp(loggp) => Ok(PlatformCosts::LogGp(LogGp {
+                latency: loggp.latency,
+                overhead: loggp.overhead,
+                gap: loggp.gap,
+                gap_per_byte: loggp.gap_per_byte,
+                combine_per_byte: gamma,
+            })),
+            PointToPoint::PLogP(plogp) => Ok(PlatformCosts::PLogP { plogp, gamma }),
+            PointToPoint::Hockney(_) => {
+                usage!("Hockney's model doesn't tell when a processor is busy; take loggp or plogp")
+            }
+        }
+    }
+}
+
+impl Costs for PlatformCosts {
+    fn send_overhead(&self, bytes: u64) -> f64 {
+        match self {
+            PlatformCosts::LogGp(loggp) => loggp.send_overhead(bytes),
+            PlatformCosts::PLogP { plogp, .. } => plogp.at(bytes as f64).send,
+        }
+    }
+
+    fn receive_overhead(&self, bytes: u64) -> f64 {
+        match self {
+            PlatformCosts::LogGp(loggp) => loggp.receive_overhead(bytes),
+            PlatformCosts::PLogP { plogp, .. } => plogp.at(bytes as f64).receive,
+        }
+    }
+
+    fn gap(&self, bytes: u64, destinations: u32) -> f64 {
+        match self {
+            PlatformCosts::LogGp(loggp) => loggp.gap(bytes, destinations),
+            PlatformCosts::PLogP { plogp, .. } => plogp.gap(bytes as f64),
+        }
+    }
+
+    /// PLogP's message takes L + g(m), overheads included; nothing is left if these take more.
+    fn flight(&self, bytes: u64) -> f64 {
+        match self {
+            PlatformCosts::LogGp(loggp) => loggp.flight(bytes),
+            PlatformCosts::PLogP { plogp, .. } => {
+                let costs = plogp.at(bytes as f64);
+                (plogp.latency() + costs.gap - costs.send - costs.receive).max(0.0)
+            }
+        }
+    }
+
+    fn combine(&self, bytes: u64) -> f64 {
+        match self {
+            PlatformCosts::LogGp(loggp) => loggp.combine(bytes),
+            PlatformCosts::PLogP { gamma, .. } => bytes as f64 * gamma,
+        }
+    }
+}
