@@ -27,7 +27,8 @@ test: build
 	$(CARGO) test --locked --workspace
 
 bench: build
-	$(CARGO) bench --locked --workspace
+	$(CARGO) bench --locked --no-run -p colibri-models -p colibri-schedules
+	@./benches/run
 
 build: deps
 	$(CARGO) build --locked --release --workspace

@@ -59,10 +59,12 @@ pub fn run(mut command: Command, step: &str, launched: &Path, patience: Duration
         }
         if process::interrupted() {
             process::end(&mut child)?;
+            process::forget(launched);
             bail!("{step}: interrupted; what was recorded is kept, --resume goes on from there");
         }
         if moved.elapsed() > patience {
             process::end(&mut child)?;
+            process::forget(launched);
             let seconds = patience.as_secs();
             bail!("{step}: no progress for {seconds} s, ended: `{shown}`{}", told(&last));
         }

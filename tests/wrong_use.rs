@@ -77,6 +77,26 @@ fn a_launcher_that_fails_is_named_with_its_exit_code() {
 }
 
 #[test]
+fn inside_a_slurm_allocation_its_launcher_and_tasks_are_taken() {
+    let dir = tempfile::tempdir().unwrap();
+    let srun = dir.path().join("srun");
+    fs::write(&srun, "#!/bin/sh\necho started by srun $1 $2 >&2; exit 7\n").unwrap();
+    fs::set_permissions(&srun, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let path = format!("{}:/usr/bin:/bin", dir.path().display());
+    let output = colibri()
+        .env("PATH", path)
+        .env("SLURM_JOB_ID", "1")
+        .env("SLURM_NTASKS", "6")
+        .arg("calibrate")
+        .arg(dir.path().join("run"))
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("exit code 7") && stderr.contains("started by srun -n 6"), "{stderr}");
+}
+
+#[test]
 fn a_launcher_that_hangs_is_ended() {
     let dir = tempfile::tempdir().unwrap();
     let run_directory = dir.path().join("run");
