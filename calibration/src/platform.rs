@@ -6,8 +6,10 @@ use records::platform::Platform;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Result, clock,
+    Result,
+    clock::{self, Nanos, now},
     exchange::{self, Tag},
+    sleep::{Patience, sleep_until},
     world::{JobFlags, World},
 };
 
@@ -39,7 +41,9 @@ pub fn survey(world: &World, job: &JobFlags) -> Result<Surroundings> {
     let own = Introduction { host: host_name(), clock: clock::identity() };
     if world.rank() != 0 {
         control.tell(&own, 0, Tag::Setup)?;
-        let (shared_clock, processors) = control.hear(0, Tag::Setup)?;
+        // Asleep: rank 0 looks meanwhile at what else is running.
+        let (shared_clock, processors) =
+            control.hear_asleep(0, Tag::Setup, Patience::of_bystander())?;
         return Ok(Surroundings { shared_clock, processors, platform: None });
     }
     let mut ranks = vec![own];
@@ -48,6 +52,7 @@ pub fn survey(world: &World, job: &JobFlags) -> Result<Surroundings> {
     }
     let shared_clock = ranks.iter().all(|rank| rank.clock == ranks[0].clock);
     let processors = processors();
+    let load = Load { average: load, busy_processors: busy_processors() };
     for rank in 1..control.size() {
         control.tell(&(shared_clock, processors), rank, Tag::Setup)?;
     }
@@ -56,7 +61,18 @@ pub fn survey(world: &World, job: &JobFlags) -> Result<Surroundings> {
     Ok(Surroundings { shared_clock, processors, platform })
 }
 
-fn describe(hosts: Vec<String>, shared_clock: bool, load: f64, job: &JobFlags) -> Result<Platform> {
+/// What else runs on rank 0's machine.
+struct Load {
+    average: f64,
+    busy_processors: f64,
+}
+
+fn describe(
+    hosts: Vec<String>,
+    shared_clock: bool,
+    load: Load,
+    job: &JobFlags,
+) -> Result<Platform> {
     let sharing = if shared_clock { "shared by all ranks" } else { "not shared by all ranks" };
     Ok(Platform {
         hosts,
@@ -64,7 +80,8 @@ fn describe(hosts: Vec<String>, shared_clock: bool, load: f64, job: &JobFlags) -
         kernel: read_line("/proc/sys/kernel/osrelease"),
         processor: processor(&fs::read_to_string("/proc/cpuinfo").unwrap_or_default()),
         cores: processors(),
-        load,
+        load: load.average,
+        busy_processors: load.busy_processors,
         clock: format!("CLOCK_MONOTONIC, {sharing}"),
         clock_resolution_seconds: clock::resolution_seconds(),
         settings: settings(env::vars()),
@@ -95,6 +112,37 @@ fn host_name() -> String {
 fn load_average() -> f64 {
     let line = read_line("/proc/loadavg");
     line.split(' ').next().and_then(|load| load.parse().ok()).unwrap_or_default()
+}
+
+/// How many processors are busy while all ranks of the job sleep; 0 where the kernel doesn't tell.
+fn busy_processors() -> f64 {
+    const LOOK: Nanos = 500_000_000;
+    let before = clock_ticks(&read_line("/proc/stat"));
+    sleep_until(now() + LOOK);
+    let after = clock_ticks(&read_line("/proc/stat"));
+    match (before, after) {
+        (Some(before), Some(after)) if after.all > before.all => {
+            let busy = (after.all - after.idle) - (before.all - before.idle);
+            f64::from(processors()) * busy as f64 / (after.all - before.all) as f64
+        }
+        _ => 0.0,
+    }
+}
+
+/// Processor time since boot, summed over the processors.
+#[derive(Debug, PartialEq, Eq)]
+struct Ticks {
+    all: u64,
+    idle: u64,
+}
+
+/// The first line of /proc/stat: user, nice, system, idle, waiting for disks, interrupts, soft
+/// interrupts, stolen by the host (proc_stat(5)); what follows is contained in these.
+fn clock_ticks(line: &str) -> Option<Ticks> {
+    let fields = line.strip_prefix("cpu ")?.split_whitespace().take(8);
+    let ticks: Vec<u64> = fields.map(str::parse).collect::<std::result::Result<_, _>>().ok()?;
+    let idle = ticks.get(3)? + ticks.get(4)?;
+    Some(Ticks { all: ticks.iter().sum(), idle })
 }
 
 /// The processor's name in /proc/cpuinfo, whose key differs between architectures.
@@ -147,6 +195,15 @@ mod tests {
             settings(variables.into_iter()),
             ["OMPI_MCA_btl=tcp,self", "OMPI_MCA_mpi_yield_when_idle=1"]
         );
+    }
+
+    #[test]
+    fn processor_time_is_read_and_something_else_is_none() {
+        let line = "cpu  10 1 5 100 4 0 2 3 9 9";
+        assert_eq!(clock_ticks(line), Some(Ticks { all: 125, idle: 104 }));
+        assert_eq!(clock_ticks("intr 1 2 3"), None);
+        assert_eq!(clock_ticks("cpu  1 2 x"), None);
+        assert!((0.0..=f64::from(processors())).contains(&busy_processors()));
     }
 
     #[test]

@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// More processors than this kept busy by something else falsify what is measured beside it.
+const BUSY: f64 = 0.3;
+
 /// The machines, the MPI library and the state in which they were measured.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Platform {
@@ -17,6 +20,8 @@ pub struct Platform {
     pub cores: u32,
     /// One-minute load average of rank 0's machine before the start.
     pub load: f64,
+    /// How many of rank 0's processors something else kept busy just before the start.
+    pub busy_processors: f64,
     /// The clock that timed: its name, and whether all ranks share it.
     pub clock: String,
     /// Smallest step of the clock seen, in seconds.
@@ -49,11 +54,11 @@ impl Platform {
 
     /// What to say where the machine was busy before the measuring began.
     pub fn busy(&self) -> Option<String> {
-        let Platform { load, cores, .. } = self;
-        (*load > f64::from(*cores) / 2.0).then(|| {
+        let Platform { busy_processors, cores, .. } = self;
+        (*busy_processors > BUSY).then(|| {
             format!(
-                "the machine was busy before the start (load {load:.1} on {cores} processors): \
-                 these times say little; measure again when it is quiet"
+                "the machine was busy just before the start ({busy_processors:.1} of {cores} \
+                 processors): these times say little; measure again when it is quiet"
             )
         })
     }
