@@ -70,6 +70,15 @@ fn every_model_and_algorithm_is_predicted_and_csv_and_table_hold_the_same_rows()
     assert!(json.iter().all(|row| row["seconds"].as_f64().unwrap() > 0.0));
 }
 
+#[test]
+fn an_algorithm_without_segments_has_its_one_row_whatever_segments_are_asked_for() {
+    let arguments =
+        ["predict", "--calibration", "preset:boba", "--collective", "barrier", "--procs", "4"];
+    let rows = rows(&[&arguments[..], &["--segments", "8KiB", "--format", "json"]].concat());
+    assert_eq!(rows.len(), 4 * 4);
+    assert!(rows.iter().all(|row| row["segment_bytes"] == 0));
+}
+
 /// The paper's section 6.3: small messages without segments, pipelines for the largest.
 #[test]
 fn decisions_on_frodo_have_the_shape_that_the_paper_describes() {

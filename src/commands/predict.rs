@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use clap::Args;
-use models::{Model, PredictError, Predictor};
+use models::{Model, Predictor, closed_forms::form};
 use records::{Algorithm, Collective, Point, quantity};
 use serde::Serialize;
 
@@ -114,14 +114,17 @@ fn wanted(collective: Collective, asked: Option<&List<Algorithm>>) -> Result<Vec
     Ok(asked.clone())
 }
 
-/// One row for each segment size that differs; with `auto` one for the best.
+/// One row for each segment size, one alone where the algorithm has no segments; with `auto` one
+/// for the best.
 fn predict(
     predictor: &Predictor,
     point: Point,
     algorithm: Algorithm,
     segments: &Segments,
 ) -> Result<Vec<Row>> {
+    let segmented = form(point.collective, algorithm).is_some_and(|form| form.segmented);
     let segments = match segments {
+        _ if !segmented => vec![0],
         Segments::Auto => {
             models::decide::best_segment(predictor, point, algorithm)?.into_iter().collect()
         }
@@ -129,11 +132,7 @@ fn predict(
     };
     let mut rows = Vec::new();
     for segment_bytes in segments {
-        let prediction = match predictor.predict_with_interval(point, algorithm, segment_bytes) {
-            // An algorithm without segments has its one row from segment size 0.
-            Err(PredictError::Segments { .. }) => continue,
-            other => other?,
-        };
+        let prediction = predictor.predict_with_interval(point, algorithm, segment_bytes)?;
         rows.push(Row {
             collective: point.collective,
             algorithm,
