@@ -67,7 +67,8 @@ fn every_kind_is_observed_between_any_two_ranks() {
     for (ranks, pair) in [(2, (0, 1)), (3, (1, 0)), (4, (2, 3)), (8, (0, 7))] {
         let path = folder.path().join(format!("{ranks}.csv"));
         let text = format!("{},{}", pair.0, pair.1);
-        let args = args(ranks, &path, "0,1,1024,131072", &text, "4");
+        // Ample: 8 ranks on few cores take seconds to observe everything as often as wanted.
+        let args = args(ranks, &path, "0,1,1024,131072", &text, "15");
         assert_success(&mpi.run(ranks, PROGRAM, &args));
         assert_complete(&path, &[0, 1, 1024, 131_072], pair);
     }
