@@ -18,6 +18,7 @@
 #[cfg(not(all(target_endian = "little", target_pointer_width = "64")))]
 compile_error!("handles as machine words need a little-endian machine of 64 bits");
 
+mod arguments;
 mod duplicate;
 mod error;
 mod executor;
@@ -32,6 +33,7 @@ mod fake;
 #[cfg(test)]
 mod tests;
 
+pub use arguments::{Arguments, Block, Blocks, Counts, Reduction};
 pub use duplicate::Session;
 pub use error::{Error, Result};
 pub use executor::Executor;
