@@ -2,7 +2,7 @@
 //!
 //! The words come first: [`Collective`], [`Algorithm`], [`Method`], sizes in bytes ([`quantity`]).
 //! Then one module per file: [`calibration`], [`decisions`], [`plan`], [`observation`] (the raw
-//! CSV records), [`penalty`]. JSON files carry their schema's name and are read and written by
+//! CSV records), [`penalty`], [`profile`]. JSON files carry their schema's name and are read and written by
 //! [`document`]; raw records are append-only and are read and written by [`record`].
 //!
 //! # What "message size" means
@@ -23,6 +23,7 @@ pub mod openmpi;
 pub mod penalty;
 pub mod plan;
 pub mod platform;
+pub mod profile;
 pub mod progress;
 pub mod quantity;
 pub mod record;

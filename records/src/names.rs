@@ -5,7 +5,7 @@ pub fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -
     let given = given.to_lowercase();
     candidates
         .into_iter()
-        .map(|name| (strsim::damerau_levenshtein(&given, name), name))
+        .map(|name| (strsim::damerau_levenshtein(&given, &name.to_lowercase()), name))
         .filter(|(distance, name)| *distance <= name.len().max(given.len()).div_ceil(3))
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, name)| name)
@@ -27,6 +27,7 @@ mod tests {
     fn the_nearest_name_is_offered_and_a_far_one_is_not() {
         assert_eq!(nearest("pipelin", ["linear", "pipeline"]), Some("pipeline"));
         assert_eq!(nearest("BINOMAL", ["binary", "binomial"]), Some("binomial"));
+        assert_eq!(nearest("mpi_bcst", ["MPI_Bcast", "MPI_Scan"]), Some("MPI_Bcast"));
         assert_eq!(nearest("xyzzy", ["binary", "binomial"]), None);
     }
 }

@@ -1,0 +1,258 @@
+//! `profiles/*.json`: the ranges of message sizes where a replacement beats the library's default.
+//!
+//! One file holds one collective at one number of processes; a directory holds many, side by side.
+//! PGMPITuneLib's text form of the same thing is in [`pgtune`].
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize, de::IgnoredAny};
+
+use crate::{Collective, FileError, Method, document, document::Document};
+
+pub mod pgtune;
+
+/// What to call instead of the library's default, and for which messages.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// Checked and written by [`document`]; named here since no other field may stand in the file.
+    #[serde(default, skip_serializing)]
+    schema: IgnoredAny,
+    /// The collective.
+    pub collective: Collective,
+    /// What a message size means for it; see [`Collective::message_size`].
+    #[serde(default)]
+    pub message_size: String,
+    /// The communicator size at which it was measured.
+    pub procs: u32,
+    /// Nodes that these processes were on, where that is known.
+    #[serde(default)]
+    pub nodes: Option<u32>,
+    /// What it says of other communicator sizes.
+    #[serde(default)]
+    pub other_procs: OtherProcs,
+    /// The MPI library that it was measured with, where that is known.
+    #[serde(default)]
+    pub library: String,
+    /// Ascending, without overlap; what lies in none is left to the library.
+    pub ranges: Vec<Range>,
+}
+
+/// What holds at a communicator size that no profile was measured at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OtherProcs {
+    /// Nothing: the library's default.
+    #[default]
+    Exact,
+    /// The profile of the nearest smaller size.
+    NearestBelow,
+    /// Where the profiles of the nearest smaller and the nearest larger size agree on a method for
+    /// the message, that method; else the default.
+    Interpolated,
+}
+
+/// Message sizes that have one replacement.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Range {
+    /// The smallest.
+    pub first_bytes: u64,
+    /// The largest, which belongs to it.
+    pub last_bytes: u64,
+    /// The replacement.
+    pub method: Method,
+    /// Time of the default over time of the replacement, where it was measured.
+    #[serde(default)]
+    pub gain: Option<f64>,
+}
+
+impl Document for Profile {
+    const SCHEMA: &'static str = "colibri/profile/1";
+
+    fn validate(&self) -> Result<(), (String, String)> {
+        if self.procs == 0 {
+            return Err(("procs".into(), "is 0; wanted 1 or more".into()));
+        }
+        let wanted = self.collective.message_size();
+        if !self.message_size.is_empty() && self.message_size != wanted {
+            let problem =
+                format!("is \"{}\"; for {} it is \"{wanted}\"", self.message_size, self.collective);
+            return Err(("message_size".into(), problem));
+        }
+        let mut free = 0;
+        for (index, range) in self.ranges.iter().enumerate() {
+            let field = |name: &str| format!("ranges[{index}].{name}");
+            if range.first_bytes < free {
+                let problem = format!(
+                    "is {}, inside the range before it; wanted {free} or more",
+                    range.first_bytes
+                );
+                return Err((field("first_bytes"), problem));
+            }
+            if range.last_bytes < range.first_bytes {
+                let problem =
+                    format!("is {}; wanted {} or more", range.last_bytes, range.first_bytes);
+                return Err((field("last_bytes"), problem));
+            }
+            check_method(self.collective, &range.method)
+                .map_err(|problem| (field("method"), problem))?;
+            free = range.last_bytes.saturating_add(1);
+        }
+        Ok(())
+    }
+}
+
+impl Profile {
+    /// A profile of one collective at one communicator size.
+    pub fn new(collective: Collective, procs: u32, ranges: Vec<Range>) -> Self {
+        Profile {
+            schema: IgnoredAny,
+            collective,
+            message_size: collective.message_size().into(),
+            procs,
+            nodes: None,
+            other_procs: OtherProcs::Exact,
+            library: String::new(),
+            ranges,
+        }
+    }
+
+    /// The replacement for a message, if there is one.
+    pub fn method(&self, bytes: u64) -> Option<&Method> {
+        let after = self.ranges.partition_point(|range| range.first_bytes <= bytes);
+        let range = &self.ranges[after.checked_sub(1)?];
+        (bytes <= range.last_bytes).then_some(&range.method)
+    }
+}
+
+/// A mock-up says in its name what it is for; the default needs no profile.
+fn check_method(collective: Collective, method: &Method) -> Result<(), String> {
+    match method {
+        Method::Default => {
+            Err("is default; a range without a replacement is left out of a profile".into())
+        }
+        Method::Mockup(name) if !name.starts_with(&format!("{collective}_as_")) => {
+            Err(format!("is {name}; a mock-up of {collective} begins with {collective}_as_"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Every profile in a directory: Colibri's (`*.json`) and pgtune's (`*.prf`), in the order of
+/// their names. Other files are left alone.
+///
+/// # Errors
+/// The directory or a profile in it cannot be read, it holds none, or two speak of the same
+/// collective, processes and nodes.
+pub fn read_directory(directory: &Path) -> Result<Vec<Profile>, FileError> {
+    let io = |error: std::io::Error| FileError::io(directory, "read", &error);
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(directory).map_err(io)? {
+        paths.push(entry.map_err(io)?.path());
+    }
+    paths.sort();
+    let mut profiles: Vec<Profile> = Vec::new();
+    for path in &paths {
+        let profile = match path.extension().and_then(|extension| extension.to_str()) {
+            Some("json") => document::read::<Profile>(path)?,
+            Some("prf") => pgtune::read(path)?,
+            _ => continue,
+        };
+        let key = |profile: &Profile| (profile.collective, profile.procs, profile.nodes);
+        if profiles.iter().any(|other| key(other) == key(&profile)) {
+            let problem = format!(
+                "is a second profile of {} at {} processes in this directory",
+                profile.collective, profile.procs
+            );
+            return Err(FileError::new(path, problem));
+        }
+        profiles.push(profile);
+    }
+    if profiles.is_empty() {
+        let problem = "holds no profile (*.json, or *.prf of pgtune)";
+        return Err(FileError::new(directory, problem));
+    }
+    Ok(profiles)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn range(first_bytes: u64, last_bytes: u64, method: &str) -> Range {
+        Range { first_bytes, last_bytes, method: method.parse().unwrap(), gain: None }
+    }
+
+    fn profile() -> Profile {
+        let ranges = vec![
+            range(0, 8, "own:binomial"),
+            range(9, 9, "own:linear"),
+            range(1024, 65536, "own:pipeline,segment=8KiB"),
+        ];
+        Profile::new(Collective::Bcast, 8, ranges)
+    }
+
+    #[test]
+    fn a_message_finds_its_range_and_only_that() {
+        let profile = profile();
+        let found = |bytes| profile.method(bytes).map(ToString::to_string);
+        assert_eq!(found(0).as_deref(), Some("own:binomial"));
+        assert_eq!(found(8).as_deref(), Some("own:binomial"));
+        assert_eq!(found(9).as_deref(), Some("own:linear"));
+        assert_eq!(found(10), None);
+        assert_eq!(found(65536).as_deref(), Some("own:pipeline,segment=8KiB"));
+        assert_eq!(found(65537), None);
+        assert_eq!(Profile::new(Collective::Bcast, 8, vec![]).method(1), None);
+    }
+
+    #[test]
+    fn what_is_written_reads_back() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("bcast-8.json");
+        document::write(&path, &profile()).unwrap();
+        assert_eq!(document::read::<Profile>(&path).unwrap(), profile());
+        let text = std::fs::read_to_string(&path).unwrap().replace("other_procs", "others");
+        let error = document::parse::<Profile>(&text, &path).unwrap_err().to_string();
+        assert!(error.contains("unknown field `others`"), "{error}");
+    }
+
+    #[test]
+    fn faults_are_named_with_their_field() {
+        let fault = |change: fn(&mut Profile)| {
+            let mut profile = profile();
+            change(&mut profile);
+            let (field, problem) = profile.validate().unwrap_err();
+            format!("{field}: {problem}")
+        };
+        assert_eq!(fault(|p| p.procs = 0), "procs: is 0; wanted 1 or more");
+        let overlap = fault(|p| p.ranges[1].first_bytes = 8);
+        assert!(overlap.starts_with("ranges[1].first_bytes: is 8, inside"), "{overlap}");
+        assert!(fault(|p| p.ranges[2].last_bytes = 1).starts_with("ranges[2].last_bytes"));
+        let foreign = fault(|p| p.ranges[0].method = Method::Mockup("scan_as_x".into()));
+        assert!(foreign.contains("begins with bcast_as_"), "{foreign}");
+        assert!(fault(|p| p.ranges[0].method = Method::Default).contains("left out"));
+        assert!(fault(|p| p.message_size = "total".into()).contains("count x type size"));
+    }
+
+    #[test]
+    fn a_directory_is_read_whole_and_doubles_are_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let write = |name: &str, profile: &Profile| {
+            document::write(&directory.path().join(name), profile).unwrap();
+        };
+        let error = read_directory(directory.path()).unwrap_err().to_string();
+        assert!(error.contains("holds no profile"), "{error}");
+        write("a.json", &profile());
+        write("b.json", &Profile { procs: 16, ..profile() });
+        std::fs::write(directory.path().join("notes.txt"), "x").unwrap();
+        let text = "MPI_Scatter\n8\n1\n2 scatter_as_bcast\n1\n1 1 2\n";
+        std::fs::write(directory.path().join("c.prf"), text).unwrap();
+        let procs: Vec<u32> =
+            read_directory(directory.path()).unwrap().iter().map(|profile| profile.procs).collect();
+        assert_eq!(procs, [8, 16, 8]);
+        write("d.json", &profile());
+        let error = read_directory(directory.path()).unwrap_err().to_string();
+        assert!(error.contains("d.json") && error.contains("second profile"), "{error}");
+    }
+}
