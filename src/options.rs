@@ -139,6 +139,11 @@ pub struct SiteOptions {
     #[arg(long, value_name = "RATE", default_value = "100mbit", requires = "testbed")]
     pub rate: testbed::Rate,
 
+    /// A node's port of that virtual cluster with a rate of its own, or one direction of it (in:
+    /// what the node receives); may be given several times
+    #[arg(long = "port", value_name = "NODE[.in|.out]=RATE", requires = "testbed")]
+    pub ports: Vec<testbed::PortRate>,
+
     /// Ranks on each node of the virtual cluster
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64), default_value_t = 1, requires = "testbed")]
     pub ppn: u32,

@@ -144,11 +144,12 @@ impl Site {
 
 /// A virtual cluster in words: `8 nodes at 100mbit`.
 pub fn describe(spec: &Spec) -> String {
-    let Spec { nodes, rate, ranks_per_node, .. } = spec;
-    match ranks_per_node {
+    let Spec { nodes, rate, ports, ranks_per_node, .. } = spec;
+    let nodes = match ranks_per_node {
         1 => format!("{nodes} nodes at {rate}"),
         ranks => format!("{nodes} nodes of {ranks} ranks at {rate}"),
-    }
+    };
+    ports.iter().fold(nodes, |text, port| format!("{text}, port {port}"))
 }
 
 /// Ends what a killed run in this directory has left behind.
@@ -178,7 +179,9 @@ impl Cluster {
             return Ok(Cluster { testbed: Some(testbed), written_down: None });
         };
         let name = format!("run-{}", std::process::id());
-        let spec = Spec::new(&name, nodes, options.rate)?.with_ranks_per_node(options.ppn)?;
+        let spec = Spec::new(&name, nodes, options.rate)?
+            .with_ranks_per_node(options.ppn)?
+            .with_ports(options.ports.clone())?;
         let path = written_down(run);
         document::write(&path, &SetUp { name })?;
         match testbed::up(&spec) {

@@ -4,7 +4,7 @@ use std::os::unix::process::CommandExt;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
-use testbed::{Condition, Rate, Spec, Testbed};
+use testbed::{Condition, PortRate, Rate, Spec, Testbed};
 
 use crate::{output, site::describe};
 
@@ -29,6 +29,11 @@ enum Action {
         /// Rate of each link, both ways
         #[arg(long, value_name = "RATE", default_value = "100mbit")]
         rate: Rate,
+
+        /// A node's port with a rate of its own, or one direction of it (in: what the node
+        /// receives); may be given several times
+        #[arg(long = "port", value_name = "NODE[.in|.out]=RATE")]
+        ports: Vec<PortRate>,
 
         /// Ranks on each node
         #[arg(long, value_name = "N", default_value_t = 1)]
@@ -74,7 +79,11 @@ impl TestbedCommand {
     /// Runs the subcommand.
     pub fn run(self) -> Result<()> {
         match self.action {
-            Action::Up { name, nodes, rate, ppn } => up(&name.name, nodes, rate, ppn),
+            Action::Up { name, nodes, rate, ports, ppn } => {
+                up(&Spec::new(&name.name, nodes, rate)?
+                    .with_ranks_per_node(ppn)?
+                    .with_ports(ports)?)
+            }
             Action::Down { name } => down(&name.name),
             Action::Status => status(),
             Action::Exec { name, node, command } => exec(&name.name, node, &command),
@@ -83,10 +92,10 @@ impl TestbedCommand {
     }
 }
 
-fn up(name: &str, nodes: u32, rate: Rate, ppn: u32) -> Result<()> {
-    let spec = Spec::new(name, nodes, rate)?.with_ranks_per_node(ppn)?;
-    testbed::up(&spec)?;
-    eprintln!("{name}: {} is up; run on it by --testbed {name}", describe(&spec));
+fn up(spec: &Spec) -> Result<()> {
+    testbed::up(spec)?;
+    let name = &spec.name;
+    eprintln!("{name}: {} is up; run on it by --testbed {name}", describe(spec));
     eprintln!("take it down by `colibri testbed down --name {name}`");
     Ok(())
 }

@@ -86,6 +86,8 @@ struct Options {
     ranks: Option<u32>,
     testbed: Option<String>,
     rate: String,
+    #[serde(default)]
+    ports: Vec<String>,
     ppn: u32,
 }
 
@@ -158,6 +160,7 @@ impl Tune {
             ranks: self.site.ranks,
             testbed: self.site.testbed.clone(),
             rate: self.site.rate.to_string(),
+            ports: self.site.ports.iter().map(ToString::to_string).collect(),
             ppn: self.site.ppn,
         }
     }

@@ -21,7 +21,7 @@ pub enum TestbedError {
     Spec(String),
     /// A testbed of that name, or what is left of one, is there.
     #[error(
-        "a testbed '{name}' is there already ({what}); remove it first: colibri testbed down {name}"
+        "a testbed '{name}' is there already ({what}); remove it first: colibri testbed down --name {name}"
     )]
     Exists {
         /// Its name.
@@ -30,13 +30,15 @@ pub enum TestbedError {
         what: String,
     },
     /// None of that name.
-    #[error("there is no testbed '{name}'; make one: colibri testbed up {name}")]
+    #[error("there is no testbed '{name}'; make one: colibri testbed up --name {name}")]
     Missing {
         /// The name asked for.
         name: String,
     },
     /// Its making was interrupted.
-    #[error("the testbed '{name}' was not completed; remove it: colibri testbed down {name}")]
+    #[error(
+        "the testbed '{name}' was not completed; remove it: colibri testbed down --name {name}"
+    )]
     Incomplete {
         /// Its name.
         name: String,

@@ -3,7 +3,8 @@
 //!
 //! Each node is a network namespace with a host name of its own; a veth pair leads from it to a
 //! bridge, which stands in one more namespace, the *head*, where `mpirun` runs. A token-bucket filter
-//! on both ends of the pair gives the port its rate in both directions. Nothing shows in the root
+//! on both ends of the pair gives the port its rate in both directions, the same for all or one of its
+//! own ([`PortRate`]). Nothing shows in the root
 //! namespace, so several testbeds stand side by side, with the same addresses even.
 //!
 //! ```no_run
@@ -38,6 +39,7 @@
 mod error;
 mod make;
 mod openmpi;
+mod port;
 mod processes;
 mod remove;
 mod scripts;
@@ -49,6 +51,7 @@ mod system;
 pub use error::TestbedError;
 pub use make::up;
 pub use openmpi::{OpenMpi, Shims};
+pub use port::{Direction, PortRate};
 pub use remove::{Removed, down};
 pub use spec::{NETWORK, Rate, Spec};
 pub use state::{Phase, STATE_DIRECTORY};

@@ -1,7 +1,7 @@
 //! Making a testbed.
 
 use crate::{
-    Phase, Spec, Testbed, TestbedError, remove, scripts,
+    Phase, Rate, Spec, Testbed, TestbedError, remove, scripts,
     spec::{self, HEAD, namespace},
     state::{self, State},
     status,
@@ -82,8 +82,8 @@ impl Maker<'_> {
         self.ip(&step, HEAD, &pair)?;
         let address = &*spec::node_address(node);
         self.ip(&step, place, &["address", "add", address, "dev", "eth0"])?;
-        self.shape(place, "eth0")?;
-        self.shape(HEAD, port)?;
+        self.shape(place, "eth0", self.spec.outbound(node))?;
+        self.shape(HEAD, port, self.spec.inbound(node))?;
         self.ip(&step, place, &["link", "set", "eth0", "up"])?;
         self.ip(&step, HEAD, &["link", "set", port, "master", BRIDGE, "up"])
     }
@@ -102,8 +102,7 @@ impl Maker<'_> {
     }
 
     /// The rate of what a device sends. The queue of 200 ms is long enough that nothing is dropped.
-    fn shape(&self, place: &str, device: &str) -> Result<(), TestbedError> {
-        let rate = self.spec.rate;
+    fn shape(&self, place: &str, device: &str, rate: Rate) -> Result<(), TestbedError> {
         let doing = &*format!("limit {device} of {place} to {rate}");
         let step = Step { doing, needs: "a kernel with CONFIG_NET_SCH_TBF" };
         let bits = &*format!("{}bit", rate.bits_per_second());

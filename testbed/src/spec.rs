@@ -4,7 +4,10 @@ use std::{fmt, net::Ipv4Addr, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::TestbedError;
+use crate::{
+    TestbedError,
+    port::{self, Direction, PortRate},
+};
 
 /// The network of every testbed: each has its own namespaces, so they do not meet.
 pub const NETWORK: &str = "10.77.0.0/24";
@@ -20,7 +23,7 @@ pub(crate) const PREFIX: &str = "colibri-";
 /// The name of a program's or node's place: `head`, `n0`, `n1`, ...
 pub(crate) const HEAD: &str = "head";
 
-/// The rate of every port of the switch, in both directions.
+/// The rate of a port of the switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Rate {
@@ -107,9 +110,12 @@ pub struct Spec {
     pub name: String,
     /// 1 to 64.
     pub nodes: u32,
-    /// Of every port.
+    /// Of every port that `ports` does not name.
     #[serde(rename = "rate_bits_per_second")]
     pub rate: Rate,
+    /// Ports with rates of their own.
+    #[serde(default)]
+    pub ports: Vec<PortRate>,
     /// How many consecutive ranks share a node (and its port), 1 to 64.
     pub ranks_per_node: u32,
 }
@@ -120,7 +126,7 @@ impl Spec {
     /// # Errors
     /// As [`Spec::check`].
     pub fn new(name: &str, nodes: u32, rate: Rate) -> Result<Spec, TestbedError> {
-        let spec = Spec { name: name.into(), nodes, rate, ranks_per_node: 1 };
+        let spec = Spec { name: name.into(), nodes, rate, ports: Vec::new(), ranks_per_node: 1 };
         spec.check()?;
         Ok(spec)
     }
@@ -135,6 +141,31 @@ impl Spec {
         Ok(self)
     }
 
+    /// The same with ports that have rates of their own.
+    ///
+    /// # Errors
+    /// As [`Spec::check`].
+    pub fn with_ports(mut self, ports: Vec<PortRate>) -> Result<Spec, TestbedError> {
+        self.ports = ports;
+        self.check()?;
+        Ok(self)
+    }
+
+    /// The rate at which a node receives.
+    pub fn inbound(&self, node: u32) -> Rate {
+        self.rate_of(node, Direction::In)
+    }
+
+    /// The rate at which a node sends.
+    pub fn outbound(&self, node: u32) -> Rate {
+        self.rate_of(node, Direction::Out)
+    }
+
+    fn rate_of(&self, node: u32, direction: Direction) -> Rate {
+        let own = self.ports.iter().find(|port| port.node == node && port.covers(direction));
+        own.map_or(self.rate, |port| port.rate)
+    }
+
     /// Whether every field is in its range.
     ///
     /// # Errors
@@ -143,6 +174,7 @@ impl Spec {
         check_name(&self.name)?;
         Rate::new(self.rate.bits_per_second)?;
         in_range("nodes", self.nodes, MAX_NODES)?;
+        port::check(&self.ports, self.nodes)?;
         in_range("ranks per node", self.ranks_per_node, MAX_RANKS_PER_NODE)
     }
 

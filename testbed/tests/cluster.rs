@@ -133,7 +133,7 @@ fn a_testbed_stands_is_told_and_goes() {
     assert!(!sleeper.wait().unwrap().success());
 
     let again = up(standing.testbed.spec()).unwrap_err().to_string();
-    assert!(again.contains(&format!("down {name}")), "{again}");
+    assert!(again.contains(&format!("down --name {name}")), "{again}");
     let beyond = standing.testbed.exec(Some(3), "true").unwrap_err().to_string();
     assert!(beyond.contains("no node 3") && beyond.contains("3 nodes"), "{beyond}");
 
@@ -143,6 +143,23 @@ fn a_testbed_stands_is_told_and_goes() {
     assert!(down(&name).unwrap().is_nothing());
     let gone = Testbed::open(&name).unwrap_err().to_string();
     assert!(gone.contains("there is no testbed"), "{gone}");
+}
+
+#[test]
+fn a_port_has_the_rate_of_each_direction() {
+    need!(can_make_namespaces(), "root");
+    let spec = Spec::new(&name("port"), 3, "100mbit".parse().unwrap()).unwrap();
+    let ports = ["1.in=50mbit", "2=10mbit"].map(|port| port.parse().unwrap());
+    let standing = Standing { testbed: up(&spec.with_ports(ports.into()).unwrap()).unwrap() };
+    let reopened = Testbed::open(standing.name()).unwrap();
+    assert_eq!(reopened.spec(), standing.testbed.spec());
+    for (node, sends, receives) in [(0, 100, 100), (1, 100, 50), (2, 10, 10)] {
+        let own = standing.run(Some(node), &["tc", "qdisc", "show", "dev", "eth0"]);
+        let port = format!("port{node}");
+        let switch = standing.run(None, &["tc", "qdisc", "show", "dev", &port]);
+        assert!(own.contains(&format!("rate {sends}Mbit")), "{own}");
+        assert!(switch.contains(&format!("rate {receives}Mbit")), "{switch}");
+    }
 }
 
 #[test]
@@ -185,7 +202,7 @@ fn whatever_a_killed_run_left_is_found_and_ended() {
     assert_eq!((partial.condition, partial.nodes), (Condition::Partial, 2));
     assert!(partial.processes.contains(&(children[2].id() as i32)));
     let incomplete = Testbed::open(&name).unwrap_err().to_string();
-    assert!(incomplete.contains(&format!("down {name}")), "{incomplete}");
+    assert!(incomplete.contains(&format!("down --name {name}")), "{incomplete}");
 
     let segment = |host: &str| PathBuf::from(format!("/dev/shm/vader_segment.{host}-n0.0.1.0"));
     let (mine, other) = (segment(&name), segment(&format!("{name}-n0")));
