@@ -23,7 +23,7 @@ use colibri_calibration::{
 };
 use mpi::ffi;
 use records::Collective;
-use runner::{Error, Executor, Method};
+use runner::{Arguments, Block, Error, Executor, Method, Reduction};
 
 /// Set for the processes that `mpirun` starts.
 const IS_RANK: &str = "COLIBRI_RUNNER_TEST_RANK";
@@ -159,6 +159,18 @@ fn methods(collective: Collective) -> Vec<Method> {
         .collect()
 }
 
+/// `MPI_Bcast`, with its arguments in MPI's order.
+unsafe fn bcast(
+    executor: &mut Executor,
+    method: &Method,
+    (buffer, count, datatype): (*mut c_void, i64, usize),
+    root: c_int,
+    comm: usize,
+) -> Result<(), Error> {
+    let data = Block { buffer, count, datatype };
+    unsafe { executor.run(method, &Arguments::Bcast { data, root }, comm) }
+}
+
 const COUNTS: [usize; 4] = [0, 1, 2, 37];
 
 unsafe fn broadcasts(executor: &mut Executor, world: &Communicator) {
@@ -175,9 +187,8 @@ unsafe fn broadcasts(executor: &mut Executor, world: &Communicator) {
                         check("MPI_Bcast", code).unwrap();
                         let (datatype, comm) = (pair.datatype.0 as usize, raw.0 as usize);
                         let buffer = address(&mut found);
-                        executor
-                            .bcast(&method, buffer, count as i64, datatype, root, comm)
-                            .unwrap();
+                        let data = (buffer, count as i64, datatype);
+                        bcast(executor, &method, data, root, comm).unwrap();
                     }
                     assert!(wanted == found, "{method}, root {root}, {count} of {pair:?}");
                 }
@@ -242,7 +253,9 @@ unsafe fn reduce_everywhere(
                     check("MPI_Reduce", code).unwrap();
                     let (datatype, operation, comm) = handles;
                     let (into, number) = (into(&mut found), count as i64);
-                    executor.reduce(&method, from, into, number, datatype, operation, root, comm)
+                    let data = Reduction { send: from, receive: into, datatype, operation };
+                    let arguments = Arguments::Reduce { data, count: number, root };
+                    executor.run(&method, &arguments, comm)
                 };
                 if is_right {
                     outcome.unwrap();
@@ -277,7 +290,8 @@ unsafe fn sides_with_different_types(executor: &mut Executor, world: &Communicat
             _ => (found.as_mut_ptr().cast(), 2 * count, unsafe { ffi::RSMPI_UINT32_T }),
         };
         let datatype = datatype.0 as usize;
-        unsafe { executor.bcast(&method, buffer, count as i64, datatype, 0, comm).unwrap() };
+        let data = (buffer, count as i64, datatype);
+        unsafe { bcast(executor, &method, data, 0, comm).unwrap() };
         assert!(world.rank() == 0 || wanted == found, "{method} {pair:?}");
     }
 }
@@ -290,7 +304,8 @@ unsafe fn number_bcast(
     let method = Method::new(Collective::Bcast, records::Algorithm::Binomial, 0)?;
     let buffer = ptr::from_mut(value).cast();
     unsafe {
-        executor.bcast(&method, buffer, 1, ffi::RSMPI_UINT32_T.0 as usize, 0, comm.0 as usize)
+        let data = (buffer, 1, ffi::RSMPI_UINT32_T.0 as usize);
+        bcast(executor, &method, data, 0, comm.0 as usize)
     }
 }
 
@@ -335,10 +350,10 @@ unsafe fn what_is_refused(executor: &mut Executor, world: &Communicator) {
     let (number, comm) = unsafe { (ffi::RSMPI_UINT32_T.0 as usize, world.raw().0 as usize) };
     let null = ptr::null_mut();
     let mut call =
-        |count, root, comm| unsafe { executor.bcast(&method, null, count, number, root, comm) };
-    assert!(matches!(call(-1, 0, comm), Err(Error::Refused(_))));
+        |count, root, comm| unsafe { bcast(executor, &method, (null, count, number), root, comm) };
+    assert!(matches!(call(-1, 0, comm), Err(Error::Invalid(_))));
     for root in [-1, world.size() as c_int] {
-        assert!(matches!(call(1, root, comm), Err(Error::Refused(_))));
+        assert!(matches!(call(1, root, comm), Err(Error::Invalid(_))));
     }
     let none = unsafe {
         ffi::MPI_Comm_set_errhandler(ffi::RSMPI_COMM_SELF, ffi::RSMPI_ERRORS_RETURN);
@@ -380,13 +395,18 @@ unsafe fn nothing_is_allocated_again(executor: &mut Executor, world: &Communicat
             let (send, receive) = (address(&mut send), address(&mut receive));
             let count = count as i64;
             unsafe {
-                match method.collective() {
+                let arguments = match method.collective() {
                     Collective::Bcast => {
-                        executor.bcast(&method, send, count, pair.datatype.0 as usize, 0, comm)
+                        let datatype = pair.datatype.0 as usize;
+                        Arguments::Bcast { data: Block { buffer: send, count, datatype }, root: 0 }
                     }
-                    _ => executor.reduce(&method, send, receive, count, number, sum, 0, comm),
-                }
-                .unwrap();
+                    _ => {
+                        let (datatype, operation) = (number, sum);
+                        let data = Reduction { send, receive, datatype, operation };
+                        Arguments::Reduce { data, count, root: 0 }
+                    }
+                };
+                executor.run(&method, &arguments, comm).unwrap();
             }
             let made = ALLOCATIONS.load(Ordering::Relaxed) - before;
             assert!(turn == 0 || made == 0, "{method} allocates {made} times");

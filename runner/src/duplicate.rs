@@ -69,25 +69,38 @@ impl Session {
     /// As [`Session::duplicate`].
     unsafe fn make(&self, comm: Handle) -> Result<Duplicate> {
         let mpi = &self.mpi;
-        let (mut is_inter, mut rank, mut size) = (0, 0, 0);
+        let mut rank = 0;
         let mut ours: Handle = 0;
         // SAFETY: the caller vouches for the communicator; outputs are locals. The attribute is
         // given up to MPI, which hands it to `delete` once.
         unsafe {
-            check("MPI_Comm_test_inter", (mpi.comm_test_inter)(comm, &mut is_inter))?;
-            if is_inter != 0 {
-                return Err(Error::Refused("the communicator is an inter-communicator".into()));
-            }
+            let size = self.intra_size(comm)?;
             check("MPI_Comm_rank", (mpi.comm_rank)(comm, &mut rank))?;
-            check("MPI_Comm_size", (mpi.comm_size)(comm, &mut size))?;
             check("MPI_Comm_split", (mpi.comm_split)(comm, 0, rank, &mut ours))?;
             let code = (mpi.comm_set_errhandler)(ours, mpi.constants.errors_return);
             check("MPI_Comm_set_errhandler", code)?;
-            let made = Duplicate { comm: ours, rank: rank as u32, size: size as u32 };
+            let made = Duplicate { comm: ours, rank: rank as u32, size };
             let attribute = Box::into_raw(Box::new(made));
             let code = (mpi.comm_set_attr)(comm, self.keyval, attribute.cast());
             check("MPI_Comm_set_attr", code)?;
             Ok(made)
+        }
+    }
+
+    /// Ranks of the application's communicator; an inter-communicator is refused.
+    ///
+    /// # Safety
+    /// As [`Session::duplicate`].
+    pub(crate) unsafe fn intra_size(&self, comm: Handle) -> Result<u32> {
+        let (mut is_inter, mut size) = (0, 0);
+        // SAFETY: the caller vouches for the communicator; outputs are locals.
+        unsafe {
+            check("MPI_Comm_test_inter", (self.mpi.comm_test_inter)(comm, &mut is_inter))?;
+            check("MPI_Comm_size", (self.mpi.comm_size)(comm, &mut size))?;
+        }
+        match is_inter {
+            0 => Ok(size as u32),
+            _ => Err(Error::Refused("the communicator is an inter-communicator".into())),
         }
     }
 }

@@ -12,10 +12,14 @@ pub enum Error {
         /// What it returned.
         code: c_int,
     },
-    /// The call cannot be carried out; nothing has been sent. A library that stands in for MPI
-    /// can hand the call on to MPI, which says in its own way what is wrong with it.
+    /// The method cannot carry out the call, and so on every rank; nothing has been sent. A
+    /// library that stands in for MPI hands the call on to MPI.
     #[error("{0}")]
     Refused(String),
+    /// This rank's arguments are wrong by MPI's own rules; nothing has been sent. A library that
+    /// stands in for MPI hands the call on to MPI, which says in its own way what is wrong.
+    #[error("{0}")]
+    Invalid(String),
     /// This rank has no memory for the call; nothing has been sent, but the other ranks may wait.
     #[error("no memory for {0} bytes of scratch")]
     Memory(usize),

@@ -6,7 +6,7 @@ use records::Collective;
 use schedules::{Buffer, Call, Order, Range, Round, Step};
 
 use crate::{
-    Error, Handle, Method, Mpi, Result, Session,
+    Arguments, Block, Error, Handle, Method, Mpi, Reduction, Result, Session,
     duplicate::Duplicate,
     error::check,
     layout::Layout,
@@ -93,44 +93,131 @@ impl Executor {
         self.ran = None;
     }
 
-    /// `MPI_Bcast` by one of our algorithms.
+    /// Whether a method can carry out a call. It depends only on what MPI demands to be equal on
+    /// all ranks of `comm` (the collective, the root, the operation, the size of the communicator
+    /// and of the message), so that all ranks come to the same answer without a message; nothing
+    /// is sent, and no communicator is made.
+    ///
+    /// After this, [`Executor::run`] fails only where MPI does, where memory is lacking, or where
+    /// this rank's arguments are wrong by MPI's own rules ([`Error::Invalid`]).
     ///
     /// # Safety
-    /// The arguments must be as `MPI_Bcast` demands, with handles of the session's library, on
-    /// all ranks of `comm`, and these must all call it with the same method.
+    /// As [`Executor::run`].
     ///
     /// # Errors
-    /// See [`Error`].
-    pub unsafe fn bcast(
-        &mut self,
+    /// [`Error::Refused`] says why it can't; [`Error::Invalid`] and [`Error::Mpi`] say what is
+    /// wrong with the call.
+    pub unsafe fn accepts(
+        &self,
         method: &Method,
-        buffer: *mut c_void,
-        count: i64,
-        datatype: Handle,
-        root: c_int,
+        arguments: &Arguments,
         comm: Handle,
     ) -> Result<()> {
-        let session = self.session;
-        let mpi = &session.mpi;
-        // SAFETY: the caller vouches for the communicator.
-        let comm = unsafe { session.duplicate(comm)? };
-        let (count, root) = check_arguments(method, Collective::Bcast, count, root, &comm)?;
-        let layout = Layout::of(mpi, datatype)?;
-        layout.span(count)?;
-        let bytes = count
-            .checked_mul(layout.size as u64)
-            .ok_or_else(|| Error::Refused(format!("{count} elements of {} bytes", layout.size)))?;
-        let call = Call {
-            root,
-            segment: method.segment(1),
-            fan_out: method.fan_out(),
-            ..Call::new(comm.size, bytes)
+        // SAFETY: the caller vouches for the handles.
+        unsafe {
+            let ranks = self.session.intra_size(comm)?;
+            let call = self.call(method, arguments, ranks)?;
+            method.entry.check(&call).map_err(|error| Error::Refused(error.to_string()))
+        }
+    }
+
+    /// Carries out a collective by one of our algorithms.
+    ///
+    /// # Safety
+    /// The arguments must be as MPI demands for their collective, with handles of the session's
+    /// library, on all ranks of `comm`, and these must all call it with the same method. Wrong
+    /// counts, roots and methods are refused.
+    ///
+    /// # Errors
+    /// See [`Error`], and [`Executor::accepts`] for what is refused.
+    pub unsafe fn run(
+        &mut self,
+        method: &Method,
+        arguments: &Arguments,
+        comm: Handle,
+    ) -> Result<()> {
+        // SAFETY: the caller vouches for all arguments.
+        unsafe {
+            self.accepts(method, arguments, comm)?;
+            let comm = self.session.duplicate(comm)?;
+            let call = self.call(method, arguments, comm.size)?;
+            match arguments {
+                Arguments::Bcast { data, .. } => self.bcast(method, data, call, comm)?,
+                Arguments::Reduce { data, .. } => self.reduce(method, data, call, comm)?,
+                other => return Err(not_yet(other.collective())),
+            }
+        }
+        self.resources.trim();
+        Ok(())
+    }
+
+    /// What the schedule is made for, as far as all ranks know it.
+    ///
+    /// # Safety
+    /// As [`Executor::run`].
+    unsafe fn call(
+        &self,
+        method: &Method,
+        arguments: &Arguments,
+        ranks: u32,
+    ) -> Result<Call<'static>> {
+        let mpi = &self.session.mpi;
+        let (wanted, collective) = (method.collective(), arguments.collective());
+        if wanted != collective {
+            let problem = format!("{method} is a method of {wanted}, not {collective}");
+            return Err(Error::Refused(problem));
+        }
+        let (count, layout, root, operation) = match arguments {
+            Arguments::Bcast { data, root } => {
+                let layout = Layout::of(mpi, data.datatype)?;
+                let bytes = non_negative(data.count)?.checked_mul(layout.size as u64);
+                let bytes = bytes.ok_or_else(|| {
+                    Error::Invalid(format!("{} elements of {} bytes", data.count, layout.size))
+                })?;
+                (bytes, Layout::bytes(mpi), *root, None)
+            }
+            Arguments::Reduce { data, count, root } => {
+                let layout = Layout::of(mpi, data.datatype)?;
+                (non_negative(*count)?, layout, *root, Some(data.operation))
+            }
+            other => return Err(not_yet(other.collective())),
         };
-        let user = buffer.cast::<u8>();
+        let mut commutative = 1;
+        if let Some(operation) = operation {
+            // SAFETY: the caller vouches for the operation.
+            let code = unsafe { (mpi.op_commutative)(operation, &mut commutative) };
+            check("MPI_Op_commutative", code)?;
+        }
+        let root = u32::try_from(root)
+            .ok()
+            .filter(|root| *root < ranks)
+            .ok_or_else(|| Error::Invalid(format!("root {root}; wanted 0 to {}", ranks - 1)))?;
+        Ok(Call {
+            root,
+            segment: method.segment(layout.size as u64),
+            fan_out: method.fan_out(),
+            commutative: commutative != 0,
+            ..Call::new(ranks, count)
+        })
+    }
+
+    /// # Safety
+    /// As [`Executor::run`]; `call` is of these arguments.
+    unsafe fn bcast(
+        &mut self,
+        method: &Method,
+        data: &Block,
+        call: Call<'static>,
+        comm: Duplicate,
+    ) -> Result<()> {
+        let mpi = &self.session.mpi;
+        let layout = Layout::of(mpi, data.datatype)?;
+        let (user, count, bytes) = (data.buffer.cast::<u8>(), data.count as u64, call.count);
+        layout.span(count)?;
         let is_packed = bytes > 0 && comm.size > 1 && !layout.is_plain(mpi)?;
         let message = if is_packed { self.resources.packed.reserve(bytes as usize)? } else { user };
         let packing = Packing { mpi, comm: comm.comm, layout, longest: self.longest };
-        if is_packed && comm.rank == root {
+        if is_packed && comm.rank == call.root {
             // SAFETY: the application's buffer holds `count` elements, `message` their bytes.
             unsafe { packing.pack(user, message, count)? };
         }
@@ -139,60 +226,31 @@ impl Executor {
             let buffers = (message.cast_const(), message);
             self.execute(method, &call, comm, Layout::bytes(mpi), buffers, 0)?;
         }
-        if is_packed && comm.rank != root {
+        if is_packed && comm.rank != call.root {
             // SAFETY: as above.
             unsafe { packing.unpack(message, user, count)? };
         }
-        self.resources.trim();
         Ok(())
     }
 
-    /// `MPI_Reduce` by one of our algorithms; `send` may be `MPI_IN_PLACE` at the root.
-    ///
     /// # Safety
-    /// As [`Executor::bcast`], for `MPI_Reduce`.
-    ///
-    /// # Errors
-    /// See [`Error`]. An algorithm that changes the order of operands refuses an operation that is
-    /// not commutative, on all ranks alike.
-    #[allow(clippy::too_many_arguments, reason = "they are those of MPI_Reduce and the method")]
-    pub unsafe fn reduce(
+    /// As [`Executor::run`]; `call` is of these arguments.
+    unsafe fn reduce(
         &mut self,
         method: &Method,
-        send: *const c_void,
-        receive: *mut c_void,
-        count: i64,
-        datatype: Handle,
-        operation: Handle,
-        root: c_int,
-        comm: Handle,
+        data: &Reduction,
+        mut call: Call<'static>,
+        comm: Duplicate,
     ) -> Result<()> {
-        let session = self.session;
-        let mpi = &session.mpi;
-        // SAFETY: the caller vouches for the communicator.
-        let comm = unsafe { session.duplicate(comm)? };
-        let (count, root) = check_arguments(method, Collective::Reduce, count, root, &comm)?;
-        let layout = Layout::of(mpi, datatype)?;
-        layout.span(count)?;
-        let mut commutative = 0;
-        // SAFETY: the caller vouches for the operation.
-        let code = unsafe { (mpi.op_commutative)(operation, &mut commutative) };
-        check("MPI_Op_commutative", code)?;
-        let call = Call {
-            root,
-            segment: method.segment(layout.size as u64),
-            fan_out: method.fan_out(),
-            commutative: commutative != 0,
-            in_place: comm.rank == root && send.addr() == mpi.constants.in_place,
-            ..Call::new(comm.size, count)
-        };
+        let mpi = &self.session.mpi;
+        let layout = Layout::of(mpi, data.datatype)?;
+        layout.span(call.count)?;
+        call.in_place = comm.rank == call.root && data.send.addr() == mpi.constants.in_place;
         // SAFETY: the application's buffers hold `count` elements each where MPI looks at them.
         unsafe {
-            let buffers = (send.cast::<u8>(), receive.cast::<u8>());
-            self.execute(method, &call, comm, layout, buffers, operation)?;
+            let buffers = (data.send.cast::<u8>(), data.receive.cast::<u8>());
+            self.execute(method, &call, comm, layout, buffers, data.operation)
         }
-        self.resources.trim();
-        Ok(())
     }
 
     /// Runs all rounds of this rank's program.
@@ -209,7 +267,6 @@ impl Executor {
         operation: Handle,
     ) -> Result<()> {
         let entry = method.entry;
-        entry.check(call).map_err(|error| Error::Refused(error.to_string()))?;
         let needs = entry.needs(call, comm.rank);
         let (base, bytes) = layout.placement(needs.temporary)?;
         let Resources { temporary, requests, .. } = &mut self.resources;
@@ -243,24 +300,13 @@ impl Executor {
     }
 }
 
-fn check_arguments(
-    method: &Method,
-    collective: Collective,
-    count: i64,
-    root: c_int,
-    comm: &Duplicate,
-) -> Result<(u64, u32)> {
-    if method.collective() != collective {
-        let problem = format!("{method} is a method of {}, not {collective}", method.collective());
-        return Err(Error::Refused(problem));
-    }
-    let count = u64::try_from(count)
-        .map_err(|_| Error::Refused(format!("{count} elements; wanted none or more")))?;
-    let root = u32::try_from(root)
-        .ok()
-        .filter(|root| *root < comm.size)
-        .ok_or_else(|| Error::Refused(format!("root {root}; wanted 0 to {}", comm.size - 1)))?;
-    Ok((count, root))
+fn non_negative(count: i64) -> Result<u64> {
+    u64::try_from(count)
+        .map_err(|_| Error::Invalid(format!("{count} elements; wanted none or more")))
+}
+
+fn not_yet(collective: Collective) -> Error {
+    Error::Refused(format!("{collective} is not among what the runner carries out"))
 }
 
 impl Execution<'_> {

@@ -39,7 +39,7 @@ impl Layout {
             check("MPI_Type_get_true_extent", code)?;
         }
         let size = usize::try_from(size)
-            .map_err(|_| Error::Refused(format!("a datatype of {size} bytes")))?;
+            .map_err(|_| Error::Invalid(format!("a datatype of {size} bytes")))?;
         Ok(Layout { datatype, size, extent, true_lower, true_extent })
     }
 
@@ -75,7 +75,7 @@ impl Layout {
             .and_then(|reach| Some((reach, reach.checked_abs()?.checked_add(self.true_extent)?)));
         let Some((reach, bytes)) = reach else {
             let extent = self.extent;
-            return Err(Error::Refused(format!("{count} elements of extent {extent} overflow")));
+            return Err(Error::Invalid(format!("{count} elements of extent {extent} overflow")));
         };
         Ok((bytes as usize, -self.true_lower - reach.min(0)))
     }

@@ -8,7 +8,8 @@
 //! - [`Mpi`], [`Constants`]: the table, with handles as machine words;
 //! - [`Session`]: the table in use, and the duplicates of the application's communicators;
 //! - [`Method`]: an algorithm with its parameters;
-//! - [`Executor`]: the collectives, with the arguments of their C functions.
+//! - [`Arguments`]: a collective call, in one form for whatever carries it out;
+//! - [`Executor`]: carries it out by a method.
 //!
 //! What is in a message differs by kind of collective. Where data is only moved, ranks may
 //! describe it by different types of one signature, so it travels as bytes, and whatever isn't one

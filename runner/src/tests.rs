@@ -4,7 +4,20 @@ use std::ffi::c_void;
 
 use records::{Algorithm, Collective};
 
-use crate::{Constants, Error, Executor, Method, Mpi, Session, fake};
+use crate::{Arguments, Block, Constants, Error, Executor, Method, Mpi, Reduction, Session, fake};
+
+/// `MPI_Bcast` of `count` elements at `buffer`.
+unsafe fn bcast(
+    method: &Method,
+    (buffer, count, datatype): (*mut c_void, i64, usize),
+    root: i32,
+    executor: &mut Executor,
+    comm: usize,
+) -> Result<(), Error> {
+    let data = Block { buffer, count, datatype };
+    // SAFETY: the caller's buffer.
+    unsafe { executor.run(method, &Arguments::Bcast { data, root }, comm) }
+}
 
 const COUNTS: [usize; 4] = [0, 1, 2, 11];
 
@@ -48,8 +61,11 @@ fn broadcasts_reach_everyone_whatever_the_types() {
                     };
                     let (place, root) = (buffer.as_mut_ptr().cast::<c_void>(), root as i32);
                     // SAFETY: the buffer holds so many elements of its type.
-                    unsafe { executor().bcast(&method, place, number as i64, datatype, root, 9) }
-                        .unwrap();
+                    unsafe {
+                        let data = (place, number as i64, datatype);
+                        bcast(&method, data, root, &mut executor(), 9)
+                    }
+                    .unwrap();
                     buffer
                 });
                 for (rank, found) in found.into_iter().enumerate() {
@@ -86,8 +102,10 @@ fn reductions_keep_the_order_of_ranks_and_the_gaps() {
                     // SAFETY: the buffers hold so many elements.
                     let outcome = unsafe {
                         let mut executor = executor();
-                        let root = root as i32;
-                        executor.reduce(&method, from, into, number, datatype, operation, root, 9)
+                        let data = Reduction { send: from, receive: into, datatype, operation };
+                        let arguments =
+                            Arguments::Reduce { data, count: number, root: root as i32 };
+                        executor.run(&method, &arguments, 9)
                     };
                     assert_eq!(send, spread(|index| value(rank, index), count));
                     outcome.map(|()| receive)
@@ -118,9 +136,10 @@ fn an_error_of_the_library_is_returned_and_the_executor_goes_on() {
         let mut byte = 7 * u8::from(rank == 0);
         let place = std::ptr::from_mut(&mut byte).cast::<c_void>();
         // SAFETY: one byte.
-        let failed = unsafe { executor.bcast(&method, place, 1, fake::BYTE, 0, fake::BROKEN) };
+        let failed =
+            unsafe { bcast(&method, (place, 1, fake::BYTE), 0, &mut executor, fake::BROKEN) };
         // SAFETY: one byte.
-        unsafe { executor.bcast(&method, place, 1, fake::BYTE, 0, 9) }.unwrap();
+        unsafe { bcast(&method, (place, 1, fake::BYTE), 0, &mut executor, 9) }.unwrap();
         (failed, byte)
     });
     for (call, outcome) in ["MPI_Isend", "MPI_Irecv"].into_iter().zip(outcomes) {
@@ -137,7 +156,8 @@ fn what_ran_is_known_until_it_is_forgotten() {
             let mut byte = 0_u8;
             let place = std::ptr::from_mut(&mut byte).cast();
             // SAFETY: at most one byte.
-            let outcome = unsafe { executor.bcast(&method, place, count, fake::BYTE, 0, 9) };
+            let outcome =
+                unsafe { bcast(&method, (place, count, fake::BYTE), 0, &mut executor, 9) };
             let ran = executor.ran().map(ToString::to_string);
             executor.forget();
             (outcome.is_ok(), ran)

@@ -4,7 +4,7 @@ use std::ffi::c_int;
 
 use mpi::ffi;
 use records::Collective;
-use runner::{Executor, Method};
+use runner::{Arguments, Block, Executor, Method, Reduction};
 
 use crate::{
     Error, Result,
@@ -39,6 +39,16 @@ pub struct Own {
     pub executor: Executor,
     /// The algorithm with its parameters.
     pub method: Method,
+}
+
+impl Own {
+    /// # Safety
+    /// As [`Executor::run`].
+    unsafe fn run(&mut self, arguments: &Arguments, comm: &Communicator) -> Result<()> {
+        // SAFETY: the caller vouches for the arguments.
+        unsafe { self.executor.run(&self.method, arguments, comm.raw().0 as usize)? };
+        Ok(())
+    }
 }
 
 /// Every collective that can be timed.
@@ -143,10 +153,10 @@ const BCAST: Operation = Operation {
         let buffer = buffers.outgoing_mut()[..bytes].as_mut_ptr().cast();
         // SAFETY: as above; all ranks of the visit call by the same method.
         unsafe {
-            let (kind, comm) = (ffi::RSMPI_UINT8_T.0 as usize, comm.raw().0 as usize);
-            own.executor.bcast(&own.method, buffer, bytes as i64, kind, ROOT, comm)?;
+            let datatype = ffi::RSMPI_UINT8_T.0 as usize;
+            let data = Block { buffer, count: bytes as i64, datatype };
+            own.run(&Arguments::Bcast { data, root: ROOT }, comm)
         }
-        Ok(())
     },
     fill: |buffers, bytes, rank| {
         let flip = if rank == 0 { 0 } else { 0xFF };
@@ -199,14 +209,10 @@ const REDUCE: Operation = Operation {
         let (kind, operation, count) = reduction(bytes);
         let outgoing = buffers.outgoing()[..bytes].as_ptr().cast();
         let incoming = buffers.incoming_mut()[..bytes].as_mut_ptr().cast();
-        let (kind, operation, comm) =
-            (kind.0 as usize, operation.0 as usize, comm.raw().0 as usize);
-        let (count, method) = (count as i64, &own.method);
+        let (datatype, operation) = (kind.0 as usize, operation.0 as usize);
+        let data = Reduction { send: outgoing, receive: incoming, datatype, operation };
         // SAFETY: as above; all ranks of the visit call by the same method.
-        unsafe {
-            own.executor.reduce(method, outgoing, incoming, count, kind, operation, ROOT, comm)?;
-        }
-        Ok(())
+        unsafe { own.run(&Arguments::Reduce { data, count: count as i64, root: ROOT }, comm) }
     },
     fill: |buffers, bytes, rank| {
         buffers.incoming_mut()[..bytes].fill(0xFF);
