@@ -26,6 +26,7 @@ mod executor;
 mod layout;
 mod message;
 mod method;
+mod packing;
 mod scratch;
 mod table;
 
