@@ -30,29 +30,26 @@ pub fn preset(name: &str) -> Result<Calibration, String> {
         format!("preset '{name}': the gap is longer than a message, so PLogP cannot be derived")
     })?;
     let Hockney { alpha, beta } = loggp.to_hockney();
-    let measured = Parameters {
-        hockney: calibration::Hockney {
+    let mut measured = Parameters::new(
+        calibration::Hockney {
             alpha_seconds: Estimate::exact(alpha),
             beta_seconds_per_byte: Estimate::exact(beta),
         },
-        loggp: calibration::LogGp {
+        calibration::LogGp {
             latency_seconds: Estimate::exact(loggp.latency),
             overhead_seconds: Estimate::exact(loggp.overhead),
             gap_seconds: Estimate::exact(loggp.gap),
             gap_seconds_per_byte: Estimate::exact(loggp.gap_per_byte),
         },
-        plogp: calibration::PLogP {
-            latency_seconds: Estimate::exact(latency),
-            knots: knots.iter().map(exact_knot).collect(),
-        },
-        gamma_seconds_per_byte: Estimate::exact(0.0),
-        derived: vec!["plogp from loggp".into(), "hockney from loggp".into()],
-    };
+        calibration::PLogP::new(Estimate::exact(latency), knots.iter().map(exact_knot).collect()),
+    );
+    measured.derived = vec!["plogp from loggp".into(), "hockney from loggp".into()];
     Ok(Calibration {
         source: format!("preset:{name}"),
         platform: Platform::default(),
         measured,
         fitted: None,
+        fits: Vec::new(),
         warnings: Vec::new(),
     })
 }

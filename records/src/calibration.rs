@@ -1,4 +1,7 @@
 //! `calibration.json`: the parameters of one platform.
+//!
+//! Lists that a measurement did not fill are absent from the file; files written before there was
+//! such a list are read as if it were empty.
 
 use serde::{Deserialize, Serialize};
 
@@ -53,6 +56,166 @@ pub struct PLogP {
     pub latency_seconds: Estimate,
     /// os, or and g at measured sizes, ascending; linear between them and beyond the last.
     pub knots: Vec<PLogPKnot>,
+    /// g(m, k) of one sender to k receivers, by ascending k from 2 on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gap_by_destinations: Vec<ManyGap>,
+    /// g(m, k) of k senders to one receiver (incast), by ascending k from 2 on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gap_by_sources: Vec<ManyGap>,
+}
+
+impl PLogP {
+    /// Of messages between two ranks alone: g(m, k) was not measured.
+    pub fn new(latency_seconds: Estimate, knots: Vec<PLogPKnot>) -> Self {
+        PLogP {
+            latency_seconds,
+            knots,
+            gap_by_destinations: Vec::new(),
+            gap_by_sources: Vec::new(),
+        }
+    }
+}
+
+/// g(m, k) for one k: the least time between rounds in which one rank exchanges a message of m
+/// with each of k others at once. Were the others no matter, it would be k g(m).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ManyGap {
+    /// k: the number of others.
+    pub partners: u32,
+    /// At measured sizes, ascending.
+    pub knots: Vec<GapKnot>,
+}
+
+/// A gap at one message size.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct GapKnot {
+    /// Message size.
+    pub bytes: u64,
+    /// The gap, of the whole round.
+    pub gap_seconds: Estimate,
+}
+
+/// An operation that combines elements of a reduction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Operation {
+    /// `MPI_SUM` of `double`.
+    SumDouble,
+    /// `MPI_SUM` of `float`.
+    SumFloat,
+    /// `MPI_SUM` of `int`.
+    SumInt,
+    /// `MPI_MAX` of `double`.
+    MaxDouble,
+    /// `MPI_MAX` of `float`.
+    MaxFloat,
+    /// `MPI_MAX` of `int`.
+    MaxInt,
+    /// `MPI_BXOR` of bytes.
+    BxorByte,
+}
+
+impl Operation {
+    /// All of them.
+    pub const ALL: [Operation; 7] = [
+        Operation::SumDouble,
+        Operation::SumFloat,
+        Operation::SumInt,
+        Operation::MaxDouble,
+        Operation::MaxFloat,
+        Operation::MaxInt,
+        Operation::BxorByte,
+    ];
+
+    /// The name used in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Operation::SumDouble => "sum-double",
+            Operation::SumFloat => "sum-float",
+            Operation::SumInt => "sum-int",
+            Operation::MaxDouble => "max-double",
+            Operation::MaxFloat => "max-float",
+            Operation::MaxInt => "max-int",
+            Operation::BxorByte => "bxor-byte",
+        }
+    }
+
+    /// Bytes of one element.
+    pub const fn element_bytes(self) -> u64 {
+        match self {
+            Operation::SumDouble | Operation::MaxDouble => 8,
+            Operation::SumFloat | Operation::MaxFloat => 4,
+            Operation::SumInt | Operation::MaxInt => 4,
+            Operation::BxorByte => 1,
+        }
+    }
+}
+
+/// gamma(m) of one operation: what one rank takes to combine two messages of m bytes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Gamma {
+    /// Which operation on which type.
+    pub operation: Operation,
+    /// At measured sizes, ascending; the largest are beyond the cache.
+    pub knots: Vec<GammaKnot>,
+}
+
+/// gamma at one message size.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct GammaKnot {
+    /// Message size.
+    pub bytes: u64,
+    /// Time over bytes, the call's own cost included.
+    pub seconds_per_byte: Estimate,
+}
+
+/// Hockney's parameters as functions of the message size: a message of about m bytes takes
+/// `alpha(m) + beta(m) m`, the line through the measured sizes next to m.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct HockneyKnot {
+    /// Message size.
+    pub bytes: u64,
+    /// alpha(m).
+    pub alpha_seconds: Estimate,
+    /// beta(m).
+    pub beta_seconds_per_byte: Estimate,
+}
+
+/// A break in g(m), as where the MPI library goes from eager messages to rendezvous.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProtocolChange {
+    /// The largest measured size below it.
+    pub below_bytes: u64,
+    /// The smallest measured size above it.
+    pub above_bytes: u64,
+}
+
+/// A line fitted to the times of a collective over the number of processes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LineFit {
+    /// What was timed: `flat-tree barrier`, `pipelined bcast`.
+    pub experiment: String,
+    /// Message size; 0 for a barrier.
+    pub bytes: u64,
+    /// Time at 0 processes, by the line; a number that may be below 0.
+    pub intercept_seconds: f64,
+    /// Time per further process.
+    pub slope_seconds: f64,
+    /// Share of the variance between numbers of processes that the line explains.
+    pub r_squared: f64,
+    /// What it was fitted to, by ascending number of processes.
+    pub points: Vec<FitPoint>,
+}
+
+/// One point of a fit.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct FitPoint {
+    /// Number of processes.
+    pub procs: u32,
+    /// Median of the observations.
+    pub seconds: f64,
+    /// How far it lies above the line.
+    pub residual_seconds: f64,
 }
 
 /// The size-dependent parameters of PLogP at one message size.
@@ -77,11 +240,40 @@ pub struct Parameters {
     pub loggp: LogGp,
     /// PLogP's.
     pub plogp: PLogP,
-    /// gamma: time to combine one byte of a reduction.
+    /// gamma: time to combine one byte of a reduction of doubles by `MPI_SUM`, in large messages.
     pub gamma_seconds_per_byte: Estimate,
+    /// gamma(m) by operation, where it was measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gamma: Vec<Gamma>,
+    /// LogGP's measured by itself; `loggp` is converted from PLogP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loggp_direct: Option<LogGp>,
+    /// Hockney's over the message size, ascending.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hockney_by_size: Vec<HockneyKnot>,
+    /// Breaks in g(m), ascending.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub protocol_changes: Vec<ProtocolChange>,
     /// Models whose parameters were converted from another's, such as `plogp from loggp`.
     #[serde(default)]
     pub derived: Vec<String>,
+}
+
+impl Parameters {
+    /// The three models' own parameters; nothing else was measured, gamma is 0.
+    pub fn new(hockney: Hockney, loggp: LogGp, plogp: PLogP) -> Self {
+        Parameters {
+            hockney,
+            loggp,
+            plogp,
+            gamma_seconds_per_byte: Estimate::exact(0.0),
+            gamma: Vec::new(),
+            loggp_direct: None,
+            hockney_by_size: Vec::new(),
+            protocol_changes: Vec::new(),
+            derived: Vec::new(),
+        }
+    }
 }
 
 /// The parameters of one platform and where they come from.
@@ -96,6 +288,9 @@ pub struct Calibration {
     /// Fitted to measurements of collectives, where these were made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fitted: Option<Parameters>,
+    /// The lines behind the fitted parameters.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fits: Vec<LineFit>,
     /// What a reader must know: not reached within the budget, measured under load, ...
     #[serde(default)]
     pub warnings: Vec<String>,
@@ -118,31 +313,111 @@ fn validate_parameters(prefix: &str, parameters: &Parameters) -> Result<(), (Str
     let scalars = [
         ("hockney.alpha_seconds", hockney.alpha_seconds),
         ("hockney.beta_seconds_per_byte", hockney.beta_seconds_per_byte),
-        ("loggp.latency_seconds", loggp.latency_seconds),
-        ("loggp.overhead_seconds", loggp.overhead_seconds),
-        ("loggp.gap_seconds", loggp.gap_seconds),
-        ("loggp.gap_seconds_per_byte", loggp.gap_seconds_per_byte),
         ("plogp.latency_seconds", plogp.latency_seconds),
         ("gamma_seconds_per_byte", *gamma_seconds_per_byte),
     ];
     for (field, estimate) in scalars {
         validate_estimate(&format!("{prefix}.{field}"), estimate)?;
     }
+    validate_loggp(&format!("{prefix}.loggp"), loggp)?;
+    if let Some(direct) = &parameters.loggp_direct {
+        validate_loggp(&format!("{prefix}.loggp_direct"), direct)?;
+    }
     let knots = format!("{prefix}.plogp.knots");
     if plogp.knots.is_empty() {
         return Err((knots, "is empty; wanted at least one message size".into()));
     }
-    for (index, knot) in plogp.knots.iter().enumerate() {
-        if index > 0 && knot.bytes <= plogp.knots[index - 1].bytes {
-            let problem = "does not ascend; wanted larger than the one before";
-            return Err((format!("{knots}[{index}].bytes"), problem.into()));
+    validate_knots(
+        &knots,
+        &plogp.knots,
+        |knot| knot.bytes,
+        |knot| {
+            vec![
+                ("send_overhead_seconds", knot.send_overhead_seconds),
+                ("receive_overhead_seconds", knot.receive_overhead_seconds),
+                ("gap_seconds", knot.gap_seconds),
+            ]
+        },
+    )?;
+    validate_knots(
+        &format!("{prefix}.hockney_by_size"),
+        &parameters.hockney_by_size,
+        |knot| knot.bytes,
+        |knot| {
+            vec![
+                ("alpha_seconds", knot.alpha_seconds),
+                ("beta_seconds_per_byte", knot.beta_seconds_per_byte),
+            ]
+        },
+    )?;
+    for (field, gaps) in [
+        ("gap_by_destinations", &plogp.gap_by_destinations),
+        ("gap_by_sources", &plogp.gap_by_sources),
+    ] {
+        validate_many_gaps(&format!("{prefix}.plogp.{field}"), gaps)?;
+    }
+    for (index, gamma) in parameters.gamma.iter().enumerate() {
+        let field = format!("{prefix}.gamma[{index}]");
+        if parameters.gamma[..index].iter().any(|other| other.operation == gamma.operation) {
+            let problem = format!("{} is there twice", gamma.operation.name());
+            return Err((format!("{field}.operation"), problem));
         }
-        for (field, estimate) in [
-            ("send_overhead_seconds", knot.send_overhead_seconds),
-            ("receive_overhead_seconds", knot.receive_overhead_seconds),
-            ("gap_seconds", knot.gap_seconds),
-        ] {
-            validate_estimate(&format!("{knots}[{index}].{field}"), estimate)?;
+        validate_knots(
+            &format!("{field}.knots"),
+            &gamma.knots,
+            |knot| knot.bytes,
+            |knot| vec![("seconds_per_byte", knot.seconds_per_byte)],
+        )?;
+    }
+    Ok(())
+}
+
+fn validate_loggp(prefix: &str, loggp: &LogGp) -> Result<(), (String, String)> {
+    [
+        ("latency_seconds", loggp.latency_seconds),
+        ("overhead_seconds", loggp.overhead_seconds),
+        ("gap_seconds", loggp.gap_seconds),
+        ("gap_seconds_per_byte", loggp.gap_seconds_per_byte),
+    ]
+    .into_iter()
+    .try_for_each(|(field, estimate)| validate_estimate(&format!("{prefix}.{field}"), estimate))
+}
+
+fn validate_many_gaps(field: &str, gaps: &[ManyGap]) -> Result<(), (String, String)> {
+    for (index, gap) in gaps.iter().enumerate() {
+        let least = if index == 0 { 2 } else { gaps[index - 1].partners + 1 };
+        if gap.partners < least {
+            let problem = format!("is {}; wanted at least {least}, ascending", gap.partners);
+            return Err((format!("{field}[{index}].partners"), problem));
+        }
+        let knots = format!("{field}[{index}].knots");
+        if gap.knots.is_empty() {
+            return Err((knots, "is empty; wanted at least one message size".into()));
+        }
+        validate_knots(
+            &knots,
+            &gap.knots,
+            |knot| knot.bytes,
+            |knot| vec![("gap_seconds", knot.gap_seconds)],
+        )?;
+    }
+    Ok(())
+}
+
+/// Sizes ascend and every interval holds its value.
+fn validate_knots<T>(
+    field: &str,
+    knots: &[T],
+    bytes: impl Fn(&T) -> u64,
+    estimates: impl Fn(&T) -> Vec<(&'static str, Estimate)>,
+) -> Result<(), (String, String)> {
+    for (index, knot) in knots.iter().enumerate() {
+        if index > 0 && bytes(knot) <= bytes(&knots[index - 1]) {
+            let problem = "does not ascend; wanted larger than the one before";
+            return Err((format!("{field}[{index}].bytes"), problem.into()));
+        }
+        for (name, estimate) in estimates(knot) {
+            validate_estimate(&format!("{field}[{index}].{name}"), estimate)?;
         }
     }
     Ok(())
@@ -157,4 +432,64 @@ fn validate_estimate(field: &str, estimate: Estimate) -> Result<(), (String, Str
         return Err((field.into(), problem));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parameters() -> Parameters {
+        let one = Estimate::exact(1.0);
+        let knot = PLogPKnot {
+            bytes: 0,
+            send_overhead_seconds: one,
+            receive_overhead_seconds: one,
+            gap_seconds: one,
+        };
+        Parameters::new(
+            Hockney { alpha_seconds: one, beta_seconds_per_byte: one },
+            LogGp {
+                latency_seconds: one,
+                overhead_seconds: one,
+                gap_seconds: one,
+                gap_seconds_per_byte: one,
+            },
+            PLogP::new(one, vec![knot]),
+        )
+    }
+
+    #[test]
+    fn what_was_not_measured_is_absent_and_may_be() {
+        let text = serde_json::to_string(&parameters()).unwrap();
+        for absent in ["gap_by", "\"gamma\"", "direct", "by_size", "protocol"] {
+            assert!(!text.contains(absent), "{text}");
+        }
+        assert_eq!(serde_json::from_str::<Parameters>(&text).unwrap(), parameters());
+    }
+
+    #[test]
+    fn a_wrong_list_is_refused_by_the_field_s_name() {
+        let field = |change: &dyn Fn(&mut Parameters)| {
+            let mut parameters = parameters();
+            change(&mut parameters);
+            validate_parameters("measured", &parameters).unwrap_err().0
+        };
+        let gap = |partners, bytes: &[u64]| {
+            let knot = |&bytes| GapKnot { bytes, gap_seconds: Estimate::exact(1.0) };
+            ManyGap { partners, knots: bytes.iter().map(knot).collect() }
+        };
+        let to = "measured.plogp.gap_by_destinations";
+        for (gaps, wanted) in [
+            (vec![gap(1, &[1])], "[0].partners"),
+            (vec![gap(3, &[1]), gap(3, &[1])], "[1].partners"),
+            (vec![gap(2, &[])], "[0].knots"),
+            (vec![gap(2, &[8, 8])], "[0].knots[1].bytes"),
+        ] {
+            let found = field(&|one| one.plogp.gap_by_destinations = gaps.clone());
+            assert_eq!(found, format!("{to}{wanted}"));
+        }
+        let gamma = Gamma { operation: Operation::MaxInt, knots: Vec::new() };
+        let found = field(&|one| one.gamma = vec![gamma.clone(), gamma.clone()]);
+        assert_eq!(found, "measured.gamma[1].operation");
+    }
 }

@@ -132,6 +132,7 @@ pub fn fit(run: &RunDirectory) -> Result<Calibration> {
         platform,
         measured: fitted.parameters,
         fitted: None,
+        fits: Vec::new(),
         warnings,
     };
     document::write(&run.calibration(), &calibration)?;

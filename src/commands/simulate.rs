@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::Args;
 use models::{
     Model,
-    parameters::{self, Network, PointToPoint},
+    parameters::{self, Combining, Network, PointToPoint},
 };
 use records::{Collective, openmpi, quantity};
 use schedules::{
@@ -352,7 +352,7 @@ enum PlatformCosts {
     /// The same evaluation of the knots as under the closed forms.
     PLogP {
         plogp: parameters::PLogP,
-        gamma: f64,
+        combining: Combining,
     },
 }
 
@@ -362,16 +362,16 @@ impl PlatformCosts {
             CostModel::LogGp => Model::LogGp,
             CostModel::PLogP => Model::PLogP,
         };
-        let Network { model, gamma } = Network::new(model, source.chosen())?;
+        let Network { model, combining } = Network::new(model, source.chosen())?;
         match model {
             PointToPoint::LogGp(loggp) => Ok(PlatformCosts::LogGp(LogGp {
                 latency: loggp.latency,
                 overhead: loggp.overhead,
                 gap: loggp.gap,
                 gap_per_byte: loggp.gap_per_byte,
-                combine_per_byte: gamma,
+                combine_per_byte: source.chosen().gamma_seconds_per_byte.value,
             })),
-            PointToPoint::PLogP(plogp) => Ok(PlatformCosts::PLogP { plogp, gamma }),
+            PointToPoint::PLogP(plogp) => Ok(PlatformCosts::PLogP { plogp, combining }),
             PointToPoint::Hockney(_) => {
                 usage!("Hockney's model doesn't tell when a processor is busy; take loggp or plogp")
             }
@@ -415,7 +415,7 @@ impl Costs for PlatformCosts {
     fn combine(&self, bytes: u64) -> f64 {
         match self {
             PlatformCosts::LogGp(loggp) => loggp.combine(bytes),
-            PlatformCosts::PLogP { gamma, .. } => bytes as f64 * gamma,
+            PlatformCosts::PLogP { combining, .. } => combining.at(bytes as f64),
         }
     }
 }

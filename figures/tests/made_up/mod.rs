@@ -159,21 +159,20 @@ pub fn calibration() -> Calibration {
         source: "runs/2026-11-21/point-to-point.csv".into(),
         platform: platform(8),
         measured: Parameters {
-            hockney: Hockney {
-                alpha_seconds: about(7.1e-5),
-                beta_seconds_per_byte: about(8.42e-8),
-            },
-            loggp: LogGp {
-                latency_seconds: about(5.2e-5),
-                overhead_seconds: about(6e-6),
-                gap_seconds: about(1.3e-5),
-                gap_seconds_per_byte: about(8.42e-8),
-            },
-            plogp: PLogP { latency_seconds: about(5.5e-5), knots: knots.collect() },
             gamma_seconds_per_byte: about(3e-10),
-            derived: Vec::new(),
+            ..Parameters::new(
+                Hockney { alpha_seconds: about(7.1e-5), beta_seconds_per_byte: about(8.42e-8) },
+                LogGp {
+                    latency_seconds: about(5.2e-5),
+                    overhead_seconds: about(6e-6),
+                    gap_seconds: about(1.3e-5),
+                    gap_seconds_per_byte: about(8.42e-8),
+                },
+                PLogP::new(about(5.5e-5), knots.collect()),
+            )
         },
         fitted: None,
+        fits: Vec::new(),
         warnings: Vec::new(),
     }
 }

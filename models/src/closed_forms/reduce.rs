@@ -24,7 +24,7 @@ pub(super) const FORMS: &[Form] = &[
 /// - PLogP, printed: hides the last combination behind the gap; corrected by the same two chains.
 fn linear(network: &Network, shape: &Shape, forms: Forms) -> f64 {
     let (p, n_s, m_s) = (shape.procs(), shape.segments(), shape.segment_bytes());
-    let combine = network.gamma * m_s;
+    let combine = network.combine(m_s);
     let messages = n_s * (p - 1.0);
     match (&network.model, forms) {
         (PointToPoint::Hockney(net), _) => messages * (net.message(m_s) + combine),
@@ -59,7 +59,7 @@ fn linear(network: &Network, shape: &Shape, forms: Forms) -> f64 {
 /// Independent of P as n_s grows, in both. Exact for LogGP corrected, for P > 2.
 fn pipeline(network: &Network, shape: &Shape, forms: Forms) -> f64 {
     let (p, n_s, m_s) = (shape.procs(), shape.segments(), shape.segment_bytes());
-    let combine = network.gamma * m_s;
+    let combine = network.combine(m_s);
     match &network.model {
         PointToPoint::Hockney(net) => (p + n_s - 2.0) * (net.message(m_s) + combine),
         PointToPoint::LogGp(net) => {
@@ -88,7 +88,7 @@ fn pipeline(network: &Network, shape: &Shape, forms: Forms) -> f64 {
 /// are up to 11 % low.
 fn binomial(network: &Network, shape: &Shape, _: Forms) -> f64 {
     let (k, n_s, m_s) = (shape.rounds(), shape.segments(), shape.segment_bytes());
-    let combine = network.gamma * m_s;
+    let combine = network.combine(m_s);
     match &network.model {
         PointToPoint::Hockney(net) => n_s * k * (net.message(m_s) + combine),
         PointToPoint::LogGp(net) => {
@@ -112,7 +112,7 @@ fn binomial(network: &Network, shape: &Shape, _: Forms) -> f64 {
 ///   work.
 fn binary(network: &Network, shape: &Shape, forms: Forms) -> f64 {
     let (levels, n_s, m_s) = (shape.levels(), shape.segments(), shape.segment_bytes());
-    let combine = network.gamma * m_s;
+    let combine = network.combine(m_s);
     match (&network.model, forms) {
         (PointToPoint::Hockney(net), _) => {
             2.0 * (levels + n_s - 1.0) * (net.message(m_s) + combine)
@@ -165,12 +165,12 @@ pub fn binomial_segmentation_pays(
     if n_s <= 1.0 {
         return false;
     }
-    let gamma = network.gamma;
+    let combine = |bytes| network.combine(bytes);
     match &network.model {
         PointToPoint::Hockney(net) => net.alpha / m + net.beta > net.alpha / m_s + net.beta,
         PointToPoint::LogGp(net) => {
-            let whole = net.gap.max(net.overhead + gamma * m);
-            let segmented = n_s * net.gap.max(net.overhead + gamma * m_s);
+            let whole = net.gap.max(net.overhead + combine(m));
+            let segmented = n_s * net.gap.max(net.overhead + combine(m_s));
             match forms {
                 Forms::Printed => whole > (n_s - 1.0) * net.stream(m_s) + segmented,
                 Forms::Corrected => whole + (n_s - 1.0) * net.gap_per_byte > segmented,
@@ -179,8 +179,8 @@ pub fn binomial_segmentation_pays(
         PointToPoint::PLogP(net) => {
             let (whole, segment) = (net.at(m), net.at(m_s));
             let overheads = n_s * (segment.receive + segment.send);
-            whole.gap.max(whole.receive + whole.send + gamma * m)
-                > (n_s * segment.gap).max(overheads + gamma * m)
+            whole.gap.max(whole.receive + whole.send + combine(m))
+                > (n_s * segment.gap).max(overheads + n_s * combine(m_s))
         }
     }
 }

@@ -144,24 +144,21 @@ fn with_intervals(plan: &Plan, samples: &Samples, values: &Values) -> Parameters
         receive_overhead_seconds: estimate(&|values| values.knots[index].costs.receive),
         gap_seconds: estimate(&|values| values.knots[index].costs.gap),
     });
-    Parameters {
-        hockney: calibration::Hockney {
+    let mut parameters = Parameters::new(
+        calibration::Hockney {
             alpha_seconds: estimate(&|values| values.hockney.alpha),
             beta_seconds_per_byte: estimate(&|values| values.hockney.beta),
         },
-        loggp: calibration::LogGp {
+        calibration::LogGp {
             latency_seconds: estimate(&|values| values.loggp.latency),
             overhead_seconds: estimate(&|values| values.loggp.overhead),
             gap_seconds: estimate(&|values| values.loggp.gap),
             gap_seconds_per_byte: estimate(&|values| values.loggp.gap_per_byte),
         },
-        plogp: calibration::PLogP {
-            latency_seconds: estimate(&|values| values.latency),
-            knots: knots.collect(),
-        },
-        gamma_seconds_per_byte: Estimate::exact(0.0),
-        derived: vec!["loggp from plogp".into()],
-    }
+        calibration::PLogP::new(estimate(&|values| values.latency), knots.collect()),
+    );
+    parameters.derived = vec!["loggp from plogp".into()];
+    parameters
 }
 
 /// `1 KiB, 8 KiB`.

@@ -3,10 +3,13 @@
 //! Made once from [`records::calibration::Parameters`]; after that an evaluation allocates
 //! nothing, divides nothing and never gives a negative time.
 
+mod combining;
 mod convert;
 mod linear;
+mod partners;
 mod plogp;
 
+pub use combining::Combining;
 pub use convert::LinearGap;
 pub use linear::{Hockney, LogGp};
 pub use plogp::{Costs, Knot, PLogP};
@@ -45,8 +48,8 @@ pub enum PointToPoint {
 pub struct Network {
     /// The model's parameters.
     pub model: PointToPoint,
-    /// gamma: seconds to combine one byte of a reduction.
-    pub gamma: f64,
+    /// What combining two messages costs: gamma(m) m.
+    pub combining: Combining,
 }
 
 impl Network {
@@ -82,7 +85,7 @@ impl Network {
     fn pick(model: Model, parameters: &Parameters, moved: Option<(usize, End)>) -> Self {
         let end_of = |index| moved.filter(|(which, _)| *which == index).map(|(_, end)| end);
         let take = |index, estimate: Estimate| at_end(estimate, end_of(index));
-        let Parameters { hockney, loggp, plogp, gamma_seconds_per_byte, .. } = parameters;
+        let Parameters { hockney, loggp, plogp, .. } = parameters;
         let logp = |gap_per_byte| {
             PointToPoint::LogGp(LogGp {
                 latency: take(1, loggp.latency_seconds),
@@ -103,7 +106,13 @@ impl Network {
                 [end_of(1), end_of(2), end_of(3), end_of(4)],
             )),
         };
-        Network { model, gamma: take(0, *gamma_seconds_per_byte) }
+        Network { model, combining: Combining::new(parameters, end_of(0)) }
+    }
+
+    /// gamma(m) m: seconds to combine two messages of `bytes`.
+    #[inline]
+    pub fn combine(&self, bytes: f64) -> f64 {
+        self.combining.at(bytes)
     }
 
     /// Ranges of message sizes in which some cost falls while the size grows; elsewhere all costs
@@ -141,6 +150,7 @@ fn validate(parameters: &Parameters) -> Result<(), ParametersError> {
         platform: Platform::default(),
         measured: parameters.clone(),
         fitted: None,
+        fits: Vec::new(),
         warnings: Vec::new(),
     };
     document.validate().map_err(|(field, problem)| {

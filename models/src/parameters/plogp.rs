@@ -1,6 +1,6 @@
 use records::calibration::{self, Estimate};
 
-use super::{End, ParametersError, at_end};
+use super::{End, ParametersError, at_end, partners::Partners};
 
 /// What PLogP knows of one message size, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -37,6 +37,8 @@ pub struct PLogP {
     /// holds below all of them.
     pieces: Vec<Piece>,
     falling: Vec<(u64, u64)>,
+    destinations: Partners,
+    sources: Partners,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -101,6 +103,20 @@ impl PLogP {
         self.latency + self.gap(bytes)
     }
 
+    /// g(m, k): least time between rounds in which this rank sends `bytes` to each of `partners`
+    /// others; k g(m) where it was not measured.
+    #[inline]
+    pub fn gap_to(&self, bytes: f64, partners: u32) -> f64 {
+        f64::from(partners) * self.gap(bytes) * self.destinations.factor(bytes, partners)
+    }
+
+    /// g(m, k): least time between rounds in which each of `partners` others sends `bytes` to this
+    /// rank; k g(m) where it was not measured.
+    #[inline]
+    pub fn gap_from(&self, bytes: f64, partners: u32) -> f64 {
+        f64::from(partners) * self.gap(bytes) * self.sources.factor(bytes, partners)
+    }
+
     /// The pieces between two knots in which some cost falls.
     pub(crate) fn falling(&self) -> &[(u64, u64)] {
         &self.falling
@@ -135,7 +151,22 @@ impl PLogP {
             }
             _ => FLAT,
         };
-        Self::with_tail(at_end(plogp.latency_seconds, latency), &knots, tail)
+        let alone = Self::with_tail(at_end(plogp.latency_seconds, latency), &knots, tail);
+        // Relative to g(m) at its value: an error of g(m) is not one of the partners' effect.
+        let values = match ends {
+            [None, None, None, None] => alone.clone(),
+            _ => Self::at_ends(
+                &calibration::PLogP::new(plogp.latency_seconds, plogp.knots.clone()),
+                [None; 4],
+            ),
+        };
+        let relative =
+            |gaps: &[calibration::ManyGap]| Partners::new(gaps, |bytes| values.gap(bytes));
+        PLogP {
+            destinations: relative(&plogp.gap_by_destinations),
+            sources: relative(&plogp.gap_by_sources),
+            ..alone
+        }
     }
 
     fn with_tail(latency: f64, knots: &[Knot], tail: Costs) -> Self {
@@ -156,7 +187,8 @@ impl PLogP {
             pieces.push(Piece { start: knot.bytes as f64, costs: knot.costs, slopes });
         }
         let starts = knots.iter().map(|knot| knot.bytes as f64).collect();
-        PLogP { latency, starts, pieces, falling }
+        let (destinations, sources) = (Partners::default(), Partners::default());
+        PLogP { latency, starts, pieces, falling, destinations, sources }
     }
 }
 
@@ -235,10 +267,7 @@ mod tests {
             receive_overhead_seconds: exact,
             gap_seconds: Estimate { value, low: value * 0.99, high: value * 1.01 },
         };
-        let plogp = calibration::PLogP {
-            latency_seconds: exact,
-            knots: vec![knot(100, 1.0), knot(200, 2.0)],
-        };
+        let plogp = calibration::PLogP::new(exact, vec![knot(100, 1.0), knot(200, 2.0)]);
         let gap = |end| PLogP::at_ends(&plogp, [None, None, None, end]).gap(1000.0);
         let (low, value, high) = (gap(Some(End::Low)), gap(None), gap(Some(End::High)));
         assert!((value - 10.0).abs() < 1e-12);
@@ -246,6 +275,27 @@ mod tests {
         let wanted = 0.02 + 8.0 * f64::hypot(0.02, 0.01);
         assert!((high - value - wanted).abs() < 1e-12, "{high}");
         assert!((value - low - wanted).abs() < 1e-12, "{low}");
+    }
+
+    /// An error of g(m) moves g(m, k) with it, and does not look like an effect of the partners.
+    #[test]
+    fn partners_scale_the_gap() {
+        let exact = Estimate::exact(0.0);
+        let mut plogp = calibration::PLogP::new(
+            exact,
+            vec![calibration::PLogPKnot {
+                bytes: 8,
+                send_overhead_seconds: exact,
+                receive_overhead_seconds: exact,
+                gap_seconds: Estimate { value: 2.0, low: 1.0, high: 3.0 },
+            }],
+        );
+        let knots = vec![calibration::GapKnot { bytes: 8, gap_seconds: Estimate::exact(12.0) }];
+        plogp.gap_by_destinations = vec![calibration::ManyGap { partners: 3, knots }];
+        let at = |end| PLogP::at_ends(&plogp, [None, None, None, end]);
+        assert_eq!([1, 2, 3, 4].map(|k| at(None).gap_to(8.0, k)), [2.0, 6.0, 12.0, 16.0]);
+        assert_eq!([1, 2, 3, 4].map(|k| at(None).gap_from(8.0, k)), [2.0, 4.0, 6.0, 8.0]);
+        assert_eq!([End::Low, End::High].map(|end| at(Some(end)).gap_to(8.0, 3)), [6.0, 18.0]);
     }
 
     proptest! {

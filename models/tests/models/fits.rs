@@ -138,6 +138,7 @@ fn the_same_record_gives_the_same_file_in_any_order() {
         platform: Platform::default(),
         measured: fitted.parameters,
         fitted: None,
+        fits: Vec::new(),
         warnings: fitted.warnings,
     };
     assert_eq!(calibration.validate(), Ok(()));

@@ -28,22 +28,20 @@ impl Numbers {
             gap_seconds: Estimate::exact(gap),
         });
         Parameters {
-            hockney: Hockney {
-                alpha_seconds: Estimate::exact(self.alpha),
-                beta_seconds_per_byte: Estimate::exact(self.beta),
-            },
-            loggp: LogGp {
-                latency_seconds: Estimate::exact(self.latency),
-                overhead_seconds: Estimate::exact(self.overhead),
-                gap_seconds: Estimate::exact(self.gap),
-                gap_seconds_per_byte: Estimate::exact(self.gap_per_byte),
-            },
-            plogp: PLogP {
-                latency_seconds: Estimate::exact(self.plogp_latency),
-                knots: knots.collect(),
-            },
             gamma_seconds_per_byte: Estimate::exact(self.gamma),
-            derived: Vec::new(),
+            ..Parameters::new(
+                Hockney {
+                    alpha_seconds: Estimate::exact(self.alpha),
+                    beta_seconds_per_byte: Estimate::exact(self.beta),
+                },
+                LogGp {
+                    latency_seconds: Estimate::exact(self.latency),
+                    overhead_seconds: Estimate::exact(self.overhead),
+                    gap_seconds: Estimate::exact(self.gap),
+                    gap_seconds_per_byte: Estimate::exact(self.gap_per_byte),
+                },
+                PLogP::new(Estimate::exact(self.plogp_latency), knots.collect()),
+            )
         }
     }
 

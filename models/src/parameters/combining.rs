@@ -1,0 +1,97 @@
+//! What combining two messages costs.
+
+use records::calibration::{Gamma, Operation, Parameters};
+
+use super::{End, at_end};
+
+/// gamma(m) m over the message size: linear between measured sizes, with the last sizes' slope
+/// beyond them; the first size's cost, which is mostly the call's, below. gamma m where only one
+/// gamma is known.
+///
+/// Of the operations measured it is the one that Colibri verifies with: `MPI_SUM` of `double`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Combining {
+    per_byte: f64,
+    /// (bytes, seconds, slope from there on), ascending.
+    pieces: Vec<(f64, f64, f64)>,
+}
+
+impl Combining {
+    /// The operation that reductions are verified with.
+    pub const OPERATION: Operation = Operation::SumDouble;
+
+    /// gamma m.
+    pub fn per_byte(seconds: f64) -> Self {
+        Combining { per_byte: seconds, pieces: Vec::new() }
+    }
+
+    pub(super) fn new(parameters: &Parameters, end: Option<End>) -> Self {
+        let per_byte = at_end(parameters.gamma_seconds_per_byte, end);
+        let measured = parameters.gamma.iter().find(|gamma| gamma.operation == Self::OPERATION);
+        let points: Vec<(f64, f64)> = measured.map_or(Vec::new(), |gamma| seconds(gamma, end));
+        let pieces = points.iter().enumerate().map(|(index, &(bytes, seconds))| {
+            let slope = match (points.get(index + 1), index.checked_sub(1)) {
+                (Some(&(next, then)), _) => (then - seconds) / (next - bytes),
+                (None, Some(before)) => {
+                    let (from, then) = points[before];
+                    ((seconds - then) / (bytes - from)).max(0.0)
+                }
+                (None, None) => per_byte,
+            };
+            (bytes, seconds, slope)
+        });
+        Combining { per_byte, pieces: pieces.collect() }
+    }
+
+    /// Seconds to combine two messages of `bytes`; 0 of empty ones.
+    #[inline]
+    pub fn at(&self, bytes: f64) -> f64 {
+        let Some(&(first, seconds, _)) = self.pieces.first() else { return self.per_byte * bytes };
+        if bytes <= 0.0 {
+            return 0.0;
+        }
+        if bytes <= first {
+            return seconds;
+        }
+        let above = self.pieces.partition_point(|(start, ..)| *start <= bytes);
+        let (start, seconds, slope) = self.pieces[above - 1];
+        seconds + (bytes - start) * slope
+    }
+}
+
+fn seconds(gamma: &Gamma, end: Option<End>) -> Vec<(f64, f64)> {
+    let whole = |knot: &records::calibration::GammaKnot| {
+        let bytes = knot.bytes as f64;
+        (bytes, bytes * at_end(knot.seconds_per_byte, end))
+    };
+    gamma.knots.iter().filter(|knot| knot.bytes > 0).map(whole).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use records::calibration::{Estimate, GammaKnot};
+
+    #[test]
+    fn one_gamma_is_a_line_and_several_are_pieces() {
+        let mut parameters = crate::presets::preset("frodo").unwrap().measured;
+        parameters.gamma_seconds_per_byte = Estimate { value: 2.0, low: 1.0, high: 3.0 };
+        assert_eq!(Combining::new(&parameters, None).at(10.0), 20.0);
+        assert_eq!(Combining::new(&parameters, Some(End::High)).at(10.0), 30.0);
+        // 10 bytes in 40 s, 20 in 60, 40 in 160: slopes 2, 5, 5.
+        let knot =
+            |bytes, value: f64| GammaKnot { bytes, seconds_per_byte: Estimate::exact(value) };
+        parameters.gamma = vec![Gamma {
+            operation: Operation::SumDouble,
+            knots: vec![knot(10, 4.0), knot(20, 3.0), knot(40, 4.0)],
+        }];
+        let combining = Combining::new(&parameters, None);
+        for (bytes, wanted) in
+            [(0.0, 0.0), (1.0, 40.0), (10.0, 40.0), (15.0, 50.0), (30.0, 110.0), (50.0, 210.0)]
+        {
+            assert_eq!(combining.at(bytes), wanted, "{bytes}");
+        }
+        parameters.gamma[0].operation = Operation::MaxInt;
+        assert_eq!(Combining::new(&parameters, None).at(10.0), 20.0);
+    }
+}
