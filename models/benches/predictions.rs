@@ -3,6 +3,7 @@
 use divan::{Bencher, black_box, counter::ItemsCount};
 use models::{
     Forms, Model, Point, Predictor, algorithms,
+    closed_forms::COLLECTIVES,
     decide::{Segments, decide_map},
     fit::fit,
     presets::preset,
@@ -57,15 +58,19 @@ fn predictions(bencher: Bencher, model: Model) {
     });
 }
 
-/// A decision function of 2 to 32 processes and 1 B to 8 MiB, every segment size tried.
-#[divan::bench(args = Model::ALL)]
+/// The decision functions of all collectives with closed forms, every algorithm and every segment
+/// size, for 2 to 1024 processes and 24 sizes from 1 B to 8 MiB.
+#[divan::bench(args = Model::ALL, sample_count = 3, sample_size = 1)]
 fn whole_map(bencher: Bencher, model: Model) {
     let predictor = predictor(model);
-    let procs: Vec<u32> = (2..=32).collect();
+    let procs: Vec<u32> = (2..=1024).collect();
     let sizes: Vec<u64> = (0..=23).map(|shift| 1 << shift).collect();
-    let bcast = Collective::Bcast;
     bencher.bench(|| {
-        decide_map(&predictor, bcast, (&procs, &sizes), algorithms(bcast), &Segments::Auto)
+        COLLECTIVES.map(|collective| {
+            let sizes = if collective == Collective::Barrier { &[0][..] } else { &sizes };
+            let grid = (procs.as_slice(), sizes);
+            decide_map(&predictor, collective, grid, algorithms(collective), &Segments::Auto)
+        })
     });
 }
 

@@ -50,6 +50,23 @@ impl Shape {
         Shape { procs, bytes, segments, segment_bytes }
     }
 
+    /// The same call with other segments.
+    #[inline]
+    pub(crate) fn cut(&self, segment_bytes: u64) -> Self {
+        Shape::new(self.procs, self.bytes, segment_bytes)
+    }
+
+    /// A call of so many segments of so many bytes, whatever the message: a bound of others.
+    #[inline]
+    pub(crate) fn with_segments(&self, segments: u64, segment_bytes: u64) -> Self {
+        Shape { segments, segment_bytes, ..*self }
+    }
+
+    /// m, as it was given.
+    pub(crate) fn whole_bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// P.
     #[inline]
     pub fn procs(&self) -> f64 {

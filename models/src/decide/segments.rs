@@ -1,26 +1,26 @@
 //! The best segment size of one algorithm, over all sizes from 1 byte to the whole message.
 //!
 //! # Why the search is exact
-//! The cost is a sawtooth in the segment size m_s, since n_s = ceil(m / m_s) jumps. There are at
-//! most 2 sqrt(m) distinct n_s; the m_s with the same n_s form a *piece*, an interval of integers.
-//! In a piece n_s is fixed, and a closed form is a sum and maximum of costs of one segment with
-//! factors that are not negative. So
-//! - where the costs rise with m_s or stay (Hockney, LogGP, and PLogP between most knots), the
-//!   left end of the piece is its minimum;
-//! - where noise makes a cost of PLogP fall between two knots, all costs are still linear there,
-//!   so the form is convex, and a ternary search over the integers between the two knots finds
-//!   its minimum. It may lie inside: a maximum of a falling and a rising line has it where they
-//!   cross.
+//! The cost is a sawtooth in the segment size m_s, since n_s = ceil(m / m_s) jumps. The m_s with
+//! the same n_s form a *piece*, an interval of integers; there are at most 2 sqrt(m) of them. A
+//! closed form is a sum and maximum of costs of one segment with factors that are not negative
+//! and rise with n_s. So, for sizes from `low` to `high` (n_s from n(high) to n(low) segments),
+//! - where no cost falls between the two (Hockney, LogGP, and PLogP between most knots), nothing
+//!   there is cheaper than n(high) segments of `low` bytes would be, and the left end of a piece
+//!   is its minimum;
+//! - where noise makes a cost of PLogP fall between two knots, all costs are still linear there.
+//!   With the number of segments held the form is convex, so that a binary search finds the least
+//!   of it: for n(high) a bound of all, and in a piece, where it may lie inside, the minimum.
 //!
-//! A piece that begins at a falling range's end is begun by that range's own search, so the left
-//! ends of pieces and the falling ranges cover every candidate for the minimum.
+//! Sizes are searched in halves (of n_s, by its logarithm), and a half whose bound is not below
+//! what is known is left out: some hundred evaluations instead of thousands.
 
 use records::Algorithm;
 
 use super::DecideError;
 use crate::{
     Point, Predictor,
-    closed_forms::Shape,
+    closed_forms::{Form, Shape},
     predict::{equal, look_up},
 };
 
@@ -39,44 +39,117 @@ pub fn best_segment(
     point: Point,
     algorithm: Algorithm,
 ) -> Result<Option<u64>, DecideError> {
-    let Point { procs, bytes, .. } = point;
     let (form, whole) = look_up(point, algorithm, 0)?;
-    if bytes > AUTO_LIMIT {
-        return Err(DecideError::TooLarge { bytes });
+    if point.bytes > AUTO_LIMIT {
+        return Err(DecideError::TooLarge { bytes: point.bytes });
     }
-    let network = predictor.network();
-    let cost = |segment: u64| {
-        let shape = Shape::new(procs, bytes, segment);
-        form.seconds(network, &shape, predictor.forms())
-    };
-    let mut best: Option<(u64, f64)> = form.is_candidate(&whole).then(|| (0, cost(0)));
-    let mut offer = |segment: u64| {
-        let seconds = cost(segment);
-        let better = best.is_none_or(|(_, least)| seconds < least && !equal(seconds, least));
-        if better && form.is_candidate(&Shape::new(procs, bytes, segment)) {
-            best = Some((segment, seconds));
-        }
-    };
-    if form.segmented {
-        for (first, last) in pieces(bytes) {
-            offer(first);
-            // The ranges ascend; those before this piece are skipped.
-            let falling = network.falling();
-            let from = falling.partition_point(|(_, end)| *end <= first);
-            for &(start, end) in falling[from..].iter().take_while(|(start, _)| *start <= last) {
-                offer(convex_minimum(start.max(first), end.min(last), cost));
-            }
-        }
+    let mut search = Search { predictor, form, whole, best: None, known: f64::INFINITY };
+    if form.is_candidate(&whole) {
+        search.best = Some((0, search.cost(0)));
     }
-    Ok(best.map(|(segment, _)| segment))
+    if form.segmented && point.bytes > 1 {
+        search.look_around();
+        search.all();
+    }
+    Ok(search.best.map(|(segment, _)| segment))
 }
 
-/// The maximal intervals of segment sizes below `bytes` with the same number of segments, from
-/// few segments to many.
-fn pieces(bytes: u64) -> impl Iterator<Item = (u64, u64)> {
-    let below = move |last: u64| (last > 0).then(|| (bytes.div_ceil(bytes.div_ceil(last)), last));
-    let first = below(bytes.saturating_sub(1));
-    std::iter::successors(first, move |(first, _)| below(first - 1))
+/// A search under way.
+struct Search<'a> {
+    predictor: &'a Predictor,
+    form: &'static Form,
+    whole: Shape,
+    /// Segment size and time.
+    best: Option<(u64, f64)>,
+    /// A time that some candidate has, met out of turn: it only says what can be left out.
+    known: f64,
+}
+
+impl Search<'_> {
+    fn bytes(&self) -> u64 {
+        self.whole.whole_bytes()
+    }
+
+    fn seconds(&self, shape: &Shape) -> f64 {
+        self.form.seconds(self.predictor.network(), shape, self.predictor.forms())
+    }
+
+    fn cost(&self, segment: u64) -> f64 {
+        self.seconds(&self.whole.cut(segment))
+    }
+
+    /// A good size, for the search to begin with: the best power of two, and what is around it.
+    fn look_around(&mut self) {
+        let (bytes, mut near) = (self.bytes(), 1);
+        for segment in (0..u64::BITS).map(|bit| 1 << bit).take_while(|size| *size < bytes) {
+            if self.note(segment) {
+                near = segment;
+            }
+        }
+        let (low, high) = (near.div_ceil(2), (2 * near).min(bytes - 1));
+        let segment = convex_minimum(low, high, |segment| self.cost(segment));
+        self.note(segment);
+        // The sizes that just suffice for their number of segments are the cheap ones.
+        self.note(bytes.div_ceil(bytes.div_ceil(segment)));
+    }
+
+    fn note(&mut self, segment: u64) -> bool {
+        let shape = self.whole.cut(segment);
+        let seconds = self.seconds(&shape);
+        let better = self.form.is_candidate(&shape) && seconds < self.known;
+        if better {
+            self.known = seconds;
+        }
+        better
+    }
+
+    /// All sizes below the whole message, from few segments to many.
+    fn all(&mut self) {
+        let predictor = self.predictor;
+        let mut high = self.bytes() - 1;
+        for &(start, end) in predictor.network().falling().iter().rev() {
+            let (start, end) = (start.max(1), end.min(high));
+            if start > end {
+                continue;
+            }
+            if end < high {
+                self.halves(end + 1, high, false);
+            }
+            self.halves(start, end, true);
+            high = start - 1;
+        }
+        if high > 0 {
+            self.halves(1, high, false);
+        }
+    }
+
+    /// Searches the sizes from `low` to `high`, over which all costs rise (or, `falling`, are
+    /// linear).
+    fn halves(&mut self, low: u64, high: u64, falling: bool) {
+        let fewest = self.bytes().div_ceil(high);
+        let most = self.bytes().div_ceil(low);
+        let with_fewest = |segment| self.seconds(&self.whole.with_segments(fewest, segment));
+        let segment = if falling { convex_minimum(low, high, with_fewest) } else { low };
+        let bound = with_fewest(segment);
+        if fewest == most {
+            self.offer(segment, bound);
+        } else if bound <= self.known
+            && self.best.is_none_or(|(_, least)| bound < least && !equal(bound, least))
+        {
+            let middle = (fewest as f64 * most as f64).sqrt() as u64;
+            let middle = middle.clamp(fewest, most - 1);
+            let border = self.bytes().div_ceil(middle);
+            self.halves(border, high, falling);
+            self.halves(low, border - 1, falling);
+        }
+    }
+
+    fn offer(&mut self, segment: u64, seconds: f64) {
+        let better = self.best.is_none_or(|(_, least)| seconds < least && !equal(seconds, least));
+        if better && self.form.is_candidate(&self.whole.cut(segment)) {
+            self.best = Some((segment, seconds));
+        }
+    }
 }
 
 /// An integer of `low..=high` at which a convex function is least.
@@ -95,7 +168,6 @@ fn convex_minimum(mut low: u64, mut high: u64, cost: impl Fn(u64) -> f64) -> u64
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
     #[test]
     fn a_convex_minimum_is_found_at_the_ends_and_inside() {
@@ -104,23 +176,5 @@ mod tests {
             assert_eq!(convex_minimum(10, 30, cost), wanted);
         }
         assert_eq!(convex_minimum(7, 7, |_| 0.0), 7);
-    }
-
-    proptest! {
-        #[test]
-        fn pieces_cover_every_size_once_and_are_maximal(bytes in 0_u64..5000) {
-            let mut next = bytes.saturating_sub(1);
-            for (first, last) in pieces(bytes) {
-                prop_assert_eq!(last, next);
-                prop_assert!(first >= 1 && first <= last);
-                let count = |size: u64| bytes.div_ceil(size);
-                prop_assert_eq!(count(first), count(last));
-                prop_assert!(first == 1 || count(first - 1) > count(first));
-                next = first - 1;
-            }
-            prop_assert_eq!(next, 0);
-            let root = (bytes as f64).sqrt();
-            prop_assert!(pieces(bytes).count() as f64 <= 2.0 * root + 1.0);
-        }
     }
 }

@@ -43,7 +43,7 @@ pub fn numbers() -> impl Strategy<Value = Numbers> {
 
 /// (os, or, g) at m, found by scanning the knots.
 fn plogp(n: &Numbers, m: f64) -> (f64, f64, f64) {
-    let mix = |a: f64, b: f64, t: f64| (1.0 - t) * a + t * b;
+    let mix = |a: f64, b: f64, t: f64| a + t * (b - a);
     let first = n.knots[0];
     if m <= first.0 as f64 || n.knots.len() == 1 {
         return (first.1, first.2, first.3);
@@ -244,7 +244,7 @@ fn plogp_form(s: &Symbols, forms: Forms, collective: Collective, algorithm: Algo
 }
 
 fn near(got: f64, wanted: f64) -> bool {
-    (got - wanted).abs() <= 1e-9 * wanted.abs()
+    (got - wanted).abs() <= 1e-12 * wanted.abs()
 }
 
 proptest! {
