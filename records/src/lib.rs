@@ -28,6 +28,7 @@ pub mod progress;
 pub mod quantity;
 pub mod record;
 pub mod summary;
+pub mod violations;
 
 pub use collective::{Collective, Point};
 pub use error::FileError;

@@ -7,10 +7,12 @@
 
 #![forbid(unsafe_code)]
 
+pub mod guidelines;
 pub mod penalty;
 pub mod plan;
 pub mod rules;
 pub mod samples;
 pub mod selection;
+pub mod significance;
 pub mod statistics;
 pub mod stopping;

@@ -1,0 +1,139 @@
+//! `violations.json`: where an MPI library breaks the performance guidelines.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Collective, Method, document::Document, platform::Platform};
+
+/// A kind of guideline: what a collective must not be slower than.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Class {
+    /// A(n) <= B(n): other collectives that do the same work.
+    Pattern,
+    /// A(n) <= A(n + k): the same call with more data.
+    Monotony,
+    /// A(n) <= k A(n/k): the same data in k calls.
+    SplitRobustness,
+}
+
+impl Class {
+    /// All of them.
+    pub const ALL: [Class; 3] = [Class::Pattern, Class::Monotony, Class::SplitRobustness];
+
+    /// The name in tables and files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Class::Pattern => "pattern",
+            Class::Monotony => "monotony",
+            Class::SplitRobustness => "split-robustness",
+        }
+    }
+}
+
+/// Everything found, and how it was judged.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Violations {
+    /// What was measured on.
+    pub platform: Platform,
+    /// How a call was timed.
+    pub timing: String,
+    /// What a message size means, per collective.
+    pub message_size: BTreeMap<Collective, String>,
+    /// How a violation is told from noise.
+    pub verdict: Verdict,
+    /// How many there are, per class and collective.
+    pub counts: Vec<Count>,
+    /// Ascending by class, collective, processes and size.
+    pub violations: Vec<Violation>,
+    /// What a reader must know.
+    #[serde(default)]
+    pub warnings: Vec<String>,
+}
+
+impl Document for Violations {
+    const SCHEMA: &'static str = "colibri/violations/1";
+}
+
+/// How a violation is told from noise.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// What is compared: the median of one job's observations.
+    pub unit: String,
+    /// Jobs, and so values in each sample.
+    pub jobs: u32,
+    /// The test: `rank-sum` or `kolmogorov-smirnov`, one-sided.
+    pub test: String,
+    /// Greatest share of false ones among the violations, over all comparisons of pattern and
+    /// monotony (Benjamini and Hochberg); split-robustness is judged by its tolerance.
+    pub level: f64,
+    /// Least relative gain for a violation of pattern and monotony.
+    pub least_gain: f64,
+    /// Relative gain from which k calls on a part violate split-robustness.
+    pub split_tolerance: f64,
+    /// Tests made.
+    pub comparisons: u32,
+    /// The least p-value that so many jobs can give.
+    pub least_p_value: f64,
+}
+
+/// Violations of one class by one collective.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Count {
+    /// The class.
+    pub class: Class,
+    /// The collective.
+    pub collective: Collective,
+    /// Points (processes and size) at which the class was judged.
+    pub points: u32,
+    /// Of these, points with a violation.
+    pub violated: u32,
+}
+
+/// What is faster than the collective.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Better {
+    /// Another method for the same call.
+    Method(Method),
+    /// The same collective with more data: this size.
+    Bytes(u64),
+    /// The same collective in several calls.
+    Calls {
+        /// How many.
+        calls: u32,
+        /// Size of each; together they move at least as much.
+        bytes: u64,
+    },
+}
+
+/// One guideline broken at one point.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Violation {
+    /// The class of the guideline.
+    pub class: Class,
+    /// The collective.
+    pub collective: Collective,
+    /// Communicator size.
+    pub procs: u32,
+    /// Message size; see [`Collective::message_size`].
+    pub bytes: u64,
+    /// What is faster.
+    pub better: Better,
+    /// Time of the library's default: the median of the jobs' medians.
+    pub seconds: f64,
+    /// Time of what is faster; for split-robustness, of all calls, predicted as k times one.
+    pub better_seconds: f64,
+    /// seconds / better_seconds - 1.
+    pub gain: f64,
+    /// Of the test, where the class has one.
+    pub p_value: Option<f64>,
+    /// The same, corrected for the number of comparisons.
+    pub corrected_p_value: Option<f64>,
+    /// What k calls in a row took, where they were run.
+    #[serde(default)]
+    pub calls_seconds: Option<f64>,
+    /// Whether less is gained than a barrier costs on these processes: real, but hard to use.
+    pub gains_less_than_a_barrier: Option<bool>,
+}
