@@ -8,8 +8,10 @@
 #![forbid(unsafe_code)]
 
 pub mod guidelines;
+pub mod nrep;
 pub mod penalty;
 pub mod plan;
+pub mod profiles;
 pub mod rules;
 pub mod samples;
 pub mod selection;
