@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod guidelines;
+pub mod jobs;
 pub mod nrep;
 pub mod penalty;
 pub mod plan;

@@ -242,7 +242,7 @@ fn calls(cost_seconds: f64, round: u32) -> (u32, u32) {
 }
 
 /// What agreeing on a start and collecting the times costs beside a call, in seconds.
-fn synchronisation(procs: u32) -> f64 {
+pub(crate) fn synchronisation(procs: u32) -> f64 {
     0.5e-3 + 0.2e-3 * f64::from(procs)
 }
 

@@ -23,6 +23,9 @@ struct Winner {
     gain: f64,
 }
 
+/// A measured size, and what wins there.
+type Measured = (u64, Option<Winner>);
+
 /// One profile for each collective and number of processes at which something wins: the fastest of
 /// the methods that are faster than the default by [`LEAST_GAIN`] and significantly so, after
 /// correction for all that was compared.
@@ -30,7 +33,7 @@ struct Winner {
 /// Measured sizes that follow each other and agree are one range; nothing is claimed between sizes
 /// that don't, nor beyond those measured.
 pub fn profiles(jobs: &Jobs, settings: &Settings) -> Vec<Profile> {
-    let mut measured: BTreeMap<(Collective, u32), Vec<(u64, Option<Winner>)>> = BTreeMap::new();
+    let mut measured: BTreeMap<(Collective, u32), Vec<Measured>> = BTreeMap::new();
     let winners = winners(jobs, settings);
     for point in jobs.points() {
         let series = measured.entry((point.collective, point.procs)).or_default();
@@ -70,11 +73,10 @@ fn winners(jobs: &Jobs, settings: &Settings) -> BTreeMap<Point, Winner> {
 }
 
 /// The gain told for a range is the least in it.
-fn ranges(series: &[(u64, Option<Winner>)]) -> Vec<Range> {
-    let method =
-        |entry: &(u64, Option<Winner>)| entry.1.as_ref().map(|winner| winner.method.clone());
-    let same = |a: &(u64, Option<Winner>), b: &(u64, Option<Winner>)| method(a) == method(b);
-    let range = |run: &[(u64, Option<Winner>)]| {
+fn ranges(series: &[Measured]) -> Vec<Range> {
+    let method = |entry: &Measured| entry.1.as_ref().map(|winner| winner.method.clone());
+    let same = |a: &Measured, b: &Measured| method(a) == method(b);
+    let range = |run: &[Measured]| {
         let gains = run.iter().filter_map(|(_, winner)| winner.as_ref().map(|winner| winner.gain));
         Some(Range {
             first_bytes: run.first()?.0,
