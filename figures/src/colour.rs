@@ -83,7 +83,7 @@ fn of_algorithm(algorithm: Algorithm) -> RGBColor {
         A::ScatterAllgather => RGBColor(213, 94, 0),
         A::ScatterAllgatherRing => RGBColor(136, 34, 85),
         A::KNomial => RGBColor(0, 0, 0),
-        A::InOrderBinary => RGBColor(153, 153, 51),
+        A::InOrderBinary | A::TwoProcs => RGBColor(153, 153, 51),
         A::Rabenseifner => RGBColor(213, 94, 0),
         A::RecursiveDoubling => RGBColor(86, 180, 233),
         A::Ring => RGBColor(0, 114, 178),

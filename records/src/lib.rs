@@ -5,6 +5,8 @@
 //! CSV records), [`penalty`], [`profile`]. JSON files carry their schema's name and are read and written by
 //! [`document`]; raw records are append-only and are read and written by [`record`].
 //!
+//! What an MPI library calls its algorithms is in [`openmpi`], [`mpich`], [`intel`] and [`ucc`].
+//!
 //! # What "message size" means
 //!
 //! It is defined here, once, and every file states it; see [`Collective::message_size`].
@@ -16,7 +18,9 @@ mod collective;
 pub mod decisions;
 pub mod document;
 mod error;
+pub mod intel;
 mod method;
+pub mod mpich;
 mod names;
 pub mod observation;
 pub mod openmpi;
@@ -28,6 +32,7 @@ pub mod progress;
 pub mod quantity;
 pub mod record;
 pub mod summary;
+pub mod ucc;
 pub mod violations;
 
 pub use collective::{Collective, Point};

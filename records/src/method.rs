@@ -43,6 +43,7 @@ algorithms! {
     SegmentedRing "segmented-ring",
     NeighborExchange "neighbor-exchange",
     RecursiveHalving "recursive-halving",
+    TwoProcs "two-procs",
 }
 
 impl fmt::Display for Algorithm {
@@ -69,12 +70,21 @@ impl FromStr for Algorithm {
 pub enum Library {
     /// Open MPI, component coll/tuned.
     OpenMpi,
+    /// MPICH and what is derived from it.
+    Mpich,
+    /// Intel MPI.
+    Intel,
 }
 
 impl Library {
+    /// All of them.
+    pub const ALL: [Library; 3] = [Library::OpenMpi, Library::Mpich, Library::Intel];
+
     const fn name(self) -> &'static str {
         match self {
             Library::OpenMpi => "openmpi",
+            Library::Mpich => "mpich",
+            Library::Intel => "intel",
         }
     }
 }
@@ -92,7 +102,8 @@ pub struct Native {
 
 /// An algorithm with its parameters, or whatever the library would take by itself.
 ///
-/// Written `default`, `native:openmpi:pipeline,segment=8KiB`, `own:pipeline,segment=8KiB` or
+/// Written `default`, `native:openmpi:pipeline,segment=8KiB` (or `native:mpich:`,
+/// `native:intel:`), `own:pipeline,segment=8KiB` or
 /// `mockup:bcast_as_scatter_allgather`. An unsegmented method has no `segment`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Method {
@@ -194,11 +205,16 @@ fn parse(text: &str) -> Result<Method, String> {
             Ok(Method::Own { algorithm, segment_bytes })
         }
         "native" => {
-            let Some(("openmpi", rest)) = rest.split_once(':') else {
+            let Some((name, rest)) = rest.split_once(':') else {
                 return Err("a native method is native:openmpi:ALGORITHM[,segment=SIZE]".into());
             };
+            let names = Library::ALL.map(Library::name);
+            let library = Library::ALL
+                .into_iter()
+                .find(|library| library.name() == name)
+                .ok_or_else(|| unknown("library", name, &names))?;
             let (algorithm, segment_bytes) = parse_algorithm(rest)?;
-            Ok(Method::Native(Native { library: Library::OpenMpi, algorithm, segment_bytes }))
+            Ok(Method::Native(Native { library, algorithm, segment_bytes }))
         }
         _ => Err(unknown("origin", origin, &["default", "native", "own", "mockup"])),
     }
@@ -256,7 +272,8 @@ mod tests {
     fn a_wrong_method_says_what_would_be_right() {
         for (text, part) in [
             ("native:openmpi:pipelin", "did you mean 'pipeline'?"),
-            ("native:lam:pipeline", "native:openmpi:ALGORITHM"),
+            ("native:pipeline", "native:openmpi:ALGORITHM"),
+            ("native:mpch:pipeline", "did you mean 'mpich'?"),
             ("own:pipeline,segments=8KiB", "known: segment=SIZE"),
             ("mockup:foo", "A_as_B_C"),
             ("nativ:openmpi:pipeline", "did you mean 'native'?"),
@@ -271,10 +288,9 @@ mod tests {
         #[test]
         fn every_method_reads_back(index in 0..Algorithm::ALL.len(), segment_bytes in 0_u64..1 << 40) {
             let algorithm = Algorithm::ALL[index];
-            for method in [
-                Method::Own { algorithm, segment_bytes },
-                Method::Native(Native { library: Library::OpenMpi, algorithm, segment_bytes }),
-            ] {
+            let native = |library| Method::Native(Native { library, algorithm, segment_bytes });
+            let own = Method::Own { algorithm, segment_bytes };
+            for method in Library::ALL.map(native).into_iter().chain([own]) {
                 prop_assert_eq!(method.to_string().parse::<Method>().unwrap(), method);
             }
         }

@@ -48,13 +48,101 @@ const REDUCE: &[OpenMpiAlgorithm] = &[
     row(Algorithm::Rabenseifner, 7, "reduce_intra_redscat_gather", false),
 ];
 
-/// The algorithms that Open MPI has for a collective and that Colibri can force; none where it
-/// can't.
+const ALLGATHER: &[OpenMpiAlgorithm] = &[
+    row(Algorithm::Linear, 1, "allgather_intra_basic_linear", false),
+    row(Algorithm::Bruck, 2, "allgather_intra_bruck", false),
+    row(Algorithm::RecursiveDoubling, 3, "allgather_intra_recursivedoubling", false),
+    row(Algorithm::Ring, 4, "allgather_intra_ring", false),
+    row(Algorithm::NeighborExchange, 5, "allgather_intra_neighborexchange", false),
+    row(Algorithm::TwoProcs, 6, "allgather_intra_two_procs", false),
+];
+
+const ALLGATHERV: &[OpenMpiAlgorithm] = &[
+    row(Algorithm::Linear, 1, "allgatherv_intra_basic_default", false),
+    row(Algorithm::Bruck, 2, "allgatherv_intra_bruck", false),
+    row(Algorithm::Ring, 3, "allgatherv_intra_ring", false),
+    row(Algorithm::NeighborExchange, 4, "allgatherv_intra_neighborexchange", false),
+    row(Algorithm::TwoProcs, 5, "allgatherv_intra_two_procs", false),
+];
+
+const ALLREDUCE: &[OpenMpiAlgorithm] = &[
+    row(Algorithm::Linear, 1, "allreduce_intra_basic_linear", false),
+    row(Algorithm::RecursiveDoubling, 3, "allreduce_intra_recursivedoubling", false),
+    row(Algorithm::Ring, 4, "allreduce_intra_ring", false),
+    row(Algorithm::SegmentedRing, 5, "allreduce_intra_ring_segmented", true),
+    row(Algorithm::Rabenseifner, 6, "allreduce_intra_redscat_allgather", false),
+];
+
+const ALLTOALL: &[OpenMpiAlgorithm] = &[
+    row(Algorithm::Linear, 1, "alltoall_intra_basic_linear", false),
+    row(Algorithm::Pairwise, 2, "alltoall_intra_pairwise", false),
+    row(Algorithm::Bruck, 3, "alltoall_intra_bruck", false),
+    row(Algorithm::TwoProcs, 5, "alltoall_intra_two_procs", false),
+];
+
+const ALLTOALLV: &[OpenMpiAlgorithm] = &[
+    row(Algorithm::Linear, 1, "alltoallv_intra_basic_linear", false),
+    row(Algorithm::Pairwise, 2, "alltoallv_intra_pairwise", false),
+];
+
+const BARRIER: &[OpenMpiAlgorithm] = &[
+    row(Algorithm::Linear, 1, "barrier_intra_basic_linear", false),
+    row(Algorithm::DoubleRing, 2, "barrier_intra_doublering", false),
+    row(Algorithm::RecursiveDoubling, 3, "barrier_intra_recursivedoubling", false),
+    row(Algorithm::Bruck, 4, "barrier_intra_bruck", false),
+    row(Algorithm::TwoProcs, 5, "barrier_intra_two_procs", false),
+];
+
+const GATHER: &[OpenMpiAlgorithm] = &[
+    row(Algorithm::Linear, 1, "gather_intra_basic_linear", false),
+    row(Algorithm::Binomial, 2, "gather_intra_binomial", false),
+];
+
+const SCATTER: &[OpenMpiAlgorithm] = &[
+    row(Algorithm::Linear, 1, "scatter_intra_basic_linear", false),
+    row(Algorithm::Binomial, 2, "scatter_intra_binomial", false),
+];
+
+const REDUCE_SCATTER: &[OpenMpiAlgorithm] = &[
+    row(Algorithm::RecursiveHalving, 2, "reduce_scatter_intra_basic_recursivehalving", false),
+    row(Algorithm::Ring, 3, "reduce_scatter_intra_ring", false),
+];
+
+const REDUCE_SCATTER_BLOCK: &[OpenMpiAlgorithm] = &[
+    row(Algorithm::RecursiveDoubling, 2, "reduce_scatter_block_intra_recursivedoubling", false),
+    row(Algorithm::RecursiveHalving, 3, "reduce_scatter_block_intra_recursivehalving", false),
+];
+
+const SCAN: &[OpenMpiAlgorithm] = &[
+    row(Algorithm::Linear, 1, "scan_intra_linear", false),
+    row(Algorithm::RecursiveDoubling, 2, "scan_intra_recursivedoubling", false),
+];
+
+const EXSCAN: &[OpenMpiAlgorithm] = &[
+    row(Algorithm::Linear, 1, "exscan_intra_linear", false),
+    row(Algorithm::RecursiveDoubling, 2, "exscan_intra_recursivedoubling", false),
+];
+
+/// The algorithms that Open MPI has for a collective and that have a name in the field; none
+/// where coll/tuned has no choice. (Those that only call other collectives, and variants with a
+/// synchronisation of their own, have no name here.)
 pub const fn algorithms(collective: Collective) -> &'static [OpenMpiAlgorithm] {
     match collective {
+        Collective::Allgather => ALLGATHER,
+        Collective::Allgatherv => ALLGATHERV,
+        Collective::Allreduce => ALLREDUCE,
+        Collective::Alltoall => ALLTOALL,
+        Collective::Alltoallv => ALLTOALLV,
+        Collective::Barrier => BARRIER,
         Collective::Bcast => BCAST,
+        Collective::Exscan => EXSCAN,
+        Collective::Gather => GATHER,
         Collective::Reduce => REDUCE,
-        _ => &[],
+        Collective::ReduceScatter => REDUCE_SCATTER,
+        Collective::ReduceScatterBlock => REDUCE_SCATTER_BLOCK,
+        Collective::Scan => SCAN,
+        Collective::Scatter => SCATTER,
+        Collective::Gatherv | Collective::Scatterv => &[],
     }
 }
 
@@ -67,12 +155,22 @@ pub fn find(collective: Collective, algorithm: Algorithm) -> Option<&'static Ope
 /// library falls back by the number of elements. Reductions are of doubles where these fit.
 pub const fn element_bytes(collective: Collective, bytes: u64) -> u64 {
     match collective {
-        Collective::Reduce if bytes >= 8 && bytes.is_multiple_of(8) => 8,
+        Collective::Reduce
+        | Collective::Allreduce
+        | Collective::ReduceScatter
+        | Collective::ReduceScatterBlock
+        | Collective::Scan
+        | Collective::Exscan
+            if bytes >= 8 && bytes.is_multiple_of(8) =>
+        {
+            8
+        }
         _ => 1,
     }
 }
 
-/// Whether the library would silently run another algorithm (seen on 4.1.4).
+/// Whether the library would silently run another algorithm, or end the program (`two-procs` on
+/// more than two processes); seen on 4.1.4.
 pub fn falls_back(collective: Collective, native: &Native, procs: u32, bytes: u64) -> bool {
     let element = element_bytes(collective, bytes);
     let count = bytes / element;
@@ -84,9 +182,20 @@ pub fn falls_back(collective: Collective, native: &Native, procs: u32, bytes: u6
         (Collective::Bcast, Algorithm::ScatterAllgather | Algorithm::ScatterAllgatherRing) => {
             count < u64::from(procs)
         }
-        (Collective::Reduce, Algorithm::Rabenseifner) => {
+        (Collective::Reduce | Collective::Allreduce, Algorithm::Rabenseifner) => {
             count < 1 << u64::from(procs.max(1).ilog2())
         }
+        (Collective::Allreduce, Algorithm::Ring) => count < u64::from(procs),
+        // Each process has more than a segment; without a segment size it is the plain ring.
+        (Collective::Allreduce, Algorithm::SegmentedRing) => {
+            let in_segment = native.segment_bytes / element;
+            in_segment == 0 || count < u64::from(procs) * in_segment
+        }
+        (Collective::Allgather, Algorithm::RecursiveDoubling) => !procs.is_power_of_two(),
+        (Collective::Allgather | Collective::Allgatherv, Algorithm::NeighborExchange) => {
+            !procs.is_multiple_of(2)
+        }
+        (_, Algorithm::TwoProcs) => procs != 2,
         _ => false,
     }
 }
@@ -115,10 +224,18 @@ pub fn methods(collective: Collective, segments: &[u64], procs: u32, bytes: u64)
 /// Whether what the tracer saw (`bcast_intra_pipeline(segment=8192)`) is what was asked for, and
 /// not an algorithm that the library fell back to. Nothing seen is no contradiction.
 pub fn ran_as_asked(collective: Collective, method: &Method, ran: &str) -> bool {
-    let Method::Native(native) = method else { return true };
+    let Method::Native(native @ Native { library: Library::OpenMpi, .. }) = method else {
+        return true;
+    };
     let Some(row) = find(collective, native.algorithm) else { return false };
-    let name = ran.split('(').next().unwrap_or_default();
-    ran.is_empty() || (name == row.function && !ran.contains(['>', ';']))
+    let name = |call: &str| call.split('(').next().unwrap_or_default().to_owned();
+    let of = |name: &str| name.split("_intra").next().unwrap_or_default().to_owned();
+    let mut calls = ran.split('>').map(name);
+    // An algorithm may be made of other collectives; another one of its own is a fall-back.
+    ran.is_empty()
+        || (!ran.contains(';')
+            && calls.next().as_deref() == Some(row.function)
+            && calls.all(|inner| of(&inner) != of(row.function)))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 
 use std::{collections::HashMap, ffi::c_int};
 
-use records::{Collective, Method, Native, openmpi};
+use records::{Collective, Library, Method, Native, openmpi};
 
 use super::tool::{Setting, Tool};
 use crate::{Error, Result, exchange::Communicator};
@@ -28,7 +28,8 @@ struct Forcing {
 #[derive(Debug)]
 struct ForcedCollective {
     algorithm: Setting,
-    segment: Setting,
+    /// Absent where none of the collective's algorithms has segments.
+    segment: Option<Setting>,
 }
 
 /// Whether this version can time a method of a collective.
@@ -59,6 +60,12 @@ pub fn own(collective: Collective, method: &Method) -> Result<Option<runner::Met
 
 /// The number and segment size by which Open MPI knows a method.
 fn native_id(collective: Collective, native: &Native) -> Result<(c_int, c_int)> {
+    if native.library != Library::OpenMpi {
+        let method = Method::Native(*native);
+        return Err(Error::Unsupported(format!(
+            "{method}: only Open MPI's algorithms can be forced, call by call"
+        )));
+    }
     let row = openmpi::find(collective, native.algorithm).ok_or_else(|| {
         let known: Vec<&str> =
             openmpi::algorithms(collective).iter().map(|row| row.algorithm.name()).collect();
@@ -145,10 +152,8 @@ impl Forcing {
         let mut settings = HashMap::new();
         for &collective in natives {
             let name = format!("coll_tuned_{collective}_algorithm");
-            let forced = ForcedCollective {
-                algorithm: required(&tool, &name)?,
-                segment: required(&tool, &format!("{name}_segmentsize"))?,
-            };
+            let segment = tool.setting(&format!("{name}_segmentsize"))?;
+            let forced = ForcedCollective { algorithm: required(&tool, &name)?, segment };
             settings.insert(collective, forced);
         }
         Ok(Forcing { settings })
@@ -165,12 +170,17 @@ impl Forcing {
             let problem = format!("no native method of {collective} was announced by the plan");
             return Err(Error::Unsupported(problem));
         };
-        let before = (settings.algorithm.read()?, settings.segment.read()?);
+        let algorithm_before = settings.algorithm.read()?;
+        let segment_before = settings.segment.as_ref().map(Setting::read).transpose()?;
         settings.algorithm.write(id)?;
-        settings.segment.write(segment)?;
+        if let Some(setting) = &settings.segment {
+            setting.write(segment)?;
+        }
         let made = plain.duplicate()?;
-        settings.algorithm.write(before.0)?;
-        settings.segment.write(before.1)?;
+        settings.algorithm.write(algorithm_before)?;
+        if let (Some(setting), Some(before)) = (&settings.segment, segment_before) {
+            setting.write(before)?;
+        }
         Ok(made)
     }
 }
@@ -195,6 +205,7 @@ mod tests {
             (Collective::Bcast, "own:scatter-allgather,segment=8KiB", "no segments"),
             (Collective::Bcast, "mockup:bcast_as_scatter_allgather", "not in this version"),
             (Collective::Bcast, "native:openmpi:rabenseifner", "it has: linear, k-chain"),
+            (Collective::Bcast, "native:mpich:binomial", "only Open MPI's"),
             (Collective::Bcast, "native:openmpi:pipeline,segment=4GiB", "takes up to"),
         ] {
             let method: Method = method.parse().unwrap();

@@ -24,31 +24,25 @@ pub struct Algorithm {
 
 type Word = *mut c_void;
 
-/// Defines one function for each line and lists it in [`ALGORITHMS`]. A line gives the exported
-/// name, Open MPI's arguments that are only passed on, and those that are noted.
+/// Defines one function for each line and lists it in [`ALGORITHMS`]. A collective gives Open MPI's
+/// arguments that are only passed on; a line gives the exported name and the arguments after them,
+/// which are noted.
 macro_rules! interpose {
-    (passed for bcast: $bcast:tt; passed for reduce: $reduce:tt;
-     $($name:ident $collective:ident $noted:tt;)*) => {
+    ($($collective:ident $passed:tt { $($name:ident $noted:tt;)* })*) => {
         #[allow(non_camel_case_types, reason = "the variants are the functions' names")]
         #[derive(Clone, Copy)]
-        enum Number { $($name),* }
+        enum Number { $($($name),*),* }
 
         /// Every algorithm that is observed.
-        pub const ALGORITHMS: &[Algorithm] = &[$(interpose!(@listed $name $noted)),*];
+        pub const ALGORITHMS: &[Algorithm] = &[$($(interpose!(@listed $name $noted)),*),*];
 
-        $(interpose!(@function $name $collective $bcast $reduce $noted);)*
+        $($(interpose!(@define $name $passed $noted);)*)*
     };
     (@listed $name:ident ($($noted:ident),*)) => {
         Algorithm {
             name: stringify!($name).split_at("ompi_coll_base_".len()).1,
             parameters: &[$(stringify!($noted)),*],
         }
-    };
-    (@function $name:ident bcast $bcast:tt $reduce:tt $noted:tt) => {
-        interpose!(@define $name $bcast $noted);
-    };
-    (@function $name:ident reduce $bcast:tt $reduce:tt $noted:tt) => {
-        interpose!(@define $name $reduce $noted);
     };
     (@define $name:ident ($($passed:ident: $type:ty),*) ($($noted:ident),*)) => {
         /// Notes the call and goes on to Open MPI's function of this name.
@@ -81,29 +75,105 @@ macro_rules! interpose {
 }
 
 interpose! {
-    passed for bcast:
-        (buffer: Word, count: usize, datatype: Word, root: c_int, comm: Word, module: Word);
-    passed for reduce:
-        (send: Word, receive: Word, count: usize, datatype: Word, op: Word, root: c_int,
-         comm: Word, module: Word);
-
-    ompi_coll_base_bcast_intra_basic_linear bcast ();
-    ompi_coll_base_bcast_intra_chain bcast (segment, fanout);
-    ompi_coll_base_bcast_intra_pipeline bcast (segment);
-    ompi_coll_base_bcast_intra_split_bintree bcast (segment);
-    ompi_coll_base_bcast_intra_bintree bcast (segment);
-    ompi_coll_base_bcast_intra_binomial bcast (segment);
-    ompi_coll_base_bcast_intra_knomial bcast (segment, radix);
-    ompi_coll_base_bcast_intra_scatter_allgather bcast (segment);
-    ompi_coll_base_bcast_intra_scatter_allgather_ring bcast (segment);
-
-    ompi_coll_base_reduce_intra_basic_linear reduce ();
-    ompi_coll_base_reduce_intra_chain reduce (segment, fanout, requests);
-    ompi_coll_base_reduce_intra_pipeline reduce (segment, requests);
-    ompi_coll_base_reduce_intra_binary reduce (segment, requests);
-    ompi_coll_base_reduce_intra_binomial reduce (segment, requests);
-    ompi_coll_base_reduce_intra_in_order_binary reduce (segment, requests);
-    ompi_coll_base_reduce_intra_redscat_gather reduce ();
+    allgather (send: Word, count: usize, type_: Word, receive: Word, received: usize, received_type: Word,
+     comm: Word, module: Word) {
+        ompi_coll_base_allgather_intra_basic_linear ();
+        ompi_coll_base_allgather_intra_bruck ();
+        ompi_coll_base_allgather_intra_neighborexchange ();
+        ompi_coll_base_allgather_intra_recursivedoubling ();
+        ompi_coll_base_allgather_intra_ring ();
+        ompi_coll_base_allgather_intra_two_procs ();
+    }
+    allgatherv (send: Word, count: usize, type_: Word, receive: Word, counts: Word, places: Word,
+     received_type: Word, comm: Word, module: Word) {
+        ompi_coll_base_allgatherv_intra_basic_default ();
+        ompi_coll_base_allgatherv_intra_bruck ();
+        ompi_coll_base_allgatherv_intra_neighborexchange ();
+        ompi_coll_base_allgatherv_intra_ring ();
+        ompi_coll_base_allgatherv_intra_two_procs ();
+    }
+    allreduce (send: Word, receive: Word, count: usize, datatype: Word, op: Word, comm: Word, module: Word) {
+        ompi_coll_base_allreduce_intra_basic_linear ();
+        ompi_coll_base_allreduce_intra_nonoverlapping ();
+        ompi_coll_base_allreduce_intra_recursivedoubling ();
+        ompi_coll_base_allreduce_intra_redscat_allgather ();
+        ompi_coll_base_allreduce_intra_ring ();
+        ompi_coll_base_allreduce_intra_ring_segmented (segment);
+    }
+    alltoall (send: Word, count: usize, type_: Word, receive: Word, received: usize, received_type: Word,
+     comm: Word, module: Word) {
+        ompi_coll_base_alltoall_intra_basic_linear ();
+        ompi_coll_base_alltoall_intra_bruck ();
+        ompi_coll_base_alltoall_intra_linear_sync (requests);
+        ompi_coll_base_alltoall_intra_pairwise ();
+        ompi_coll_base_alltoall_intra_two_procs ();
+    }
+    alltoallv (send: Word, counts: Word, places: Word, type_: Word, receive: Word, received: Word,
+     received_places: Word, received_type: Word, comm: Word, module: Word) {
+        ompi_coll_base_alltoallv_intra_basic_linear ();
+        ompi_coll_base_alltoallv_intra_pairwise ();
+    }
+    barrier (comm: Word, module: Word) {
+        ompi_coll_base_barrier_intra_basic_linear ();
+        ompi_coll_base_barrier_intra_bruck ();
+        ompi_coll_base_barrier_intra_doublering ();
+        ompi_coll_base_barrier_intra_recursivedoubling ();
+        ompi_coll_base_barrier_intra_tree ();
+        ompi_coll_base_barrier_intra_two_procs ();
+    }
+    bcast (buffer: Word, count: usize, datatype: Word, root: c_int, comm: Word, module: Word) {
+        ompi_coll_base_bcast_intra_basic_linear ();
+        ompi_coll_base_bcast_intra_binomial (segment);
+        ompi_coll_base_bcast_intra_bintree (segment);
+        ompi_coll_base_bcast_intra_chain (segment, fanout);
+        ompi_coll_base_bcast_intra_knomial (segment, radix);
+        ompi_coll_base_bcast_intra_pipeline (segment);
+        ompi_coll_base_bcast_intra_scatter_allgather (segment);
+        ompi_coll_base_bcast_intra_scatter_allgather_ring (segment);
+        ompi_coll_base_bcast_intra_split_bintree (segment);
+    }
+    exscan (send: Word, receive: Word, count: usize, datatype: Word, op: Word, comm: Word, module: Word) {
+        ompi_coll_base_exscan_intra_linear ();
+        ompi_coll_base_exscan_intra_recursivedoubling ();
+    }
+    gather (send: Word, count: usize, type_: Word, receive: Word, received: usize, received_type: Word,
+     root: c_int, comm: Word, module: Word) {
+        ompi_coll_base_gather_intra_basic_linear ();
+        ompi_coll_base_gather_intra_binomial ();
+        ompi_coll_base_gather_intra_linear_sync (segment);
+    }
+    reduce (send: Word, receive: Word, count: usize, datatype: Word, op: Word, root: c_int,
+     comm: Word, module: Word) {
+        ompi_coll_base_reduce_intra_basic_linear ();
+        ompi_coll_base_reduce_intra_binary (segment, requests);
+        ompi_coll_base_reduce_intra_binomial (segment, requests);
+        ompi_coll_base_reduce_intra_chain (segment, fanout, requests);
+        ompi_coll_base_reduce_intra_in_order_binary (segment, requests);
+        ompi_coll_base_reduce_intra_pipeline (segment, requests);
+        ompi_coll_base_reduce_intra_redscat_gather ();
+    }
+    reduce_scatter (send: Word, receive: Word, counts: Word, datatype: Word, op: Word,
+     comm: Word, module: Word) {
+        ompi_coll_base_reduce_scatter_intra_basic_recursivehalving ();
+        ompi_coll_base_reduce_scatter_intra_butterfly ();
+        ompi_coll_base_reduce_scatter_intra_nonoverlapping ();
+        ompi_coll_base_reduce_scatter_intra_ring ();
+    }
+    reduce_scatter_block (send: Word, receive: Word, count: usize, datatype: Word, op: Word, comm: Word, module: Word) {
+        ompi_coll_base_reduce_scatter_block_intra_butterfly ();
+        ompi_coll_base_reduce_scatter_block_intra_recursivedoubling ();
+        ompi_coll_base_reduce_scatter_block_intra_recursivehalving ();
+    }
+    scan (send: Word, receive: Word, count: usize, datatype: Word, op: Word, comm: Word, module: Word) {
+        ompi_coll_base_scan_intra_linear ();
+        ompi_coll_base_scan_intra_recursivedoubling ();
+    }
+    scatter (send: Word, count: usize, type_: Word, receive: Word, received: usize, received_type: Word,
+     root: c_int, comm: Word, module: Word) {
+        ompi_coll_base_scatter_intra_basic_linear ();
+        ompi_coll_base_scatter_intra_binomial ();
+        ompi_coll_base_scatter_intra_linear_nb (requests);
+    }
 }
 
 /// A fault of the tracer may cost a line of its text, never the program that it watches.

@@ -42,8 +42,9 @@
 //!
 //! # Limits
 //!
-//! Broadcast and reduce of Open MPI 4.x and 5.x, on intra-communicators, blocking. Statically linked
-//! programs cannot be observed.
+//! The algorithms that Open MPI 4.1 exports (5.0 exports them too), on intra-communicators, blocking.
+//! An algorithm made of other collectives shows these after `>`, too. Statically linked programs
+//! cannot be observed.
 
 mod interpose;
 mod log;
