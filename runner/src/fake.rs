@@ -330,8 +330,13 @@ unsafe extern "C" fn unexpected() -> c_int {
 
 /// The table of this library.
 pub fn table() -> Mpi {
-    let constants =
-        Constants { in_place: IN_PLACE, status_ignore: 0, byte: BYTE, errors_return: 0 };
+    let constants = Constants {
+        in_place: IN_PLACE,
+        status_ignore: 0,
+        byte: BYTE,
+        bitwise_or: 2,
+        errors_return: 0,
+    };
     // SAFETY: these functions have MPI's types; the others are not called.
     unsafe { Mpi::load(find, constants) }.unwrap()
 }

@@ -10,6 +10,7 @@ pub(crate) struct Layout {
     pub datatype: Handle,
     /// Bytes of data of one element.
     pub size: usize,
+    pub lower: isize,
     /// From one element to the next.
     pub extent: isize,
     /// The first and the number of the bytes between which an element's data lies.
@@ -24,7 +25,7 @@ impl Layout {
     /// Bytes, the unit of collectives that move data.
     pub fn bytes(mpi: &Mpi) -> Self {
         let datatype = mpi.constants.byte;
-        Layout { datatype, size: 1, extent: 1, true_lower: 0, true_extent: 1 }
+        Layout { datatype, size: 1, lower: 0, extent: 1, true_lower: 0, true_extent: 1 }
     }
 
     pub fn of(mpi: &Mpi, datatype: Handle) -> Result<Self> {
@@ -40,7 +41,7 @@ impl Layout {
         }
         let size = usize::try_from(size)
             .map_err(|_| Error::Invalid(format!("a datatype of {size} bytes")))?;
-        Ok(Layout { datatype, size, extent, true_lower, true_extent })
+        Ok(Layout { datatype, size, lower, extent, true_lower, true_extent })
     }
 
     /// Whether elements follow each other without gaps, so that they may be copied as bytes from
@@ -108,7 +109,7 @@ mod tests {
     use super::*;
 
     const fn layout(size: usize, extent: isize, true_lower: isize, true_extent: isize) -> Layout {
-        Layout { datatype: 0, size, extent, true_lower, true_extent }
+        Layout { datatype: 0, size, lower: 0, extent, true_lower, true_extent }
     }
 
     #[test]

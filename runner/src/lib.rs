@@ -9,7 +9,8 @@
 //! - [`Session`]: the table in use, and the duplicates of the application's communicators;
 //! - [`Method`]: an algorithm with its parameters;
 //! - [`Arguments`]: a collective call, in one form for whatever carries it out;
-//! - [`Executor`]: carries it out by a method.
+//! - [`Executor`]: carries it out by a method;
+//! - [`mockups`]: carries it out by other collectives.
 //!
 //! What is in a message differs by kind of collective. Where data is only moved, ranks may
 //! describe it by different types of one signature, so it travels as bytes, and whatever isn't one
@@ -26,6 +27,7 @@ mod executor;
 mod layout;
 mod message;
 mod method;
+pub mod mockups;
 mod packing;
 mod scratch;
 mod table;

@@ -31,23 +31,36 @@ impl<'a> Content<'a> {
                 made: false,
             });
         }
+        Content::whole(mpi, layout, count, longest)
+    }
+
+    /// `count` elements as one of a type whose extent is theirs together, so that blocks of them
+    /// follow each other as the elements do.
+    pub fn whole(mpi: &'a Mpi, layout: &Layout, count: u64, longest: c_int) -> Result<Self> {
         let pieces = || pieces(count, longest);
         let lengths: Vec<c_int> = pieces().map(|(_, length)| length).collect();
         let places: Vec<isize> = pieces().map(|(start, _)| layout.offset(start)).collect();
-        let mut datatype: Handle = 0;
-        // SAFETY: the two arrays have as many entries as is said.
+        let (mut inner, mut datatype): (Handle, Handle) = (0, 0);
+        // SAFETY: the two arrays have as many entries as is said; the inner type may be freed as
+        // soon as the outer one stands.
         unsafe {
             let code = (mpi.type_create_hindexed)(
                 lengths.len() as c_int,
                 lengths.as_ptr(),
                 places.as_ptr(),
                 layout.datatype,
-                &mut datatype,
+                &mut inner,
             );
             check("MPI_Type_create_hindexed", code)?;
+            let extent = layout.offset(count);
+            let made = (mpi.type_create_resized)(inner, layout.lower, extent, &mut datatype);
+            let freed = (mpi.type_free)(&mut inner);
+            check("MPI_Type_create_resized", made)?;
+            let content = Content { mpi, count: 1, datatype, made: true };
+            check("MPI_Type_free", freed)?;
             check("MPI_Type_commit", (mpi.type_commit)(&mut datatype))?;
+            Ok(content)
         }
-        Ok(Content { mpi, count: 1, datatype, made: true })
     }
 }
 

@@ -25,6 +25,8 @@ pub struct Constants {
     pub status_ignore: usize,
     /// `MPI_BYTE`, or another named type of one byte.
     pub byte: Handle,
+    /// `MPI_BOR`.
+    pub bitwise_or: Handle,
     /// `MPI_ERRORS_RETURN`.
     pub errors_return: Handle,
 }
@@ -84,6 +86,12 @@ macro_rules! functions {
 }
 
 functions! {
+    allgather c"MPI_Allgather" (*const c_void, c_int, Handle, *mut c_void, c_int, Handle, Handle);
+    allgatherv c"MPI_Allgatherv" (*const c_void, c_int, Handle, *mut c_void, *const c_int, *const c_int, Handle, Handle);
+    allreduce c"MPI_Allreduce" (*const c_void, *mut c_void, c_int, Handle, Handle, Handle);
+    alltoall c"MPI_Alltoall" (*const c_void, c_int, Handle, *mut c_void, c_int, Handle, Handle);
+    alltoallv c"MPI_Alltoallv" (*const c_void, *const c_int, *const c_int, Handle, *mut c_void, *const c_int, *const c_int, Handle, Handle);
+    bcast c"MPI_Bcast" (*mut c_void, c_int, Handle, c_int, Handle);
     comm_create_keyval c"MPI_Comm_create_keyval" (CopyAttribute, DeleteAttribute, *mut c_int, *mut c_void);
     comm_free c"MPI_Comm_free" (*mut Handle);
     comm_get_attr c"MPI_Comm_get_attr" (Handle, c_int, *mut c_void, *mut c_int);
@@ -93,14 +101,23 @@ functions! {
     comm_size c"MPI_Comm_size" (Handle, *mut c_int);
     comm_split c"MPI_Comm_split" (Handle, c_int, c_int, *mut Handle);
     comm_test_inter c"MPI_Comm_test_inter" (Handle, *mut c_int);
+    exscan c"MPI_Exscan" (*const c_void, *mut c_void, c_int, Handle, Handle, Handle);
+    gather c"MPI_Gather" (*const c_void, c_int, Handle, *mut c_void, c_int, Handle, c_int, Handle);
+    gatherv c"MPI_Gatherv" (*const c_void, c_int, Handle, *mut c_void, *const c_int, *const c_int, Handle, c_int, Handle);
     irecv c"MPI_Irecv" (*mut c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle);
     isend c"MPI_Isend" (*const c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle);
     op_commutative c"MPI_Op_commutative" (Handle, *mut c_int);
     pack c"MPI_Pack" (*const c_void, c_int, Handle, *mut c_void, c_int, *mut c_int, Handle);
+    reduce c"MPI_Reduce" (*const c_void, *mut c_void, c_int, Handle, Handle, c_int, Handle);
     reduce_local c"MPI_Reduce_local" (*const c_void, *mut c_void, c_int, Handle, Handle);
+    reduce_scatter c"MPI_Reduce_scatter" (*const c_void, *mut c_void, *const c_int, Handle, Handle, Handle);
+    reduce_scatter_block c"MPI_Reduce_scatter_block" (*const c_void, *mut c_void, c_int, Handle, Handle, Handle);
+    scatter c"MPI_Scatter" (*const c_void, c_int, Handle, *mut c_void, c_int, Handle, c_int, Handle);
+    scatterv c"MPI_Scatterv" (*const c_void, *const c_int, *const c_int, Handle, *mut c_void, c_int, Handle, c_int, Handle);
     sendrecv c"MPI_Sendrecv" (*const c_void, c_int, Handle, c_int, c_int, *mut c_void, c_int, Handle, c_int, c_int, Handle, *mut c_void);
     type_commit c"MPI_Type_commit" (*mut Handle);
     type_create_hindexed c"MPI_Type_create_hindexed" (c_int, *const c_int, *const isize, Handle, *mut Handle);
+    type_create_resized c"MPI_Type_create_resized" (Handle, isize, isize, *mut Handle);
     type_free c"MPI_Type_free" (*mut Handle);
     type_get_envelope c"MPI_Type_get_envelope" (Handle, *mut c_int, *mut c_int, *mut c_int, *mut c_int);
     type_get_extent c"MPI_Type_get_extent" (Handle, *mut isize, *mut isize);

@@ -1,0 +1,113 @@
+//! `MPI_Allgather` as other collectives: GL1 to GL4.
+
+use records::Collective;
+
+use super::{
+    Mockup,
+    calls::{Work, in_a_row},
+    facts::Needs,
+    part::Part,
+};
+use crate::{Arguments, Result};
+
+pub(super) static GATHER_BCAST: Mockup = Mockup {
+    name: "allgather_as_gather_bcast",
+    guideline: "GL1",
+    collective: Collective::Allgather,
+    memory: "none",
+    needs: |_| Needs::default(),
+    run: gather_bcast,
+};
+
+pub(super) static ALLTOALL: Mockup = Mockup {
+    name: "allgather_as_alltoall",
+    guideline: "GL2",
+    collective: Collective::Allgather,
+    memory: "pn, and pn more where the receive type must be unpacked",
+    needs: |facts| Needs { buffers: [facts.total(), facts.total()], ..Needs::default() },
+    run: alltoall,
+};
+
+pub(super) static ALLREDUCE: Mockup = Mockup {
+    name: "allgather_as_allreduce",
+    guideline: "GL3",
+    collective: Collective::Allgather,
+    memory: "pn where the receive type must be unpacked",
+    needs: |facts| Needs { buffers: [facts.total(), 0], ..Needs::default() },
+    run: allreduce,
+};
+
+pub(super) static ALLGATHERV: Mockup = Mockup {
+    name: "allgather_as_allgatherv",
+    guideline: "GL4",
+    collective: Collective::Allgather,
+    memory: "2pI",
+    needs: |facts| Needs { integers: 2 * facts.procs, ..Needs::default() },
+    run: allgatherv,
+};
+
+/// What this rank sends, if not in place; where the first block is received; where its own is.
+fn sides(work: &Work<'_>, arguments: &Arguments) -> Result<(Option<Part>, Part, Part)> {
+    let Arguments::Allgather { send, receive } = arguments else {
+        return Err(Mockup::other(arguments));
+    };
+    let receive = Part::of(work.mpi, receive)?;
+    let send = Part::unless_in_place(work.mpi, send)?;
+    Ok((send, receive, send.unwrap_or_else(|| receive.at(work.rank()))))
+}
+
+unsafe fn gather_bcast(work: &mut Work<'_>, arguments: &Arguments) -> Result<()> {
+    let (send, receive, own) = sides(work, arguments)?;
+    // SAFETY: the application's own parts.
+    unsafe {
+        match work.rank() {
+            0 => work.gather(send, Some(receive), 0)?,
+            _ => work.gather(Some(own), None, 0)?,
+        }
+        work.bcast(receive.times(work.procs()), 0)
+    }
+}
+
+unsafe fn alltoall(work: &mut Work<'_>, arguments: &Arguments) -> Result<()> {
+    let (_, receive, own) = sides(work, arguments)?;
+    let ([copies, received], bytes) = (work.buffers, work.facts.count);
+    // SAFETY: both buffers hold a block of every rank.
+    unsafe {
+        work.pack(&own, copies)?;
+        for rank in 1..work.procs() {
+            work.copy(copies, work.element(copies, rank * bytes), bytes)?;
+        }
+        let copies = work.part(copies, bytes);
+        if receive.layout.is_plain(work.mpi)? {
+            return work.alltoall(copies, work.part(receive.base, bytes));
+        }
+        work.alltoall(copies, work.part(received, bytes))?;
+        work.unpack(received, &receive.times(work.procs()))
+    }
+}
+
+/// Every rank's bytes but its own block's are zero, so that their bitwise or is all blocks.
+unsafe fn allreduce(work: &mut Work<'_>, arguments: &Arguments) -> Result<()> {
+    let (send, receive, own) = sides(work, arguments)?;
+    let (bytes, total) = (work.facts.count, work.facts.total());
+    let is_plain = receive.layout.is_plain(work.mpi)?;
+    let all = if is_plain { receive.base } else { work.buffers[0] };
+    let start = work.rank() * bytes;
+    // SAFETY: `all` holds a block of every rank.
+    unsafe {
+        all.write_bytes(0, start as usize);
+        let rest = total - start - bytes;
+        work.element(all, start + bytes).write_bytes(0, rest as usize);
+        if !(is_plain && send.is_none()) {
+            work.pack(&own, work.element(all, start))?;
+        }
+        work.allreduce(None, all, total)?;
+        if is_plain { Ok(()) } else { work.unpack(all, &receive.times(work.procs())) }
+    }
+}
+
+unsafe fn allgatherv(work: &mut Work<'_>, arguments: &Arguments) -> Result<()> {
+    let (send, receive, _) = sides(work, arguments)?;
+    // SAFETY: the application's own parts.
+    unsafe { work.allgatherv(send, receive, work.procs(), in_a_row) }
+}

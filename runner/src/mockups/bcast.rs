@@ -1,0 +1,57 @@
+//! `MPI_Bcast` as other collectives: GL9, GL10.
+
+use records::Collective;
+
+use super::{Mockup, calls::Work, facts::Needs, part::Part};
+use crate::{Arguments, Result};
+
+pub(super) static ALLGATHERV: Mockup = Mockup {
+    name: "bcast_as_allgatherv",
+    guideline: "GL9",
+    collective: Collective::Bcast,
+    memory: "2pI",
+    needs: |facts| Needs { integers: 2 * facts.procs, ..Needs::default() },
+    run: allgatherv,
+};
+
+pub(super) static SCATTER_ALLGATHER: Mockup = Mockup {
+    name: "bcast_as_scatter_allgather",
+    guideline: "GL10",
+    collective: Collective::Bcast,
+    memory: "n+c where p does not divide the bytes or the type must be packed",
+    needs: |facts| Needs { buffers: [facts.padded(), 0], ..Needs::default() },
+    run: scatter_allgather,
+};
+
+/// The root has all, the others nothing.
+unsafe fn allgatherv(work: &mut Work<'_>, arguments: &Arguments) -> Result<()> {
+    let Arguments::Bcast { data, root } = arguments else { return Err(Mockup::other(arguments)) };
+    let data = Part::of(work.mpi, data)?;
+    let of_rank = |rank, count| if rank == *root as u64 { (count, 0) } else { (0, 0) };
+    // SAFETY: the application's own part.
+    unsafe { work.allgatherv(None, data, 1, of_rank) }
+}
+
+/// The algorithm of van de Geijn, on bytes.
+unsafe fn scatter_allgather(work: &mut Work<'_>, arguments: &Arguments) -> Result<()> {
+    let Arguments::Bcast { data, root } = arguments else { return Err(Mockup::other(arguments)) };
+    let data = Part::of(work.mpi, data)?;
+    let (bytes, padded) = (work.facts.count, work.facts.padded());
+    let at_root = work.comm.rank as i32 == *root;
+    let is_direct = padded == bytes && data.layout.is_plain(work.mpi)?;
+    let all = if is_direct { data.base } else { work.buffers[0] };
+    let shares = work.part(all, work.facts.share());
+    // SAFETY: `all` holds a share of every rank.
+    unsafe {
+        if at_root && !is_direct {
+            work.pack(&data, all)?;
+            work.element(all, bytes).write_bytes(0, (padded - bytes) as usize);
+        }
+        match at_root {
+            true => work.scatter(Some(shares), None, *root)?,
+            false => work.scatter(None, Some(shares.at(work.rank())), *root)?,
+        }
+        work.allgather(None, shares)?;
+        if at_root || is_direct { Ok(()) } else { work.unpack(all, &data) }
+    }
+}

@@ -1,0 +1,479 @@
+//! The collectives that mock-ups are composed of.
+//!
+//! Data that is only moved goes in one call, whatever its count: above 2^31 - 1 elements it is
+//! described by a type of blocks. Operands go in as many calls as their count wants.
+
+use std::{
+    ffi::{c_int, c_void},
+    mem::MaybeUninit,
+    ptr,
+};
+
+use super::{facts::Facts, part::Part};
+use crate::{
+    Mpi, Result,
+    duplicate::Duplicate,
+    error::check,
+    layout::Layout,
+    message::{self, Content, pieces},
+    packing::Packing,
+};
+
+/// What a mock-up works with.
+///
+/// Safety of all functions here: parts and addresses must hold what they say, on the ranks where
+/// they are significant, and all ranks of `comm` must call the collectives in the same order.
+/// Operands are elements of `facts.layout`.
+pub(super) struct Work<'a> {
+    pub mpi: &'a Mpi,
+    /// Our duplicate of the application's communicator.
+    pub comm: Duplicate,
+    pub facts: Facts,
+    /// Element 0 of each of the two buffers that the mock-up needs.
+    pub buffers: [*mut u8; 2],
+    /// For the counts and displacements that it needs.
+    pub integers: &'a mut [MaybeUninit<c_int>],
+    /// The most elements that a call takes.
+    pub longest: c_int,
+}
+
+/// An argument of a call: an address, and what is there.
+struct Given<'a> {
+    address: *mut c_void,
+    content: Content<'a>,
+}
+
+impl<'a> Work<'a> {
+    pub fn rank(&self) -> u64 {
+        u64::from(self.comm.rank)
+    }
+
+    pub fn procs(&self) -> u64 {
+        self.facts.procs
+    }
+
+    /// The address that says `MPI_IN_PLACE`.
+    fn in_place(&self) -> *mut c_void {
+        ptr::without_provenance_mut(self.mpi.constants.in_place)
+    }
+
+    /// Whether a rank's operand lies where its result will.
+    pub fn is_in_place(&self, send: *const c_void) -> bool {
+        send.addr() == self.mpi.constants.in_place
+    }
+
+    /// `count` elements (bytes, where data is only moved) of a buffer of ours, or of the
+    /// application's where all ranks have the same type.
+    pub fn part(&self, base: *mut u8, count: u64) -> Part {
+        Part { base, count, layout: self.facts.layout }
+    }
+
+    /// The address of an element, from that of element 0.
+    pub fn element(&self, base: *mut u8, index: u64) -> *mut u8 {
+        base.wrapping_offset(self.facts.layout.offset(index))
+    }
+
+    /// A part, one of `copies` in a row, or what stands for none.
+    fn given(&self, part: Option<Part>, copies: u64, otherwise: *mut c_void) -> Result<Given<'a>> {
+        let Some(Part { base, count, layout }) = part else {
+            let content = Content::new(self.mpi, &Layout::bytes(self.mpi), 0, self.longest)?;
+            return Ok(Given { address: otherwise, content });
+        };
+        let is_many = count.saturating_mul(copies) > self.longest as u64;
+        let content = match is_many {
+            true => Content::whole(self.mpi, &layout, count, self.longest)?,
+            false => Content::new(self.mpi, &layout, count, self.longest)?,
+        };
+        Ok(Given { address: base.cast(), content })
+    }
+
+    /// Writes a count and a displacement for every rank, and gives where they begin.
+    fn numbers(&mut self, of_rank: impl Fn(u64) -> (c_int, c_int)) -> (*const c_int, *const c_int) {
+        let procs = self.facts.procs as usize;
+        let (counts, displacements) = self.integers.split_at_mut(procs);
+        for (rank, (count, displacement)) in counts.iter_mut().zip(displacements).enumerate() {
+            let (number, place) = of_rank(rank as u64);
+            count.write(number);
+            displacement.write(place);
+        }
+        let counts = self.integers.as_ptr().cast::<c_int>();
+        (counts, counts.wrapping_add(procs))
+    }
+
+    /// Copies the application's elements as bytes.
+    pub unsafe fn pack(&self, part: &Part, into: *mut u8) -> Result<()> {
+        if part.layout.is_plain(self.mpi)? {
+            // SAFETY: see `Work`; memory holds the bytes of the message.
+            unsafe {
+                let bytes = part.count as usize * part.layout.size;
+                part.base.cast_const().copy_to_nonoverlapping(into, bytes);
+            }
+            return Ok(());
+        }
+        // SAFETY: see `Work`.
+        unsafe { self.packing(part).pack(part.base, into, part.count) }
+    }
+
+    /// Copies bytes to the application's elements.
+    pub unsafe fn unpack(&self, from: *const u8, part: &Part) -> Result<()> {
+        if part.layout.is_plain(self.mpi)? {
+            // SAFETY: as above.
+            unsafe {
+                let bytes = part.count as usize * part.layout.size;
+                from.copy_to_nonoverlapping(part.base, bytes);
+            }
+            return Ok(());
+        }
+        // SAFETY: see `Work`.
+        unsafe { self.packing(part).unpack(from, part.base, part.count) }
+    }
+
+    fn packing(&self, part: &Part) -> Packing<'a> {
+        let (mpi, comm, longest) = (self.mpi, self.comm.comm, self.longest);
+        Packing { mpi, comm, layout: part.layout, longest }
+    }
+
+    /// Copies operands; the two may not overlap.
+    pub unsafe fn copy(&self, from: *const u8, into: *mut u8, count: u64) -> Result<()> {
+        let layout = &self.facts.layout;
+        // SAFETY: see `Work`.
+        unsafe { message::copy(self.mpi, &self.comm, layout, self.longest, (from, into), count) }
+    }
+
+    /// Sending nothing is sending in place.
+    pub unsafe fn allgather(&self, send: Option<Part>, receive: Part) -> Result<()> {
+        let send = self.given(send, 1, self.in_place())?;
+        let receive = self.given(Some(receive), 1, ptr::null_mut())?;
+        // SAFETY: see `Work`.
+        let code = unsafe {
+            (self.mpi.allgather)(
+                send.address,
+                send.content.count,
+                send.content.datatype,
+                receive.address,
+                receive.content.count,
+                receive.content.datatype,
+                self.comm.comm,
+            )
+        };
+        check("MPI_Allgather", code)
+    }
+
+    /// Sending nothing is sending in place. `of_rank` gives a count and a displacement, in units
+    /// of the type by which one of `copies` parts like `receive` is described, of which it is told
+    /// how many make up a part.
+    pub unsafe fn allgatherv(
+        &mut self,
+        send: Option<Part>,
+        receive: Part,
+        copies: u64,
+        of_rank: impl Fn(u64, c_int) -> (c_int, c_int),
+    ) -> Result<()> {
+        let send = self.given(send, 1, self.in_place())?;
+        let receive = self.given(Some(receive), copies, ptr::null_mut())?;
+        let (counts, displacements) = self.numbers(|rank| of_rank(rank, receive.content.count));
+        // SAFETY: see `Work`.
+        let code = unsafe {
+            (self.mpi.allgatherv)(
+                send.address,
+                send.content.count,
+                send.content.datatype,
+                receive.address,
+                counts,
+                displacements,
+                receive.content.datatype,
+                self.comm.comm,
+            )
+        };
+        check("MPI_Allgatherv", code)
+    }
+
+    pub unsafe fn alltoall(&self, send: Part, receive: Part) -> Result<()> {
+        let send = self.given(Some(send), 1, ptr::null_mut())?;
+        let receive = self.given(Some(receive), 1, ptr::null_mut())?;
+        // SAFETY: see `Work`.
+        let code = unsafe {
+            (self.mpi.alltoall)(
+                send.address,
+                send.content.count,
+                send.content.datatype,
+                receive.address,
+                receive.content.count,
+                receive.content.datatype,
+                self.comm.comm,
+            )
+        };
+        check("MPI_Alltoall", code)
+    }
+
+    /// `MPI_Alltoallv` of equal blocks; sending nothing is sending in place.
+    pub unsafe fn alltoallv(&mut self, send: Option<Part>, receive: Part) -> Result<()> {
+        let copies = self.facts.procs;
+        let mut from = self.given(send, copies, self.in_place())?;
+        let mut into = self.given(Some(receive), copies, ptr::null_mut())?;
+        if let Some(part) = send
+            && from.content.count != into.content.count
+        {
+            // One set of counts and displacements serves both sides.
+            from.content = Content::whole(self.mpi, &part.layout, part.count, self.longest)?;
+            let Part { layout, count, .. } = receive;
+            into.content = Content::whole(self.mpi, &layout, count, self.longest)?;
+        }
+        let (counts, displacements) = self.numbers(|rank| in_a_row(rank, into.content.count));
+        // SAFETY: see `Work`.
+        let code = unsafe {
+            (self.mpi.alltoallv)(
+                from.address,
+                counts,
+                displacements,
+                from.content.datatype,
+                into.address,
+                counts,
+                displacements,
+                into.content.datatype,
+                self.comm.comm,
+            )
+        };
+        check("MPI_Alltoallv", code)
+    }
+
+    pub unsafe fn bcast(&self, data: Part, root: c_int) -> Result<()> {
+        let data = self.given(Some(data), 1, ptr::null_mut())?;
+        let Content { count, datatype, .. } = data.content;
+        // SAFETY: see `Work`.
+        let code = unsafe { (self.mpi.bcast)(data.address, count, datatype, root, self.comm.comm) };
+        check("MPI_Bcast", code)
+    }
+
+    /// The root sends in place by sending nothing; the others receive nothing.
+    pub unsafe fn gather(
+        &self,
+        send: Option<Part>,
+        receive: Option<Part>,
+        root: c_int,
+    ) -> Result<()> {
+        let send = self.given(send, 1, self.in_place())?;
+        let receive = self.given(receive, 1, ptr::null_mut())?;
+        // SAFETY: see `Work`.
+        let code = unsafe {
+            (self.mpi.gather)(
+                send.address,
+                send.content.count,
+                send.content.datatype,
+                receive.address,
+                receive.content.count,
+                receive.content.datatype,
+                root,
+                self.comm.comm,
+            )
+        };
+        check("MPI_Gather", code)
+    }
+
+    /// As [`Work::gather`] and [`Work::allgatherv`].
+    pub unsafe fn gatherv(
+        &mut self,
+        send: Option<Part>,
+        receive: Option<Part>,
+        copies: u64,
+        of_rank: impl Fn(u64, c_int) -> (c_int, c_int),
+        root: c_int,
+    ) -> Result<()> {
+        let send = self.given(send, 1, self.in_place())?;
+        let receive = self.given(receive, copies, ptr::null_mut())?;
+        let (counts, displacements) = self.numbers(|rank| of_rank(rank, receive.content.count));
+        // SAFETY: see `Work`.
+        let code = unsafe {
+            (self.mpi.gatherv)(
+                send.address,
+                send.content.count,
+                send.content.datatype,
+                receive.address,
+                counts,
+                displacements,
+                receive.content.datatype,
+                root,
+                self.comm.comm,
+            )
+        };
+        check("MPI_Gatherv", code)
+    }
+
+    /// Only the root sends; it receives in place by receiving nothing.
+    pub unsafe fn scatter(
+        &self,
+        send: Option<Part>,
+        receive: Option<Part>,
+        root: c_int,
+    ) -> Result<()> {
+        let send = self.given(send, 1, ptr::null_mut())?;
+        let receive = self.given(receive, 1, self.in_place())?;
+        // SAFETY: see `Work`.
+        let code = unsafe {
+            (self.mpi.scatter)(
+                send.address,
+                send.content.count,
+                send.content.datatype,
+                receive.address,
+                receive.content.count,
+                receive.content.datatype,
+                root,
+                self.comm.comm,
+            )
+        };
+        check("MPI_Scatter", code)
+    }
+
+    /// As [`Work::scatter`] and [`Work::allgatherv`].
+    pub unsafe fn scatterv(
+        &mut self,
+        send: Option<Part>,
+        copies: u64,
+        of_rank: impl Fn(u64, c_int) -> (c_int, c_int),
+        receive: Option<Part>,
+        root: c_int,
+    ) -> Result<()> {
+        let send = self.given(send, copies, ptr::null_mut())?;
+        let receive = self.given(receive, 1, self.in_place())?;
+        let (counts, displacements) = self.numbers(|rank| of_rank(rank, send.content.count));
+        // SAFETY: see `Work`.
+        let code = unsafe {
+            (self.mpi.scatterv)(
+                send.address,
+                counts,
+                displacements,
+                send.content.datatype,
+                receive.address,
+                receive.content.count,
+                receive.content.datatype,
+                root,
+                self.comm.comm,
+            )
+        };
+        check("MPI_Scatterv", code)
+    }
+}
+
+/// Equal blocks one after the other: the count and displacement of a rank's.
+pub(super) fn in_a_row(rank: u64, count: c_int) -> (c_int, c_int) {
+    (count, rank as c_int * count)
+}
+
+/// Reductions.
+impl Work<'_> {
+    /// Calls for as many elements at a time as an `int` can count; combining nothing is combining
+    /// in place.
+    fn in_pieces(
+        &self,
+        send: Option<*const u8>,
+        receive: *mut u8,
+        count: u64,
+        call: impl Fn(*const c_void, *mut c_void, c_int) -> Result<()>,
+    ) -> Result<()> {
+        for (start, length) in pieces(count, self.longest) {
+            let send = match send {
+                Some(send) => self.element(send.cast_mut(), start).cast(),
+                None => self.in_place(),
+            };
+            call(send, self.element(receive, start).cast(), length)?;
+        }
+        Ok(())
+    }
+
+    pub unsafe fn allreduce(
+        &self,
+        send: Option<*const u8>,
+        receive: *mut u8,
+        count: u64,
+    ) -> Result<()> {
+        let Facts { layout: Layout { datatype, .. }, operation, .. } = self.facts;
+        self.in_pieces(send, receive, count, |send, receive, count| {
+            // SAFETY: see `Work`.
+            let code = unsafe {
+                (self.mpi.allreduce)(send, receive, count, datatype, operation, self.comm.comm)
+            };
+            check("MPI_Allreduce", code)
+        })
+    }
+
+    /// The address of the result is significant only at the root, which alone may combine in
+    /// place.
+    pub unsafe fn reduce(
+        &self,
+        send: Option<*const u8>,
+        receive: *mut u8,
+        count: u64,
+        root: c_int,
+    ) -> Result<()> {
+        let Facts { layout: Layout { datatype, .. }, operation, .. } = self.facts;
+        let comm = self.comm.comm;
+        self.in_pieces(send, receive, count, |send, receive, count| {
+            // SAFETY: see `Work`.
+            let code =
+                unsafe { (self.mpi.reduce)(send, receive, count, datatype, operation, root, comm) };
+            check("MPI_Reduce", code)
+        })
+    }
+
+    /// Rank 0 receives nothing.
+    pub unsafe fn exscan(&self, send: *const u8, receive: *mut u8, count: u64) -> Result<()> {
+        let Facts { layout: Layout { datatype, .. }, operation, .. } = self.facts;
+        self.in_pieces(Some(send), receive, count, |send, receive, count| {
+            // SAFETY: see `Work`.
+            let code = unsafe {
+                (self.mpi.exscan)(send, receive, count, datatype, operation, self.comm.comm)
+            };
+            check("MPI_Exscan", code)
+        })
+    }
+
+    /// `both = left op both`.
+    pub unsafe fn reduce_local(&self, left: *const u8, both: *mut u8, count: u64) -> Result<()> {
+        let Facts { layout: Layout { datatype, .. }, operation, .. } = self.facts;
+        self.in_pieces(Some(left), both, count, |left, both, count| {
+            // SAFETY: see `Work`.
+            let code = unsafe { (self.mpi.reduce_local)(left, both, count, datatype, operation) };
+            check("MPI_Reduce_local", code)
+        })
+    }
+
+    /// `count` elements of the result for each rank. Combining nothing is combining in place.
+    pub unsafe fn reduce_scatter_block(
+        &self,
+        send: Option<*const u8>,
+        receive: *mut u8,
+        count: u64,
+    ) -> Result<()> {
+        let Facts { layout: Layout { datatype, .. }, operation, .. } = self.facts;
+        let send = send.map_or(self.in_place().cast_const(), <*const u8>::cast);
+        let (receive, count, comm) = (receive.cast(), count as c_int, self.comm.comm);
+        // SAFETY: see `Work`.
+        let code = unsafe {
+            (self.mpi.reduce_scatter_block)(send, receive, count, datatype, operation, comm)
+        };
+        check("MPI_Reduce_scatter_block", code)
+    }
+
+    /// `of_rank` gives the count of a rank's part of the result. Combining nothing is combining
+    /// in place.
+    pub unsafe fn reduce_scatter(
+        &mut self,
+        send: Option<*const u8>,
+        receive: *mut u8,
+        of_rank: impl Fn(u64) -> c_int,
+    ) -> Result<()> {
+        let procs = self.facts.procs;
+        for (rank, count) in (0..procs).zip(self.integers.iter_mut()) {
+            count.write(of_rank(rank));
+        }
+        let counts = self.integers.as_ptr().cast::<c_int>();
+        let Facts { layout: Layout { datatype, .. }, operation, .. } = self.facts;
+        let send = send.map_or(self.in_place().cast_const(), <*const u8>::cast);
+        let comm = self.comm.comm;
+        // SAFETY: see `Work`.
+        let code = unsafe {
+            (self.mpi.reduce_scatter)(send, receive.cast(), counts, datatype, operation, comm)
+        };
+        check("MPI_Reduce_scatter", code)
+    }
+}

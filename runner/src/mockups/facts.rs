@@ -1,0 +1,131 @@
+//! What all ranks of a call know alike.
+
+use std::ffi::c_int;
+
+use crate::{Arguments, Block, Error, Handle, Mpi, Result, Session, error::check, layout::Layout};
+
+/// What all ranks of a call know alike: whatever is decided by this is decided alike.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Facts {
+    pub procs: u64,
+    /// Bytes of a block (of the message, for bcast) where data is only moved: ranks may describe
+    /// it by different types. Elements of a block or operand where data is combined; of all blocks
+    /// for reduce_scatter.
+    pub count: u64,
+    /// Bytes where data is only moved, else the elements.
+    pub layout: Layout,
+    /// The operation of a reduction; bitwise or where data is only moved.
+    pub operation: Handle,
+    pub commutative: bool,
+    /// Whether an allreduce is in place, which MPI demands of all ranks or none.
+    pub in_place: bool,
+}
+
+/// What a mock-up needs for a call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Needs {
+    /// Elements (or bytes) of two buffers.
+    pub buffers: [u64; 2],
+    /// Counts and displacements.
+    pub integers: u64,
+    /// The most elements that a call inside takes as `int`, where it can neither be cut into
+    /// several calls nor described by a type of blocks.
+    pub indivisible: u64,
+}
+
+impl Facts {
+    /// # Safety
+    /// The arguments must be as MPI demands; only what is significant on this rank is looked at.
+    pub unsafe fn of(session: &Session, arguments: &Arguments, comm: Handle) -> Result<Self> {
+        let mpi = &session.mpi;
+        // SAFETY: the caller vouches for handles and arrays.
+        unsafe {
+            let procs = u64::from(session.intra_size(comm)?);
+            let at_root = |root: c_int| is_root(mpi, root, procs, comm);
+            let (count, reduction) = match arguments {
+                Arguments::Allgather { receive, .. } | Arguments::Alltoall { receive, .. } => {
+                    (bytes(mpi, receive)?, None)
+                }
+                Arguments::Bcast { data, root } => {
+                    at_root(*root)?;
+                    (bytes(mpi, data)?, None)
+                }
+                Arguments::Gather { send, receive, root } => {
+                    (bytes(mpi, if at_root(*root)? { receive } else { send })?, None)
+                }
+                Arguments::Scatter { send, receive, root } => {
+                    (bytes(mpi, if at_root(*root)? { send } else { receive })?, None)
+                }
+                Arguments::Reduce { data, count, root } => {
+                    at_root(*root)?;
+                    (non_negative(*count)?, Some(data))
+                }
+                Arguments::Allreduce { data, count }
+                | Arguments::ReduceScatterBlock { data, count }
+                | Arguments::Scan { data, count } => (non_negative(*count)?, Some(data)),
+                Arguments::ReduceScatter { data, counts } => {
+                    let each = (0..procs as usize).map(|rank| non_negative(counts.get(rank)));
+                    (each.sum::<Result<u64>>()?, Some(data))
+                }
+                other => {
+                    let problem = format!("{} has no mock-ups", other.collective());
+                    return Err(Error::Refused(problem));
+                }
+            };
+            let Some(data) = reduction else {
+                let (layout, operation) = (Layout::bytes(mpi), mpi.constants.bitwise_or);
+                let (commutative, in_place) = (true, false);
+                return Ok(Facts { procs, count, layout, operation, commutative, in_place });
+            };
+            let mut commutative = 0;
+            let code = (mpi.op_commutative)(data.operation, &mut commutative);
+            check("MPI_Op_commutative", code)?;
+            let layout = Layout::of(mpi, data.datatype)?;
+            let (operation, commutative) = (data.operation, commutative != 0);
+            let in_place = data.send.addr() == mpi.constants.in_place;
+            Ok(Facts { procs, count, layout, operation, commutative, in_place })
+        }
+    }
+
+    /// Bytes or elements of all blocks.
+    pub fn total(&self) -> u64 {
+        self.procs.saturating_mul(self.count)
+    }
+
+    /// Bytes or elements of each of p equal blocks into which an operand or message is cut; the
+    /// last may be padded.
+    pub fn share(&self) -> u64 {
+        self.count.div_ceil(self.procs)
+    }
+
+    /// With these shares' padding.
+    pub fn padded(&self) -> u64 {
+        self.share().saturating_mul(self.procs)
+    }
+}
+
+/// # Safety
+/// `comm` must be an intra-communicator of so many ranks.
+unsafe fn is_root(mpi: &Mpi, root: c_int, procs: u64, comm: Handle) -> Result<bool> {
+    if root < 0 || root as u64 >= procs {
+        return Err(Error::Invalid(format!("root {root}; wanted 0 to {}", procs - 1)));
+    }
+    let mut rank = 0;
+    // SAFETY: the caller vouches for the communicator.
+    check("MPI_Comm_rank", unsafe { (mpi.comm_rank)(comm, &mut rank) })?;
+    Ok(rank == root)
+}
+
+fn bytes(mpi: &Mpi, block: &Block) -> Result<u64> {
+    let count = non_negative(block.count)?;
+    let mut size = 0;
+    // SAFETY: the caller of the collective vouches for the datatype.
+    check("MPI_Type_size_x", unsafe { (mpi.type_size_x)(block.datatype, &mut size) })?;
+    let bytes = u64::try_from(size).ok().and_then(|size| count.checked_mul(size));
+    bytes.ok_or_else(|| Error::Invalid(format!("{count} elements of {size} bytes")))
+}
+
+fn non_negative(count: i64) -> Result<u64> {
+    u64::try_from(count)
+        .map_err(|_| Error::Invalid(format!("{count} elements; wanted none or more")))
+}

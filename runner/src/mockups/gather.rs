@@ -1,0 +1,130 @@
+//! `MPI_Gather` as other collectives: GL11 to GL13.
+
+use std::ffi::c_int;
+
+use records::Collective;
+
+use super::{
+    Mockup,
+    calls::{Work, in_a_row},
+    facts::Needs,
+    part::Part,
+};
+use crate::{Arguments, Result};
+
+pub(super) static ALLGATHER: Mockup = Mockup {
+    name: "gather_as_allgather",
+    guideline: "GL11",
+    collective: Collective::Gather,
+    memory: "pn, at the root only where its type must be unpacked",
+    needs: |facts| Needs { buffers: [facts.total(), 0], ..Needs::default() },
+    run: allgather,
+};
+
+pub(super) static GATHERV: Mockup = Mockup {
+    name: "gather_as_gatherv",
+    guideline: "GL12",
+    collective: Collective::Gather,
+    memory: "2pI",
+    needs: |facts| Needs { integers: 2 * facts.procs, ..Needs::default() },
+    run: gatherv,
+};
+
+pub(super) static REDUCE: Mockup = Mockup {
+    name: "gather_as_reduce",
+    guideline: "GL13",
+    collective: Collective::Gather,
+    memory: "pn, at the root only where its type must be unpacked",
+    needs: |facts| Needs { buffers: [facts.total(), 0], ..Needs::default() },
+    run: reduce,
+};
+
+/// A rank's part of the call.
+struct Sides {
+    root: c_int,
+    /// Nothing where the root sends in place.
+    send: Option<Part>,
+    /// The first block at the root.
+    receive: Option<Part>,
+}
+
+fn sides(work: &Work<'_>, arguments: &Arguments) -> Result<Sides> {
+    let Arguments::Gather { send, receive, root } = arguments else {
+        return Err(Mockup::other(arguments));
+    };
+    if work.comm.rank as c_int != *root {
+        let send = Some(Part::of(work.mpi, send)?);
+        return Ok(Sides { root: *root, send, receive: None });
+    }
+    let send = Part::unless_in_place(work.mpi, send)?;
+    Ok(Sides { root: *root, send, receive: Some(Part::of(work.mpi, receive)?) })
+}
+
+impl Sides {
+    /// Memory for a block of every rank, with this rank's own in its place: the root's receive
+    /// buffer, if bytes can lie there, else the first buffer. Whether it is the former.
+    unsafe fn gathered(&self, work: &Work<'_>) -> Result<(*mut u8, bool)> {
+        let (mut all, mut is_direct) = (work.buffers[0], false);
+        let mut own = self.send;
+        if let Some(receive) = self.receive {
+            is_direct = receive.layout.is_plain(work.mpi)?;
+            if is_direct {
+                all = receive.base;
+            } else if own.is_none() {
+                own = Some(receive.at(work.rank()));
+            }
+        }
+        if let Some(own) = own {
+            // SAFETY: `all` holds a block of every rank.
+            unsafe { work.pack(&own, work.element(all, work.rank() * work.facts.count))? };
+        }
+        Ok((all, is_direct))
+    }
+
+    /// The root's blocks reach their places.
+    unsafe fn finish(&self, work: &Work<'_>, all: *mut u8, is_direct: bool) -> Result<()> {
+        match self.receive {
+            // SAFETY: `all` holds a block of every rank.
+            Some(receive) if !is_direct => unsafe {
+                work.unpack(all, &receive.times(work.procs()))
+            },
+            _ => Ok(()),
+        }
+    }
+}
+
+/// All ranks gather in place, since a root that was called so must.
+unsafe fn allgather(work: &mut Work<'_>, arguments: &Arguments) -> Result<()> {
+    let sides = sides(work, arguments)?;
+    // SAFETY: `all` holds a block of every rank.
+    unsafe {
+        let (all, is_direct) = sides.gathered(work)?;
+        work.allgather(None, work.part(all, work.facts.count))?;
+        sides.finish(work, all, is_direct)
+    }
+}
+
+unsafe fn gatherv(work: &mut Work<'_>, arguments: &Arguments) -> Result<()> {
+    let Sides { root, send, receive } = sides(work, arguments)?;
+    // SAFETY: the application's own parts.
+    unsafe { work.gatherv(send, receive, work.procs(), in_a_row, root) }
+}
+
+/// Every rank's bytes but its own block's are zero, so that their bitwise or is all blocks.
+unsafe fn reduce(work: &mut Work<'_>, arguments: &Arguments) -> Result<()> {
+    let sides = sides(work, arguments)?;
+    let (bytes, total) = (work.facts.count, work.facts.total());
+    // SAFETY: `all` holds a block of every rank.
+    unsafe {
+        let (all, is_direct) = sides.gathered(work)?;
+        let start = work.rank() * bytes;
+        all.write_bytes(0, start as usize);
+        let end = start + bytes;
+        work.element(all, end).write_bytes(0, (total - end) as usize);
+        match sides.receive {
+            Some(_) => work.reduce(None, all, total, sides.root)?,
+            None => work.reduce(Some(all), std::ptr::null_mut(), total, sides.root)?,
+        }
+        sides.finish(work, all, is_direct)
+    }
+}

@@ -1,0 +1,265 @@
+//! Collectives composed of other collectives: the mock-ups of the performance guidelines.
+//!
+//! A specialised collective should not be slower than a composition of others that does the same
+//! work; where it is, the composition replaces it. The guidelines GL1 to GL22 and the memory that
+//! each mock-up needs are those of S. Hunold and A. Carpen-Amarie, "Autotuning MPI Collectives
+//! using Performance Guidelines" (HPC Asia 2018), Table 1; P9 and P17 are from S. Hunold,
+//! A. Carpen-Amarie, F. D. Lübbe, J. L. Träff, "Automatic Verification of Self-Consistent MPI
+//! Performance Guidelines" (Euro-Par/EuroMPI 2016).
+//!
+//! Inner collectives are those of the table, called on our duplicate of the application's
+//! communicator: they can't be mixed up with the application's own traffic there, whatever else
+//! is under way, and a library that stands in for MPI gives a table of MPI's own functions, so
+//! that they are not replaced in their turn. Their errors come back as codes; the caller raises
+//! them on the application's communicator.
+
+mod allgather;
+mod allreduce;
+mod alltoall;
+mod bcast;
+mod blocks;
+mod calls;
+mod facts;
+mod gather;
+mod part;
+mod reduce;
+mod reduce_scatter;
+mod reduce_scatter_block;
+mod scan;
+mod scatter;
+
+use std::{ffi::c_int, fmt};
+
+use records::Collective;
+
+use self::{
+    calls::Work,
+    facts::{Facts, Needs},
+};
+use crate::{Arguments, Error, Handle, Result, Session, layout::ALIGNMENT};
+
+/// A collective as a composition of others.
+#[derive(Debug)]
+pub struct Mockup {
+    /// `A_as_B_C`, with MPI's own names.
+    pub name: &'static str,
+    /// The performance guideline that compares A with it: `GL1` to `GL22`, `P9`, `P17`.
+    pub guideline: &'static str,
+    /// What it carries out.
+    pub collective: Collective,
+    /// Memory that it may need on a rank: p processes, n bytes of a block (of a message, for
+    /// bcast, reduce, allreduce, scan; of all blocks for reduce_scatter) as they lie in memory,
+    /// I the size of an `int`.
+    pub memory: &'static str,
+    needs: fn(&Facts) -> Needs,
+    run: unsafe fn(&mut Work<'_>, &Arguments) -> Result<()>,
+}
+
+impl Mockup {
+    /// What a mock-up says to arguments of another collective.
+    fn other(arguments: &Arguments) -> Error {
+        Error::Refused(format!("no mock-up of {}", arguments.collective()))
+    }
+}
+
+/// Every mock-up, in the order of the guidelines.
+pub static ALL: [&Mockup; 24] = [
+    &allgather::GATHER_BCAST,
+    &allgather::ALLTOALL,
+    &allgather::ALLREDUCE,
+    &allgather::ALLGATHERV,
+    &allreduce::REDUCE_BCAST,
+    &allreduce::REDUCE_SCATTER_BLOCK_ALLGATHER,
+    &allreduce::REDUCE_SCATTER_ALLGATHERV,
+    &alltoall::ALLTOALLV,
+    &bcast::ALLGATHERV,
+    &bcast::SCATTER_ALLGATHER,
+    &gather::ALLGATHER,
+    &gather::GATHERV,
+    &gather::REDUCE,
+    &reduce::ALLREDUCE,
+    &reduce::REDUCE_SCATTER_BLOCK_GATHER,
+    &reduce::REDUCE_SCATTER_GATHERV,
+    &reduce_scatter_block::REDUCE_THEN_SCATTER,
+    &reduce_scatter_block::REDUCE_SCATTER,
+    &reduce_scatter_block::ALLREDUCE,
+    &scan::EXSCAN_REDUCE_LOCAL,
+    &scatter::BCAST,
+    &scatter::SCATTERV,
+    &reduce_scatter::ALLREDUCE,
+    &reduce_scatter::REDUCE_SCATTERV,
+];
+
+/// The mock-up of this name.
+///
+/// # Errors
+/// There is none; says which is nearest, and all there are.
+pub fn find(name: &str) -> std::result::Result<&'static Mockup, String> {
+    ALL.into_iter().find(|mockup| mockup.name == name).ok_or_else(|| {
+        let known = ALL.map(|mockup| mockup.name);
+        records::unknown("mock-up", name, &known)
+    })
+}
+
+/// The mock-ups of a collective.
+pub fn of_collective(collective: Collective) -> impl Iterator<Item = &'static Mockup> {
+    ALL.into_iter().filter(move |mockup| mockup.collective == collective)
+}
+
+/// `mockup:bcast_as_scatter_allgather`: what is recorded as having run.
+impl fmt::Display for Mockup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "mockup:{}", self.name)
+    }
+}
+
+/// Memory that mock-ups may use; must be the same on all ranks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes for data.
+    pub message_bytes: usize,
+    /// Bytes for counts and displacements.
+    pub integer_bytes: usize,
+}
+
+/// 64 MiB for data, 1 MiB for counts and displacements (those of 131,072 processes).
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { message_bytes: 64 << 20, integer_bytes: 1 << 20 }
+    }
+}
+
+/// Carries out mock-ups, one at a time; a program has one per thread that calls them.
+///
+/// Its memory is allocated once, so that no later call can lack it on one rank and not on another;
+/// the system gives it to the process where it is touched.
+#[derive(Debug)]
+pub struct Mockups {
+    session: &'static Session,
+    limits: Limits,
+    messages: Vec<u128>,
+    integers: Vec<c_int>,
+    longest: c_int,
+}
+
+impl Mockups {
+    /// In a session of this process.
+    ///
+    /// # Errors
+    /// There is no such memory.
+    pub fn new(session: &'static Session, limits: Limits) -> Result<Self> {
+        let (mut messages, mut integers) = (Vec::new(), Vec::new());
+        let words = limits.message_bytes / ALIGNMENT;
+        let reserved = messages.try_reserve_exact(words);
+        reserved.map_err(|_| Error::Memory(limits.message_bytes))?;
+        let numbers = limits.integer_bytes / size_of::<c_int>();
+        let reserved = integers.try_reserve_exact(numbers);
+        reserved.map_err(|_| Error::Memory(limits.integer_bytes))?;
+        Ok(Mockups { session, limits, messages, integers, longest: c_int::MAX })
+    }
+
+    /// With another number in place of the greatest `int`, so that what is done with counts above
+    /// 2^31 can be tried with little memory; the same on all ranks.
+    #[must_use]
+    pub fn with_longest(self, longest: c_int) -> Self {
+        Mockups { longest: longest.max(1), ..self }
+    }
+
+    /// Whether a mock-up can carry out a call. It depends only on what MPI demands to be equal on
+    /// all ranks (size of the communicator and of the message, type and operation of a
+    /// reduction) and on the limits, so that all ranks come to the same answer without a message;
+    /// nothing is sent, and no communicator is made.
+    ///
+    /// # Safety
+    /// As [`Mockups::run`].
+    ///
+    /// # Errors
+    /// [`Error::Refused`] says why it can't: inter-communicators, more memory than the limits
+    /// allow, counts that a call inside takes as `int`. Other errors are of this rank's arguments.
+    pub unsafe fn accepts(
+        &self,
+        mockup: &Mockup,
+        arguments: &Arguments,
+        comm: Handle,
+    ) -> Result<()> {
+        // SAFETY: the caller vouches for the arguments.
+        unsafe { self.plan(mockup, arguments, comm).map(|_| ()) }
+    }
+
+    /// Carries out a collective by a mock-up.
+    ///
+    /// # Safety
+    /// The arguments must be as MPI demands for their collective, with handles of the session's
+    /// library, on all ranks of `comm`, and these must all call it with the same mock-up and
+    /// limits.
+    ///
+    /// # Errors
+    /// As [`Mockups::accepts`], before anything was sent; [`Error::Mpi`] where a call inside fails.
+    pub unsafe fn run(
+        &mut self,
+        mockup: &Mockup,
+        arguments: &Arguments,
+        comm: Handle,
+    ) -> Result<()> {
+        // SAFETY: the caller vouches for the arguments; the memory is what the plan needs, and
+        // for the time of the call it is this call's alone.
+        unsafe {
+            let plan = self.plan(mockup, arguments, comm)?;
+            if plan.facts.count == 0 || plan.facts.layout.size == 0 {
+                return Ok(());
+            }
+            let memory = self.messages.as_mut_ptr().cast::<u8>();
+            let mut work = Work {
+                mpi: &self.session.mpi,
+                comm: self.session.duplicate(comm)?,
+                facts: plan.facts,
+                buffers: plan.bases.map(|base| memory.wrapping_offset(base)),
+                integers: self.integers.spare_capacity_mut(),
+                longest: self.longest,
+            };
+            (mockup.run)(&mut work, arguments)
+        }
+    }
+
+    /// # Safety
+    /// As [`Mockups::run`].
+    unsafe fn plan(&self, mockup: &Mockup, arguments: &Arguments, comm: Handle) -> Result<Plan> {
+        let (wanted, given) = (mockup.collective, arguments.collective());
+        if wanted != given {
+            return Err(Error::Refused(format!("{mockup} is a mock-up of {wanted}, not {given}")));
+        }
+        // SAFETY: the caller vouches for the arguments.
+        let facts = unsafe { Facts::of(self.session, arguments, comm)? };
+        let needs = (mockup.needs)(&facts);
+        if needs.indivisible > self.longest as u64 {
+            return Err(Error::Refused(format!(
+                "{mockup}: {} elements; the calls inside take up to {}",
+                needs.indivisible, self.longest
+            )));
+        }
+        let (mut bases, mut end) = ([0; 2], 0_usize);
+        for (base, count) in bases.iter_mut().zip(needs.buffers) {
+            let (above, bytes) = facts.layout.placement(count)?;
+            *base = end as isize + above;
+            end = end.saturating_add(bytes).next_multiple_of(ALIGNMENT);
+        }
+        let integers = needs.integers.saturating_mul(size_of::<c_int>() as u64);
+        let refuse = |bytes: u64, limit: usize| {
+            Err(Error::Refused(format!("{mockup}: {bytes} bytes of memory; the limit is {limit}")))
+        };
+        match self.limits {
+            limits if end > limits.message_bytes => refuse(end as u64, limits.message_bytes),
+            limits if integers > limits.integer_bytes as u64 => {
+                refuse(integers, limits.integer_bytes)
+            }
+            _ => Ok(Plan { facts, bases }),
+        }
+    }
+}
+
+/// What a call will work with.
+struct Plan {
+    facts: Facts,
+    /// Where the two buffers' first elements lie, from the beginning of the memory.
+    bases: [isize; 2],
+}

@@ -1,0 +1,114 @@
+//! `MPI_Reduce` as other collectives: GL14 to GL16.
+
+use std::ffi::c_int;
+
+use records::Collective;
+
+use super::{
+    Mockup,
+    blocks::{Deal, reduce_shares},
+    calls::Work,
+    facts::Needs,
+};
+use crate::{Arguments, Result};
+
+pub(super) static ALLREDUCE: Mockup = Mockup {
+    name: "reduce_as_allreduce",
+    guideline: "GL14",
+    collective: Collective::Reduce,
+    memory: "n, at the root only in place",
+    needs: |facts| Needs { buffers: [facts.count, 0], ..Needs::default() },
+    run: allreduce,
+};
+
+pub(super) static REDUCE_SCATTER_BLOCK_GATHER: Mockup = Mockup {
+    name: "reduce_as_reduce_scatter_block_gather",
+    guideline: "GL15",
+    collective: Collective::Reduce,
+    memory: "(n+c)/p + (n+c); n/p where p divides the count",
+    needs: |facts| {
+        let buffers = match facts.padded() > facts.count {
+            true => [facts.padded(), facts.share()],
+            false => [0, facts.share()],
+        };
+        Needs { buffers, indivisible: facts.padded(), ..Needs::default() }
+    },
+    run: reduce_scatter_block_gather,
+};
+
+pub(super) static REDUCE_SCATTER_GATHERV: Mockup = Mockup {
+    name: "reduce_as_reduce_scatter_gatherv",
+    guideline: "GL16",
+    collective: Collective::Reduce,
+    memory: "(floor(n/(Cp))+1)C + 2pI, C = 256 bytes",
+    needs: |facts| Needs {
+        buffers: [Deal::of(facts).most(), 0],
+        integers: 2 * facts.procs,
+        indivisible: facts.count,
+    },
+    run: reduce_scatter_gatherv,
+};
+
+/// A rank's part of the call.
+struct Sides {
+    root: c_int,
+    at_root: bool,
+    in_place: bool,
+    operand: *const u8,
+    /// Significant at the root.
+    receive: *mut u8,
+}
+
+fn sides(work: &Work<'_>, arguments: &Arguments) -> Result<Sides> {
+    let Arguments::Reduce { data, root, .. } = arguments else {
+        return Err(Mockup::other(arguments));
+    };
+    let (root, receive) = (*root, data.receive.cast::<u8>());
+    let at_root = work.comm.rank as c_int == root;
+    let in_place = at_root && work.is_in_place(data.send);
+    let operand = if in_place { receive.cast_const() } else { data.send.cast() };
+    Ok(Sides { root, at_root, in_place, operand, receive })
+}
+
+/// A root that is called in place gets the result by way of the buffer: in the call inside, all
+/// ranks would have to be.
+unsafe fn allreduce(work: &mut Work<'_>, arguments: &Arguments) -> Result<()> {
+    let Sides { at_root, in_place, operand, receive, .. } = sides(work, arguments)?;
+    let (count, buffer) = (work.facts.count, work.buffers[0]);
+    let into = if at_root && !in_place { receive } else { buffer };
+    // SAFETY: the application's own buffers; ours holds the result.
+    unsafe {
+        work.allreduce(Some(operand), into, count)?;
+        if in_place { work.copy(buffer, receive, count) } else { Ok(()) }
+    }
+}
+
+unsafe fn reduce_scatter_block_gather(work: &mut Work<'_>, arguments: &Arguments) -> Result<()> {
+    let Sides { root, at_root, operand, receive, .. } = sides(work, arguments)?;
+    let [padded, own] = work.buffers;
+    let is_padded = work.facts.padded() > work.facts.count;
+    let share = work.facts.share();
+    let all = if is_padded { padded } else { receive };
+    let into = at_root.then(|| work.part(all, share));
+    // SAFETY: the application's own buffers; ours hold what `needs` says.
+    unsafe {
+        reduce_shares(work, operand, own)?;
+        work.gather(Some(work.part(own, share)), into, root)?;
+        match at_root && is_padded {
+            true => work.copy(padded, receive, work.facts.count),
+            false => Ok(()),
+        }
+    }
+}
+
+unsafe fn reduce_scatter_gatherv(work: &mut Work<'_>, arguments: &Arguments) -> Result<()> {
+    let Sides { root, at_root, operand, receive, .. } = sides(work, arguments)?;
+    let (deal, own) = (Deal::of(&work.facts), work.buffers[0]);
+    let part = work.part(own, deal.part(work.rank()).0);
+    let into = at_root.then(|| work.part(receive, work.facts.count));
+    // SAFETY: as above.
+    unsafe {
+        work.reduce_scatter(Some(operand), own, |rank| deal.as_int(rank).0)?;
+        work.gatherv(Some(part), into, 1, |rank, _| deal.as_int(rank), root)
+    }
+}
