@@ -44,6 +44,7 @@ algorithms! {
     NeighborExchange "neighbor-exchange",
     RecursiveHalving "recursive-halving",
     TwoProcs "two-procs",
+    Traff "traff",
 }
 
 impl fmt::Display for Algorithm {

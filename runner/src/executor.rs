@@ -316,7 +316,11 @@ impl Execution<'_> {
     unsafe fn step(&mut self, step: &Step) -> Result<()> {
         let (mpi, layout, memory) = (self.mpi, self.layout, self.memory);
         match *step {
-            Step::Send { peer, slot, range } => {
+            Step::Send { peer, slot, range } | Step::SendReady { peer, slot, range } => {
+                let (send, name) = match step {
+                    Step::SendReady { .. } => (mpi.irsend, "MPI_Irsend"),
+                    _ => (mpi.isend, "MPI_Isend"),
+                };
                 let content = Content::new(mpi, &layout, range.count, self.longest)?;
                 let from = memory.read(&layout, range).cast();
                 let request = &mut self.requests[slot as usize];
@@ -325,9 +329,9 @@ impl Execution<'_> {
                 // slot is waited on; requests stay in place meanwhile.
                 let code = unsafe {
                     let (count, datatype) = (content.count, content.datatype);
-                    (mpi.isend)(from, count, datatype, peer as c_int, TAG, self.comm.comm, request)
+                    send(from, count, datatype, peer as c_int, TAG, self.comm.comm, request)
                 };
-                check("MPI_Isend", code)
+                check(name, code)
             }
             Step::Receive { peer, slot, range } => {
                 let content = Content::new(mpi, &layout, range.count, self.longest)?;

@@ -343,7 +343,7 @@ pub fn table() -> Mpi {
 
 fn find(name: &CStr) -> *const c_void {
     match name.to_str().unwrap() {
-        "MPI_Isend" => isend as *const c_void,
+        "MPI_Irsend" | "MPI_Isend" => isend as *const c_void,
         "MPI_Irecv" => irecv as *const c_void,
         "MPI_Wait" => wait as *const c_void,
         "MPI_Sendrecv" => sendrecv as *const c_void,

@@ -105,6 +105,7 @@ functions! {
     gather c"MPI_Gather" (*const c_void, c_int, Handle, *mut c_void, c_int, Handle, c_int, Handle);
     gatherv c"MPI_Gatherv" (*const c_void, c_int, Handle, *mut c_void, *const c_int, *const c_int, Handle, c_int, Handle);
     irecv c"MPI_Irecv" (*mut c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle);
+    irsend c"MPI_Irsend" (*const c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle);
     isend c"MPI_Isend" (*const c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle);
     op_commutative c"MPI_Op_commutative" (Handle, *mut c_int);
     pack c"MPI_Pack" (*const c_void, c_int, Handle, *mut c_void, c_int, *mut c_int, Handle);

@@ -29,7 +29,8 @@ pub struct Call<'a> {
     pub counts: &'a [u64],
     /// Where the blocks of `counts` begin in the user's buffer; as long as `counts`.
     pub displacements: &'a [u64],
-    /// What has come into [`Buffer::Header`] so far: kept by whoever executes.
+    /// The words of [`Buffer::Header`], whole, from round 1 on; empty in round 0, which brings
+    /// them, and where [`Needs::header`](crate::Needs::header) is 0. Kept by whoever executes.
     pub header: &'a [u64],
 }
 

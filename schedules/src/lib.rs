@@ -32,6 +32,7 @@
 #![forbid(unsafe_code)]
 
 pub mod algorithms;
+mod arrangement;
 mod call;
 pub mod checker;
 mod program;

@@ -23,13 +23,13 @@ pub trait Program: Sized {
     fn slots(&self) -> u32;
 
     /// Elements of scratch memory.
-    fn temporary(&self) -> u64 {
+    fn temporary(&self, _call: &Call<'_>) -> u64 {
         0
     }
 
-    /// Words of [`Buffer::Header`](crate::Buffer::Header).
-    fn header(&self) -> u64 {
-        0
+    /// The counts that round 0 brings.
+    fn header(&self) -> Header {
+        Header::default()
     }
 
     /// See [`Round::destinations`].
@@ -38,7 +38,16 @@ pub trait Program: Sized {
     }
 }
 
-/// One program after the other, on the same call.
+/// Counts of `words` ranks from `first` on, cyclically.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Header {
+    /// The rank whose count comes first.
+    pub first: u32,
+    /// How many; 0: none are needed.
+    pub words: u64,
+}
+
+/// One program after the other, on the same call; without headers.
 #[derive(Debug, Clone, Copy)]
 pub struct Then<A, B> {
     first: A,
@@ -65,12 +74,8 @@ impl<A: Program, B: Program> Program for Then<A, B> {
         self.first.slots().max(self.second.slots())
     }
 
-    fn temporary(&self) -> u64 {
-        self.first.temporary().max(self.second.temporary())
-    }
-
-    fn header(&self) -> u64 {
-        self.first.header().max(self.second.header())
+    fn temporary(&self, call: &Call<'_>) -> u64 {
+        self.first.temporary(call).max(self.second.temporary(call))
     }
 
     fn destinations(&self) -> u32 {
@@ -85,9 +90,10 @@ pub struct Needs {
     pub rounds: u64,
     /// Number of slots.
     pub slots: u32,
-    /// Elements of [`Buffer::Temporary`](crate::Buffer::Temporary).
+    /// Elements of [`Buffer::Temporary`](crate::Buffer::Temporary). Where there is a header, it is
+    /// known only when that has come: ask again after round 0.
     pub temporary: u64,
-    /// Words of [`Buffer::Header`](crate::Buffer::Header).
+    /// Words of [`Buffer::Header`](crate::Buffer::Header); round 0 fills them all.
     pub header: u64,
 }
 
@@ -96,6 +102,8 @@ pub struct Needs {
 pub(crate) struct Functions {
     pub round: fn(&Call<'_>, u32, u64, &mut Round) -> bool,
     pub needs: fn(&Call<'_>, u32) -> Needs,
+    /// The number of slots and the header: what is known without the counts of others.
+    pub sizes: fn(&Call<'_>, u32) -> (u32, Header),
 }
 
 struct Erased<P>(PhantomData<P>);
@@ -117,14 +125,23 @@ impl<P: Program> Erased<P> {
         Needs {
             rounds: program.rounds(),
             slots: program.slots(),
-            temporary: program.temporary(),
-            header: program.header(),
+            temporary: program.temporary(call),
+            header: program.header().words,
         }
+    }
+
+    fn sizes(call: &Call<'_>, rank: u32) -> (u32, Header) {
+        let program = P::new(call, rank);
+        (program.slots(), program.header())
     }
 }
 
 impl Functions {
     pub const fn of<P: Program>() -> Self {
-        Functions { round: Erased::<P>::round, needs: Erased::<P>::needs }
+        Functions {
+            round: Erased::<P>::round,
+            needs: Erased::<P>::needs,
+            sizes: Erased::<P>::sizes,
+        }
     }
 }

@@ -4,7 +4,10 @@ use std::fmt;
 
 use records::{Algorithm, Collective, nearest};
 
-use crate::{Call, ENTRIES, Needs, Program, Round, program::Functions};
+use crate::{
+    Call, ENTRIES, Needs, Program, Round,
+    program::{Functions, Header},
+};
 
 /// What an algorithm asks of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -154,6 +157,9 @@ impl Entry {
             Some(format!("{counts} counts but {places} displacements; wanted as many"))
         } else if ends.into_iter().any(|(count, place)| count.checked_add(*place).is_none()) {
             Some("a block's end overflows".into())
+        } else if call.counts.iter().try_fold(0_u64, |sum, count| sum.checked_add(*count)).is_none()
+        {
+            Some("the counts are too many elements together".into())
         } else if self.collective == Collective::ReduceScatter && !is_contiguous(call) {
             Some("the blocks don't follow each other from element 0 on".into())
         } else {
@@ -161,9 +167,10 @@ impl Entry {
         }
     }
 
-    /// What `rank` needs to execute its program. The call is as for [`Entry::round`].
+    /// What `rank` needs to execute its program. The call is as for [`Entry::round`]; where there
+    /// is a header, scratch memory is needed as told after round 0, with the header in the call.
     pub fn needs(&self, call: &Call<'_>, rank: u32) -> Needs {
-        self.normal_needs(&self.normal(call), rank)
+        (self.functions.needs)(&self.normal(call), rank)
     }
 
     /// Puts the steps of round `index` of `rank` into `out`, in place of what was there.
@@ -175,10 +182,11 @@ impl Entry {
         (self.functions.round)(&self.normal(call), rank, index, out)
     }
 
-    /// [`Entry::needs`] for a call that [`Entry::normal`] has seen.
+    /// The number of slots, and the counts that round 0 brings, for a call that
+    /// [`Entry::normal`] has seen.
     #[inline]
-    pub(crate) fn normal_needs(&self, call: &Call<'_>, rank: u32) -> Needs {
-        (self.functions.needs)(call, rank)
+    pub(crate) fn normal_sizes(&self, call: &Call<'_>, rank: u32) -> (u32, Header) {
+        (self.functions.sizes)(call, rank)
     }
 
     /// [`Entry::round`] for a call that [`Entry::normal`] has seen.

@@ -1,5 +1,7 @@
 //! What a rank does: steps, and the rounds in which they come.
 
+use crate::arrangement::Arrangement;
+
 /// A rank's memory, in elements (words of 64 bits for [`Buffer::Counts`] and [`Buffer::Header`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Buffer {
@@ -13,8 +15,9 @@ pub enum Buffer {
     /// The counts of a v-form that this rank was given ([`Call::counts`](crate::Call::counts)), as
     /// words; never written.
     Counts,
-    /// Counts as messages carry them, words: [`Needs::header`](crate::Needs::header) of them. What
-    /// stands there is what [`Call::header`](crate::Call::header) shows to all later rounds.
+    /// Counts as messages carry them, words: [`Needs::header`](crate::Needs::header) of them, in
+    /// round 0 only. What stands there then is what [`Call::header`](crate::Call::header) shows to
+    /// all later rounds.
     Header,
 }
 
@@ -62,6 +65,16 @@ pub enum Step {
         /// What.
         range: Range,
     },
+    /// As [`Step::Send`], of a message whose receive is posted already, as this rank knows from
+    /// messages that it has received: `MPI_Irsend` is legal.
+    SendReady {
+        /// The receiver.
+        peer: u32,
+        /// Below [`Needs::slots`](crate::Needs::slots).
+        slot: u32,
+        /// What.
+        range: Range,
+    },
     /// Posts a receive from rank `peer` into `range`; the slot is busy until waited on.
     Receive {
         /// The sender.
@@ -100,6 +113,8 @@ pub struct Round {
     steps: Vec<Step>,
     destinations: u32,
     last: bool,
+    /// Kept for programs that sort the ranks, as long as they sort the same counts.
+    arrangement: Arrangement,
 }
 
 impl Round {
@@ -128,6 +143,18 @@ impl Round {
         self.last = last;
     }
 
+    /// For programs that know only while they make a round: see [`Round::destinations`].
+    pub(crate) fn set_destinations(&mut self, destinations: usize) {
+        self.destinations = (destinations as u32).max(1);
+    }
+
+    /// Lends the scratch memory for sorted ranks to what appends steps.
+    pub(crate) fn with_arrangement(&mut self, append: impl FnOnce(&mut Arrangement, &mut Round)) {
+        let mut arrangement = std::mem::take(&mut self.arrangement);
+        append(&mut arrangement, self);
+        self.arrangement = arrangement;
+    }
+
     /// Appends any step.
     pub fn push(&mut self, step: Step) {
         self.steps.push(step);
@@ -135,6 +162,10 @@ impl Round {
 
     pub(crate) fn send(&mut self, peer: u32, slot: u32, range: Range) {
         self.push(Step::Send { peer, slot, range });
+    }
+
+    pub(crate) fn send_ready(&mut self, peer: u32, slot: u32, range: Range) {
+        self.push(Step::SendReady { peer, slot, range });
     }
 
     pub(crate) fn receive(&mut self, peer: u32, slot: u32, range: Range) {

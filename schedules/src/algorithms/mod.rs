@@ -2,7 +2,7 @@
 //!
 //! What several of them share stands beside them: segmented trees (`bcast/tree.rs`,
 //! `reduce/tree.rs`), folding onto a power of two (`fold.rs`), groups that split into unequal
-//! halves (`halves.rs`).
+//! halves (`halves.rs`), flat trees (`flat.rs`), trees for unequal blocks (`irregular.rs`).
 
 mod allgather;
 mod allreduce;
@@ -10,9 +10,11 @@ mod alltoall;
 mod barrier;
 mod bcast;
 mod blocks;
+mod flat;
 mod fold;
 mod gather;
 mod halves;
+mod irregular;
 mod reduce;
 mod reduce_scatter;
 mod scan;
@@ -55,7 +57,16 @@ pub static ENTRIES: &[Entry] = &[
     bcast::splitted_binary::ENTRY,
     gather::binomial::ENTRY,
     gather::linear::ENTRY,
+    gather::linear::BLOCKING,
+    gather::linear::READY,
+    gather::irregular::BINOMIAL,
+    gather::irregular::ASCENDING,
+    gather::irregular::DESCENDING,
+    gather::irregular::TRAFF,
     gather::linear::VECTOR,
+    gather::linear::ASCENDING,
+    gather::linear::DESCENDING,
+    gather::synchronised::ENTRY,
     reduce::binary::ENTRY,
     reduce::binomial::ENTRY,
     reduce::in_order_binary::ENTRY,
@@ -76,5 +87,14 @@ pub static ENTRIES: &[Entry] = &[
     scan::inclusive::RECURSIVE_DOUBLING,
     scatter::binomial::ENTRY,
     scatter::linear::ENTRY,
+    scatter::linear::BLOCKING,
+    scatter::linear::READY,
+    scatter::irregular::BINOMIAL,
+    scatter::irregular::ASCENDING,
+    scatter::irregular::DESCENDING,
+    scatter::irregular::TRAFF,
     scatter::linear::VECTOR,
+    scatter::linear::ASCENDING,
+    scatter::linear::DESCENDING,
+    scatter::synchronised::ENTRY,
 ];

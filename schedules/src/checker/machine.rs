@@ -19,8 +19,10 @@ struct Message {
     payload: Vec<u64>,
     /// Whether the payload is counts.
     words: bool,
-    /// Who had come to the barrier, as far as the sender knew.
-    arrived: Vec<u64>,
+    /// What the sender knew: see [`Rank::known`].
+    known: Vec<u32>,
+    /// Which of the receiver's posts the receive is.
+    posted: u32,
 }
 
 #[derive(Clone, Copy)]
@@ -39,7 +41,9 @@ struct Rank<'a> {
     temporary: Vec<u32>,
     header: Vec<u64>,
     slots: Vec<Slot>,
-    arrived: Vec<u64>,
+    /// How many posts of each rank have happened for sure by now, its coming being the first: what
+    /// a barrier has to bring about, and what makes a ready send legal. Elsewhere empty.
+    known: Vec<u32>,
     waits_for: Option<u32>,
     done: bool,
 }
@@ -64,11 +68,8 @@ impl<'a, S: Schedule> Machine<'a, S> {
             let known = known_to(collective, call, rank);
             let needs = schedule.needs(&known, rank);
             let buffers = before(collective, call, rank, &mut values);
-            let words = (call.ranks as usize).div_ceil(64);
-            let mut arrived = vec![0; if collective == Collective::Barrier { words } else { 0 }];
-            if let Some(word) = arrived.get_mut(rank as usize / 64) {
-                *word = 1 << (rank % 64);
-            }
+            let mut posts = vec![0; if keeps_order(collective) { call.ranks as usize } else { 0 }];
+            posts.iter_mut().skip(rank as usize).take(1).for_each(|own| *own = 1);
             Rank {
                 round: 0,
                 place: 0,
@@ -78,7 +79,7 @@ impl<'a, S: Schedule> Machine<'a, S> {
                 header: vec![0; needs.header as usize],
                 slots: vec![Slot::Idle; needs.slots as usize],
                 call: known,
-                arrived,
+                known: posts,
                 waits_for: None,
                 done: false,
             }
@@ -108,9 +109,14 @@ impl<'a, S: Schedule> Machine<'a, S> {
     /// Runs a rank until it ends or has to wait.
     fn advance(&mut self, rank: u32, round: &mut Round) -> Result<(), Fault> {
         loop {
-            let own = &self.ranks[rank as usize];
-            let header = own.header.clone();
+            let own = &mut self.ranks[rank as usize];
+            // Round 0 brings the header.
+            let header = if own.round > 0 { own.header.clone() } else { Vec::new() };
             let call = Call { header: &header, ..own.call };
+            if own.round == 1 && own.place == 0 && !header.is_empty() {
+                let needs = self.schedule.needs(&call, rank);
+                own.temporary.resize(needs.temporary as usize, UNDEFINED);
+            }
             if !self.schedule.round(&call, rank, own.round, round) {
                 self.ranks[rank as usize].done = true;
                 return Ok(());
@@ -136,6 +142,10 @@ impl<'a, S: Schedule> Machine<'a, S> {
     fn step(&mut self, rank: u32, step: Step) -> Result<bool, Problem> {
         match step {
             Step::Send { peer, slot, range } => self.send(rank, peer, slot, range)?,
+            Step::SendReady { peer, slot, range } => {
+                self.is_ready(rank, peer)?;
+                self.send(rank, peer, slot, range)?;
+            }
             Step::Receive { peer, slot, range } => self.receive(rank, peer, slot, range)?,
             Step::Wait { slot } => return self.wait(rank, slot),
             Step::Copy { source, into } => {
@@ -150,18 +160,41 @@ impl<'a, S: Schedule> Machine<'a, S> {
 
     fn send(&mut self, rank: u32, peer: u32, slot: u32, range: Range) -> Result<(), Problem> {
         self.claim(rank, peer, slot)?;
+        self.count_post(rank);
         let payload = self.read(rank, range)?;
         let words = is_words(range.buffer);
         self.traffic.messages += 1;
         self.traffic.elements += if words { 0 } else { range.count };
-        let arrived = self.ranks[rank as usize].arrived.clone();
+        let known = self.ranks[rank as usize].known.clone();
         let message = self.matching((rank, peer), |message| message.sender.is_none());
         let entry = &mut self.messages[message];
         entry.sender = Some((rank, slot));
-        (entry.payload, entry.words, entry.arrived) = (payload, words, arrived);
+        (entry.payload, entry.words, entry.known) = (payload, words, known);
         self.wake(self.messages[message].receiver);
         self.ranks[rank as usize].slots[slot as usize] = Slot::Send { message, peer, range };
         Ok(())
+    }
+
+    /// Whether the rank knows that the receive of its next message to `peer` is posted.
+    fn is_ready(&self, rank: u32, peer: u32) -> Result<(), Problem> {
+        let first = self.open.get(&(rank, peer)).and_then(|open| open.front());
+        let receive = first.map(|first| &self.messages[*first]).filter(|m| m.receiver.is_some());
+        let known = self.ranks[rank as usize].known.get(peer as usize).copied().unwrap_or(0);
+        match receive {
+            Some(message) if message.posted <= known => Ok(()),
+            _ => Err(Problem::NotReady(peer)),
+        }
+    }
+
+    /// Counts a post of `rank`; its number.
+    fn count_post(&mut self, rank: u32) -> u32 {
+        match self.ranks[rank as usize].known.get_mut(rank as usize) {
+            Some(own) => {
+                *own += 1;
+                *own
+            }
+            None => 0,
+        }
     }
 
     fn receive(&mut self, rank: u32, peer: u32, slot: u32, range: Range) -> Result<(), Problem> {
@@ -171,8 +204,10 @@ impl<'a, S: Schedule> Machine<'a, S> {
         } else {
             self.elements(rank, range)?.fill(IN_FLIGHT);
         }
+        let posted = self.count_post(rank);
         let message = self.matching((peer, rank), |message| message.receiver.is_none());
-        self.messages[message].receiver = Some((rank, slot));
+        let entry = &mut self.messages[message];
+        (entry.receiver, entry.posted) = (Some((rank, slot)), posted);
         self.wake(self.messages[message].sender);
         self.ranks[rank as usize].slots[slot as usize] = Slot::Receive { message, peer, range };
         Ok(())
@@ -196,7 +231,8 @@ impl<'a, S: Schedule> Machine<'a, S> {
             receiver: None,
             payload: Vec::new(),
             words: false,
-            arrived: Vec::new(),
+            known: Vec::new(),
+            posted: 0,
         });
         number
     }
@@ -247,8 +283,8 @@ impl<'a, S: Schedule> Machine<'a, S> {
     }
 
     fn deliver(&mut self, rank: u32, message: usize, range: Range) -> Result<(), Problem> {
-        let Message { payload, words, arrived, .. } = &self.messages[message];
-        let (payload, words, arrived) = (payload.clone(), *words, arrived.clone());
+        let Message { payload, words, known, .. } = &self.messages[message];
+        let (payload, words, known) = (payload.clone(), *words, known.clone());
         if payload.len() as u64 != range.count {
             return Err(Problem::Length(payload.len() as u64, range.count));
         }
@@ -258,8 +294,8 @@ impl<'a, S: Schedule> Machine<'a, S> {
         if !words && self.elements(rank, range)?.iter().any(|value| *value != IN_FLIGHT) {
             return Err(Problem::Changed(range));
         }
-        for (known, new) in self.ranks[rank as usize].arrived.iter_mut().zip(arrived) {
-            *known |= new;
+        for (own, new) in self.ranks[rank as usize].known.iter_mut().zip(known) {
+            *own = new.max(*own);
         }
         self.write(rank, range, &payload)
     }
@@ -390,8 +426,9 @@ impl<'a, S: Schedule> Machine<'a, S> {
                     });
                 }
             }
-            let arrived: u32 = own.arrived.iter().map(|word| word.count_ones()).sum();
-            if !own.arrived.is_empty() && arrived < self.call.ranks {
+            let arrived = own.known.iter().filter(|posts| **posts > 0).count();
+            let is_barrier = self.schedule.collective() == Collective::Barrier;
+            if is_barrier && arrived < self.call.ranks as usize {
                 return Err(Fault::Result {
                     rank,
                     element: 0,
@@ -402,6 +439,18 @@ impl<'a, S: Schedule> Machine<'a, S> {
         }
         Ok(())
     }
+}
+
+/// Whether it matters what happened before what.
+const fn keeps_order(collective: Collective) -> bool {
+    matches!(
+        collective,
+        Collective::Barrier
+            | Collective::Gather
+            | Collective::Gatherv
+            | Collective::Scatter
+            | Collective::Scatterv
+    )
 }
 
 const fn is_words(buffer: Buffer) -> bool {

@@ -125,6 +125,9 @@ pub enum Problem {
     /// No such rank, or the rank itself.
     #[error("there is no peer {0}")]
     NoPeer(u32),
+    /// A ready send without a receive that is known to be posted.
+    #[error("a ready send to rank {0}, whose receive may not be posted yet")]
+    NotReady(u32),
     /// Beyond the end of the buffer.
     #[error("{0:?} is longer than its buffer, which has {1}")]
     Bounds(Range, u64),

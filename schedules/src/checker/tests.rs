@@ -122,6 +122,82 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Any counts, many of them 0, one perhaps a giant, with gaps between the blocks.
+    #[test]
+    fn v_forms_are_right_on_any_counts(
+        counts in prop::collection::vec(prop_oneof![Just(0_u64), 0_u64..6], 1..=64),
+        giant in prop::option::of(0_usize..64), root in 0_usize..64, segment in 0_u64..4,
+        gap in 0_u64..3, in_place: bool,
+    ) {
+        let mut counts = counts;
+        let ranks = counts.len();
+        if let Some(giant) = giant {
+            counts[giant % ranks] = 300;
+        }
+        let places: Vec<u64> = counts
+            .iter()
+            .scan(gap, |end, count| { *end += count + gap; Some(*end - count - gap) })
+            .collect();
+        let v_form = |e: &&Entry| matches!(e.collective, Collective::Scatterv | Collective::Gatherv);
+        for entry in ENTRIES.iter().filter(v_form) {
+            let call = Call {
+                root: (root % ranks) as u32, segment, in_place,
+                counts: &counts, displacements: &places, ..Call::new(ranks as u32, 0)
+            };
+            let checked = check(entry, &call);
+            prop_assert!(checked.is_ok(), "{:?} {:?}: {:?}", entry, call, checked);
+        }
+    }
+}
+
+#[test]
+fn a_large_block_travels_alone_and_small_ones_together() {
+    let elements = |counts: &[u64], name| {
+        let places: Vec<u64> = (0..counts.len() as u64).map(|rank| rank * 1000).collect();
+        let call = Call { counts, displacements: &places, ..Call::new(counts.len() as u32, 0) };
+        [Collective::Scatterv, Collective::Gatherv].map(|collective| {
+            check(crate::find_named(collective, name).unwrap(), &call).unwrap().elements
+        })
+    };
+    // Rank 7 is three hops away in a binomial tree.
+    let giant = [1, 1, 1, 1, 1, 1, 1, 500];
+    assert_eq!(elements(&giant, "binomial"), [3 * 500 + 9; 2]);
+    // The largest last is the deepest, the largest first hangs on the root.
+    assert_eq!(elements(&giant, "binomial-ascending"), [3 * 500 + 9; 2]);
+    assert_eq!(elements(&giant, "binomial-descending"), [500 + 11; 2]);
+    // 500 alone; all that are left don't make up for it, so the six go together, and below the
+    // first of them runs of 1, 1, 2 and 1.
+    assert_eq!(elements(&giant, "traff"), [500 + 6 + 5 + 1; 2]);
+    // Equal blocks: runs of 1, 1, 2 and the three that are left.
+    assert_eq!(elements(&[1; 8], "traff"), [1 + 1 + (2 + 1) + (3 + 2); 2]);
+    assert_eq!(elements(&[7, 0, 0, 9], "traff"), [9; 2]);
+}
+
+#[test]
+fn a_ready_send_that_may_come_too_early_is_caught() {
+    let entry = crate::find_named(Collective::Scatter, "linear-ready").unwrap();
+    let call = Call::new(3, 2);
+    assert!(check(entry, &call).is_ok());
+    // The root doesn't wait for the sign, or the sign is given before the receive is posted.
+    let no_sign = of_rank(0, |step| match step {
+        Step::Receive { .. } | Step::Wait { slot: 32 } => None,
+        other => Some(other),
+    });
+    let too_early = |rank, _, mut steps: Vec<Step>| {
+        if rank == 1 {
+            steps.swap(0, 1);
+        }
+        steps
+    };
+    let not_ready =
+        |fault| matches!(fault, Fault::Step { rank: 0, problem: Problem::NotReady(1), .. });
+    assert!(not_ready(check(&Broken { entry, change: no_sign }, &call).unwrap_err()));
+    assert!(not_ready(check(&Broken { entry, change: too_early }, &call).unwrap_err()));
+}
+
 /// The least that must be sent, known from theory.
 #[test]
 fn traffic_is_what_the_algorithms_are_known_for() {

@@ -9,7 +9,7 @@ use super::{
     mail::{Box, Half, Mail},
     port::Port,
 };
-use crate::{Buffer, Call, Entry, Range, Round, Step, registry::known_to};
+use crate::{Buffer, Call, Entry, Range, Round, Step, program::Header, registry::known_to};
 
 const NOWHERE: u32 = u32::MAX;
 
@@ -94,17 +94,13 @@ pub(super) struct Memory {
 
 impl Memory {
     /// As before the first step of a call.
-    fn begin(&mut self, entry: &Entry, call: &Call<'_>) -> Result<(), SimulationError> {
+    fn begin(&mut self, entry: &Entry, call: &Call<'_>) {
         let Memory { ranks, ports, slots, mail, ready, next } = self;
         ranks.clear();
         let mut slot_count = 0;
         for rank in 0..call.ranks {
             let known = known_to(entry.collective, call, rank);
-            let needs = entry.normal_needs(&known, rank);
-            if needs.header > 0 {
-                let Entry { collective, name, .. } = *entry;
-                return Err(SimulationError::Counts { collective, name });
-            }
+            let (slots_of_rank, _) = entry.normal_sizes(&known, rank);
             ranks.push(Rank {
                 clock: 0.0,
                 port_free: 0.0,
@@ -114,7 +110,7 @@ impl Memory {
                 place: 0,
                 waits_for: NOWHERE,
             });
-            slot_count += u64::from(needs.slots);
+            slot_count += u64::from(slots_of_rank);
         }
         ports.clear();
         ports.resize(call.ranks as usize, Port::default());
@@ -123,13 +119,17 @@ impl Memory {
         mail.clear();
         ready.clear();
         next.clear();
-        Ok(())
     }
 }
 
 /// Whether the data flow from the leaves to the root.
 const fn goes_to_the_root(collective: Collective) -> bool {
     matches!(collective, Collective::Gather | Collective::Gatherv | Collective::Reduce)
+}
+
+/// Whether round 0 of a program may bring counts.
+const fn has_header(collective: Collective) -> bool {
+    matches!(collective, Collective::Gatherv | Collective::Scatterv)
 }
 
 pub(super) struct Machine<'a, C, O> {
@@ -159,7 +159,7 @@ impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
     ) -> Result<Self, SimulationError> {
         entry.check_everywhere(call)?;
         let call = entry.normal(call);
-        memory.begin(entry, &call)?;
+        memory.begin(entry, &call);
         let ranks = 0..call.ranks;
         // Whoever is heard from should have spoken before. (The order of rendezvous transfers is
         // that of the list, so there it is the same for all.)
@@ -185,9 +185,11 @@ impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
     pub fn run(mut self) -> Result<Outcome, SimulationError> {
         let mut round = Round::default();
         let mut unfinished = self.call.ranks;
+        // What headers hold lies side by side here.
+        let counts = [self.call.counts, self.call.counts].concat();
         while !self.memory.ready.is_empty() {
             while let Some(rank) = self.memory.ready.pop_front() {
-                unfinished -= u32::from(self.advance(rank, &mut round));
+                unfinished -= u32::from(self.advance(rank, &counts, &mut round));
             }
             let Memory { ready, next, .. } = self.memory;
             std::mem::swap(ready, next);
@@ -207,11 +209,17 @@ impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
     ///
     /// That keeps the ranks abreast: if one ran ahead, what it sends would pile up with ranks that
     /// lag behind, and finding messages there is what costs most.
-    fn advance(&mut self, rank: u32, round: &mut Round) -> bool {
-        let known = known_to(self.entry.collective, &self.call, rank);
+    fn advance(&mut self, rank: u32, counts: &[u64], round: &mut Round) -> bool {
+        let mut known = known_to(self.entry.collective, &self.call, rank);
+        let header = match has_header(self.entry.collective) {
+            true => self.entry.normal_sizes(&known, rank).1,
+            false => Header::default(),
+        };
+        let header = &counts[header.first as usize..][..header.words as usize];
         self.took_in = 0;
         for _ in 0..ROUNDS_AT_ONCE {
             let Rank { round: index, place, .. } = self.memory.ranks[rank as usize];
+            known.header = if index > 0 { header } else { &[] };
             if !self.entry.normal_round(&known, rank, index, round) {
                 return true;
             }
@@ -240,7 +248,18 @@ impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
     /// Does one step; false if it has to wait for what is not known yet.
     fn step(&mut self, rank: u32, step: Step, destinations: u32) -> bool {
         match step {
-            Step::Send { peer, slot, range } => self.send(rank, peer, slot, range, destinations),
+            Step::Send { peer, slot, range } => {
+                let bytes = self.bytes_of(range);
+                match self.options.rendezvous_bytes {
+                    Some(least) if bytes >= least => {
+                        self.offer(rank, peer, slot, bytes, destinations);
+                    }
+                    _ => self.send(rank, peer, slot, bytes, destinations),
+                }
+            }
+            Step::SendReady { peer, slot, range } => {
+                self.send(rank, peer, slot, self.bytes_of(range), destinations);
+            }
             Step::Receive { peer, slot, .. } => self.receive(rank, peer, slot),
             Step::Wait { slot } => return self.wait(rank, slot),
             Step::Combine { into, .. } => {
@@ -255,24 +274,27 @@ impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
         true
     }
 
-    fn send(&mut self, rank: u32, peer: u32, slot: u32, range: Range, destinations: u32) {
-        let bytes = self.bytes_of(range);
+    /// A message that needs its receive to be posted before it leaves.
+    fn offer(&mut self, rank: u32, peer: u32, slot: u32, bytes: u64, destinations: u32) {
         let rates = self.rates(bytes, destinations);
         let number = self.slot(rank, slot);
         self.messages += 1;
         self.bytes += bytes;
-        if self.options.rendezvous_bytes.is_some_and(|least| bytes >= least) {
-            self.busy(rank, rates.send_overhead, ActivityKind::Send { to: peer }, bytes);
-            let posted = self.memory.ranks[rank as usize].clock;
-            self.memory.slots[number] = Slot::Open;
-            let half = Half::Offered { slot, posted, bytes, destinations };
-            if let Some(Half::Expected { slot: into, posted: expected }) =
-                self.meet(peer, rank, half)
-            {
-                self.transfer((rank, slot, posted), (peer, into, expected), rates);
-            }
-            return;
+        self.busy(rank, rates.send_overhead, ActivityKind::Send { to: peer }, bytes);
+        let posted = self.memory.ranks[rank as usize].clock;
+        self.memory.slots[number] = Slot::Open;
+        let half = Half::Offered { slot, posted, bytes, destinations };
+        if let Some(Half::Expected { slot: into, posted: expected }) = self.meet(peer, rank, half) {
+            self.transfer((rank, slot, posted), (peer, into, expected), rates);
         }
+    }
+
+    /// A message that leaves as soon as it can.
+    fn send(&mut self, rank: u32, peer: u32, slot: u32, bytes: u64, destinations: u32) {
+        let rates = self.rates(bytes, destinations);
+        let number = self.slot(rank, slot);
+        self.messages += 1;
+        self.bytes += bytes;
         let own = &mut self.memory.ranks[rank as usize];
         let begin = own.clock.max(own.port_free);
         own.port_free = begin + rates.gap;

@@ -7,7 +7,8 @@
 //! - waiting for it takes the receiver's processor for its overhead;
 //! - combining takes the processor for gamma;
 //! - from [`Options::rendezvous_bytes`] on, a message leaves only after a handshake with a receive
-//!   that has been posted, and waiting for the send waits until it has left.
+//!   that has been posted, and waiting for the send waits until it has left. A ready send needs no
+//!   handshake.
 //!
 //! Which message meets which receive is known from the order of posting, and every rank consumes
 //! in program order. So all times follow from the data flow: a work-list of ranks that can go on
@@ -23,8 +24,6 @@ mod mail;
 mod port;
 
 pub use costs::{Costs, Knot, LogGp, PLogP};
-
-use records::Collective;
 
 use crate::{Call, CallError, Entry};
 
@@ -108,14 +107,6 @@ pub enum SimulationError {
         blocked: u32,
         /// The lowest of them.
         first: u32,
-    },
-    /// Messages whose lengths depend on what other messages bring.
-    #[error("{collective} {name} takes its counts from messages, which have no content here")]
-    Counts {
-        /// Of which collective.
-        collective: Collective,
-        /// The algorithm's name.
-        name: &'static str,
     },
 }
 

@@ -350,6 +350,28 @@ fn activities_fill_a_ranks_time_without_overlap() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
+    /// Headers are as the messages of round 0 bring them: all messages are those of the checker.
+    #[test]
+    fn v_forms_send_what_their_headers_tell(
+        counts in prop::collection::vec(prop_oneof![Just(0_u64), 0_u64..90], 1..=40),
+        root in 0_usize..40,
+    ) {
+        let root = (root % counts.len()) as u32;
+        let displacements: Vec<u64> = (0..counts.len() as u64).map(|rank| rank * 90).collect();
+        for entry in ENTRIES {
+            let call = Call {
+                root, counts: &counts, displacements: &displacements,
+                ..Call::new(counts.len() as u32, 0)
+            };
+            if matches!(entry.collective, Collective::Scatterv | Collective::Gatherv) {
+                let simulated = simulate(entry, &call, &ROUND, Options::default()).unwrap();
+                let checked = crate::checker::check(entry, &call).unwrap();
+                prop_assert_eq!(simulated.messages, checked.messages);
+                prop_assert!(simulated.bytes >= checked.elements);
+            }
+        }
+    }
+
     /// Everything ends, eager or by rendezvous, and nothing is faster than one message, which a
     /// handshake makes longer by two flights.
     #[test]

@@ -57,7 +57,7 @@ impl Program for Bruck {
         2
     }
 
-    fn temporary(&self) -> u64 {
+    fn temporary(&self, _call: &Call<'_>) -> u64 {
         self.temporary
     }
 }

@@ -46,7 +46,7 @@ impl Program for Concurrent {
         2 * self.others
     }
 
-    fn temporary(&self) -> u64 {
+    fn temporary(&self, _call: &Call<'_>) -> u64 {
         self.temporary
     }
 

@@ -1,57 +1,98 @@
-//! Flat tree: every rank sends its block to the root, which has receives posted ahead; equal
-//! blocks, or (gatherv) counts of their own, of which every rank knows its own, so that no header is
-//! needed.
+//! Flat tree: every rank sends its block to the root, which has receives posted ahead.
+
+use std::marker::PhantomData;
 
 use records::{Algorithm, Collective};
 
 use crate::{
-    Buffer, Call, Entry, Program, Round,
-    algorithms::blocks::{block, own_block},
+    Buffer, Call, Entry, Program, Range, Round,
+    algorithms::{
+        blocks::{block, own_block},
+        flat::{Ascending, Blocking, Descending, Flat, Plain, Ready, Vector, served},
+    },
 };
 
-pub(in super::super) const ENTRY: Entry = Entry::of::<Linear<false>>(
+pub(in super::super) const ENTRY: Entry = Entry::of::<Linear<Plain>>(
     Collective::Gather,
     Algorithm::Linear,
     "every rank sends its block to the root",
 );
 
-pub(in super::super) const VECTOR: Entry = Entry::of::<Linear<true>>(
+pub(in super::super) const BLOCKING: Entry = Entry::of::<Linear<Blocking>>(
+    Collective::Gather,
+    Algorithm::Linear,
+    "the root receives the ranks' blocks, one after the other",
+)
+.named("linear-blocking");
+
+pub(in super::super) const READY: Entry = Entry::of::<Linear<Ready>>(
+    Collective::Gather,
+    Algorithm::Linear,
+    "every rank sends its block in ready mode when the root has said that it waits",
+)
+.named("linear-ready");
+
+pub(in super::super) const VECTOR: Entry = Entry::of::<Linear<Vector>>(
     Collective::Gatherv,
     Algorithm::Linear,
     "every rank sends its block to the root",
 );
 
-/// Receives under way at once.
-const WINDOW: u64 = 32;
+pub(in super::super) const ASCENDING: Entry = Entry::of::<Linear<Ascending>>(
+    Collective::Gatherv,
+    Algorithm::Linear,
+    "every rank sends its block to the root, which receives the smallest first",
+)
+.named("linear-ascending");
+
+pub(in super::super) const DESCENDING: Entry = Entry::of::<Linear<Descending>>(
+    Collective::Gatherv,
+    Algorithm::Linear,
+    "every rank sends its block to the root, which receives the largest first",
+)
+.named("linear-descending");
 
 #[derive(Debug, Clone, Copy)]
-struct Linear<const VECTOR: bool> {
+struct Linear<F> {
     rank: u32,
     root: u32,
     others: u64,
+    form: PhantomData<F>,
 }
 
-impl<const VECTOR: bool> Linear<VECTOR> {
+impl<F: Flat> Linear<F> {
+    /// From this slot of the root on: the signs that it waits.
+    const SIGNS: u32 = F::WINDOW as u32;
+
     fn collect(&self, call: &Call<'_>, index: u64, out: &mut Round) {
-        let slot = |message: u64| (message % WINDOW) as u32;
-        let first = if index == 0 { 0 } else { index + WINDOW - 1 };
-        for ahead in first..(index + WINDOW).min(self.others) {
-            let from = call.after(self.root, ahead as u32 + 1);
-            let block = block::<VECTOR>(call, Buffer::Receive, from);
-            if block.count > 0 {
-                out.receive(from, slot(ahead), block);
+        served::<F>(call, out, |rank, out| {
+            let block = |message| {
+                let from = rank(message)?;
+                let block = block(F::VECTOR, call, Buffer::Receive, from);
+                (block.count > 0).then_some((from, (message % F::WINDOW) as u32, block))
+            };
+            let first = if index == 0 { 0 } else { index + F::WINDOW - 1 };
+            let ahead = first..(index + F::WINDOW).min(self.others);
+            for (from, slot, block) in ahead.filter_map(block) {
+                out.receive(from, slot, block);
+                if F::READY {
+                    out.send(from, Self::SIGNS + slot, Range { count: 0, ..block });
+                }
             }
-        }
-        let from = call.after(self.root, index as u32 + 1);
-        if block::<VECTOR>(call, Buffer::Receive, from).count > 0 {
-            out.wait(slot(index));
-        }
+            if let Some((_, slot, _)) = block(index) {
+                if F::READY {
+                    out.wait(Self::SIGNS + slot);
+                }
+                out.wait(slot);
+            }
+        });
     }
 }
 
-impl<const VECTOR: bool> Program for Linear<VECTOR> {
+impl<F: Flat> Program for Linear<F> {
     fn new(call: &Call<'_>, rank: u32) -> Self {
-        Linear { rank, root: call.root, others: u64::from(call.ranks) - 1 }
+        let others = u64::from(call.ranks) - 1;
+        Linear { rank, root: call.root, others, form: PhantomData }
     }
 
     fn rounds(&self) -> u64 {
@@ -59,20 +100,30 @@ impl<const VECTOR: bool> Program for Linear<VECTOR> {
     }
 
     fn round(&self, call: &Call<'_>, index: u64, out: &mut Round) {
-        let own = own_block::<VECTOR>(call, Buffer::Send, self.rank);
+        let own = own_block(F::VECTOR, call, Buffer::Send, self.rank);
         if self.rank != self.root {
-            if own.count > 0 {
-                out.send(self.root, 0, own);
-                out.wait(0);
+            match own.count {
+                0 => {}
+                _ if F::READY => {
+                    out.receive(self.root, 1, Range::new(Buffer::Receive, 0, 0));
+                    out.wait(1);
+                    out.send_ready(self.root, 0, own);
+                    out.wait(0);
+                }
+                _ => {
+                    out.send(self.root, 0, own);
+                    out.wait(0);
+                }
             }
         } else if index < self.others {
             self.collect(call, index, out);
         } else if !call.in_place {
-            out.copy(own, block::<VECTOR>(call, Buffer::Receive, self.root));
+            out.copy(own, block(F::VECTOR, call, Buffer::Receive, self.root));
         }
     }
 
     fn slots(&self) -> u32 {
-        if self.rank == self.root { WINDOW as u32 } else { 1 }
+        let signs = if F::READY { 2 } else { 1 };
+        if self.rank == self.root { signs * F::WINDOW as u32 } else { signs }
     }
 }

@@ -188,7 +188,7 @@ impl<T: Tree> Program for TreeReduce<T> {
         if self.children == 0 { sends } else { FIRST_SEND + sends }
     }
 
-    fn temporary(&self) -> u64 {
+    fn temporary(&self, _call: &Call<'_>) -> u64 {
         if self.rank == self.head && self.head != self.root {
             2 * self.longest + self.whole.count
         } else if self.children > 0 {

@@ -70,7 +70,7 @@ impl<const EXCLUSIVE: bool> Program for RecursiveDoubling<EXCLUSIVE> {
         2
     }
 
-    fn temporary(&self) -> u64 {
+    fn temporary(&self, _call: &Call<'_>) -> u64 {
         2 * self.whole.count
     }
 }
