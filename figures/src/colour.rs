@@ -93,6 +93,7 @@ fn of_algorithm(algorithm: Algorithm) -> RGBColor {
         A::NeighborExchange => RGBColor(136, 34, 85),
         A::DoubleRing => RGBColor(213, 94, 0),
         A::RecursiveHalving => RGBColor(0, 0, 0),
+        A::Traff => RGBColor(213, 94, 0),
     }
 }
 
