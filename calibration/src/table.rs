@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_void};
 
 use mpi::ffi;
-use runner::{Constants, Mpi, Session};
+use runner::{Constants, Handle, Mpi, Session};
 
 use crate::{Error, Result};
 
@@ -35,6 +35,19 @@ fn linked(name: &CStr) -> *const c_void {
 pub const IN_PLACE: usize =
     if size_of::<ffi::MPI_Comm>() == size_of::<i32>() { usize::MAX } else { 1 };
 
+/// `MPI_PACKED`, whose macro no binding carries over either.
+fn packed() -> Result<Handle> {
+    if size_of::<ffi::MPI_Comm>() == size_of::<i32>() {
+        return Ok(0x4c00_010f); // fixed by the common ABI of MPICH and its kin
+    }
+    // SAFETY: looks for a symbol of the library that is linked.
+    let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"ompi_mpi_packed".as_ptr()) };
+    match address.is_null() {
+        true => Err(Error::Unsupported("the MPI library has no ompi_mpi_packed".into())),
+        false => Ok(address as Handle),
+    }
+}
+
 /// A session of the runner on the linked MPI library; once per process, after MPI has been
 /// initialised.
 ///
@@ -48,6 +61,7 @@ pub fn session() -> Result<&'static Session> {
             status_ignore: ffi::RSMPI_STATUS_IGNORE as usize,
             byte: ffi::RSMPI_UINT8_T.0 as usize,
             bitwise_or: ffi::RSMPI_BOR.0 as usize,
+            packed: packed()?,
             errors_return: ffi::RSMPI_ERRORS_RETURN.0 as usize,
         }
     };

@@ -96,6 +96,19 @@ impl Counts {
 }
 
 impl Arguments {
+    /// What is combined; nothing where data is only moved.
+    pub(crate) fn reduction(&self) -> Option<&Reduction> {
+        match self {
+            Arguments::Allreduce { data, .. }
+            | Arguments::Exscan { data, .. }
+            | Arguments::Reduce { data, .. }
+            | Arguments::ReduceScatter { data, .. }
+            | Arguments::ReduceScatterBlock { data, .. }
+            | Arguments::Scan { data, .. } => Some(data),
+            _ => None,
+        }
+    }
+
     /// The collective that they are of.
     pub fn collective(&self) -> Collective {
         match self {

@@ -3,11 +3,12 @@
 use std::{
     ffi::{c_int, c_void},
     ptr,
+    sync::OnceLock,
 };
 
 use crate::{Error, Handle, Mpi, Result, error::check};
 
-/// A table of MPI functions in use by this process.
+/// A table of MPI functions in use by this process, by all of its threads.
 ///
 /// Every communicator of the application that is used gets a communicator of the same ranks, so
 /// that no receive of the application's can catch our messages. It hangs on the application's as
@@ -17,6 +18,25 @@ use crate::{Error, Handle, Mpi, Result, error::check};
 pub struct Session {
     pub(crate) mpi: Mpi,
     keyval: c_int,
+    packs_plainly: OnceLock<bool>,
+}
+
+/// A rank of a communicator of the application's.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Member {
+    pub rank: u32,
+    pub size: u32,
+    ours: Option<Handle>,
+}
+
+impl Member {
+    /// A root as an application passes it.
+    pub fn root(self, root: c_int) -> Result<u32> {
+        u32::try_from(root)
+            .ok()
+            .filter(|root| *root < self.size)
+            .ok_or_else(|| Error::Invalid(format!("root {root}; wanted 0 to {}", self.size - 1)))
+    }
 }
 
 /// A communicator of ours.
@@ -34,7 +54,8 @@ impl Session {
     /// # Errors
     /// MPI refuses to make the attribute.
     pub fn open(mpi: Mpi) -> Result<&'static Session> {
-        let session = Box::leak(Box::new(Session { mpi, keyval: 0 }));
+        let session =
+            Box::leak(Box::new(Session { mpi, keyval: 0, packs_plainly: OnceLock::new() }));
         let state = ptr::from_mut(session);
         let mut keyval = 0;
         // SAFETY: both functions have the types that MPI wants, `state` lives on.
@@ -45,11 +66,11 @@ impl Session {
         Ok(session)
     }
 
-    /// Our communicator of the ranks of the application's. The first call is collective.
+    /// This rank's place in the application's communicator; an inter-communicator is refused.
     ///
     /// # Safety
     /// `comm` must be a communicator or a handle that MPI refuses.
-    pub(crate) unsafe fn duplicate(&self, comm: Handle) -> Result<Duplicate> {
+    pub(crate) unsafe fn member(&self, comm: Handle) -> Result<Member> {
         let mut value: *mut c_void = ptr::null_mut();
         let mut there = 0;
         let place = ptr::from_mut(&mut value).cast();
@@ -59,27 +80,40 @@ impl Session {
         if there != 0 {
             // SAFETY: an attribute of our keyval is a `Duplicate` that `make` boxed, and lives
             // until `delete`.
-            return Ok(unsafe { *value.cast::<Duplicate>() });
+            let Duplicate { comm, rank, size } = unsafe { *value.cast::<Duplicate>() };
+            return Ok(Member { rank, size, ours: Some(comm) });
         }
-        // SAFETY: the caller vouches for the communicator.
-        unsafe { self.make(comm) }
+        let (mut is_inter, mut rank, mut size) = (0, 0, 0);
+        // SAFETY: the caller vouches for the communicator; outputs are locals.
+        unsafe {
+            check("MPI_Comm_test_inter", (self.mpi.comm_test_inter)(comm, &mut is_inter))?;
+            check("MPI_Comm_rank", (self.mpi.comm_rank)(comm, &mut rank))?;
+            check("MPI_Comm_size", (self.mpi.comm_size)(comm, &mut size))?;
+        }
+        match is_inter {
+            0 => Ok(Member { rank: rank as u32, size: size as u32, ours: None }),
+            _ => Err(Error::Refused("the communicator is an inter-communicator".into())),
+        }
     }
 
+    /// Our communicator of the ranks of the application's. The first call is collective.
+    ///
     /// # Safety
-    /// As [`Session::duplicate`].
-    unsafe fn make(&self, comm: Handle) -> Result<Duplicate> {
+    /// `member` must be of `comm`, which must be a communicator.
+    pub(crate) unsafe fn duplicate(&self, comm: Handle, member: Member) -> Result<Duplicate> {
+        let Member { rank, size, ours } = member;
+        if let Some(comm) = ours {
+            return Ok(Duplicate { comm, rank, size });
+        }
         let mpi = &self.mpi;
-        let mut rank = 0;
         let mut ours: Handle = 0;
         // SAFETY: the caller vouches for the communicator; outputs are locals. The attribute is
         // given up to MPI, which hands it to `delete` once.
         unsafe {
-            let size = self.intra_size(comm)?;
-            check("MPI_Comm_rank", (mpi.comm_rank)(comm, &mut rank))?;
-            check("MPI_Comm_split", (mpi.comm_split)(comm, 0, rank, &mut ours))?;
+            check("MPI_Comm_split", (mpi.comm_split)(comm, 0, rank as c_int, &mut ours))?;
             let code = (mpi.comm_set_errhandler)(ours, mpi.constants.errors_return);
             check("MPI_Comm_set_errhandler", code)?;
-            let made = Duplicate { comm: ours, rank: rank as u32, size };
+            let made = Duplicate { comm: ours, rank, size };
             let attribute = Box::into_raw(Box::new(made));
             let code = (mpi.comm_set_attr)(comm, self.keyval, attribute.cast());
             check("MPI_Comm_set_attr", code)?;
@@ -87,21 +121,47 @@ impl Session {
         }
     }
 
-    /// Ranks of the application's communicator; an inter-communicator is refused.
+    /// That the library packs data as its plain bytes, on which messages of ours rest that are cut
+    /// between any two bytes. All ranks have the same library, so that all refuse or none.
     ///
     /// # Safety
-    /// As [`Session::duplicate`].
-    pub(crate) unsafe fn intra_size(&self, comm: Handle) -> Result<u32> {
-        let (mut is_inter, mut size) = (0, 0);
-        // SAFETY: the caller vouches for the communicator; outputs are locals.
-        unsafe {
-            check("MPI_Comm_test_inter", (self.mpi.comm_test_inter)(comm, &mut is_inter))?;
-            check("MPI_Comm_size", (self.mpi.comm_size)(comm, &mut size))?;
+    /// `comm` must be a communicator.
+    pub(crate) unsafe fn check_packing(&self, comm: Handle) -> Result<()> {
+        // SAFETY: the caller vouches for the communicator.
+        let packs = || unsafe { packs_plainly(&self.mpi, comm) };
+        match *self.packs_plainly.get_or_init(packs) {
+            true => Ok(()),
+            false => {
+                Err(Error::Refused("the MPI library packs data as more than its bytes".into()))
+            }
         }
-        match is_inter {
-            0 => Ok(size as u32),
-            _ => Err(Error::Refused("the communicator is an inter-communicator".into())),
-        }
+    }
+}
+
+/// Packs two pairs of bytes with a gap.
+///
+/// # Safety
+/// `comm` must be a communicator.
+unsafe fn packs_plainly(mpi: &Mpi, comm: Handle) -> bool {
+    let (pairs, mut packed) = ([1_u8, 9, 2, 3, 9, 4], [0_u8; 16]);
+    let mut pair: Handle = 0;
+    let mut end = 0;
+    // SAFETY: the type has two bytes, at 0 and 2; the buffers are as long as is said.
+    unsafe {
+        let places = [0_isize, 2];
+        let (from, into) = (pairs.as_ptr().cast(), packed.as_mut_ptr().cast());
+        (mpi.type_create_hindexed)(
+            2,
+            [1, 1].as_ptr(),
+            places.as_ptr(),
+            mpi.constants.byte,
+            &mut pair,
+        ) == 0
+            && (mpi.type_commit)(&mut pair) == 0
+            && (mpi.pack)(from, 2, pair, into, packed.len() as c_int, &mut end, comm) == 0
+            && (mpi.type_free)(&mut pair) == 0
+            && end == 4
+            && packed[..4] == [1, 2, 3, 4]
     }
 }
 

@@ -20,6 +20,14 @@ pub enum Error {
     /// stands in for MPI hands the call on to MPI, which says in its own way what is wrong.
     #[error("{0}")]
     Invalid(String),
+    /// The MPI library packs data as other than its bytes, though it had not when that was tried.
+    #[error("the MPI library packs {bytes} bytes of data as {end}")]
+    Packing {
+        /// What was to be packed.
+        bytes: c_int,
+        /// What it was packed as.
+        end: c_int,
+    },
     /// This rank has no memory for the call; nothing has been sent, but the other ranks may wait.
     #[error("no memory for {0} bytes of scratch")]
     Memory(usize),

@@ -1,68 +1,42 @@
 //! One rank's part of a collective, on MPI.
 
-use std::ffi::{c_int, c_void};
+use std::{ffi::c_int, mem, ptr};
 
 use records::Collective;
-use schedules::{Buffer, Call, Order, Range, Round, Step};
+use schedules::{Call, Round};
 
 use crate::{
-    Arguments, Block, Error, Handle, Method, Mpi, Reduction, Result, Session,
-    duplicate::Duplicate,
-    error::check,
+    Arguments, Error, Handle, Method, Reduction, Result, Session,
+    agreed::{Agreed, Vectors, too_many},
+    duplicate::{Duplicate, Member},
+    execution::{Execution, Memory},
     layout::Layout,
-    message::{Content, TAG, copy, pieces},
+    limit::Limit,
     packing::Packing,
-    scratch::Resources,
+    scratch::{Resources, Scratch},
+    sides::{Load, Side, Sides},
 };
 
-/// Carries out collectives, one at a time; a program has one per thread that calls them.
+/// Carries out collectives, one at a time.
 ///
 /// Memory and requests are kept from call to call, so that a call like an earlier one allocates
 /// nothing; of each of the two buffers up to 64 MiB are kept.
 ///
 /// Return codes of MPI are returned. The caller passes them to the error handler of the
 /// application's communicator.
+///
+/// A thread has an executor of its own. Threads that call at the same time, each on another
+/// communicator, need `MPI_THREAD_MULTIPLE` and no more: what they share, the session, does not
+/// change, and the attribute by which a communicator has its duplicate is the communicator's. Two
+/// collectives at the same time on one communicator are against MPI's rules, by us as by MPI.
 #[derive(Debug)]
 pub struct Executor {
     session: &'static Session,
     round: Round,
     resources: Resources,
     longest: c_int,
+    limit: Option<Limit>,
     ran: Option<Method>,
-}
-
-/// Where element 0 of each of a schedule's buffers lies.
-#[derive(Debug, Clone, Copy)]
-struct Memory {
-    send: *const u8,
-    receive: *mut u8,
-    temporary: *mut u8,
-}
-
-impl Memory {
-    fn read(&self, layout: &Layout, range: Range) -> *const u8 {
-        match range.buffer {
-            Buffer::Send => self.send.wrapping_offset(layout.offset(range.start)),
-            _ => self.write(layout, range),
-        }
-    }
-
-    /// Schedules never write to `Send`, and those that are run here have no words.
-    fn write(&self, layout: &Layout, range: Range) -> *mut u8 {
-        let base = if range.buffer == Buffer::Temporary { self.temporary } else { self.receive };
-        base.wrapping_offset(layout.offset(range.start))
-    }
-}
-
-/// What one execution works with.
-struct Execution<'a> {
-    mpi: &'a Mpi,
-    comm: Duplicate,
-    layout: Layout,
-    memory: Memory,
-    operation: Handle,
-    longest: c_int,
-    requests: &'a mut [Handle],
 }
 
 impl Executor {
@@ -73,6 +47,7 @@ impl Executor {
             round: Round::default(),
             resources: Resources::default(),
             longest: c_int::MAX,
+            limit: None,
             ran: None,
         }
     }
@@ -82,6 +57,18 @@ impl Executor {
     #[must_use]
     pub fn with_longest(self, longest: c_int) -> Self {
         Executor { longest: longest.max(1), ..self }
+    }
+
+    /// With a limit in bytes to the scratch memory of a call, the same on all ranks; what may
+    /// exceed it on any rank is refused by [`Executor::accepts`] on all.
+    ///
+    /// Counted is what the algorithm needs on the rank where it needs most, and the packed form of
+    /// the data that is moved, whether this rank has to pack or not, since others may have to; not
+    /// the gaps between the elements of a reduction. What gatherv and scatterv need depends on
+    /// counts that only the root knows, so that with a limit they are refused.
+    #[must_use]
+    pub fn with_scratch_limit(self, bytes: u64) -> Self {
+        Executor { limit: Some(Limit::new(bytes)), ..self }
     }
 
     /// What was carried out last, since the last [`Executor::forget`].
@@ -109,16 +96,15 @@ impl Executor {
     /// [`Error::Refused`] says why it can't; [`Error::Invalid`] and [`Error::Mpi`] say what is
     /// wrong with the call.
     pub unsafe fn accepts(
-        &self,
+        &mut self,
         method: &Method,
         arguments: &Arguments,
         comm: Handle,
     ) -> Result<()> {
-        // SAFETY: the caller vouches for the handles.
+        // SAFETY: the caller vouches for all arguments.
         unsafe {
-            let ranks = self.session.intra_size(comm)?;
-            let call = self.call(method, arguments, ranks)?;
-            method.entry.check(&call).map_err(|error| Error::Refused(error.to_string()))
+            let member = self.session.member(comm)?;
+            self.agree(method, arguments, member, comm).map(|_| ())
         }
     }
 
@@ -139,155 +125,201 @@ impl Executor {
     ) -> Result<()> {
         // SAFETY: the caller vouches for all arguments.
         unsafe {
-            self.accepts(method, arguments, comm)?;
-            let comm = self.session.duplicate(comm)?;
-            let call = self.call(method, arguments, comm.size)?;
-            match arguments {
-                Arguments::Bcast { data, .. } => self.bcast(method, data, call, comm)?,
-                Arguments::Reduce { data, .. } => self.reduce(method, data, call, comm)?,
-                other => return Err(not_yet(other.collective())),
+            let member = self.session.member(comm)?;
+            let agreed = self.agree(method, arguments, member, comm)?;
+            if let Some(data) = arguments.reduction() {
+                self.combine(method, data, &agreed, member, comm)?;
+            } else {
+                let sides = Sides::of(&self.session.mpi, arguments, &agreed, member)?;
+                self.move_data(method, &sides, &agreed, member, comm)?;
             }
         }
         self.resources.trim();
         Ok(())
     }
 
-    /// What the schedule is made for, as far as all ranks know it.
+    /// What all ranks know of the call, and that the method can carry it out.
     ///
     /// # Safety
     /// As [`Executor::run`].
-    unsafe fn call(
-        &self,
+    unsafe fn agree(
+        &mut self,
         method: &Method,
         arguments: &Arguments,
-        ranks: u32,
-    ) -> Result<Call<'static>> {
-        let mpi = &self.session.mpi;
+        member: Member,
+        comm: Handle,
+    ) -> Result<Agreed> {
         let (wanted, collective) = (method.collective(), arguments.collective());
         if wanted != collective {
             let problem = format!("{method} is a method of {wanted}, not {collective}");
             return Err(Error::Refused(problem));
         }
-        let (count, layout, root, operation) = match arguments {
-            Arguments::Bcast { data, root } => {
-                let layout = Layout::of(mpi, data.datatype)?;
-                let bytes = non_negative(data.count)?.checked_mul(layout.size as u64);
-                let bytes = bytes.ok_or_else(|| {
-                    Error::Invalid(format!("{} elements of {} bytes", data.count, layout.size))
-                })?;
-                (bytes, Layout::bytes(mpi), *root, None)
-            }
-            Arguments::Reduce { data, count, root } => {
-                let layout = Layout::of(mpi, data.datatype)?;
-                (non_negative(*count)?, layout, *root, Some(data.operation))
-            }
-            other => return Err(not_yet(other.collective())),
-        };
-        let mut commutative = 1;
-        if let Some(operation) = operation {
-            // SAFETY: the caller vouches for the operation.
-            let code = unsafe { (mpi.op_commutative)(operation, &mut commutative) };
-            check("MPI_Op_commutative", code)?;
-        }
-        let root = u32::try_from(root)
-            .ok()
-            .filter(|root| *root < ranks)
-            .ok_or_else(|| Error::Invalid(format!("root {root}; wanted 0 to {}", ranks - 1)))?;
-        Ok(Call {
-            root,
-            segment: method.segment(layout.size as u64),
-            fan_out: method.fan_out(),
-            commutative: commutative != 0,
-            ..Call::new(ranks, count)
-        })
-    }
-
-    /// # Safety
-    /// As [`Executor::run`]; `call` is of these arguments.
-    unsafe fn bcast(
-        &mut self,
-        method: &Method,
-        data: &Block,
-        call: Call<'static>,
-        comm: Duplicate,
-    ) -> Result<()> {
         let mpi = &self.session.mpi;
-        let layout = Layout::of(mpi, data.datatype)?;
-        let (user, count, bytes) = (data.buffer.cast::<u8>(), data.count as u64, call.count);
-        layout.span(count)?;
-        let is_packed = bytes > 0 && comm.size > 1 && !layout.is_plain(mpi)?;
-        let message = if is_packed { self.resources.packed.reserve(bytes as usize)? } else { user };
-        let packing = Packing { mpi, comm: comm.comm, layout, longest: self.longest };
-        if is_packed && comm.rank == call.root {
-            // SAFETY: the application's buffer holds `count` elements, `message` their bytes.
-            unsafe { packing.pack(user, message, count)? };
+        // SAFETY: the caller vouches for the arguments, which hold a count per rank.
+        let agreed = unsafe {
+            let agreed = Agreed::of(mpi, arguments, member)?;
+            if let Arguments::ReduceScatter { counts, .. } = arguments {
+                self.resources.vectors.set_contiguous(*counts, member.size, agreed.unit)?;
+            }
+            self.session.check_packing(comm)?;
+            agreed
+        };
+        let call = agreed.call(method, member.size, &self.resources.vectors);
+        method.entry.check(&call).map_err(|error| Error::Refused(error.to_string()))?;
+        if let Some(limit) = &mut self.limit {
+            limit.check(method, &call, &agreed)?;
         }
-        // SAFETY: `message` holds `bytes` bytes on every rank.
-        unsafe {
-            let buffers = (message.cast_const(), message);
-            self.execute(method, &call, comm, Layout::bytes(mpi), buffers, 0)?;
-        }
-        if is_packed && comm.rank != call.root {
-            // SAFETY: as above.
-            unsafe { packing.unpack(message, user, count)? };
-        }
-        Ok(())
+        Ok(agreed)
     }
 
+    /// Runs a collective that combines data: on the application's own elements, whose layout the
+    /// operation may have to know.
+    ///
     /// # Safety
-    /// As [`Executor::run`]; `call` is of these arguments.
-    unsafe fn reduce(
+    /// As [`Executor::run`]; the method has been agreed on.
+    unsafe fn combine(
         &mut self,
         method: &Method,
         data: &Reduction,
-        mut call: Call<'static>,
-        comm: Duplicate,
+        agreed: &Agreed,
+        member: Member,
+        comm: Handle,
     ) -> Result<()> {
         let mpi = &self.session.mpi;
         let layout = Layout::of(mpi, data.datatype)?;
-        layout.span(call.count)?;
-        call.in_place = comm.rank == call.root && data.send.addr() == mpi.constants.in_place;
-        // SAFETY: the application's buffers hold `count` elements each where MPI looks at them.
-        unsafe {
-            let buffers = (data.send.cast::<u8>(), data.receive.cast::<u8>());
-            self.execute(method, &call, comm, layout, buffers, data.operation)
+        let in_place = data.send.addr() == mpi.constants.in_place;
+        if in_place && method.collective() == Collective::Reduce && member.rank != agreed.root {
+            return Err(Error::Invalid("MPI_IN_PLACE is for the root alone".to_owned()));
         }
+        let vectors = mem::take(&mut self.resources.vectors);
+        let call = Call { in_place, ..agreed.call(method, member.size, &vectors) };
+        layout.span(longest_buffer(&call, method.collective())?)?;
+        // SAFETY: the application's buffers hold these elements where MPI looks at them.
+        let outcome = unsafe {
+            let comm = self.session.duplicate(comm, member)?;
+            let buffers = (data.send.cast::<u8>().cast_mut(), data.receive.cast());
+            self.execute(method, &call, comm, layout, buffers, data.operation)
+        };
+        self.keep(vectors, outcome)
+    }
+
+    /// Runs a collective that moves data, or nothing: as bytes, since ranks may describe it by
+    /// different types of one signature. What doesn't lie in memory as its bytes is packed.
+    ///
+    /// # Safety
+    /// As [`Executor::run`]; the method has been agreed on.
+    unsafe fn move_data(
+        &mut self,
+        method: &Method,
+        sides: &Sides,
+        agreed: &Agreed,
+        member: Member,
+        comm: Handle,
+    ) -> Result<()> {
+        let mpi = &self.session.mpi;
+        let mut vectors = mem::take(&mut self.resources.vectors);
+        let is_vector = agreed.packed.is_none();
+        if is_vector {
+            sides.set_vectors(&mut vectors)?;
+        }
+        let mut call = agreed.call(method, member.size, &vectors);
+        call.in_place = sides.in_place;
+        if is_vector {
+            (call.counts, call.displacements) = (&vectors.counts, &vectors.displacements);
+        }
+        let scratch = |side: Option<Side>| side.map_or(0, |side| side.scratch());
+        let sent = scratch(sides.send);
+        let packed = self.resources.packed.reserve(sent + scratch(sides.receive))?;
+        let send = sides.send.map_or(ptr::null_mut(), |side| side.message(packed));
+        let receive =
+            sides.receive.map_or(ptr::null_mut(), |side| side.message(packed.wrapping_add(sent)));
+        // SAFETY: the application's buffers are as it says, the packed ones have been reserved.
+        let outcome = unsafe {
+            let comm = self.session.duplicate(comm, member)?;
+            let longest = self.longest;
+            let packing = |layout| Packing { mpi, comm: &comm, layout, longest };
+            if let Some(side) = &sides.send {
+                side.pack(&packing(side.layout()), send)?;
+            }
+            if let Some(side) = &sides.receive {
+                match sides.load {
+                    Load::Nothing => {}
+                    Load::Own => side.pack_block(&packing(side.layout()), receive, comm.rank)?,
+                    Load::All => side.pack(&packing(side.layout()), receive)?,
+                }
+            }
+            let bytes = Layout::bytes(mpi);
+            let outcome = self.execute(method, &call, comm, bytes, (send, receive), 0);
+            match &sides.receive {
+                Some(side) if sides.store && outcome.is_ok() => {
+                    side.unpack(&packing(side.layout()), receive)
+                }
+                _ => outcome,
+            }
+        };
+        self.keep(vectors, outcome)
+    }
+
+    /// Keeps the vectors for the next call; after a failure messages may still be reading them.
+    fn keep(&mut self, vectors: Vectors, outcome: Result<()>) -> Result<()> {
+        match outcome {
+            Ok(()) => self.resources.vectors = vectors,
+            Err(_) => mem::forget(vectors),
+        }
+        outcome
     }
 
     /// Runs all rounds of this rank's program.
     ///
     /// # Safety
-    /// `buffers` (send, receive) must hold what the schedule of the call reads and writes there.
+    /// The buffers (send, receive) must hold what the schedule of the call reads and writes there.
     unsafe fn execute(
         &mut self,
         method: &Method,
         call: &Call<'_>,
         comm: Duplicate,
         layout: Layout,
-        (send, receive): (*const u8, *mut u8),
+        (send, receive): (*mut u8, *mut u8),
         operation: Handle,
     ) -> Result<()> {
         let entry = method.entry;
         let needs = entry.needs(call, comm.rank);
-        let (base, bytes) = layout.placement(needs.temporary)?;
-        let Resources { temporary, requests, .. } = &mut self.resources;
-        let temporary = temporary.reserve(bytes)?.wrapping_offset(base);
+        let Resources { temporary, requests, header, .. } = &mut self.resources;
+        let room = |needed: u64, temporary: &mut Scratch| {
+            let (base, bytes) = layout.placement(needed).map_err(|_| Error::Memory(usize::MAX))?;
+            Ok(temporary.reserve(bytes)?.wrapping_offset(base))
+        };
         let slots = needs.slots as usize;
         if requests.len() < slots {
             requests.resize(slots, 0);
         }
-        let mut execution = Execution {
-            mpi: &self.session.mpi,
-            comm,
-            layout,
-            memory: Memory { send, receive, temporary },
-            operation,
-            longest: self.longest,
-            requests,
+        let words = needs.header as usize;
+        header.clear();
+        header.resize(words, 0);
+        let header = header.as_mut_ptr();
+        let memory = Memory {
+            send,
+            receive,
+            temporary: room(needs.temporary, temporary)?,
+            counts: call.counts.as_ptr().cast_mut().cast(),
+            header: header.cast(),
         };
+        let (mpi, longest) = (&self.session.mpi, self.longest);
+        let mut execution = Execution { mpi, comm, layout, memory, operation, longest, requests };
         self.ran = Some(*method);
         let mut index = 0;
-        while entry.round(call, comm.rank, index, &mut self.round) {
+        loop {
+            // SAFETY: it has so many words, and no message writes to those that a round looks at.
+            let header = unsafe { std::slice::from_raw_parts(header, words) };
+            let call = Call { header, ..*call };
+            if !entry.round(&call, comm.rank, index, &mut self.round) {
+                return Ok(());
+            }
+            if words > 0 {
+                // How much is on its way to this rank, it may learn from the header.
+                let needed = entry.needs(&call, comm.rank).temporary;
+                execution.memory.temporary = room(needed, temporary)?;
+            }
             for step in self.round.steps() {
                 // SAFETY: the checker has shown that the steps stay within the buffers.
                 if let Err(error) = unsafe { execution.step(step) } {
@@ -297,104 +329,17 @@ impl Executor {
             }
             index += 1;
         }
-        Ok(())
     }
 }
 
-fn non_negative(count: i64) -> Result<u64> {
-    u64::try_from(count)
-        .map_err(|_| Error::Invalid(format!("{count} elements; wanted none or more")))
-}
-
-fn not_yet(collective: Collective) -> Error {
-    Error::Refused(format!("{collective} is not among what the runner carries out"))
-}
-
-impl Execution<'_> {
-    /// # Safety
-    /// The ranges of the step must lie in the buffers of `memory`.
-    unsafe fn step(&mut self, step: &Step) -> Result<()> {
-        let (mpi, layout, memory) = (self.mpi, self.layout, self.memory);
-        match *step {
-            Step::Send { peer, slot, range } | Step::SendReady { peer, slot, range } => {
-                let (send, name) = match step {
-                    Step::SendReady { .. } => (mpi.irsend, "MPI_Irsend"),
-                    _ => (mpi.isend, "MPI_Isend"),
-                };
-                let content = Content::new(mpi, &layout, range.count, self.longest)?;
-                let from = memory.read(&layout, range).cast();
-                let request = &mut self.requests[slot as usize];
-                *request = 0;
-                // SAFETY: the caller vouches for the range, which schedules leave alone until the
-                // slot is waited on; requests stay in place meanwhile.
-                let code = unsafe {
-                    let (count, datatype) = (content.count, content.datatype);
-                    send(from, count, datatype, peer as c_int, TAG, self.comm.comm, request)
-                };
-                check(name, code)
-            }
-            Step::Receive { peer, slot, range } => {
-                let content = Content::new(mpi, &layout, range.count, self.longest)?;
-                let into = memory.write(&layout, range).cast();
-                let request = &mut self.requests[slot as usize];
-                *request = 0;
-                // SAFETY: as above.
-                let code = unsafe {
-                    let (count, datatype) = (content.count, content.datatype);
-                    (mpi.irecv)(into, count, datatype, peer as c_int, TAG, self.comm.comm, request)
-                };
-                check("MPI_Irecv", code)
-            }
-            Step::Wait { slot } => {
-                let status = mpi.constants.status_ignore as *mut c_void;
-                // SAFETY: the slot holds a request that was begun above.
-                let code = unsafe { (mpi.wait)(&mut self.requests[slot as usize], status) };
-                check("MPI_Wait", code)
-            }
-            Step::Copy { source, into } => {
-                // SAFETY: the caller vouches for the ranges, whose lengths agree.
-                unsafe { self.copy(source, into) }
-            }
-            Step::Combine { source, into, order: Order::SourceFirst } => {
-                // SAFETY: as above.
-                unsafe { self.reduce_local(source, into) }
-            }
-            Step::Combine { source, into, order: Order::IntoFirst } => {
-                // SAFETY: as above; the source may be lost, and never is `Send`.
-                unsafe {
-                    self.reduce_local(into, source)?;
-                    self.copy(source, into)
-                }
-            }
+/// Elements of the longest buffer of a reduction.
+fn longest_buffer(call: &Call<'_>, collective: Collective) -> Result<u64> {
+    match collective {
+        Collective::ReduceScatter => Ok(call.counts.iter().sum()),
+        Collective::ReduceScatterBlock => {
+            let all = call.count.checked_mul(u64::from(call.ranks));
+            all.ok_or_else(|| too_many(call.count))
         }
-    }
-
-    /// # Safety
-    /// As [`Execution::step`].
-    unsafe fn copy(&self, source: Range, into: Range) -> Result<()> {
-        let from = self.memory.read(&self.layout, source);
-        let to = self.memory.write(&self.layout, into);
-        // SAFETY: the caller vouches for the ranges; schedules copy between distinct ones.
-        unsafe { copy(self.mpi, &self.comm, &self.layout, self.longest, (from, to), into.count) }
-    }
-
-    /// `into = source op into`.
-    ///
-    /// # Safety
-    /// As [`Execution::step`].
-    unsafe fn reduce_local(&self, source: Range, into: Range) -> Result<()> {
-        let from = self.memory.read(&self.layout, source);
-        let to = self.memory.write(&self.layout, into);
-        for (start, length) in pieces(into.count, self.longest) {
-            let offset = self.layout.offset(start);
-            let (from, to) = (from.wrapping_offset(offset), to.wrapping_offset(offset));
-            let (datatype, operation) = (self.layout.datatype, self.operation);
-            // SAFETY: the caller vouches for the ranges; the operation is the application's.
-            let code = unsafe {
-                (self.mpi.reduce_local)(from.cast(), to.cast(), length, datatype, operation)
-            };
-            check("MPI_Reduce_local", code)?;
-        }
-        Ok(())
+        _ => Ok(call.count),
     }
 }

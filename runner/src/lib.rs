@@ -20,16 +20,20 @@
 #[cfg(not(all(target_endian = "little", target_pointer_width = "64")))]
 compile_error!("handles as machine words need a little-endian machine of 64 bits");
 
+mod agreed;
 mod arguments;
 mod duplicate;
 mod error;
+mod execution;
 mod executor;
 mod layout;
+mod limit;
 mod message;
 mod method;
 pub mod mockups;
 mod packing;
 mod scratch;
+mod sides;
 mod table;
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::{Handle, Mpi, Result, duplicate::Duplicate, error::check, layout::Lay
 /// The tag of messages between ranks. They match by order, as the schedules want it.
 pub(crate) const TAG: c_int = 0;
 /// The tag of what a rank sends itself.
-const TAG_SELF: c_int = 1;
+pub(crate) const TAG_SELF: c_int = 1;
 
 /// Elements as one argument of a message: a count and a datatype, which is freed when dropped if
 /// it was made for this.

@@ -1,43 +1,42 @@
-//! Packing, where a message is bytes and the application's elements are not.
+//! Between an application's elements and the bytes of a message.
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 
-use crate::{Error, Handle, Mpi, Result, error::check, layout::Layout, message::pieces};
+use crate::{
+    Error, Mpi, Result,
+    duplicate::Duplicate,
+    error::check,
+    layout::Layout,
+    message::{Content, TAG_SELF, pieces},
+};
 
-/// Between the application's elements and the bytes of a message.
+/// Packs and unpacks elements of one type.
+///
+/// The packed form is the plain bytes of the data, which the session has made sure of: messages
+/// are cut where no element ends, and ranks may name the same data by different types.
 pub(crate) struct Packing<'a> {
     pub mpi: &'a Mpi,
-    pub comm: Handle,
+    pub comm: &'a Duplicate,
     pub layout: Layout,
-    /// Elements of a message, at most; its bytes, too, are given to one call as an int.
     pub longest: c_int,
 }
 
 impl Packing<'_> {
-    /// First element and number of elements of what one call of `MPI_Pack` can take.
-    fn pieces(&self, count: u64) -> Result<impl Iterator<Item = (u64, c_int)> + use<>> {
-        match c_int::try_from(self.layout.size) {
-            Ok(size) => Ok(pieces(count, (self.longest / size).max(1))),
-            Err(_) => {
-                let size = self.layout.size;
-                Err(Error::Refused(format!("a datatype of {size} bytes cannot be packed")))
-            }
-        }
-    }
-
     /// # Safety
     /// `user` must hold `count` elements, `message` have room for their bytes.
     pub unsafe fn pack(&self, user: *const u8, message: *mut u8, count: u64) -> Result<()> {
-        for (start, length) in self.pieces(count)? {
-            let from = user.wrapping_offset(self.layout.offset(start));
-            let into = message.wrapping_add(start as usize * self.layout.size);
-            let room = length * self.layout.size as c_int;
-            let mut end = 0;
+        let Some(most) = self.elements_per_call() else {
+            // SAFETY: the caller vouches for both buffers.
+            return unsafe { self.carry(user, message, count, true) };
+        };
+        let Layout { datatype, size, .. } = self.layout;
+        for (start, length) in pieces(count, most) {
+            let from = user.wrapping_offset(self.layout.offset(start)).cast();
+            let into = message.wrapping_add(start as usize * size).cast();
+            let (room, mut end) = (length * size as c_int, 0);
             // SAFETY: the caller vouches for both buffers.
             let code = unsafe {
-                let datatype = self.layout.datatype;
-                let into = into.cast();
-                (self.mpi.pack)(from.cast(), length, datatype, into, room, &mut end, self.comm)
+                (self.mpi.pack)(from, length, datatype, into, room, &mut end, self.comm.comm)
             };
             check("MPI_Pack", code)?;
             all_bytes(end, room)?;
@@ -46,30 +45,80 @@ impl Packing<'_> {
     }
 
     /// # Safety
-    /// As [`Packing::pack`].
+    /// `message` must hold the bytes of `count` elements, `user` have room for these.
     pub unsafe fn unpack(&self, message: *const u8, user: *mut u8, count: u64) -> Result<()> {
-        for (start, length) in self.pieces(count)? {
-            let from = message.wrapping_add(start as usize * self.layout.size);
-            let into = user.wrapping_offset(self.layout.offset(start));
-            let room = length * self.layout.size as c_int;
-            let mut end = 0;
+        let Some(most) = self.elements_per_call() else {
+            // SAFETY: the caller vouches for both buffers.
+            return unsafe { self.carry(user, message.cast_mut(), count, false) };
+        };
+        let Layout { datatype, size, .. } = self.layout;
+        for (start, length) in pieces(count, most) {
+            let from = message.wrapping_add(start as usize * size).cast();
+            let into = user.wrapping_offset(self.layout.offset(start)).cast();
+            let (room, mut end) = (length * size as c_int, 0);
             // SAFETY: the caller vouches for both buffers.
             let code = unsafe {
-                let datatype = self.layout.datatype;
-                let into = into.cast();
-                (self.mpi.unpack)(from.cast(), room, &mut end, into, length, datatype, self.comm)
+                (self.mpi.unpack)(from, room, &mut end, into, length, datatype, self.comm.comm)
             };
             check("MPI_Unpack", code)?;
             all_bytes(end, room)?;
         }
         Ok(())
     }
+
+    /// What one call can take, whose sizes are ints; nothing where that is no element at all.
+    fn elements_per_call(&self) -> Option<c_int> {
+        let size = c_int::try_from(self.layout.size).ok().filter(|size| *size <= self.longest)?;
+        Some(self.longest / size)
+    }
+
+    /// Packs or unpacks elements larger than `MPI_Pack` can count: as messages to itself, with
+    /// `MPI_PACKED`, which matches every type, on the other side.
+    ///
+    /// # Safety
+    /// `user` must hold or have room for `count` elements, `message` for their bytes.
+    unsafe fn carry(
+        &self,
+        user: *const u8,
+        message: *mut u8,
+        count: u64,
+        packs: bool,
+    ) -> Result<()> {
+        let Layout { size, .. } = self.layout;
+        let bytes = Layout { datatype: self.mpi.constants.packed, ..Layout::bytes(self.mpi) };
+        let element = Content::new(self.mpi, &self.layout, 1, self.longest)?;
+        let packed = Content::new(self.mpi, &bytes, size as u64, self.longest)?;
+        for index in 0..count {
+            let user = user.wrapping_offset(self.layout.offset(index)).cast_mut();
+            let message = message.wrapping_add(index as usize * size);
+            let user: (*mut c_void, _) = (user.cast(), &element);
+            let message: (*mut c_void, _) = (message.cast(), &packed);
+            let (from, into) = if packs { (user, message) } else { (message, user) };
+            let own = self.comm.rank as c_int;
+            // SAFETY: the caller vouches for both buffers; no other message has this tag.
+            let code = unsafe {
+                (self.mpi.sendrecv)(
+                    from.0,
+                    from.1.count,
+                    from.1.datatype,
+                    own,
+                    TAG_SELF,
+                    into.0,
+                    into.1.count,
+                    into.1.datatype,
+                    own,
+                    TAG_SELF,
+                    self.comm.comm,
+                    self.mpi.constants.status_ignore as *mut _,
+                )
+            };
+            check("MPI_Sendrecv", code)?;
+        }
+        Ok(())
+    }
 }
 
-/// A library that packs anything but the plain bytes can't be served: they are sent as bytes.
+/// The session has tried it, so that this does not happen; better an error than wrong data.
 fn all_bytes(end: c_int, room: c_int) -> Result<()> {
-    if end == room {
-        return Ok(());
-    }
-    Err(Error::Refused(format!("the MPI library packs {room} bytes of data as {end}")))
+    if end == room { Ok(()) } else { Err(Error::Packing { bytes: room, end }) }
 }

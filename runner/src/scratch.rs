@@ -1,6 +1,6 @@
 //! Memory and requests that are kept from call to call.
 
-use crate::{Error, Handle, Result, layout::ALIGNMENT};
+use crate::{Error, Handle, Result, agreed::Vectors, layout::ALIGNMENT};
 
 /// Scratch memory, aligned for every basic type.
 #[derive(Debug, Default)]
@@ -42,6 +42,10 @@ pub(crate) struct Resources {
     pub packed: Scratch,
     /// One per slot.
     pub requests: Vec<Handle>,
+    /// Counts and displacements, where there is one per rank.
+    pub vectors: Vectors,
+    /// Counts as they come.
+    pub header: Vec<u64>,
 }
 
 impl Resources {

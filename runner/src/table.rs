@@ -27,6 +27,8 @@ pub struct Constants {
     pub byte: Handle,
     /// `MPI_BOR`.
     pub bitwise_or: Handle,
+    /// `MPI_PACKED`.
+    pub packed: Handle,
     /// `MPI_ERRORS_RETURN`.
     pub errors_return: Handle,
 }

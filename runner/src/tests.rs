@@ -169,8 +169,14 @@ fn what_ran_is_known_until_it_is_forgotten() {
 
 #[test]
 fn a_function_that_is_missing_is_named() {
-    let constants =
-        Constants { in_place: 1, status_ignore: 0, byte: 1, bitwise_or: 2, errors_return: 0 };
+    let constants = Constants {
+        in_place: 1,
+        status_ignore: 0,
+        byte: 1,
+        packed: 1,
+        bitwise_or: 2,
+        errors_return: 0,
+    };
     // SAFETY: there are no functions at all.
     let error = unsafe { Mpi::load(|_| std::ptr::null(), constants) }.unwrap_err();
     assert!(error.to_string().contains("MPI_Allgather"), "{error}");

@@ -1,0 +1,160 @@
+//! What all ranks know of a call before anything is sent.
+
+use std::ffi::c_int;
+
+use records::Collective;
+use schedules::Call;
+
+use crate::{
+    Arguments, Block, Counts, Error, Handle, Method, Mpi, Reduction, Result, duplicate::Member,
+    error::check, layout::Layout,
+};
+
+/// What MPI demands to be equal on all ranks of a call.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Agreed {
+    /// 0 where there is none.
+    pub root: u32,
+    /// As [`Call::count`]: bytes where data is only moved, elements where it is combined.
+    pub count: u64,
+    /// Bytes of data of one of these.
+    pub unit: u64,
+    /// Whether operands may change places.
+    pub commutative: bool,
+    /// Bytes of the packed form of what the rank with most of it sends and receives; nothing where
+    /// only the root knows.
+    pub packed: Option<u64>,
+}
+
+impl Agreed {
+    /// # Safety
+    /// The arguments must be as MPI demands.
+    pub unsafe fn of(mpi: &Mpi, arguments: &Arguments, member: Member) -> Result<Self> {
+        let ranks = u64::from(member.size);
+        let here = |root: c_int| member.rank as c_int == root;
+        let moved = |block: &Block, root, blocks: u64| {
+            let count = bytes_of(mpi, block)?;
+            // Too many to count is refused with the number of elements.
+            let packed = Some(count.saturating_mul(blocks));
+            Ok(Agreed { root: member.root(root)?, count, unit: 1, commutative: true, packed })
+        };
+        let sized_at_root = |root| {
+            let root = member.root(root)?;
+            Ok(Agreed { root, count: 0, unit: 1, commutative: true, packed: None })
+        };
+        let combined = |data: &Reduction, count, root| {
+            let Layout { size, .. } = Layout::of(mpi, data.datatype)?;
+            // Nothing is combined where elements hold no data.
+            let count = if size == 0 { 0 } else { non_negative(count)? };
+            let (root, unit) = (member.root(root)?, size as u64);
+            let commutative = is_commutative(mpi, data.operation)?;
+            Ok(Agreed { root, count, unit, commutative, packed: Some(0) })
+        };
+        match arguments {
+            Arguments::Barrier => {
+                Ok(Agreed { root: 0, count: 0, unit: 1, commutative: true, packed: Some(0) })
+            }
+            Arguments::Bcast { data, root } => moved(data, *root, 1),
+            Arguments::Allgather { receive, .. } => moved(receive, 0, ranks + 1),
+            Arguments::Alltoall { receive, .. } => moved(receive, 0, 2 * ranks),
+            Arguments::Gather { send, receive, root } => {
+                moved(if here(*root) { receive } else { send }, *root, ranks + 1)
+            }
+            Arguments::Scatter { send, receive, root } => {
+                moved(if here(*root) { send } else { receive }, *root, ranks + 1)
+            }
+            Arguments::Gatherv { root, .. } | Arguments::Scatterv { root, .. } => {
+                sized_at_root(*root)
+            }
+            Arguments::Allreduce { data, count }
+            | Arguments::Exscan { data, count }
+            | Arguments::ReduceScatterBlock { data, count }
+            | Arguments::Scan { data, count } => combined(data, *count, 0),
+            Arguments::Reduce { data, count, root } => combined(data, *count, *root),
+            Arguments::ReduceScatter { data, .. } => combined(data, 0, 0),
+            Arguments::Allgatherv { .. } | Arguments::Alltoallv { .. } => {
+                let collective = arguments.collective();
+                Err(Error::Refused(format!("there are no algorithms of our own for {collective}")))
+            }
+        }
+    }
+
+    /// The call that a schedule is asked for; `vectors` are of `reduce_scatter` alone, whose
+    /// blocks all ranks know.
+    pub fn call<'a>(&self, method: &Method, ranks: u32, vectors: &'a Vectors) -> Call<'a> {
+        let vectors = match method.collective() {
+            Collective::ReduceScatter => (&vectors.counts[..], &vectors.displacements[..]),
+            Collective::Gatherv | Collective::Scatterv => (&[0][..], &[0][..]),
+            _ => (&[][..], &[][..]),
+        };
+        Call {
+            root: self.root,
+            segment: method.segment(self.unit),
+            fan_out: method.fan_out(),
+            commutative: self.commutative,
+            counts: vectors.0,
+            displacements: vectors.1,
+            ..Call::new(ranks, self.count)
+        }
+    }
+}
+
+/// Counts and displacements of blocks, as schedules have them.
+#[derive(Debug, Default)]
+pub(crate) struct Vectors {
+    pub counts: Vec<u64>,
+    pub displacements: Vec<u64>,
+}
+
+impl Vectors {
+    /// The blocks of `reduce_scatter`, one after the other.
+    ///
+    /// # Safety
+    /// There must be as many counts as ranks.
+    pub unsafe fn set_contiguous(&mut self, counts: Counts, ranks: u32, unit: u64) -> Result<()> {
+        self.clear();
+        let mut end = 0_u64;
+        for rank in 0..ranks as usize {
+            // SAFETY: the caller vouches for the length.
+            let count = non_negative(unsafe { counts.get(rank) })?;
+            let count = if unit == 0 { 0 } else { count };
+            self.push(count, end);
+            end = end.checked_add(count).ok_or_else(|| too_many(count))?;
+        }
+        Ok(())
+    }
+
+    pub fn clear(&mut self) {
+        self.counts.clear();
+        self.displacements.clear();
+    }
+
+    pub fn push(&mut self, count: u64, displacement: u64) {
+        self.counts.push(count);
+        self.displacements.push(displacement);
+    }
+}
+
+/// Bytes of data of a block, which are equal on all ranks whatever their types.
+fn bytes_of(mpi: &Mpi, block: &Block) -> Result<u64> {
+    let Layout { size, .. } = Layout::of(mpi, block.datatype)?;
+    let count = non_negative(block.count)?;
+    count.checked_mul(size as u64).ok_or_else(|| too_many(count))
+}
+
+pub(crate) fn non_negative(count: i64) -> Result<u64> {
+    u64::try_from(count)
+        .map_err(|_| Error::Invalid(format!("{count} elements; wanted none or more")))
+}
+
+pub(crate) fn too_many(count: u64) -> Error {
+    Error::Invalid(format!("{count} elements are more than any memory holds"))
+}
+
+fn is_commutative(mpi: &Mpi, operation: Handle) -> Result<bool> {
+    let mut commutative = 0;
+    // SAFETY: the caller of the collective vouches for the operation.
+    let code = unsafe { (mpi.op_commutative)(operation, &mut commutative) };
+    check("MPI_Op_commutative", code)?;
+    Ok(commutative != 0)
+}

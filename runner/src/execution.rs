@@ -1,0 +1,153 @@
+//! The steps of a schedule, on MPI.
+
+use std::ffi::{c_int, c_void};
+
+use schedules::{Buffer, Order, Range, Step};
+
+use crate::{
+    Handle, Mpi, Result,
+    duplicate::Duplicate,
+    error::check,
+    layout::Layout,
+    message::{Content, TAG, copy, pieces},
+};
+
+/// Where element (word) 0 of each of a schedule's buffers lies.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Memory {
+    /// Only read.
+    pub send: *mut u8,
+    pub receive: *mut u8,
+    pub temporary: *mut u8,
+    /// Only read.
+    pub counts: *mut u8,
+    pub header: *mut u8,
+}
+
+/// What one execution works with.
+pub(crate) struct Execution<'a> {
+    pub mpi: &'a Mpi,
+    pub comm: Duplicate,
+    /// Of the elements; words have their own.
+    pub layout: Layout,
+    pub memory: Memory,
+    pub operation: Handle,
+    pub longest: c_int,
+    pub requests: &'a mut [Handle],
+}
+
+/// A range as MPI sees it.
+struct Place {
+    address: *mut u8,
+    layout: Layout,
+    count: u64,
+}
+
+impl Execution<'_> {
+    fn place(&self, range: Range) -> Place {
+        let base = match range.buffer {
+            Buffer::Send => self.memory.send,
+            Buffer::Receive => self.memory.receive,
+            Buffer::Temporary => self.memory.temporary,
+            Buffer::Counts => return self.words(self.memory.counts, range),
+            Buffer::Header => return self.words(self.memory.header, range),
+        };
+        let address = base.wrapping_offset(self.layout.offset(range.start));
+        Place { address, layout: self.layout, count: range.count }
+    }
+
+    /// Words travel as bytes.
+    fn words(&self, base: *mut u8, range: Range) -> Place {
+        let bytes = |words: u64| words * size_of::<u64>() as u64;
+        let address = base.wrapping_add(bytes(range.start) as usize);
+        Place { address, layout: Layout::bytes(self.mpi), count: bytes(range.count) }
+    }
+
+    /// # Safety
+    /// The ranges of the step must lie in the buffers of `memory`.
+    pub unsafe fn step(&mut self, step: &Step) -> Result<()> {
+        let mpi = self.mpi;
+        match *step {
+            Step::Send { peer, slot, range } | Step::SendReady { peer, slot, range } => {
+                let (send, name) = match step {
+                    Step::SendReady { .. } => (mpi.irsend, "MPI_Irsend"),
+                    _ => (mpi.isend, "MPI_Isend"),
+                };
+                let Place { address, layout, count } = self.place(range);
+                let content = Content::new(mpi, &layout, count, self.longest)?;
+                let request = &mut self.requests[slot as usize];
+                *request = 0;
+                // SAFETY: the caller vouches for the range, which schedules leave alone until the
+                // slot is waited on; requests stay in place meanwhile.
+                let code = unsafe {
+                    let (from, peer) = (address.cast_const().cast(), peer as c_int);
+                    let (count, datatype) = (content.count, content.datatype);
+                    send(from, count, datatype, peer, TAG, self.comm.comm, request)
+                };
+                check(name, code)
+            }
+            Step::Receive { peer, slot, range } => {
+                let Place { address, layout, count } = self.place(range);
+                let content = Content::new(mpi, &layout, count, self.longest)?;
+                let request = &mut self.requests[slot as usize];
+                *request = 0;
+                // SAFETY: as above.
+                let code = unsafe {
+                    let (into, peer) = (address.cast(), peer as c_int);
+                    let (count, datatype) = (content.count, content.datatype);
+                    (mpi.irecv)(into, count, datatype, peer, TAG, self.comm.comm, request)
+                };
+                check("MPI_Irecv", code)
+            }
+            Step::Wait { slot } => {
+                let status = mpi.constants.status_ignore as *mut c_void;
+                // SAFETY: the slot holds a request that was begun above.
+                let code = unsafe { (mpi.wait)(&mut self.requests[slot as usize], status) };
+                check("MPI_Wait", code)
+            }
+            Step::Copy { source, into } => {
+                // SAFETY: the caller vouches for the ranges, whose lengths agree.
+                unsafe { self.copy(source, into) }
+            }
+            Step::Combine { source, into, order: Order::SourceFirst } => {
+                // SAFETY: as above.
+                unsafe { self.reduce_local(source, into) }
+            }
+            Step::Combine { source, into, order: Order::IntoFirst } => {
+                // SAFETY: as above; the source may be lost, and never is `Send`.
+                unsafe {
+                    self.reduce_local(into, source)?;
+                    self.copy(source, into)
+                }
+            }
+        }
+    }
+
+    /// # Safety
+    /// As [`Execution::step`].
+    unsafe fn copy(&self, source: Range, into: Range) -> Result<()> {
+        let (from, to) = (self.place(source), self.place(into));
+        let addresses = (from.address.cast_const(), to.address);
+        // SAFETY: the caller vouches for the ranges; schedules copy between distinct ones.
+        unsafe { copy(self.mpi, &self.comm, &to.layout, self.longest, addresses, to.count) }
+    }
+
+    /// `into = source op into`.
+    ///
+    /// # Safety
+    /// As [`Execution::step`].
+    unsafe fn reduce_local(&self, source: Range, into: Range) -> Result<()> {
+        let (from, to) = (self.place(source), self.place(into));
+        let Layout { datatype, .. } = self.layout;
+        for (start, length) in pieces(to.count, self.longest) {
+            let offset = self.layout.offset(start);
+            let from = from.address.wrapping_offset(offset).cast_const().cast();
+            let to = to.address.wrapping_offset(offset).cast();
+            // SAFETY: the caller vouches for the ranges; the operation is the application's.
+            let code =
+                unsafe { (self.mpi.reduce_local)(from, to, length, datatype, self.operation) };
+            check("MPI_Reduce_local", code)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,297 @@
+//! The two sides of a call that moves data: what this rank sends, and where it receives.
+
+use crate::{
+    Arguments, Block, Blocks, Counts, Error, Mpi, Result,
+    agreed::{Agreed, Vectors, non_negative, too_many},
+    duplicate::Member,
+    layout::Layout,
+    packing::Packing,
+};
+
+/// What of the receive buffer the schedule reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Load {
+    Nothing,
+    /// This rank's own block.
+    Own,
+    All,
+}
+
+/// Where the blocks of a side are.
+#[derive(Debug, Clone, Copy)]
+enum Form {
+    /// One after the other, each of so many elements.
+    Even { count: u64 },
+    /// By the application's counts and displacements.
+    Uneven { counts: Counts, displacements: Counts },
+}
+
+/// A buffer of the application.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Side {
+    user: *mut u8,
+    layout: Layout,
+    form: Form,
+    blocks: u32,
+    /// Of all blocks.
+    bytes: u64,
+    /// Whether memory doesn't hold the very bytes of messages.
+    packed: bool,
+}
+
+/// Both sides, as far as they mean something on this rank.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sides {
+    pub send: Option<Side>,
+    pub receive: Option<Side>,
+    pub in_place: bool,
+    pub load: Load,
+    /// Whether there is something to unpack afterwards.
+    pub store: bool,
+}
+
+impl Side {
+    fn even(mpi: &Mpi, block: &Block, blocks: u32) -> Result<Self> {
+        let layout = Layout::of(mpi, block.datatype)?;
+        let count = non_negative(block.count)?;
+        let all = count.checked_mul(u64::from(blocks)).ok_or_else(|| too_many(count))?;
+        let bytes = all.checked_mul(layout.size as u64).ok_or_else(|| too_many(all))?;
+        let user = block.buffer.cast();
+        Side { user, layout, form: Form::Even { count }, blocks, bytes, packed: false }.checked(mpi)
+    }
+
+    /// # Safety
+    /// There must be a count and a displacement for each rank.
+    unsafe fn uneven(mpi: &Mpi, blocks: &Blocks, ranks: u32) -> Result<Self> {
+        let layout = Layout::of(mpi, blocks.datatype)?;
+        let Blocks { buffer, counts, displacements, .. } = *blocks;
+        let mut bytes = 0_u64;
+        for rank in 0..ranks as usize {
+            // SAFETY: the caller vouches for the length.
+            let count = non_negative(unsafe { counts.get(rank) })?;
+            let block = count.checked_mul(layout.size as u64);
+            let sum = block.and_then(|block| bytes.checked_add(block));
+            bytes = sum.ok_or_else(|| too_many(count))?;
+        }
+        let form = Form::Uneven { counts, displacements };
+        let side = Side { user: buffer.cast(), layout, form, blocks: ranks, bytes, packed: false };
+        side.checked(mpi)
+    }
+
+    fn checked(mut self, mpi: &Mpi) -> Result<Self> {
+        if self.bytes > 0 {
+            if let Form::Even { count } = self.form {
+                self.layout.span(count * u64::from(self.blocks))?;
+            }
+            self.packed = !self.layout.is_plain(mpi)?;
+        }
+        Ok(self)
+    }
+
+    /// Bytes of scratch memory that its packed form takes.
+    pub fn scratch(&self) -> usize {
+        if self.packed { self.bytes as usize } else { 0 }
+    }
+
+    /// First element and number of elements of a block.
+    fn block(&self, index: u32) -> (i64, u64) {
+        match self.form {
+            Form::Even { count } => ((count * u64::from(index)) as i64, count),
+            Form::Uneven { counts, displacements } => {
+                // SAFETY: who made the side vouched for the length; counts were looked at then.
+                let (count, place) =
+                    unsafe { (counts.get(index as usize), displacements.get(index as usize)) };
+                (place, count.max(0) as u64)
+            }
+        }
+    }
+
+    fn address(&self, element: i64) -> *mut u8 {
+        self.user.wrapping_offset((element as isize).wrapping_mul(self.layout.extent))
+    }
+
+    /// Where the first byte of the message is: in `scratch`, or in the application's memory, for
+    /// blocks with displacements at the lowest of these.
+    pub fn message(&self, scratch: *mut u8) -> *mut u8 {
+        match (self.packed, self.form) {
+            (true, _) => scratch,
+            (false, Form::Even { .. }) => self.user,
+            (false, Form::Uneven { .. }) => self.address(self.lowest()),
+        }
+    }
+
+    /// The lowest displacement of a block that isn't empty.
+    fn lowest(&self) -> i64 {
+        let blocks = (0..self.blocks).map(|index| self.block(index));
+        blocks.filter(|(_, count)| *count > 0).map(|(place, _)| place).min().unwrap_or(0)
+    }
+
+    /// Where the blocks are in the message, and how long, in bytes.
+    pub fn set_vectors(&self, vectors: &mut Vectors) -> Result<()> {
+        vectors.clear();
+        let size = self.layout.size as u64;
+        let (lowest, mut end) = (self.lowest(), 0);
+        for index in 0..self.blocks {
+            let (place, count) = self.block(index);
+            let place = match self.packed {
+                true => end,
+                false if count * size == 0 => 0,
+                false => {
+                    let above = place.abs_diff(lowest);
+                    above.checked_mul(size).ok_or_else(|| too_many(above))?
+                }
+            };
+            vectors.push(count * size, place);
+            end += count * size;
+        }
+        Ok(())
+    }
+
+    /// Blocks of elements and where they go in the packed form, in bytes.
+    fn runs(&self) -> impl Iterator<Item = (i64, u64, usize)> {
+        let size = self.layout.size;
+        let (blocks, even) = match self.form {
+            Form::Even { count } => (1, Some((0, count * u64::from(self.blocks)))),
+            Form::Uneven { .. } => (self.blocks, None),
+        };
+        (0..blocks).scan(0, move |end, index| {
+            let (place, count) = even.unwrap_or_else(|| self.block(index));
+            let start = *end;
+            *end += count as usize * size;
+            Some((place, count, start))
+        })
+    }
+
+    /// Brings what the schedule reads into `message`.
+    ///
+    /// # Safety
+    /// The application's memory and `message` must be as long as the side says.
+    pub unsafe fn pack(&self, packing: &Packing<'_>, message: *mut u8) -> Result<()> {
+        if self.packed {
+            for (place, count, start) in self.runs() {
+                // SAFETY: the caller vouches for both.
+                unsafe { packing.pack(self.address(place), message.wrapping_add(start), count)? };
+            }
+        }
+        Ok(())
+    }
+
+    /// As [`Side::pack`], for one of even blocks or of the blocks of a v-form.
+    ///
+    /// # Safety
+    /// As [`Side::pack`].
+    pub unsafe fn pack_block(
+        &self,
+        packing: &Packing<'_>,
+        message: *mut u8,
+        index: u32,
+    ) -> Result<()> {
+        let (place, count) = self.block(index);
+        let before: u64 = match (self.packed, self.form) {
+            (false, _) => return Ok(()),
+            (true, Form::Even { count }) => count * u64::from(index),
+            (true, Form::Uneven { .. }) => (0..index).map(|other| self.block(other).1).sum(),
+        };
+        let message = message.wrapping_add(before as usize * self.layout.size);
+        // SAFETY: the caller vouches for both.
+        unsafe { packing.pack(self.address(place), message, count) }
+    }
+
+    /// Brings the message to the application's memory.
+    ///
+    /// # Safety
+    /// As [`Side::pack`].
+    pub unsafe fn unpack(&self, packing: &Packing<'_>, message: *const u8) -> Result<()> {
+        if self.packed {
+            for (place, count, start) in self.runs() {
+                // SAFETY: the caller vouches for both.
+                unsafe { packing.unpack(message.wrapping_add(start), self.address(place), count)? };
+            }
+        }
+        Ok(())
+    }
+
+    pub fn layout(&self) -> Layout {
+        self.layout
+    }
+}
+
+impl Sides {
+    /// Looks at nothing that MPI says is not significant on this rank.
+    ///
+    /// # Safety
+    /// The arguments must be as MPI demands.
+    pub unsafe fn of(
+        mpi: &Mpi,
+        arguments: &Arguments,
+        agreed: &Agreed,
+        member: Member,
+    ) -> Result<Self> {
+        let (ranks, is_root) = (member.size, member.rank == agreed.root);
+        let is_in_place = |block: &Block| block.buffer.addr() == mpi.constants.in_place;
+        let even = |block, blocks| Side::even(mpi, block, blocks);
+        // SAFETY: a block per rank at the root, by MPI.
+        let uneven = |blocks| unsafe { Side::uneven(mpi, blocks, ranks) };
+        let (in_place, send, receive, load);
+        match arguments {
+            Arguments::Bcast { data, .. } => {
+                (in_place, send) = (false, None);
+                receive = (ranks > 1).then(|| even(data, 1)).transpose()?;
+                load = if is_root { Load::All } else { Load::Nothing };
+            }
+            Arguments::Gather { send: own, .. } | Arguments::Gatherv { send: own, .. } => {
+                in_place = is_root && is_in_place(own);
+                send = (!in_place).then(|| even(own, 1)).transpose()?;
+                receive = match arguments {
+                    Arguments::Gather { receive, .. } if is_root => Some(even(receive, ranks)?),
+                    Arguments::Gatherv { receive, .. } if is_root => Some(uneven(receive)?),
+                    _ => None,
+                };
+                load = if in_place { Load::Own } else { Load::Nothing };
+            }
+            Arguments::Scatter { receive: own, .. } | Arguments::Scatterv { receive: own, .. } => {
+                in_place = is_root && is_in_place(own);
+                receive = (!in_place).then(|| even(own, 1)).transpose()?;
+                send = match arguments {
+                    Arguments::Scatter { send, .. } if is_root => Some(even(send, ranks)?),
+                    Arguments::Scatterv { send, .. } if is_root => Some(uneven(send)?),
+                    _ => None,
+                };
+                load = Load::Nothing;
+            }
+            Arguments::Allgather { send: own, receive: all } => {
+                in_place = is_in_place(own);
+                send = (!in_place).then(|| even(own, 1)).transpose()?;
+                receive = Some(even(all, ranks)?);
+                load = if in_place { Load::Own } else { Load::Nothing };
+            }
+            Arguments::Alltoall { send: own, receive: all } => {
+                in_place = is_in_place(own);
+                send = (!in_place).then(|| even(own, ranks)).transpose()?;
+                receive = Some(even(all, ranks)?);
+                load = if in_place { Load::All } else { Load::Nothing };
+            }
+            _ => (in_place, send, receive, load) = (false, None, None, Load::Nothing),
+        }
+        let store = !(is_root && matches!(arguments, Arguments::Bcast { .. }));
+        Ok(Sides { send, receive, in_place, load, store })
+    }
+
+    /// The blocks of a v-form as this rank knows them: all of them at the root, elsewhere its own.
+    pub fn set_vectors(&self, vectors: &mut Vectors) -> Result<()> {
+        let uneven = [&self.send, &self.receive]
+            .into_iter()
+            .flatten()
+            .find(|side| matches!(side.form, Form::Uneven { .. }));
+        if let Some(side) = uneven {
+            return side.set_vectors(vectors);
+        }
+        let own = self
+            .send
+            .or(self.receive)
+            .ok_or_else(|| Error::Invalid("MPI_IN_PLACE is for the root alone".to_owned()))?;
+        vectors.clear();
+        vectors.push(own.bytes, 0);
+        Ok(())
+    }
+}
