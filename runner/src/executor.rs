@@ -237,7 +237,7 @@ impl Executor {
         let outcome = unsafe {
             let comm = self.session.duplicate(comm, member)?;
             let longest = self.longest;
-            let packing = |layout| Packing { mpi, comm: &comm, layout, longest };
+            let packing = |layout| Packing { mpi, comm: comm.comm, layout, longest };
             if let Some(side) = &sides.send {
                 side.pack(&packing(side.layout()), send)?;
             }

@@ -3,8 +3,7 @@
 use std::ffi::{c_int, c_void};
 
 use crate::{
-    Error, Mpi, Result,
-    duplicate::Duplicate,
+    Error, Handle, Mpi, Result,
     error::check,
     layout::Layout,
     message::{Content, TAG_SELF, pieces},
@@ -16,7 +15,7 @@ use crate::{
 /// are cut where no element ends, and ranks may name the same data by different types.
 pub(crate) struct Packing<'a> {
     pub mpi: &'a Mpi,
-    pub comm: &'a Duplicate,
+    pub comm: Handle,
     pub layout: Layout,
     pub longest: c_int,
 }
@@ -35,9 +34,8 @@ impl Packing<'_> {
             let into = message.wrapping_add(start as usize * size).cast();
             let (room, mut end) = (length * size as c_int, 0);
             // SAFETY: the caller vouches for both buffers.
-            let code = unsafe {
-                (self.mpi.pack)(from, length, datatype, into, room, &mut end, self.comm.comm)
-            };
+            let code =
+                unsafe { (self.mpi.pack)(from, length, datatype, into, room, &mut end, self.comm) };
             check("MPI_Pack", code)?;
             all_bytes(end, room)?;
         }
@@ -58,7 +56,7 @@ impl Packing<'_> {
             let (room, mut end) = (length * size as c_int, 0);
             // SAFETY: the caller vouches for both buffers.
             let code = unsafe {
-                (self.mpi.unpack)(from, room, &mut end, into, length, datatype, self.comm.comm)
+                (self.mpi.unpack)(from, room, &mut end, into, length, datatype, self.comm)
             };
             check("MPI_Unpack", code)?;
             all_bytes(end, room)?;
@@ -86,6 +84,9 @@ impl Packing<'_> {
     ) -> Result<()> {
         let Layout { size, .. } = self.layout;
         let bytes = Layout { datatype: self.mpi.constants.packed, ..Layout::bytes(self.mpi) };
+        let mut own = 0;
+        // SAFETY: the communicator is ours.
+        check("MPI_Comm_rank", unsafe { (self.mpi.comm_rank)(self.comm, &mut own) })?;
         let element = Content::new(self.mpi, &self.layout, 1, self.longest)?;
         let packed = Content::new(self.mpi, &bytes, size as u64, self.longest)?;
         for index in 0..count {
@@ -94,7 +95,6 @@ impl Packing<'_> {
             let user: (*mut c_void, _) = (user.cast(), &element);
             let message: (*mut c_void, _) = (message.cast(), &packed);
             let (from, into) = if packs { (user, message) } else { (message, user) };
-            let own = self.comm.rank as c_int;
             // SAFETY: the caller vouches for both buffers; no other message has this tag.
             let code = unsafe {
                 (self.mpi.sendrecv)(
@@ -108,7 +108,7 @@ impl Packing<'_> {
                     into.1.datatype,
                     own,
                     TAG_SELF,
-                    self.comm.comm,
+                    self.comm,
                     self.mpi.constants.status_ignore as *mut _,
                 )
             };
