@@ -40,7 +40,7 @@ impl Facts {
         let mpi = &session.mpi;
         // SAFETY: the caller vouches for handles and arrays.
         unsafe {
-            let procs = u64::from(session.intra_size(comm)?);
+            let procs = u64::from(session.member(comm)?.size);
             let at_root = |root: c_int| is_root(mpi, root, procs, comm);
             let (count, reduction) = match arguments {
                 Arguments::Allgather { receive, .. } | Arguments::Alltoall { receive, .. } => {

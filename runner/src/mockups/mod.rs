@@ -211,7 +211,7 @@ impl Mockups {
             let memory = self.messages.as_mut_ptr().cast::<u8>();
             let mut work = Work {
                 mpi: &self.session.mpi,
-                comm: self.session.duplicate(comm)?,
+                comm: self.session.duplicate(comm, self.session.member(comm)?)?,
                 facts: plan.facts,
                 buffers: plan.bases.map(|base| memory.wrapping_offset(base)),
                 integers: self.integers.spare_capacity_mut(),
