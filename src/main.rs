@@ -34,6 +34,7 @@ struct Cli {
 enum Command {
     Tune(commands::tune::Tune),
     Calibrate(commands::calibrate::Calibrate),
+    Clocks(commands::clocks::Clocks),
     Predict(commands::predict::Predict),
     Decide(commands::decide::Decide),
     Verify(commands::verify::Verify),
@@ -48,12 +49,17 @@ fn main() -> ExitCode {
     // What launches nothing has nothing to tear down: an interrupt ends it at once.
     let launches = matches!(
         cli.command,
-        Command::Tune(_) | Command::Calibrate(_) | Command::Verify(_) | Command::Testbed(_)
+        Command::Tune(_)
+            | Command::Calibrate(_)
+            | Command::Clocks(_)
+            | Command::Verify(_)
+            | Command::Testbed(_)
     );
     let noted = if launches { process::note_interrupts() } else { Ok(()) };
     let result = noted.and_then(|()| match cli.command {
         Command::Tune(command) => command.run(),
         Command::Calibrate(command) => command.run(),
+        Command::Clocks(command) => command.run(),
         Command::Predict(command) => command.run(),
         Command::Decide(command) => command.run(),
         Command::Verify(command) => command.run(),

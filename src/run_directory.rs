@@ -27,7 +27,9 @@ files! {
     options "tune.json",
     /// Point-to-point observations.
     observations "observations.csv",
-    /// The parameters fitted to them.
+    /// How far the ranks' clocks were apart.
+    clock_errors "clock-errors.csv",
+    /// The parameters fitted to the observations.
     calibration "calibration.json",
     /// What each model takes.
     decisions "decisions.json",

@@ -25,6 +25,8 @@ pub enum Tag {
     Signal = 4,
     /// Set-up, before anything is measured.
     Setup = 5,
+    /// Readings of clocks.
+    Clock = 6,
 }
 
 /// A communicator of which this process is a member. Copies name the same communicator.
@@ -316,11 +318,28 @@ pub fn abort(code: u8) -> ! {
     std::process::exit(i32::from(code))
 }
 
+/// MPI_Wtime, in seconds from some instant.
+pub fn wtime() -> f64 {
+    // SAFETY: MPI is up and the call takes nothing.
+    unsafe { ffi::MPI_Wtime() }
+}
+
 /// The first line of what MPI_Get_library_version says.
 ///
 /// # Errors
 /// The library refuses.
 pub fn library_version() -> Result<String> {
+    let text = library_text()?;
+    // MPICH's lines are cells of a table; Open MPI's version ends with its C string's zero.
+    let line = text.lines().next().unwrap_or_default();
+    Ok(line.split_whitespace().collect::<Vec<_>>().join(" ").trim_end_matches('\0').to_owned())
+}
+
+/// All of what MPI_Get_library_version says.
+///
+/// # Errors
+/// The library refuses.
+pub fn library_text() -> Result<String> {
     // SAFETY: a constant of the MPI library.
     let room = unsafe { ffi::RSMPI_MAX_LIBRARY_VERSION_STRING };
     let mut text = vec![0_u8; usize::try_from(room).unwrap_or_default() + 1];
@@ -329,8 +348,5 @@ pub fn library_version() -> Result<String> {
     let code = unsafe { ffi::MPI_Get_library_version(text.as_mut_ptr().cast(), &mut length) };
     check("MPI_Get_library_version", code)?;
     text.truncate(usize::try_from(length).unwrap_or_default());
-    let text = String::from_utf8_lossy(&text);
-    // MPICH's lines are cells of a table; Open MPI's version ends with its C string's zero.
-    let line = text.lines().next().unwrap_or_default();
-    Ok(line.split_whitespace().collect::<Vec<_>>().join(" ").trim_end_matches('\0').to_owned())
+    Ok(String::from_utf8_lossy(&text).into_owned())
 }

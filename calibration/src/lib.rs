@@ -1,5 +1,6 @@
 //! The MPI programs: `colibri-calibrate` measures a platform point to point, `colibri-measure`
-//! times methods of collectives by a plan.
+//! times methods of collectives by a plan, `colibri-clocks` tells how well the ranks' clocks can
+//! be synchronised.
 //!
 //! They write raw observations and judge nothing. This is the only package that links MPI, so it
 //! is built once per MPI library; everything that computes lives elsewhere.
@@ -10,6 +11,7 @@
 
 pub mod calibrate;
 pub mod clock;
+pub mod clocks;
 mod error;
 pub mod exchange;
 pub mod launcher;
@@ -17,7 +19,9 @@ pub mod measure;
 pub mod platform;
 mod progress;
 pub mod sleep;
+pub mod synchronisation;
 pub mod table;
+pub mod transport;
 pub mod world;
 
 pub use error::{Error, Result};

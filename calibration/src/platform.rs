@@ -1,6 +1,6 @@
 //! What is measured on, gathered from all ranks.
 
-use std::{env, fs};
+use std::{collections::HashMap, env, fs};
 
 use records::platform::Platform;
 use serde::{Deserialize, Serialize};
@@ -10,6 +10,8 @@ use crate::{
     clock::{self, Nanos, now},
     exchange::{self, Tag},
     sleep::{Patience, sleep_until},
+    synchronisation::Groups,
+    transport,
     world::{JobFlags, World},
 };
 
@@ -17,18 +19,30 @@ use crate::{
 #[derive(Debug, Serialize, Deserialize)]
 struct Introduction {
     host: String,
+    machine: String,
     clock: String,
+    processors: u32,
 }
 
-/// What rank 0 knows after the introductions, and what all ranks know.
+/// What all ranks know after the introductions, and what rank 0 alone does.
 #[derive(Debug)]
 pub struct Surroundings {
-    /// All ranks read one clock.
-    pub shared_clock: bool,
-    /// Processors of rank 0's machine.
-    pub processors: u32,
+    /// Which ranks read one clock.
+    pub groups: Groups,
+    /// For each rank the number of its node, in the order of the nodes' first ranks.
+    pub nodes: Vec<u32>,
+    /// Every machine has a processor for each of its ranks.
+    pub uncrowded: bool,
     /// The platform; on rank 0 alone.
     pub platform: Option<Platform>,
+}
+
+/// What rank 0 tells the others.
+#[derive(Debug, Serialize, Deserialize)]
+struct Told {
+    groups: Groups,
+    nodes: Vec<u32>,
+    uncrowded: bool,
 }
 
 /// Introduces the ranks to each other; all ranks must call this.
@@ -38,27 +52,80 @@ pub struct Surroundings {
 pub fn survey(world: &World, job: &JobFlags) -> Result<Surroundings> {
     let load = load_average();
     let control = &world.control;
-    let own = Introduction { host: host_name(), clock: clock::identity() };
+    let own = Introduction {
+        host: host_name(),
+        machine: clock::machine(),
+        clock: clock::identity(),
+        processors: processors(),
+    };
     if world.rank() != 0 {
         control.tell(&own, 0, Tag::Setup)?;
         // Asleep: rank 0 looks meanwhile at what else is running.
-        let (shared_clock, processors) =
+        let Told { groups, nodes, uncrowded } =
             control.hear_asleep(0, Tag::Setup, Patience::of_bystander())?;
-        return Ok(Surroundings { shared_clock, processors, platform: None });
+        return Ok(Surroundings { groups, nodes, uncrowded, platform: None });
     }
     let mut ranks = vec![own];
     for rank in 1..control.size() {
         ranks.push(control.hear(rank, Tag::Setup)?);
     }
-    let shared_clock = ranks.iter().all(|rank| rank.clock == ranks[0].clock);
-    let processors = processors();
+    let groups = groups(&ranks, job.keeps_own_clock());
+    let nodes = numbered(ranks.iter().map(|rank| &rank.host));
+    let uncrowded = is_uncrowded(&ranks);
     let load = Load { average: load, busy_processors: busy_processors() };
+    let told = Told { groups, nodes, uncrowded };
     for rank in 1..control.size() {
-        control.tell(&(shared_clock, processors), rank, Tag::Setup)?;
+        control.tell(&told, rank, Tag::Setup)?;
     }
+    let Told { groups, nodes, uncrowded } = told;
     let hosts = ranks.into_iter().map(|rank| rank.host).collect();
-    let platform = Some(describe(hosts, shared_clock, load, job)?);
-    Ok(Surroundings { shared_clock, processors, platform })
+    let platform = Some(describe(hosts, clocks_in_words(&groups, job), load, job)?);
+    Ok(Surroundings { groups, nodes, uncrowded, platform })
+}
+
+/// Ranks with one name of a clock read one, unless each is to be taken for having its own.
+fn groups(ranks: &[Introduction], own: bool) -> Groups {
+    let first_of = match own {
+        true => (0..ranks.len() as u32).collect(),
+        false => first_alike(ranks.iter().map(|rank| &rank.clock)),
+    };
+    let has_referee = ranks.iter().map(|rank| rank.clock == ranks[0].clock).collect();
+    Groups { first_of, has_referee }
+}
+
+/// For each name the place of the first that is the same.
+fn first_alike<'a>(names: impl Iterator<Item = &'a String>) -> Vec<u32> {
+    let mut first = HashMap::new();
+    (0..).zip(names).map(|(rank, name)| *first.entry(name).or_insert(rank)).collect()
+}
+
+/// Numbers different names in the order in which they come first.
+fn numbered<'a>(names: impl Iterator<Item = &'a String>) -> Vec<u32> {
+    let mut numbers: HashMap<&String, u32> = HashMap::new();
+    names
+        .map(|name| {
+            let next = numbers.len() as u32;
+            *numbers.entry(name).or_insert(next)
+        })
+        .collect()
+}
+
+fn is_uncrowded(ranks: &[Introduction]) -> bool {
+    let mut held: HashMap<&String, u32> = HashMap::new();
+    ranks.iter().all(|rank| {
+        let count = held.entry(&rank.machine).or_default();
+        *count += 1;
+        *count <= rank.processors
+    })
+}
+
+fn clocks_in_words(groups: &Groups, job: &JobFlags) -> &'static str {
+    match (job.false_clocks, groups.is_one()) {
+        (Some(_), _) => "made false on every rank, for a trial of their synchronisation",
+        (None, true) => "shared by all ranks (same boot of the kernel, same time namespace)",
+        (None, false) if job.synchronise => "every rank taken to have its own",
+        (None, false) => "not shared by all ranks",
+    }
 }
 
 /// What else runs on rank 0's machine.
@@ -67,13 +134,7 @@ struct Load {
     busy_processors: f64,
 }
 
-fn describe(
-    hosts: Vec<String>,
-    shared_clock: bool,
-    load: Load,
-    job: &JobFlags,
-) -> Result<Platform> {
-    let sharing = if shared_clock { "shared by all ranks" } else { "not shared by all ranks" };
+fn describe(hosts: Vec<String>, sharing: &str, load: Load, job: &JobFlags) -> Result<Platform> {
     Ok(Platform {
         hosts,
         mpi_library: exchange::library_version()?,
@@ -84,6 +145,9 @@ fn describe(
         busy_processors: load.busy_processors,
         clock: format!("CLOCK_MONOTONIC, {sharing}"),
         clock_resolution_seconds: clock::resolution_seconds(),
+        clocks: clock::survey(),
+        governor: read_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        transport: transport::in_use()?,
         settings: settings(env::vars()),
         launcher: job.launcher.clone(),
         testbed: job.testbed.clone(),
@@ -160,7 +224,8 @@ fn processor(cpuinfo: &str) -> String {
 
 /// The user's settings of MPI libraries; what a launcher passes to its own ranks is left out.
 fn settings(variables: impl Iterator<Item = (String, String)>) -> Vec<String> {
-    const PREFIXES: [&str; 5] = ["OMPI_MCA_", "MPIR_CVAR_", "I_MPI_", "UCX_", "LD_PRELOAD"];
+    const PREFIXES: [&str; 7] =
+        ["OMPI_MCA_", "MPIR_CVAR_", "I_MPI_", "UCX_", "FI_", "COLIBRI_", "LD_PRELOAD"];
     const INTERNAL: [&str; 6] = [
         "OMPI_MCA_orte_",
         "OMPI_MCA_ess_",
@@ -195,6 +260,22 @@ mod tests {
             settings(variables.into_iter()),
             ["OMPI_MCA_btl=tcp,self", "OMPI_MCA_mpi_yield_when_idle=1"]
         );
+    }
+
+    #[test]
+    fn ranks_are_put_together_by_clock_node_and_machine() {
+        let rank = |host: &str, machine: &str, processors| Introduction {
+            host: host.into(),
+            machine: machine.into(),
+            clock: format!("{machine} 0"),
+            processors,
+        };
+        let ranks = [rank("b", "x", 2), rank("b", "x", 2), rank("a", "y", 1), rank("b", "x", 2)];
+        assert_eq!(groups(&ranks, false).first_of, [0, 0, 2, 0]);
+        assert_eq!(groups(&ranks, true).first_of, [0, 1, 2, 3]);
+        assert_eq!(groups(&ranks, true).has_referee, [true, true, false, true]);
+        assert_eq!(numbered(ranks.iter().map(|rank| &rank.host)), [0, 0, 1, 0]);
+        assert!(is_uncrowded(&ranks[..3]) && !is_uncrowded(&ranks));
     }
 
     #[test]

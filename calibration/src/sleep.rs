@@ -1,7 +1,7 @@
 //! Waiting without burning a core.
 
 use crate::{
-    clock::{Nanos, now},
+    clock::{self, Nanos, now},
     launcher,
 };
 
@@ -15,6 +15,7 @@ pub fn sharpen_timers() {
 
 /// Sleeps until the clock shows `instant`; returns at once where that has passed.
 pub fn sleep_until(instant: Nanos) {
+    let instant = clock::of_kernel(instant);
     let time = libc::timespec {
         tv_sec: (instant / 1_000_000_000) as libc::time_t,
         tv_nsec: (instant % 1_000_000_000) as _,

@@ -36,6 +36,19 @@ pub struct JobFlags {
     /// The virtual cluster that the ranks run on, for the record
     #[arg(long, default_value = "", hide_default_value = true)]
     pub testbed: String,
+    /// Synchronise the ranks' clocks even where they share one
+    #[arg(long)]
+    pub synchronise: bool,
+    /// Give every rank a false clock, drawn from this seed: a trial of the synchronisation
+    #[arg(long, hide = true, value_name = "SEED")]
+    pub false_clocks: Option<u64>,
+}
+
+impl JobFlags {
+    /// Whether every rank's clock is taken for its own, though the kernel may be the same.
+    pub fn keeps_own_clock(&self) -> bool {
+        self.synchronise || self.false_clocks.is_some()
+    }
 }
 
 impl World {
@@ -69,7 +82,7 @@ pub fn run<F: Parser>(
     };
     launcher::remember();
     install_panic_hook(program);
-    let outcome = start(program, job(&flags).ranks).and_then(|world| match world {
+    let outcome = start(program, job(&flags)).and_then(|world| match world {
         Some(world) => body(&flags, &world).map(|()| ExitCode::SUCCESS),
         None => Ok(ExitCode::FAILURE),
     });
@@ -96,10 +109,13 @@ fn refuse_flags(error: &clap::Error) -> ExitCode {
 }
 
 /// Starts MPI; nothing where the job has another size than wanted, which is then said.
-fn start(program: &'static str, wanted: u32) -> Result<Option<World>> {
+fn start(program: &'static str, job: &JobFlags) -> Result<Option<World>> {
     exchange::initialize()?;
-    let started = clock::now();
     let world = Communicator::world()?;
+    if let Some(seed) = job.false_clocks {
+        clock::falsify(seed, world.rank());
+    }
+    let (started, wanted) = (clock::now(), job.ranks);
     RANK.store(world.rank(), Ordering::Relaxed);
     if world.size() != wanted {
         if world.rank() == 0 {

@@ -13,7 +13,7 @@ use std::{
 use common::{Mpi, assert_success, stderr};
 use records::{
     Collective, Method, document,
-    observation::{CollectiveCall, Status},
+    observation::{ClockError, CollectiveCall, Status},
     openmpi,
     plan::{Cell, Plan, Visit},
     platform::Platform,
@@ -277,7 +277,7 @@ fn wrong_flags_are_answered_once() {
 
 /// A rank in a time namespace of its own reads another clock.
 #[test]
-fn ranks_without_a_common_clock_are_timed_by_the_longest_call() {
+fn ranks_without_a_common_clock_are_synchronised() {
     let Some(mpi) = Mpi::find() else { return };
     let unshare = ["--time", "--monotonic", "100000"];
     if !Command::new("unshare").args(unshare).arg("true").status().is_ok_and(|s| s.success()) {
@@ -299,8 +299,38 @@ fn ranks_without_a_common_clock_are_timed_by_the_longest_call() {
     assert_success(&output);
     run.assert_complete();
     let record = run.record();
-    assert!(record.header["timing"].starts_with("max"), "{}", record.header["timing"]);
-    assert!(record.rows.iter().all(|row| row.last_start_seconds == 0.0));
+    assert!(record.header["timing"].contains("synchronised clocks"), "{}", record.header["timing"]);
+    // The clocks themselves are 100000 s apart.
+    assert!(record.rows.iter().all(|row| row.last_start_seconds.abs() < 10.0));
+    for when in ["start", "end"] {
+        let errors = &record.header[&format!("clock_errors_at_{when}")];
+        let errors: Vec<ClockError> = serde_json::from_str(errors).unwrap();
+        assert_eq!(errors.iter().map(|error| error.rank).collect::<Vec<_>>(), [2]);
+        assert_eq!(errors[0].true_error_seconds, None, "there is no referee");
+    }
+}
+
+#[test]
+fn every_timing_scheme_times_and_says_what_it_is() {
+    let Some(mpi) = Mpi::find() else { return };
+    let cells = |collective| {
+        [(2, 8), (4, 4096)].map(|(procs, bytes)| cell(collective, "default", procs, bytes))
+    };
+    for timing in ["max", "root", "bcast"] {
+        let run = Run::new(plan(4, cells(Collective::Bcast).into(), 3));
+        let mut args = run.args(4, "300");
+        args.extend(["--timing".to_owned(), timing.to_owned()]);
+        assert_success(&mpi.run(4, PROGRAM, &args));
+        let record = run.record();
+        assert!(record.header["timing"].starts_with(timing), "{}", record.header["timing"]);
+        assert!(record.rows.len() >= 6);
+        assert!(record.rows.iter().all(|row| (0.0..100.0).contains(&row.seconds)));
+    }
+    let run = Run::new(plan(4, cells(Collective::Reduce).into(), 1));
+    let mut args = run.args(4, "300");
+    args.extend(["--timing".to_owned(), "bcast".to_owned()]);
+    let output = mpi.run(4, PROGRAM, &args);
+    assert_refused(&output, "cells[0].collective: is reduce, but the timing scheme bcast");
 }
 
 /// With the tracer, which another package builds into the same folder.

@@ -105,6 +105,39 @@ impl Row for CollectiveCall {
     ];
 }
 
+/// How far a rank's global clock was from rank 0's.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ClockError {
+    /// The rank.
+    pub rank: u32,
+    /// Since its clock was last synchronised.
+    pub seconds_after: f64,
+    /// The shortest way there and back when it was compared.
+    pub round_trip_seconds: f64,
+    /// Its global clock less rank 0's by that comparison, which is uncertain by half the round
+    /// trip.
+    pub seen_error_seconds: f64,
+    /// The same exactly, where the kernel's clock is shared and the ranks' own are false.
+    pub true_error_seconds: Option<f64>,
+    /// How fast its own clock goes away from rank 0's, in parts per million.
+    pub drift_ppm: f64,
+    /// How it was made.
+    pub status: Status,
+}
+
+impl Row for ClockError {
+    const SCHEMA: &'static str = "colibri/clock-errors/1";
+    const COLUMNS: &'static [&'static str] = &[
+        "rank",
+        "seconds_after",
+        "round_trip_seconds",
+        "seen_error_seconds",
+        "true_error_seconds",
+        "drift_ppm",
+        "status",
+    ];
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,6 +5,17 @@ use serde::{Deserialize, Serialize};
 /// More processors than this kept busy by something else falsify what is measured beside it.
 const BUSY: f64 = 0.3;
 
+/// A clock and how finely it sees.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ClockSource {
+    /// `CLOCK_MONOTONIC`, `CLOCK_MONOTONIC_RAW`, `MPI_Wtime`, or `rdtscp` where it is invariant.
+    pub name: String,
+    /// Smallest step between two different readings.
+    pub resolution_seconds: f64,
+    /// What one reading costs.
+    pub cost_seconds: f64,
+}
+
 /// The machines, the MPI library and the state in which they were measured.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Platform {
@@ -26,6 +37,17 @@ pub struct Platform {
     pub clock: String,
     /// Smallest step of the clock seen, in seconds.
     pub clock_resolution_seconds: f64,
+    /// Every clock that rank 0 could have read, the one that timed among them.
+    #[serde(default)]
+    pub clocks: Vec<ClockSource>,
+    /// What sets the frequency of rank 0's processors, such as `performance`; empty where the
+    /// kernel does not tell.
+    #[serde(default)]
+    pub governor: String,
+    /// What carries the messages, as far as the MPI library tells: `pml ob1; btl self, tcp`,
+    /// `ch4:ofi`.
+    #[serde(default)]
+    pub transport: String,
     /// Settings of the MPI library taken from the environment, `NAME=value`.
     pub settings: Vec<String>,
     /// The command that launched the ranks.

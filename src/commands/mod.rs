@@ -1,6 +1,7 @@
 //! The subcommands, one file each.
 
 pub mod calibrate;
+pub mod clocks;
 pub mod decide;
 pub mod draw;
 pub mod export;

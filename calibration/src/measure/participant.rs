@@ -7,13 +7,14 @@ use serde::{Deserialize, Serialize};
 use super::{
     collectives::{self, Buffers, Operation, Own},
     methods::{self, Methods},
-    timing::{self, Report, Scheme},
+    timing::{self, Report, Scheme, Start},
 };
 use crate::{
     Error, Result,
     clock::Nanos,
     exchange::{Communicator, Tag},
     sleep::Patience,
+    synchronisation::Synchroniser,
     table,
 };
 
@@ -22,8 +23,17 @@ use crate::{
 pub enum Command {
     /// The next calls are those of this visit; to be answered when they can be made.
     Visit(u32),
+    /// Measure what the timing scheme subtracts from the visit's calls.
+    Baseline,
     /// Call the visit's collective once.
     Call(Call),
+    /// Synchronise the clocks, for the first time or anew.
+    Synchronise {
+        /// For the first time.
+        first: bool,
+    },
+    /// Compare the clocks.
+    Check,
     /// The end.
     Stop,
 }
@@ -31,8 +41,8 @@ pub enum Command {
 /// One call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Call {
-    /// When, by the clock that all ranks read (scheme global).
-    pub agreed: Nanos,
+    /// When and how.
+    pub start: Start,
     /// Check the result: the visit's first call, for which the buffers were filled.
     pub check: bool,
 }
@@ -42,6 +52,7 @@ pub struct Call {
 pub struct Participant {
     plan: Plan,
     scheme: Scheme,
+    synchroniser: Synchroniser,
     rank: u32,
     methods: Methods,
     buffers: Buffers,
@@ -64,7 +75,12 @@ impl Participant {
     ///
     /// # Errors
     /// The MPI library cannot force what the plan asks for.
-    pub fn new(plan: Plan, scheme: Scheme, control: Communicator) -> Result<Self> {
+    pub fn new(
+        plan: Plan,
+        scheme: Scheme,
+        synchroniser: Synchroniser,
+        control: Communicator,
+    ) -> Result<Self> {
         let is_native = |cell: &&records::plan::Cell| matches!(cell.method, Method::Native(_));
         let mut natives: Vec<Collective> =
             plan.cells.iter().filter(is_native).map(|cell| cell.collective).collect();
@@ -90,6 +106,7 @@ impl Participant {
             rank: control.rank(),
             plan,
             scheme,
+            synchroniser,
             current: None,
         })
     }
@@ -123,14 +140,15 @@ impl Participant {
             return Err(Error::Usage("a call was announced before its visit".into()));
         };
         let buffers = &mut self.buffers;
+        let clock = self.synchroniser.line();
         let report = match self.own.as_mut().filter(|_| *is_own) {
             Some(own) => {
                 own.executor.forget();
-                timing::call(self.scheme, comm, call.agreed, || {
+                timing::call(self.scheme, comm, &clock, call.start, || {
                     (operation.own)(own, buffers, *bytes, comm)
                 })?
             }
-            None => timing::call(self.scheme, comm, call.agreed, || {
+            None => timing::call(self.scheme, comm, &clock, call.start, || {
                 (operation.call)(buffers, *bytes, comm)
             })?,
         };
@@ -140,6 +158,23 @@ impl Participant {
                 .map_err(|error| Error::WrongResult(format!("{error} (method {method})")))?;
         }
         Ok(report)
+    }
+
+    /// Measures what the timing scheme subtracts from the visit's calls; every rank of the visit
+    /// must. Rank 0 learns it.
+    ///
+    /// # Errors
+    /// The MPI library refuses.
+    pub fn baseline(&self) -> Result<Vec<Nanos>> {
+        match &self.current {
+            Some(Current { comm, .. }) => timing::baseline(self.scheme, comm),
+            None => Err(Error::Usage("a baseline was announced before its visit".into())),
+        }
+    }
+
+    /// This rank's part in the global clock.
+    pub fn synchroniser(&mut self) -> &mut Synchroniser {
+        &mut self.synchroniser
     }
 
     /// What the runner carried out in the last call; nothing where that was the library's affair.
@@ -159,6 +194,10 @@ impl Participant {
                     self.visit(index)?;
                     control.tell(&(), 0, Tag::Report)?;
                 }
+                Command::Baseline => drop(self.baseline()?),
+                Command::Synchronise { first: true } => drop(self.synchroniser.begin()?),
+                Command::Synchronise { first: false } => drop(self.synchroniser.pass()?),
+                Command::Check => drop(self.synchroniser.check()?),
                 Command::Call(call) => control.tell(&self.call(call)?, 0, Tag::Report)?,
                 Command::Stop => return Ok(()),
             }

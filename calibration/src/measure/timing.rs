@@ -1,63 +1,104 @@
 //! How one call of a collective is timed.
 //!
-//! Where all ranks read one clock (scheme *global*), they sleep to an agreed instant, read the
-//! clock, call, and read it again. The call took from the first rank's start to the last rank's
-//! end. It is not counted from the agreed instant, because every rank wakes a few microseconds
-//! after it, which is the machine's doing and not the collective's. Ranks that have a processor
-//! each wake a little earlier and watch the clock for the rest: beside calls of a microsecond that
-//! go through shared memory, waking would be all that is seen.
+//! - *global* (the default): all ranks sleep to an agreed instant of the global clock (see
+//!   [`crate::synchronisation`]), read their clocks, call, and read them again. The call took from
+//!   the first rank's start to the last rank's end. It is not counted from the agreed instant,
+//!   because every rank wakes a few microseconds after it, which is the machine's doing and not the
+//!   collective's. Ranks that have a processor each wake a little earlier and watch the clock for
+//!   the rest: beside calls of a microsecond that go through shared memory, waking would be all
+//!   that is seen.
+//! - *max*: a barrier brings the ranks together, each times its own call, the longest counts.
+//! - *root*: a barrier, then rank 0 times the call and a second barrier that confirms its end
+//!   everywhere; the barrier's own median time is subtracted.
+//! - *bcast* (MPIBlib's, for bcast alone): once for every rank but the root: a barrier, then the
+//!   root times the broadcast and an empty message with which that rank confirms it; half of the
+//!   empty round trip between the two is subtracted. The longest over the ranks counts.
 //!
-//! Elsewhere (scheme *max*) a dissemination barrier of our own brings the ranks together, each
-//! times its own call, and the longest counts. MPI_Barrier is not used: how it ends would be the
-//! library's choice and part of what is timed.
+//! The barrier is a dissemination barrier of our own: how MPI_Barrier ends would be the library's
+//! choice and part of what is timed.
 
+use clap::ValueEnum;
 use records::observation::Status;
 use serde::{Deserialize, Serialize};
 
 use crate::{
     Result,
     clock::{Nanos, now, seconds},
-    exchange::Communicator,
+    exchange::{Communicator, Tag},
     sleep::{sleep_until, wait_until},
+    synchronisation::Line,
 };
 
-/// By which scheme a job times its calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Scheme {
-    /// From the first start to the last end on a clock that all ranks read, to which they sleep.
+/// The classical schemes, by what a user calls them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+pub enum Timing {
+    /// From the first start to the last end on a clock that all ranks share or that was synchronised
     Global,
-    /// The same where there is a processor for every rank: started to the microsecond.
-    GlobalExact,
-    /// The longest of the ranks' own times.
+    /// The longest of the ranks' own times
     Max,
+    /// Rank 0's time of the call and a confirming barrier, less the barrier's
+    Root,
+    /// For bcast: the root's time of the call and each rank's reply, less half a round trip
+    Bcast,
+}
+
+/// By which scheme a job times its calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Scheme {
+    /// Which one.
+    pub timing: Timing,
+    /// Ranks watch for the agreed instant, as each has a processor; else they sleep to it.
+    pub watched: bool,
 }
 
 impl Scheme {
     /// For the record.
-    pub const fn description(self) -> &'static str {
-        match self {
-            Scheme::Global => {
-                "global: all ranks sleep to an agreed instant of the clock that they share; \
-                 seconds = last end - first start; starts are in seconds after that instant; late: \
-                 last start - first start > 10 % of seconds + 50 us"
-            }
-            Scheme::GlobalExact => {
-                "global: all ranks watch for an agreed instant of the clock that they share; \
-                 seconds = last end - first start; starts are in seconds after that instant; late: \
-                 last start - first start > 10 % of seconds + 50 us"
-            }
-            Scheme::Max => {
-                "max: the clocks are not shared; a dissemination barrier, then every rank times \
-                 its own call; seconds = the longest; starts are not known (0)"
-            }
+    pub fn description(self, clock_shared: bool) -> String {
+        let clock = match clock_shared {
+            true => "the clock that they share",
+            false => "their synchronised clocks",
+        };
+        let wait = if self.watched { "watch for" } else { "sleep to" };
+        match self.timing {
+            Timing::Global => format!(
+                "global: all ranks {wait} an agreed instant of {clock}; seconds = last end - first \
+                 start; starts are in seconds after that instant; late: last start - first start > \
+                 10 % of seconds + 50 us"
+            ),
+            Timing::Max => "max: a dissemination barrier, then every rank times its own call; \
+                            seconds = the longest; starts are not known (0)"
+                .into(),
+            Timing::Root => "root: a dissemination barrier, then rank 0 times its call and a \
+                             second barrier; seconds = that less the median time of such a \
+                             barrier; starts are not known (0)"
+                .into(),
+            Timing::Bcast => "bcast: for every rank but the root: a dissemination barrier, then \
+                              the root times its call and an empty reply from that rank; seconds = \
+                              the longest of these, each less half of the median empty round trip; \
+                              starts are not known (0)"
+                .into(),
         }
     }
+
+    /// Whether a visit begins with [`baseline`].
+    pub fn needs_baseline(self) -> bool {
+        matches!(self.timing, Timing::Root | Timing::Bcast)
+    }
+}
+
+/// When and how one call is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Start {
+    /// When, by the global clock (scheme global).
+    pub agreed: Nanos,
+    /// Which rank confirms the call's end (scheme bcast); 0 is none.
+    pub reply: u32,
 }
 
 /// What one rank saw of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
-    /// The clock before the call.
+    /// The clock before the call; the global one in scheme global.
     pub start: Nanos,
     /// The clock after it.
     pub end: Nanos,
@@ -67,34 +108,91 @@ pub struct Report {
 
 /// Makes one call of a collective; every rank of `comm` must.
 ///
-/// `agreed` is when, for scheme global.
+/// `clock` leads from this rank's clock to the global one.
 ///
 /// # Errors
 /// The MPI library refuses.
 pub fn call(
     scheme: Scheme,
     comm: &Communicator,
-    agreed: Nanos,
+    clock: &Line,
+    Start { agreed, reply }: Start,
     collective: impl FnOnce() -> Result<()>,
 ) -> Result<Report> {
-    let slack = match scheme {
-        Scheme::Global | Scheme::GlobalExact => {
-            let slack = agreed - now();
-            match scheme {
-                Scheme::GlobalExact => wait_until(agreed),
-                _ => sleep_until(agreed),
+    let slack = match scheme.timing {
+        Timing::Global => {
+            let instant = clock.local(agreed);
+            let slack = instant - now();
+            if scheme.watched {
+                wait_until(instant)
+            } else {
+                sleep_until(instant)
             }
             slack
         }
-        Scheme::Max => {
+        Timing::Max | Timing::Root | Timing::Bcast => {
             disseminate(comm)?;
             0
         }
     };
     let start = now();
     collective()?;
+    match scheme.timing {
+        Timing::Global | Timing::Max => {}
+        Timing::Root => disseminate(comm)?,
+        Timing::Bcast if comm.rank() == 0 => comm.receive(&mut [], reply, Tag::Signal)?,
+        Timing::Bcast if comm.rank() == reply => comm.send(&[], 0, Tag::Signal)?,
+        Timing::Bcast => {}
+    }
     let end = now();
-    Ok(Report { start, end, slack })
+    Ok(match scheme.timing {
+        Timing::Global => Report { start: clock.global(start), end: clock.global(end), slack },
+        _ => Report { start, end, slack },
+    })
+}
+
+/// What a scheme subtracts, measured beforehand; every rank of `comm` must. Rank 0 learns it: for
+/// scheme root the median time of a barrier, for scheme bcast for each rank the median empty round
+/// trip (0 for itself).
+///
+/// # Errors
+/// The MPI library refuses.
+pub fn baseline(scheme: Scheme, comm: &Communicator) -> Result<Vec<Nanos>> {
+    match scheme.timing {
+        Timing::Global | Timing::Max => Ok(Vec::new()),
+        Timing::Root => Ok(vec![median_of(|| disseminate(comm))?]),
+        Timing::Bcast => {
+            let others = 1..comm.size();
+            if comm.rank() != 0 {
+                for _ in 0..BASELINE {
+                    comm.receive(&mut [], 0, Tag::Signal)?;
+                    comm.send(&[], 0, Tag::Signal)?;
+                }
+                return Ok(Vec::new());
+            }
+            let round_trip = |rank| {
+                median_of(|| {
+                    comm.send(&[], rank, Tag::Signal)?;
+                    comm.receive(&mut [], rank, Tag::Signal)
+                })
+            };
+            std::iter::once(Ok(0)).chain(others.map(round_trip)).collect()
+        }
+    }
+}
+
+/// Repetitions of what is subtracted.
+const BASELINE: usize = 11;
+
+fn median_of(mut act: impl FnMut() -> Result<()>) -> Result<Nanos> {
+    let mut times = [0; BASELINE];
+    for time in &mut times {
+        let begun = now();
+        act()?;
+        *time = now() - begun;
+    }
+    times.sort_unstable();
+    Ok(times[BASELINE / 2])
 }
 
 /// The dissemination barrier: in round k every rank signals the one 2^k above, until each has
@@ -122,70 +220,50 @@ pub struct Timed {
     pub status: Status,
 }
 
-/// Puts the ranks' reports together; nothing without a report.
-pub fn combine(scheme: Scheme, agreed: Nanos, reports: &[Report]) -> Option<Timed> {
-    match scheme {
-        Scheme::Max => {
-            let longest = reports.iter().map(|report| report.end - report.start).max()?;
-            Some(Timed {
-                first_start_seconds: 0.0,
-                last_start_seconds: 0.0,
-                seconds: seconds(longest),
-                status: Status::Ok,
-            })
-        }
-        Scheme::Global | Scheme::GlobalExact => {
+/// Puts the ranks' reports of one call together, rank 0's first; nothing without a report.
+pub fn combine(
+    scheme: Scheme,
+    Start { agreed, reply }: Start,
+    baseline: &[Nanos],
+    reports: &[Report],
+) -> Option<Timed> {
+    let root = reports.first()?;
+    let subtract = |rank: u32| baseline.get(rank as usize).copied().unwrap_or_default();
+    let of_span = |span: Nanos| Timed {
+        first_start_seconds: 0.0,
+        last_start_seconds: 0.0,
+        seconds: seconds(span.max(0)),
+        status: Status::Ok,
+    };
+    Some(match scheme.timing {
+        Timing::Max => of_span(reports.iter().map(|report| report.end - report.start).max()?),
+        Timing::Root => of_span(root.end - root.start - subtract(0)),
+        Timing::Bcast => of_span(root.end - root.start - subtract(reply) / 2),
+        Timing::Global => {
             let first = reports.iter().map(|report| report.start).min()?;
             let last = reports.iter().map(|report| report.start).max()?;
             let end = reports.iter().map(|report| report.end).max()?;
             let took = seconds(end - first);
             let late = seconds(last - first) > 0.1 * took + 50e-6;
-            Some(Timed {
+            Timed {
                 first_start_seconds: seconds(first - agreed),
                 last_start_seconds: seconds(last - agreed),
                 seconds: took,
                 status: if late { Status::Late } else { Status::Ok },
-            })
+            }
         }
-    }
-}
-
-/// How far ahead an instant is agreed: long enough that every rank has heard of it, as learnt
-/// from how much time the ranks had left.
-#[derive(Debug, Clone, Copy)]
-pub struct Margin {
-    nanos: Nanos,
-    least: Nanos,
-}
-
-impl Margin {
-    const MOST: Nanos = 100_000_000;
-
-    /// For so many processes: rank 0 tells them one after the other.
-    pub fn new(procs: u32) -> Self {
-        let least = 200_000 + 20_000 * Nanos::from(procs);
-        Margin { nanos: 2 * least, least }
-    }
-
-    /// The instant of a call that is agreed upon now.
-    pub fn agree(&self) -> Nanos {
-        now() + self.nanos
-    }
-
-    /// Learns from one call.
-    pub fn learn(&mut self, reports: &[Report]) {
-        let Some(slack) = reports.iter().map(|report| report.slack).min() else { return };
-        if slack < self.nanos / 5 {
-            self.nanos = (self.nanos * 3 / 2).min(Self::MOST);
-        } else if slack > self.nanos / 2 {
-            self.nanos = (self.nanos * 19 / 20).max(self.least);
-        }
-    }
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const START: Start = Start { agreed: 0, reply: 0 };
+
+    const fn by(timing: Timing) -> Scheme {
+        Scheme { timing, watched: false }
+    }
 
     const fn report(start: Nanos, end: Nanos) -> Report {
         Report { start, end, slack: 0 }
@@ -194,40 +272,35 @@ mod tests {
     #[test]
     fn a_call_lasts_from_the_first_start_to_the_last_end() {
         let reports = [report(1_005_000, 1_300_000), report(1_020_000, 3_005_000)];
-        let timed = combine(Scheme::Global, 1_000_000, &reports).unwrap();
+        let start = Start { agreed: 1_000_000, reply: 0 };
+        let timed = combine(by(Timing::Global), start, &[], &reports).unwrap();
         assert_eq!(timed.seconds, 2e-3);
         assert_eq!((timed.first_start_seconds, timed.last_start_seconds), (5e-6, 20e-6));
         assert_eq!(timed.status, Status::Ok);
-        assert_eq!(combine(Scheme::Global, 0, &[]), None);
+        assert_eq!(combine(by(Timing::Global), START, &[], &[]), None);
     }
 
     #[test]
     fn a_late_start_is_marked_where_it_matters() {
-        let late = |start, end| combine(Scheme::Global, 0, &[report(0, end), report(start, end)]);
-        assert_eq!(late(100_000, 200_000).unwrap().status, Status::Late);
-        assert_eq!(late(100_000, 2_000_000).unwrap().status, Status::Ok);
+        let late = |start, end| {
+            let reports = [report(0, end), report(start, end)];
+            combine(by(Timing::Global), START, &[], &reports).unwrap().status
+        };
+        assert_eq!(late(100_000, 200_000), Status::Late);
+        assert_eq!(late(100_000, 2_000_000), Status::Ok);
     }
 
     #[test]
-    fn without_a_shared_clock_the_longest_call_counts() {
+    fn the_classical_schemes_take_what_they_say() {
         let reports = [report(7_000_000_000, 7_000_300_000), report(5, 500_005)];
-        let timed = combine(Scheme::Max, 0, &reports).unwrap();
+        let timed = combine(by(Timing::Max), START, &[], &reports).unwrap();
         assert_eq!((timed.seconds, timed.last_start_seconds), (5e-4, 0.0));
-    }
-
-    #[test]
-    fn the_margin_grows_with_lateness_and_shrinks_with_leisure() {
-        let mut margin = Margin::new(8);
-        let begun = margin.nanos;
-        margin.learn(&[Report { start: 0, end: 0, slack: -5 }]);
-        assert!(margin.nanos > begun);
-        for _ in 0..1000 {
-            margin.learn(&[Report { start: 0, end: 0, slack: margin.nanos }]);
-        }
-        assert_eq!(margin.nanos, margin.least);
-        for _ in 0..1000 {
-            margin.learn(&[Report { start: 0, end: 0, slack: -1 }]);
-        }
-        assert_eq!(margin.nanos, Margin::MOST);
+        let timed = combine(by(Timing::Root), START, &[100_000], &reports).unwrap();
+        assert_eq!(timed.seconds, 2e-4);
+        let start = Start { agreed: 0, reply: 1 };
+        let timed = combine(by(Timing::Bcast), start, &[0, 100_000], &reports).unwrap();
+        assert_eq!(timed.seconds, 2.5e-4);
+        let timed = combine(by(Timing::Root), START, &[900_000], &reports).unwrap();
+        assert_eq!(timed.seconds, 0.0, "a barrier that was slower beforehand makes no past");
     }
 }

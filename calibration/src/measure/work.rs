@@ -6,13 +6,13 @@ use std::{
 };
 
 use records::{
-    FileError,
+    Collective, FileError,
     observation::{CollectiveCall, Status},
     plan::{Cell, Plan},
     record,
 };
 
-use super::{collectives, methods};
+use super::{collectives, methods, timing::Timing};
 use crate::{Error, Result};
 
 /// A visit that is not done.
@@ -122,7 +122,7 @@ fn check_row(plan: &Plan, row: &CollectiveCall, path: &Path) -> Result<()> {
 ///
 /// # Errors
 /// The first thing that it cannot.
-pub fn check_plan(plan: &Plan, ranks: u32, path: &Path) -> Result<()> {
+pub fn check_plan(plan: &Plan, ranks: u32, timing: Timing, path: &Path) -> Result<()> {
     let fault =
         |field: String, problem: String| Error::from(FileError::new(path, problem).in_field(field));
     if plan.ranks != ranks {
@@ -143,6 +143,15 @@ pub fn check_plan(plan: &Plan, ranks: u32, path: &Path) -> Result<()> {
             );
             return Err(fault(field("collective"), problem));
         }
+        if timing == Timing::Bcast && cell.collective != Collective::Bcast {
+            let problem =
+                format!("is {}, but the timing scheme bcast is for bcast", cell.collective);
+            return Err(fault(field("collective"), problem));
+        }
+        if timing == Timing::Bcast && cell.procs < 2 {
+            let problem = "is 1, but the timing scheme bcast needs a rank that confirms";
+            return Err(fault(field("procs"), problem.into()));
+        }
         methods::check_supported(cell.collective, &cell.method)
             .map_err(|error| fault(field("method"), error.to_string()))?;
         if cell.bytes > i32::MAX as u64 {
@@ -156,7 +165,7 @@ pub fn check_plan(plan: &Plan, ranks: u32, path: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use records::{Collective, plan};
+    use records::plan;
 
     fn plan() -> Plan {
         let cell = |bytes| Cell {
@@ -229,19 +238,19 @@ mod tests {
     #[test]
     fn what_cannot_be_done_is_said_with_its_place() {
         let path = Path::new("plan.json");
-        check_plan(&plan(), 4, path).unwrap();
-        let error = check_plan(&plan(), 8, path).unwrap_err().to_string();
+        check_plan(&plan(), 4, Timing::Bcast, path).unwrap();
+        let error = check_plan(&plan(), 8, Timing::Global, path).unwrap_err().to_string();
         assert!(error.contains("field ranks: is 4, but the job has 8"), "{error}");
         let mut other = plan();
         other.cells[1].collective = Collective::Scan;
-        let error = check_plan(&other, 4, path).unwrap_err().to_string();
+        let error = check_plan(&other, 4, Timing::Global, path).unwrap_err().to_string();
         assert!(
             error.contains("cells[1].collective") && error.contains("bcast, reduce"),
             "{error}"
         );
         let mut other = plan();
         other.cells[0].method = "mockup:bcast_as_scatter_allgather".parse().unwrap();
-        let error = check_plan(&other, 4, path).unwrap_err().to_string();
+        let error = check_plan(&other, 4, Timing::Global, path).unwrap_err().to_string();
         assert!(error.contains("cells[0].method") && error.contains("this version"), "{error}");
     }
 }

@@ -1,0 +1,218 @@
+//! Rank 0: goes through the plan, tells the others what comes, writes what they saw.
+
+use std::collections::BTreeMap;
+
+use records::{
+    observation::{CollectiveCall, Status},
+    plan::{Cell, Plan},
+    record::Writer,
+};
+
+use super::{
+    PROGRAM,
+    margin::Margin,
+    participant::{Call, Command, Participant},
+    timing::{self, Report, Scheme, Start, Timed, Timing},
+    tracer::Tracer,
+    work::{Visit, Work},
+};
+use crate::{
+    Error, Result,
+    clock::{Nanos, now},
+    exchange::{Communicator, Tag},
+    launcher,
+    progress::Reporter,
+    sleep::Patience,
+    world::{self, World},
+};
+
+/// Goes through the plan.
+pub(super) struct Director<'a> {
+    control: Communicator,
+    world: &'a World,
+    scheme: Scheme,
+    participant: Participant,
+    tracer: Tracer,
+    writer: Writer<CollectiveCall>,
+    deadline_seconds: f64,
+    progress: Reporter,
+    done: u64,
+    /// By number of processes.
+    margins: BTreeMap<u32, Margin>,
+    /// What the scheme subtracts from the visit's calls.
+    baseline: Vec<Nanos>,
+    /// When the clocks have to be synchronised anew; none where the scheme needs no common clock
+    /// or the ranks share one.
+    due: Option<Nanos>,
+}
+
+impl<'a> Director<'a> {
+    /// At the start of a plan, or of what is left of it.
+    pub fn new(
+        world: &'a World,
+        scheme: Scheme,
+        participant: Participant,
+        writer: Writer<CollectiveCall>,
+        deadline_seconds: f64,
+        work: &Work,
+    ) -> Self {
+        Director {
+            control: world.control,
+            world,
+            scheme,
+            participant,
+            tracer: Tracer::find(),
+            writer,
+            deadline_seconds,
+            progress: Reporter::new("measuring", work.planned),
+            done: work.done,
+            margins: BTreeMap::new(),
+            baseline: Vec::new(),
+            due: None,
+        }
+    }
+
+    /// Makes what is left of the plan, as far as the deadline lets it.
+    ///
+    /// # Errors
+    /// The MPI library or the system refuses; a collective computed something wrong.
+    pub fn run(mut self, plan: &Plan, work: &Work) -> Result<()> {
+        let synchronised =
+            self.scheme.timing == Timing::Global && !self.participant.synchroniser().is_exact();
+        if synchronised {
+            self.synchronise(true)?;
+            self.note_clocks("clock_errors_at_start")?;
+        }
+        for visit in &work.visits {
+            let cell = &plan.cells[plan.visits[visit.index as usize].cell as usize];
+            if !self.visit(visit, cell)? {
+                break;
+            }
+        }
+        if synchronised {
+            self.note_clocks("clock_errors_at_end")?;
+        }
+        self.tell(self.control.size(), Command::Stop)?;
+        self.progress.finish(self.done);
+        if self.done < work.planned {
+            let share = 100.0 * self.done as f64 / work.planned as f64;
+            let (deadline, done, planned) = (self.deadline_seconds, self.done, work.planned);
+            world::warn(
+                PROGRAM,
+                &format!(
+                    "the deadline of {deadline} s is over: {done} of {planned} observations \
+                     ({share:.0} %) are made; the same command makes the others"
+                ),
+            );
+        }
+        Ok(())
+    }
+
+    fn is_over(&self) -> bool {
+        self.world.elapsed_seconds() >= self.deadline_seconds
+    }
+
+    fn synchronise(&mut self, first: bool) -> Result<()> {
+        self.tell(self.control.size(), Command::Synchronise { first })?;
+        let synchroniser = self.participant.synchroniser();
+        let report = if first { synchroniser.begin()? } else { synchroniser.pass()? };
+        self.due = report.map(|report| now() + report.pause());
+        Ok(())
+    }
+
+    /// Writes into the record how far the clocks are from rank 0's now.
+    fn note_clocks(&mut self, key: &str) -> Result<()> {
+        self.tell(self.control.size(), Command::Check)?;
+        let errors = self.participant.synchroniser().check()?;
+        Ok(self.writer.note(key, &serde_json::to_string(&errors)?)?)
+    }
+
+    /// Makes what a visit lacks; whether the deadline let it.
+    fn visit(&mut self, visit: &Visit, cell: &Cell) -> Result<bool> {
+        if self.is_over() {
+            return Ok(false);
+        }
+        self.begin(visit, cell)?;
+        for repetition in 0..visit.warmups.saturating_add(visit.repetitions) {
+            if self.is_over() {
+                return Ok(false);
+            }
+            if self.due.is_some_and(|due| now() >= due) {
+                self.synchronise(false)?;
+            }
+            let row = self.observe(visit, cell, repetition)?;
+            self.writer.append(&row)?;
+            self.done += u64::from(row.status != Status::Warmup);
+            self.progress.update(self.done);
+        }
+        Ok(true)
+    }
+
+    /// Wakes the visit's ranks and waits until each can make its calls.
+    fn begin(&mut self, visit: &Visit, cell: &Cell) -> Result<()> {
+        self.tell(cell.procs, Command::Visit(visit.index))?;
+        self.participant.visit(visit.index)?;
+        (1..cell.procs).try_for_each(|rank| {
+            self.control.hear_asleep(rank, Tag::Report, Patience::of_participant())
+        })?;
+        if self.scheme.needs_baseline() {
+            self.tell(cell.procs, Command::Baseline)?;
+            self.baseline = self.participant.baseline()?;
+        }
+        Ok(())
+    }
+
+    fn tell(&self, procs: u32, command: Command) -> Result<()> {
+        (1..procs).try_for_each(|rank| self.control.tell(&command, rank, Tag::Command))
+    }
+
+    /// One observation: one call, or with scheme bcast one for each rank that confirms.
+    fn observe(&mut self, visit: &Visit, cell: &Cell, repetition: u32) -> Result<CollectiveCall> {
+        launcher::end_if_gone();
+        let warm_up = repetition < visit.warmups;
+        let replies = match self.scheme.timing {
+            Timing::Bcast => 1..cell.procs,
+            _ => 0..1,
+        };
+        self.tracer.reset();
+        let mut longest: Option<Timed> = None;
+        for reply in replies {
+            let check = repetition == 0 && longest.is_none();
+            let timed = self.call(cell, reply, check)?;
+            if longest.is_none_or(|longest| timed.seconds > longest.seconds) {
+                longest = Some(timed);
+            }
+        }
+        let timed =
+            longest.ok_or_else(|| Error::Usage("there is no rank to confirm a call".into()))?;
+        Ok(CollectiveCall {
+            visit: visit.index,
+            collective: cell.collective,
+            method: cell.method.clone(),
+            ran: self.participant.ran().unwrap_or_else(|| self.tracer.read()),
+            procs: cell.procs,
+            bytes: cell.bytes,
+            repetition: visit.next_repetition.saturating_add(repetition),
+            first_start_seconds: timed.first_start_seconds,
+            last_start_seconds: timed.last_start_seconds,
+            seconds: timed.seconds,
+            status: if warm_up { Status::Warmup } else { timed.status },
+        })
+    }
+
+    fn call(&mut self, cell: &Cell, reply: u32, check: bool) -> Result<Timed> {
+        let mut margin = self.margins.get(&cell.procs).copied().unwrap_or(Margin::new(cell.procs));
+        let start = Start { agreed: margin.agree(), reply };
+        let call = Call { start, check };
+        self.tell(cell.procs, Command::Call(call))?;
+        let mut reports: Vec<Report> = vec![self.participant.call(call)?];
+        for rank in 1..cell.procs {
+            let patience = Patience::of_participant();
+            reports.push(self.control.hear_asleep(rank, Tag::Report, patience)?);
+        }
+        margin.learn(&reports);
+        self.margins.insert(cell.procs, margin);
+        timing::combine(self.scheme, start, &self.baseline, &reports)
+            .ok_or_else(|| Error::Usage("no rank reported a call".into()))
+    }
+}

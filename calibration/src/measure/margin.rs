@@ -1,0 +1,58 @@
+//! How far ahead a start is agreed.
+
+use super::timing::Report;
+use crate::clock::{Nanos, now};
+
+/// How far ahead an instant is agreed: long enough that every rank has heard of it, as learnt
+/// from how much time the ranks had left.
+#[derive(Debug, Clone, Copy)]
+pub struct Margin {
+    nanos: Nanos,
+    least: Nanos,
+}
+
+impl Margin {
+    const MOST: Nanos = 100_000_000;
+
+    /// For so many processes: rank 0 tells them one after the other.
+    pub fn new(procs: u32) -> Self {
+        let least = 200_000 + 20_000 * Nanos::from(procs);
+        Margin { nanos: 2 * least, least }
+    }
+
+    /// The instant of a call that is agreed upon now, by rank 0's clock, which is the global one.
+    pub fn agree(&self) -> Nanos {
+        now() + self.nanos
+    }
+
+    /// Learns from one call.
+    pub fn learn(&mut self, reports: &[Report]) {
+        let Some(slack) = reports.iter().map(|report| report.slack).min() else { return };
+        if slack < self.nanos / 5 {
+            self.nanos = (self.nanos * 3 / 2).min(Self::MOST);
+        } else if slack > self.nanos / 2 {
+            self.nanos = (self.nanos * 19 / 20).max(self.least);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_margin_grows_with_lateness_and_shrinks_with_leisure() {
+        let mut margin = Margin::new(8);
+        let begun = margin.nanos;
+        margin.learn(&[Report { start: 0, end: 0, slack: -5 }]);
+        assert!(margin.nanos > begun);
+        for _ in 0..1000 {
+            margin.learn(&[Report { start: 0, end: 0, slack: margin.nanos }]);
+        }
+        assert_eq!(margin.nanos, margin.least);
+        for _ in 0..1000 {
+            margin.learn(&[Report { start: 0, end: 0, slack: -1 }]);
+        }
+        assert_eq!(margin.nanos, Margin::MOST);
+    }
+}

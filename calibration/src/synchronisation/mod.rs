@@ -1,0 +1,315 @@
+//! One clock for all ranks, where they do not share one.
+//!
+//! Rank 0's clock is the global one; every other rank keeps a [line](Line) that leads from its own
+//! clock to it. The lines are learnt down a binomial tree, as in HCA3 (Hunold and Carpen-Amarie,
+//! CLUSTER 2018): a parent that knows the global clock answers its children by it, so that no
+//! models have to be put together. One pass over the tree gives every rank one more sighting of
+//! the global clock and takes log2 p steps; the first synchronisation makes several passes over a
+//! second, later ones a single pass. The sightings of a minute are kept, which makes the
+//! drift better known with every pass, and with it the time that the lines hold good:
+//! [`Report::good_for`] says when the next pass is due.
+//!
+//! Ranks that share a clock ([`clock::identity`](crate::clock::identity)) share a line: the first
+//! of them takes part and tells the others. Where all share one, nothing is exchanged and the
+//! global clock is exact.
+
+mod exchange;
+mod line;
+
+use std::collections::VecDeque;
+
+use records::observation::{ClockError, Status};
+use serde::{Deserialize, Serialize};
+
+pub use line::{Line, Sighting};
+
+use crate::{
+    Result,
+    clock::{self, Nanos, now, seconds},
+    exchange::{Communicator, Tag},
+    sleep::{Patience, sleep_until},
+};
+
+/// How the ranks' clocks hang together.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Groups {
+    /// For each rank the first rank that reads the same clock.
+    pub first_of: Vec<u32>,
+    /// For each rank whether the kernel's clock is rank 0's, though its own may be false.
+    pub has_referee: Vec<bool>,
+}
+
+impl Groups {
+    /// Whether all ranks read one clock.
+    pub fn is_one(&self) -> bool {
+        self.first_of.iter().all(|first| *first == 0)
+    }
+
+    /// The ranks that keep a line, ascending.
+    fn leaders(&self) -> Vec<u32> {
+        let ranks = (0..).zip(&self.first_of);
+        ranks.filter(|(rank, first)| rank == *first).map(|(rank, _)| rank).collect()
+    }
+}
+
+/// A rank's place in the tree of those that keep a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Place {
+    parent: Option<u32>,
+    /// The farthest first.
+    children: Vec<u32>,
+}
+
+impl Place {
+    /// Of the `index`-th of the leaders: its parent lacks its lowest bit.
+    fn new(leaders: &[u32], index: usize) -> Self {
+        let lowest = match index {
+            0 => leaders.len().next_power_of_two(),
+            _ => 1 << index.trailing_zeros(),
+        };
+        let parent = (index > 0).then(|| leaders[index - lowest]);
+        let mut distance = lowest / 2;
+        let mut children = Vec::new();
+        while distance > 0 {
+            children.extend(leaders.get(index + distance));
+            distance /= 2;
+        }
+        Place { parent, children }
+    }
+}
+
+/// A rank's part in the global clock.
+#[derive(Debug)]
+pub struct Synchroniser {
+    comm: Communicator,
+    groups: Groups,
+    /// None for a rank that takes over another's line.
+    place: Option<Place>,
+    line: Line,
+    readings: VecDeque<exchange::Reading>,
+    passed: Nanos,
+}
+
+/// What a pass came to, over all ranks; rank 0 knows it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// From now on, how long the lines are surely right to a tenth of the round trip.
+    pub good_for: Nanos,
+    /// The shortest round trip between parent and child; the least of all ranks.
+    pub round_trip: Nanos,
+}
+
+impl Report {
+    /// How long to wait with the next pass. Where a single sighting is no better than a tenth of
+    /// the round trip, more passes still make the lines better.
+    pub fn pause(&self) -> Nanos {
+        self.good_for.clamp(500_000_000, 20_000_000_000)
+    }
+}
+
+impl Synchroniser {
+    const FIRST_PASSES: usize = 20;
+    const PAUSE: Nanos = 50_000_000;
+    /// Oscillators keep their rate for about that long, as far as it matters here.
+    const KEPT: Nanos = 60_000_000_000;
+    /// What one rank cannot see of a round trip even if it was undisturbed, as a part of it.
+    const UNSEEN: f64 = 0.005;
+
+    /// For a job whose clocks hang together like that; `comm` holds all ranks.
+    pub fn new(comm: Communicator, groups: Groups) -> Self {
+        let leaders = groups.leaders();
+        let place = leaders.binary_search(&comm.rank()).ok();
+        let place = place.map(|index| Place::new(&leaders, index));
+        let readings = VecDeque::new();
+        Synchroniser { comm, groups, place, line: Line::EXACT, readings, passed: 0 }
+    }
+
+    /// Whether all ranks read one clock, so that nothing needs to be done.
+    pub fn is_exact(&self) -> bool {
+        self.groups.is_one()
+    }
+
+    /// This rank's way to the global clock.
+    pub fn line(&self) -> Line {
+        self.line
+    }
+
+    /// Synchronises for the first time; every rank must. Gives the report at rank 0.
+    ///
+    /// # Errors
+    /// The MPI library refuses.
+    pub fn begin(&mut self) -> Result<Option<Report>> {
+        let mut report = self.pass()?;
+        if !self.is_exact() {
+            for _ in 1..Self::FIRST_PASSES {
+                sleep_until(now() + Self::PAUSE);
+                report = self.pass()?;
+            }
+        }
+        Ok(report)
+    }
+
+    /// One pass over the tree; every rank must. Gives the report at rank 0.
+    ///
+    /// # Errors
+    /// The MPI library refuses.
+    pub fn pass(&mut self) -> Result<Option<Report>> {
+        if self.is_exact() {
+            let report = Report { good_for: Nanos::MAX, round_trip: 0 };
+            return Ok((self.comm.rank() == 0).then_some(report));
+        }
+        match self.place.clone() {
+            None => {
+                let first = self.groups.first_of[self.comm.rank() as usize];
+                self.line = self.comm.hear(first, Tag::Setup)?;
+            }
+            Some(place) => self.lead(&place)?,
+        }
+        self.passed = now();
+        self.gather()
+    }
+
+    fn lead(&mut self, place: &Place) -> Result<()> {
+        if let Some(parent) = place.parent {
+            let reading = exchange::read(&self.comm, parent, |local| local)?;
+            self.learn(reading);
+        }
+        let line = self.line;
+        for &child in &place.children {
+            exchange::answer(&self.comm, child, |local| {
+                (line.global(local), line.error_at(local))
+            })?;
+        }
+        let rank = self.comm.rank();
+        let mates = (0..)
+            .zip(&self.groups.first_of)
+            .filter(|(mate, first)| **first == rank && *mate != rank);
+        for (mate, _) in mates {
+            self.comm.tell(&self.line, mate, Tag::Setup)?;
+        }
+        Ok(())
+    }
+
+    fn learn(&mut self, reading: exchange::Reading) {
+        self.readings.push_back(reading);
+        while self.readings.front().is_some_and(|old| reading.local - old.local > Self::KEPT) {
+            self.readings.pop_front();
+        }
+        let least = self.round_trip() as f64;
+        let sighting = |reading: &exchange::Reading| {
+            // Where the ways were longer than the shortest, all of it may be on one side.
+            let own = Self::UNSEEN * least + (reading.width as f64 - least) / 2.0;
+            let error = own.hypot(reading.theirs);
+            Sighting { local: reading.local, offset: reading.offset, error }
+        };
+        let sightings: Vec<Sighting> = self.readings.iter().map(sighting).collect();
+        if let Some(line) = Line::through(&sightings) {
+            self.line = line;
+        }
+    }
+
+    fn round_trip(&self) -> Nanos {
+        self.readings.iter().map(|reading| reading.width).min().unwrap_or_default()
+    }
+
+    /// Rank 0 learns how long the lines of all leaders hold good.
+    fn gather(&self) -> Result<Option<Report>> {
+        // Three standard errors are to stay below a tenth of the round trip.
+        let round_trip = self.round_trip();
+        let own =
+            Report { good_for: self.line.good_for(now(), round_trip as f64 / 30.0), round_trip };
+        let leaders = self.groups.leaders();
+        if self.comm.rank() != 0 {
+            if self.place.is_some() {
+                self.comm.tell(&own, 0, Tag::Setup)?;
+            }
+            return Ok(None);
+        }
+        let mut all = Report { good_for: Nanos::MAX, round_trip: Nanos::MAX };
+        for leader in leaders.into_iter().skip(1) {
+            let theirs: Report = self.comm.hear(leader, Tag::Setup)?;
+            all.good_for = all.good_for.min(theirs.good_for);
+            all.round_trip = all.round_trip.min(theirs.round_trip);
+        }
+        Ok(Some(all))
+    }
+
+    /// Compares every rank's global clock with rank 0's directly; every rank must. Rank 0 gets an
+    /// observation for each rank that keeps a line.
+    ///
+    /// Beside what round trips tell, which is uncertain by half of their width, stands the exact
+    /// error where the kernel's clock is shared and the ranks' own are false.
+    ///
+    /// # Errors
+    /// The MPI library refuses.
+    pub fn check(&self) -> Result<Vec<ClockError>> {
+        let comm = &self.comm;
+        if self.place.is_none() {
+            return Ok(Vec::new());
+        }
+        if comm.rank() != 0 {
+            let kernel: Nanos = comm.hear_asleep(0, Tag::Setup, Patience::of_participant())?;
+            let line = self.line;
+            let reading = exchange::read(comm, 0, |local| line.global(local))?;
+            let truth = line.global(clock::falsified(kernel));
+            let error = ClockError {
+                rank: comm.rank(),
+                seconds_after: seconds(now() - self.passed),
+                round_trip_seconds: seconds(reading.width),
+                seen_error_seconds: reading.offset / 1e9,
+                true_error_seconds: None,
+                drift_ppm: line.drift() * 1e6,
+                status: Status::Ok,
+            };
+            comm.tell(&(error, truth), 0, Tag::Setup)?;
+            return Ok(Vec::new());
+        }
+        let mut errors = Vec::new();
+        for leader in self.groups.leaders().into_iter().skip(1) {
+            let kernel = clock::kernel_now();
+            comm.tell(&kernel, leader, Tag::Setup)?;
+            exchange::answer(comm, leader, |local| (local, 0.0))?;
+            let (mut error, truth): (ClockError, Nanos) = comm.hear(leader, Tag::Setup)?;
+            if self.groups.has_referee[leader as usize] {
+                error.true_error_seconds = Some(seconds(truth - clock::falsified(kernel)));
+            }
+            errors.push(error);
+        }
+        Ok(errors)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whatever the number of leaders: one tree over all of them, in which a parent has learnt
+    /// before it teaches, of log2 p steps.
+    #[test]
+    fn the_tree_reaches_all() {
+        for count in 1..=40_u32 {
+            let leaders: Vec<u32> = (0..count).map(|rank| 3 * rank).collect();
+            let places: Vec<Place> =
+                (0..leaders.len()).map(|index| Place::new(&leaders, index)).collect();
+            assert_eq!(places[0].parent, None);
+            for (rank, place) in leaders.iter().zip(&places) {
+                for child in &place.children {
+                    let at = leaders.binary_search(child).unwrap();
+                    assert_eq!(places[at].parent, Some(*rank), "{count}");
+                }
+            }
+            let children: usize = places.iter().map(|place| place.children.len()).sum();
+            assert_eq!(children, leaders.len() - 1);
+            let most = places.iter().map(|place| place.children.len()).max().unwrap();
+            assert!(most <= count.next_power_of_two().ilog2() as usize, "{count}: {most}");
+        }
+    }
+
+    #[test]
+    fn one_of_each_clock_keeps_a_line() {
+        let groups = Groups { first_of: vec![0, 0, 2, 2, 4], has_referee: vec![true; 5] };
+        assert_eq!(groups.leaders(), [0, 2, 4]);
+        assert!(!groups.is_one());
+        assert!(Groups { first_of: vec![0; 3], has_referee: vec![true; 3] }.is_one());
+    }
+}

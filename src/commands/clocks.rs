@@ -1,0 +1,96 @@
+//! `colibri clocks`: how well the ranks' clocks can be synchronised.
+
+use std::{collections::BTreeMap, ffi::OsString, time::Duration};
+
+use anyhow::Result;
+use clap::Args;
+use records::{observation::ClockError, quantity, record};
+
+use crate::{options::SiteOptions, output, run_directory::RunDirectory, site::Site};
+
+/// Synchronises the ranks' clocks and says how far they are apart afterwards
+#[derive(Debug, Args)]
+pub struct Clocks {
+    /// Directory of the run
+    #[arg(default_value = "colibri-run", value_name = "DIR")]
+    directory: std::path::PathBuf,
+
+    #[command(flatten)]
+    site: SiteOptions,
+
+    /// For how long the clocks are compared after their synchronisation
+    #[arg(long = "for", value_name = "TIME", value_parser = quantity::parse_duration, default_value = "10s")]
+    duration: Duration,
+
+    /// Do not synchronise them anew when that is due
+    #[arg(long)]
+    once: bool,
+
+    /// Synchronise them even where the ranks share one
+    #[arg(long)]
+    synchronise: bool,
+
+    /// Give every rank a false clock (up to 3 ms off, up to 20 ppm fast or slow), drawn from this
+    /// seed: a trial in which the kernel's clock is the referee
+    #[arg(long, value_name = "SEED")]
+    false_clocks: Option<u64>,
+}
+
+impl Clocks {
+    /// Runs the subcommand.
+    pub fn run(self) -> Result<()> {
+        let run = RunDirectory::open(&self.directory)?;
+        run.begin(&run.clock_errors(), false)?;
+        let site = Site::open(&self.site, &run)?;
+        let mut arguments: Vec<OsString> = vec![
+            "--record".into(),
+            run.clock_errors().into(),
+            "--seconds".into(),
+            self.duration.as_secs_f64().to_string().into(),
+        ];
+        arguments.extend(self.once.then(|| "--once".into()));
+        arguments.extend(self.synchronise.then(|| "--synchronise".into()));
+        if let Some(seed) = self.false_clocks {
+            arguments.extend(["--false-clocks".into(), seed.to_string().into()]);
+        }
+        site.run("clocks", "colibri-clocks", site.ranks(), &arguments, &[])?;
+        let rows = record::read::<ClockError>(&run.clock_errors())?.rows;
+        output::print(&summary(&rows))?;
+        eprintln!("written: {}", run.clock_errors().display());
+        Ok(())
+    }
+}
+
+/// For every rank: how far its clock was off right after the synchronisation, at most, and at
+/// last.
+fn summary(rows: &[ClockError]) -> String {
+    if rows.is_empty() {
+        return "the ranks share one clock: nothing to synchronise (--synchronise does it all the \
+                same)\n"
+            .into();
+    }
+    let mut ranks: BTreeMap<u32, Vec<&ClockError>> = BTreeMap::new();
+    rows.iter().for_each(|row| ranks.entry(row.rank).or_default().push(row));
+    let table = ranks.into_iter().map(|(rank, rows)| {
+        let (first, last) = (rows[0], rows[rows.len() - 1]);
+        let most = rows.iter().map(|row| error(row).abs()).fold(0.0, f64::max);
+        let time = quantity::format_seconds;
+        vec![
+            rank.to_string(),
+            time(first.round_trip_seconds),
+            time(error(first)),
+            time(most),
+            time(error(last)),
+            format!("{:.2}", last.drift_ppm),
+            if last.true_error_seconds.is_some() { "exact" } else { "by round trips" }.into(),
+        ]
+    });
+    let heading =
+        ["rank", "round trip", "error at first", "at most", "at last", "drift (ppm)", "compared"];
+    output::aligned(&heading, table)
+}
+
+/// The exact error where it is known.
+fn error(row: &ClockError) -> f64 {
+    row.true_error_seconds.unwrap_or(row.seen_error_seconds)
+}
