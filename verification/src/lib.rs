@@ -7,6 +7,8 @@
 
 #![forbid(unsafe_code)]
 
+mod belief;
+pub mod focus;
 pub mod guidelines;
 pub mod jobs;
 pub mod nrep;

@@ -232,7 +232,7 @@ impl Costed {
 
 /// Warm-ups and repetitions of one visit. Short calls are noisy and cheap, long ones neither: what
 /// a first call costs more (connections, caches) is nothing beside 100 ms.
-fn calls(cost_seconds: f64, round: u32) -> (u32, u32) {
+pub(crate) fn calls(cost_seconds: f64, round: u32) -> (u32, u32) {
     match cost_seconds {
         cost if cost < 2e-3 => (1, 4),
         cost if cost < 20e-3 => (u32::from(round == 0), 2),

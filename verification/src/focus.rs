@@ -1,0 +1,388 @@
+//! Which measurements could still change a decision.
+//!
+//! Of every method at every point it is believed something ([`Belief`]): first what the models
+//! predict, then what was observed there and nearby. From that follows the *expected regret* of a
+//! decision: how much slower it is expected to be than what might turn out better. Measured next
+//! is what takes away most regret for its cost; a method that has no chance any more is not
+//! measured again, a switching point is closed in on from both sides, and the measuring ends when
+//! the regret left is small or the time is used up.
+
+use std::collections::BTreeMap;
+
+use records::{
+    Collective, Method, Point,
+    plan::{Cell, Visit},
+};
+use statrs::distribution::{Continuous, ContinuousCDF, Normal};
+
+use crate::{
+    belief::{Belief, Prior},
+    plan::{Expectation, calls, synchronisation},
+    samples::Samples,
+    statistics::median,
+};
+
+/// Expected regret, relative to the time decided for, below which a method is not measured.
+pub const TOLERANCE: f64 = 0.01;
+/// Standard deviations of the logarithm of a time before anything was observed: of a model's
+/// error, and of a method that no model knows.
+const MODELLED: f64 = 0.3;
+const UNKNOWN: f64 = 1.0;
+/// The least of it that is believed after observations that fit the models.
+const LEAST_ERROR: f64 = 0.05;
+/// Relative noise of one observation, where too few were made to tell.
+const NOISE: f64 = 0.1;
+/// Relative noise that repetitions don't take away.
+const DRIFT: f64 = 0.01;
+/// Observations of a method before it is exported, and of one whose calls are long.
+const SETTLED: usize = 4;
+const SETTLED_LONG: usize = 2;
+const LONG_SECONDS: f64 = 0.1;
+
+/// The state of the knowledge about a grid of cells.
+pub struct Focus {
+    tracks: Vec<Track>,
+    /// Per point: the tracks that have it, with their index of it.
+    points: BTreeMap<Point, Vec<(usize, usize)>>,
+    noise: Noise,
+}
+
+/// One method of one collective.
+struct Track {
+    method: Method,
+    belief: Belief,
+    /// Index of each point's cell, and how many observations it has.
+    cells: Vec<u32>,
+    observations: Vec<usize>,
+}
+
+/// How much slower than the best the decisions are expected to be, relative to their times.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Regret {
+    /// Over all points.
+    pub mean: f64,
+    /// At the worst point.
+    pub greatest: f64,
+}
+
+/// What to measure next.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Batch {
+    /// In order of their worth; empty where nothing is left to measure.
+    pub visits: Vec<Visit>,
+    /// How long they should take.
+    pub expected_seconds: f64,
+    /// Before they are made.
+    pub regret: Regret,
+}
+
+impl Focus {
+    /// What is known of `cells` after `samples`.
+    pub fn new(cells: &[Cell], expected: Expectation<'_>, samples: &Samples) -> Self {
+        let priors = priors(cells, expected);
+        let noise = Noise::new(cells, samples);
+        let errors = model_errors(cells, &priors, samples);
+        let mut by_method: BTreeMap<(Collective, &Method), Vec<u32>> = BTreeMap::new();
+        for (cell, index) in cells.iter().zip(0..) {
+            by_method.entry((cell.collective, &cell.method)).or_default().push(index);
+        }
+        let mut focus = Focus { tracks: Vec::new(), points: BTreeMap::new(), noise };
+        for ((collective, method), indices) in by_method {
+            let of_track: Vec<(Prior, bool)> =
+                indices.iter().map(|&index| priors[index as usize]).collect();
+            let error = match of_track.iter().all(|(_, is_modelled)| *is_modelled) {
+                true => errors.get(&collective).copied().unwrap_or(MODELLED),
+                false => UNKNOWN,
+            };
+            let points: Vec<Point> = indices.iter().map(|&i| point(&cells[i as usize])).collect();
+            let priors: Vec<Prior> = of_track.into_iter().map(|(prior, _)| prior).collect();
+            let mut belief = Belief::new(points.clone(), &priors, error, error);
+            let mut observations = vec![0; points.len()];
+            for (index, &point) in points.iter().enumerate() {
+                focus.points.entry(point).or_default().push((focus.tracks.len(), index));
+                let Some(times) = samples.get(point, method) else { continue };
+                if let Some(seconds) = times.median().filter(|seconds| *seconds > 0.0) {
+                    observations[index] = times.count();
+                    belief.observe(
+                        index,
+                        seconds.ln(),
+                        focus.noise.variance(seconds, times.count()),
+                    );
+                }
+            }
+            let method = method.clone();
+            focus.tracks.push(Track { method, belief, cells: indices, observations });
+        }
+        focus
+    }
+
+    /// The method decided for at each point: the one with the least expected time.
+    pub fn decisions(&self) -> impl Iterator<Item = (Point, &Method)> {
+        self.points
+            .iter()
+            .map(|(&point, candidates)| (point, &self.tracks[self.decided(candidates).0].method))
+    }
+
+    /// The regret of these decisions.
+    pub fn regret(&self) -> Regret {
+        let worst = |candidates: &Vec<(usize, usize)>| {
+            let others = self.challengers(candidates);
+            others.map(|(_, regret)| regret).fold(0.0, f64::max)
+        };
+        let all: Vec<f64> = self.points.values().map(worst).collect();
+        Regret {
+            mean: all.iter().sum::<f64>() / all.len().max(1) as f64,
+            greatest: all.into_iter().fold(0.0, f64::max),
+        }
+    }
+
+    /// What to measure next, if `seconds` are left for all that is still to be measured.
+    ///
+    /// Half of what is left after confirming today's decisions goes into one batch, since what it
+    /// shows makes the next one better.
+    pub fn next(mut self, seconds: f64) -> Batch {
+        let regret = self.regret();
+        let settling: f64 =
+            self.unsettled().iter().map(|&(track, index)| self.cost(track, index)).sum();
+        let mut batch = Batch { visits: Vec::new(), expected_seconds: 0.0, regret };
+        let share = (seconds - settling) / 2.0;
+        while batch.expected_seconds < share {
+            let worthy = self.worthiest();
+            if worthy.is_empty() {
+                break;
+            }
+            for (track, index) in worthy {
+                if batch.expected_seconds < share {
+                    self.visit(&mut batch, track, index);
+                }
+            }
+        }
+        if batch.visits.is_empty() {
+            // Nothing is in doubt, or there is no time for it: what is to be exported is confirmed.
+            for (track, index) in self.unsettled() {
+                if batch.expected_seconds < seconds {
+                    self.visit(&mut batch, track, index);
+                }
+            }
+        }
+        batch
+    }
+
+    fn visit(&mut self, batch: &mut Batch, track: usize, index: usize) {
+        batch.expected_seconds += self.cost(track, index);
+        let (warmups, repetitions) = self.calls(track, index);
+        let seconds = self.seconds(track, index);
+        let noise = self.noise.variance(seconds, repetitions as usize);
+        let track = &mut self.tracks[track];
+        batch.visits.push(Visit { cell: track.cells[index], warmups, repetitions });
+        track.belief.expect(index, noise);
+        track.observations[index] += repetitions as usize;
+    }
+
+    fn seconds(&self, track: usize, index: usize) -> f64 {
+        self.tracks[track].belief.mean(index).exp()
+    }
+
+    fn calls(&self, track: usize, index: usize) -> (u32, u32) {
+        let is_known = self.tracks[track].observations[index] > 0;
+        calls(self.seconds(track, index), u32::from(is_known))
+    }
+
+    /// What a visit costs, in seconds.
+    fn cost(&self, track: usize, index: usize) -> f64 {
+        let (warmups, repetitions) = self.calls(track, index);
+        let procs = self.tracks[track].belief.points()[index].procs;
+        f64::from(warmups + repetitions) * (self.seconds(track, index) + synchronisation(procs))
+    }
+
+    fn decided(&self, candidates: &[(usize, usize)]) -> (usize, usize) {
+        let mean = |&(track, index): &(usize, usize)| self.tracks[track].belief.mean(index);
+        let least = candidates.iter().copied().min_by(|a, b| mean(a).total_cmp(&mean(b)));
+        least.expect("a point is made with its first candidate")
+    }
+
+    /// The other candidates, each with the regret of not taking it: the expected gain, where it is
+    /// one, of it over the decided method, relative to that one's time.
+    fn challengers<'s>(
+        &'s self,
+        candidates: &'s [(usize, usize)],
+    ) -> impl Iterator<Item = ((usize, usize), f64)> + 's {
+        let decided = self.decided(candidates);
+        let (at, best) = (decided.1, &self.tracks[decided.0].belief);
+        candidates.iter().filter(move |&&other| other != decided).map(move |&(track, index)| {
+            let other = &self.tracks[track].belief;
+            let lead = best.mean(at) - other.mean(index);
+            let spread = (best.variance(at) + other.variance(index)).sqrt();
+            ((track, index), expected_gain(lead, spread))
+        })
+    }
+
+    /// Whose observations take away most regret for their cost, most first; none where none is
+    /// worth it. Where the default was never seen it comes first: everything is compared with it.
+    ///
+    /// At most one of each track, since what it shows changes the worth of its neighbours, and
+    /// none that is worth less than half of the worthiest.
+    fn worthiest(&self) -> Vec<(usize, usize)> {
+        let unseen: Vec<(usize, usize)> = self
+            .points
+            .values()
+            .flatten()
+            .copied()
+            .filter(|&(track, index)| {
+                let track = &self.tracks[track];
+                track.method == Method::Default && track.observations[index] == 0
+            })
+            .collect();
+        if !unseen.is_empty() {
+            return unseen;
+        }
+        let mut of_track: BTreeMap<usize, (usize, f64)> = BTreeMap::new();
+        for candidates in self.points.values() {
+            for ((track, index), worth) in self.worths(candidates) {
+                let most = of_track.entry(track).or_insert((index, worth));
+                if worth > most.1 {
+                    *most = (index, worth);
+                }
+            }
+        }
+        let most = of_track.values().map(|(_, worth)| *worth).fold(0.0, f64::max);
+        let mut worthy: Vec<(usize, (usize, f64))> =
+            of_track.into_iter().filter(|(_, (_, worth))| *worth >= most / 2.0).collect();
+        worthy.sort_by(|(_, (_, a)), (_, (_, b))| b.total_cmp(a));
+        worthy.into_iter().map(|(track, (index, _))| (track, index)).collect()
+    }
+
+    /// What an observation of the decided method or of one that might be better would take away,
+    /// per second: the share of the regret that is its uncertainty's.
+    fn worths(&self, candidates: &[(usize, usize)]) -> Vec<((usize, usize), f64)> {
+        let decided = self.decided(candidates);
+        let variance = |(track, index): (usize, usize)| self.tracks[track].belief.variance(index);
+        let mut worths = Vec::new();
+        for (other, regret) in self.challengers(candidates) {
+            if regret >= TOLERANCE {
+                let both = variance(decided) + variance(other);
+                worths.extend(
+                    [decided, other]
+                        .map(|one| (one, regret * variance(one) / both / self.cost(one.0, one.1))),
+                );
+            }
+        }
+        worths
+    }
+
+    /// Decided methods, and the defaults that they are compared with, whose observations are too
+    /// few to be exported.
+    fn unsettled(&self) -> Vec<(usize, usize)> {
+        let mut unsettled = Vec::new();
+        for candidates in self.points.values() {
+            let decided = self.decided(candidates);
+            if self.tracks[decided.0].method == Method::Default {
+                continue;
+            }
+            let is_default =
+                |&&(track, _): &&(usize, usize)| self.tracks[track].method == Method::Default;
+            let default = candidates.iter().find(is_default).copied();
+            unsettled.extend([Some(decided), default].into_iter().flatten().filter(
+                |&(track, index)| {
+                    let long = self.seconds(track, index) >= LONG_SECONDS;
+                    let wanted = if long { SETTLED_LONG } else { SETTLED };
+                    self.tracks[track].observations[index] < wanted
+                },
+            ));
+        }
+        unsettled
+    }
+}
+
+/// E[max(0, X)] for a normal X.
+fn expected_gain(mean: f64, deviation: f64) -> f64 {
+    if deviation <= 0.0 {
+        return mean.max(0.0);
+    }
+    let normal = Normal::standard();
+    let z = mean / deviation;
+    deviation * normal.pdf(z) + mean * normal.cdf(z)
+}
+
+fn point(cell: &Cell) -> Point {
+    Point { collective: cell.collective, procs: cell.procs, bytes: cell.bytes }
+}
+
+/// What the models say of each cell, and whether they say anything of it. What none knows is taken
+/// for the mean of what they say at its point.
+fn priors(cells: &[Cell], expected: Expectation<'_>) -> Vec<(Prior, bool)> {
+    let of_cell = |cell: &Cell| {
+        let (low, high) = expected(cell).filter(|(low, _)| *low > 0.0)?;
+        let (low, high) = (low.ln(), high.ln());
+        Some(Prior { mean: (low + high) / 2.0, own: ((high - low) / 4.0).max(0.02) })
+    };
+    let known: Vec<Option<Prior>> = cells.iter().map(of_cell).collect();
+    let mut means: BTreeMap<Point, (f64, f64)> = BTreeMap::new();
+    for (cell, prior) in cells.iter().zip(&known) {
+        if let Some(prior) = prior {
+            let (sum, count) = means.entry(point(cell)).or_default();
+            *sum += prior.mean;
+            *count += 1.0;
+        }
+    }
+    let prior = |(cell, known): (&Cell, &Option<Prior>)| match known {
+        Some(prior) => (*prior, true),
+        None => {
+            let (sum, count) = means.get(&point(cell)).copied().unwrap_or((1e-3_f64.ln(), 1.0));
+            (Prior { mean: sum / count, own: MODELLED }, false)
+        }
+    };
+    cells.iter().zip(&known).map(prior).collect()
+}
+
+/// How far the models were off, per collective: the root mean square of the logarithm of observed
+/// over predicted. Nothing where too little was observed to tell.
+fn model_errors(
+    cells: &[Cell],
+    priors: &[(Prior, bool)],
+    samples: &Samples,
+) -> BTreeMap<Collective, f64> {
+    let mut errors: BTreeMap<Collective, Vec<f64>> = BTreeMap::new();
+    for (cell, (prior, is_modelled)) in cells.iter().zip(priors) {
+        let times = samples.get(point(cell), &cell.method);
+        if let Some(seconds) = times.and_then(|times| times.median()).filter(|_| *is_modelled) {
+            errors.entry(cell.collective).or_default().push((seconds.ln() - prior.mean).powi(2));
+        }
+    }
+    let root = |errors: Vec<f64>| (errors.iter().sum::<f64>() / errors.len() as f64).sqrt();
+    let told = errors.into_iter().filter(|(_, errors)| errors.len() >= 10);
+    told.map(|(collective, errors)| (collective, root(errors).clamp(LEAST_ERROR, UNKNOWN)))
+        .collect()
+}
+
+/// The noise of one observation, by the decade of its time: short calls are noisier.
+struct Noise(BTreeMap<i32, f64>);
+
+impl Noise {
+    fn new(cells: &[Cell], samples: &Samples) -> Self {
+        let mut spreads: BTreeMap<i32, Vec<f64>> = BTreeMap::new();
+        for cell in cells {
+            let Some(times) = samples.get(point(cell), &cell.method) else { continue };
+            if let (Some(middle), true) = (times.median(), times.count() >= 3) {
+                let deviations: Vec<f64> =
+                    times.seconds().iter().map(|seconds| (seconds / middle).ln().abs()).collect();
+                // 1.4826 median absolute deviations are the standard deviation of a normal.
+                let spread = median(&deviations).unwrap_or(NOISE) * 1.4826;
+                spreads.entry(decade(middle)).or_default().push(spread);
+            }
+        }
+        let pooled = |(decade, spreads): (i32, Vec<f64>)| Some((decade, median(&spreads)?));
+        Noise(spreads.into_iter().filter_map(pooled).collect())
+    }
+
+    /// Variance of the logarithm of the median of so many observations.
+    fn variance(&self, seconds: f64, count: usize) -> f64 {
+        let one = self.0.get(&decade(seconds)).copied().unwrap_or(NOISE);
+        // The median of n normal values varies by pi/2 of what their mean does.
+        std::f64::consts::FRAC_PI_2 * one.powi(2) / count.max(1) as f64 + DRIFT.powi(2)
+    }
+}
+
+fn decade(seconds: f64) -> i32 {
+    seconds.max(1e-9).log10().floor() as i32
+}

@@ -1,0 +1,196 @@
+//! Focused measuring against a world whose true times are known.
+
+use colibri_verification::{
+    focus::{Batch, Focus},
+    plan::{Grid, cells},
+    samples::Samples,
+    selection::choose,
+};
+use rand::{RngExt, SeedableRng};
+use rand_distr::{Distribution, LogNormal};
+use rand_pcg::Pcg64;
+use records::{
+    Collective, Method,
+    observation::{CollectiveCall, Status},
+    plan::{Cell, Visit},
+};
+
+/// A cluster whose models are wrong by a factor of its own for each method, changing with the
+/// size, and whose library's default is bad in the middle.
+struct World {
+    cells: Vec<Cell>,
+    random: Pcg64,
+    rows: Vec<CollectiveCall>,
+    spent_seconds: f64,
+}
+
+fn cell_seconds(cell: &Cell) -> f64 {
+    let (p, m) = (f64::from(cell.procs), cell.bytes as f64);
+    let message = |bytes: f64| 60e-6 + 0.084e-6 * bytes;
+    let levels = p.log2().ceil();
+    let segment = match cell.method.segment_bytes() {
+        0 => m,
+        bytes => (bytes as f64).min(m),
+    };
+    let segments = (m / segment).ceil();
+    match cell.method.algorithm().map(|algorithm| algorithm.name()) {
+        Some("linear") => (p - 1.0) * message(m),
+        Some("pipeline") => (p - 2.0 + segments) * message(segment),
+        Some("binomial") => levels * segments * message(segment),
+        Some("binary") => (levels + 2.0 * segments - 1.0) * message(segment),
+        Some("splitted-binary") => (levels + segments) * message(segment) + message(m / 2.0),
+        Some("k-chain" | "k-nomial") => (4.0 + p / 4.0) * message(segment) * segments.sqrt(),
+        Some(_) => levels * message(0.0) + 2.0 * 0.084e-6 * m + p * 60e-6,
+        None => match cell.bytes {
+            0..2048 => levels * message(m),
+            2048..524_288 => 1.4 * levels * message(m),
+            _ => (p - 1.0) * message(m),
+        },
+    }
+}
+
+fn truth(cell: &Cell) -> f64 {
+    let name = cell.method.to_string();
+    let phase = name.bytes().map(u32::from).sum::<u32>() % 17;
+    let slow = (f64::from(phase) + (cell.bytes as f64).log2() / 4.0).sin();
+    cell_seconds(cell) * (0.25 * slow).exp()
+}
+
+fn expected(cell: &Cell) -> Option<(f64, f64)> {
+    let seconds = cell_seconds(cell);
+    match cell.method.algorithm()?.name() {
+        "k-chain" | "k-nomial" => None,
+        _ => Some((seconds * 0.9, seconds * 1.1)),
+    }
+}
+
+impl World {
+    fn new(seed: u64) -> Self {
+        let grid = Grid {
+            ranks: 16,
+            collectives: vec![Collective::Bcast],
+            procs: vec![2, 4, 6, 11, 16],
+            sizes: (0..21).map(|power| 1 << power).collect(),
+            segments: vec![0, 1024, 8192, 65536],
+            native: true,
+        };
+        let cells = cells(&grid, &grid.sizes);
+        World { cells, random: Pcg64::seed_from_u64(seed), rows: Vec::new(), spent_seconds: 0.0 }
+    }
+
+    fn measure(&mut self, visits: &[Visit]) {
+        for visit in visits {
+            let cell = self.cells[visit.cell as usize].clone();
+            let noise = LogNormal::new(0.0, if truth(&cell) < 1e-3 { 0.1 } else { 0.02 });
+            let noise = noise.expect("a deviation that is positive");
+            for repetition in 0..visit.warmups + visit.repetitions {
+                let astray = if self.random.random::<f64>() < 0.01 { 3.0 } else { 1.0 };
+                let seconds = truth(&cell) * noise.sample(&mut self.random) * astray;
+                self.spent_seconds += seconds;
+                let warm = repetition < visit.warmups;
+                self.rows.push(CollectiveCall {
+                    visit: visit.cell,
+                    collective: cell.collective,
+                    method: cell.method.clone(),
+                    ran: String::new(),
+                    procs: cell.procs,
+                    bytes: cell.bytes,
+                    repetition,
+                    first_start_seconds: 0.0,
+                    last_start_seconds: 0.0,
+                    seconds,
+                    status: if warm { Status::Warmup } else { Status::Ok },
+                });
+            }
+        }
+    }
+
+    /// Measures until nothing is in doubt or the time is used up.
+    fn tune(&mut self, seconds: f64) -> Vec<Batch> {
+        let mut batches = Vec::new();
+        loop {
+            let samples = Samples::gather(&self.rows);
+            let left = seconds - self.spent_seconds;
+            let batch = Focus::new(&self.cells, &expected, &samples).next(left);
+            if batch.visits.is_empty() || batches.len() > 60 {
+                batches.push(batch);
+                return batches;
+            }
+            self.measure(&batch.visits);
+            batches.push(batch);
+        }
+    }
+
+    /// True time of the decided method over that of the truly best, less 1, at every point.
+    fn penalties(&self) -> Vec<f64> {
+        let samples = Samples::gather(&self.rows);
+        let time = |method: &Method, procs: u32, bytes: u64| {
+            truth(&Cell { collective: Collective::Bcast, method: method.clone(), procs, bytes })
+        };
+        let penalty = |(point, method): (records::Point, &Method)| {
+            let here = |cell: &&Cell| (cell.procs, cell.bytes) == (point.procs, point.bytes);
+            let best = self.cells.iter().filter(here).map(truth).fold(f64::INFINITY, f64::min);
+            time(method, point.procs, point.bytes) / best - 1.0
+        };
+        let focus = Focus::new(&self.cells, &expected, &samples);
+        focus.decisions().map(penalty).collect()
+    }
+
+    /// What measuring every cell five times would take.
+    fn exhaustive_seconds(&self) -> f64 {
+        self.cells.iter().map(|cell| 5.0 * truth(cell)).sum()
+    }
+}
+
+fn mean_and_95th(mut values: Vec<f64>) -> (f64, f64) {
+    values.sort_by(f64::total_cmp);
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    (mean, values[values.len() * 95 / 100])
+}
+
+#[test]
+fn a_tenth_of_the_time_decides_nearly_as_well() {
+    for seed in 0..2 {
+        let mut world = World::new(seed);
+        let (blind, _) = mean_and_95th(world.penalties());
+        let tenth = world.exhaustive_seconds() / 10.0;
+        let batches = world.tune(tenth);
+        let (mean, high) = mean_and_95th(world.penalties());
+        assert!(mean < 0.02 && high < 0.10, "mean {mean}, 95th {high}; by the models {blind}");
+        assert!(mean < blind / 3.0);
+        assert!(world.spent_seconds < 1.15 * tenth, "{} of {tenth}", world.spent_seconds);
+        let regrets: Vec<f64> = batches.iter().map(|batch| batch.regret.mean).collect();
+        assert!(regrets.last().unwrap() < &(regrets[0] / 4.0), "{regrets:?}");
+    }
+}
+
+#[test]
+fn what_is_exported_was_measured_and_beats_the_default() {
+    let mut world = World::new(9);
+    let seconds = world.exhaustive_seconds() / 10.0;
+    world.tune(seconds);
+    let choices = choose(&Samples::gather(&world.rows));
+    assert_eq!(choices.len(), 5 * 21, "the default was measured everywhere");
+    let replaced = choices.iter().filter(|choice| choice.method != Method::Default);
+    assert!(replaced.clone().count() > 5 * 21 / 3);
+    for choice in replaced {
+        let cell = |method: &Method| Cell {
+            collective: Collective::Bcast,
+            method: method.clone(),
+            procs: choice.point.procs,
+            bytes: choice.point.bytes,
+        };
+        let gain = truth(&cell(&Method::Default)) / truth(&cell(&choice.method));
+        assert!(gain > 1.0, "{choice:?}: {gain}");
+    }
+}
+
+#[test]
+fn with_enough_time_the_measuring_ends_by_itself() {
+    let mut world = World::new(3);
+    let seconds = world.exhaustive_seconds() * 10.0;
+    let batches = world.tune(seconds);
+    assert!(batches.last().unwrap().visits.is_empty() && batches.len() < 60, "{}", batches.len());
+    assert!(batches.last().unwrap().regret.greatest < 0.011);
+    assert!(world.spent_seconds < seconds / 20.0, "{} of {seconds}", world.spent_seconds);
+}
