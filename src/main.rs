@@ -38,6 +38,7 @@ enum Command {
     Predict(commands::predict::Predict),
     Decide(commands::decide::Decide),
     Verify(commands::verify::Verify),
+    Guidelines(commands::guidelines::Guidelines),
     Simulate(commands::simulate::Simulate),
     Draw(commands::draw::Draw),
     Export(commands::export::Export),
@@ -53,6 +54,7 @@ fn main() -> ExitCode {
             | Command::Calibrate(_)
             | Command::Clocks(_)
             | Command::Verify(_)
+            | Command::Guidelines(_)
             | Command::Testbed(_)
     );
     let noted = if launches { process::note_interrupts() } else { Ok(()) };
@@ -63,6 +65,7 @@ fn main() -> ExitCode {
         Command::Predict(command) => command.run(),
         Command::Decide(command) => command.run(),
         Command::Verify(command) => command.run(),
+        Command::Guidelines(command) => command.run(),
         Command::Simulate(command) => command.run(),
         Command::Draw(command) => command.run(),
         Command::Export(command) => command.run(),

@@ -39,6 +39,8 @@ files! {
     measurements "measurements.csv",
     /// Penalties of the decision functions.
     penalty "penalty.json",
+    /// Where the library breaks the guidelines.
+    violations "violations.json",
     /// What a tuning run gained.
     summary "summary.json",
     /// The program that runs now.

@@ -5,6 +5,7 @@ pub mod clocks;
 pub mod decide;
 pub mod draw;
 pub mod export;
+pub mod guidelines;
 pub mod predict;
 pub mod simulate;
 pub mod testbed;

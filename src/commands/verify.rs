@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::Args;
 use models::{Model, Predictor, decide::is_modelled};
 use records::{
-    Collective, Point,
+    Algorithm, Collective, Method, Point,
     calibration::Calibration,
     decisions::Decisions,
     document,
@@ -125,6 +125,28 @@ pub fn grid(options: &GridOptions, site: &Site) -> Result<Grid> {
         segments: segments.clone(),
         native: site.is_open_mpi(),
     })
+}
+
+/// Our own algorithms of a collective on so many processes: each with every segment size that is
+/// less than the message, those without segments once. Of several forms of an algorithm, the plain
+/// one.
+pub fn own_methods(
+    collective: Collective,
+    segments: &[u64],
+    procs: u32,
+    bytes: u64,
+) -> Vec<Method> {
+    let mut methods = Vec::new();
+    for &algorithm in Algorithm::ALL {
+        let call = schedules::Call::new(procs, bytes);
+        let found = schedules::find(collective, algorithm);
+        let Some(entry) = found.filter(|entry| entry.check(&call).is_ok()) else { continue };
+        let segments: &[u64] = if entry.segmented { segments } else { &[0] };
+        let taken = segments.iter().filter(|&&segment| segment == 0 || segment < bytes);
+        let own = |&segment_bytes: &u64| Method::Own { algorithm, segment_bytes };
+        methods.extend(taken.map(own));
+    }
+    methods
 }
 
 /// The run's plan: the one that is there, or a new one.

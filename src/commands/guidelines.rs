@@ -1,0 +1,424 @@
+//! `colibri guidelines`: where the MPI library is slower than it should be by its own means.
+
+use std::{fs, path::PathBuf, time::Duration};
+
+use anyhow::{Context, Result};
+use clap::Args;
+use records::{
+    Collective, FileError, Method,
+    document::{self, Document},
+    observation::CollectiveCall,
+    plan::{Cell, Plan},
+    profile::pgtune,
+    quantity, record,
+    violations::{Better, Class, Violation, Violations},
+};
+use serde::{Deserialize, Serialize};
+use verification::{
+    guidelines::{self, Jobs, Settings},
+    jobs::{self, Repeated},
+    penalty::message_sizes,
+    profiles,
+    samples::Samples,
+    significance::Test,
+};
+
+use crate::{
+    commands::{platform, verify},
+    error::usage,
+    options::{List, RunOptions, SiteOptions, collectives, procs, sizes},
+    output,
+    run_directory::RunDirectory,
+    site::Site,
+};
+
+/// Measures the library's default against mock-ups, more data and more calls: monotony,
+/// split-robustness, pattern; writes violations.json and profiles of what is faster
+#[derive(Debug, Args)]
+pub struct Guidelines {
+    #[command(flatten)]
+    run: RunOptions,
+
+    #[command(flatten)]
+    site: SiteOptions,
+
+    /// Collectives, with commas [default: all that have mock-ups]
+    #[arg(long, value_name = "NAMES", value_parser = collectives)]
+    collective: Option<List<Collective>>,
+
+    /// Communicator sizes: 4,8,16 or 2..32 (every one) [default: all ranks]
+    #[arg(long, short, value_name = "LIST", value_parser = procs)]
+    procs: Option<List<u32>>,
+
+    /// Message sizes: 1KiB,64KiB or 1..8MiB (powers of two); what a size means is per collective
+    #[arg(long, short = 'm', value_name = "LIST", value_parser = sizes, default_value = "1..64KiB")]
+    sizes: List<u64>,
+
+    /// What the default is compared with
+    #[arg(long, value_enum, default_value_t = Methods::Mockups)]
+    methods: Methods,
+
+    /// Segment sizes of our own algorithms (0: unsegmented)
+    #[arg(long, value_name = "LIST", value_parser = sizes, default_value = "0,8KiB")]
+    segments: List<u64>,
+
+    /// How many jobs measure the same; their medians are compared
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100), default_value_t = 6)]
+    jobs: u32,
+
+    /// How long the measuring may take
+    #[arg(long, value_name = "TIME", value_parser = quantity::parse_duration, default_value = "5m")]
+    budget: Duration,
+
+    /// Seed of the order of the measurements
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+
+    /// The one-sided test of two samples
+    #[arg(long, value_enum, default_value_t = TestName::RankSum)]
+    test: TestName,
+
+    /// Greatest share of false ones among the violations of pattern and monotony
+    #[arg(long, value_name = "SHARE", value_parser = share, default_value = "0.05")]
+    level: f64,
+
+    /// Least relative gain for a violation of pattern and monotony
+    #[arg(long, value_name = "SHARE", value_parser = share, default_value = "0.05")]
+    least_gain: f64,
+
+    /// Measure nothing; judge the records that are there
+    #[arg(long, conflicts_with_all = ["resume", "launcher", "testbed"])]
+    from_record: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Methods {
+    /// Mock-ups: other collectives that do the same.
+    Mockups,
+    /// Our own algorithms on point-to-point messages (no guideline; for profiles).
+    Own,
+    /// Both.
+    All,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum TestName {
+    RankSum,
+    KolmogorovSmirnov,
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(share) if (0.0..1.0).contains(&share) => Ok(share),
+        _ => Err("wanted a share between 0 and 1, such as 0.05".into()),
+    }
+}
+
+/// Share of the budget for the trial; the rest, but for starting jobs, is the jobs'.
+const TRIAL_SHARE: f64 = 0.15;
+const JOBS_SHARE: f64 = 0.75;
+/// A job that turns out to take longer than expected may run over its share by this factor.
+const PATIENCE: f64 = 1.3;
+
+/// What all jobs measure; written when the trial is over.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct JobsPlan {
+    jobs: u32,
+    seed: u64,
+    ranks: u32,
+    cells: Vec<Cell>,
+    repetitions: Vec<u32>,
+    expected_seconds: f64,
+    notes: Vec<String>,
+}
+
+impl Document for JobsPlan {
+    const SCHEMA: &'static str = "colibri/jobs/1";
+
+    fn validate(&self) -> Result<(), (String, String)> {
+        match self.cells.len() == self.repetitions.len() {
+            true => Ok(()),
+            false => Err(("repetitions".into(), "wanted one number for each cell".into())),
+        }
+    }
+}
+
+impl Guidelines {
+    /// Runs the subcommand.
+    pub fn run(self) -> Result<()> {
+        let run = RunDirectory::open(&self.run.directory)?;
+        if !self.from_record {
+            run.begin(&trial_record(&run), self.run.resume)?;
+            let site = Site::open(&self.site, &run)?;
+            self.measure(&run, &site)?;
+        }
+        let plan: JobsPlan = document::read(&jobs_plan(&run))
+            .context("there is no run to judge; leave out --from-record to measure one")?;
+        let violations = self.judge(&run, &plan)?;
+        output::print(&summary(&violations))?;
+        eprintln!("written: {}", run.violations().display());
+        Ok(())
+    }
+
+    fn measure(&self, run: &RunDirectory, site: &Site) -> Result<()> {
+        let plan = match jobs_plan(run).exists() {
+            true => document::read(&jobs_plan(run))?,
+            false => self.plan(run, site)?,
+        };
+        for job in 1..=plan.jobs {
+            let done = run.file(&format!("job-{job}.done"));
+            if done.exists() {
+                continue;
+            }
+            let path = run.file(&format!("job-{job}-plan.json"));
+            if !path.exists() {
+                let seed = plan.seed.wrapping_add(job.into());
+                document::write(&path, &plan.repeated().plan(plan.ranks, seed))?;
+            }
+            let of_job: Plan = document::read(&path)?;
+            let deadline = Duration::from_secs_f64(self.seconds_per_job(plan.jobs) * PATIENCE);
+            eprintln!("job {job} of {}", plan.jobs);
+            verify::measure(site, &of_job, &path, &job_record(run, job), deadline, &[])
+                .with_context(|| format!("job {job}"))?;
+            document::write_text(&done, "")?;
+        }
+        Ok(())
+    }
+
+    fn seconds_per_job(&self, jobs: u32) -> f64 {
+        self.budget.as_secs_f64() * JOBS_SHARE / f64::from(jobs)
+    }
+
+    /// Tries every cell, and plans from what that took.
+    fn plan(&self, run: &RunDirectory, site: &Site) -> Result<JobsPlan> {
+        let path = run.file("trial-plan.json");
+        if !path.exists() {
+            document::write(&path, &jobs::trial(self.cells(site)?, site.ranks(), self.seed))?;
+        }
+        let trial: Plan = document::read(&path)?;
+        let deadline = self.budget.mul_f64(TRIAL_SHARE);
+        verify::measure(site, &trial, &path, &trial_record(run), deadline, &[])
+            .context("trying every method")?;
+        let record = record::read::<CollectiveCall>(&trial_record(run))?;
+        let samples = Samples::gather(&record.rows);
+        let Repeated { cells, repetitions, expected_seconds, mut notes } =
+            jobs::repeated(&trial, &samples, self.seconds_per_job(self.jobs));
+        notes.extend(samples.warnings);
+        notes.iter().for_each(|note| eprintln!("plan: {note}"));
+        eprintln!(
+            "plan: {} cells, {} jobs of about {expected_seconds:.0} s",
+            cells.len(),
+            self.jobs
+        );
+        let plan = JobsPlan {
+            jobs: self.jobs,
+            seed: self.seed,
+            ranks: site.ranks(),
+            cells,
+            repetitions,
+            expected_seconds,
+            notes,
+        };
+        document::write(&jobs_plan(run), &plan)?;
+        Ok(plan)
+    }
+
+    /// The default and what it is compared with, and a barrier to compare gains with.
+    fn cells(&self, site: &Site) -> Result<Vec<Cell>> {
+        let ranks = site.ranks();
+        let procs = self.procs.as_ref().map_or_else(|| vec![ranks], |procs| procs.0.clone());
+        if let Some(most) = procs.iter().find(|&&procs| procs > ranks) {
+            usage!(
+                "--procs asks for {most} processes, but a job has {ranks} ranks; give --ranks or fewer"
+            );
+        }
+        let with_mockups = || {
+            let mut all: Vec<Collective> =
+                runner::mockups::ALL.iter().map(|m| m.collective).collect();
+            all.dedup();
+            all
+        };
+        let collectives = self.collective.as_ref().map_or_else(with_mockups, |all| all.0.clone());
+        let mut cells = Vec::new();
+        for &procs in &procs {
+            let barrier = Collective::Barrier;
+            cells.push(Cell { collective: barrier, method: Method::Default, procs, bytes: 0 });
+            for &collective in collectives.iter().filter(|&&collective| collective != barrier) {
+                for &bytes in &self.sizes.0 {
+                    let methods = self.compared(collective, procs, bytes);
+                    let methods = std::iter::once(Method::Default).chain(methods);
+                    cells.extend(methods.map(|method| Cell { collective, method, procs, bytes }));
+                }
+            }
+        }
+        Ok(cells)
+    }
+
+    /// The methods that the default is compared with.
+    fn compared(&self, collective: Collective, procs: u32, bytes: u64) -> Vec<Method> {
+        let mut methods = Vec::new();
+        if self.methods != Methods::Own {
+            let of_it =
+                runner::mockups::ALL.iter().filter(|mockup| mockup.collective == collective);
+            methods.extend(of_it.map(|mockup| Method::Mockup(mockup.name.into())));
+        }
+        if self.methods != Methods::Mockups {
+            methods.extend(verify::own_methods(collective, &self.segments.0, procs, bytes));
+        }
+        methods
+    }
+
+    /// Judges the records; violations, profiles and figures are written.
+    fn judge(&self, run: &RunDirectory, plan: &JobsPlan) -> Result<Violations> {
+        let mut samples = Vec::new();
+        let mut warnings = plan.notes.clone();
+        let mut header = None;
+        for job in 1..=plan.jobs {
+            let path = job_record(run, job);
+            let record = record::read::<CollectiveCall>(&path)?;
+            let of_job = Samples::gather(&record.rows);
+            warnings.extend(of_job.warnings.iter().map(|warning| format!("job {job}: {warning}")));
+            warnings.extend(platform(&record.header, &path)?.busy());
+            samples.push(of_job);
+            header.get_or_insert((record.header, path));
+        }
+        let (header, path) = header.context("the plan has no jobs")?;
+        let jobs = Jobs::new(&samples);
+        let settings = Settings {
+            test: match self.test {
+                TestName::RankSum => Test::RankSum,
+                TestName::KolmogorovSmirnov => Test::KolmogorovSmirnov,
+            },
+            level: self.level,
+            least_gain: self.least_gain,
+            ..Settings::default()
+        };
+        let found = guidelines::judge(&jobs, &settings);
+        let violations = Violations {
+            platform: platform(&header, &path)?,
+            timing: header.get("timing").cloned().unwrap_or_default(),
+            message_size: message_sizes(found.counts.iter().map(|count| count.collective)),
+            verdict: found.verdict,
+            counts: found.counts,
+            violations: found.violations,
+            warnings,
+        };
+        document::write(&run.violations(), &violations)?;
+        write_profiles(run, &jobs, &settings)?;
+        Ok(violations)
+    }
+}
+
+impl JobsPlan {
+    fn repeated(&self) -> Repeated {
+        Repeated {
+            cells: self.cells.clone(),
+            repetitions: self.repetitions.clone(),
+            expected_seconds: self.expected_seconds,
+            notes: Vec::new(),
+        }
+    }
+}
+
+fn jobs_plan(run: &RunDirectory) -> PathBuf {
+    run.file("jobs.json")
+}
+
+fn trial_record(run: &RunDirectory) -> PathBuf {
+    run.file("trial.csv")
+}
+
+fn job_record(run: &RunDirectory, job: u32) -> PathBuf {
+    run.file(&format!("job-{job}.csv"))
+}
+
+/// Profiles in Colibri's form, and as pgtune text where that can express them.
+fn write_profiles(run: &RunDirectory, jobs: &Jobs, settings: &Settings) -> Result<()> {
+    let directory = run.file("profiles");
+    if directory.exists() {
+        // Made anew from the records: what an earlier judgement left must not be loaded.
+        fs::remove_dir_all(&directory).map_err(|e| FileError::io(&directory, "empty", &e))?;
+    }
+    for profile in profiles::profiles(jobs, settings) {
+        for directory in [&directory, &run.file("profiles/pgtune")] {
+            fs::create_dir_all(directory)
+                .map_err(|e| FileError::io(directory, "make this directory", &e))?;
+        }
+        let name = format!("{}-{}", profile.collective, profile.procs);
+        let path = directory.join(format!("{name}.json"));
+        document::write(&path, &profile)?;
+        eprintln!("written: {}", path.display());
+        match pgtune::format(&profile) {
+            Ok(text) => document::write_text(&directory.join(format!("pgtune/{name}.prf")), &text)?,
+            Err(reason) => eprintln!("note: no pgtune form of {name}: {reason}"),
+        }
+    }
+    Ok(())
+}
+
+/// The violations, for people.
+fn summary(violations: &Violations) -> String {
+    let verdict = &violations.verdict;
+    let mut text = format!(
+        "Performance guidelines: {}\n\nCompared: {}, {} jobs, {} test one-sided; at most {} of the \
+         violations false over {} comparisons; gains of {} and more. The least p-value of {} jobs is {:.2e}.\n\n",
+        violations.platform.summary(),
+        verdict.unit,
+        verdict.jobs,
+        verdict.test,
+        percent(verdict.level),
+        verdict.comparisons,
+        percent(verdict.least_gain),
+        verdict.jobs,
+        verdict.least_p_value,
+    );
+    let counts = |class: Class| {
+        let of_class = violations.counts.iter().filter(move |count| count.class == class);
+        of_class.map(|count| {
+            vec![
+                count.class.name().to_owned(),
+                count.collective.to_string(),
+                count.points.to_string(),
+                count.violated.to_string(),
+            ]
+        })
+    };
+    let rows = Class::ALL.into_iter().flat_map(counts);
+    text += &output::aligned(&["guideline", "collective", "points", "violated"], rows);
+    if !violations.violations.is_empty() {
+        text.push('\n');
+        let heading =
+            ["guideline", "collective", "procs", "size", "time", "faster", "its time", "gain", "p"];
+        text += &output::aligned(&heading, violations.violations.iter().map(row));
+        text += "* gains less than a barrier costs\n";
+    }
+    for warning in &violations.warnings {
+        text += &format!("note: {warning}\n");
+    }
+    text
+}
+
+fn percent(fraction: f64) -> String {
+    format!("{:.0} %", fraction * 100.0)
+}
+
+fn row(violation: &Violation) -> Vec<String> {
+    let size = quantity::format_bytes;
+    let better = match &violation.better {
+        Better::Method(method) => method.short(),
+        Better::Bytes(bytes) => size(*bytes),
+        Better::Calls { calls, bytes } => format!("{calls} calls of {}", size(*bytes)),
+    };
+    let small = violation.gains_less_than_a_barrier == Some(true);
+    vec![
+        violation.class.name().to_owned(),
+        violation.collective.to_string(),
+        violation.procs.to_string(),
+        size(violation.bytes),
+        quantity::format_seconds(violation.seconds),
+        better,
+        quantity::format_seconds(violation.better_seconds),
+        format!("{}{}", percent(violation.gain), if small { " *" } else { "" }),
+        violation.corrected_p_value.map_or_else(|| "-".into(), |p| format!("{p:.1e}")),
+    ]
+}
