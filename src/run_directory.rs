@@ -29,6 +29,8 @@ files! {
     observations "observations.csv",
     /// How far the ranks' clocks were apart.
     clock_errors "clock-errors.csv",
+    /// Observations of more than two ranks, and of combining.
+    groups "groups.csv",
     /// The parameters fitted to the observations.
     calibration "calibration.json",
     /// What each model takes.

@@ -8,6 +8,7 @@ use std::{fs, path::Path, process::Output};
 
 use common::{Mpi, assert_success, stderr};
 use records::{
+    group_observation::{GroupKind, GroupObservation},
     observation::{PointToPoint, PointToPointKind, Status},
     record,
 };
@@ -72,6 +73,37 @@ fn every_kind_is_observed_between_any_two_ranks() {
         assert_success(&mpi.run(ranks, PROGRAM, &args));
         assert_complete(&path, &[0, 1, 1024, 131_072], pair);
     }
+}
+
+/// Chains, barriers, many partners and combining, led by ranks other than the first.
+#[test]
+fn groups_are_observed_within_the_same_budget() {
+    let Some(mpi) = Mpi::find() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let (path, groups) = (folder.path().join("pair.csv"), folder.path().join("groups.csv"));
+    let mut args = args(4, &path, "0,1,1024", "2,3", "15");
+    args.extend(["--groups".to_owned(), groups.display().to_string()]);
+    assert_success(&mpi.run(4, PROGRAM, &args));
+    let rows = record::read::<GroupObservation>(&groups).unwrap().rows;
+    assert!(rows.iter().all(|row| row.seconds > 0.0));
+    for (kind, procs, bytes, lengths) in [
+        (GroupKind::FlatBarrier, 2, 0, 1),
+        (GroupKind::FlatBarrier, 4, 0, 1),
+        (GroupKind::ChainBcast, 3, 1024, 1),
+        (GroupKind::FanOut, 3, 1024, 2),
+        (GroupKind::FanIn, 4, 1024, 2),
+        (GroupKind::Combine, 1, 64, 1),
+    ] {
+        let is_asked = |row: &&GroupObservation| {
+            (row.kind, row.procs, row.bytes) == (kind, procs, bytes) && row.status == Status::Ok
+        };
+        let mut found: Vec<u32> = rows.iter().filter(is_asked).map(|row| row.messages).collect();
+        found.sort_unstable();
+        found.dedup();
+        assert_eq!(found.len(), lengths, "{kind:?} of {procs}: lengths {found:?}");
+    }
+    let rows = record::read::<PointToPoint>(&path).unwrap().rows;
+    assert!(!series(&rows, PointToPointKind::SpacedTrain, 1).is_empty());
 }
 
 #[test]

@@ -31,6 +31,9 @@ pub enum PointToPointKind {
     /// `messages` messages of `bytes` in a row, then one empty acknowledgement; timed at the sender
     /// from the first send to the acknowledgement.
     Train,
+    /// `messages` messages of `bytes` with a wait before each but the first, then one of `bytes`
+    /// back (Netgauge's PRTT); timed at the sender, without the waits.
+    SpacedTrain,
 }
 
 /// One observation between two ranks.

@@ -1,12 +1,19 @@
 //! `colibri calibrate`: measures the platform point to point.
 
-use std::{ffi::OsString, path::Path, time::Duration};
+use std::{
+    ffi::OsString,
+    fs,
+    path::Path,
+    time::{Duration, Instant},
+};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use clap::Args;
+use models::fit::Groups;
 use records::{
     calibration::{Calibration, Estimate},
     document,
+    group_observation::GroupObservation,
     observation::PointToPoint,
     quantity, record,
 };
@@ -53,13 +60,26 @@ pub struct Wanted {
     /// Seed of the order of the measurements
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+
+    /// Measure between the two ranks only: nothing is fitted to collectives, and neither g(m, k)
+    /// nor gamma is measured
+    #[arg(long = "pair-only", action = clap::ArgAction::SetFalse)]
+    pub groups: bool,
 }
 
 impl Wanted {
-    /// What is measured where nothing is said.
-    pub fn with_seed(seed: u64) -> Self {
+    /// With less time, what is measured between two ranks would suffer from the groups.
+    const LEAST_FOR_GROUPS: Duration = Duration::from_secs(20);
+
+    /// What is measured in that time where nothing is said.
+    pub fn within(budget: Duration, seed: u64) -> Self {
         let sizes = std::iter::once(0).chain((0..=20).map(|power| 1 << power)).collect();
-        Wanted { sizes: List(sizes), pair: Pair(0, 1), seed }
+        Wanted {
+            sizes: List(sizes),
+            pair: Pair(0, 1),
+            seed,
+            groups: budget >= Self::LEAST_FOR_GROUPS,
+        }
     }
 }
 
@@ -77,14 +97,22 @@ fn pair(text: &str) -> Result<Pair, String> {
     }
 }
 
+/// The part of the budget that is kept for fitting and for taking a virtual cluster down.
+const TIDYING: f64 = 0.02;
+/// The part of the budget that is measured in even where setting up took longer than all of it.
+const LEAST: f64 = 0.1;
+
 impl Calibrate {
     /// Runs the subcommand.
     pub fn run(self) -> Result<()> {
+        let begun = Instant::now();
         let run = RunDirectory::open(&self.run.directory)?;
         if !self.from_record {
             run.begin(&run.observations(), self.run.resume)?;
             let site = Site::open(&self.site, &run)?;
-            measure(&site, &run, &self.wanted, self.budget)?;
+            // What it took to get here, and to tidy up, is of the budget too.
+            let left = self.budget.mul_f64(1.0 - TIDYING).saturating_sub(begun.elapsed());
+            measure(&site, &run, &self.wanted, left.max(self.budget.mul_f64(LEAST)))?;
         }
         let calibration = fit(&run)?;
         output::print(&summary(&calibration))?;
@@ -104,7 +132,7 @@ pub fn measure(site: &Site, run: &RunDirectory, wanted: &Wanted, budget: Duratio
         );
     }
     let sizes: Vec<String> = wanted.sizes.0.iter().map(u64::to_string).collect();
-    let arguments: Vec<OsString> = vec![
+    let mut arguments: Vec<OsString> = vec![
         "--record".into(),
         run.observations().into(),
         "--sizes".into(),
@@ -116,6 +144,9 @@ pub fn measure(site: &Site, run: &RunDirectory, wanted: &Wanted, budget: Duratio
         "--seed".into(),
         wanted.seed.to_string().into(),
     ];
+    if wanted.groups {
+        arguments.extend(["--groups".into(), run.groups().into()]);
+    }
     site.run("calibrate", "colibri-calibrate", site.ranks(), &arguments, &[])
 }
 
@@ -126,17 +157,37 @@ pub fn fit(run: &RunDirectory) -> Result<Calibration> {
     let platform = crate::commands::platform(&record.header, &path)?;
     let fitted = models::fit::fit(&record.rows)
         .with_context(|| format!("{}: no parameters can be had from it", path.display()))?;
-    let warnings = platform.busy().into_iter().chain(fitted.warnings).collect();
-    let calibration = Calibration {
-        source: source(&path),
-        platform,
-        measured: fitted.parameters,
-        fitted: None,
-        fits: Vec::new(),
-        warnings,
+    let mut warnings: Vec<String> = platform.busy().into_iter().chain(fitted.warnings).collect();
+    let mut measured = fitted.parameters;
+    let mut of_collectives = None;
+    if let Some(groups) = groups(run)? {
+        groups.complete(&mut measured);
+        of_collectives = groups.fit(&measured);
+    }
+    let (fitted, fits) = match of_collectives {
+        Some(fit) => {
+            warnings.extend(fit.warnings);
+            (Some(fit.parameters), fit.fits)
+        }
+        None => (None, Vec::new()),
     };
+    let calibration =
+        Calibration { source: source(&path), platform, measured, fitted, fits, warnings };
     document::write(&run.calibration(), &calibration)?;
     Ok(calibration)
+}
+
+/// The run's observations of more than two ranks and of combining, if there are any.
+fn groups(run: &RunDirectory) -> Result<Option<Groups>> {
+    let path = run.groups();
+    // A run of which nothing came yet leaves its record empty.
+    if !fs::metadata(&path).is_ok_and(|record| record.len() > 0) {
+        return Ok(None);
+    }
+    let record = record::read::<GroupObservation>(&path)?;
+    let groups =
+        Groups::new(&record.rows).map_err(|problem| anyhow!("{}: {problem}", path.display()))?;
+    Ok(Some(groups))
 }
 
 /// The record's name: the directory may be moved as a whole.

@@ -178,8 +178,8 @@ impl Tune {
                     "tuning needs at least 2 ranks; give --ranks, or --testbed 8 for a virtual cluster"
                 );
             }
-            let wanted = calibrate::Wanted::with_seed(self.seed);
             let budget = Duration::from_secs_f64(self.share(CALIBRATION_SHARE).min(60.0));
+            let wanted = calibrate::Wanted::within(budget, self.seed);
             calibrate::measure(site, run, &wanted, budget)?;
         }
         let calibration = calibrate::fit(run)?;

@@ -1,9 +1,12 @@
-//! What is measured between two ranks.
+//! What is measured.
 
-use records::observation::PointToPointKind;
+use records::{
+    calibration::Operation, group_observation::GroupKind, observation::PointToPointKind,
+    quantity::format_bytes,
+};
 use serde::{Deserialize, Serialize};
 
-/// An exchange of messages that is timed.
+/// Something that is timed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Experiment {
     /// The message forward, an empty one back: the round trip, and in it the send's own time.
@@ -15,12 +18,35 @@ pub enum Experiment {
     /// Twice as many. The difference of the two trains is the time of the additional messages
     /// alone, without the way there and back.
     LongTrain,
+    /// The message forward, one as long back.
+    SpacedOne,
+    /// Several messages, so far apart that each finds the way free, then one as long back.
+    SpacedTrain,
+    /// Flat-tree barriers in a row.
+    FlatBarrier,
+    /// One message handed from rank to rank.
+    ChainBcast,
+    /// Messages from the root to all others at once, and twice as many.
+    FanOut,
+    /// Messages from all others to the root at once, and twice as many.
+    FanIn,
+    /// Combining messages, on the root alone.
+    Combine(Operation),
+}
+
+/// A kind of observation, with what keeps apart those of one kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Between two ranks.
+    Pair(PointToPointKind),
+    /// Among more, or on one.
+    Group(GroupKind, Option<Operation>),
 }
 
 impl Experiment {
-    /// All of them, in the order in which a size is first measured: the wait of
-    /// [`ReceiveOverhead`](Self::ReceiveOverhead) is taken from the round trip.
-    pub const ALL: [Experiment; 4] = [
+    /// Those of every size between two ranks, in the order in which a size is first measured: the
+    /// wait of [`ReceiveOverhead`](Self::ReceiveOverhead) is taken from the round trip.
+    pub const OF_SIZE: [Experiment; 4] = [
         Experiment::RoundTrip,
         Experiment::ReceiveOverhead,
         Experiment::ShortTrain,
@@ -28,20 +54,30 @@ impl Experiment {
     ];
 
     /// The kinds of observation that one repetition makes.
-    pub const fn kinds(self) -> &'static [PointToPointKind] {
-        match self {
-            Experiment::RoundTrip => &[PointToPointKind::RoundTrip, PointToPointKind::SendOverhead],
-            Experiment::ReceiveOverhead => &[PointToPointKind::ReceiveOverhead],
-            Experiment::ShortTrain | Experiment::LongTrain => &[PointToPointKind::Train],
-        }
+    pub fn kinds(self) -> impl Iterator<Item = Kind> {
+        use PointToPointKind as Pair;
+        let alone = |kind| [Some(kind), None];
+        let kinds = match self {
+            Experiment::RoundTrip => {
+                [Some(Kind::Pair(Pair::RoundTrip)), Some(Kind::Pair(Pair::SendOverhead))]
+            }
+            Experiment::ReceiveOverhead => alone(Kind::Pair(Pair::ReceiveOverhead)),
+            Experiment::ShortTrain | Experiment::LongTrain => alone(Kind::Pair(Pair::Train)),
+            Experiment::SpacedOne | Experiment::SpacedTrain => alone(Kind::Pair(Pair::SpacedTrain)),
+            Experiment::FlatBarrier => alone(Kind::Group(GroupKind::FlatBarrier, None)),
+            Experiment::ChainBcast => alone(Kind::Group(GroupKind::ChainBcast, None)),
+            Experiment::FanOut => alone(Kind::Group(GroupKind::FanOut, None)),
+            Experiment::FanIn => alone(Kind::Group(GroupKind::FanIn, None)),
+            Experiment::Combine(operation) => {
+                alone(Kind::Group(GroupKind::Combine, Some(operation)))
+            }
+        };
+        kinds.into_iter().flatten()
     }
 
-    const fn messages(self, bytes: u64) -> u32 {
-        match self {
-            Experiment::RoundTrip | Experiment::ReceiveOverhead => 1,
-            Experiment::ShortTrain => train_length(bytes),
-            Experiment::LongTrain => 2 * train_length(bytes),
-        }
+    /// Whether it is between the sender and the mirror.
+    pub fn is_of_pair(self) -> bool {
+        self.kinds().all(|kind| matches!(kind, Kind::Pair(_)))
     }
 }
 
@@ -49,51 +85,141 @@ impl Experiment {
 ///
 /// Small messages need many, or the way there and back hides them; large ones need few, or the
 /// train takes too long.
-const fn train_length(bytes: u64) -> u32 {
-    const WHOLE: u64 = 64 << 10;
-    const MOST: u64 = 128;
-    let fitting = WHOLE / if bytes == 0 { 1 } else { bytes };
-    match fitting {
-        0 => 1,
-        1..MOST => fitting as u32,
-        _ => MOST as u32,
-    }
+fn train_length(bytes: u64) -> u32 {
+    fitting(64 << 10, bytes, 128)
+}
+
+/// As many messages as make up `whole` bytes, but 1 to `most`.
+fn fitting(whole: u64, bytes: u64, most: u32) -> u32 {
+    u32::try_from(whole / bytes.max(1)).unwrap_or(most).clamp(1, most)
 }
 
 /// An experiment at one message size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Cell {
-    /// The exchange.
+    /// What is timed.
     pub experiment: Experiment,
+    /// Ranks that take part: 2 between two, 1 for the root alone.
+    pub procs: u32,
     /// Bytes of one message.
     pub bytes: u64,
-    /// Messages in a row; 1 where it is no train.
+    /// Messages, rounds or calls in a row; 1 where it is no row.
     pub messages: u32,
 }
 
 impl Cell {
-    /// The experiment at a size.
-    pub const fn new(experiment: Experiment, bytes: u64) -> Self {
-        Cell { experiment, bytes, messages: experiment.messages(bytes) }
+    /// Barriers in a row: the clock and the last release are spread over them.
+    const BARRIERS: u32 = 8;
+    /// Messages of a spaced train, as Netgauge has.
+    const SPACED: u32 = 10;
+    /// Processes are fitted up to every number of them; beyond, to about half steps of a power.
+    const EVERY: u32 = 8;
+    /// Message sizes of the exchanges with several ranks at once.
+    const SHARED_SIZES: [u64; 4] = [1, 1 << 10, 8 << 10, 64 << 10];
+    /// Message sizes of combining: from a few elements to beyond the caches.
+    const COMBINED_SIZES: [u64; 7] = [8, 64, 1 << 10, 8 << 10, 64 << 10, 1 << 20, 16 << 20];
+
+    /// An experiment between two ranks at a size.
+    pub fn of_pair(experiment: Experiment, bytes: u64) -> Self {
+        let messages = match experiment {
+            Experiment::ShortTrain => train_length(bytes),
+            Experiment::LongTrain => 2 * train_length(bytes),
+            Experiment::SpacedTrain => Self::SPACED,
+            _ => 1,
+        };
+        Cell { experiment, procs: 2, bytes, messages }
     }
 
-    /// Every cell, by size and then by experiment.
-    pub fn all(sizes: &[u64]) -> Vec<Cell> {
-        let of_size = |&bytes| Experiment::ALL.map(move |experiment| Cell::new(experiment, bytes));
+    /// Every cell between two ranks, by size and then by experiment.
+    pub fn all_of_pair(sizes: &[u64]) -> Vec<Cell> {
+        let spaced = sizes.iter().copied().find(|bytes| *bytes > 0);
+        let of_size = |&bytes: &u64| {
+            let spaced = [Experiment::SpacedOne, Experiment::SpacedTrain]
+                .into_iter()
+                .filter(move |_| Some(bytes) == spaced);
+            Experiment::OF_SIZE.into_iter().chain(spaced).map(move |one| Cell::of_pair(one, bytes))
+        };
         sizes.iter().flat_map(of_size).collect()
+    }
+
+    /// Every cell of more than two ranks, and of one, by size: `sizes` are those of the chains,
+    /// `ranks` all that there are.
+    pub fn all_of_groups(sizes: &[u64], ranks: u32) -> Vec<Cell> {
+        let mut cells = Vec::new();
+        // Two numbers of processes lie on any line.
+        if ranks > 3 {
+            let swept = swept(ranks);
+            let at = |experiment, bytes, messages| {
+                swept.iter().map(move |&procs| Cell { experiment, procs, bytes, messages })
+            };
+            cells.extend(at(Experiment::FlatBarrier, 0, Self::BARRIERS));
+            cells.extend(sizes.iter().flat_map(|&bytes| at(Experiment::ChainBcast, bytes, 1)));
+        }
+        let rounds = |bytes, partners| fitting(64 << 10, bytes * u64::from(partners), 32);
+        let largest = sizes.last().copied().unwrap_or_default();
+        for bytes in Self::SHARED_SIZES.into_iter().filter(|bytes| *bytes <= largest) {
+            for partners in partners(ranks) {
+                for experiment in [Experiment::FanOut, Experiment::FanIn] {
+                    let procs = partners + 1;
+                    let short = rounds(bytes, partners);
+                    cells.extend([short, 2 * short].map(|messages| Cell {
+                        experiment,
+                        procs,
+                        bytes,
+                        messages,
+                    }));
+                }
+            }
+        }
+        for operation in Operation::ALL {
+            cells.extend(Self::COMBINED_SIZES.map(|bytes| {
+                let messages = fitting(256 << 10, bytes, 1024);
+                Cell { experiment: Experiment::Combine(operation), procs: 1, bytes, messages }
+            }));
+        }
+        cells.sort_by_key(|cell| cell.bytes);
+        cells
     }
 
     /// For people: `train of 128 messages of 64 B`.
     pub fn describe(&self) -> String {
-        let size = records::quantity::format_bytes(self.bytes);
+        let size = format_bytes(self.bytes);
+        let Cell { procs, messages, .. } = self;
         match self.experiment {
             Experiment::RoundTrip => format!("round trip of {size}"),
             Experiment::ReceiveOverhead => format!("receive overhead of {size}"),
             Experiment::ShortTrain | Experiment::LongTrain => {
-                format!("train of {} messages of {size}", self.messages)
+                format!("train of {messages} messages of {size}")
             }
+            Experiment::SpacedOne | Experiment::SpacedTrain => {
+                format!("spaced train of {messages} messages of {size}")
+            }
+            Experiment::FlatBarrier => format!("flat-tree barrier of {procs}"),
+            Experiment::ChainBcast => format!("chain of {size} over {procs}"),
+            Experiment::FanOut => format!("{messages} times {size} from 1 to {}", procs - 1),
+            Experiment::FanIn => format!("{messages} times {size} from {} to 1", procs - 1),
+            Experiment::Combine(operation) => format!("{} of {size}", operation.name()),
         }
     }
+}
+
+/// Numbers of processes, ascending: every one up to 8, then 12, 16, 24, 32, ... and all.
+fn swept(ranks: u32) -> Vec<u32> {
+    let powers = std::iter::successors(Some(Cell::EVERY), |procs| procs.checked_mul(2));
+    let steps = powers.flat_map(|procs| [procs + procs / 2, 2 * procs]);
+    let steps = steps.take_while(|&procs| procs < ranks);
+    let mut swept: Vec<u32> = (2..=ranks.min(Cell::EVERY)).chain(steps).chain([ranks]).collect();
+    swept.dedup();
+    swept
+}
+
+/// Numbers of partners of one rank, ascending, from 2 on: doubling, and all.
+fn partners(ranks: u32) -> Vec<u32> {
+    let all = ranks.saturating_sub(1);
+    let doubling = std::iter::successors(Some(2_u32), |partners| partners.checked_mul(2));
+    let mut partners: Vec<u32> = doubling.take_while(|&partners| partners < all).collect();
+    partners.extend((all >= 2).then_some(all));
+    partners
 }
 
 #[cfg(test)]
@@ -104,13 +230,35 @@ mod tests {
     fn trains_are_long_for_small_messages_and_short_for_large_ones() {
         let lengths = [0, 1, 512, 1024, 8192, 65_536, 1 << 20, 1 << 40].map(train_length);
         assert_eq!(lengths, [128, 128, 128, 64, 8, 1, 1, 1]);
-        assert_eq!(Cell::new(Experiment::LongTrain, 1 << 20).messages, 2);
+        assert_eq!(Cell::of_pair(Experiment::LongTrain, 1 << 20).messages, 2);
     }
 
     #[test]
     fn cells_of_a_size_stand_together() {
-        let cells = Cell::all(&[0, 8]);
-        assert_eq!(cells.len(), 8);
+        let cells = Cell::all_of_pair(&[0, 8, 16]);
+        assert_eq!(cells.len(), 14, "the smallest message is sent in spaced trains too");
         assert!(cells[..4].iter().all(|cell| cell.bytes == 0));
+        assert!(cells[4..10].iter().all(|cell| cell.bytes == 8));
+        assert!(cells.iter().all(|cell| cell.experiment.is_of_pair()));
+    }
+
+    #[test]
+    fn groups_of_all_sizes_are_measured_as_far_as_there_are_ranks() {
+        assert_eq!(swept(3), [2, 3]);
+        assert_eq!(swept(8), [2, 3, 4, 5, 6, 7, 8]);
+        assert_eq!(swept(32), [2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32]);
+        assert_eq!(swept(13), [2, 3, 4, 5, 6, 7, 8, 12, 13]);
+        assert_eq!([1, 2, 3, 4, 8, 9].map(|ranks| partners(ranks).len()), [0, 0, 1, 2, 3, 3]);
+        assert_eq!(partners(8), [2, 4, 7]);
+
+        let cells = Cell::all_of_groups(&[0, 1, 65_536], 8);
+        assert!(cells.is_sorted_by_key(|cell| cell.bytes));
+        assert!(cells.iter().all(|cell| !cell.experiment.is_of_pair() && cell.procs <= 8));
+        let count = |experiment| cells.iter().filter(|cell| cell.experiment == experiment).count();
+        assert_eq!(count(Experiment::FlatBarrier), 7);
+        assert_eq!(count(Experiment::ChainBcast), 21);
+        assert_eq!(count(Experiment::FanIn), 4 * 3 * 2);
+        let alone = Cell::all_of_groups(&[0, 1], 2);
+        assert!(alone.iter().all(|cell| matches!(cell.experiment, Experiment::Combine(_))));
     }
 }

@@ -1,34 +1,36 @@
-//! `colibri-calibrate`: point-to-point observations between two ranks, within a budget.
+//! `colibri-calibrate`: observations between two ranks and among several, within a budget.
 
+mod bench;
 pub mod book;
 pub mod cells;
+mod combine;
+mod command;
+mod group;
 pub mod pair;
 mod recorder;
+mod refine;
 pub mod schedule;
 
 use std::path::PathBuf;
 
 use rand::SeedableRng;
 use rand_pcg::Pcg64;
-use records::{
-    observation::{PointToPoint, PointToPointKind, Status},
-    quantity,
-};
+use records::quantity;
 use verification::stopping::Rule;
 
 use self::{
-    book::Book,
-    cells::Cell,
-    pair::{Command, Mirror, Sender},
+    bench::CellBench,
+    cells::{Cell, Experiment},
+    command::{Attention, Command},
+    group::Group,
+    pair::Mirror,
     recorder::{Recorder, Spent},
     schedule::{Bench, Outcome},
 };
 use crate::{
     Error, Result,
-    clock::{Nanos, now, seconds},
-    exchange::{Communicator, Tag},
-    launcher, platform,
-    progress::Reporter,
+    exchange::Tag,
+    platform,
     world::{self, JobFlags, World},
 };
 
@@ -44,6 +46,10 @@ pub struct Flags {
     /// Where the observations go; a record that is there is gone on with
     #[arg(long)]
     record: PathBuf,
+    /// Where the observations of more than two ranks go, and of combining; without it there are
+    /// none
+    #[arg(long)]
+    groups: Option<PathBuf>,
     /// Message sizes in bytes, such as 0,1,2,4 or 1..1MiB
     #[arg(long, value_parser = parse_sizes)]
     sizes: Sizes,
@@ -59,9 +65,22 @@ pub struct Flags {
 }
 
 impl Flags {
+    /// Messages through a whole group are measured to this size: a chain of ranks takes as many
+    /// times longer than a pair.
+    const LARGEST_OF_GROUPS: u64 = 64 << 10;
+
     /// The flags that both programs have.
     pub fn job(&self) -> &JobFlags {
         &self.job
+    }
+
+    fn group_cells(&self) -> Vec<Cell> {
+        if self.groups.is_none() {
+            return Vec::new();
+        }
+        let sizes = &self.sizes.0;
+        let small = sizes.partition_point(|bytes| *bytes <= Self::LARGEST_OF_GROUPS);
+        Cell::all_of_groups(&sizes[..small], self.job.ranks)
     }
 }
 
@@ -129,11 +148,19 @@ fn serve(flags: &Flags, world: &World, mut recorder: Option<Recorder>) -> Result
         comm.tell(&recorder.earlier, sender, Tag::Setup)?;
     }
     let is_mirror = comm.rank() == mirror;
-    let largest = if is_mirror { largest(flags) } else { 0 };
-    let mut mirror = Mirror::new(comm, sender, largest);
+    let idle = if is_mirror { Attention::Mirror } else { Attention::Bystander };
+    let mut attention = idle;
+    let mut mirror = Mirror::new(comm, sender, if is_mirror { largest(flags) } else { 0 });
+    let order = group::order(flags.pair, flags.job.ranks);
+    let mut group = Group::new(comm, order, &flags.group_cells());
     loop {
-        match pair::next_command(&comm, sender, is_mirror)? {
-            Command::Measure(cell, count) => mirror.answer(cell, count)?,
+        match command::next(&comm, sender, attention)? {
+            Command::Measure(cell, count) if cell.experiment.is_of_pair() => {
+                mirror.answer(cell, count)?;
+            }
+            Command::Measure(cell, count) => group.answer(cell, count)?,
+            Command::Attend(true) if !is_mirror => attention = Attention::Participant,
+            Command::Attend(_) => attention = idle,
             Command::Record(rows) => recorder.iter_mut().try_for_each(|to| to.append(&rows))?,
             Command::Spent(seconds) => recorder.iter_mut().try_for_each(|to| to.note(seconds))?,
             Command::Stop => return Ok(()),
@@ -145,6 +172,10 @@ fn largest(flags: &Flags) -> usize {
     flags.sizes.0.last().map_or(0, |&size| size as usize)
 }
 
+/// The part of the budget that goes to the pair before the groups have their turn; what the groups
+/// leave is the pair's again.
+const SHARE_OF_PAIR: f64 = 0.6;
+
 /// The sender: decides and times.
 fn send(flags: &Flags, world: &World, recorder: Option<Recorder>) -> Result<()> {
     let comm = world.control;
@@ -152,27 +183,65 @@ fn send(flags: &Flags, world: &World, recorder: Option<Recorder>) -> Result<()> 
         Some(recorder) => recorder.earlier.clone(),
         None => comm.hear(0, Tag::Setup)?,
     };
-    let mut bench = PairBench {
-        world,
-        pair: flags.pair,
-        sender: Sender::new(comm, flags.pair.1, largest(flags)),
-        recorder,
-        book: Book::new(&earlier.rows),
-        spent_before: earlier.seconds,
-        noted: now(),
-        progress: Reporter::new("calibrating", (flags.budget_seconds * 1e3) as u64),
-    };
+    let groups = flags.group_cells();
+    let mut bench = CellBench::new(flags, world, recorder, &earlier, &groups);
     bench.observe_clock()?;
     let rule = bench.rule();
-    let cells = Cell::all(&flags.sizes.0);
+    let budget = flags.budget_seconds;
     let mut random = Pcg64::seed_from_u64(flags.seed);
-    let outcome = schedule::run(&cells, &rule, flags.budget_seconds, &mut random, &mut bench)?;
-    bench.end()?;
-    for rank in (0..comm.size()).filter(|rank| *rank != comm.rank()) {
-        comm.tell(&Command::Stop, rank, Tag::Command)?;
+    let share = if groups.is_empty() { 1.0 } else { SHARE_OF_PAIR };
+    add_sizes(flags, &rule, budget * share, &mut random, &mut bench)?;
+    let cells = pair_cells(flags, &bench);
+    let mut outcome = schedule::run(&cells, &rule, budget * share, &mut random, &mut bench)?;
+    if !groups.is_empty() {
+        bench.tell_all(&Command::Attend(true))?;
+        let of_groups = schedule::run(&groups, &rule, budget, &mut random, &mut bench)?;
+        bench.tell_all(&Command::Attend(false))?;
+        outcome = schedule::run(&cells, &rule, budget, &mut random, &mut bench)?;
+        outcome.add(of_groups);
     }
-    report(&outcome, &rule, flags.budget_seconds);
+    bench.end()?;
+    bench.tell_all(&Command::Stop)?;
+    report(&outcome, &rule, budget);
     Ok(())
+}
+
+/// Adds message sizes where g(m) is no line, before all sizes are measured more certainly.
+///
+/// Nothing is added to a record that is finished.
+fn add_sizes(
+    flags: &Flags,
+    rule: &Rule,
+    budget_seconds: f64,
+    random: &mut Pcg64,
+    bench: &mut CellBench,
+) -> Result<()> {
+    if pair_cells(flags, bench)
+        .iter()
+        .all(|cell| rule.is_content(bench.observations(cell), bench.uncertainty(cell, rule)))
+    {
+        return Ok(());
+    }
+    let least = Rule { relative_error: f64::INFINITY, ..*rule };
+    let mut cells = pair_cells(flags, bench);
+    loop {
+        schedule::run(&cells, &least, budget_seconds, random, bench)?;
+        let sizes = refine::sizes(bench.book(), &flags.sizes.0);
+        if sizes.is_empty() || bench.spent_seconds() >= budget_seconds {
+            return Ok(());
+        }
+        cells = Cell::all_of_pair(&sizes);
+        cells.retain(|cell| Experiment::OF_SIZE.contains(&cell.experiment));
+    }
+}
+
+/// The cells between two ranks, those of added sizes included.
+fn pair_cells(flags: &Flags, bench: &CellBench) -> Vec<Cell> {
+    let mut sizes = bench.book().sizes();
+    sizes.extend(&flags.sizes.0);
+    sizes.sort_unstable();
+    sizes.dedup();
+    Cell::all_of_pair(&sizes)
 }
 
 /// Says on stderr what the budget did not reach.
@@ -198,150 +267,5 @@ fn report(outcome: &Outcome, rule: &Rule, budget_seconds: f64) {
             PROGRAM,
             &format!("{many} medians are less certain than +-{wanted}; the worst: {worst}"),
         );
-    }
-}
-
-/// The two ranks as the schedule's bench.
-struct PairBench<'a> {
-    world: &'a World,
-    pair: (u32, u32),
-    sender: Sender,
-    /// At rank 0; a sender elsewhere sends its observations there.
-    recorder: Option<Recorder>,
-    book: Book,
-    spent_before: f64,
-    noted: Nanos,
-    progress: Reporter,
-}
-
-impl PairBench<'_> {
-    const CLOCK_READINGS: usize = 20;
-    /// How often the record is told what has been spent.
-    const NOTE_PAUSE: Nanos = 1_000_000_000;
-    /// A message that went around in less needs no shorter wait: sleeping is no more exact.
-    const LEAST_WAIT: f64 = 200e-6;
-
-    fn control(&self) -> &Communicator {
-        &self.world.control
-    }
-
-    fn observe_clock(&mut self) -> Result<()> {
-        let kind = PointToPointKind::Clock;
-        let there = self.book.judged(kind, 0, 1).len();
-        for reading in there..Self::CLOCK_READINGS {
-            let begun = now();
-            let ended = now();
-            let warm_up = reading == 0;
-            self.record(kind, 0, 1, seconds(ended - begun), warm_up)?;
-        }
-        Ok(())
-    }
-
-    fn record(
-        &mut self,
-        kind: PointToPointKind,
-        bytes: u64,
-        messages: u32,
-        seconds: f64,
-        warm_up: bool,
-    ) -> Result<()> {
-        let row = PointToPoint {
-            kind,
-            sender: self.pair.0,
-            receiver: self.pair.1,
-            bytes,
-            messages,
-            repetition: self.book.next_repetition(kind, bytes, messages),
-            seconds,
-            status: if warm_up { Status::Warmup } else { Status::Ok },
-        };
-        self.book.enter(&row);
-        match &mut self.recorder {
-            Some(recorder) => recorder.append(&[row]),
-            None => self.control().tell(&Command::Record(vec![row]), 0, Tag::Command),
-        }
-    }
-
-    /// How certain the medians shall be. What the clock itself costs is as fine as it sees; taken
-    /// from the record, so that a finished record stays finished.
-    fn rule(&self) -> Rule {
-        let clock = self.book.judged(PointToPointKind::Clock, 0, 1);
-        let clock = verification::stopping::median_interval(clock, 0.95);
-        Rule {
-            minimum: 8,
-            maximum: 400,
-            confidence: 0.95,
-            relative_error: 0.025,
-            resolution_seconds: clock.map_or(0.0, |clock| clock.median),
-        }
-    }
-
-    /// Tells the record what has been spent, for a run that goes on with it.
-    fn note_spent(&mut self) -> Result<()> {
-        self.noted = now();
-        let seconds = self.spent_seconds();
-        match &mut self.recorder {
-            Some(recorder) => recorder.note(seconds),
-            None => self.control().tell(&Command::Spent(seconds), 0, Tag::Command),
-        }
-    }
-
-    fn end(&mut self) -> Result<()> {
-        self.note_spent()?;
-        self.progress.finish(u64::MAX);
-        Ok(())
-    }
-
-    /// How long a message of this size surely takes: 1.2 times the round trip (as logp_mpi), of
-    /// the slow ones among those seen.
-    fn wait(&self, bytes: u64) -> Nanos {
-        let judged = self.book.judged(PointToPointKind::RoundTrip, bytes, 1);
-        let mut sorted = judged.to_vec();
-        sorted.sort_unstable_by(f64::total_cmp);
-        let slow = sorted.get(sorted.len() * 9 / 10).copied().unwrap_or_default();
-        ((1.2 * slow).max(Self::LEAST_WAIT) * 1e9) as Nanos
-    }
-
-    /// The wait of a receive overhead is taken from round trips, which may have to be made first.
-    fn ensure_round_trip(&mut self, cell: &Cell) -> Result<()> {
-        let round_trip = Cell::new(cells::Experiment::RoundTrip, cell.bytes);
-        let needed = cell.experiment == cells::Experiment::ReceiveOverhead;
-        if needed && self.book.observations(&round_trip) == 0 {
-            self.measure(&round_trip, 1, false)?;
-        }
-        Ok(())
-    }
-}
-
-impl Bench for PairBench<'_> {
-    type Error = Error;
-
-    fn measure(&mut self, cell: &Cell, count: u32, warm_up: bool) -> Result<()> {
-        self.ensure_round_trip(cell)?;
-        let wait = self.wait(cell.bytes);
-        self.sender.begin(*cell, count)?;
-        for _ in 0..count {
-            launcher::end_if_gone();
-            for (kind, seconds) in self.sender.repeat(*cell, wait)? {
-                self.record(kind, cell.bytes, cell.messages, seconds, warm_up)?;
-            }
-        }
-        self.progress.update((self.spent_seconds() * 1e3) as u64);
-        if now() - self.noted >= Self::NOTE_PAUSE {
-            self.note_spent()?;
-        }
-        Ok(())
-    }
-
-    fn spent_seconds(&self) -> f64 {
-        self.spent_before + self.world.elapsed_seconds()
-    }
-
-    fn observations(&self, cell: &Cell) -> usize {
-        self.book.observations(cell)
-    }
-
-    fn uncertainty(&self, cell: &Cell, rule: &Rule) -> f64 {
-        self.book.uncertainty(cell, rule)
     }
 }

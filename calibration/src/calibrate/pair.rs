@@ -1,28 +1,17 @@
 //! The exchanges between the two ranks: the sender times, the mirror answers.
 
-use records::observation::{PointToPoint, PointToPointKind};
-use serde::{Deserialize, Serialize};
+use records::observation::PointToPointKind;
 
-use super::cells::{Cell, Experiment};
+use super::{
+    cells::{Cell, Experiment, Kind},
+    command::Command,
+};
 use crate::{
-    Result,
+    Error, Result,
     clock::{Nanos, now, seconds},
     exchange::{Communicator, Tag},
-    sleep::{Patience, sleep_until},
+    sleep::sleep_until,
 };
-
-/// What the sender tells other ranks.
-#[derive(Debug, Serialize, Deserialize)]
-pub enum Command {
-    /// To the mirror: answer this many repetitions.
-    Measure(Cell, u32),
-    /// To rank 0, where it is not the sender: observations for the record.
-    Record(Vec<PointToPoint>),
-    /// To rank 0: seconds of the budget that are spent.
-    Spent(f64),
-    /// To all: the end.
-    Stop,
-}
 
 /// Times one repetition after another at the sender; the mirror has been told.
 #[derive(Debug)]
@@ -34,7 +23,7 @@ pub struct Sender {
 }
 
 /// The seconds of one repetition, by kind of observation.
-pub type Observed = Vec<(PointToPointKind, f64)>;
+pub type Observed = Vec<(Kind, f64)>;
 
 impl Sender {
     /// For messages of at most `largest` bytes.
@@ -62,6 +51,10 @@ impl Sender {
             Experiment::RoundTrip => self.round_trip(bytes),
             Experiment::ReceiveOverhead => self.receive_overhead(bytes, wait),
             Experiment::ShortTrain | Experiment::LongTrain => self.train(bytes, cell.messages),
+            Experiment::SpacedOne | Experiment::SpacedTrain => {
+                self.spaced_train(bytes, cell.messages, wait)
+            }
+            _ => Err(not_of_a_pair(&cell)),
         }
     }
 
@@ -72,8 +65,8 @@ impl Sender {
         self.comm.receive(&mut [], self.mirror, Tag::Signal)?;
         let ended = now();
         Ok(vec![
-            (PointToPointKind::RoundTrip, seconds(ended - begun)),
-            (PointToPointKind::SendOverhead, seconds(sent - begun)),
+            (Kind::Pair(PointToPointKind::RoundTrip), seconds(ended - begun)),
+            (Kind::Pair(PointToPointKind::SendOverhead), seconds(sent - begun)),
         ])
     }
 
@@ -83,7 +76,7 @@ impl Sender {
         let begun = now();
         self.comm.receive(&mut self.incoming[..bytes], self.mirror, Tag::Data)?;
         let ended = now();
-        Ok(vec![(PointToPointKind::ReceiveOverhead, seconds(ended - begun))])
+        Ok(vec![(Kind::Pair(PointToPointKind::ReceiveOverhead), seconds(ended - begun))])
     }
 
     fn train(&mut self, bytes: usize, messages: u32) -> Result<Observed> {
@@ -93,7 +86,29 @@ impl Sender {
         }
         self.comm.receive(&mut [], self.mirror, Tag::Signal)?;
         let ended = now();
-        Ok(vec![(PointToPointKind::Train, seconds(ended - begun))])
+        Ok(vec![(Kind::Pair(PointToPointKind::Train), seconds(ended - begun))])
+    }
+
+    /// Waits by watching the clock: a sleeper wakes late, and what it then sends is not what a
+    /// busy processor sends. What each wait really took is left out of the time.
+    fn spaced_train(&mut self, bytes: usize, messages: u32, wait: Nanos) -> Result<Observed> {
+        let mut waited = 0;
+        let begun = now();
+        for message in 0..messages {
+            if message > 0 {
+                let from = now();
+                let mut until = from;
+                while until < from + wait {
+                    std::hint::spin_loop();
+                    until = now();
+                }
+                waited += until - from;
+            }
+            self.comm.send(&self.outgoing[..bytes], self.mirror, Tag::Data)?;
+        }
+        self.comm.receive(&mut self.incoming[..bytes], self.mirror, Tag::Data)?;
+        let ended = now();
+        Ok(vec![(Kind::Pair(PointToPointKind::SpacedTrain), seconds(ended - begun - waited))])
     }
 }
 
@@ -131,26 +146,24 @@ impl Mirror {
                     }
                     self.comm.send(&[], self.sender, Tag::Signal)?;
                 }
+                Experiment::SpacedOne | Experiment::SpacedTrain => {
+                    for _ in 0..cell.messages {
+                        self.comm.receive(message, self.sender, Tag::Data)?;
+                    }
+                    self.comm.send(message, self.sender, Tag::Data)?;
+                }
+                _ => return Err(not_of_a_pair(&cell)),
             }
         }
         Ok(())
     }
 }
 
-/// Waits for the sender's next command: the mirror inside MPI, as it is about to be timed; a
-/// bystander asleep.
-///
-/// # Errors
-/// The MPI library refuses.
-pub fn next_command(comm: &Communicator, sender: u32, is_mirror: bool) -> Result<Command> {
-    if is_mirror {
-        comm.hear(sender, Tag::Command)
-    } else {
-        comm.hear_asleep(sender, Tag::Command, Patience::of_bystander())
-    }
+fn not_of_a_pair(cell: &Cell) -> Error {
+    Error::Usage(format!("{} is not measured between two ranks", cell.describe()))
 }
 
 /// A buffer whose pages are there.
-fn touched(bytes: usize) -> Vec<u8> {
+pub(super) fn touched(bytes: usize) -> Vec<u8> {
     vec![0x5A; bytes]
 }

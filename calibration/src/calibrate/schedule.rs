@@ -43,6 +43,15 @@ pub struct Outcome {
     pub uncertain: Vec<(Cell, f64)>,
 }
 
+impl Outcome {
+    /// Adds another schedule's.
+    pub fn add(&mut self, other: Outcome) {
+        self.unreached.extend(other.unreached);
+        self.uncertain.extend(other.uncertain);
+        self.uncertain.sort_by(|one, other| other.1.total_cmp(&one.1));
+    }
+}
+
 /// A cell to be measured.
 #[derive(Debug, Clone, Copy)]
 struct Task {
@@ -232,7 +241,9 @@ impl<B: Bench> Schedule<'_, B> {
 /// What a repetition may cost, from the same experiment at the size before: as much more as the
 /// messages hold more bytes, a KiB per message being taken for what a message costs by itself.
 fn expected_seconds(cell: &Cell, known: &[Task]) -> f64 {
-    let weight = |cell: &Cell| (cell.bytes as f64 + 1024.0) * f64::from(cell.messages);
+    let weight = |cell: &Cell| {
+        (cell.bytes as f64 + 1024.0) * f64::from(cell.messages) * f64::from(cell.procs)
+    };
     let before = known.iter().rev().find(|task| task.cell.experiment == cell.experiment);
     before.map_or(0.0, |task| task.seconds * (weight(cell) / weight(&task.cell)).max(1.0))
 }

@@ -24,6 +24,7 @@
 
 mod breaks;
 mod estimate;
+mod groups;
 mod lines;
 mod samples;
 
@@ -34,6 +35,7 @@ use records::{
 };
 
 use estimate::{Plan, Values};
+pub use groups::{CollectiveFit, Groups};
 use samples::Samples;
 
 /// Redrawings of the bootstrap: enough for the 2.5th percentile to have 25 below it.
@@ -103,6 +105,7 @@ fn kind_name(kind: PointToPointKind) -> &'static str {
         PointToPointKind::SendOverhead => "send-overhead",
         PointToPointKind::ReceiveOverhead => "receive-overhead",
         PointToPointKind::Train => "train",
+        PointToPointKind::SpacedTrain => "spaced-train",
     }
 }
 
@@ -125,19 +128,29 @@ pub fn fit(observations: &[PointToPoint]) -> Result<Fit, FitError> {
     Ok(Fit { parameters, warnings })
 }
 
+/// The same drawn anew, again and again.
+fn redraw<T>(draw: impl Fn(&mut rand_pcg::Pcg64Mcg) -> T) -> Vec<T> {
+    let mut random = rand_pcg::Pcg64Mcg::new(u128::from(SEED));
+    (0..REDRAWINGS).map(|_| draw(&mut random)).collect()
+}
+
+/// One number of the drawings, with its 95 % interval.
+fn percentiles<T>(values: &T, redrawn: &[T], of: &dyn Fn(&T) -> f64) -> Estimate {
+    let value = of(values);
+    let mut draws: Vec<f64> = redrawn.iter().map(of).collect();
+    draws.sort_unstable_by(f64::total_cmp);
+    let at = |share: f64| match draws.len() {
+        0 => value,
+        count => draws[(share * (count - 1) as f64).round() as usize],
+    };
+    // A skewed bootstrap may leave the value itself outside.
+    Estimate { value, low: at(0.025).min(value), high: at(0.975).max(value) }
+}
+
 /// Redraws the medians, and takes the percentiles of every parameter.
 fn with_intervals(plan: &Plan, samples: &Samples, values: &Values) -> Parameters {
-    let mut random = rand_pcg::Pcg64Mcg::new(u128::from(SEED));
-    let redrawn: Vec<Values> =
-        (0..REDRAWINGS).map(|_| plan.estimate(&samples.redraw(&mut random))).collect();
-    let estimate = |of: &dyn Fn(&Values) -> f64| {
-        let mut draws: Vec<f64> = redrawn.iter().map(of).collect();
-        draws.sort_unstable_by(f64::total_cmp);
-        let at = |share: f64| draws[(share * (draws.len() - 1) as f64).round() as usize];
-        // A skewed bootstrap may leave the value itself outside.
-        let value = of(values);
-        Estimate { value, low: at(0.025).min(value), high: at(0.975).max(value) }
-    };
+    let redrawn: Vec<Values> = redraw(|random| plan.estimate(&samples.redraw(random)));
+    let estimate = |of: &dyn Fn(&Values) -> f64| percentiles(values, &redrawn, of);
     let knots = values.knots.iter().enumerate().map(|(index, knot)| PLogPKnot {
         bytes: knot.bytes,
         send_overhead_seconds: estimate(&|values| values.knots[index].costs.send),

@@ -106,7 +106,7 @@ fn list(keys: &[Key]) -> String {
 
 /// At least [`LEAST`] times of the same thing, ascending.
 #[derive(Debug)]
-struct Sample {
+pub(super) struct Sample {
     sorted: Vec<f64>,
     /// Where the (lower) middle of as many uniform draws falls.
     middle: Beta<f64>,
@@ -114,7 +114,7 @@ struct Sample {
 
 impl Sample {
     /// None if there are too few times.
-    fn new(mut times: Vec<f64>) -> Option<Self> {
+    pub(super) fn new(mut times: Vec<f64>) -> Option<Self> {
         if times.len() < LEAST {
             return None;
         }
@@ -125,7 +125,7 @@ impl Sample {
         Some(Sample { sorted: times, middle })
     }
 
-    fn median(&self) -> f64 {
+    pub(super) fn median(&self) -> f64 {
         let (below, above) = (self.sorted.len().div_ceil(2) - 1, self.sorted.len() / 2);
         f64::midpoint(self.sorted[below], self.sorted[above])
     }
@@ -133,7 +133,7 @@ impl Sample {
     /// The median of a resample, drawn without resampling: a resample is as many uniform draws
     /// mapped to the sorted times by a function that rises, so its median is what that function
     /// makes of the draws' median, an order statistic whose distribution is known (Beta).
-    fn redraw_median(&self, random: &mut impl Rng) -> f64 {
+    pub(super) fn redraw_median(&self, random: &mut impl Rng) -> f64 {
         let count = self.sorted.len();
         let at = |uniform: f64| self.sorted[((uniform * count as f64) as usize).min(count - 1)];
         let lower = self.middle.sample(random);

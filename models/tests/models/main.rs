@@ -4,6 +4,7 @@
 
 mod decisions;
 mod fits;
+mod groups;
 mod intervals;
 mod limits;
 mod messages;

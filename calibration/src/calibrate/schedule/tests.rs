@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 
 use super::*;
+use crate::calibrate::cells::Experiment;
 
 /// A bench in virtual time: a fixed time, and for each message a time and a time per byte, with noise.
 struct Simulated {
@@ -76,14 +77,14 @@ fn sizes() -> Vec<u64> {
 
 fn simulate(bench: &mut Simulated, budget: f64) -> Outcome {
     let mut random = Pcg64::seed_from_u64(1);
-    run(&Cell::all(&sizes()), &RULE, budget, &mut random, bench).unwrap()
+    run(&Cell::all_of_pair(&sizes()), &RULE, budget, &mut random, bench).unwrap()
 }
 
 #[test]
 fn a_quiet_machine_is_measured_to_the_end_in_random_order() {
     let mut bench = Simulated::new(84e-9, 0.01);
     assert_eq!(simulate(&mut bench, 60.0), Outcome::default());
-    assert_eq!(bench.warm_ups, Cell::all(&sizes()), "each cell once, from small sizes up");
+    assert_eq!(bench.warm_ups, Cell::all_of_pair(&sizes()), "each cell once, from small sizes up");
     assert!(bench.order.windows(2).any(|pair| pair[0].bytes > pair[1].bytes));
     assert!(bench.spent < 30.0, "{} s spent where all is certain at once", bench.spent);
 }
@@ -95,7 +96,7 @@ fn too_small_a_budget_goes_to_the_small_sizes() {
     let unreached: Vec<u64> = outcome.unreached.iter().map(|cell| cell.bytes).collect();
     assert!(unreached.contains(&(1 << 20)) && !unreached.contains(&64), "{unreached:?}");
     let least = unreached.iter().min().unwrap();
-    for cell in Cell::all(&sizes()).iter().filter(|cell| cell.bytes < *least) {
+    for cell in Cell::all_of_pair(&sizes()).iter().filter(|cell| cell.bytes < *least) {
         assert!(bench.observations(cell) >= RULE.minimum, "{cell:?}");
     }
     assert!(bench.spent <= 5.5, "{}", bench.spent);
@@ -115,9 +116,7 @@ fn the_least_certain_cells_get_the_rest_of_the_budget() {
     let mut bench = Simulated::new(84e-9, 0.8);
     let outcome = simulate(&mut bench, 20.0);
     assert!(outcome.unreached.is_empty());
-    let of = |bytes| {
-        bench.observations(&Cell::new(crate::calibrate::cells::Experiment::RoundTrip, bytes))
-    };
+    let of = |bytes| bench.observations(&Cell::of_pair(Experiment::RoundTrip, bytes));
     assert!(of(8) > RULE.minimum);
 }
 

@@ -1,0 +1,228 @@
+//! The cells as the schedule's bench: measured, entered into the book, sent to the record.
+
+use records::{
+    group_observation::GroupObservation,
+    observation::{PointToPoint, PointToPointKind, Status},
+};
+use verification::stopping::Rule;
+
+use super::{
+    Flags,
+    book::{Book, Observation},
+    cells::{Cell, Experiment, Kind},
+    combine::Combiner,
+    command::Command,
+    group::{self, Group},
+    largest,
+    pair::Sender,
+    recorder::{Recorder, Spent},
+    schedule::Bench,
+};
+use crate::{
+    Error, Result,
+    clock::{Nanos, now, seconds},
+    exchange::Tag,
+    launcher,
+    progress::Reporter,
+    world::World,
+};
+
+/// The sender's instruments.
+pub(super) struct CellBench<'a> {
+    world: &'a World,
+    pair: (u32, u32),
+    sender: Sender,
+    group: Group,
+    combiner: Combiner,
+    /// At rank 0; a sender elsewhere sends its observations there.
+    recorder: Option<Recorder>,
+    book: Book,
+    spent_before: f64,
+    noted: Nanos,
+    progress: Reporter,
+}
+
+impl<'a> CellBench<'a> {
+    /// Goes on from `earlier`; `groups` are the cells of more than two ranks.
+    pub(super) fn new(
+        flags: &Flags,
+        world: &'a World,
+        recorder: Option<Recorder>,
+        earlier: &Spent,
+        groups: &[Cell],
+    ) -> Self {
+        let comm = world.control;
+        let order = group::order(flags.pair, flags.job.ranks);
+        CellBench {
+            world,
+            pair: flags.pair,
+            sender: Sender::new(comm, flags.pair.1, largest(flags)),
+            group: Group::new(comm, order, groups),
+            combiner: Combiner::new(groups),
+            recorder,
+            book: Book::new(&earlier.rows),
+            spent_before: earlier.seconds,
+            noted: now(),
+            progress: Reporter::new("calibrating", (flags.budget_seconds * 1e3) as u64),
+        }
+    }
+}
+
+impl CellBench<'_> {
+    const CLOCK_READINGS: usize = 20;
+    /// How often the record is told what has been spent.
+    const NOTE_PAUSE: Nanos = 1_000_000_000;
+    /// A message that went around in less needs no shorter wait: sleeping is no more exact.
+    const LEAST_WAIT: f64 = 200e-6;
+
+    /// What has been observed.
+    pub(super) fn book(&self) -> &Book {
+        &self.book
+    }
+
+    /// Tells all other ranks.
+    pub(super) fn tell_all(&self, command: &Command) -> Result<()> {
+        let comm = &self.world.control;
+        (0..comm.size())
+            .filter(|rank| *rank != comm.rank())
+            .try_for_each(|rank| comm.tell(command, rank, Tag::Command))
+    }
+
+    pub(super) fn observe_clock(&mut self) -> Result<()> {
+        let cell = Cell::of_pair(Experiment::RoundTrip, 0);
+        let there = self.book.clock().len();
+        for reading in there..Self::CLOCK_READINGS {
+            let begun = now();
+            let ended = now();
+            let kind = Kind::Pair(PointToPointKind::Clock);
+            self.record(kind, &cell, seconds(ended - begun), reading == 0)?;
+        }
+        Ok(())
+    }
+
+    fn record(&mut self, kind: Kind, cell: &Cell, seconds: f64, warm_up: bool) -> Result<()> {
+        let &Cell { procs, bytes, messages, .. } = cell;
+        let repetition = self.book.next_repetition(kind, cell);
+        let status = if warm_up { Status::Warmup } else { Status::Ok };
+        let (sender, receiver) = self.pair;
+        let row = match kind {
+            Kind::Pair(kind) => Observation::Pair(PointToPoint {
+                kind,
+                sender,
+                receiver,
+                bytes,
+                messages,
+                repetition,
+                seconds,
+                status,
+            }),
+            Kind::Group(kind, operation) => Observation::Group(GroupObservation {
+                kind,
+                operation,
+                procs,
+                bytes,
+                messages,
+                repetition,
+                seconds,
+                status,
+            }),
+        };
+        self.book.enter(&row);
+        match &mut self.recorder {
+            Some(recorder) => recorder.append(&[row]),
+            None => self.world.control.tell(&Command::Record(vec![row]), 0, Tag::Command),
+        }
+    }
+
+    /// How certain the medians shall be. What the clock itself costs is as fine as it sees; taken
+    /// from the record, so that a finished record stays finished.
+    pub(super) fn rule(&self) -> Rule {
+        let clock = verification::stopping::median_interval(self.book.clock(), 0.95);
+        Rule {
+            minimum: 8,
+            maximum: 400,
+            confidence: 0.95,
+            relative_error: 0.025,
+            resolution_seconds: clock.map_or(0.0, |clock| clock.median),
+        }
+    }
+
+    /// Tells the record what has been spent, for a run that goes on with it.
+    fn note_spent(&mut self) -> Result<()> {
+        self.noted = now();
+        let seconds = self.spent_seconds();
+        match &mut self.recorder {
+            Some(recorder) => recorder.note(seconds),
+            None => self.world.control.tell(&Command::Spent(seconds), 0, Tag::Command),
+        }
+    }
+
+    pub(super) fn end(&mut self) -> Result<()> {
+        self.note_spent()?;
+        self.progress.finish(u64::MAX);
+        Ok(())
+    }
+
+    /// How long a message of this size surely takes: 1.2 times the round trip (as logp_mpi), of
+    /// the slow ones among those seen.
+    fn wait(&self, bytes: u64) -> Nanos {
+        let cell = Cell::of_pair(Experiment::RoundTrip, bytes);
+        let judged = self.book.judged(Kind::Pair(PointToPointKind::RoundTrip), &cell);
+        let mut sorted = judged.to_vec();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let slow = sorted.get(sorted.len() * 9 / 10).copied().unwrap_or_default();
+        ((1.2 * slow).max(Self::LEAST_WAIT) * 1e9) as Nanos
+    }
+
+    /// Waits are taken from round trips, which may have to be made first.
+    fn ensure_round_trip(&mut self, cell: &Cell) -> Result<()> {
+        let round_trip = Cell::of_pair(Experiment::RoundTrip, cell.bytes);
+        let waits = [Experiment::ReceiveOverhead, Experiment::SpacedOne, Experiment::SpacedTrain];
+        if waits.contains(&cell.experiment) && self.book.observations(&round_trip) == 0 {
+            self.measure(&round_trip, 1, false)?;
+        }
+        Ok(())
+    }
+}
+
+impl Bench for CellBench<'_> {
+    type Error = Error;
+
+    fn measure(&mut self, cell: &Cell, count: u32, warm_up: bool) -> Result<()> {
+        self.ensure_round_trip(cell)?;
+        let wait = self.wait(cell.bytes);
+        match cell.experiment {
+            Experiment::Combine(_) => {}
+            experiment if experiment.is_of_pair() => self.sender.begin(*cell, count)?,
+            _ => self.group.begin(*cell, count)?,
+        }
+        for _ in 0..count {
+            launcher::end_if_gone();
+            let observed = match cell.experiment {
+                Experiment::Combine(operation) => self.combiner.repeat(cell, operation)?,
+                experiment if experiment.is_of_pair() => self.sender.repeat(*cell, wait)?,
+                _ => self.group.repeat(*cell)?,
+            };
+            for (kind, seconds) in observed {
+                self.record(kind, cell, seconds, warm_up)?;
+            }
+        }
+        self.progress.update((self.spent_seconds() * 1e3) as u64);
+        if now() - self.noted >= Self::NOTE_PAUSE {
+            self.note_spent()?;
+        }
+        Ok(())
+    }
+
+    fn spent_seconds(&self) -> f64 {
+        self.spent_before + self.world.elapsed_seconds()
+    }
+
+    fn observations(&self, cell: &Cell) -> usize {
+        self.book.observations(cell)
+    }
+
+    fn uncertainty(&self, cell: &Cell, rule: &Rule) -> f64 {
+        self.book.uncertainty(cell, rule)
+    }
+}

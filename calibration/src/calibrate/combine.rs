@@ -1,0 +1,81 @@
+//! What the processor takes to combine two messages.
+
+use std::ffi::c_int;
+
+use mpi::ffi;
+use records::{calibration::Operation, group_observation::GroupKind};
+
+use super::{
+    cells::{Cell, Experiment, Kind},
+    pair::Observed,
+};
+use crate::{
+    Result,
+    clock::{now, seconds},
+    exchange::check,
+};
+
+/// Two operands.
+#[derive(Debug)]
+pub struct Combiner {
+    /// Words, so that elements of every type are aligned.
+    operand: Vec<u64>,
+    result: Vec<u64>,
+}
+
+impl Combiner {
+    /// For the cells that combine.
+    pub fn new(cells: &[Cell]) -> Self {
+        let combining =
+            cells.iter().filter(|cell| matches!(cell.experiment, Experiment::Combine(_)));
+        let largest = combining.map(|cell| cell.bytes).max().unwrap_or_default();
+        let words = largest.div_ceil(8) as usize;
+        // As numbers of any type: small, normal, and the same after any number of sums with 0.
+        Combiner { operand: vec![0; words], result: vec![0x3FF0_0000_3F80_0000; words] }
+    }
+
+    /// One repetition: as many calls as the cell has messages.
+    ///
+    /// # Errors
+    /// The MPI library refuses.
+    pub fn repeat(&mut self, cell: &Cell, operation: Operation) -> Result<Observed> {
+        let count = (cell.bytes / operation.element_bytes()) as c_int;
+        let (datatype, function) = handles(operation);
+        let begun = now();
+        for _ in 0..cell.messages {
+            // SAFETY: both buffers hold `cell.bytes` bytes, aligned for any type, and do not
+            // overlap; the handles are the library's constants.
+            let code = unsafe {
+                ffi::MPI_Reduce_local(
+                    self.operand.as_ptr().cast(),
+                    self.result.as_mut_ptr().cast(),
+                    count,
+                    datatype,
+                    function,
+                )
+            };
+            check("MPI_Reduce_local", code)?;
+        }
+        let ended = now();
+        let kind = Kind::Group(GroupKind::Combine, Some(operation));
+        Ok(vec![(kind, seconds(ended - begun))])
+    }
+}
+
+fn handles(operation: Operation) -> (ffi::MPI_Datatype, ffi::MPI_Op) {
+    // SAFETY: constants of the MPI library, set before any code of this program runs.
+    unsafe {
+        let (double, float) = (ffi::RSMPI_DOUBLE, ffi::RSMPI_FLOAT);
+        let (int, byte) = (ffi::RSMPI_INT32_T, ffi::RSMPI_UINT8_T);
+        let (sum, max) = (ffi::RSMPI_SUM, ffi::RSMPI_MAX);
+        match operation {
+            Operation::SumDouble => (double, sum),
+            Operation::SumFloat => (float, sum),
+            Operation::SumInt => (int, sum),
+            Operation::MaxDouble => (double, max),
+            Operation::MaxFloat => (float, max),
+            Operation::MaxInt => (int, max),
+            Operation::BxorByte => (byte, ffi::RSMPI_BXOR),
+        }
+    }
+}

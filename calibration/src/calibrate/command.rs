@@ -1,0 +1,50 @@
+//! What the sender tells the other ranks.
+
+use serde::{Deserialize, Serialize};
+
+use super::{book::Observation, cells::Cell};
+use crate::{
+    Result,
+    exchange::{Communicator, Tag},
+    sleep::Patience,
+};
+
+/// What to do.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Command {
+    /// To those who take part: so many repetitions.
+    Measure(Cell, u32),
+    /// To all: from now on every rank takes part, or the mirror alone does.
+    Attend(bool),
+    /// To rank 0, where it is not the sender: observations for the record.
+    Record(Vec<Observation>),
+    /// To rank 0: seconds of the budget that are spent.
+    Spent(f64),
+    /// To all: the end.
+    Stop,
+}
+
+/// How a rank waits for the next command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Attention {
+    /// Inside MPI: it is about to be timed.
+    Mirror,
+    /// Asleep, but soon awake.
+    Participant,
+    /// Asleep, and rarely looking.
+    Bystander,
+}
+
+/// Waits for the sender's next command.
+///
+/// # Errors
+/// The MPI library refuses.
+pub fn next(comm: &Communicator, sender: u32, attention: Attention) -> Result<Command> {
+    match attention {
+        Attention::Mirror => comm.hear(sender, Tag::Command),
+        Attention::Participant => {
+            comm.hear_asleep(sender, Tag::Command, Patience::of_participant())
+        }
+        Attention::Bystander => comm.hear_asleep(sender, Tag::Command, Patience::of_bystander()),
+    }
+}

@@ -1,0 +1,170 @@
+//! Fits of collectives against injected truth.
+
+use models::{fit::Groups, presets::preset};
+use rand::{RngExt as _, SeedableRng as _};
+use rand_distr::{Distribution as _, LogNormal};
+use rand_pcg::Pcg64Mcg;
+use records::{
+    calibration::{Estimate, Operation},
+    group_observation::{GroupKind, GroupObservation},
+    observation::Status,
+};
+
+const LATENCY: f64 = 50e-6;
+
+fn gap(bytes: u64) -> f64 {
+    24e-6 + 0.0837e-6 * bytes as f64
+}
+
+/// g(m, k) / (k g(m)): further partners cost a fifth more each to serve, and sources a tenth.
+fn crowd(kind: GroupKind, partners: u32) -> f64 {
+    let each = if kind == GroupKind::FanOut { 0.2 } else { 0.1 };
+    1.0 + each * f64::from(partners - 1)
+}
+
+/// Seconds of one byte, the call's own cost apart.
+fn combining(bytes: u64) -> f64 {
+    20e-9 + 0.3e-9 * bytes as f64
+}
+
+/// 12 observations of everything, by the formulas of the paper.
+fn observe(seed: u64, noise: f64) -> Vec<GroupObservation> {
+    let mut wanted = Vec::new();
+    for procs in 2..=8 {
+        let p = f64::from(procs);
+        let barrier = p * gap(0) + 2.0 * LATENCY;
+        wanted.push((GroupKind::FlatBarrier, None, procs, 0, 8, 8.0 * barrier));
+        for bytes in [0, 1, 1024, 4096, 16_384, 65_536] {
+            let chain = (p - 1.0) * (LATENCY + gap(bytes)) + LATENCY + gap(0);
+            wanted.push((GroupKind::ChainBcast, None, procs, bytes, 1, chain));
+        }
+    }
+    for kind in [GroupKind::FanOut, GroupKind::FanIn] {
+        for (partners, bytes, rounds) in
+            [(2, 1, 16), (2, 1, 32), (7, 1, 4), (7, 1, 8), (7, 8192, 1), (7, 8192, 2)]
+        {
+            let round = f64::from(partners) * gap(bytes) * crowd(kind, partners);
+            let whole = 2.0 * LATENCY + f64::from(rounds) * round;
+            wanted.push((kind, None, partners + 1, bytes, rounds, whole));
+        }
+    }
+    for bytes in [8, 1024, 65_536] {
+        let operation = Some(Operation::SumDouble);
+        let seconds = 100.0 * combining(bytes);
+        wanted.push((GroupKind::Combine, operation, 1, bytes, 100, seconds));
+    }
+    let mut random = Pcg64Mcg::seed_from_u64(seed);
+    let noise = LogNormal::new(0.0, noise).unwrap();
+    let mut observations = Vec::new();
+    for (kind, operation, procs, bytes, messages, seconds) in wanted {
+        for repetition in 0..=12 {
+            let outlier = if random.random_bool(0.01) { 10.0 } else { 1.0 };
+            let status = if repetition == 0 { Status::Warmup } else { Status::Ok };
+            let first = if repetition == 0 { 50.0 } else { 1.0 };
+            let seconds = seconds * noise.sample(&mut random) * outlier * first;
+            observations.push(GroupObservation {
+                kind,
+                operation,
+                procs,
+                bytes,
+                messages,
+                repetition,
+                seconds,
+                status,
+            });
+        }
+    }
+    observations
+}
+
+fn near(name: &str, estimate: Estimate, truth: f64, tolerance: f64) {
+    let Estimate { value, low, high } = estimate;
+    assert!((value / truth - 1.0).abs() < tolerance, "{name} is {value}, truth {truth}");
+    assert!(low <= value && value <= high, "{name}");
+}
+
+#[test]
+fn injected_parameters_are_fitted() {
+    let mut measured = preset("frodo").unwrap().measured;
+    for seed in 0..5 {
+        let groups = Groups::new(&observe(seed, 0.01)).unwrap();
+        groups.complete(&mut measured);
+        let found = groups.fit(&measured).unwrap();
+        assert_eq!(found.warnings, [""; 0]);
+        let fitted = &found.parameters;
+        near("L", fitted.plogp.latency_seconds, LATENCY, 0.05);
+        for knot in &fitted.plogp.knots {
+            near(&format!("g({})", knot.bytes), knot.gap_seconds, gap(knot.bytes), 0.08);
+        }
+        near("G", fitted.loggp.gap_seconds_per_byte, 0.0837e-6, 0.02);
+        near("alpha", fitted.hockney.alpha_seconds, LATENCY + gap(0), 0.05);
+        assert_eq!(found.fits.len(), 7);
+        for line in &found.fits {
+            assert!(line.r_squared > 0.99, "{line:?}");
+            assert_eq!(line.points.len(), 7);
+        }
+    }
+}
+
+#[test]
+fn several_partners_and_combining_are_measured() {
+    let mut measured = preset("frodo").unwrap().measured;
+    Groups::new(&observe(1, 0.005)).unwrap().complete(&mut measured);
+    let plogp = &measured.plogp;
+    for (kind, gaps) in
+        [(GroupKind::FanOut, &plogp.gap_by_destinations), (GroupKind::FanIn, &plogp.gap_by_sources)]
+    {
+        let shape: Vec<(u32, usize)> =
+            gaps.iter().map(|gap| (gap.partners, gap.knots.len())).collect();
+        assert_eq!(shape, [(2, 1), (7, 2)]);
+        for many in gaps {
+            for knot in &many.knots {
+                let k = many.partners;
+                let truth = f64::from(k) * gap(knot.bytes) * crowd(kind, k);
+                near(&format!("g({}, {k})", knot.bytes), knot.gap_seconds, truth, 0.05);
+            }
+        }
+    }
+    let [gamma] = &measured.gamma[..] else { panic!("{:?}", measured.gamma) };
+    for knot in &gamma.knots {
+        let truth = combining(knot.bytes) / knot.bytes as f64;
+        near("gamma(m)", knot.seconds_per_byte, truth, 0.05);
+    }
+    near("gamma", measured.gamma_seconds_per_byte, 0.3e-9, 0.05);
+}
+
+#[test]
+fn what_is_not_there_is_not_fitted() {
+    let measured = preset("frodo").unwrap().measured;
+    let fitted = |keep: &dyn Fn(&GroupObservation) -> bool| {
+        let mut rows = observe(1, 0.01);
+        rows.retain(keep);
+        Groups::new(&rows).unwrap().fit(&measured)
+    };
+    assert_eq!(fitted(&|row| row.kind != GroupKind::FlatBarrier), None);
+    assert_eq!(fitted(&|row| row.kind != GroupKind::ChainBcast), None);
+    assert_eq!(fitted(&|row| row.procs < 4), None, "any two points lie on a line");
+    // Sizes that were not reached are left out.
+    let few = fitted(&|row| row.bytes < 4096 || row.procs < 4).unwrap();
+    assert_eq!(few.parameters.plogp.knots.len(), 3);
+    // os and or are those measured.
+    let send = few.parameters.plogp.knots[0].send_overhead_seconds;
+    assert_eq!(send, measured.plogp.knots[0].send_overhead_seconds);
+    let mut rows = observe(1, 0.01);
+    rows[5].seconds = f64::NAN;
+    assert!(Groups::new(&rows).unwrap_err().contains("FlatBarrier of 0 bytes"));
+}
+
+/// A barrier that takes more per process the more there are leaves no latency.
+#[test]
+fn a_bent_barrier_is_told() {
+    let mut rows = observe(1, 0.001);
+    for row in rows.iter_mut().filter(|row| row.kind == GroupKind::FlatBarrier) {
+        row.seconds = 1e-5 * f64::from(row.procs).powi(3);
+    }
+    let found = Groups::new(&rows).unwrap().fit(&preset("frodo").unwrap().measured).unwrap();
+    assert_eq!(found.parameters.plogp.latency_seconds.value, 0.0);
+    for wanted in ["fitted L", "no straight line over the processes"] {
+        assert!(found.warnings.iter().any(|text| text.contains(wanted)), "{:?}", found.warnings);
+    }
+}

@@ -1,0 +1,75 @@
+//! Raw observations of more than two ranks, and of one rank's own work: what the parameters that
+//! two ranks cannot show are fitted to.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{calibration::Operation, observation::Status, record::Row};
+
+/// What was timed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GroupKind {
+    /// `messages` flat-tree barriers in a row: everybody sends an empty message to the root, which
+    /// then sends one to everybody. Timed at the root.
+    FlatBarrier,
+    /// A message of `bytes` handed from rank to rank, an empty one from the last to the root;
+    /// timed at the root.
+    ChainBcast,
+    /// `messages` rounds in which the root sends a message of `bytes` to each of the others at
+    /// once, then an empty one back from each; timed at the root.
+    FanOut,
+    /// An empty message from the root to each of the others, which then send it `messages`
+    /// messages of `bytes` each, all at once; timed at the root.
+    FanIn,
+    /// `messages` calls of `MPI_Reduce_local` on `bytes`, on one rank alone.
+    Combine,
+}
+
+/// One observation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GroupObservation {
+    /// What was timed.
+    pub kind: GroupKind,
+    /// What combines, of kind `combine`; elsewhere nothing.
+    pub operation: Option<Operation>,
+    /// Ranks that took part, the root among them.
+    pub procs: u32,
+    /// Bytes of one message.
+    pub bytes: u64,
+    /// Barriers, rounds or calls in a row; 1 elsewhere.
+    pub messages: u32,
+    /// Counts from 0 for each (kind, operation, procs, bytes, messages), warm-ups included.
+    pub repetition: u32,
+    /// What the clock said, its own cost not subtracted.
+    pub seconds: f64,
+    /// How it was made.
+    pub status: Status,
+}
+
+impl Row for GroupObservation {
+    const SCHEMA: &'static str = "colibri/group-observations/1";
+    const COLUMNS: &'static [&'static str] =
+        &["kind", "operation", "procs", "bytes", "messages", "repetition", "seconds", "status"];
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record;
+
+    #[test]
+    fn an_operation_may_be_absent() {
+        let text = "#@schema=colibri/group-observations/1\n\
+                    kind,operation,procs,bytes,messages,repetition,seconds,status\n\
+                    flat-barrier,,4,0,8,1,0.001,ok\n\
+                    combine,sum-double,1,64,1024,0,0.5,warmup\n";
+        let record = record::parse::<GroupObservation>(text, std::path::Path::new("x")).unwrap();
+        let operations: Vec<_> = record.rows.iter().map(|row| row.operation).collect();
+        assert_eq!(operations, [None, Some(Operation::SumDouble)]);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("groups.csv");
+        let mut writer = record::Writer::open(&path, &std::collections::BTreeMap::new()).unwrap();
+        record.rows.iter().for_each(|row| writer.append(row).unwrap());
+        assert_eq!(record::read::<GroupObservation>(&path).unwrap().rows, record.rows);
+    }
+}
