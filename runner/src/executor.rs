@@ -1,6 +1,6 @@
 //! One rank's part of a collective, on MPI.
 
-use std::{ffi::c_int, mem, ptr};
+use std::{ffi::c_int, mem, ptr, slice};
 
 use records::Collective;
 use schedules::{Call, Round};
@@ -300,7 +300,8 @@ impl Executor {
         let memory = Memory {
             send,
             receive,
-            temporary: room(needs.temporary, temporary)?,
+            // With a header, it is known only after round 0.
+            temporary: room(if words == 0 { needs.temporary } else { 0 }, temporary)?,
             counts: call.counts.as_ptr().cast_mut().cast(),
             header: header.cast(),
         };
@@ -309,16 +310,16 @@ impl Executor {
         self.ran = Some(*method);
         let mut index = 0;
         loop {
-            // SAFETY: it has so many words, and no message writes to those that a round looks at.
-            let header = unsafe { std::slice::from_raw_parts(header, words) };
-            let call = Call { header, ..*call };
-            if !entry.round(&call, comm.rank, index, &mut self.round) {
-                return Ok(());
-            }
-            if words > 0 {
-                // How much is on its way to this rank, it may learn from the header.
+            // Round 0 brings the header.
+            let known = if index == 0 { 0 } else { words };
+            // SAFETY: it has so many words, and no message writes to them any more.
+            let call = Call { header: unsafe { slice::from_raw_parts(header, known) }, ..*call };
+            if index == 1 && words > 0 {
                 let needed = entry.needs(&call, comm.rank).temporary;
                 execution.memory.temporary = room(needed, temporary)?;
+            }
+            if !entry.round(&call, comm.rank, index, &mut self.round) {
+                return Ok(());
             }
             for step in self.round.steps() {
                 // SAFETY: the checker has shown that the steps stay within the buffers.

@@ -24,7 +24,7 @@ impl Packing<'_> {
     /// # Safety
     /// `user` must hold `count` elements, `message` have room for their bytes.
     pub unsafe fn pack(&self, user: *const u8, message: *mut u8, count: u64) -> Result<()> {
-        let Some(most) = self.elements_per_call() else {
+        let Some(most) = self.elements_per_call(user) else {
             // SAFETY: the caller vouches for both buffers.
             return unsafe { self.carry(user, message, count, true) };
         };
@@ -45,7 +45,7 @@ impl Packing<'_> {
     /// # Safety
     /// `message` must hold the bytes of `count` elements, `user` have room for these.
     pub unsafe fn unpack(&self, message: *const u8, user: *mut u8, count: u64) -> Result<()> {
-        let Some(most) = self.elements_per_call() else {
+        let Some(most) = self.elements_per_call(user) else {
             // SAFETY: the caller vouches for both buffers.
             return unsafe { self.carry(user, message.cast_mut(), count, false) };
         };
@@ -64,14 +64,15 @@ impl Packing<'_> {
         Ok(())
     }
 
-    /// What one call can take, whose sizes are ints; nothing where that is no element at all.
-    fn elements_per_call(&self) -> Option<c_int> {
-        let size = c_int::try_from(self.layout.size).ok().filter(|size| *size <= self.longest)?;
-        Some(self.longest / size)
+    /// What one call can take, whose sizes are ints; nothing where that is no element at all, and
+    /// for `MPI_BOTTOM`, which MPICH's `MPI_Pack` takes for a missing address.
+    fn elements_per_call(&self, user: *const u8) -> Option<c_int> {
+        let size = c_int::try_from(self.layout.size).ok()?;
+        (size <= self.longest && !user.is_null()).then(|| self.longest / size)
     }
 
-    /// Packs or unpacks elements larger than `MPI_Pack` can count: as messages to itself, with
-    /// `MPI_PACKED`, which matches every type, on the other side.
+    /// Packs or unpacks by a message to itself, with `MPI_PACKED`, which matches every type, on the
+    /// other side.
     ///
     /// # Safety
     /// `user` must hold or have room for `count` elements, `message` for their bytes.
@@ -82,39 +83,34 @@ impl Packing<'_> {
         count: u64,
         packs: bool,
     ) -> Result<()> {
-        let Layout { size, .. } = self.layout;
-        let bytes = Layout { datatype: self.mpi.constants.packed, ..Layout::bytes(self.mpi) };
         let mut own = 0;
         // SAFETY: the communicator is ours.
         check("MPI_Comm_rank", unsafe { (self.mpi.comm_rank)(self.comm, &mut own) })?;
-        let element = Content::new(self.mpi, &self.layout, 1, self.longest)?;
-        let packed = Content::new(self.mpi, &bytes, size as u64, self.longest)?;
-        for index in 0..count {
-            let user = user.wrapping_offset(self.layout.offset(index)).cast_mut();
-            let message = message.wrapping_add(index as usize * size);
-            let user: (*mut c_void, _) = (user.cast(), &element);
-            let message: (*mut c_void, _) = (message.cast(), &packed);
-            let (from, into) = if packs { (user, message) } else { (message, user) };
-            // SAFETY: the caller vouches for both buffers; no other message has this tag.
-            let code = unsafe {
-                (self.mpi.sendrecv)(
-                    from.0,
-                    from.1.count,
-                    from.1.datatype,
-                    own,
-                    TAG_SELF,
-                    into.0,
-                    into.1.count,
-                    into.1.datatype,
-                    own,
-                    TAG_SELF,
-                    self.comm,
-                    self.mpi.constants.status_ignore as *mut _,
-                )
-            };
-            check("MPI_Sendrecv", code)?;
-        }
-        Ok(())
+        let packed = Layout { datatype: self.mpi.constants.packed, ..Layout::bytes(self.mpi) };
+        let bytes = count * self.layout.size as u64;
+        let packed = Content::new(self.mpi, &packed, bytes, self.longest)?;
+        let elements = Content::new(self.mpi, &self.layout, count, self.longest)?;
+        let user: (*mut c_void, _) = (user.cast_mut().cast(), &elements);
+        let message: (*mut c_void, _) = (message.cast(), &packed);
+        let (from, into) = if packs { (user, message) } else { (message, user) };
+        // SAFETY: the caller vouches for both buffers; no other message has this tag.
+        let code = unsafe {
+            (self.mpi.sendrecv)(
+                from.0,
+                from.1.count,
+                from.1.datatype,
+                own,
+                TAG_SELF,
+                into.0,
+                into.1.count,
+                into.1.datatype,
+                own,
+                TAG_SELF,
+                self.comm,
+                self.mpi.constants.status_ignore as *mut _,
+            )
+        };
+        check("MPI_Sendrecv", code)
     }
 }
 

@@ -1,0 +1,286 @@
+//! What is not a matter of one algorithm.
+
+use std::{
+    alloc::{GlobalAlloc, System},
+    ffi::{c_int, c_void},
+    ptr,
+    sync::atomic::{AtomicUsize, Ordering},
+    thread,
+};
+
+use colibri_runner::{
+    Arguments, Block, Counts, Error, Executor, Handle, Method, Reduction, Session,
+};
+use records::{Algorithm, Collective};
+
+use crate::{
+    cases::{Group, collectives, methods},
+    kinds::{Kind, address},
+    library::{ANY_TAG, call},
+};
+
+fn method(collective: Collective, algorithm: Algorithm) -> Method {
+    Method::new(collective, algorithm, 0).unwrap()
+}
+
+/// A number from rank 0 of a communicator.
+fn number_bcast(
+    executor: &mut Executor,
+    datatype: Handle,
+    comm: Handle,
+    value: &mut u32,
+) -> Result<(), Error> {
+    let data = Block { buffer: ptr::from_mut(value).cast(), count: 1, datatype };
+    let method = method(Collective::Bcast, Algorithm::Binomial);
+    unsafe { executor.run(&method, &Arguments::Bcast { data, root: 0 }, comm) }
+}
+
+/// More communicators than MPICH can have at a time, halves of the ranks among them.
+pub fn communicators_that_are_freed(executor: &mut Executor, group: &Group<'_>) {
+    let times = if group.size <= 2 { 2500 } else { 20 };
+    for turn in 0..times {
+        let mut part: Handle = 0;
+        let mut value = if group.rank < 2 { turn } else { u32::MAX };
+        let (color, key) = ((group.rank % 2) as c_int, group.rank as c_int);
+        call!(group.library, c"MPI_Comm_split", group.comm => Handle, color => c_int,
+            key => c_int, &mut part => *mut Handle);
+        number_bcast(executor, group.library.names.number, part, &mut value).unwrap();
+        call!(group.library, c"MPI_Comm_free", &mut part => *mut Handle);
+        assert_eq!(value, turn);
+    }
+}
+
+/// A receive for anything from anyone must not catch our messages.
+pub fn wildcards_of_the_application(executor: &mut Executor, group: &Group<'_>) {
+    let (mut caught, mut value) = (0_u32, 7 * u32::from(group.rank == 0));
+    let (message, own, names) = (99_u32, group.rank as c_int, group.library.names);
+    let mut request = names.request_null;
+    call!(group.library, c"MPI_Irecv", &mut caught => *mut u32, 1 => c_int,
+        names.number => Handle, names.any_source => c_int, ANY_TAG => c_int,
+        group.comm => Handle, &mut request => *mut Handle);
+    number_bcast(executor, names.number, group.comm, &mut value).unwrap();
+    call!(group.library, c"MPI_Send", &message => *const u32, 1 => c_int,
+        names.number => Handle, own => c_int, 3 => c_int, group.comm => Handle);
+    let ignored = group.library.constants.status_ignore;
+    call!(group.library, c"MPI_Wait", &mut request => *mut Handle, ignored => usize);
+    assert_eq!((caught, value), (99, 7));
+}
+
+/// Wrong arguments, and communicators between groups.
+pub fn what_is_refused(executor: &mut Executor, group: &Group<'_>) {
+    let (library, linear) = (group.library, method(Collective::Bcast, Algorithm::Linear));
+    let bcast = |count, root| {
+        let data = Block { buffer: ptr::null_mut(), count, datatype: library.names.number };
+        Arguments::Bcast { data, root }
+    };
+    let mut run = |arguments, comm| unsafe { executor.run(&linear, &arguments, comm) };
+    assert!(matches!(run(bcast(-1, 0), group.comm), Err(Error::Invalid(_))));
+    for root in [-1, group.size as c_int] {
+        assert!(matches!(run(bcast(1, root), group.comm), Err(Error::Invalid(_))));
+    }
+    let outcome = run(Arguments::Barrier, group.comm);
+    assert!(matches!(outcome, Err(Error::Refused(_))), "{outcome:?}");
+    if group.size < 2 {
+        return;
+    }
+    let (mut part, mut between): (Handle, Handle) = (0, 0);
+    let color = (group.rank % 2) as c_int;
+    call!(library, c"MPI_Comm_split", group.comm => Handle, color => c_int, 0 => c_int,
+        &mut part => *mut Handle);
+    call!(library, c"MPI_Intercomm_create", part => Handle, 0 => c_int, group.comm => Handle,
+        1 - color => c_int, 5 => c_int, &mut between => *mut Handle);
+    let outcome = run(bcast(0, 0), between);
+    assert!(matches!(outcome, Err(Error::Refused(_))), "{outcome:?}");
+    call!(library, c"MPI_Comm_free", &mut between => *mut Handle);
+    call!(library, c"MPI_Comm_free", &mut part => *mut Handle);
+}
+
+/// Data at absolute addresses, of elements whose parts lie in different variables.
+pub fn absolute_addresses(executor: &mut Executor, group: &Group<'_>) {
+    let library = group.library;
+    let (mut first, mut second) = (vec![group.rank, 1], vec![2, group.rank + 10]);
+    let places = [first.as_mut_ptr(), second.as_mut_ptr().wrapping_add(1)];
+    let places = places.map(|place| place.expose_provenance() as isize);
+    let both = Kind::new(library, places, places[0].min(places[1]), 4096);
+    let data = Block { buffer: ptr::null_mut(), count: 1, datatype: both.datatype };
+    let root = group.size as c_int - 1;
+    for method in methods(Collective::Bcast) {
+        (first[0], second[1]) = (group.rank, group.rank + 10);
+        unsafe { executor.run(&method, &Arguments::Bcast { data, root }, group.comm) }.unwrap();
+        assert_eq!((first[0], second[1]), (group.size - 1, group.size + 9), "{method}");
+    }
+    let mut all = vec![[0_u32; 2]; group.size as usize];
+    for method in methods(Collective::Allgather) {
+        if method.to_string() == "own:neighbor-exchange" && group.size % 2 == 1 {
+            continue;
+        }
+        (first[0], second[1]) = (group.rank, group.rank + 10);
+        let buffer = all.as_mut_ptr().cast();
+        let receive = Block { buffer, count: 2, datatype: library.names.number };
+        let arguments = Arguments::Allgather { send: data, receive };
+        unsafe { executor.run(&method, &arguments, group.comm) }.unwrap();
+        let wanted: Vec<_> = (0..group.size).map(|rank| [rank, rank + 10]).collect();
+        assert_eq!(all, wanted, "{method}");
+    }
+}
+
+/// Elements without any data, though there are many of them.
+pub fn elements_of_nothing(executor: &mut Executor, group: &Group<'_>) {
+    let mut nothing: Handle = 0;
+    call!(group.library, c"MPI_Type_contiguous", 0 => c_int,
+        group.library.names.number => Handle, &mut nothing => *mut Handle);
+    call!(group.library, c"MPI_Type_commit", &mut nothing => *mut Handle);
+    let (library, root, count) = (group.library, 0, 1 << 30);
+    // Some ranks say it in another way.
+    let count = if group.rank.is_multiple_of(2) { count } else { 0 };
+    let data = Block { buffer: ptr::null_mut(), count, datatype: nothing };
+    let (operation, zero) = (library.names.sum, ptr::null_mut());
+    let number = library.names.number;
+    let sums = Reduction { send: zero, receive: zero, datatype: number, operation };
+    let counts = vec![0; group.size as usize];
+    let counts = Counts::Int(counts.as_ptr());
+    for collective in collectives() {
+        let arguments = match collective {
+            Collective::Bcast => Arguments::Bcast { data, root },
+            Collective::Allgather => Arguments::Allgather { send: data, receive: data },
+            Collective::Alltoall => Arguments::Alltoall { send: data, receive: data },
+            Collective::Gather => Arguments::Gather { send: data, receive: data, root },
+            Collective::Scatter => Arguments::Scatter { send: data, receive: data, root },
+            Collective::Allreduce => Arguments::Allreduce { data: sums, count: 0 },
+            Collective::ReduceScatter => Arguments::ReduceScatter { data: sums, counts },
+            _ => continue,
+        };
+        for method in methods(collective) {
+            match unsafe { executor.run(&method, &arguments, group.comm) } {
+                Err(Error::Refused(_)) if method.to_string() == "own:neighbor-exchange" => {}
+                outcome => outcome.unwrap_or_else(|error| panic!("{collective} {method}: {error}")),
+            }
+        }
+    }
+    call!(group.library, c"MPI_Type_free", &mut nothing => *mut Handle);
+}
+
+/// What exceeds a limit is refused on all ranks, what does not is carried out; asked before and
+/// when it is called.
+pub fn a_limit_to_scratch_memory(session: &'static Session, group: &Group<'_>) {
+    let bruck = method(Collective::Alltoall, Algorithm::Bruck);
+    let number = group.library.names.number;
+    let block = 100;
+    let mut memory = vec![0_u32; 2 * block * group.size as usize];
+    let side =
+        |place: *mut u32| Block { buffer: place.cast(), count: block as i64, datatype: number };
+    let half = memory.as_mut_ptr().wrapping_add(block * group.size as usize);
+    let arguments = Arguments::Alltoall { send: side(memory.as_mut_ptr()), receive: side(half) };
+    let bytes = 4 * block as u64 * u64::from(group.size);
+    for (limit, fits) in [(bytes, false), (2 * bytes, false), (5 * bytes, true), (u64::MAX, true)] {
+        let mut executor = Executor::new(session).with_scratch_limit(limit);
+        for _ in 0..2 {
+            let asked = unsafe { executor.accepts(&bruck, &arguments, group.comm) };
+            let ran = unsafe { executor.run(&bruck, &arguments, group.comm) };
+            assert_eq!(asked, ran);
+            assert_eq!(ran.is_ok(), fits, "{limit}: {ran:?}");
+            assert!(fits || matches!(ran, Err(Error::Refused(_))));
+        }
+    }
+}
+
+/// Two threads, each on a communicator of its own that has been used by nobody yet.
+pub fn threads_at_the_same_time(session: &'static Session, group: &Group<'_>) {
+    let parts: [Handle; 2] = [0, 1].map(|_| {
+        let mut part = 0;
+        call!(group.library, c"MPI_Comm_dup", group.comm => Handle, &mut part => *mut Handle);
+        part
+    });
+    thread::scope(|scope| {
+        for comm in parts {
+            scope.spawn(move || {
+                let mut executor = Executor::new(session);
+                for turn in 0..50 {
+                    let mut value = if group.rank == 0 { turn } else { u32::MAX };
+                    let number = group.library.names.number;
+                    number_bcast(&mut executor, number, comm, &mut value).unwrap();
+                    assert_eq!(value, turn);
+                }
+            });
+        }
+    });
+    for mut comm in parts {
+        call!(group.library, c"MPI_Comm_free", &mut comm => *mut Handle);
+    }
+}
+
+/// Counts this program's own allocations; the MPI library's are none of ours.
+pub struct Counting;
+
+static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: hands everything on.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: std::alloc::Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, place: *mut u8, layout: std::alloc::Layout) {
+        unsafe { System.dealloc(place, layout) };
+    }
+}
+
+/// A call like an earlier one allocates nothing, save for trees that follow the counts of a v-form:
+/// these are made anew to learn how much scratch memory they need.
+pub fn nothing_is_allocated_again(session: &'static Session, group: &Group<'_>) {
+    let mut executor = Executor::new(session);
+    let kind = Kind::new(group.library, [0, 8], 0, 16);
+    let (count, ranks, root) = (50, group.size as usize, 0);
+    let (mut send, mut receive) = (kind.memory(count * ranks, 0), kind.memory(count * ranks, 1));
+    let (operation, number) = (group.library.names.sum, group.library.names.number);
+    let data = Reduction {
+        send: address(&mut send),
+        receive: address(&mut receive),
+        datatype: number,
+        operation,
+    };
+    let (s, r) = (kind.block(&mut send, count), kind.block(&mut receive, count));
+    let counts = vec![count as c_int; ranks];
+    let places: Vec<c_int> = (0..ranks).map(|rank| (rank * count) as c_int).collect();
+    let blocks = |buffer: *mut c_void| colibri_runner::Blocks {
+        buffer,
+        counts: Counts::Int(counts.as_ptr()),
+        displacements: Counts::Int(places.as_ptr()),
+        datatype: kind.datatype,
+    };
+    let (blocks_s, blocks_r) = (blocks(s.buffer), blocks(r.buffer));
+    let (numbers, count) = (Counts::Int(counts.as_ptr()), count as i64);
+    for collective in collectives() {
+        let arguments = match collective {
+            Collective::Barrier => Arguments::Barrier,
+            Collective::Bcast => Arguments::Bcast { data: s, root },
+            Collective::Allgather => Arguments::Allgather { send: s, receive: r },
+            Collective::Alltoall => Arguments::Alltoall { send: s, receive: r },
+            Collective::Gather => Arguments::Gather { send: s, receive: r, root },
+            Collective::Scatter => Arguments::Scatter { send: s, receive: r, root },
+            Collective::Gatherv => Arguments::Gatherv { send: s, receive: blocks_r, root },
+            Collective::Scatterv => Arguments::Scatterv { send: blocks_s, receive: r, root },
+            Collective::Allreduce => Arguments::Allreduce { data, count },
+            Collective::Exscan => Arguments::Exscan { data, count },
+            Collective::Reduce => Arguments::Reduce { data, count, root },
+            Collective::ReduceScatter => Arguments::ReduceScatter { data, counts: numbers },
+            Collective::ReduceScatterBlock => Arguments::ReduceScatterBlock { data, count },
+            Collective::Scan => Arguments::Scan { data, count },
+            Collective::Allgatherv | Collective::Alltoallv => continue,
+        };
+        let is_vector = matches!(collective, Collective::Gatherv | Collective::Scatterv);
+        for method in methods(collective) {
+            if is_vector && method.to_string() != "own:linear" {
+                continue;
+            }
+            for turn in 0..3 {
+                let before = ALLOCATIONS.load(Ordering::Relaxed);
+                let outcome = unsafe { executor.run(&method, &arguments, group.comm) };
+                let made = ALLOCATIONS.load(Ordering::Relaxed) - before;
+                let counts = turn > 0 && outcome.is_ok();
+                assert!(!counts || made == 0, "{collective} {method} allocates {made} times");
+            }
+        }
+    }
+}
