@@ -69,7 +69,7 @@ pub struct ModelOptions {
     #[arg(long, value_name = "FILE|preset:NAME")]
     pub calibration: Option<String>,
 
-    /// hockney, logp, loggp, plogp (several with commas), or all
+    /// hockney, logp, loggp, plogp, refined, simulated (several with commas), or all
     #[arg(long, value_name = "MODELS", value_parser = models)]
     pub model: Option<List<Model>>,
 

@@ -15,8 +15,8 @@ use records::{Algorithm, Collective, Method, decisions::Decision};
 
 use crate::{
     Point, PredictError, Predictor,
-    closed_forms::{Form, Shape},
-    predict::{Spread, check, equal, look_up, modelled},
+    closed_forms::Shape,
+    predict::{Spread, Way, check, equal},
 };
 
 /// Which segment sizes are candidates.
@@ -45,6 +45,17 @@ pub enum DecideError {
         /// Why.
         reason: &'static str,
     },
+    /// Simulations are too slow to try every segment size.
+    #[error(
+        "{collective} by '{algorithm}' is simulated, which is too slow to try every segment \
+         size; list them"
+    )]
+    Simulated {
+        /// Of which collective.
+        collective: Collective,
+        /// Which algorithm.
+        algorithm: Algorithm,
+    },
     /// The message is too large to try every segment size.
     #[error(
         "{bytes} bytes are too many to try every segment size (at most {AUTO_LIMIT}); list them"
@@ -55,14 +66,10 @@ pub enum DecideError {
     },
 }
 
-/// Whether a method has a closed form, so that it can be a candidate.
-pub fn is_modelled(collective: Collective, method: &Method) -> bool {
-    modelled(collective, method).is_ok()
-}
-
 /// Decides among the algorithms and segment sizes; the method decided for is an own one.
 ///
-/// Algorithms without segments are candidates once, whatever the sizes. Sizes of at least the
+/// Algorithms that cannot do with the number of processes are no candidates; those without
+/// segments are candidates once, whatever the sizes. Sizes of at least the
 /// message are the same as 0, and splitted-binary begins at two segments.
 ///
 /// # Errors
@@ -75,13 +82,17 @@ pub fn decide(
 ) -> Result<Decision, DecideError> {
     let mut candidates = Vec::new();
     let mut add = |algorithm, segment_bytes| -> Result<(), DecideError> {
-        candidates.push(Candidate::new(point, Method::Own { algorithm, segment_bytes })?);
+        let method = Method::Own { algorithm, segment_bytes };
+        candidates.push(Candidate::new(predictor, point, method)?);
         Ok(())
     };
     for &algorithm in algorithms {
-        let (form, _) = look_up(point, algorithm, 0)?;
+        if !predictor.model().serves(point.collective, algorithm, point.procs) {
+            continue;
+        }
+        let (way, _) = predictor.look_up(point, algorithm, 0)?;
         match segments {
-            _ if !form.segmented => add(algorithm, 0)?,
+            _ if !way.segmented() => add(algorithm, 0)?,
             Segments::List(sizes) => {
                 let mut sizes: Vec<u64> =
                     sizes.iter().map(|size| effective(point, *size)).collect();
@@ -99,7 +110,7 @@ pub fn decide(
     arg_min(predictor, point, candidates)
 }
 
-/// Decides among methods that have a closed form ([`is_modelled`]).
+/// Decides among methods that the model knows ([`Predictor::knows`]).
 ///
 /// A segment size of at least the message is the same as none: the decision says 0 then, and a
 /// method given twice, in this sense, is one candidate.
@@ -111,7 +122,7 @@ pub fn decide_among(
     point: Point,
     methods: &[Method],
 ) -> Result<Decision, DecideError> {
-    let candidates = methods.iter().map(|method| Candidate::new(point, method.clone()));
+    let candidates = methods.iter().map(|method| Candidate::new(predictor, point, method.clone()));
     arg_min(predictor, point, candidates.collect::<Result<_, _>>()?)
 }
 
@@ -134,17 +145,16 @@ pub fn decide_map(
 
 struct Candidate {
     method: Method,
-    form: &'static Form,
+    way: Way,
     shape: Shape,
 }
 
 impl Candidate {
-    fn new(point: Point, method: Method) -> Result<Self, PredictError> {
-        let algorithm = modelled(point.collective, &method)?;
-        let (form, shape) = look_up(point, algorithm, method.segment_bytes())?;
+    fn new(predictor: &Predictor, point: Point, method: Method) -> Result<Self, PredictError> {
+        let (way, shape) = predictor.look_up_method(point, &method)?;
         let segment_bytes = effective(point, method.segment_bytes());
         let method = with_segment(method, segment_bytes);
-        Ok(Candidate { method, form, shape })
+        Ok(Candidate { method, way, shape })
     }
 }
 
@@ -169,10 +179,10 @@ fn arg_min(
     check(point)?;
     let none_given = candidates.is_empty();
     let mut timed: Vec<(Method, Spread)> = Vec::with_capacity(candidates.len());
-    for Candidate { method, form, shape } in candidates {
+    for Candidate { method, way, shape } in candidates {
         let given_before = timed.iter().any(|(known, _)| *known == method);
-        if form.is_candidate(&shape) && !given_before {
-            timed.push((method, predictor.spread(form, &shape)));
+        if way.is_candidate(&shape) && !given_before {
+            timed.push((method, predictor.spread(way, &shape)?));
         }
     }
     let least = timed.iter().map(|(_, spread)| spread.value).fold(f64::INFINITY, f64::min);

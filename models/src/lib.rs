@@ -37,6 +37,7 @@ mod model;
 pub mod parameters;
 mod predict;
 pub mod presets;
+pub mod simulated;
 
 pub use closed_forms::algorithms;
 pub use model::{Forms, Model};

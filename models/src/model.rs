@@ -13,11 +13,20 @@ pub enum Model {
     LogGp,
     /// PLogP: a message of m bytes takes L + g(m).
     PLogP,
+    /// PLogP's parameters, g(m, k) among them, under forms that are derived from the schedules in
+    /// use ([`closed_forms::refined`](crate::closed_forms::refined)); simulated where there is none.
+    Refined,
+    /// PLogP's parameters under the simulator: the schedules message by message.
+    Simulated,
 }
 
 impl Model {
     /// All of them.
-    pub const ALL: [Model; 4] = [Model::Hockney, Model::LogP, Model::LogGp, Model::PLogP];
+    pub const ALL: [Model; 6] =
+        [Model::Hockney, Model::LogP, Model::LogGp, Model::PLogP, Model::Refined, Model::Simulated];
+
+    /// Those of the paper's tables.
+    pub const TABLES: [Model; 4] = [Model::Hockney, Model::LogP, Model::LogGp, Model::PLogP];
 
     /// The name used in files and flags.
     pub const fn name(self) -> &'static str {
@@ -26,6 +35,8 @@ impl Model {
             Model::LogP => "logp",
             Model::LogGp => "loggp",
             Model::PLogP => "plogp",
+            Model::Refined => "refined",
+            Model::Simulated => "simulated",
         }
     }
 }
@@ -115,6 +126,9 @@ mod tests {
         let error = "print".parse::<Forms>().unwrap_err();
         assert!(error.contains("did you mean 'printed'?"), "{error}");
         let error = "xyzzy".parse::<Model>().unwrap_err();
-        assert!(error.contains("known: hockney, logp, loggp, plogp"), "{error}");
+        assert!(
+            error.contains("known: hockney, logp, loggp, plogp, refined, simulated"),
+            "{error}"
+        );
     }
 }

@@ -4,10 +4,13 @@ use records::{
     Algorithm, Collective, Library, Method, Native, Point, calibration::Parameters, nearest,
 };
 
+use schedules::{CallError, Entry, simulator::SimulationError};
+
 use crate::{
     Forms, Model,
-    closed_forms::{COLLECTIVES, Form, Shape, algorithms, form},
+    closed_forms::{COLLECTIVES, Form, Shape, algorithms, form, is_candidate, refined},
     parameters::{MOST_PARAMETERS, Network, ParametersError},
+    simulated::Run,
 };
 
 /// A predicted time with the interval that the parameters' intervals (95 %) give it.
@@ -60,6 +63,15 @@ pub enum PredictError {
         /// Which.
         algorithm: Algorithm,
     },
+    /// The algorithm has no schedule for that collective, so that no model knows it.
+    #[error("{0}")]
+    Unknown(String),
+    /// The algorithm cannot serve that call.
+    #[error(transparent)]
+    Call(#[from] CallError),
+    /// The simulator gives no time.
+    #[error(transparent)]
+    Simulation(#[from] SimulationError),
     /// No process.
     #[error("0 processes; a communicator has at least 1")]
     Procs,
@@ -89,6 +101,74 @@ pub struct Predictor {
     network: Network,
     /// Per uncertain parameter, the network with it at either end of its interval.
     ends: Vec<[Network; 2]>,
+}
+
+/// How a time is found.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Way {
+    Form(&'static Form),
+    Simulated(&'static Entry),
+}
+
+impl Way {
+    pub(crate) fn segmented(&self) -> bool {
+        match self {
+            Way::Form(form) => form.segmented,
+            Way::Simulated(entry) => entry.segmented,
+        }
+    }
+
+    /// See [`Form::is_candidate`].
+    pub(crate) fn is_candidate(&self, shape: &Shape) -> bool {
+        let algorithm = match self {
+            Way::Form(form) => form.algorithm,
+            Way::Simulated(entry) => entry.algorithm,
+        };
+        is_candidate(algorithm, shape)
+    }
+
+    #[inline]
+    fn seconds(&self, network: &Network, shape: &Shape, forms: Forms) -> Result<f64, PredictError> {
+        match *self {
+            Way::Form(form) => Ok(form.seconds(network, shape, forms)),
+            Way::Simulated(entry) => Ok(run(entry, shape).seconds(network)?),
+        }
+    }
+}
+
+fn run(entry: &'static Entry, shape: &Shape) -> Run {
+    Run {
+        entry,
+        procs: shape.ranks(),
+        root: 0,
+        fan_out: None,
+        bytes: shape.whole_bytes(),
+        segment_bytes: shape.segment(),
+    }
+}
+
+impl Model {
+    /// The algorithms of a collective that the model predicts: those of the paper's table, in its
+    /// order, or those that have a schedule, the paper's first.
+    pub fn algorithms(self, collective: Collective) -> Vec<Algorithm> {
+        let mut known = algorithms(collective).to_vec();
+        if matches!(self, Model::Refined | Model::Simulated) {
+            for entry in schedules::of_collective(collective) {
+                if !known.contains(&entry.algorithm) {
+                    known.push(entry.algorithm);
+                }
+            }
+        }
+        known
+    }
+
+    /// Whether the model's algorithm can do with so many processes (neighbor-exchange needs an
+    /// even number); those of the tables all can.
+    pub fn serves(self, collective: Collective, algorithm: Algorithm, procs: u32) -> bool {
+        let even =
+            || schedules::find(collective, algorithm).is_some_and(|entry| entry.requirements.even);
+        Model::TABLES.contains(&self) || procs == 1 || procs.is_multiple_of(2) || !even()
+    }
 }
 
 impl Predictor {
@@ -124,16 +204,16 @@ impl Predictor {
     /// lower bound where the paper has two.
     ///
     /// # Errors
-    /// There is no closed form (the nearest algorithm that has one is named), the algorithm has
-    /// no segments, or the point is none.
+    /// The model does not know the algorithm (the nearest that it knows is named), the algorithm
+    /// has no segments, or the point is none.
     pub fn predict(
         &self,
         point: Point,
         algorithm: Algorithm,
         segment_bytes: u64,
     ) -> Result<f64, PredictError> {
-        let (form, shape) = look_up(point, algorithm, segment_bytes)?;
-        Ok(form.seconds(&self.network, &shape, self.forms))
+        let (way, shape) = self.look_up(point, algorithm, segment_bytes)?;
+        way.seconds(&self.network, &shape, self.forms)
     }
 
     /// The upper bound in seconds where the paper has two (flat-tree barrier), else none.
@@ -146,8 +226,11 @@ impl Predictor {
         algorithm: Algorithm,
         segment_bytes: u64,
     ) -> Result<Option<f64>, PredictError> {
-        let (form, shape) = look_up(point, algorithm, segment_bytes)?;
-        Ok(form.greatest_seconds(&self.network, &shape, self.forms))
+        let (way, shape) = self.look_up(point, algorithm, segment_bytes)?;
+        Ok(match way {
+            Way::Form(form) => form.greatest_seconds(&self.network, &shape, self.forms),
+            Way::Simulated(_) => None,
+        })
     }
 
     /// As [`Predictor::predict`], with the interval that the parameters' intervals give.
@@ -164,8 +247,8 @@ impl Predictor {
         algorithm: Algorithm,
         segment_bytes: u64,
     ) -> Result<Prediction, PredictError> {
-        let (form, shape) = look_up(point, algorithm, segment_bytes)?;
-        Ok(self.spread(form, &shape).prediction())
+        let (way, shape) = self.look_up(point, algorithm, segment_bytes)?;
+        Ok(self.spread(way, &shape)?.prediction())
     }
 
     /// As [`Predictor::predict_with_interval`], for a method with a closed form.
@@ -177,41 +260,134 @@ impl Predictor {
         point: Point,
         method: &Method,
     ) -> Result<Prediction, PredictError> {
-        let algorithm = modelled(point.collective, method)?;
-        self.predict_with_interval(point, algorithm, method.segment_bytes())
+        let (way, shape) = self.look_up_method(point, method)?;
+        Ok(self.spread(way, &shape)?.prediction())
     }
 
-    pub(crate) fn spread(&self, form: &Form, shape: &Shape) -> Spread {
-        let seconds = |network| form.seconds(network, shape, self.forms);
-        let value = seconds(&self.network);
+    pub(crate) fn spread(&self, way: Way, shape: &Shape) -> Result<Spread, PredictError> {
+        let seconds = |network| way.seconds(network, shape, self.forms);
+        let value = seconds(&self.network)?;
         let mut ends = [[value; 2]; MOST_PARAMETERS];
-        for (place, networks) in ends.iter_mut().zip(&self.ends) {
-            *place = networks.each_ref().map(seconds);
+        for (place, [low, high]) in ends.iter_mut().zip(&self.ends) {
+            *place = [seconds(low)?, seconds(high)?];
         }
-        Spread { value, ends }
+        Ok(Spread { value, ends })
     }
-}
 
-/// The algorithm whose closed form describes a method.
-///
-/// # Errors
-/// [`PredictError::Method`] or [`PredictError::Algorithm`].
-pub(crate) fn modelled(collective: Collective, method: &Method) -> Result<Algorithm, PredictError> {
-    let refuse = |reason| PredictError::Method { collective, method: method.clone(), reason };
-    match method {
-        Method::Default => Err(refuse("what the library takes is not known")),
-        Method::Mockup(_) => Err(refuse("it is composed of other collectives")),
-        Method::Native(Native {
-            library: Library::OpenMpi, algorithm: Algorithm::Linear, ..
-        }) if collective == Collective::Alltoall => {
-            Err(refuse("it posts all messages at once, the paper's linear one after the other"))
+    /// Whether the model knows a method, so that it can be a candidate.
+    pub fn knows(&self, collective: Collective, method: &Method) -> bool {
+        self.way_of(collective, method).is_ok()
+    }
+
+    /// Whether an algorithm cuts its message into segments.
+    ///
+    /// # Errors
+    /// The model does not know the algorithm.
+    pub fn segmented(
+        &self,
+        collective: Collective,
+        algorithm: Algorithm,
+    ) -> Result<bool, PredictError> {
+        Ok(self.way(collective, algorithm)?.segmented())
+    }
+
+    /// How the model predicts an algorithm.
+    fn way(&self, collective: Collective, algorithm: Algorithm) -> Result<Way, PredictError> {
+        let found = match self.model {
+            Model::Refined => refined::forms(collective)
+                .iter()
+                .find(|form| form.algorithm == algorithm)
+                .map(Way::Form)
+                .or_else(|| schedules::find(collective, algorithm).map(Way::Simulated)),
+            Model::Simulated => schedules::find(collective, algorithm).map(Way::Simulated),
+            _ => form(collective, algorithm).map(Way::Form),
+        };
+        found.ok_or_else(|| self.unknown(collective, algorithm))
+    }
+
+    fn unknown(&self, collective: Collective, algorithm: Algorithm) -> PredictError {
+        match self.model {
+            Model::Refined | Model::Simulated => {
+                match schedules::find_named(collective, algorithm.name()) {
+                    Err(problem) => PredictError::Unknown(problem),
+                    Ok(_) => PredictError::Algorithm { collective, algorithm },
+                }
+            }
+            _ => no_form(collective, algorithm),
         }
-        Method::Native(Native { algorithm, .. }) | Method::Own { algorithm, .. } => {
-            match form(collective, *algorithm) {
-                Some(_) => Ok(*algorithm),
-                None => Err(no_form(collective, *algorithm)),
+    }
+
+    /// How the model predicts a method.
+    fn way_of(&self, collective: Collective, method: &Method) -> Result<Way, PredictError> {
+        let refuse = |reason| PredictError::Method { collective, method: method.clone(), reason };
+        match method {
+            Method::Default => Err(refuse("what the library takes is not known")),
+            Method::Mockup(_) => Err(refuse("it is composed of other collectives")),
+            Method::Native(Native {
+                library: Library::OpenMpi,
+                algorithm: Algorithm::Linear,
+                ..
+            }) if collective == Collective::Alltoall => match self.model {
+                Model::Refined => Ok(Way::Form(&refined::ALLTOALL_CONCURRENT)),
+                Model::Simulated => schedules::find_named(collective, "linear-concurrent")
+                    .map(Way::Simulated)
+                    .map_err(PredictError::Unknown),
+                _ => Err(refuse(
+                    "it posts all messages at once, the paper's linear one after the other",
+                )),
+            },
+            Method::Native(Native { algorithm, .. }) | Method::Own { algorithm, .. } => {
+                self.way(collective, *algorithm)
             }
         }
+    }
+
+    /// The way and what it is to be evaluated at.
+    pub(crate) fn look_up(
+        &self,
+        point: Point,
+        algorithm: Algorithm,
+        segment_bytes: u64,
+    ) -> Result<(Way, Shape), PredictError> {
+        check(point)?;
+        let way = self.way(point.collective, algorithm)?;
+        self.shaped(point, way, algorithm, segment_bytes)
+    }
+
+    pub(crate) fn look_up_method(
+        &self,
+        point: Point,
+        method: &Method,
+    ) -> Result<(Way, Shape), PredictError> {
+        check(point)?;
+        let way = self.way_of(point.collective, method)?;
+        let algorithm = match way {
+            Way::Form(form) => form.algorithm,
+            Way::Simulated(entry) => entry.algorithm,
+        };
+        self.shaped(point, way, algorithm, method.segment_bytes())
+    }
+
+    #[inline]
+    fn shaped(
+        &self,
+        point: Point,
+        way: Way,
+        algorithm: Algorithm,
+        segment_bytes: u64,
+    ) -> Result<(Way, Shape), PredictError> {
+        let Point { collective, procs, bytes } = point;
+        if segment_bytes > 0 && !way.segmented() {
+            return Err(PredictError::Segments { collective, algorithm });
+        }
+        let shape = Shape::new(procs, bytes, segment_bytes);
+        if matches!(self.model, Model::Refined | Model::Simulated)
+            && let Some(entry) = schedules::find(collective, algorithm)
+        {
+            let run = run(entry, &shape);
+            entry.check(&run.call(&run.blocks()))?;
+        }
+        Ok((way, shape))
     }
 }
 
@@ -221,21 +397,6 @@ fn no_form(collective: Collective, algorithm: Algorithm) -> PredictError {
     } else {
         PredictError::Algorithm { collective, algorithm }
     }
-}
-
-/// The closed form and what it is to be evaluated at.
-pub(crate) fn look_up(
-    point: Point,
-    algorithm: Algorithm,
-    segment_bytes: u64,
-) -> Result<(&'static Form, Shape), PredictError> {
-    let Point { collective, procs, bytes } = point;
-    check(point)?;
-    let form = form(collective, algorithm).ok_or_else(|| no_form(collective, algorithm))?;
-    if !form.segmented && segment_bytes > 0 {
-        return Err(PredictError::Segments { collective, algorithm });
-    }
-    Ok((form, Shape::new(procs, bytes, segment_bytes)))
 }
 
 /// Whether the point is one.

@@ -44,7 +44,7 @@ pub struct Decide {
 /// What the decisions are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Target {
-    /// Every algorithm that has a closed form
+    /// Every algorithm that the model knows
     Any,
     /// Open MPI's own algorithms
     Openmpi,
@@ -138,10 +138,13 @@ pub fn decisions(source: &Source, wanted: &Wanted<'_>) -> Result<Decisions> {
     let mut collectives = wanted.collectives.to_vec();
     collectives.sort_unstable();
     for &collective in &collectives {
-        if models::algorithms(collective).is_empty() {
-            usage!("{collective} has no closed forms, so that no model can decide");
-        }
         for &model in wanted.models {
+            if model.algorithms(collective).is_empty() {
+                usage!(
+                    "{collective} has no closed forms in model {model}, so that it can't decide; \
+                     take --model refined or simulated"
+                );
+            }
             let predictor = source.predictor(model)?;
             for &procs in wanted.procs {
                 for &bytes in sizes(collective, wanted.sizes) {
@@ -168,15 +171,16 @@ fn decision(predictor: &Predictor, point: Point, wanted: &Wanted<'_>) -> Result<
                 Segments::Auto => decide::Segments::Auto,
                 Segments::These(these) => decide::Segments::List(these.clone()),
             };
-            let algorithms = models::algorithms(collective);
-            Ok(decide::decide(predictor, point, algorithms, &segments)?)
+            let algorithms = predictor.model().algorithms(collective);
+            Ok(decide::decide(predictor, point, &algorithms, &segments)?)
         }
         (Target::Openmpi, Segments::These(segments)) => {
             let mut methods = openmpi::methods(collective, segments, procs, bytes);
-            methods.retain(|method| decide::is_modelled(collective, method));
+            methods.retain(|method| predictor.knows(collective, method));
             if methods.is_empty() {
                 usage!(
-                    "of Open MPI's algorithms for {collective} none has a closed form known here"
+                    "of Open MPI's algorithms for {collective} none is known to model {}",
+                    predictor.model()
                 );
             }
             Ok(decide::decide_among(predictor, point, &methods)?)

@@ -15,7 +15,7 @@ use schedules::{
 };
 
 use crate::{
-    commands::simulate::{NetworkOptions, Run, Simulator, check_options},
+    commands::simulate::{NetworkOptions, Simulator, check_options, in_words},
     error::{Usage, usage},
     output,
 };
@@ -210,7 +210,7 @@ fn diagram(simulator: &Simulator, run: &Run, network: &NetworkOptions) -> Result
     if let Some(bytes) = network.rendezvous {
         costs += &format!("; rendezvous from {} on", quantity::format_bytes(bytes));
     }
-    figures::space_time(&title, &[run.in_words(), costs], run.procs, &activities).map_err(answer)
+    figures::space_time(&title, &[in_words(run), costs], run.procs, &activities).map_err(answer)
 }
 
 /// What a file is to hold. Endings that would not be written are refused before any work.

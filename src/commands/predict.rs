@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use clap::Args;
-use models::{Model, Predictor, closed_forms::form};
+use models::{Model, Predictor};
 use records::{Algorithm, Collective, Point, quantity};
 use serde::Serialize;
 
@@ -13,7 +13,7 @@ use crate::{
     source::Source,
 };
 
-/// Predicts what each algorithm costs, from closed forms
+/// Predicts what each algorithm costs, from closed forms or by simulation
 #[derive(Debug, Args)]
 pub struct Predict {
     #[command(flatten)]
@@ -22,7 +22,7 @@ pub struct Predict {
     #[command(flatten)]
     grid: GridOptions,
 
-    /// Algorithms, with commas [default: all that have a closed form]
+    /// Algorithms, with commas [default: all that the model knows]
     #[arg(long, value_name = "NAMES", value_parser = algorithms)]
     algorithm: Option<List<Algorithm>>,
 
@@ -51,22 +51,22 @@ impl Predict {
     /// Runs the subcommand.
     pub fn run(self) -> Result<()> {
         let source = Source::load(&self.model)?;
-        let models = self.model.model.map_or_else(|| Model::ALL.to_vec(), |models| models.0);
+        let models = self.model.model.as_ref().map(|models| models.0.clone());
         let procs = source.procs(&self.grid);
         let mut rows = Vec::new();
         for &collective in &self.grid.collective.0 {
-            for algorithm in wanted(collective, self.algorithm.as_ref())? {
-                for &model in &models {
-                    let predictor = source.predictor(model)?;
+            let models = models.clone().unwrap_or_else(|| default_models(collective));
+            for model in models {
+                let predictor = source.predictor(model)?;
+                for algorithm in wanted(model, collective, self.algorithm.as_ref())? {
                     for &procs in &procs {
+                        if self.algorithm.is_none() && !model.serves(collective, algorithm, procs) {
+                            continue;
+                        }
                         for &bytes in sizes(collective, &self.grid.sizes.0) {
                             let point = Point { collective, procs, bytes };
-                            rows.extend(predict(
-                                &predictor,
-                                point,
-                                algorithm,
-                                &self.grid.segments,
-                            )?);
+                            let segments = &self.grid.segments;
+                            rows.extend(predict(&predictor, point, algorithm, segments)?);
                         }
                     }
                 }
@@ -98,16 +98,30 @@ pub fn sizes(collective: Collective, sizes: &[u64]) -> &[u64] {
     if collective == Collective::Barrier { &[0] } else { sizes }
 }
 
-fn wanted(collective: Collective, asked: Option<&List<Algorithm>>) -> Result<Vec<Algorithm>> {
-    let known = models::algorithms(collective);
+/// The models of the tables and the refined one; where the paper has no table, that one alone.
+/// Simulations take their time: they are made when asked for.
+fn default_models(collective: Collective) -> Vec<Model> {
+    let tables = Model::TABLES.into_iter();
+    let known = tables.filter(|model| !model.algorithms(collective).is_empty());
+    known.chain([Model::Refined]).collect()
+}
+
+fn wanted(
+    model: Model,
+    collective: Collective,
+    asked: Option<&List<Algorithm>>,
+) -> Result<Vec<Algorithm>> {
+    let known = model.algorithms(collective);
     if known.is_empty() {
-        usage!("{collective} has no closed forms");
+        usage!(
+            "{collective} has no closed forms in model {model}; take --model refined or simulated"
+        );
     }
-    let Some(List(asked)) = asked else { return Ok(known.to_vec()) };
+    let Some(List(asked)) = asked else { return Ok(known) };
     if let Some(unknown) = asked.iter().find(|algorithm| !known.contains(algorithm)) {
         let names: Vec<_> = known.iter().map(|algorithm| algorithm.name()).collect();
         usage!(
-            "{collective} has no closed form for '{unknown}' (there are for: {})",
+            "{collective} has no closed form for '{unknown}' in model {model} (there are for: {})",
             names.join(", ")
         );
     }
@@ -122,7 +136,7 @@ fn predict(
     algorithm: Algorithm,
     segments: &Segments,
 ) -> Result<Vec<Row>> {
-    let segmented = form(point.collective, algorithm).is_some_and(|form| form.segmented);
+    let segmented = predictor.segmented(point.collective, algorithm)?;
     let segments = match segments {
         _ if !segmented => vec![0],
         Segments::Auto => {

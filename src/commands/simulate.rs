@@ -4,12 +4,13 @@ use anyhow::Result;
 use clap::Args;
 use models::{
     Model,
-    parameters::{self, Combining, Network, PointToPoint},
+    parameters::Network,
+    simulated::{Blocks, Run},
 };
-use records::{Collective, openmpi, quantity};
+use records::{Collective, quantity};
 use schedules::{
-    Call, Entry, find_named, is_rooted, of_collective,
-    simulator::{Activity, Costs, LogGp, Options, Outcome, simulate_observed},
+    Entry, find_named, is_rooted, of_collective,
+    simulator::{Activity, Options, Outcome, simulate_observed},
 };
 use serde::Serialize;
 
@@ -78,9 +79,13 @@ pub enum CostModel {
 
 impl CostModel {
     pub fn name(self) -> &'static str {
+        self.model().name()
+    }
+
+    fn model(self) -> Model {
         match self {
-            CostModel::LogGp => Model::LogGp.name(),
-            CostModel::PLogP => Model::PLogP.name(),
+            CostModel::LogGp => Model::LogGp,
+            CostModel::PLogP => Model::PLogP,
         }
     }
 }
@@ -229,93 +234,32 @@ pub fn check_options(
     Ok(())
 }
 
-/// One call to simulate.
-#[derive(Debug, Clone, Copy)]
-pub struct Run {
-    pub entry: &'static Entry,
-    pub procs: u32,
-    pub root: u32,
-    /// None: as [`Call::new`] has it.
-    pub fan_out: Option<u32>,
-    /// Message size; see [`Collective::message_size`].
-    pub bytes: u64,
-    /// 0: one segment.
-    pub segment_bytes: u64,
-}
-
-/// The blocks of a call with one count per rank: all are alike.
-#[derive(Debug, Default)]
-pub struct Blocks {
-    counts: Vec<u64>,
-    displacements: Vec<u64>,
-}
-
-impl Run {
-    /// The elements are those with which messages are measured.
-    fn element_bytes(&self) -> u64 {
-        openmpi::element_bytes(self.entry.collective, self.bytes)
-    }
-
-    fn count(&self) -> u64 {
-        self.bytes / self.element_bytes()
-    }
-
-    /// See [`Blocks`]; empty where all blocks have the call's own count.
-    pub fn blocks(&self) -> Blocks {
-        let with_counts = [Collective::Gatherv, Collective::Scatterv, Collective::ReduceScatter];
-        if !with_counts.contains(&self.entry.collective) {
-            return Blocks::default();
+/// What is simulated, in words: `64 KiB (count x type size) in segments of 8 KiB, root 0`.
+pub fn in_words(run: &Run) -> String {
+    let mut words = match run.entry.collective {
+        Collective::Barrier => vec!["no message".to_owned()],
+        other => {
+            let size = quantity::format_bytes(run.bytes);
+            vec![format!("{size} ({})", other.message_size())]
         }
-        let count = self.count();
-        // What overflows here is refused by the check of the call.
-        let displacements = (0..u64::from(self.procs)).map(|rank| rank.saturating_mul(count));
-        Blocks { counts: vec![count; self.procs as usize], displacements: displacements.collect() }
+    };
+    if run.entry.segmented && run.segment_bytes > 0 {
+        words.push(format!("segments of {}", segment_text(run.segment_bytes)));
     }
-
-    /// The call in elements. A segment holds whole elements, at least one.
-    pub fn call<'a>(&self, blocks: &'a Blocks) -> Call<'a> {
-        let segment = match self.segment_bytes {
-            0 => 0,
-            bytes => (bytes / self.element_bytes()).max(1),
-        };
-        let plain = Call::new(self.procs, self.count());
-        Call {
-            root: self.root,
-            segment,
-            fan_out: self.fan_out.unwrap_or(plain.fan_out),
-            counts: &blocks.counts,
-            displacements: &blocks.displacements,
-            ..plain
-        }
+    let call = run.call(&Blocks::default()).fan_out;
+    if run.entry.fanned {
+        words.push(format!("fan-out {call}"));
     }
-
-    /// What is simulated, in words: `64 KiB (count x type size) in segments of 8 KiB, root 0`.
-    pub fn in_words(&self) -> String {
-        let mut words = match self.entry.collective {
-            Collective::Barrier => vec!["no message".to_owned()],
-            other => {
-                let size = quantity::format_bytes(self.bytes);
-                vec![format!("{size} ({})", other.message_size())]
-            }
-        };
-        if self.entry.segmented && self.segment_bytes > 0 {
-            words.push(format!("segments of {}", segment_text(self.segment_bytes)));
-        }
-        let call = self.call(&Blocks::default()).fan_out;
-        if self.entry.fanned {
-            words.push(format!("fan-out {call}"));
-        }
-        if is_rooted(self.entry.collective) {
-            words.push(format!("root {}", self.root));
-        }
-        words.join(", ")
+    if is_rooted(run.entry.collective) {
+        words.push(format!("root {}", run.root));
     }
+    words.join(", ")
 }
 
 /// The simulator under the costs of one platform.
 pub struct Simulator {
     pub source: Source,
-    costs: PlatformCosts,
+    network: Network,
     rendezvous_bytes: Option<u64>,
 }
 
@@ -329,8 +273,8 @@ impl Simulator {
             forms: models::Forms::default(),
             parameters: options.parameters,
         })?;
-        let costs = PlatformCosts::new(&source, options.model)?;
-        Ok(Simulator { source, costs, rendezvous_bytes: options.rendezvous })
+        let network = Network::new(options.model.model(), source.chosen())?;
+        Ok(Simulator { source, network, rendezvous_bytes: options.rendezvous })
     }
 
     /// Simulates one call and shows every activity.
@@ -341,81 +285,7 @@ impl Simulator {
         let blocks = run.blocks();
         let options =
             Options { element_bytes: run.element_bytes(), rendezvous_bytes: self.rendezvous_bytes };
-        simulate_observed(run.entry, &run.call(&blocks), &self.costs, options, observe)
+        simulate_observed(run.entry, &run.call(&blocks), &self.network, options, observe)
             .map_err(|error| Usage(error.to_string()).into())
-    }
-}
-
-/// A calibration's parameters as the simulator asks for them.
-enum PlatformCosts {
-    LogGp(LogGp),
-    /// The same evaluation of the knots as under the closed forms.
-    PLogP {
-        plogp: parameters::PLogP,
-        combining: Combining,
-    },
-}
-
-impl PlatformCosts {
-    fn new(source: &Source, model: CostModel) -> Result<Self> {
-        let model = match model {
-            CostModel::LogGp => Model::LogGp,
-            CostModel::PLogP => Model::PLogP,
-        };
-        let Network { model, combining } = Network::new(model, source.chosen())?;
-        match model {
-            PointToPoint::LogGp(loggp) => Ok(PlatformCosts::LogGp(LogGp {
-                latency: loggp.latency,
-                overhead: loggp.overhead,
-                gap: loggp.gap,
-                gap_per_byte: loggp.gap_per_byte,
-                combine_per_byte: source.chosen().gamma_seconds_per_byte.value,
-            })),
-            PointToPoint::PLogP(plogp) => Ok(PlatformCosts::PLogP { plogp, combining }),
-            PointToPoint::Hockney(_) => {
-                usage!("Hockney's model doesn't tell when a processor is busy; take loggp or plogp")
-            }
-        }
-    }
-}
-
-impl Costs for PlatformCosts {
-    fn send_overhead(&self, bytes: u64) -> f64 {
-        match self {
-            PlatformCosts::LogGp(loggp) => loggp.send_overhead(bytes),
-            PlatformCosts::PLogP { plogp, .. } => plogp.at(bytes as f64).send,
-        }
-    }
-
-    fn receive_overhead(&self, bytes: u64) -> f64 {
-        match self {
-            PlatformCosts::LogGp(loggp) => loggp.receive_overhead(bytes),
-            PlatformCosts::PLogP { plogp, .. } => plogp.at(bytes as f64).receive,
-        }
-    }
-
-    fn gap(&self, bytes: u64, destinations: u32) -> f64 {
-        match self {
-            PlatformCosts::LogGp(loggp) => loggp.gap(bytes, destinations),
-            PlatformCosts::PLogP { plogp, .. } => plogp.gap(bytes as f64),
-        }
-    }
-
-    /// PLogP's message takes L + g(m), overheads included; nothing is left if these take more.
-    fn flight(&self, bytes: u64) -> f64 {
-        match self {
-            PlatformCosts::LogGp(loggp) => loggp.flight(bytes),
-            PlatformCosts::PLogP { plogp, .. } => {
-                let costs = plogp.at(bytes as f64);
-                (plogp.latency() + costs.gap - costs.send - costs.receive).max(0.0)
-            }
-        }
-    }
-
-    fn combine(&self, bytes: u64) -> f64 {
-        match self {
-            PlatformCosts::LogGp(loggp) => loggp.combine(bytes),
-            PlatformCosts::PLogP { combining, .. } => combining.at(bytes as f64),
-        }
     }
 }

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, ffi::OsString, path::Path, time::Duration};
 
 use anyhow::Result;
 use clap::Args;
-use models::{Model, Predictor, decide::is_modelled};
+use models::{Model, Predictor};
 use records::{
     Algorithm, Collective, Method, Point,
     calibration::Calibration,
@@ -263,7 +263,11 @@ fn decisions(source: &Source, plan: &Plan, models: &[Model]) -> Result<Decisions
     };
     let procs: Vec<u32> =
         distinct(|cell| cell.procs.into()).into_iter().map(|procs| procs as u32).collect();
-    let modelled = |cell: &&Cell| is_modelled(cell.collective, &cell.method);
+    let predictors = models.iter().map(|model| source.predictor(*model));
+    let predictors = predictors.collect::<Result<Vec<_>>>()?;
+    let modelled = |cell: &&Cell| {
+        predictors.iter().any(|predictor| predictor.knows(cell.collective, &cell.method))
+    };
     let mut segments: Vec<u64> =
         plan.cells.iter().filter(modelled).map(|cell| cell.method.segment_bytes()).collect();
     segments.sort_unstable();

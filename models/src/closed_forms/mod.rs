@@ -24,6 +24,7 @@ mod alltoall;
 mod barrier;
 mod bcast;
 mod reduce;
+pub mod refined;
 
 use records::{Algorithm, Collective};
 
@@ -60,6 +61,16 @@ impl Shape {
     #[inline]
     pub(crate) fn with_segments(&self, segments: u64, segment_bytes: u64) -> Self {
         Shape { segments, segment_bytes, ..*self }
+    }
+
+    /// P, as it was given.
+    pub(crate) fn ranks(&self) -> u32 {
+        self.procs
+    }
+
+    /// m_s, as it is to be given: 0 where the message is whole.
+    pub(crate) fn segment(&self) -> u64 {
+        if self.segments > 1 { self.segment_bytes } else { 0 }
     }
 
     /// m, as it was given.
@@ -164,12 +175,17 @@ impl Form {
     /// Whether the algorithm makes sense for that call, and so may be decided for. The form can be
     /// evaluated in any case.
     pub fn is_candidate(&self, shape: &Shape) -> bool {
-        // Each half of the message needs a segment of its own.
-        self.algorithm != Algorithm::SplittedBinary || (shape.segments >= 2 && shape.bytes >= 2)
+        is_candidate(self.algorithm, shape)
     }
 }
 
-/// The collectives that have closed forms.
+/// See [`Form::is_candidate`].
+pub(crate) fn is_candidate(algorithm: Algorithm, shape: &Shape) -> bool {
+    // Each half of the message needs a segment of its own.
+    algorithm != Algorithm::SplittedBinary || (shape.segments >= 2 && shape.bytes >= 2)
+}
+
+/// The collectives that have closed forms in the paper.
 pub const COLLECTIVES: [Collective; 4] =
     [Collective::Barrier, Collective::Bcast, Collective::Reduce, Collective::Alltoall];
 

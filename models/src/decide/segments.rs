@@ -21,7 +21,7 @@ use super::DecideError;
 use crate::{
     Point, Predictor,
     closed_forms::{Form, Shape},
-    predict::{equal, look_up},
+    predict::{Way, equal},
 };
 
 /// Largest message whose every segment size is tried: 2 million pieces, well below a second.
@@ -33,13 +33,17 @@ pub const AUTO_LIMIT: u64 = 1 << 40;
 /// Of equal times the one with the fewest segments is taken.
 ///
 /// # Errors
-/// There is no closed form, or the message is larger than [`AUTO_LIMIT`].
+/// There is no closed form, the algorithm is simulated, or the message is larger than [`AUTO_LIMIT`].
 pub fn best_segment(
     predictor: &Predictor,
     point: Point,
     algorithm: Algorithm,
 ) -> Result<Option<u64>, DecideError> {
-    let (form, whole) = look_up(point, algorithm, 0)?;
+    let (way, whole) = predictor.look_up(point, algorithm, 0)?;
+    let Way::Form(form) = way else {
+        let collective = point.collective;
+        return Err(DecideError::Simulated { collective, algorithm });
+    };
     if point.bytes > AUTO_LIMIT {
         return Err(DecideError::TooLarge { bytes: point.bytes });
     }

@@ -101,10 +101,9 @@ impl Network {
             }),
             Model::LogP => logp(0.0),
             Model::LogGp => logp(take(4, loggp.gap_seconds_per_byte)),
-            Model::PLogP => PointToPoint::PLogP(PLogP::at_ends(
-                plogp,
-                [end_of(1), end_of(2), end_of(3), end_of(4)],
-            )),
+            Model::PLogP | Model::Refined | Model::Simulated => PointToPoint::PLogP(
+                PLogP::at_ends(plogp, [end_of(1), end_of(2), end_of(3), end_of(4)]),
+            ),
         };
         Network { model, combining: Combining::new(parameters, end_of(0)) }
     }

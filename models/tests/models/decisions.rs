@@ -151,7 +151,7 @@ proptest! {
         }
         n.knots.dedup_by_key(|knot| knot.0);
         let parameters = n.parameters();
-        for model in Model::ALL {
+        for model in Model::TABLES {
             for forms in Forms::ALL {
                 let predictor = Predictor::new(model, forms, &parameters).unwrap();
                 for collective in [BCAST, Collective::Reduce, Collective::Alltoall] {

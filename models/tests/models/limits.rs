@@ -46,7 +46,7 @@ fn printed_and_corrected_differ_where_they_should() {
 #[test]
 fn one_process_costs_nothing_and_no_process_is_refused() {
     let frodo = preset("frodo").unwrap();
-    for model in Model::ALL {
+    for model in Model::TABLES {
         let predictor = Predictor::new(model, Forms::Printed, &frodo.measured).unwrap();
         for collective in closed_forms::COLLECTIVES {
             for &algorithm in algorithms(collective) {
@@ -177,7 +177,7 @@ proptest! {
         }
         let (small, large) = (sizes[0].min(sizes[1]), sizes[0].max(sizes[1]));
         let parameters = n.parameters();
-        for model in Model::ALL {
+        for model in Model::TABLES {
             for forms in Forms::ALL {
                 let predictor = Predictor::new(model, forms, &parameters).unwrap();
                 for (collective, algorithm, segment) in every_form(segment) {
@@ -200,7 +200,7 @@ proptest! {
         n in equal_models(), bytes in 0_u64..1_000_000, segment in 0_u64..300_000,
     ) {
         let parameters = n.parameters();
-        for model in Model::ALL {
+        for model in Model::TABLES {
             let predictor = Predictor::new(model, Forms::Corrected, &parameters).unwrap();
             let seconds = |collective, algorithm, segment| {
                 predictor.predict(Point { collective, procs: 2, bytes }, algorithm, segment).unwrap()
@@ -229,7 +229,7 @@ proptest! {
         n in numbers(), procs in 2_u32..200, bytes in 1_u64..1_000_000, more in 0_u64..1_000_000,
     ) {
         let parameters = n.parameters();
-        for model in Model::ALL {
+        for model in Model::TABLES {
             let predictor = Predictor::new(model, Forms::Printed, &parameters).unwrap();
             for (collective, algorithm, segment) in every_form(bytes + more) {
                 let point = sized(collective, procs, bytes);
@@ -249,7 +249,7 @@ proptest! {
     ) {
         let parameters = n.parameters();
         let bytes = segments * segment;
-        for model in Model::ALL {
+        for model in Model::TABLES {
             let network = Network::new(model, &parameters).unwrap();
             let pays = binomial_segmentation_pays(&network, Forms::Corrected, bytes, segment);
             let form = form(Collective::Reduce, Algorithm::Binomial).unwrap();

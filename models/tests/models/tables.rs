@@ -258,7 +258,7 @@ proptest! {
         segment in prop_oneof![Just(0_u64), 1_u64..40, 1_u64..200_000],
     ) {
         let parameters = numbers.parameters();
-        for model in Model::ALL {
+        for model in Model::TABLES {
             for forms in Forms::ALL {
                 let predictor = Predictor::new(model, forms, &parameters).unwrap();
                 for collective in closed_forms::COLLECTIVES {

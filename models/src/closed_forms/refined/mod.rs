@@ -1,0 +1,210 @@
+//! Refined closed forms: what the algorithms in use do, message by message.
+//!
+//! They are derived from our schedules, which are those of the MPI libraries: sends are posted and
+//! not waited for one by one, a rank with k children starts one per g(m, k) / k, the child with
+//! the largest subtree comes first, and the next segment's receive is posted before this one is
+//! forwarded. Where the paper has a bound for trees that are not full, these follow the tree as it
+//! is, in O(log P) to O(log^2 P) steps. The simulator is their referee.
+//!
+//! # Symbols
+//! Of messages of one size, from PLogP (LogGP: os = or = o, g = g + (m - 1) G, L + 2 o - g as L;
+//! Hockney: a send that blocks, os = g = alpha + beta m, or = 0): M = max(L + g, os + or) from the
+//! start of the send to the end of the receive, s = os, r = or, e(k) = max(os, g(m, k) / k) between
+//! the starts of two sends of a rank that keeps sending to k others, y = gamma(m) m.
+//!
+//! # At the edges
+//! As the paper's forms: the last segment counts as a whole one. Parts of a message (m / P) are
+//! not rounded. An empty message costs nothing but in a barrier, since nothing is sent. k-chain
+//! has 4 chains and k-nomial radix 4. The root is rank 0.
+//!
+//! An algorithm without a form here is simulated.
+
+mod blocks;
+mod exchange;
+mod trees;
+
+use records::{Algorithm as A, Collective};
+
+use super::{Form, Shape};
+use crate::{
+    Forms,
+    parameters::{Network, PointToPoint},
+};
+
+/// The refined forms of a collective; empty where it has none.
+pub fn forms(collective: Collective) -> &'static [Form] {
+    match collective {
+        Collective::Barrier => BARRIER,
+        Collective::Bcast => BCAST,
+        Collective::Reduce => REDUCE,
+        Collective::Allreduce => ALLREDUCE,
+        Collective::Allgather => ALLGATHER,
+        Collective::Alltoall => ALLTOALL,
+        Collective::Gather | Collective::Gatherv => GATHER,
+        Collective::Scatter | Collective::Scatterv => SCATTER,
+        Collective::ReduceScatter | Collective::ReduceScatterBlock => REDUCE_SCATTER,
+        Collective::Scan => SCAN,
+        Collective::Exscan => EXSCAN,
+        _ => &[],
+    }
+}
+
+const BARRIER: &[Form] = &[
+    Form::unsegmented(A::Linear, exchange::barrier_linear),
+    Form::unsegmented(A::DoubleRing, exchange::barrier_double_ring),
+    Form::unsegmented(A::RecursiveDoubling, exchange::barrier_recursive_doubling),
+    Form::unsegmented(A::Bruck, exchange::barrier_bruck),
+];
+
+const BCAST: &[Form] = &[
+    Form::segmented(A::Linear, trees::bcast_linear),
+    Form::segmented(A::Pipeline, trees::bcast_pipeline),
+    Form::segmented(A::Binomial, trees::bcast_binomial),
+    Form::segmented(A::Binary, trees::bcast_binary),
+    Form::segmented(A::SplittedBinary, trees::bcast_splitted_binary),
+    Form::segmented(A::KChain, trees::bcast_k_chain),
+    Form::segmented(A::KNomial, trees::bcast_k_nomial),
+    Form::unsegmented(A::ScatterAllgather, blocks::bcast_scatter_allgather),
+    Form::unsegmented(A::ScatterAllgatherRing, blocks::bcast_scatter_allgather_ring),
+];
+
+const REDUCE: &[Form] = &[
+    Form::segmented(A::Linear, trees::reduce_linear),
+    Form::segmented(A::Pipeline, trees::reduce_pipeline),
+    Form::segmented(A::Binomial, trees::reduce_binomial),
+    Form::segmented(A::Binary, trees::reduce_binary),
+    Form::segmented(A::InOrderBinary, trees::reduce_in_order_binary),
+    Form::segmented(A::KChain, trees::reduce_k_chain),
+    Form::segmented(A::KNomial, trees::reduce_k_nomial),
+    Form::unsegmented(A::Rabenseifner, exchange::rabenseifner),
+];
+
+const ALLREDUCE: &[Form] = &[
+    Form::segmented(A::Linear, trees::allreduce_linear),
+    Form::segmented(A::Binomial, trees::allreduce_binomial),
+    Form::unsegmented(A::RecursiveDoubling, exchange::allreduce_recursive_doubling),
+    Form::unsegmented(A::Ring, exchange::allreduce_ring),
+    Form::segmented(A::SegmentedRing, exchange::allreduce_ring),
+    Form::unsegmented(A::Rabenseifner, exchange::rabenseifner),
+];
+
+const ALLGATHER: &[Form] = &[
+    Form::unsegmented(A::Ring, blocks::allgather_ring),
+    Form::unsegmented(A::NeighborExchange, blocks::allgather_neighbor_exchange),
+    Form::unsegmented(A::Bruck, blocks::allgather_bruck),
+    Form::unsegmented(A::RecursiveDoubling, blocks::allgather_recursive_doubling),
+];
+
+const ALLTOALL: &[Form] = &[
+    Form::segmented(A::Linear, exchange::alltoall_linear),
+    Form::unsegmented(A::Pairwise, exchange::alltoall_pairwise),
+    Form::unsegmented(A::Bruck, exchange::alltoall_bruck),
+];
+
+/// Alltoall with all messages posted at once: the linear algorithm of the MPI libraries.
+pub(crate) const ALLTOALL_CONCURRENT: Form =
+    Form::unsegmented(A::Linear, exchange::alltoall_linear_concurrent);
+
+const GATHER: &[Form] = &[
+    Form::unsegmented(A::Linear, blocks::gather_linear),
+    Form::unsegmented(A::Binomial, blocks::gather_binomial),
+];
+
+const SCATTER: &[Form] = &[
+    Form::unsegmented(A::Linear, blocks::scatter_linear),
+    Form::unsegmented(A::Binomial, blocks::scatter_binomial),
+];
+
+const REDUCE_SCATTER: &[Form] = &[
+    Form::unsegmented(A::Pairwise, exchange::reduce_scatter_ring),
+    Form::unsegmented(A::Ring, exchange::reduce_scatter_ring),
+    Form::unsegmented(A::RecursiveHalving, blocks::reduce_scatter_recursive_halving),
+];
+
+const SCAN: &[Form] = &[
+    Form::segmented(A::Linear, exchange::scan_linear),
+    Form::unsegmented(A::RecursiveDoubling, exchange::scan_recursive_doubling),
+];
+
+const EXSCAN: &[Form] = &[
+    Form::segmented(A::Linear, exchange::exscan_linear),
+    Form::unsegmented(A::RecursiveDoubling, exchange::exscan_recursive_doubling),
+];
+
+/// Chains of k-chain and radix of k-nomial.
+const FAN_OUT: u32 = 4;
+
+/// What messages of one size cost, in seconds; see the symbols above.
+#[derive(Debug, Clone, Copy)]
+struct Costs {
+    bytes: f64,
+    /// M.
+    message: f64,
+    /// s.
+    send: f64,
+    /// r.
+    receive: f64,
+    /// g.
+    gap: f64,
+    /// y.
+    combine: f64,
+}
+
+impl Costs {
+    fn of(network: &Network, bytes: f64) -> Self {
+        let combine = network.combine(bytes);
+        let (latency, send, receive, gap) = match &network.model {
+            PointToPoint::Hockney(net) => (0.0, net.message(bytes), 0.0, net.message(bytes)),
+            PointToPoint::LogGp(net) => {
+                let latency = net.latency + 2.0 * net.overhead - net.gap;
+                (latency, net.overhead, net.overhead, net.gap(bytes))
+            }
+            PointToPoint::PLogP(net) => {
+                let costs = net.at(bytes);
+                (net.latency(), costs.send, costs.receive, costs.gap)
+            }
+        };
+        let message = (latency + gap).max(send + receive);
+        Costs { bytes, message, send, receive, gap, combine }
+    }
+
+    /// Of one segment of a call.
+    fn of_segment(network: &Network, shape: &Shape) -> Self {
+        Costs::of(network, shape.segment_bytes())
+    }
+
+    /// g(m, k) / k.
+    fn gap_each(&self, network: &Network, partners: u32) -> f64 {
+        match &network.model {
+            PointToPoint::PLogP(net) if partners > 1 => {
+                net.gap_to(self.bytes, partners) / f64::from(partners)
+            }
+            _ => self.gap,
+        }
+    }
+
+    /// e(k).
+    fn each(&self, network: &Network, partners: u32) -> f64 {
+        self.send.max(self.gap_each(network, partners))
+    }
+
+    /// Between two messages that a rank takes in and combines.
+    fn taken(&self) -> f64 {
+        self.gap.max(self.receive + self.combine)
+    }
+
+    /// A message and its combination: M + y.
+    fn combined(&self) -> f64 {
+        self.message + self.combine
+    }
+}
+
+/// ceil(lg n) of a number of ranks: children of a binomial tree's root.
+fn rounds(ranks: u32) -> u32 {
+    u32::BITS - ranks.saturating_sub(1).leading_zeros()
+}
+
+/// floor(lg P), and whether P is more than that power of two.
+fn folded(ranks: u32) -> (u32, bool) {
+    (ranks.ilog2(), !ranks.is_power_of_two())
+}

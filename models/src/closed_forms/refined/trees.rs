@@ -1,0 +1,336 @@
+//! Trees and chains of whole messages or of segments: broadcast, reduce, and both one after the
+//! other.
+//!
+//! A flow of n_s segments takes what its first segment takes on the longest way, and then n_s - 1
+//! times the period of the slowest rank on it. A rank that forwards to c children has the period
+//! (c - 1) e(c) + max(g(m_s, c) / c, s + r), the root c e(c). One that combines c children's
+//! segments and sends the result has max(c g, c (r + y) + s), the root c max(g, r + y).
+
+use super::{Costs, FAN_OUT, Forms, Network, Shape};
+
+/// Root: P - 1 sends per segment. (P - 2) e + M + (n_s - 1) max((P - 1) e, g, r), e = e(P - 1).
+pub(super) fn bcast_linear(network: &Network, shape: &Shape, _: Forms) -> f64 {
+    flow(network, shape, |costs| {
+        let children = shape.procs - 1;
+        let each = costs.each(network, children);
+        let round = f64::from(children) * each;
+        (round - each + costs.message, round.max(costs.gap).max(costs.receive))
+    })
+}
+
+/// Chain: (P - 1) M + (n_s - 1) max(g, s + r).
+pub(super) fn bcast_pipeline(network: &Network, shape: &Shape, _: Forms) -> f64 {
+    flow(network, shape, |costs| {
+        (f64::from(shape.procs - 1) * costs.message, forward(costs, network, shape))
+    })
+}
+
+/// The period of a chain of all ranks.
+fn forward(costs: &Costs, network: &Network, shape: &Shape) -> f64 {
+    let least = costs.each(network, 1).max(costs.receive);
+    if shape.procs > 2 { least.max(interior(costs, network, 1)) } else { least }
+}
+
+/// Binomial tree, largest subtree first; see [`nomial_fill`].
+pub(super) fn bcast_binomial(network: &Network, shape: &Shape, _: Forms) -> f64 {
+    flow(network, shape, |costs| nomial(costs, network, shape, 2))
+}
+
+/// k-nomial tree of radix 4; see [`nomial_fill`].
+pub(super) fn bcast_k_nomial(network: &Network, shape: &Shape, _: Forms) -> f64 {
+    flow(network, shape, |costs| nomial(costs, network, shape, FAN_OUT))
+}
+
+/// Binary tree whose sides differ by one rank at most: D(n) = max(M + D(left),
+/// e(2) + M + D(right)).
+pub(super) fn bcast_binary(network: &Network, shape: &Shape, _: Forms) -> f64 {
+    flow(network, shape, |costs| binary(costs, network, shape))
+}
+
+/// Each half of the message down its side of a binary tree, then exchanged: the tree with
+/// ceil(n_s / 2) segments, and M(m / 2).
+pub(super) fn bcast_splitted_binary(network: &Network, shape: &Shape, _: Forms) -> f64 {
+    if shape.bytes == 0 {
+        return 0.0;
+    }
+    let half = shape.bytes() / 2.0;
+    let costs = Costs::of(network, shape.segment_bytes().min(half));
+    let (fill, period) = binary(&costs, network, shape);
+    fill + (shape.half_segments() - 1.0) * period + Costs::of(network, half).message
+}
+
+/// Up to 4 chains, longer ones first: the last of the longest, or the last of all.
+pub(super) fn bcast_k_chain(network: &Network, shape: &Shape, _: Forms) -> f64 {
+    flow(network, shape, |costs| {
+        let Chains { chains, length, longest } = Chains::of(shape);
+        let each = costs.each(network, chains);
+        let way =
+            |index: u32, length: u32| f64::from(index) * each + f64::from(length) * costs.message;
+        let fill = way(longest - 1, length);
+        let fill = if longest < chains { fill.max(way(chains - 1, length - 1)) } else { fill };
+        let root = f64::from(chains) * each;
+        let chain = if length > 1 { interior(costs, network, 1) } else { costs.receive };
+        (fill, root.max(chain))
+    })
+}
+
+/// Root: takes in P - 1 messages per segment. M + y + (n_s (P - 1) - 1) max(g, r + y).
+pub(super) fn reduce_linear(network: &Network, shape: &Shape, _: Forms) -> f64 {
+    flow(network, shape, |costs| {
+        let others = f64::from(shape.procs - 1);
+        let fill = costs.combined() + (others - 1.0) * costs.taken();
+        (fill, (others * costs.taken()).max(costs.each(network, 1)))
+    })
+}
+
+/// Chain: (P - 1) (M + y) + (n_s - 1) max(g, r + y + s).
+pub(super) fn reduce_pipeline(network: &Network, shape: &Shape, _: Forms) -> f64 {
+    flow(network, shape, |costs| {
+        let period = if shape.procs > 2 { combining(costs, 1) } else { 0.0 };
+        let ends = costs.taken().max(costs.each(network, 1));
+        (f64::from(shape.procs - 1) * costs.combined(), period.max(ends))
+    })
+}
+
+/// Binomial tree, smallest subtree first; see [`nomial_drain`].
+pub(super) fn reduce_binomial(network: &Network, shape: &Shape, _: Forms) -> f64 {
+    flow(network, shape, |costs| nomial_up(costs, shape, 2))
+}
+
+/// k-nomial tree of radix 4; see [`nomial_drain`].
+pub(super) fn reduce_k_nomial(network: &Network, shape: &Shape, _: Forms) -> f64 {
+    flow(network, shape, |costs| nomial_up(costs, shape, FAN_OUT))
+}
+
+/// Binary tree whose sides differ by one rank at most. Of two children the first's message is
+/// taken in first: R = max(max(R_1 + M, R_2 + M + (g or r + y behind the first))) + y.
+pub(super) fn reduce_binary(network: &Network, shape: &Shape, _: Forms) -> f64 {
+    flow(network, shape, |costs| {
+        let root = if shape.procs > 2 { 2.0 } else { 1.0 } * costs.taken();
+        let below = match (shape.procs - 1).div_ceil(2) {
+            1 => costs.each(network, 1),
+            2 => combining(costs, 1),
+            _ => combining(costs, 2),
+        };
+        (binary_up(costs, shape.procs), root.max(below))
+    })
+}
+
+/// A binary tree of all other ranks, headed by the middle one, under the root.
+pub(super) fn reduce_in_order_binary(network: &Network, shape: &Shape, _: Forms) -> f64 {
+    flow(network, shape, |costs| {
+        let below = match shape.procs - 1 {
+            1 => costs.each(network, 1),
+            2 => combining(costs, 1),
+            _ => combining(costs, 2),
+        };
+        (binary_up(costs, shape.procs - 1) + costs.combined(), below.max(costs.taken()))
+    })
+}
+
+/// Up to 4 chains, longer ones first: those that are as long arrive together, the others before.
+pub(super) fn reduce_k_chain(network: &Network, shape: &Shape, _: Forms) -> f64 {
+    flow(network, shape, |costs| {
+        let Chains { chains, length, longest } = Chains::of(shape);
+        let shorter = f64::from(chains - longest) * (costs.receive + costs.combine);
+        let fill =
+            f64::from(length) * costs.combined() + f64::from(longest - 1) * costs.taken() + shorter;
+        let root = f64::from(chains) * costs.taken();
+        let chain = if length > 1 { combining(costs, 1) } else { costs.each(network, 1) };
+        (fill, root.max(chain))
+    })
+}
+
+/// [`reduce_linear`], then [`bcast_linear`]: rank 0 has all before it sends.
+pub(super) fn allreduce_linear(network: &Network, shape: &Shape, forms: Forms) -> f64 {
+    reduce_linear(network, shape, forms) + bcast_linear(network, shape, forms)
+}
+
+/// [`reduce_binomial`], then [`bcast_binomial`].
+pub(super) fn allreduce_binomial(network: &Network, shape: &Shape, forms: Forms) -> f64 {
+    reduce_binomial(network, shape, forms) + bcast_binomial(network, shape, forms)
+}
+
+/// A flow of segments, from what its first segment takes and its period.
+fn flow(network: &Network, shape: &Shape, fill_and_period: impl Fn(&Costs) -> (f64, f64)) -> f64 {
+    if shape.bytes == 0 {
+        return 0.0;
+    }
+    let (fill, period) = fill_and_period(&Costs::of_segment(network, shape));
+    fill + (shape.segments() - 1.0) * period
+}
+
+/// The period of a rank that forwards to `children`.
+fn interior(costs: &Costs, network: &Network, children: u32) -> f64 {
+    let last = costs.gap_each(network, children).max(costs.send + costs.receive);
+    (f64::from(children) - 1.0) * costs.each(network, children) + last
+}
+
+/// The period of a rank that combines `children`'s segments and sends the result.
+fn combining(costs: &Costs, children: u32) -> f64 {
+    let children = f64::from(children);
+    (children * costs.gap).max(children * (costs.receive + costs.combine) + costs.send)
+}
+
+struct Chains {
+    chains: u32,
+    length: u32,
+    /// How many of the chains have that length.
+    longest: u32,
+}
+
+impl Chains {
+    fn of(shape: &Shape) -> Self {
+        let others = shape.procs - 1;
+        let chains = FAN_OUT.min(others);
+        let longest = if others.is_multiple_of(chains) { chains } else { others % chains };
+        Chains { chains, length: others.div_ceil(chains), longest }
+    }
+}
+
+fn binary(costs: &Costs, network: &Network, shape: &Shape) -> (f64, f64) {
+    let second = costs.each(network, 2);
+    let fill = balanced(shape.procs, |left, right| match right {
+        Some(right) => (costs.message + left).max(second + costs.message + right),
+        None => costs.message + left,
+    });
+    let root = if shape.procs > 2 { 2.0 * second } else { costs.each(network, 1) };
+    let below = match (shape.procs - 1).div_ceil(2) {
+        1 => costs.receive,
+        2 => interior(costs, network, 1),
+        _ => interior(costs, network, 2),
+    };
+    (fill, root.max(below))
+}
+
+fn binary_up(costs: &Costs, ranks: u32) -> f64 {
+    balanced(ranks, |left, right| {
+        let first = left + costs.combined();
+        match right {
+            // The second message passes the port a gap behind the first, if they come together.
+            Some(right) => {
+                let passed = right.max(left + costs.gap) + costs.message - costs.receive;
+                passed.max(first) + costs.receive + costs.combine
+            }
+            None => first,
+        }
+    })
+}
+
+/// A quantity of a binary tree of n ranks whose sides have ceil((n - 1) / 2) and
+/// floor((n - 1) / 2) ranks, from those of its sides; 0 for one rank.
+fn balanced(ranks: u32, combine: impl Fn(f64, Option<f64>) -> f64) -> f64 {
+    /// Of n - 1 (none for an empty tree) and of n ranks.
+    fn pair(ranks: u32, combine: &impl Fn(f64, Option<f64>) -> f64) -> (Option<f64>, f64) {
+        if ranks <= 1 {
+            return (None, 0.0);
+        }
+        let (less, half) = pair(ranks / 2, combine);
+        let odd = |side| combine(side, Some(side));
+        match (ranks % 2, less) {
+            (0, None) => (Some(half), combine(half, None)),
+            (0, Some(less)) => (Some(odd(less)), combine(half, Some(less))),
+            _ => (Some(combine(half, less)), odd(half)),
+        }
+    }
+    pair(ranks, &combine).1
+}
+
+/// Levels of a k-nomial tree of n > 1 ranks: (levels below the top one, ranks that a child of the
+/// top level heads, children on the top level).
+fn top_level(ranks: u32, radix: u32) -> (u32, u32, u32) {
+    let below = (ranks - 1).ilog(radix);
+    let weight = radix.pow(below);
+    (below, weight, (ranks - 1) / weight)
+}
+
+/// Down a k-nomial tree: the first segment, and the period.
+fn nomial(costs: &Costs, network: &Network, shape: &Shape, radix: u32) -> (f64, f64) {
+    let fill = nomial_fill(costs, network, shape.procs, radix);
+    let (below, weight, top) = top_level(shape.procs, radix);
+    let children = top + below * (radix - 1);
+    let root = f64::from(children) * costs.each(network, children);
+    // The first child is the one with most children, if it is a whole one.
+    let first = (shape.procs - top * weight).max(if top > 1 { weight } else { 1 });
+    let chain = match first {
+        1 => costs.receive,
+        ranks => {
+            let (below, _, top) = top_level(ranks, radix);
+            interior(costs, network, top + below * (radix - 1))
+        }
+    };
+    (fill, root.max(chain))
+}
+
+/// From the root's start until all have one segment. A rank with c children starts child i (from
+/// 0; the largest subtree first) after i e(c); so for whole subtrees of radix k and i levels
+/// F(i) = max over l < i of ((k - 1) (i - l) - 1) e(c) + M + F(l), and the largest subtree may be
+/// a part of one.
+fn nomial_fill(costs: &Costs, network: &Network, ranks: u32, radix: u32) -> f64 {
+    if ranks <= 1 {
+        return 0.0;
+    }
+    let (below, ..) = top_level(ranks, radix);
+    let mut whole = [0.0_f64; 32];
+    for levels in 1..=below {
+        let each = costs.each(network, levels * (radix - 1));
+        let last = |level: u32| f64::from((radix - 1) * (levels - level) - 1);
+        let way = |level: u32| last(level) * each + costs.message + whole[level as usize];
+        whole[levels as usize] = (0..levels).map(way).fold(0.0, f64::max);
+    }
+    let (mut ranks, mut before, mut longest) = (ranks, 0.0_f64, 0.0_f64);
+    while ranks > 1 {
+        let (below, weight, top) = top_level(ranks, radix);
+        let each = costs.each(network, top + below * (radix - 1));
+        let way = |last: u32, level: u32| {
+            before + f64::from(last) * each + costs.message + whole[level as usize]
+        };
+        if top > 1 {
+            longest = longest.max(way(top - 1, below));
+        }
+        for level in 0..below {
+            longest = longest.max(way(top + (radix - 1) * (below - level) - 1, level));
+        }
+        before += costs.message;
+        ranks -= top * weight;
+    }
+    longest.max(before)
+}
+
+/// Up a k-nomial tree: the first segment, and the period.
+fn nomial_up(costs: &Costs, shape: &Shape, radix: u32) -> (f64, f64) {
+    let (below, weight, top) = top_level(shape.procs, radix);
+    let children = top + below * (radix - 1);
+    let root = f64::from(children) * costs.taken();
+    let last = (shape.procs - top * weight).max(if top > 1 { weight } else { 1 });
+    let chain = match last {
+        1 => costs.send.max(costs.gap),
+        ranks => {
+            let (below, _, top) = top_level(ranks, radix);
+            combining(costs, top + below * (radix - 1))
+        }
+    };
+    (nomial_drain(costs, shape.procs, radix), root.max(chain))
+}
+
+/// From the start until the head has combined one segment of all. The children of one level are
+/// done together, each level when the head has combined the one below: a level adds
+/// M + y + (k - 2) max(g, r + y). The last child may head a part of a subtree only, and then be
+/// done before it is its turn.
+fn nomial_drain(costs: &Costs, ranks: u32, radix: u32) -> f64 {
+    if ranks <= 1 {
+        return 0.0;
+    }
+    let (below, weight, top) = top_level(ranks, radix);
+    let level = costs.combined() + f64::from(radix - 2) * costs.taken();
+    let mut done = f64::from(below) * level;
+    if top > 1 {
+        done += costs.combined() + f64::from(top - 2) * costs.taken();
+    }
+    let mut passed = nomial_drain(costs, ranks - top * weight, radix);
+    if top > 1 {
+        // Behind the whole subtrees of its level, if it comes with them.
+        passed = passed.max(f64::from(below) * level + f64::from(top - 1) * costs.gap);
+    }
+    (passed + costs.message - costs.receive).max(done) + costs.receive + costs.combine
+}
