@@ -276,7 +276,7 @@ impl Predictor {
 
     /// Whether the model knows a method, so that it can be a candidate.
     pub fn knows(&self, collective: Collective, method: &Method) -> bool {
-        self.way_of(collective, method).is_ok()
+        self.way_of(collective, method, 1).is_ok()
     }
 
     /// Whether an algorithm cuts its message into segments.
@@ -288,15 +288,20 @@ impl Predictor {
         collective: Collective,
         algorithm: Algorithm,
     ) -> Result<bool, PredictError> {
-        Ok(self.way(collective, algorithm)?.segmented())
+        Ok(self.way(collective, algorithm, 1)?.segmented())
     }
 
     /// How the model predicts an algorithm.
-    fn way(&self, collective: Collective, algorithm: Algorithm) -> Result<Way, PredictError> {
+    fn way(
+        &self,
+        collective: Collective,
+        algorithm: Algorithm,
+        procs: u32,
+    ) -> Result<Way, PredictError> {
         let found = match self.model {
             Model::Refined => refined::forms(collective)
                 .iter()
-                .find(|form| form.algorithm == algorithm)
+                .find(|form| form.algorithm == algorithm && form.holds(procs))
                 .map(Way::Form)
                 .or_else(|| schedules::find(collective, algorithm).map(Way::Simulated)),
             Model::Simulated => schedules::find(collective, algorithm).map(Way::Simulated),
@@ -318,7 +323,12 @@ impl Predictor {
     }
 
     /// How the model predicts a method.
-    fn way_of(&self, collective: Collective, method: &Method) -> Result<Way, PredictError> {
+    fn way_of(
+        &self,
+        collective: Collective,
+        method: &Method,
+        procs: u32,
+    ) -> Result<Way, PredictError> {
         let refuse = |reason| PredictError::Method { collective, method: method.clone(), reason };
         match method {
             Method::Default => Err(refuse("what the library takes is not known")),
@@ -337,7 +347,7 @@ impl Predictor {
                 )),
             },
             Method::Native(Native { algorithm, .. }) | Method::Own { algorithm, .. } => {
-                self.way(collective, *algorithm)
+                self.way(collective, *algorithm, procs)
             }
         }
     }
@@ -350,7 +360,7 @@ impl Predictor {
         segment_bytes: u64,
     ) -> Result<(Way, Shape), PredictError> {
         check(point)?;
-        let way = self.way(point.collective, algorithm)?;
+        let way = self.way(point.collective, algorithm, point.procs)?;
         self.shaped(point, way, algorithm, segment_bytes)
     }
 
@@ -360,7 +370,7 @@ impl Predictor {
         method: &Method,
     ) -> Result<(Way, Shape), PredictError> {
         check(point)?;
-        let way = self.way_of(point.collective, method)?;
+        let way = self.way_of(point.collective, method, point.procs)?;
         let algorithm = match way {
             Way::Form(form) => form.algorithm,
             Way::Simulated(entry) => entry.algorithm,

@@ -8,6 +8,7 @@ use std::{
 use anyhow::Result;
 use clap::{ArgGroup, Args};
 use figures::{Figure, FigureError};
+use models::simulated::Run;
 use records::{Collective, document, quantity, unknown};
 use schedules::{
     find_named,

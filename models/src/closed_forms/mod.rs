@@ -141,19 +141,30 @@ pub struct Form {
     formula: Formula,
     /// T_max, where the paper has two bounds.
     greatest: Option<Formula>,
+    /// Whether the form holds where P is a power of two only.
+    powers_of_two: bool,
 }
 
 impl Form {
     const fn segmented(algorithm: Algorithm, formula: Formula) -> Self {
-        Form { algorithm, segmented: true, formula, greatest: None }
+        Form { algorithm, segmented: true, formula, greatest: None, powers_of_two: false }
     }
 
     const fn unsegmented(algorithm: Algorithm, formula: Formula) -> Self {
-        Form { algorithm, segmented: false, formula, greatest: None }
+        Form { algorithm, segmented: false, formula, greatest: None, powers_of_two: false }
     }
 
     const fn with_greatest(self, greatest: Formula) -> Self {
         Form { greatest: Some(greatest), ..self }
+    }
+
+    const fn of_powers_of_two(self) -> Self {
+        Form { powers_of_two: true, ..self }
+    }
+
+    /// Whether the form holds for so many processes; those of the paper do for all.
+    pub fn holds(&self, procs: u32) -> bool {
+        !self.powers_of_two || procs.is_power_of_two()
     }
 
     /// Seconds; T_min where the paper has two bounds.

@@ -2,10 +2,7 @@
 
 use models::{
     Forms, Model, Point, Predictor, algorithms,
-    decide::{
-        AUTO_LIMIT, DecideError, Segments, best_segment, decide, decide_among, decide_map,
-        is_modelled,
-    },
+    decide::{AUTO_LIMIT, DecideError, Segments, best_segment, decide, decide_among, decide_map},
     presets::preset,
 };
 use proptest::prelude::*;
@@ -90,7 +87,8 @@ fn what_cannot_be_decided_is_an_error() {
     assert!(matches!(decide(huge, &[Algorithm::Pipeline]), DecideError::TooLarge { .. }));
     let default = [Method::Default];
     assert!(decide_among(&predictor, bcast(8, 8), &default).is_err());
-    assert!(!is_modelled(BCAST, &default[0]) && is_modelled(BCAST, &own(Algorithm::Binary, 0)));
+    assert!(!predictor.knows(BCAST, &default[0]));
+    assert!(predictor.knows(BCAST, &own(Algorithm::Binary, 0)));
 }
 
 /// An error that two methods share does not make them a tie; one that tells them apart does.

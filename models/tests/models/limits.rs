@@ -214,7 +214,7 @@ proptest! {
             let message = match model {
                 Model::Hockney => n.alpha + n.beta * m,
                 Model::LogP => n.latency + 2.0 * n.overhead,
-                Model::LogGp | Model::PLogP => n.latency + 2.0 * n.overhead + stream,
+                _ => n.latency + 2.0 * n.overhead + stream,
             };
             for algorithm in [Algorithm::Linear, Algorithm::Pipeline, Algorithm::Binomial] {
                 prop_assert!(near(seconds(BCAST, algorithm, 0), message), "{model} {algorithm}");

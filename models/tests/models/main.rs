@@ -9,4 +9,5 @@ mod intervals;
 mod limits;
 mod messages;
 mod numbers;
+mod refined;
 mod tables;

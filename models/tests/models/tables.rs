@@ -301,6 +301,6 @@ fn by_table(
     match model {
         Model::Hockney => hockney(&symbols, forms, collective, algorithm),
         Model::LogP | Model::LogGp => loggp(&symbols, forms, collective, algorithm),
-        Model::PLogP => plogp_form(&symbols, forms, collective, algorithm),
+        _ => plogp_form(&symbols, forms, collective, algorithm),
     }
 }

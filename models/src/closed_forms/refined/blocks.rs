@@ -1,6 +1,6 @@
 //! Blocks of one rank each, handed around alone or in runs.
 
-use super::{Costs, Forms, Network, Shape, rounds};
+use super::{Costs, Forms, Network, Rounds, Shape, rounds};
 
 /// (P - 2) e(P - 1) + M.
 pub(super) fn scatter_linear(network: &Network, shape: &Shape, _: Forms) -> f64 {
@@ -30,11 +30,25 @@ pub(super) fn gather_binomial(network: &Network, shape: &Shape, _: Forms) -> f64
         }
         let below = rounds(ranks) - 1;
         let run = |ranks: u32| Costs::of(network, f64::from(ranks) * block);
-        let done: f64 = (0..below).map(|level| run(1 << level).message).sum();
+        let done = |levels: u32| (0..levels).map(|level| run(1 << level).message).sum::<f64>();
         let last = ranks - (1 << below);
         let costs = run(last);
-        let came = gather(network, last, block) + costs.message - costs.receive;
-        came.max(done) + costs.receive
+        let mut left = gather(network, last, block) + costs.send;
+        if let Some(before) = below.checked_sub(1) {
+            let idle = before.checked_sub(1).map_or(0.0, |level| {
+                let costs = run(1 << level);
+                done(level) + costs.send + costs.gap
+            });
+            let other = run(1 << before);
+            let passes = done(before) + other.send;
+            left = if left.max(idle) + costs.gap <= passes {
+                left.max(idle)
+            } else {
+                left.max(passes + other.gap)
+            };
+        }
+        let came = left + costs.message - costs.send - costs.receive;
+        came.max(done(below)) + costs.receive
     }
     empty_or(shape, gather(network, shape.procs, shape.bytes()))
 }
@@ -67,27 +81,26 @@ pub(super) fn allgather_neighbor_exchange(network: &Network, shape: &Shape, _: F
 
 /// Sum over i < ceil(lg P) of M(min(2^i, P - 2^i) m).
 pub(super) fn allgather_bruck(network: &Network, shape: &Shape, _: Forms) -> f64 {
-    let round = |index: u32| {
+    let mut time = Rounds::default();
+    for index in 0..rounds(shape.procs) {
         let blocks = (1 << index).min(shape.procs - (1 << index));
-        Costs::of(network, f64::from(blocks) * shape.bytes()).message
-    };
-    empty_or(shape, (0..rounds(shape.procs)).map(round).sum())
+        time.exchange(&Costs::of(network, f64::from(blocks) * shape.bytes()));
+    }
+    empty_or(shape, time.clock)
 }
 
-/// Groups of ranks that double; see [`doubling`].
+/// Sum over i < lg P of M(2^i m), for powers of two.
 pub(super) fn allgather_recursive_doubling(network: &Network, shape: &Shape, _: Forms) -> f64 {
     empty_or(shape, doubling(network, shape.procs, shape.bytes()))
 }
 
-/// The larger halves of the groups' blocks, as in [`doubling`], combined as they come.
+/// Rounds of 2^i blocks, i from lg P - 1 to 0, combined as they come, for powers of two.
 pub(super) fn reduce_scatter_recursive_halving(network: &Network, shape: &Shape, _: Forms) -> f64 {
-    let halves = halves(shape.procs).map(|(larger, smaller)| {
-        let run = |ranks: u32| Costs::of(network, f64::from(ranks) * shape.bytes());
-        let costs = run(larger);
-        let second = if larger > smaller { costs.taken() } else { 0.0 };
-        costs.combined() + second
-    });
-    empty_or(shape, halves.sum())
+    let mut time = Rounds::default();
+    for level in (0..rounds(shape.procs)).rev() {
+        time.combine(&Costs::of(network, f64::from(1_u32 << level) * shape.bytes()));
+    }
+    empty_or(shape, time.clock)
 }
 
 fn block(network: &Network, shape: &Shape) -> Costs {
@@ -128,21 +141,10 @@ fn scatter(network: &Network, ranks: u32, block: f64) -> f64 {
     longest.max(before)
 }
 
-/// Sum over the levels of M(larger half of the group). Where a group is odd, the last rank of its
-/// smaller half serves two partners, the second e(2) after the first.
 fn doubling(network: &Network, ranks: u32, block: f64) -> f64 {
-    let levels = halves(ranks).map(|(larger, smaller)| {
-        let run = |ranks: u32| Costs::of(network, f64::from(ranks) * block);
-        let least = run(larger).message;
-        let costs = run(smaller);
-        let second = costs.each(network, 1) + costs.message;
-        if larger > smaller { least.max(second) } else { least }
-    });
-    levels.sum()
-}
-
-/// (larger, smaller) half of the largest group on each level on which there is one.
-fn halves(ranks: u32) -> impl Iterator<Item = (u32, u32)> {
-    let next = |ranks: u32| (ranks > 1).then(|| (ranks.div_ceil(2), ranks / 2));
-    std::iter::successors(next(ranks), move |(larger, _)| next(*larger))
+    let mut time = Rounds::default();
+    for level in 0..rounds(ranks) {
+        time.exchange(&Costs::of(network, f64::from(1_u32 << level) * block));
+    }
+    time.clock
 }

@@ -1,7 +1,7 @@
 //! Rounds in which ranks exchange messages: a round takes what its message takes, M, since the
 //! port is free again by then (g <= M).
 
-use super::{Costs, Forms, Network, Shape, folded, rounds};
+use super::{Costs, Forms, Network, Rounds, Shape, folded, rounds};
 
 /// Reports to rank 0 as in a gather, releases as in a linear broadcast:
 /// 2 M + (P - 2) (max(g, r) + e(P - 1)).
@@ -16,9 +16,9 @@ pub(super) fn barrier_double_ring(network: &Network, shape: &Shape, _: Forms) ->
     2.0 * shape.procs() * Costs::of(network, 0.0).message
 }
 
-/// lg P rounds, or floor(lg P) + 2 where P is no power of two, of M.
+/// lg P rounds of M where P is a power of two; see [`doubling`].
 pub(super) fn barrier_recursive_doubling(network: &Network, shape: &Shape, _: Forms) -> f64 {
-    shape.doubling_rounds() * Costs::of(network, 0.0).message
+    doubling(&Costs::of(network, 0.0), shape.procs)
 }
 
 /// ceil(lg P) M.
@@ -26,26 +26,46 @@ pub(super) fn barrier_bruck(network: &Network, shape: &Shape, _: Forms) -> f64 {
     shape.rounds() * Costs::of(network, 0.0).message
 }
 
-/// floor(lg P) (M + y); where P is no power of two, M + y before and M after that.
+/// lg P rounds of M + y where P is a power of two; see [`doubling`].
 pub(super) fn allreduce_recursive_doubling(network: &Network, shape: &Shape, _: Forms) -> f64 {
-    whole(network, shape, |costs| {
-        let (levels, folds) = folded(shape.procs);
-        let fold = if folds { costs.combined() + costs.message } else { 0.0 };
-        f64::from(levels) * costs.combined() + fold
-    })
+    whole(network, shape, |costs| doubling(costs, shape.procs))
 }
 
-/// Sum over i = 1 .. floor(lg P) of 2 M(m / 2^i) + y(m / 2^i): halving, then doubling (gathering,
-/// for a reduction to one root); where P is no power of two, M + y before and M after that.
+/// Exchanges with the ranks whose number differs in one bit: l = lg P rounds of C = M + y.
+///
+/// Where P exceeds 2^l by f > 0, f pairs put theirs together first, and f ranks hear of the result
+/// last. What a pair has is late by C, so some rank is done after (l + 1) C. That is the time of
+/// the pairs, too, as far as they hear from each other, which they do in b = ceil(lg f) rounds; in
+/// the other rounds what they wait for is there already, and they are busy for max(g, s + r + y).
+fn doubling(costs: &Costs, ranks: u32) -> f64 {
+    let ((levels, surplus), round) = (folded(ranks), costs.combined());
+    let all = f64::from(levels);
+    if surplus == 0 {
+        return all * round;
+    }
+    let late = f64::from(rounds(surplus));
+    let busy = costs.gap.max(costs.send + costs.receive + costs.combine);
+    let pairs = (all * round).max((1.0 + late) * round + (all - late) * busy);
+    ((all + 1.0) * round).max(pairs + costs.message)
+}
+
+/// Rounds of m / 2^i, i = 1 .. floor(lg P), that come and are combined, then the same backwards
+/// (doubling, or gathering for a reduction to one root) without combining: where no port is in the
+/// way the sum of 2 M(m / 2^i) + y(m / 2^i). Where P is no power of two, M + y before and M after.
 pub(super) fn rabenseifner(network: &Network, shape: &Shape, _: Forms) -> f64 {
     whole(network, shape, |costs| {
-        let (levels, folds) = folded(shape.procs);
-        let fold = if folds { costs.combined() + costs.message } else { 0.0 };
-        let halves = (1..=levels).map(|level| {
-            let part = Costs::of(network, shape.bytes() / f64::from(1_u32 << level));
-            part.combined() + part.message
-        });
-        fold + halves.sum::<f64>()
+        let (levels, surplus) = folded(shape.procs);
+        let part = |level| Costs::of(network, shape.bytes() / f64::from(1_u32 << level));
+        let mut time = Rounds::default();
+        if surplus > 0 {
+            time.combine(costs);
+        }
+        (1..=levels).for_each(|level| time.combine(&part(level)));
+        (1..=levels).rev().for_each(|level| time.exchange(&part(level)));
+        if surplus > 0 {
+            time.exchange(costs);
+        }
+        time.clock
     })
 }
 
@@ -67,7 +87,10 @@ pub(super) fn alltoall_linear(network: &Network, shape: &Shape, _: Forms) -> f64
         return 0.0;
     }
     let (p, costs) = (shape.procs(), Costs::of_segment(network, shape));
-    let each = costs.each(network, shape.procs - 1);
+    let mut each = costs.each(network, shape.procs - 1);
+    if shape.procs == 2 {
+        each = each.max(costs.receive);
+    }
     let sends = (p - 1.0) * (shape.segments() * p + 1.0 - p / 2.0);
     p * (costs.message - each) + sends * each
 }
@@ -85,9 +108,12 @@ pub(super) fn alltoall_linear_concurrent(network: &Network, shape: &Shape, _: Fo
     })
 }
 
-/// (P - 1) M.
+/// (P - 2) max(M, e(P - 1)) + M: each round goes to another rank.
 pub(super) fn alltoall_pairwise(network: &Network, shape: &Shape, _: Forms) -> f64 {
-    whole(network, shape, |costs| (shape.procs() - 1.0) * costs.message)
+    whole(network, shape, |costs| {
+        let each = costs.each(network, shape.procs - 1);
+        (shape.procs() - 2.0) * costs.message.max(each) + costs.message
+    })
 }
 
 /// Sum over i < ceil(lg P) of M(b_i m), b_i being how many of the numbers below P have bit i.
@@ -97,12 +123,23 @@ pub(super) fn alltoall_bruck(network: &Network, shape: &Shape, _: Forms) -> f64 
             let (pairs, left) = (shape.procs / (2 * bit), shape.procs % (2 * bit));
             f64::from(pairs * bit + left.saturating_sub(bit))
         };
-        let round = |index: u32| Costs::of(network, with_bit(1 << index) * shape.bytes()).message;
-        (0..rounds(shape.procs)).map(round).sum()
+        let mut time = Rounds::default();
+        for index in 0..rounds(shape.procs) {
+            time.exchange(&Costs::of(network, with_bit(1 << index) * shape.bytes()));
+        }
+        time.clock
     })
 }
 
-/// (P - 1) (M + y), around a ring or in pairs.
+/// (P - 2) max(M + y, e(P - 1)) + M + y: each round goes to another rank.
+pub(super) fn reduce_scatter_pairwise(network: &Network, shape: &Shape, _: Forms) -> f64 {
+    whole(network, shape, |costs| {
+        let each = costs.each(network, shape.procs - 1);
+        (shape.procs() - 2.0) * costs.combined().max(each) + costs.combined()
+    })
+}
+
+/// (P - 1) (M + y).
 pub(super) fn reduce_scatter_ring(network: &Network, shape: &Shape, _: Forms) -> f64 {
     whole(network, shape, |costs| (shape.procs() - 1.0) * costs.combined())
 }

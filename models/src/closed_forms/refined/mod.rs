@@ -17,7 +17,8 @@
 //! not rounded. An empty message costs nothing but in a barrier, since nothing is sent. k-chain
 //! has 4 chains and k-nomial radix 4. The root is rank 0.
 //!
-//! An algorithm without a form here is simulated.
+//! What has no form here is simulated: algorithms that are not listed, and those that are listed
+//! for powers of two where P is none.
 
 mod blocks;
 mod exchange;
@@ -40,8 +41,10 @@ pub fn forms(collective: Collective) -> &'static [Form] {
         Collective::Allreduce => ALLREDUCE,
         Collective::Allgather => ALLGATHER,
         Collective::Alltoall => ALLTOALL,
-        Collective::Gather | Collective::Gatherv => GATHER,
-        Collective::Scatter | Collective::Scatterv => SCATTER,
+        Collective::Gather => GATHER,
+        Collective::Gatherv => GATHERV,
+        Collective::Scatter => SCATTER,
+        Collective::Scatterv => SCATTERV,
         Collective::ReduceScatter | Collective::ReduceScatterBlock => REDUCE_SCATTER,
         Collective::Scan => SCAN,
         Collective::Exscan => EXSCAN,
@@ -64,7 +67,7 @@ const BCAST: &[Form] = &[
     Form::segmented(A::SplittedBinary, trees::bcast_splitted_binary),
     Form::segmented(A::KChain, trees::bcast_k_chain),
     Form::segmented(A::KNomial, trees::bcast_k_nomial),
-    Form::unsegmented(A::ScatterAllgather, blocks::bcast_scatter_allgather),
+    Form::unsegmented(A::ScatterAllgather, blocks::bcast_scatter_allgather).of_powers_of_two(),
     Form::unsegmented(A::ScatterAllgatherRing, blocks::bcast_scatter_allgather_ring),
 ];
 
@@ -92,7 +95,8 @@ const ALLGATHER: &[Form] = &[
     Form::unsegmented(A::Ring, blocks::allgather_ring),
     Form::unsegmented(A::NeighborExchange, blocks::allgather_neighbor_exchange),
     Form::unsegmented(A::Bruck, blocks::allgather_bruck),
-    Form::unsegmented(A::RecursiveDoubling, blocks::allgather_recursive_doubling),
+    Form::unsegmented(A::RecursiveDoubling, blocks::allgather_recursive_doubling)
+        .of_powers_of_two(),
 ];
 
 const ALLTOALL: &[Form] = &[
@@ -110,25 +114,31 @@ const GATHER: &[Form] = &[
     Form::unsegmented(A::Binomial, blocks::gather_binomial),
 ];
 
+/// Of blocks that are all alike.
+const GATHERV: &[Form] = &[Form::unsegmented(A::Linear, blocks::gather_linear)];
+
+const SCATTERV: &[Form] = &[Form::unsegmented(A::Linear, blocks::scatter_linear)];
+
 const SCATTER: &[Form] = &[
     Form::unsegmented(A::Linear, blocks::scatter_linear),
     Form::unsegmented(A::Binomial, blocks::scatter_binomial),
 ];
 
 const REDUCE_SCATTER: &[Form] = &[
-    Form::unsegmented(A::Pairwise, exchange::reduce_scatter_ring),
+    Form::unsegmented(A::Pairwise, exchange::reduce_scatter_pairwise),
     Form::unsegmented(A::Ring, exchange::reduce_scatter_ring),
-    Form::unsegmented(A::RecursiveHalving, blocks::reduce_scatter_recursive_halving),
+    Form::unsegmented(A::RecursiveHalving, blocks::reduce_scatter_recursive_halving)
+        .of_powers_of_two(),
 ];
 
 const SCAN: &[Form] = &[
     Form::segmented(A::Linear, exchange::scan_linear),
-    Form::unsegmented(A::RecursiveDoubling, exchange::scan_recursive_doubling),
+    Form::unsegmented(A::RecursiveDoubling, exchange::scan_recursive_doubling).of_powers_of_two(),
 ];
 
 const EXSCAN: &[Form] = &[
     Form::segmented(A::Linear, exchange::exscan_linear),
-    Form::unsegmented(A::RecursiveDoubling, exchange::exscan_recursive_doubling),
+    Form::unsegmented(A::RecursiveDoubling, exchange::exscan_recursive_doubling).of_powers_of_two(),
 ];
 
 /// Chains of k-chain and radix of k-nomial.
@@ -199,12 +209,50 @@ impl Costs {
     }
 }
 
+/// Ranks that exchange a message each, round after round, all at once.
+#[derive(Debug, Clone, Copy, Default)]
+struct Rounds {
+    /// The processors' time, in seconds.
+    clock: f64,
+    /// When the outgoing ports are free.
+    sent: f64,
+    /// When the incoming ports are free.
+    passed: f64,
+}
+
+impl Rounds {
+    /// A round of messages of such costs, which takes M if those before were not much larger.
+    fn exchange(&mut self, costs: &Costs) {
+        let begin = self.clock.max(self.sent);
+        self.sent = begin + costs.gap;
+        let left = begin + costs.send;
+        let passes = left.max(self.passed);
+        self.passed = passes + costs.gap;
+        let flight = costs.message - costs.send - costs.receive;
+        self.clock = passes + flight + costs.receive;
+    }
+
+    /// As [`Rounds::exchange`]; what comes is combined.
+    fn combine(&mut self, costs: &Costs) {
+        self.exchange(costs);
+        self.clock += costs.combine;
+    }
+}
+
+/// When a message that leaves at `left` begins to pass a port that is idle from `idle` until one
+/// passes at `other`: before that one if there is room, else behind it.
+fn passes_beside(left: f64, (idle, other): (f64, f64), gap: f64) -> f64 {
+    let early = left.max(idle);
+    if early + gap <= other { early } else { left.max(other + gap) }
+}
+
 /// ceil(lg n) of a number of ranks: children of a binomial tree's root.
 fn rounds(ranks: u32) -> u32 {
     u32::BITS - ranks.saturating_sub(1).leading_zeros()
 }
 
-/// floor(lg P), and whether P is more than that power of two.
-fn folded(ranks: u32) -> (u32, bool) {
-    (ranks.ilog2(), !ranks.is_power_of_two())
+/// floor(lg P), and by how much P exceeds that power of two.
+fn folded(ranks: u32) -> (u32, u32) {
+    let levels = ranks.ilog2();
+    (levels, ranks - (1 << levels))
 }

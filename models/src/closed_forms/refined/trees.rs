@@ -6,7 +6,7 @@
 //! (c - 1) e(c) + max(g(m_s, c) / c, s + r), the root c e(c). One that combines c children's
 //! segments and sends the result has max(c g, c (r + y) + s), the root c max(g, r + y).
 
-use super::{Costs, FAN_OUT, Forms, Network, Shape};
+use super::{Costs, FAN_OUT, Forms, Network, Shape, passes_beside};
 
 /// Root: P - 1 sends per segment. (P - 2) e + M + (n_s - 1) max((P - 1) e, g, r), e = e(P - 1).
 pub(super) fn bcast_linear(network: &Network, shape: &Shape, _: Forms) -> f64 {
@@ -55,8 +55,13 @@ pub(super) fn bcast_splitted_binary(network: &Network, shape: &Shape, _: Forms) 
     }
     let half = shape.bytes() / 2.0;
     let costs = Costs::of(network, shape.segment_bytes().min(half));
+    let other_half = Costs::of(network, half);
+    if shape.procs == 2 {
+        // The root sends both halves.
+        return shape.half_segments() * costs.each(network, 1) + other_half.message;
+    }
     let (fill, period) = binary(&costs, network, shape);
-    fill + (shape.half_segments() - 1.0) * period + Costs::of(network, half).message
+    fill + (shape.half_segments() - 1.0) * period + other_half.message
 }
 
 /// Up to 4 chains, longer ones first: the last of the longest, or the last of all.
@@ -132,9 +137,15 @@ pub(super) fn reduce_in_order_binary(network: &Network, shape: &Shape, _: Forms)
 pub(super) fn reduce_k_chain(network: &Network, shape: &Shape, _: Forms) -> f64 {
     flow(network, shape, |costs| {
         let Chains { chains, length, longest } = Chains::of(shape);
-        let shorter = f64::from(chains - longest) * (costs.receive + costs.combine);
-        let fill =
-            f64::from(length) * costs.combined() + f64::from(longest - 1) * costs.taken() + shorter;
+        let (first, shorter) = (f64::from(length) * costs.combined(), f64::from(chains - longest));
+        // As many of the others as there is room for pass the port before; the rest behind.
+        let early = (costs.combined() / costs.gap).floor().min(shorter);
+        let behind = f64::from(longest - 1) + shorter - early;
+        let fill = (first + behind * costs.gap).max(
+            first
+                + f64::from(longest - 1) * costs.taken()
+                + shorter * (costs.receive + costs.combine),
+        );
         let root = f64::from(chains) * costs.taken();
         let chain = if length > 1 { combining(costs, 1) } else { costs.each(network, 1) };
         (fill, root.max(chain))
@@ -207,9 +218,9 @@ fn binary_up(costs: &Costs, ranks: u32) -> f64 {
     balanced(ranks, |left, right| {
         let first = left + costs.combined();
         match right {
-            // The second message passes the port a gap behind the first, if they come together.
             Some(right) => {
-                let passed = right.max(left + costs.gap) + costs.message - costs.receive;
+                let passed =
+                    passes_beside(right, (0.0, left), costs.gap) + costs.message - costs.receive;
                 passed.max(first) + costs.receive + costs.combine
             }
             None => first,
@@ -327,10 +338,22 @@ fn nomial_drain(costs: &Costs, ranks: u32, radix: u32) -> f64 {
     if top > 1 {
         done += costs.combined() + f64::from(top - 2) * costs.taken();
     }
-    let mut passed = nomial_drain(costs, ranks - top * weight, radix);
-    if top > 1 {
-        // Behind the whole subtrees of its level, if it comes with them.
-        passed = passed.max(f64::from(below) * level + f64::from(top - 1) * costs.gap);
-    }
+    // Those that come before it: of its own level, or of the one below.
+    let rest = nomial_drain(costs, ranks - top * weight, radix);
+    let (group, number) = match (top, below) {
+        (1, 0) => (None, 0),
+        (1, below) => (Some(below - 1), radix - 1),
+        (top, below) => (Some(below), top - 1),
+    };
+    let passed = group.map_or(rest, |group| {
+        let idle = match group.checked_sub(1) {
+            Some(before) => f64::from(before) * level + f64::from(radix - 1) * costs.gap,
+            None => 0.0,
+        };
+        let first = f64::from(group) * level;
+        let last = first + f64::from(number - 1) * costs.gap;
+        let early = passes_beside(rest, (idle, first), costs.gap);
+        if early < first { early } else { rest.max(last + costs.gap) }
+    });
     (passed + costs.message - costs.receive).max(done) + costs.receive + costs.combine
 }

@@ -1,0 +1,159 @@
+//! The refined forms against the schedules, message by message.
+
+use models::{
+    Forms, Model, Point, Predictor, closed_forms::refined, parameters::Network, simulated::Run,
+};
+use proptest::prelude::*;
+use records::{
+    Algorithm as A, Collective as C,
+    calibration::{Estimate, GapKnot, ManyGap, Parameters},
+};
+
+use crate::numbers::Numbers;
+
+/// How far a form may be from the schedule, (below, above) relative to that; equal where it is not
+/// listed.
+fn tolerance(collective: C, algorithm: A, procs: u32, whole: bool) -> (f64, f64) {
+    let power = procs.is_power_of_two();
+    match (collective, algorithm) {
+        // Parts of a message are not rounded to elements.
+        (C::Allreduce, A::Ring | A::SegmentedRing) => (0.02, 1e-9),
+        (C::Allreduce | C::Reduce, A::Rabenseifner) if power => (0.02, 0.02),
+        // Nor is it told from how many ranks the root's port comes when it turns to its neighbour.
+        (C::Bcast, A::ScatterAllgather | A::ScatterAllgatherRing) => (0.05, 0.05),
+        // Ranks beyond a power of two come late to some rounds only.
+        (C::Allreduce | C::Reduce, A::Rabenseifner) => (0.02, 0.25),
+        // The last segment of a half counts as a whole one; in the exchange at the end, a rank may
+        // wait for its port, or its partner for it.
+        (C::Bcast, A::SplittedBinary) => (0.12, 0.35),
+        // Whether the smaller side's message passes the root's port before the larger one's may
+        // hang on rounding, and which side holds the other up changes from segment to segment.
+        (C::Reduce, A::Binary | A::InOrderBinary) => (0.35, 0.15),
+        // Chains that fill at another time than the root's first round.
+        (C::Reduce, A::KChain | A::Binomial | A::KNomial) if !whole => (0.01, 0.2),
+        (C::Allreduce, A::Binomial) if !whole => (0.01, 0.1),
+        // The slowest rank need not be on the longest way.
+        (C::Bcast, A::Binomial | A::KNomial | A::KChain) if !whole => (1e-9, 0.05),
+        _ => (1e-9, 1e-9),
+    }
+}
+
+/// Whether the message falls into as many parts as there are ranks, which may be empty in a small
+/// one.
+fn in_parts(collective: C, algorithm: A) -> bool {
+    use A::{Rabenseifner, Ring, ScatterAllgather, ScatterAllgatherRing, SegmentedRing};
+    [C::Bcast, C::Reduce, C::Allreduce].contains(&collective)
+        && [Rabenseifner, Ring, ScatterAllgather, ScatterAllgatherRing, SegmentedRing]
+            .contains(&algorithm)
+}
+
+/// Overheads from far below the gap to above it; the gap per message to many others less or more
+/// than that to one.
+fn platform() -> impl Strategy<Value = Parameters> {
+    let overheads = (0.05..1.3_f64, 0.05..1.3_f64, prop_oneof![Just(0.0), 1e-11..1e-8_f64]);
+    (1e-6..1e-4_f64, 1e-6..1e-4_f64, 1e-10..1e-7_f64, overheads, 0.6..1.3_f64).prop_map(
+        |(latency, gap, gap_per_byte, (send, receive, gamma), factor)| {
+            let gap_of = move |bytes: u64| gap + bytes as f64 * gap_per_byte;
+            let knot = |bytes| {
+                let gap = gap_of(bytes);
+                (bytes, gap * send, gap * receive, gap)
+            };
+            let mut parameters = Numbers {
+                alpha: 0.0,
+                beta: 0.0,
+                latency,
+                overhead: 0.0,
+                gap,
+                gap_per_byte,
+                gamma,
+                plogp_latency: latency,
+                knots: vec![knot(0), knot(1 << 24)],
+            }
+            .parameters();
+            let many = |bytes| GapKnot {
+                bytes,
+                gap_seconds: Estimate::exact(16.0 * factor * gap_of(bytes)),
+            };
+            let knots = vec![many(0), many(1 << 24)];
+            parameters.plogp.gap_by_destinations = vec![ManyGap { partners: 16, knots }];
+            parameters
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn refined_forms_are_what_the_schedules_take(
+        parameters in platform(), procs in 2_u32..70, segments in 1_u64..6, segment in 1_u64..5_000,
+    ) {
+        let predictor = Predictor::new(Model::Refined, Forms::Corrected, &parameters).unwrap();
+        let simulated = Predictor::new(Model::Simulated, Forms::Corrected, &parameters).unwrap();
+        let network = Network::new(Model::PLogP, &parameters).unwrap();
+        for collective in C::ALL {
+            for form in refined::forms(collective) {
+                let algorithm = form.algorithm;
+                let serves = Model::Refined.serves(collective, algorithm, procs);
+                let bytes = if collective == C::Barrier { 0 } else { 8 * segments * segment };
+                let few = in_parts(collective, algorithm) && bytes < 64 * u64::from(procs);
+                if !serves || !form.holds(procs) || few {
+                    continue;
+                }
+                let segment_bytes = if form.segmented { 8 * segment } else { 0 };
+                let entry = schedules::find(collective, algorithm).unwrap();
+                let run = Run { entry, procs, root: 0, fan_out: None, bytes, segment_bytes };
+                let wanted = run.seconds(&network).unwrap();
+                let point = Point { collective, procs, bytes };
+                let got = predictor.predict(point, algorithm, segment_bytes).unwrap();
+                let error = got / wanted - 1.0;
+                let whole = segment_bytes == 0 || segments == 1;
+                let (below, above) = tolerance(collective, algorithm, procs, whole);
+                prop_assert!(
+                    -below <= error && error <= above,
+                    "{collective} {algorithm}, {procs} of {bytes} by {segment_bytes}: {error}"
+                );
+                let same = simulated.predict(point, algorithm, segment_bytes).unwrap();
+                prop_assert_eq!(same, wanted);
+            }
+        }
+    }
+}
+
+/// What libraries call linear posts all messages at once.
+#[test]
+fn the_libraries_alltoall_is_another_one_than_the_papers() {
+    let frodo = models::presets::preset("frodo").unwrap().measured;
+    let method = "native:openmpi:linear".parse().unwrap();
+    let point = Point { collective: C::Alltoall, procs: 8, bytes: 1000 };
+    let seconds = [Model::Refined, Model::Simulated].map(|model| {
+        let predictor = Predictor::new(model, Forms::Corrected, &frodo).unwrap();
+        let paper = predictor.predict(point, A::Linear, 0).unwrap();
+        let library = predictor.predict_method(point, &method).unwrap().seconds;
+        assert!(library < paper / 3.0, "{model}: {library} {paper}");
+        library
+    });
+    assert!((seconds[0] / seconds[1] - 1.0).abs() < 1e-9, "{seconds:?}");
+}
+
+#[test]
+fn every_scheduled_algorithm_is_predicted_and_nothing_else() {
+    let frodo = models::presets::preset("frodo").unwrap().measured;
+    let predictor = Predictor::new(Model::Refined, Forms::Corrected, &frodo).unwrap();
+    for entry in schedules::ENTRIES {
+        let bytes = if entry.collective == C::Barrier { 0 } else { 4096 };
+        let point = Point { collective: entry.collective, procs: 6, bytes };
+        assert!(Model::Refined.algorithms(entry.collective).contains(&entry.algorithm));
+        let seconds = predictor.predict(point, entry.algorithm, 0).unwrap();
+        assert!(seconds > 0.0, "{entry:?}");
+        let nothing = Point { bytes: 0, ..point };
+        if ![C::Barrier, C::Gatherv, C::Scatterv].contains(&entry.collective) {
+            assert_eq!(predictor.predict(nothing, entry.algorithm, 0), Ok(0.0), "{entry:?}");
+        }
+    }
+    let odd = Point { collective: C::Allgather, procs: 7, bytes: 8 };
+    let error = predictor.predict(odd, A::NeighborExchange, 0).unwrap_err().to_string();
+    assert!(error.contains("even number"), "{error}");
+    let error = predictor.predict(odd, A::Binary, 0).unwrap_err().to_string();
+    assert!(error.contains("has no algorithm 'binary'"), "{error}");
+}
