@@ -5,6 +5,7 @@ mod commands;
 mod config;
 mod error;
 mod export;
+mod focused;
 mod launch;
 mod launcher;
 mod options;

@@ -39,12 +39,25 @@ fn results(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     results
 }
 
+/// Every batch of a run: its plan is completed by its record.
+fn assert_plans_completed(directory: &Path) {
+    assert_plan_completed(directory, "plan.json", "measurements.csv");
+    for batch in 2.. {
+        let [plan, record] = [format!("plan-{batch}.json"), format!("measurements-{batch}.csv")];
+        if !directory.join(&plan).exists() {
+            assert!(batch > 2, "one batch is all: nothing was focused");
+            return;
+        }
+        assert_plan_completed(directory, &plan, &record);
+    }
+}
+
 /// (visit, repetitions wanted) of a plan, against what the record holds.
-fn assert_plan_completed(directory: &Path) {
-    let plan = json(&directory.join("plan.json"));
+fn assert_plan_completed(directory: &Path, plan: &str, record: &str) {
+    let plan = json(&directory.join(plan));
     let mut made: BTreeMap<u64, u64> = BTreeMap::new();
     let is_row = |line: &&String| line.starts_with(|first: char| first.is_ascii_digit());
-    for line in lines(&directory.join("measurements.csv")).iter().filter(is_row) {
+    for line in lines(&directory.join(record)).iter().filter(is_row) {
         if line.ends_with(",ok") || line.ends_with(",late") {
             let visit = line.split(',').next().unwrap().parse().unwrap();
             *made.entry(visit).or_default() += 1;
@@ -109,7 +122,7 @@ fn a_killed_tuning_run_is_resumed_to_its_end() {
     if let Some(plan) = plan_before {
         assert_eq!(fs::read(directory.join("plan.json")).unwrap(), plan, "another plan");
     }
-    assert_plan_completed(&directory);
+    assert_plans_completed(&directory);
     assert_eq!(namespaces_of_ours(), Vec::<String>::new());
 
     // At 256 KiB over 4 nodes the default's binomial tree is far behind a pipeline.

@@ -26,6 +26,9 @@ pub struct Summary {
     pub calls_observed: u64,
     /// Those of them that ran what the file says.
     pub calls_as_told: u64,
+    /// What the choices are expected to cost still, where the measuring was focused.
+    #[serde(default)]
+    pub regret: Option<Regret>,
     /// The exported file, relative to the run's directory.
     pub file: String,
     /// What a reader must know.
@@ -34,6 +37,16 @@ pub struct Summary {
 
 impl Document for Summary {
     const SCHEMA: &'static str = "colibri/summary/1";
+}
+
+/// How much slower than the best methods the chosen ones are expected to be, relative to their
+/// times, by the models and what was measured.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Regret {
+    /// Over all points.
+    pub mean: f64,
+    /// At the worst point.
+    pub greatest: f64,
 }
 
 /// What the exported file gains at one point.

@@ -9,8 +9,6 @@ use records::{
     Collective, Method, Point,
     decisions::{Decision, Decisions},
     document,
-    observation::CollectiveCall,
-    record,
 };
 use verification::{
     rules::rules,
@@ -21,6 +19,7 @@ use verification::{
 use crate::{
     error::usage,
     export::{Export as Exported, Format},
+    focused,
     options::ModelOptions,
     output,
     run_directory::RunDirectory,
@@ -71,7 +70,7 @@ impl Export {
     fn measured(&self) -> Result<String> {
         let run = RunDirectory::open(&self.directory)?;
         let source = Source::load_for(&run, &self.model)?;
-        let rows = record::read::<CollectiveCall>(&run.measurements())?.rows;
+        let rows = focused::rows(focused::records(&run)?);
         let choices = selection::choose(&Samples::gather(&rows));
         text(&source, &choices, self.format, "measured best, the default where nothing beats it")
     }

@@ -31,6 +31,7 @@ use crate::{
     },
     error::usage,
     export::Format,
+    focused,
     options::{GridOptions, ModelOptions, ParameterSet, RunOptions, Segments, SiteOptions},
     output,
     run_directory::RunDirectory,
@@ -199,14 +200,20 @@ impl Tune {
                  there is nothing to tune; calibrate, predict and decide work with any MPI library"
             );
         }
-        let (extent, deadline) = if self.exhaustive {
-            (Extent::Exhaustive { rounds: 3 }, Duration::from_secs(30 * 24 * 3600))
-        } else {
-            let seconds = self.share(MEASURING_SHARE);
-            (Extent::Within { seconds }, Duration::from_secs_f64(seconds * PATIENCE))
-        };
         let grid = verify::grid(&self.grid, site)?;
-        let plan = verify::planned(run, source, &grid, extent, self.seed)?;
+        if !self.exhaustive {
+            return focused::measure(
+                run,
+                site,
+                source,
+                &grid,
+                self.share(MEASURING_SHARE),
+                self.seed,
+            );
+        }
+        let plan =
+            verify::planned(run, source, &grid, Extent::Exhaustive { rounds: 3 }, self.seed)?;
+        let deadline = Duration::from_secs(30 * 24 * 3600);
         verify::measure(site, &plan, &run.plan(), &run.measurements(), deadline, &[])
     }
 
@@ -232,6 +239,10 @@ impl Tune {
             mean_speed_up: 1.0,
             calls_observed: 0,
             calls_as_told: 0,
+            regret: match self.exhaustive {
+                true => None,
+                false => Some(focused::regret(run, source)?),
+            },
             file: Format::Openmpi.file_name().into(),
             warnings: judged.penalties.warnings.clone(),
         };
@@ -476,6 +487,13 @@ fn summary_text(summary: &Summary, run: &RunDirectory) -> String {
                 summary.calls_as_told
             ),
         };
+    }
+    if let Some(regret) = summary.regret {
+        text += &format!(
+            "What was not measured is expected to cost {:.1} % on average, {:.0} % at most.\n",
+            regret.mean * 100.0,
+            regret.greatest * 100.0
+        );
     }
     for out in &summary.taken_out {
         let TakenOut { collective, procs, bytes, method, speed_up } = out;

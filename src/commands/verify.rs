@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, ffi::OsString, path::Path, time::Duration};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::Args;
 use models::{Model, Predictor};
 use records::{
@@ -14,7 +14,7 @@ use records::{
     observation::CollectiveCall,
     penalty::Penalties,
     plan::{Cell, Plan},
-    quantity, record,
+    quantity,
     summary::Summary,
 };
 use verification::{
@@ -30,6 +30,7 @@ use crate::{
         platform,
     },
     error::usage,
+    focused,
     options::{GridOptions, ModelOptions, RunOptions, Segments, SiteOptions},
     output,
     run_directory::RunDirectory,
@@ -232,31 +233,32 @@ pub struct Judged {
 
 /// Judges the run's measurements: decisions, penalties and figures are written.
 pub fn judge(run: &RunDirectory, source: &Source, models: &[Model]) -> Result<Judged> {
-    let path = run.measurements();
-    let record = record::read::<CollectiveCall>(&path)?;
-    let samples = Samples::gather(&record.rows);
-    let plan: Plan = document::read(&run.plan())?;
-    let decisions = decisions(source, &plan, models)?;
+    let records = focused::records(run)?;
+    let (first_plan, first) = records.first().context("the run has no measurements")?;
+    let decisions = decisions(source, &first_plan.cells, models)?;
     document::write(&run.decisions(), &decisions)?;
+    let timing = first.header.get("timing").cloned().unwrap_or_default();
+    let platform = platform(&first.header, &run.measurements())?;
+    let unreached: Vec<String> =
+        records.iter().filter_map(|(plan, record)| unreached(plan, &record.rows)).collect();
+    let samples = Samples::gather(&focused::rows(records));
     let choices = selection::choose(&samples);
-    let timing = record.header.get("timing").cloned().unwrap_or_default();
-    let platform = platform(&record.header, &path)?;
     let mut penalties =
         penalty::penalties(&samples, &decisions.decisions, &choices, platform, &timing);
     penalties.warnings.extend(penalties.platform.busy());
-    penalties.warnings.extend(unreached(&plan, &record.rows));
+    penalties.warnings.extend(unreached);
     document::write(&run.penalty(), &penalties)?;
     let figures = draw(run, &source.calibration, &decisions, &penalties)?;
     Ok(Judged { penalties, choices, figures })
 }
 
-/// Decisions at the plan's points among the methods that can be loaded.
-fn decisions(source: &Source, plan: &Plan, models: &[Model]) -> Result<Decisions> {
-    let mut collectives: Vec<Collective> = plan.cells.iter().map(|cell| cell.collective).collect();
+/// Decisions at the points of these cells among the methods that can be loaded.
+pub fn decisions(source: &Source, cells: &[Cell], models: &[Model]) -> Result<Decisions> {
+    let mut collectives: Vec<Collective> = cells.iter().map(|cell| cell.collective).collect();
     collectives.sort_unstable();
     collectives.dedup();
     let distinct = |of: fn(&Cell) -> u64| {
-        let mut values: Vec<u64> = plan.cells.iter().map(of).collect();
+        let mut values: Vec<u64> = cells.iter().map(of).collect();
         values.sort_unstable();
         values.dedup();
         values
@@ -269,7 +271,7 @@ fn decisions(source: &Source, plan: &Plan, models: &[Model]) -> Result<Decisions
         predictors.iter().any(|predictor| predictor.knows(cell.collective, &cell.method))
     };
     let mut segments: Vec<u64> =
-        plan.cells.iter().filter(modelled).map(|cell| cell.method.segment_bytes()).collect();
+        cells.iter().filter(modelled).map(|cell| cell.method.segment_bytes()).collect();
     segments.sort_unstable();
     segments.dedup();
     decide::decisions(

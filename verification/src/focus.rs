@@ -7,11 +7,13 @@
 //! measured again, a switching point is closed in on from both sides, and the measuring ends when
 //! the regret left is small or the time is used up.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use records::{
     Collective, Method, Point,
+    observation::CollectiveCall,
     plan::{Cell, Visit},
+    summary::Regret,
 };
 use statrs::distribution::{Continuous, ContinuousCDF, Normal};
 
@@ -45,6 +47,8 @@ pub struct Focus {
     /// Per point: the tracks that have it, with their index of it.
     points: BTreeMap<Point, Vec<(usize, usize)>>,
     noise: Noise,
+    /// Cells that are to be seen at least once, beside every default.
+    wanted: BTreeSet<u32>,
 }
 
 /// One method of one collective.
@@ -54,15 +58,6 @@ struct Track {
     /// Index of each point's cell, and how many observations it has.
     cells: Vec<u32>,
     observations: Vec<usize>,
-}
-
-/// How much slower than the best the decisions are expected to be, relative to their times.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Regret {
-    /// Over all points.
-    pub mean: f64,
-    /// At the worst point.
-    pub greatest: f64,
 }
 
 /// What to measure next.
@@ -86,7 +81,8 @@ impl Focus {
         for (cell, index) in cells.iter().zip(0..) {
             by_method.entry((cell.collective, &cell.method)).or_default().push(index);
         }
-        let mut focus = Focus { tracks: Vec::new(), points: BTreeMap::new(), noise };
+        let mut focus =
+            Focus { tracks: Vec::new(), points: BTreeMap::new(), noise, wanted: BTreeSet::new() };
         for ((collective, method), indices) in by_method {
             let of_track: Vec<(Prior, bool)> =
                 indices.iter().map(|&index| priors[index as usize]).collect();
@@ -116,6 +112,13 @@ impl Focus {
         focus
     }
 
+    /// Asks that these cells (by index) be seen at least once, whatever is believed of them: what
+    /// others decided for, so that it can be told what that costs.
+    #[must_use]
+    pub fn wanting(self, cells: impl IntoIterator<Item = u32>) -> Self {
+        Focus { wanted: cells.into_iter().collect(), ..self }
+    }
+
     /// The method decided for at each point: the one with the least expected time.
     pub fn decisions(&self) -> impl Iterator<Item = (Point, &Method)> {
         self.points
@@ -123,7 +126,7 @@ impl Focus {
             .map(|(&point, candidates)| (point, &self.tracks[self.decided(candidates).0].method))
     }
 
-    /// The regret of these decisions.
+    /// The regret of these decisions: the expected gain of what might be better, relative.
     pub fn regret(&self) -> Regret {
         let worst = |candidates: &Vec<(usize, usize)>| {
             let others = self.challengers(candidates);
@@ -218,23 +221,26 @@ impl Focus {
     }
 
     /// Whose observations take away most regret for their cost, most first; none where none is
-    /// worth it. Where the default was never seen it comes first: everything is compared with it.
+    /// worth it. Where the default was never seen it comes first, since everything is compared with
+    /// it, and then what is [wanted](Focus::wanting).
     ///
     /// At most one of each track, since what it shows changes the worth of its neighbours, and
     /// none that is worth less than half of the worthiest.
     fn worthiest(&self) -> Vec<(usize, usize)> {
-        let unseen: Vec<(usize, usize)> = self
-            .points
-            .values()
-            .flatten()
-            .copied()
-            .filter(|&(track, index)| {
+        let unseen = |wanted: &dyn Fn(&Track, usize) -> bool| -> Vec<(usize, usize)> {
+            let all = self.points.values().flatten().copied();
+            all.filter(|&(track, index)| {
                 let track = &self.tracks[track];
-                track.method == Method::Default && track.observations[index] == 0
+                track.observations[index] == 0 && wanted(track, index)
             })
-            .collect();
-        if !unseen.is_empty() {
-            return unseen;
+            .collect()
+        };
+        let mut first = unseen(&|track, _| track.method == Method::Default);
+        if first.is_empty() {
+            first = unseen(&|track, index| self.wanted.contains(&track.cells[index]));
+        }
+        if !first.is_empty() {
+            return first;
         }
         let mut of_track: BTreeMap<usize, (usize, f64)> = BTreeMap::new();
         for candidates in self.points.values() {
@@ -353,6 +359,11 @@ fn model_errors(
     let told = errors.into_iter().filter(|(_, errors)| errors.len() >= 10);
     told.map(|(collective, errors)| (collective, root(errors).clamp(LEAST_ERROR, UNKNOWN)))
         .collect()
+}
+
+/// What observations cost, starting their jobs not counted, in seconds.
+pub fn spent(rows: &[CollectiveCall]) -> f64 {
+    rows.iter().map(|row| row.seconds + synchronisation(row.procs)).sum()
 }
 
 /// The noise of one observation, by the decade of its time: short calls are noisier.

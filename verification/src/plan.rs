@@ -61,7 +61,7 @@ const HOPELESS: f64 = 2.0;
 /// Fewest and most rounds within a budget: two make the two halves of the observations.
 const ROUNDS: std::ops::RangeInclusive<u32> = 2..=6;
 /// Fewest message sizes to which a budget may thin the grid.
-const FEWEST_SIZES: usize = 4;
+pub const FEWEST_SIZES: usize = 4;
 
 /// Makes a plan. The order is random, fixed by the seed: drift is not taken for a difference.
 pub fn make(grid: &Grid, extent: Extent, seed: u64, expected: Expectation<'_>) -> Planned {
@@ -131,7 +131,7 @@ pub fn repeat(
 }
 
 /// Every second size, the first and the last kept.
-fn every_second(sizes: &[u64]) -> Vec<u64> {
+pub fn every_second(sizes: &[u64]) -> Vec<u64> {
     let last = sizes.len().saturating_sub(1);
     sizes
         .iter()
@@ -157,6 +157,14 @@ pub fn cells(grid: &Grid, sizes: &[u64]) -> Vec<Cell> {
         }
     }
     cells
+}
+
+/// What two calls of every default should take, in seconds: as much as the slowest method that a
+/// model knows at its point.
+pub fn defaults_seconds(cells: &[Cell], expected: Expectation<'_>) -> f64 {
+    let costed = Costed::new(cells.to_vec(), expected);
+    let defaults = costed.cells.iter().filter(|(cell, _)| cell.method == Method::Default);
+    defaults.map(|(cell, cost)| 2.0 * (cost + synchronisation(cell.procs))).sum()
 }
 
 fn point(cell: &Cell) -> Point {

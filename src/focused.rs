@@ -1,0 +1,180 @@
+//! Measures what could still change a decision: batch after batch, each planned from what the
+//! ones before it showed.
+
+use std::{path::PathBuf, time::Duration};
+
+use anyhow::Result;
+use records::{
+    Point,
+    decisions::Decision,
+    document,
+    observation::CollectiveCall,
+    plan::{Cell, Plan},
+    record::{self, Record},
+    summary::Regret,
+};
+use verification::{
+    focus::{self, Batch, Focus},
+    plan::{self, FEWEST_SIZES, Grid},
+    samples::Samples,
+};
+
+use crate::{
+    commands::verify::{self, expectation, predictors},
+    run_directory::RunDirectory,
+    site::Site,
+    source::Source,
+};
+
+/// What starting a job takes, in seconds; a batch costs that beside its calls.
+const START_SECONDS: f64 = 3.0;
+/// A batch that turns out to take longer than expected may run over by this factor.
+const PATIENCE: f64 = 1.3;
+
+/// The batches of a run: the first is `plan.json` with `measurements.csv`.
+struct Files {
+    plan: PathBuf,
+    record: PathBuf,
+    done: PathBuf,
+}
+
+fn files(run: &RunDirectory, batch: usize) -> Files {
+    let numbered = |name: &str, end: &str| run.file(&format!("{name}-{batch}.{end}"));
+    match batch {
+        1 => Files {
+            plan: run.plan(),
+            record: run.measurements(),
+            done: run.file("measurements.done"),
+        },
+        _ => Files {
+            plan: numbered("plan", "json"),
+            record: numbered("measurements", "csv"),
+            done: numbered("measurements", "done"),
+        },
+    }
+}
+
+/// Every record of timed collectives in a run, in the order in which they were made, with the plan
+/// of each.
+///
+/// # Errors
+/// There is none, or one cannot be read.
+pub fn records(run: &RunDirectory) -> Result<Vec<(Plan, Record<CollectiveCall>)>> {
+    let mut all = Vec::new();
+    for batch in 1.. {
+        let files = files(run, batch);
+        if batch > 1 && !files.record.exists() {
+            break;
+        }
+        all.push((document::read(&files.plan)?, record::read::<CollectiveCall>(&files.record)?));
+    }
+    Ok(all)
+}
+
+/// The observations of these records.
+pub fn rows(records: Vec<(Plan, Record<CollectiveCall>)>) -> Vec<CollectiveCall> {
+    records.into_iter().flat_map(|(_, record)| record.rows).collect()
+}
+
+/// Measures within about `seconds`, or goes on doing so; tells the regret that is left.
+///
+/// # Errors
+/// A job fails; the records are kept.
+pub fn measure(
+    run: &RunDirectory,
+    site: &Site,
+    source: &Source,
+    grid: &Grid,
+    seconds: f64,
+    seed: u64,
+) -> Result<()> {
+    let predictors = predictors(source)?;
+    let expected = |cell: &Cell| expectation(&predictors, cell);
+    let cells = cells(grid, seconds, &expected);
+    let wanted = decided_by_models(source, &cells)?;
+    let mut rows: Vec<CollectiveCall> = Vec::new();
+    let mut spent = 0.0;
+    for number in 1.. {
+        let files = files(run, number);
+        if !files.plan.exists() {
+            let focus = Focus::new(&cells, &expected, &Samples::gather(&rows));
+            let Batch { visits, expected_seconds, regret } =
+                focus.wanting(wanted.iter().copied()).next(seconds - spent - START_SECONDS);
+            tell(&regret, visits.len(), expected_seconds, number);
+            if visits.is_empty() {
+                break;
+            }
+            let plan = Plan { seed, ranks: grid.ranks, cells: cells.clone(), visits };
+            document::write(&files.plan, &plan)?;
+        }
+        if !files.done.exists() {
+            let plan: Plan = document::read(&files.plan)?;
+            let left = (seconds - spent).max(START_SECONDS) * PATIENCE;
+            let deadline = Duration::from_secs_f64(left);
+            verify::measure(site, &plan, &files.plan, &files.record, deadline, &[])?;
+            document::write_text(&files.done, "")?;
+        }
+        let made = record::read::<CollectiveCall>(&files.record)?.rows;
+        spent += START_SECONDS + focus::spent(&made);
+        rows.extend(made);
+    }
+    Ok(())
+}
+
+fn tell(regret: &Regret, visits: usize, seconds: f64, number: usize) {
+    let Regret { mean, greatest } = regret;
+    let expected =
+        format!("expected regret {:.1} %, greatest {:.0} %", mean * 100.0, greatest * 100.0);
+    match visits {
+        0 => eprintln!("plan: {expected}; nothing more to measure"),
+        _ => eprintln!("plan {number}: {expected}; {visits} visits, about {seconds:.0} s"),
+    }
+}
+
+/// The regret that is left after all that was measured.
+///
+/// # Errors
+/// As [`records`].
+pub fn regret(run: &RunDirectory, source: &Source) -> Result<Regret> {
+    let predictors = predictors(source)?;
+    let records = records(run)?;
+    let cells = records.first().map_or_else(Vec::new, |(plan, _)| plan.cells.clone());
+    let expected = |cell: &Cell| expectation(&predictors, cell);
+    Ok(Focus::new(&cells, &expected, &Samples::gather(&rows(records))).regret())
+}
+
+/// Every method at every point; every second size where the defaults alone would take half of the
+/// time.
+fn cells(grid: &Grid, seconds: f64, expected: plan::Expectation<'_>) -> Vec<Cell> {
+    let mut sizes = grid.sizes.clone();
+    loop {
+        let cells = plan::cells(grid, &sizes);
+        let defaults = plan::defaults_seconds(&cells, expected);
+        let coarser = plan::every_second(&sizes);
+        if defaults <= seconds / 2.0 || coarser.len() < FEWEST_SIZES {
+            return cells;
+        }
+        eprintln!(
+            "plan: message sizes thinned from {} to {}: the budget is too short for all",
+            sizes.len(),
+            coarser.len()
+        );
+        sizes = coarser;
+    }
+}
+
+/// The cells that the models decide for: measured too, so that their penalty can be told.
+fn decided_by_models(source: &Source, cells: &[Cell]) -> Result<Vec<u32>> {
+    let decisions = verify::decisions(source, cells, &crate::commands::decide::default_models())?;
+    let is_decided = |cell: &Cell, decision: &Decision| {
+        let Decision { collective, procs, bytes, .. } = *decision;
+        let point = Point { collective, procs, bytes };
+        point == Point { collective: cell.collective, procs: cell.procs, bytes: cell.bytes }
+            && decision.method == cell.method
+    };
+    let decided = cells
+        .iter()
+        .zip(0..)
+        .filter(|(cell, _)| decisions.decisions.iter().any(|decision| is_decided(cell, decision)));
+    Ok(decided.map(|(_, index)| index).collect())
+}
