@@ -170,7 +170,7 @@ fn calibrate_decide_verify_and_export_work_on_local_ranks() {
     let verify = ["verify", &directory, "--ranks", "2", "--rounds", "2"];
     let (stdout, _) = run(0, &[&verify[..], &grid].concat());
     assert!(stdout.contains("reduce") && stdout.contains("plogp"), "{stdout}");
-    assert_plan_completed(Path::new(&directory));
+    assert_plan_completed(Path::new(&directory), "plan.json", "measurements.csv");
     let penalty = path("run/penalty.json");
     let first = fs::read(&penalty).unwrap();
     run(0, &["verify", &directory, "--from-record"]);
