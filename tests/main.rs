@@ -5,6 +5,7 @@
 mod support;
 
 mod drawing;
+mod exports;
 mod predictions;
 mod tuning;
 mod wrong_use;

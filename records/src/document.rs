@@ -95,10 +95,18 @@ fn strip_position(message: &str) -> String {
 /// # Errors
 /// The system refuses; the old file is then still there.
 pub fn write<T: Document>(path: &Path, body: &T) -> Result<(), FileError> {
-    let mut text = serde_json::to_string_pretty(&Outgoing { schema: T::SCHEMA, body })
-        .map_err(|e| FileError::new(path, format!("cannot be written as JSON: {e}")))?;
-    text.push('\n');
+    let text =
+        text(body).map_err(|e| FileError::new(path, format!("cannot be written as JSON: {e}")))?;
     write_text(path, &text)
+}
+
+/// The text of a document.
+///
+/// # Errors
+/// It is not to be had as JSON.
+pub fn text<T: Document>(body: &T) -> serde_json::Result<String> {
+    let text = serde_json::to_string_pretty(&Outgoing { schema: T::SCHEMA, body })?;
+    Ok(text + "\n")
 }
 
 /// Writes any text file whole or not at all.

@@ -18,6 +18,7 @@ mod collective;
 pub mod decisions;
 pub mod document;
 mod error;
+pub mod export;
 pub mod group_observation;
 pub mod intel;
 mod method;

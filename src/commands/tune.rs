@@ -30,7 +30,6 @@ use crate::{
         verify::{self, Judged},
     },
     error::usage,
-    export::Format,
     focused,
     options::{GridOptions, ModelOptions, ParameterSet, RunOptions, Segments, SiteOptions},
     output,
@@ -117,7 +116,7 @@ impl Tune {
         drop(site);
 
         let mut text = verify::summary(&judged.penalties);
-        text += &summary_text(&summary, &run);
+        text += &summary_text(&summary, &run)?;
         document::write_text(&run.file("summary.txt"), &text)?;
         output::print(&text)
     }
@@ -243,25 +242,25 @@ impl Tune {
                 true => None,
                 false => Some(focused::regret(run, source)?),
             },
-            file: Format::Openmpi.file_name().into(),
+            file: "openmpi.rules".into(),
             warnings: judged.penalties.warnings.clone(),
         };
         if !candidates.is_empty() {
-            export::write(source, &choices, Format::Openmpi, &run.file("candidate.rules"))?;
+            export::write_openmpi(source, &choices, &run.file("candidate.rules"))?;
             let first = confirmation.pair(site, "1", "candidate.rules")?;
             take_out(&mut choices, &first, &mut summary);
         }
         let kept = replaced(&choices);
         if !kept.is_empty() {
             confirmation.candidates = &kept;
-            export::write(source, &choices, Format::Openmpi, &run.file("confirmed.rules"))?;
+            export::write_openmpi(source, &choices, &run.file("confirmed.rules"))?;
             let second = confirmation.pair(site, "2", "confirmed.rules")?;
             // What is slower now must not be exported either; what is told of the rest flatters
             // by no more than that.
             take_out(&mut choices, &second, &mut summary);
             tell(&mut summary, &second, &replaced(&choices));
         }
-        export::write(source, &choices, Format::Openmpi, &run.file(&summary.file))?;
+        export::write_openmpi(source, &choices, &run.file(&summary.file))?;
         document::write(&run.summary(), &summary)?;
         verify::draw_gains(run, &summary)?;
         Ok(summary)
@@ -450,7 +449,7 @@ fn model_options() -> ModelOptions {
     }
 }
 
-fn summary_text(summary: &Summary, run: &RunDirectory) -> String {
+fn summary_text(summary: &Summary, run: &RunDirectory) -> Result<String> {
     let file = run.file(&summary.file).display().to_string();
     let mut text = format!("\nTuned: {}\n\n", summary.platform.summary());
     if summary.gains.is_empty() {
@@ -503,8 +502,8 @@ fn summary_text(summary: &Summary, run: &RunDirectory) -> String {
             method.short()
         );
     }
-    text += &format!("\nTo load: {file}\n{}\n", Format::Openmpi.how_to_load(&file));
-    text
+    text += &format!("\nTo load: {file}\n{}\n", export::how_to_load_openmpi(&file)?);
+    Ok(text)
 }
 
 /// A site that is opened when the first job needs it: a run whose records are whole needs none.

@@ -8,84 +8,240 @@
 //! by one; it wants the JSON form.)
 
 use anyhow::{Result, bail};
-use records::{Algorithm, Collective, Method, openmpi, quantity};
-use verification::rules::{Band, Rules, Section};
+use records::{Algorithm, Collective, Library, Method, Native, Point, openmpi, quantity};
+use verification::rules::Band;
 
-use super::Export;
+use super::{
+    Export, Exporter, File, lacks, major_minor,
+    spans::{Span, narrow, spans},
+};
+use crate::error::usage;
 
 /// Open MPI's fan-out of k-chains where nothing else is said; the rules file must say it.
 const CHAIN_FAN_OUT: u32 = 4;
 
-/// Open MPI's number of a collective (`coll_base_functions.h`), the same from 4.0 to 6.0.
+/// The classic form.
+pub struct Classic {
+    /// The first two numbers of the version.
+    version: (u32, u32),
+}
+
+impl Classic {
+    /// For a version; 4.1's file is 5.0's, too.
+    ///
+    /// # Errors
+    /// The version reads another form.
+    pub fn new(version: Option<&str>) -> Result<Self> {
+        let version = major_minor(version.unwrap_or("4.1"), "4.1")?;
+        match version {
+            (4, 0 | 1) | (5, 0) => Ok(Classic { version }),
+            (6.., _) => usage!(
+                "Open MPI {}.{} reads the sections of a classic file shifted by one; write its \
+                 rules by --format openmpi-json",
+                version.0,
+                version.1
+            ),
+            (major, minor) => usage!(
+                "Open MPI {major}.{minor} is not known here; --format openmpi is for 4.0, 4.1 and \
+                 5.0"
+            ),
+        }
+    }
+}
+
+impl Exporter for Classic {
+    fn target(&self) -> String {
+        format!("Open MPI {}.{}", self.version.0, self.version.1)
+    }
+
+    fn named(&self, algorithm: Algorithm, segment_bytes: u64) -> Method {
+        named(algorithm, segment_bytes)
+    }
+
+    fn express(&self, point: Point, method: &Method) -> Result<(), String> {
+        express(&self.target(), point, method)
+    }
+
+    fn algorithms(&self, collective: Collective) -> Vec<Algorithm> {
+        openmpi::algorithms(collective).iter().map(|row| row.algorithm).collect()
+    }
+
+    fn one_for_all_sizes(&self, collective: Collective) -> Option<&'static str> {
+        one_for_all_sizes(collective)
+    }
+
+    fn message_size(&self, collective: Collective) -> Option<&'static str> {
+        match collective {
+            Collective::Allgatherv if self.version == (4, 0) => Some(TOTAL),
+            _ => message_size(collective),
+        }
+    }
+
+    fn files(&self, export: &Export<'_>) -> Result<Vec<File>> {
+        let mut text = format!("# coll/tuned rules of {}, written by colibri\n", self.target());
+        for line in export.origin {
+            text += &format!("# {line}\n");
+        }
+        text += &format!("{} # collectives\n", export.rules.len());
+        for rules in export.rules {
+            let Some(id) = collective_id(rules.collective) else {
+                bail!("Open MPI's rules know no {}", rules.collective);
+            };
+            let total = self.message_size(rules.collective) == Some(TOTAL);
+            let one = one_for_all_sizes(rules.collective).is_some();
+            let spans = spans(rules, one)?;
+            let spans = if total { narrow(spans) } else { spans };
+            let size = self.message_size(rules.collective);
+            let size = size.unwrap_or_else(|| rules.collective.message_size());
+            text += &format!("{id} # {}; message size: {size}\n", rules.collective);
+            text += &format!("{} # communicator sizes\n", spans.len() + 2);
+            text += "0 1 # smaller than measured: left to the library\n0 0 0 0\n";
+            for span in &spans {
+                write_section(&mut text, rules.collective, span, total)?;
+            }
+            let after = spans.last().map_or(1, |span| span.last + 1);
+            text += &format!("{after} 1 # larger than measured: left to the library\n0 0 0 0\n");
+        }
+        Ok(vec![File { name: String::new(), text }])
+    }
+
+    fn how_to_load(&self, file: &str, _: &Export<'_>) -> String {
+        let mut text = format!(
+            "{}:  mpirun --mca coll_tuned_use_dynamic_rules 1 \
+             --mca coll_tuned_dynamic_rules_filename {file} ...\n\
+             or for every run:     export OMPI_MCA_coll_tuned_use_dynamic_rules=1 \
+             OMPI_MCA_coll_tuned_dynamic_rules_filename={file}",
+            if self.version == (4, 1) { "Open MPI 4.1 to 5.0".into() } else { self.target() },
+        );
+        if self.version != (4, 0) {
+            text += "\n(Open MPI 5.0 across nodes: also --mca coll_han_priority 0, or coll/han \
+                     takes the call first)";
+        }
+        text
+    }
+}
+
+/// Open MPI's number of a collective (`coll_base_functions.h`), the same from 4.0 to 6.0, where
+/// component coll/tuned has algorithms for it.
 fn collective_id(collective: Collective) -> Option<u32> {
+    Some(match collective {
+        Collective::Allgather => 0,
+        Collective::Allgatherv => 1,
+        Collective::Allreduce => 2,
+        Collective::Alltoall => 3,
+        Collective::Alltoallv => 4,
+        Collective::Barrier => 6,
+        Collective::Bcast => 7,
+        Collective::Exscan => 8,
+        Collective::Gather => 9,
+        Collective::Reduce => 11,
+        Collective::ReduceScatter => 12,
+        Collective::ReduceScatterBlock => 13,
+        Collective::Scan => 14,
+        Collective::Scatter => 15,
+        Collective::Gatherv | Collective::Scatterv => return None,
+    })
+}
+
+pub(super) fn named(algorithm: Algorithm, segment_bytes: u64) -> Method {
+    Method::Native(Native { library: Library::OpenMpi, algorithm, segment_bytes })
+}
+
+/// Message sizes that count the blocks of all ranks.
+pub(super) const TOTAL: &str = "the blocks of all ranks together";
+
+/// What `coll_tuned_decision_dynamic.c` (4.1, 5.0, 6.0) looks a message up by.
+pub(super) fn message_size(collective: Collective) -> Option<&'static str> {
     match collective {
-        Collective::Bcast => Some(7),
-        Collective::Reduce => Some(11),
+        Collective::Allgather
+        | Collective::Alltoall
+        | Collective::ReduceScatter
+        | Collective::ReduceScatterBlock => Some(TOTAL),
         _ => None,
     }
 }
 
-pub(super) fn text(export: &Export<'_>) -> Result<String> {
-    let mut text = String::from("# Open MPI coll/tuned rules (4.0 to 5.0), written by colibri\n");
-    for line in export.origin {
-        text += &format!("# {line}\n");
-    }
-    text += &format!("{} # collectives\n", export.rules.len());
-    for rules in export.rules {
-        collective(&mut text, rules)?;
-    }
-    Ok(text)
+/// Whether a size of 0 is also what MPI_IN_PLACE looks like, whatever the message.
+pub(super) fn zero_is_in_place(collective: Collective) -> bool {
+    matches!(collective, Collective::Allgather | Collective::Alltoall)
 }
 
-fn collective(text: &mut String, rules: &Rules) -> Result<()> {
-    let Rules { collective, sections } = rules;
-    let Some(id) = collective_id(*collective) else {
-        bail!(
-            "{collective} cannot be written as Open MPI rules: its algorithms are not known here"
-        );
+pub(super) fn one_for_all_sizes(collective: Collective) -> Option<&'static str> {
+    match collective {
+        Collective::Gather | Collective::Scatter => Some(
+            "Open MPI looks the message up by arguments that are not significant on every rank: \
+             with two bands ranks would run different algorithms",
+        ),
+        Collective::Scan | Collective::Exscan => {
+            Some("Open MPI leaves the count out of the message size")
+        }
+        Collective::Alltoallv => Some("Open MPI takes every message for one of size 0"),
+        _ => None,
+    }
+}
+
+pub(super) fn express(target: &str, point: Point, method: &Method) -> Result<(), String> {
+    let Point { collective, procs, bytes } = point;
+    let rows = openmpi::algorithms(collective);
+    let known: Vec<&str> = rows.iter().map(|row| row.algorithm.name()).collect();
+    let Method::Native(native @ Native { library: Library::OpenMpi, .. }) = method else {
+        return Err(lacks(target, collective, method, &known));
     };
-    let last = sections.last().map_or(0, |section| section.procs);
-    *text += &format!("{id} # {collective}; message size: {}\n", collective.message_size());
-    *text += &format!("{} # communicator sizes\n", sections.len() + 2);
-    *text += "0 1 # smaller than measured: left to the library\n0 0 0 0\n";
-    for section in sections {
-        write_section(text, *collective, section)?;
+    let Some(row) = openmpi::find(collective, native.algorithm) else {
+        return Err(lacks(target, collective, method, &known));
+    };
+    if native.segment_bytes > 0 && !row.segmented {
+        return Err(format!("{target} has no segments in {} of {collective}", native.algorithm));
     }
-    *text += &format!("{} 1 # larger than measured: left to the library\n0 0 0 0\n", last + 1);
-    Ok(())
-}
-
-fn write_section(text: &mut String, collective: Collective, section: &Section) -> Result<()> {
-    let mut bands = Vec::new();
-    let default = |from_bytes| Band { from_bytes, method: Method::Default };
-    if section.bands.first().is_none_or(|first| first.from_bytes > 0) {
-        bands.push(default(0));
+    if native.segment_bytes > u64::from(i32::MAX as u32) {
+        return Err(format!("{target} takes segments of at most {} bytes", i32::MAX));
     }
-    bands.extend(section.bands.iter().cloned());
-    bands.push(default(section.last_bytes + 1));
-    bands.dedup_by(|next, kept| next.method == kept.method);
-    *text += &format!(
-        "{} {} # processes, bands: bytes algorithm fan-out segment\n",
-        section.procs,
-        bands.len()
-    );
-    for Band { from_bytes, method } in bands {
-        let (id, fan_out, segment_bytes) = columns(collective, &method)?;
-        let size = quantity::format_bytes(from_bytes);
-        let name = method.short();
-        *text += &format!("{from_bytes} {id} {fan_out} {segment_bytes} # from {size}: {name}\n");
+    if openmpi::falls_back(collective, native, procs, bytes) {
+        return Err(format!(
+            "{target} would not run {method} for {collective} of {bytes} bytes on {procs}"
+        ));
     }
     Ok(())
 }
 
-/// The columns algorithm, fan-out and segment size of a band.
+/// A band as both forms write it.
+pub(super) struct Line {
+    /// The first size, in what the target counts.
+    pub from_bytes: u64,
+    /// Number of the algorithm; 0 leaves it to the library.
+    pub id: u32,
+    pub fan_out: u32,
+    pub segment_bytes: u64,
+}
+
+/// The bands of a span; `total` says that sizes count the blocks of all ranks.
+///
+/// # Errors
+/// A method that the rules can't name.
+pub(super) fn lines(
+    collective: Collective,
+    span: &Span,
+    total: bool,
+) -> Result<Vec<(Line, &Method)>> {
+    let mut lines = Vec::new();
+    for Band { from_bytes, method } in &span.bands {
+        let mut from_bytes = *from_bytes * if total { u64::from(span.first) } else { 1 };
+        let (id, fan_out, segment_bytes) = columns(collective, method)?;
+        if from_bytes == 0 && id != 0 && zero_is_in_place(collective) {
+            let untouched = Line { from_bytes: 0, id: 0, fan_out: 0, segment_bytes: 0 };
+            lines.push((untouched, &Method::Default));
+            from_bytes = 1;
+        }
+        lines.push((Line { from_bytes, id, fan_out, segment_bytes }, method));
+    }
+    Ok(lines)
+}
+
 fn columns(collective: Collective, method: &Method) -> Result<(u32, u32, u64)> {
     let native = match method {
         Method::Default => return Ok((0, 0, 0)),
-        Method::Native(native) => native,
-        Method::Own { .. } | Method::Mockup(_) => {
-            bail!("{method} is not an algorithm of Open MPI; its rules cannot name it")
-        }
+        Method::Native(native) if native.library == Library::OpenMpi => native,
+        _ => bail!("{method} is not an algorithm of Open MPI; its rules cannot name it"),
     };
     let Some(row) = openmpi::find(collective, native.algorithm) else {
         bail!("Open MPI has no {} for {collective}", native.algorithm);
@@ -94,19 +250,30 @@ fn columns(collective: Collective, method: &Method) -> Result<(u32, u32, u64)> {
     Ok((row.id, fan_out, native.segment_bytes))
 }
 
-pub(super) fn how_to_load(file: &str) -> String {
-    format!(
-        "Open MPI 4.0 to 5.0:  mpirun --mca coll_tuned_use_dynamic_rules 1 \
-         --mca coll_tuned_dynamic_rules_filename {file} ...\n\
-         or for every run:     export OMPI_MCA_coll_tuned_use_dynamic_rules=1 \
-         OMPI_MCA_coll_tuned_dynamic_rules_filename={file}\n\
-         (Open MPI 5.0 across nodes: also --mca coll_han_priority 0, or coll/han takes the call first)"
-    )
+fn write_section(
+    text: &mut String,
+    collective: Collective,
+    span: &Span,
+    total: bool,
+) -> Result<()> {
+    let lines = lines(collective, span, total)?;
+    *text += &format!(
+        "{} {} # processes, bands: bytes algorithm fan-out segment\n",
+        span.first,
+        lines.len()
+    );
+    for (Line { from_bytes, id, fan_out, segment_bytes }, method) in lines {
+        let size = quantity::format_bytes(from_bytes);
+        let name = method.short();
+        *text += &format!("{from_bytes} {id} {fan_out} {segment_bytes} # from {size}: {name}\n");
+    }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use verification::rules::{Rules, Section};
 
     /// The numbers that Open MPI's reader sees: comments go, the rest is split at blanks.
     fn numbers(text: &str) -> Vec<u64> {
@@ -121,6 +288,13 @@ mod tests {
         Band { from_bytes, method: method.parse().unwrap() }
     }
 
+    fn written(version: &str, collective: Collective, sections: Vec<Section>) -> Result<String> {
+        let rules = [Rules { collective, sections }];
+        let origin = ["a test with 3 words".into()];
+        let export = Export { rules: &rules, choices: &[], origin: &origin };
+        Ok(Classic::new(Some(version))?.files(&export)?.remove(0).text)
+    }
+
     #[test]
     fn nothing_is_claimed_outside_the_grid() {
         let bands = vec![
@@ -129,15 +303,45 @@ mod tests {
             band(65536, "native:openmpi:pipeline,segment=8KiB"),
         ];
         let sections = vec![Section { procs: 8, bands, last_bytes: 1 << 20 }];
-        let rules = [Rules { collective: Collective::Bcast, sections }];
-        let export = Export { rules: &rules, origin: &["a test with 3 words".into()] };
         let wanted = [
             1, 7, 3, // one collective: bcast, three communicator sizes
             0, 1, 0, 0, 0, 0, // smaller ones
             8, 4, 0, 0, 0, 0, 3000, 2, 4, 1024, 65536, 3, 0, 8192, 1_048_577, 0, 0, 0, // 8
             9, 1, 0, 0, 0, 0, // larger ones
         ];
-        assert_eq!(numbers(&text(&export).unwrap()), wanted);
+        assert_eq!(numbers(&written("4.1", Collective::Bcast, sections).unwrap()), wanted);
+    }
+
+    /// Sizes over all ranks, a size 0 that may be MPI_IN_PLACE, a method for two ranks only.
+    #[test]
+    fn allgather_counts_all_blocks_and_leaves_size_0_alone() {
+        let two = vec![band(0, "native:openmpi:two-procs"), band(100, "native:openmpi:ring")];
+        let four = vec![band(0, "native:openmpi:ring")];
+        let sections = vec![
+            Section { procs: 2, bands: two, last_bytes: 1000 },
+            Section { procs: 4, bands: four, last_bytes: 1000 },
+        ];
+        let wanted = [
+            1, 0, 5, // allgather
+            0, 1, 0, 0, 0, 0, // smaller
+            2, 4, 0, 0, 0, 0, 1, 6, 0, 0, 200, 4, 0, 0, 2002, 0, 0, 0, // 2
+            3, 3, 0, 0, 0, 0, 300, 4, 0, 0, 3003, 0, 0,
+            0, // 3: no algorithm for two processes
+            4, 3, 0, 0, 0, 0, 1, 4, 0, 0, 4004, 0, 0, 0, // 4
+            5, 1, 0, 0, 0, 0, // larger
+        ];
+        let text = written("5.0", Collective::Allgather, sections).unwrap();
+        assert_eq!(numbers(&text), wanted, "{text}");
+    }
+
+    #[test]
+    fn gather_and_scatter_have_one_band_without_end() {
+        for (collective, id) in [(Collective::Gather, 9), (Collective::Scatter, 15)] {
+            let bands = vec![band(1, "native:openmpi:binomial")];
+            let sections = vec![Section { procs: 4, bands, last_bytes: 1000 }];
+            let wanted = [1, id, 3, 0, 1, 0, 0, 0, 0, 4, 1, 0, 2, 0, 0, 5, 1, 0, 0, 0, 0];
+            assert_eq!(numbers(&written("4.1", collective, sections).unwrap()), wanted);
+        }
     }
 
     #[test]
@@ -145,8 +349,21 @@ mod tests {
         for method in ["own:pipeline", "native:openmpi:rabenseifner", "mockup:bcast_as_scatter"] {
             let bands = vec![band(1, method)];
             let sections = vec![Section { procs: 8, bands, last_bytes: 1 }];
-            let rules = [Rules { collective: Collective::Bcast, sections }];
-            assert!(text(&Export { rules: &rules, origin: &[] }).is_err(), "{method}");
+            assert!(written("4.1", Collective::Bcast, sections).is_err(), "{method}");
         }
+        let point = Point { collective: Collective::Bcast, procs: 8, bytes: 4 };
+        let fails = |method: &str| express("Open MPI", point, &method.parse().unwrap()).is_err();
+        assert!(fails("native:openmpi:scatter-allgather"), "fewer elements than processes");
+        assert!(fails("native:mpich:binomial"));
+        assert!(!fails("native:openmpi:binomial"));
+    }
+
+    #[test]
+    fn open_mpi_6_does_not_get_a_classic_file() {
+        let error = Classic::new(Some("6.0")).err().unwrap().to_string();
+        assert!(error.contains("shifted by one") && error.contains("openmpi-json"), "{error}");
+        assert!(Classic::new(Some("4.0.7")).is_ok());
+        assert!(Classic::new(Some("3.1")).is_err());
+        assert!(Classic::new(Some("x")).is_err());
     }
 }

