@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::Result;
 use clap::Args;
-use models::{Model, Predictor, decide};
+use models::{Model, Predictor};
 use records::{
     Collective, FileError, Method, Point,
     decisions::{Decision, Decisions},
@@ -229,16 +229,13 @@ impl Possible for Predicted<'_> {
         let wanted = self.wanted.iter().find(|choice| choice.point == point);
         let segments = [0, wanted.map_or(0, |choice| choice.method.segment_bytes())];
         let algorithms = self.exporter.algorithms(point.collective).into_iter();
-        let mut methods: Vec<Method> = algorithms
+        let methods = algorithms
             .flat_map(|algorithm| segments.map(|bytes| self.exporter.named(algorithm, bytes)))
-            .collect();
-        methods.retain(|method| {
-            decide::is_modelled(point.collective, method)
-                && self.exporter.express(point, method).is_ok()
-        });
-        match decide::decide_among(self.predictor, point, &methods) {
-            Ok(decision) => (decision.method, Some(decision.seconds)),
-            Err(_) => (Method::Default, None),
+            .filter(|method| self.exporter.express(point, method).is_ok());
+        let known = methods.filter_map(|method| Some((self.seconds(point, &method)?, method)));
+        match known.min_by(|(a, _), (b, _)| a.total_cmp(b)) {
+            Some((seconds, method)) => (method, Some(seconds)),
+            None => (Method::Default, None),
         }
     }
 
