@@ -1,7 +1,8 @@
 //! Speed of the simulator: prints messages per second on one core.
 //!
 //! All runs of a line are by one reused simulator, which keeps its memory; the first run, which has
-//! fresh memory, is one of those counted. Best and median of five.
+//! fresh memory, is one of those counted. Best and median of five. Last comes the most memory that
+//! the process has held so far (Linux).
 //!
 //! `cargo bench -p colibri-schedules`; an argument runs the lines whose name contains it.
 
@@ -59,16 +60,24 @@ fn main() {
         match outcome {
             Some(Ok(outcome)) => println!(
                 "{name}: {:.2} ms (median {:.2}) for {} messages, {:.1} M messages/s (median \
-                 {:.1}), simulated {:.6} s",
+                 {:.1}), simulated {:.6} s, at most {}",
                 best * 1e3,
                 median * 1e3,
                 outcome.messages,
                 outcome.messages as f64 / best / 1e6,
                 outcome.messages as f64 / median / 1e6,
-                outcome.seconds
+                outcome.seconds,
+                peak_memory()
             ),
             Some(Err(error)) => println!("{name}: {error}"),
             None => {}
         }
     }
+}
+
+/// `VmHWM` of this process, as the kernel writes it.
+fn peak_memory() -> String {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.map_or("unknown".into(), |peak| peak.trim().into())
 }

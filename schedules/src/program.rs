@@ -102,8 +102,7 @@ pub struct Needs {
 pub(crate) struct Functions {
     pub round: fn(&Call<'_>, u32, u64, &mut Round) -> bool,
     pub needs: fn(&Call<'_>, u32) -> Needs,
-    /// The number of slots and the header: what is known without the counts of others.
-    pub sizes: fn(&Call<'_>, u32) -> (u32, Header),
+    pub header: fn(&Call<'_>, u32) -> Header,
 }
 
 struct Erased<P>(PhantomData<P>);
@@ -112,7 +111,7 @@ impl<P: Program> Erased<P> {
     fn round(call: &Call<'_>, rank: u32, index: u64, out: &mut Round) -> bool {
         let program = P::new(call, rank);
         let rounds = program.rounds();
-        out.begin(program.destinations(), index + 1 >= rounds);
+        out.begin(program.destinations(), program.slots(), index + 1 >= rounds);
         let there = index < rounds;
         if there {
             program.round(call, index, out);
@@ -130,9 +129,8 @@ impl<P: Program> Erased<P> {
         }
     }
 
-    fn sizes(call: &Call<'_>, rank: u32) -> (u32, Header) {
-        let program = P::new(call, rank);
-        (program.slots(), program.header())
+    fn header(call: &Call<'_>, rank: u32) -> Header {
+        P::new(call, rank).header()
     }
 }
 
@@ -141,7 +139,7 @@ impl Functions {
         Functions {
             round: Erased::<P>::round,
             needs: Erased::<P>::needs,
-            sizes: Erased::<P>::sizes,
+            header: Erased::<P>::header,
         }
     }
 }

@@ -182,11 +182,9 @@ impl Entry {
         (self.functions.round)(&self.normal(call), rank, index, out)
     }
 
-    /// The number of slots, and the counts that round 0 brings, for a call that
-    /// [`Entry::normal`] has seen.
-    #[inline]
-    pub(crate) fn normal_sizes(&self, call: &Call<'_>, rank: u32) -> (u32, Header) {
-        (self.functions.sizes)(call, rank)
+    /// The counts that round 0 brings, for a call that [`Entry::normal`] has seen.
+    pub(crate) fn normal_header(&self, call: &Call<'_>, rank: u32) -> Header {
+        (self.functions.header)(call, rank)
     }
 
     /// [`Entry::round`] for a call that [`Entry::normal`] has seen.

@@ -112,6 +112,7 @@ pub enum Step {
 pub struct Round {
     steps: Vec<Step>,
     destinations: u32,
+    slots: u32,
     last: bool,
     /// Kept for programs that sort the ranks, as long as they sort the same counts.
     arrangement: Arrangement,
@@ -137,8 +138,15 @@ impl Round {
         self.last
     }
 
-    pub(crate) fn begin(&mut self, destinations: u32, last: bool) {
+    /// The program's number of slots.
+    #[inline]
+    pub(crate) fn slots(&self) -> u32 {
+        self.slots
+    }
+
+    pub(crate) fn begin(&mut self, destinations: u32, slots: u32, last: bool) {
         self.steps.clear();
+        self.slots = slots;
         self.destinations = destinations.max(1);
         self.last = last;
     }

@@ -169,8 +169,8 @@ impl Draw {
             bytes,
             segment_bytes: self.segments.unwrap_or(0),
         };
-        let simulator = Simulator::load(&self.network)?;
-        write(&diagram(&simulator, &run, &self.network)?, path)
+        let mut simulator = Simulator::load(&self.network)?;
+        write(&diagram(&mut simulator, &run, &self.network)?, path)
     }
 }
 
@@ -194,7 +194,7 @@ fn check_extent(run: &Run) -> Result<()> {
     Ok(())
 }
 
-fn diagram(simulator: &Simulator, run: &Run, network: &NetworkOptions) -> Result<Figure> {
+fn diagram(simulator: &mut Simulator, run: &Run, network: &NetworkOptions) -> Result<Figure> {
     check_extent(run)?;
     let mut activities = Vec::new();
     simulator.run(run, |activity| activities.push(activity))?;

@@ -10,7 +10,7 @@ use models::{
 use records::{Collective, quantity};
 use schedules::{
     Entry, find_named, is_rooted, of_collective,
-    simulator::{Activity, Options, Outcome, simulate_observed},
+    simulator::{self, Activity, Options, Outcome},
 };
 use serde::Serialize;
 
@@ -109,7 +109,7 @@ const HEADING: [&str; 8] =
 impl Simulate {
     /// Runs the subcommand.
     pub fn run(self) -> Result<()> {
-        let simulator = Simulator::load(&self.network)?;
+        let mut simulator = Simulator::load(&self.network)?;
         let Segments::These(segments) = &self.grid.segments else {
             usage!(
                 "--segments auto: the simulator takes the sizes that it is given, as 0,1KiB,8KiB"
@@ -135,7 +135,7 @@ impl Simulate {
                                 bytes,
                                 segment_bytes,
                             };
-                            rows.push(self.row(&simulator, run)?);
+                            rows.push(self.row(&mut simulator, run)?);
                         }
                     }
                 }
@@ -182,7 +182,7 @@ impl Simulate {
         leaves_out
     }
 
-    fn row(&self, simulator: &Simulator, run: Run) -> Result<Row> {
+    fn row(&self, simulator: &mut Simulator, run: Run) -> Result<Row> {
         let outcome = simulator.run(&run, |_| {})?;
         Ok(Row {
             collective: run.entry.collective,
@@ -261,6 +261,8 @@ pub struct Simulator {
     pub source: Source,
     network: Network,
     rendezvous_bytes: Option<u64>,
+    /// Its memory serves one call after the other.
+    engine: simulator::Simulator,
 }
 
 impl Simulator {
@@ -274,18 +276,20 @@ impl Simulator {
             parameters: options.parameters,
         })?;
         let network = Network::new(options.model.model(), source.chosen())?;
-        Ok(Simulator { source, network, rendezvous_bytes: options.rendezvous })
+        let (rendezvous_bytes, engine) = (options.rendezvous, simulator::Simulator::new());
+        Ok(Simulator { source, network, rendezvous_bytes, engine })
     }
 
     /// Simulates one call and shows every activity.
     ///
     /// # Errors
     /// The algorithm can't serve the call: used wrongly.
-    pub fn run(&self, run: &Run, observe: impl FnMut(Activity)) -> Result<Outcome> {
+    pub fn run(&mut self, run: &Run, observe: impl FnMut(Activity)) -> Result<Outcome> {
         let blocks = run.blocks();
         let options =
             Options { element_bytes: run.element_bytes(), rendezvous_bytes: self.rendezvous_bytes };
-        simulate_observed(run.entry, &run.call(&blocks), &self.network, options, observe)
+        self.engine
+            .run_observed(run.entry, &run.call(&blocks), &self.network, options, observe)
             .map_err(|error| Usage(error.to_string()).into())
     }
 }

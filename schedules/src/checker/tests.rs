@@ -248,7 +248,7 @@ impl<F: Fn(u32, u64, Vec<Step>) -> Vec<Step>> Schedule for Broken<F> {
     fn round(&self, call: &Call<'_>, rank: u32, index: u64, out: &mut Round) -> bool {
         let there = self.entry.round(call, rank, index, out);
         let steps = (self.change)(rank, index, out.steps().to_vec());
-        out.begin(1, false);
+        out.begin(1, 0, false);
         steps.into_iter().for_each(|step| out.push(step));
         there
     }

@@ -9,7 +9,9 @@ use super::{
     mail::{Box, Half, Mail},
     port::Port,
 };
-use crate::{Buffer, Call, Entry, Range, Round, Step, program::Header, registry::known_to};
+use crate::{
+    Buffer, Call, Entry, Range, Round, Step, is_rooted, program::Header, registry::known_to,
+};
 
 const NOWHERE: u32 = u32::MAX;
 
@@ -23,8 +25,13 @@ const MESSAGES_AT_ONCE: u32 = 2;
 #[derive(Debug, Clone, Copy)]
 enum Slot {
     Idle,
-    /// A rendezvous send without its receive, or a receive without its message.
+    /// A receive without its message.
     Open,
+    /// A rendezvous send without its receive.
+    Offers {
+        /// As the gap asks for.
+        destinations: u32,
+    },
     /// A send that has left the memory.
     Left {
         at: f64,
@@ -47,33 +54,46 @@ struct Rank {
     port_free: f64,
     mail: Box,
     round: u64,
-    first_slot: u64,
+    first_slot: u32,
     place: u32,
     waits_for: u32,
 }
 
-/// The costs of messages of one size to one number of destinations.
+impl Rank {
+    const NEW: Rank = Rank {
+        clock: 0.0,
+        port_free: 0.0,
+        mail: Box::EMPTY,
+        round: 0,
+        first_slot: NOWHERE,
+        place: 0,
+        waits_for: NOWHERE,
+    };
+}
+
+/// The costs of messages of one size.
 #[derive(Debug, Clone, Copy)]
 struct Rates {
     bytes: u64,
-    destinations: u32,
     send_overhead: f64,
     receive_overhead: f64,
-    gap: f64,
     receive_gap: f64,
     flight: f64,
+    /// To so many destinations.
+    gap: f64,
+    destinations: u32,
 }
 
 impl Rates {
     fn of(costs: &impl Costs, bytes: u64, destinations: u32) -> Self {
         Rates {
             bytes,
-            destinations,
             send_overhead: costs.send_overhead(bytes),
             receive_overhead: costs.receive_overhead(bytes),
-            gap: costs.gap(bytes, destinations),
             receive_gap: costs.receive_gap(bytes),
             flight: costs.flight(bytes),
+            gap: costs.gap(bytes, destinations),
+            destinations,
         }
     }
 }
@@ -94,31 +114,28 @@ pub(super) struct Memory {
 
 impl Memory {
     /// As before the first step of a call.
-    fn begin(&mut self, entry: &Entry, call: &Call<'_>) {
-        let Memory { ranks, ports, slots, mail, ready, next } = self;
-        ranks.clear();
-        let mut slot_count = 0;
-        for rank in 0..call.ranks {
-            let known = known_to(entry.collective, call, rank);
-            let (slots_of_rank, _) = entry.normal_sizes(&known, rank);
-            ranks.push(Rank {
-                clock: 0.0,
-                port_free: 0.0,
-                mail: Box::EMPTY,
-                round: 0,
-                first_slot: slot_count,
-                place: 0,
-                waits_for: NOWHERE,
-            });
-            slot_count += u64::from(slots_of_rank);
+    fn begin(&mut self, ranks: u32) {
+        self.ranks.clear();
+        self.ranks.resize(ranks as usize, Rank::NEW);
+        self.ports.clear();
+        self.ports.resize(ranks as usize, Port::default());
+        self.slots.clear();
+        self.mail.clear();
+        self.ready.clear();
+        self.next.clear();
+    }
+
+    /// Gives a rank its slots, when its first round is there.
+    #[inline(never)]
+    fn give_slots(&mut self, rank: u32, round: &Round) -> Result<(), SimulationError> {
+        let first = self.slots.len();
+        let end = first + round.slots() as usize;
+        if end >= NOWHERE as usize {
+            return Err(SimulationError::Memory { ranks: self.ranks.len() as u32 });
         }
-        ports.clear();
-        ports.resize(call.ranks as usize, Port::default());
-        slots.clear();
-        slots.resize(slot_count as usize, Slot::Idle);
-        mail.clear();
-        ready.clear();
-        next.clear();
+        self.slots.resize(end, Slot::Idle);
+        self.ranks[rank as usize].first_slot = first as u32;
+        Ok(())
     }
 }
 
@@ -130,6 +147,12 @@ const fn goes_to_the_root(collective: Collective) -> bool {
 /// Whether round 0 of a program may bring counts.
 const fn has_header(collective: Collective) -> bool {
     matches!(collective, Collective::Gatherv | Collective::Scatterv)
+}
+
+/// Whether a rank knows of the call what the caller knows: see [`known_to`].
+#[inline]
+fn knows_all(collective: Collective, call: &Call<'_>, rank: u32) -> bool {
+    !has_header(collective) && (!call.in_place || !is_rooted(collective) || rank == call.root)
 }
 
 pub(super) struct Machine<'a, C, O> {
@@ -159,7 +182,7 @@ impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
     ) -> Result<Self, SimulationError> {
         entry.check_everywhere(call)?;
         let call = entry.normal(call);
-        memory.begin(entry, &call);
+        memory.begin(call.ranks);
         let ranks = 0..call.ranks;
         // Whoever is heard from should have spoken before. (The order of rendezvous transfers is
         // that of the list, so there it is the same for all.)
@@ -176,7 +199,7 @@ impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
             memory,
             took_in: 0,
             rates: Rates::of(costs, 0, 1),
-            handshake: costs.flight(0),
+            handshake: costs.handshake(),
             messages: 0,
             bytes: 0,
         })
@@ -184,12 +207,21 @@ impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
 
     pub fn run(mut self) -> Result<Outcome, SimulationError> {
         let mut round = Round::default();
-        let mut unfinished = self.call.ranks;
+        let call = self.call;
+        let mut unfinished = call.ranks;
+        let mut finish = vec![0.0; unfinished as usize];
         // What headers hold lies side by side here.
-        let counts = [self.call.counts, self.call.counts].concat();
+        let counts = [call.counts, call.counts].concat();
         while !self.memory.ready.is_empty() {
             while let Some(rank) = self.memory.ready.pop_front() {
-                unfinished -= u32::from(self.advance(rank, &counts, &mut round));
+                let ended = match knows_all(self.entry.collective, &call, rank) {
+                    true => self.advance(rank, &call, &mut round)?,
+                    false => self.advance_in_part(rank, &counts, &mut round)?,
+                };
+                if ended {
+                    finish[rank as usize] = self.memory.ranks[rank as usize].clock;
+                    unfinished -= 1;
+                }
             }
             let Memory { ready, next, .. } = self.memory;
             std::mem::swap(ready, next);
@@ -199,35 +231,55 @@ impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
             let first = first.unwrap_or_default() as u32;
             return Err(SimulationError::Deadlock { blocked: unfinished, first });
         }
-        let finish: Vec<f64> = self.memory.ranks.iter().map(|rank| rank.clock).collect();
         let seconds = finish.iter().copied().fold(0.0, f64::max);
         Ok(Outcome { seconds, finish, messages: self.messages, bytes: self.bytes })
     }
 
+    /// [`Machine::advance`] for a rank that doesn't know all of the call.
+    #[inline(never)]
+    fn advance_in_part(
+        &mut self,
+        rank: u32,
+        counts: &[u64],
+        round: &mut Round,
+    ) -> Result<bool, SimulationError> {
+        let known = known_to(self.entry.collective, &self.call, rank);
+        if self.memory.ranks[rank as usize].round > 0 {
+            let Header { first, words } = self.entry.normal_header(&known, rank);
+            let header = &counts[first as usize..][..words as usize];
+            return self.advance(rank, &Call { header, ..known }, round);
+        }
+        self.advance(rank, &known, round)
+    }
+
     /// Runs a rank until it has to wait, or has done [`ROUNDS_AT_ONCE`] or those in which it took
-    /// in [`MESSAGES_AT_ONCE`]; true if there is no round left.
+    /// in [`MESSAGES_AT_ONCE`], or round 0 of those that bring a header; true if there is no round
+    /// left.
     ///
     /// That keeps the ranks abreast: if one ran ahead, what it sends would pile up with ranks that
     /// lag behind, and finding messages there is what costs most.
-    fn advance(&mut self, rank: u32, counts: &[u64], round: &mut Round) -> bool {
-        let mut known = known_to(self.entry.collective, &self.call, rank);
-        let header = match has_header(self.entry.collective) {
-            true => self.entry.normal_sizes(&known, rank).1,
-            false => Header::default(),
-        };
-        let header = &counts[header.first as usize..][..header.words as usize];
+    #[inline]
+    fn advance(
+        &mut self,
+        rank: u32,
+        call: &Call<'_>,
+        round: &mut Round,
+    ) -> Result<bool, SimulationError> {
         self.took_in = 0;
-        for _ in 0..ROUNDS_AT_ONCE {
-            let Rank { round: index, place, .. } = self.memory.ranks[rank as usize];
-            known.header = if index > 0 { header } else { &[] };
-            if !self.entry.normal_round(&known, rank, index, round) {
-                return true;
+        let most = if has_header(self.entry.collective) { 1 } else { ROUNDS_AT_ONCE };
+        for _ in 0..most {
+            let Rank { round: index, place, first_slot, .. } = self.memory.ranks[rank as usize];
+            if !self.entry.normal_round(call, rank, index, round) {
+                return Ok(true);
+            }
+            if first_slot == NOWHERE {
+                self.memory.give_slots(rank, round)?;
             }
             let mut place = place as usize;
             while let Some(step) = round.steps().get(place) {
                 if !self.step(rank, *step, round.destinations()) {
                     self.memory.ranks[rank as usize].place = place as u32;
-                    return false;
+                    return Ok(false);
                 }
                 place += 1;
             }
@@ -235,14 +287,14 @@ impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
             own.round += 1;
             own.place = 0;
             if round.is_last() {
-                return true;
+                return Ok(true);
             }
             if self.took_in >= MESSAGES_AT_ONCE {
                 break;
             }
         }
         self.memory.next.push_back(rank);
-        false
+        Ok(false)
     }
 
     /// Does one step; false if it has to wait for what is not known yet.
@@ -276,14 +328,14 @@ impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
 
     /// A message that needs its receive to be posted before it leaves.
     fn offer(&mut self, rank: u32, peer: u32, slot: u32, bytes: u64, destinations: u32) {
-        let rates = self.rates(bytes, destinations);
+        let rates = *self.rates_to(bytes, destinations);
         let number = self.slot(rank, slot);
         self.messages += 1;
         self.bytes += bytes;
         self.busy(rank, rates.send_overhead, ActivityKind::Send { to: peer }, bytes);
         let posted = self.memory.ranks[rank as usize].clock;
-        self.memory.slots[number] = Slot::Open;
-        let half = Half::Offered { slot, posted, bytes, destinations };
+        self.memory.slots[number] = Slot::Offers { destinations };
+        let half = Half::Offered { slot, posted, bytes };
         if let Some(Half::Expected { slot: into, posted: expected }) = self.meet(peer, rank, half) {
             self.transfer((rank, slot, posted), (peer, into, expected), rates);
         }
@@ -291,18 +343,18 @@ impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
 
     /// A message that leaves as soon as it can.
     fn send(&mut self, rank: u32, peer: u32, slot: u32, bytes: u64, destinations: u32) {
-        let rates = self.rates(bytes, destinations);
+        let &Rates { send_overhead, gap, .. } = self.rates_to(bytes, destinations);
         let number = self.slot(rank, slot);
         self.messages += 1;
         self.bytes += bytes;
         let own = &mut self.memory.ranks[rank as usize];
         let begin = own.clock.max(own.port_free);
-        own.port_free = begin + rates.gap;
+        own.port_free = begin + gap;
         let waited = own.clock;
         own.clock = begin;
         self.observe_wait(rank, waited, begin);
-        self.busy(rank, rates.send_overhead, ActivityKind::Send { to: peer }, bytes);
-        let left = begin + rates.send_overhead;
+        self.busy(rank, send_overhead, ActivityKind::Send { to: peer }, bytes);
+        let left = begin + send_overhead;
         self.memory.slots[number] = Slot::Left { at: left };
         if let Some(Half::Expected { slot: into, .. }) =
             self.meet(peer, rank, Half::Sent { left, bytes })
@@ -319,8 +371,12 @@ impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
             Some(Half::Sent { left, bytes }) => {
                 self.memory.slots[number] = Slot::Comes { from: peer, left, bytes };
             }
-            Some(Half::Offered { slot: from, posted: offered, bytes, destinations }) => {
-                let rates = self.rates(bytes, destinations);
+            Some(Half::Offered { slot: from, posted: offered, bytes }) => {
+                let destinations = match self.memory.slots[self.slot(peer, from)] {
+                    Slot::Offers { destinations } => destinations,
+                    _ => 1,
+                };
+                let rates = *self.rates_to(bytes, destinations);
                 self.transfer((peer, from, offered), (rank, slot, posted), rates);
             }
             _ => {}
@@ -353,7 +409,7 @@ impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
     fn wait(&mut self, rank: u32, slot: u32) -> bool {
         let number = self.slot(rank, slot);
         match self.memory.slots[number] {
-            Slot::Open => {
+            Slot::Open | Slot::Offers { .. } => {
                 self.memory.ranks[rank as usize].waits_for = slot;
                 return false;
             }
@@ -361,11 +417,11 @@ impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
             Slot::Left { at } => self.idle_until(rank, at),
             Slot::Comes { from, left, bytes } => {
                 self.took_in += 1;
-                let rates = self.rates(bytes, 1);
-                let passes = self.memory.ports[rank as usize].pass(left, rates.receive_gap);
-                self.idle_until(rank, passes + rates.flight);
+                let &Rates { receive_gap, flight, receive_overhead, .. } = self.rates(bytes);
+                let passes = self.memory.ports[rank as usize].pass(left, receive_gap);
+                self.idle_until(rank, passes + flight);
                 let kind = ActivityKind::Receive { from, left };
-                self.busy(rank, rates.receive_overhead, kind, bytes);
+                self.busy(rank, receive_overhead, kind, bytes);
             }
         }
         self.memory.slots[number] = Slot::Idle;
@@ -375,9 +431,9 @@ impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
     #[inline]
     fn meet(&mut self, receiver: u32, other: u32, half: Half) -> Option<Half> {
         // The box of a pair is the receiver's, whoever posts.
-        let (rank, peer) = (receiver, other);
         let Memory { ranks, mail, .. } = self.memory;
-        mail.meet(&mut ranks[rank as usize].mail, rank, peer, half)
+        let boxed = &mut ranks[receiver as usize].mail;
+        mail.meet(boxed, (receiver, self.call.ranks), other, half)
     }
 
     fn busy(&mut self, rank: u32, seconds: f64, kind: ActivityKind, bytes: u64) {
@@ -400,11 +456,25 @@ impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
         }
     }
 
-    fn rates(&mut self, bytes: u64, destinations: u32) -> Rates {
-        if (self.rates.bytes, self.rates.destinations) != (bytes, destinations) {
-            self.rates = Rates::of(self.costs, bytes, destinations);
+    /// The costs of receiving so many bytes; the gap is of no concern.
+    #[inline]
+    fn rates(&mut self, bytes: u64) -> &Rates {
+        if self.rates.bytes != bytes {
+            self.rates = Rates::of(self.costs, bytes, self.rates.destinations);
         }
-        self.rates
+        &self.rates
+    }
+
+    /// The costs of sending so many bytes to one of so many destinations.
+    #[inline]
+    fn rates_to(&mut self, bytes: u64, destinations: u32) -> &Rates {
+        if self.rates.bytes != bytes {
+            self.rates = Rates::of(self.costs, bytes, destinations);
+        } else if self.rates.destinations != destinations {
+            self.rates.gap = self.costs.gap(bytes, destinations);
+            self.rates.destinations = destinations;
+        }
+        &self.rates
     }
 
     fn slot(&self, rank: u32, slot: u32) -> usize {

@@ -26,8 +26,6 @@ pub(super) enum Half {
         posted: f64,
         /// Its size.
         bytes: u64,
-        /// As the gap asks for.
-        destinations: u32,
     },
     /// A posted receive.
     Expected {
@@ -45,6 +43,47 @@ impl Half {
     }
 }
 
+/// One rank's part: a half without more ado, and what else there is in the [`Mail`].
+///
+/// Nearly always there is at most one half, so it lies with what else a message touches of its
+/// rank. It takes little room: a slot says that the half is not [`Half::Sent`], a size that it is
+/// not [`Half::Expected`].
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Box {
+    /// Whose half it is, or [`EMPTY`]; with [`MORE`] if there are others elsewhere.
+    peer: u32,
+    slot: u32,
+    time: f64,
+    bytes: u64,
+}
+
+const MORE: u32 = 1 << 31;
+const EMPTY: u32 = MORE - 1;
+
+impl Box {
+    pub const EMPTY: Box = Box { peer: EMPTY, slot: NONE, time: 0.0, bytes: 0 };
+
+    #[inline]
+    const fn half(&self) -> Half {
+        match (self.slot, self.bytes) {
+            (NONE, bytes) => Half::Sent { left: self.time, bytes },
+            (slot, u64::MAX) => Half::Expected { slot, posted: self.time },
+            (slot, bytes) => Half::Offered { slot, posted: self.time, bytes },
+        }
+    }
+
+    /// Takes a half in, where there is none.
+    #[inline]
+    const fn fill(&mut self, peer: u32, half: Half) {
+        let (slot, time, bytes) = match half {
+            Half::Sent { left, bytes } => (NONE, left, bytes),
+            Half::Offered { slot, posted, bytes } => (slot, posted, bytes),
+            Half::Expected { slot, posted } => (slot, posted, u64::MAX),
+        };
+        *self = Box { peer: peer | (self.peer & MORE), slot, time, bytes };
+    }
+}
+
 #[derive(Debug, Clone, Copy)]
 struct Node {
     peer: u32,
@@ -59,22 +98,24 @@ struct List {
     tail: u32,
 }
 
-/// One rank's part.
+impl List {
+    const EMPTY: List = List { head: NONE, tail: NONE };
+}
+
+/// What a rank's box doesn't hold.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Box {
+struct Rest {
     list: List,
     length: u32,
     /// Entries in the table.
     spilled: u32,
 }
 
-impl Box {
-    pub const EMPTY: Box = Box { list: List { head: NONE, tail: NONE }, length: 0, spilled: 0 };
-}
-
-/// The memory of all boxes.
+/// What the boxes don't hold.
 #[derive(Debug)]
 pub(super) struct Mail {
+    /// By rank; none at all until something is put there.
+    rests: Vec<Rest>,
     pool: Vec<Node>,
     unused: u32,
     /// By receiver and sender.
@@ -83,13 +124,14 @@ pub(super) struct Mail {
 
 impl Default for Mail {
     fn default() -> Self {
-        Mail { pool: Vec::new(), unused: NONE, table: FxHashMap::default() }
+        Mail { rests: Vec::new(), pool: Vec::new(), unused: NONE, table: FxHashMap::default() }
     }
 }
 
 impl Mail {
-    /// Empties all boxes; their memory is kept.
+    /// Forgets everything; the memory is kept.
     pub fn clear(&mut self) {
+        self.rests.clear();
         self.pool.clear();
         self.unused = NONE;
         self.table.clear();
@@ -97,67 +139,116 @@ impl Mail {
 
     /// Takes the oldest entry of `peer` that is the other half of `half`, or puts `half` there.
     ///
-    /// All entries of one pair lack the same half, so the first of the peer's decides.
+    /// All entries of one pair lack the same half, so the first of the peer's decides. `ranks` is
+    /// the number of boxes.
     #[inline]
-    pub fn meet(&mut self, boxed: &mut Box, rank: u32, peer: u32, half: Half) -> Option<Half> {
-        // Nearly always the box is empty, or what lies first in it is what is looked for.
-        let head = boxed.list.head;
-        if head == NONE && boxed.spilled == 0 {
-            let number = self.add(Node { peer, next: NONE, half });
-            boxed.list = List { head: number, tail: number };
-            boxed.length = 1;
+    pub fn meet(
+        &mut self,
+        boxed: &mut Box,
+        (rank, ranks): (u32, u32),
+        peer: u32,
+        half: Half,
+    ) -> Option<Half> {
+        if boxed.peer == EMPTY {
+            boxed.fill(peer, half);
             return None;
         }
-        if head != NONE {
-            let first = &self.pool[head as usize];
-            if first.peer == peer && first.half.is_expected() != half.is_expected() {
-                boxed.length -= 1;
-                return Some(self.unlink(&mut boxed.list, NONE, head));
+        if boxed.peer & !MORE == peer {
+            let first = boxed.half();
+            if first.is_expected() != half.is_expected() {
+                boxed.peer |= EMPTY;
+                return Some(first);
             }
+            self.put(boxed, (rank, ranks), peer, half);
+            return None;
         }
-        self.meet_in(boxed, rank, peer, half)
+        self.meet_rest(boxed, (rank, ranks), peer, half)
     }
 
-    /// [`Mail::meet`] in a box that has to be searched.
+    /// [`Mail::meet`] where the box holds no half of the peer's.
     #[inline(never)]
-    fn meet_in(&mut self, boxed: &mut Box, rank: u32, peer: u32, half: Half) -> Option<Half> {
-        let (mut before, mut at) = (NONE, boxed.list.head);
+    fn meet_rest(
+        &mut self,
+        boxed: &mut Box,
+        (rank, ranks): (u32, u32),
+        peer: u32,
+        half: Half,
+    ) -> Option<Half> {
+        if boxed.peer & MORE != 0 {
+            let mut rest = self.rests[rank as usize];
+            if let Some(oldest) = self.oldest(&rest, rank, peer) {
+                if oldest.is_expected() == half.is_expected() {
+                    self.put(boxed, (rank, ranks), peer, half);
+                    return None;
+                }
+                self.take(&mut rest, rank, peer);
+                if rest.length + rest.spilled == 0 {
+                    boxed.peer &= !MORE;
+                }
+                self.rests[rank as usize] = rest;
+                return Some(oldest);
+            }
+        }
+        match boxed.peer | MORE {
+            u32::MAX => boxed.fill(peer, half),
+            _ => self.put(boxed, (rank, ranks), peer, half),
+        }
+        None
+    }
+
+    /// The place in the list of the peer's oldest entry, and the place before.
+    #[inline]
+    fn find(&self, rest: &Rest, peer: u32) -> (u32, u32) {
+        let (mut before, mut at) = (NONE, rest.list.head);
         while at != NONE && self.pool[at as usize].peer != peer {
             (before, at) = (at, self.pool[at as usize].next);
         }
+        (before, at)
+    }
+
+    #[inline]
+    fn oldest(&self, rest: &Rest, rank: u32, peer: u32) -> Option<Half> {
+        let head = match self.find(rest, peer) {
+            (_, NONE) if rest.spilled == 0 => return None,
+            (_, NONE) => self.table.get(&(rank, peer))?.head,
+            (_, at) => at,
+        };
+        Some(self.pool[head as usize].half)
+    }
+
+    /// Takes out what [`Mail::oldest`] has found.
+    #[inline]
+    fn take(&mut self, rest: &mut Rest, rank: u32, peer: u32) {
+        let (before, at) = self.find(rest, peer);
         if at != NONE {
-            if self.pool[at as usize].half.is_expected() != half.is_expected() {
-                boxed.length -= 1;
-                return Some(self.unlink(&mut boxed.list, before, at));
-            }
-        } else if boxed.spilled > 0
-            && let Some(mut list) = self.table.get(&(rank, peer)).copied()
-            && self.pool[list.head as usize].half.is_expected() != half.is_expected()
-        {
-            boxed.spilled -= 1;
+            rest.length -= 1;
+            self.unlink(&mut rest.list, before, at);
+        } else if let Some(mut list) = self.table.get(&(rank, peer)).copied() {
+            rest.spilled -= 1;
             let head = list.head;
-            let half = self.unlink(&mut list, NONE, head);
+            self.unlink(&mut list, NONE, head);
             match list.head {
                 NONE => self.table.remove(&(rank, peer)),
                 _ => self.table.insert((rank, peer), list),
             };
-            return Some(half);
         }
-        self.put(boxed, rank, peer, half);
-        None
     }
 
-    #[inline]
-    fn put(&mut self, boxed: &mut Box, rank: u32, peer: u32, half: Half) {
+    fn put(&mut self, boxed: &mut Box, (rank, ranks): (u32, u32), peer: u32, half: Half) {
+        if self.rests.is_empty() {
+            self.rests.resize(ranks as usize, Rest { list: List::EMPTY, length: 0, spilled: 0 });
+        }
+        boxed.peer |= MORE;
         let number = self.add(Node { peer, next: NONE, half });
+        let rest = &mut self.rests[rank as usize];
         // While the table holds anything of this rank, everything goes there: what is in the list
         // is older.
-        if boxed.spilled == 0 && boxed.length < LONGEST {
-            boxed.length += 1;
-            append(&mut self.pool, &mut boxed.list, number);
+        if rest.spilled == 0 && rest.length < LONGEST {
+            rest.length += 1;
+            append(&mut self.pool, &mut rest.list, number);
         } else {
-            boxed.spilled += 1;
-            let list = self.table.entry((rank, peer)).or_insert(Box::EMPTY.list);
+            rest.spilled += 1;
+            let list = self.table.entry((rank, peer)).or_insert(List::EMPTY);
             append(&mut self.pool, list, number);
         }
     }
@@ -180,8 +271,8 @@ impl Mail {
     }
 
     #[inline]
-    fn unlink(&mut self, list: &mut List, before: u32, at: u32) -> Half {
-        let Node { next, half, .. } = self.pool[at as usize];
+    fn unlink(&mut self, list: &mut List, before: u32, at: u32) {
+        let next = self.pool[at as usize].next;
         match before {
             NONE => list.head = next,
             before => self.pool[before as usize].next = next,
@@ -191,7 +282,6 @@ impl Mail {
         }
         self.pool[at as usize].next = self.unused;
         self.unused = at;
-        half
     }
 }
 
@@ -231,7 +321,7 @@ mod tests {
                         None
                     }
                 };
-                prop_assert_eq!(mail.meet(&mut boxed, 3, peer, half), wanted);
+                prop_assert_eq!(mail.meet(&mut boxed, (3, 20), peer, half), wanted);
             }
         }
     }

@@ -108,6 +108,12 @@ pub enum SimulationError {
         /// The lowest of them.
         first: u32,
     },
+    /// More sends and receives under way than can be numbered.
+    #[error("{ranks} ranks with more than {} sends and receives under way", u32::MAX)]
+    Memory {
+        /// Of the call.
+        ranks: u32,
+    },
 }
 
 /// Executes calls, one after the other, in memory that it keeps: some 150 bytes per rank of the
