@@ -50,6 +50,18 @@ impl Method {
         self.entry.collective
     }
 
+    /// Whether it can run on so many ranks at all.
+    ///
+    /// # Errors
+    /// It needs an even number of ranks.
+    pub fn check_ranks(&self, ranks: u32) -> Result<()> {
+        if self.entry.requirements.even && ranks > 1 && !ranks.is_multiple_of(2) {
+            let problem = format!("{self} needs an even number of ranks; wanted no {ranks}");
+            return Err(Error::Refused(problem));
+        }
+        Ok(())
+    }
+
     /// Elements per segment: as many whole elements as fit, at least one; 0 means one segment.
     pub(crate) fn segment(&self, element_bytes: u64) -> u64 {
         match (self.segment_bytes, element_bytes) {

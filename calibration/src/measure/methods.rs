@@ -32,15 +32,20 @@ struct ForcedCollective {
     segment: Option<Setting>,
 }
 
-/// Whether this version can time a method of a collective.
+/// Whether this version can time a method of a collective on so many processes.
 ///
 /// # Errors
 /// It cannot; says why and what it can.
-pub fn check_supported(collective: Collective, method: &Method) -> Result<()> {
+pub fn check_supported(collective: Collective, method: &Method, procs: u32) -> Result<()> {
     match method {
         Method::Default => Ok(()),
         Method::Native(native) => native_id(collective, native).map(|_| ()),
-        Method::Own { .. } => own(collective, method).map(|_| ()),
+        Method::Own { .. } => match own(collective, method)? {
+            Some(own) => own
+                .check_ranks(procs)
+                .map_err(|error| Error::Unsupported(format!("{method}: {error}"))),
+            None => Ok(()),
+        },
         Method::Mockup(_) => Err(Error::Unsupported(format!(
             "the method {method} is not in this version; it times default, native and own methods"
         ))),
@@ -203,17 +208,18 @@ mod tests {
         for (collective, method, part) in [
             (Collective::Bcast, "own:rabenseifner", "known: binary"),
             (Collective::Bcast, "own:scatter-allgather,segment=8KiB", "no segments"),
+            (Collective::Allgather, "own:neighbor-exchange", "even number"),
             (Collective::Bcast, "mockup:bcast_as_scatter_allgather", "not in this version"),
             (Collective::Bcast, "native:openmpi:rabenseifner", "it has: linear, k-chain"),
             (Collective::Bcast, "native:mpich:binomial", "only Open MPI's"),
             (Collective::Bcast, "native:openmpi:pipeline,segment=4GiB", "takes up to"),
         ] {
             let method: Method = method.parse().unwrap();
-            let error = check_supported(collective, &method).unwrap_err().to_string();
+            let error = check_supported(collective, &method, 5).unwrap_err().to_string();
             assert!(error.contains(part), "{error}");
         }
         let pipeline = "own:pipeline,segment=8KiB".parse().unwrap();
-        check_supported(Collective::Bcast, &pipeline).unwrap();
-        check_supported(Collective::Scan, &Method::Default).unwrap();
+        check_supported(Collective::Bcast, &pipeline, 5).unwrap();
+        check_supported(Collective::Scan, &Method::Default, 5).unwrap();
     }
 }

@@ -15,7 +15,7 @@ pub mod work;
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use records::{document, plan::Plan, platform::Platform, record::Writer};
+use records::{Collective, document, plan::Plan, platform::Platform, record::Writer};
 
 use self::{
     director::Director,
@@ -106,9 +106,10 @@ pub fn run(flags: &Flags, world: &World) -> Result<()> {
 }
 
 fn header(plan: &Plan, platform: &Platform, timing: &str) -> Result<BTreeMap<String, String>> {
-    let used = collectives::OPERATIONS
-        .iter()
-        .filter(|operation| plan.cells.iter().any(|cell| cell.collective == operation.collective));
+    let used = Collective::ALL
+        .into_iter()
+        .filter(|collective| plan.cells.iter().any(|cell| cell.collective == *collective))
+        .map(collectives::of);
     let (calls, sizes): (Vec<String>, Vec<String>) = used
         .map(|operation| {
             let size = operation.collective.message_size();

@@ -5,7 +5,7 @@ use runner::Executor;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    collectives::{self, Buffers, Operation, Own},
+    collectives::{self, Buffers, Operation, Own, Place},
     methods::{self, Methods},
     timing::{self, Report, Scheme, Start},
 };
@@ -53,7 +53,6 @@ pub struct Participant {
     plan: Plan,
     scheme: Scheme,
     synchroniser: Synchroniser,
-    rank: u32,
     methods: Methods,
     buffers: Buffers,
     /// Where the plan has methods of our own.
@@ -88,7 +87,7 @@ impl Participant {
         natives.dedup();
         let (mut outgoing, mut incoming) = (0, 0);
         for cell in plan.cells.iter().filter(|cell| cell.procs > control.rank()) {
-            let room = operation(cell.collective)?.room;
+            let room = collectives::of(cell.collective).room;
             let (out, into) = room(cell.bytes as usize, cell.procs as usize);
             (outgoing, incoming) = (outgoing.max(out), incoming.max(into));
         }
@@ -103,7 +102,6 @@ impl Participant {
             own,
             methods: Methods::new(control, &natives)?,
             buffers: Buffers::new(outgoing, incoming),
-            rank: control.rank(),
             plan,
             scheme,
             synchroniser,
@@ -119,8 +117,8 @@ impl Participant {
         let visit = &self.plan.visits[index as usize];
         let cell = &self.plan.cells[visit.cell as usize];
         let comm = self.methods.communicator(cell.procs, cell.collective, &cell.method)?;
-        let (operation, bytes) = (operation(cell.collective)?, cell.bytes as usize);
-        operation.prepare(&mut self.buffers, bytes, self.rank);
+        let (operation, bytes) = (collectives::of(cell.collective), cell.bytes as usize);
+        operation.prepare(&mut self.buffers, bytes, Place::of(&comm));
         let method = methods::own(cell.collective, &cell.method)?;
         let is_own = method.is_some();
         if let (Some(own), Some(method)) = (&mut self.own, method) {
@@ -145,16 +143,16 @@ impl Participant {
             Some(own) => {
                 own.executor.forget();
                 timing::call(self.scheme, comm, &clock, call.start, || {
-                    (operation.own)(own, buffers, *bytes, comm)
+                    operation.own(own, buffers, *bytes, comm)
                 })?
             }
             None => timing::call(self.scheme, comm, &clock, call.start, || {
-                (operation.call)(buffers, *bytes, comm)
+                operation.call(buffers, *bytes, comm)
             })?,
         };
         if call.check {
             operation
-                .check(&self.buffers, *bytes, self.rank, comm.size())
+                .check(&self.buffers, *bytes, Place::of(comm))
                 .map_err(|error| Error::WrongResult(format!("{error} (method {method})")))?;
         }
         Ok(report)
@@ -203,9 +201,4 @@ impl Participant {
             }
         }
     }
-}
-
-fn operation(collective: Collective) -> Result<&'static Operation> {
-    collectives::find(collective)
-        .ok_or_else(|| Error::Unsupported(format!("{collective} cannot be timed in this version")))
 }

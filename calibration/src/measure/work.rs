@@ -131,18 +131,6 @@ pub fn check_plan(plan: &Plan, ranks: u32, timing: Timing, path: &Path) -> Resul
     }
     for (index, cell) in plan.cells.iter().enumerate() {
         let field = |name: &str| format!("cells[{index}].{name}");
-        if collectives::find(cell.collective).is_none() {
-            let known: Vec<&str> = collectives::OPERATIONS
-                .iter()
-                .map(|operation| operation.collective.name())
-                .collect();
-            let problem = format!(
-                "{} cannot be timed in this version (it times {})",
-                cell.collective,
-                known.join(", ")
-            );
-            return Err(fault(field("collective"), problem));
-        }
         if timing == Timing::Bcast && cell.collective != Collective::Bcast {
             let problem =
                 format!("is {}, but the timing scheme bcast is for bcast", cell.collective);
@@ -152,10 +140,20 @@ pub fn check_plan(plan: &Plan, ranks: u32, timing: Timing, path: &Path) -> Resul
             let problem = "is 1, but the timing scheme bcast needs a rank that confirms";
             return Err(fault(field("procs"), problem.into()));
         }
-        methods::check_supported(cell.collective, &cell.method)
+        methods::check_supported(cell.collective, &cell.method, cell.procs)
             .map_err(|error| fault(field("method"), error.to_string()))?;
         if cell.bytes > i32::MAX as u64 {
             let problem = format!("is {}; one call moves at most {} bytes", cell.bytes, i32::MAX);
+            return Err(fault(field("bytes"), problem));
+        }
+        let all = cell.bytes * u64::from(cell.procs);
+        if all > i32::MAX as u64 && collectives::has_displacements(cell.collective) {
+            let problem = format!(
+                "is {}; the blocks of {} together have at most {} bytes",
+                cell.bytes,
+                cell.collective,
+                i32::MAX
+            );
             return Err(fault(field("bytes"), problem));
         }
     }
@@ -242,12 +240,10 @@ mod tests {
         let error = check_plan(&plan(), 8, Timing::Global, path).unwrap_err().to_string();
         assert!(error.contains("field ranks: is 4, but the job has 8"), "{error}");
         let mut other = plan();
-        other.cells[1].collective = Collective::Scan;
+        (other.cells[1].collective, other.cells[1].bytes) = (Collective::Gatherv, 1 << 30);
+        other.cells[1].procs = 4;
         let error = check_plan(&other, 4, Timing::Global, path).unwrap_err().to_string();
-        assert!(
-            error.contains("cells[1].collective") && error.contains("bcast, reduce"),
-            "{error}"
-        );
+        assert!(error.contains("cells[1].bytes") && error.contains("together"), "{error}");
         let mut other = plan();
         other.cells[0].method = "mockup:bcast_as_scatter_allgather".parse().unwrap();
         let error = check_plan(&other, 4, Timing::Global, path).unwrap_err().to_string();

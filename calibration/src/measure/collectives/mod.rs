@@ -1,0 +1,261 @@
+//! The collectives that can be timed: one entry each.
+
+mod buffers;
+mod combining;
+mod library;
+mod moving;
+
+use std::ffi::c_int;
+
+use records::Collective;
+use runner::{Arguments, Executor, Method};
+
+pub use buffers::Buffers;
+
+use crate::{Error, Result, exchange::Communicator};
+
+/// How a collective is called, filled and checked. Root is rank 0 where there is one.
+#[derive(Debug)]
+pub struct Operation {
+    /// Which collective.
+    pub collective: Collective,
+    /// What is called, for the record.
+    pub description: &'static str,
+    /// Bytes of the outgoing and the incoming buffer for a message size and a number of processes.
+    pub room: fn(bytes: usize, procs: usize) -> (usize, usize),
+    /// What is called with.
+    arguments: fn(&mut Buffers, bytes: usize, place: Place) -> Arguments,
+    /// Fills the outgoing buffer so that the result can be checked.
+    fill: fn(&mut Buffers, bytes: usize, place: Place),
+    /// Bytes of the result on a rank, in the incoming buffer.
+    length: fn(bytes: usize, place: Place) -> usize,
+    /// What stands at a byte of the result on a rank.
+    expected: fn(index: usize, bytes: usize, place: Place) -> u8,
+}
+
+/// A rank among those that call.
+#[derive(Debug, Clone, Copy)]
+pub struct Place {
+    /// Which.
+    pub rank: u32,
+    /// How many there are.
+    pub procs: u32,
+}
+
+/// One of our algorithms, and what carries it out.
+#[derive(Debug)]
+pub struct Own {
+    /// Keeps its memory from call to call.
+    pub executor: Executor,
+    /// The algorithm with its parameters.
+    pub method: Method,
+}
+
+const ROOT: c_int = 0;
+
+/// The entry of a collective.
+pub fn of(collective: Collective) -> &'static Operation {
+    match collective {
+        Collective::Allgather => &moving::ALLGATHER,
+        Collective::Allgatherv => &moving::ALLGATHERV,
+        Collective::Allreduce => &combining::ALLREDUCE,
+        Collective::Alltoall => &moving::ALLTOALL,
+        Collective::Alltoallv => &moving::ALLTOALLV,
+        Collective::Barrier => &moving::BARRIER,
+        Collective::Bcast => &moving::BCAST,
+        Collective::Exscan => &combining::EXSCAN,
+        Collective::Gather => &moving::GATHER,
+        Collective::Gatherv => &moving::GATHERV,
+        Collective::Reduce => &combining::REDUCE,
+        Collective::ReduceScatter => &combining::REDUCE_SCATTER,
+        Collective::ReduceScatterBlock => &combining::REDUCE_SCATTER_BLOCK,
+        Collective::Scan => &combining::SCAN,
+        Collective::Scatter => &moving::SCATTER,
+        Collective::Scatterv => &moving::SCATTERV,
+    }
+}
+
+/// Whether the collective has a displacement, an int, for every rank's block.
+pub fn has_displacements(collective: Collective) -> bool {
+    matches!(
+        collective,
+        Collective::Allgatherv | Collective::Alltoallv | Collective::Gatherv | Collective::Scatterv
+    )
+}
+
+impl Operation {
+    /// Fills the buffers so that [`check`](Self::check) can tell a right result from a wrong or a
+    /// missing one.
+    pub fn prepare(&self, buffers: &mut Buffers, bytes: usize, place: Place) {
+        let length = (self.length)(bytes, place);
+        for (index, byte) in buffers.incoming_mut()[..length].iter_mut().enumerate() {
+            *byte = !(self.expected)(index, bytes, place);
+        }
+        (self.fill)(buffers, bytes, place);
+    }
+
+    /// The call alone, by the MPI library.
+    ///
+    /// # Errors
+    /// The library refuses.
+    pub fn call(&self, buffers: &mut Buffers, bytes: usize, comm: &Communicator) -> Result<()> {
+        let arguments = (self.arguments)(buffers, bytes, Place::of(comm));
+        // SAFETY: the buffers, from which the arguments were cut, hold what they say, and all ranks
+        // of the visit call.
+        unsafe { library::call(&arguments, comm) }
+    }
+
+    /// The same call, carried out by one of our algorithms.
+    ///
+    /// # Errors
+    /// The runner refuses.
+    pub fn own(
+        &self,
+        own: &mut Own,
+        buffers: &mut Buffers,
+        bytes: usize,
+        comm: &Communicator,
+    ) -> Result<()> {
+        let arguments = (self.arguments)(buffers, bytes, Place::of(comm));
+        // SAFETY: as above; all by the same method.
+        unsafe { own.executor.run(&own.method, &arguments, comm.raw().0 as usize)? };
+        Ok(())
+    }
+
+    /// Compares the result with what it should be.
+    ///
+    /// # Errors
+    /// It is another; the error names the first wrong byte.
+    pub fn check(&self, buffers: &Buffers, bytes: usize, place: Place) -> Result<()> {
+        let result = &buffers.incoming()[..(self.length)(bytes, place)];
+        for (index, &found) in result.iter().enumerate() {
+            let wanted = (self.expected)(index, bytes, place);
+            if wanted != found {
+                let Place { rank, procs } = place;
+                return Err(Error::WrongResult(format!(
+                    "{} of {bytes} bytes on {procs} processes gave a wrong result: byte {index} \
+                     on rank {rank} is {found}, wanted {wanted}",
+                    self.collective
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Place {
+    /// This rank in a communicator.
+    pub fn of(comm: &Communicator) -> Self {
+        Place { rank: comm.rank(), procs: comm.size() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What every rank sends, and what all should then have.
+    fn sent(operation: &Operation, bytes: usize, procs: u32) -> Vec<Vec<u8>> {
+        let (out, into) = (operation.room)(bytes, procs as usize);
+        let fill = |rank| {
+            let mut buffers = Buffers::new(out, into);
+            operation.prepare(&mut buffers, bytes, Place { rank, procs });
+            buffers.outgoing_mut()[..out].to_vec()
+        };
+        (0..procs).map(fill).collect()
+    }
+
+    fn doubles(bytes: &[u8]) -> impl Iterator<Item = f64> {
+        bytes.as_chunks().0.iter().map(|double| f64::from_ne_bytes(*double))
+    }
+
+    /// A collective as it should be, by other means: on what all ranks have sent, together.
+    fn result(collective: Collective, bytes: usize, place: Place, all: &[Vec<u8>]) -> Vec<u8> {
+        let (rank, procs) = (place.rank as usize, place.procs as usize);
+        let own = rank * bytes..(rank + 1) * bytes;
+        let combined = |ranks: &[Vec<u8>]| -> Vec<u8> {
+            let length = ranks[0].len();
+            if bytes >= 8 && bytes.is_multiple_of(8) {
+                let mut sums = vec![0.0; length / 8];
+                for contribution in ranks {
+                    sums.iter_mut()
+                        .zip(doubles(contribution))
+                        .for_each(|(sum, value)| *sum += value);
+                }
+                sums.into_iter().flat_map(f64::to_ne_bytes).collect()
+            } else {
+                let mut bits = vec![0; length];
+                for contribution in ranks {
+                    bits.iter_mut().zip(contribution).for_each(|(bit, value)| *bit ^= value);
+                }
+                bits
+            }
+        };
+        match collective {
+            Collective::Gather | Collective::Gatherv | Collective::Reduce if rank > 0 => Vec::new(),
+            Collective::Allgather
+            | Collective::Allgatherv
+            | Collective::Gather
+            | Collective::Gatherv => all.concat(),
+            Collective::Scatter | Collective::Scatterv => all[0][own].to_vec(),
+            Collective::Alltoall | Collective::Alltoallv => {
+                all.iter().flat_map(|sent| sent[own.clone()].to_vec()).collect()
+            }
+            Collective::Reduce | Collective::Allreduce => combined(all),
+            Collective::Scan => combined(&all[..=rank]),
+            Collective::Exscan if rank == 0 => Vec::new(),
+            Collective::Exscan => combined(&all[..rank]),
+            Collective::ReduceScatter | Collective::ReduceScatterBlock => {
+                assert_eq!(all.len(), procs);
+                combined(all)[own].to_vec()
+            }
+            Collective::Barrier | Collective::Bcast => panic!("nothing is sent from there"),
+        }
+    }
+
+    #[test]
+    fn a_right_result_passes_and_a_wrong_byte_is_named() {
+        let others = |collective: &Collective| {
+            !matches!(collective, Collective::Barrier | Collective::Bcast)
+        };
+        for collective in Collective::ALL.into_iter().filter(others) {
+            let operation = of(collective);
+            for bytes in [0, 1, 7, 8, 12, 64, 1027] {
+                for procs in [1, 2, 5, 40] {
+                    let all = sent(operation, bytes, procs);
+                    for rank in [0, procs / 2, procs - 1] {
+                        let place = Place { rank, procs };
+                        let (out, into) = (operation.room)(bytes, procs as usize);
+                        let mut buffers = Buffers::new(out, into);
+                        operation.prepare(&mut buffers, bytes, place);
+                        let right = result(collective, bytes, place, &all);
+                        if !right.is_empty() {
+                            let missing = operation.check(&buffers, bytes, place);
+                            assert!(missing.is_err(), "{collective} of {bytes} without a result");
+                        }
+                        buffers.incoming_mut()[..right.len()].copy_from_slice(&right);
+                        operation.check(&buffers, bytes, place).unwrap();
+                        let Some(last) = right.len().checked_sub(1) else { continue };
+                        buffers.incoming_mut()[last] ^= 1;
+                        let error = operation.check(&buffers, bytes, place).unwrap_err();
+                        let named = format!("byte {last} on rank {rank}");
+                        assert!(error.to_string().contains(&named), "{collective}: {error}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_broadcast_that_did_not_arrive_is_caught() {
+        let bcast = of(Collective::Bcast);
+        for bytes in [1, 5, 4096] {
+            let mut buffers = Buffers::new(0, bytes);
+            for (rank, is_right) in [(0, true), (3, false)] {
+                let place = Place { rank, procs: 4 };
+                bcast.prepare(&mut buffers, bytes, place);
+                assert_eq!(bcast.check(&buffers, bytes, place).is_ok(), is_right);
+            }
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! The collectives that move data, as bytes: every rank's data are a pattern of its own.
+
+use mpi::ffi;
+use records::Collective;
+use runner::{Arguments, Block, Blocks, Counts};
+
+use super::{
+    Operation, Place, ROOT,
+    buffers::{Buffers, pattern},
+};
+
+/// `bytes` bytes of the buffer that is sent from.
+fn sent(buffers: &mut Buffers, bytes: usize) -> Block {
+    block(&mut buffers.outgoing_mut()[..bytes], bytes)
+}
+
+/// Blocks of `bytes` bytes, one per rank, of the buffer that is sent from.
+fn sent_blocks(buffers: &mut Buffers, bytes: usize, procs: u32) -> Block {
+    block(&mut buffers.outgoing_mut()[..bytes * procs as usize], bytes)
+}
+
+fn received(buffers: &mut Buffers, bytes: usize) -> Block {
+    block(&mut buffers.incoming_mut()[..bytes], bytes)
+}
+
+fn received_blocks(buffers: &mut Buffers, bytes: usize, procs: u32) -> Block {
+    block(&mut buffers.incoming_mut()[..bytes * procs as usize], bytes)
+}
+
+fn block(memory: &mut [u8], bytes: usize) -> Block {
+    // SAFETY: a constant of the MPI library.
+    let datatype = unsafe { ffi::RSMPI_UINT8_T.0 as usize };
+    Block { buffer: memory.as_mut_ptr().cast(), count: bytes as i64, datatype }
+}
+
+/// A side in the form that has a count for every rank.
+fn uneven(block: Block, buffers: &Buffers) -> Blocks {
+    Blocks {
+        buffer: block.buffer,
+        counts: Counts::Int(buffers.counts().as_ptr()),
+        displacements: Counts::Int(buffers.displacements().as_ptr()),
+        datatype: block.datatype,
+    }
+}
+
+/// What a rank sends: the pattern that is its own.
+fn fill_sent(buffers: &mut Buffers, sent: usize, rank: u32) {
+    for (index, byte) in buffers.outgoing_mut()[..sent].iter_mut().enumerate() {
+        *byte = pattern(index, rank);
+    }
+}
+
+fn fill_block(buffers: &mut Buffers, bytes: usize, place: Place) {
+    fill_sent(buffers, bytes, place.rank);
+    buffers.set_blocks(bytes, place.procs);
+}
+
+fn fill_blocks(buffers: &mut Buffers, bytes: usize, place: Place) {
+    fill_sent(buffers, bytes * place.procs as usize, place.rank);
+    buffers.set_blocks(bytes, place.procs);
+}
+
+/// The block of every rank, one after the other.
+fn gathered(index: usize, bytes: usize, _: Place) -> u8 {
+    pattern(index % bytes, (index / bytes) as u32)
+}
+
+/// This rank's part of what rank 0 has.
+fn scattered(index: usize, bytes: usize, place: Place) -> u8 {
+    pattern(place.rank as usize * bytes + index, 0)
+}
+
+/// This rank's part of what every rank has.
+fn exchanged(index: usize, bytes: usize, place: Place) -> u8 {
+    pattern(place.rank as usize * bytes + index % bytes, (index / bytes) as u32)
+}
+
+fn at_root(bytes: usize, place: Place) -> usize {
+    if place.rank == 0 { bytes * place.procs as usize } else { 0 }
+}
+
+pub(super) const BARRIER: Operation = Operation {
+    collective: Collective::Barrier,
+    description: "MPI_Barrier",
+    room: |_, _| (0, 0),
+    arguments: |_, _, _| Arguments::Barrier,
+    fill: |_, _, _| {},
+    length: |_, _| 0,
+    expected: |_, _, _| 0,
+};
+
+pub(super) const BCAST: Operation = Operation {
+    collective: Collective::Bcast,
+    description: "MPI_Bcast of bytes from rank 0",
+    room: |bytes, _| (0, bytes),
+    arguments: |buffers, bytes, _| Arguments::Bcast { data: received(buffers, bytes), root: ROOT },
+    fill: |buffers, bytes, place| {
+        if place.rank == 0 {
+            for (index, byte) in buffers.incoming_mut()[..bytes].iter_mut().enumerate() {
+                *byte = pattern(index, 0);
+            }
+        }
+    },
+    length: |bytes, _| bytes,
+    expected: |index, _, _| pattern(index, 0),
+};
+
+pub(super) const ALLGATHER: Operation = Operation {
+    collective: Collective::Allgather,
+    description: "MPI_Allgather of bytes",
+    room: |bytes, procs| (bytes, bytes * procs),
+    arguments: |buffers, bytes, place| Arguments::Allgather {
+        send: sent(buffers, bytes),
+        receive: received_blocks(buffers, bytes, place.procs),
+    },
+    fill: fill_block,
+    length: |bytes, place| bytes * place.procs as usize,
+    expected: gathered,
+};
+
+pub(super) const ALLGATHERV: Operation = Operation {
+    collective: Collective::Allgatherv,
+    description: "MPI_Allgatherv of bytes in equal blocks",
+    arguments: |buffers, bytes, place| Arguments::Allgatherv {
+        send: sent(buffers, bytes),
+        receive: uneven(received_blocks(buffers, bytes, place.procs), buffers),
+    },
+    ..ALLGATHER
+};
+
+pub(super) const GATHER: Operation = Operation {
+    collective: Collective::Gather,
+    description: "MPI_Gather of bytes to rank 0",
+    arguments: |buffers, bytes, place| Arguments::Gather {
+        send: sent(buffers, bytes),
+        receive: received_blocks(buffers, bytes, place.procs),
+        root: ROOT,
+    },
+    length: at_root,
+    ..ALLGATHER
+};
+
+pub(super) const GATHERV: Operation = Operation {
+    collective: Collective::Gatherv,
+    description: "MPI_Gatherv of bytes in equal blocks to rank 0",
+    arguments: |buffers, bytes, place| Arguments::Gatherv {
+        send: sent(buffers, bytes),
+        receive: uneven(received_blocks(buffers, bytes, place.procs), buffers),
+        root: ROOT,
+    },
+    ..GATHER
+};
+
+pub(super) const SCATTER: Operation = Operation {
+    collective: Collective::Scatter,
+    description: "MPI_Scatter of bytes from rank 0",
+    room: |bytes, procs| (bytes * procs, bytes),
+    arguments: |buffers, bytes, place| Arguments::Scatter {
+        send: sent_blocks(buffers, bytes, place.procs),
+        receive: received(buffers, bytes),
+        root: ROOT,
+    },
+    fill: fill_blocks,
+    length: |bytes, _| bytes,
+    expected: scattered,
+};
+
+pub(super) const SCATTERV: Operation = Operation {
+    collective: Collective::Scatterv,
+    description: "MPI_Scatterv of bytes in equal blocks from rank 0",
+    arguments: |buffers, bytes, place| Arguments::Scatterv {
+        send: uneven(sent_blocks(buffers, bytes, place.procs), buffers),
+        receive: received(buffers, bytes),
+        root: ROOT,
+    },
+    ..SCATTER
+};
+
+pub(super) const ALLTOALL: Operation = Operation {
+    collective: Collective::Alltoall,
+    description: "MPI_Alltoall of bytes",
+    room: |bytes, procs| (bytes * procs, bytes * procs),
+    arguments: |buffers, bytes, place| Arguments::Alltoall {
+        send: sent_blocks(buffers, bytes, place.procs),
+        receive: received_blocks(buffers, bytes, place.procs),
+    },
+    fill: fill_blocks,
+    length: |bytes, place| bytes * place.procs as usize,
+    expected: exchanged,
+};
+
+pub(super) const ALLTOALLV: Operation = Operation {
+    collective: Collective::Alltoallv,
+    description: "MPI_Alltoallv of bytes in equal blocks",
+    arguments: |buffers, bytes, place| Arguments::Alltoallv {
+        send: uneven(sent_blocks(buffers, bytes, place.procs), buffers),
+        receive: uneven(received_blocks(buffers, bytes, place.procs), buffers),
+    },
+    ..ALLTOALL
+};
