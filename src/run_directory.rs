@@ -27,6 +27,10 @@ files! {
     options "tune.json",
     /// Point-to-point observations.
     observations "observations.csv",
+    /// Observations of the links between all pairs of ranks.
+    pair_observations "pairs.csv",
+    /// What they say.
+    pairs "pairs.json",
     /// How far the ranks' clocks were apart.
     clock_errors "clock-errors.csv",
     /// Observations of more than two ranks, and of combining.

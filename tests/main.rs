@@ -6,6 +6,7 @@ mod support;
 
 mod drawing;
 mod exports;
+mod links;
 mod predictions;
 mod tuning;
 mod wrong_use;

@@ -1,5 +1,5 @@
 //! The MPI programs: `colibri-calibrate` measures a platform point to point, `colibri-measure`
-//! times methods of collectives by a plan, `colibri-clocks` tells how well the ranks' clocks can
+//! times methods of collectives by a plan, `colibri-pairs` measures the link between every two ranks, `colibri-clocks` tells how well the ranks' clocks can
 //! be synchronised.
 //!
 //! They write raw observations and judge nothing. This is the only package that links MPI, so it
@@ -16,6 +16,7 @@ mod error;
 pub mod exchange;
 pub mod launcher;
 pub mod measure;
+pub mod pairs;
 pub mod platform;
 mod progress;
 pub mod sleep;

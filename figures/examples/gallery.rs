@@ -37,6 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     figures.push(("mixed", mixed()?));
     let one = made_up::penalties(&[8], &[0]);
     figures.push(("one_cell", figures::penalty_map(&one, bcast)?));
+    figures.push(("pairs", figures::pair_map(&made_up::pairs(8))?));
     figures.push(("parameters", figures::parameters(&made_up::calibration())?));
     let mut fitted = made_up::calibration();
     fitted.fitted = Some(fitted.measured.clone());

@@ -105,7 +105,7 @@ fn draw(
             choices.iter().map(|(place, (method, tied))| (*place, look.cell(method, *tied)));
         Panel { title: format!("{} {name}", panel_name(index)), detail, cells: cells.collect() }
     });
-    Figure::of_map(Map::new(heading, panels.collect(), x_label, legend, false)?)
+    Figure::of_map(Map::new(heading, panels.collect(), x_label, legend, None)?)
 }
 
 /// Hatchings of segment sizes, the wider the smaller the segments.

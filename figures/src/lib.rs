@@ -6,6 +6,7 @@
 //! | [`decision_map`], [`measured_map`] | decisions, penalties | Figure 6 |
 //! | [`parameters`] | a calibration | Figure 1 |
 //! | [`curves`] | any series over message size or process count | Figures 2, 3 and 5 |
+//! | [`pair_map`] | the links between ranks | |
 //! | [`gain`] | the default's times and the tuned ones | |
 //! | [`tree`], [`dot`] | a topology of the schedules | |
 //! | [`space_time`] | a schedule's activities in the simulator | |
@@ -27,6 +28,7 @@ mod font;
 mod gain;
 mod map;
 mod page;
+mod pair_map;
 mod parameters;
 mod penalty_map;
 mod plot;
@@ -40,6 +42,7 @@ pub use decision_map::{decision_map, measured_map};
 pub use error::FigureError;
 pub use figure::{Figure, save, save_as};
 pub use gain::{Gain, GainPoint, gain, gains};
+pub use pair_map::pair_map;
 pub use parameters::parameters;
 pub use penalty_map::penalty_map;
 pub use plot::{Axis, Point, Quantity, Series, Trace, curves};

@@ -46,8 +46,10 @@ pub(crate) struct Map {
     sizes: Vec<u64>,
     x_label: String,
     legend: Legend,
-    /// With the scale of penalties.
-    scale: bool,
+    /// With the scale of penalties: what its percentages mean.
+    scale: Option<&'static str>,
+    /// Rows and columns are ranks, not process counts and message sizes.
+    ranks: bool,
 }
 
 const MOST_ROWS: usize = 1024;
@@ -69,7 +71,7 @@ impl Map {
         panels: Vec<Panel>,
         x_label: String,
         mut legend: Legend,
-        scale: bool,
+        scale: Option<&'static str>,
     ) -> Result<Self, FigureError> {
         let mut procs: Vec<u32> = panels.iter().flat_map(|p| p.cells.keys().map(|k| k.0)).collect();
         let mut sizes: Vec<u64> = panels.iter().flat_map(|p| p.cells.keys().map(|k| k.1)).collect();
@@ -91,7 +93,20 @@ impl Map {
             let key = page::Key::Patch { fill: colour::EMPTY, hatch: NO_DATA };
             legend.entries.push((key, "no data".into()));
         }
-        Ok(Map { heading, panels, procs, sizes, x_label, legend, scale })
+        Ok(Map { heading, panels, procs, sizes, x_label, legend, scale, ranks: false })
+    }
+
+    /// The same with ranks on both axes: the rows send, the columns receive.
+    pub(crate) fn between_ranks(self) -> Self {
+        Map { ranks: true, ..self }
+    }
+
+    /// Number and unit of a column, to be written one above the other.
+    fn column_label(&self, column: u64) -> (String, String) {
+        match self.ranks {
+            true => (column.to_string(), String::new()),
+            false => size_label(column),
+        }
     }
 
     pub(crate) fn size(&self) -> Result<(u32, u32), FigureError> {
@@ -121,8 +136,8 @@ impl Map {
             self.draw_axes(canvas, &layout, corner)?;
         }
         let mut top = layout.legend_top;
-        if self.scale {
-            scale_bar::draw(canvas, top)?;
+        if let Some(label) = self.scale {
+            scale_bar::draw(canvas, top, label)?;
             top += scale_bar::HEIGHT;
         }
         self.legend.draw(canvas, top, layout.width)
@@ -209,7 +224,7 @@ impl Map {
             }
             let x = left + index as i32 * width + width / 2;
             canvas.path(&[(x, bottom), (x, bottom + 5)], colour::GREY, 1)?;
-            let (number, unit) = size_label(*bytes);
+            let (number, unit) = self.column_label(*bytes);
             canvas.text((x, bottom + 16), &number, TICK, colour::BLACK, Align::Center)?;
             canvas.text((x, bottom + 35), &unit, TICK, colour::BLACK, Align::Center)?;
         }
@@ -231,7 +246,8 @@ impl Map {
             false => (left, Align::Left),
         };
         canvas.text((x, bottom + 60), &label, TEXT, colour::BLACK, align)?;
-        canvas.upward((left - LEFT + 18, top + rows * height / 2), Y_LABEL, TEXT)
+        let y_label = if self.ranks { "sender" } else { Y_LABEL };
+        canvas.upward((left - LEFT + 18, top + rows * height / 2), y_label, TEXT)
     }
 }
 
@@ -270,7 +286,6 @@ fn draw_marks<DB: DrawingBackend>(
     Ok(())
 }
 
-/// Number and unit, to be written one above the other.
 fn size_label(bytes: u64) -> (String, String) {
     let text = quantity::format_bytes(bytes);
     match text.split_once(' ') {
@@ -307,7 +322,7 @@ impl Layout {
             .clamp(LEAST_WIDTH, GREATEST_WIDTH.max(2 * MARGIN + panel_width));
         let panels_top = map.heading.height(width)? + LINE / 2;
         let legend_top = panels_top + rows as i32 * panel_height;
-        let scale = if map.scale { scale_bar::HEIGHT } else { 0 };
+        let scale = if map.scale.is_some() { scale_bar::HEIGHT } else { 0 };
         let height = legend_top + scale + map.legend.height(width)? + MARGIN;
         Ok(Layout {
             width,
@@ -319,7 +334,7 @@ impl Layout {
             panels_top,
             legend_top,
             text: fitting_text(map, cell)?,
-            labelled_columns: labelled_columns(&map.sizes, cell.0)?,
+            labelled_columns: labelled_columns(map, cell.0)?,
             labelled_rows: labelled_rows(&map.procs, cell.1),
         })
     }
@@ -352,14 +367,15 @@ fn fitting_text(
 }
 
 /// Every column, or every second, fifth or tenth, counted from 1 KiB or 1 MiB on where these are.
-fn labelled_columns(sizes: &[u64], width: i32) -> Result<Vec<bool>, FigureError> {
+fn labelled_columns(map: &Map, width: i32) -> Result<Vec<bool>, FigureError> {
+    let sizes = &map.sizes;
     let anchor = [1 << 10, 1 << 20, 1]
         .into_iter()
         .find_map(|round| sizes.iter().position(|bytes| *bytes == round))
         .unwrap_or(0);
     let mut widest = 0;
     for bytes in sizes {
-        let (number, unit) = size_label(*bytes);
+        let (number, unit) = map.column_label(*bytes);
         widest = widest.max(font::width(&number, TICK)?).max(font::width(&unit, TICK)?);
     }
     let needed = widest + 8;

@@ -11,6 +11,7 @@ use crate::{
     colour,
     map::{Cell, Map, Panel},
     page::{self, Heading, Legend, panel_name},
+    scale_bar,
 };
 
 /// What it costs to follow each decision function, in the manner of the paper's Figure 7.
@@ -52,7 +53,8 @@ pub fn penalty_map(penalties: &Penalties, collective: Collective) -> Result<Figu
         lines,
     };
     let x_label = size_label(penalties.message_size.get(&collective), collective);
-    let map = Map::new(heading, panels.collect(), x_label, Legend::default(), true)?;
+    let map =
+        Map::new(heading, panels.collect(), x_label, Legend::default(), Some(scale_bar::PENALTY))?;
     Figure::of_map(map)
 }
 

@@ -17,12 +17,15 @@ const STEPS: i32 = 120;
 const STEP: i32 = 5;
 const TICKS: [u32; 7] = [5, 10, 20, 50, 100, 200, 300];
 
-/// Draws it at the left margin, from `top` on.
+/// What a penalty is.
+pub(crate) const PENALTY: &str = "penalty: time(decided) / time(best measured) - 1, in %";
+
+/// Draws it at the left margin, from `top` on; `label` says what its percentages mean.
 pub(crate) fn draw<DB: DrawingBackend>(
     canvas: &Canvas<'_, DB>,
     top: i32,
+    label: &str,
 ) -> Result<(), FigureError> {
-    let label = "penalty: time(decided) / time(best measured) - 1, in %";
     canvas.text((MARGIN, top + 10), label, TEXT, colour::BLACK, Align::Left)?;
     let (y, height) = (top + 26, 22);
     let none = Rect { x: MARGIN, y, width: PATCH, height };

@@ -6,7 +6,7 @@ use std::{fs, path::Path};
 
 use colibri_figures::{
     Axis, Figure, FigureError, Gain, GainPoint, Point, Quantity, Series, Trace, curves,
-    decision_map, gain, gains, measured_map, parameters, penalty_map, save,
+    decision_map, gain, gains, measured_map, pair_map, parameters, penalty_map, save,
 };
 use proptest::prelude::*;
 use records::{Algorithm, Collective, Method, document};
@@ -23,9 +23,20 @@ fn every_kind() -> Vec<Figure> {
         measured_map(&penalties, BCAST).unwrap(),
         decision_map(&decisions, Some(&penalties), BCAST).unwrap(),
         parameters(&made_up::calibration()).unwrap(),
+        pair_map(&made_up::pairs(8)).unwrap(),
         gain(BCAST, &[penalties.platform.summary()], &gains(&penalties, BCAST, None)).unwrap(),
         time_curves(&[1.0, 1024.0], &[1e-5, 1e-4]),
     ]
+}
+
+#[test]
+fn a_pair_map_has_its_findings_and_both_axes() {
+    let svg = pair_map(&made_up::pairs(4)).unwrap().svg().unwrap();
+    assert_has(&svg, &["node 3 receives at half the rate of the others", "receiver (rank)"]);
+    assert!(svg.contains("sender") && svg.contains("95.2") && svg.contains("47.6"), "{svg}");
+    let mut none = made_up::pairs(4);
+    none.links.clear();
+    assert!(pair_map(&none).unwrap_err().to_string().contains("no links"));
 }
 
 fn time_curves(x: &[f64], y: &[f64]) -> Figure {

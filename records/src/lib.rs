@@ -26,6 +26,7 @@ pub mod mpich;
 mod names;
 pub mod observation;
 pub mod openmpi;
+pub mod pairs;
 pub mod penalty;
 pub mod plan;
 pub mod platform;

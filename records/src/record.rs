@@ -47,6 +47,20 @@ pub fn read<T: Row>(path: &Path) -> Result<Record<T>, FileError> {
     parse(&String::from_utf8_lossy(&bytes), path)
 }
 
+/// Reads a record that may only just have been begun: one that was killed before its first line was
+/// whole holds nothing.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_begun<T: Row>(path: &Path) -> Result<Record<T>, FileError> {
+    let bytes = fs::read(path).map_err(|e| FileError::io(path, "read", &e))?;
+    let text = String::from_utf8_lossy(&bytes);
+    match format!("#@schema={}\n", T::SCHEMA).starts_with(&*text) {
+        true => Ok(Record { header: BTreeMap::new(), rows: Vec::new(), torn: 0 }),
+        false => parse(&text, path),
+    }
+}
+
 /// Reads a record from its text; `path` is for the errors.
 ///
 /// # Errors

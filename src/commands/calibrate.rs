@@ -3,7 +3,7 @@
 use std::{
     ffi::OsString,
     fs,
-    path::Path,
+    path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
@@ -19,8 +19,9 @@ use records::{
 };
 
 use crate::{
+    commands::{compare, pairs},
     options::{List, RunOptions, SiteOptions, sizes},
-    output,
+    output::{self, Format},
     run_directory::RunDirectory,
     site::Site,
 };
@@ -41,10 +42,28 @@ pub struct Calibrate {
     #[arg(long, value_name = "TIME", value_parser = quantity::parse_duration, default_value = "60s")]
     budget: Duration,
 
+    /// Do not measure the links between all pairs of nodes
+    #[arg(long)]
+    no_pairs: bool,
+
     /// Measure nothing; fit the parameters to the observations that are there
     #[arg(long, conflicts_with_all = ["resume", "launcher", "testbed"])]
     from_record: bool,
+
+    /// Measure nothing; say what changed significantly between two calibrations
+    #[arg(long, num_args = 2, value_name = "FILE", conflicts_with_all = ["resume", "launcher", "testbed", "from_record"])]
+    compare: Option<Vec<PathBuf>>,
+
+    /// How a comparison is printed
+    #[arg(long, value_enum, default_value_t = Format::Table, requires = "compare")]
+    format: Format,
 }
+
+/// Of the budget, for the links between all pairs.
+const PAIRS_SHARE: f64 = 0.25;
+const PAIRS_MOST: Duration = Duration::from_secs(8);
+/// Large enough that a byte's time shows beside a message's, on networks of 10 Gbit/s too.
+const PAIRS_BYTES: u64 = 64 << 10;
 
 /// What to measure.
 #[derive(Debug, Clone, Args)]
@@ -53,8 +72,9 @@ pub struct Wanted {
     #[arg(long, short = 'm', value_name = "LIST", value_parser = sizes, default_value = "0..1MiB")]
     pub sizes: List<u64>,
 
-    /// The two ranks to measure between
-    #[arg(long, value_name = "RANK,RANK", value_parser = pair, default_value = "0,1")]
+    /// The two ranks to measure between: such as 0,5; between-nodes, the first ranks of two nodes;
+    /// inside-node, two ranks of one node
+    #[arg(long, value_name = "RANK,RANK|WHERE", value_parser = pair, default_value = "between-nodes")]
     pub pair: Pair,
 
     /// Seed of the order of the measurements
@@ -76,24 +96,52 @@ impl Wanted {
         let sizes = std::iter::once(0).chain((0..=20).map(|power| 1 << power)).collect();
         Wanted {
             sizes: List(sizes),
-            pair: Pair(0, 1),
+            pair: Pair::BetweenNodes,
             seed,
             groups: budget >= Self::LEAST_FOR_GROUPS,
         }
     }
 }
 
-/// Two different ranks.
+/// Which two ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pair(pub u32, pub u32);
+pub enum Pair {
+    These(u32, u32),
+    BetweenNodes,
+    InsideNode,
+}
 
 fn pair(text: &str) -> Result<Pair, String> {
     let ranks = text
         .split_once(',')
         .and_then(|(one, other)| Some((one.trim().parse().ok()?, other.trim().parse().ok()?)));
-    match ranks {
-        Some((one, other)) if one != other => Ok(Pair(one, other)),
-        _ => Err(format!("'{text}' is not a pair of different ranks, such as 0,1")),
+    match (text, ranks) {
+        ("between-nodes", _) => Ok(Pair::BetweenNodes),
+        ("inside-node", _) => Ok(Pair::InsideNode),
+        (_, Some((one, other))) if one != other => Ok(Pair::These(one, other)),
+        _ => Err(format!(
+            "'{text}' is not a pair of different ranks, such as 0,1, nor between-nodes or \
+             inside-node"
+        )),
+    }
+}
+
+impl Pair {
+    /// As colibri-calibrate takes it.
+    fn text(self) -> String {
+        match self {
+            Pair::These(one, other) => format!("{one},{other}"),
+            Pair::BetweenNodes => "between-nodes".into(),
+            Pair::InsideNode => "inside-node".into(),
+        }
+    }
+
+    /// How many ranks there must be.
+    fn ranks(self) -> u32 {
+        match self {
+            Pair::These(one, other) => one.max(other) + 1,
+            Pair::BetweenNodes | Pair::InsideNode => 2,
+        }
     }
 }
 
@@ -105,17 +153,32 @@ const LEAST: f64 = 0.1;
 impl Calibrate {
     /// Runs the subcommand.
     pub fn run(self) -> Result<()> {
+        if let Some(paths) = &self.compare {
+            return compare::run(paths, self.format);
+        }
         let begun = Instant::now();
         let run = RunDirectory::open(&self.run.directory)?;
         if !self.from_record {
             run.begin(&run.observations(), self.run.resume)?;
+            run.begin(&run.pair_observations(), self.run.resume)?;
             let site = Site::open(&self.site, &run)?;
+            // Taking a virtual cluster down takes about as long as setting it up.
+            let mut outside = begun.elapsed();
+            if !self.no_pairs && site.ranks() > 1 {
+                let share = self.budget.mul_f64(PAIRS_SHARE).min(PAIRS_MOST);
+                // The next job starts and ends as this one does.
+                outside += pairs::measure(&site, &run, PAIRS_BYTES, self.wanted.seed, share)?;
+            }
             // What it took to get here, and to tidy up, is of the budget too.
-            let left = self.budget.mul_f64(1.0 - TIDYING).saturating_sub(begun.elapsed());
+            let left = self.budget.mul_f64(1.0 - TIDYING).saturating_sub(begun.elapsed() + outside);
             measure(&site, &run, &self.wanted, left.max(self.budget.mul_f64(LEAST)))?;
         }
         let calibration = fit(&run)?;
-        output::print(&summary(&calibration))?;
+        let mut text = summary(&calibration);
+        if let Some(map) = pairs::judge(&run)? {
+            text += &pairs::summary(&map);
+        }
+        output::print(&text)?;
         eprintln!("written: {}", run.calibration().display());
         Ok(())
     }
@@ -123,11 +186,11 @@ impl Calibrate {
 
 /// Measures, or goes on measuring, into the run's observations.
 pub fn measure(site: &Site, run: &RunDirectory, wanted: &Wanted, budget: Duration) -> Result<()> {
-    let Pair(one, other) = wanted.pair;
-    if one.max(other) >= site.ranks() {
+    let pair = wanted.pair.text();
+    if wanted.pair.ranks() > site.ranks() {
         crate::error::usage!(
-            "the pair {one},{other} needs {} ranks, but {} are to be started; give --ranks or another --pair",
-            one.max(other) + 1,
+            "the pair {pair} needs {} ranks, but {} are to be started; give --ranks or another --pair",
+            wanted.pair.ranks(),
             site.ranks()
         );
     }
@@ -138,7 +201,7 @@ pub fn measure(site: &Site, run: &RunDirectory, wanted: &Wanted, budget: Duratio
         "--sizes".into(),
         sizes.join(",").into(),
         "--pair".into(),
-        format!("{one},{other}").into(),
+        pair.into(),
         "--budget-seconds".into(),
         budget.as_secs_f64().to_string().into(),
         "--seed".into(),

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, ffi::OsString, time::Duration};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
 use records::{observation::ClockError, quantity, record};
 
@@ -40,7 +40,10 @@ impl Clocks {
     /// Runs the subcommand.
     pub fn run(self) -> Result<()> {
         let run = RunDirectory::open(&self.directory)?;
-        run.begin(&run.clock_errors(), false)?;
+        if run.clock_errors().exists() {
+            let path = run.clock_errors();
+            bail!("{}: is there already; name another directory", path.display());
+        }
         let site = Site::open(&self.site, &run)?;
         let mut arguments: Vec<OsString> = vec![
             "--record".into(),

@@ -66,9 +66,34 @@ pub struct Verify {
     #[arg(long, default_value_t = 1)]
     seed: u64,
 
+    /// How a call is timed: on the ranks' common clock; the longest of the ranks' own times; rank
+    /// 0's with a confirming barrier; for bcast, the root's with each rank's reply
+    #[arg(long, value_enum, default_value_t = Timing::Global)]
+    timing: Timing,
+
     /// Measure nothing; judge the measurements that are there
     #[arg(long, conflicts_with_all = ["resume", "launcher", "testbed", "budget"])]
     from_record: bool,
+}
+
+/// The timing schemes of colibri-measure, by its words for them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Timing {
+    Global,
+    Max,
+    Root,
+    Bcast,
+}
+
+impl Timing {
+    const fn name(self) -> &'static str {
+        match self {
+            Timing::Global => "global",
+            Timing::Max => "max",
+            Timing::Root => "root",
+            Timing::Bcast => "bcast",
+        }
+    }
 }
 
 impl Verify {
@@ -86,7 +111,7 @@ impl Verify {
             let grid = grid(&self.grid, &site)?;
             let plan = planned(&run, &source, &grid, extent, self.seed)?;
             let deadline = self.budget.unwrap_or(Duration::from_secs(30 * 24 * 3600));
-            measure(&site, &plan, &run.plan(), &run.measurements(), deadline, &[])?;
+            measure_by(self.timing, &site, &plan, &run.plan(), &run.measurements(), deadline, &[])?;
         }
         let models = self.model.model.map_or_else(default_models, |models| models.0);
         let judged = judge(&run, &source, &models)?;
@@ -194,8 +219,20 @@ pub fn expectation(predictors: &[Predictor], cell: &Cell) -> Option<(f64, f64)> 
     })
 }
 
-/// Measures a plan, or goes on measuring it.
+/// Measures a plan, or goes on measuring it, on the ranks' common clock.
 pub fn measure(
+    site: &Site,
+    plan: &Plan,
+    plan_path: &Path,
+    record: &Path,
+    deadline: Duration,
+    settings: &[(&str, OsString)],
+) -> Result<()> {
+    measure_by(Timing::Global, site, plan, plan_path, record, deadline, settings)
+}
+
+fn measure_by(
+    timing: Timing,
     site: &Site,
     plan: &Plan,
     plan_path: &Path,
@@ -219,6 +256,8 @@ pub fn measure(
         record.into(),
         "--deadline-seconds".into(),
         deadline.as_secs_f64().to_string().into(),
+        "--timing".into(),
+        timing.name().into(),
     ];
     site.run("measure", "colibri-measure", plan.ranks, &arguments, settings)
 }

@@ -12,6 +12,7 @@ pub mod focus;
 pub mod guidelines;
 pub mod jobs;
 pub mod nrep;
+pub mod pairs;
 pub mod penalty;
 pub mod plan;
 pub mod profiles;

@@ -53,8 +53,12 @@ pub struct Flags {
     /// Message sizes in bytes, such as 0,1,2,4 or 1..1MiB
     #[arg(long, value_parser = parse_sizes)]
     sizes: Sizes,
-    /// The sending and the receiving rank
-    #[arg(long, value_parser = parse_pair)]
+    /// The sending and the receiving rank: two ranks such as 0,1; between-nodes, the first ranks of
+    /// the first two nodes (0,1 where there is one); inside-node, the first two of one node
+    #[arg(long = "pair", value_parser = parse_pair)]
+    choice: Choice,
+    /// What is chosen, known when the ranks have told where they are.
+    #[arg(skip)]
     pair: (u32, u32),
     /// Seconds from the start of MPI to the end, those of the record's earlier runs included
     #[arg(long, value_parser = parse_budget)]
@@ -99,13 +103,55 @@ fn parse_sizes(text: &str) -> std::result::Result<Sizes, String> {
     }
 }
 
-fn parse_pair(text: &str) -> std::result::Result<(u32, u32), String> {
+/// Which pair is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Choice {
+    These(u32, u32),
+    BetweenNodes,
+    InsideNode,
+}
+
+impl Choice {
+    /// The pair in a job whose ranks are on these nodes; else what is wrong.
+    fn pair(self, nodes: &[u32]) -> std::result::Result<(u32, u32), String> {
+        let last = nodes.len() - 1;
+        let with = |same: bool| {
+            let found = (0..nodes.len()).find_map(|one| {
+                let other = (one + 1..nodes.len()).find(|two| (nodes[one] == nodes[*two]) == same);
+                Some((one as u32, other? as u32))
+            });
+            found.filter(|_| last > 0)
+        };
+        match self {
+            Choice::These(one, other) => {
+                match [one, other].iter().find(|rank| **rank > last as u32) {
+                    None => Ok((one, other)),
+                    Some(rank) => {
+                        Err(format!("--pair names rank {rank}; the job has ranks 0 to {last}"))
+                    }
+                }
+            }
+            _ if last == 0 => Err("a pair needs two ranks; the job has one".into()),
+            Choice::BetweenNodes => Ok(with(false).unwrap_or((0, 1))),
+            Choice::InsideNode => with(true).ok_or_else(|| {
+                "--pair inside-node needs a node with two ranks; every node has one".into()
+            }),
+        }
+    }
+}
+
+fn parse_pair(text: &str) -> std::result::Result<Choice, String> {
     let ranks = text.split_once(',').and_then(|(sender, receiver)| {
         Some((sender.trim().parse().ok()?, receiver.trim().parse().ok()?))
     });
-    match ranks {
-        Some((sender, receiver)) if sender != receiver => Ok((sender, receiver)),
-        _ => Err(format!("'{text}' is not a pair; write two different ranks, such as 0,1")),
+    match (text, ranks) {
+        ("between-nodes", _) => Ok(Choice::BetweenNodes),
+        ("inside-node", _) => Ok(Choice::InsideNode),
+        (_, Some((sender, receiver))) if sender != receiver => Ok(Choice::These(sender, receiver)),
+        _ => Err(format!(
+            "'{text}' is not a pair; write two different ranks, such as 0,1, or between-nodes or \
+             inside-node"
+        )),
     }
 }
 
@@ -121,19 +167,19 @@ pub(crate) fn parse_budget(text: &str) -> std::result::Result<f64, String> {
 /// # Errors
 /// The pair is not in the job; the record cannot be used; the MPI library refuses.
 pub fn run(flags: &Flags, world: &World) -> Result<()> {
-    let (sender, mirror) = flags.pair;
-    if let Some(rank) = [sender, mirror].into_iter().find(|rank| *rank >= flags.job.ranks) {
-        let last = flags.job.ranks - 1;
-        let problem = format!("--pair names rank {rank}; the job has ranks 0 to {last}");
-        // Every rank sees it, one says it.
-        return if world.rank() == 0 { Err(Error::Usage(problem)) } else { Ok(()) };
-    }
     let surroundings = platform::survey(world, &flags.job)?;
+    let pair = match flags.choice.pair(&surroundings.nodes) {
+        Ok(pair) => pair,
+        // Every rank sees it, one says it.
+        Err(problem) if world.rank() == 0 => return Err(Error::Usage(problem)),
+        Err(_) => return Ok(()),
+    };
+    let flags = &Flags { pair, ..flags.clone() };
     let recorder = match surroundings.platform {
         Some(platform) => Some(Recorder::new(flags, &platform)?),
         None => None,
     };
-    if world.rank() == sender {
+    if world.rank() == pair.0 {
         send(flags, world, recorder)
     } else {
         serve(flags, world, recorder)
@@ -267,5 +313,25 @@ fn report(outcome: &Outcome, rule: &Rule, budget_seconds: f64) {
             PROGRAM,
             &format!("{many} medians are less certain than +-{wanted}; the worst: {worst}"),
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_are_chosen_by_node() {
+        let nodes = [0, 0, 1, 1];
+        let pair = |text: &str, nodes: &[u32]| parse_pair(text).unwrap().pair(nodes);
+        assert_eq!(pair("between-nodes", &nodes), Ok((0, 2)));
+        assert_eq!(pair("inside-node", &nodes), Ok((0, 1)));
+        assert_eq!(pair("inside-node", &[0, 1, 1]), Ok((1, 2)));
+        assert_eq!(pair("between-nodes", &[0, 0]), Ok((0, 1)));
+        assert_eq!(pair("3,1", &nodes), Ok((3, 1)));
+        assert!(pair("inside-node", &[0, 1]).unwrap_err().contains("every node has one"));
+        assert!(pair("0,4", &nodes).unwrap_err().contains("ranks 0 to 3"));
+        assert!(pair("between-nodes", &[0]).unwrap_err().contains("has one"));
+        assert!(parse_pair("1,1").unwrap_err().contains("two different ranks"));
     }
 }

@@ -48,7 +48,7 @@ impl Work {
     /// # Errors
     /// The record cannot be read, or was made by another plan.
     pub fn new(plan: &Plan, path: &Path) -> Result<Self> {
-        Self::of_rows(plan, &read(path)?, path)
+        Self::of_rows(plan, &record::read_begun(path)?.rows, path)
     }
 
     fn of_rows(plan: &Plan, rows: &[CollectiveCall], path: &Path) -> Result<Self> {
@@ -76,20 +76,6 @@ impl Work {
             }
         }
         Ok(work)
-    }
-}
-
-fn read(path: &Path) -> Result<Vec<CollectiveCall>> {
-    use record::Row;
-    match record::read::<CollectiveCall>(path) {
-        Ok(record) => Ok(record.rows),
-        Err(error) => {
-            // Killed before its first line was whole: nothing was observed.
-            let text =
-                std::fs::read_to_string(path).map_err(|e| FileError::io(path, "read", &e))?;
-            let first = format!("#@schema={}\n", CollectiveCall::SCHEMA);
-            if first.starts_with(&text) { Ok(Vec::new()) } else { Err(error.into()) }
-        }
     }
 }
 

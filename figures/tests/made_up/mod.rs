@@ -6,6 +6,7 @@ use records::{
     Algorithm, Collective, Library, Method, Native,
     calibration::{Calibration, Estimate, Hockney, LogGp, PLogP, PLogPKnot, Parameters},
     decisions::{Decision, Decisions},
+    pairs::{Finding, Link, Member, PairMap},
     penalty::{Penalties, Penalty, Summary},
     platform::Platform,
 };
@@ -173,6 +174,37 @@ pub fn calibration() -> Calibration {
         },
         fitted: None,
         fits: Vec::new(),
+        warnings: Vec::new(),
+    }
+}
+
+/// Links at 100 Mbit/s, but node 3 receives at 50.
+pub fn pairs(count: u32) -> PairMap {
+    let mut links = Vec::new();
+    for (sender, receiver) in (0..count).flat_map(|one| (0..count).map(move |other| (one, other))) {
+        if sender != receiver {
+            let slower = if receiver == 3 { 2.0 } else { 1.0 };
+            links.push(Link {
+                sender,
+                receiver,
+                empty_seconds: about(8e-5),
+                seconds_per_byte: about(8.4e-8 * slower),
+            });
+        }
+    }
+    PairMap {
+        platform: platform(count as usize),
+        one_per_node: true,
+        bytes: 65_536,
+        at_once: 1,
+        members: (0..count).map(|rank| Member { rank, host: format!("node{rank}") }).collect(),
+        links,
+        findings: vec![Finding {
+            sender: None,
+            receiver: Some(3),
+            factor: 2.0,
+            text: "node 3 receives at half the rate of the others".into(),
+        }],
         warnings: Vec::new(),
     }
 }

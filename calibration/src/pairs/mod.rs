@@ -1,0 +1,346 @@
+//! `colibri-pairs`: every link between ranks, each direction by itself.
+//!
+//! A message goes one way and an empty one comes back, so that what is slow in one direction alone
+//! shows in that direction alone. Pairs are taken in rounds of disjoint ones, in random order; a
+//! round's pairs are measured one after the other or several at once. What the budget does not
+//! reach is a random sample of all pairs that is left out, and the record tells which.
+
+mod link;
+mod tournament;
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    path::PathBuf,
+};
+
+use rand::{SeedableRng, seq::SliceRandom};
+use rand_pcg::Pcg64;
+use records::{
+    observation::{PointToPoint, PointToPointKind, Status},
+    platform::Platform,
+    quantity,
+    record::{self, Writer},
+};
+use verification::stopping::Rule;
+
+use self::link::{Command, Exchange, Link};
+use crate::{
+    Error, Result,
+    calibrate::parse_budget,
+    exchange::{Communicator, Tag},
+    launcher::{self, Lock},
+    platform,
+    progress::Reporter,
+    sleep::Patience,
+    world::{JobFlags, World},
+};
+
+/// The program's name, in messages and in the record.
+pub const PROGRAM: &str = "colibri-pairs";
+
+/// Measures the links between all pairs of ranks, each direction by itself
+#[derive(Debug, Clone, clap::Parser)]
+#[command(name = PROGRAM, version)]
+pub struct Flags {
+    #[command(flatten)]
+    job: JobFlags,
+    /// Where the observations go; a record that is there is gone on with
+    #[arg(long)]
+    record: PathBuf,
+    /// Size of the messages, beside empty ones
+    #[arg(long, value_parser = parse_bytes)]
+    bytes: u64,
+    /// Pairs to measure at the same time [default: 1 up to 16 ranks, else all of a round]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    at_once: Option<u32>,
+    /// All ranks, not one of each node
+    #[arg(long)]
+    all_ranks: bool,
+    /// Seconds from the start of MPI to the end, those of the record's earlier runs included
+    #[arg(long, value_parser = parse_budget)]
+    budget_seconds: f64,
+    /// Seed of the order of the measurements
+    #[arg(long)]
+    seed: u64,
+}
+
+impl Flags {
+    /// The flags that all programs have.
+    pub fn job(&self) -> &JobFlags {
+        &self.job
+    }
+}
+
+fn parse_bytes(text: &str) -> std::result::Result<u64, String> {
+    match quantity::parse_bytes(text)? {
+        bytes @ 1..=0x7FFF_FFFF => Ok(bytes),
+        bytes => Err(format!("{bytes} bytes; one message has 1 to {}", i32::MAX)),
+    }
+}
+
+/// The program on one rank.
+///
+/// # Errors
+/// The record cannot be used; the MPI library refuses.
+pub fn run(flags: &Flags, world: &World) -> Result<()> {
+    let surroundings = platform::survey(world, &flags.job)?;
+    let link = Link::new(world.control, flags.bytes as usize);
+    let Some(platform) = surroundings.platform else { return serve(world.control, link) };
+    let members = members(&surroundings.nodes, flags.all_ranks);
+    let director = Director::new(flags, world, link, members, &platform);
+    let outcome = director.and_then(Director::run);
+    // The others wait for a word, whatever happened here.
+    let others = 1..world.control.size();
+    others
+        .into_iter()
+        .try_for_each(|rank| world.control.tell(&Command::Stop, rank, Tag::Command))?;
+    outcome
+}
+
+fn serve(control: Communicator, mut link: Link) -> Result<()> {
+    loop {
+        match control.hear_asleep(0, Tag::Command, Patience::of_participant())? {
+            Command::Exchange(exchange) => {
+                let seconds = link.exchange(exchange)?;
+                if exchange.sends {
+                    control.tell(&seconds, 0, Tag::Report)?;
+                }
+            }
+            Command::Stop => return Ok(()),
+        }
+    }
+}
+
+/// The first rank of every node; all where they are asked for or on one node.
+fn members(nodes: &[u32], all: bool) -> Vec<u32> {
+    let is_first = |rank: usize| !nodes[..rank].contains(&nodes[rank]);
+    let first: Vec<u32> =
+        (0..nodes.len()).filter(|rank| is_first(*rank)).map(|rank| rank as u32).collect();
+    if all || first.len() < 2 { (0..nodes.len() as u32).collect() } else { first }
+}
+
+/// What is observed of a link at one size: how often, and what counts.
+#[derive(Debug, Default)]
+struct Series {
+    rows: u32,
+    judged: Vec<f64>,
+}
+
+/// Rank 0: says who exchanges with whom, and writes what they saw.
+struct Director<'a> {
+    flags: &'a Flags,
+    world: &'a World,
+    link: Link,
+    members: Vec<u32>,
+    at_once: usize,
+    series: HashMap<(u32, u32, u64), Series>,
+    spent_before: f64,
+    writer: Writer<PointToPoint>,
+    progress: Reporter,
+    _lock: Lock,
+}
+
+/// A link at a size is known well enough: what stands out does so by more than that.
+const RULE: Rule = Rule {
+    minimum: 6,
+    maximum: 24,
+    confidence: 0.95,
+    relative_error: 0.05,
+    resolution_seconds: 1e-6,
+};
+/// Observations of one visit.
+const VISIT: u32 = 3;
+const SPENT: &str = "spent_seconds";
+
+impl<'a> Director<'a> {
+    fn new(
+        flags: &'a Flags,
+        world: &'a World,
+        link: Link,
+        members: Vec<u32>,
+        platform: &Platform,
+    ) -> Result<Self> {
+        let lock = Lock::take(&flags.record)?;
+        let earlier = record::read_begun::<PointToPoint>(&flags.record)?;
+        let spent = earlier.header.get(SPENT).and_then(|text| text.parse().ok());
+        let at_once = match flags.at_once {
+            Some(pairs) => pairs as usize,
+            None if members.len() <= 16 => 1,
+            None => members.len() / 2,
+        };
+        let header = header(flags, &members, at_once, platform)?;
+        for key in ["members", "bytes", "at_once"] {
+            let (old, new) = (earlier.header.get(key), header.get(key));
+            if old.is_some() && old != new {
+                let path = flags.record.display();
+                let [old, new] = [old, new].map(|value| value.map_or("", String::as_str));
+                let problem =
+                    format!("{path}: {key} was {old} and is {new}; name another --record");
+                return Err(Error::Usage(problem));
+            }
+        }
+        let mut director = Director {
+            flags,
+            world,
+            link,
+            members,
+            at_once,
+            series: HashMap::new(),
+            spent_before: spent.unwrap_or_default(),
+            writer: Writer::open(&flags.record, &header)?,
+            progress: Reporter::new("pairs", (flags.budget_seconds * 1e3) as u64),
+            _lock: lock,
+        };
+        earlier.rows.iter().for_each(|row| director.enter(row));
+        Ok(director)
+    }
+
+    fn enter(&mut self, row: &PointToPoint) {
+        let series = self.series.entry((row.sender, row.receiver, row.bytes)).or_default();
+        series.rows = series.rows.max(row.repetition.saturating_add(1));
+        if row.status != Status::Warmup {
+            series.judged.push(row.seconds);
+        }
+    }
+
+    fn spent_seconds(&self) -> f64 {
+        self.spent_before + self.world.elapsed_seconds()
+    }
+
+    fn run(mut self) -> Result<()> {
+        let mut random = Pcg64::seed_from_u64(self.flags.seed);
+        let mut rounds = tournament::rounds(self.members.len());
+        // The empty message first: it makes the connection.
+        let sizes = [0, self.flags.bytes];
+        let mut longest = 0.0_f64;
+        loop {
+            rounds.shuffle(&mut random);
+            let mut any = false;
+            let at_once = self.at_once;
+            for batch in rounds.iter().flat_map(|round| round.chunks(at_once)) {
+                for (turned, bytes) in [(false, 0), (true, 0), (false, sizes[1]), (true, sizes[1])]
+                {
+                    let directed = batch.iter().map(|&(one, other)| match turned {
+                        false => (self.members[one], self.members[other]),
+                        true => (self.members[other], self.members[one]),
+                    });
+                    let open: Vec<(u32, u32)> = directed
+                        .filter(|(sender, receiver)| self.wants_more(*sender, *receiver, bytes))
+                        .collect();
+                    let before = self.spent_seconds();
+                    if open.is_empty() {
+                        continue;
+                    }
+                    if before + longest > self.flags.budget_seconds {
+                        return self.end();
+                    }
+                    self.measure(&open, bytes)?;
+                    longest = longest.max(self.spent_seconds() - before);
+                    any = true;
+                }
+            }
+            if !any {
+                return self.end();
+            }
+        }
+    }
+
+    fn end(&mut self) -> Result<()> {
+        let spent = format!("{:.3}", self.spent_seconds());
+        self.progress.finish(u64::MAX);
+        Ok(self.writer.note(SPENT, &spent)?)
+    }
+
+    fn wants_more(&self, sender: u32, receiver: u32, bytes: u64) -> bool {
+        self.series.get(&(sender, receiver, bytes)).is_none_or(|series| {
+            !RULE.is_content(series.judged.len(), RULE.uncertainty(&series.judged))
+        })
+    }
+
+    /// Measures disjoint links at the same time.
+    fn measure(&mut self, links: &[(u32, u32)], bytes: u64) -> Result<()> {
+        launcher::end_if_gone();
+        let control = self.world.control;
+        let order = |peer, sends| Exchange { peer, sends, bytes, count: VISIT };
+        for &(sender, receiver) in links {
+            for (rank, exchange) in
+                [(receiver, order(sender, false)), (sender, order(receiver, true))]
+            {
+                if rank != 0 {
+                    control.tell(&Command::Exchange(exchange), rank, Tag::Command)?;
+                }
+            }
+        }
+        let mut own = Vec::new();
+        for &(sender, receiver) in links {
+            match (sender, receiver) {
+                (0, peer) => own = self.link.exchange(order(peer, true))?,
+                (peer, 0) => drop(self.link.exchange(order(peer, false))?),
+                _ => {}
+            }
+        }
+        for &(sender, receiver) in links {
+            let seconds: Vec<f64> = match sender {
+                0 => std::mem::take(&mut own),
+                _ => control.hear_asleep(sender, Tag::Report, Patience::of_participant())?,
+            };
+            self.record(sender, receiver, bytes, &seconds)?;
+        }
+        self.progress.update((self.spent_seconds() * 1e3) as u64);
+        Ok(())
+    }
+
+    fn record(&mut self, sender: u32, receiver: u32, bytes: u64, seconds: &[f64]) -> Result<()> {
+        for &seconds in seconds {
+            let series = self.series.get(&(sender, receiver, bytes));
+            let repetition = series.map_or(0, |series| series.rows);
+            let row = PointToPoint {
+                kind: PointToPointKind::RoundTrip,
+                sender,
+                receiver,
+                bytes,
+                messages: 1,
+                repetition,
+                seconds,
+                status: if repetition == 0 { Status::Warmup } else { Status::Ok },
+            };
+            self.enter(&row);
+            self.writer.append(&row)?;
+        }
+        Ok(())
+    }
+}
+
+fn header(
+    flags: &Flags,
+    members: &[u32],
+    at_once: usize,
+    platform: &Platform,
+) -> Result<BTreeMap<String, String>> {
+    let members: Vec<String> = members.iter().map(u32::to_string).collect();
+    let timing = "CLOCK_MONOTONIC of the sender around MPI_Send of the message and MPI_Recv of an \
+                  empty answer; blocking, contiguous bytes";
+    Ok([
+        ("at_once", at_once.to_string()),
+        ("bytes", flags.bytes.to_string()),
+        ("members", members.join(",")),
+        ("platform", serde_json::to_string(platform)?),
+        ("program", format!("{PROGRAM} {}", env!("CARGO_PKG_VERSION"))),
+        ("seed", flags.seed.to_string()),
+        ("timing", timing.to_owned()),
+    ]
+    .map(|(key, value)| (key.to_owned(), value))
+    .into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_rank_of_each_node_takes_part_unless_all_shall() {
+        assert_eq!(members(&[0, 0, 1, 1, 2], false), [0, 2, 4]);
+        assert_eq!(members(&[0, 0, 1, 1, 2], true), [0, 1, 2, 3, 4]);
+        assert_eq!(members(&[0, 0, 0], false), [0, 1, 2]);
+    }
+}

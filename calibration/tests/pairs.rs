@@ -1,0 +1,72 @@
+//! `colibri-pairs` under a real `mpirun`.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
+#[allow(dead_code, reason = "each test program uses its part of this module")]
+mod common;
+
+use std::{collections::BTreeSet, fs, path::Path};
+
+use common::{Mpi, assert_success, stderr};
+use records::{
+    observation::{PointToPoint, PointToPointKind, Status},
+    record,
+};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_colibri-pairs");
+
+fn args(ranks: u32, record: &Path, budget: &str, at_once: &str) -> Vec<String> {
+    let (ranks, record) = (ranks.to_string(), record.display().to_string());
+    ["--ranks", &ranks, "--record", &record, "--bytes", "8KiB", "--budget-seconds", budget]
+        .into_iter()
+        .chain(["--at-once", at_once, "--seed", "1"])
+        .map(str::to_owned)
+        .collect()
+}
+
+/// All ranks of one host take part; each link is observed in both directions at both sizes.
+#[test]
+fn every_link_is_observed_in_both_directions() {
+    let Some(mpi) = Mpi::find() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    for (ranks, at_once) in [(2, "1"), (3, "1"), (4, "2")] {
+        let path = folder.path().join(format!("{ranks}.csv"));
+        // Ample: it ends when all is known well enough or observed often enough.
+        let args = args(ranks, &path, "60", at_once);
+        assert_success(&mpi.run(ranks, PROGRAM, &args));
+        let record = record::read::<PointToPoint>(&path).unwrap();
+        let mut seen = BTreeSet::new();
+        for row in &record.rows {
+            assert!(row.kind == PointToPointKind::RoundTrip && row.seconds > 0.0);
+            assert_eq!(row.status == Status::Warmup, row.repetition == 0);
+            seen.insert((row.sender, row.receiver, row.bytes));
+        }
+        let links = (0..ranks).flat_map(|one| (0..ranks).map(move |other| (one, other)));
+        let wanted: BTreeSet<_> = links
+            .filter(|(one, other)| one != other)
+            .flat_map(|(one, other)| [(one, other, 0), (one, other, 8192)])
+            .collect();
+        assert_eq!(seen, wanted);
+        assert!(record.rows.len() >= 7 * wanted.len());
+
+        let before = fs::read(&path).unwrap();
+        assert_success(&mpi.run(ranks, PROGRAM, &args));
+        let after = record::read::<PointToPoint>(&path).unwrap();
+        assert!(fs::read(&path).unwrap().starts_with(&before));
+        assert_eq!(after.rows, record.rows, "a finished record is left as it is");
+    }
+}
+
+#[test]
+fn a_budget_is_kept_and_another_record_refused() {
+    let Some(mpi) = Mpi::find() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pairs.csv");
+    assert_success(&mpi.run(3, PROGRAM, &args(3, &path, "0.001", "1")));
+    let record = record::read::<PointToPoint>(&path).unwrap();
+    assert!(record.rows.is_empty(), "it was over before anything was begun");
+    assert!(record.header["spent_seconds"].parse::<f64>().unwrap() > 0.0);
+    let output = mpi.run(2, PROGRAM, &args(2, &path, "1", "1"));
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("members was 0,1,2 and is 0,1"), "{}", stderr(&output));
+}

@@ -1,0 +1,196 @@
+//! What changed between two calibrations.
+
+use std::{collections::BTreeMap, path::Path};
+
+use anyhow::Result;
+use records::{
+    calibration::{Calibration, Estimate},
+    document, quantity,
+};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::output::{self, Format};
+
+/// One parameter in both calibrations.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct Change {
+    /// Such as `measured.plogp.knots.gap_seconds`.
+    parameter: String,
+    /// Of which size, number of partners, operation, ...: `bytes=1024`; empty where there is one.
+    at: String,
+    first: f64,
+    first_low: f64,
+    first_high: f64,
+    second: f64,
+    second_low: f64,
+    second_high: f64,
+    /// second / first - 1; none where the first is 0.
+    relative_change: Option<f64>,
+    /// The 95 % intervals have nothing in common.
+    significant: bool,
+}
+
+/// Reads two calibrations and prints what changed: as a table what did so significantly, as JSON
+/// or CSV everything.
+///
+/// # Errors
+/// A file cannot be read.
+pub fn run(paths: &[std::path::PathBuf], format: Format) -> Result<()> {
+    let [first, second] = [&paths[0], &paths[1]].map(|path| read(path));
+    let (first, second) = (first?, second?);
+    let changes = changes(&first, &second);
+    let only = |one: &Parameters, other: &Parameters| {
+        one.keys().filter(|key| !other.contains_key(*key)).count()
+    };
+    for (path, count) in [(&paths[0], only(&first, &second)), (&paths[1], only(&second, &first))] {
+        if count > 0 {
+            eprintln!("{count} parameters are in {} alone", path.display());
+        }
+    }
+    let heading = ["parameter", "at", "first", "second", "change"];
+    let shown: Vec<Change> = match format {
+        Format::Table => changes.iter().filter(|change| change.significant).cloned().collect(),
+        Format::Json | Format::Csv => changes.clone(),
+    };
+    if format != Format::Table || !shown.is_empty() {
+        output::rows(format, &shown, &heading, cells)?;
+    }
+    if format == Format::Table {
+        let (some, all) = (shown.len(), changes.len());
+        output::print(&format!(
+            "{some} of {all} parameters changed significantly (their 95 % intervals have nothing \
+             in common)\n"
+        ))?;
+    }
+    Ok(())
+}
+
+fn cells(change: &Change) -> Vec<String> {
+    let value = |value: f64, low: f64, high: f64| {
+        let number = |value: f64| match change.parameter.ends_with("_per_byte") {
+            true => format!("{:.5} us/byte", value * 1e6),
+            false => quantity::format_seconds(value),
+        };
+        format!("{} ({} .. {})", number(value), number(low), number(high))
+    };
+    vec![
+        change.parameter.clone(),
+        change.at.clone(),
+        value(change.first, change.first_low, change.first_high),
+        value(change.second, change.second_low, change.second_high),
+        change.relative_change.map_or("from 0".into(), |by| format!("{:+.1} %", by * 100.0)),
+    ]
+}
+
+/// By name and place.
+type Parameters = BTreeMap<(String, String), Estimate>;
+
+fn read(path: &Path) -> Result<Parameters> {
+    let calibration: Calibration = document::read(path)?;
+    let mut found = Parameters::new();
+    for (name, set) in
+        [("measured", Some(&calibration.measured)), ("fitted", calibration.fitted.as_ref())]
+    {
+        if let Some(set) = set {
+            collect(&serde_json::to_value(set)?, name, "", &mut found);
+        }
+    }
+    Ok(found)
+}
+
+/// Finds every estimate, whatever holds it: a parameter that is added to calibrations is compared
+/// without further work.
+fn collect(value: &Value, name: &str, at: &str, found: &mut Parameters) {
+    if let Ok(estimate) = serde_json::from_value::<Estimate>(value.clone()) {
+        found.insert((name.into(), at.into()), estimate);
+        return;
+    }
+    match value {
+        Value::Object(fields) => {
+            for (field, value) in fields {
+                collect(value, &format!("{name}.{field}"), at, found);
+            }
+        }
+        Value::Array(elements) => {
+            for element in elements {
+                collect(element, name, &place(element, at), found);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// What tells an element of a list from the others: its plain fields.
+fn place(element: &Value, outer: &str) -> String {
+    let fields = element.as_object().into_iter().flatten();
+    let mut parts: Vec<String> =
+        (!outer.is_empty()).then(|| outer.to_owned()).into_iter().collect();
+    parts.extend(fields.filter_map(|(field, value)| match value {
+        Value::Number(number) => Some(format!("{field}={number}")),
+        Value::String(text) => Some(format!("{field}={text}")),
+        _ => None,
+    }));
+    parts.join(" ")
+}
+
+fn changes(first: &Parameters, second: &Parameters) -> Vec<Change> {
+    let in_both = first.iter().filter_map(|(key, one)| Some((key, *one, *second.get(key)?)));
+    in_both
+        .map(|((parameter, at), one, other)| Change {
+            parameter: parameter.clone(),
+            at: at.clone(),
+            first: one.value,
+            first_low: one.low,
+            first_high: one.high,
+            second: other.value,
+            second_low: other.low,
+            second_high: other.high,
+            relative_change: (one.value != 0.0).then(|| other.value / one.value - 1.0),
+            significant: one.high < other.low || other.high < one.low,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parameters(text: &str) -> Parameters {
+        let mut found = Parameters::new();
+        collect(&serde_json::from_str(text).unwrap(), "measured", "", &mut found);
+        found
+    }
+
+    #[test]
+    fn every_estimate_is_found_with_its_place() {
+        let estimate = r#"{"value": 1.0, "low": 0.5, "high": 1.5}"#;
+        let found = parameters(&format!(
+            r#"{{"loggp": {{"gap_seconds": {estimate}}}, "derived": ["x"],
+                "many": [{{"partners": 2, "knots": [{{"bytes": 8, "gap_seconds": {estimate}}}]}}]}}"#
+        ));
+        let keys: Vec<(&str, &str)> =
+            found.keys().map(|(name, at)| (name.as_str(), at.as_str())).collect();
+        assert_eq!(
+            keys,
+            [
+                ("measured.loggp.gap_seconds", ""),
+                ("measured.many.knots.gap_seconds", "partners=2 bytes=8"),
+            ]
+        );
+    }
+
+    #[test]
+    fn intervals_that_meet_are_no_change() {
+        let of = |value: f64, low: f64, high: f64| {
+            Parameters::from([(("g".into(), String::new()), Estimate { value, low, high })])
+        };
+        let (a, b, c) = (of(1.0, 0.9, 1.1), of(1.2, 1.05, 1.3), of(1.5, 1.4, 1.6));
+        assert!(!changes(&a, &b)[0].significant);
+        let change = &changes(&a, &c)[0];
+        assert!(change.significant && (change.relative_change.unwrap() - 0.5).abs() < 1e-12);
+        assert!(changes(&a, &Parameters::new()).is_empty());
+        let zero = of(0.0, 0.0, 0.0);
+        assert_eq!(changes(&zero, &a)[0].relative_change, None);
+    }
+}

@@ -1,0 +1,50 @@
+//! Links between nodes, clocks, and what changed between calibrations.
+
+use serde_json::Value;
+
+use crate::support::{can_make_a_testbed, have_mpirun, run};
+
+/// A port that receives at half the rate is told from one that sends so.
+#[test]
+fn a_slow_port_is_named_with_its_direction() {
+    if !can_make_a_testbed("a_slow_port_is_named_with_its_direction") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let directory = dir.path().join("run");
+    let directory = directory.to_str().unwrap();
+    let port = ["--testbed", "4", "--port", "2.in=25mbit"];
+    let little = ["--sizes", "0,1KiB,64KiB", "--pair-only", "--budget", "16s"];
+    let (stdout, _) = run(0, &[&["calibrate", directory][..], &port, &little].concat());
+    assert!(stdout.contains("node 2 receives at"), "{stdout}");
+    assert!(!stdout.contains("node 2 sends at"), "{stdout}");
+    let path = dir.path().join("run/pairs.json");
+    let map: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    assert_eq!(map["links"].as_array().unwrap().len(), 12);
+    assert!(map["platform"]["testbed"].as_str().unwrap().contains("port 2.in=25mbit"));
+    assert!(dir.path().join("run/figures/pairs.svg").exists());
+
+    let file = dir.path().join("run/calibration.json");
+    let file = file.to_str().unwrap();
+    let (stdout, _) = run(0, &["calibrate", "--compare", file, file]);
+    assert!(stdout.starts_with("0 of "), "{stdout}");
+    let (stdout, _) = run(0, &["calibrate", "--compare", file, file, "--format", "json"]);
+    let changes: Value = serde_json::from_str(&stdout).unwrap();
+    let gap = |change: &&Value| change["parameter"] == "measured.loggp.gap_seconds_per_byte";
+    assert_eq!(changes.as_array().unwrap().iter().filter(gap).count(), 1);
+}
+
+#[test]
+fn clocks_are_synchronised_on_request_and_compared() {
+    if !have_mpirun("clocks_are_synchronised_on_request_and_compared") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let directory = dir.path().join("run");
+    let directory = directory.to_str().unwrap();
+    let (stdout, _) =
+        run(0, &["clocks", directory, "--ranks", "2", "--for", "1s", "--false-clocks", "1"]);
+    assert!(stdout.contains("drift") && stdout.contains("exact"), "{stdout}");
+    let (_, stderr) = run(1, &["clocks", directory, "--ranks", "2"]);
+    assert!(stderr.contains("is there already; name another directory"), "{stderr}");
+}
