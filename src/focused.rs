@@ -134,7 +134,7 @@ fn tell(regret: &Regret, visits: usize, seconds: f64, number: usize) {
 /// The regret that is left after all that was measured.
 ///
 /// # Errors
-/// As [`records`].
+/// As [`records()`].
 pub fn regret(run: &RunDirectory, source: &Source) -> Result<Regret> {
     let predictors = predictors(source)?;
     let records = records(run)?;

@@ -1,6 +1,6 @@
 //! Which measurements could still change a decision.
 //!
-//! Of every method at every point it is believed something ([`Belief`]): first what the models
+//! Of every method at every point it is believed something (`Belief`): first what the models
 //! predict, then what was observed there and nearby. From that follows the *expected regret* of a
 //! decision: how much slower it is expected to be than what might turn out better. Measured next
 //! is what takes away most regret for its cost; a method that has no chance any more is not
