@@ -16,7 +16,7 @@ fn wrong_flags_are_answered_with_what_would_be_right() {
         (&["--collective", "bcats"], "did you mean 'bcast'?"),
         (&["--model", "logpg"], "did you mean 'log"),
         (&["--collective", "bcast", "--algorithm", "rabenseifner"], "no closed form"),
-        (&["--collective", "scan"], "no closed forms"),
+        (&["--collective", "scan", "--model", "loggp"], "no closed forms"),
         (&["--parameters", "fitted"], "--parameters measured"),
         (&["--segments", "x"], "auto"),
     ] {

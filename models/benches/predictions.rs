@@ -4,7 +4,8 @@ use divan::{Bencher, black_box, counter::ItemsCount};
 use models::{
     Forms, Model, Point, Predictor, algorithms,
     closed_forms::COLLECTIVES,
-    decide::{Segments, decide_map},
+    compress::{Bounds, Map, Shape},
+    decide::{Segments, decide_map, own_methods},
     fit::fit,
     presets::preset,
 };
@@ -38,7 +39,9 @@ fn predictor(model: Model) -> Predictor {
     Predictor::new(model, Forms::Corrected, &parameters()).expect("good parameters")
 }
 
-#[divan::bench(args = Model::TABLES)]
+#[divan::bench(args = [
+    Model::Hockney, Model::LogP, Model::LogGp, Model::PLogP, Model::Refined
+])]
 fn predictions(bencher: Bencher, model: Model) {
     const POINTS: usize = 1000;
     let predictor = predictor(model);
@@ -71,6 +74,30 @@ fn whole_map(bencher: Bencher, model: Model) {
             let grid = (procs.as_slice(), sizes);
             decide_map(&predictor, collective, grid, algorithms(collective), &Segments::Auto)
         })
+    });
+}
+
+/// Looking up the decision function of the paper's Figure 6 in its short forms.
+#[divan::bench(args = [Shape::Table, Shape::Tree, Shape::Quadtree])]
+fn look_ups(bencher: Bencher, shape: Shape) {
+    const POINTS: usize = 1000;
+    let predictor = predictor(Model::LogGp);
+    let bcast = Collective::Bcast;
+    let procs: Vec<u32> = (3..=32).collect();
+    let sizes: Vec<u64> = (0..=23).map(|shift| 1 << shift).collect();
+    let segments = [0, 1 << 10, 8 << 10];
+    let methods = own_methods(&predictor, bcast, algorithms(bcast), &segments).expect("known");
+    let map = Map::new(&predictor, bcast, (&procs, &sizes), &methods).expect("a grid");
+    let bounds = Bounds { depth: 16, penalty: 0.0 };
+    let compressed = map.compress(&predictor, shape, bounds).expect("segments of some size");
+    let mut random = rand_pcg::Pcg64Mcg::seed_from_u64(1);
+    let points: Vec<(u32, u64)> = (0..POINTS)
+        .map(|_| (random.random_range(3..33), 1 << random.random_range(0..24)))
+        .collect();
+    bencher.counter(ItemsCount::new(POINTS)).bench(|| {
+        let segment =
+            |&(procs, bytes): &(u32, u64)| compressed.decide(procs, bytes).segment_bytes();
+        black_box(&points).iter().map(segment).sum::<u64>()
     });
 }
 

@@ -8,13 +8,15 @@
 //! once for both, holds 0.
 
 mod segments;
+mod switching;
 
 pub use segments::{AUTO_LIMIT, best_segment};
+pub use switching::{Stretch, own_methods, switching_points};
 
 use records::{Algorithm, Collective, Method, decisions::Decision};
 
 use crate::{
-    Point, PredictError, Predictor,
+    Model, Point, PredictError, Predictor,
     closed_forms::Shape,
     predict::{Spread, Way, check, equal},
 };
@@ -45,6 +47,26 @@ pub enum DecideError {
         /// Why.
         reason: &'static str,
     },
+    /// Switching points of a model whose forms have other pieces.
+    #[error(
+        "model {model} has no exact switching points; the models of the paper's tables have \
+         (hockney, logp, loggp, plogp)"
+    )]
+    Pieces {
+        /// Which model.
+        model: Model,
+    },
+    /// More segments than can be searched for switching points.
+    #[error("{bytes} bytes in segments of {segment_bytes} are too many; wanted at most 2^20")]
+    SmallSegments {
+        /// The segment size.
+        segment_bytes: u64,
+        /// The largest message.
+        bytes: u64,
+    },
+    /// A grid of points that is none.
+    #[error("the communicator sizes and the message sizes of a grid must ascend, with one each")]
+    Grid,
     /// Simulations are too slow to try every segment size.
     #[error(
         "{collective} by '{algorithm}' is simulated, which is too slow to try every segment \
@@ -141,6 +163,30 @@ pub fn decide_map(
         .iter()
         .flat_map(|&procs| bytes.iter().map(move |&bytes| Point { collective, procs, bytes }));
     points.map(|point| decide(predictor, point, algorithms, segments)).collect()
+}
+
+/// Seconds by each method; infinite where it is no candidate.
+///
+/// # Errors
+/// A method has no prediction there.
+pub(crate) fn seconds_of(
+    predictor: &Predictor,
+    point: Point,
+    methods: &[Method],
+) -> Result<Vec<f64>, DecideError> {
+    let Point { collective, procs, .. } = point;
+    let serves = |algorithm| predictor.model().serves(collective, algorithm, procs);
+    let seconds = |method: &Method| -> Result<f64, DecideError> {
+        if !method.algorithm().is_none_or(serves) {
+            return Ok(f64::INFINITY);
+        }
+        let (way, shape) = predictor.look_up_method(point, method)?;
+        match way.is_candidate(&shape) {
+            true => Ok(predictor.seconds(way, &shape)?),
+            false => Ok(f64::INFINITY),
+        }
+    };
+    methods.iter().map(seconds).collect()
 }
 
 struct Candidate {

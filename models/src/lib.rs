@@ -31,7 +31,9 @@
 #![forbid(unsafe_code)]
 
 pub mod closed_forms;
+pub mod compress;
 pub mod decide;
+pub mod explain;
 pub mod fit;
 mod model;
 pub mod parameters;

@@ -264,6 +264,32 @@ impl Predictor {
         Ok(self.spread(way, &shape)?.prediction())
     }
 
+    /// Whether a method may be decided for at a point: splitted-binary needs two segments.
+    ///
+    /// # Errors
+    /// As [`Predictor::predict_method`].
+    pub fn is_candidate(&self, point: Point, method: &Method) -> Result<bool, PredictError> {
+        let (way, shape) = self.look_up_method(point, method)?;
+        Ok(way.is_candidate(&shape))
+    }
+
+    /// Seconds of a method, without their interval.
+    ///
+    /// # Errors
+    /// As [`Predictor::predict_method`].
+    pub fn predict_method_seconds(
+        &self,
+        point: Point,
+        method: &Method,
+    ) -> Result<f64, PredictError> {
+        let (way, shape) = self.look_up_method(point, method)?;
+        self.seconds(way, &shape)
+    }
+
+    pub(crate) fn seconds(&self, way: Way, shape: &Shape) -> Result<f64, PredictError> {
+        way.seconds(&self.network, shape, self.forms)
+    }
+
     pub(crate) fn spread(&self, way: Way, shape: &Shape) -> Result<Spread, PredictError> {
         let seconds = |network| way.seconds(network, shape, self.forms);
         let value = seconds(&self.network)?;

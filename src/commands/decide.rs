@@ -4,7 +4,11 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use models::{Model, Predictor, decide};
+use models::{
+    Model, Predictor,
+    compress::{Bounds, Compressed, Language, Map, Shape},
+    decide,
+};
 use records::{
     Collective, Method, Point,
     decisions::{Decision, Decisions},
@@ -36,9 +40,54 @@ pub struct Decide {
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
 
+    /// Print the decision function in a shorter form instead, with what that costs
+    #[arg(long, value_enum, value_name = "FORM")]
+    compress: Option<Form>,
+
+    /// Levels of a compressed tree
+    #[arg(long, value_name = "N", default_value_t = 16, requires = "compress")]
+    depth: u32,
+
+    /// Penalty up to which a part of a compressed tree is not split, as 0.05 for 5 %
+    #[arg(long, value_name = "SHARE", value_parser = share, default_value_t = 0.0, requires = "compress")]
+    within: f64,
+
+    /// Print the compressed function as source code
+    #[arg(long, value_enum, value_name = "LANGUAGE", requires = "compress")]
+    code: Option<Code>,
+
+    /// Also draw them, as .svg or .png: one panel per model
+    #[arg(long, value_name = "FILE")]
+    figure: Option<PathBuf>,
+
     /// Also write them to this file (decisions.json)
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
+}
+
+/// Forms of a decision function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Form {
+    /// Per communicator size, the message sizes at which the method changes
+    Table,
+    /// A decision tree
+    Tree,
+    /// A quadtree
+    Quadtree,
+}
+
+/// Languages of source code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Code {
+    C,
+    Rust,
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(share) if share >= 0.0 => Ok(share),
+        _ => Err("wanted a number from 0 on, as 0.05 for 5 %".into()),
+    }
 }
 
 /// What the decisions are for.
@@ -67,7 +116,17 @@ impl Decide {
             models: &models,
             target: self.target,
         };
+        if let Some(form) = self.compress {
+            let compressed = self.compressed(&source, &wanted, form)?;
+            return self.print_compressed(&source, &compressed);
+        }
         let decisions = decisions(&source, &wanted)?;
+        if let Some(path) = &self.figure {
+            let [collective] = self.grid.collective.0[..] else {
+                usage!("--figure draws one collective; name it by --collective")
+            };
+            figures::save_as(&figures::decision_map(&decisions, None, collective)?, path)?;
+        }
         if let Some(path) = &self.output {
             document::write(path, &decisions)?;
         }
@@ -85,6 +144,134 @@ impl Decide {
                 row.ties.clone(),
             ]
         })
+    }
+}
+
+impl Decide {
+    /// The compressed functions, by collective and model.
+    fn compressed(
+        &self,
+        source: &Source,
+        wanted: &Wanted<'_>,
+        form: Form,
+    ) -> Result<Vec<(Model, Compressed)>> {
+        let shape = match form {
+            Form::Table => Shape::Table,
+            Form::Tree => Shape::Tree,
+            Form::Quadtree => Shape::Quadtree,
+        };
+        let bounds = Bounds { depth: self.depth, penalty: self.within };
+        let mut compressed = Vec::new();
+        for &collective in wanted.collectives {
+            for &model in wanted.models {
+                let predictor = source.predictor(model)?;
+                let methods = candidates(&predictor, collective, wanted)?;
+                let grid = (wanted.procs, sizes(collective, wanted.sizes));
+                let map = Map::new(&predictor, collective, grid, &methods)?;
+                compressed.push((model, map.compress(&predictor, shape, bounds)?));
+            }
+        }
+        Ok(compressed)
+    }
+
+    fn print_compressed(&self, source: &Source, all: &[(Model, Compressed)]) -> Result<()> {
+        let rows: Vec<CompressedRow> = all
+            .iter()
+            .map(|(model, function)| CompressedRow { model: model.name(), function })
+            .collect();
+        if let Some(code) = self.code {
+            let language = match code {
+                Code::C => Language::C,
+                Code::Rust => Language::Rust,
+            };
+            let [(model, function)] = all else {
+                usage!("--code prints one function: name one --collective and one --model")
+            };
+            let origin = [
+                format!("Decided by the model {model} with {}, not measured.", source.name),
+                format!(
+                    "Predicted penalty of this form: {:.2} % on average, {:.2} % at most.",
+                    100.0 * function.mean_penalty,
+                    100.0 * function.greatest_penalty
+                ),
+            ];
+            return output::print(&function.code(language, &origin));
+        }
+        if self.format == Format::Json {
+            return output::print(&(serde_json::to_string_pretty(&rows)? + "\n"));
+        }
+        let short: Vec<Size> = rows.iter().map(CompressedRow::size).collect();
+        let heading =
+            ["collective", "model", "entries", "nodes", "mean penalty", "greatest penalty"];
+        output::rows(self.format, &short, &heading, |row| {
+            vec![
+                row.collective.to_string(),
+                row.model.into(),
+                row.entries.to_string(),
+                row.nodes.to_string(),
+                format!("{:.2} %", 100.0 * row.mean_penalty),
+                format!("{:.2} %", 100.0 * row.greatest_penalty),
+            ]
+        })
+    }
+}
+
+/// The methods that a compressed function may take anywhere on the grid.
+fn candidates(
+    predictor: &Predictor,
+    collective: Collective,
+    wanted: &Wanted<'_>,
+) -> Result<Vec<Method>> {
+    let Segments::These(segments) = wanted.segments else {
+        usage!("--compress wants the segment sizes listed, as in --segments 0,1KiB,8KiB")
+    };
+    let mut methods = match wanted.target {
+        Target::Any => {
+            let known = predictor.model().algorithms(collective);
+            decide::own_methods(predictor, collective, &known, segments)?
+        }
+        Target::Openmpi => {
+            let most = |bytes: &[u64]| bytes.iter().copied().max().unwrap_or(0);
+            let procs = wanted.procs.iter().copied().max().unwrap_or(1);
+            openmpi::methods(collective, segments, procs, most(sizes(collective, wanted.sizes)))
+        }
+    };
+    methods.retain(|method| predictor.knows(collective, method));
+    if methods.is_empty() {
+        usage!("{collective} has no candidates in model {}", predictor.model());
+    }
+    Ok(methods)
+}
+
+#[derive(serde::Serialize)]
+struct CompressedRow<'a> {
+    model: &'static str,
+    #[serde(flatten)]
+    function: &'a Compressed,
+}
+
+/// How large a compressed function is, and what that costs.
+#[derive(serde::Serialize)]
+struct Size {
+    collective: Collective,
+    model: &'static str,
+    entries: usize,
+    nodes: usize,
+    mean_penalty: f64,
+    greatest_penalty: f64,
+}
+
+impl CompressedRow<'_> {
+    fn size(&self) -> Size {
+        let Compressed { collective, entries, mean_penalty, greatest_penalty, .. } = *self.function;
+        Size {
+            collective,
+            model: self.model,
+            entries,
+            nodes: self.function.nodes.len(),
+            mean_penalty,
+            greatest_penalty,
+        }
     }
 }
 

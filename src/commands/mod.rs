@@ -5,6 +5,7 @@ pub mod clocks;
 mod compare;
 pub mod decide;
 pub mod draw;
+pub mod explain;
 pub mod export;
 pub mod guidelines;
 pub mod pairs;

@@ -98,12 +98,12 @@ pub fn sizes(collective: Collective, sizes: &[u64]) -> &[u64] {
     if collective == Collective::Barrier { &[0] } else { sizes }
 }
 
-/// The models of the tables and the refined one; where the paper has no table, that one alone.
-/// Simulations take their time: they are made when asked for.
+/// The models of the paper's tables; where it has none, the refined one.
 fn default_models(collective: Collective) -> Vec<Model> {
     let tables = Model::TABLES.into_iter();
-    let known = tables.filter(|model| !model.algorithms(collective).is_empty());
-    known.chain([Model::Refined]).collect()
+    let known: Vec<Model> =
+        tables.filter(|model| !model.algorithms(collective).is_empty()).collect();
+    if known.is_empty() { vec![Model::Refined] } else { known }
 }
 
 fn wanted(

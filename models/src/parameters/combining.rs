@@ -43,6 +43,11 @@ impl Combining {
         Combining { per_byte, pieces: pieces.collect() }
     }
 
+    /// The measured sizes.
+    pub(super) fn knots(&self) -> Vec<u64> {
+        self.pieces.iter().map(|(bytes, ..)| *bytes as u64).collect()
+    }
+
     /// Seconds to combine two messages of `bytes`; 0 of empty ones.
     #[inline]
     pub fn at(&self, bytes: f64) -> f64 {

@@ -114,6 +114,15 @@ impl Network {
         self.combining.at(bytes)
     }
 
+    /// The message sizes between which all costs are lines.
+    pub(crate) fn knots(&self) -> Vec<u64> {
+        let mut knots = self.combining.knots();
+        if let PointToPoint::PLogP(plogp) = &self.model {
+            knots.extend(plogp.knots());
+        }
+        knots
+    }
+
     /// Ranges of message sizes in which some cost falls while the size grows; elsewhere all costs
     /// rise or stay.
     pub(crate) fn falling(&self) -> &[(u64, u64)] {

@@ -117,6 +117,11 @@ impl PLogP {
         f64::from(partners) * self.gap(bytes) * self.sources.factor(bytes, partners)
     }
 
+    /// The measured sizes.
+    pub(super) fn knots(&self) -> impl Iterator<Item = u64> {
+        self.starts.iter().map(|start| *start as u64)
+    }
+
     /// The pieces between two knots in which some cost falls.
     pub(crate) fn falling(&self) -> &[(u64, u64)] {
         &self.falling

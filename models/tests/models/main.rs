@@ -10,4 +10,5 @@ mod limits;
 mod messages;
 mod numbers;
 mod refined;
+mod short_forms;
 mod tables;

@@ -1,0 +1,264 @@
+//! `colibri explain`: why a decision is what it is, term by term.
+
+use anyhow::Result;
+use clap::Args;
+use models::{
+    Model, Prediction, Predictor,
+    decide::{best_segment, own_methods},
+    explain::{Explainer, Term},
+};
+use records::{Collective, Method, Point, quantity};
+use serde::Serialize;
+
+use crate::{
+    commands::decide::default_models,
+    error::usage,
+    options::{ModelOptions, Segments, segments},
+    output,
+    source::Source,
+};
+
+/// Explains a decision: the candidates in order, what each parameter contributes to their times,
+/// and what sets the best apart from the next
+#[derive(Debug, Args)]
+pub struct Explain {
+    #[command(flatten)]
+    model: ModelOptions,
+
+    /// The collective
+    #[arg(long, value_name = "NAME", default_value = "bcast")]
+    collective: Collective,
+
+    /// Communicator size
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1 << 20))]
+    procs: u32,
+
+    /// Message size, as 64KiB; 0 for a barrier
+    #[arg(long = "size", short = 'm', value_name = "SIZE", value_parser = quantity::parse_bytes)]
+    bytes: Option<u64>,
+
+    /// Segment sizes (0: unsegmented), or auto
+    #[arg(long, value_name = "LIST", value_parser = segments, default_value = "0,1KiB,8KiB")]
+    segments: Segments,
+
+    /// How the explanation is printed
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+/// How an explanation is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Format {
+    Table,
+    Json,
+}
+
+/// One model's view of the decision.
+#[derive(Serialize)]
+struct Explanation {
+    collective: Collective,
+    procs: u32,
+    bytes: u64,
+    model: &'static str,
+    forms: String,
+    /// Cheapest first.
+    candidates: Vec<Candidate>,
+    /// Seconds by parameter that the best saves against the next; what it pays more is negative.
+    best_saves: Vec<Saving>,
+}
+
+#[derive(Serialize)]
+struct Candidate {
+    method: Method,
+    /// n_s.
+    segments: u64,
+    seconds: f64,
+    low_seconds: f64,
+    high_seconds: f64,
+    /// Time over the best one's, less one.
+    behind: f64,
+    terms: Vec<Term>,
+}
+
+#[derive(Serialize)]
+struct Saving {
+    parameter: &'static str,
+    seconds: f64,
+}
+
+impl Explain {
+    /// Runs the subcommand.
+    pub fn run(self) -> Result<()> {
+        let source = Source::load(&self.model)?;
+        let bytes = match (self.collective, self.bytes) {
+            (Collective::Barrier, None | Some(0)) => 0,
+            (Collective::Barrier, Some(_)) => usage!("a barrier carries nothing; leave out -m"),
+            (_, Some(bytes)) => bytes,
+            (collective, None) => usage!("which message size of {collective}? Say it by -m 64KiB"),
+        };
+        let point = Point { collective: self.collective, procs: self.procs, bytes };
+        let models = match &self.model.model {
+            Some(models) => models.0.clone(),
+            None => default_models()
+                .into_iter()
+                .filter(|model| !model.algorithms(self.collective).is_empty())
+                .chain([Model::Refined])
+                .collect(),
+        };
+        let mut explanations = Vec::new();
+        for model in models {
+            explanations.push(self.explain(&source, model, point)?);
+        }
+        match self.format {
+            Format::Json => output::print(&(serde_json::to_string_pretty(&explanations)? + "\n")),
+            Format::Table => {
+                let texts: Vec<String> = explanations.iter().map(text).collect();
+                output::print(&texts.join("\n"))
+            }
+        }
+    }
+
+    fn explain(&self, source: &Source, model: Model, point: Point) -> Result<Explanation> {
+        let predictor = source.predictor(model)?;
+        let explainer = Explainer::new(&predictor, source.chosen())?;
+        let mut candidates = Vec::new();
+        for method in self.methods(&predictor, point)? {
+            let Prediction { seconds, low, high } = predictor.predict_method(point, &method)?;
+            candidates.push(Candidate {
+                segments: match method.segment_bytes() {
+                    0 => 1,
+                    segment => point.bytes.div_ceil(segment).max(1),
+                },
+                terms: explainer.terms(point, &method)?,
+                method,
+                seconds,
+                low_seconds: low,
+                high_seconds: high,
+                behind: 0.0,
+            });
+        }
+        candidates.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+        let Some(best) = candidates.first().map(|best| best.seconds) else {
+            usage!("{} has no closed forms in model {model}; take --model refined", self.collective)
+        };
+        for candidate in &mut candidates {
+            candidate.behind = if best > 0.0 { candidate.seconds / best - 1.0 } else { 0.0 };
+        }
+        let best_saves = match &candidates[..] {
+            [best, next, ..] => savings(best, next),
+            _ => Vec::new(),
+        };
+        Ok(Explanation {
+            collective: point.collective,
+            procs: point.procs,
+            bytes: point.bytes,
+            model: model.name(),
+            forms: source.forms().to_string(),
+            candidates,
+            best_saves,
+        })
+    }
+
+    /// What the model decides among, without what is the same as another one.
+    fn methods(&self, predictor: &Predictor, point: Point) -> Result<Vec<Method>> {
+        let mut known = predictor.model().algorithms(point.collective);
+        known.retain(|one| predictor.model().serves(point.collective, *one, point.procs));
+        let methods = match &self.segments {
+            Segments::These(sizes) => {
+                let sizes: Vec<u64> =
+                    sizes.iter().copied().filter(|size| *size < point.bytes.max(1)).collect();
+                let sizes = if sizes.is_empty() { vec![0] } else { sizes };
+                own_methods(predictor, point.collective, &known, &sizes)?
+            }
+            Segments::Auto => {
+                let mut methods = Vec::new();
+                for algorithm in known {
+                    if let Some(segment_bytes) = best_segment(predictor, point, algorithm)? {
+                        methods.push(Method::Own { algorithm, segment_bytes });
+                    }
+                }
+                methods
+            }
+        };
+        let possible = |method: &Method| predictor.is_candidate(point, method).unwrap_or(false);
+        Ok(methods.into_iter().filter(possible).collect())
+    }
+}
+
+/// By parameter, in the order of the model's.
+fn savings(best: &Candidate, next: &Candidate) -> Vec<Saving> {
+    let of = |candidate: &Candidate, parameter| {
+        let terms = candidate.terms.iter();
+        terms.filter(|term| term.parameter == parameter).map(|term| term.seconds).sum::<f64>()
+    };
+    let mut names: Vec<&'static str> = Vec::new();
+    for term in best.terms.iter().chain(&next.terms) {
+        if !names.contains(&term.parameter) {
+            names.push(term.parameter);
+        }
+    }
+    let saving =
+        |parameter| Saving { parameter, seconds: of(next, parameter) - of(best, parameter) };
+    names.into_iter().map(saving).collect()
+}
+
+fn text(explanation: &Explanation) -> String {
+    let Explanation { collective, procs, bytes, model, forms, candidates, best_saves } =
+        explanation;
+    let size = quantity::format_bytes(*bytes);
+    let mut text = format!(
+        "{collective} of {size} ({}) on {procs} processes, by {model} ({forms} forms)\n",
+        collective.message_size()
+    );
+    let row = |(place, candidate): (usize, &Candidate)| {
+        vec![
+            (place + 1).to_string(),
+            candidate.method.to_string(),
+            quantity::format_seconds(candidate.seconds),
+            format!("+{:.1} %", 100.0 * candidate.behind),
+            format!("n_s = {}: {}", candidate.segments, sum(&candidate.terms)),
+        ]
+    };
+    let heading = ["", "method", "predicted", "behind", "terms"];
+    text += &output::aligned(&heading, candidates.iter().enumerate().map(row));
+    if let [best, next, ..] = &candidates[..] {
+        let saves: Vec<String> = best_saves
+            .iter()
+            .map(|saving| {
+                let verb = if saving.seconds < 0.0 { "pays" } else { "saves" };
+                let seconds = quantity::format_seconds(saving.seconds.abs());
+                format!("{verb} {seconds} in {}", saving.parameter)
+            })
+            .collect();
+        text += &format!(
+            "{} wins: against {} it {}; {} ahead{}.\n",
+            best.method,
+            next.method,
+            saves.join(", "),
+            quantity::format_seconds(next.seconds - best.seconds),
+            match best.high_seconds > best.low_seconds {
+                true => format!(
+                    " (its interval: {} .. {})",
+                    quantity::format_seconds(best.low_seconds),
+                    quantity::format_seconds(best.high_seconds)
+                ),
+                false => String::new(),
+            }
+        );
+    }
+    text
+}
+
+/// `7 L (429 us) + 14 o (115 us)`.
+fn sum(terms: &[Term]) -> String {
+    let term = |term: &Term| {
+        let seconds = quantity::format_seconds(term.seconds);
+        match term.count {
+            Some(count) => {
+                format!("{} {} ({seconds})", (count * 100.0).round() / 100.0, term.parameter)
+            }
+            None => format!("{} ({seconds})", term.parameter),
+        }
+    };
+    terms.iter().map(term).collect::<Vec<_>>().join(" + ")
+}
