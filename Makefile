@@ -1,6 +1,8 @@
 # make tune   installs what is missing, builds, and tunes here (a virtual cluster where that can be
 #             made, else the ranks that this machine holds)
 # make test   installs what is missing, builds, and runs every test
+# make test-preload every method of the preload library at every size, 1 to 8 ranks
+# make test-mpi4py  mpi4py's test suite with the preload library against the same without
 # make bench  benchmarks; they want a quiet machine and say "inconclusive" on a loaded one
 
 CARGO ?= cargo
@@ -9,7 +11,7 @@ NODES ?= 8
 DIR ?= colibri-run/$(shell date +%Y%m%d-%H%M%S)
 COLIBRI = target/release/colibri
 
-.PHONY: help tune test bench deps build
+.PHONY: help tune test test-preload test-mpi4py bench deps build
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -25,6 +27,13 @@ tune: build
 test: build
 	$(CARGO) build --locked --workspace
 	$(CARGO) test --locked --workspace
+
+test-preload: build
+	$(CARGO) test --locked -p colibri-preload --test conformance -- --ignored
+
+test-mpi4py: build
+	./preload/tests/mpi4py
+	WITH=mpich ./preload/tests/mpi4py
 
 bench: build
 	$(CARGO) bench --locked --no-run -p colibri-models -p colibri-schedules

@@ -20,7 +20,7 @@ macro_rules! linked {
 fn linked(name: &CStr) -> *const c_void {
     linked!(name:
         MPI_Allgather MPI_Allgatherv MPI_Allreduce MPI_Alltoall MPI_Alltoallv MPI_Bcast
-        MPI_Comm_create_keyval MPI_Comm_free MPI_Comm_get_attr MPI_Comm_rank MPI_Comm_set_attr
+        MPI_Comm_create_keyval MPI_Comm_delete_attr MPI_Comm_free MPI_Comm_get_attr MPI_Comm_rank MPI_Comm_set_attr
         MPI_Comm_set_errhandler MPI_Comm_size MPI_Comm_split MPI_Comm_test_inter MPI_Exscan
         MPI_Gather MPI_Gatherv MPI_Irecv MPI_Irsend MPI_Isend MPI_Op_commutative MPI_Pack
         MPI_Reduce MPI_Reduce_local MPI_Reduce_scatter MPI_Reduce_scatter_block MPI_Scatter MPI_Scatterv

@@ -36,6 +36,7 @@ pub mod quantity;
 pub mod record;
 pub mod summary;
 pub mod ucc;
+pub mod usage;
 pub mod violations;
 
 pub use collective::{Collective, Point};

@@ -121,6 +121,24 @@ impl Session {
         }
     }
 
+    /// Frees our communicator of the application's before that is freed, as has to be done for
+    /// MPI's own communicators before `MPI_Finalize`. Collective; nothing where there is none.
+    ///
+    /// # Safety
+    /// `comm` must be a communicator, and no call of ours on it may be under way.
+    ///
+    /// # Errors
+    /// MPI refuses, or it is an inter-communicator.
+    pub unsafe fn release(&self, comm: Handle) -> Result<()> {
+        // SAFETY: the caller vouches for the communicator.
+        unsafe {
+            if self.member(comm)?.ours.is_some() {
+                check("MPI_Comm_delete_attr", (self.mpi.comm_delete_attr)(comm, self.keyval))?;
+            }
+        }
+        Ok(())
+    }
+
     /// That the library packs data as its plain bytes, on which messages of ours rest that are cut
     /// between any two bytes. All ranks have the same library, so that all refuse or none.
     ///

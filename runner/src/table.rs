@@ -95,6 +95,7 @@ functions! {
     alltoallv c"MPI_Alltoallv" (*const c_void, *const c_int, *const c_int, Handle, *mut c_void, *const c_int, *const c_int, Handle, Handle);
     bcast c"MPI_Bcast" (*mut c_void, c_int, Handle, c_int, Handle);
     comm_create_keyval c"MPI_Comm_create_keyval" (CopyAttribute, DeleteAttribute, *mut c_int, *mut c_void);
+    comm_delete_attr c"MPI_Comm_delete_attr" (Handle, c_int);
     comm_free c"MPI_Comm_free" (*mut Handle);
     comm_get_attr c"MPI_Comm_get_attr" (Handle, c_int, *mut c_void, *mut c_int);
     comm_rank c"MPI_Comm_rank" (Handle, *mut c_int);

@@ -1,0 +1,300 @@
+//! Which method a call gets: looked up in tables made once per size of communicator.
+
+use records::{
+    Collective, Method,
+    profile::{OtherProcs, Profile},
+};
+use runner::mockups::{self, Mockup};
+
+/// A method that this library can carry out.
+#[derive(Debug, Clone)]
+pub struct Choice {
+    pub carrier: Carrier,
+    method: Method,
+}
+
+/// Who carries it out.
+#[derive(Debug, Clone)]
+pub enum Carrier {
+    /// One of our schedules.
+    Own(runner::Method),
+    /// Other collectives of the MPI library.
+    Mockup(&'static Mockup),
+}
+
+/// The collectives whose calls come here.
+pub const CAUGHT: [Collective; 12] = [
+    Collective::Allgather,
+    Collective::Allreduce,
+    Collective::Alltoall,
+    Collective::Barrier,
+    Collective::Bcast,
+    Collective::Exscan,
+    Collective::Gather,
+    Collective::Reduce,
+    Collective::ReduceScatter,
+    Collective::ReduceScatterBlock,
+    Collective::Scan,
+    Collective::Scatter,
+];
+
+impl Choice {
+    /// # Errors
+    /// There is no such method, or it can't be had here.
+    pub fn new(collective: Collective, method: &Method) -> Result<Self, String> {
+        if !CAUGHT.contains(&collective) {
+            let known = CAUGHT.map(Collective::name).join(", ");
+            return Err(format!(
+                "{collective} is not among the collectives that are replaced ({known})"
+            ));
+        }
+        let carrier = match method {
+            Method::Default => return Err("default is no replacement".into()),
+            Method::Own { algorithm, segment_bytes } => {
+                runner::Method::new(collective, *algorithm, *segment_bytes)
+                    .map(Carrier::Own)
+                    .map_err(|error| error.to_string())?
+            }
+            Method::Mockup(name) => {
+                let mockup = mockups::find(name)?;
+                if mockup.collective != collective {
+                    let other = mockup.collective;
+                    return Err(format!("{mockup} is a mock-up of {other}, not {collective}"));
+                }
+                Carrier::Mockup(mockup)
+            }
+            Method::Native(_) => {
+                return Err(format!(
+                    "{method}: one job can't hold several of the MPI library's own algorithms \
+                     here; load them by a rules file (colibri export)"
+                ));
+            }
+        };
+        Ok(Choice { carrier, method: method.clone() })
+    }
+
+    /// As it is written in profiles and traces.
+    pub fn method(&self) -> &Method {
+        &self.method
+    }
+}
+
+/// The methods of one collective on communicators of one size.
+#[derive(Debug, Default)]
+pub struct Plan {
+    /// Ascending; beside `lasts` and `choices`, so that a search touches little memory.
+    firsts: Box<[u64]>,
+    lasts: Box<[u64]>,
+    choices: Box<[Choice]>,
+}
+
+impl Plan {
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.firsts.is_empty()
+    }
+
+    /// The method for a message, if it isn't the library's default.
+    #[inline]
+    pub fn find(&self, bytes: u64) -> Option<&Choice> {
+        let index = self.firsts.partition_point(|first| *first <= bytes).checked_sub(1)?;
+        // The three have one length.
+        match bytes <= *self.lasts.get(index)? {
+            true => self.choices.get(index),
+            false => None,
+        }
+    }
+
+    fn of(spans: Vec<(u64, u64, Choice)>) -> Self {
+        let mut plan = (Vec::new(), Vec::new(), Vec::new());
+        for (first, last, choice) in spans {
+            plan.0.push(first);
+            plan.1.push(last);
+            plan.2.push(choice);
+        }
+        Plan {
+            firsts: plan.0.into_boxed_slice(),
+            lasts: plan.1.into_boxed_slice(),
+            choices: plan.2.into_boxed_slice(),
+        }
+    }
+}
+
+/// What holds on communicators of one size.
+#[derive(Debug, Default)]
+pub struct Plans {
+    pub procs: u32,
+    /// Whether all processes have the same settings; if not, everything is left to the library.
+    pub agreed: bool,
+    /// Whether every call is noted.
+    pub watched: bool,
+    by_collective: [Plan; Collective::ALL.len()],
+}
+
+impl Plans {
+    /// `forced`: for all calls of a collective, a method or the library; `nodes`: on how many nodes the communicator's processes are, where a profile asks for it.
+    pub fn new(
+        forced: &[(Collective, Option<Choice>)],
+        profiles: &[Profile],
+        procs: u32,
+        nodes: Option<u32>,
+        watched: bool,
+    ) -> Self {
+        let mut plans = Plans { procs, agreed: true, watched, ..Plans::default() };
+        for collective in CAUGHT {
+            let spans = match forced.iter().find(|(other, _)| *other == collective) {
+                Some((_, choice)) => choice.iter().map(|c| (0, u64::MAX, c.clone())).collect(),
+                None => spans(profiles, collective, procs, nodes),
+            };
+            plans.by_collective[collective as usize] = Plan::of(spans);
+        }
+        plans
+    }
+
+    /// Everything is left to the library.
+    pub fn idle(procs: u32) -> Self {
+        Plans { procs, ..Plans::default() }
+    }
+
+    #[inline]
+    pub fn of(&self, collective: Collective) -> &Plan {
+        &self.by_collective[collective as usize]
+    }
+}
+
+/// The ranges that hold for a collective, by the profile of this size or by what its neighbours
+/// say of other sizes.
+fn spans(
+    profiles: &[Profile],
+    collective: Collective,
+    procs: u32,
+    nodes: Option<u32>,
+) -> Vec<(u64, u64, Choice)> {
+    // One of the same number of nodes says more than one that doesn't tell.
+    let fits = |profile: &&Profile| {
+        profile.collective == collective && (profile.nodes.is_none() || profile.nodes == nodes)
+    };
+    let fitting = || profiles.iter().filter(fits);
+    let exact = fitting().filter(|profile| profile.procs == procs).max_by_key(|p| p.nodes);
+    let below = fitting().filter(|profile| profile.procs < procs);
+    let below = below.max_by_key(|profile| (profile.procs, profile.nodes));
+    let above = fitting().filter(|profile| profile.procs > procs);
+    let above = above.min_by_key(|profile| (profile.procs, std::cmp::Reverse(profile.nodes)));
+    let ranges: Vec<(u64, u64, &Method)> = match (exact, below, above) {
+        (Some(profile), ..) => ranges(profile).collect(),
+        (None, Some(below), _) if below.other_procs == OtherProcs::NearestBelow => {
+            ranges(below).collect()
+        }
+        (None, Some(below), Some(above)) if below.other_procs == OtherProcs::Interpolated => {
+            agreed(below, above)
+        }
+        _ => Vec::new(),
+    };
+    // Every method has been looked at when the profiles were read.
+    ranges
+        .into_iter()
+        .filter_map(|(first, last, method)| {
+            Some((first, last, Choice::new(collective, method).ok()?))
+        })
+        .collect()
+}
+
+fn ranges(profile: &Profile) -> impl Iterator<Item = (u64, u64, &Method)> {
+    profile.ranges.iter().map(|range| (range.first_bytes, range.last_bytes, &range.method))
+}
+
+/// Where both profiles have the same method.
+fn agreed<'a>(below: &'a Profile, above: &'a Profile) -> Vec<(u64, u64, &'a Method)> {
+    let mut both = Vec::new();
+    for (first, last, method) in ranges(below) {
+        for (other_first, other_last, other) in ranges(above) {
+            let (first, last) = (first.max(other_first), last.min(other_last));
+            if method == other && first <= last {
+                both.push((first, last, method));
+            }
+        }
+    }
+    both
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use records::profile::Range;
+
+    fn profile(procs: u32, ranges: &[(u64, u64, &str)]) -> Profile {
+        let ranges = ranges
+            .iter()
+            .map(|(first_bytes, last_bytes, method)| Range {
+                first_bytes: *first_bytes,
+                last_bytes: *last_bytes,
+                method: method.parse().unwrap(),
+                gain: None,
+            })
+            .collect();
+        Profile::new(Collective::Bcast, procs, ranges)
+    }
+
+    fn found(profiles: &[Profile], procs: u32, nodes: Option<u32>, bytes: u64) -> Option<String> {
+        let plans = Plans::new(&[], profiles, procs, nodes, false);
+        plans.of(Collective::Bcast).find(bytes).map(|choice| choice.method().to_string())
+    }
+
+    #[test]
+    fn only_the_size_that_was_measured_unless_the_profile_says_more() {
+        let exact = [profile(4, &[(1, 100, "own:linear")])];
+        assert_eq!(found(&exact, 4, None, 1).as_deref(), Some("own:linear"));
+        assert_eq!(found(&exact, 4, None, 100).as_deref(), Some("own:linear"));
+        for (procs, bytes) in [(4, 0), (4, 101), (3, 1), (5, 1)] {
+            assert_eq!(found(&exact, procs, None, bytes), None, "{procs} {bytes}");
+        }
+        let mut below = [exact[0].clone(), profile(8, &[])];
+        below[0].other_procs = OtherProcs::NearestBelow;
+        assert_eq!(found(&below, 7, None, 1).as_deref(), Some("own:linear"));
+        assert_eq!(found(&below, 3, None, 1), None, "nothing is below");
+        assert_eq!(found(&below, 8, None, 1), None, "8 has a profile of its own");
+        assert_eq!(found(&below, 9, None, 1), None, "8 is nearer, and exact");
+    }
+
+    #[test]
+    fn between_two_sizes_holds_what_both_say() {
+        let mut low = profile(4, &[(1, 100, "own:linear"), (101, 900, "own:binary")]);
+        low.other_procs = OtherProcs::Interpolated;
+        let high = profile(8, &[(50, 200, "own:linear"), (500, 2000, "own:binary")]);
+        let both = [high, low];
+        let at = |bytes| found(&both, 6, None, bytes);
+        assert_eq!(at(49), None);
+        assert_eq!(at(50).as_deref(), Some("own:linear"));
+        assert_eq!(at(100).as_deref(), Some("own:linear"));
+        assert_eq!(at(101), None);
+        assert_eq!(at(500).as_deref(), Some("own:binary"));
+        assert_eq!(at(901), None);
+        assert_eq!(found(&both, 9, None, 60), None, "above the last");
+    }
+
+    #[test]
+    fn a_profile_of_the_same_nodes_goes_before_one_of_any() {
+        let any = profile(4, &[(1, 9, "own:linear")]);
+        let mut two = profile(4, &[(1, 9, "own:binary")]);
+        two.nodes = Some(2);
+        let both = [any, two];
+        assert_eq!(found(&both, 4, Some(2), 1).as_deref(), Some("own:binary"));
+        assert_eq!(found(&both, 4, Some(1), 1).as_deref(), Some("own:linear"));
+        assert_eq!(found(&both, 4, None, 1).as_deref(), Some("own:linear"));
+    }
+
+    /// What is forced goes before every profile, for every message.
+    #[test]
+    fn forced_methods_hold_everywhere() {
+        let choice = Choice::new(Collective::Bcast, &"own:binomial".parse().unwrap()).unwrap();
+        let forced = [(Collective::Bcast, Some(choice)), (Collective::Reduce, None)];
+        let plans = Plans::new(&forced, &[profile(4, &[(0, 9, "own:linear")])], 4, None, false);
+        for bytes in [0, 9, u64::MAX] {
+            assert_eq!(
+                plans.of(Collective::Bcast).find(bytes).unwrap().method().to_string(),
+                "own:binomial"
+            );
+        }
+        assert!(plans.of(Collective::Reduce).is_empty());
+    }
+}

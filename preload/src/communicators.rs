@@ -1,0 +1,282 @@
+//! The communicators that have been used, and what holds on each.
+//!
+//! A communicator is known by an attribute, which MPI deletes with it. Beside it, so that a call
+//! needs no question to MPI, there is a table by handle. Its entries are written without a lock
+//! being taken by readers: an entry of a communicator changes only when that is first used or is
+//! freed, and neither can be while it is in another call.
+
+use std::{
+    ffi::{c_int, c_void},
+    ptr,
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicUsize, Ordering},
+    },
+};
+
+use runner::Handle;
+
+use crate::{
+    choice::Plans,
+    job::{Job, lock, say},
+};
+
+/// What holds for a process in a communicator.
+#[derive(Debug, Clone, Copy)]
+pub struct Place {
+    pub plans: &'static Plans,
+    pub rank: c_int,
+}
+
+struct Slot {
+    /// The handle; 0 in an empty slot.
+    key: AtomicUsize,
+    plans: AtomicPtr<Plans>,
+    rank: AtomicI32,
+}
+
+const SLOTS: usize = 1024;
+/// An entry is in one of so many slots, or not in the table.
+const NEAR: usize = 4;
+
+static TABLE: [Slot; SLOTS] = [const {
+    Slot {
+        key: AtomicUsize::new(0),
+        plans: AtomicPtr::new(ptr::null_mut()),
+        rank: AtomicI32::new(0),
+    }
+}; SLOTS];
+
+/// One writer at a time.
+static WRITING: Mutex<()> = Mutex::new(());
+
+/// The bits of a word that make up a handle. None before MPI is initialised and after it is
+/// finalised, so that every communicator looks like the empty slot and nothing is found.
+static HANDLE_BITS: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether the user has been told that processes have different settings.
+static TOLD: AtomicBool = AtomicBool::new(false);
+
+#[inline(always)]
+fn slot(key: usize, turn: usize) -> &'static Slot {
+    // Open MPI's handles are addresses, MPICH's small numbers: both differ in these bits.
+    &TABLE[((key >> 4 ^ key).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 50).wrapping_add(turn) % SLOTS]
+}
+
+impl Slot {
+    /// The caller must be in a call on the communicator of this key.
+    #[inline(always)]
+    fn read(&self, key: usize) -> Option<Place> {
+        if self.key.load(Ordering::Acquire) != key {
+            return None;
+        }
+        // SAFETY: null, or plans that live on.
+        let plans = unsafe { self.plans.load(Ordering::Relaxed).as_ref()? };
+        Some(Place { plans, rank: self.rank.load(Ordering::Relaxed) })
+    }
+}
+
+/// What holds on a communicator that an application's call is for. Nothing where the call is to
+/// pass untouched. The first call on a communicator is collective.
+///
+/// # Safety
+/// `comm` must be what the application passed as its communicator.
+#[inline(always)]
+pub unsafe fn find(comm: Handle) -> Option<Place> {
+    let key = comm & HANDLE_BITS.load(Ordering::Relaxed);
+    let place = slot(key, 0).read(key);
+    // SAFETY: the caller vouches for it.
+    if place.is_some() { place } else { unsafe { search(key) } }
+}
+
+#[cold]
+#[inline(never)]
+unsafe fn search(key: usize) -> Option<Place> {
+    let job = Job::current()?;
+    if key == 0 || key == job.library.no_comm {
+        return None;
+    }
+    if let Some(place) = (1..NEAR).find_map(|turn| slot(key, turn).read(key)) {
+        return Some(place);
+    }
+    // SAFETY: the caller vouches for the communicator.
+    unsafe { known(job, key).or_else(|| first_use(job, key)) }
+}
+
+/// By its attribute.
+unsafe fn known(job: &Job, comm: Handle) -> Option<Place> {
+    let mut value: *mut c_void = ptr::null_mut();
+    let mut there = 0;
+    let place = ptr::from_mut(&mut value).cast();
+    // SAFETY: MPI writes a pointer where it finds the attribute, which `enter` has boxed.
+    unsafe {
+        let code = (job.library.call.comm_get_attr)(comm, job.keyval, place, &mut there);
+        (code == 0 && there != 0).then(|| *value.cast::<Place>())
+    }
+}
+
+/// All ranks of a communicator are here with their first call on it.
+///
+/// # Safety
+/// As [`find`].
+unsafe fn first_use(job: &'static Job, comm: Handle) -> Option<Place> {
+    let call = &job.library.call;
+    let (mut is_inter, mut rank, mut size) = (0, 0, 0);
+    // SAFETY: the caller vouches for the communicator; outputs are locals.
+    let code = unsafe {
+        (call.comm_test_inter)(comm, &mut is_inter)
+            | (call.comm_rank)(comm, &mut rank)
+            | (call.comm_size)(comm, &mut size)
+    };
+    if code != 0 {
+        return None;
+    }
+    let procs = u32::try_from(size).ok()?;
+    // SAFETY: as above; all ranks are here.
+    unsafe {
+        let plans = match is_inter == 0 && agree(job, comm, rank)? {
+            true => job.plans(procs, nodes(job, comm, procs)?),
+            false => Job::idle_plans(procs),
+        };
+        let place = Place { plans, rank };
+        enter(job, comm, place)?;
+        Some(place)
+    }
+}
+
+/// Whether all ranks have the same settings; nothing where MPI fails.
+unsafe fn agree(job: &Job, comm: Handle, rank: c_int) -> Option<bool> {
+    let digest = job.settings.digest;
+    let (own, mut all) = ([digest, !digest], [0_u64; 2]);
+    let bytes = size_of_val(&own) as c_int;
+    let (byte, and) = (job.library.constants.byte, job.library.and);
+    // SAFETY: both buffers hold so many bytes.
+    let code = unsafe {
+        let (from, into) = (own.as_ptr().cast(), all.as_mut_ptr().cast());
+        (job.library.call.allreduce)(from, into, bytes, byte, and, comm)
+    };
+    if code != 0 {
+        return None;
+    }
+    // The bits that all have set, and those that none has.
+    let is_agreed = all[0] == !all[1];
+    if !is_agreed && rank == 0 && !TOLD.swap(true, Ordering::Relaxed) {
+        say("the processes have different settings (COLIBRI_* or the contents of the profiles; \
+             does the launcher pass them to every node?); the application runs untuned");
+    }
+    Some(is_agreed)
+}
+
+/// On how many nodes the processes are, if any profile asks.
+unsafe fn nodes(job: &Job, comm: Handle, procs: u32) -> Option<Option<u32>> {
+    if job.settings.profiles.iter().all(|profile| profile.nodes.is_none()) {
+        return Some(None);
+    }
+    // A name of MPI_MAX_PROCESSOR_NAME (at most 256), cut: nodes' names differ before that.
+    const LENGTH: usize = 64;
+    let mut name = [0_u8; 1024];
+    let mut length = 0;
+    let mut names = vec![[0_u8; LENGTH]; procs as usize];
+    let (call, byte) = (&job.library.call, job.library.constants.byte);
+    // SAFETY: the buffers hold so many bytes.
+    let code = unsafe {
+        (call.get_processor_name)(name.as_mut_ptr().cast(), &mut length)
+            | (call.allgather)(
+                name.as_ptr().cast(),
+                LENGTH as c_int,
+                byte,
+                names.as_mut_ptr().cast(),
+                LENGTH as c_int,
+                byte,
+                comm,
+            )
+    };
+    names.sort_unstable();
+    names.dedup();
+    (code == 0).then_some(u32::try_from(names.len()).ok())
+}
+
+/// Makes a communicator known.
+unsafe fn enter(job: &Job, comm: Handle, place: Place) -> Option<()> {
+    let attribute = Box::into_raw(Box::new(place));
+    // SAFETY: the attribute is given up to MPI, which hands it to `delete` once.
+    let code = unsafe { (job.library.call.comm_set_attr)(comm, job.keyval, attribute.cast()) };
+    if code != 0 {
+        return None;
+    }
+    let _writing = lock(&WRITING);
+    let empty =
+        (0..NEAR).map(|turn| slot(comm, turn)).find(|slot| slot.key.load(Ordering::Relaxed) == 0);
+    if let Some(slot) = empty {
+        slot.rank.store(place.rank, Ordering::Relaxed);
+        slot.plans.store(ptr::from_ref(place.plans).cast_mut(), Ordering::Relaxed);
+        slot.key.store(comm, Ordering::Release);
+    }
+    Some(())
+}
+
+/// A duplicate that the application makes is a communicator of its own.
+pub unsafe extern "C" fn copy(
+    _comm: Handle,
+    _keyval: c_int,
+    _state: *mut c_void,
+    _value: *mut c_void,
+    _copied: *mut c_void,
+    is_copied: *mut c_int,
+) -> c_int {
+    // SAFETY: MPI passes a place for the flag.
+    unsafe { *is_copied = 0 };
+    0
+}
+
+/// Called by MPI when the application frees a communicator.
+pub unsafe extern "C" fn delete(
+    comm: Handle,
+    _keyval: c_int,
+    value: *mut c_void,
+    _state: *mut c_void,
+) -> c_int {
+    // SAFETY: boxed by `enter`, and here once.
+    drop(unsafe { Box::from_raw(value.cast::<Place>()) });
+    let key = comm & HANDLE_BITS.load(Ordering::Relaxed);
+    let _writing = lock(&WRITING);
+    let slots = (0..NEAR).map(|turn| slot(key, turn));
+    if key != 0 {
+        slots
+            .filter(|slot| slot.key.load(Ordering::Relaxed) == key)
+            .for_each(|slot| slot.key.store(0, Ordering::Release));
+    }
+    0
+}
+
+/// From here on communicators are looked for.
+pub fn open(job: &Job) {
+    HANDLE_BITS.store(job.library.handle_bits, Ordering::Release);
+}
+
+/// The first use of the world: whether this is its first process; nothing where the processes
+/// have different settings.
+///
+/// # Safety
+/// All processes of the world must do this.
+pub unsafe fn meet(world: Handle) -> Option<bool> {
+    // SAFETY: the caller vouches for it.
+    let place = unsafe { find(world)? };
+    place.plans.agreed.then_some(place.rank == 0)
+}
+
+/// From here on nothing is found, whatever an application still calls.
+///
+/// # Safety
+/// MPI must still be there.
+pub unsafe fn close(job: &Job) {
+    for comm in [job.library.world, job.library.own] {
+        // SAFETY: both communicators are MPI's own; those without the attribute are left alone.
+        unsafe {
+            if known(job, comm).is_some() {
+                (job.library.call.comm_delete_attr)(comm, job.keyval);
+            }
+        }
+    }
+    HANDLE_BITS.store(0, Ordering::Release);
+}

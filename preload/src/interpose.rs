@@ -1,0 +1,212 @@
+//! The functions that stand before the MPI library's.
+//!
+//! Each is there twice, as `MPI_X` and as `PMPI_X`: Open MPI's Fortran goes straight to the
+//! second. What they go on to is the library's `PMPI_X`, so that no call comes here twice.
+//!
+//! C's arguments are words or ints, whatever the library calls their types; MPICH's handles are
+//! ints in words whose upper half may hold anything.
+
+use std::{
+    ffi::{c_char, c_int, c_void},
+    mem,
+};
+
+use runner::{Arguments, Block, Counts, Handle, Reduction};
+
+use crate::{
+    carry_out,
+    job::{self, Job, say},
+    library::Behind,
+};
+
+type Place = *mut c_void;
+type Source = *const c_void;
+
+/// Counts per rank: `int` or `MPI_Count`.
+trait Number: Copy {
+    fn counts(array: *const Self) -> Counts;
+}
+
+impl Number for c_int {
+    fn counts(array: *const Self) -> Counts {
+        Counts::Int(array)
+    }
+}
+
+impl Number for i64 {
+    fn counts(array: *const Self) -> Counts {
+        Counts::Large(array)
+    }
+}
+
+fn block(buffer: Source, count: impl Into<i64>, datatype: Handle) -> Block {
+    Block { buffer: buffer.cast_mut(), count: count.into(), datatype }
+}
+
+fn reduction(send: Source, receive: Place, datatype: Handle, operation: Handle) -> Reduction {
+    Reduction { send, receive, datatype, operation }
+}
+
+/// The application has a function that its library has not: it was found here.
+#[cold]
+unsafe fn missing(name: &str, comm: Handle) -> c_int {
+    say(&format!("the MPI library has no {name}"));
+    match Job::current() {
+        Some(job) => {
+            let code = job.library.error_other;
+            // SAFETY: the communicator is the application's.
+            unsafe { (job.library.call.comm_call_errhandler)(comm, code) };
+            code
+        }
+        None => std::process::abort(),
+    }
+}
+
+/// Defines both functions for one collective. `N` is the type of its counts.
+macro_rules! catch {
+    ($($mpi:ident $pmpi:ident ($($name:ident: $type:ty),*) $arguments:expr;)*) => {$(
+        catch!(@function $mpi $pmpi ($($name: $type),*) $arguments);
+        catch!(@function $pmpi $pmpi ($($name: $type),*) $arguments);
+    )*};
+    (@function $mpi:ident $pmpi:ident ($($name:ident: $type:ty),*) $arguments:expr) => {
+        /// Chooses and carries out, or goes on to the MPI library's function.
+        ///
+        /// # Safety
+        /// That function's own.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $mpi($($name: $type,)* comm: Handle) -> c_int {
+            static BEHIND: Behind = Behind::new(catch!(@c $pmpi));
+            type Function = unsafe extern "C" fn($($type,)* Handle) -> c_int;
+            // SAFETY: the arguments are the application's; what is behind is the library's
+            // function of this name, whose signature this is.
+            unsafe {
+                carry_out::call($arguments, comm, || {
+                    let behind = BEHIND.address();
+                    if behind.is_null() {
+                        return missing(stringify!($pmpi), comm);
+                    }
+                    mem::transmute::<Place, Function>(behind)($($name,)* comm)
+                })
+            }
+        }
+    };
+    (@c $name:ident) => {
+        match std::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+            Ok(name) => name,
+            Err(_) => panic!("an identifier holds no zero byte"),
+        }
+    };
+}
+
+/// All collectives with counts: their names here, arguments without the communicator, and what
+/// they are to the rest of this library.
+macro_rules! with_counts {
+    ($allgather:ident $p_allgather:ident $allreduce:ident $p_allreduce:ident
+     $alltoall:ident $p_alltoall:ident $bcast:ident $p_bcast:ident $exscan:ident $p_exscan:ident
+     $gather:ident $p_gather:ident $reduce:ident $p_reduce:ident
+     $reduce_scatter:ident $p_reduce_scatter:ident
+     $reduce_scatter_block:ident $p_reduce_scatter_block:ident
+     $scan:ident $p_scan:ident $scatter:ident $p_scatter:ident) => {
+        catch! {
+            $allgather $p_allgather (send: Source, scount: N, stype: Handle, receive: Place, rcount: N, rtype: Handle)
+                Arguments::Allgather { send: block(send, scount, stype), receive: block(receive, rcount, rtype) };
+            $allreduce $p_allreduce (send: Source, receive: Place, count: N, datatype: Handle, op: Handle)
+                Arguments::Allreduce { data: reduction(send, receive, datatype, op), count: count.into() };
+            $alltoall $p_alltoall (send: Source, scount: N, stype: Handle, receive: Place, rcount: N, rtype: Handle)
+                Arguments::Alltoall { send: block(send, scount, stype), receive: block(receive, rcount, rtype) };
+            $bcast $p_bcast (buffer: Place, count: N, datatype: Handle, root: c_int)
+                Arguments::Bcast { data: block(buffer, count, datatype), root };
+            $exscan $p_exscan (send: Source, receive: Place, count: N, datatype: Handle, op: Handle)
+                Arguments::Exscan { data: reduction(send, receive, datatype, op), count: count.into() };
+            $gather $p_gather (send: Source, scount: N, stype: Handle, receive: Place, rcount: N, rtype: Handle, root: c_int)
+                Arguments::Gather { send: block(send, scount, stype), receive: block(receive, rcount, rtype), root };
+            $reduce $p_reduce (send: Source, receive: Place, count: N, datatype: Handle, op: Handle, root: c_int)
+                Arguments::Reduce { data: reduction(send, receive, datatype, op), count: count.into(), root };
+            $reduce_scatter $p_reduce_scatter (send: Source, receive: Place, counts: *const N, datatype: Handle, op: Handle)
+                Arguments::ReduceScatter { data: reduction(send, receive, datatype, op), counts: N::counts(counts) };
+            $reduce_scatter_block $p_reduce_scatter_block (send: Source, receive: Place, count: N, datatype: Handle, op: Handle)
+                Arguments::ReduceScatterBlock { data: reduction(send, receive, datatype, op), count: count.into() };
+            $scan $p_scan (send: Source, receive: Place, count: N, datatype: Handle, op: Handle)
+                Arguments::Scan { data: reduction(send, receive, datatype, op), count: count.into() };
+            $scatter $p_scatter (send: Source, scount: N, stype: Handle, receive: Place, rcount: N, rtype: Handle, root: c_int)
+                Arguments::Scatter { send: block(send, scount, stype), receive: block(receive, rcount, rtype), root };
+        }
+    };
+}
+
+catch! {
+    MPI_Barrier PMPI_Barrier () Arguments::Barrier;
+}
+
+/// The functions of old.
+mod classic {
+    use super::*;
+    type N = c_int;
+    with_counts! {
+        MPI_Allgather PMPI_Allgather MPI_Allreduce PMPI_Allreduce MPI_Alltoall PMPI_Alltoall
+        MPI_Bcast PMPI_Bcast MPI_Exscan PMPI_Exscan MPI_Gather PMPI_Gather
+        MPI_Reduce PMPI_Reduce MPI_Reduce_scatter PMPI_Reduce_scatter
+        MPI_Reduce_scatter_block PMPI_Reduce_scatter_block MPI_Scan PMPI_Scan
+        MPI_Scatter PMPI_Scatter
+    }
+}
+
+/// Those with counts of type `MPI_Count`.
+mod large {
+    use super::*;
+    type N = i64;
+    with_counts! {
+        MPI_Allgather_c PMPI_Allgather_c MPI_Allreduce_c PMPI_Allreduce_c
+        MPI_Alltoall_c PMPI_Alltoall_c MPI_Bcast_c PMPI_Bcast_c MPI_Exscan_c PMPI_Exscan_c
+        MPI_Gather_c PMPI_Gather_c MPI_Reduce_c PMPI_Reduce_c
+        MPI_Reduce_scatter_c PMPI_Reduce_scatter_c
+        MPI_Reduce_scatter_block_c PMPI_Reduce_scatter_block_c MPI_Scan_c PMPI_Scan_c
+        MPI_Scatter_c PMPI_Scatter_c
+    }
+}
+
+/// Defines both functions for one that begins or ends the use of MPI.
+macro_rules! border {
+    ($($mpi:ident $pmpi:ident ($($name:ident: $type:ty),*) $before:expr, $after:expr;)*) => {$(
+        border!(@function $mpi $pmpi ($($name: $type),*) $before, $after);
+        border!(@function $pmpi $pmpi ($($name: $type),*) $before, $after);
+    )*};
+    (@function $mpi:ident $pmpi:ident ($($name:ident: $type:ty),*) $before:expr, $after:expr) => {
+        /// The MPI library's function, with what this library does beside.
+        ///
+        /// # Safety
+        /// That function's own.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $mpi($($name: $type),*) -> c_int {
+            static BEHIND: Behind = Behind::new(catch!(@c $pmpi));
+            type Function = unsafe extern "C" fn($($type),*) -> c_int;
+            let behind = BEHIND.address();
+            if behind.is_null() {
+                say(concat!("there is no MPI library with ", stringify!($pmpi)));
+                std::process::abort();
+            }
+            let (before, after): (unsafe fn(), unsafe fn()) = ($before, $after);
+            // SAFETY: what is behind is the library's function of this name, whose signature this
+            // is; what is beside wants to be called here.
+            unsafe {
+                before();
+                let code = mem::transmute::<Place, Function>(behind)($($name),*);
+                if code == 0 {
+                    after();
+                }
+                code
+            }
+        }
+    };
+}
+
+/// Nothing is to be done beside.
+unsafe fn nothing() {}
+
+border! {
+    MPI_Init PMPI_Init (argc: *mut c_int, argv: *mut *mut *mut c_char) nothing, job::begin;
+    MPI_Init_thread PMPI_Init_thread
+        (argc: *mut c_int, argv: *mut *mut *mut c_char, required: c_int, provided: *mut c_int)
+        nothing, job::begin;
+    MPI_Finalize PMPI_Finalize () job::end, nothing;
+}

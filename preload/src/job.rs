@@ -1,0 +1,215 @@
+//! What holds in this process between `MPI_Init` and `MPI_Finalize`.
+
+use std::{
+    collections::HashMap,
+    env,
+    ffi::{c_int, c_void},
+    io::Write,
+    ptr,
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicPtr, Ordering},
+    },
+    time::Instant,
+};
+
+use runner::{Handle, Session};
+
+use crate::{
+    choice::Plans,
+    communicators,
+    library::Library,
+    settings::{self, Fault, Settings},
+    usage::{self, Usage},
+    worker::Worker,
+};
+
+/// Everything that calls need.
+pub struct Job {
+    pub library: Library,
+    pub settings: Settings,
+    pub session: &'static Session,
+    /// Of the attribute by which communicators are known.
+    pub keyval: c_int,
+    /// A communicator of this process alone that returns errors: on it arguments are tried.
+    pub alone: Handle,
+    /// By what MPI's own datatypes are made.
+    pub named: c_int,
+    pub usage: Usage,
+    pub started: Instant,
+    /// Those that no call is using.
+    workers: Mutex<Vec<Worker>>,
+    plans: Mutex<HashMap<(u32, Option<u32>), &'static Plans>>,
+    /// Whether the application's operation is defined for a datatype; see `carry_out`.
+    pub tried: Mutex<HashMap<(Handle, Handle), bool>>,
+}
+
+static JOB: AtomicPtr<Job> = AtomicPtr::new(ptr::null_mut());
+
+/// A table behind a poisoned lock is still a table: nothing in it can be half written that matters.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A line for the user; where it can't be written there is nobody to tell.
+pub fn say(text: &str) {
+    let _ = writeln!(std::io::stderr(), "colibri: {text}");
+}
+
+impl Job {
+    /// Nothing before `MPI_Init` and after `MPI_Finalize`.
+    #[inline]
+    pub fn current() -> Option<&'static Job> {
+        // SAFETY: null, or a job that was leaked.
+        unsafe { JOB.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// What a thread carries out one call with; to be given back by [`Job::give_back`]. No lock is
+    /// held meanwhile, so that threads on different communicators don't wait for each other.
+    pub fn worker(&self) -> Worker {
+        let spare = lock(&self.workers).pop();
+        spare.unwrap_or_else(|| Worker::new(self.session, self.settings.memory_bytes))
+    }
+
+    pub fn give_back(&self, worker: Worker) {
+        lock(&self.workers).push(worker);
+    }
+
+    /// The tables for communicators of a size; made once.
+    pub fn plans(&self, procs: u32, nodes: Option<u32>) -> &'static Plans {
+        let mut plans = lock(&self.plans);
+        plans.entry((procs, nodes)).or_insert_with(|| {
+            let Settings { forced, profiles, .. } = &self.settings;
+            Box::leak(Box::new(Plans::new(forced, profiles, procs, nodes, self.is_watched())))
+        })
+    }
+
+    /// Tables for communicators of a size on which everything is left to the library.
+    pub fn idle_plans(procs: u32) -> &'static Plans {
+        static IDLE: Mutex<Vec<&'static Plans>> = Mutex::new(Vec::new());
+        let mut idle = lock(&IDLE);
+        if let Some(plans) = idle.iter().find(|plans| plans.procs == procs) {
+            return plans;
+        }
+        let plans: &'static Plans = Box::leak(Box::new(Plans::idle(procs)));
+        idle.push(plans);
+        plans
+    }
+
+    pub fn is_watched(&self) -> bool {
+        self.settings.trace.is_some() || self.settings.footer
+    }
+
+    fn open() -> Result<(Self, Option<Fault>), String> {
+        let library = Library::find()?;
+        let session = Session::open(library.table()?).map_err(|error| error.to_string())?;
+        let (outcome, digest) = settings::read();
+        let (settings, fault) = match outcome {
+            Ok(settings) => (settings, None),
+            Err(fault) => (Settings { digest, ..Settings::default() }, Some(fault)),
+        };
+        let (mut keyval, mut alone, mut named) = (0, 0, 0);
+        let (mut a, mut b, mut c) = (0, 0, 0);
+        let call = &library.call;
+        // SAFETY: MPI is initialised; handles are the library's, outputs are locals.
+        let code = unsafe {
+            let (copy, delete) = (communicators::copy, communicators::delete);
+            (call.comm_create_keyval)(copy, delete, &mut keyval, ptr::null_mut::<c_void>())
+                | (call.comm_split)(library.own, 0, 0, &mut alone)
+                | (call.comm_set_errhandler)(alone, library.constants.errors_return)
+                | (call.type_get_envelope)(
+                    library.constants.byte,
+                    &mut a,
+                    &mut b,
+                    &mut c,
+                    &mut named,
+                )
+        };
+        if code != 0 {
+            return Err(format!("the MPI library refuses what is needed (error code {code})"));
+        }
+        let job = Job {
+            library,
+            settings,
+            session,
+            keyval,
+            alone,
+            named,
+            usage: Usage::default(),
+            started: Instant::now(),
+            workers: Mutex::default(),
+            plans: Mutex::default(),
+            tried: Mutex::default(),
+        };
+        Ok((job, fault))
+    }
+}
+
+/// After `MPI_Init`.
+///
+/// # Safety
+/// MPI must have just been initialised by this thread; all processes of the world must do this.
+pub unsafe fn begin() {
+    let (job, fault) = match Job::open() {
+        Ok(opened) => opened,
+        Err(why) => {
+            if is_first_by_launcher() {
+                say(&format!("{why}; the application runs untuned"));
+            }
+            return;
+        }
+    };
+    let job: &'static Job = Box::leak(Box::new(job));
+    JOB.store(ptr::from_ref(job).cast_mut(), Ordering::Release);
+    // SAFETY: all processes of the world are here.
+    unsafe {
+        let world = job.library.world;
+        communicators::open(job);
+        let Some(first) = communicators::meet(world) else { return };
+        match fault {
+            Some(Fault::Untuned(why)) if first => {
+                say(&format!("{why}; the application runs untuned"));
+            }
+            Some(Fault::Fatal(why)) => {
+                if first {
+                    say(&why);
+                    (job.library.call.abort)(world, 2);
+                }
+                // The first process ends the job.
+                (job.library.call.barrier)(world);
+            }
+            _ if first => job.settings.warnings.iter().for_each(|warning| say(warning)),
+            _ => {}
+        }
+    }
+}
+
+/// Before `MPI_Finalize`.
+///
+/// # Safety
+/// MPI must be initialised and not finalised; all processes of the world must do this.
+pub unsafe fn end() {
+    let Some(job) = Job::current() else { return };
+    // SAFETY: as above; after this no call comes here any more.
+    unsafe {
+        if job.is_watched() && communicators::meet(job.library.world).is_some() {
+            usage::gather(job);
+        }
+        communicators::close(job);
+        let Library { call, world, own, .. } = &job.library;
+        for comm in [*world, *own] {
+            // MPI ends; a communicator that it won't free ends with it.
+            let _ = job.session.release(comm);
+        }
+        let (mut alone, mut keyval) = (job.alone, job.keyval);
+        (call.comm_free)(&mut alone);
+        (call.comm_free_keyval)(&mut keyval);
+    }
+    JOB.store(ptr::null_mut(), Ordering::Release);
+}
+
+/// Whether the launcher calls this process the first; for what goes wrong before MPI can be asked.
+fn is_first_by_launcher() -> bool {
+    let ranks = ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"];
+    ranks.into_iter().find_map(|name| env::var(name).ok()).is_none_or(|rank| rank == "0")
+}

@@ -1,0 +1,30 @@
+//! `libcolibri.so`: an unmodified MPI application's collectives, by better methods.
+//!
+//! It stands before the MPI library (`LD_PRELOAD`, or linked before it), is linked to none and
+//! serves all of them: functions are found at run time, handles are machine words, and what the
+//! headers define differently is a table ([`library`]). A call comes in by [`interpose`], for C
+//! and for Fortran; [`communicators`] knows the tables that hold on its communicator ([`choice`]),
+//! [`signature`] its message size; [`carry_out`] has the method run, or the MPI library.
+//!
+//! # What every rank must decide alike
+//!
+//! A method is chosen on nothing but what is equal on all ranks of the communicator: the size of
+//! the message by the call's signature, the operation, and the settings, which the ranks compare
+//! when they first use a communicator together. What is wrong by MPI's own rules goes to the
+//! library as it came, so that the error is the library's own.
+//!
+//! # Panics
+//!
+//! None is meant to happen. One in our own methods is caught and ends the job with a message;
+//! elsewhere the language ends the process rather than let it pass into C.
+
+mod carry_out;
+mod choice;
+mod communicators;
+mod interpose;
+mod job;
+mod library;
+mod settings;
+mod signature;
+mod usage;
+mod worker;

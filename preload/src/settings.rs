@@ -1,0 +1,265 @@
+//! What the user asked for, by environment variables.
+
+use std::{
+    env,
+    ffi::{OsStr, OsString},
+    fmt::Write,
+    hash::{DefaultHasher, Hash, Hasher},
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+};
+
+use records::{Collective, Method, nearest, profile, profile::Profile, quantity};
+
+use crate::choice::Choice;
+
+pub const PROFILES: &str = "COLIBRI_PROFILES";
+pub const FORCE: &str = "COLIBRI_FORCE";
+pub const TRACE: &str = "COLIBRI_TRACE";
+pub const FOOTER: &str = "COLIBRI_FOOTER";
+pub const MEMORY: &str = "COLIBRI_MEMORY";
+
+const OURS: [&str; 5] = [PROFILES, FORCE, TRACE, FOOTER, MEMORY];
+/// Variables of Colibri's other parts, which are none of ours and no slips of the pen.
+const OTHERS: [&str; 5] = [
+    "COLIBRI_IDLE_MICROSECONDS",
+    "COLIBRI_PROGRAMS",
+    "COLIBRI_TESTBED",
+    "COLIBRI_TRACER_FILE",
+    "COLIBRI_TRIAL",
+];
+
+/// What is to be done in this process, if all others are told the same.
+#[derive(Debug, Default)]
+pub struct Settings {
+    /// Methods for every call of a collective; none is the library's.
+    pub forced: Vec<(Collective, Option<Choice>)>,
+    pub profiles: Vec<Profile>,
+    /// The limit to the memory for data of one call.
+    pub memory_bytes: Option<u64>,
+    pub trace: Option<PathBuf>,
+    pub footer: bool,
+    /// What must be told to the user, once.
+    pub warnings: Vec<String>,
+    /// Differs between processes that were told different things.
+    pub digest: u64,
+}
+
+/// Why the settings can't be followed.
+#[derive(Debug)]
+pub enum Fault {
+    /// The application runs as if this library weren't there.
+    Untuned(String),
+    /// The application doesn't run: a measurement of something else than was asked for is worse
+    /// than none.
+    Fatal(String),
+}
+
+/// Reads the environment and the profiles that it names.
+///
+/// Beside the settings it gives, in any case, the digest of all that they came from.
+pub fn read() -> (Result<Settings, Fault>, u64) {
+    let mut hasher = DefaultHasher::new();
+    env!("CARGO_PKG_VERSION").hash(&mut hasher);
+    let variables: Vec<_> = OURS.map(|name| (name, variable(name))).into_iter().collect();
+    for (name, value) in &variables {
+        // Where profiles lie may differ between nodes; what they say may not.
+        if *name != PROFILES {
+            value.hash(&mut hasher);
+        }
+    }
+    let mut outcome = follow(|wanted| {
+        variables.iter().find(|(name, _)| *name == wanted).and_then(|(_, value)| value.clone())
+    });
+    match &mut outcome {
+        Ok(settings) => {
+            let _ = write!(Hashing(&mut hasher), "{:?}", settings.profiles);
+            settings.warnings = strangers(env::vars_os().map(|(name, _)| name));
+        }
+        Err(Fault::Untuned(why) | Fault::Fatal(why)) => why.hash(&mut hasher),
+    }
+    let digest = hasher.finish();
+    if let Ok(settings) = &mut outcome {
+        settings.digest = digest;
+    }
+    (outcome, digest)
+}
+
+struct Hashing<'a>(&'a mut DefaultHasher);
+
+impl Write for Hashing<'_> {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        self.0.write(text.as_bytes());
+        Ok(())
+    }
+}
+
+fn variable(name: &str) -> Option<OsString> {
+    env::var_os(name).filter(|value| !value.is_empty())
+}
+
+fn follow(variable: impl Fn(&str) -> Option<OsString>) -> Result<Settings, Fault> {
+    let text = |name: &str| match variable(name) {
+        Some(value) => match value.into_string() {
+            Ok(text) => Ok(Some(text)),
+            Err(value) => Err(Fault::Fatal(format!("{name}={value:?} is no text"))),
+        },
+        None => Ok(None),
+    };
+    let mut settings = Settings::default();
+    if let Some(force) = text(FORCE)? {
+        settings.forced = forced(&force).map_err(Fault::Fatal)?;
+    }
+    if let Some(memory) = text(MEMORY)? {
+        let bytes = quantity::parse_bytes(&memory)
+            .map_err(|problem| Fault::Fatal(format!("{MEMORY}: {problem}")))?;
+        settings.memory_bytes = Some(bytes);
+    }
+    settings.footer = match text(FOOTER)?.as_deref() {
+        None | Some("0") => false,
+        Some("1") => true,
+        Some(other) => {
+            return Err(Fault::Fatal(format!("{FOOTER}={other}; wanted 0 or 1")));
+        }
+    };
+    settings.trace = variable(TRACE).map(PathBuf::from);
+    if let Some(directory) = variable(PROFILES) {
+        settings.profiles = profiles(&directory).map_err(Fault::Untuned)?;
+    }
+    Ok(settings)
+}
+
+/// `bcast=own:ring;reduce=reduce_as_allreduce`
+fn forced(text: &str) -> Result<Vec<(Collective, Option<Choice>)>, String> {
+    let mut all: Vec<(Collective, Option<Choice>)> = Vec::new();
+    for part in text.split(';').map(str::trim).filter(|part| !part.is_empty()) {
+        let wrong = |problem: String| format!("{FORCE}: '{part}': {problem}");
+        let Some((collective, method)) = part.split_once('=') else {
+            return Err(wrong("wanted COLLECTIVE=METHOD, such as bcast=own:binomial".into()));
+        };
+        let collective: Collective = collective.trim().parse().map_err(wrong)?;
+        let method = method.trim();
+        let is_bare_mockup = !method.contains(':') && method.contains("_as_");
+        let method: Method = match is_bare_mockup {
+            true => Method::Mockup(method.into()),
+            false => {
+                method.parse().map_err(|error: records::MethodError| wrong(error.to_string()))?
+            }
+        };
+        if all.iter().any(|(other, _)| *other == collective) {
+            return Err(wrong(format!("a second method for {collective}")));
+        }
+        let choice = match method {
+            Method::Default => None,
+            method => Some(Choice::new(collective, &method).map_err(wrong)?),
+        };
+        all.push((collective, choice));
+    }
+    Ok(all)
+}
+
+fn profiles(directory: &OsStr) -> Result<Vec<Profile>, String> {
+    let directory = Path::new(directory);
+    let profiles = profile::read_directory(directory).map_err(|error| error.to_string())?;
+    for profile in &profiles {
+        for range in &profile.ranges {
+            Choice::new(profile.collective, &range.method).map_err(|problem| {
+                format!(
+                    "{}: the profile of {} at {} processes: {problem}",
+                    directory.display(),
+                    profile.collective,
+                    profile.procs
+                )
+            })?;
+        }
+    }
+    Ok(profiles)
+}
+
+/// Names that begin as ours do and are none.
+fn strangers(names: impl Iterator<Item = OsString>) -> Vec<String> {
+    let mut strange: Vec<String> = names
+        .filter(|name| name.as_bytes().starts_with(b"COLIBRI_"))
+        .filter_map(|name| name.into_string().ok())
+        .filter(|name| !OURS.contains(&name.as_str()) && !OTHERS.contains(&name.as_str()))
+        .collect();
+    strange.sort();
+    strange
+        .into_iter()
+        .map(|name| {
+            let hint = nearest(&name, OURS)
+                .map(|near| format!("; did you mean {near}?"))
+                .unwrap_or_default();
+            format!("no setting is called {name}{hint} (known: {})", OURS.join(", "))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(name: &'static str, value: &str) -> Result<Settings, String> {
+        let value = OsString::from(value);
+        follow(|wanted| (wanted == name).then(|| value.clone())).map_err(|fault| match fault {
+            Fault::Untuned(why) => format!("untuned: {why}"),
+            Fault::Fatal(why) => format!("fatal: {why}"),
+        })
+    }
+
+    #[test]
+    fn nothing_said_is_nothing_forced() {
+        let settings = follow(|_| None).unwrap();
+        assert!(settings.forced.is_empty() && settings.profiles.is_empty() && !settings.footer);
+        assert_eq!(settings.memory_bytes, None);
+    }
+
+    #[test]
+    fn methods_are_forced_by_name() {
+        let force = " bcast=own:pipeline,segment=8KiB; reduce = reduce_as_allreduce;scan=default;";
+        let settings = with(FORCE, force);
+        let names: Vec<String> = settings
+            .unwrap()
+            .forced
+            .iter()
+            .map(|(collective, choice)| {
+                format!("{collective} {:?}", choice.as_ref().map(|c| c.method().to_string()))
+            })
+            .collect();
+        assert_eq!(
+            names,
+            [
+                r#"bcast Some("own:pipeline,segment=8KiB")"#,
+                r#"reduce Some("mockup:reduce_as_allreduce")"#,
+                "scan None"
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_what_would_be_right() {
+        for (name, value, wanted) in [
+            (FORCE, "bcast", "fatal: COLIBRI_FORCE: 'bcast': wanted COLLECTIVE=METHOD"),
+            (FORCE, "bcats=own:linear", "did you mean 'bcast'?"),
+            (FORCE, "bcast=own:binomal", "did you mean 'binomial'?"),
+            (FORCE, "bcast=own:bruck", "bcast has no algorithm bruck (known: binary"),
+            (FORCE, "bcast=own:linear;bcast=own:ring", "a second method for bcast"),
+            (FORCE, "bcast=native:openmpi:linear", "rules file"),
+            (FORCE, "alltoallv=own:linear", "alltoallv"),
+            (MEMORY, "much", "fatal: COLIBRI_MEMORY"),
+            (FOOTER, "yes", "wanted 0 or 1"),
+            (PROFILES, "/nowhere/at/all", "untuned: /nowhere/at/all: cannot read"),
+        ] {
+            let error = with(name, value).unwrap_err();
+            assert!(error.contains(wanted), "{name}={value}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_slip_of_the_pen_is_told_and_names_of_others_are_not() {
+        let names = ["COLIBRI_PROFILE", "COLIBRI_TRACER_FILE", "COLIBRI_FORCE", "PATH"];
+        let told = strangers(names.map(OsString::from).into_iter());
+        assert_eq!(told.len(), 1);
+        assert!(told[0].contains("did you mean COLIBRI_PROFILES?"), "{told:?}");
+    }
+}

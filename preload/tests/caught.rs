@@ -1,0 +1,142 @@
+//! Every call of every caught collective is seen once, from C and from Fortran, and carried out by
+//! the method that was asked for; what can't be followed is told in one line.
+
+#![allow(clippy::unwrap_used, reason = "a test's helper fails as the test does")]
+
+#[allow(dead_code, reason = "each test program uses its part of this module")]
+mod common;
+
+use std::{fs, path::Path};
+
+use common::{Bench, Family, assert_success, stderr};
+use records::{
+    Collective, Method, document,
+    profile::{Profile, Range},
+};
+
+const FORCE: &str = "bcast=own:binomial;reduce=reduce_as_allreduce;barrier=own:bruck";
+
+/// Each collective was called three times.
+fn each_is_seen_once(bench: &Bench, source: &str, options: &[&str], times: u64) {
+    let Some(program) = bench.compile(source, options) else { return };
+    let trace = bench.folder.path().join("usage.json");
+    let variables = [("COLIBRI_FORCE", FORCE), ("COLIBRI_TRACE", trace.to_str().unwrap())];
+    let output = bench.run(2, true, &variables, &[program.to_str().unwrap()]);
+    assert_success(&output);
+    let usage = common::usage(&trace);
+    assert_eq!(usage.procs, 2);
+    for collective in Collective::ALL.into_iter().filter(|c| !c.name().ends_with('v')) {
+        let calls: Vec<_> = usage.calls.iter().filter(|c| c.collective == collective).collect();
+        let twice = matches!(collective, Collective::Bcast | Collective::Allreduce);
+        let wanted = if twice { times } else { 3 };
+        assert_eq!(calls.len(), 1, "{source} {collective}: {calls:?}");
+        assert_eq!((calls[0].calls, calls[0].procs), (wanted, 2), "{source} {collective}");
+        let bytes = if collective == Collective::Barrier { 0 } else { 8 };
+        assert_eq!(calls[0].bytes, bytes, "{source} {collective}");
+        let method = match collective {
+            Collective::Bcast => "own:binomial",
+            Collective::Reduce => "mockup:reduce_as_allreduce",
+            Collective::Barrier => "own:bruck",
+            _ => "default",
+        };
+        assert_eq!(calls[0].method.to_string(), method, "{source} {collective}");
+    }
+}
+
+#[test]
+fn calls_are_seen_once() {
+    for family in [Family::OpenMpi, Family::Mpich] {
+        let Some(bench) = Bench::new(family) else { continue };
+        each_is_seen_once(&bench, "caught.c", &[], 3);
+        for source in ["caught_mpif.f90", "caught_usempi.f90", "caught_f08.f90"] {
+            each_is_seen_once(&bench, source, &["-fallow-argument-mismatch"], 3);
+        }
+        if family == Family::Mpich {
+            each_is_seen_once(&bench, "caught.c", &["-DLARGE"], 6);
+        }
+    }
+}
+
+fn profile(folder: &Path, name: &str, collective: Collective, procs: u32, method: &str) {
+    let method: Method = method.parse().unwrap();
+    let range = Range { first_bytes: 1, last_bytes: 64, method, gain: None };
+    document::write(&folder.join(name), &Profile::new(collective, procs, vec![range])).unwrap();
+}
+
+/// Several profiles of one collective live side by side, and each holds at its own size.
+#[test]
+fn profiles_are_followed() {
+    let Some(bench) = Bench::new(Family::OpenMpi) else { return };
+    let program = bench.compile("caught.c", &[]).unwrap();
+    let folder = bench.folder.path().join("profiles");
+    fs::create_dir(&folder).unwrap();
+    profile(&folder, "a.json", Collective::Bcast, 2, "own:linear");
+    profile(&folder, "b.json", Collective::Bcast, 3, "own:pipeline,segment=1KiB");
+    profile(&folder, "c.json", Collective::Allreduce, 2, "mockup:allreduce_as_reduce_bcast");
+    let text = "MPI_Gather\n3\n1\n2 gather_as_allgather\n1\n8 8 2\n";
+    fs::write(folder.join("d.prf"), text).unwrap();
+    let trace = bench.folder.path().join("usage.json");
+    let footer = |ranks| {
+        let variables = [
+            ("COLIBRI_PROFILES", folder.to_str().unwrap()),
+            ("COLIBRI_TRACE", trace.to_str().unwrap()),
+            ("COLIBRI_FOOTER", "1"),
+        ];
+        let output = bench.run(ranks, true, &variables, &[program.to_str().unwrap()]);
+        assert_success(&output);
+        assert_eq!(stderr(&output), "");
+        common::stdout(&output)
+    };
+    let two = footer(2);
+    assert!(two.contains("#@pgmpi alg MPI_Bcast 8 own:linear\n"), "{two}");
+    assert!(two.contains("#@pgmpi alg MPI_Allreduce 8 allreduce_as_reduce_bcast\n"), "{two}");
+    assert!(two.contains("#@pgmpi alg MPI_Gather 8 default\n"), "{two}");
+    let three = footer(3);
+    assert!(three.contains("#@pgmpi alg MPI_Bcast 8 own:pipeline,segment=1KiB\n"), "{three}");
+    assert!(three.contains("#@pgmpi alg MPI_Allreduce 8 default\n"), "{three}");
+    assert!(three.contains("#@pgmpi alg MPI_Gather 8 gather_as_allgather\n"), "{three}");
+}
+
+#[test]
+fn what_cannot_be_followed_is_one_line() {
+    let Some(bench) = Bench::new(Family::OpenMpi) else { return };
+    let program = bench.compile("caught.c", &[]).unwrap();
+    let program = program.to_str().unwrap();
+    let ours = |text: &str| -> Vec<String> {
+        text.lines().filter(|line| line.starts_with("colibri: ")).map(String::from).collect()
+    };
+    let told = |variables: &[(&str, &str)], well: bool| {
+        let output = bench.run(2, true, variables, &[program]);
+        let lines = ours(&stderr(&output));
+        assert_eq!(output.status.success(), well, "{lines:?}");
+        assert_eq!(lines.len(), 1, "{lines:?}");
+        lines[0].clone()
+    };
+    let line = told(&[("COLIBRI_FORCE", "bcast=own:binomal")], false);
+    assert!(line.contains("did you mean 'binomial'?"), "{line}");
+    let line = told(&[("COLIBRI_FORCE", "bcast=bcast_as_scater_allgather")], false);
+    assert!(line.contains("did you mean 'bcast_as_scatter_allgather'?"), "{line}");
+    let line = told(&[("COLIBRI_PROFILE", "x")], true);
+    assert!(line.contains("did you mean COLIBRI_PROFILES?"), "{line}");
+    let line = told(&[("COLIBRI_PROFILES", "/nowhere/at/all")], true);
+    assert!(line.contains("no such file") && line.contains("untuned"), "{line}");
+
+    let folder = bench.folder.path().join("profiles");
+    fs::create_dir(&folder).unwrap();
+    profile(&folder, "a.json", Collective::Bcast, 2, "native:openmpi:pipeline");
+    let line = told(&[("COLIBRI_PROFILES", folder.to_str().unwrap())], true);
+    assert!(line.contains("native:openmpi:pipeline") && line.contains("untuned"), "{line}");
+
+    // Each process is told something else.
+    let script = bench.folder.path().join("differing.sh");
+    let text = format!(
+        "#!/bin/sh\nCOLIBRI_FORCE=bcast=own:linear\n[ $OMPI_COMM_WORLD_RANK = 0 ] || \
+         COLIBRI_FORCE=bcast=own:binomial\nexport COLIBRI_FORCE\nLD_PRELOAD={} exec {program}\n",
+        common::library().display()
+    );
+    fs::write(&script, text).unwrap();
+    let output = bench.run(2, false, &[], &["sh", script.to_str().unwrap()]);
+    assert_success(&output);
+    let lines = ours(&stderr(&output));
+    assert!(lines.len() == 1 && lines[0].contains("different settings"), "{lines:?}");
+}

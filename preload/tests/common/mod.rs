@@ -1,0 +1,135 @@
+//! Programs in C and Fortran, compiled by an MPI library's compiler and run by its launcher, with
+//! `libcolibri.so` preloaded.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+/// Jobs run one after the other: they share the cores.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// An MPI library with its compilers and its launcher.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Family {
+    OpenMpi,
+    Mpich,
+}
+
+/// A place for programs and files, held by one test at a time.
+pub struct Bench {
+    pub family: Family,
+    pub folder: tempfile::TempDir,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Family {
+    fn suffix(self) -> &'static str {
+        match self {
+            Family::OpenMpi => "openmpi",
+            Family::Mpich => "mpich",
+        }
+    }
+}
+
+impl Bench {
+    /// Nothing, with a printed reason, where the library isn't installed.
+    pub fn new(family: Family) -> Option<Self> {
+        let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        for program in ["mpicc", "mpirun"] {
+            let name = format!("{program}.{}", family.suffix());
+            if Command::new(&name).arg("--version").output().is_err() {
+                println!("skipped: there is no {name}");
+                return None;
+            }
+        }
+        Some(Bench { family, folder: tempfile::tempdir().unwrap(), _turn: turn })
+    }
+
+    /// Compiles `tests/<source>`; nothing, with a printed reason, where there is no compiler.
+    pub fn compile(&self, source: &str, options: &[&str]) -> Option<PathBuf> {
+        let compiler = if source.ends_with(".c") { "mpicc" } else { "mpif90" };
+        let compiler = format!("{compiler}.{}", self.family.suffix());
+        let program = self.folder.path().join(source).with_extension("program");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(source);
+        let mut command = Command::new(&compiler);
+        command.arg("-O1").arg("-o").arg(&program).arg(source).args(options).arg("-lpthread");
+        // Where modules are written.
+        let Ok(output) = command.current_dir(self.folder.path()).output() else {
+            println!("skipped: there is no {compiler}");
+            return None;
+        };
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        Some(program)
+    }
+
+    /// Runs a program on so many ranks with these variables; without the library if `preload` is
+    /// false.
+    pub fn run(
+        &self,
+        ranks: u32,
+        preload: bool,
+        variables: &[(&str, &str)],
+        program: &[&str],
+    ) -> Output {
+        let library = library();
+        let mut variables = variables.to_vec();
+        if preload {
+            variables.push(("LD_PRELOAD", library.to_str().unwrap()));
+        }
+        let mut command = Command::new(format!("mpirun.{}", self.family.suffix()));
+        command.args(["-np", &ranks.to_string()]);
+        match self.family {
+            Family::OpenMpi => {
+                command
+                    .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+                    .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+                    .args(["--oversubscribe", "--bind-to", "none"])
+                    .args(["--mca", "mpi_yield_when_idle", "1"]);
+                for (name, value) in &variables {
+                    // A value with a semicolon would be taken for several by `-x NAME=VALUE`.
+                    match *name == "LD_PRELOAD" {
+                        true => command.args(["-x", &format!("{name}={value}")]),
+                        false => command.args(["-x", name]).env(name, value),
+                    };
+                }
+            }
+            Family::Mpich => {
+                for (name, value) in &variables {
+                    command.args(["-genv", name, value]);
+                }
+            }
+        }
+        command.args(program).output().unwrap()
+    }
+}
+
+/// The library, built beside this test.
+pub fn library() -> PathBuf {
+    let test = env::current_exe().unwrap();
+    let library = test.with_file_name("libcolibri.so");
+    assert!(library.is_file(), "{} is not there", library.display());
+    library
+}
+
+pub fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+pub fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[track_caller]
+pub fn assert_success(output: &Output) {
+    assert!(output.status.success(), "{}\n{}{}", output.status, stdout(output), stderr(output));
+}
+
+/// What was recorded in a trace.
+pub fn usage(path: &Path) -> records::usage::Usage {
+    let usage = records::document::read(path).unwrap();
+    fs::remove_file(path).unwrap();
+    usage
+}

@@ -1,0 +1,132 @@
+//! `usage.json`: which collectives an application called, how often, how long, and what ran.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize, de::IgnoredAny};
+
+use crate::{Collective, Method, document::Document};
+
+/// An application's collectives between `MPI_Init` and `MPI_Finalize`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Usage {
+    /// Checked and written by [`document`](crate::document); named here since no other field may
+    /// stand in the file.
+    #[serde(default, skip_serializing)]
+    schema: IgnoredAny,
+    /// The processes of the application.
+    pub procs: u32,
+    /// The MPI library.
+    pub library: String,
+    /// From `MPI_Init` to `MPI_Finalize`, on the first rank.
+    pub seconds: f64,
+    /// One entry for each kind of call; the longest time first.
+    pub calls: Vec<Calls>,
+}
+
+/// Calls of one collective with one message size on communicators of one size by one method.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Calls {
+    /// The collective.
+    pub collective: Collective,
+    /// Communicator size.
+    pub procs: u32,
+    /// Message size; see [`Collective::message_size`].
+    pub bytes: u64,
+    /// What really ran.
+    pub method: Method,
+    /// How often; a call of all ranks of a communicator counts once.
+    pub calls: u64,
+    /// The time of all these calls together, the mean of the ranks.
+    pub seconds: f64,
+}
+
+impl Document for Usage {
+    const SCHEMA: &'static str = "colibri/usage/1";
+
+    fn validate(&self) -> Result<(), (String, String)> {
+        for (index, calls) in self.calls.iter().enumerate() {
+            if calls.procs == 0 {
+                let problem = "is 0; wanted 1 or more".into();
+                return Err((format!("calls[{index}].procs"), problem));
+            }
+            if !(calls.seconds.is_finite() && calls.seconds >= 0.0) {
+                let problem = format!("is {}; wanted 0 or more", calls.seconds);
+                return Err((format!("calls[{index}].seconds"), problem));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Usage {
+    /// From what every rank has counted and timed of its own calls.
+    pub fn of_all_ranks(
+        procs: u32,
+        library: String,
+        seconds: f64,
+        counted: impl IntoIterator<Item = Calls>,
+    ) -> Self {
+        let mut sums: BTreeMap<(Collective, u32, u64, Method), (u64, f64)> = BTreeMap::new();
+        for one in counted {
+            let kind = (one.collective, one.procs, one.bytes, one.method);
+            let (calls, seconds) = sums.entry(kind).or_default();
+            *calls += one.calls;
+            *seconds += one.seconds;
+        }
+        let calls =
+            sums.into_iter().map(|((collective, procs, bytes, method), (calls, seconds))| {
+                let ranks = procs.max(1);
+                let calls = calls.div_ceil(u64::from(ranks));
+                Calls {
+                    collective,
+                    procs,
+                    bytes,
+                    method,
+                    calls,
+                    seconds: seconds / f64::from(ranks),
+                }
+            });
+        let mut calls: Vec<Calls> = calls.collect();
+        calls.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
+        Usage { schema: IgnoredAny, procs, library, seconds, calls }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document;
+
+    fn calls(procs: u32, bytes: u64, calls: u64, seconds: f64) -> Calls {
+        let method = "own:binomial".parse().unwrap();
+        Calls { collective: Collective::Bcast, procs, bytes, method, calls, seconds }
+    }
+
+    /// Three ranks; two of them share a communicator as well.
+    #[test]
+    fn a_call_of_all_ranks_counts_once() {
+        let counted = vec![
+            calls(3, 8, 10, 1.0),
+            calls(3, 8, 10, 2.0),
+            calls(3, 8, 10, 6.0),
+            calls(2, 8, 7, 9.0),
+            calls(2, 8, 7, 11.0),
+        ];
+        let usage = Usage::of_all_ranks(3, "Open MPI".into(), 60.0, counted);
+        assert_eq!(usage.calls, [calls(2, 8, 7, 10.0), calls(3, 8, 10, 3.0)]);
+    }
+
+    #[test]
+    fn what_is_written_reads_back() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("usage.json");
+        let usage = Usage::of_all_ranks(1, "MPICH".into(), 1.5, vec![calls(1, 8, 10, 1.0)]);
+        document::write(&path, &usage).unwrap();
+        assert_eq!(document::read::<Usage>(&path).unwrap(), usage);
+        let text = std::fs::read_to_string(&path).unwrap().replace("\"procs\": 1", "\"procs\": 0");
+        let error = document::parse::<Usage>(&text, &path).unwrap_err().to_string();
+        assert!(error.contains("procs: is 0"), "{error}");
+    }
+}
