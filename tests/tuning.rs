@@ -132,6 +132,16 @@ fn a_killed_tuning_run_is_resumed_to_its_end() {
     assert_eq!(summary["calls_observed"], summary["calls_as_told"], "{stdout}");
     assert!(stdout.contains("coll_tuned_dynamic_rules_filename"), "{stdout}");
 
+    // One page with all figures in it, and nothing to fetch from a network.
+    run(0, &["report", directory.to_str().unwrap()]);
+    let page = fs::read_to_string(directory.join("report.html")).unwrap();
+    for wanted in ["What to load", "penalties", "parameters", "Measured on", "coll_tuned_dynamic"] {
+        assert!(page.contains(wanted), "{wanted}");
+    }
+    assert!(page.matches("<svg").count() >= 4, "{}", page.matches("<svg").count());
+    assert!(!page.contains("src=") && !page.contains("href="), "something is fetched");
+    fs::remove_file(directory.join("report.html")).unwrap();
+
     // The same record analysed again gives the same files.
     let first = results(&directory);
     assert!(first.keys().any(|path| path.ends_with("figures/penalty-bcast.svg")));

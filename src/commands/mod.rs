@@ -10,6 +10,7 @@ pub mod export;
 pub mod guidelines;
 pub mod pairs;
 pub mod predict;
+pub mod report;
 pub mod simulate;
 pub mod testbed;
 pub mod tune;

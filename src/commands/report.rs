@@ -1,0 +1,312 @@
+//! `colibri report`: everything that a run found, on one page.
+
+use std::{fs, path::Path};
+
+use anyhow::{Result, bail};
+use clap::Args;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use records::{
+    FileError,
+    calibration::Calibration,
+    document::{self, Document},
+    penalty::Penalties,
+    platform::Platform,
+    quantity::{format_bytes, format_seconds},
+    summary::{Gain, Summary},
+    violations::{Better, Violations},
+};
+
+use crate::{
+    commands::{calibrate, export},
+    run_directory::RunDirectory,
+};
+
+/// Writes report.html: platform, parameters, decisions, penalties, gains and what to load, with
+/// all figures in the one file
+#[derive(Debug, Args)]
+pub struct Report {
+    /// Directory of a run (`colibri tune`, `calibrate`, `verify`, `guidelines`)
+    #[arg(default_value = "colibri-run", value_name = "DIR")]
+    directory: std::path::PathBuf,
+}
+
+impl Report {
+    /// Runs the subcommand.
+    pub fn run(self) -> Result<()> {
+        if !self.directory.is_dir() {
+            bail!("{}: there is no such run", self.directory.display());
+        }
+        let run = RunDirectory::open(&self.directory)?;
+        let found = Found::read(&run)?;
+        let path = run.file("report.html");
+        document::write_text(&path, &found.page(&run)?.into_string())?;
+        eprintln!("written: {}", path.display());
+        Ok(())
+    }
+}
+
+/// What of a run's results is there.
+struct Found {
+    summary: Option<Summary>,
+    calibration: Option<Calibration>,
+    penalties: Option<Penalties>,
+    violations: Option<Violations>,
+}
+
+fn read_if_there<T: Document>(path: &Path) -> Result<Option<T>> {
+    Ok(if path.exists() { Some(document::read(path)?) } else { None })
+}
+
+impl Found {
+    fn read(run: &RunDirectory) -> Result<Self> {
+        let found = Found {
+            summary: read_if_there(&run.summary())?,
+            calibration: read_if_there(&run.calibration())?,
+            penalties: read_if_there(&run.penalty())?,
+            violations: read_if_there(&run.violations())?,
+        };
+        if found.platform().is_none() {
+            bail!(
+                "{}: holds no results to report (summary.json, calibration.json, penalty.json or \
+                 violations.json)",
+                run.path().display()
+            );
+        }
+        Ok(found)
+    }
+
+    fn platform(&self) -> Option<&Platform> {
+        let summary = self.summary.as_ref().map(|summary| &summary.platform);
+        let penalties = self.penalties.as_ref().map(|penalties| &penalties.platform);
+        let violations = self.violations.as_ref().map(|violations| &violations.platform);
+        let calibration = self.calibration.as_ref().map(|calibration| &calibration.platform);
+        summary.or(penalties).or(violations).or(calibration)
+    }
+
+    fn page(&self, run: &RunDirectory) -> Result<Markup> {
+        let platform = self.platform().map(Platform::summary).unwrap_or_default();
+        let mut sections = Vec::new();
+        if let Some(summary) = &self.summary {
+            sections.push(gains(summary, run)?);
+        }
+        if let Some(penalties) = &self.penalties {
+            sections.push(decisions(penalties, run)?);
+        }
+        if let Some(violations) = &self.violations {
+            sections.push(guidelines(violations));
+        }
+        if let Some(calibration) = &self.calibration {
+            sections.push(parameters(calibration, run)?);
+        }
+        sections.extend(self.platform().map(conditions));
+        Ok(html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    title { "Colibri: " (platform) }
+                    style { (PreEscaped(STYLE)) }
+                }
+                body {
+                    h1 { "Colibri" }
+                    p.lead { (platform) }
+                    @for section in sections { (section) }
+                }
+            }
+        })
+    }
+}
+
+const STYLE: &str = "body{font:16px/1.5 sans-serif;max-width:60em;margin:2em auto;padding:0 1em;color:#222}\
+h1,h2{font-weight:600}h2{margin-top:2em;border-bottom:1px solid #ccc}.lead{font-size:1.15em}\
+table{border-collapse:collapse;margin:1em 0}th,td{padding:.2em .8em;text-align:right;border-bottom:1px solid #eee}\
+th:first-child,td:first-child{text-align:left}pre{background:#f6f6f6;padding:1em;overflow-x:auto;white-space:pre-wrap}\
+figure{margin:1em 0}figure svg{max-width:100%;height:auto}.note{color:#8a4b00}";
+
+/// A figure of the run as part of the page; nothing where it was not drawn.
+fn figure(run: &RunDirectory, name: &str) -> Result<Option<Markup>> {
+    let path = run.path().join("figures").join(format!("{name}.svg"));
+    if !path.exists() {
+        return Ok(None);
+    }
+    let svg = fs::read_to_string(&path).map_err(|error| FileError::io(&path, "read", &error))?;
+    // What stands before the drawing itself (an XML declaration) has no place inside a page.
+    let drawing = svg.find("<svg").map(|start| svg[start..].to_owned());
+    Ok(drawing.map(|drawing| html! { figure { (PreEscaped(drawing)) } }))
+}
+
+fn notes<'a>(warnings: impl IntoIterator<Item = &'a String>) -> Markup {
+    html! { @for warning in warnings { p.note { "Note: " (warning) } } }
+}
+
+fn table(heading: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Markup {
+    html! {
+        table {
+            tr { @for name in heading { th { (name) } } }
+            @for row in rows { tr { @for cell in row { td { (cell) } } } }
+        }
+    }
+}
+
+fn percent(fraction: f64) -> String {
+    format!("{:.1} %", fraction * 100.0)
+}
+
+fn gains(summary: &Summary, run: &RunDirectory) -> Result<Markup> {
+    let file = run.file(&summary.file).display().to_string();
+    let mut gains: Vec<&Gain> = summary.gains.iter().collect();
+    gains.sort_by(|a, b| b.speed_up.total_cmp(&a.speed_up));
+    let rows = gains.iter().map(|gain| {
+        vec![
+            gain.collective.to_string(),
+            gain.procs.to_string(),
+            format_bytes(gain.bytes),
+            gain.method.short(),
+            format_seconds(gain.default_seconds),
+            format_seconds(gain.tuned_seconds),
+            format!("{:.2}", gain.speed_up),
+        ]
+    });
+    let heading = ["collective", "procs", "size", "tuned method", "default", "tuned", "speed-up"];
+    let mut figures = Vec::new();
+    for collective in summary.message_size.keys() {
+        figures.extend(figure(run, &format!("gain-{collective}"))?);
+    }
+    Ok(html! {
+        h2 { "What to load, and what it gains" }
+        pre { (export::how_to_load_openmpi(&file)?) }
+        @if gains.is_empty() {
+            p { "Nothing beats the library's default here; the file leaves every call to it." }
+        } @else {
+            p {
+                "Speed-up over all " (summary.points) " points (geometric mean): "
+                (format!("{:.2}", summary.mean_speed_up)) ". " (gains.len())
+                " points are replaced, the others are left to the library's default. The times are \
+                 medians of jobs with and without the file loaded, made after the choice."
+            }
+            @if summary.calls_observed > 0 {
+                p {
+                    (summary.calls_as_told) " of " (summary.calls_observed)
+                    " observed calls ran what the file names."
+                }
+            }
+            @for figure in figures { (figure) }
+            (table(&heading, rows))
+        }
+        @if let Some(regret) = summary.regret {
+            p {
+                "What was not measured is expected to cost " (percent(regret.mean))
+                " on average and " (percent(regret.greatest)) " at most."
+            }
+        }
+        (notes(&summary.warnings))
+    })
+}
+
+fn decisions(penalties: &Penalties, run: &RunDirectory) -> Result<Markup> {
+    let rows = penalties.summaries.iter().map(|summary| {
+        vec![
+            summary.collective.to_string(),
+            summary.decided_by.clone(),
+            summary.points.to_string(),
+            percent(summary.mean),
+            percent(summary.median),
+            percent(summary.percentile_95),
+            percent(summary.greatest),
+        ]
+    });
+    let heading = ["collective", "decided by", "points", "mean", "median", "95th", "greatest"];
+    let mut figures = Vec::new();
+    for collective in penalties.message_size.keys() {
+        figures.extend(figure(run, &format!("penalty-{collective}"))?);
+        figures.extend(figure(run, &format!("decisions-{collective}"))?);
+    }
+    Ok(html! {
+        h2 { "Decisions and their penalties" }
+        p {
+            "The penalty is what following a decision costs against the measured best: "
+            (penalties.best) ". A call is timed by this scheme: " (penalties.timing) "."
+        }
+        (table(&heading, rows))
+        @for figure in figures { (figure) }
+        (notes(&penalties.warnings))
+    })
+}
+
+fn guidelines(violations: &Violations) -> Markup {
+    let verdict = &violations.verdict;
+    let counts = violations.counts.iter().map(|count| {
+        vec![
+            count.class.name().into(),
+            count.collective.to_string(),
+            count.points.to_string(),
+            count.violated.to_string(),
+        ]
+    });
+    let rows = violations.violations.iter().map(|violation| {
+        let better = match &violation.better {
+            Better::Method(method) => method.short(),
+            Better::Bytes(bytes) => format_bytes(*bytes),
+            Better::Calls { calls, bytes } => format!("{calls} calls of {}", format_bytes(*bytes)),
+        };
+        vec![
+            violation.class.name().into(),
+            violation.collective.to_string(),
+            violation.procs.to_string(),
+            format_bytes(violation.bytes),
+            format_seconds(violation.seconds),
+            better,
+            format_seconds(violation.better_seconds),
+            percent(violation.gain),
+        ]
+    });
+    let heading =
+        ["guideline", "collective", "procs", "size", "time", "faster", "its time", "gain"];
+    html! {
+        h2 { "Performance guidelines" }
+        p {
+            "Compared is " (verdict.unit) ", of " (verdict.jobs) " jobs, by a one-sided "
+            (verdict.test) " test; at most " (percent(verdict.level))
+            " of the violations of pattern and monotony are expected to be false."
+        }
+        (table(&["guideline", "collective", "points", "violated"], counts))
+        @if !violations.violations.is_empty() { (table(&heading, rows)) }
+        (notes(&violations.warnings))
+    }
+}
+
+fn parameters(calibration: &Calibration, run: &RunDirectory) -> Result<Markup> {
+    let figure = figure(run, "parameters")?;
+    Ok(html! {
+        h2 { "The platform's parameters" }
+        pre { (calibrate::summary(calibration)) }
+        @if let Some(figure) = figure { (figure) }
+    })
+}
+
+fn conditions(platform: &Platform) -> Markup {
+    let mut hosts = platform.hosts.clone();
+    hosts.sort();
+    hosts.dedup();
+    let rows = [
+        ("MPI library", platform.mpi_library.clone()),
+        ("Hosts", hosts.join(", ")),
+        ("Transport", platform.transport.clone()),
+        ("Processor", format!("{} ({} cores)", platform.processor, platform.cores)),
+        ("Kernel", platform.kernel.clone()),
+        ("Governor", platform.governor.clone()),
+        ("Clock", platform.clock.clone()),
+        ("Load before the start", format!("{:.2}", platform.load)),
+        ("Launcher", platform.launcher.clone()),
+        ("Virtual cluster", platform.testbed.clone()),
+        ("Settings", platform.settings.join(" ")),
+    ];
+    html! {
+        h2 { "Measured on" }
+        table {
+            @for (name, value) in rows.iter().filter(|(_, value)| !value.is_empty()) {
+                tr { th { (name) } td style="text-align:left" { (value) } }
+            }
+        }
+    }
+}
