@@ -14,8 +14,8 @@ pub(super) static GATHER_BCAST: Mockup = Mockup {
     name: "allgather_as_gather_bcast",
     guideline: "GL1",
     collective: Collective::Allgather,
-    memory: "none",
-    needs: |_| Needs::default(),
+    memory: "pn where types must be packed",
+    needs: |facts| Needs { buffers: [facts.total(), 0], ..Needs::default() },
     run: gather_bcast,
 };
 
@@ -41,8 +41,12 @@ pub(super) static ALLGATHERV: Mockup = Mockup {
     name: "allgather_as_allgatherv",
     guideline: "GL4",
     collective: Collective::Allgather,
-    memory: "2pI",
-    needs: |facts| Needs { integers: 2 * facts.procs, ..Needs::default() },
+    memory: "2pI, and pn where types must be packed",
+    needs: |facts| Needs {
+        buffers: [facts.total(), 0],
+        integers: 2 * facts.procs,
+        ..Needs::default()
+    },
     run: allgatherv,
 };
 
@@ -56,15 +60,31 @@ fn sides(work: &Work<'_>, arguments: &Arguments) -> Result<(Option<Part>, Part, 
     Ok((send, receive, send.unwrap_or_else(|| receive.at(work.rank()))))
 }
 
+/// Memory for the bytes of all blocks: the receive buffer, if bytes can lie there, else the first
+/// buffer. Whether it is the former, so that nothing is to be unpacked.
+fn room(work: &Work<'_>, receive: &Part) -> Result<(*mut u8, bool)> {
+    match receive.layout.is_plain(work.mpi)? {
+        true => Ok((receive.base, true)),
+        false => Ok((work.buffers[0], false)),
+    }
+}
+
 unsafe fn gather_bcast(work: &mut Work<'_>, arguments: &Arguments) -> Result<()> {
     let (send, receive, own) = sides(work, arguments)?;
-    // SAFETY: the application's own parts.
+    let (all, is_direct) = room(work, &receive)?;
+    let bytes = work.facts.count;
+    let place = work.element(all, work.rank() * bytes);
+    // SAFETY: `all` holds a block of every rank.
     unsafe {
-        match work.rank() {
-            0 => work.gather(send, Some(receive), 0)?,
-            _ => work.gather(Some(own), None, 0)?,
+        if !(is_direct && send.is_none()) {
+            work.pack(&own, place)?;
         }
-        work.bcast(receive.times(work.procs()), 0)
+        match work.rank() {
+            0 => work.gather(None, Some(work.part(all, bytes)), 0)?,
+            _ => work.gather(Some(work.part(place, bytes)), None, 0)?,
+        }
+        work.bcast(work.part(all, work.facts.total()), 0)?;
+        if is_direct { Ok(()) } else { work.unpack(all, &receive.times(work.procs())) }
     }
 }
 
@@ -90,24 +110,31 @@ unsafe fn alltoall(work: &mut Work<'_>, arguments: &Arguments) -> Result<()> {
 unsafe fn allreduce(work: &mut Work<'_>, arguments: &Arguments) -> Result<()> {
     let (send, receive, own) = sides(work, arguments)?;
     let (bytes, total) = (work.facts.count, work.facts.total());
-    let is_plain = receive.layout.is_plain(work.mpi)?;
-    let all = if is_plain { receive.base } else { work.buffers[0] };
+    let (all, is_direct) = room(work, &receive)?;
     let start = work.rank() * bytes;
     // SAFETY: `all` holds a block of every rank.
     unsafe {
         all.write_bytes(0, start as usize);
         let rest = total - start - bytes;
         work.element(all, start + bytes).write_bytes(0, rest as usize);
-        if !(is_plain && send.is_none()) {
+        if !(is_direct && send.is_none()) {
             work.pack(&own, work.element(all, start))?;
         }
         work.allreduce(None, all, total)?;
-        if is_plain { Ok(()) } else { work.unpack(all, &receive.times(work.procs())) }
+        if is_direct { Ok(()) } else { work.unpack(all, &receive.times(work.procs())) }
     }
 }
 
 unsafe fn allgatherv(work: &mut Work<'_>, arguments: &Arguments) -> Result<()> {
-    let (send, receive, _) = sides(work, arguments)?;
-    // SAFETY: the application's own parts.
-    unsafe { work.allgatherv(send, receive, work.procs(), in_a_row) }
+    let (send, receive, own) = sides(work, arguments)?;
+    let (all, is_direct) = room(work, &receive)?;
+    let bytes = work.facts.count;
+    // SAFETY: `all` holds a block of every rank.
+    unsafe {
+        if !(is_direct && send.is_none()) {
+            work.pack(&own, work.element(all, work.rank() * bytes))?;
+        }
+        work.allgatherv(None, work.part(all, bytes), work.procs(), in_a_row)?;
+        if is_direct { Ok(()) } else { work.unpack(all, &receive.times(work.procs())) }
+    }
 }

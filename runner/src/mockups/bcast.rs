@@ -9,8 +9,12 @@ pub(super) static ALLGATHERV: Mockup = Mockup {
     name: "bcast_as_allgatherv",
     guideline: "GL9",
     collective: Collective::Bcast,
-    memory: "2pI",
-    needs: |facts| Needs { integers: 2 * facts.procs, ..Needs::default() },
+    memory: "2pI, and n where the type must be packed",
+    needs: |facts| Needs {
+        buffers: [facts.count, 0],
+        integers: 2 * facts.procs,
+        ..Needs::default()
+    },
     run: allgatherv,
 };
 
@@ -27,9 +31,18 @@ pub(super) static SCATTER_ALLGATHER: Mockup = Mockup {
 unsafe fn allgatherv(work: &mut Work<'_>, arguments: &Arguments) -> Result<()> {
     let Arguments::Bcast { data, root } = arguments else { return Err(Mockup::other(arguments)) };
     let data = Part::of(work.mpi, data)?;
+    let at_root = work.comm.rank as i32 == *root;
+    let is_direct = data.layout.is_plain(work.mpi)?;
+    let all = if is_direct { data.base } else { work.buffers[0] };
     let of_rank = |rank, count| if rank == *root as u64 { (count, 0) } else { (0, 0) };
-    // SAFETY: the application's own part.
-    unsafe { work.allgatherv(None, data, 1, of_rank) }
+    // SAFETY: `all` holds the message.
+    unsafe {
+        if at_root && !is_direct {
+            work.pack(&data, all)?;
+        }
+        work.allgatherv(None, work.part(all, work.facts.count), 1, of_rank)?;
+        if at_root || is_direct { Ok(()) } else { work.unpack(all, &data) }
+    }
 }
 
 /// The algorithm of van de Geijn, on bytes.

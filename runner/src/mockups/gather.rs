@@ -34,8 +34,8 @@ pub(super) static REDUCE: Mockup = Mockup {
     name: "gather_as_reduce",
     guideline: "GL13",
     collective: Collective::Gather,
-    memory: "pn, at the root only where its type must be unpacked",
-    needs: |facts| Needs { buffers: [facts.total(), 0], ..Needs::default() },
+    memory: "pn, and pn more at the root where its type must be unpacked",
+    needs: |facts| Needs { buffers: [facts.total(), facts.total()], ..Needs::default() },
     run: reduce,
 };
 
@@ -111,20 +111,30 @@ unsafe fn gatherv(work: &mut Work<'_>, arguments: &Arguments) -> Result<()> {
 }
 
 /// Every rank's bytes but its own block's are zero, so that their bitwise or is all blocks.
+///
+/// The root does not combine in place: MPICH 4.0 then reads its operand at the address that says
+/// `MPI_IN_PLACE`, from 2 KiB on and where the root is not rank 0.
 unsafe fn reduce(work: &mut Work<'_>, arguments: &Arguments) -> Result<()> {
-    let sides = sides(work, arguments)?;
+    let Sides { root, send, receive } = sides(work, arguments)?;
     let (bytes, total) = (work.facts.count, work.facts.total());
-    // SAFETY: `all` holds a block of every rank.
+    let [operand, result] = work.buffers;
+    let (start, end) = (work.rank() * bytes, (work.rank() + 1) * bytes);
+    // SAFETY: `operand` and `result` hold a block of every rank.
     unsafe {
-        let (all, is_direct) = sides.gathered(work)?;
-        let start = work.rank() * bytes;
-        all.write_bytes(0, start as usize);
-        let end = start + bytes;
-        work.element(all, end).write_bytes(0, (total - end) as usize);
-        match sides.receive {
-            Some(_) => work.reduce(None, all, total, sides.root)?,
-            None => work.reduce(Some(all), std::ptr::null_mut(), total, sides.root)?,
+        operand.write_bytes(0, start as usize);
+        work.element(operand, end).write_bytes(0, (total - end) as usize);
+        if let Some(own) = send.or_else(|| receive.map(|receive| receive.at(work.rank()))) {
+            work.pack(&own, work.element(operand, start))?;
         }
-        sides.finish(work, all, is_direct)
+        match receive {
+            None => work.reduce(Some(operand), std::ptr::null_mut(), total, root),
+            Some(receive) if receive.layout.is_plain(work.mpi)? => {
+                work.reduce(Some(operand), receive.base, total, root)
+            }
+            Some(receive) => {
+                work.reduce(Some(operand), result, total, root)?;
+                work.unpack(result, &receive.times(work.procs()))
+            }
+        }
     }
 }

@@ -1,0 +1,338 @@
+//! Mock-ups against the library's own collectives, bit for bit, under real launchers.
+//!
+//! The program starts itself under `mpirun`. It links no MPI library and loads the one of the
+//! launcher, so that one program tests them all.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
+mod broken;
+mod cases;
+mod data;
+mod library;
+
+use std::{
+    collections::BTreeSet,
+    env,
+    process::{Command, Output},
+    ptr,
+    sync::{OnceLock, atomic::Ordering},
+};
+
+use colibri_runner::{
+    Arguments, Block, Error, Mpi, Reduction, Session,
+    mockups::{self, Limits, Mockup, Mockups},
+};
+
+use self::{
+    broken::Fault,
+    cases::{Case, Cases, Outcome, Ranks},
+    library::{Library, check},
+};
+
+/// Set for the processes that a launcher starts: the family of its library.
+const FAMILY: &str = "COLIBRI_MOCKUPS_TEST_FAMILY";
+
+fn main() {
+    if env::args().any(|argument| argument == "--list") {
+        println!("mockups_agree_with_the_library: test");
+    } else if let Ok(family) = env::var(FAMILY) {
+        run_rank(&family);
+    } else {
+        // A library of the MPICH family spins, so that more ranks than cores take long.
+        test("openmpi", &[1, 2, 3, 4, 5, 8]);
+        test("mpich", &[1]);
+    }
+}
+
+/// Runs this program on so many ranks at a time.
+fn test(family: &str, sizes: &[usize]) {
+    let launcher = format!("mpirun.{family}");
+    if Command::new(&launcher).arg("--version").output().is_err() {
+        println!("skipped: no {launcher} here");
+        return;
+    }
+    for size in sizes {
+        let mut command = Command::new(&launcher);
+        if family == "openmpi" {
+            command
+                .args(["--oversubscribe", "--bind-to", "none"])
+                .args(["--mca", "mpi_yield_when_idle", "1"])
+                .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+                .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+        }
+        let program = env::current_exe().unwrap();
+        let started = std::time::Instant::now();
+        let output: Output = command
+            .args(["-np", &size.to_string()])
+            .env(FAMILY, family)
+            .arg(program)
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{family}, {size} ranks: {text}");
+        println!("{family}, {size} ranks: {:.1} s", started.elapsed().as_secs_f64());
+    }
+}
+
+static LIBRARY: OnceLock<Library> = OnceLock::new();
+
+fn run_rank(family: &str) {
+    let library = LIBRARY.get_or_init(|| Library::load(family));
+    // Else the job would wait for a rank that has panicked.
+    std::panic::set_hook(Box::new(|panic| {
+        eprintln!("{panic}");
+        let library = LIBRARY.get().unwrap();
+        // SAFETY: MPI has been initialised.
+        unsafe { (library.abort)(library.world, 1) };
+    }));
+    // SAFETY: the process's first call of MPI; `wrapped` gives MPI's functions of these names.
+    let session = unsafe {
+        check((library.init)(ptr::null_mut(), ptr::null_mut()));
+        Session::open(Mpi::load(broken::wrapped, library.constants).unwrap()).unwrap()
+    };
+    let (rank, size) = library.rank_and_size(library.world);
+    let mockups = Mockups::new(session, Limits::default()).unwrap();
+    let mut ranks = Ranks { library, mockups, comm: library.world, rank, size };
+    agree_everywhere(&mut ranks);
+    agree_on_long_messages(&mut ranks);
+    agree_with_long_counts(session, &mut ranks);
+    agree_on_parts(session, &mut ranks);
+    refuse_inter_communicators(&mut ranks);
+    refuse_what_needs_too_much(session, &mut ranks);
+    if size == 3 {
+        give_errors_back(&mut ranks);
+        faults_are_found(&mut ranks);
+    }
+    // SAFETY: the process's last call of MPI.
+    check(unsafe { (library.finalize)() });
+}
+
+const COUNTS: [usize; 4] = [0, 1, 5, 151];
+
+fn must_agree(case: &Case, mockup: &Mockup, outcome: Outcome) {
+    let fault = outcome.unwrap_or_else(|error| panic!("{mockup}: {case}: {error}"));
+    assert_eq!(fault, Ok(()), "{mockup}: {case}");
+}
+
+fn agree_everywhere(ranks: &mut Ranks<'_>) {
+    let combinations = if ranks.size <= 3 { 8 } else { 2 };
+    let cases = Cases::new(ranks, combinations, &COUNTS);
+    for case in &cases.list {
+        case.run(ranks, |mockup, outcome| must_agree(case, mockup, outcome));
+    }
+}
+
+/// Messages that libraries cut; without those where a library fails by itself.
+fn agree_on_long_messages(ranks: &mut Ranks<'_>) {
+    use records::Collective::{Bcast, Gather, Reduce};
+    let cases = Cases::new(ranks, 2, &[3001]);
+    for case in &cases.list {
+        let fails = match case.collective {
+            // Open MPI can't cut them where ranks name one signature by different types.
+            Bcast | Gather => true,
+            // MPICH 4.0 reads the operand where the address says `MPI_IN_PLACE`.
+            Reduce => case.in_place && case.root > 0,
+            _ => false,
+        };
+        if !fails {
+            case.run(ranks, |mockup, outcome| must_agree(case, mockup, outcome));
+        }
+    }
+}
+
+/// With 7 in place of the greatest `int`, and types of blocks that are all freed.
+fn agree_with_long_counts(session: &'static Session, ranks: &mut Ranks<'_>) {
+    let short = Mockups::new(session, Limits::default()).unwrap().with_longest(7);
+    let before = std::mem::replace(&mut ranks.mockups, short);
+    let cases = Cases::new(ranks, 2, &[0, 1, 6, 50]);
+    let types = broken::TYPES.load(Ordering::Relaxed);
+    let (library, comm) = (ranks.library, ranks.comm);
+    let mut refused = BTreeSet::new();
+    for case in &cases.list {
+        case.run(ranks, |mockup, outcome| {
+            let is_refused = matches!(outcome, Err(Error::Refused(_)));
+            // Not from zeros of what cannot be refused on one rank alone.
+            let (most, least) = library.spread(comm, u32::from(is_refused));
+            assert_eq!(most, least, "{mockup}: {case}: not refused by all");
+            match is_refused {
+                true => _ = refused.insert(mockup.name),
+                false => must_agree(case, mockup, outcome),
+            }
+        });
+    }
+    let wanted = [
+        "allreduce_as_reduce_scatter_allgatherv",
+        "allreduce_as_reduce_scatter_block_allgather",
+        "reduce_as_reduce_scatter_block_gather",
+        "reduce_as_reduce_scatter_gatherv",
+        "reduce_scatter_as_reduce_scatterv",
+        "reduce_scatter_block_as_reduce_scatter",
+    ];
+    assert!(refused.into_iter().eq(wanted));
+    assert_eq!(broken::TYPES.load(Ordering::Relaxed), types, "types that are not freed");
+    ranks.mockups = before;
+}
+
+/// Every other rank, in reverse order.
+fn agree_on_parts(session: &'static Session, ranks: &mut Ranks<'_>) {
+    let library = ranks.library;
+    let color = (ranks.rank % 2) as i32;
+    for _ in 0..2 {
+        let comm = library.split(ranks.comm, color, -(ranks.rank as i32));
+        let (rank, size) = library.rank_and_size(comm);
+        let mockups = Mockups::new(session, Limits::default()).unwrap();
+        let mut part = Ranks { library, mockups, comm, rank, size };
+        let cases = Cases::new(&part, 1, &[5]);
+        for case in &cases.list {
+            case.run(&mut part, |mockup, outcome| must_agree(case, mockup, outcome));
+        }
+        library.free(comm);
+    }
+}
+
+fn refuse_inter_communicators(ranks: &mut Ranks<'_>) {
+    if ranks.size < 2 {
+        return;
+    }
+    let library = ranks.library;
+    let half = (ranks.rank >= ranks.size / 2) as i32;
+    let local = library.split(ranks.comm, half, 0);
+    let mut inter = 0;
+    let other = if half == 0 { ranks.size as i32 / 2 } else { 0 };
+    // SAFETY: both halves call it, each with the other's first rank.
+    check(unsafe { (library.intercomm_create)(local, 0, ranks.comm, other, 9, &mut inter) });
+    let mut number = 7_u32;
+    let buffer = ptr::from_mut(&mut number).cast();
+    let data = Block { buffer, count: 1, datatype: library.number };
+    let arguments = Arguments::Bcast { data, root: 0 };
+    for mockup in mockups::of_collective(arguments.collective()) {
+        // SAFETY: refused before the arguments, which are no inter-communicator's, are used.
+        let outcome = unsafe { ranks.mockups.run(mockup, &arguments, inter) };
+        assert!(matches!(outcome, Err(Error::Refused(_))), "{outcome:?}");
+    }
+    library.free(inter);
+    library.free(local);
+}
+
+/// What is above a limit is refused on all ranks, and what is below goes on as before.
+fn refuse_what_needs_too_much(session: &'static Session, ranks: &mut Ranks<'_>) {
+    let limits = Limits { message_bytes: 512, integer_bytes: 2 * 4 * ranks.size - 1 };
+    let small = Mockups::new(session, limits).unwrap();
+    let before = std::mem::replace(&mut ranks.mockups, small);
+    let (library, comm) = (ranks.library, ranks.comm);
+    let mut refused = BTreeSet::new();
+    let mut done = BTreeSet::new();
+    let cases = Cases::new(ranks, 1, &[1, 151, 1]);
+    for case in &cases.list {
+        case.run(ranks, |mockup, outcome| {
+            let is_refused = matches!(outcome, Err(Error::Refused(_)));
+            let (most, least) = library.spread(comm, u32::from(is_refused));
+            assert_eq!(most, least, "{mockup}: {case}: not refused by all");
+            if is_refused {
+                refused.insert(mockup.name);
+            } else {
+                must_agree(case, mockup, outcome);
+                done.insert(mockup.name);
+            }
+        });
+    }
+    let needs = |word| mockups::ALL.iter().filter(move |mockup| mockup.memory.contains(word));
+    for mockup in needs("2pI") {
+        assert!(!done.contains(mockup.name), "{mockup}");
+    }
+    for mockup in mockups::ALL.iter().filter(|mockup| mockup.memory == "none") {
+        assert!(!refused.contains(mockup.name), "{mockup}");
+    }
+    for mockup in needs("n") {
+        let needs_none = ["none", "pI"].contains(&mockup.memory);
+        assert!(needs_none || refused.contains(mockup.name), "{mockup}");
+    }
+    ranks.mockups = before;
+}
+
+/// Errors of the calls inside come back, and the next call goes well.
+fn give_errors_back(ranks: &mut Ranks<'_>) {
+    let library = ranks.library;
+    let mut cases = Cases::new(ranks, 1, &[5]);
+    cases.list.retain(|case| case.root == 1 || !case.is_rooted());
+    for function in broken::FUNCTIONS {
+        let mut failed = 0;
+        for case in &cases.list {
+            broken::set(Some((function, Fault::Fails)));
+            case.run(ranks, |mockup, outcome| match outcome {
+                Err(Error::Mpi { call, code }) => {
+                    assert_eq!((call, code), (*function, broken::CODE), "{mockup}: {case}");
+                    failed += 1;
+                }
+                other => must_agree(case, mockup, other),
+            });
+            broken::set(None);
+        }
+        // On one rank nothing is combined.
+        let is_idle = *function == "MPI_Reduce_local" && ranks.rank == 0;
+        assert!(failed > 0 || is_idle, "{function}");
+    }
+    for case in &cases.list {
+        case.run(ranks, |mockup, outcome| must_agree(case, mockup, outcome));
+    }
+    // A sum of pairs: the library has no such thing.
+    let datatype = library.pair([0, 8], 0, 16);
+    let (mut send, mut receive) = ([0_u64; 8], [0_u64; 8]);
+    let (from, into) = (send.as_mut_ptr().cast(), receive.as_mut_ptr().cast());
+    let data = Reduction { send: from, receive: into, datatype, operation: library.sum };
+    let arguments = Arguments::Allreduce { data, count: 3 };
+    for mockup in mockups::of_collective(arguments.collective()) {
+        // SAFETY: room for three pairs.
+        let outcome = unsafe { ranks.mockups.run(mockup, &arguments, ranks.comm) };
+        assert!(matches!(outcome, Err(Error::Mpi { code, .. }) if code != 0), "{outcome:?}");
+    }
+    library.free_type(datatype);
+}
+
+/// A mock-up with a fault is found by the cases above: one for each call inside, and one that
+/// takes operands in the wrong order.
+fn faults_are_found(ranks: &mut Ranks<'_>) {
+    let mut everything = Cases::new(ranks, 2, &[5]);
+    everything.list.retain(|case| case.root == 0);
+    let is_dense = |case: &Case| {
+        let operation = case.operation.filter(|operation| operation.name == "compose");
+        operation.is_some_and(|operation| operation.kind.name == "dense")
+    };
+    for function in broken::FUNCTIONS {
+        // What calls it fails where it fails.
+        let callers = differing(ranks, &everything, |_| true, (function, Fault::Fails));
+        assert!(!callers.is_empty());
+        let call = function.trim_start_matches("MPI_").to_lowercase();
+        for name in &callers {
+            let (_, composition) = name.split_once("_as_").unwrap();
+            assert!(composition.contains(&call), "{name} calls {function}");
+        }
+        let found = differing(ranks, &everything, |_| true, (function, Fault::Bit));
+        assert_eq!(found, callers, "with a fault in {function}");
+    }
+    let swapped = ("MPI_Reduce_local", Fault::Swapped);
+    let found = differing(ranks, &everything, is_dense, swapped);
+    assert!(found.into_iter().eq(["scan_as_exscan_reduce_local"]));
+}
+
+/// The mock-ups that on any rank don't agree with the library while there is a fault.
+fn differing(
+    ranks: &mut Ranks<'_>,
+    cases: &Cases,
+    chosen: impl Fn(&Case) -> bool,
+    fault: (&str, Fault),
+) -> BTreeSet<&'static str> {
+    let mut found = BTreeSet::new();
+    for case in cases.list.iter().filter(|case| chosen(case)) {
+        broken::set(Some(fault));
+        case.run(ranks, |mockup, outcome| {
+            if !matches!(outcome, Ok(Ok(()))) {
+                found.insert(mockup.name);
+            }
+        });
+        broken::set(None);
+    }
+    let (library, comm) = (ranks.library, ranks.comm);
+    let anywhere = |name: &str| library.spread(comm, u32::from(found.contains(name))).0 == 1;
+    mockups::ALL.map(|mockup| mockup.name).into_iter().filter(|name| anywhere(name)).collect()
+}
