@@ -59,6 +59,11 @@ impl Patience {
         Patience { since: now(), longest: 5_000_000 }
     }
 
+    /// For a rank that is called every few milliseconds, while few others are awake.
+    pub fn of_player() -> Self {
+        Patience { since: now(), longest: 1_500_000 }
+    }
+
     /// For a rank that has nothing to do for the whole run.
     pub fn of_bystander() -> Self {
         Patience { since: now(), longest: 20_000_000 }

@@ -99,7 +99,7 @@ pub fn run(flags: &Flags, world: &World) -> Result<()> {
 
 fn serve(control: Communicator, mut link: Link) -> Result<()> {
     loop {
-        match control.hear_asleep(0, Tag::Command, Patience::of_participant())? {
+        match control.hear_asleep(0, Tag::Command, Patience::of_player())? {
             Command::Exchange(exchange) => {
                 let seconds = link.exchange(exchange)?;
                 if exchange.sends {
@@ -148,8 +148,8 @@ const RULE: Rule = Rule {
     relative_error: 0.05,
     resolution_seconds: 1e-6,
 };
-/// Observations of one visit.
-const VISIT: u32 = 3;
+/// Observations of one visit: with the first, a warm-up, taken off, enough for an estimate.
+const VISIT: u32 = 4;
 const SPENT: &str = "spent_seconds";
 
 impl<'a> Director<'a> {
@@ -282,7 +282,7 @@ impl<'a> Director<'a> {
         for &(sender, receiver) in links {
             let seconds: Vec<f64> = match sender {
                 0 => std::mem::take(&mut own),
-                _ => control.hear_asleep(sender, Tag::Report, Patience::of_participant())?,
+                _ => control.hear_asleep(sender, Tag::Report, Patience::of_player())?,
             };
             self.record(sender, receiver, bytes, &seconds)?;
         }
