@@ -1,5 +1,10 @@
 //! `colibri predict`: what each method costs, by each model.
 
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+};
+
 use anyhow::Result;
 use clap::Args;
 use models::{Model, Predictor};
@@ -25,6 +30,11 @@ pub struct Predict {
     /// Algorithms, with commas [default: all that the model knows]
     #[arg(long, value_name = "NAMES", value_parser = algorithms)]
     algorithm: Option<List<Algorithm>>,
+
+    /// Also draw them, as .svg or .png: over the message size, or over the processes where there
+    /// is one message size
+    #[arg(long, value_name = "FILE")]
+    figure: Option<PathBuf>,
 
     /// How the predictions are printed
     #[arg(long, value_enum, default_value_t = Format::Table)]
@@ -72,6 +82,9 @@ impl Predict {
                 }
             }
         }
+        if let Some(path) = &self.figure {
+            draw(&source, &rows, path)?;
+        }
         output::rows(self.format, &rows, &HEADING, |row| {
             let segment = match row.segment_bytes {
                 0 => "none".into(),
@@ -91,6 +104,53 @@ impl Predict {
             ]
         })
     }
+}
+
+/// Draws the rows as a curve per model and method.
+fn draw(source: &Source, rows: &[Row], path: &Path) -> Result<()> {
+    let distinct = |of: fn(&Row) -> u64| {
+        let values: BTreeSet<u64> = rows.iter().map(of).collect();
+        values.into_iter().collect::<Vec<_>>()
+    };
+    let (procs, bytes) = (distinct(|row| row.procs.into()), distinct(|row| row.bytes));
+    let Some(collective) = rows.first().map(|row| row.collective) else {
+        usage!("nothing was predicted that could be drawn")
+    };
+    if rows.iter().any(|row| row.collective != collective) {
+        usage!("--figure draws one collective; name it by --collective");
+    }
+    let (over_procs, fixed) = match (&procs[..], &bytes[..]) {
+        ([procs], _) => (false, format!("{procs} processes")),
+        (_, [0]) => (true, "no message".into()),
+        (_, [bytes]) => (true, quantity::format_bytes(*bytes)),
+        _ => usage!("--figure draws over one of the sizes; fix the other: one of --procs or of -m"),
+    };
+    let mut curves: BTreeMap<String, Vec<figures::Point>> = BTreeMap::new();
+    for row in rows {
+        let segment = match row.segment_bytes {
+            0 => String::new(),
+            bytes => format!(" {}", quantity::format_bytes(bytes)),
+        };
+        let x = if over_procs { f64::from(row.procs) } else { row.bytes as f64 };
+        curves.entry(format!("{}: {}{segment}", row.model, row.algorithm)).or_default().push(
+            figures::Point { x, y: row.seconds, low: row.low_seconds, high: row.high_seconds },
+        );
+    }
+    let series: Vec<figures::Series> = curves
+        .into_iter()
+        .map(|(name, points)| figures::Series { name, trace: figures::Trace::Line, points })
+        .collect();
+    let axis = |label: &str, quantity| figures::Axis { label: label.into(), quantity };
+    let x = match over_procs {
+        true => axis("processes", figures::Quantity::Processes),
+        false => {
+            axis(&format!("message size ({})", collective.message_size()), figures::Quantity::Bytes)
+        }
+    };
+    let y = axis("predicted time", figures::Quantity::Seconds);
+    let lines = [format!("parameters: {}; closed forms: {}", source.name, source.forms())];
+    let title = format!("Predicted: {collective}, {fixed}");
+    Ok(figures::save_as(&figures::curves(&title, &lines, x, y, &series)?, path)?)
 }
 
 /// A barrier has one size, 0, whatever sizes the other collectives are asked for.

@@ -28,7 +28,7 @@ pub mod refined;
 
 use records::{Algorithm, Collective};
 
-pub use reduce::binomial_segmentation_pays;
+pub use reduce::{binomial_segmentation_pays, binomial_segmentation_sides};
 
 use crate::{Forms, parameters::Network};
 

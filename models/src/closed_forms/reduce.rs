@@ -160,27 +160,42 @@ pub fn binomial_segmentation_pays(
     bytes: u64,
     segment_bytes: u64,
 ) -> bool {
+    binomial_segmentation_sides(network, forms, bytes, segment_bytes)
+        .is_some_and(|(whole, segmented)| whole > segmented)
+}
+
+/// The two sides of the condition of [`binomial_segmentation_pays`], (whole, segmented), as the
+/// paper's Figure 4 draws them over the message size: seconds per byte by Hockney, else seconds.
+/// None where the message is one segment.
+pub fn binomial_segmentation_sides(
+    network: &Network,
+    forms: Forms,
+    bytes: u64,
+    segment_bytes: u64,
+) -> Option<(f64, f64)> {
     let shape = Shape::new(2, bytes, segment_bytes);
     let (m, n_s, m_s) = (shape.bytes(), shape.segments(), shape.segment_bytes());
     if n_s <= 1.0 {
-        return false;
+        return None;
     }
     let combine = |bytes| network.combine(bytes);
-    match &network.model {
-        PointToPoint::Hockney(net) => net.alpha / m + net.beta > net.alpha / m_s + net.beta,
+    Some(match &network.model {
+        PointToPoint::Hockney(net) => (net.alpha / m + net.beta, net.alpha / m_s + net.beta),
         PointToPoint::LogGp(net) => {
             let whole = net.gap.max(net.overhead + combine(m));
             let segmented = n_s * net.gap.max(net.overhead + combine(m_s));
             match forms {
-                Forms::Printed => whole > (n_s - 1.0) * net.stream(m_s) + segmented,
-                Forms::Corrected => whole + (n_s - 1.0) * net.gap_per_byte > segmented,
+                Forms::Printed => (whole, (n_s - 1.0) * net.stream(m_s) + segmented),
+                Forms::Corrected => (whole + (n_s - 1.0) * net.gap_per_byte, segmented),
             }
         }
         PointToPoint::PLogP(net) => {
             let (whole, segment) = (net.at(m), net.at(m_s));
             let overheads = n_s * (segment.receive + segment.send);
-            whole.gap.max(whole.receive + whole.send + combine(m))
-                > (n_s * segment.gap).max(overheads + n_s * combine(m_s))
+            (
+                whole.gap.max(whole.receive + whole.send + combine(m)),
+                (n_s * segment.gap).max(overheads + n_s * combine(m_s)),
+            )
         }
-    }
+    })
 }

@@ -2,7 +2,7 @@
 
 use models::{
     Forms, Model, Point, Predictor, algorithms, closed_forms,
-    closed_forms::{Shape, binomial_segmentation_pays, form},
+    closed_forms::{Shape, binomial_segmentation_pays, binomial_segmentation_sides, form},
     parameters::Network,
     presets::preset,
 };
@@ -85,6 +85,31 @@ fn what_has_no_form_is_refused_with_the_nearest() {
         assert!(error.contains(wanted), "{error}");
     }
     assert!(predictor.predict_method(point, &"own:linear".parse().unwrap()).is_ok());
+}
+
+/// The paper's Figure 4 (a), by hand: alpha / m + beta against alpha / m_s + beta.
+#[test]
+fn the_sides_of_the_condition_are_those_of_the_paper() {
+    let frodo = preset("frodo").unwrap().measured;
+    let sides = |model, bytes| {
+        let network = Network::new(model, &frodo).unwrap();
+        binomial_segmentation_sides(&network, Forms::Printed, bytes, 1 << 10)
+    };
+    let (whole, segmented) = sides(Model::Hockney, 8 << 10).unwrap();
+    let alpha = 61.22e-6 + 2.0 * 8.2e-6;
+    assert!((whole / (alpha / 8192.0 + 0.084e-6) - 1.0).abs() < 1e-12, "{whole}");
+    assert!((segmented / (alpha / 1024.0 + 0.084e-6) - 1.0).abs() < 1e-12, "{segmented}");
+    // g = 23.8 us > o, gamma = 0: g against 7 x 1023 G + 8 g.
+    let (whole, segmented) = sides(Model::LogGp, 8 << 10).unwrap();
+    assert!((whole / 23.8e-6 - 1.0).abs() < 1e-12, "{whole}");
+    let wanted = 7.0 * 1023.0 * 0.084e-6 + 8.0 * 23.8e-6;
+    assert!((segmented / wanted - 1.0).abs() < 1e-12, "{segmented}");
+    // g(8 KiB) = g + 8191 G against 8 g(1 KiB).
+    let (whole, segmented) = sides(Model::PLogP, 8 << 10).unwrap();
+    assert!((whole / (23.8e-6 + 8191.0 * 0.084e-6) - 1.0).abs() < 1e-12, "{whole}");
+    let wanted = 8.0 * (23.8e-6 + 1023.0 * 0.084e-6);
+    assert!((segmented / wanted - 1.0).abs() < 1e-12, "{segmented}");
+    assert_eq!(sides(Model::PLogP, 1 << 10), None);
 }
 
 #[test]
