@@ -36,7 +36,7 @@ test-mpi4py: build
 	WITH=mpich ./preload/tests/mpi4py
 
 bench: build
-	$(CARGO) bench --locked --no-run -p colibri-models -p colibri-schedules
+	$(CARGO) bench --locked --no-run -p colibri -p colibri-models -p colibri-schedules
 	@./benches/run
 
 build: deps

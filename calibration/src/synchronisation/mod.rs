@@ -9,7 +9,7 @@
 //! drift better known with every pass, and with it the time that the lines hold good:
 //! [`Report::good_for`] says when the next pass is due.
 //!
-//! Ranks that share a clock ([`clock::identity`](crate::clock::identity)) share a line: the first
+//! Ranks that share a clock ([`crate::clock::identity`]) share a line: the first
 //! of them takes part and tells the others. Where all share one, nothing is exchanged and the
 //! global clock is exact.
 
