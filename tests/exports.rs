@@ -10,7 +10,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::support::run;
+use crate::support::{can_make_a_testbed, run};
 use libraries::{Library, Told};
 
 /// (collective, processes, bytes, method): what a model may have decided.
@@ -165,6 +165,52 @@ fn open_mpi_5_0_runs_what_its_rules_name() {
     if let Some(library) = libraries::open_mpi_5_0("open_mpi_5_0_runs_what_its_rules_name") {
         open_mpi_runs_what_its_rules_name(&library, "5.0");
     }
+}
+
+/// Takes its virtual cluster down when the test ends, however it ends.
+struct Cluster(testbed::Testbed);
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        if let Err(error) = testbed::down(&self.0.spec().name) {
+            eprintln!("{error}");
+        }
+    }
+}
+
+/// Across nodes Open MPI 5.0 gives the call to coll/han, unless the way to load that the export
+/// tells is followed to its end.
+#[test]
+fn open_mpi_5_0_across_nodes_obeys_without_han_alone() {
+    let test = "open_mpi_5_0_across_nodes_obeys_without_han_alone";
+    if !can_make_a_testbed(test) {
+        return;
+    }
+    let Some(library) = libraries::open_mpi_5_0(test) else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let program = library.program(dir.path(), &[]);
+    let wanted = [("bcast", 4, 20_000, "own:pipeline,segment=1KiB")];
+    let format = ["--format", "openmpi", "--target-version", "5.0"];
+    let (rules, _, stderr) = export(dir.path(), &wanted, &format);
+    assert!(stderr.contains("--mca coll_han_priority 0"), "{stderr}");
+
+    let name = format!("t{}-han", std::process::id());
+    let spec = testbed::Spec::new(&name, 2, "1gbit".parse().unwrap()).unwrap();
+    let spec = spec.with_ranks_per_node(2).unwrap();
+    let cluster = Cluster(testbed::up(&spec).unwrap());
+    let mpi = testbed::OpenMpi::at(library.launcher_path().as_ref()).unwrap();
+    let shims = testbed::Shims::in_folder(tracer().parent().unwrap()).unwrap();
+    let ran = |parameters: &[&str]| {
+        let mut command = cluster.0.mpirun(&mpi, 4, &shims, &[]).unwrap();
+        command
+            .args(["--mca", "coll_tuned_use_dynamic_rules", "1"])
+            .args(["--mca", "coll_tuned_dynamic_rules_filename", rules.to_str().unwrap()])
+            .args(parameters);
+        libraries::run(&mut command, 4, &program, &["bcast:20000"]).remove(0).ran
+    };
+    let pipeline = "bcast_intra_pipeline(segment=1024)";
+    assert_eq!(ran(&["--mca", "coll_han_priority", "0"]), pipeline);
+    assert_ne!(ran(&["--mca", "coll_han_priority", "35"]), pipeline);
 }
 
 /// Functions of MPICH that the test program watches.
