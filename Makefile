@@ -3,6 +3,7 @@
 # make test   installs what is missing, builds, and runs every test
 # make test-preload every method of the preload library at every size, 1 to 8 ranks
 # make test-mpi4py  mpi4py's test suite with the preload library against the same without
+# make soak   random calls through the preload library for SECONDS (3600); SEED repeats a run
 # make bench  benchmarks; they want a quiet machine and say "inconclusive" on a loaded one
 
 CARGO ?= cargo
@@ -11,7 +12,7 @@ NODES ?= 8
 DIR ?= colibri-run/$(shell date +%Y%m%d-%H%M%S)
 COLIBRI = target/release/colibri
 
-.PHONY: help tune test test-preload test-mpi4py bench deps build
+.PHONY: help tune test test-preload test-mpi4py soak bench deps build
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -34,6 +35,9 @@ test-preload: build
 test-mpi4py: build
 	./preload/tests/mpi4py
 	WITH=mpich ./preload/tests/mpi4py
+
+soak:
+	$(CARGO) test --locked -p colibri-preload --test soak -- --ignored --nocapture
 
 bench: build
 	$(CARGO) bench --locked --no-run -p colibri -p colibri-models -p colibri-schedules

@@ -80,12 +80,20 @@ impl Choice {
 }
 
 /// The methods of one collective on communicators of one size.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Plan {
+    /// For each k, how many ranges begin at or below 2^k: a search is among those of one octave.
+    octaves: [u32; 65],
     /// Ascending; beside `lasts` and `choices`, so that a search touches little memory.
     firsts: Box<[u64]>,
     lasts: Box<[u64]>,
     choices: Box<[Choice]>,
+}
+
+impl Default for Plan {
+    fn default() -> Self {
+        Plan::of(Vec::new())
+    }
 }
 
 impl Plan {
@@ -97,7 +105,14 @@ impl Plan {
     /// The method for a message, if it isn't the library's default.
     #[inline]
     pub fn find(&self, bytes: u64) -> Option<&Choice> {
-        let index = self.firsts.partition_point(|first| *first <= bytes).checked_sub(1)?;
+        // What begins at or below 2^k, and what does at or below 2^(k+1), around `bytes`.
+        let octave = bytes.checked_ilog2().unwrap_or(0) as usize;
+        let (low, high) = (self.octaves[octave] as usize, self.octaves[octave + 1] as usize);
+        let among = self.firsts.get(low..high)?;
+        let index = low + among.partition_point(|first| *first <= bytes);
+        // Below 1 there is but the first range.
+        let index = if bytes == 0 { usize::from(*self.firsts.first()? == 0) } else { index };
+        let index = index.checked_sub(1)?;
         // The three have one length.
         match bytes <= *self.lasts.get(index)? {
             true => self.choices.get(index),
@@ -106,13 +121,18 @@ impl Plan {
     }
 
     fn of(spans: Vec<(u64, u64, Choice)>) -> Self {
-        let mut plan = (Vec::new(), Vec::new(), Vec::new());
+        let mut plan: (Vec<u64>, Vec<u64>, Vec<Choice>) = (Vec::new(), Vec::new(), Vec::new());
         for (first, last, choice) in spans {
             plan.0.push(first);
             plan.1.push(last);
             plan.2.push(choice);
         }
+        let octaves = std::array::from_fn(|power| {
+            let end = 1_u64.checked_shl(power as u32).unwrap_or(u64::MAX);
+            plan.0.partition_point(|first| *first <= end) as u32
+        });
         Plan {
+            octaves,
             firsts: plan.0.into_boxed_slice(),
             lasts: plan.1.into_boxed_slice(),
             choices: plan.2.into_boxed_slice(),
@@ -281,6 +301,28 @@ mod tests {
         assert_eq!(found(&both, 4, Some(2), 1).as_deref(), Some("own:binary"));
         assert_eq!(found(&both, 4, Some(1), 1).as_deref(), Some("own:linear"));
         assert_eq!(found(&both, 4, None, 1).as_deref(), Some("own:linear"));
+    }
+
+    /// The short cut of the search finds what a plain search does.
+    #[test]
+    fn every_message_finds_its_range() {
+        let choice = || Choice::new(Collective::Bcast, &"own:binomial".parse().unwrap()).unwrap();
+        let ends = [0, 3, 4, 7, 8, 9, 15, 16, 100, 1 << 40, u64::MAX - 1];
+        for step in 1..4 {
+            let spans: Vec<_> = ends.iter().step_by(step).map(|end| (*end, *end + 1)).collect();
+            let mut kept: Vec<(u64, u64)> = Vec::new();
+            for span in spans {
+                if kept.last().is_none_or(|last| last.1 < span.0) {
+                    kept.push(span);
+                }
+            }
+            let plan = Plan::of(kept.iter().map(|span| (span.0, span.1, choice())).collect());
+            let near = ends.iter().flat_map(|end| [*end, end.saturating_add(1), end / 2, end / 3]);
+            for bytes in near.chain([1, 2, 5, u64::MAX]) {
+                let wanted = kept.iter().any(|span| (span.0..=span.1).contains(&bytes));
+                assert_eq!(plan.find(bytes).is_some(), wanted, "{bytes} in {kept:?}");
+            }
+        }
     }
 
     /// What is forced goes before every profile, for every message.

@@ -17,6 +17,7 @@ use crate::{
     carry_out,
     job::{self, Job, say},
     library::Behind,
+    narrow,
 };
 
 type Place = *mut c_void;
@@ -47,7 +48,7 @@ fn reduction(send: Source, receive: Place, datatype: Handle, operation: Handle) 
     Reduction { send, receive, datatype, operation }
 }
 
-/// The application has a function that its library has not: it was found here.
+/// The library has no such function at all.
 #[cold]
 unsafe fn missing(name: &str, comm: Handle) -> c_int {
     say(&format!("the MPI library has no {name}"));
@@ -83,7 +84,8 @@ macro_rules! catch {
                 carry_out::call($arguments, comm, || {
                     let behind = BEHIND.address();
                     if behind.is_null() {
-                        return missing(stringify!($pmpi), comm);
+                        return narrow::classic(&$arguments, comm)
+                            .unwrap_or_else(|| missing(stringify!($pmpi), comm));
                     }
                     mem::transmute::<Place, Function>(behind)($($name,)* comm)
                 })

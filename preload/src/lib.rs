@@ -24,6 +24,7 @@ mod communicators;
 mod interpose;
 mod job;
 mod library;
+mod narrow;
 mod settings;
 mod signature;
 mod usage;

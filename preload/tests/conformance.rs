@@ -6,37 +6,10 @@
 #[allow(dead_code, reason = "each test program uses its part of this module")]
 mod common;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use common::{Bench, Family, assert_success, stdout};
-use records::{Algorithm, Collective, Method};
-
-/// Every method of every collective that is caught, as it is forced.
-fn methods() -> BTreeMap<Collective, Vec<String>> {
-    let mut all: BTreeMap<Collective, Vec<String>> = BTreeMap::new();
-    for mockup in runner::mockups::ALL {
-        all.entry(mockup.collective).or_default().push(format!("mockup:{}", mockup.name));
-    }
-    for collective in Collective::ALL {
-        if collective.name().ends_with('v') {
-            continue;
-        }
-        for algorithm in Algorithm::ALL {
-            // Segments of a few elements, where it has any.
-            let own = |segment| runner::Method::new(collective, *algorithm, segment).is_ok();
-            match (own(64), own(0)) {
-                (true, _) => {
-                    all.entry(collective).or_default().push(format!("own:{algorithm},segment=64"));
-                }
-                (false, true) => {
-                    all.entry(collective).or_default().push(format!("own:{algorithm}"));
-                }
-                _ => {}
-            }
-        }
-    }
-    all
-}
+use common::{Bench, Family, assert_success, methods, stdout};
+use records::{Collective, Method};
 
 /// Settings under which each method is forced once.
 fn rounds() -> Vec<Vec<(Collective, String)>> {

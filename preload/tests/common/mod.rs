@@ -2,11 +2,14 @@
 //! `libcolibri.so` preloaded.
 
 use std::{
+    collections::BTreeMap,
     env, fs,
     path::{Path, PathBuf},
     process::{Command, Output},
     sync::{Mutex, MutexGuard, PoisonError},
 };
+
+use records::{Algorithm, Collective};
 
 /// Jobs run one after the other: they share the cores.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -132,4 +135,31 @@ pub fn usage(path: &Path) -> records::usage::Usage {
     let usage = records::document::read(path).unwrap();
     fs::remove_file(path).unwrap();
     usage
+}
+
+/// Every method of every collective that is caught, as it is forced.
+pub fn methods() -> BTreeMap<Collective, Vec<String>> {
+    let mut all: BTreeMap<Collective, Vec<String>> = BTreeMap::new();
+    for mockup in runner::mockups::ALL {
+        all.entry(mockup.collective).or_default().push(format!("mockup:{}", mockup.name));
+    }
+    for collective in Collective::ALL {
+        if collective.name().ends_with('v') {
+            continue;
+        }
+        for algorithm in Algorithm::ALL {
+            // Segments of a few elements, where it has any.
+            let own = |segment| runner::Method::new(collective, *algorithm, segment).is_ok();
+            match (own(64), own(0)) {
+                (true, _) => {
+                    all.entry(collective).or_default().push(format!("own:{algorithm},segment=64"));
+                }
+                (false, true) => {
+                    all.entry(collective).or_default().push(format!("own:{algorithm}"));
+                }
+                _ => {}
+            }
+        }
+    }
+    all
 }
