@@ -8,6 +8,7 @@ use super::{
     Activity, ActivityKind, Costs, Options, Outcome, SimulationError,
     mail::{Box, Half, Mail},
     port::Port,
+    rendezvous::{Rendezvous, Transfer},
 };
 use crate::{
     Buffer, Call, Entry, Range, Round, Step, is_rooted, program::Header, registry::known_to,
@@ -27,11 +28,8 @@ enum Slot {
     Idle,
     /// A receive without its message.
     Open,
-    /// A rendezvous send without its receive.
-    Offers {
-        /// As the gap asks for.
-        destinations: u32,
-    },
+    /// A rendezvous send that has not left.
+    Offers,
     /// A send that has left the memory.
     Left {
         at: f64,
@@ -107,6 +105,7 @@ pub(super) struct Memory {
     /// A stretch for each rank.
     slots: Vec<Slot>,
     mail: Mail,
+    rendezvous: Rendezvous,
     /// Who can go on with its round, and who with its next one, when nobody is left there.
     ready: VecDeque<u32>,
     next: VecDeque<u32>,
@@ -121,6 +120,7 @@ impl Memory {
         self.ports.resize(ranks as usize, Port::default());
         self.slots.clear();
         self.mail.clear();
+        self.rendezvous.clear();
         self.ready.clear();
         self.next.clear();
     }
@@ -184,9 +184,8 @@ impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
         let call = entry.normal(call);
         memory.begin(call.ranks);
         let ranks = 0..call.ranks;
-        // Whoever is heard from should have spoken before. (The order of rendezvous transfers is
-        // that of the list, so there it is the same for all.)
-        match goes_to_the_root(entry.collective) && options.rendezvous_bytes.is_none() {
+        // Whoever is heard from should have spoken before.
+        match goes_to_the_root(entry.collective) {
             true => memory.ready.extend(ranks.rev()),
             false => memory.ready.extend(ranks),
         }
@@ -212,7 +211,7 @@ impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
         let mut finish = vec![0.0; unfinished as usize];
         // What headers hold lies side by side here.
         let counts = [call.counts, call.counts].concat();
-        while !self.memory.ready.is_empty() {
+        while !self.memory.ready.is_empty() || self.pass_over() {
             while let Some(rank) = self.memory.ready.pop_front() {
                 let ended = match knows_all(self.entry.collective, &call, rank) {
                     true => self.advance(rank, &call, &mut round)?,
@@ -328,16 +327,17 @@ impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
 
     /// A message that needs its receive to be posted before it leaves.
     fn offer(&mut self, rank: u32, peer: u32, slot: u32, bytes: u64, destinations: u32) {
-        let rates = *self.rates_to(bytes, destinations);
+        let overhead = self.rates_to(bytes, destinations).send_overhead;
         let number = self.slot(rank, slot);
         self.messages += 1;
         self.bytes += bytes;
-        self.busy(rank, rates.send_overhead, ActivityKind::Send { to: peer }, bytes);
+        self.busy(rank, overhead, ActivityKind::Send { to: peer }, bytes);
         let posted = self.memory.ranks[rank as usize].clock;
-        self.memory.slots[number] = Slot::Offers { destinations };
-        let half = Half::Offered { slot, posted, bytes };
+        self.memory.slots[number] = Slot::Offers;
+        let offer = self.memory.rendezvous.offer(self.call.ranks, (rank, slot), destinations);
+        let half = Half::Offered { offer, posted, bytes };
         if let Some(Half::Expected { slot: into, posted: expected }) = self.meet(peer, rank, half) {
-            self.transfer((rank, slot, posted), (peer, into, expected), rates);
+            self.agree((offer, posted, bytes), (peer, into, expected));
         }
     }
 
@@ -371,28 +371,44 @@ impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
             Some(Half::Sent { left, bytes }) => {
                 self.memory.slots[number] = Slot::Comes { from: peer, left, bytes };
             }
-            Some(Half::Offered { slot: from, posted: offered, bytes }) => {
-                let destinations = match self.memory.slots[self.slot(peer, from)] {
-                    Slot::Offers { destinations } => destinations,
-                    _ => 1,
-                };
-                let rates = *self.rates_to(bytes, destinations);
-                self.transfer((peer, from, offered), (rank, slot, posted), rates);
+            Some(Half::Offered { offer, posted: offered, bytes }) => {
+                self.agree((offer, offered, bytes), (rank, slot, posted));
             }
             _ => {}
         }
     }
 
-    /// A rendezvous whose two sides are known: the offer flies, the answer flies back, and the
-    /// message leaves when the port is free.
-    fn transfer(&mut self, sender: (u32, u32, f64), receiver: (u32, u32, f64), rates: Rates) {
-        let agreed = (sender.2 + self.handshake).max(receiver.2) + self.handshake;
+    /// Both sides of a rendezvous are known: the offer flies, and the answer flies back. Then the
+    /// port takes what is agreed, up to the first that isn't.
+    fn agree(&mut self, (offer, offered, bytes): (u32, f64, u64), receiver: (u32, u32, f64)) {
+        let (receiver, expected) = ((receiver.0, receiver.1), receiver.2);
+        let agreed = (offered + self.handshake).max(expected) + self.handshake;
+        let sender = self.memory.rendezvous.agree(offer, receiver, agreed, bytes);
+        while let Some(transfer) = self.memory.rendezvous.next(sender) {
+            self.transfer(transfer);
+        }
+    }
+
+    /// Lets one transfer go before another one that may wait for it; false if there is none.
+    fn pass_over(&mut self) -> bool {
+        match self.memory.rendezvous.pass_over() {
+            Some(transfer) => {
+                self.transfer(transfer);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// A rendezvous leaves as soon as the port is free.
+    fn transfer(&mut self, transfer: Transfer) {
+        let Transfer { sender, receiver, agreed, bytes, destinations } = transfer;
+        let gap = self.rates_to(bytes, destinations).gap;
         let own = &mut self.memory.ranks[sender.0 as usize];
         let left = agreed.max(own.port_free);
-        own.port_free = left + rates.gap;
-        self.settle(sender.0, sender.1, Slot::Left { at: left + rates.gap });
-        let comes = Slot::Comes { from: sender.0, left, bytes: rates.bytes };
-        self.settle(receiver.0, receiver.1, comes);
+        own.port_free = left + gap;
+        self.settle(sender.0, sender.1, Slot::Left { at: left + gap });
+        self.settle(receiver.0, receiver.1, Slot::Comes { from: sender.0, left, bytes });
     }
 
     /// What became of an open slot; its rank goes on if it waits for that.
@@ -409,7 +425,7 @@ impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
     fn wait(&mut self, rank: u32, slot: u32) -> bool {
         let number = self.slot(rank, slot);
         match self.memory.slots[number] {
-            Slot::Open | Slot::Offers { .. } => {
+            Slot::Open | Slot::Offers => {
                 self.memory.ranks[rank as usize].waits_for = slot;
                 return false;
             }

@@ -20,8 +20,8 @@ pub(super) enum Half {
     },
     /// A rendezvous send: it waits for its receive.
     Offered {
-        /// The sender's slot.
-        slot: u32,
+        /// Its number in [`Rendezvous`](super::rendezvous::Rendezvous).
+        offer: u32,
         /// When it was posted.
         posted: f64,
         /// Its size.
@@ -46,13 +46,14 @@ impl Half {
 /// One rank's part: a half without more ado, and what else there is in the [`Mail`].
 ///
 /// Nearly always there is at most one half, so it lies with what else a message touches of its
-/// rank. It takes little room: a slot says that the half is not [`Half::Sent`], a size that it is
+/// rank. It takes little room: a number says that the half is not [`Half::Sent`], a size that it is
 /// not [`Half::Expected`].
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Box {
     /// Whose half it is, or [`EMPTY`]; with [`MORE`] if there are others elsewhere.
     peer: u32,
-    slot: u32,
+    /// The receiver's slot, or the offer.
+    number: u32,
     time: f64,
     bytes: u64,
 }
@@ -61,26 +62,26 @@ const MORE: u32 = 1 << 31;
 const EMPTY: u32 = MORE - 1;
 
 impl Box {
-    pub const EMPTY: Box = Box { peer: EMPTY, slot: NONE, time: 0.0, bytes: 0 };
+    pub const EMPTY: Box = Box { peer: EMPTY, number: NONE, time: 0.0, bytes: 0 };
 
     #[inline]
     const fn half(&self) -> Half {
-        match (self.slot, self.bytes) {
+        match (self.number, self.bytes) {
             (NONE, bytes) => Half::Sent { left: self.time, bytes },
             (slot, u64::MAX) => Half::Expected { slot, posted: self.time },
-            (slot, bytes) => Half::Offered { slot, posted: self.time, bytes },
+            (offer, bytes) => Half::Offered { offer, posted: self.time, bytes },
         }
     }
 
     /// Takes a half in, where there is none.
     #[inline]
     const fn fill(&mut self, peer: u32, half: Half) {
-        let (slot, time, bytes) = match half {
+        let (number, time, bytes) = match half {
             Half::Sent { left, bytes } => (NONE, left, bytes),
-            Half::Offered { slot, posted, bytes } => (slot, posted, bytes),
+            Half::Offered { offer, posted, bytes } => (offer, posted, bytes),
             Half::Expected { slot, posted } => (slot, posted, u64::MAX),
         };
-        *self = Box { peer: peer | (self.peer & MORE), slot, time, bytes };
+        *self = Box { peer: peer | (self.peer & MORE), number, time, bytes };
     }
 }
 

@@ -15,13 +15,16 @@
 //! is enough, no queue of events is needed, and eager times don't depend on the order of the
 //! list. Two things are settled in an order of their own rather than in time: messages pass an
 //! incoming port in the order in which they are waited for (one that came before the last idle
-//! stretch takes its place there), and of several rendezvous transfers of one sender the port
-//! takes first whose receive becomes known first.
+//! stretch takes its place there), and an outgoing port takes rendezvous transfers in the order in
+//! which they were posted. Only where no rank can go on otherwise, a transfer whose receive is
+//! posted goes before an earlier one whose receive isn't: of all such transfers the one that was
+//! agreed first.
 
 mod costs;
 mod machine;
 mod mail;
 mod port;
+mod rendezvous;
 
 pub use costs::{Costs, Knot, LogGp, PLogP};
 

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use records::{Algorithm, Collective};
 
 use super::*;
-use crate::{ENTRIES, find};
+use crate::{Buffer, ENTRIES, Program, Range, Round, find};
 
 /// The paper's Table 5, in seconds.
 const BOBA: LogGp = LogGp {
@@ -246,6 +246,67 @@ fn a_rendezvous_waits_for_its_receive() {
     assert_eq!(sent.finish, [26.0, 34.0]);
     let eager = simulate(pipeline, &Call::new(2, 4), &ROUND, options).unwrap();
     assert_eq!(eager.finish, [1.0, 13.5]);
+}
+
+#[test]
+fn a_port_takes_rendezvous_transfers_in_the_order_of_posting() {
+    let options = Options { rendezvous_bytes: Some(0), ..Options::default() };
+    let binomial = find(Collective::Bcast, Algorithm::Binomial).unwrap();
+    // The root offers to rank 2 at 1 and to rank 1 at 2; both receives are posted at 0. The
+    // answers are there at 21 and 22, the messages leave at 21 and 21 + 5, pass at once and are
+    // taken in 12 + 1 later. Rank 2 offers to rank 3 at 35: 55, 68.
+    let sent = simulate(binomial, &Call::new(4, 5), &ROUND, options).unwrap();
+    assert_eq!(sent.finish, [31.0, 39.0, 60.0, 68.0]);
+}
+
+/// Rank 0 sends to ranks 1 and 2; rank 1 posts its receive only when it has heard from rank 2.
+struct Detour(u32);
+
+impl Program for Detour {
+    fn new(_call: &Call<'_>, rank: u32) -> Self {
+        Detour(rank)
+    }
+
+    fn rounds(&self) -> u64 {
+        1
+    }
+
+    fn round(&self, call: &Call<'_>, _index: u64, out: &mut Round) {
+        let all = Range::new(Buffer::Receive, 0, call.count);
+        match self.0 {
+            0 => {
+                out.send(1, 0, all);
+                out.send(2, 1, all);
+                out.wait(0);
+                out.wait(1);
+            }
+            1 => [2, 0].into_iter().for_each(|from| {
+                out.receive(from, 0, all);
+                out.wait(0);
+            }),
+            _ => {
+                out.receive(0, 0, all);
+                out.wait(0);
+                out.send(1, 1, all);
+                out.wait(1);
+            }
+        }
+    }
+
+    fn slots(&self) -> u32 {
+        2
+    }
+}
+
+#[test]
+fn a_transfer_that_waits_for_a_later_one_is_passed_over() {
+    let entry = Entry::of::<Detour>(Collective::Bcast, Algorithm::Linear, "a detour");
+    let options = Options { rendezvous_bytes: Some(0), ..Options::default() };
+    // Rank 2 is offered the second message at 2: it leaves at 22 and is taken in by 35. Rank 2
+    // offers at 36, leaves at 56, and is taken in by 69; then rank 1 posts the other receive, the
+    // answer is at rank 0 at 79, and the message is taken in by 92.
+    let sent = simulate(&entry, &Call::new(3, 5), &ROUND, options).unwrap();
+    assert_eq!(sent.finish, [84.0, 92.0, 61.0]);
 }
 
 #[test]
