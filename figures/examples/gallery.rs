@@ -40,8 +40,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     figures.push(("pairs", figures::pair_map(&made_up::pairs(8))?));
     figures.push(("parameters", figures::parameters(&made_up::calibration())?));
     let mut fitted = made_up::calibration();
-    fitted.fitted = Some(fitted.measured.clone());
+    made_up::complete(&mut fitted);
     figures.push(("parameters_fitted", figures::parameters(&fitted)?));
+    figures.push(("fits", figures::fits(&fitted)?));
     figures.push(("curves", predictions()?));
     figures.push(("gain_barrier", barrier()?));
     for (name, figure) in figures {

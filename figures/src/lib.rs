@@ -5,6 +5,7 @@
 //! | [`penalty_map`] | penalties | the paper's Figure 7 |
 //! | [`decision_map`], [`measured_map`] | decisions, penalties | Figure 6 |
 //! | [`parameters`] | a calibration | Figure 1 |
+//! | [`fits`] | a calibration's lines over the number of processes | |
 //! | [`curves`] | any series over message size or process count | Figures 2, 3 and 5 |
 //! | [`pair_map`] | the links between ranks | |
 //! | [`gain`] | the default's times and the tuned ones | |
@@ -24,6 +25,7 @@ mod colour;
 mod decision_map;
 mod error;
 mod figure;
+mod fits;
 mod font;
 mod gain;
 mod map;
@@ -41,6 +43,7 @@ mod tree;
 pub use decision_map::{decision_map, measured_map};
 pub use error::FigureError;
 pub use figure::{Figure, save, save_as};
+pub use fits::fits;
 pub use gain::{Gain, GainPoint, gain, gains};
 pub use pair_map::pair_map;
 pub use parameters::parameters;

@@ -1,5 +1,7 @@
 use records::{
-    calibration::{Calibration, Estimate, Hockney, LogGp, PLogP, Parameters},
+    calibration::{
+        Calibration, Estimate, GammaKnot, GapKnot, Hockney, LogGp, ManyGap, PLogP, Parameters,
+    },
     quantity::format_seconds,
 };
 
@@ -13,7 +15,9 @@ use crate::{
 ///
 /// One panel has the time of one message by each model (Hockney alpha + beta m, LogGP
 /// L + 2 o + (m - 1) G, PLogP L + g(m)), one the parameters of PLogP that depend on the size; where
-/// the calibration has fitted parameters, two more. Intervals are the calibration's.
+/// the calibration has fitted parameters, two more. What else was measured has a panel each: Hockney
+/// over the size, the gap to and from several partners beside that of as many messages to one, and
+/// gamma by operation. Intervals are the calibration's.
 ///
 /// # Errors
 /// No parameter is positive and finite.
@@ -27,6 +31,11 @@ pub fn parameters(calibration: &Calibration) -> Result<Figure, FigureError> {
         lines.push(format!("{origin}: {}", scalars(parameters)));
         panels.push(message_times(panel_name(panels.len()), origin, parameters));
         panels.push(of_plogp(panel_name(panels.len()), origin, &parameters.plogp));
+    }
+    let measured = &calibration.measured;
+    let further: [fn(String, &Parameters) -> Option<Plot>; 3] = [of_hockney, of_partners, of_gamma];
+    for panel in further {
+        panels.extend(panel(panel_name(panels.len()), measured));
     }
     if !calibration.measured.derived.is_empty() {
         lines.push(format!("converted, not measured: {}", calibration.measured.derived.join(", ")));
@@ -89,6 +98,76 @@ fn of_plogp(name: String, origin: &str, plogp: &PLogP) -> Plot {
         ],
         notes: None,
     }
+}
+
+fn of_hockney(name: String, parameters: &Parameters) -> Option<Plot> {
+    let knots = &parameters.hockney_by_size;
+    let alpha = knots.iter().map(|knot| point(knot.bytes, knot.alpha_seconds));
+    let stream = knots
+        .iter()
+        .map(|knot| point(knot.bytes, sum([(knot.beta_seconds_per_byte, knot.bytes as f64)])));
+    (!knots.is_empty()).then(|| Plot {
+        title: format!("{name} Hockney over m, measured"),
+        detail: "the line through the sizes next to m".into(),
+        x: size_axis(),
+        y: Axis { label: "time".into(), quantity: Quantity::Seconds },
+        series: vec![
+            marked("Hockney: alpha(m)", alpha.collect()),
+            marked("Hockney: beta(m) m", stream.collect()),
+        ],
+        notes: None,
+    })
+}
+
+/// g(m, k) / (k g(m)): 1 where partners are no matter.
+fn of_partners(name: String, parameters: &Parameters) -> Option<Plot> {
+    let plogp = &parameters.plogp;
+    let series = |direction: &str, gaps: &[ManyGap]| -> Vec<Series> {
+        let ratio = |many: &ManyGap, knot: &GapKnot| {
+            let alone = plogp.knots.iter().find(|alone| alone.bytes == knot.bytes)?;
+            let one = alone.gap_seconds.value * f64::from(many.partners);
+            let Estimate { value, low, high } = knot.gap_seconds;
+            // A logarithmic axis has no empty message.
+            let x = knot.bytes.max(1) as f64;
+            (one > 0.0).then(|| Point { x, y: value / one, low: low / one, high: high / one })
+        };
+        gaps.iter()
+            .map(|many| {
+                let points = many.knots.iter().filter_map(|knot| ratio(many, knot)).collect();
+                marked(&format!("{direction} {}", many.partners), points)
+            })
+            .collect()
+    };
+    let mut both = series("g(m, k): 1 to", &plogp.gap_by_destinations);
+    both.extend(series("g(m, k): to 1 from", &plogp.gap_by_sources));
+    (!both.is_empty()).then(|| Plot {
+        title: format!("{name} gap of k partners over k g(m)"),
+        detail: "1: as many messages to one partner".into(),
+        x: size_axis(),
+        y: Axis { label: "g(m, k) / (k g(m))".into(), quantity: Quantity::Number },
+        series: both,
+        notes: None,
+    })
+}
+
+fn of_gamma(name: String, parameters: &Parameters) -> Option<Plot> {
+    let series = parameters.gamma.iter().map(|gamma| {
+        let nanoseconds = |knot: &GammaKnot| {
+            let Estimate { value, low, high } = knot.seconds_per_byte;
+            let x = knot.bytes.max(1) as f64;
+            Point { x, y: value * 1e9, low: low * 1e9, high: high * 1e9 }
+        };
+        let points = gamma.knots.iter().map(nanoseconds).collect();
+        marked(&format!("gamma: {}", gamma.operation.name()), points)
+    });
+    (!parameters.gamma.is_empty()).then(|| Plot {
+        title: format!("{name} gamma(m), measured"),
+        detail: "MPI_Reduce_local".into(),
+        x: size_axis(),
+        y: Axis { label: "ns per byte".into(), quantity: Quantity::Number },
+        series: series.collect(),
+        notes: None,
+    })
 }
 
 fn marked(name: &str, points: Vec<Point>) -> Series {

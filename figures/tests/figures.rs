@@ -6,7 +6,7 @@ use std::{fs, path::Path};
 
 use colibri_figures::{
     Axis, Figure, FigureError, Gain, GainPoint, Point, Quantity, Series, Trace, curves,
-    decision_map, gain, gains, measured_map, pair_map, parameters, penalty_map, save,
+    decision_map, fits, gain, gains, measured_map, pair_map, parameters, penalty_map, save,
 };
 use proptest::prelude::*;
 use records::{Algorithm, Collective, Method, document};
@@ -293,6 +293,47 @@ fn parameters_have_values_with_units() {
             "time",
         ],
     );
+}
+
+#[test]
+fn whatever_else_was_measured_has_a_panel() {
+    let mut calibration = made_up::calibration();
+    let few = parameters(&calibration).unwrap().svg().unwrap();
+    assert!(!few.contains("gamma(m)") && !few.contains("Hockney over m"));
+    made_up::complete(&mut calibration);
+    let svg = parameters(&calibration).unwrap().svg().unwrap();
+    assert_has(
+        &svg,
+        &[
+            "(e) Hockney over m, measured",
+            "Hockney: beta(m) m",
+            "(f) gap of k partners over k g(m)",
+            "g(m, k): 1 to 7",
+            "g(m, k): to 1 from 2",
+            "(g) gamma(m), measured",
+            "gamma: sum-double",
+            "ns per byte",
+        ],
+    );
+}
+
+#[test]
+fn fits_show_times_residuals_and_how_straight_they_are() {
+    let mut calibration = made_up::calibration();
+    assert!(matches!(fits(&calibration), Err(FigureError::NothingToDraw(_))));
+    made_up::complete(&mut calibration);
+    let svg = fits(&calibration).unwrap().svg().unwrap();
+    assert_has(
+        &svg,
+        &[
+            "(a) times over P",
+            "(b) times over their lines",
+            "flat-tree barrier, 0 B",
+            "pipelined bcast, 64 KiB",
+        ],
+    );
+    let straight = |text: &String| text.starts_with("R^2: flat-tree barrier, 0 B 0.9900");
+    assert!(texts(&svg).iter().any(straight));
 }
 
 #[test]

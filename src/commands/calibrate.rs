@@ -11,7 +11,7 @@ use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use models::fit::Groups;
 use records::{
-    calibration::{Calibration, Estimate},
+    calibration::{Calibration, Estimate, Parameters},
     document,
     group_observation::GroupObservation,
     observation::PointToPoint,
@@ -19,7 +19,7 @@ use records::{
 };
 
 use crate::{
-    commands::{compare, pairs},
+    commands::{compare, pairs, verify},
     options::{List, RunOptions, SiteOptions, sizes},
     output::{self, Format},
     run_directory::RunDirectory,
@@ -179,7 +179,11 @@ impl Calibrate {
             text += &pairs::summary(&map);
         }
         output::print(&text)?;
-        eprintln!("written: {}", run.calibration().display());
+        let mut written = vec![run.calibration().display().to_string()];
+        written.extend(draw(&run, &calibration)?);
+        for path in written {
+            eprintln!("written: {path}");
+        }
         Ok(())
     }
 }
@@ -253,6 +257,14 @@ fn groups(run: &RunDirectory) -> Result<Option<Groups>> {
     Ok(Some(groups))
 }
 
+fn draw(run: &RunDirectory, calibration: &Calibration) -> Result<Vec<String>> {
+    let mut drawn = vec![("parameters".to_owned(), figures::parameters(calibration)?)];
+    if !calibration.fits.is_empty() {
+        drawn.push(("fits".to_owned(), figures::fits(calibration)?));
+    }
+    verify::save(run, &drawn)
+}
+
 /// The record's name: the directory may be moved as a whole.
 fn source(path: &Path) -> String {
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
@@ -260,32 +272,52 @@ fn source(path: &Path) -> String {
 
 /// The parameters, for people.
 pub fn summary(calibration: &Calibration) -> String {
-    let parameters = &calibration.measured;
-    let time = |estimate: Estimate| {
-        [estimate.value, estimate.low, estimate.high].map(quantity::format_seconds)
+    let sets = [Some(&calibration.measured), calibration.fitted.as_ref()];
+    let cells = |of: &dyn Fn(&Parameters) -> Option<[String; 3]>| -> Vec<String> {
+        let cell = |set: &&Parameters| match of(set) {
+            Some([value, low, high]) => [value, format!("{low} .. {high}")],
+            None => [String::new(), String::new()],
+        };
+        sets.iter().flatten().flat_map(cell).collect()
     };
-    let per_byte = |estimate: Estimate| {
-        [estimate.value, estimate.low, estimate.high]
-            .map(|seconds| format!("{:.5} us/byte", seconds * 1e6))
+    let time = |of: fn(&Parameters) -> Option<Estimate>| {
+        cells(&|set| of(set).map(|it| [it.value, it.low, it.high].map(quantity::format_seconds)))
     };
-    let gap = parameters.plogp.knots.first().map(|knot| knot.gap_seconds);
+    let per_byte = |of: fn(&Parameters) -> Estimate| {
+        let rate = |seconds: f64| format!("{:.5} us/byte", seconds * 1e6);
+        cells(&|set| {
+            let it = of(set);
+            Some([it.value, it.low, it.high].map(rate))
+        })
+    };
     let rows = [
-        ("Hockney", "alpha", time(parameters.hockney.alpha_seconds)),
-        ("", "beta", per_byte(parameters.hockney.beta_seconds_per_byte)),
-        ("LogGP", "L", time(parameters.loggp.latency_seconds)),
-        ("", "o", time(parameters.loggp.overhead_seconds)),
-        ("", "g", time(parameters.loggp.gap_seconds)),
-        ("", "G", per_byte(parameters.loggp.gap_seconds_per_byte)),
-        ("PLogP", "L", time(parameters.plogp.latency_seconds)),
-        ("", "g(0)", gap.map(time).unwrap_or_default()),
+        ("Hockney", "alpha", time(|set| Some(set.hockney.alpha_seconds))),
+        ("", "beta", per_byte(|set| set.hockney.beta_seconds_per_byte)),
+        ("LogGP", "L", time(|set| Some(set.loggp.latency_seconds))),
+        ("", "o", time(|set| Some(set.loggp.overhead_seconds))),
+        ("", "g", time(|set| Some(set.loggp.gap_seconds))),
+        ("", "G", per_byte(|set| set.loggp.gap_seconds_per_byte)),
+        ("PLogP", "L", time(|set| Some(set.plogp.latency_seconds))),
+        ("", "g(0)", time(|set| gap_at(set, 0))),
+        ("", "g(64 KiB)", time(|set| gap_at(set, 64 << 10))),
+        ("any", "gamma", per_byte(|set| set.gamma_seconds_per_byte)),
     ];
-    let rows = rows.map(|(model, name, [value, low, high])| {
-        vec![model.into(), name.into(), value, format!("{low} .. {high}")]
+    let rows = rows.map(|(model, name, cells)| {
+        [model.to_owned(), name.to_owned()].into_iter().chain(cells).collect()
     });
+    let mut heading = vec!["model", "parameter", "measured", "95 % interval"];
+    if calibration.fitted.is_some() {
+        heading.extend(["fitted", "95 % interval"]);
+    }
     let mut text = calibration.platform.summary() + "\n\n";
-    text += &output::aligned(&["model", "parameter", "value", "95 % interval"], rows);
+    text += &output::aligned(&heading, rows);
     for warning in &calibration.warnings {
         text += &format!("note: {warning}\n");
     }
     text
+}
+
+fn gap_at(parameters: &Parameters, bytes: u64) -> Option<Estimate> {
+    let knot = parameters.plogp.knots.iter().find(|knot| knot.bytes == bytes);
+    knot.map(|knot| knot.gap_seconds)
 }

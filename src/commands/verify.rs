@@ -373,7 +373,8 @@ pub fn draw_gains(run: &RunDirectory, summary: &Summary) -> Result<()> {
     save(run, &drawn).map(drop)
 }
 
-fn save(run: &RunDirectory, drawn: &[(String, figures::Figure)]) -> Result<Vec<String>> {
+/// Writes figures into the run's directory and names the files.
+pub fn save(run: &RunDirectory, drawn: &[(String, figures::Figure)]) -> Result<Vec<String>> {
     let directory = run.figures()?;
     let mut written = Vec::new();
     for (name, figure) in drawn {

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use records::{
     Algorithm, Collective, Library, Method, Native,
-    calibration::{Calibration, Estimate, Hockney, LogGp, PLogP, PLogPKnot, Parameters},
+    calibration::{
+        Calibration, Estimate, FitPoint, Gamma, GammaKnot, GapKnot, Hockney, HockneyKnot, LineFit,
+        LogGp, ManyGap, Operation, PLogP, PLogPKnot, Parameters,
+    },
     decisions::{Decision, Decisions},
     pairs::{Finding, Link, Member, PairMap},
     penalty::{Penalties, Penalty, Summary},
@@ -207,4 +210,61 @@ pub fn pairs(count: u32) -> PairMap {
         }],
         warnings: Vec::new(),
     }
+}
+
+/// Adds what a calibration of more than two ranks has besides.
+pub fn complete(calibration: &mut Calibration) {
+    let gap = |bytes: u64| 1.2e-5 + 8.4e-8 * bytes as f64;
+    let many = |partners: u32, each: f64| ManyGap {
+        partners,
+        knots: [1, 1024, 65_536]
+            .map(|bytes| {
+                let crowd = 1.0 + each * f64::from(partners) / (1.0 + bytes as f64 / 1024.0);
+                let seconds = f64::from(partners) * gap(bytes) * crowd;
+                GapKnot { bytes, gap_seconds: about(seconds) }
+            })
+            .into(),
+    };
+    let measured = &mut calibration.measured;
+    measured.plogp.gap_by_destinations = vec![many(2, 0.1), many(7, 0.1)];
+    measured.plogp.gap_by_sources = vec![many(2, 0.05), many(7, 0.05)];
+    let operations = [Operation::SumDouble, Operation::BxorByte];
+    measured.gamma = operations
+        .map(|operation| Gamma {
+            operation,
+            knots: [8, 1024, 1 << 20]
+                .map(|bytes| GammaKnot {
+                    bytes,
+                    seconds_per_byte: about(3e-10 + 2e-8 / bytes as f64),
+                })
+                .into(),
+        })
+        .into();
+    measured.hockney_by_size = sizes(21)
+        .into_iter()
+        .map(|bytes| HockneyKnot {
+            bytes,
+            alpha_seconds: about(7.1e-5),
+            beta_seconds_per_byte: about(8.4e-8),
+        })
+        .collect();
+    let fit = |(experiment, bytes): (&str, u64)| {
+        let (intercept, slope) = (1e-4, 5e-5 + gap(bytes));
+        let points = (2..=8).map(|procs| FitPoint {
+            procs,
+            seconds: intercept + slope * f64::from(procs) * (1.0 + 0.01 * f64::from(procs % 3)),
+            residual_seconds: slope * f64::from(procs) * 0.01 * f64::from(procs % 3),
+        });
+        LineFit {
+            experiment: experiment.into(),
+            bytes,
+            intercept_seconds: intercept,
+            slope_seconds: slope,
+            r_squared: 0.99,
+            points: points.collect(),
+        }
+    };
+    let chains = sizes(17).into_iter().map(|bytes| ("pipelined bcast", bytes));
+    calibration.fits = std::iter::once(("flat-tree barrier", 0)).chain(chains).map(fit).collect();
+    calibration.fitted = Some(calibration.measured.clone());
 }

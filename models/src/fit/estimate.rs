@@ -8,7 +8,14 @@ use records::{
     quantity::{format_bytes, format_seconds},
 };
 
-use super::{FitError, breaks::breaks, lines, list_sizes, samples::Medians};
+use super::{
+    FitError,
+    breaks::breaks,
+    direct::Direct,
+    lines, list_sizes,
+    places::{Between, Train, trains, warn_of_gaps_between, without_waiting},
+    samples::Medians,
+};
 use crate::parameters::{Costs, Hockney, Knot, LinearGap, LogGp};
 
 /// G is the slope over the sizes from this part of the largest on: below, what a message costs
@@ -18,9 +25,6 @@ const LARGE: u64 = 64;
 const LINE: usize = 3;
 /// g(m) below os(m) or or(m) by more than this is no measuring error.
 const VIOLATION: f64 = 1.05;
-
-/// Beyond the last size a line goes on that begins at this part of it.
-const BASE: u64 = 16;
 
 /// Every parameter's value.
 #[derive(Debug, Clone)]
@@ -33,6 +37,10 @@ pub(super) struct Values {
     pub(super) loggp: LogGp,
     loggp_latency_below_zero: f64,
     pub(super) hockney: Hockney,
+    /// At the sizes of the round trips.
+    pub(super) hockney_by_size: Vec<Hockney>,
+    /// LogGP measured by itself.
+    pub(super) direct: Option<LogGp>,
 }
 
 /// Which medians make which parameter: places in [`Medians::seconds`].
@@ -42,8 +50,11 @@ pub(super) struct Plan {
     empty_round_trip: usize,
     empty_gap: Train,
     /// (bytes, place), ascending.
-    round_trips: Vec<(u64, usize)>,
+    pub(super) round_trips: Vec<(u64, usize)>,
     knots: Vec<KnotPlan>,
+    direct: Option<Direct>,
+    /// The knots at which g(m) leaves one line for another.
+    breaks: Vec<usize>,
     /// m = 1 among the knots.
     one_byte: Between,
     /// The first knot of G's line.
@@ -51,8 +62,8 @@ pub(super) struct Plan {
 }
 
 #[derive(Debug)]
-struct KnotPlan {
-    bytes: u64,
+pub(super) struct KnotPlan {
+    pub(super) bytes: u64,
     gap: Gap,
     send: Between,
     receive: Between,
@@ -63,53 +74,6 @@ enum Gap {
     Train(Train),
     /// From the round trip at that place.
     RoundTrip(usize),
-}
-
-/// The shortest and the longest train of one size: (messages, place).
-#[derive(Debug, Clone, Copy)]
-struct Train {
-    short: (u32, usize),
-    long: (u32, usize),
-}
-
-/// A value on the line through two places; beyond them where `part` is above 1.
-#[derive(Debug, Clone, Copy)]
-struct Between {
-    low: usize,
-    high: usize,
-    part: f64,
-}
-
-impl Between {
-    /// `places` are (bytes, place), ascending and not empty: the first holds below it, beyond the
-    /// last the line goes on that leads to it from a [`BASE`]th of its size: neighbours are too
-    /// near each other to tell a slope.
-    fn new(places: &[(u64, usize)], bytes: u64) -> Self {
-        let above = places.partition_point(|(size, _)| *size <= bytes);
-        let high = above.clamp(1, places.len()).min(places.len() - 1);
-        let (last, _) = places[places.len() - 1];
-        let low = if bytes > last {
-            places.partition_point(|(size, _)| *size < last / BASE).min(high.saturating_sub(1))
-        } else {
-            high.saturating_sub(1)
-        };
-        let ((low_bytes, low), (high_bytes, high)) = (places[low], places[high]);
-        let part = if bytes <= low_bytes || low == high {
-            0.0
-        } else {
-            (bytes - low_bytes) as f64 / (high_bytes - low_bytes) as f64
-        };
-        Between { low, high, part }
-    }
-
-    fn of(&self, value: impl Fn(usize) -> f64) -> f64 {
-        let (low, high) = (value(self.low), value(self.high));
-        // Beyond the last, a line that falls is noise.
-        let rise = if self.part > 1.0 { (high - low).max(0.0) } else { high - low };
-        let from = if self.part > 1.0 { high } else { low };
-        let part = if self.part > 1.0 { self.part - 1.0 } else { self.part };
-        from + part * rise
-    }
 }
 
 impl Plan {
@@ -172,22 +136,24 @@ impl Plan {
             round_trips,
             knots,
             one_byte,
+            direct: Direct::new(medians),
+            breaks: Vec::new(),
             linear_from: 0,
         };
-        plan.linear_from = plan.last_line(medians, warnings);
+        plan.breaks = breaks(&plan.gap_points(medians));
+        plan.linear_from = plan.last_line(warnings);
         Ok(plan)
     }
 
     /// The first knot above the last protocol break that counts as large.
-    fn last_line(&self, medians: &Medians, warnings: &mut Vec<String>) -> usize {
-        let points = self.gap_points(medians);
-        let breaks = breaks(&points);
-        if !breaks.is_empty() {
-            let between = |index: &usize| {
-                let (below, above) = (self.knots[index - 1].bytes, self.knots[*index].bytes);
-                format!("{} and {}", format_bytes(below), format_bytes(above))
-            };
-            let places: Vec<String> = breaks.iter().map(between).collect();
+    fn last_line(&self, warnings: &mut Vec<String>) -> usize {
+        if !self.breaks.is_empty() {
+            let places: Vec<String> = self
+                .protocol_changes()
+                .map(|(below, above)| {
+                    format!("{} and {}", format_bytes(below), format_bytes(above))
+                })
+                .collect();
             warnings.push(format!(
                 "g(m) changes its line, as by another protocol, between {}; G is the slope above",
                 places.join(", between ")
@@ -195,7 +161,7 @@ impl Plan {
         }
         let largest = self.knots.last().map_or(0, |knot| knot.bytes);
         let large = self.knots.partition_point(|knot| knot.bytes < largest / LARGE);
-        let from = breaks.last().copied().unwrap_or(0).max(large);
+        let from = self.breaks.last().copied().unwrap_or(0).max(large);
         let at_most = self.knots.len().saturating_sub(LINE);
         if from > at_most {
             warnings.push(format!(
@@ -205,6 +171,11 @@ impl Plan {
             ));
         }
         from.min(at_most)
+    }
+
+    /// The sizes below and above each break in g(m), ascending.
+    pub(super) fn protocol_changes(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.breaks.iter().map(|index| (self.knots[index - 1].bytes, self.knots[*index].bytes))
     }
 
     fn gap_points(&self, medians: &Medians) -> Vec<(f64, f64)> {
@@ -244,11 +215,46 @@ impl Plan {
         Values {
             latency: latency.max(0.0),
             latency_below_zero: (-latency).max(0.0),
-            knots,
             loggp: converted.loggp,
             loggp_latency_below_zero: converted.latency_below_zero,
             hockney: self.hockney(&times),
+            hockney_by_size: self.hockney_by_size(&times),
+            direct: self.direct.as_ref().map(|direct| self.direct_loggp(direct, &times, &knots)),
+            knots,
         }
+    }
+
+    /// o from spaced trains, L from the round trip, g and G from the trains' own lines: g of the
+    /// line up to the first protocol break, G as converted.
+    fn direct_loggp(&self, direct: &Direct, times: &Times, knots: &[Knot]) -> LogGp {
+        let first_line = self.breaks.first().copied().unwrap_or(knots.len());
+        let line = |knots: &[Knot]| {
+            let points: Vec<(f64, f64)> = knots
+                .iter()
+                .map(|knot| ((knot.bytes as f64 - 1.0).max(0.0), knot.costs.gap))
+                .collect();
+            lines::robust_relative(&points)
+        };
+        let gap = line(&knots[..first_line]).map_or(0.0, |line| line.intercept.max(0.0));
+        let gap_per_byte = line(&knots[self.linear_from..]).map_or(0.0, |line| line.slope.max(0.0));
+        let receive = self.one_byte.of(|index| knots[index].costs.receive);
+        direct.loggp(|place| times.at(place), receive, gap, gap_per_byte)
+    }
+
+    /// The line through the round trips next to each size; where it would begin below 0, from 0.
+    fn hockney_by_size(&self, times: &Times) -> Vec<Hockney> {
+        let empty = times.empty_round_trip / 2.0;
+        let one_way =
+            |&(bytes, place): &(u64, usize)| (bytes as f64, (times.at(place) - empty).max(0.0));
+        let points: Vec<(f64, f64)> = self.round_trips.iter().map(one_way).collect();
+        let last = points.len() - 1;
+        let around = |(index, &(bytes, seconds)): (usize, &(f64, f64))| {
+            let (low, high) = (points[index.saturating_sub(1)], points[(index + 1).min(last)]);
+            let slope = ((high.1 - low.1) / (high.0 - low.0)).max(0.0);
+            let beta = if bytes > 0.0 { slope.min(seconds / bytes) } else { slope };
+            Hockney { alpha: (seconds - beta * bytes).max(0.0), beta }
+        };
+        points.iter().enumerate().map(around).collect()
     }
 
     /// alpha from the empty message, beta from the large ones.
@@ -340,75 +346,5 @@ impl<'a> Times<'a> {
 
     fn train_gap(&self, Train { short, long }: Train) -> f64 {
         ((self.at(long.1) - self.at(short.1)) / f64::from(long.0 - short.0)).max(0.0)
-    }
-}
-
-/// An overhead that grows by this much more than the message does has begun to contain waiting.
-const JUMP: f64 = 4.0;
-/// Below this size every library sends eagerly, and a jump is noise.
-const LEAST_EAGER_LIMIT: u64 = 512;
-
-/// The overheads up to the size from which the call waits for the other side: the transfer is not
-/// an overhead of the processor. `places` are (bytes, place), ascending and not empty.
-fn without_waiting<'a>(
-    name: &str,
-    places: &'a [(u64, usize)],
-    medians: &Medians,
-    warnings: &mut Vec<String>,
-) -> &'a [(u64, usize)] {
-    let jumps = |pair: &[(u64, usize)]| {
-        let [(below, below_place), (above, above_place)] = *pair else { return false };
-        let growth = medians.seconds[above_place] / medians.seconds[below_place];
-        below >= LEAST_EAGER_LIMIT && growth > JUMP * (above as f64 / below as f64)
-    };
-    match places.windows(2).position(jumps) {
-        None => places,
-        Some(last) => {
-            let (from, _) = places[last + 1];
-            warnings.push(format!(
-                "{name}(m) contains waiting for the other side (rendezvous) from {} on: taken from \
-                 the line through the sizes below",
-                format_bytes(from)
-            ));
-            &places[..=last]
-        }
-    }
-}
-
-/// The trains of the sizes at which two lengths were timed.
-fn trains(medians: &Medians, warnings: &mut Vec<String>) -> BTreeMap<u64, Train> {
-    let mut trains: BTreeMap<u64, Train> = BTreeMap::new();
-    let timed = medians.keys().filter(|((kind, ..), _)| *kind == PointToPointKind::Train);
-    // The keys ascend by length within a size.
-    for ((_, bytes, messages), place) in timed {
-        let end = (messages, place);
-        trains.entry(bytes).or_insert(Train { short: end, long: end }).long = end;
-    }
-    let (both, single): (BTreeMap<_, _>, BTreeMap<_, _>) =
-        trains.into_iter().partition(|(_, train)| train.short.0 < train.long.0);
-    if !single.is_empty() {
-        let sizes: Vec<u64> = single.into_keys().collect();
-        warnings.push(format!(
-            "trains of one length only give no gap and were left out: at {}",
-            list_sizes(&sizes)
-        ));
-    }
-    both
-}
-
-fn warn_of_gaps_between(
-    name: &str,
-    measured: &[(u64, usize)],
-    knots: &[KnotPlan],
-    warnings: &mut Vec<String>,
-) {
-    let is_measured = |bytes| measured.iter().any(|(size, _)| *size == bytes);
-    let sizes: Vec<u64> =
-        knots.iter().map(|knot| knot.bytes).filter(|bytes| !is_measured(*bytes)).collect();
-    if !sizes.is_empty() {
-        warnings.push(format!(
-            "{name}(m) was not measured at {}: taken from the line through the nearest sizes",
-            list_sizes(&sizes)
-        ));
     }
 }

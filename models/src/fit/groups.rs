@@ -12,7 +12,8 @@
 //!   here holds an empty message back to the root, which is the same for every P. os(m) and or(m)
 //!   are not in these times: they are the measured ones. LogGP and Hockney are converted.
 //!
-//! Lines are Huber's, by relative errors ([`lines`](super::lines)), through the medians over P.
+//! Lines over P are Huber's, by relative errors ([`lines`](super::lines)), through the medians; G is
+//! the slope of the least-squares line through L + g(m) at the four largest sizes.
 //! Intervals are percentiles of the bootstrap over observations, as in [`fit`](super::fit); that a
 //! line does not hold shows in its residuals and its R^2, not in the intervals.
 
@@ -222,10 +223,11 @@ impl Values {
 
     fn loggp(&self, sizes: &[u64], one_byte: Costs) -> LogGp {
         let last = sizes.len() - 1;
-        let points: Vec<(f64, f64)> = (sizes.len().saturating_sub(LARGEST)..=last)
-            .map(|index| (sizes[index] as f64, self.chains[index].slope))
-            .collect();
-        let gap_per_byte = lines::robust_relative(&points).map_or(0.0, |line| line.slope.max(0.0));
+        // By absolute errors: a shaped link lets the first packets of a message pass at once, and
+        // the sizes that are hardly longer would hold a line by relative errors down.
+        let points = (sizes.len().saturating_sub(LARGEST)..=last)
+            .map(|index| (sizes[index] as f64, self.chains[index].slope, 1.0));
+        let gap_per_byte = lines::weighted(points).map_or(0.0, |line| line.slope.max(0.0));
         let gap = self.gap(1.min(last));
         LinearGap::from_plogp(self.latency(), Costs { gap, ..one_byte }, gap_per_byte).loggp
     }

@@ -12,10 +12,14 @@
 //!   ([`LinearGap`](crate::parameters::LinearGap)), save that G is the slope of a robust line
 //!   through g(m) at the sizes above the last protocol break, since g(m) / m is too great by g / m.
 //!   Where os(1) + or(1) is more than a message takes, L is 0 and L + 2 o still the message's time.
+//!   Beside it stands LogGP measured by itself, by Netgauge's exchanges (Hoefler, Lichei and Rehm,
+//!   2007): o from messages so far apart that each finds the way free, L from the round trip, g and
+//!   G from the line through the gaps of trains over all sizes.
 //! - Hockney: alpha is the one-way time of an empty message, RTT(0)/2; beta the slope of a robust
 //!   line through the one-way times RTT(m) - RTT(0)/2 at the sizes at which G is taken. One line
-//!   through all sizes would be neither: what a network does to small messages is no line.
-//! - gamma is 0: observations between two ranks do not show it.
+//!   through all sizes would be neither: what a network does to small messages is no line. As
+//!   functions of m they are the line through the round trips next to m.
+//! - gamma, g(m, k), and what is fitted to collectives: [`Groups`].
 //!
 //! # Intervals
 //! Percentiles (2.5 and 97.5 %) of the bootstrap: all medians are drawn anew and all parameters
@@ -23,23 +27,26 @@
 //! behind it. The generator's seed is fixed: the same record gives the same file.
 
 mod breaks;
+mod direct;
 mod estimate;
 mod groups;
 mod lines;
+mod places;
 mod samples;
 
 use records::{
-    calibration::{self, Estimate, PLogPKnot, Parameters},
+    calibration::{self, Estimate, HockneyKnot, PLogPKnot, Parameters, ProtocolChange},
     observation::{PointToPoint, PointToPointKind},
     quantity::format_bytes,
 };
 
+use crate::parameters::LogGp;
 use estimate::{Plan, Values};
 pub use groups::{CollectiveFit, Groups};
 use samples::Samples;
 
-/// Redrawings of the bootstrap: enough for the 2.5th percentile to have 25 below it.
-const REDRAWINGS: usize = 1000;
+/// Redrawings: enough for the 2.5th percentile to have 50 below it.
+const REDRAWINGS: usize = 2000;
 const SEED: u64 = 0xC011_B121;
 
 /// What the observations say.
@@ -170,6 +177,27 @@ fn with_intervals(plan: &Plan, samples: &Samples, values: &Values) -> Parameters
         },
         calibration::PLogP::new(estimate(&|values| values.latency), knots.collect()),
     );
+    parameters.loggp_direct = values.direct.is_some().then(|| {
+        let direct = |of: fn(&LogGp) -> f64| {
+            estimate(&move |values: &Values| values.direct.as_ref().map_or(0.0, of))
+        };
+        calibration::LogGp {
+            latency_seconds: direct(|loggp| loggp.latency),
+            overhead_seconds: direct(|loggp| loggp.overhead),
+            gap_seconds: direct(|loggp| loggp.gap),
+            gap_seconds_per_byte: direct(|loggp| loggp.gap_per_byte),
+        }
+    });
+    let by_size = plan.round_trips.iter().enumerate().map(|(index, &(bytes, _))| HockneyKnot {
+        bytes,
+        alpha_seconds: estimate(&|values| values.hockney_by_size[index].alpha),
+        beta_seconds_per_byte: estimate(&|values| values.hockney_by_size[index].beta),
+    });
+    parameters.hockney_by_size = by_size.collect();
+    parameters.protocol_changes = plan
+        .protocol_changes()
+        .map(|(below_bytes, above_bytes)| ProtocolChange { below_bytes, above_bytes })
+        .collect();
     parameters.derived = vec!["loggp from plogp".into()];
     parameters
 }

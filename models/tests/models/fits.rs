@@ -13,20 +13,22 @@ use records::{
 
 /// A platform on which the truth is known.
 #[derive(Clone)]
-struct Truth {
-    latency: f64,
-    send: fn(f64) -> f64,
-    receive: fn(f64) -> f64,
-    gap: fn(f64) -> f64,
-    clock: f64,
+pub struct Truth {
+    pub latency: f64,
+    pub send: fn(f64) -> f64,
+    pub receive: fn(f64) -> f64,
+    pub gap: fn(f64) -> f64,
+    pub clock: f64,
     /// Bytes of a message on an idle link that cost nothing: a full token bucket.
-    bucket: f64,
+    pub bucket: f64,
     /// The sizes that are timed in trains too.
-    trains: fn(u64) -> bool,
+    pub trains: fn(u64) -> bool,
+    /// The sizes that are timed at all.
+    pub sizes: fn(u64) -> bool,
 }
 
 /// 100 Mbit/s Ethernet.
-const ETHERNET: Truth = Truth {
+pub const ETHERNET: Truth = Truth {
     latency: 50e-6,
     send: |m| 5e-6 + 1e-9 * m,
     receive: |m| 6e-6 + 2e-9 * m,
@@ -34,6 +36,7 @@ const ETHERNET: Truth = Truth {
     clock: 60e-9,
     bucket: 0.0,
     trains: |_| true,
+    sizes: |_| true,
 };
 
 fn sizes() -> impl Iterator<Item = u64> {
@@ -43,10 +46,17 @@ fn sizes() -> impl Iterator<Item = u64> {
 impl Truth {
     /// `repetitions` of everything, with log-normal noise of `noise` and one in a hundred ten
     /// times too long.
-    fn observe(&self, seed: u64, noise: f64, repetitions: u32) -> Vec<PointToPoint> {
-        use PointToPointKind::{Clock, ReceiveOverhead, RoundTrip, SendOverhead, Train};
-        let mut wanted = vec![(Clock, 0, 1, 0.0)];
-        for bytes in sizes() {
+    pub fn observe(&self, seed: u64, noise: f64, repetitions: u32) -> Vec<PointToPoint> {
+        use PointToPointKind::{
+            Clock, ReceiveOverhead, RoundTrip, SendOverhead, SpacedTrain, Train,
+        };
+        let there_and_back = 2.0 * (self.latency + (self.gap)(1.0));
+        let mut wanted = vec![
+            (Clock, 0, 1, 0.0),
+            (SpacedTrain, 1, 1, there_and_back),
+            (SpacedTrain, 1, 10, there_and_back + 9.0 * (self.send)(1.0)),
+        ];
+        for bytes in sizes().filter(|bytes| (self.sizes)(*bytes)) {
             let m = bytes as f64;
             let first = (self.gap)((m - self.bucket).max(0.0));
             let there_and_back = 2.0 * self.latency + first + (self.gap)(0.0);
@@ -84,7 +94,7 @@ impl Truth {
     }
 
     /// (name, estimate, truth, tolerated relative error).
-    fn compare(&self, fitted: &Parameters) -> Vec<(String, Estimate, f64, f64)> {
+    pub fn compare(&self, fitted: &Parameters) -> Vec<(String, Estimate, f64, f64)> {
         let (send, receive, gap) = ((self.send)(1.0), (self.receive)(1.0), (self.gap)(1.0));
         let Parameters { hockney, loggp, plogp, .. } = fitted;
         let slope = ((self.gap)(1e6) - (self.gap)(0.9e6)) / 1e5;
@@ -97,6 +107,22 @@ impl Truth {
             ("hockney beta".into(), hockney.beta_seconds_per_byte, slope, 0.03),
             ("hockney alpha".into(), hockney.alpha_seconds, self.latency + (self.gap)(0.0), 0.03),
         ];
+        if let Some(direct) = &fitted.loggp_direct {
+            let latency = self.latency + gap - send - receive;
+            compared.extend([
+                ("direct L".into(), direct.latency_seconds, latency, 0.1),
+                ("direct o".into(), direct.overhead_seconds, (send + receive) / 2.0, 0.15),
+                ("direct g".into(), direct.gap_seconds, gap, 0.05),
+                ("direct G".into(), direct.gap_seconds_per_byte, slope, 0.03),
+            ]);
+        }
+        for knot in &fitted.hockney_by_size {
+            // At the empty message there is only the size above.
+            if knot.bytes >= 65_536 {
+                let name = format!("beta({})", knot.bytes);
+                compared.push((name, knot.beta_seconds_per_byte, slope, 0.12));
+            }
+        }
         for knot in &plogp.knots {
             let m = knot.bytes as f64;
             let name = |what: &str| format!("{what}({})", knot.bytes);

@@ -1,0 +1,192 @@
+//! What of a calibration serde cannot check.
+
+use super::{Estimate, LogGp, ManyGap, Parameters};
+
+type Fault = (String, String);
+
+/// A value is wrong: (field, problem).
+pub(super) fn parameters(prefix: &str, parameters: &Parameters) -> Result<(), Fault> {
+    let Parameters { hockney, loggp, plogp, gamma_seconds_per_byte, .. } = parameters;
+    let scalars = [
+        ("hockney.alpha_seconds", hockney.alpha_seconds),
+        ("hockney.beta_seconds_per_byte", hockney.beta_seconds_per_byte),
+        ("plogp.latency_seconds", plogp.latency_seconds),
+        ("gamma_seconds_per_byte", *gamma_seconds_per_byte),
+    ];
+    for (field, estimate) in scalars {
+        check_estimate(&format!("{prefix}.{field}"), estimate)?;
+    }
+    check_loggp(&format!("{prefix}.loggp"), loggp)?;
+    if let Some(direct) = &parameters.loggp_direct {
+        check_loggp(&format!("{prefix}.loggp_direct"), direct)?;
+    }
+    let knots = format!("{prefix}.plogp.knots");
+    if plogp.knots.is_empty() {
+        return Err((knots, "is empty; wanted at least one message size".into()));
+    }
+    check_knots(
+        &knots,
+        &plogp.knots,
+        |knot| knot.bytes,
+        |knot| {
+            vec![
+                ("send_overhead_seconds", knot.send_overhead_seconds),
+                ("receive_overhead_seconds", knot.receive_overhead_seconds),
+                ("gap_seconds", knot.gap_seconds),
+            ]
+        },
+    )?;
+    check_knots(
+        &format!("{prefix}.hockney_by_size"),
+        &parameters.hockney_by_size,
+        |knot| knot.bytes,
+        |knot| {
+            vec![
+                ("alpha_seconds", knot.alpha_seconds),
+                ("beta_seconds_per_byte", knot.beta_seconds_per_byte),
+            ]
+        },
+    )?;
+    for (field, gaps) in [
+        ("gap_by_destinations", &plogp.gap_by_destinations),
+        ("gap_by_sources", &plogp.gap_by_sources),
+    ] {
+        check_many_gaps(&format!("{prefix}.plogp.{field}"), gaps)?;
+    }
+    for (index, gamma) in parameters.gamma.iter().enumerate() {
+        let field = format!("{prefix}.gamma[{index}]");
+        if parameters.gamma[..index].iter().any(|other| other.operation == gamma.operation) {
+            let problem = format!("{} is there twice", gamma.operation.name());
+            return Err((format!("{field}.operation"), problem));
+        }
+        check_knots(
+            &format!("{field}.knots"),
+            &gamma.knots,
+            |knot| knot.bytes,
+            |knot| vec![("seconds_per_byte", knot.seconds_per_byte)],
+        )?;
+    }
+    Ok(())
+}
+
+fn check_loggp(prefix: &str, loggp: &LogGp) -> Result<(), Fault> {
+    [
+        ("latency_seconds", loggp.latency_seconds),
+        ("overhead_seconds", loggp.overhead_seconds),
+        ("gap_seconds", loggp.gap_seconds),
+        ("gap_seconds_per_byte", loggp.gap_seconds_per_byte),
+    ]
+    .into_iter()
+    .try_for_each(|(field, estimate)| check_estimate(&format!("{prefix}.{field}"), estimate))
+}
+
+fn check_many_gaps(field: &str, gaps: &[ManyGap]) -> Result<(), Fault> {
+    for (index, gap) in gaps.iter().enumerate() {
+        let least = if index == 0 { 2 } else { gaps[index - 1].partners + 1 };
+        if gap.partners < least {
+            let problem = format!("is {}; wanted at least {least}, ascending", gap.partners);
+            return Err((format!("{field}[{index}].partners"), problem));
+        }
+        let knots = format!("{field}[{index}].knots");
+        if gap.knots.is_empty() {
+            return Err((knots, "is empty; wanted at least one message size".into()));
+        }
+        check_knots(
+            &knots,
+            &gap.knots,
+            |knot| knot.bytes,
+            |knot| vec![("gap_seconds", knot.gap_seconds)],
+        )?;
+    }
+    Ok(())
+}
+
+/// Sizes ascend and every interval holds its value.
+fn check_knots<T>(
+    field: &str,
+    knots: &[T],
+    bytes: impl Fn(&T) -> u64,
+    estimates: impl Fn(&T) -> Vec<(&'static str, Estimate)>,
+) -> Result<(), Fault> {
+    for (index, knot) in knots.iter().enumerate() {
+        if index > 0 && bytes(knot) <= bytes(&knots[index - 1]) {
+            let problem = "does not ascend; wanted larger than the one before";
+            return Err((format!("{field}[{index}].bytes"), problem.into()));
+        }
+        for (name, estimate) in estimates(knot) {
+            check_estimate(&format!("{field}[{index}].{name}"), estimate)?;
+        }
+    }
+    Ok(())
+}
+
+fn check_estimate(field: &str, estimate: Estimate) -> Result<(), Fault> {
+    let Estimate { value, low, high } = estimate;
+    if !(0.0 <= low && low <= value && value <= high && high.is_finite()) {
+        let problem = format!(
+            "value {value}, low {low}, high {high}; wanted 0 <= low <= value <= high, finite"
+        );
+        return Err((field.into(), problem));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::*;
+
+    fn parameters() -> Parameters {
+        let one = Estimate::exact(1.0);
+        let knot = PLogPKnot {
+            bytes: 0,
+            send_overhead_seconds: one,
+            receive_overhead_seconds: one,
+            gap_seconds: one,
+        };
+        Parameters::new(
+            Hockney { alpha_seconds: one, beta_seconds_per_byte: one },
+            LogGp {
+                latency_seconds: one,
+                overhead_seconds: one,
+                gap_seconds: one,
+                gap_seconds_per_byte: one,
+            },
+            PLogP::new(one, vec![knot]),
+        )
+    }
+
+    #[test]
+    fn what_was_not_measured_is_absent_and_may_be() {
+        let text = serde_json::to_string(&parameters()).unwrap();
+        for absent in ["gap_by", "\"gamma\"", "direct", "by_size", "protocol"] {
+            assert!(!text.contains(absent), "{text}");
+        }
+        assert_eq!(serde_json::from_str::<Parameters>(&text).unwrap(), parameters());
+    }
+
+    #[test]
+    fn a_wrong_list_is_refused_by_the_field_s_name() {
+        let field = |change: &dyn Fn(&mut Parameters)| {
+            let mut parameters = parameters();
+            change(&mut parameters);
+            super::parameters("measured", &parameters).unwrap_err().0
+        };
+        let gap = |partners, bytes: &[u64]| {
+            let knot = |&bytes| GapKnot { bytes, gap_seconds: Estimate::exact(1.0) };
+            ManyGap { partners, knots: bytes.iter().map(knot).collect() }
+        };
+        let to = "measured.plogp.gap_by_destinations";
+        for (gaps, wanted) in [
+            (vec![gap(1, &[1])], "[0].partners"),
+            (vec![gap(3, &[1]), gap(3, &[1])], "[1].partners"),
+            (vec![gap(2, &[])], "[0].knots"),
+            (vec![gap(2, &[8, 8])], "[0].knots[1].bytes"),
+        ] {
+            let found = field(&|one| one.plogp.gap_by_destinations = gaps.clone());
+            assert_eq!(found, format!("{to}{wanted}"));
+        }
+        let gamma = Gamma { operation: Operation::MaxInt, knots: Vec::new() };
+        let found = field(&|one| one.gamma = vec![gamma.clone(), gamma.clone()]);
+        assert_eq!(found, "measured.gamma[1].operation");
+    }
+}
