@@ -30,7 +30,7 @@ pub(super) static REDUCE_SCATTER_BLOCK_ALLGATHER: Mockup = Mockup {
             false if facts.in_place => [facts.share(), 0],
             false => [0, 0],
         };
-        Needs { buffers, indivisible: facts.padded(), ..Needs::default() }
+        Needs { buffers, indivisible: facts.padded(), commutative: true, ..Needs::default() }
     },
     run: reduce_scatter_block_allgather,
 };
@@ -42,7 +42,12 @@ pub(super) static REDUCE_SCATTER_ALLGATHERV: Mockup = Mockup {
     memory: "2pI, and (floor(n/(Cp))+1)C in place, C = 256 bytes",
     needs: |facts| {
         let kept = if facts.in_place { Deal::of(facts).most() } else { 0 };
-        Needs { buffers: [kept, 0], integers: 2 * facts.procs, indivisible: facts.count }
+        Needs {
+            buffers: [kept, 0],
+            integers: 2 * facts.procs,
+            indivisible: facts.count,
+            commutative: true,
+        }
     },
     run: reduce_scatter_allgatherv,
 };

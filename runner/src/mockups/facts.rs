@@ -28,6 +28,9 @@ pub(super) struct Needs {
     pub buffers: [u64; 2],
     /// Counts and displacements.
     pub integers: u64,
+    /// Whether the operation must be commutative: MPICH 4.0's `MPI_Reduce_scatter` and
+    /// `MPI_Reduce_scatter_block` combine types with gaps wrongly where it is not.
+    pub commutative: bool,
     /// The most elements that a call inside takes as `int`, where it can neither be cut into
     /// several calls nor described by a type of blocks.
     pub indivisible: u64,

@@ -175,7 +175,8 @@ impl Mockups {
     ///
     /// # Errors
     /// [`Error::Refused`] says why it can't: inter-communicators, more memory than the limits
-    /// allow, counts that a call inside takes as `int`. Other errors are of this rank's arguments.
+    /// allow, counts that a call inside takes as `int`, operations that are not commutative where
+    /// a call inside may get their order wrong. Other errors are of this rank's arguments.
     pub unsafe fn accepts(
         &self,
         mockup: &Mockup,
@@ -231,6 +232,9 @@ impl Mockups {
         // SAFETY: the caller vouches for the arguments.
         let facts = unsafe { Facts::of(self.session, arguments, comm)? };
         let needs = (mockup.needs)(&facts);
+        if needs.commutative && !facts.commutative {
+            return Err(Error::Refused(format!("{mockup}: the operation is not commutative")));
+        }
         if needs.indivisible > self.longest as u64 {
             return Err(Error::Refused(format!(
                 "{mockup}: {} elements; the calls inside take up to {}",

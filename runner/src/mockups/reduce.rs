@@ -31,7 +31,7 @@ pub(super) static REDUCE_SCATTER_BLOCK_GATHER: Mockup = Mockup {
             true => [facts.padded(), facts.share()],
             false => [0, facts.share()],
         };
-        Needs { buffers, indivisible: facts.padded(), ..Needs::default() }
+        Needs { buffers, indivisible: facts.padded(), commutative: true, ..Needs::default() }
     },
     run: reduce_scatter_block_gather,
 };
@@ -45,6 +45,7 @@ pub(super) static REDUCE_SCATTER_GATHERV: Mockup = Mockup {
         buffers: [Deal::of(facts).most(), 0],
         integers: 2 * facts.procs,
         indivisible: facts.count,
+        commutative: true,
     },
     run: reduce_scatter_gatherv,
 };

@@ -25,6 +25,7 @@ pub(super) static REDUCE_SCATTERV: Mockup = Mockup {
         buffers: [facts.count, 0],
         integers: 2 * facts.procs,
         indivisible: facts.count,
+        ..Needs::default()
     },
     run: reduce_scatterv,
 };

@@ -21,7 +21,12 @@ pub(super) static REDUCE_SCATTER: Mockup = Mockup {
     guideline: "GL18",
     collective: Collective::ReduceScatterBlock,
     memory: "pI",
-    needs: |facts| Needs { integers: facts.procs, indivisible: facts.total(), ..Needs::default() },
+    needs: |facts| Needs {
+        integers: facts.procs,
+        indivisible: facts.total(),
+        commutative: true,
+        ..Needs::default()
+    },
     run: reduce_scatter,
 };
 
