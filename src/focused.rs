@@ -165,7 +165,7 @@ fn cells(grid: &Grid, seconds: f64, expected: plan::Expectation<'_>) -> Vec<Cell
 
 /// The cells that the models decide for: measured too, so that their penalty can be told.
 fn decided_by_models(source: &Source, cells: &[Cell]) -> Result<Vec<u32>> {
-    let decisions = verify::decisions(source, cells, &crate::commands::decide::default_models())?;
+    let decisions = verify::decisions(source, cells, &verify::judged_models())?;
     let is_decided = |cell: &Cell, decision: &Decision| {
         let Decision { collective, procs, bytes, .. } = *decision;
         let point = Point { collective, procs, bytes };

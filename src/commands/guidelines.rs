@@ -1,6 +1,10 @@
 //! `colibri guidelines`: where the MPI library is slower than it should be by its own means.
 
-use std::{fs, path::PathBuf, time::Duration};
+use std::{
+    fs,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context, Result};
 use clap::Args;
@@ -197,12 +201,16 @@ impl Guidelines {
         }
         let trial: Plan = document::read(&path)?;
         let deadline = self.budget.mul_f64(TRIAL_SHARE);
+        let begun = Instant::now();
         verify::measure(site, &trial, &path, &trial_record(run), deadline, &[])
             .context("trying every method")?;
         let record = record::read::<CollectiveCall>(&trial_record(run))?;
         let samples = Samples::gather(&record.rows);
+        // What a busy machine or a slow network takes to agree on starts, seen in the trial.
+        let calls: f64 = record.rows.iter().map(|row| row.seconds).sum();
+        let overhead = (begun.elapsed().as_secs_f64() - calls) / record.rows.len().max(1) as f64;
         let Repeated { cells, repetitions, expected_seconds, mut notes } =
-            jobs::repeated(&trial, &samples, self.seconds_per_job(self.jobs));
+            jobs::repeated(&trial, &samples, self.seconds_per_job(self.jobs), overhead);
         notes.extend(samples.warnings);
         notes.iter().for_each(|note| eprintln!("plan: {note}"));
         eprintln!(
@@ -278,7 +286,9 @@ impl Guidelines {
             let record = record::read::<CollectiveCall>(&path)?;
             let of_job = Samples::gather(&record.rows);
             warnings.extend(of_job.warnings.iter().map(|warning| format!("job {job}: {warning}")));
-            warnings.extend(platform(&record.header, &path)?.busy());
+            warnings.extend(
+                platform(&record.header, &path)?.busy().map(|busy| format!("job {job}: {busy}")),
+            );
             samples.push(of_job);
             header.get_or_insert((record.header, path));
         }

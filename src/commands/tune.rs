@@ -24,9 +24,7 @@ use verification::{
 
 use crate::{
     commands::{
-        calibrate,
-        decide::default_models,
-        export,
+        calibrate, export,
         verify::{self, Judged},
     },
     error::usage,
@@ -108,7 +106,7 @@ impl Tune {
         let calibration = self.calibrate(&run, &mut site)?;
         let source = Source::of_run(calibration, &model_options())?;
         self.measure(&run, &mut site, &source)?;
-        let judged = verify::judge(&run, &source, &default_models())?;
+        let judged = verify::judge(&run, &source, &verify::judged_models())?;
         for warning in &judged.penalties.warnings {
             eprintln!("note: {warning}");
         }

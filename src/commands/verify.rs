@@ -113,7 +113,7 @@ impl Verify {
             let deadline = self.budget.unwrap_or(Duration::from_secs(30 * 24 * 3600));
             measure_by(self.timing, &site, &plan, &run.plan(), &run.measurements(), deadline, &[])?;
         }
-        let models = self.model.model.map_or_else(default_models, |models| models.0);
+        let models = self.model.model.map_or_else(judged_models, |models| models.0);
         let judged = judge(&run, &source, &models)?;
         output::print(&summary(&judged.penalties))?;
         for figure in &judged.figures {
@@ -139,8 +139,8 @@ pub fn grid(options: &GridOptions, site: &Site) -> Result<Grid> {
         );
     }
     for collective in &options.collective.0 {
-        if ![Collective::Bcast, Collective::Reduce].contains(collective) {
-            usage!("{collective} cannot be measured yet (there are: bcast, reduce)");
+        if records::openmpi::algorithms(*collective).is_empty() {
+            usage!("Open MPI has no algorithms of {collective} that can be forced");
         }
     }
     Ok(Grid {
@@ -202,9 +202,14 @@ pub fn planned(
     Ok(planned.plan)
 }
 
+/// The models whose decisions are judged: the paper's, and the one that knows every collective.
+pub fn judged_models() -> Vec<Model> {
+    [default_models(), vec![Model::Refined]].concat()
+}
+
 /// The models that say what a cell may cost.
 pub fn predictors(source: &Source) -> Result<Vec<Predictor>> {
-    default_models().into_iter().map(|model| source.predictor(model)).collect()
+    judged_models().into_iter().map(|model| source.predictor(model)).collect()
 }
 
 /// The least and the greatest time that the models predict for a cell, in seconds.
@@ -313,17 +318,30 @@ pub fn decisions(source: &Source, cells: &[Cell], models: &[Model]) -> Result<De
         cells.iter().filter(modelled).map(|cell| cell.method.segment_bytes()).collect();
     segments.sort_unstable();
     segments.dedup();
-    decide::decisions(
-        source,
-        &decide::Wanted {
-            collectives: &collectives,
-            procs: &procs,
-            sizes: &distinct(|cell| cell.bytes),
-            segments: &Segments::These(segments),
-            models,
-            target: Target::Openmpi,
-        },
-    )
+    let mut all: Option<Decisions> = None;
+    for &model in models {
+        let known: Vec<Collective> =
+            collectives.iter().copied().filter(|&of| !model.algorithms(of).is_empty()).collect();
+        let of_model = decide::decisions(
+            source,
+            &decide::Wanted {
+                collectives: &known,
+                procs: &procs,
+                sizes: &distinct(|cell| cell.bytes),
+                segments: &Segments::These(segments.clone()),
+                models: &[model],
+                target: Target::Openmpi,
+            },
+        )?;
+        match &mut all {
+            None => all = Some(of_model),
+            Some(all) => {
+                all.decisions.extend(of_model.decisions);
+                all.message_size.extend(of_model.message_size);
+            }
+        }
+    }
+    all.context("there is no model to decide")
 }
 
 /// What the plan asked for and the record does not hold.

@@ -63,8 +63,8 @@ pub struct Repeated {
 }
 
 /// The cells that the trial reached and that have a chance, repeated as PGMPITuneLib predicts and
-/// as `seconds` for one job allow.
-pub fn repeated(trial: &Plan, tried: &Samples, seconds: f64) -> Repeated {
+/// as `seconds` for one job allow, where an observation costs `overhead` seconds beside its call.
+pub fn repeated(trial: &Plan, tried: &Samples, seconds: f64, overhead: f64) -> Repeated {
     let mut notes = Vec::new();
     let least = |cell: &Cell, method: &Method| -> Option<f64> {
         let Cell { collective, procs, bytes, .. } = *cell;
@@ -105,7 +105,9 @@ pub fn repeated(trial: &Plan, tried: &Samples, seconds: f64) -> Repeated {
     };
     let expected = |counts: &[u32]| -> f64 {
         let cost = |((cell, least), count): (&(Cell, f64), &u32)| {
-            f64::from(count + 1) * (least + synchronisation(cell.procs))
+            // Two visits, each with a warm-up.
+            let overhead = overhead.max(synchronisation(cell.procs));
+            f64::from(count + 2) * (least + overhead)
         };
         cells.iter().zip(counts).map(cost).sum()
     };
@@ -189,13 +191,13 @@ mod tests {
             call(SPLIT, "", 8, 5e-3),
             call("default", "", 1024, 20e-3),
         ];
-        let repeated = repeated(&trial(cells(), 8, 1), &Samples::gather(&rows), 60.0);
+        let repeated = repeated(&trial(cells(), 8, 1), &Samples::gather(&rows), 60.0, 0.0);
         assert_eq!(repeated.cells, [cell("default", 8), cell("default", 1024)]);
         assert_eq!(repeated.notes.len(), 2, "{:?}", repeated.notes);
         // Mean 1.1 ms, deviation 0.141 ms: 166 calls of 1.1 ms are 183 ms, and so are 10 of 20 ms.
         assert_eq!(repeated.repetitions, [183, 10]);
-        let short = super::repeated(&trial(cells(), 8, 1), &Samples::gather(&rows), 0.3);
-        assert!(short.expected_seconds <= 0.3, "{short:?}");
+        let short = super::repeated(&trial(cells(), 8, 1), &Samples::gather(&rows), 0.4, 0.0);
+        assert!(short.expected_seconds <= 0.4, "{short:?}");
         let plan = repeated.plan(8, 3);
         let all: u32 = plan.visits.iter().map(|visit| visit.repetitions).sum();
         assert_eq!(all, 193);

@@ -145,6 +145,8 @@ pub fn every_second(sizes: &[u64]) -> Vec<u64> {
 pub fn cells(grid: &Grid, sizes: &[u64]) -> Vec<Cell> {
     let mut cells = Vec::new();
     for &collective in &grid.collectives {
+        // A barrier has no message.
+        let sizes = if collective == Collective::Barrier { &[0] } else { sizes };
         for &procs in &grid.procs {
             for &bytes in sizes {
                 let natives = match grid.native {
