@@ -126,7 +126,7 @@ impl Mirror {
         Mirror { comm, sender, buffer: touched(largest) }
     }
 
-    /// Answers what one [`Command::Measure`] asked for.
+    /// Answers what one `Command::Measure` asked for.
     ///
     /// # Errors
     /// The MPI library refuses.
