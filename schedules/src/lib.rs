@@ -43,6 +43,6 @@ pub mod topology;
 
 pub use algorithms::ENTRIES;
 pub use call::{Call, Span};
-pub use program::{Needs, Program, Then};
+pub use program::{Header, Needs, Program, Then};
 pub use registry::{CallError, Entry, Requirements, find, find_named, is_rooted, of_collective};
 pub use step::{Buffer, Order, Range, Round, Step};

@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 use super::{
     Blocked, Fault, Problem, Schedule, Traffic,
     expectation::{after, before},
+    memory::{Rank, Slot, is_words},
     values::{IN_FLIGHT, UNDEFINED, Values},
 };
 use crate::{Buffer, Call, Order, Range, Round, Step, registry::known_to};
@@ -23,29 +24,6 @@ struct Message {
     known: Vec<u32>,
     /// Which of the receiver's posts the receive is.
     posted: u32,
-}
-
-#[derive(Clone, Copy)]
-enum Slot {
-    Idle,
-    Send { message: usize, peer: u32, range: Range },
-    Receive { message: usize, peer: u32, range: Range },
-}
-
-struct Rank<'a> {
-    call: Call<'a>,
-    round: u64,
-    place: usize,
-    send: Vec<u32>,
-    receive: Vec<u32>,
-    temporary: Vec<u32>,
-    header: Vec<u64>,
-    slots: Vec<Slot>,
-    /// How many posts of each rank have happened for sure by now, its coming being the first: what
-    /// a barrier has to bring about, and what makes a ready send legal. Elsewhere empty.
-    known: Vec<u32>,
-    waits_for: Option<u32>,
-    done: bool,
 }
 
 pub(super) struct Machine<'a, S> {
@@ -150,8 +128,8 @@ impl<'a, S: Schedule> Machine<'a, S> {
             Step::Wait { slot } => return self.wait(rank, slot),
             Step::Copy { source, into } => {
                 lengths_agree(source, into)?;
-                let payload = self.read(rank, source)?;
-                self.write(rank, into, &payload)?;
+                let payload = self.ranks[rank as usize].read(source)?;
+                self.ranks[rank as usize].write(into, &payload)?;
             }
             Step::Combine { source, into, order } => self.combine(rank, source, into, order)?,
         }
@@ -161,7 +139,7 @@ impl<'a, S: Schedule> Machine<'a, S> {
     fn send(&mut self, rank: u32, peer: u32, slot: u32, range: Range) -> Result<(), Problem> {
         self.claim(rank, peer, slot)?;
         self.count_post(rank);
-        let payload = self.read(rank, range)?;
+        let payload = self.ranks[rank as usize].read(range)?;
         let words = is_words(range.buffer);
         self.traffic.messages += 1;
         self.traffic.elements += if words { 0 } else { range.count };
@@ -200,9 +178,9 @@ impl<'a, S: Schedule> Machine<'a, S> {
     fn receive(&mut self, rank: u32, peer: u32, slot: u32, range: Range) -> Result<(), Problem> {
         self.claim(rank, peer, slot)?;
         if is_words(range.buffer) {
-            self.words(rank, range)?;
+            self.ranks[rank as usize].words(range)?;
         } else {
-            self.elements(rank, range)?.fill(IN_FLIGHT);
+            self.ranks[rank as usize].elements(range)?.fill(IN_FLIGHT);
         }
         let posted = self.count_post(rank);
         let message = self.matching((peer, rank), |message| message.receiver.is_none());
@@ -272,7 +250,9 @@ impl<'a, S: Schedule> Machine<'a, S> {
         own.slots[slot as usize] = Slot::Idle;
         match state {
             Slot::Send { range, .. } => {
-                if self.read(rank, range).as_ref() != Ok(&self.messages[message].payload) {
+                if self.ranks[rank as usize].read(range).as_ref()
+                    != Ok(&self.messages[message].payload)
+                {
                     return Err(Problem::Changed(range));
                 }
             }
@@ -283,21 +263,25 @@ impl<'a, S: Schedule> Machine<'a, S> {
     }
 
     fn deliver(&mut self, rank: u32, message: usize, range: Range) -> Result<(), Problem> {
-        let Message { payload, words, known, .. } = &self.messages[message];
-        let (payload, words, known) = (payload.clone(), *words, known.clone());
+        // The sender looks at the payload again when it waits.
+        let payload = self.messages[message].payload.clone();
+        let words = self.messages[message].words;
+        let known = std::mem::take(&mut self.messages[message].known);
         if payload.len() as u64 != range.count {
             return Err(Problem::Length(payload.len() as u64, range.count));
         }
         if words != is_words(range.buffer) {
             return Err(Problem::Kind(Buffer::Header, range.buffer));
         }
-        if !words && self.elements(rank, range)?.iter().any(|value| *value != IN_FLIGHT) {
+        if !words
+            && self.ranks[rank as usize].elements(range)?.iter().any(|value| *value != IN_FLIGHT)
+        {
             return Err(Problem::Changed(range));
         }
         for (own, new) in self.ranks[rank as usize].known.iter_mut().zip(known) {
             *own = new.max(*own);
         }
-        self.write(rank, range, &payload)
+        self.ranks[rank as usize].write(range, &payload)
     }
 
     fn combine(
@@ -308,7 +292,8 @@ impl<'a, S: Schedule> Machine<'a, S> {
         order: Order,
     ) -> Result<(), Problem> {
         lengths_agree(source, into)?;
-        let (from, to) = (self.read(rank, source)?, self.read(rank, into)?);
+        let (from, to) =
+            (self.ranks[rank as usize].read(source)?, self.ranks[rank as usize].read(into)?);
         if is_words(source.buffer) {
             return Err(Problem::Kind(source.buffer, into.buffer));
         }
@@ -328,63 +313,9 @@ impl<'a, S: Schedule> Machine<'a, S> {
             if source.buffer == Buffer::Send {
                 return Err(Problem::ReadOnly(Buffer::Send));
             }
-            self.elements(rank, source)?.fill(UNDEFINED);
+            self.ranks[rank as usize].elements(source)?.fill(UNDEFINED);
         }
-        self.write(rank, into, &sums)
-    }
-
-    fn elements(&mut self, rank: u32, range: Range) -> Result<&mut [u32], Problem> {
-        let own = &mut self.ranks[rank as usize];
-        let buffer = match range.buffer {
-            Buffer::Send => return Err(Problem::ReadOnly(Buffer::Send)),
-            Buffer::Receive => &mut own.receive,
-            _ => &mut own.temporary,
-        };
-        let length = buffer.len() as u64;
-        let end = range.start.saturating_add(range.count) as usize;
-        buffer.get_mut(range.start as usize..end).ok_or(Problem::Bounds(range, length))
-    }
-
-    fn words(&mut self, rank: u32, range: Range) -> Result<&mut [u64], Problem> {
-        if range.buffer == Buffer::Counts {
-            return Err(Problem::ReadOnly(Buffer::Counts));
-        }
-        let header = &mut self.ranks[rank as usize].header;
-        let length = header.len() as u64;
-        let end = range.start.saturating_add(range.count) as usize;
-        header.get_mut(range.start as usize..end).ok_or(Problem::Bounds(range, length))
-    }
-
-    fn read(&self, rank: u32, range: Range) -> Result<Vec<u64>, Problem> {
-        let own = &self.ranks[rank as usize];
-        let span = range.start as usize..range.start.saturating_add(range.count) as usize;
-        let bounds = |length: usize| Problem::Bounds(range, length as u64);
-        let buffer = match range.buffer {
-            Buffer::Send => &own.send,
-            Buffer::Receive => &own.receive,
-            Buffer::Temporary => &own.temporary,
-            Buffer::Counts | Buffer::Header => {
-                let counts = range.buffer == Buffer::Counts;
-                let words = if counts { own.call.counts } else { &own.header };
-                return Ok(words.get(span).ok_or_else(|| bounds(words.len()))?.to_vec());
-            }
-        };
-        let values = buffer.get(span).ok_or_else(|| bounds(buffer.len()))?;
-        if let Some(place) = values.iter().position(|value| [UNDEFINED, IN_FLIGHT].contains(value))
-        {
-            return Err(Problem::NoValue(range, range.start + place as u64));
-        }
-        Ok(values.iter().map(|value| u64::from(*value)).collect())
-    }
-
-    fn write(&mut self, rank: u32, range: Range, payload: &[u64]) -> Result<(), Problem> {
-        if is_words(range.buffer) {
-            self.words(rank, range)?.copy_from_slice(payload);
-            return Ok(());
-        }
-        let elements = self.elements(rank, range)?;
-        elements.iter_mut().zip(payload).for_each(|(place, value)| *place = *value as u32);
-        Ok(())
+        self.ranks[rank as usize].write(into, &sums)
     }
 
     fn verify_end(&self) -> Result<(), Fault> {
@@ -451,10 +382,6 @@ const fn keeps_order(collective: Collective) -> bool {
             | Collective::Scatter
             | Collective::Scatterv
     )
-}
-
-const fn is_words(buffer: Buffer) -> bool {
-    matches!(buffer, Buffer::Counts | Buffer::Header)
 }
 
 fn lengths_agree(source: Range, into: Range) -> Result<(), Problem> {

@@ -8,6 +8,7 @@
 
 mod expectation;
 mod machine;
+mod memory;
 mod values;
 
 use records::Collective;

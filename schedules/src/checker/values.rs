@@ -11,9 +11,9 @@ pub(super) const IN_FLIGHT: u32 = 1;
 
 /// One element of the contributions of runs of ranks, `first..end` each, in this order.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Value {
-    pub index: u64,
-    pub ranks: Vec<(u32, u32)>,
+struct Value {
+    index: u64,
+    ranks: Vec<(u32, u32)>,
 }
 
 impl fmt::Display for Value {
@@ -33,19 +33,29 @@ impl fmt::Display for Value {
 pub(super) struct Values {
     commutative: bool,
     list: Vec<Value>,
+    /// Of one run: index, first, end. Nearly all are asked for by these.
+    runs: FxHashMap<(u64, u32, u32), u32>,
+    /// Of several runs.
     numbers: FxHashMap<Value, u32>,
     sums: FxHashMap<(u32, u32), u32>,
 }
 
 impl Values {
     pub fn new(commutative: bool) -> Self {
-        let (numbers, sums) = (FxHashMap::default(), FxHashMap::default());
-        Values { commutative, list: Vec::new(), numbers, sums }
+        Values {
+            commutative,
+            list: Vec::new(),
+            runs: FxHashMap::default(),
+            numbers: FxHashMap::default(),
+            sums: FxHashMap::default(),
+        }
     }
 
-    pub fn number(&mut self, value: Value) -> u32 {
-        // Two numbers are taken by UNDEFINED and IN_FLIGHT.
-        let next = self.list.len() as u32 + 2;
+    fn number(&mut self, value: Value) -> u32 {
+        if let [(first, end)] = value.ranks[..] {
+            return self.of_ranks(value.index, first, end);
+        }
+        let next = self.next();
         *self.numbers.entry(value).or_insert_with_key(|value| {
             self.list.push(value.clone());
             next
@@ -53,7 +63,16 @@ impl Values {
     }
 
     pub fn of_ranks(&mut self, index: u64, first: u32, end: u32) -> u32 {
-        self.number(Value { index, ranks: vec![(first, end)] })
+        let next = self.next();
+        *self.runs.entry((index, first, end)).or_insert_with(|| {
+            self.list.push(Value { index, ranks: vec![(first, end)] });
+            next
+        })
+    }
+
+    /// Two numbers are taken by [`UNDEFINED`] and [`IN_FLIGHT`].
+    fn next(&self) -> u32 {
+        self.list.len() as u32 + 2
     }
 
     pub fn show(&self, number: u32) -> String {

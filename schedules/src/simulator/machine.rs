@@ -1,20 +1,17 @@
 //! The ranks, each run round by round until it has to wait for what is not known yet.
 
-use std::collections::VecDeque;
-
 use records::Collective;
 
 use super::{
     Activity, ActivityKind, Costs, Options, Outcome, SimulationError,
-    mail::{Box, Half, Mail},
-    port::Port,
-    rendezvous::{Rendezvous, Transfer},
+    mail::Half,
+    port::later,
+    rendezvous::Transfer,
+    state::{Memory, NOWHERE, Rank, Rates, Slot},
 };
 use crate::{
     Buffer, Call, Entry, Range, Round, Step, is_rooted, program::Header, registry::known_to,
 };
-
-const NOWHERE: u32 = u32::MAX;
 
 /// Most rounds that a rank runs without a message: a root may have thousands of them.
 const ROUNDS_AT_ONCE: u32 = 64;
@@ -23,120 +20,13 @@ const ROUNDS_AT_ONCE: u32 = 64;
 /// serves all its children at once.
 const MESSAGES_AT_ONCE: u32 = 2;
 
-#[derive(Debug, Clone, Copy)]
-enum Slot {
-    Idle,
-    /// A receive without its message.
-    Open,
-    /// A rendezvous send that has not left.
-    Offers,
-    /// A send that has left the memory.
-    Left {
-        at: f64,
-    },
-    /// A message that left its sender's processor.
-    Comes {
-        from: u32,
-        left: f64,
-        bytes: u64,
-    },
-}
-
-/// What a message touches of both its ranks, in one line of the cache.
-#[derive(Debug, Clone, Copy)]
-#[repr(align(64))]
-struct Rank {
-    /// The processor's time.
-    clock: f64,
-    /// When the outgoing port is free.
-    port_free: f64,
-    mail: Box,
-    round: u64,
-    first_slot: u32,
-    place: u32,
-    waits_for: u32,
-}
-
-impl Rank {
-    const NEW: Rank = Rank {
-        clock: 0.0,
-        port_free: 0.0,
-        mail: Box::EMPTY,
-        round: 0,
-        first_slot: NOWHERE,
-        place: 0,
-        waits_for: NOWHERE,
-    };
-}
-
-/// The costs of messages of one size.
-#[derive(Debug, Clone, Copy)]
-struct Rates {
-    bytes: u64,
-    send_overhead: f64,
-    receive_overhead: f64,
-    receive_gap: f64,
-    flight: f64,
-    /// To so many destinations.
-    gap: f64,
-    destinations: u32,
-}
-
-impl Rates {
-    fn of(costs: &impl Costs, bytes: u64, destinations: u32) -> Self {
-        Rates {
-            bytes,
-            send_overhead: costs.send_overhead(bytes),
-            receive_overhead: costs.receive_overhead(bytes),
-            receive_gap: costs.receive_gap(bytes),
-            flight: costs.flight(bytes),
-            gap: costs.gap(bytes, destinations),
-            destinations,
-        }
-    }
-}
-
-/// What all ranks hold. Fresh memory costs more than what is done with it, so it is kept.
-#[derive(Debug, Default)]
-pub(super) struct Memory {
-    ranks: Vec<Rank>,
-    /// The ranks' incoming ports.
-    ports: Vec<Port>,
-    /// A stretch for each rank.
-    slots: Vec<Slot>,
-    mail: Mail,
-    rendezvous: Rendezvous,
-    /// Who can go on with its round, and who with its next one, when nobody is left there.
-    ready: VecDeque<u32>,
-    next: VecDeque<u32>,
-}
-
-impl Memory {
-    /// As before the first step of a call.
-    fn begin(&mut self, ranks: u32) {
-        self.ranks.clear();
-        self.ranks.resize(ranks as usize, Rank::NEW);
-        self.ports.clear();
-        self.ports.resize(ranks as usize, Port::default());
-        self.slots.clear();
-        self.mail.clear();
-        self.rendezvous.clear();
-        self.ready.clear();
-        self.next.clear();
-    }
-
-    /// Gives a rank its slots, when its first round is there.
-    #[inline(never)]
-    fn give_slots(&mut self, rank: u32, round: &Round) -> Result<(), SimulationError> {
-        let first = self.slots.len();
-        let end = first + round.slots() as usize;
-        if end >= NOWHERE as usize {
-            return Err(SimulationError::Memory { ranks: self.ranks.len() as u32 });
-        }
-        self.slots.resize(end, Slot::Idle);
-        self.ranks[rank as usize].first_slot = first as u32;
-        Ok(())
-    }
+/// How far a rank has come.
+enum Progress {
+    /// It waits, or lets others go on.
+    Stopped,
+    Ended,
+    /// It has got no slots.
+    NoMemory,
 }
 
 /// Whether the data flow from the leaves to the root.
@@ -208,18 +98,24 @@ impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
         let mut round = Round::default();
         let call = self.call;
         let mut unfinished = call.ranks;
-        let mut finish = vec![0.0; unfinished as usize];
         // What headers hold lies side by side here.
         let counts = [call.counts, call.counts].concat();
         while !self.memory.ready.is_empty() || self.pass_over() {
             while let Some(rank) = self.memory.ready.pop_front() {
-                let ended = match knows_all(self.entry.collective, &call, rank) {
-                    true => self.advance(rank, &call, &mut round)?,
-                    false => self.advance_in_part(rank, &counts, &mut round)?,
+                let in_part;
+                let known = match knows_all(self.entry.collective, &call, rank) {
+                    true => &call,
+                    false => {
+                        in_part = self.call_in_part(rank, &counts);
+                        &in_part
+                    }
                 };
-                if ended {
-                    finish[rank as usize] = self.memory.ranks[rank as usize].clock;
-                    unfinished -= 1;
+                match self.advance(rank, known, &mut round) {
+                    Progress::Stopped => {}
+                    Progress::Ended => unfinished -= 1,
+                    Progress::NoMemory => {
+                        return Err(SimulationError::Memory { ranks: call.ranks });
+                    }
                 }
             }
             let Memory { ready, next, .. } = self.memory;
@@ -230,55 +126,47 @@ impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
             let first = first.unwrap_or_default() as u32;
             return Err(SimulationError::Deadlock { blocked: unfinished, first });
         }
-        let seconds = finish.iter().copied().fold(0.0, f64::max);
+        let finish: Vec<f64> = self.memory.ranks.iter().map(|rank| rank.clock).collect();
+        let seconds = finish.iter().copied().fold(0.0, later);
         Ok(Outcome { seconds, finish, messages: self.messages, bytes: self.bytes })
     }
 
-    /// [`Machine::advance`] for a rank that doesn't know all of the call.
+    /// The call as a rank knows it that doesn't know all of it.
     #[inline(never)]
-    fn advance_in_part(
-        &mut self,
-        rank: u32,
-        counts: &[u64],
-        round: &mut Round,
-    ) -> Result<bool, SimulationError> {
+    fn call_in_part<'b>(&self, rank: u32, counts: &'b [u64]) -> Call<'b>
+    where
+        'a: 'b,
+    {
         let known = known_to(self.entry.collective, &self.call, rank);
-        if self.memory.ranks[rank as usize].round > 0 {
-            let Header { first, words } = self.entry.normal_header(&known, rank);
-            let header = &counts[first as usize..][..words as usize];
-            return self.advance(rank, &Call { header, ..known }, round);
+        if self.memory.ranks[rank as usize].round == 0 {
+            return known;
         }
-        self.advance(rank, &known, round)
+        let Header { first, words } = self.entry.normal_header(&known, rank);
+        Call { header: &counts[first as usize..][..words as usize], ..known }
     }
 
     /// Runs a rank until it has to wait, or has done [`ROUNDS_AT_ONCE`] or those in which it took
-    /// in [`MESSAGES_AT_ONCE`], or round 0 of those that bring a header; true if there is no round
-    /// left.
+    /// in [`MESSAGES_AT_ONCE`], or round 0 of those that bring a header.
     ///
     /// That keeps the ranks abreast: if one ran ahead, what it sends would pile up with ranks that
     /// lag behind, and finding messages there is what costs most.
     #[inline]
-    fn advance(
-        &mut self,
-        rank: u32,
-        call: &Call<'_>,
-        round: &mut Round,
-    ) -> Result<bool, SimulationError> {
+    fn advance(&mut self, rank: u32, call: &Call<'_>, round: &mut Round) -> Progress {
         self.took_in = 0;
         let most = if has_header(self.entry.collective) { 1 } else { ROUNDS_AT_ONCE };
         for _ in 0..most {
             let Rank { round: index, place, first_slot, .. } = self.memory.ranks[rank as usize];
             if !self.entry.normal_round(call, rank, index, round) {
-                return Ok(true);
+                return Progress::Ended;
             }
-            if first_slot == NOWHERE {
-                self.memory.give_slots(rank, round)?;
+            if first_slot == NOWHERE && !self.memory.give_slots(rank, round.slots()) {
+                return Progress::NoMemory;
             }
             let mut place = place as usize;
             while let Some(step) = round.steps().get(place) {
                 if !self.step(rank, *step, round.destinations()) {
                     self.memory.ranks[rank as usize].place = place as u32;
-                    return Ok(false);
+                    return Progress::Stopped;
                 }
                 place += 1;
             }
@@ -286,14 +174,14 @@ impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
             own.round += 1;
             own.place = 0;
             if round.is_last() {
-                return Ok(true);
+                return Progress::Ended;
             }
             if self.took_in >= MESSAGES_AT_ONCE {
                 break;
             }
         }
         self.memory.next.push_back(rank);
-        Ok(false)
+        Progress::Stopped
     }
 
     /// Does one step; false if it has to wait for what is not known yet.
@@ -348,13 +236,12 @@ impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
         self.messages += 1;
         self.bytes += bytes;
         let own = &mut self.memory.ranks[rank as usize];
-        let begin = own.clock.max(own.port_free);
+        let port_free = own.port_free;
+        let begin = later(own.clock, port_free);
         own.port_free = begin + gap;
-        let waited = own.clock;
-        own.clock = begin;
-        self.observe_wait(rank, waited, begin);
-        self.busy(rank, send_overhead, ActivityKind::Send { to: peer }, bytes);
         let left = begin + send_overhead;
+        let kind = ActivityKind::Send { to: peer };
+        self.busy_from(rank, port_free, send_overhead, kind, bytes);
         self.memory.slots[number] = Slot::Left { at: left };
         if let Some(Half::Expected { slot: into, .. }) =
             self.meet(peer, rank, Half::Sent { left, bytes })
@@ -382,7 +269,7 @@ impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
     /// port takes what is agreed, up to the first that isn't.
     fn agree(&mut self, (offer, offered, bytes): (u32, f64, u64), receiver: (u32, u32, f64)) {
         let (receiver, expected) = ((receiver.0, receiver.1), receiver.2);
-        let agreed = (offered + self.handshake).max(expected) + self.handshake;
+        let agreed = later(offered + self.handshake, expected) + self.handshake;
         let sender = self.memory.rendezvous.agree(offer, receiver, agreed, bytes);
         while let Some(transfer) = self.memory.rendezvous.next(sender) {
             self.transfer(transfer);
@@ -405,7 +292,7 @@ impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
         let Transfer { sender, receiver, agreed, bytes, destinations } = transfer;
         let gap = self.rates_to(bytes, destinations).gap;
         let own = &mut self.memory.ranks[sender.0 as usize];
-        let left = agreed.max(own.port_free);
+        let left = later(agreed, own.port_free);
         own.port_free = left + gap;
         self.settle(sender.0, sender.1, Slot::Left { at: left + gap });
         self.settle(receiver.0, receiver.1, Slot::Comes { from: sender.0, left, bytes });
@@ -435,9 +322,8 @@ impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
                 self.took_in += 1;
                 let &Rates { receive_gap, flight, receive_overhead, .. } = self.rates(bytes);
                 let passes = self.memory.ports[rank as usize].pass(left, receive_gap);
-                self.idle_until(rank, passes + flight);
                 let kind = ActivityKind::Receive { from, left };
-                self.busy(rank, receive_overhead, kind, bytes);
+                self.busy_from(rank, passes + flight, receive_overhead, kind, bytes);
             }
         }
         self.memory.slots[number] = Slot::Idle;
@@ -453,16 +339,25 @@ impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
     }
 
     fn busy(&mut self, rank: u32, seconds: f64, kind: ActivityKind, bytes: u64) {
+        self.busy_from(rank, 0.0, seconds, kind, bytes);
+    }
+
+    /// From that time on, or when the processor is free, if that is later.
+    #[inline]
+    fn busy_from(&mut self, rank: u32, from: f64, seconds: f64, kind: ActivityKind, bytes: u64) {
         let own = &mut self.memory.ranks[rank as usize];
-        let begin = own.clock;
-        own.clock += seconds;
-        (self.observe)(Activity { rank, kind, begin, end: own.clock, bytes });
+        let waits = own.clock;
+        let begin = later(waits, from);
+        let end = begin + seconds;
+        own.clock = end;
+        self.observe_wait(rank, waits, begin);
+        (self.observe)(Activity { rank, kind, begin, end, bytes });
     }
 
     fn idle_until(&mut self, rank: u32, time: f64) {
         let own = &mut self.memory.ranks[rank as usize];
         let begin = own.clock;
-        own.clock = begin.max(time);
+        own.clock = later(begin, time);
         self.observe_wait(rank, begin, time);
     }
 

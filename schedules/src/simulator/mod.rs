@@ -25,6 +25,7 @@ mod machine;
 mod mail;
 mod port;
 mod rendezvous;
+mod state;
 
 pub use costs::{Costs, Knot, LogGp, PLogP};
 
@@ -125,7 +126,7 @@ pub enum SimulationError {
 /// The outcome of a call depends on nothing that was before it.
 #[derive(Debug, Default)]
 pub struct Simulator {
-    memory: machine::Memory,
+    memory: state::Memory,
 }
 
 impl Simulator {

@@ -10,6 +10,13 @@ pub(super) struct Port {
     idle_to: f64,
 }
 
+/// The later of two times: these are numbers, so that one comparison does, which [`f64::max`] may
+/// not assume.
+#[inline]
+pub(super) const fn later(a: f64, b: f64) -> f64 {
+    if a > b { a } else { b }
+}
+
 impl Port {
     /// When a message that has left at `left` begins to pass; the port is busy for `gap`.
     ///
@@ -17,12 +24,12 @@ impl Port {
     /// waited for late but came early passed long ago, if the port was idle then.
     #[inline]
     pub fn pass(&mut self, left: f64, gap: f64) -> f64 {
-        let early = left.max(self.idle_from);
+        let early = later(left, self.idle_from);
         if early + gap <= self.idle_to {
             self.idle_from = early + gap;
             return early;
         }
-        let begin = left.max(self.free);
+        let begin = later(left, self.free);
         if begin > self.free {
             (self.idle_from, self.idle_to) = (self.free, begin);
         }

@@ -3,7 +3,7 @@
 use crate::{
     Buffer, Call, Program, Range, Round, Span,
     algorithms::GROUP,
-    topology::{Shape, Tree},
+    topology::{ChildOrder, Shape, Tree},
 };
 
 /// Slots 0 and 1 receive segments in turn, so that the next segment's receive is posted before
@@ -120,10 +120,19 @@ impl<T: Tree> Flow<T> {
             if index >= sends_at_once {
                 out.wait(send_slot(index));
             }
-            let to = self.tree.child_in(self.rank, child, T::DOWNWARD);
-            out.send(to, send_slot(index), segment(at));
+            out.send(self.child(child), send_slot(index), segment(at));
         }
     }
+
+    /// In the order in which they are served.
+    fn child(&self, index: u32) -> u32 {
+        let place = match T::DOWNWARD {
+            ChildOrder::Ascending => index,
+            ChildOrder::Descending => self.children - 1 - index,
+        };
+        self.tree.child(self.rank, place)
+    }
+
     /// A round where all is one segment: whoever makes rounds in great numbers has fewer to make.
     fn round_of_one(&self, index: u32, segment: Range, out: &mut Round) {
         if index == 0
@@ -133,15 +142,18 @@ impl<T: Tree> Flow<T> {
             out.wait(0);
         }
         let sends_at_once = self.children.clamp(1, MOST_SENDS);
-        let send_slot = |child: u32| FIRST_SEND + child % sends_at_once;
+        // A division would cost more than the rest of the step.
+        let send_slot = |child: u32| match child < sends_at_once {
+            true => FIRST_SEND + child,
+            false => FIRST_SEND + child % sends_at_once,
+        };
         let group = index * GROUP..self.children.min((index + 1) * GROUP);
         let last = group.end == self.children;
         for child in group {
             if child >= sends_at_once {
                 out.wait(send_slot(child));
             }
-            let to = self.tree.child_in(self.rank, child, T::DOWNWARD);
-            out.send(to, send_slot(child), segment);
+            out.send(self.child(child), send_slot(child), segment);
         }
         if last {
             let first = self.children.saturating_sub(sends_at_once);

@@ -51,10 +51,10 @@ impl<T: Tree> TreeReduce<T> {
         if self.children == 0 {
             self.send_leaf(call, 0, out);
         }
-        let (children, group) = (u64::from(self.children), u64::from(GROUP));
-        let end = children.min((index + 1) * group);
-        (index * group..end).for_each(|child| self.combine_child(call, child, out));
-        if self.parent.is_some() && end == children {
+        let first = index as u32 * GROUP;
+        let end = self.children.min(first + GROUP);
+        (first..end).for_each(|child| self.combine_child(call, 0, child, out));
+        if self.parent.is_some() && end == self.children {
             out.wait(self.send_slot(0));
         }
     }
@@ -76,18 +76,19 @@ impl<T: Tree> TreeReduce<T> {
         }
     }
 
-    fn receive(&self, call: &Call<'_>, message: u64, out: &mut Round) {
-        let children = u64::from(self.children);
-        if message < self.segments * children {
-            let segment = self.whole.segment(message / children, call.segment);
-            let from = self.tree.child(self.rank, (message % children) as u32);
-            out.receive(from, (message % 2) as u32, self.scratch(message % 2, segment.count));
-        }
+    /// The messages of a rank alternate between two slots, segment after segment.
+    fn receive_slot(&self, at: u64, child: u32) -> u32 {
+        ((at as u32 & self.children) ^ child) & 1
     }
 
-    fn combine_child(&self, call: &Call<'_>, message: u64, out: &mut Round) {
-        let children = u64::from(self.children);
-        let (at, child) = (message / children, (message % children) as u32);
+    fn receive(&self, call: &Call<'_>, at: u64, child: u32, out: &mut Round) {
+        let slot = self.receive_slot(at, child);
+        let segment = self.whole.segment(at, call.segment);
+        let from = self.tree.child(self.rank, child);
+        out.receive(from, slot, self.scratch(u64::from(slot), segment.count));
+    }
+
+    fn combine_child(&self, call: &Call<'_>, at: u64, child: u32, out: &mut Round) {
         let segment = self.whole.segment(at, call.segment);
         let accumulator = self.accumulator(at, segment);
         if child == 0 {
@@ -96,15 +97,20 @@ impl<T: Tree> TreeReduce<T> {
             }
             out.copy(segment.of(call.input()), accumulator);
         }
-        if message == 0 {
-            self.receive(call, 0, out);
+        if at == 0 && child == 0 {
+            self.receive(call, 0, 0, out);
         }
-        self.receive(call, message + 1, out);
-        out.wait((message % 2) as u32);
+        if child + 1 < self.children {
+            self.receive(call, at, child + 1, out);
+        } else if at + 1 < self.segments {
+            self.receive(call, at + 1, 0, out);
+        }
+        let slot = self.receive_slot(at, child);
+        out.wait(slot);
         let from = self.tree.child(self.rank, child);
         let before = self.tree.stands_before(self.rank, from) || call.commutative;
         let order = if before { Order::SourceFirst } else { Order::IntoFirst };
-        out.combine(self.scratch(message % 2, segment.count), accumulator, order);
+        out.combine(self.scratch(u64::from(slot), segment.count), accumulator, order);
         if let Some(parent) = self.parent
             && child + 1 == self.children
         {
@@ -179,7 +185,8 @@ impl<T: Tree> Program for TreeReduce<T> {
         } else if self.children == 0 {
             self.send_leaf(call, index, out);
         } else {
-            self.combine_child(call, index, out);
+            let children = u64::from(self.children);
+            self.combine_child(call, index / children, (index % children) as u32, out);
         }
     }
 

@@ -1,0 +1,238 @@
+//! Schedules with a fault.
+
+use records::{Algorithm, Collective};
+
+use super::super::*;
+use crate::{Order, Step, find};
+
+/// A schedule that does what another one does, but for one change.
+struct Broken<F> {
+    entry: &'static Entry,
+    change: F,
+}
+
+impl<F: Fn(u32, u64, Vec<Step>) -> Vec<Step>> Schedule for Broken<F> {
+    fn collective(&self) -> Collective {
+        self.entry.collective
+    }
+
+    fn check(&self, call: &Call<'_>) -> Result<(), CallError> {
+        self.entry.check_everywhere(call)
+    }
+
+    fn round(&self, call: &Call<'_>, rank: u32, index: u64, out: &mut Round) -> bool {
+        let there = self.entry.round(call, rank, index, out);
+        let steps = (self.change)(rank, index, out.steps().to_vec());
+        out.begin(1, 0, false);
+        steps.into_iter().for_each(|step| out.push(step));
+        there
+    }
+
+    fn needs(&self, call: &Call<'_>, rank: u32) -> Needs {
+        self.entry.needs(call, rank)
+    }
+}
+
+fn broken(
+    collective: Collective,
+    algorithm: Algorithm,
+    call: &Call<'_>,
+    change: impl Fn(u32, u64, Vec<Step>) -> Vec<Step>,
+) -> Fault {
+    let entry = find(collective, algorithm).unwrap();
+    assert!(check(entry, call).is_ok(), "unbroken, it is right");
+    check(&Broken { entry, change }, call).unwrap_err()
+}
+
+/// Applies a change to the steps of one rank.
+fn of_rank(
+    who: u32,
+    change: impl Fn(Step) -> Option<Step>,
+) -> impl Fn(u32, u64, Vec<Step>) -> Vec<Step> {
+    move |rank, _, steps| match rank == who {
+        true => steps.into_iter().filter_map(&change).collect(),
+        false => steps,
+    }
+}
+
+#[test]
+fn a_ready_send_that_may_come_too_early_is_caught() {
+    let entry = crate::find_named(Collective::Scatter, "linear-ready").unwrap();
+    let call = Call::new(3, 2);
+    assert!(check(entry, &call).is_ok());
+    // The root doesn't wait for the sign, or the sign is given before the receive is posted.
+    let no_sign = of_rank(0, |step| match step {
+        Step::Receive { .. } | Step::Wait { slot: 32 } => None,
+        other => Some(other),
+    });
+    let too_early = |rank, _, mut steps: Vec<Step>| {
+        if rank == 1 {
+            steps.swap(0, 1);
+        }
+        steps
+    };
+    let not_ready =
+        |fault| matches!(fault, Fault::Step { rank: 0, problem: Problem::NotReady(1), .. });
+    assert!(not_ready(check(&Broken { entry, change: no_sign }, &call).unwrap_err()));
+    assert!(not_ready(check(&Broken { entry, change: too_early }, &call).unwrap_err()));
+}
+
+#[test]
+fn a_lost_message_is_caught() {
+    let call = Call::new(4, 5);
+    let drop_send = of_rank(1, |step| (!matches!(step, Step::Send { .. })).then_some(step));
+    let fault = broken(Collective::Bcast, Algorithm::Pipeline, &call, drop_send);
+    assert!(matches!(fault, Fault::Step { rank: 1, problem: Problem::Idle(_), .. }), "{fault}");
+    // Gone with its wait, so that only the receiver notices.
+    let drop_both = of_rank(1, |step| {
+        (!matches!(step, Step::Send { .. } | Step::Wait { slot: 2 })).then_some(step)
+    });
+    let fault = broken(Collective::Bcast, Algorithm::Pipeline, &call, drop_both);
+    assert_eq!(
+        fault,
+        Fault::Deadlock(vec![
+            Blocked { rank: 2, peer: 1, sending: false },
+            Blocked { rank: 3, peer: 2, sending: false }
+        ])
+    );
+}
+
+#[test]
+fn a_message_that_nobody_receives_is_caught() {
+    let call = Call::new(3, 5);
+    let no_receive = of_rank(2, |_| None);
+    let fault = broken(Collective::Bcast, Algorithm::Linear, &call, no_receive);
+    assert_eq!(fault, Fault::Deadlock(vec![Blocked { rank: 0, peer: 2, sending: true }]));
+}
+
+#[test]
+fn a_slot_that_nobody_waits_for_is_caught() {
+    let call = Call::new(4, 5);
+    let no_wait = of_rank(2, |step| (step != Step::Wait { slot: 2 }).then_some(step));
+    let fault = broken(Collective::Bcast, Algorithm::Pipeline, &call, no_wait);
+    assert_eq!(fault, Fault::Unwaited { rank: 2, slot: 2 });
+}
+
+#[test]
+fn wrong_order_is_caught_where_order_matters() {
+    let swap = |step| match step {
+        Step::Combine { source, into, .. } => {
+            Some(Step::Combine { source, into, order: Order::SourceFirst })
+        }
+        other => Some(other),
+    };
+    let call = Call { commutative: false, ..Call::new(4, 2) };
+    let fault = broken(Collective::Reduce, Algorithm::Binomial, &call, of_rank(0, swap));
+    assert!(
+        matches!(&fault, Fault::Result { rank: 0, found, .. } if found == "element 0 of 2..4 1 0"),
+        "{fault}"
+    );
+}
+
+#[test]
+fn wrong_ranges_are_caught() {
+    let call = Call { segment: 2, ..Call::new(4, 6) };
+    let shift = of_rank(1, |step| match step {
+        Step::Send { peer, slot, range } if range.start == 2 => {
+            Some(Step::Send { peer, slot, range: Range { start: 0, ..range } })
+        }
+        other => Some(other),
+    });
+    let fault = broken(Collective::Bcast, Algorithm::Pipeline, &call, shift);
+    assert!(matches!(fault, Fault::Result { rank: 2, element: 2, .. }), "{fault}");
+    let lengthen = of_rank(1, |step| match step {
+        Step::Send { peer, slot, range } if range.start == 4 => {
+            Some(Step::Send { peer, slot, range: Range { count: 3, ..range } })
+        }
+        other => Some(other),
+    });
+    let fault = broken(Collective::Bcast, Algorithm::Pipeline, &call, lengthen);
+    assert!(matches!(fault, Fault::Step { rank: 1, problem: Problem::Bounds(..), .. }), "{fault}");
+    let shorten = of_rank(1, |step| match step {
+        Step::Send { peer, slot, range } => {
+            Some(Step::Send { peer, slot, range: Range { count: 1, ..range } })
+        }
+        other => Some(other),
+    });
+    let fault = broken(Collective::Bcast, Algorithm::Pipeline, &call, shorten);
+    assert!(matches!(fault, Fault::Step { problem: Problem::Length(1, 2), .. }), "{fault}");
+}
+
+#[test]
+fn a_cycle_of_blocking_sends_is_caught() {
+    // Every rank of the ring waits for its send before it posts its receive.
+    let send_first = |_, _, steps: Vec<Step>| {
+        let (sends, others): (Vec<_>, Vec<_>) = steps
+            .into_iter()
+            .partition(|step| matches!(step, Step::Send { .. } | Step::Wait { slot: 1 }));
+        [sends, others].concat()
+    };
+    let fault = broken(Collective::Allgather, Algorithm::Ring, &Call::new(3, 1), send_first);
+    assert!(
+        matches!(&fault, Fault::Deadlock(blocked) if blocked.len() == 3 && blocked[0].sending),
+        "{fault}"
+    );
+}
+
+#[test]
+fn reading_before_the_wait_and_writing_under_way_are_caught() {
+    let call = Call { segment: 1, ..Call::new(3, 3) };
+    let no_wait = of_rank(1, |step| (step != Step::Wait { slot: 0 }).then_some(step));
+    let fault = broken(Collective::Bcast, Algorithm::Pipeline, &call, no_wait);
+    assert!(matches!(fault, Fault::Step { rank: 1, problem: Problem::NoValue(..), .. }), "{fault}");
+    // The accumulator of segment 2 is that of segment 0, whose send must be waited for.
+    let late = of_rank(1, |step| (step != Step::Wait { slot: 2 }).then_some(step));
+    let fault = broken(Collective::Reduce, Algorithm::Pipeline, &call, late);
+    assert!(matches!(fault, Fault::Step { rank: 1, problem: Problem::Busy(2), .. }), "{fault}");
+    let overwrite = |rank, index, mut steps: Vec<Step>| {
+        if let (1, Some(Step::Send { range, .. })) = (rank, steps.last().copied()) {
+            let _ = index;
+            steps.push(Step::Combine { source: range, into: range, order: Order::SourceFirst });
+        }
+        steps
+    };
+    let call = Call { commutative: false, ..call };
+    let fault = broken(Collective::Reduce, Algorithm::Pipeline, &call, overwrite);
+    assert!(matches!(fault, Fault::Step { rank: 1, problem: Problem::Changed(_), .. }), "{fault}");
+}
+
+#[test]
+fn a_contribution_that_counts_twice_is_caught() {
+    let twice = |rank, _, steps: Vec<Step>| {
+        let double = |step| match step {
+            Step::Combine { .. } if rank == 0 => vec![step, step],
+            other => vec![other],
+        };
+        steps.into_iter().flat_map(double).collect()
+    };
+    let fault = broken(Collective::Reduce, Algorithm::Binomial, &Call::new(4, 1), twice);
+    assert!(
+        matches!(fault, Fault::Step { rank: 0, problem: Problem::Combination(..), .. }),
+        "{fault}"
+    );
+}
+
+#[test]
+fn a_barrier_that_lets_somebody_through_early_is_caught() {
+    let call = Call::new(5, 0);
+    let skip_last = |_, index, steps: Vec<Step>| if index == 2 { Vec::new() } else { steps };
+    let fault = broken(Collective::Barrier, Algorithm::Bruck, &call, skip_last);
+    assert!(
+        matches!(&fault, Fault::Result { rank: 0, found, .. } if found.contains("of 4")),
+        "{fault}"
+    );
+}
+
+#[test]
+fn the_users_send_buffer_is_read_only() {
+    let call = Call::new(2, 1);
+    let write = of_rank(0, |step| match step {
+        Step::Copy { source, .. } => Some(Step::Copy { source, into: source }),
+        other => Some(other),
+    });
+    let fault = broken(Collective::Reduce, Algorithm::Linear, &call, write);
+    assert!(
+        matches!(fault, Fault::Step { problem: Problem::ReadOnly(Buffer::Send), .. }),
+        "{fault}"
+    );
+}

@@ -1,0 +1,4 @@
+//! Right schedules pass, and broken ones are caught.
+
+mod broken;
+mod right;

@@ -1,0 +1,209 @@
+//! Every algorithm, for every small communicator.
+
+use proptest::prelude::*;
+use records::{Algorithm, Collective};
+
+use super::super::*;
+use crate::{ENTRIES, find, is_rooted};
+
+/// Blocks of unequal counts, some of them 0.
+fn uneven(ranks: u32) -> (Vec<u64>, Vec<u64>) {
+    let counts: Vec<u64> = (0..u64::from(ranks)).map(|rank| (rank * 7 + 2) % 5).collect();
+    let places = counts.iter().scan(0, |end, count| {
+        *end += count;
+        Some(*end - count)
+    });
+    (counts.clone(), places.collect())
+}
+
+/// Every root up to 16 ranks, some above.
+fn roots(entry: &Entry, ranks: u32) -> Vec<u32> {
+    match (is_rooted(entry.collective), ranks) {
+        (false, _) => vec![0],
+        (true, ..=16) => (0..ranks).collect(),
+        (true, _) => vec![0, ranks / 2, ranks - 1],
+    }
+}
+
+/// (count, segment): none, one, fewer than ranks, odd numbers, whole and broken segments.
+fn sizes(entry: &Entry, ranks: u32) -> Vec<(u64, u64)> {
+    let ranks = u64::from(ranks);
+    let long = 2 * ranks + 3;
+    match (entry.collective, entry.segmented) {
+        (Collective::Barrier, _) => vec![(0, 0)],
+        (Collective::Alltoall, true) => vec![(0, 1), (1, 0), (2, 1), (5, 2)],
+        (
+            Collective::Alltoall
+            | Collective::Allgather
+            | Collective::Gather
+            | Collective::Scatter
+            | Collective::ReduceScatterBlock
+            | Collective::ReduceScatter
+            | Collective::Scatterv
+            | Collective::Gatherv,
+            _,
+        ) => vec![(0, 0), (1, 0), (3, 0)],
+        (_, false) => vec![(0, 0), (1, 0), (ranks / 2 + 1, 0), (ranks, 0), (long, 0)],
+        (_, true) => vec![
+            (0, 4),
+            (1, 0),
+            (2, 1),
+            (3, 1),
+            (5, 2),
+            (7, 1),
+            (ranks / 2 + 1, 2),
+            (long, 0),
+            (long, ranks),
+            (long, long),
+        ],
+    }
+}
+
+fn check_all(entry: &Entry, ranks: u32) {
+    let (counts, displacements) = uneven(ranks);
+    let mut number = 0;
+    for root in roots(entry, ranks) {
+        for (count, segment) in sizes(entry, ranks) {
+            // The two flags and the fan-out change with every call, so that all their pairs occur
+            // with every kind of size.
+            number += 1;
+            for in_place in [false, true] {
+                let call = Call {
+                    root,
+                    segment,
+                    fan_out: 2 + number % 4,
+                    in_place,
+                    commutative: entry.requirements.commutative || (number + root) % 2 == 0,
+                    counts: &counts,
+                    displacements: &displacements,
+                    ..Call::new(ranks, count)
+                };
+                if let Err(fault) = check(entry, &call) {
+                    panic!("{entry:?} {call:?}: {fault}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_algorithm_is_right_on_every_small_communicator() {
+    for entry in ENTRIES {
+        for ranks in 1..=64 {
+            if !entry.requirements.even || ranks == 1 || ranks % 2 == 0 {
+                check_all(entry, ranks);
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn every_algorithm_is_right_on_any_call(
+        ranks in 1_u32..90, root in 0_u32..90, count in 0_u64..70, segment in 0_u64..20,
+        fan_out in 2_u32..9, commutative: bool, in_place: bool,
+    ) {
+        let (counts, displacements) = uneven(ranks);
+        for entry in ENTRIES {
+            let call = Call {
+                ranks, root: root % ranks, count, segment, fan_out, commutative, in_place,
+                counts: &counts, displacements: &displacements, header: &[],
+            };
+            // Vectors of long blocks are many symbols and nothing new.
+            let blocks = sizes(entry, 9).contains(&(3, 0)) || entry.collective == Collective::Alltoall;
+            let call = Call { count: if blocks { count % 4 } else { count }, ..call };
+            if entry.check(&call).is_ok() {
+                let checked = check(entry, &call);
+                prop_assert!(checked.is_ok(), "{:?} {:?}: {:?}", entry, call, checked);
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Any counts, many of them 0, one perhaps a giant, with gaps between the blocks.
+    #[test]
+    fn v_forms_are_right_on_any_counts(
+        counts in prop::collection::vec(prop_oneof![Just(0_u64), 0_u64..6], 1..=64),
+        giant in prop::option::of(0_usize..64), root in 0_usize..64, segment in 0_u64..4,
+        gap in 0_u64..3, in_place: bool,
+    ) {
+        let mut counts = counts;
+        let ranks = counts.len();
+        if let Some(giant) = giant {
+            counts[giant % ranks] = 300;
+        }
+        let places: Vec<u64> = counts
+            .iter()
+            .scan(gap, |end, count| { *end += count + gap; Some(*end - count - gap) })
+            .collect();
+        let v_form = |e: &&Entry| matches!(e.collective, Collective::Scatterv | Collective::Gatherv);
+        for entry in ENTRIES.iter().filter(v_form) {
+            let call = Call {
+                root: (root % ranks) as u32, segment, in_place,
+                counts: &counts, displacements: &places, ..Call::new(ranks as u32, 0)
+            };
+            let checked = check(entry, &call);
+            prop_assert!(checked.is_ok(), "{:?} {:?}: {:?}", entry, call, checked);
+        }
+    }
+}
+
+#[test]
+fn a_large_block_travels_alone_and_small_ones_together() {
+    let elements = |counts: &[u64], name| {
+        let places: Vec<u64> = (0..counts.len() as u64).map(|rank| rank * 1000).collect();
+        let call = Call { counts, displacements: &places, ..Call::new(counts.len() as u32, 0) };
+        [Collective::Scatterv, Collective::Gatherv].map(|collective| {
+            check(crate::find_named(collective, name).unwrap(), &call).unwrap().elements
+        })
+    };
+    // Rank 7 is three hops away in a binomial tree.
+    let giant = [1, 1, 1, 1, 1, 1, 1, 500];
+    assert_eq!(elements(&giant, "binomial"), [3 * 500 + 9; 2]);
+    // The largest last is the deepest, the largest first hangs on the root.
+    assert_eq!(elements(&giant, "binomial-ascending"), [3 * 500 + 9; 2]);
+    assert_eq!(elements(&giant, "binomial-descending"), [500 + 11; 2]);
+    // 500 alone; all that are left don't make up for it, so the six go together, and below the
+    // first of them runs of 1, 1, 2 and 1.
+    assert_eq!(elements(&giant, "traff"), [500 + 6 + 5 + 1; 2]);
+    // Equal blocks: runs of 1, 1, 2 and the three that are left.
+    assert_eq!(elements(&[1; 8], "traff"), [1 + 1 + (2 + 1) + (3 + 2); 2]);
+    assert_eq!(elements(&[7, 0, 0, 9], "traff"), [9; 2]);
+}
+
+/// The least that must be sent, known from theory.
+#[test]
+fn traffic_is_what_the_algorithms_are_known_for() {
+    let traffic = |collective, algorithm, call: &Call<'_>| {
+        check(find(collective, algorithm).unwrap(), call).unwrap()
+    };
+    let call = Call { segment: 4, ..Call::new(16, 64) };
+    for algorithm in [Algorithm::Linear, Algorithm::Pipeline, Algorithm::Binomial] {
+        let sent = traffic(Collective::Bcast, algorithm, &call);
+        assert_eq!(sent, Traffic { messages: 15 * 16, elements: 15 * 64, combined: 0 });
+        let reduced = traffic(Collective::Reduce, algorithm, &call);
+        assert_eq!(reduced, Traffic { combined: 15 * 64, ..sent });
+    }
+    // Nobody receives what it has but the root in its allgather.
+    let sent = traffic(Collective::Bcast, Algorithm::SplittedBinary, &call);
+    assert_eq!(sent.elements, 15 * 64);
+    let sent = traffic(Collective::Allreduce, Algorithm::Ring, &call);
+    assert_eq!(sent, Traffic { messages: 2 * 15 * 16, elements: 2 * 15 * 64, combined: 15 * 64 });
+    let sent = traffic(Collective::Allreduce, Algorithm::Rabenseifner, &call);
+    assert_eq!(sent, Traffic { messages: 2 * 4 * 16, elements: 2 * 15 * 64, combined: 15 * 64 });
+    let sent = traffic(Collective::Barrier, Algorithm::Bruck, &Call::new(10, 0));
+    assert_eq!(sent.messages, 4 * 10);
+    let sent = traffic(Collective::Alltoall, Algorithm::Bruck, &Call::new(8, 1));
+    assert_eq!(sent, Traffic { messages: 3 * 8, elements: 3 * 8 * 4, combined: 0 });
+    // Doubling by unequal halves sends nothing twice.
+    for ranks in [7, 8, 9, 11] {
+        let sent =
+            traffic(Collective::Allgather, Algorithm::RecursiveDoubling, &Call::new(ranks, 1));
+        assert_eq!(sent.elements, u64::from(ranks * (ranks - 1)));
+    }
+}
