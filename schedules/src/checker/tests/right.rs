@@ -86,15 +86,25 @@ fn check_all(entry: &Entry, ranks: u32) {
     }
 }
 
-#[test]
-fn every_algorithm_is_right_on_every_small_communicator() {
-    for entry in ENTRIES {
+/// On every small communicator.
+fn check_where(chosen: impl Fn(Collective) -> bool) {
+    for entry in ENTRIES.iter().filter(|entry| chosen(entry.collective)) {
         for ranks in 1..=64 {
             if !entry.requirements.even || ranks == 1 || ranks % 2 == 0 {
                 check_all(entry, ranks);
             }
         }
     }
+}
+
+#[test]
+fn every_algorithm_with_a_root_is_right_on_every_small_communicator() {
+    check_where(is_rooted);
+}
+
+#[test]
+fn every_algorithm_without_a_root_is_right_on_every_small_communicator() {
+    check_where(|collective| !is_rooted(collective));
 }
 
 proptest! {
