@@ -1,97 +1,23 @@
 //! Closed forms at a point, with the uncertainty that the parameters give.
 
-use records::{
-    Algorithm, Collective, Library, Method, Native, Point, calibration::Parameters, nearest,
-};
+mod error;
+mod spread;
+mod way;
 
-use schedules::{CallError, Entry, simulator::SimulationError};
+use records::{Algorithm, Collective, Method, Point, calibration::Parameters};
 
 use crate::{
     Forms, Model,
-    closed_forms::{COLLECTIVES, Form, Shape, algorithms, form, is_candidate, refined},
+    closed_forms::{Shape, algorithms},
     parameters::{MOST_PARAMETERS, Network, ParametersError},
-    simulated::Run,
 };
 
-/// A predicted time with the interval that the parameters' intervals (95 %) give it.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Prediction {
-    /// The time.
-    pub seconds: f64,
-    /// Lower end.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
-}
-
-/// No time can be predicted.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PredictError {
-    /// The collective has no closed forms.
-    #[error("{collective} has no closed forms (there are for: {})", names(&COLLECTIVES))]
-    Collective {
-        /// Which.
-        collective: Collective,
-    },
-    /// The algorithm has no closed form for that collective.
-    #[error(
-        "{collective} has no closed form for '{algorithm}'{} (there are for: {})",
-        hint(*.collective, *.algorithm),
-        names(algorithms(*.collective))
-    )]
-    Algorithm {
-        /// For which collective.
-        collective: Collective,
-        /// Which.
-        algorithm: Algorithm,
-    },
-    /// The method has no closed form.
-    #[error("{collective} by the method '{method}' has no closed form: {reason}")]
-    Method {
-        /// For which collective.
-        collective: Collective,
-        /// Which.
-        method: Method,
-        /// Why not.
-        reason: &'static str,
-    },
-    /// Segments were asked of an algorithm that has none.
-    #[error("{collective} by '{algorithm}' has no segments; wanted segment size 0")]
-    Segments {
-        /// For which collective.
-        collective: Collective,
-        /// Which.
-        algorithm: Algorithm,
-    },
-    /// The algorithm has no schedule for that collective, so that no model knows it.
-    #[error("{0}")]
-    Unknown(String),
-    /// The algorithm cannot serve that call.
-    #[error(transparent)]
-    Call(#[from] CallError),
-    /// The simulator gives no time.
-    #[error(transparent)]
-    Simulation(#[from] SimulationError),
-    /// No process.
-    #[error("0 processes; a communicator has at least 1")]
-    Procs,
-    /// A barrier with a message size.
-    #[error("a barrier of {bytes} bytes; a barrier carries none, wanted 0")]
-    BarrierBytes {
-        /// How many.
-        bytes: u64,
-    },
-}
-
-fn names<T: std::fmt::Display>(known: &[T]) -> String {
-    known.iter().map(T::to_string).collect::<Vec<_>>().join(", ")
-}
-
-fn hint(collective: Collective, given: Algorithm) -> String {
-    nearest(given.name(), algorithms(collective).iter().map(|algorithm| algorithm.name()))
-        .map(|name| format!("; the nearest is '{name}'"))
-        .unwrap_or_default()
-}
+pub use error::PredictError;
+pub use spread::Prediction;
+pub(crate) use {
+    spread::{Spread, equal},
+    way::{Way, check},
+};
 
 /// One model with its parameters and its version of the closed forms.
 #[derive(Debug, Clone)]
@@ -101,50 +27,6 @@ pub struct Predictor {
     network: Network,
     /// Per uncertain parameter, the network with it at either end of its interval.
     ends: Vec<[Network; 2]>,
-}
-
-/// How a time is found.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Way {
-    Form(&'static Form),
-    Simulated(&'static Entry),
-}
-
-impl Way {
-    pub(crate) fn segmented(&self) -> bool {
-        match self {
-            Way::Form(form) => form.segmented,
-            Way::Simulated(entry) => entry.segmented,
-        }
-    }
-
-    /// See [`Form::is_candidate`].
-    pub(crate) fn is_candidate(&self, shape: &Shape) -> bool {
-        let algorithm = match self {
-            Way::Form(form) => form.algorithm,
-            Way::Simulated(entry) => entry.algorithm,
-        };
-        is_candidate(algorithm, shape)
-    }
-
-    #[inline]
-    fn seconds(&self, network: &Network, shape: &Shape, forms: Forms) -> Result<f64, PredictError> {
-        match *self {
-            Way::Form(form) => Ok(form.seconds(network, shape, forms)),
-            Way::Simulated(entry) => Ok(run(entry, shape).seconds(network)?),
-        }
-    }
-}
-
-fn run(entry: &'static Entry, shape: &Shape) -> Run {
-    Run {
-        entry,
-        procs: shape.ranks(),
-        root: 0,
-        fan_out: None,
-        bytes: shape.whole_bytes(),
-        segment_bytes: shape.segment(),
-    }
 }
 
 impl Model {
@@ -206,7 +88,22 @@ impl Predictor {
     /// # Errors
     /// The model does not know the algorithm (the nearest that it knows is named), the algorithm
     /// has no segments, or the point is none.
+    #[inline]
     pub fn predict(
+        &self,
+        point: Point,
+        algorithm: Algorithm,
+        segment_bytes: u64,
+    ) -> Result<f64, PredictError> {
+        if let Some((form, shape)) = self.form_of_tables(point, algorithm, segment_bytes) {
+            return Ok(form.seconds(&self.network, &shape, self.forms));
+        }
+        self.predict_otherwise(point, algorithm, segment_bytes)
+    }
+
+    /// By a schedule, or the error that tells why not.
+    #[inline(never)]
+    fn predict_otherwise(
         &self,
         point: Point,
         algorithm: Algorithm,
@@ -316,180 +213,4 @@ impl Predictor {
     ) -> Result<bool, PredictError> {
         Ok(self.way(collective, algorithm, 1)?.segmented())
     }
-
-    /// How the model predicts an algorithm.
-    fn way(
-        &self,
-        collective: Collective,
-        algorithm: Algorithm,
-        procs: u32,
-    ) -> Result<Way, PredictError> {
-        let found = match self.model {
-            Model::Refined => refined::forms(collective)
-                .iter()
-                .find(|form| form.algorithm == algorithm && form.holds(procs))
-                .map(Way::Form)
-                .or_else(|| schedules::find(collective, algorithm).map(Way::Simulated)),
-            Model::Simulated => schedules::find(collective, algorithm).map(Way::Simulated),
-            _ => form(collective, algorithm).map(Way::Form),
-        };
-        found.ok_or_else(|| self.unknown(collective, algorithm))
-    }
-
-    fn unknown(&self, collective: Collective, algorithm: Algorithm) -> PredictError {
-        match self.model {
-            Model::Refined | Model::Simulated => {
-                match schedules::find_named(collective, algorithm.name()) {
-                    Err(problem) => PredictError::Unknown(problem),
-                    Ok(_) => PredictError::Algorithm { collective, algorithm },
-                }
-            }
-            _ => no_form(collective, algorithm),
-        }
-    }
-
-    /// How the model predicts a method.
-    fn way_of(
-        &self,
-        collective: Collective,
-        method: &Method,
-        procs: u32,
-    ) -> Result<Way, PredictError> {
-        let refuse = |reason| PredictError::Method { collective, method: method.clone(), reason };
-        match method {
-            Method::Default => Err(refuse("what the library takes is not known")),
-            Method::Mockup(_) => Err(refuse("it is composed of other collectives")),
-            Method::Native(Native {
-                library: Library::OpenMpi,
-                algorithm: Algorithm::Linear,
-                ..
-            }) if collective == Collective::Alltoall => match self.model {
-                Model::Refined => Ok(Way::Form(&refined::ALLTOALL_CONCURRENT)),
-                Model::Simulated => schedules::find_named(collective, "linear-concurrent")
-                    .map(Way::Simulated)
-                    .map_err(PredictError::Unknown),
-                _ => Err(refuse(
-                    "it posts all messages at once, the paper's linear one after the other",
-                )),
-            },
-            Method::Native(Native { algorithm, .. }) | Method::Own { algorithm, .. } => {
-                self.way(collective, *algorithm, procs)
-            }
-        }
-    }
-
-    /// The way and what it is to be evaluated at.
-    pub(crate) fn look_up(
-        &self,
-        point: Point,
-        algorithm: Algorithm,
-        segment_bytes: u64,
-    ) -> Result<(Way, Shape), PredictError> {
-        check(point)?;
-        let way = self.way(point.collective, algorithm, point.procs)?;
-        self.shaped(point, way, algorithm, segment_bytes)
-    }
-
-    pub(crate) fn look_up_method(
-        &self,
-        point: Point,
-        method: &Method,
-    ) -> Result<(Way, Shape), PredictError> {
-        check(point)?;
-        let way = self.way_of(point.collective, method, point.procs)?;
-        let algorithm = match way {
-            Way::Form(form) => form.algorithm,
-            Way::Simulated(entry) => entry.algorithm,
-        };
-        self.shaped(point, way, algorithm, method.segment_bytes())
-    }
-
-    #[inline]
-    fn shaped(
-        &self,
-        point: Point,
-        way: Way,
-        algorithm: Algorithm,
-        segment_bytes: u64,
-    ) -> Result<(Way, Shape), PredictError> {
-        let Point { collective, procs, bytes } = point;
-        if segment_bytes > 0 && !way.segmented() {
-            return Err(PredictError::Segments { collective, algorithm });
-        }
-        let shape = Shape::new(procs, bytes, segment_bytes);
-        if matches!(self.model, Model::Refined | Model::Simulated)
-            && let Some(entry) = schedules::find(collective, algorithm)
-        {
-            let run = run(entry, &shape);
-            entry.check(&run.call(&run.blocks()))?;
-        }
-        Ok((way, shape))
-    }
-}
-
-fn no_form(collective: Collective, algorithm: Algorithm) -> PredictError {
-    if algorithms(collective).is_empty() {
-        PredictError::Collective { collective }
-    } else {
-        PredictError::Algorithm { collective, algorithm }
-    }
-}
-
-/// Whether the point is one.
-pub(crate) fn check(point: Point) -> Result<(), PredictError> {
-    let Point { collective, procs, bytes } = point;
-    if procs == 0 {
-        return Err(PredictError::Procs);
-    }
-    if collective == Collective::Barrier && bytes > 0 {
-        return Err(PredictError::BarrierBytes { bytes });
-    }
-    Ok(())
-}
-
-/// A time at the parameters' values and with each parameter at either end of its interval.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Spread {
-    pub(crate) value: f64,
-    ends: [[f64; 2]; MOST_PARAMETERS],
-}
-
-impl Spread {
-    pub(crate) fn prediction(&self) -> Prediction {
-        let squares = |deviation: fn(f64, f64) -> f64| {
-            let square = |[low, high]: &[f64; 2]| {
-                let a = deviation(*low, self.value);
-                let b = deviation(*high, self.value);
-                a.max(b).max(0.0).powi(2)
-            };
-            self.ends.iter().map(square).sum::<f64>().sqrt()
-        };
-        let (below, above) = (squares(|end, value| value - end), squares(|end, value| end - value));
-        Prediction {
-            seconds: self.value,
-            low: (self.value - below).max(0.0),
-            high: self.value + above,
-        }
-    }
-
-    /// Whether the parameters' uncertainty lets this be as cheap as `best`, which is cheaper at
-    /// their values.
-    ///
-    /// Both are evaluated at the same ends of the same parameters, and what is added up are the
-    /// deviations of their difference: an error that both share does not make them a tie.
-    pub(crate) fn may_be_as_cheap_as(&self, best: &Spread) -> bool {
-        let difference = self.value - best.value;
-        let square = |(this, other): (&[f64; 2], &[f64; 2])| {
-            let towards =
-                f64::max(difference - (this[0] - other[0]), difference - (this[1] - other[1]));
-            towards.max(0.0).powi(2)
-        };
-        let spread = self.ends.iter().zip(&best.ends).map(square).sum::<f64>().sqrt();
-        difference <= spread || equal(self.value, best.value)
-    }
-}
-
-/// Equal but for rounding: the same time, reached by another order of additions.
-pub(crate) fn equal(a: f64, b: f64) -> bool {
-    (a - b).abs() <= 1e-12 * a.abs().max(b.abs())
 }

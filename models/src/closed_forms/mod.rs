@@ -34,11 +34,14 @@ use crate::{Forms, parameters::Network};
 
 /// What a closed form needs to know of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+// What the forms read together is kept apart: a compiler that reads two neighbours at once makes
+// the processor wait until both have been written.
+#[repr(C)]
 pub struct Shape {
-    procs: u32,
-    bytes: u64,
     segments: u64,
+    procs: u32,
     segment_bytes: u64,
+    bytes: u64,
 }
 
 impl Shape {
@@ -228,9 +231,29 @@ pub const fn algorithms(collective: Collective) -> &'static [Algorithm] {
 }
 
 /// The closed form of an algorithm, if it has one.
+#[inline]
 pub fn form(collective: Collective, algorithm: Algorithm) -> Option<&'static Form> {
-    forms(collective).iter().find(|form| form.algorithm == algorithm)
+    BY_NAME[collective as usize][algorithm as usize]
 }
+
+type ByName = [[Option<&'static Form>; Algorithm::ALL.len()]; Collective::ALL.len()];
+
+/// By collective and algorithm: a search takes as long as the form itself.
+static BY_NAME: ByName = {
+    let mut by_name: ByName = [[None; Algorithm::ALL.len()]; Collective::ALL.len()];
+    let mut collective = 0;
+    while collective < COLLECTIVES.len() {
+        let forms = forms(COLLECTIVES[collective]);
+        let mut form = 0;
+        while form < forms.len() {
+            by_name[COLLECTIVES[collective] as usize][forms[form].algorithm as usize] =
+                Some(&forms[form]);
+            form += 1;
+        }
+        collective += 1;
+    }
+    by_name
+};
 
 const fn names<const N: usize>(forms: &[Form]) -> [Algorithm; N] {
     let mut names = [forms[0].algorithm; N];
@@ -259,6 +282,11 @@ mod tests {
         assert_eq!(COLLECTIVES.map(count), [4, 5, 4, 2]);
         for collective in Collective::ALL {
             assert_eq!(COLLECTIVES.contains(&collective), !algorithms(collective).is_empty());
+            for &algorithm in Algorithm::ALL {
+                let listed = forms(collective).iter().find(|form| form.algorithm == algorithm);
+                let found = form(collective, algorithm);
+                assert_eq!(found.map(|form| form.algorithm), listed.map(|form| form.algorithm));
+            }
         }
     }
 

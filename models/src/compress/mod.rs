@@ -79,8 +79,9 @@ pub enum Node {
     Method(u32),
     /// By the communicator size.
     Procs {
-        /// From this one on it is the second node.
-        from: u32,
+        /// From this one on it is the second node. As wide as a message size, so that a look-up
+        /// asks both questions by the same instructions, and none of them is a branch.
+        from: u64,
         /// The nodes.
         then: [u32; 2],
     },
@@ -226,7 +227,7 @@ fn split_rows(rows: &[(u32, Vec<(u64, u32)>)], nodes: &mut Vec<Node>) -> u32 {
     let place = nodes.len();
     nodes.push(Node::Method(0));
     let then = [split_rows(below, nodes), split_rows(above, nodes)];
-    nodes[place] = Node::Procs { from: above[0].0, then };
+    nodes[place] = Node::Procs { from: above[0].0.into(), then };
     place as u32
 }
 
@@ -254,12 +255,12 @@ impl Compressed {
     fn index(&self, procs: u32, bytes: u64) -> usize {
         let mut node = 0;
         loop {
-            let (second, then) = match self.nodes[node as usize] {
+            let (size, from, then) = match self.nodes[node as usize] {
                 Node::Method(method) => return method as usize,
-                Node::Procs { from, then } => (procs >= from, then),
-                Node::Bytes { from, then } => (bytes >= from, then),
+                Node::Procs { from, then } => (procs.into(), from, then),
+                Node::Bytes { from, then } => (bytes, from, then),
             };
-            node = then[usize::from(second)];
+            node = then[usize::from(size >= from)];
         }
     }
 }

@@ -119,7 +119,7 @@ fn question(map: &Map, (one, other): &(Part, Part), then: [u32; 2]) -> Node {
     if one.rows == other.rows {
         Node::Bytes { from: map.border(other.columns.start), then }
     } else {
-        Node::Procs { from: map.procs[other.rows.start], then }
+        Node::Procs { from: map.procs[other.rows.start].into(), then }
     }
 }
 

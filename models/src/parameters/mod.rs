@@ -8,6 +8,7 @@ mod convert;
 mod linear;
 mod partners;
 mod plogp;
+mod starts;
 
 pub use combining::Combining;
 pub use convert::LinearGap;

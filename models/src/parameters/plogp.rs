@@ -1,6 +1,6 @@
 use records::calibration::{self, Estimate};
 
-use super::{End, ParametersError, at_end, partners::Partners};
+use super::{End, ParametersError, at_end, partners::Partners, starts::Starts};
 
 /// What PLogP knows of one message size, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -30,9 +30,8 @@ pub struct Knot {
 #[derive(Debug, Clone, PartialEq)]
 pub struct PLogP {
     latency: f64,
-    /// Where each piece begins; the search runs over these alone, so that it stays in few lines
-    /// of the cache.
-    starts: Vec<f64>,
+    /// Where each piece but the first begins.
+    starts: Starts,
     /// Per piece, the costs at its start and per further byte. One more than starts: the first
     /// holds below all of them.
     pieces: Vec<Piece>,
@@ -41,7 +40,9 @@ pub struct PLogP {
     sources: Partners,
 }
 
+/// In a line of the cache of its own.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[repr(align(64))]
 struct Piece {
     start: f64,
     costs: Costs,
@@ -81,7 +82,7 @@ impl PLogP {
     /// os(m), or(m) and g(m).
     #[inline]
     pub fn at(&self, bytes: f64) -> Costs {
-        let piece = &self.pieces[self.starts.partition_point(|start| *start <= bytes)];
+        let piece = &self.pieces[self.starts.up_to(bytes)];
         let beyond = bytes - piece.start;
         Costs {
             send: piece.costs.send + beyond * piece.slopes.send,
@@ -93,7 +94,7 @@ impl PLogP {
     /// g(m) alone.
     #[inline]
     pub fn gap(&self, bytes: f64) -> f64 {
-        let piece = &self.pieces[self.starts.partition_point(|start| *start <= bytes)];
+        let piece = &self.pieces[self.starts.up_to(bytes)];
         piece.costs.gap + (bytes - piece.start) * piece.slopes.gap
     }
 
@@ -119,7 +120,7 @@ impl PLogP {
 
     /// The measured sizes.
     pub(super) fn knots(&self) -> impl Iterator<Item = u64> {
-        self.starts.iter().map(|start| *start as u64)
+        self.starts.all().map(|start| start as u64)
     }
 
     /// The pieces between two knots in which some cost falls.
@@ -191,7 +192,7 @@ impl PLogP {
             };
             pieces.push(Piece { start: knot.bytes as f64, costs: knot.costs, slopes });
         }
-        let starts = knots.iter().map(|knot| knot.bytes as f64).collect();
+        let starts = Starts::new(knots.iter().map(|knot| knot.bytes as f64).collect());
         let (destinations, sources) = (Partners::default(), Partners::default());
         PLogP { latency, starts, pieces, falling, destinations, sources }
     }

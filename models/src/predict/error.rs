@@ -1,0 +1,73 @@
+use records::{Algorithm, Collective, Method, nearest};
+use schedules::{CallError, simulator::SimulationError};
+
+use crate::closed_forms::{COLLECTIVES, algorithms};
+
+/// No time can be predicted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PredictError {
+    /// The collective has no closed forms.
+    #[error("{collective} has no closed forms (there are for: {})", names(&COLLECTIVES))]
+    Collective {
+        /// Which.
+        collective: Collective,
+    },
+    /// The algorithm has no closed form for that collective.
+    #[error(
+        "{collective} has no closed form for '{algorithm}'{} (there are for: {})",
+        hint(*.collective, *.algorithm),
+        names(algorithms(*.collective))
+    )]
+    Algorithm {
+        /// For which collective.
+        collective: Collective,
+        /// Which.
+        algorithm: Algorithm,
+    },
+    /// The method has no closed form.
+    #[error("{collective} by the method '{method}' has no closed form: {reason}")]
+    Method {
+        /// For which collective.
+        collective: Collective,
+        /// Which.
+        method: Method,
+        /// Why not.
+        reason: &'static str,
+    },
+    /// Segments were asked of an algorithm that has none.
+    #[error("{collective} by '{algorithm}' has no segments; wanted segment size 0")]
+    Segments {
+        /// For which collective.
+        collective: Collective,
+        /// Which.
+        algorithm: Algorithm,
+    },
+    /// The algorithm has no schedule for that collective, so that no model knows it.
+    #[error("{0}")]
+    Unknown(String),
+    /// The algorithm cannot serve that call.
+    #[error(transparent)]
+    Call(#[from] CallError),
+    /// The simulator gives no time.
+    #[error(transparent)]
+    Simulation(#[from] SimulationError),
+    /// No process.
+    #[error("0 processes; a communicator has at least 1")]
+    Procs,
+    /// A barrier with a message size.
+    #[error("a barrier of {bytes} bytes; a barrier carries none, wanted 0")]
+    BarrierBytes {
+        /// How many.
+        bytes: u64,
+    },
+}
+
+fn names<T: std::fmt::Display>(known: &[T]) -> String {
+    known.iter().map(T::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn hint(collective: Collective, given: Algorithm) -> String {
+    nearest(given.name(), algorithms(collective).iter().map(|algorithm| algorithm.name()))
+        .map(|name| format!("; the nearest is '{name}'"))
+        .unwrap_or_default()
+}

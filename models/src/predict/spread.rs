@@ -1,0 +1,59 @@
+use crate::parameters::MOST_PARAMETERS;
+
+/// A predicted time with the interval that the parameters' intervals (95 %) give it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Prediction {
+    /// The time.
+    pub seconds: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+/// A time at the parameters' values and with each parameter at either end of its interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Spread {
+    pub(crate) value: f64,
+    pub(super) ends: [[f64; 2]; MOST_PARAMETERS],
+}
+
+impl Spread {
+    pub(crate) fn prediction(&self) -> Prediction {
+        let squares = |deviation: fn(f64, f64) -> f64| {
+            let square = |[low, high]: &[f64; 2]| {
+                let a = deviation(*low, self.value);
+                let b = deviation(*high, self.value);
+                a.max(b).max(0.0).powi(2)
+            };
+            self.ends.iter().map(square).sum::<f64>().sqrt()
+        };
+        let (below, above) = (squares(|end, value| value - end), squares(|end, value| end - value));
+        Prediction {
+            seconds: self.value,
+            low: (self.value - below).max(0.0),
+            high: self.value + above,
+        }
+    }
+
+    /// Whether the parameters' uncertainty lets this be as cheap as `best`, which is cheaper at
+    /// their values.
+    ///
+    /// Both are evaluated at the same ends of the same parameters, and what is added up are the
+    /// deviations of their difference: an error that both share does not make them a tie.
+    pub(crate) fn may_be_as_cheap_as(&self, best: &Spread) -> bool {
+        let difference = self.value - best.value;
+        let square = |(this, other): (&[f64; 2], &[f64; 2])| {
+            let towards =
+                f64::max(difference - (this[0] - other[0]), difference - (this[1] - other[1]));
+            towards.max(0.0).powi(2)
+        };
+        let spread = self.ends.iter().zip(&best.ends).map(square).sum::<f64>().sqrt();
+        difference <= spread || equal(self.value, best.value)
+    }
+}
+
+/// Equal but for rounding: the same time, reached by another order of additions.
+pub(crate) fn equal(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-12 * a.abs().max(b.abs())
+}
