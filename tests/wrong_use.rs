@@ -70,7 +70,7 @@ fn a_launcher_that_fails_is_named_with_its_exit_code() {
     let arguments =
         ["calibrate", run_directory.to_str().unwrap(), "--ranks", "2", "--launcher", "false {np}"];
     let (_, stderr) = run(1, &arguments);
-    assert!(stderr.contains("calibrate: `false 2") && stderr.contains("exit code 1"), "{stderr}");
+    assert!(stderr.contains(": `false 2") && stderr.contains("exit code 1"), "{stderr}");
     let (_, stderr) =
         run(2, &["calibrate", run_directory.to_str().unwrap(), "--launcher", "mpirun -np 2"]);
     assert!(stderr.contains("{np}"), "{stderr}");
