@@ -187,11 +187,19 @@ impl Call<'_> {
                 }
                 Arguments::Allreduce { data, count }
                 | Arguments::Scan { data, count }
-                | Arguments::Exscan { data, count }
                 | Arguments::ReduceScatterBlock { data, count } => {
                     self.combines(data, *count, true)
                 }
-                Arguments::ReduceScatter { data, .. } => self.combines(data, 1, true),
+                // Who gets nothing may pass any address.
+                Arguments::Exscan { data, count } => {
+                    let gets = place.rank != 0 || self.is_in_place(data.send.cast_mut());
+                    self.combines(data, *count, gets)
+                }
+                Arguments::ReduceScatter { data, counts } => {
+                    let gets = counts.get(place.rank as usize) > 0
+                        || self.is_in_place(data.send.cast_mut());
+                    self.combines(data, 1, gets)
+                }
                 _ => true,
             }
         }

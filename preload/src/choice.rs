@@ -176,6 +176,11 @@ impl Plans {
         Plans { procs, ..Plans::default() }
     }
 
+    /// Whether any call may get a method of ours.
+    pub fn has_methods(&self) -> bool {
+        self.by_collective.iter().any(|plan| !plan.is_empty())
+    }
+
     #[inline]
     pub fn of(&self, collective: Collective) -> &Plan {
         &self.by_collective[collective as usize]

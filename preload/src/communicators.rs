@@ -19,6 +19,7 @@ use runner::Handle;
 use crate::{
     choice::Plans,
     job::{Job, lock, say},
+    library::Family,
 };
 
 /// What holds for a process in a communicator.
@@ -26,6 +27,13 @@ use crate::{
 pub struct Place {
     pub plans: &'static Plans,
     pub rank: c_int,
+}
+
+/// What a communicator has as its attribute.
+struct Entry {
+    place: Place,
+    /// Whether it is one of [`TUNED`].
+    is_tuned: bool,
 }
 
 struct Slot {
@@ -53,6 +61,12 @@ static WRITING: Mutex<()> = Mutex::new(());
 /// The bits of a word that make up a handle. None before MPI is initialised and after it is
 /// finalised, so that every communicator looks like the empty slot and nothing is found.
 static HANDLE_BITS: AtomicUsize = AtomicUsize::new(0);
+
+/// How many communicators of this process may have a second one for our messages.
+static TUNED: AtomicUsize = AtomicUsize::new(0);
+
+/// MPICH has 2048 communicators at a time; the application shall not miss those that we take.
+const MOST_OF_MPICH: usize = 256;
 
 /// Whether the user has been told that processes have different settings.
 static TOLD: AtomicBool = AtomicBool::new(false);
@@ -111,7 +125,7 @@ unsafe fn known(job: &Job, comm: Handle) -> Option<Place> {
     // SAFETY: MPI writes a pointer where it finds the attribute, which `enter` has boxed.
     unsafe {
         let code = (job.library.call.comm_get_attr)(comm, job.keyval, place, &mut there);
-        (code == 0 && there != 0).then(|| *value.cast::<Place>())
+        (code == 0 && there != 0).then(|| (*value.cast::<Entry>()).place)
     }
 }
 
@@ -132,22 +146,55 @@ unsafe fn first_use(job: &'static Job, comm: Handle) -> Option<Place> {
         return None;
     }
     let procs = u32::try_from(size).ok()?;
-    // SAFETY: as above; all ranks are here.
-    unsafe {
-        let plans = match is_inter == 0 && agree(job, comm, rank)? {
-            true => job.plans(procs, nodes(job, comm, procs)?),
-            false => Job::idle_plans(procs),
-        };
-        let place = Place { plans, rank };
-        enter(job, comm, place)?;
-        Some(place)
+    if is_inter != 0 {
+        // SAFETY: as above.
+        return unsafe { enter(job, comm, Place { plans: Job::idle_plans(procs), rank }, false) };
     }
+    let has_room = reserve(job);
+    // SAFETY: as above; all ranks are here.
+    let entered = unsafe {
+        agree(job, comm, rank, has_room).and_then(|agreed| {
+            let plans = match agreed {
+                Agreed::Settings => job.plans(procs, nodes(job, comm, procs)?),
+                Agreed::NoRoom => job.untuned_plans(procs),
+                Agreed::Nothing => Job::idle_plans(procs),
+            };
+            let is_tuned = agreed == Agreed::Settings && plans.has_methods();
+            let place = enter(job, comm, Place { plans, rank }, is_tuned)?;
+            Some((place, is_tuned))
+        })
+    };
+    if has_room && !matches!(entered, Some((_, true))) {
+        TUNED.fetch_sub(1, Ordering::Relaxed);
+    }
+    entered.map(|(place, _)| place)
 }
 
-/// Whether all ranks have the same settings; nothing where MPI fails.
-unsafe fn agree(job: &Job, comm: Handle, rank: c_int) -> Option<bool> {
+/// Whether there may be one more communicator with a second one.
+fn reserve(job: &Job) -> bool {
+    let most = match job.library.family {
+        Family::OpenMpi => usize::MAX,
+        // The ABI of MPI 5 may be MPICH's.
+        Family::Mpich | Family::Standard => MOST_OF_MPICH,
+    };
+    let more = |tuned: usize| (tuned < most).then_some(tuned + 1);
+    TUNED.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
+}
+
+/// What the ranks of a communicator have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Agreed {
+    /// The settings, and room for a second communicator.
+    Settings,
+    /// The settings alone.
+    NoRoom,
+    Nothing,
+}
+
+/// Nothing where MPI fails.
+unsafe fn agree(job: &Job, comm: Handle, rank: c_int, has_room: bool) -> Option<Agreed> {
     let digest = job.settings.digest;
-    let (own, mut all) = ([digest, !digest], [0_u64; 2]);
+    let (own, mut all) = ([digest, !digest, u64::from(has_room)], [0_u64; 3]);
     let bytes = size_of_val(&own) as c_int;
     let (byte, and) = (job.library.constants.byte, job.library.and);
     // SAFETY: both buffers hold so many bytes.
@@ -164,7 +211,11 @@ unsafe fn agree(job: &Job, comm: Handle, rank: c_int) -> Option<bool> {
         say("the processes have different settings (COLIBRI_* or the contents of the profiles; \
              does the launcher pass them to every node?); the application runs untuned");
     }
-    Some(is_agreed)
+    Some(match (is_agreed, all[2] != 0) {
+        (true, true) => Agreed::Settings,
+        (true, false) => Agreed::NoRoom,
+        (false, _) => Agreed::Nothing,
+    })
 }
 
 /// On how many nodes the processes are, if any profile asks.
@@ -197,8 +248,8 @@ unsafe fn nodes(job: &Job, comm: Handle, procs: u32) -> Option<Option<u32>> {
 }
 
 /// Makes a communicator known.
-unsafe fn enter(job: &Job, comm: Handle, place: Place) -> Option<()> {
-    let attribute = Box::into_raw(Box::new(place));
+unsafe fn enter(job: &Job, comm: Handle, place: Place, is_tuned: bool) -> Option<Place> {
+    let attribute = Box::into_raw(Box::new(Entry { place, is_tuned }));
     // SAFETY: the attribute is given up to MPI, which hands it to `delete` once.
     let code = unsafe { (job.library.call.comm_set_attr)(comm, job.keyval, attribute.cast()) };
     if code != 0 {
@@ -212,7 +263,7 @@ unsafe fn enter(job: &Job, comm: Handle, place: Place) -> Option<()> {
         slot.plans.store(ptr::from_ref(place.plans).cast_mut(), Ordering::Relaxed);
         slot.key.store(comm, Ordering::Release);
     }
-    Some(())
+    Some(place)
 }
 
 /// A duplicate that the application makes is a communicator of its own.
@@ -237,7 +288,10 @@ pub unsafe extern "C" fn delete(
     _state: *mut c_void,
 ) -> c_int {
     // SAFETY: boxed by `enter`, and here once.
-    drop(unsafe { Box::from_raw(value.cast::<Place>()) });
+    let entry = unsafe { Box::from_raw(value.cast::<Entry>()) };
+    if entry.is_tuned {
+        TUNED.fetch_sub(1, Ordering::Relaxed);
+    }
     let key = comm & HANDLE_BITS.load(Ordering::Relaxed);
     let _writing = lock(&WRITING);
     let slots = (0..NEAR).map(|turn| slot(key, turn));

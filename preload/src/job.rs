@@ -40,6 +40,7 @@ pub struct Job {
     /// Those that no call is using.
     workers: Mutex<Vec<Worker>>,
     plans: Mutex<HashMap<(u32, Option<u32>), &'static Plans>>,
+    untuned: Mutex<HashMap<u32, &'static Plans>>,
     /// Whether the application's operation is defined for a datatype; see `carry_out`.
     pub tried: Mutex<HashMap<(Handle, Handle), bool>>,
 }
@@ -81,6 +82,14 @@ impl Job {
         plans.entry((procs, nodes)).or_insert_with(|| {
             let Settings { forced, profiles, .. } = &self.settings;
             Box::leak(Box::new(Plans::new(forced, profiles, procs, nodes, self.is_watched())))
+        })
+    }
+
+    /// The same without any method; calls are noted as on others.
+    pub fn untuned_plans(&self, procs: u32) -> &'static Plans {
+        let mut plans = lock(&self.untuned);
+        plans.entry(procs).or_insert_with(|| {
+            Box::leak(Box::new(Plans::new(&[], &[], procs, None, self.is_watched())))
         })
     }
 
@@ -139,6 +148,7 @@ impl Job {
             started: Instant::now(),
             workers: Mutex::default(),
             plans: Mutex::default(),
+            untuned: Mutex::default(),
             tried: Mutex::default(),
         };
         Ok((job, fault))

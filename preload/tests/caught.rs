@@ -140,3 +140,20 @@ fn what_cannot_be_followed_is_one_line() {
     let lines = ours(&stderr(&output));
     assert!(lines.len() == 1 && lines[0].contains("different settings"), "{lines:?}");
 }
+
+#[test]
+fn a_program_with_many_communicators_does_not_miss_those_that_are_ours() {
+    let Some(bench) = Bench::new(Family::Mpich) else { return };
+    let program = bench.compile("many.c", &[]).unwrap();
+    let trace = bench.folder.path().join("usage.json");
+    let variables =
+        [("COLIBRI_FORCE", "allreduce=own:ring"), ("COLIBRI_TRACE", trace.to_str().unwrap())];
+    let output = bench.run(2, true, &variables, &[program.to_str().unwrap()]);
+    assert_success(&output);
+    let by_ours = |calls: &&records::usage::Calls| calls.method != Method::Default;
+    let usage = common::usage(&trace);
+    let (ours, rest): (Vec<_>, Vec<_>) = usage.calls.iter().partition(by_ours);
+    let number = |calls: &[&records::usage::Calls]| calls.iter().map(|c| c.calls).sum::<u64>();
+    // 256 of each turn, of which the world is one; those freed count no more.
+    assert_eq!((number(&ours), number(&rest)), (2 * 255, 2 * (1700 - 255)));
+}

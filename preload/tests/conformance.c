@@ -195,6 +195,9 @@ static void combining(MPI_Comm comm, const char *what, MPI_Op op, MPI_Datatype t
         note_room(NAMED("scan"), into, n, t);
         { SIDES(one, into, n) MPI_Exscan(from, to, n * per, type, op, comm); }
         if (rank > 0) note_room(NAMED("exscan"), into, n, t);
+        /* The first rank gets nothing. */
+        if (!MPICH_CRASHES) MPI_Exscan(one, rank > 0 ? into : NULL, n * per, type, op, comm);
+        if (rank > 0) note_room(NAMED("exscan"), into, n, t);
         if (in_place) {
             int *both = filled(n * size, t, rank + 3), *both_varied = filled(total, t, rank + 4);
             if (!MPICH_CRASHES || op != compose) {
@@ -212,7 +215,8 @@ static void combining(MPI_Comm comm, const char *what, MPI_Op op, MPI_Datatype t
                 note_room(NAMED("reduce_scatter_block"), into, n, t);
             }
             for (int p = 0; p < size; p++) each[p] *= per;
-            MPI_Reduce_scatter(varied, into_some, each, type, op, comm);
+            /* Who gets nothing needs no place for it. */
+            MPI_Reduce_scatter(varied, mine ? into_some : NULL, each, type, op, comm);
             note_room(NAMED("reduce_scatter"), into_some, mine, t);
         }
         note_room("what was sent", one, n, t);
