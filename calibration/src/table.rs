@@ -23,7 +23,8 @@ fn linked(name: &CStr) -> *const c_void {
         MPI_Comm_create_keyval MPI_Comm_delete_attr MPI_Comm_free MPI_Comm_get_attr MPI_Comm_rank MPI_Comm_set_attr
         MPI_Comm_set_errhandler MPI_Comm_size MPI_Comm_split MPI_Comm_test_inter MPI_Exscan
         MPI_Gather MPI_Gatherv MPI_Irecv MPI_Irsend MPI_Isend MPI_Op_commutative MPI_Pack
-        MPI_Reduce MPI_Reduce_local MPI_Reduce_scatter MPI_Reduce_scatter_block MPI_Scatter MPI_Scatterv
+        MPI_Recv MPI_Reduce MPI_Reduce_local MPI_Reduce_scatter MPI_Reduce_scatter_block MPI_Scatter
+        MPI_Scatterv MPI_Send
         MPI_Sendrecv MPI_Type_commit MPI_Type_create_hindexed MPI_Type_create_resized MPI_Type_free
         MPI_Type_get_envelope MPI_Type_get_extent MPI_Type_get_true_extent MPI_Type_size_x
         MPI_Unpack MPI_Wait

@@ -6,8 +6,10 @@ use records::Collective;
 use schedules::Call;
 
 use crate::{
-    Arguments, Block, Counts, Error, Handle, Method, Mpi, Reduction, Result, duplicate::Member,
-    error::check, layout::Layout,
+    Arguments, Block, Counts, Error, Handle, Method, Mpi, Reduction, Result,
+    duplicate::Member,
+    error::check,
+    types::{Type, Types},
 };
 
 /// What MPI demands to be equal on all ranks of a call.
@@ -29,11 +31,16 @@ pub(crate) struct Agreed {
 impl Agreed {
     /// # Safety
     /// The arguments must be as MPI demands.
-    pub unsafe fn of(mpi: &Mpi, arguments: &Arguments, member: Member) -> Result<Self> {
+    pub unsafe fn of(
+        mpi: &Mpi,
+        types: &Types,
+        arguments: &Arguments,
+        member: Member,
+    ) -> Result<Self> {
         let ranks = u64::from(member.size);
         let here = |root: c_int| member.rank as c_int == root;
         let moved = |block: &Block, root, blocks: u64| {
-            let count = bytes_of(mpi, block)?;
+            let count = bytes_of(types.of(mpi, block.datatype)?, block.count)?;
             // Too many to count is refused with the number of elements.
             let packed = Some(count.saturating_mul(blocks));
             Ok(Agreed { root: member.root(root)?, count, unit: 1, commutative: true, packed })
@@ -43,7 +50,7 @@ impl Agreed {
             Ok(Agreed { root, count: 0, unit: 1, commutative: true, packed: None })
         };
         let combined = |data: &Reduction, count, root| {
-            let Layout { size, .. } = Layout::of(mpi, data.datatype)?;
+            let size = types.of(mpi, data.datatype)?.layout.size;
             // Nothing is combined where elements hold no data.
             let count = if size == 0 { 0 } else { non_negative(count)? };
             let (root, unit) = (member.root(root)?, size as u64);
@@ -136,10 +143,9 @@ impl Vectors {
 }
 
 /// Bytes of data of a block, which are equal on all ranks whatever their types.
-fn bytes_of(mpi: &Mpi, block: &Block) -> Result<u64> {
-    let Layout { size, .. } = Layout::of(mpi, block.datatype)?;
-    let count = non_negative(block.count)?;
-    count.checked_mul(size as u64).ok_or_else(|| too_many(count))
+fn bytes_of(Type { layout, .. }: Type, count: i64) -> Result<u64> {
+    let count = non_negative(count)?;
+    count.checked_mul(layout.size as u64).ok_or_else(|| too_many(count))
 }
 
 pub(crate) fn non_negative(count: i64) -> Result<u64> {

@@ -3,7 +3,10 @@
 use std::{
     ffi::{c_int, c_void},
     ptr,
-    sync::OnceLock,
+    sync::{
+        OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use crate::{Error, Handle, Mpi, Result, error::check};
@@ -19,6 +22,7 @@ pub struct Session {
     pub(crate) mpi: Mpi,
     keyval: c_int,
     packs_plainly: OnceLock<bool>,
+    released: AtomicU64,
 }
 
 /// A rank of a communicator of the application's.
@@ -30,6 +34,11 @@ pub(crate) struct Member {
 }
 
 impl Member {
+    /// Whether there is a duplicate of the communicator.
+    pub fn has_duplicate(self) -> bool {
+        self.ours.is_some()
+    }
+
     /// A root as an application passes it.
     pub fn root(self, root: c_int) -> Result<u32> {
         u32::try_from(root)
@@ -54,8 +63,12 @@ impl Session {
     /// # Errors
     /// MPI refuses to make the attribute.
     pub fn open(mpi: Mpi) -> Result<&'static Session> {
-        let session =
-            Box::leak(Box::new(Session { mpi, keyval: 0, packs_plainly: OnceLock::new() }));
+        let session = Box::leak(Box::new(Session {
+            mpi,
+            keyval: 0,
+            packs_plainly: OnceLock::new(),
+            released: AtomicU64::new(0),
+        }));
         let state = ptr::from_mut(session);
         let mut keyval = 0;
         // SAFETY: both functions have the types that MPI wants, `state` lives on.
@@ -64,6 +77,12 @@ impl Session {
         check("MPI_Comm_create_keyval", code)?;
         session.keyval = keyval;
         Ok(session)
+    }
+
+    /// How many duplicates MPI has given up. As long as it stays the same, what was found of a
+    /// communicator that has one holds.
+    pub(crate) fn released(&self) -> u64 {
+        self.released.load(Ordering::Acquire)
     }
 
     /// This rank's place in the application's communicator; an inter-communicator is refused.
@@ -208,6 +227,7 @@ unsafe extern "C" fn delete(
     // here once. No panic can leave this function.
     unsafe {
         let session = &*state.cast::<Session>();
+        session.released.fetch_add(1, Ordering::AcqRel);
         let mut made = Box::from_raw(value.cast::<Duplicate>());
         (session.mpi.comm_free)(&mut made.comm)
     }

@@ -15,6 +15,7 @@ use crate::{
     packing::Packing,
     scratch::{Resources, Scratch},
     sides::{Load, Side, Sides},
+    types::Types,
 };
 
 /// Carries out collectives, one at a time.
@@ -37,6 +38,17 @@ pub struct Executor {
     longest: c_int,
     limit: Option<Limit>,
     ran: Option<Method>,
+    types: Types,
+    last: Option<Last>,
+}
+
+/// The communicator of the last call.
+#[derive(Debug, Clone, Copy)]
+struct Last {
+    comm: Handle,
+    member: Member,
+    /// See [`Session::released`].
+    released: u64,
 }
 
 impl Executor {
@@ -49,6 +61,8 @@ impl Executor {
             longest: c_int::MAX,
             limit: None,
             ran: None,
+            types: Types::default(),
+            last: None,
         }
     }
 
@@ -103,7 +117,7 @@ impl Executor {
     ) -> Result<()> {
         // SAFETY: the caller vouches for all arguments.
         unsafe {
-            let member = self.session.member(comm)?;
+            let member = self.member(comm)?;
             self.agree(method, arguments, member, comm).map(|_| ())
         }
     }
@@ -125,17 +139,36 @@ impl Executor {
     ) -> Result<()> {
         // SAFETY: the caller vouches for all arguments.
         unsafe {
-            let member = self.session.member(comm)?;
+            let member = self.member(comm)?;
             let agreed = self.agree(method, arguments, member, comm)?;
             if let Some(data) = arguments.reduction() {
                 self.combine(method, data, &agreed, member, comm)?;
             } else {
-                let sides = Sides::of(&self.session.mpi, arguments, &agreed, member)?;
+                let mpi = &self.session.mpi;
+                let sides = Sides::of(mpi, &self.types, arguments, &agreed, member)?;
                 self.move_data(method, &sides, &agreed, member, comm)?;
             }
         }
         self.resources.trim();
         Ok(())
+    }
+
+    /// This rank's place in a communicator, which MPI is not asked for again and again. The handle
+    /// may have become another communicator's, but not before MPI gave up the duplicate.
+    ///
+    /// # Safety
+    /// As [`Executor::run`].
+    unsafe fn member(&mut self, comm: Handle) -> Result<Member> {
+        let released = self.session.released();
+        match self.last {
+            Some(last) if last.comm == comm && last.released == released => Ok(last.member),
+            _ => {
+                // SAFETY: the caller vouches for the communicator.
+                let member = unsafe { self.session.member(comm)? };
+                self.last = member.has_duplicate().then_some(Last { comm, member, released });
+                Ok(member)
+            }
+        }
     }
 
     /// What all ranks know of the call, and that the method can carry it out.
@@ -155,9 +188,10 @@ impl Executor {
             return Err(Error::Refused(problem));
         }
         let mpi = &self.session.mpi;
+        self.types.begin_call();
         // SAFETY: the caller vouches for the arguments, which hold a count per rank.
         let agreed = unsafe {
-            let agreed = Agreed::of(mpi, arguments, member)?;
+            let agreed = Agreed::of(mpi, &self.types, arguments, member)?;
             if let Arguments::ReduceScatter { counts, .. } = arguments {
                 self.resources.vectors.set_contiguous(*counts, member.size, agreed.unit)?;
             }
@@ -186,7 +220,7 @@ impl Executor {
         comm: Handle,
     ) -> Result<()> {
         let mpi = &self.session.mpi;
-        let layout = Layout::of(mpi, data.datatype)?;
+        let layout = self.types.of(mpi, data.datatype)?.layout;
         let in_place = data.send.addr() == mpi.constants.in_place;
         if in_place && method.collective() == Collective::Reduce && member.rank != agreed.root {
             return Err(Error::Invalid("MPI_IN_PLACE is for the root alone".to_owned()));
@@ -321,12 +355,13 @@ impl Executor {
             if !entry.round(&call, comm.rank, index, &mut self.round) {
                 return Ok(());
             }
-            for step in self.round.steps() {
-                // SAFETY: the checker has shown that the steps stay within the buffers.
-                if let Err(error) = unsafe { execution.step(step) } {
-                    self.resources.abandon();
-                    return Err(error);
-                }
+            // SAFETY: the checker has shown that the steps stay within the buffers.
+            if let Err(error) = unsafe { execution.steps(self.round.steps()) } {
+                self.resources.abandon();
+                return Err(error);
+            }
+            if self.round.is_last() {
+                return Ok(());
             }
             index += 1;
         }

@@ -140,6 +140,37 @@ unsafe extern "C" fn irecv(
     0
 }
 
+unsafe extern "C" fn send(
+    from: *const c_void,
+    count: c_int,
+    datatype: Handle,
+    to: c_int,
+    tag: c_int,
+    comm: Handle,
+) -> c_int {
+    // SAFETY: the caller's buffer; nothing is written to a request.
+    unsafe { isend(from, count, datatype, to, tag, comm, ptr::null_mut()) }
+}
+
+unsafe extern "C" fn recv(
+    into: *mut c_void,
+    count: c_int,
+    datatype: Handle,
+    from: c_int,
+    tag: c_int,
+    comm: Handle,
+    status: *mut c_void,
+) -> c_int {
+    let mut request = 0;
+    // SAFETY: the caller's buffer.
+    unsafe {
+        match irecv(into, count, datatype, from, tag, comm, &mut request) {
+            0 => wait(&mut request, status),
+            code => code,
+        }
+    }
+}
+
 unsafe extern "C" fn wait(request: *mut Handle, _status: *mut c_void) -> c_int {
     // SAFETY: a request is 0 or what `irecv` made.
     unsafe {
@@ -363,6 +394,8 @@ pub fn table() -> Mpi {
 fn find(name: &CStr) -> *const c_void {
     match name.to_str().unwrap() {
         "MPI_Irsend" | "MPI_Isend" => isend as *const c_void,
+        "MPI_Recv" => recv as *const c_void,
+        "MPI_Send" => send as *const c_void,
         "MPI_Irecv" => irecv as *const c_void,
         "MPI_Wait" => wait as *const c_void,
         "MPI_Sendrecv" => sendrecv as *const c_void,

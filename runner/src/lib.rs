@@ -35,6 +35,7 @@ mod packing;
 mod scratch;
 mod sides;
 mod table;
+mod types;
 
 #[cfg(test)]
 mod fake;

@@ -6,6 +6,7 @@ use crate::{
     duplicate::Member,
     layout::Layout,
     packing::Packing,
+    types::{Type, Types},
 };
 
 /// What of the receive buffer the schedule reads.
@@ -51,19 +52,20 @@ pub(crate) struct Sides {
 }
 
 impl Side {
-    fn even(mpi: &Mpi, block: &Block, blocks: u32) -> Result<Self> {
-        let layout = Layout::of(mpi, block.datatype)?;
+    fn even(of: Type, block: &Block, blocks: u32) -> Result<Self> {
+        let layout = of.layout;
         let count = non_negative(block.count)?;
         let all = count.checked_mul(u64::from(blocks)).ok_or_else(|| too_many(count))?;
         let bytes = all.checked_mul(layout.size as u64).ok_or_else(|| too_many(all))?;
         let user = block.buffer.cast();
-        Side { user, layout, form: Form::Even { count }, blocks, bytes, packed: false }.checked(mpi)
+        Side { user, layout, form: Form::Even { count }, blocks, bytes, packed: !of.is_plain }
+            .checked()
     }
 
     /// # Safety
     /// There must be a count and a displacement for each rank.
-    unsafe fn uneven(mpi: &Mpi, blocks: &Blocks, ranks: u32) -> Result<Self> {
-        let layout = Layout::of(mpi, blocks.datatype)?;
+    unsafe fn uneven(of: Type, blocks: &Blocks, ranks: u32) -> Result<Self> {
+        let layout = of.layout;
         let Blocks { buffer, counts, displacements, .. } = *blocks;
         let mut bytes = 0_u64;
         for rank in 0..ranks as usize {
@@ -74,16 +76,16 @@ impl Side {
             bytes = sum.ok_or_else(|| too_many(count))?;
         }
         let form = Form::Uneven { counts, displacements };
-        let side = Side { user: buffer.cast(), layout, form, blocks: ranks, bytes, packed: false };
-        side.checked(mpi)
+        let packed = !of.is_plain;
+        Side { user: buffer.cast(), layout, form, blocks: ranks, bytes, packed }.checked()
     }
 
-    fn checked(mut self, mpi: &Mpi) -> Result<Self> {
-        if self.bytes > 0 {
-            if let Form::Even { count } = self.form {
-                self.layout.span(count * u64::from(self.blocks))?;
-            }
-            self.packed = !self.layout.is_plain(mpi)?;
+    fn checked(self) -> Result<Self> {
+        if self.bytes == 0 {
+            return Ok(Side { packed: false, ..self });
+        }
+        if let Form::Even { count } = self.form {
+            self.layout.span(count * u64::from(self.blocks))?;
         }
         Ok(self)
     }
@@ -223,15 +225,19 @@ impl Sides {
     /// The arguments must be as MPI demands.
     pub unsafe fn of(
         mpi: &Mpi,
+        types: &Types,
         arguments: &Arguments,
         agreed: &Agreed,
         member: Member,
     ) -> Result<Self> {
         let (ranks, is_root) = (member.size, member.rank == agreed.root);
         let is_in_place = |block: &Block| block.buffer.addr() == mpi.constants.in_place;
-        let even = |block, blocks| Side::even(mpi, block, blocks);
-        // SAFETY: a block per rank at the root, by MPI.
-        let uneven = |blocks| unsafe { Side::uneven(mpi, blocks, ranks) };
+        let of = |datatype| types.of(mpi, datatype);
+        let even = |block: &Block, blocks| Side::even(of(block.datatype)?, block, blocks);
+        let uneven = |blocks: &Blocks| {
+            // SAFETY: a block per rank at the root, by MPI.
+            unsafe { Side::uneven(of(blocks.datatype)?, blocks, ranks) }
+        };
         let (in_place, send, receive, load);
         match arguments {
             Arguments::Bcast { data, .. } => {

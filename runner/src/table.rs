@@ -112,12 +112,14 @@ functions! {
     isend c"MPI_Isend" (*const c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle);
     op_commutative c"MPI_Op_commutative" (Handle, *mut c_int);
     pack c"MPI_Pack" (*const c_void, c_int, Handle, *mut c_void, c_int, *mut c_int, Handle);
+    recv c"MPI_Recv" (*mut c_void, c_int, Handle, c_int, c_int, Handle, *mut c_void);
     reduce c"MPI_Reduce" (*const c_void, *mut c_void, c_int, Handle, Handle, c_int, Handle);
     reduce_local c"MPI_Reduce_local" (*const c_void, *mut c_void, c_int, Handle, Handle);
     reduce_scatter c"MPI_Reduce_scatter" (*const c_void, *mut c_void, *const c_int, Handle, Handle, Handle);
     reduce_scatter_block c"MPI_Reduce_scatter_block" (*const c_void, *mut c_void, c_int, Handle, Handle, Handle);
     scatter c"MPI_Scatter" (*const c_void, c_int, Handle, *mut c_void, c_int, Handle, c_int, Handle);
     scatterv c"MPI_Scatterv" (*const c_void, *const c_int, *const c_int, Handle, *mut c_void, c_int, Handle, c_int, Handle);
+    send c"MPI_Send" (*const c_void, c_int, Handle, c_int, c_int, Handle);
     sendrecv c"MPI_Sendrecv" (*const c_void, c_int, Handle, c_int, c_int, *mut c_void, c_int, Handle, c_int, c_int, Handle, *mut c_void);
     type_commit c"MPI_Type_commit" (*mut Handle);
     type_create_hindexed c"MPI_Type_create_hindexed" (c_int, *const c_int, *const isize, Handle, *mut Handle);

@@ -142,7 +142,7 @@ fn an_error_of_the_library_is_returned_and_the_executor_goes_on() {
         unsafe { bcast(&method, (place, 1, fake::BYTE), 0, &mut executor, 9) }.unwrap();
         (failed, byte)
     });
-    for (call, outcome) in ["MPI_Isend", "MPI_Irecv"].into_iter().zip(outcomes) {
+    for (call, outcome) in ["MPI_Send", "MPI_Recv"].into_iter().zip(outcomes) {
         assert_eq!(outcome, (Err(Error::Mpi { call, code: fake::CODE }), 7));
     }
 }

@@ -1,0 +1,67 @@
+//! What MPI has told of datatypes.
+
+use std::cell::Cell;
+
+use crate::{Handle, Mpi, Result, layout::Layout};
+
+/// A datatype that was asked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Type {
+    pub layout: Layout,
+    /// See [`Layout::is_plain`].
+    pub is_plain: bool,
+}
+
+/// The datatypes of the call under way and, of those before, the plain ones.
+///
+/// MPI is asked six times for one type, which takes longer than the rest of what we do beside a
+/// short message. Plain types are named ones, and a named type keeps its handle for good; a derived
+/// one may be freed after the call, and its handle be another's in the next.
+#[derive(Debug, Default)]
+pub(crate) struct Types {
+    known: Cell<[Option<Type>; 2]>,
+    next: Cell<usize>,
+}
+
+impl Types {
+    /// What MPI says of a type.
+    pub fn of(&self, mpi: &Mpi, datatype: Handle) -> Result<Type> {
+        let mut known = self.known.get();
+        if let Some(found) = known.iter().flatten().find(|known| known.layout.datatype == datatype)
+        {
+            return Ok(*found);
+        }
+        let layout = Layout::of(mpi, datatype)?;
+        let made = Type { layout, is_plain: layout.is_plain(mpi)? };
+        let place = self.next.get();
+        known[place] = Some(made);
+        self.next.set((place + 1) % known.len());
+        self.known.set(known);
+        Ok(made)
+    }
+
+    /// Another call begins.
+    pub fn begin_call(&self) {
+        self.known.set(self.known.get().map(|known| known.filter(|known| known.is_plain)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake;
+
+    #[test]
+    fn only_plain_types_outlive_a_call() {
+        let (mpi, types) = (fake::table(), Types::default());
+        let kept = |types: &Types| -> Vec<Handle> {
+            types.known.get().iter().flatten().map(|known| known.layout.datatype).collect()
+        };
+        assert!(!types.of(&mpi, fake::SPREAD).unwrap().is_plain);
+        assert!(types.of(&mpi, fake::BYTE).unwrap().is_plain);
+        assert_eq!(types.of(&mpi, fake::SPREAD).unwrap().layout.size, 2);
+        assert_eq!(kept(&types), [fake::SPREAD, fake::BYTE]);
+        types.begin_call();
+        assert_eq!(kept(&types), [fake::BYTE]);
+    }
+}
