@@ -7,12 +7,15 @@ use crate::{
 };
 
 /// Slots 0 and 1 receive in turn, so that the next message's receive is posted before this one is
-/// combined; slots 2 and 3 send segments in turn (those of a leaf, which receives nothing, 0 and
-/// 1).
+/// combined; the others send segments in turn (a leaf, which receives nothing, sends from slot 0
+/// on).
 const FIRST_SEND: u32 = 2;
 
 /// Every rank combines, segment by segment, its children's values with its own and hands the
 /// result to its parent.
+///
+/// Where the order of operands allows it, the first child's value is received where the segment is
+/// combined, and this rank's own is combined with it: so nothing is copied.
 ///
 /// A non-commutative operation on a tree that keeps the order of ranks from rank 0 only is reduced
 /// there, and the result is then sent to the root.
@@ -29,6 +32,10 @@ pub(in super::super) struct TreeReduce<T> {
     segments: u64,
     /// Elements of the longest segment.
     longest: u64,
+    /// Whether the first child's value is received where the segment is combined.
+    direct: bool,
+    /// Segments that are received there, combined or sent on at a time.
+    turns: u64,
 }
 
 impl<T: Tree> TreeReduce<T> {
@@ -43,7 +50,15 @@ impl<T: Tree> TreeReduce<T> {
 
     /// The slot that sends segment `at`.
     fn send_slot(&self, at: u64) -> u32 {
-        if self.children == 0 { (at % 2) as u32 } else { FIRST_SEND + (at % 2) as u32 }
+        let turn = (at % self.turns) as u32;
+        if self.children == 0 { turn } else { FIRST_SEND + turn }
+    }
+
+    /// Before the place and the slot of segment `at` are used again.
+    fn wait_for_turn(&self, at: u64, out: &mut Round) {
+        if self.parent.is_some() && at >= self.turns {
+            out.wait(self.send_slot(at));
+        }
     }
 
     /// A round where all is one segment: whoever makes rounds in great numbers has fewer to make.
@@ -59,20 +74,13 @@ impl<T: Tree> TreeReduce<T> {
         }
     }
 
-    /// Scratch of one of the two segments being received (0, 1) or combined (2, 3).
-    fn scratch(&self, which: u64, count: u64) -> Range {
-        Range::new(Buffer::Temporary, which * self.longest, count)
-    }
-
     /// Where segment `at` is combined. The head, if it isn't the root, combines all of the vector
     /// before it sends it on.
     fn accumulator(&self, at: u64, segment: Span) -> Range {
-        if self.rank == self.root && self.parent.is_none() {
-            segment.of(Buffer::Receive)
-        } else if self.parent.is_none() {
-            Range::new(Buffer::Temporary, 2 * self.longest + segment.start, segment.count)
-        } else {
-            self.scratch(2 + at % 2, segment.count)
+        match self.parent {
+            None if self.rank == self.root => segment.of(Buffer::Receive),
+            None => segment.of(Buffer::Temporary),
+            Some(_) => Range::new(Buffer::Temporary, at % self.turns * self.longest, segment.count),
         }
     }
 
@@ -81,21 +89,42 @@ impl<T: Tree> TreeReduce<T> {
         ((at as u32 & self.children) ^ child) & 1
     }
 
+    /// Elements of scratch memory where segments are combined; after it come those being received.
+    fn accumulators(&self) -> u64 {
+        match self.parent {
+            None if self.rank == self.root => 0,
+            None => self.whole.count,
+            Some(_) => self.turns * self.longest,
+        }
+    }
+
+    /// Where a child's message is received.
+    fn arrival(&self, at: u64, child: u32, segment: Span) -> Range {
+        if child == 0 && self.direct {
+            return self.accumulator(at, segment);
+        }
+        let slot = u64::from(self.receive_slot(at, child));
+        let start = self.accumulators() + slot * self.longest;
+        Range::new(Buffer::Temporary, start, segment.count)
+    }
+
     fn receive(&self, call: &Call<'_>, at: u64, child: u32, out: &mut Round) {
         let slot = self.receive_slot(at, child);
         let segment = self.whole.segment(at, call.segment);
+        if child == 0 && self.direct {
+            self.wait_for_turn(at, out);
+        }
         let from = self.tree.child(self.rank, child);
-        out.receive(from, slot, self.scratch(u64::from(slot), segment.count));
+        out.receive(from, slot, self.arrival(at, child, segment));
     }
 
     fn combine_child(&self, call: &Call<'_>, at: u64, child: u32, out: &mut Round) {
         let segment = self.whole.segment(at, call.segment);
         let accumulator = self.accumulator(at, segment);
-        if child == 0 {
-            if self.parent.is_some() && at >= 2 {
-                out.wait(self.send_slot(at));
-            }
-            out.copy(segment.of(call.input()), accumulator);
+        let own = segment.of(call.input());
+        if child == 0 && !self.direct {
+            self.wait_for_turn(at, out);
+            out.copy(own, accumulator);
         }
         if at == 0 && child == 0 {
             self.receive(call, 0, 0, out);
@@ -105,12 +134,15 @@ impl<T: Tree> TreeReduce<T> {
         } else if at + 1 < self.segments {
             self.receive(call, at + 1, 0, out);
         }
-        let slot = self.receive_slot(at, child);
-        out.wait(slot);
-        let from = self.tree.child(self.rank, child);
-        let before = self.tree.stands_before(self.rank, from) || call.commutative;
-        let order = if before { Order::SourceFirst } else { Order::IntoFirst };
-        out.combine(self.scratch(u64::from(slot), segment.count), accumulator, order);
+        out.wait(self.receive_slot(at, child));
+        if child == 0 && self.direct {
+            out.combine(own, accumulator, Order::SourceFirst);
+        } else {
+            let from = self.tree.child(self.rank, child);
+            let before = self.tree.stands_before(self.rank, from) || call.commutative;
+            let order = if before { Order::SourceFirst } else { Order::IntoFirst };
+            out.combine(self.arrival(at, child, segment), accumulator, order);
+        }
         if let Some(parent) = self.parent
             && child + 1 == self.children
         {
@@ -123,11 +155,8 @@ impl<T: Tree> TreeReduce<T> {
         let segment = self.whole.segment(at, call.segment);
         match self.parent {
             Some(parent) => {
-                let slot = self.send_slot(at);
-                if at >= 2 {
-                    out.wait(slot);
-                }
-                out.send(parent, slot, segment.of(call.input()));
+                self.wait_for_turn(at, out);
+                out.send(parent, self.send_slot(at), segment.of(call.input()));
             }
             None => out.copy(segment.of(call.input()), segment.of(Buffer::Receive)),
         }
@@ -136,11 +165,7 @@ impl<T: Tree> TreeReduce<T> {
     /// From the head to the root.
     fn forward(&self, out: &mut Round) {
         if self.rank == self.head {
-            out.send(
-                self.root,
-                0,
-                Range::new(Buffer::Temporary, 2 * self.longest, self.whole.count),
-            );
+            out.send(self.root, 0, self.whole.of(Buffer::Temporary));
             out.wait(0);
         } else if self.rank == self.root {
             out.receive(self.head, 0, self.whole.of(Buffer::Receive));
@@ -155,16 +180,27 @@ impl<T: Tree> Program for TreeReduce<T> {
         let head = ordered.unwrap_or(call.root);
         let tree = T::new(Shape { ranks: call.ranks, root: head, fan_out: call.fan_out });
         let whole = Span { start: 0, count: call.count };
+        let segments = whole.segments(call.segment);
+        let children = tree.child_count(rank);
+        // In place, this rank's own value lies where the root combines.
+        let in_the_way = call.in_place && rank == head && head == call.root;
+        let direct = children > 0
+            && !in_the_way
+            && (call.commutative || !tree.stands_before(rank, tree.child(rank, 0)));
+        // Received into, combined and sent at the same time.
+        let turns = if direct { 3 } else { 2 };
         TreeReduce {
             tree,
             rank,
             head,
             root: call.root,
             parent: tree.parent(rank),
-            children: tree.child_count(rank),
+            children,
             whole,
-            segments: whole.segments(call.segment),
+            segments,
             longest: whole.segment(0, call.segment).count,
+            direct,
+            turns: segments.clamp(1, turns),
         }
     }
 
@@ -179,7 +215,7 @@ impl<T: Tree> Program for TreeReduce<T> {
             self.round_of_one(call, index, out);
         } else if index + 1 == self.tree_rounds() {
             if self.parent.is_some() {
-                let first = self.segments.saturating_sub(2);
+                let first = self.segments - self.turns;
                 (first..self.segments).for_each(|at| out.wait(self.send_slot(at)));
             }
         } else if self.children == 0 {
@@ -191,17 +227,15 @@ impl<T: Tree> Program for TreeReduce<T> {
     }
 
     fn slots(&self) -> u32 {
-        let sends = self.segments.clamp(1, 2) as u32;
+        let sends = self.turns as u32;
         if self.children == 0 { sends } else { FIRST_SEND + sends }
     }
 
     fn temporary(&self, _call: &Call<'_>) -> u64 {
-        if self.rank == self.head && self.head != self.root {
-            2 * self.longest + self.whole.count
-        } else if self.children > 0 {
-            4 * self.longest
-        } else {
-            0
+        match (self.children, self.direct) {
+            (0, _) => 0,
+            (1, true) => self.accumulators(),
+            _ => self.accumulators() + 2 * self.longest,
         }
     }
 }

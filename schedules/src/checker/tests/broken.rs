@@ -124,7 +124,7 @@ fn wrong_order_is_caught_where_order_matters() {
     let call = Call { commutative: false, ..Call::new(4, 2) };
     let fault = broken(Collective::Reduce, Algorithm::Binomial, &call, of_rank(0, swap));
     assert!(
-        matches!(&fault, Fault::Result { rank: 0, found, .. } if found == "element 0 of 2..4 1 0"),
+        matches!(&fault, Fault::Result { rank: 0, found, .. } if found == "element 0 of 2..4 0..2"),
         "{fault}"
     );
 }
@@ -180,7 +180,8 @@ fn reading_before_the_wait_and_writing_under_way_are_caught() {
     let no_wait = of_rank(1, |step| (step != Step::Wait { slot: 0 }).then_some(step));
     let fault = broken(Collective::Bcast, Algorithm::Pipeline, &call, no_wait);
     assert!(matches!(fault, Fault::Step { rank: 1, problem: Problem::NoValue(..), .. }), "{fault}");
-    // The accumulator of segment 2 is that of segment 0, whose send must be waited for.
+    // The accumulator of segment 3 is that of segment 0, whose send must be waited for.
+    let call = Call { segment: 1, ..Call::new(3, 4) };
     let late = of_rank(1, |step| (step != Step::Wait { slot: 2 }).then_some(step));
     let fault = broken(Collective::Reduce, Algorithm::Pipeline, &call, late);
     assert!(matches!(fault, Fault::Step { rank: 1, problem: Problem::Busy(2), .. }), "{fault}");
@@ -227,7 +228,9 @@ fn a_barrier_that_lets_somebody_through_early_is_caught() {
 fn the_users_send_buffer_is_read_only() {
     let call = Call::new(2, 1);
     let write = of_rank(0, |step| match step {
-        Step::Copy { source, .. } => Some(Step::Copy { source, into: source }),
+        Step::Combine { source, into, order } => {
+            Some(Step::Combine { source: into, into: source, order })
+        }
         other => Some(other),
     });
     let fault = broken(Collective::Reduce, Algorithm::Linear, &call, write);
