@@ -19,6 +19,7 @@ use records::{
     platform::Platform,
     record::{self, Record},
 };
+use runner::mockups::ALL;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_colibri-measure");
 
@@ -187,6 +188,42 @@ fn own_algorithms_are_right_and_recorded_on_any_number_of_ranks() {
             assert_eq!(row.ran, wanted);
         }
     }
+}
+
+/// Three sizes: nothing, bytes of which no mock-up can cut equal parts, doubles in several cuts.
+#[test]
+fn mock_ups_are_right_and_recorded() {
+    let Some(mpi) = Mpi::find() else { return };
+    let mut cells = Vec::new();
+    for mockup in ALL {
+        for bytes in [0, 1003, 8000] {
+            cells.push(cell(mockup.collective, &mockup.to_string(), 3, bytes));
+            // What is forced for one visit is not for the next, on the same processes.
+            cells.push(cell(mockup.collective, "default", 3, bytes));
+        }
+    }
+    let run = Run::new(plan(3, cells, 2));
+    assert_success(&run.measure(&mpi));
+    run.assert_complete();
+    for row in run.record().rows {
+        let wanted = match row.method {
+            Method::Mockup(_) => row.method.to_string(),
+            _ => String::new(),
+        };
+        assert_eq!(row.ran, wanted);
+    }
+}
+
+/// Before anything is measured: nothing else is booked under a mock-up's name.
+#[test]
+fn mock_ups_that_cannot_carry_out_a_cell_are_refused_with_it() {
+    let Some(mpi) = Mpi::find() else { return };
+    let small = cell(Collective::Scatter, "mockup:scatter_as_bcast", 2, 8);
+    let large = Cell { bytes: (32 << 20) + 1, ..small.clone() };
+    let run = Run::new(plan(2, vec![small, large], 1));
+    let wanted = "cells[1].method: mockup:scatter_as_bcast: 67108880 bytes";
+    assert_refused(&run.measure(&mpi), wanted);
+    assert!(!run.record_path().exists(), "a record is begun only when it can be filled");
 }
 
 #[test]

@@ -24,8 +24,14 @@ pub(crate) const ALIGNMENT: usize = align_of::<u128>();
 impl Layout {
     /// Bytes, the unit of collectives that move data.
     pub fn bytes(mpi: &Mpi) -> Self {
-        let datatype = mpi.constants.byte;
-        Layout { datatype, size: 1, lower: 0, extent: 1, true_lower: 0, true_extent: 1 }
+        Self::plain(mpi.constants.byte, 1)
+    }
+
+    /// Elements of `size` bytes without gaps.
+    pub fn plain(datatype: Handle, size: u32) -> Self {
+        let extent = size as isize;
+        let (lower, true_lower, true_extent) = (0, 0, extent);
+        Layout { datatype, size: size as usize, lower, extent, true_lower, true_extent }
     }
 
     pub fn of(mpi: &Mpi, datatype: Handle) -> Result<Self> {

@@ -17,6 +17,7 @@ use records::{
     quantity, record,
     violations::{Better, Class, Violation, Violations},
 };
+use runner::mockups;
 use serde::{Deserialize, Serialize};
 use verification::{
     guidelines::{self, Jobs, Settings},
@@ -241,8 +242,7 @@ impl Guidelines {
             );
         }
         let with_mockups = || {
-            let mut all: Vec<Collective> =
-                runner::mockups::ALL.iter().map(|m| m.collective).collect();
+            let mut all: Vec<Collective> = mockups::ALL.iter().map(|m| m.collective).collect();
             all.dedup();
             all
         };
@@ -266,9 +266,14 @@ impl Guidelines {
     fn compared(&self, collective: Collective, procs: u32, bytes: u64) -> Vec<Method> {
         let mut methods = Vec::new();
         if self.methods != Methods::Own {
-            let of_it =
-                runner::mockups::ALL.iter().filter(|mockup| mockup.collective == collective);
-            methods.extend(of_it.map(|mockup| Method::Mockup(mockup.name.into())));
+            for mockup in mockups::of_collective(collective) {
+                match mockups::Limits::default().allow(mockup, procs, bytes) {
+                    Ok(()) => methods.push(Method::Mockup(mockup.name.into())),
+                    Err(reason) => eprintln!(
+                        "plan: {bytes} bytes on {procs} processes are left out of {reason}"
+                    ),
+                }
+            }
         }
         if self.methods != Methods::Mockups {
             methods.extend(verify::own_methods(collective, &self.segments.0, procs, bytes));

@@ -7,7 +7,10 @@ use std::{collections::HashMap, ffi::c_int};
 
 use records::{Collective, Library, Method, Native, openmpi};
 
-use super::tool::{Setting, Tool};
+use super::{
+    ours::Ours,
+    tool::{Setting, Tool},
+};
 use crate::{Error, Result, exchange::Communicator};
 
 /// The communicators of a rank, each made once.
@@ -32,35 +35,25 @@ struct ForcedCollective {
     segment: Option<Setting>,
 }
 
-/// Whether this version can time a method of a collective on so many processes.
+/// Whether this version can time a method of a collective on so many processes, with messages of
+/// `bytes`.
 ///
 /// # Errors
 /// It cannot; says why and what it can.
-pub fn check_supported(collective: Collective, method: &Method, procs: u32) -> Result<()> {
+pub fn check_supported(
+    collective: Collective,
+    method: &Method,
+    procs: u32,
+    bytes: u64,
+) -> Result<()> {
     match method {
         Method::Default => Ok(()),
         Method::Native(native) => native_id(collective, native).map(|_| ()),
-        Method::Own { .. } => match own(collective, method)? {
-            Some(own) => own
-                .check_ranks(procs)
-                .map_err(|error| Error::Unsupported(format!("{method}: {error}"))),
-            None => Ok(()),
-        },
-        Method::Mockup(_) => Err(Error::Unsupported(format!(
-            "the method {method} is not in this version; it times default, native and own methods"
-        ))),
+        Method::Own { .. } | Method::Mockup(_) => {
+            let ours = Ours::of(collective, method)?;
+            ours.map_or(Ok(()), |ours| ours.check(procs, bytes))
+        }
     }
-}
-
-/// What the runner carries out for a method; nothing where it is the library's affair.
-///
-/// # Errors
-/// There is no such algorithm of our own; says what there is.
-pub fn own(collective: Collective, method: &Method) -> Result<Option<runner::Method>> {
-    let Method::Own { algorithm, segment_bytes } = method else { return Ok(None) };
-    runner::Method::new(collective, *algorithm, *segment_bytes)
-        .map(Some)
-        .map_err(|error| Error::Unsupported(format!("{method}: {error}")))
 }
 
 /// The number and segment size by which Open MPI knows a method.
@@ -209,17 +202,21 @@ mod tests {
             (Collective::Bcast, "own:rabenseifner", "known: binary"),
             (Collective::Bcast, "own:scatter-allgather,segment=8KiB", "no segments"),
             (Collective::Allgather, "own:neighbor-exchange", "even number"),
-            (Collective::Bcast, "mockup:bcast_as_scatter_allgather", "not in this version"),
+            (Collective::Bcast, "mockup:bcast_as_scatter_allgathr", "bcast_as_scatter_allgather"),
+            (Collective::Gather, "mockup:bcast_as_allgatherv", "mock-up of bcast, not gather"),
+            (Collective::Scatter, "mockup:scatter_as_bcast", "the limit is 67108864"),
             (Collective::Bcast, "native:openmpi:rabenseifner", "it has: linear, k-chain"),
             (Collective::Bcast, "native:mpich:binomial", "only Open MPI's"),
             (Collective::Bcast, "native:openmpi:pipeline,segment=4GiB", "takes up to"),
         ] {
             let method: Method = method.parse().unwrap();
-            let error = check_supported(collective, &method, 5).unwrap_err().to_string();
+            let error = check_supported(collective, &method, 5, 16 << 20).unwrap_err().to_string();
             assert!(error.contains(part), "{error}");
         }
         let pipeline = "own:pipeline,segment=8KiB".parse().unwrap();
-        check_supported(Collective::Bcast, &pipeline, 5).unwrap();
-        check_supported(Collective::Scan, &Method::Default, 5).unwrap();
+        check_supported(Collective::Bcast, &pipeline, 5, 8).unwrap();
+        check_supported(Collective::Scan, &Method::Default, 5, 8).unwrap();
+        let mockup = "mockup:scatter_as_bcast".parse().unwrap();
+        check_supported(Collective::Scatter, &mockup, 4, 16 << 20).unwrap();
     }
 }

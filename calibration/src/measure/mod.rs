@@ -7,6 +7,7 @@ pub mod collectives;
 mod director;
 pub mod margin;
 pub mod methods;
+pub mod ours;
 pub mod participant;
 pub mod timing;
 pub mod tool;

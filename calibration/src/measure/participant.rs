@@ -1,12 +1,15 @@
 //! What every rank does: wait, asleep, for rank 0's word; call; report.
 
-use records::{Collective, Method, plan::Plan};
-use runner::Executor;
+use records::{
+    Collective, Method,
+    plan::{Cell, Plan},
+};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    collectives::{self, Buffers, Operation, Own, Place},
-    methods::{self, Methods},
+    collectives::{self, Buffers, Operation, Place},
+    methods::Methods,
+    ours::{Carrier, Ours},
     timing::{self, Report, Scheme, Start},
 };
 use crate::{
@@ -15,7 +18,6 @@ use crate::{
     exchange::{Communicator, Tag},
     sleep::Patience,
     synchronisation::Synchroniser,
-    table,
 };
 
 /// What rank 0 tells the ranks that it needs.
@@ -55,8 +57,8 @@ pub struct Participant {
     synchroniser: Synchroniser,
     methods: Methods,
     buffers: Buffers,
-    /// Where the plan has methods of our own.
-    own: Option<Own>,
+    /// Where the plan has methods of ours.
+    carrier: Option<Carrier>,
     current: Option<Current>,
 }
 
@@ -66,7 +68,7 @@ struct Current {
     comm: Communicator,
     bytes: usize,
     method: Method,
-    is_own: bool,
+    ours: Option<Ours>,
 }
 
 impl Participant {
@@ -80,7 +82,7 @@ impl Participant {
         synchroniser: Synchroniser,
         control: Communicator,
     ) -> Result<Self> {
-        let is_native = |cell: &&records::plan::Cell| matches!(cell.method, Method::Native(_));
+        let is_native = |cell: &&Cell| matches!(cell.method, Method::Native(_));
         let mut natives: Vec<Collective> =
             plan.cells.iter().filter(is_native).map(|cell| cell.collective).collect();
         natives.sort_unstable();
@@ -91,15 +93,10 @@ impl Participant {
             let (out, into) = room(cell.bytes as usize, cell.procs as usize);
             (outgoing, incoming) = (outgoing.max(out), incoming.max(into));
         }
-        let mut own = None;
-        for cell in &plan.cells {
-            if let Some(method) = methods::own(cell.collective, &cell.method)? {
-                own = Some(Own { executor: Executor::new(table::session()?), method });
-                break;
-            }
-        }
+        let is_ours = |cell: &Cell| matches!(cell.method, Method::Own { .. } | Method::Mockup(_));
+        let has_ours = plan.cells.iter().any(is_ours);
         Ok(Participant {
-            own,
+            carrier: has_ours.then(Carrier::start).transpose()?,
             methods: Methods::new(control, &natives)?,
             buffers: Buffers::new(outgoing, incoming),
             plan,
@@ -119,13 +116,9 @@ impl Participant {
         let comm = self.methods.communicator(cell.procs, cell.collective, &cell.method)?;
         let (operation, bytes) = (collectives::of(cell.collective), cell.bytes as usize);
         operation.prepare(&mut self.buffers, bytes, Place::of(&comm));
-        let method = methods::own(cell.collective, &cell.method)?;
-        let is_own = method.is_some();
-        if let (Some(own), Some(method)) = (&mut self.own, method) {
-            own.method = method;
-        }
+        let ours = Ours::of(cell.collective, &cell.method)?;
         let method = cell.method.clone();
-        self.current = Some(Current { operation, comm, bytes, method, is_own });
+        self.current = Some(Current { operation, comm, bytes, method, ours });
         Ok(())
     }
 
@@ -134,16 +127,16 @@ impl Participant {
     /// # Errors
     /// The MPI library refuses; the result is wrong.
     pub fn call(&mut self, call: Call) -> Result<Report> {
-        let Some(Current { operation, comm, bytes, method, is_own }) = &self.current else {
+        let Some(Current { operation, comm, bytes, method, ours }) = &self.current else {
             return Err(Error::Usage("a call was announced before its visit".into()));
         };
         let buffers = &mut self.buffers;
         let clock = self.synchroniser.line();
-        let report = match self.own.as_mut().filter(|_| *is_own) {
-            Some(own) => {
-                own.executor.forget();
+        let report = match self.carrier.as_mut().zip(ours.as_ref()) {
+            Some((carrier, ours)) => {
+                carrier.forget();
                 timing::call(self.scheme, comm, &clock, call.start, || {
-                    operation.own(own, buffers, *bytes, comm)
+                    operation.call_ours((carrier, ours), buffers, *bytes, comm)
                 })?
             }
             None => timing::call(self.scheme, comm, &clock, call.start, || {
@@ -177,8 +170,7 @@ impl Participant {
 
     /// What the runner carried out in the last call; nothing where that was the library's affair.
     pub fn ran(&self) -> Option<String> {
-        let own = self.own.as_ref().filter(|_| self.current.as_ref().is_some_and(|now| now.is_own));
-        own.and_then(|own| own.executor.ran()).map(ToString::to_string)
+        self.carrier.as_ref()?.ran(self.current.as_ref()?.ours.as_ref()?)
     }
 
     /// Does what rank 0 says until it says that this is the end.

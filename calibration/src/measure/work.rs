@@ -126,7 +126,7 @@ pub fn check_plan(plan: &Plan, ranks: u32, timing: Timing, path: &Path) -> Resul
             let problem = "is 1, but the timing scheme bcast needs a rank that confirms";
             return Err(fault(field("procs"), problem.into()));
         }
-        methods::check_supported(cell.collective, &cell.method, cell.procs)
+        methods::check_supported(cell.collective, &cell.method, cell.procs, cell.bytes)
             .map_err(|error| fault(field("method"), error.to_string()))?;
         if cell.bytes > i32::MAX as u64 {
             let problem = format!("is {}; one call moves at most {} bytes", cell.bytes, i32::MAX);
@@ -231,8 +231,8 @@ mod tests {
         let error = check_plan(&other, 4, Timing::Global, path).unwrap_err().to_string();
         assert!(error.contains("cells[1].bytes") && error.contains("together"), "{error}");
         let mut other = plan();
-        other.cells[0].method = "mockup:bcast_as_scatter_allgather".parse().unwrap();
+        other.cells[0].method = "mockup:scatter_as_bcast".parse().unwrap();
         let error = check_plan(&other, 4, Timing::Global, path).unwrap_err().to_string();
-        assert!(error.contains("cells[0].method") && error.contains("this version"), "{error}");
+        assert!(error.contains("cells[0].method") && error.contains("not bcast"), "{error}");
     }
 }

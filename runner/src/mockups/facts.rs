@@ -2,6 +2,8 @@
 
 use std::ffi::c_int;
 
+use records::{Collective, openmpi::element_bytes};
+
 use crate::{Arguments, Block, Error, Handle, Mpi, Result, Session, error::check, layout::Layout};
 
 /// What all ranks of a call know alike: whatever is decided by this is decided alike.
@@ -88,6 +90,20 @@ impl Facts {
             let in_place = data.send.addr() == mpi.constants.in_place;
             Ok(Facts { procs, count, layout, operation, commutative, in_place })
         }
+    }
+
+    /// Of a call of `bytes` as [`Collective::message_size`] counts them, with the elements that
+    /// Colibri measures with.
+    pub fn of_measured(collective: Collective, procs: u32, bytes: u64) -> Self {
+        let size = element_bytes(collective, bytes);
+        let (procs, elements) = (u64::from(procs), bytes / size);
+        let count = match collective {
+            Collective::ReduceScatter => elements.saturating_mul(procs),
+            _ => elements,
+        };
+        // Handles are for calls, of which there will be none.
+        let (layout, operation) = (Layout::plain(0, size as u32), 0);
+        Facts { procs, count, layout, operation, commutative: true, in_place: false }
     }
 
     /// Bytes or elements of all blocks.

@@ -231,14 +231,33 @@ impl Mockups {
         }
         // SAFETY: the caller vouches for the arguments.
         let facts = unsafe { Facts::of(self.session, arguments, comm)? };
-        let needs = (mockup.needs)(&facts);
+        let bases = self.limits.bases(mockup, &facts, self.longest)?;
+        Ok(Plan { facts, bases })
+    }
+}
+
+impl Limits {
+    /// Whether a mock-up can carry out a call as Colibri measures it, without MPI: on `procs`
+    /// processes, of `bytes` as [`Collective::message_size`] counts them, with elements without
+    /// gaps and a commutative operation.
+    ///
+    /// # Errors
+    /// As [`Mockups::accepts`].
+    pub fn allow(&self, mockup: &Mockup, procs: u32, bytes: u64) -> Result<()> {
+        let facts = Facts::of_measured(mockup.collective, procs, bytes);
+        self.bases(mockup, &facts, c_int::MAX).map(|_| ())
+    }
+
+    /// Where the two buffers' first elements lie, from the beginning of the memory.
+    fn bases(&self, mockup: &Mockup, facts: &Facts, longest: c_int) -> Result<[isize; 2]> {
+        let needs = (mockup.needs)(facts);
         if needs.commutative && !facts.commutative {
             return Err(Error::Refused(format!("{mockup}: the operation is not commutative")));
         }
-        if needs.indivisible > self.longest as u64 {
+        if needs.indivisible > longest as u64 {
             return Err(Error::Refused(format!(
-                "{mockup}: {} elements; the calls inside take up to {}",
-                needs.indivisible, self.longest
+                "{mockup}: {} elements; the calls inside take up to {longest}",
+                needs.indivisible
             )));
         }
         let (mut bases, mut end) = ([0; 2], 0_usize);
@@ -251,13 +270,13 @@ impl Mockups {
         let refuse = |bytes: u64, limit: usize| {
             Err(Error::Refused(format!("{mockup}: {bytes} bytes of memory; the limit is {limit}")))
         };
-        match self.limits {
-            limits if end > limits.message_bytes => refuse(end as u64, limits.message_bytes),
-            limits if integers > limits.integer_bytes as u64 => {
-                refuse(integers, limits.integer_bytes)
-            }
-            _ => Ok(Plan { facts, bases }),
+        if end > self.message_bytes {
+            return refuse(end as u64, self.message_bytes);
         }
+        if integers > self.integer_bytes as u64 {
+            return refuse(integers, self.integer_bytes);
+        }
+        Ok(bases)
     }
 }
 

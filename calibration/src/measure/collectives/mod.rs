@@ -8,10 +8,11 @@ mod moving;
 use std::ffi::c_int;
 
 use records::Collective;
-use runner::{Arguments, Executor, Method};
+use runner::Arguments;
 
 pub use buffers::Buffers;
 
+use super::ours::{Carrier, Ours};
 use crate::{Error, Result, exchange::Communicator};
 
 /// How a collective is called, filled and checked. Root is rank 0 where there is one.
@@ -40,15 +41,6 @@ pub struct Place {
     pub rank: u32,
     /// How many there are.
     pub procs: u32,
-}
-
-/// One of our algorithms, and what carries it out.
-#[derive(Debug)]
-pub struct Own {
-    /// Keeps its memory from call to call.
-    pub executor: Executor,
-    /// The algorithm with its parameters.
-    pub method: Method,
 }
 
 const ROOT: c_int = 0;
@@ -105,21 +97,20 @@ impl Operation {
         unsafe { library::call(&arguments, comm) }
     }
 
-    /// The same call, carried out by one of our algorithms.
+    /// The same call, carried out by a method of ours.
     ///
     /// # Errors
     /// The runner refuses.
-    pub fn own(
+    pub fn call_ours(
         &self,
-        own: &mut Own,
+        (carrier, ours): (&mut Carrier, &Ours),
         buffers: &mut Buffers,
         bytes: usize,
         comm: &Communicator,
     ) -> Result<()> {
         let arguments = (self.arguments)(buffers, bytes, Place::of(comm));
         // SAFETY: as above; all by the same method.
-        unsafe { own.executor.run(&own.method, &arguments, comm.raw().0 as usize)? };
-        Ok(())
+        unsafe { carrier.run(ours, &arguments, comm) }
     }
 
     /// Compares the result with what it should be.
