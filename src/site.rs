@@ -1,6 +1,7 @@
 //! Where the ranks run: the launcher at hand, or a virtual cluster.
 
 use std::{
+    env,
     ffi::OsString,
     path::{Path, PathBuf},
     time::Duration,
@@ -117,7 +118,7 @@ impl Site {
             Place::Launcher(launcher) => {
                 arguments.extend(["--launcher".into(), launcher.text().into()]);
                 let preload = match launcher.family {
-                    Family::OpenMpi => vec![("LD_PRELOAD".to_owned(), tracer()?.into())],
+                    Family::OpenMpi => vec![("LD_PRELOAD".to_owned(), before_theirs(tracer()?))],
                     Family::Other => Vec::new(),
                 };
                 launcher.command(ranks, &preload, &program, &arguments)
@@ -140,6 +141,16 @@ impl Site {
         }
         launch::run(command, step, &self.launched, self.patience)
     }
+}
+
+/// The tracer in front of what the user has preloaded, which stays: `env` sets the whole list.
+fn before_theirs(tracer: PathBuf) -> OsString {
+    let mut list = OsString::from(tracer);
+    if let Some(theirs) = env::var_os("LD_PRELOAD").filter(|theirs| !theirs.is_empty()) {
+        list.push(":");
+        list.push(theirs);
+    }
+    list
 }
 
 /// A virtual cluster in words: `8 nodes at 100mbit`.

@@ -7,6 +7,7 @@ mod support;
 mod deciding;
 mod drawing;
 mod exports;
+mod guidelines;
 mod links;
 mod predictions;
 mod tuning;
