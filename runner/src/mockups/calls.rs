@@ -3,11 +3,12 @@
 //! Data that is only moved goes in one call, whatever its count: above 2^31 - 1 elements it is
 //! described by a type of blocks. Operands go in as many calls as their count wants.
 //!
-//! Where a library cuts or chooses by the type at hand, ranks must not name one signature by
-//! different types, though MPI lets them: Open MPI's `MPI_Bcast` and `MPI_Gather` cut messages by
-//! the elements of the local type, its `MPI_Allgatherv` chooses the algorithm by the size of the
-//! type that is sent and the counts of the one that is received, MPICH's cuts by its extent. The
-//! application's own call has no such trouble, so that mock-ups which call these send bytes.
+//! MPI lets ranks name one signature by different types, but a library that cuts messages or
+//! chooses its algorithm by the type at hand may then decide differently from rank to rank. The
+//! calls of long messages by which Open MPI 4.1's `MPI_Bcast` and `MPI_Gather` failed in the tests
+//! look like that, and `MPI_Allgatherv` is taken to be no safer. A collective that the application
+//! calls may be carried out by another here, whose trouble it has not chosen: mock-ups which call
+//! these send bytes.
 
 use std::{
     ffi::{c_int, c_void},
@@ -148,7 +149,7 @@ impl<'a> Work<'a> {
 
     /// Sending nothing is sending in place.
     pub unsafe fn allgather(&self, send: Option<Part>, receive: Part) -> Result<()> {
-        // Open MPI chooses its algorithm by the count of what is sent, in place, too.
+        // In place the count of what is sent is not significant, but a library may look at it.
         let mut from = self.given(Some(send.unwrap_or(receive)), 1, ptr::null_mut())?;
         if send.is_none() {
             from.address = self.in_place();
