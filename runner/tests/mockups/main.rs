@@ -218,7 +218,9 @@ fn agree_with_long_counts(session: &'static Session, ranks: &mut Ranks<'_>) {
         "reduce_scatter_as_reduce_scatterv",
         "reduce_scatter_block_as_reduce_scatter",
     ];
-    assert!(refused.into_iter().eq(wanted));
+    assert!(refused.iter().all(|name| wanted.contains(name)), "{refused:?}");
+    // With every case there is each of them; where cases are left out some may be missing.
+    assert!(ranks.size != 3 || refused.into_iter().eq(wanted));
     assert_eq!(broken::TYPES.load(Ordering::Relaxed), types, "types that are not freed");
     ranks.mockups = before;
 }
