@@ -1,11 +1,11 @@
 //! Measures what could still change a decision: batch after batch, each planned from what the
 //! ones before it showed.
 
-use std::{path::PathBuf, time::Duration};
+use std::{collections::BTreeSet, path::PathBuf, time::Duration};
 
 use anyhow::Result;
 use records::{
-    Point,
+    Method, Point,
     decisions::Decision,
     document,
     observation::CollectiveCall,
@@ -28,8 +28,6 @@ use crate::{
 
 /// What starting a job takes, in seconds; a batch costs that beside its calls.
 const START_SECONDS: f64 = 3.0;
-/// A batch that turns out to take longer than expected may run over by this factor.
-const PATIENCE: f64 = 1.3;
 
 /// The batches of a run: the first is `plan.json` with `measurements.csv`.
 struct Files {
@@ -109,7 +107,7 @@ pub fn measure(
         }
         if !files.done.exists() {
             let plan: Plan = document::read(&files.plan)?;
-            let left = (seconds - spent).max(START_SECONDS) * PATIENCE;
+            let left = (seconds - spent).max(START_SECONDS) * verify::PATIENCE;
             let deadline = Duration::from_secs_f64(left);
             verify::measure(site, &plan, &files.plan, &files.record, deadline, &[])?;
             document::write_text(&files.done, "")?;
@@ -166,15 +164,14 @@ fn cells(grid: &Grid, seconds: f64, expected: plan::Expectation<'_>) -> Vec<Cell
 /// The cells that the models decide for: measured too, so that their penalty can be told.
 fn decided_by_models(source: &Source, cells: &[Cell]) -> Result<Vec<u32>> {
     let decisions = verify::decisions(source, cells, &verify::judged_models())?;
-    let is_decided = |cell: &Cell, decision: &Decision| {
-        let Decision { collective, procs, bytes, .. } = *decision;
-        let point = Point { collective, procs, bytes };
-        point == Point { collective: cell.collective, procs: cell.procs, bytes: cell.bytes }
-            && decision.method == cell.method
-    };
-    let decided = cells
+    let decided: BTreeSet<(Point, &Method)> = decisions
+        .decisions
         .iter()
-        .zip(0..)
-        .filter(|(cell, _)| decisions.decisions.iter().any(|decision| is_decided(cell, decision)));
-    Ok(decided.map(|(_, index)| index).collect())
+        .map(|Decision { collective, procs, bytes, method, .. }| {
+            (Point { collective: *collective, procs: *procs, bytes: *bytes }, method)
+        })
+        .collect();
+    let is_decided = |cell: &Cell| decided.contains(&(cell.point(), &cell.method));
+    let indexed = cells.iter().zip(0..).filter(|(cell, _)| is_decided(cell));
+    Ok(indexed.map(|(_, index)| index).collect())
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Collective, Method, document::Document};
+use crate::{Collective, Method, Point, document::Document};
 
 /// One thing to be timed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,6 +15,13 @@ pub struct Cell {
     pub procs: u32,
     /// Message size; see [`Collective::message_size`].
     pub bytes: u64,
+}
+
+impl Cell {
+    /// Where it is, whatever the method.
+    pub fn point(&self) -> Point {
+        Point { collective: self.collective, procs: self.procs, bytes: self.bytes }
+    }
 }
 
 /// Repetitions of one cell, made one after the other.

@@ -1,10 +1,10 @@
 //! `violations.json`: where an MPI library breaks the performance guidelines.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Collective, Method, document::Document, platform::Platform};
+use crate::{Collective, Method, document::Document, platform::Platform, quantity::format_bytes};
 
 /// A kind of guideline: what a collective must not be slower than.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -106,6 +106,19 @@ pub enum Better {
         /// Size of each; together they move at least as much.
         bytes: u64,
     },
+}
+
+/// In words, for tables: `bcast_as_allgatherv`, `64 KiB`, `4 calls of 16 KiB`.
+impl fmt::Display for Better {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Better::Method(method) => f.write_str(&method.short()),
+            Better::Bytes(bytes) => f.write_str(&format_bytes(*bytes)),
+            Better::Calls { calls, bytes } => {
+                write!(f, "{calls} calls of {}", format_bytes(*bytes))
+            }
+        }
+    }
 }
 
 /// One guideline broken at one point.

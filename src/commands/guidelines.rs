@@ -15,7 +15,7 @@ use records::{
     plan::{Cell, Plan},
     profile::pgtune,
     quantity, record,
-    violations::{Better, Class, Violation, Violations},
+    violations::{Class, Violation, Violations},
 };
 use runner::mockups;
 use serde::{Deserialize, Serialize};
@@ -30,7 +30,6 @@ use verification::{
 
 use crate::{
     commands::{platform, verify},
-    error::usage,
     options::{List, RunOptions, SiteOptions, collectives, procs, sizes},
     output,
     run_directory::RunDirectory,
@@ -122,8 +121,6 @@ fn share(text: &str) -> Result<f64, String> {
 /// Share of the budget for the trial; the rest, but for starting jobs, is the jobs'.
 const TRIAL_SHARE: f64 = 0.15;
 const JOBS_SHARE: f64 = 0.75;
-/// A job that turns out to take longer than expected may run over its share by this factor.
-const PATIENCE: f64 = 1.3;
 
 /// What all jobs measure; written when the trial is over.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -170,6 +167,7 @@ impl Guidelines {
             true => document::read(&jobs_plan(run))?,
             false => self.plan(run, site)?,
         };
+        let repeated = plan.repeated();
         for job in 1..=plan.jobs {
             let done = run.file(&format!("job-{job}.done"));
             if done.exists() {
@@ -178,10 +176,11 @@ impl Guidelines {
             let path = run.file(&format!("job-{job}-plan.json"));
             if !path.exists() {
                 let seed = plan.seed.wrapping_add(job.into());
-                document::write(&path, &plan.repeated().plan(plan.ranks, seed))?;
+                document::write(&path, &repeated.plan(plan.ranks, seed))?;
             }
             let of_job: Plan = document::read(&path)?;
-            let deadline = Duration::from_secs_f64(self.seconds_per_job(plan.jobs) * PATIENCE);
+            let deadline =
+                Duration::from_secs_f64(self.seconds_per_job(plan.jobs) * verify::PATIENCE);
             eprintln!("job {job} of {}", plan.jobs);
             verify::measure(site, &of_job, &path, &job_record(run, job), deadline, &[])
                 .with_context(|| format!("job {job}"))?;
@@ -236,11 +235,7 @@ impl Guidelines {
     fn cells(&self, site: &Site) -> Result<Vec<Cell>> {
         let ranks = site.ranks();
         let procs = self.procs.as_ref().map_or_else(|| vec![ranks], |procs| procs.0.clone());
-        if let Some(most) = procs.iter().find(|&&procs| procs > ranks) {
-            usage!(
-                "--procs asks for {most} processes, but a job has {ranks} ranks; give --ranks or fewer"
-            );
-        }
+        verify::check_procs(&procs, ranks)?;
         let with_mockups = || {
             let mut all: Vec<Collective> = mockups::ALL.iter().map(|m| m.collective).collect();
             all.dedup();
@@ -285,19 +280,18 @@ impl Guidelines {
     fn judge(&self, run: &RunDirectory, plan: &JobsPlan) -> Result<Violations> {
         let mut samples = Vec::new();
         let mut warnings = plan.notes.clone();
-        let mut header = None;
+        let mut first = None;
         for job in 1..=plan.jobs {
             let path = job_record(run, job);
             let record = record::read::<CollectiveCall>(&path)?;
             let of_job = Samples::gather(&record.rows);
             warnings.extend(of_job.warnings.iter().map(|warning| format!("job {job}: {warning}")));
-            warnings.extend(
-                platform(&record.header, &path)?.busy().map(|busy| format!("job {job}: {busy}")),
-            );
+            let of_platform = platform(&record.header, &path)?;
+            warnings.extend(of_platform.busy().map(|busy| format!("job {job}: {busy}")));
             samples.push(of_job);
-            header.get_or_insert((record.header, path));
+            first.get_or_insert((of_platform, record.header));
         }
-        let (header, path) = header.context("the plan has no jobs")?;
+        let (platform, header) = first.context("the plan has no jobs")?;
         let jobs = Jobs::new(&samples);
         let settings = Settings {
             test: match self.test {
@@ -310,7 +304,7 @@ impl Guidelines {
         };
         let found = guidelines::judge(&jobs, &settings);
         let violations = Violations {
-            platform: platform(&header, &path)?,
+            platform,
             timing: header.get("timing").cloned().unwrap_or_default(),
             message_size: message_sizes(found.counts.iter().map(|count| count.collective)),
             verdict: found.verdict,
@@ -419,11 +413,6 @@ fn percent(fraction: f64) -> String {
 
 fn row(violation: &Violation) -> Vec<String> {
     let size = quantity::format_bytes;
-    let better = match &violation.better {
-        Better::Method(method) => method.short(),
-        Better::Bytes(bytes) => size(*bytes),
-        Better::Calls { calls, bytes } => format!("{calls} calls of {}", size(*bytes)),
-    };
     let small = violation.gains_less_than_a_barrier == Some(true);
     vec![
         violation.class.name().to_owned(),
@@ -431,7 +420,7 @@ fn row(violation: &Violation) -> Vec<String> {
         violation.procs.to_string(),
         size(violation.bytes),
         quantity::format_seconds(violation.seconds),
-        better,
+        violation.better.to_string(),
         quantity::format_seconds(violation.better_seconds),
         format!("{}{}", percent(violation.gain), if small { " *" } else { "" }),
         violation.corrected_p_value.map_or_else(|| "-".into(), |p| format!("{p:.1e}")),

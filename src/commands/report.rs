@@ -13,7 +13,7 @@ use records::{
     platform::Platform,
     quantity::{format_bytes, format_seconds},
     summary::{Gain, Summary},
-    violations::{Better, Violations},
+    violations::Violations,
 };
 
 use crate::{
@@ -244,18 +244,13 @@ fn guidelines(violations: &Violations) -> Markup {
         ]
     });
     let rows = violations.violations.iter().map(|violation| {
-        let better = match &violation.better {
-            Better::Method(method) => method.short(),
-            Better::Bytes(bytes) => format_bytes(*bytes),
-            Better::Calls { calls, bytes } => format!("{calls} calls of {}", format_bytes(*bytes)),
-        };
         vec![
             violation.class.name().into(),
             violation.collective.to_string(),
             violation.procs.to_string(),
             format_bytes(violation.bytes),
             format_seconds(violation.seconds),
-            better,
+            violation.better.to_string(),
             format_seconds(violation.better_seconds),
             percent(violation.gain),
         ]

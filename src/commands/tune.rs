@@ -66,8 +66,6 @@ pub struct Tune {
 const CALIBRATION_SHARE: f64 = 0.12;
 const MEASURING_SHARE: f64 = 0.53;
 const CONFIRMING_SHARE: f64 = 0.15;
-/// A plan that turns out to take longer than expected may run over its share by this factor.
-const PATIENCE: f64 = 1.3;
 
 /// The options of a run, so that a resumed one does what was begun.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -343,7 +341,7 @@ impl Confirmation<'_> {
                 let file = self.run.file(rules);
                 settings.push(("coll_tuned_dynamic_rules_filename", file.into_os_string()));
             }
-            let deadline = Duration::from_secs_f64(seconds * 2.0 * PATIENCE);
+            let deadline = Duration::from_secs_f64(seconds * 2.0 * verify::PATIENCE);
             verify::measure(site, &plan, &plan_path, &record_path, deadline, &settings)
                 .with_context(|| format!("confirmation {number}, {which}"))?;
             document::write_text(&done, "")?;

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use models::{Model, Predictor};
 use records::{
-    Algorithm, Collective, Method, Point,
+    Algorithm, Collective, Method,
     calibration::Calibration,
     decisions::Decisions,
     document,
@@ -123,6 +123,19 @@ impl Verify {
     }
 }
 
+/// How far a job that turns out to take longer than expected may run over its time, as a factor.
+pub const PATIENCE: f64 = 1.3;
+
+/// Whether a job of so many ranks holds communicators of these sizes.
+pub fn check_procs(procs: &[u32], ranks: u32) -> Result<()> {
+    if let Some(most) = procs.iter().find(|&&procs| procs > ranks) {
+        usage!(
+            "--procs asks for {most} processes, but a job has {ranks} ranks; give --ranks or fewer"
+        );
+    }
+    Ok(())
+}
+
 /// The points to measure at a site.
 pub fn grid(options: &GridOptions, site: &Site) -> Result<Grid> {
     let Segments::These(segments) = &options.segments else {
@@ -133,11 +146,7 @@ pub fn grid(options: &GridOptions, site: &Site) -> Result<Grid> {
         Some(procs) => procs.0.clone(),
         None => powers_of_two_and(ranks),
     };
-    if let Some(most) = procs.iter().find(|&&procs| procs > ranks) {
-        usage!(
-            "--procs asks for {most} processes, but a job has {ranks} ranks; give --ranks or fewer"
-        );
-    }
+    check_procs(&procs, ranks)?;
     for collective in &options.collective.0 {
         if records::openmpi::algorithms(*collective).is_empty() {
             usage!("Open MPI has no algorithms of {collective} that can be forced");
@@ -214,7 +223,7 @@ pub fn predictors(source: &Source) -> Result<Vec<Predictor>> {
 
 /// The least and the greatest time that the models predict for a cell, in seconds.
 pub fn expectation(predictors: &[Predictor], cell: &Cell) -> Option<(f64, f64)> {
-    let point = Point { collective: cell.collective, procs: cell.procs, bytes: cell.bytes };
+    let point = cell.point();
     let times = predictors
         .iter()
         .filter_map(|predictor| Some(predictor.predict_method(point, &cell.method).ok()?.seconds));

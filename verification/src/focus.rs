@@ -90,7 +90,7 @@ impl Focus {
                 true => errors.get(&collective).copied().unwrap_or(MODELLED),
                 false => UNKNOWN,
             };
-            let points: Vec<Point> = indices.iter().map(|&i| point(&cells[i as usize])).collect();
+            let points: Vec<Point> = indices.iter().map(|&i| cells[i as usize].point()).collect();
             let priors: Vec<Prior> = of_track.into_iter().map(|(prior, _)| prior).collect();
             let mut belief = Belief::new(points.clone(), &priors, error, error);
             let mut observations = vec![0; points.len()];
@@ -310,10 +310,6 @@ fn expected_gain(mean: f64, deviation: f64) -> f64 {
     deviation * normal.pdf(z) + mean * normal.cdf(z)
 }
 
-fn point(cell: &Cell) -> Point {
-    Point { collective: cell.collective, procs: cell.procs, bytes: cell.bytes }
-}
-
 /// What the models say of each cell, and whether they say anything of it. What none knows is taken
 /// for the mean of what they say at its point.
 fn priors(cells: &[Cell], expected: Expectation<'_>) -> Vec<(Prior, bool)> {
@@ -326,7 +322,7 @@ fn priors(cells: &[Cell], expected: Expectation<'_>) -> Vec<(Prior, bool)> {
     let mut means: BTreeMap<Point, (f64, f64)> = BTreeMap::new();
     for (cell, prior) in cells.iter().zip(&known) {
         if let Some(prior) = prior {
-            let (sum, count) = means.entry(point(cell)).or_default();
+            let (sum, count) = means.entry(cell.point()).or_default();
             *sum += prior.mean;
             *count += 1.0;
         }
@@ -334,7 +330,7 @@ fn priors(cells: &[Cell], expected: Expectation<'_>) -> Vec<(Prior, bool)> {
     let prior = |(cell, known): (&Cell, &Option<Prior>)| match known {
         Some(prior) => (*prior, true),
         None => {
-            let (sum, count) = means.get(&point(cell)).copied().unwrap_or((1e-3_f64.ln(), 1.0));
+            let (sum, count) = means.get(&cell.point()).copied().unwrap_or((1e-3_f64.ln(), 1.0));
             (Prior { mean: sum / count, own: MODELLED }, false)
         }
     };
@@ -350,7 +346,7 @@ fn model_errors(
 ) -> BTreeMap<Collective, f64> {
     let mut errors: BTreeMap<Collective, Vec<f64>> = BTreeMap::new();
     for (cell, (prior, is_modelled)) in cells.iter().zip(priors) {
-        let times = samples.get(point(cell), &cell.method);
+        let times = samples.get(cell.point(), &cell.method);
         if let Some(seconds) = times.and_then(|times| times.median()).filter(|_| *is_modelled) {
             errors.entry(cell.collective).or_default().push((seconds.ln() - prior.mean).powi(2));
         }
@@ -373,7 +369,7 @@ impl Noise {
     fn new(cells: &[Cell], samples: &Samples) -> Self {
         let mut spreads: BTreeMap<i32, Vec<f64>> = BTreeMap::new();
         for cell in cells {
-            let Some(times) = samples.get(point(cell), &cell.method) else { continue };
+            let Some(times) = samples.get(cell.point(), &cell.method) else { continue };
             if let (Some(middle), true) = (times.median(), times.count() >= 3) {
                 let deviations: Vec<f64> =
                     times.seconds().iter().map(|seconds| (seconds / middle).ln().abs()).collect();

@@ -169,20 +169,16 @@ pub fn defaults_seconds(cells: &[Cell], expected: Expectation<'_>) -> f64 {
     defaults.map(|(cell, cost)| 2.0 * (cost + synchronisation(cell.procs))).sum()
 }
 
-fn point(cell: &Cell) -> Point {
-    Point { collective: cell.collective, procs: cell.procs, bytes: cell.bytes }
-}
-
 /// Leaves out what no model gives a chance. The default stays, and what no model knows.
 fn hopeful(cells: Vec<Cell>, expected: Expectation<'_>) -> Vec<Cell> {
     let mut least: BTreeMap<Point, f64> = BTreeMap::new();
     for cell in &cells {
         if let Some((_, high)) = expected(cell) {
-            let least = least.entry(point(cell)).or_insert(high);
+            let least = least.entry(cell.point()).or_insert(high);
             *least = least.min(high);
         }
     }
-    let chance = |cell: &Cell| match (expected(cell), least.get(&point(cell))) {
+    let chance = |cell: &Cell| match (expected(cell), least.get(&cell.point())) {
         (Some((low, _)), Some(least)) => low <= HOPELESS * least,
         _ => true,
     };
@@ -200,11 +196,11 @@ impl Costed {
         let mut slowest: BTreeMap<Point, f64> = BTreeMap::new();
         for cell in &cells {
             let high = expected(cell).map_or(0.0, |(_, high)| high);
-            let slowest = slowest.entry(point(cell)).or_default();
+            let slowest = slowest.entry(cell.point()).or_default();
             *slowest = slowest.max(high);
         }
         let cost =
-            |cell: &Cell| expected(cell).map_or_else(|| slowest[&point(cell)], |(_, high)| high);
+            |cell: &Cell| expected(cell).map_or_else(|| slowest[&cell.point()], |(_, high)| high);
         let costs: Vec<f64> = cells.iter().map(cost).collect();
         Costed { cells: cells.into_iter().zip(costs).collect() }
     }

@@ -8,18 +8,17 @@
 mod broken;
 mod cases;
 mod data;
+#[path = "../launched/mod.rs"]
+mod launched;
 mod library;
 
 use std::{
     collections::BTreeSet,
     env,
-    io::Read,
-    os::unix::process::CommandExt,
-    process::{Command, Stdio},
+    process::Command,
     ptr,
     sync::{OnceLock, atomic::Ordering},
-    thread,
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use colibri_runner::{
@@ -30,6 +29,7 @@ use colibri_runner::{
 use self::{
     broken::Fault,
     cases::{Case, Cases, Outcome, Ranks},
+    launched::run_to_end,
     library::{Library, check},
 };
 
@@ -105,36 +105,6 @@ fn run_rank(family: &str) {
     }
     // SAFETY: the process's last call of MPI.
     check(unsafe { (library.finalize)() });
-}
-
-/// For which it has two minutes.
-fn run_to_end(command: &mut Command) -> Result<(), String> {
-    let mut child = command.process_group(0).stderr(Stdio::piped()).spawn().unwrap();
-    let mut stderr = child.stderr.take().unwrap();
-    let said = thread::spawn(move || {
-        let mut said = String::new();
-        let _ = stderr.read_to_string(&mut said);
-        said
-    });
-    let limit = Instant::now() + Duration::from_secs(120);
-    let status = loop {
-        match child.try_wait().unwrap() {
-            Some(status) => break Some(status),
-            None if Instant::now() > limit => break None,
-            None => thread::sleep(Duration::from_millis(5)),
-        }
-    };
-    if status.is_none() {
-        // SAFETY: the group was made for this child.
-        unsafe { libc::kill(-(child.id() as i32), libc::SIGKILL) };
-        child.wait().unwrap();
-    }
-    let said = said.join().unwrap();
-    match status {
-        Some(status) if status.success() => Ok(()),
-        Some(status) => Err(format!("{status}\n{said}")),
-        None => Err(format!("hung\n{said}")),
-    }
 }
 
 const COUNTS: [usize; 4] = [0, 1, 5, 151];

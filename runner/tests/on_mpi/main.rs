@@ -9,22 +9,17 @@
 
 mod cases;
 mod kinds;
+#[path = "../launched/mod.rs"]
+mod launched;
 mod library;
 mod special;
 
-use std::{
-    env,
-    ffi::c_int,
-    io::Read,
-    os::unix::process::CommandExt,
-    process::{Command, Stdio},
-    thread,
-    time::{Duration, Instant},
-};
+use std::{env, ffi::c_int, process::Command, time::Instant};
 
 use cases::{Group, Operator};
 use colibri_runner::{Executor, Handle, Session};
 use kinds::Kind;
+use launched::run_to_end;
 use library::{Library, Operation, THREAD_MULTIPLE, call};
 
 /// Set for the processes that `mpirun` starts: the file of the library to load.
@@ -96,30 +91,10 @@ impl Family {
                 .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
         }
         command.args(["-np", &ranks.to_string()]).arg(env::current_exe().unwrap());
-        command.env(LIBRARY, self.library).process_group(0).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let mut stderr = child.stderr.take().unwrap();
-        let said = thread::spawn(move || {
-            let mut said = String::new();
-            let _ = stderr.read_to_string(&mut said);
-            said
-        });
-        let limit = Instant::now() + Duration::from_secs(120);
-        let status = loop {
-            match child.try_wait().unwrap() {
-                Some(status) => break Some(status),
-                None if Instant::now() > limit => break None,
-                None => thread::sleep(Duration::from_millis(5)),
-            }
-        };
-        if status.is_none() {
-            // The group was made for this child.
-            unsafe { libc::kill(-(child.id() as i32), libc::SIGKILL) };
-            child.wait().unwrap();
+        command.env(LIBRARY, self.library);
+        if let Err(problem) = run_to_end(&mut command) {
+            panic!("{}, {ranks} ranks: {problem}", self.version);
         }
-        let said = said.join().unwrap();
-        let (family, outcome) = (self.version, status.map_or("hung".into(), |s| s.to_string()));
-        assert!(status.is_some_and(|s| s.success()), "{family}, {ranks} ranks: {outcome}\n{said}");
     }
 }
 
