@@ -16,8 +16,8 @@ use crate::{
 };
 
 /// How the best was chosen and timed, in words, for the file.
-const BEST: &str = "least median over every method measured, the default included; chosen on the \
-    odd observations, timed on the even ones";
+const BEST: &str = "least median over every method measured, the default included; chosen on the odd \
+    visits (observations, where there was one visit), timed on the even ones";
 
 /// The penalties of each model's decisions, of the library's default and of the choice to be
 /// exported (`measured`), at every point measured.

@@ -14,15 +14,18 @@ use crate::statistics::median;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Times {
     seconds: Vec<f64>,
+    halves: Vec<Half>,
 }
 
 /// Which observations: one half chooses, the other tells the time of what was chosen, or else
-/// the least of many noisy medians flatters itself.
+/// the least of many noisy medians flatters itself. A cell that was visited several times is
+/// halved by visits, since the calls of one visit have the machine's state of that moment in
+/// common: what was lucky in one of them was lucky in the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Half {
-    /// The first, third, ... observation: to choose by.
+    /// The first, third, ... visit (observation, where there was one visit): to choose by.
     Choosing,
-    /// The second, fourth, ... observation: to tell the time of what was chosen.
+    /// The second, fourth, ...: to tell the time of what was chosen.
     Timing,
 }
 
@@ -44,12 +47,9 @@ impl Times {
 
     /// The median of one half, in seconds. A single observation must serve for both.
     pub fn median_of(&self, half: Half) -> Option<f64> {
-        let skipped = match half {
-            Half::Timing if self.seconds.len() > 1 => 1,
-            _ => 0,
-        };
-        let values: Vec<f64> = self.seconds.iter().copied().skip(skipped).step_by(2).collect();
-        median(&values)
+        let all = self.seconds.iter().zip(&self.halves);
+        let of_half = all.filter(|(_, of)| self.seconds.len() == 1 || **of == half);
+        median(&of_half.map(|(seconds, _)| *seconds).collect::<Vec<f64>>())
     }
 }
 
@@ -82,8 +82,7 @@ impl Samples {
                 fell_back.entry((point.collective, method, ran)).or_default().push(point);
                 continue;
             }
-            let times = Times { seconds: usable(&rows) };
-            samples.times.entry(point).or_default().insert(method.clone(), times);
+            samples.times.entry(point).or_default().insert(method.clone(), usable(&rows));
         }
         samples.warnings = fell_back
             .into_iter()
@@ -130,10 +129,33 @@ impl Samples {
     }
 }
 
-fn usable(rows: &[&CollectiveCall]) -> Vec<f64> {
+fn usable(rows: &[&CollectiveCall]) -> Times {
     let punctual = rows.iter().filter(|row| row.status == Status::Ok).count();
     let all = punctual * 2 < rows.len();
-    rows.iter().filter(|row| all || row.status == Status::Ok).map(|row| row.seconds).collect()
+    let used: Vec<&CollectiveCall> =
+        rows.iter().copied().filter(|row| all || row.status == Status::Ok).collect();
+    Times { seconds: used.iter().map(|row| row.seconds).collect(), halves: halves(&used) }
+}
+
+/// The half to which each observation belongs. Records that were put together number their visits
+/// each from the start, so a repetition that does not follow the one before begins a visit too.
+fn halves(rows: &[&CollectiveCall]) -> Vec<Half> {
+    let follows = |pair: &[&CollectiveCall]| {
+        pair[0].visit == pair[1].visit && pair[0].repetition < pair[1].repetition
+    };
+    let visits: Vec<usize> = std::iter::once(0)
+        .chain(rows.windows(2).scan(0, |visit, pair| {
+            *visit += usize::from(!follows(pair));
+            Some(*visit)
+        }))
+        .take(rows.len())
+        .collect();
+    let several = visits.last().is_some_and(|&last| last > 0);
+    let half = |(index, visit): (usize, usize)| match if several { visit } else { index } % 2 {
+        0 => Half::Choosing,
+        _ => Half::Timing,
+    };
+    visits.into_iter().enumerate().map(half).collect()
 }
 
 #[cfg(test)]
@@ -168,6 +190,28 @@ pub(crate) mod tests {
         let samples = Samples::gather(&rows);
         let (method, seconds) = samples.best(POINT).unwrap();
         assert_eq!((method.to_string().as_str(), seconds), ("native:openmpi:linear", 9.0));
+    }
+
+    #[test]
+    fn a_cell_is_halved_by_visits_where_there_were_several() {
+        let made = |visits: &[(u32, u32, f64)]| {
+            let rows: Vec<_> = visits
+                .iter()
+                .map(|&(visit, repetition, seconds)| CollectiveCall {
+                    visit,
+                    repetition,
+                    ..call("default", "", 64, seconds)
+                })
+                .collect();
+            let samples = Samples::gather(&rows);
+            let times = samples.get(POINT, &Method::Default).unwrap();
+            [Half::Choosing, Half::Timing].map(|half| times.median_of(half).unwrap())
+        };
+        assert_eq!(made(&[(3, 1, 1.0), (3, 2, 1.0), (7, 1, 5.0), (7, 2, 5.0)]), [1.0, 5.0]);
+        let of_two_records = [(3, 1, 1.0), (3, 2, 1.0), (3, 1, 5.0), (3, 2, 5.0)];
+        assert_eq!(made(&of_two_records), [1.0, 5.0]);
+        assert_eq!(made(&[(3, 1, 1.0), (3, 2, 5.0), (3, 3, 1.0)]), [1.0, 5.0]);
+        assert_eq!(made(&[(3, 1, 1.0)]), [1.0, 1.0]);
     }
 
     #[test]
