@@ -14,6 +14,7 @@ use records::{
     summary::Regret,
 };
 use verification::{
+    Weights,
     focus::{self, Batch, Focus},
     plan::{self, FEWEST_SIZES, Grid},
     samples::Samples,
@@ -95,7 +96,8 @@ pub fn measure(
     for number in 1.. {
         let files = files(run, number);
         if !files.plan.exists() {
-            let focus = Focus::new(&cells, &expected, &Samples::gather(&rows));
+            let focus = Focus::new(&cells, &expected, &Samples::gather(&rows))
+                .weighing(grid.weights.clone());
             let Batch { visits, expected_seconds, regret } =
                 focus.wanting(wanted.iter().copied()).next(seconds - spent - START_SECONDS);
             tell(&regret, visits.len(), expected_seconds, number);
@@ -129,21 +131,25 @@ fn tell(regret: &Regret, visits: usize, seconds: f64, number: usize) {
     }
 }
 
-/// The regret that is left after all that was measured.
+/// The regret that is left after all that was measured, weighted.
 ///
 /// # Errors
 /// As [`records()`].
-pub fn regret(run: &RunDirectory, source: &Source) -> Result<Regret> {
+pub fn regret(run: &RunDirectory, source: &Source, weights: &Weights) -> Result<Regret> {
     let predictors = predictors(source)?;
     let records = records(run)?;
     let cells = records.first().map_or_else(Vec::new, |(plan, _)| plan.cells.clone());
     let expected = |cell: &Cell| expectation(&predictors, cell);
-    Ok(Focus::new(&cells, &expected, &Samples::gather(&rows(records))).regret())
+    let focus = Focus::new(&cells, &expected, &Samples::gather(&rows(records)));
+    Ok(focus.weighing(weights.clone()).regret())
 }
 
 /// Every method at every point; every second size where the defaults alone would take half of the
 /// time.
 fn cells(grid: &Grid, seconds: f64, expected: plan::Expectation<'_>) -> Vec<Cell> {
+    if !grid.weights.are_equal() {
+        return heaviest(grid, seconds, expected);
+    }
     let mut sizes = grid.sizes.clone();
     loop {
         let cells = plan::cells(grid, &sizes);
@@ -158,6 +164,30 @@ fn cells(grid: &Grid, seconds: f64, expected: plan::Expectation<'_>) -> Vec<Cell
             coarser.len()
         );
         sizes = coarser;
+    }
+}
+
+/// Every method at the points where an application spends most; the lighter half of them left out
+/// where the defaults alone would take half of the time.
+fn heaviest(grid: &Grid, seconds: f64, expected: plan::Expectation<'_>) -> Vec<Cell> {
+    let mut grid = grid.clone();
+    let mut kept = 1.0;
+    loop {
+        let cells = plan::cells(&grid, &grid.sizes);
+        let defaults = plan::defaults_seconds(&cells, expected);
+        let (half, share) = grid.weights.heavier_half();
+        if defaults <= seconds / 2.0 || half.points() < FEWEST_SIZES {
+            return cells;
+        }
+        kept *= share;
+        eprintln!(
+            "plan: points thinned from {} to {}, at which {:.0} % of the time is spent: the budget \
+             is too short for all",
+            grid.weights.points(),
+            half.points(),
+            kept * 100.0
+        );
+        grid.weights = half;
     }
 }
 

@@ -15,6 +15,7 @@ mod programs;
 mod run_directory;
 mod site;
 mod source;
+mod traced;
 
 use std::process::ExitCode;
 

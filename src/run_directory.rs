@@ -47,6 +47,8 @@ files! {
     penalty "penalty.json",
     /// Where the library breaks the guidelines.
     violations "violations.json",
+    /// What a traced application uses.
+    usage "usage.json",
     /// What a tuning run gained.
     summary "summary.json",
     /// The program that runs now.

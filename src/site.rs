@@ -2,7 +2,7 @@
 
 use std::{
     env,
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -29,6 +29,20 @@ pub struct Site {
     launched: PathBuf,
     patience: Duration,
 }
+
+/// What the ranks are started with, beside the program's own arguments.
+#[derive(Debug, Clone)]
+pub enum Setting {
+    /// A parameter of Open MPI (MCA).
+    Parameter(&'static str, OsString),
+    /// An environment variable.
+    Variable(&'static str, OsString),
+    /// The preload library, behind everything else that is preloaded.
+    PreloadLibrary,
+}
+
+/// The preload library's file.
+pub const PRELOAD_LIBRARY: &str = "libcolibri.so";
 
 enum Place {
     Launcher(Launcher),
@@ -98,8 +112,6 @@ impl Site {
 
     /// Runs one of our MPI programs on `ranks` ranks to its end.
     ///
-    /// `settings` are Open MPI's parameters (MCA), by name.
-    ///
     /// # Errors
     /// As [`launch::run`]; the program is not there.
     pub fn run(
@@ -108,20 +120,30 @@ impl Site {
         program: &str,
         ranks: u32,
         arguments: &[OsString],
-        settings: &[(&str, OsString)],
+        settings: &[Setting],
     ) -> Result<()> {
         let program = programs::find(program)?;
         let tracer = || programs::find("libcolibri_tracer.so");
+        let library = settings.iter().any(|setting| matches!(setting, Setting::PreloadLibrary));
+        let library = library.then(|| programs::find(PRELOAD_LIBRARY)).transpose()?;
+        let variables = settings.iter().filter_map(|setting| match setting {
+            Setting::Variable(name, value) => Some((*name, value.as_os_str())),
+            _ => None,
+        });
         let mut arguments = arguments.to_vec();
         arguments.extend(["--ranks".into(), ranks.to_string().into()]);
         let mut command = match &self.place {
             Place::Launcher(launcher) => {
                 arguments.extend(["--launcher".into(), launcher.text().into()]);
-                let preload = match launcher.family {
-                    Family::OpenMpi => vec![("LD_PRELOAD".to_owned(), before_theirs(tracer()?))],
-                    Family::Other => Vec::new(),
+                let tracer = match launcher.family {
+                    Family::OpenMpi => Some(tracer()?),
+                    Family::Other => None,
                 };
-                launcher.command(ranks, &preload, &program, &arguments)
+                let mut environment: Vec<(String, OsString)> =
+                    variables.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+                let list = around_theirs(tracer, library);
+                environment.extend(list.map(|list| ("LD_PRELOAD".to_owned(), list)));
+                launcher.command(ranks, &environment, &program, &arguments)
             }
             Place::Testbed(cluster) => {
                 let testbed = cluster.testbed();
@@ -130,27 +152,33 @@ impl Site {
                     sleep_on_yield: Some(programs::find("libcolibri_yield.so")?),
                     tracer: Some(tracer()?),
                 };
-                let mut command = testbed.mpirun(&OpenMpi::find()?, ranks, &shims, &[])?;
+                let library = library.as_ref().map(|path| ("LD_PRELOAD", path.as_os_str()));
+                let environment: Vec<_> = variables.chain(library).collect();
+                let mut command = testbed.mpirun(&OpenMpi::find()?, ranks, &shims, &environment)?;
                 command.arg(program).args(&arguments);
                 command
             }
         };
         command.env("OMPI_MCA_coll_tuned_use_dynamic_rules", "1");
-        for (name, value) in settings {
-            command.env(format!("OMPI_MCA_{name}"), value);
+        for setting in settings {
+            if let Setting::Parameter(name, value) = setting {
+                command.env(format!("OMPI_MCA_{name}"), value);
+            }
         }
         launch::run(command, step, &self.launched, self.patience)
     }
 }
 
-/// The tracer in front of what the user has preloaded, which stays: `env` sets the whole list.
-fn before_theirs(tracer: PathBuf) -> OsString {
-    let mut list = OsString::from(tracer);
-    if let Some(theirs) = env::var_os("LD_PRELOAD").filter(|theirs| !theirs.is_empty()) {
-        list.push(":");
-        list.push(theirs);
+/// What the user has preloaded stays, since `env` sets the whole list: behind the tracer, before
+/// the preload library, as tools of the profiling interface have to stand.
+fn around_theirs(tracer: Option<PathBuf>, library: Option<PathBuf>) -> Option<OsString> {
+    let theirs = env::var_os("LD_PRELOAD").filter(|theirs| !theirs.is_empty());
+    if tracer.is_none() && library.is_none() {
+        return None;
     }
-    list
+    let all: Vec<OsString> =
+        [tracer.map(Into::into), theirs, library.map(Into::into)].into_iter().flatten().collect();
+    Some(all.join(OsStr::new(":")))
 }
 
 /// A virtual cluster in words: `8 nodes at 100mbit`.

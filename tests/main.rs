@@ -10,5 +10,6 @@ mod exports;
 mod guidelines;
 mod links;
 mod predictions;
+mod tracing;
 mod tuning;
 mod wrong_use;

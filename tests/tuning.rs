@@ -132,6 +132,18 @@ fn a_killed_tuning_run_is_resumed_to_its_end() {
     assert_eq!(summary["calls_observed"], summary["calls_as_told"], "{stdout}");
     assert!(stdout.contains("coll_tuned_dynamic_rules_filename"), "{stdout}");
 
+    // The same through the preload library, by our own schedules.
+    let preload = &summary["preload"];
+    let gains = preload["gains"].as_array().unwrap();
+    assert!(!gains.is_empty(), "{stdout}");
+    assert!(gains.iter().all(|gain| gain["method"].as_str().unwrap().starts_with("own:")));
+    assert!(preload["calls_observed"].as_u64().unwrap() > 0, "{stdout}");
+    assert_eq!(preload["calls_observed"], preload["calls_as_told"], "{stdout}");
+    assert!(stdout.contains("COLIBRI_PROFILES=") && stdout.contains("libcolibri.so"), "{stdout}");
+    let profile = json(&directory.join("profiles/bcast-4.json"));
+    assert_eq!((&profile["schema"], &profile["procs"]), (&"colibri/profile/1".into(), &4.into()));
+    assert!(!profile["ranges"].as_array().unwrap().is_empty(), "{profile:#}");
+
     // One page with all figures in it, and nothing to fetch from a network.
     run(0, &["report", directory.to_str().unwrap()]);
     let page = fs::read_to_string(directory.join("report.html")).unwrap();

@@ -2,7 +2,7 @@
 
 use records::{
     Collective, Method,
-    profile::{OtherProcs, Profile},
+    profile::{OtherProcs, Profile, REPLACED},
 };
 use runner::mockups::{self, Mockup};
 
@@ -22,28 +22,12 @@ pub enum Carrier {
     Mockup(&'static Mockup),
 }
 
-/// The collectives whose calls come here.
-pub const CAUGHT: [Collective; 12] = [
-    Collective::Allgather,
-    Collective::Allreduce,
-    Collective::Alltoall,
-    Collective::Barrier,
-    Collective::Bcast,
-    Collective::Exscan,
-    Collective::Gather,
-    Collective::Reduce,
-    Collective::ReduceScatter,
-    Collective::ReduceScatterBlock,
-    Collective::Scan,
-    Collective::Scatter,
-];
-
 impl Choice {
     /// # Errors
     /// There is no such method, or it can't be had here.
     pub fn new(collective: Collective, method: &Method) -> Result<Self, String> {
-        if !CAUGHT.contains(&collective) {
-            let known = CAUGHT.map(Collective::name).join(", ");
+        if !REPLACED.contains(&collective) {
+            let known = REPLACED.map(Collective::name).join(", ");
             return Err(format!(
                 "{collective} is not among the collectives that are replaced ({known})"
             ));
@@ -161,7 +145,7 @@ impl Plans {
         watched: bool,
     ) -> Self {
         let mut plans = Plans { procs, agreed: true, watched, ..Plans::default() };
-        for collective in CAUGHT {
+        for collective in REPLACED {
             let spans = match forced.iter().find(|(other, _)| *other == collective) {
                 Some((_, choice)) => choice.iter().map(|c| (0, u64::MAX, c.clone())).collect(),
                 None => spans(profiles, collective, procs, nodes),

@@ -67,6 +67,22 @@ pub struct Range {
     pub gain: Option<f64>,
 }
 
+/// The collectives whose calls the preload library replaces.
+pub const REPLACED: [Collective; 12] = [
+    Collective::Allgather,
+    Collective::Allreduce,
+    Collective::Alltoall,
+    Collective::Barrier,
+    Collective::Bcast,
+    Collective::Exscan,
+    Collective::Gather,
+    Collective::Reduce,
+    Collective::ReduceScatter,
+    Collective::ReduceScatterBlock,
+    Collective::Scan,
+    Collective::Scatter,
+];
+
 impl Document for Profile {
     const SCHEMA: &'static str = "colibri/profile/1";
 

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Collective, Method, document::Document, platform::Platform};
 
-/// What the library's default costs and what the tuned choice costs, measured with the exported
-/// file loaded, in jobs made after the choice.
+/// What the library's default costs and what the tuned choice costs, measured with what is to be
+/// loaded, in jobs made after the choice.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// What was measured on.
@@ -16,21 +16,18 @@ pub struct Summary {
     pub message_size: BTreeMap<Collective, String>,
     /// Points decided on, those left to the default included.
     pub points: u32,
-    /// Points at which the exported file replaces the default, ascending.
-    pub gains: Vec<Gain>,
-    /// Points taken out because the loaded file was not faster there than the default.
-    pub taken_out: Vec<TakenOut>,
-    /// Geometric mean of the speed-ups over all points, those left to the default counting 1.
-    pub mean_speed_up: f64,
-    /// Calls made with the file loaded for which it was seen which algorithm ran.
-    pub calls_observed: u64,
-    /// Those of them that ran what the file says.
-    pub calls_as_told: u64,
+    /// By the MPI library's own means where it has any, else by the preload library.
+    #[serde(flatten)]
+    pub loading: Loading,
+    /// By the preload library, where `loading` is another way.
+    #[serde(default)]
+    pub preload: Option<Loading>,
+    /// What an application that was traced can expect.
+    #[serde(default)]
+    pub application: Option<Application>,
     /// What the choices are expected to cost still, where the measuring was focused.
     #[serde(default)]
     pub regret: Option<Regret>,
-    /// The exported file, relative to the run's directory.
-    pub file: String,
     /// What a reader must know.
     pub warnings: Vec<String>,
 }
@@ -39,17 +36,74 @@ impl Document for Summary {
     const SCHEMA: &'static str = "colibri/summary/1";
 }
 
+impl Summary {
+    /// Every way in which what was chosen can be loaded.
+    pub fn loadings(&self) -> impl Iterator<Item = &Loading> {
+        std::iter::once(&self.loading).chain(&self.preload)
+    }
+}
+
+/// How what was chosen gets into a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Way {
+    /// A rules file, which the MPI library reads.
+    #[default]
+    Rules,
+    /// Profiles, which the preload library reads.
+    Preload,
+}
+
+/// One way to load what was chosen, and what that gains.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Loading {
+    /// Which.
+    #[serde(default)]
+    pub way: Way,
+    /// The file or directory to load, relative to the run's directory.
+    pub file: String,
+    /// Points at which it replaces the default, ascending.
+    pub gains: Vec<Gain>,
+    /// Points taken out because what was loaded was not faster there than the default.
+    pub taken_out: Vec<TakenOut>,
+    /// Points whose choice cannot be loaded in this way, which are left to the default.
+    #[serde(default)]
+    pub unexpressed: Vec<NotLoaded>,
+    /// Geometric mean of the speed-ups over all points, those left to the default counting 1.
+    pub mean_speed_up: f64,
+    /// Calls made with it loaded for which it was seen what ran.
+    pub calls_observed: u64,
+    /// Those of them that ran what it says.
+    pub calls_as_told: u64,
+    /// What a rank of the traced application is expected to spend in collectives with it.
+    #[serde(default)]
+    pub application_seconds: Option<f64>,
+}
+
+/// What a rank of a traced application spends in collectives, on average over the ranks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Application {
+    /// The trace.
+    pub trace: String,
+    /// From `MPI_Init` to `MPI_Finalize`.
+    pub seconds: f64,
+    /// Of these, in collectives.
+    pub collective_seconds: f64,
+    /// Of these, in calls that tuning can replace.
+    pub tunable_seconds: f64,
+}
+
 /// How much slower than the best methods the chosen ones are expected to be, relative to their
 /// times, by the models and what was measured.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Regret {
-    /// Over all points.
+    /// Over all points, weighted by what an application spends there where that is known.
     pub mean: f64,
     /// At the worst point.
     pub greatest: f64,
 }
 
-/// What the exported file gains at one point.
+/// What is gained at one point.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Gain {
     /// The collective.
@@ -58,7 +112,7 @@ pub struct Gain {
     pub procs: u32,
     /// Message size.
     pub bytes: u64,
-    /// What the file takes.
+    /// What replaces the default.
     pub method: Method,
     /// Median time of the library's default.
     pub default_seconds: f64,
@@ -81,4 +135,70 @@ pub struct TakenOut {
     pub method: Method,
     /// default / tuned, as the confirmation saw it.
     pub speed_up: f64,
+}
+
+/// A choice that cannot be loaded in one of the ways.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NotLoaded {
+    /// The collective.
+    pub collective: Collective,
+    /// Communicator size.
+    pub procs: u32,
+    /// Message size.
+    pub bytes: u64,
+    /// What was chosen.
+    pub method: Method,
+    /// Why it cannot be loaded.
+    pub reason: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::document;
+
+    fn loading(way: Way, file: &str) -> Loading {
+        Loading {
+            way,
+            file: file.into(),
+            gains: vec![Gain {
+                collective: Collective::Bcast,
+                procs: 8,
+                bytes: 65536,
+                method: "own:pipeline,segment=8KiB".parse().unwrap(),
+                default_seconds: 0.04,
+                tuned_seconds: 0.01,
+                speed_up: 4.0,
+            }],
+            taken_out: Vec::new(),
+            unexpressed: Vec::new(),
+            mean_speed_up: 1.5,
+            calls_observed: 8,
+            calls_as_told: 8,
+            application_seconds: None,
+        }
+    }
+
+    #[test]
+    fn both_ways_read_back_and_the_first_is_at_the_top() {
+        let summary = Summary {
+            platform: Platform::default(),
+            message_size: BTreeMap::new(),
+            points: 3,
+            loading: loading(Way::Rules, "openmpi.rules"),
+            preload: Some(loading(Way::Preload, "profiles")),
+            application: None,
+            regret: None,
+            warnings: Vec::new(),
+        };
+        let text = document::text(&summary).unwrap();
+        assert_eq!(document::parse::<Summary>(&text, Path::new("x")).unwrap(), summary);
+        let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(value["file"], "openmpi.rules");
+        assert_eq!(value["preload"]["gains"][0]["speed_up"], 4.0);
+        let files: Vec<&str> = summary.loadings().map(|loading| loading.file.as_str()).collect();
+        assert_eq!(files, ["openmpi.rules", "profiles"]);
+    }
 }

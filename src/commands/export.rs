@@ -334,24 +334,34 @@ fn write_files(path: &Path, files: Vec<File>, exporter: &dyn Exporter) -> Result
     Ok(written)
 }
 
-/// Writes what a run has chosen, for Open MPI, and says how it is loaded.
-pub fn write_openmpi(source: &Source, choices: &[Choice], path: &Path) -> Result<()> {
-    let exporter = Format::Openmpi.exporter(None, None)?;
+/// Writes what a run has chosen, in place of what was there; no directory where nothing replaces
+/// the default.
+///
+/// # Errors
+/// As [`Format::exporter`]; the system refuses.
+pub fn write(format: Format, source: &Source, choices: &[Choice], path: &Path) -> Result<()> {
+    let exporter = format.exporter(None, None)?;
     let (choices, _) = fit(exporter.as_ref(), choices, &Nothing);
     let rules = fit_rules(source, &choices)?;
     let origin = [source.calibration.platform.summary(), MEASURED.into()];
     let export = Exported { rules: &rules, choices: &choices, origin: &origin };
-    write_files(path, exporter.files(&export)?, exporter.as_ref())?;
+    let files = exporter.files(&export)?;
+    if exporter.is_directory() && path.exists() {
+        fs::remove_dir_all(path).map_err(|e| FileError::io(path, "empty", &e))?;
+    }
+    if !files.is_empty() {
+        write_files(path, files, exporter.as_ref())?;
+    }
     Ok(())
 }
 
-/// How a file for Open MPI is loaded.
+/// How what was written in a form is loaded.
 ///
 /// # Errors
 /// As [`Format::exporter`].
-pub fn how_to_load_openmpi(file: &str) -> Result<String> {
+pub fn how_to_load(format: Format, file: &str) -> Result<String> {
     let export = Exported { rules: &[], choices: &[], origin: &[] };
-    Ok(Format::Openmpi.exporter(None, None)?.how_to_load(file, &export))
+    Ok(format.exporter(None, None)?.how_to_load(file, &export))
 }
 
 /// Nothing is known beside what was chosen.

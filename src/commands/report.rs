@@ -12,12 +12,12 @@ use records::{
     penalty::Penalties,
     platform::Platform,
     quantity::{format_bytes, format_seconds},
-    summary::{Gain, Summary},
+    summary::{Gain, Loading, Summary},
     violations::Violations,
 };
 
 use crate::{
-    commands::{calibrate, export},
+    commands::{calibrate, tune::tell},
     run_directory::RunDirectory,
 };
 
@@ -153,46 +153,13 @@ fn percent(fraction: f64) -> String {
 }
 
 fn gains(summary: &Summary, run: &RunDirectory) -> Result<Markup> {
-    let file = run.file(&summary.file).display().to_string();
-    let mut gains: Vec<&Gain> = summary.gains.iter().collect();
-    gains.sort_by(|a, b| b.speed_up.total_cmp(&a.speed_up));
-    let rows = gains.iter().map(|gain| {
-        vec![
-            gain.collective.to_string(),
-            gain.procs.to_string(),
-            format_bytes(gain.bytes),
-            gain.method.short(),
-            format_seconds(gain.default_seconds),
-            format_seconds(gain.tuned_seconds),
-            format!("{:.2}", gain.speed_up),
-        ]
-    });
-    let heading = ["collective", "procs", "size", "tuned method", "default", "tuned", "speed-up"];
-    let mut figures = Vec::new();
-    for collective in summary.message_size.keys() {
-        figures.extend(figure(run, &format!("gain-{collective}"))?);
+    let mut ways = Vec::new();
+    for loading in summary.loadings() {
+        ways.push(way(loading, summary, run)?);
     }
     Ok(html! {
         h2 { "What to load, and what it gains" }
-        pre { (export::how_to_load_openmpi(&file)?) }
-        @if gains.is_empty() {
-            p { "Nothing beats the library's default here; the file leaves every call to it." }
-        } @else {
-            p {
-                "Speed-up over all " (summary.points) " points (geometric mean): "
-                (format!("{:.2}", summary.mean_speed_up)) ". " (gains.len())
-                " points are replaced, the others are left to the library's default. The times are \
-                 medians of jobs with and without the file loaded, made after the choice."
-            }
-            @if summary.calls_observed > 0 {
-                p {
-                    (summary.calls_as_told) " of " (summary.calls_observed)
-                    " observed calls ran what the file names."
-                }
-            }
-            @for figure in figures { (figure) }
-            (table(&heading, rows))
-        }
+        @for way in ways { (way) }
         @if let Some(regret) = summary.regret {
             p {
                 "What was not measured is expected to cost " (percent(regret.mean))
@@ -200,6 +167,39 @@ fn gains(summary: &Summary, run: &RunDirectory) -> Result<Markup> {
             }
         }
         (notes(&summary.warnings))
+    })
+}
+
+/// One way to load what was chosen.
+fn way(loading: &Loading, summary: &Summary, run: &RunDirectory) -> Result<Markup> {
+    let mut gains: Vec<&Gain> = loading.gains.iter().collect();
+    gains.sort_by(|a, b| b.speed_up.total_cmp(&a.speed_up));
+    let heading = ["collective", "procs", "size", "tuned method", "default", "tuned", "speed-up"];
+    let mut figures = Vec::new();
+    for collective in summary.message_size.keys() {
+        figures.extend(figure(run, &tell::figure_name(loading.way, collective.name()))?);
+    }
+    Ok(html! {
+        h3 { (tell::heading(loading.way)) }
+        pre { (tell::how_to_load(loading, run)?) }
+        @if gains.is_empty() {
+            p { "Nothing beats the library's default here; every call is left to it." }
+        } @else {
+            p {
+                "Speed-up over all " (summary.points) " points (geometric mean): "
+                (format!("{:.2}", loading.mean_speed_up)) ". " (gains.len())
+                " points are replaced, the others are left to the library's default. The times are \
+                 medians of jobs with and without it loaded, made after the choice."
+            }
+            @if loading.calls_observed > 0 {
+                p {
+                    (loading.calls_as_told) " of " (loading.calls_observed)
+                    " observed calls ran what it names."
+                }
+            }
+            @for figure in figures { (figure) }
+            (table(&heading, gains.iter().map(|gain| tell::row(gain))))
+        }
     })
 }
 

@@ -1,7 +1,7 @@
 //! `colibri verify`: measures decisions and the library's own algorithms, and says what following
 //! each decision function costs.
 
-use std::{collections::BTreeMap, ffi::OsString, path::Path, time::Duration};
+use std::{ffi::OsString, path::Path, time::Duration};
 
 use anyhow::{Context, Result};
 use clap::Args;
@@ -12,14 +12,15 @@ use records::{
     decisions::Decisions,
     document,
     observation::CollectiveCall,
+    openmpi,
     penalty::Penalties,
     plan::{Cell, Plan},
+    profile::REPLACED,
     quantity,
-    summary::Summary,
 };
 use verification::{
-    penalty,
-    plan::{self, Extent, Grid},
+    Weights, penalty,
+    plan::{self, Extent, Grid, Methods},
     samples::Samples,
     selection::{self, Choice},
 };
@@ -34,7 +35,7 @@ use crate::{
     options::{GridOptions, ModelOptions, RunOptions, Segments, SiteOptions},
     output,
     run_directory::RunDirectory,
-    site::Site,
+    site::{Setting, Site},
     source::{Source, powers_of_two_and},
 };
 
@@ -147,19 +148,37 @@ pub fn grid(options: &GridOptions, site: &Site) -> Result<Grid> {
         None => powers_of_two_and(ranks),
     };
     check_procs(&procs, ranks)?;
-    for collective in &options.collective.0 {
-        if records::openmpi::algorithms(*collective).is_empty() {
-            usage!("Open MPI has no algorithms of {collective} that can be forced");
-        }
+    for &collective in &options.collective.0 {
+        check_measurable(site, collective)?;
     }
+    // What another library takes by itself can't be told: it is compared with our own.
+    let methods: Methods = if site.is_open_mpi() { openmpi::methods } else { own_methods };
     Ok(Grid {
         ranks,
         collectives: options.collective.0.clone(),
         procs,
         sizes: options.sizes.0.clone(),
         segments: segments.clone(),
-        native: site.is_open_mpi(),
+        methods,
+        weights: Weights::default(),
     })
+}
+
+/// Whether there is anything at a site to compare a collective's default with.
+///
+/// # Errors
+/// There is nothing.
+pub fn check_measurable(site: &Site, collective: Collective) -> Result<()> {
+    if site.is_open_mpi() && openmpi::algorithms(collective).is_empty() {
+        usage!("Open MPI has no algorithms of {collective} that can be forced");
+    }
+    if !site.is_open_mpi() && !REPLACED.contains(&collective) {
+        usage!(
+            "the launcher at hand is not known to be Open MPI's, whose algorithms can be forced; \
+             our own of {collective} are none that the preload library could put in its place"
+        );
+    }
+    Ok(())
 }
 
 /// Our own algorithms of a collective on so many processes: each with every segment size that is
@@ -173,13 +192,13 @@ pub fn own_methods(
 ) -> Vec<Method> {
     let mut methods = Vec::new();
     for &algorithm in Algorithm::ALL {
-        let call = schedules::Call::new(procs, bytes);
-        let found = schedules::find(collective, algorithm);
-        let Some(entry) = found.filter(|entry| entry.check(&call).is_ok()) else { continue };
-        let segments: &[u64] = if entry.segmented { segments } else { &[0] };
-        let taken = segments.iter().filter(|&&segment| segment == 0 || segment < bytes);
-        let own = |&segment_bytes: &u64| Method::Own { algorithm, segment_bytes };
-        methods.extend(taken.map(own));
+        let method = |segment_bytes| runner::Method::new(collective, algorithm, segment_bytes);
+        let segments: &[u64] = if method(1).is_ok() { segments } else { &[0] };
+        for &segment_bytes in segments.iter().filter(|&&segment| segment == 0 || segment < bytes) {
+            if method(segment_bytes).is_ok_and(|method| method.check_ranks(procs).is_ok()) {
+                methods.push(Method::Own { algorithm, segment_bytes });
+            }
+        }
     }
     methods
 }
@@ -240,7 +259,7 @@ pub fn measure(
     plan_path: &Path,
     record: &Path,
     deadline: Duration,
-    settings: &[(&str, OsString)],
+    settings: &[Setting],
 ) -> Result<()> {
     measure_by(Timing::Global, site, plan, plan_path, record, deadline, settings)
 }
@@ -252,7 +271,7 @@ fn measure_by(
     plan_path: &Path,
     record: &Path,
     deadline: Duration,
-    settings: &[(&str, OsString)],
+    settings: &[Setting],
 ) -> Result<()> {
     if plan.ranks != site.ranks() {
         usage!(
@@ -327,6 +346,8 @@ pub fn decisions(source: &Source, cells: &[Cell], models: &[Model]) -> Result<De
         cells.iter().filter(modelled).map(|cell| cell.method.segment_bytes()).collect();
     segments.sort_unstable();
     segments.dedup();
+    let is_own = |cell: &Cell| matches!(cell.method, Method::Own { .. });
+    let target = if cells.iter().any(is_own) { Target::Any } else { Target::Openmpi };
     let mut all: Option<Decisions> = None;
     for &model in models {
         let known: Vec<Collective> =
@@ -339,7 +360,7 @@ pub fn decisions(source: &Source, cells: &[Cell], models: &[Model]) -> Result<De
                 sizes: &distinct(|cell| cell.bytes),
                 segments: &Segments::These(segments.clone()),
                 models: &[model],
-                target: Target::Openmpi,
+                target,
             },
         )?;
         match &mut all {
@@ -375,29 +396,6 @@ fn draw(
         drawn.push((format!("decisions-{collective}"), map));
     }
     save(run, &drawn)
-}
-
-/// Draws what the exported file gained, per collective, from the jobs that confirmed it.
-pub fn draw_gains(run: &RunDirectory, summary: &Summary) -> Result<()> {
-    let mut drawn = Vec::new();
-    for collective in summary.message_size.keys().copied() {
-        let mut gains: BTreeMap<u32, Vec<figures::GainPoint>> = BTreeMap::new();
-        for gain in summary.gains.iter().filter(|gain| gain.collective == collective) {
-            gains.entry(gain.procs).or_default().push(figures::GainPoint {
-                bytes: gain.bytes,
-                default_seconds: gain.default_seconds,
-                tuned_seconds: gain.tuned_seconds,
-            });
-        }
-        if gains.is_empty() {
-            continue;
-        }
-        let gains: Vec<figures::Gain> =
-            gains.into_iter().map(|(procs, points)| figures::Gain { procs, points }).collect();
-        let lines = [summary.platform.summary()];
-        drawn.push((format!("gain-{collective}"), figures::gain(collective, &lines, &gains)?));
-    }
-    save(run, &drawn).map(drop)
 }
 
 /// Writes figures into the run's directory and names the files.

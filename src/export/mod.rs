@@ -20,6 +20,7 @@ use crate::error::usage;
 
 pub use fit::{Possible, fit};
 pub use intel::compile;
+pub use profiles::replacement;
 
 /// Everything that an exporter may tell.
 pub struct Export<'a> {

@@ -4,8 +4,8 @@
 
 use anyhow::{Result, anyhow};
 use records::{
-    Algorithm, Collective, Method, Point, document,
-    profile::{Profile, Range, pgtune},
+    Algorithm, Collective, Method, Native, Point, document,
+    profile::{OtherProcs, Profile, REPLACED, Range, pgtune},
 };
 use verification::{
     rules::{Rules, Section},
@@ -14,7 +14,7 @@ use verification::{
 };
 
 use super::{Export, Exporter, File};
-use crate::error::usage;
+use crate::{error::usage, programs, site::PRELOAD_LIBRARY};
 
 /// A directory of profiles.
 pub enum Profiles {
@@ -78,6 +78,14 @@ impl Exporter for Profiles {
                 let profile = Profile::new(point.collective, point.procs, vec![range]);
                 pgtune::format(&profile).map(|_| ())
             }
+            (Profiles::Colibri, _) if !REPLACED.contains(&point.collective) => {
+                Err(format!("{} replaces no calls of {}", self.target(), point.collective))
+            }
+            (Profiles::Colibri, Method::Own { algorithm, segment_bytes }) => {
+                runner::Method::new(point.collective, *algorithm, *segment_bytes)
+                    .and_then(|method| method.check_ranks(point.procs))
+                    .map_err(|error| error.to_string())
+            }
             (Profiles::Colibri, _) => Ok(()),
         }
     }
@@ -104,13 +112,11 @@ impl Exporter for Profiles {
     fn files(&self, export: &Export<'_>) -> Result<Vec<File>> {
         let mut files = Vec::new();
         for Rules { collective, sections } in export.rules {
-            for section in sections {
-                let profile = profile(*collective, section, export.choices);
-                if profile.ranges.is_empty() {
-                    continue;
-                }
-                let name = format!("{collective}-{}", section.procs);
+            let profiles = profiles(*collective, sections, export.choices).into_iter();
+            for profile in profiles.skip_while(|profile| profile.ranges.is_empty()) {
+                let name = format!("{collective}-{}", profile.procs);
                 files.push(match self {
+                    Profiles::Pgtune if profile.ranges.is_empty() => continue,
                     Profiles::Pgtune => File {
                         name: format!("{name}.prf"),
                         text: pgtune::format(&profile).map_err(|error| anyhow!(error))?,
@@ -129,11 +135,29 @@ impl Exporter for Profiles {
             Profiles::Pgtune => {
                 format!("PGMPITuneLib:  start it with the directory of profiles {file}")
             }
-            Profiles::Colibri => format!(
-                "Preload library:  export COLIBRI_PROFILES={file} and preload libcolibri.so"
-            ),
+            Profiles::Colibri => {
+                // Where it is not installed beside this command its name alone is known.
+                let library = programs::find(PRELOAD_LIBRARY)
+                    .map_or_else(|_| PRELOAD_LIBRARY.into(), |path| path.display().to_string());
+                format!(
+                    "Preload library:  mpirun -x COLIBRI_PROFILES={file} -x LD_PRELOAD={library} ...\n\
+                     MPICH, Intel MPI:     mpirun -genv COLIBRI_PROFILES {file} -genv LD_PRELOAD \
+                     {library} ..."
+                )
+            }
         }
     }
+}
+
+/// What replaces the default at each number of processes. Each holds up to the next, so that one
+/// without ranges says that the one below it ends there; the last holds at its own size alone.
+fn profiles(collective: Collective, sections: &[Section], choices: &[Choice]) -> Vec<Profile> {
+    let mut profiles: Vec<Profile> =
+        sections.iter().map(|section| profile(collective, section, choices)).collect();
+    if let Some((_, below)) = profiles.split_last_mut() {
+        below.iter_mut().for_each(|profile| profile.other_procs = OtherProcs::NearestBelow);
+    }
+    profiles
 }
 
 /// What replaces the default at one number of processes.
@@ -160,4 +184,100 @@ fn profile(collective: Collective, section: &Section, choices: &[Choice]) -> Pro
             Range { first_bytes: band.from_bytes, last_bytes, method, gain }
         });
     Profile::new(collective, section.procs, ranges.collect())
+}
+
+/// What the preload library takes for a method that was chosen: a native one becomes our own
+/// schedule of the same algorithm with the same segments.
+///
+/// # Errors
+/// Why there is none.
+pub fn replacement(point: Point, method: &Method) -> Result<Method, String> {
+    let method = match method {
+        Method::Native(Native { algorithm, segment_bytes, .. }) => {
+            Method::Own { algorithm: *algorithm, segment_bytes: *segment_bytes }
+        }
+        other => other.clone(),
+    };
+    match &method {
+        Method::Default => Ok(method),
+        _ => Profiles::Colibri.express(point, &method).map(|()| method),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use records::openmpi;
+    use verification::rules::{Band, Section};
+
+    fn at(collective: Collective, procs: u32) -> Point {
+        Point { collective, procs, bytes: 65536 }
+    }
+
+    #[test]
+    fn a_native_choice_becomes_our_own_schedule_where_there_is_one() {
+        let replaced = |collective, procs, method: &str| {
+            let method = method.parse().unwrap();
+            replacement(at(collective, procs), &method).map(|method| method.to_string())
+        };
+        use Collective::{Allgather, Allgatherv, Bcast, Reduce};
+        for (collective, native, own) in [
+            (Bcast, "native:openmpi:pipeline,segment=8KiB", "own:pipeline,segment=8KiB"),
+            (Bcast, "native:openmpi:k-chain", "own:k-chain"),
+            (Reduce, "native:openmpi:rabenseifner", "own:rabenseifner"),
+            (Allgather, "native:openmpi:neighbor-exchange", "own:neighbor-exchange"),
+            (Bcast, "default", "default"),
+            (Bcast, "own:linear", "own:linear"),
+        ] {
+            assert_eq!(replaced(collective, 8, native).as_deref(), Ok(own));
+        }
+        for (collective, procs, native, part) in [
+            (Allgather, 2, "native:openmpi:two-procs", "no algorithm two-procs"),
+            (Allgather, 5, "native:openmpi:neighbor-exchange", "even number"),
+            (Allgatherv, 8, "native:openmpi:ring", "replaces no calls of allgatherv"),
+        ] {
+            let reason = replaced(collective, procs, native).unwrap_err();
+            assert!(reason.contains(part), "{reason}");
+        }
+    }
+
+    /// Every algorithm of Open MPI that can be forced, but those for two processes.
+    #[test]
+    fn what_cannot_be_replaced_is_known() {
+        let mut lacking = Vec::new();
+        for collective in REPLACED {
+            for method in openmpi::methods(collective, &[0], 8, 65536) {
+                if replacement(at(collective, 8), &method).is_err() {
+                    lacking.push(format!("{collective} {}", method.short()));
+                }
+            }
+        }
+        assert_eq!(lacking, ["allgather linear", "reduce_scatter_block recursive-doubling"]);
+    }
+
+    #[test]
+    fn a_size_without_replacements_ends_what_holds_below_it() {
+        let section = |procs, method: &str| Section {
+            procs,
+            bands: vec![Band { from_bytes: 1, method: method.parse().unwrap() }],
+            last_bytes: 64,
+        };
+        let sections = ["default", "own:linear", "default", "own:binary"];
+        let sections: Vec<Section> = sections
+            .iter()
+            .zip([2, 4, 8, 16])
+            .map(|(method, procs)| section(procs, method))
+            .collect();
+        let rules = [Rules { collective: Collective::Bcast, sections }];
+        let export = Export { rules: &rules, choices: &[], origin: &[] };
+        let files = |form: Profiles| -> Vec<String> {
+            let files = form.files(&export).unwrap();
+            files.into_iter().map(|file| file.name).collect()
+        };
+        assert_eq!(files(Profiles::Colibri), ["bcast-4.json", "bcast-8.json", "bcast-16.json"]);
+        let texts = Profiles::Colibri.files(&export).unwrap();
+        let below = |text: &str| text.contains("nearest_below");
+        let below: Vec<bool> = texts.iter().map(|file| below(&file.text)).collect();
+        assert_eq!(below, [true, true, false]);
+    }
 }

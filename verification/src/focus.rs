@@ -18,10 +18,11 @@ use records::{
 use statrs::distribution::{Continuous, ContinuousCDF, Normal};
 
 use crate::{
+    Weights,
     belief::{Belief, Prior},
+    noise::Noise,
     plan::{Expectation, calls, synchronisation},
     samples::Samples,
-    statistics::median,
 };
 
 /// Expected regret, relative to the time decided for, below which a method is not measured.
@@ -32,10 +33,6 @@ const MODELLED: f64 = 0.3;
 const UNKNOWN: f64 = 1.0;
 /// The least of it that is believed after observations that fit the models.
 const LEAST_ERROR: f64 = 0.05;
-/// Relative noise of one observation, where too few were made to tell.
-const NOISE: f64 = 0.1;
-/// Relative noise that repetitions don't take away.
-const DRIFT: f64 = 0.01;
 /// Observations of a method before it is exported, and of one whose calls are long.
 const SETTLED: usize = 4;
 const SETTLED_LONG: usize = 2;
@@ -49,6 +46,7 @@ pub struct Focus {
     noise: Noise,
     /// Cells that are to be seen at least once, beside every default.
     wanted: BTreeSet<u32>,
+    weights: Weights,
 }
 
 /// One method of one collective.
@@ -81,8 +79,13 @@ impl Focus {
         for (cell, index) in cells.iter().zip(0..) {
             by_method.entry((cell.collective, &cell.method)).or_default().push(index);
         }
-        let mut focus =
-            Focus { tracks: Vec::new(), points: BTreeMap::new(), noise, wanted: BTreeSet::new() };
+        let mut focus = Focus {
+            tracks: Vec::new(),
+            points: BTreeMap::new(),
+            noise,
+            wanted: BTreeSet::new(),
+            weights: Weights::default(),
+        };
         for ((collective, method), indices) in by_method {
             let of_track: Vec<(Prior, bool)> =
                 indices.iter().map(|&index| priors[index as usize]).collect();
@@ -119,6 +122,12 @@ impl Focus {
         Focus { wanted: cells.into_iter().collect(), ..self }
     }
 
+    /// Says how much each point matters: the regret is weighted by it.
+    #[must_use]
+    pub fn weighing(self, weights: Weights) -> Self {
+        Focus { weights, ..self }
+    }
+
     /// The method decided for at each point: the one with the least expected time.
     pub fn decisions(&self) -> impl Iterator<Item = (Point, &Method)> {
         self.points
@@ -126,17 +135,22 @@ impl Focus {
             .map(|(&point, candidates)| (point, &self.tracks[self.decided(candidates).0].method))
     }
 
-    /// The regret of these decisions: the expected gain of what might be better, relative.
+    /// The regret of these decisions: the expected gain of what might be better, relative; its mean
+    /// is weighted.
     pub fn regret(&self) -> Regret {
         let worst = |candidates: &Vec<(usize, usize)>| {
             let others = self.challengers(candidates);
             others.map(|(_, regret)| regret).fold(0.0, f64::max)
         };
-        let all: Vec<f64> = self.points.values().map(worst).collect();
-        Regret {
-            mean: all.iter().sum::<f64>() / all.len().max(1) as f64,
-            greatest: all.into_iter().fold(0.0, f64::max),
+        let (mut sum, mut weights, mut greatest) = (0.0, 0.0, 0.0_f64);
+        for (&point, candidates) in &self.points {
+            let (regret, weight) = (worst(candidates), self.weights.at(point));
+            sum += weight * regret;
+            weights += weight;
+            greatest = greatest.max(regret);
         }
+        let mean = if weights > 0.0 { sum / weights } else { 0.0 };
+        Regret { mean, greatest }
     }
 
     /// What to measure next, if `seconds` are left for all that is still to be measured.
@@ -243,8 +257,8 @@ impl Focus {
             return first;
         }
         let mut of_track: BTreeMap<usize, (usize, f64)> = BTreeMap::new();
-        for candidates in self.points.values() {
-            for ((track, index), worth) in self.worths(candidates) {
+        for (&point, candidates) in &self.points {
+            for ((track, index), worth) in self.worths(candidates, self.weights.at(point)) {
                 let most = of_track.entry(track).or_insert((index, worth));
                 if worth > most.1 {
                     *most = (index, worth);
@@ -259,12 +273,13 @@ impl Focus {
     }
 
     /// What an observation of the decided method or of one that might be better would take away,
-    /// per second: the share of the regret that is its uncertainty's.
-    fn worths(&self, candidates: &[(usize, usize)]) -> Vec<((usize, usize), f64)> {
+    /// per second: the share of the weighted regret that is its uncertainty's.
+    fn worths(&self, candidates: &[(usize, usize)], weight: f64) -> Vec<((usize, usize), f64)> {
         let decided = self.decided(candidates);
         let variance = |(track, index): (usize, usize)| self.tracks[track].belief.variance(index);
         let mut worths = Vec::new();
         for (other, regret) in self.challengers(candidates) {
+            let regret = weight * regret;
             if regret >= TOLERANCE {
                 let both = variance(decided) + variance(other);
                 worths.extend(
@@ -360,36 +375,4 @@ fn model_errors(
 /// What observations cost, starting their jobs not counted, in seconds.
 pub fn spent(rows: &[CollectiveCall]) -> f64 {
     rows.iter().map(|row| row.seconds + synchronisation(row.procs)).sum()
-}
-
-/// The noise of one observation, by the decade of its time: short calls are noisier.
-struct Noise(BTreeMap<i32, f64>);
-
-impl Noise {
-    fn new(cells: &[Cell], samples: &Samples) -> Self {
-        let mut spreads: BTreeMap<i32, Vec<f64>> = BTreeMap::new();
-        for cell in cells {
-            let Some(times) = samples.get(cell.point(), &cell.method) else { continue };
-            if let (Some(middle), true) = (times.median(), times.count() >= 3) {
-                let deviations: Vec<f64> =
-                    times.seconds().iter().map(|seconds| (seconds / middle).ln().abs()).collect();
-                // 1.4826 median absolute deviations are the standard deviation of a normal.
-                let spread = median(&deviations).unwrap_or(NOISE) * 1.4826;
-                spreads.entry(decade(middle)).or_default().push(spread);
-            }
-        }
-        let pooled = |(decade, spreads): (i32, Vec<f64>)| Some((decade, median(&spreads)?));
-        Noise(spreads.into_iter().filter_map(pooled).collect())
-    }
-
-    /// Variance of the logarithm of the median of so many observations.
-    fn variance(&self, seconds: f64, count: usize) -> f64 {
-        let one = self.0.get(&decade(seconds)).copied().unwrap_or(NOISE);
-        // The median of n normal values varies by pi/2 of what their mean does.
-        std::f64::consts::FRAC_PI_2 * one.powi(2) / count.max(1) as f64 + DRIFT.powi(2)
-    }
-}
-
-fn decade(seconds: f64) -> i32 {
-    seconds.max(1e-9).log10().floor() as i32
 }

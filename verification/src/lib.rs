@@ -11,6 +11,7 @@ mod belief;
 pub mod focus;
 pub mod guidelines;
 pub mod jobs;
+mod noise;
 pub mod nrep;
 pub mod pairs;
 pub mod penalty;
@@ -22,3 +23,6 @@ pub mod selection;
 pub mod significance;
 pub mod statistics;
 pub mod stopping;
+mod weights;
+
+pub use weights::Weights;

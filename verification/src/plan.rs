@@ -5,9 +5,15 @@ use std::collections::BTreeMap;
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_pcg::Pcg64;
 use records::{
-    Collective, Method, Point, openmpi,
+    Collective, Method, Point,
     plan::{Cell, Plan, Visit},
 };
+
+use crate::Weights;
+
+/// The methods of a collective with these segment sizes, on so many processes, for messages of so
+/// many bytes: [`openmpi::methods`](records::openmpi::methods), say.
+pub type Methods = fn(Collective, &[u64], u32, u64) -> Vec<Method>;
 
 /// The points to measure and the methods to compare there.
 #[derive(Debug, Clone)]
@@ -20,10 +26,12 @@ pub struct Grid {
     pub procs: Vec<u32>,
     /// Message sizes, ascending.
     pub sizes: Vec<u64>,
-    /// Segment sizes of the native algorithms; 0 is unsegmented.
+    /// Segment sizes of what the default is compared with; 0 is unsegmented.
     pub segments: Vec<u64>,
-    /// Whether the library's own algorithms can be forced; else only the default is measured.
-    pub native: bool,
+    /// What the default is compared with.
+    pub methods: Methods,
+    /// How much each point matters; one without weight is left out.
+    pub weights: Weights,
 }
 
 /// What the models say of one cell: the least and the greatest time, in seconds.
@@ -141,7 +149,7 @@ pub fn every_second(sizes: &[u64]) -> Vec<u64> {
         .collect()
 }
 
-/// Every method at every point: the default first, then the natives.
+/// Every method at every point with a weight, the default first.
 pub fn cells(grid: &Grid, sizes: &[u64]) -> Vec<Cell> {
     let mut cells = Vec::new();
     for &collective in &grid.collectives {
@@ -149,11 +157,11 @@ pub fn cells(grid: &Grid, sizes: &[u64]) -> Vec<Cell> {
         let sizes = if collective == Collective::Barrier { &[0] } else { sizes };
         for &procs in &grid.procs {
             for &bytes in sizes {
-                let natives = match grid.native {
-                    true => openmpi::methods(collective, &grid.segments, procs, bytes),
-                    false => Vec::new(),
-                };
-                let methods = std::iter::once(Method::Default).chain(natives);
+                if grid.weights.at(Point { collective, procs, bytes }) == 0.0 {
+                    continue;
+                }
+                let others = (grid.methods)(collective, &grid.segments, procs, bytes);
+                let methods = std::iter::once(Method::Default).chain(others);
                 cells.extend(methods.map(|method| Cell { collective, method, procs, bytes }));
             }
         }
@@ -263,7 +271,8 @@ mod tests {
             procs: vec![2, 4, 8],
             sizes: (0..21).map(|power| 1 << power).collect(),
             segments: vec![0, 1024, 8192],
-            native: true,
+            methods: records::openmpi::methods,
+            weights: Weights::default(),
         }
     }
 

@@ -1,6 +1,9 @@
 //! Focused measuring against a world whose true times are known.
 
+use std::collections::BTreeMap;
+
 use colibri_verification::{
+    Weights,
     focus::{Batch, Focus},
     plan::{Grid, cells},
     samples::Samples,
@@ -10,7 +13,7 @@ use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, LogNormal};
 use rand_pcg::Pcg64;
 use records::{
-    Collective, Method,
+    Collective, Method, Point,
     observation::{CollectiveCall, Status},
     plan::{Cell, Visit},
 };
@@ -72,7 +75,8 @@ impl World {
             procs: vec![2, 4, 6, 11, 16],
             sizes: (0..21).map(|power| 1 << power).collect(),
             segments: vec![0, 1024, 8192, 65536],
-            native: true,
+            methods: records::openmpi::methods,
+            weights: Weights::default(),
         };
         let cells = cells(&grid, &grid.sizes);
         World { cells, random: Pcg64::seed_from_u64(seed), rows: Vec::new(), spent_seconds: 0.0 }
@@ -127,7 +131,7 @@ impl World {
         let time = |method: &Method, procs: u32, bytes: u64| {
             truth(&Cell { collective: Collective::Bcast, method: method.clone(), procs, bytes })
         };
-        let penalty = |(point, method): (records::Point, &Method)| {
+        let penalty = |(point, method): (Point, &Method)| {
             let here = |cell: &&Cell| (cell.procs, cell.bytes) == (point.procs, point.bytes);
             let best = self.cells.iter().filter(here).map(truth).fold(f64::INFINITY, f64::min);
             time(method, point.procs, point.bytes) / best - 1.0
@@ -193,4 +197,33 @@ fn with_enough_time_the_measuring_ends_by_itself() {
     assert!(batches.last().unwrap().visits.is_empty() && batches.len() < 60, "{}", batches.len());
     assert!(batches.last().unwrap().regret.greatest < 0.011);
     assert!(world.spent_seconds < seconds / 20.0, "{} of {seconds}", world.spent_seconds);
+}
+
+/// Where all the time is spent at a few points, these get the observations, and their regret is
+/// what is told.
+#[test]
+fn what_an_application_uses_is_measured_first() {
+    let is_used = |point: Point| point.procs == 16 && (4096..=65536).contains(&point.bytes);
+    let mut world = World::new(5);
+    let defaults = |cell: &Cell| cell.method == Method::Default;
+    let indexed = world.cells.iter().zip(0..).filter(|(cell, _)| defaults(cell));
+    let visit = |(_, cell)| Visit { cell, warmups: 0, repetitions: 2 };
+    let visits: Vec<Visit> = indexed.map(visit).collect();
+    world.measure(&visits);
+    let samples = Samples::gather(&world.rows);
+    let used: BTreeMap<Point, f64> =
+        world.cells.iter().map(Cell::point).map(|at| (at, f64::from(is_used(at)))).collect();
+    let focus = || Focus::new(&world.cells, &expected, &samples);
+    let weighed = || focus().weighing(Weights::of(&used));
+    let seconds = 20.0;
+    let visits = |batch: Batch| -> (usize, usize) {
+        let here = |visit: &&Visit| is_used(world.cells[visit.cell as usize].point());
+        (batch.visits.iter().filter(here).count(), batch.visits.len())
+    };
+    let (here, all) = visits(weighed().next(seconds));
+    assert!(here == all && all > 10, "{here} of {all} visits are where the time is spent");
+    let (here, all) = visits(focus().next(seconds));
+    assert!(here < all / 2, "{here} of {all} visits without weights");
+    assert_ne!(weighed().regret().mean, focus().regret().mean);
+    assert_eq!(weighed().regret().greatest, focus().regret().greatest);
 }

@@ -1,0 +1,240 @@
+//! Confirms what was chosen: the default is measured with it loaded, in each way in which it can
+//! be, and without it.
+
+use std::{collections::BTreeSet, path::PathBuf, time::Duration};
+
+use anyhow::{Context, Result};
+use records::{
+    Method, Point, document,
+    observation::CollectiveCall,
+    plan::{Cell, Plan},
+    record,
+    summary::{Summary, Way},
+};
+use verification::{plan, samples::Samples};
+
+use super::{CONFIRMING_SHARE, LazySite, Tune, candidate::Candidate, tell, weights};
+use crate::{
+    commands::{
+        export,
+        verify::{self, Judged},
+    },
+    focused,
+    run_directory::RunDirectory,
+    site::Setting,
+    source::Source,
+};
+
+/// What the first round leaves is told by the second, which had no part in choosing, save that
+/// what it shows to be slower is taken out as well: what is told of the rest flatters by no more
+/// than that.
+const ROUNDS: [u32; 2] = [1, 2];
+
+/// Jobs that measure the default, without and with something loaded.
+struct Confirmation<'a> {
+    tune: &'a Tune,
+    run: &'a RunDirectory,
+    source: &'a Source,
+    candidates: Vec<Candidate>,
+}
+
+/// The jobs of a round.
+pub struct Round {
+    default: Samples,
+    loaded: Vec<Loaded>,
+}
+
+struct Loaded {
+    way: Way,
+    samples: Samples,
+    rows: Vec<CollectiveCall>,
+}
+
+impl Tune {
+    /// Loads what was chosen in jobs of its own: what is not faster is taken out, and what the
+    /// rest gains is told by further jobs.
+    pub(super) fn confirm(
+        &self,
+        run: &RunDirectory,
+        site: &mut LazySite,
+        source: &Source,
+        judged: &Judged,
+    ) -> Result<Summary> {
+        let plan: Plan = document::read(&run.plan())?;
+        let is_native = |cell: &Cell| matches!(cell.method, Method::Native(_));
+        let ways: &[Way] = match plan.cells.iter().any(is_native) {
+            true => &[Way::Rules, Way::Preload],
+            false => &[Way::Preload],
+        };
+        let candidates = ways.iter().map(|&way| Candidate::new(way, &judged.choices)).collect();
+        let mut confirmation = Confirmation { tune: self, run, source, candidates };
+        let mut last = None;
+        for number in ROUNDS {
+            let Some(round) = confirmation.round(site, number)? else { break };
+            confirmation.candidates.iter_mut().for_each(|candidate| candidate.take_out(&round));
+            last = Some(round);
+        }
+        let mut warnings = judged.penalties.warnings.clone();
+        let traced = self.traced_as_planned(run)?;
+        let mut loadings = Vec::new();
+        for mut candidate in confirmation.candidates {
+            if let Some(round) = &last {
+                warnings.extend(candidate.tell(round, &trace(run))?);
+            }
+            export::write(
+                candidate.format(),
+                source,
+                &candidate.choices,
+                &run.file(candidate.file()),
+            )?;
+            let traced = traced.as_ref();
+            candidate.loading.application_seconds =
+                traced.map(|traced| traced.seconds_with(&candidate.loading));
+            loadings.push(candidate.loading);
+        }
+        let mut loadings = loadings.into_iter();
+        let summary = Summary {
+            platform: judged.penalties.platform.clone(),
+            message_size: judged.penalties.message_size.clone(),
+            points: judged.choices.len() as u32,
+            loading: loadings.next().context("there is a way to load what was chosen")?,
+            preload: loadings.next(),
+            application: self
+                .trace
+                .as_ref()
+                .zip(traced.as_ref())
+                .map(|(path, traced)| traced.application(path.display().to_string())),
+            regret: match self.exhaustive {
+                true => None,
+                false => Some(focused::regret(run, source, &weights(traced.as_ref()))?),
+            },
+            warnings,
+        };
+        document::write(&run.summary(), &summary)?;
+        tell::draw_gains(run, &summary)?;
+        Ok(summary)
+    }
+}
+
+/// What the preload library saw in the first round. In the second it doesn't look, which would
+/// take some 100 ns of each call.
+fn trace(run: &RunDirectory) -> PathBuf {
+    run.file("confirmation-1-preload.usage.json")
+}
+
+impl Confirmation<'_> {
+    /// The default's job and one for each way; nothing where nothing is to be confirmed.
+    fn round(&self, site: &mut LazySite, number: u32) -> Result<Option<Round>> {
+        let replaced = self.candidates.iter().flat_map(Candidate::replaced);
+        let points: BTreeSet<Point> = replaced.map(|choice| choice.point).collect();
+        if points.is_empty() {
+            return Ok(None);
+        }
+        let to_load = self.candidates.iter().filter(|candidate| candidate.replaced().count() > 0);
+        let mut jobs: Vec<Option<&Candidate>> =
+            std::iter::once(None).chain(to_load.map(Some)).collect();
+        // Once the default goes first, once last: drift must favour neither.
+        if number.is_multiple_of(2) {
+            jobs.reverse();
+        }
+        let mut round = Round { default: Samples::default(), loaded: Vec::new() };
+        for candidate in jobs {
+            let rows = self.job(site, number, candidate, &points)?;
+            let samples = Samples::gather(&rows);
+            match candidate {
+                None => round.default = samples,
+                Some(Candidate { loading, .. }) => {
+                    round.loaded.push(Loaded { way: loading.way, samples, rows });
+                }
+            }
+        }
+        Ok(Some(round))
+    }
+
+    /// One job, unless its record is whole.
+    fn job(
+        &self,
+        site: &mut LazySite,
+        number: u32,
+        candidate: Option<&Candidate>,
+        points: &BTreeSet<Point>,
+    ) -> Result<Vec<CollectiveCall>> {
+        let name = candidate.map_or("default", Candidate::name);
+        let plan_path = self.run.file(&format!("confirmation-{number}-plan.json"));
+        let record_path = self.run.file(&format!("confirmation-{number}-{name}.csv"));
+        let done = self.run.file(&format!("confirmation-{number}-{name}.done"));
+        if !done.exists() {
+            let jobs = ROUNDS.len() * (1 + self.candidates.len());
+            let seconds = self.tune.share(CONFIRMING_SHARE) / jobs as f64;
+            let site = site.open()?;
+            if !plan_path.exists() {
+                document::write(&plan_path, &self.plan(points, site.ranks(), seconds))?;
+            }
+            let plan: Plan = document::read(&plan_path)?;
+            let settings = match candidate {
+                Some(candidate) => self.load(number, candidate)?,
+                None => Vec::new(),
+            };
+            let deadline = Duration::from_secs_f64(seconds * 2.0 * verify::PATIENCE);
+            verify::measure(site, &plan, &plan_path, &record_path, deadline, &settings)
+                .with_context(|| format!("confirmation {number}, {name}"))?;
+            document::write_text(&done, "")?;
+        }
+        Ok(record::read::<CollectiveCall>(&record_path)?.rows)
+    }
+
+    /// Writes what a round is to load, and says how.
+    fn load(&self, number: u32, candidate: &Candidate) -> Result<Vec<Setting>> {
+        let stage = if number == 1 { "candidate" } else { "confirmed" };
+        let path = self.run.file(&format!("{stage}-{}", candidate.file()));
+        export::write(candidate.format(), self.source, &candidate.choices, &path)?;
+        let mut settings = Vec::new();
+        match candidate.loading.way {
+            Way::Rules => {
+                let name = "coll_tuned_dynamic_rules_filename";
+                settings.push(Setting::Parameter(name, path.into_os_string()));
+            }
+            Way::Preload => {
+                settings.push(Setting::PreloadLibrary);
+                settings.push(Setting::Variable("COLIBRI_PROFILES", path.into_os_string()));
+                if number == 1 {
+                    let trace = trace(self.run).into_os_string();
+                    settings.push(Setting::Variable("COLIBRI_TRACE", trace));
+                }
+            }
+        }
+        Ok(settings)
+    }
+
+    /// The default at the points that are replaced, as often as fits.
+    fn plan(&self, points: &BTreeSet<Point>, ranks: u32, seconds: f64) -> Plan {
+        let cell = |&Point { collective, procs, bytes }: &Point| Cell {
+            collective,
+            method: Method::Default,
+            procs,
+            bytes,
+        };
+        let cost = |cell: &Cell| {
+            let mut replaced = self.candidates.iter().flat_map(Candidate::replaced);
+            let choice = replaced.find(|choice| choice.point == cell.point())?;
+            Some((choice.seconds, choice.default_seconds))
+        };
+        let seed = self.tune.seed.wrapping_add(1);
+        plan::repeat(points.iter().map(cell).collect(), ranks, seconds, seed, &cost).plan
+    }
+}
+
+impl Round {
+    /// The median times of the default without and with something loaded, in seconds.
+    pub fn times(&self, way: Way, point: Point) -> Option<(f64, f64)> {
+        let loaded = self.loaded.iter().find(|loaded| loaded.way == way)?;
+        let median = |samples: &Samples| samples.get(point, &Method::Default)?.median();
+        median(&self.default).zip(median(&loaded.samples))
+    }
+
+    /// Every call made with something loaded.
+    pub fn rows(&self, way: Way) -> impl Iterator<Item = &CollectiveCall> {
+        let loaded = self.loaded.iter().filter(move |loaded| loaded.way == way);
+        loaded.flat_map(|loaded| &loaded.rows)
+    }
+}

@@ -1,0 +1,186 @@
+//! Tells what a run gained.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use records::{
+    quantity::{format_bytes, format_seconds},
+    summary::{Application, Gain, Loading, NotLoaded, Summary, TakenOut, Way},
+};
+
+use super::candidate;
+use crate::{
+    commands::{export, verify},
+    output,
+    run_directory::RunDirectory,
+};
+
+/// The greatest gains that are shown of each way.
+const GAINS_SHOWN: usize = 12;
+
+/// The summary, for people.
+pub fn text(summary: &Summary, run: &RunDirectory) -> Result<String> {
+    let mut text = format!("\nTuned: {}\n", summary.platform.summary());
+    for loading in summary.loadings() {
+        text += &gains(loading, summary.points);
+    }
+    if let Some(application) = &summary.application {
+        text += &expectation(application, summary);
+    }
+    if let Some(regret) = summary.regret {
+        let weighted =
+            if summary.application.is_some() { " of the time in collectives" } else { "" };
+        text += &format!(
+            "\nWhat was not measured is expected to cost {:.1} %{weighted} on average, {:.0} % at most.\n",
+            regret.mean * 100.0,
+            regret.greatest * 100.0
+        );
+    }
+    for loading in summary.loadings() {
+        text += &format!("\n{}", how_to_load(loading, run)?);
+    }
+    Ok(text)
+}
+
+/// What a way is called.
+pub fn heading(way: Way) -> &'static str {
+    match way {
+        Way::Rules => "By a rules file, with Open MPI's own algorithms",
+        Way::Preload => "By the preload library, with Colibri's own schedules",
+    }
+}
+
+/// How what a run wrote for one way is loaded.
+///
+/// # Errors
+/// As [`export::how_to_load`].
+pub fn how_to_load(loading: &Loading, run: &RunDirectory) -> Result<String> {
+    let file = run.file(&loading.file).display().to_string();
+    if loading.way == Way::Preload && loading.gains.is_empty() {
+        return Ok("For the preload library there is nothing to load.\n".into());
+    }
+    let how = export::how_to_load(candidate::format(loading.way), &file)?;
+    Ok(format!("To load: {file}\n{how}\n"))
+}
+
+fn gains(loading: &Loading, points: u32) -> String {
+    let mut text = format!("\n{}:\n\n", heading(loading.way));
+    if loading.gains.is_empty() {
+        text += "Nothing beats the library's default here; every call is left to it.\n";
+    } else {
+        let mut gains: Vec<&Gain> = loading.gains.iter().collect();
+        gains.sort_by(|a, b| b.speed_up.total_cmp(&a.speed_up));
+        let heading =
+            ["collective", "procs", "size", "tuned method", "default", "tuned", "speed-up"];
+        text += "Greatest gains, measured with it loaded:\n\n";
+        text += &output::aligned(&heading, gains.iter().take(GAINS_SHOWN).map(|gain| row(gain)));
+        text += &format!(
+            "\nSpeed-up over all {points} points (geometric mean): {:.2}; {} points replaced, {} \
+             left to the default.\n",
+            loading.mean_speed_up,
+            loading.gains.len(),
+            points as usize - loading.gains.len(),
+        );
+        text += &match loading.calls_observed {
+            0 => "What ran could not be observed here.\n".into(),
+            observed => format!(
+                "It takes effect: {} of {observed} calls observed ran what it names.\n",
+                loading.calls_as_told
+            ),
+        };
+    }
+    for out in &loading.taken_out {
+        let TakenOut { collective, procs, bytes, method, speed_up } = out;
+        text += &format!(
+            "Taken out: {} for {collective} of {} on {procs}: loaded, it made it {speed_up:.2} \
+             times as fast.\n",
+            method.short(),
+            format_bytes(*bytes)
+        );
+    }
+    text + &not_loaded(&loading.unexpressed)
+}
+
+/// A gain as a row of a table.
+pub fn row(gain: &Gain) -> Vec<String> {
+    vec![
+        gain.collective.to_string(),
+        gain.procs.to_string(),
+        format_bytes(gain.bytes),
+        gain.method.short(),
+        format_seconds(gain.default_seconds),
+        format_seconds(gain.tuned_seconds),
+        format!("{:.2}", gain.speed_up),
+    ]
+}
+
+/// One line for each reason.
+fn not_loaded(unexpressed: &[NotLoaded]) -> String {
+    let mut reasons: BTreeMap<&str, u32> = BTreeMap::new();
+    for one in unexpressed {
+        *reasons.entry(&one.reason).or_default() += 1;
+    }
+    let line = |(reason, points): (&str, u32)| {
+        format!("Left to the default at {points} points, since it cannot be loaded so: {reason}.\n")
+    };
+    reasons.into_iter().map(line).collect()
+}
+
+/// What the traced application can expect.
+fn expectation(application: &Application, summary: &Summary) -> String {
+    let Application { trace, seconds, collective_seconds, tunable_seconds } = application;
+    let mut text = format!(
+        "\nExpected for the application of {trace}, which ran for {}: a rank spends {} in \
+         collectives, {} of it in calls that could be replaced.\n",
+        format_seconds(*seconds),
+        format_seconds(*collective_seconds),
+        format_seconds(*tunable_seconds)
+    );
+    for loading in summary.loadings() {
+        let Some(with) = loading.application_seconds else { continue };
+        text += &format!(
+            "{}: {} in collectives, {:.2} times as fast, if every call gains what was measured.\n",
+            heading(loading.way),
+            format_seconds(with),
+            collective_seconds / with
+        );
+    }
+    text + "(Waiting for late ranks, which no method takes away, counts in a trace as well.)\n"
+}
+
+/// Draws what was gained, per collective and way, from the jobs that confirmed it.
+///
+/// # Errors
+/// A figure cannot be drawn or written.
+pub fn draw_gains(run: &RunDirectory, summary: &Summary) -> Result<()> {
+    let mut drawn = Vec::new();
+    for loading in summary.loadings() {
+        for collective in summary.message_size.keys().copied() {
+            let mut gains: BTreeMap<u32, Vec<figures::GainPoint>> = BTreeMap::new();
+            for gain in loading.gains.iter().filter(|gain| gain.collective == collective) {
+                gains.entry(gain.procs).or_default().push(figures::GainPoint {
+                    bytes: gain.bytes,
+                    default_seconds: gain.default_seconds,
+                    tuned_seconds: gain.tuned_seconds,
+                });
+            }
+            if gains.is_empty() {
+                continue;
+            }
+            let gains: Vec<figures::Gain> =
+                gains.into_iter().map(|(procs, points)| figures::Gain { procs, points }).collect();
+            let lines = [summary.platform.summary(), heading(loading.way).to_owned()];
+            let name = figure_name(loading.way, collective.name());
+            drawn.push((name, figures::gain(collective, &lines, &gains)?));
+        }
+    }
+    verify::save(run, &drawn).map(drop)
+}
+
+/// The name of a figure of gains.
+pub fn figure_name(way: Way, collective: &str) -> String {
+    match way {
+        Way::Rules => format!("gain-{collective}"),
+        Way::Preload => format!("gain-preload-{collective}"),
+    }
+}

@@ -1,0 +1,79 @@
+//! How much each point matters.
+
+use std::collections::BTreeMap;
+
+use records::Point;
+
+/// How much each point matters: every one alike, or as much as an application spends there.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Weights(BTreeMap<Point, f64>);
+
+impl Weights {
+    /// By the time spent at each point, in seconds. The mean weight is 1, so that what is
+    /// tolerable at a point is so, too, where it has weights.
+    ///
+    /// Points at which no time is spent have none.
+    pub fn of(seconds: &BTreeMap<Point, f64>) -> Self {
+        let used = || seconds.iter().filter(|(_, seconds)| **seconds > 0.0);
+        let mean = used().map(|(_, seconds)| seconds).sum::<f64>() / used().count().max(1) as f64;
+        Weights(used().map(|(&point, seconds)| (point, seconds / mean)).collect())
+    }
+
+    /// Whether every point matters alike.
+    pub fn are_equal(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The weight of a point: 1 where all are alike, 0 where nothing is spent.
+    pub fn at(&self, point: Point) -> f64 {
+        match self.are_equal() {
+            true => 1.0,
+            false => self.0.get(&point).copied().unwrap_or(0.0),
+        }
+    }
+
+    /// How many points have a weight.
+    pub fn points(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The heavier half of the points, and which share of the whole weight that is.
+    #[must_use]
+    pub fn heavier_half(&self) -> (Self, f64) {
+        let mut points: Vec<(Point, f64)> =
+            self.0.iter().map(|(&p, &weight)| (p, weight)).collect();
+        points.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+        points.truncate(points.len().div_ceil(2));
+        let kept: f64 = points.iter().map(|(_, weight)| weight).sum();
+        let all: f64 = self.0.values().sum();
+        (Weights(points.into_iter().collect()), kept / all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use records::Collective;
+
+    fn point(bytes: u64) -> Point {
+        Point { collective: Collective::Bcast, procs: 8, bytes }
+    }
+
+    #[test]
+    fn weights_have_a_mean_of_one_and_unused_points_have_none() {
+        let seconds = [(point(1), 3.0), (point(2), 0.0), (point(4), 1.0)];
+        let weights = Weights::of(&seconds.into());
+        assert_eq!([1, 2, 4, 8].map(|bytes| weights.at(point(bytes))), [1.5, 0.0, 0.5, 0.0]);
+        assert_eq!(weights.points(), 2);
+        let (half, share) = weights.heavier_half();
+        assert_eq!((half.points(), share), (1, 0.75));
+        assert_eq!(half.at(point(4)), 0.0);
+    }
+
+    #[test]
+    fn where_nothing_is_said_every_point_counts_alike() {
+        let weights = Weights::of(&BTreeMap::new());
+        assert!(weights.are_equal());
+        assert_eq!(weights.at(point(7)), 1.0);
+    }
+}
