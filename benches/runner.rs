@@ -1,9 +1,11 @@
 //! How long our algorithms take on the runner, against the MPI library's own of the same name:
-//! paired, alternated in one run, with bootstrap intervals.
+//! paired, alternated in one run, with bootstrap intervals, as tables in Markdown.
 //!
 //!     cargo bench --bench runner              two ranks over shared memory, and the virtual cluster
 //!     cargo bench --bench runner -- shared    one of them
-//!     cargo bench --bench runner -- cluster 20 1024,1048576      rounds and sizes
+//!     cargo bench --bench runner -- cluster --rounds 20 --sizes 1024,1048576 --keep FOLDER
+//!
+//! With a folder to keep the record in, a run that was ended goes on where it was.
 //!
 //! Wants the programs of `cargo build --release --workspace`, Open MPI, a quiet machine and, for
 //! the cluster, root.
@@ -15,6 +17,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail, ensure};
+use clap::{Parser, ValueEnum};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use records::{
@@ -38,99 +41,169 @@ const ALGORITHMS: [(Collective, &str); 7] = [
     (Collective::Reduce, "binomial"),
 ];
 
-const SIZES: [u64; 6] = [1, 64, 1024, 8192, 65_536, 1 << 20];
-
 /// The interval's lower end that our algorithms are to stay below.
 const ALLOWED: f64 = 1.05;
 
+/// Times our algorithms against the library's own
+#[derive(Debug, Parser)]
+struct Flags {
+    /// Where; both if not given
+    place: Option<Place>,
+    /// How often each pair is visited (default: 60 shared, 10 on the cluster)
+    #[arg(long)]
+    rounds: Option<u32>,
+    /// Message sizes in bytes
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 64, 1024, 8192, 65_536, 262_144, 1 << 20])]
+    sizes: Vec<u64>,
+    /// Seconds for each place, after which nothing new is begun
+    #[arg(long, default_value_t = 280)]
+    seconds: u32,
+    /// Folder for the records, which are then kept and completed
+    #[arg(long)]
+    keep: Option<PathBuf>,
+    /// What cargo passes
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Place {
+    /// Two ranks over shared memory
+    Shared,
+    /// The virtual cluster, 8 nodes at 100 Mbit/s
+    Cluster,
+}
+
 fn main() -> Result<()> {
-    let arguments: Vec<String> = env::args().skip(1).filter(|text| text != "--bench").collect();
-    let place = arguments.first().map_or("both", |text| text);
-    ensure!(
-        ["both", "shared", "cluster"].contains(&place),
-        "{place} is neither shared nor cluster"
-    );
-    let rounds = arguments.get(1).map_or(Ok(30), |text| text.parse()).context("rounds")?;
-    let sizes = match arguments.get(2) {
-        Some(text) => text.split(',').map(str::parse).collect::<Result<_, _>>().context("sizes")?,
-        None => SIZES.to_vec(),
-    };
+    let flags = Flags::parse();
     let own = env::current_exe()?;
     let programs = own.parent().and_then(Path::parent).context("no folder of programs")?;
-    if place != "cluster" {
-        println!("2 ranks over shared memory");
-        compare(2, rounds, &sizes, |arguments| {
+    for place in Place::value_variants() {
+        if flags.place.is_none_or(|wanted| wanted == *place) {
+            place.compare(&flags, programs)?;
+        }
+    }
+    Ok(())
+}
+
+impl Place {
+    fn ranks(self) -> u32 {
+        match self {
+            Place::Shared => 2,
+            Place::Cluster => 8,
+        }
+    }
+
+    fn title(self) -> &'static str {
+        match self {
+            Place::Shared => "2 ranks over shared memory",
+            Place::Cluster => "8 nodes at 100 Mbit/s",
+        }
+    }
+
+    fn rounds(self) -> u32 {
+        match self {
+            Place::Shared => 60,
+            Place::Cluster => 10,
+        }
+    }
+
+    /// Calls in a visit that count: more where they are short, and more of these on the cluster,
+    /// where few begin on all ranks together.
+    fn repetitions(self, bytes: u64) -> u32 {
+        match (self, bytes) {
+            (_, ..=1024) => 15,
+            (Place::Shared, _) => 5,
+            (Place::Cluster, ..=65_536) => 3,
+            (Place::Cluster, _) => 1,
+        }
+    }
+
+    /// Measures and prints all pairs.
+    fn compare(self, flags: &Flags, programs: &Path) -> Result<()> {
+        let rounds = flags.rounds.unwrap_or(self.rounds());
+        let plan = plan(self, rounds, &flags.sizes)?;
+        let (folder, is_kept) = match &flags.keep {
+            Some(folder) => (folder.clone(), true),
+            None => (env::temp_dir().join(format!("colibri-bench-{}", std::process::id())), false),
+        };
+        std::fs::create_dir_all(&folder)?;
+        let name = self.to_possible_value().context("a place without a name")?;
+        let path = |kind: &str| folder.join(format!("{}.{kind}", name.get_name()));
+        document::write(&path("json"), &plan)?;
+        let text = |kind: &str| path(kind).display().to_string();
+        let arguments = [
+            ("--ranks", self.ranks().to_string()),
+            ("--plan", text("json")),
+            ("--record", text("csv")),
+            ("--deadline-seconds", flags.seconds.to_string()),
+        ];
+        self.measure(&arguments.map(|(flag, value)| [flag.to_owned(), value]).concat(), programs)?;
+        let rows = record::read::<CollectiveCall>(&path("csv"))?.rows;
+        if !is_kept {
+            std::fs::remove_dir_all(&folder)?;
+        }
+        self.report(&plan, &rows)
+    }
+
+    fn measure(self, arguments: &[String], programs: &Path) -> Result<()> {
+        let program = programs.join("colibri-measure");
+        if self == Place::Shared {
             let mut command = Command::new(OpenMpi::find()?.mpirun());
             command
                 .args(["-np", "2", "--mca", "btl", "self,vader"])
                 .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
                 .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
-                .arg(programs.join("colibri-measure"))
+                .arg(program)
                 .args(arguments);
-            run(command)
-        })?;
-    }
-    if place != "shared" {
-        println!("8 nodes at 100 Mbit/s");
+            return run(command);
+        }
         let name = format!("bench-{}", std::process::id());
-        let testbed = testbed::up(&Spec::new(&name, 8, "100mbit".parse()?)?)?;
+        let testbed = testbed::up(&Spec::new(&name, self.ranks(), "100mbit".parse()?)?)?;
         let shims =
             Shims { sleep_on_yield: Some(programs.join("libcolibri_yield.so")), tracer: None };
-        let outcome = compare(8, rounds, &sizes, |arguments| {
-            let mut command = testbed.mpirun(&OpenMpi::find()?, 8, &shims, &[])?;
-            command.arg(programs.join("colibri-measure")).args(arguments);
-            run(command)
-        });
+        let outcome = OpenMpi::find()
+            .and_then(|mpi| testbed.mpirun(&mpi, self.ranks(), &shims, &[]))
+            .map_err(anyhow::Error::from)
+            .and_then(|mut command| {
+                command.arg(program).args(arguments);
+                run(command)
+            });
         testbed::down(&name)?;
-        outcome?;
+        outcome
     }
-    Ok(())
+
+    fn report(self, plan: &Plan, rows: &[CollectiveCall]) -> Result<()> {
+        println!("### {}\n", self.title());
+        println!(
+            "| collective | algorithm | bytes | library (us) | ours (us) | ratio | lower | upper | \
+             in time | |"
+        );
+        println!("|---|---|---:|---:|---:|---:|---:|---:|---:|---|");
+        let mut visits = vec![Vec::new(); plan.visits.len()];
+        rows.iter().for_each(|row| visits[row.visit as usize].push(row));
+        let mut within = 0;
+        for (number, pair) in plan.cells.chunks(2).enumerate() {
+            let rounds = Rounds::of(plan, &visits, number as u32 * 2);
+            within += u32::from(rounds.report(&pair[1])?);
+        }
+        println!("\n{within} of {} rows within {ALLOWED}.\n", plan.cells.len() / 2);
+        Ok(())
+    }
 }
 
 fn run(mut command: Command) -> Result<()> {
     command.env("OMPI_MCA_coll_tuned_use_dynamic_rules", "1");
     let output = command.stdin(Stdio::null()).output()?;
-    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Ok(())
-}
-
-/// Measures and prints all pairs.
-fn compare(
-    ranks: u32,
-    rounds: u32,
-    sizes: &[u64],
-    measure: impl Fn(&[String]) -> Result<()>,
-) -> Result<()> {
-    let folder = env::temp_dir().join(format!("colibri-bench-{}", std::process::id()));
-    std::fs::create_dir_all(&folder)?;
-    let plan = plan(ranks, rounds, sizes)?;
-    let path = |name: &str| -> PathBuf { folder.join(name) };
-    document::write(&path("plan.json"), &plan)?;
-    let text = |name: &str| path(name).display().to_string();
-    measure(&[
-        "--ranks".into(),
-        ranks.to_string(),
-        "--plan".into(),
-        text("plan.json"),
-        "--record".into(),
-        text("measurements.csv"),
-        "--deadline-seconds".into(),
-        "280".into(),
-    ])?;
-    let rows = record::read::<CollectiveCall>(&path("measurements.csv"))?.rows;
-    std::fs::remove_dir_all(&folder)?;
-    println!(
-        "| collective | algorithm | bytes | library (us) | ours (us) | ratio | 95 % interval | |"
-    );
-    println!("|---|---|---:|---:|---:|---:|---|---|");
-    for (number, pair) in plan.cells.chunks(2).enumerate() {
-        report(pair, &of_pair(&plan, &rows, number as u32 * 2))?;
-    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{said}");
+    said.lines().filter(|line| line.contains("deadline")).for_each(|line| eprintln!("{line}"));
     Ok(())
 }
 
 /// Cells by twos, the library's first; visits alternate, and so does which of a pair comes first.
-fn plan(ranks: u32, rounds: u32, sizes: &[u64]) -> Result<Plan> {
+fn plan(place: Place, rounds: u32, sizes: &[u64]) -> Result<Plan> {
+    let ranks = place.ranks();
     let mut cells = Vec::new();
     for (collective, algorithm) in ALGORITHMS {
         for &bytes in sizes {
@@ -149,12 +222,12 @@ fn plan(ranks: u32, rounds: u32, sizes: &[u64]) -> Result<Plan> {
             }));
         }
     }
-    let pairs = cells.len() as u32 / 2;
+    let number = cells.len() as u32;
     let visits = (0..rounds).flat_map(|round| {
         let cells = &cells;
-        (0..2 * pairs).map(move |place| {
-            let cell = place ^ (round % 2);
-            let repetitions = if cells[cell as usize].bytes <= 1024 { 9 } else { 3 };
+        (0..number).map(move |at| {
+            let cell = at ^ (round % 2);
+            let repetitions = place.repetitions(cells[cell as usize].bytes);
             Visit { cell, warmups: 1, repetitions }
         })
     });
@@ -162,53 +235,74 @@ fn plan(ranks: u32, rounds: u32, sizes: &[u64]) -> Result<Plan> {
     Ok(Plan { seed: 1, ranks, cells, visits })
 }
 
-/// By round, the medians of both members of a pair.
-fn of_pair(plan: &Plan, rows: &[CollectiveCall], first: u32) -> Vec<(f64, f64)> {
-    let medians = |cell: u32| {
-        let visits = plan.visits.iter().enumerate().filter(move |(_, visit)| visit.cell == cell);
-        visits.map(|(index, _)| {
-            let times: Vec<f64> = rows
-                .iter()
-                .filter(|row| row.visit == index as u32 && row.status == Status::Ok)
-                .map(|row| row.seconds)
-                .collect();
-            median(&times)
-        })
-    };
-    medians(first).zip(medians(first + 1)).filter_map(|(a, b)| Some((a?, b?))).collect()
+/// What was seen of a pair.
+struct Rounds {
+    /// By round, the medians of both members.
+    times: Vec<(f64, f64)>,
+    /// Calls that began on all ranks together, of all that count.
+    in_time: f64,
 }
 
-fn report(pair: &[Cell], times: &[(f64, f64)]) -> Result<()> {
-    let ratios: Vec<f64> = times.iter().map(|(library, ours)| ours / library).collect();
-    let microseconds = |of: fn(&(f64, f64)) -> f64| {
-        median(&times.iter().map(of).collect::<Vec<_>>()).map(|seconds| seconds * 1e6)
-    };
-    let (Some(library), Some(ours), Some(ratio)) =
-        (microseconds(|t| t.0), microseconds(|t| t.1), median(&ratios))
-    else {
-        // One row without an observation is no reason to lose the others.
-        let Cell { collective, method, bytes, .. } = &pair[1];
-        println!("| {collective} | {method} | {bytes} | | | | no round with all ranks in time | |");
-        return Ok(());
-    };
-    let mut random = Pcg64Mcg::seed_from_u64(1);
-    let resampled: Vec<f64> = (0..2000)
-        .filter_map(|_| {
-            let draw: Vec<f64> =
-                (0..ratios.len()).map(|_| ratios[random.random_range(0..ratios.len())]).collect();
-            median(&draw)
-        })
-        .collect();
-    let (Some(low), Some(high)) = (quantile(&resampled, 0.025), quantile(&resampled, 0.975)) else {
-        bail!("no interval of {}", pair[1].method);
-    };
-    let Cell { collective, method, bytes, .. } = &pair[1];
-    let verdict = if low <= ALLOWED { "" } else { "above" };
-    let algorithm = method.to_string();
-    let algorithm = algorithm.trim_start_matches("own:");
-    println!(
-        "| {collective} | {algorithm} | {bytes} | {:.1} | {:.1} | {ratio:.3} | {low:.3} to {high:.3} | {verdict} |",
-        library, ours
-    );
-    Ok(())
+impl Rounds {
+    /// Of the pair whose first cell this is. Where no call of a visit began on all ranks together,
+    /// those that didn't stand for it: on few processors that is so for both members alike.
+    fn of(plan: &Plan, rows_of_visits: &[Vec<&CollectiveCall>], first: u32) -> Self {
+        let (mut counted, mut together) = (0, 0);
+        let mut medians = |cell: u32| -> Vec<Option<f64>> {
+            let visits = plan.visits.iter().zip(rows_of_visits);
+            let visits = visits.filter(|(visit, _)| visit.cell == cell);
+            visits
+                .map(|(_, rows)| {
+                    let of_status = |status| -> Vec<f64> {
+                        let rows = rows.iter().filter(|row| row.status == status);
+                        rows.map(|row| row.seconds).collect()
+                    };
+                    let (good, late) = (of_status(Status::Ok), of_status(Status::Late));
+                    counted += good.len() + late.len();
+                    together += good.len();
+                    median(if good.is_empty() { &late } else { &good })
+                })
+                .collect()
+        };
+        let (library, ours) = (medians(first), medians(first + 1));
+        let times = library.into_iter().zip(ours).filter_map(|(a, b)| Some((a?, b?))).collect();
+        Rounds { times, in_time: together as f64 / counted.max(1) as f64 }
+    }
+
+    /// Prints a row; whether it is within what is allowed.
+    fn report(&self, Cell { collective, method, bytes, .. }: &Cell) -> Result<bool> {
+        let algorithm = method.to_string();
+        let algorithm = algorithm.trim_start_matches("own:");
+        let ratios: Vec<f64> = self.times.iter().map(|(library, ours)| ours / library).collect();
+        let microseconds = |of: fn(&(f64, f64)) -> f64| {
+            median(&self.times.iter().map(of).collect::<Vec<_>>()).map(|seconds| seconds * 1e6)
+        };
+        let (Some(library), Some(ours), Some(ratio)) =
+            (microseconds(|t| t.0), microseconds(|t| t.1), median(&ratios))
+        else {
+            println!("| {collective} | {algorithm} | {bytes} | | | | | | | not measured |");
+            return Ok(false);
+        };
+        let mut random = Pcg64Mcg::seed_from_u64(1);
+        let resampled: Vec<f64> = (0..2000)
+            .filter_map(|_| {
+                let draw: Vec<f64> = (0..ratios.len())
+                    .map(|_| ratios[random.random_range(0..ratios.len())])
+                    .collect();
+                median(&draw)
+            })
+            .collect();
+        let (Some(low), Some(high)) = (quantile(&resampled, 0.025), quantile(&resampled, 0.975))
+        else {
+            bail!("no interval of {method}");
+        };
+        let is_within = low <= ALLOWED;
+        let verdict = if is_within { "" } else { "above" };
+        let in_time = 100.0 * self.in_time;
+        println!(
+            "| {collective} | {algorithm} | {bytes} | {library:.1} | {ours:.1} | {ratio:.3} | \
+             {low:.3} | {high:.3} | {in_time:.0} % | {verdict} |"
+        );
+        Ok(is_within)
+    }
 }

@@ -157,7 +157,7 @@ pub(crate) fn too_many(count: u64) -> Error {
     Error::Invalid(format!("{count} elements are more than any memory holds"))
 }
 
-fn is_commutative(mpi: &Mpi, operation: Handle) -> Result<bool> {
+pub(crate) fn is_commutative(mpi: &Mpi, operation: Handle) -> Result<bool> {
     let mut commutative = 0;
     // SAFETY: the caller of the collective vouches for the operation.
     let code = unsafe { (mpi.op_commutative)(operation, &mut commutative) };

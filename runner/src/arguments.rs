@@ -1,6 +1,9 @@
 //! The arguments of a collective call.
 
-use std::ffi::{c_int, c_void};
+use std::{
+    ffi::{c_int, c_void},
+    ptr,
+};
 
 use records::Collective;
 
@@ -107,6 +110,31 @@ impl Arguments {
             | Arguments::Scan { data, .. } => Some(data),
             _ => None,
         }
+    }
+
+    /// Where this rank sends from and where it receives; the one buffer of a broadcast is the
+    /// second.
+    pub(crate) fn buffers(&self) -> (*mut u8, *mut u8) {
+        let (send, receive) = match self {
+            Arguments::Barrier => (ptr::null_mut(), ptr::null_mut()),
+            Arguments::Bcast { data, .. } => (ptr::null_mut(), data.buffer),
+            Arguments::Allgather { send, receive }
+            | Arguments::Alltoall { send, receive }
+            | Arguments::Gather { send, receive, .. }
+            | Arguments::Scatter { send, receive, .. } => (send.buffer, receive.buffer),
+            Arguments::Allgatherv { send, receive } | Arguments::Gatherv { send, receive, .. } => {
+                (send.buffer, receive.buffer)
+            }
+            Arguments::Scatterv { send, receive, .. } => (send.buffer, receive.buffer),
+            Arguments::Alltoallv { send, receive } => (send.buffer, receive.buffer),
+            Arguments::Allreduce { data, .. }
+            | Arguments::Exscan { data, .. }
+            | Arguments::Reduce { data, .. }
+            | Arguments::ReduceScatter { data, .. }
+            | Arguments::ReduceScatterBlock { data, .. }
+            | Arguments::Scan { data, .. } => (data.send.cast_mut(), data.receive),
+        };
+        (send.cast(), receive.cast())
     }
 
     /// The collective that they are of.

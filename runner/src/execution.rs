@@ -65,8 +65,10 @@ impl Execution<'_> {
 
     /// Carries out the steps of a round.
     ///
-    /// A message that is waited for as soon as it has begun is sent or received by MPI's blocking
-    /// function, which makes no request: beside a message of a microsecond that is seen.
+    /// A message that is waited for before anything else begins is sent or received by MPI's
+    /// blocking function, which makes no request: beside a message of a microsecond that is seen.
+    /// For a send that holds, too, if only other waits come before its own: what they wait for is
+    /// under way, and goes on while MPI sends.
     ///
     /// # Safety
     /// As [`Execution::step`].
@@ -75,20 +77,25 @@ impl Execution<'_> {
         while let [step, others @ ..] = rest {
             // SAFETY: the caller vouches for the ranges.
             rest = unsafe {
-                match (*step, others) {
-                    (
-                        Step::Send { peer, slot, range },
-                        [Step::Wait { slot: waited }, others @ ..],
-                    ) if slot == *waited => {
-                        self.send(peer, range)?;
-                        others
-                    }
-                    (
-                        Step::Receive { peer, slot, range },
-                        [Step::Wait { slot: waited }, others @ ..],
-                    ) if slot == *waited => {
+                match *step {
+                    Step::Send { peer, slot, range } => match waits_before(others, slot) {
+                        Some(waits) => {
+                            self.send(peer, range)?;
+                            for wait in &others[..waits] {
+                                self.step(wait)?;
+                            }
+                            &others[waits + 1..]
+                        }
+                        None => {
+                            self.step(step)?;
+                            others
+                        }
+                    },
+                    Step::Receive { peer, slot, range }
+                        if others.first() == Some(&Step::Wait { slot }) =>
+                    {
                         self.receive(peer, range)?;
-                        others
+                        &others[1..]
                     }
                     _ => {
                         self.step(step)?;
@@ -212,5 +219,29 @@ impl Execution<'_> {
             check("MPI_Reduce_local", code)?;
         }
         Ok(())
+    }
+}
+
+/// How many waits come before that for a slot, if nothing else does.
+fn waits_before(steps: &[Step], slot: u32) -> Option<usize> {
+    let waited = |step: &Step| matches!(step, Step::Wait { slot: waited } if *waited == slot);
+    let end = steps.iter().position(|step| waited(step) || !matches!(step, Step::Wait { .. }))?;
+    waited(&steps[end]).then_some(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_send_may_block_if_only_waits_come_before_its_own() {
+        let wait = |slot| Step::Wait { slot };
+        let range = Range::new(Buffer::Receive, 0, 1);
+        let send = Step::Send { peer: 0, slot: 3, range };
+        assert_eq!(waits_before(&[wait(1), send], 1), Some(0));
+        assert_eq!(waits_before(&[wait(0), wait(2), wait(1)], 1), Some(2));
+        assert_eq!(waits_before(&[wait(0), send, wait(1)], 1), None);
+        assert_eq!(waits_before(&[wait(0)], 1), None);
+        assert_eq!(waits_before(&[], 1), None);
     }
 }

@@ -22,6 +22,7 @@ compile_error!("handles as machine words need a little-endian machine of 64 bits
 
 mod agreed;
 mod arguments;
+mod carrying;
 mod duplicate;
 mod error;
 mod execution;
@@ -32,6 +33,7 @@ mod message;
 mod method;
 pub mod mockups;
 mod packing;
+mod programs;
 mod scratch;
 mod sides;
 mod table;

@@ -147,6 +147,34 @@ fn an_error_of_the_library_is_returned_and_the_executor_goes_on() {
     }
 }
 
+/// More calls than are kept, by turns, and each several times: what differs from an earlier call in
+/// anything is not carried out as that was.
+#[test]
+fn calls_like_earlier_ones_are_told_from_others() {
+    let ranks = 3;
+    let methods = methods(Collective::Bcast);
+    fake::run(ranks, |rank| {
+        let mut executor = executor();
+        for turn in 0..4 {
+            for (number, method) in methods.iter().enumerate() {
+                let root = if turn % 2 == 0 { 0 } else { number as u32 % ranks };
+                let count = [3, 8][(turn / 2 + number) % 2];
+                let own = |index| if rank == root { value(turn as u32, index) } else { 0 };
+                let mut buffer: Vec<u8> = (0..count).map(own).collect();
+                let place = buffer.as_mut_ptr().cast::<c_void>();
+                let data = (place, count as i64, fake::BYTE);
+                for _ in 0..2 {
+                    // SAFETY: the buffer holds so many elements.
+                    unsafe { bcast(method, data, root as i32, &mut executor, 9) }.unwrap();
+                    let wanted: Vec<u8> =
+                        (0..count).map(|index| value(turn as u32, index)).collect();
+                    assert_eq!(buffer, wanted, "{method} of {count} from {root}");
+                }
+            }
+        }
+    });
+}
+
 #[test]
 fn what_ran_is_known_until_it_is_forgotten() {
     let method = Method::new(Collective::Bcast, Algorithm::Pipeline, 8192).unwrap();
@@ -179,5 +207,5 @@ fn a_function_that_is_missing_is_named() {
     };
     // SAFETY: there are no functions at all.
     let error = unsafe { Mpi::load(|_| std::ptr::null(), constants) }.unwrap_err();
-    assert!(error.to_string().contains("MPI_Allgather"), "{error}");
+    assert!(error.to_string().contains("MPI_Irecv"), "{error}");
 }

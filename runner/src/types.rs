@@ -40,6 +40,11 @@ impl Types {
         Ok(made)
     }
 
+    /// Whether all that the call under way has asked for are plain.
+    pub fn are_plain(&self) -> bool {
+        self.known.get().iter().flatten().all(|known| known.is_plain)
+    }
+
     /// Another call begins.
     pub fn begin_call(&self) {
         self.known.set(self.known.get().map(|known| known.filter(|known| known.is_plain)));
@@ -61,7 +66,9 @@ mod tests {
         assert!(types.of(&mpi, fake::BYTE).unwrap().is_plain);
         assert_eq!(types.of(&mpi, fake::SPREAD).unwrap().layout.size, 2);
         assert_eq!(kept(&types), [fake::SPREAD, fake::BYTE]);
+        assert!(!types.are_plain());
         types.begin_call();
         assert_eq!(kept(&types), [fake::BYTE]);
+        assert!(types.are_plain());
     }
 }

@@ -276,8 +276,8 @@ impl Case<'_> {
         kind.put(&mut memory.receive, &numbers);
     }
 
-    /// Compares all algorithms with the library.
-    fn check(&self, executor: &mut Executor, group: &Group<'_>) {
+    /// Compares all algorithms with the library; each is called so often, with memory of its own.
+    fn check(&self, executor: &mut Executor, group: &Group<'_>, times: usize) {
         let kind = match (self.collective, self.kinds(group)) {
             (Collective::Scatterv, (send, _)) => send,
             (_, (_, receive)) => receive,
@@ -292,16 +292,18 @@ impl Case<'_> {
         };
         for method in methods(self.collective) {
             let what = || format!("{method} on {} of {}: {self:?}", group.rank, group.size);
-            let mut found = before.clone();
-            let arguments = self.arguments(group, &mut found, &vectors, true);
-            let outcome = unsafe { executor.run(&method, &arguments, group.comm) };
-            if can(&method, commutative, group.size) {
-                outcome.unwrap_or_else(|error| panic!("{}: {error}", what()));
-                let result = |memory| self.result(group, memory, &vectors);
-                assert!(result(&wanted) == result(&found), "{}", what());
-                assert!(found.send == before.send, "the send buffer has changed: {}", what());
-            } else {
-                assert!(matches!(outcome, Err(Error::Refused(_))), "{}: {outcome:?}", what());
+            let mut memories = vec![before.clone(); times];
+            for found in &mut memories {
+                let arguments = self.arguments(group, found, &vectors, true);
+                let outcome = unsafe { executor.run(&method, &arguments, group.comm) };
+                if can(&method, commutative, group.size) {
+                    outcome.unwrap_or_else(|error| panic!("{}: {error}", what()));
+                    let result = |memory| self.result(group, memory, &vectors);
+                    assert!(result(&wanted) == result(found), "{}", what());
+                    assert!(found.send == before.send, "the send buffer has changed: {}", what());
+                } else {
+                    assert!(matches!(outcome, Err(Error::Refused(_))), "{}: {outcome:?}", what());
+                }
             }
         }
     }
@@ -331,14 +333,22 @@ pub fn collectives() -> impl Iterator<Item = Collective> {
     Collective::ALL.into_iter().filter(has_own)
 }
 
-/// All collectives, roots, counts and kinds, in place and not. In a thrifty run each call has one
-/// kind, by turns, and one in-place form of two.
+/// How much is tried.
+#[derive(Debug, Clone, Copy)]
+pub struct Extent {
+    /// Each call has one kind, by turns, and one in-place form of two.
+    pub thrifty: bool,
+    /// How often each call is made.
+    pub times: usize,
+}
+
+/// All collectives, roots, counts and kinds, in place and not.
 pub fn check_all(
     executor: &mut Executor,
     group: &Group<'_>,
     kinds: &[Kind; 7],
     operators: &[Operator],
-    thrifty: bool,
+    Extent { thrifty, times }: Extent,
 ) {
     let mut turn = 0;
     for collective in collectives() {
@@ -361,7 +371,7 @@ pub fn check_all(
                     (false, false) => &[false, true],
                 };
                 for &in_place in forms {
-                    Case { collective, data, pairs, root, in_place }.check(executor, group);
+                    Case { collective, data, pairs, root, in_place }.check(executor, group, times);
                 }
             }
             turn += 1;

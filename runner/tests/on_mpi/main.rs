@@ -12,11 +12,12 @@ mod kinds;
 #[path = "../launched/mod.rs"]
 mod launched;
 mod library;
+mod reused;
 mod special;
 
 use std::{env, ffi::c_int, process::Command, time::Instant};
 
-use cases::{Group, Operator};
+use cases::{Extent, Group, Operator};
 use colibri_runner::{Executor, Handle, Session};
 use kinds::Kind;
 use launched::run_to_end;
@@ -121,14 +122,22 @@ fn run_rank(file: &str) {
     let operators = operators(library, &kinds);
     let thrifty = size > if library.is_mpich() { 2 } else { 4 };
     let mut executor = Executor::new(session);
-    cases::check_all(&mut executor, &group, &kinds, &operators, thrifty);
+    let once = Extent { thrifty, times: 1 };
+    cases::check_all(&mut executor, &group, &kinds, &operators, once);
+    // Calls that are carried out as earlier ones were: those with named types.
+    let (numbers, sum) = (kinds[kinds.len() - 1], &operators[operators.len() - 1..]);
+    let again = Extent { thrifty: true, times: 2 };
+    cases::check_all(&mut executor, &group, &[numbers; 7], sum, again);
     // As if messages above 2^31 elements, and elements above 2^31 bytes, were short.
     let mut executor = executor.with_longest(7);
     if !(thrifty && library.is_mpich()) {
-        cases::check_all(&mut executor, &group, &kinds, &operators, true);
+        let some = Extent { thrifty: true, times: 1 };
+        cases::check_all(&mut executor, &group, &kinds, &operators, some);
     }
     let mut executor = Executor::new(session);
     special::communicators_that_are_freed(&mut executor, &group);
+    reused::operations(&mut executor, &group);
+    reused::types(&mut executor, &group);
     special::wildcards_of_the_application(&mut executor, &group);
     special::what_is_refused(&mut executor, &group);
     special::absolute_addresses(&mut executor, &group);

@@ -1,0 +1,245 @@
+//! How an executor carries out a call that all ranks have agreed on.
+
+use std::{mem, ptr, slice};
+
+use records::Collective;
+use schedules::Call;
+
+use crate::{
+    Arguments, Error, Executor, Handle, Method, Reduction, Result,
+    agreed::{Agreed, Vectors, too_many},
+    duplicate::{Duplicate, Member},
+    execution::{Execution, Memory},
+    layout::Layout,
+    packing::Packing,
+    programs::Key,
+    scratch::{Resources, Scratch},
+    sides::{Load, Side, Sides},
+};
+
+impl Executor {
+    /// Carries out a call by the program of an earlier one like it, if that is there.
+    ///
+    /// # Safety
+    /// As [`Executor::run`]; the key must be of these arguments.
+    pub(crate) unsafe fn follow(&mut self, key: &Key, arguments: &Arguments) -> Option<Result<()>> {
+        let program = self.programs.find(key)?;
+        let Resources { temporary, requests, .. } = &mut self.resources;
+        let (base, bytes) = program.scratch;
+        let temporary = match temporary.reserve(bytes) {
+            Ok(beginning) => beginning.wrapping_offset(base),
+            Err(error) => return Some(Err(error)),
+        };
+        if requests.len() < program.slots {
+            requests.resize(program.slots, 0);
+        }
+        let (send, receive) = arguments.buffers();
+        let (counts, header) = (ptr::null_mut(), ptr::null_mut());
+        let mut execution = Execution {
+            mpi: &self.session.mpi,
+            comm: program.comm,
+            layout: program.layout,
+            memory: Memory { send, receive, temporary, counts, header },
+            operation: arguments.reduction().map_or(0, |data| data.operation),
+            longest: self.longest,
+            requests,
+        };
+        self.ran = Some(program.method());
+        // SAFETY: the caller vouches for the buffers; the earlier call was the same but for these.
+        let outcome = unsafe { execution.steps(&program.steps) };
+        match outcome {
+            Ok(()) => self.resources.trim(),
+            Err(_) => self.resources.abandon(),
+        }
+        Some(outcome)
+    }
+
+    /// Runs a collective that combines data: on the application's own elements, whose layout the
+    /// operation may have to know.
+    ///
+    /// # Safety
+    /// As [`Executor::run`]; the method has been agreed on.
+    pub(crate) unsafe fn combine(
+        &mut self,
+        key: Option<Key>,
+        method: &Method,
+        data: &Reduction,
+        agreed: &Agreed,
+        (comm, member): (Handle, Member),
+    ) -> Result<()> {
+        let mpi = &self.session.mpi;
+        let layout = self.types.of(mpi, data.datatype)?.layout;
+        let in_place = data.send.addr() == mpi.constants.in_place;
+        if in_place && method.collective() == Collective::Reduce && member.rank != agreed.root {
+            return Err(Error::Invalid("MPI_IN_PLACE is for the root alone".to_owned()));
+        }
+        let vectors = mem::take(&mut self.resources.vectors);
+        let call = Call { in_place, ..agreed.call(method, member.size, &vectors) };
+        layout.span(longest_buffer(&call, method.collective())?)?;
+        // SAFETY: the application's buffers hold these elements where MPI looks at them.
+        let outcome = unsafe {
+            let comm = self.session.duplicate(comm, member)?;
+            let buffers = (data.send.cast::<u8>().cast_mut(), data.receive.cast());
+            let outcome = self.execute(method, &call, comm, layout, buffers, data.operation);
+            if outcome.is_ok() {
+                self.learn(key, &call, comm, layout);
+            }
+            outcome
+        };
+        self.keep(vectors, outcome)
+    }
+
+    /// Runs a collective that moves data, or nothing: as bytes, since ranks may describe it by
+    /// different types of one signature. What doesn't lie in memory as its bytes is packed.
+    ///
+    /// # Safety
+    /// As [`Executor::run`]; the method has been agreed on.
+    pub(crate) unsafe fn move_data(
+        &mut self,
+        key: Option<Key>,
+        method: &Method,
+        sides: &Sides,
+        agreed: &Agreed,
+        (comm, member): (Handle, Member),
+    ) -> Result<()> {
+        let mpi = &self.session.mpi;
+        let mut vectors = mem::take(&mut self.resources.vectors);
+        let is_vector = agreed.packed.is_none();
+        if is_vector {
+            sides.set_vectors(&mut vectors)?;
+        }
+        let mut call = agreed.call(method, member.size, &vectors);
+        call.in_place = sides.in_place;
+        if is_vector {
+            (call.counts, call.displacements) = (&vectors.counts, &vectors.displacements);
+        }
+        let scratch = |side: Option<Side>| side.map_or(0, |side| side.scratch());
+        let sent = scratch(sides.send);
+        let packed = self.resources.packed.reserve(sent + scratch(sides.receive))?;
+        let send = sides.send.map_or(ptr::null_mut(), |side| side.message(packed));
+        let receive =
+            sides.receive.map_or(ptr::null_mut(), |side| side.message(packed.wrapping_add(sent)));
+        // SAFETY: the application's buffers are as it says, the packed ones have been reserved.
+        let outcome = unsafe {
+            let comm = self.session.duplicate(comm, member)?;
+            let longest = self.longest;
+            let packing = |layout| Packing { mpi, comm: comm.comm, layout, longest };
+            if let Some(side) = &sides.send {
+                side.pack(&packing(side.layout()), send)?;
+            }
+            if let Some(side) = &sides.receive {
+                match sides.load {
+                    Load::Nothing => {}
+                    Load::Own => side.pack_block(&packing(side.layout()), receive, comm.rank)?,
+                    Load::All => side.pack(&packing(side.layout()), receive)?,
+                }
+            }
+            let bytes = Layout::bytes(mpi);
+            let outcome = self.execute(method, &call, comm, bytes, (send, receive), 0);
+            if outcome.is_ok() {
+                self.learn(key, &call, comm, bytes);
+            }
+            match &sides.receive {
+                Some(side) if sides.store && outcome.is_ok() => {
+                    side.unpack(&packing(side.layout()), receive)
+                }
+                _ => outcome,
+            }
+        };
+        self.keep(vectors, outcome)
+    }
+
+    /// Keeps the program of a call that was carried out, if its types keep their meaning.
+    fn learn(&mut self, key: Option<Key>, call: &Call<'_>, comm: Duplicate, layout: Layout) {
+        if let Some(key) = key
+            && self.types.are_plain()
+        {
+            self.programs.keep(key, call, comm, layout, &mut self.round);
+        }
+    }
+
+    /// Keeps the vectors for the next call; after a failure messages may still be reading them.
+    fn keep(&mut self, vectors: Vectors, outcome: Result<()>) -> Result<()> {
+        match outcome {
+            Ok(()) => self.resources.vectors = vectors,
+            Err(_) => mem::forget(vectors),
+        }
+        outcome
+    }
+
+    /// Runs all rounds of this rank's program.
+    ///
+    /// # Safety
+    /// The buffers (send, receive) must hold what the schedule of the call reads and writes there.
+    unsafe fn execute(
+        &mut self,
+        method: &Method,
+        call: &Call<'_>,
+        comm: Duplicate,
+        layout: Layout,
+        (send, receive): (*mut u8, *mut u8),
+        operation: Handle,
+    ) -> Result<()> {
+        let entry = method.entry;
+        let needs = entry.needs(call, comm.rank);
+        let Resources { temporary, requests, header, .. } = &mut self.resources;
+        let room = |needed: u64, temporary: &mut Scratch| {
+            let (base, bytes) = layout.placement(needed).map_err(|_| Error::Memory(usize::MAX))?;
+            Ok(temporary.reserve(bytes)?.wrapping_offset(base))
+        };
+        let slots = needs.slots as usize;
+        if requests.len() < slots {
+            requests.resize(slots, 0);
+        }
+        let words = needs.header as usize;
+        header.clear();
+        header.resize(words, 0);
+        let header = header.as_mut_ptr();
+        let memory = Memory {
+            send,
+            receive,
+            // With a header, it is known only after round 0.
+            temporary: room(if words == 0 { needs.temporary } else { 0 }, temporary)?,
+            counts: call.counts.as_ptr().cast_mut().cast(),
+            header: header.cast(),
+        };
+        let (mpi, longest) = (&self.session.mpi, self.longest);
+        let mut execution = Execution { mpi, comm, layout, memory, operation, longest, requests };
+        self.ran = Some(*method);
+        let mut index = 0;
+        loop {
+            // Round 0 brings the header.
+            let known = if index == 0 { 0 } else { words };
+            // SAFETY: it has so many words, and no message writes to them any more.
+            let call = Call { header: unsafe { slice::from_raw_parts(header, known) }, ..*call };
+            if index == 1 && words > 0 {
+                let needed = entry.needs(&call, comm.rank).temporary;
+                execution.memory.temporary = room(needed, temporary)?;
+            }
+            if !entry.round(&call, comm.rank, index, &mut self.round) {
+                return Ok(());
+            }
+            // SAFETY: the checker has shown that the steps stay within the buffers.
+            if let Err(error) = unsafe { execution.steps(self.round.steps()) } {
+                self.resources.abandon();
+                return Err(error);
+            }
+            if self.round.is_last() {
+                return Ok(());
+            }
+            index += 1;
+        }
+    }
+}
+
+/// Elements of the longest buffer of a reduction.
+fn longest_buffer(call: &Call<'_>, collective: Collective) -> Result<u64> {
+    match collective {
+        Collective::ReduceScatter => Ok(call.counts.iter().sum()),
+        Collective::ReduceScatterBlock => {
+            let all = call.count.checked_mul(u64::from(call.ranks));
+            all.ok_or_else(|| too_many(call.count))
+        }
+        _ => Ok(call.count),
+    }
+}

@@ -1,0 +1,176 @@
+//! The programs of earlier calls: a call like one of them is not worked out again.
+//!
+//! A short message takes two or three microseconds, and between two collectives an application has
+//! filled the caches with its own. Then what a call costs is how much code and memory it touches:
+//! to ask for types, to agree, to make the rounds and to look after both sides touches ten times
+//! as much as to follow steps that are there.
+
+use std::ffi::c_int;
+
+use records::Collective;
+use schedules::{Call, Round, Step};
+
+use crate::{
+    Arguments, Block, Handle, Method, Session, agreed::is_commutative, duplicate::Duplicate,
+    layout::Layout,
+};
+
+/// All that a program depends on, if the types are plain ones, whose handles keep their meaning.
+///
+/// What is not significant on this rank is compared like the rest: it is read, but means nothing.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Key {
+    sides: [Side; 2],
+    method: Method,
+    comm: Handle,
+    /// See [`Session::released`]: the handle of a communicator that was freed may be another's.
+    released: u64,
+    collective: Collective,
+    root: c_int,
+    operation: Handle,
+    /// Asked for at each call: the handle of an operation may be another's, too.
+    commutative: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Side {
+    count: i64,
+    datatype: Handle,
+    in_place: bool,
+}
+
+/// What this rank does in a call.
+#[derive(Debug)]
+pub(crate) struct Program {
+    key: Key,
+    pub comm: Duplicate,
+    pub layout: Layout,
+    pub slots: usize,
+    /// Where the base of the scratch memory lies from its beginning, and its bytes.
+    pub scratch: (isize, usize),
+    pub steps: Vec<Step>,
+}
+
+impl Program {
+    /// By which it was made.
+    pub fn method(&self) -> Method {
+        self.key.method
+    }
+}
+
+/// The programs that were made last.
+#[derive(Debug, Default)]
+pub(crate) struct Programs {
+    kept: Vec<Program>,
+    /// Which was followed last.
+    last: usize,
+    /// Which is replaced next.
+    oldest: usize,
+    /// Where a program is put together.
+    draft: Vec<Step>,
+}
+
+impl Key {
+    /// Nothing for calls with a count per rank, and where the library knows no such operation.
+    pub fn of(
+        session: &Session,
+        method: &Method,
+        arguments: &Arguments,
+        comm: Handle,
+    ) -> Option<Self> {
+        let mpi = &session.mpi;
+        let is_in_place = |address: usize| address == mpi.constants.in_place;
+        let side = |block: &Block| Side {
+            count: block.count,
+            datatype: block.datatype,
+            in_place: is_in_place(block.buffer.addr()),
+        };
+        let nothing = Side { count: 0, datatype: 0, in_place: false };
+        let (sides, root) = match arguments {
+            Arguments::Barrier => ([nothing, nothing], 0),
+            Arguments::Bcast { data, root } => ([side(data), nothing], *root),
+            Arguments::Allgather { send, receive } | Arguments::Alltoall { send, receive } => {
+                ([side(send), side(receive)], 0)
+            }
+            Arguments::Gather { send, receive, root }
+            | Arguments::Scatter { send, receive, root } => ([side(send), side(receive)], *root),
+            Arguments::Reduce { data, count, root } => {
+                let (datatype, in_place) = (data.datatype, is_in_place(data.send.addr()));
+                ([Side { count: *count, datatype, in_place }, nothing], *root)
+            }
+            Arguments::Allreduce { data, count }
+            | Arguments::Exscan { data, count }
+            | Arguments::ReduceScatterBlock { data, count }
+            | Arguments::Scan { data, count } => {
+                let (datatype, in_place) = (data.datatype, is_in_place(data.send.addr()));
+                ([Side { count: *count, datatype, in_place }, nothing], 0)
+            }
+            Arguments::Allgatherv { .. }
+            | Arguments::Alltoallv { .. }
+            | Arguments::Gatherv { .. }
+            | Arguments::ReduceScatter { .. }
+            | Arguments::Scatterv { .. } => return None,
+        };
+        let (operation, commutative) = match arguments.reduction() {
+            Some(data) => (data.operation, is_commutative(mpi, data.operation).ok()?),
+            None => (0, true),
+        };
+        let (method, released) = (*method, session.released());
+        let collective = arguments.collective();
+        Some(Key { sides, method, comm, released, collective, root, operation, commutative })
+    }
+}
+
+impl Programs {
+    /// As many calls, by turns, are each found again.
+    const MOST: usize = 16;
+    /// Longer programs are of long messages or of many ranks, beside which working them out is
+    /// little.
+    const MOST_ROUNDS: u64 = 16;
+    const MOST_STEPS: usize = 128;
+
+    /// The program of an earlier call like this.
+    pub fn find(&mut self, key: &Key) -> Option<&Program> {
+        if self.kept.get(self.last).is_none_or(|program| program.key != *key) {
+            self.last = self.kept.iter().position(|program| program.key == *key)?;
+        }
+        self.kept.get(self.last)
+    }
+
+    /// Keeps the program of a call whose types are plain, if it isn't long, in place of the oldest
+    /// if there are enough. Those made before a communicator was freed are never found again.
+    pub fn keep(
+        &mut self,
+        key: Key,
+        call: &Call<'_>,
+        comm: Duplicate,
+        layout: Layout,
+        round: &mut Round,
+    ) {
+        let entry = key.method.entry;
+        let needs = entry.needs(call, comm.rank);
+        let Ok(scratch) = layout.placement(needs.temporary) else { return };
+        if needs.rounds > Self::MOST_ROUNDS || needs.header > 0 {
+            return;
+        }
+        self.draft.clear();
+        for index in 0..needs.rounds {
+            entry.round(call, comm.rank, index, round);
+            if self.draft.len() + round.steps().len() > Self::MOST_STEPS {
+                return;
+            }
+            self.draft.extend_from_slice(round.steps());
+        }
+        if self.kept.first().is_some_and(|program| program.key.released != key.released) {
+            self.kept.clear();
+            self.oldest = 0;
+        }
+        let (slots, steps) = (needs.slots as usize, self.draft.clone());
+        let program = Program { key, comm, layout, slots, scratch, steps };
+        match self.kept.get_mut(self.oldest) {
+            Some(oldest) => *oldest = program,
+            None => self.kept.push(program),
+        }
+        (self.last, self.oldest) = (self.oldest, (self.oldest + 1) % Self::MOST);
+    }
+}
