@@ -25,6 +25,11 @@ pub fn print(text: &str) -> Result<()> {
     }
 }
 
+/// A cell of a column that marks rows.
+pub fn mark(marked: bool) -> String {
+    if marked { "yes".into() } else { String::new() }
+}
+
 /// Prints rows. `table` makes the table's cells of a row, for people; JSON and CSV take the
 /// row's own fields.
 pub fn rows<T: Serialize>(

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use models::{Model, Predictor, presets};
+use models::{Model, Predictor, Reach, presets};
 use records::{
     calibration::{Calibration, Parameters},
     document,
@@ -99,16 +99,20 @@ impl Source {
     /// # Errors
     /// The parameters are none.
     pub fn predictor(&self, model: Model) -> Result<Predictor> {
-        Ok(Predictor::new(model, self.forms, self.chosen())?)
+        Ok(Predictor::new(model, self.forms, self.chosen())?.within(self.reach()))
+    }
+
+    /// How far the measurements reach.
+    pub fn reach(&self) -> Reach {
+        Reach::of(&self.calibration, self.chosen())
     }
 
     /// The communicator sizes wanted: those named, else the powers of two up to the platform's
-    /// size and that size itself, up to 32 for a preset.
+    /// size and that size itself; up to 32 where the calibration names no hosts.
     pub fn procs(&self, grid: &GridOptions) -> Vec<u32> {
-        match (&grid.procs, self.calibration.platform.hosts.len()) {
-            (Some(procs), _) => procs.0.clone(),
-            (None, 0) => powers_of_two_and(32),
-            (None, ranks) => powers_of_two_and(ranks as u32),
+        match &grid.procs {
+            Some(procs) => procs.0.clone(),
+            None => powers_of_two_and(self.reach().procs.unwrap_or(32)),
         }
     }
 }

@@ -163,3 +163,121 @@ fn an_explanation_orders_the_candidates_and_sums_their_terms() {
     let (_, error) = run(2, &explain[..7]);
     assert!(error.contains("-m 64KiB"), "{error}");
 }
+
+#[test]
+fn an_explanation_has_each_candidate_s_formula_with_numbers() {
+    let explain = ["explain", "--calibration", "preset:frodo", "--procs", "8", "-m", "64KiB"];
+    let (table, _) = run(0, &[&explain[..], &["--model", "loggp"]].concat());
+    // 7 messages of 1 KiB and 63 gaps; the symbols with their values.
+    for wanted in [
+        "(P - 1)(L + 2 o + (m_s - 1) G) + (n_s - 1) max{g + (m_s - 1) G, 2 o}",
+        "= 1.14 ms + 6.91 ms",
+        "P = 8, L = 61.2 us, o = 8.20 us, m_s = 1024 bytes, G = 0.0840 ns/byte, n_s = 64",
+    ] {
+        assert!(table.contains(&wanted.replace("0.0840", "84.0000")), "{wanted}: {table}");
+    }
+    let (json, _) = run(0, &[&explain[..], &["--format", "json"]].concat());
+    let models: Vec<serde_json::Value> = serde_json::from_str(&json).unwrap();
+    for candidate in models.iter().flat_map(|model| model["candidates"].as_array().unwrap()) {
+        let formula = &candidate["formula"];
+        let parts = formula["parts"].as_array().unwrap();
+        let sum: f64 = parts.iter().map(|part| part["seconds"].as_f64().unwrap()).sum();
+        let seconds = candidate["seconds"].as_f64().unwrap();
+        assert!(parts.is_empty() || (sum / seconds - 1.0).abs() < 1e-9, "{candidate}");
+        assert!(!formula["text"].as_str().unwrap().is_empty());
+    }
+}
+
+/// Frodo has 32 nodes.
+#[test]
+fn what_lies_beyond_the_calibration_is_marked_everywhere() {
+    let grid = ["--calibration", "preset:frodo", "--collective", "bcast", "-m", "1KiB"];
+    let at = |command: &str, procs: &str, more: &[&str]| {
+        run(0, &[&[command][..], &grid, &["--procs", procs, "--model", "loggp"], more].concat()).0
+    };
+    for command in ["predict", "decide"] {
+        let json = at(command, "32,33", &["--format", "json"]);
+        let rows: Vec<serde_json::Value> = serde_json::from_str(&json).unwrap();
+        assert!(rows.len() >= 2);
+        assert!(rows.iter().all(|row| row["extrapolated"] == (row["procs"] == 33)), "{json}");
+        let csv = at(command, "33", &["--format", "csv"]);
+        assert!(csv.lines().next().unwrap().split(',').any(|name| name == "extrapolated"));
+        assert!(at(command, "33", &[]).contains("yes") && !at(command, "32", &[]).contains("yes"));
+    }
+    let explained = at("explain", "64", &[]);
+    assert!(explained.contains("extrapolated: 64 processes, calibrated with 32"), "{explained}");
+    assert!(!at("explain", "32", &[]).contains("extrapolated"));
+    let dir = tempfile::tempdir().unwrap();
+    let [map, curves] = ["map.svg", "curves.svg"].map(|name| dir.path().join(name));
+    at("decide", "16..40", &["--figure", map.to_str().unwrap()]);
+    assert!(fs::read_to_string(map).unwrap().contains("extrapolated beyond what was calibrated"));
+    at("predict", "2..40", &["--figure", curves.to_str().unwrap()]);
+    let curves = fs::read_to_string(curves).unwrap();
+    assert!(curves.contains("extrapolated from there on: 33 processes, calibrated with 32"));
+}
+
+/// Of each method at a point, by another call of the command.
+fn predicted(procs: u64, bytes: u64, method: &str) -> f64 {
+    let method: records::Method = method.parse().unwrap();
+    let [procs, bytes, segment] =
+        [procs, bytes, method.segment_bytes()].map(|number| number.to_string());
+    let algorithm = method.algorithm().unwrap().name();
+    let flags = ["--algorithm", algorithm, "--segments", &segment, "--procs", &procs];
+    let predict = ["predict", "--calibration", "preset:frodo", "--collective", "bcast"];
+    let rest = ["-m", &bytes, "--model", "refined", "--format", "json"];
+    let (json, _) = run(0, &[&predict[..], &flags, &rest].concat());
+    let rows: Vec<serde_json::Value> = serde_json::from_str(&json).unwrap();
+    rows[0]["seconds"].as_f64().unwrap()
+}
+
+#[test]
+fn two_decision_functions_are_compared_by_what_following_the_second_costs() {
+    let dir = tempfile::tempdir().unwrap();
+    let name = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let (both, one, figure) = (name("both.json"), name("one.json"), name("difference.svg"));
+    let decide = ["decide", "--calibration", "preset:frodo", "--collective", "bcast", "-p", "3..9"];
+    let hockney_and_loggp = ["--sizes", "1..1MiB", "--model", "hockney,loggp", "-o", &both];
+    run(0, &[&decide[..], &hockney_and_loggp].concat());
+    run(0, &[&decide[..], &["--sizes", "1KiB..8MiB", "--model", "loggp", "-o", &one]].concat());
+    let first = format!("{both}:hockney");
+    let judge = ["--calibration", "preset:frodo", "--model", "refined"];
+    let compare = [&["difference", &first, &one][..], &judge].concat();
+    let flags = ["--format", "json", "--figure", &figure];
+    let (json, _) = run(0, &[&compare[..], &flags].concat());
+    let rows: Vec<serde_json::Value> = serde_json::from_str(&json).unwrap();
+    assert_eq!(rows.len(), 7 * 11, "the points that both have: 1 KiB to 1 MiB");
+    let different: Vec<_> = rows.iter().filter(|row| row["same"] == false).collect();
+    assert!(different.len() > 5 && different.len() < rows.len());
+    for row in different.iter().step_by(7) {
+        let at = [&row["procs"], &row["bytes"]].map(|number| number.as_u64().unwrap());
+        let [first, second] = ["first", "second"]
+            .map(|name| predicted(at[0], at[1], row[name].as_str().unwrap()));
+        assert_eq!(row["first_seconds"].as_f64(), Some(first));
+        assert_eq!(row["second_seconds"].as_f64(), Some(second));
+        let cost = row["relative_cost"].as_f64().unwrap();
+        assert!((cost - (second / first - 1.0)).abs() < 1e-12, "{row}");
+    }
+    let (table, _) = run(0, &compare);
+    let last = format!("They differ at {} of 77 points; there the second costs", different.len());
+    assert!(table.contains(&last), "{table}");
+    let svg = fs::read_to_string(&figure).unwrap();
+    assert!(svg.contains("predicted by refined with preset:frodo"), "{svg}");
+
+    let same = [&["difference", &one, &one][..], &judge].concat();
+    assert_eq!(run(0, &same).0, "They differ at 0 of 98 points.\n");
+    let (wrong, missing) = (format!("{both}:plogp"), format!("{both}:plogpp"));
+    for (arguments, wanted) in [
+        (vec![both.as_str(), &one, "--calibration", "preset:frodo"], "--model refined"),
+        (vec![both.as_str(), &one], "--run DIR"),
+        ([&[both.as_str(), &one][..], &judge].concat(), "both.json:hockney"),
+        ([&[wrong.as_str(), &one][..], &judge].concat(), "it has: hockney, loggp"),
+        ([&[missing.as_str(), &one][..], &judge].concat(), "did you mean 'plogp'?"),
+        ([&[first.as_str(), &one, "--collective", "reduce"][..], &judge].concat(), "for reduce"),
+        (vec![first.as_str(), &one, "--run", "/no/such/run"], "no run's directory"),
+    ] {
+        let (_, stderr) = run(2, &[&["difference"][..], &arguments].concat());
+        assert!(stderr.contains(wanted), "{arguments:?}: {stderr}");
+    }
+    let (_, stderr) = run(1, &[&["difference", "/no/such.json", &one][..], &judge].concat());
+    assert!(stderr.contains("/no/such.json: cannot read"), "{stderr}");
+}

@@ -79,6 +79,44 @@ fn an_algorithm_without_segments_has_its_one_row_whatever_segments_are_asked_for
     assert!(rows.iter().all(|row| row["segment_bytes"] == 0));
 }
 
+/// Table 1: the flat-tree barrier's T_max is T_min and (P - 2) o.
+#[test]
+fn both_bounds_of_the_barrier_are_told_and_times_have_every_digit() {
+    let arguments = ["predict", "--calibration", "preset:frodo", "--collective", "barrier"];
+    let rows = rows(
+        &[&arguments[..], &["--procs", "10", "--model", "loggp", "--format", "json"]].concat(),
+    );
+    let linear = rows.iter().find(|row| row["algorithm"] == "linear").unwrap();
+    let least = 8.0 * 23.8e-6 + 2.0 * (61.22e-6 + 2.0 * 8.2e-6);
+    assert!((linear["seconds"].as_f64().unwrap() / least - 1.0).abs() < 1e-15);
+    let greatest = linear["greatest_seconds"].as_f64().unwrap();
+    assert!((greatest / (least + 8.0 * 8.2e-6) - 1.0).abs() < 1e-15, "{greatest}");
+    assert!(rows.iter().all(|row| row["greatest_seconds"].is_f64() == (row == linear)));
+}
+
+/// Figures 2, 3 and 5: all methods by all models, over the message size and over the processes.
+#[test]
+fn predictions_are_drawn_over_both_sizes() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("times.svg");
+    let arguments = ["predict", "--calibration", "preset:frodo", "--model", "all", "--figure"];
+    for (flags, x) in [
+        (["--collective", "bcast", "--procs", "8", "-m", "1KiB,8KiB"], "message size"),
+        (["--collective", "reduce", "--procs", "2..9", "-m", "2KiB"], "processes"),
+        (["--collective", "barrier", "--procs", "4", "-m", "1KiB"], "processes"),
+    ] {
+        let with_file = [&arguments[..], &[file.to_str().unwrap()], &flags].concat();
+        run(0, &with_file);
+        let svg = std::fs::read_to_string(&file).unwrap();
+        for wanted in [x, "(a) hockney", "(f) simulated", "predicted time", "linear"] {
+            assert!(svg.contains(wanted), "{flags:?}: {wanted}");
+        }
+    }
+    let both = ["--collective", "bcast", "--procs", "4,8", "-m", "1,2", "x.svg"];
+    let (_, stderr) = run(2, &[&arguments[..5], &both[..6], &["--figure", both[6]]].concat());
+    assert!(stderr.contains("one of --procs or of -m"), "{stderr}");
+}
+
 /// The paper's section 6.3: small messages without segments, pipelines for the largest.
 #[test]
 fn decisions_on_frodo_have_the_shape_that_the_paper_describes() {

@@ -22,7 +22,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     for (name, procs, count) in [("few", few.as_slice(), 21), ("many", &many, 24)] {
         let sizes = made_up::sizes(count);
         let mut penalties = made_up::penalties(procs, &sizes);
-        let decisions = made_up::decisions(procs, &sizes);
+        let mut decisions = made_up::decisions(procs, &sizes);
+        for decision in &mut decisions.decisions {
+            decision.extrapolated = decision.procs > 20 || decision.bytes > 1 << 19;
+        }
         let map = figures::decision_map(&decisions, Some(&penalties), bcast)?;
         figures.push(if name == "few" { ("decisions_few", map) } else { ("decisions_many", map) });
         penalties.penalties.retain(|p| p.decided_by != "plogp" || p.bytes < 1 << 18 || p.procs < 8);
@@ -33,6 +36,12 @@ fn main() -> Result<(), Box<dyn Error>> {
             let lines = [penalties.platform.summary(), "tuned: the measured best".into()];
             figures.push(("gain", gain(bcast, &lines, &gains)?));
         }
+    }
+    for (name, procs) in [("difference_few", few.as_slice()), ("difference_many", &many)] {
+        let points = made_up::differences(procs, &made_up::sizes(24));
+        let names = ["decisions.json, loggp", "decisions.json, plogp"];
+        let judge = "predicted by plogp with calibration.json";
+        figures.push((name, figures::difference_map(bcast, names, judge, &points)?));
     }
     figures.push(("mixed", mixed()?));
     let one = made_up::penalties(&[8], &[0]);

@@ -19,6 +19,9 @@ pub(crate) const PANEL: u32 = 21;
 pub(crate) const TEXT: u32 = 17;
 pub(crate) const TICK: u32 = 16;
 
+/// Kinds of dashes.
+pub(crate) const DASHES: usize = 5;
+
 /// A place in pixels from the upper left corner.
 pub(crate) type Pixel = (i32, i32);
 
@@ -136,18 +139,19 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
         self.area.draw(&PathElement::new(points.to_vec(), style)).map_err(FigureError::drawing)
     }
 
-    /// A line in one of four kinds of dashes; the first is unbroken.
+    /// A line in one of [`DASHES`] kinds of dashes; the first is unbroken.
     pub(crate) fn dashes(
         &self,
         points: &[Pixel],
         color: RGBColor,
         kind: usize,
     ) -> Result<(), FigureError> {
-        let (length, space) = match kind % 4 {
+        let (length, space) = match kind % DASHES {
             0 => return self.path(points, color, 2),
             1 => (12, 6),
             2 => (4, 5),
-            _ => (22, 5),
+            3 => (22, 5),
+            _ => (9, 14),
         };
         let style = ShapeStyle { color: color.to_rgba(), filled: false, stroke_width: 2 };
         let element = DashedPathElement::new(points.to_vec(), length, space, style);

@@ -33,6 +33,36 @@ pub(crate) fn on_scale(position: f64) -> RGBColor {
     ViridisRGB::get_color_normalized(1.0 - 0.88 * position.clamp(0.0, 1.0), 0.0, 1.0)
 }
 
+/// The colour of a ratio of two times: grey where they are within 5 % of each other, red the
+/// darker the more it exceeds 1, blue the darker the more it falls short, to 300 % and 1/4; both ends
+/// differ in hue for any colour vision.
+pub(crate) fn of_ratio(ratio: f64) -> RGBColor {
+    let (excess, slower) = if ratio >= 1.0 { (ratio, true) } else { (1.0 / ratio, false) };
+    match excess - 1.0 {
+        excess if excess < LEAST => SAME,
+        excess => on_sides((excess / LEAST).ln() / (GREATEST / LEAST).ln(), slower),
+    }
+}
+
+/// Times that are as good as equal.
+pub(crate) const SAME: RGBColor = RGBColor(222, 222, 222);
+
+/// ColorBrewer's red and blue from their light ends (0) to the dark ones (1).
+pub(crate) fn on_sides(position: f64, slower: bool) -> RGBColor {
+    let stops = match slower {
+        true => [RGBColor(253, 219, 199), RGBColor(214, 96, 77), RGBColor(103, 0, 31)],
+        false => [RGBColor(209, 229, 240), RGBColor(67, 147, 195), RGBColor(5, 48, 97)],
+    };
+    let position = 2.0 * position.clamp(0.0, 1.0);
+    let first = if position < 1.0 { 0 } else { 1 };
+    let part = position - first as f64;
+    let (from, to) = (stops[first], stops[first + 1]);
+    let mix = |from: u8, to: u8| {
+        (f64::from(from) + part * (f64::from(to) - f64::from(from))).round() as u8
+    };
+    RGBColor(mix(from.0, to.0), mix(from.1, to.1), mix(from.2, to.2))
+}
+
 /// Black or white, whichever is easier to read on `ground`.
 pub(crate) fn contrasting(ground: RGBColor) -> RGBColor {
     // Where the contrasts (L + 0.05) / 0.05 and 1.05 / (L + 0.05) are equal (WCAG 2).
@@ -48,8 +78,9 @@ fn luminance(RGBColor(red, green, blue): RGBColor) -> f64 {
     0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue)
 }
 
-/// Okabe and Ito's palette without black, for series of curves.
-pub(crate) const SERIES: [RGBColor; 7] = [
+/// Okabe and Ito's palette for series of curves, but for its yellow, too light for a line, and with
+/// grey for its black; and an olive of Tol's.
+pub(crate) const SERIES: [RGBColor; 8] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
     RGBColor(0, 158, 115),
@@ -57,6 +88,7 @@ pub(crate) const SERIES: [RGBColor; 7] = [
     RGBColor(230, 159, 0),
     RGBColor(86, 180, 233),
     RGBColor(60, 60, 60),
+    RGBColor(153, 153, 51),
 ];
 
 /// The colour of a method's algorithm, the same in every figure.
@@ -83,9 +115,10 @@ fn of_algorithm(algorithm: Algorithm) -> RGBColor {
         A::ScatterAllgather => RGBColor(213, 94, 0),
         A::ScatterAllgatherRing => RGBColor(136, 34, 85),
         A::KNomial => RGBColor(0, 0, 0),
-        A::InOrderBinary | A::TwoProcs => RGBColor(153, 153, 51),
+        A::InOrderBinary => RGBColor(153, 153, 51),
+        A::TwoProcs => RGBColor(230, 159, 0),
         A::Rabenseifner => RGBColor(213, 94, 0),
-        A::RecursiveDoubling => RGBColor(86, 180, 233),
+        A::RecursiveDoubling => RGBColor(153, 153, 51),
         A::Ring => RGBColor(0, 114, 178),
         A::SegmentedRing => RGBColor(230, 159, 0),
         A::Bruck => RGBColor(0, 158, 115),
@@ -100,6 +133,7 @@ fn of_algorithm(algorithm: Algorithm) -> RGBColor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use records::{Collective, openmpi};
     use std::collections::BTreeSet;
 
     #[test]
@@ -118,54 +152,75 @@ mod tests {
     }
 
     #[test]
+    fn the_sides_of_a_ratio_darken_steadily_and_differ() {
+        assert_eq!([of_ratio(1.0), of_ratio(1.049), of_ratio(1.0 / 1.049)], [SAME; 3]);
+        let mut last = [luminance(SAME); 2];
+        for step in 0..=30 {
+            let ratio = 1.0 + LEAST * 60_f64.powf(f64::from(step) / 30.0);
+            let sides = [of_ratio(ratio), of_ratio(1.0 / ratio)];
+            assert!(sides[0].0 > sides[0].2 && sides[1].0 < sides[1].2, "{ratio}: {sides:?}");
+            let next = sides.map(luminance);
+            assert!(step == 0 || (next[0] < last[0] && next[1] < last[1]), "{ratio}: {next:?}");
+            last = next;
+        }
+        assert_eq!(of_ratio(f64::INFINITY), of_ratio(1.0 + GREATEST));
+        assert_eq!(of_ratio(0.0), of_ratio(1.0 / (1.0 + GREATEST)));
+    }
+
+    #[test]
     fn text_is_readable_on_every_colour() {
         let scale = (0..=20).map(|step| on_scale(f64::from(step) / 20.0));
         let algorithms = Algorithm::ALL.iter().map(|algorithm| of_algorithm(*algorithm));
-        for ground in scale.chain(algorithms).chain(SERIES) {
+        let ratios = (-20..=20).map(|power| of_ratio(1.1_f64.powi(power)));
+        for ground in scale.chain(algorithms).chain(ratios).chain(SERIES) {
             let (a, b) = (luminance(ground), luminance(contrasting(ground)));
             let contrast = (a.max(b) + 0.05) / (a.min(b) + 0.05);
             assert!(contrast >= 4.5, "{ground:?}: {contrast}");
         }
     }
 
-    /// The algorithms that Open MPI has for one collective, with those of the paper.
+    /// Those that have a schedule, with Open MPI's own and those of the paper.
     #[test]
     fn algorithms_of_one_collective_have_different_colours() {
-        use Algorithm as A;
-        let collectives: [&[A]; 5] = [
-            &[
-                A::Linear,
-                A::KChain,
-                A::Pipeline,
-                A::SplittedBinary,
-                A::Binary,
-                A::Binomial,
-                A::KNomial,
-                A::ScatterAllgather,
-                A::ScatterAllgatherRing,
-            ],
-            &[
-                A::Linear,
-                A::KChain,
-                A::Pipeline,
-                A::Binary,
-                A::Binomial,
-                A::InOrderBinary,
-                A::Rabenseifner,
-            ],
-            &[A::Linear, A::RecursiveDoubling, A::Ring, A::SegmentedRing, A::Rabenseifner],
-            &[A::Linear, A::Bruck, A::RecursiveDoubling, A::Ring, A::NeighborExchange, A::Pairwise],
-            &[A::Linear, A::DoubleRing, A::RecursiveDoubling, A::Bruck, A::RecursiveHalving],
-        ];
-        for algorithms in collectives {
-            let colours: BTreeSet<(u8, u8, u8)> = algorithms
-                .iter()
-                .map(|algorithm| {
-                    let RGBColor(r, g, b) = of_algorithm(*algorithm);
-                    (r, g, b)
-                })
-                .collect();
-            assert_eq!(colours.len(), algorithms.len(), "{algorithms:?}");
+        for collective in Collective::ALL {
+            let scheduled = schedules::of_collective(collective).map(|entry| entry.algorithm);
+            let native = openmpi::algorithms(collective).iter().map(|native| native.algorithm);
+            let algorithms: BTreeSet<Algorithm> = scheduled.chain(native).collect();
+            let colours: BTreeSet<(u8, u8, u8)> =
+                algorithms.iter().map(|algorithm| rgb(of_algorithm(*algorithm))).collect();
+            assert_eq!(colours.len(), algorithms.len(), "{collective}: {algorithms:?}");
         }
+    }
+
+    /// By normal sight and by the two common colour blindnesses (Vienot, Brettel and Mollon 1999,
+    /// in linear RGB), as far apart as the least distant two of Okabe and Ito's own seven.
+    #[test]
+    fn series_are_told_apart_by_any_reader() {
+        const SIGHTS: [[[f64; 3]; 3]; 3] = [
+            [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
+            [[0.11238, 0.88762, 0.0], [0.11238, 0.88762, 0.0], [0.00401, -0.00401, 1.0]],
+            [[0.29275, 0.70725, 0.0], [0.29275, 0.70725, 0.0], [-0.02234, 0.02234, 1.0]],
+        ];
+        let seen = |color: RGBColor, sight: &[[f64; 3]; 3]| {
+            let (r, g, b) = rgb(color);
+            let linear = [r, g, b].map(|channel| (f64::from(channel) / 255.0).powf(2.2));
+            sight.map(|row| {
+                let sum: f64 = row.iter().zip(linear).map(|(weight, part)| weight * part).sum();
+                sum.clamp(0.0, 1.0).powf(1.0 / 2.2)
+            })
+        };
+        for sight in &SIGHTS {
+            for (index, one) in SERIES.iter().enumerate() {
+                for other in &SERIES[..index] {
+                    let (a, b) = (seen(*one, sight), seen(*other, sight));
+                    let squares: f64 = a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum();
+                    assert!(squares.sqrt() > 0.12, "{one:?} {other:?}: {}", squares.sqrt());
+                }
+            }
+        }
+    }
+
+    fn rgb(RGBColor(red, green, blue): RGBColor) -> (u8, u8, u8) {
+        (red, green, blue)
     }
 }

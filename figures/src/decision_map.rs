@@ -11,14 +11,24 @@ use crate::{
     penalty_map::{rank, size_label},
 };
 
-/// What one panel shows: the method at each (procs, bytes), and whether others tie with it.
-type Choices<'a> = BTreeMap<(u32, u64), (&'a Method, bool)>;
+/// What is taken at one point.
+#[derive(Debug, Clone, Copy)]
+struct Choice<'a> {
+    method: &'a Method,
+    /// Others tie with it.
+    tied: bool,
+    /// The point lies beyond what was calibrated.
+    extrapolated: bool,
+}
+
+/// What one panel shows, by (procs, bytes).
+type Choices<'a> = BTreeMap<(u32, u64), Choice<'a>>;
 
 /// Which method each model takes, in the manner of the paper's Figure 6.
 ///
 /// One panel per model; the colour is the algorithm, the hatching the segment size, a dot says that
-/// the uncertainty of the parameters does not tell the method from others. With `measured`, the
-/// first panel is what was measured best.
+/// the uncertainty of the parameters does not tell the method from others; what lies beyond the
+/// calibration is outlined. With `measured`, the first panel is what was measured best.
 ///
 /// # Errors
 /// The decisions have nothing about the collective, or more than a figure can hold.
@@ -29,7 +39,11 @@ pub fn decision_map(
 ) -> Result<Figure, FigureError> {
     let mut models: BTreeMap<&str, Choices<'_>> = BTreeMap::new();
     for decision in decisions.decisions.iter().filter(|d| d.collective == collective) {
-        let choice = (&decision.method, !decision.ties.is_empty());
+        let choice = Choice {
+            method: &decision.method,
+            tied: !decision.ties.is_empty(),
+            extrapolated: decision.extrapolated,
+        };
         models.entry(&decision.model).or_default().insert((decision.procs, decision.bytes), choice);
     }
     if models.is_empty() {
@@ -84,7 +98,10 @@ fn best(penalties: &Penalties, collective: Collective) -> Choices<'_> {
         .penalties
         .iter()
         .filter(|penalty| penalty.collective == collective)
-        .map(|penalty| ((penalty.procs, penalty.bytes), (&penalty.best, false)))
+        .map(|penalty| {
+            let choice = Choice { method: &penalty.best, tied: false, extrapolated: false };
+            ((penalty.procs, penalty.bytes), choice)
+        })
         .collect()
 }
 
@@ -96,13 +113,16 @@ fn draw(
     let look = Look::of(panels);
     let legend = look.legend(panels);
     let panels = panels.iter().enumerate().map(|(index, (name, choices))| {
-        let ties = choices.values().filter(|(_, tied)| *tied).count();
-        let detail = match ties {
-            0 => page::points(choices.len()),
-            _ => format!("{}, {ties} with ties", page::points(choices.len())),
-        };
-        let cells =
-            choices.iter().map(|(place, (method, tied))| (*place, look.cell(method, *tied)));
+        let mut detail = page::points(choices.len());
+        for (what, count) in [
+            ("with ties", choices.values().filter(|choice| choice.tied).count()),
+            ("extrapolated", choices.values().filter(|choice| choice.extrapolated).count()),
+        ] {
+            if count > 0 {
+                detail += &format!(", {count} {what}");
+            }
+        }
+        let cells = choices.iter().map(|(place, choice)| (*place, look.cell(choice)));
         Panel { title: format!("{} {name}", panel_name(index)), detail, cells: cells.collect() }
     });
     Figure::of_map(Map::new(heading, panels.collect(), x_label, legend, None)?)
@@ -160,7 +180,8 @@ impl<'a> Look<'a> {
             .map_or(Hatch::Plain, |class| SEGMENT_HATCHES[class])
     }
 
-    fn cell(&self, method: &Method, dot: bool) -> Cell {
+    fn cell(&self, choice: &Choice<'_>) -> Cell {
+        let Choice { method, tied, extrapolated } = *choice;
         let texts = match method {
             Method::Mockup(name) => {
                 let index = self.mockups.iter().position(|mockup| mockup == name).unwrap_or(0);
@@ -175,8 +196,9 @@ impl<'a> Look<'a> {
             fill: colour::of_method(method),
             hatch: self.hatch(method),
             texts,
-            dot,
+            dot: tied,
             framed: self.frames && matches!(method, Method::Own { .. }),
+            outlined: extrapolated,
         }
     }
 
@@ -215,8 +237,14 @@ impl<'a> Look<'a> {
             }
         }
         let marks_begin = entries.len();
-        if panels.iter().any(|(_, choices)| choices.values().any(|(_, tied)| *tied)) {
+        let any = |of: fn(&Choice<'_>) -> bool| {
+            panels.iter().flat_map(|(_, choices)| choices.values()).any(of)
+        };
+        if any(|choice| choice.tied) {
             entries.push((Key::Dot, "ties with others within the uncertainty".into()));
+        }
+        if any(|choice| choice.extrapolated) {
+            entries.push((Key::Outlined, "extrapolated beyond what was calibrated".into()));
         }
         if self.frames {
             entries.push((Key::Framed, "Colibri's own, on point-to-point".into()));
@@ -229,7 +257,7 @@ impl<'a> Look<'a> {
 }
 
 fn methods<'a, 'b>(panels: &'b [(&str, Choices<'a>)]) -> impl Iterator<Item = &'a Method> + 'b {
-    panels.iter().flat_map(|(_, choices)| choices.values().map(|(method, _)| *method))
+    panels.iter().flat_map(|(_, choices)| choices.values().map(|choice| choice.method))
 }
 
 /// `8K`, `1M`, `1000`: for narrow cells.

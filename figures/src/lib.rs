@@ -4,9 +4,10 @@
 //! |---|---|---|
 //! | [`penalty_map`] | penalties | the paper's Figure 7 |
 //! | [`decision_map`], [`measured_map`] | decisions, penalties | Figure 6 |
+//! | [`difference_map`] | what two decision functions take, with its times | |
 //! | [`parameters`] | a calibration | Figure 1 |
 //! | [`fits`] | a calibration's lines over the number of processes | |
-//! | [`curves`] | any series over message size or process count | Figures 2, 3 and 5 |
+//! | [`curves`], [`panels`] | any series over message size or process count | Figures 2, 3 and 5 |
 //! | [`pair_map`] | the links between ranks | |
 //! | [`gain`] | the default's times and the tuned ones | |
 //! | [`tree`], [`dot`] | a topology of the schedules | |
@@ -23,6 +24,7 @@
 mod canvas;
 mod colour;
 mod decision_map;
+mod difference_map;
 mod error;
 mod figure;
 mod fits;
@@ -41,6 +43,7 @@ mod ticks;
 mod tree;
 
 pub use decision_map::{decision_map, measured_map};
+pub use difference_map::{Difference, difference_map};
 pub use error::FigureError;
 pub use figure::{Figure, save, save_as};
 pub use fits::fits;
@@ -48,6 +51,6 @@ pub use gain::{Gain, GainPoint, gain, gains};
 pub use pair_map::pair_map;
 pub use parameters::parameters;
 pub use penalty_map::penalty_map;
-pub use plot::{Axis, Point, Quantity, Series, Trace, curves};
+pub use plot::{Axis, Point, Quantity, Series, Trace, curves, panels};
 pub use space_time::{MOST_MESSAGES, MOST_RANKS, space_time};
 pub use tree::{dot, has_fan_out, tree};

@@ -13,7 +13,7 @@ use crate::{
         self, GREATEST_WIDTH, Heading, LEAST_WIDTH, LINE, Legend, MARGIN, PANEL_HEADING,
         columns_and_rows, panel_heading,
     },
-    scale_bar,
+    scale_bar::{self, Scale},
 };
 
 /// What is drawn at one (procs, bytes).
@@ -27,6 +27,8 @@ pub(crate) struct Cell {
     pub(crate) dot: bool,
     /// Marked with an inner frame.
     pub(crate) framed: bool,
+    /// Marked, together with its neighbours that are, by a line around them.
+    pub(crate) outlined: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -46,8 +48,8 @@ pub(crate) struct Map {
     sizes: Vec<u64>,
     x_label: String,
     legend: Legend,
-    /// With the scale of penalties: what its percentages mean.
-    scale: Option<&'static str>,
+    /// What the cells' colours say, where these are a scale.
+    scale: Option<Scale>,
     /// Rows and columns are ranks, not process counts and message sizes.
     ranks: bool,
 }
@@ -71,7 +73,7 @@ impl Map {
         panels: Vec<Panel>,
         x_label: String,
         mut legend: Legend,
-        scale: Option<&'static str>,
+        scale: Option<Scale>,
     ) -> Result<Self, FigureError> {
         let mut procs: Vec<u32> = panels.iter().flat_map(|p| p.cells.keys().map(|k| k.0)).collect();
         let mut sizes: Vec<u64> = panels.iter().flat_map(|p| p.cells.keys().map(|k| k.1)).collect();
@@ -136,8 +138,8 @@ impl Map {
             self.draw_axes(canvas, &layout, corner)?;
         }
         let mut top = layout.legend_top;
-        if let Some(label) = self.scale {
-            scale_bar::draw(canvas, top, label)?;
+        if let Some(scale) = &self.scale {
+            scale_bar::draw(canvas, top, scale)?;
             top += scale_bar::HEIGHT;
         }
         self.legend.draw(canvas, top, layout.width)
@@ -181,7 +183,47 @@ impl Map {
                 draw_marks(canvas, cell, place, layout.text)?;
             }
         }
-        Ok(())
+        self.draw_outlines(canvas, panel, layout.cell, (left, top))
+    }
+
+    /// Lines between cells that are outlined and others, or the outside.
+    fn draw_outlines<DB: DrawingBackend>(
+        &self,
+        canvas: &Canvas<'_, DB>,
+        panel: &Panel,
+        (width, height): (i32, i32),
+        (left, top): Pixel,
+    ) -> Result<(), FigureError> {
+        let (columns, rows) = (self.sizes.len(), self.procs.len());
+        // Rows count from the top, as they are drawn; one more on each side is outside.
+        let outlined = |row: usize, column: usize| {
+            let (Some(row), Some(column)) = (row.checked_sub(1), column.checked_sub(1)) else {
+                return false;
+            };
+            if row >= rows || column >= columns {
+                return false;
+            }
+            let place = (self.procs[rows - 1 - row], self.sizes[column]);
+            panel.cells.get(&place).is_some_and(|cell| cell.outlined)
+        };
+        let (x, y) = (
+            |column: usize| left + column as i32 * width,
+            |row: usize| top + row as i32 * height,
+        );
+        let mut lines = Vec::new();
+        for row in 0..=rows {
+            let border = |column: usize| outlined(row, column + 1) != outlined(row + 1, column + 1);
+            for (from, to) in runs(columns, border) {
+                lines.push([(x(from), y(row)), (x(to), y(row))]);
+            }
+        }
+        for column in 0..=columns {
+            let border = |row: usize| outlined(row + 1, column) != outlined(row + 1, column + 1);
+            for (from, to) in runs(rows, border) {
+                lines.push([(x(column), y(from)), (x(column), y(to))]);
+            }
+        }
+        page::outline(canvas, &lines)
     }
 
     fn draw_grid<DB: DrawingBackend>(
@@ -251,6 +293,18 @@ impl Map {
     }
 }
 
+/// The ranges of `0..count` in which `holds` does.
+fn runs(count: usize, holds: impl Fn(usize) -> bool) -> Vec<(usize, usize)> {
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    for index in (0..count).filter(|index| holds(*index)) {
+        match runs.last_mut() {
+            Some((_, end)) if *end == index => *end += 1,
+            _ => runs.push((index, index + 1)),
+        }
+    }
+    runs
+}
+
 /// How cells without data look.
 const NO_DATA: Hatch = Hatch::Rising(8);
 
@@ -312,7 +366,7 @@ struct Layout {
 
 impl Layout {
     fn of(map: &Map) -> Result<Self, FigureError> {
-        let cell = cell_size(map.sizes.len() as i32, map.procs.len() as i32);
+        let cell = cell_size(map);
         let cells_width = map.sizes.len() as i32 * cell.0;
         // A narrow map leaves its panels room for titles and the axis label.
         let panel_width = LEFT + cells_width.max(400) + GAP;
@@ -340,11 +394,14 @@ impl Layout {
     }
 }
 
-/// Few rows: wide cells with their numbers in them, panels below each other. Many: a bird's view.
-fn cell_size(columns: i32, rows: i32) -> (i32, i32) {
-    match rows {
-        0..=8 => ((1400 / columns.max(1)).clamp(4, 80), (130 / rows.max(1)).clamp(40, 100)),
-        _ => ((640 / columns.max(1)).clamp(4, 80), (580 / rows).clamp(2, 30)),
+/// Few rows: wide cells with their numbers in them, panels below each other. Many: a bird's view,
+/// nearer where one panel is alone.
+fn cell_size(map: &Map) -> (i32, i32) {
+    let (columns, rows) = (map.sizes.len().max(1) as i32, map.procs.len().max(1) as i32);
+    match (rows, map.panels.len()) {
+        (..=8, _) => ((1400 / columns).clamp(4, 80), (130 / rows).clamp(40, 100)),
+        (_, 1) if !map.ranks => ((1400 / columns).clamp(4, 60), (900 / rows).clamp(2, 30)),
+        _ => ((640 / columns).clamp(4, 80), (580 / rows).clamp(2, 30)),
     }
 }
 

@@ -79,6 +79,8 @@ pub(crate) enum Key {
     Dot,
     /// A patch with an inner frame.
     Framed,
+    /// A patch with a line around it.
+    Outlined,
     /// A curve.
     Curve { color: RGBColor, dashes: Option<usize>, marker: Option<usize> },
     /// Nothing: the text introduces what follows.
@@ -164,6 +166,19 @@ fn draw_key<DB: DrawingBackend>(
             canvas.fill(patch, colour::LIGHT)?;
             inner_frame(canvas, patch, colour::LIGHT)
         }
+        Key::Outlined => {
+            canvas.fill(patch, colour::LIGHT)?;
+            let (right, bottom) = (patch.right(), patch.bottom());
+            outline(
+                canvas,
+                &[
+                    [(patch.x, patch.y), (right, patch.y)],
+                    [(right, patch.y), (right, bottom)],
+                    [(patch.x, bottom), (right, bottom)],
+                    [(patch.x, patch.y), (patch.x, bottom)],
+                ],
+            )
+        }
         Key::Curve { color, dashes, marker: kind } => {
             let (x, y) = patch.center();
             if let Some(dashes) = dashes {
@@ -203,6 +218,19 @@ pub(crate) fn inner_frame<DB: DrawingBackend>(
     let inner =
         Rect { x: cell.x + 2, y: cell.y + 2, width: cell.width - 5, height: cell.height - 5 };
     canvas.frame(inner, colour::contrasting(fill))
+}
+
+/// Lines that are seen on any colour: black on white.
+pub(crate) fn outline<DB: DrawingBackend>(
+    canvas: &Canvas<'_, DB>,
+    lines: &[[Pixel; 2]],
+) -> Result<(), FigureError> {
+    for (color, width) in [(colour::WHITE, 5), (colour::BLACK, 3)] {
+        for line in lines {
+            canvas.path(line, color, width)?;
+        }
+    }
+    Ok(())
 }
 
 /// One of seven shapes, so that curves can be told apart without their colours.

@@ -6,6 +6,7 @@ use crate::{
     colour,
     map::{Cell, Map, Panel},
     page::{self, Heading, Legend, panel_name},
+    scale_bar::Scale,
 };
 
 const SCALE: &str = "slower than the median of all links by, in %";
@@ -42,7 +43,8 @@ pub fn pair_map(map: &PairMap) -> Result<Figure, FigureError> {
     ];
     let heading = Heading { title: "Links between ranks".into(), lines };
     let legend = Legend::default();
-    let map = Map::new(heading, panels, "receiver (rank)".into(), legend, Some(SCALE))?;
+    let scale = Some(Scale::Penalty(SCALE));
+    let map = Map::new(heading, panels, "receiver (rank)".into(), legend, scale)?;
     Figure::of_map(map.between_ranks())
 }
 
@@ -63,6 +65,7 @@ fn panel(
             texts: [text(link), String::new()],
             dot: false,
             framed: false,
+        outlined: false,
         };
         ((link.sender, u64::from(link.receiver)), cell)
     });

@@ -11,7 +11,7 @@ use crate::{
     colour,
     map::{Cell, Map, Panel},
     page::{self, Heading, Legend, panel_name},
-    scale_bar,
+    scale_bar::{self, Scale},
 };
 
 /// What it costs to follow each decision function, in the manner of the paper's Figure 7.
@@ -53,8 +53,8 @@ pub fn penalty_map(penalties: &Penalties, collective: Collective) -> Result<Figu
         lines,
     };
     let x_label = size_label(penalties.message_size.get(&collective), collective);
-    let map =
-        Map::new(heading, panels.collect(), x_label, Legend::default(), Some(scale_bar::PENALTY))?;
+    let scale = Some(Scale::Penalty(scale_bar::PENALTY));
+    let map = Map::new(heading, panels.collect(), x_label, Legend::default(), scale)?;
     Figure::of_map(map)
 }
 
@@ -96,6 +96,7 @@ fn shaded(penalty: f64) -> Cell {
         texts: [format!("{short}%"), short],
         dot: false,
         framed: false,
+        outlined: false,
     }
 }
 

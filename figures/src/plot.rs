@@ -2,11 +2,11 @@
 
 use crate::{
     Figure, FigureError,
-    canvas::{Align, Canvas, Pixel, TEXT, TICK},
+    canvas::{Align, Canvas, DASHES, Pixel, TEXT, TICK},
     colour, font,
     page::{
         Heading, Key, LEAST_WIDTH, LINE, Legend, MARGIN, PANEL_HEADING, columns_and_rows, marker,
-        panel_heading,
+        panel_heading, panel_name,
     },
     ticks::{format_tick, padded, span, ticks},
 };
@@ -102,16 +102,33 @@ pub fn curves(
     y: Axis,
     series: &[Series],
 ) -> Result<Figure, FigureError> {
-    let panel = Plot {
-        title: String::new(),
+    panels(title, lines, (x, y), &[(String::new(), series.to_vec())])
+}
+
+/// As [`curves`], with several panels under one legend: series of one name look the same in all.
+/// A panel without a name has no title.
+///
+/// # Errors
+/// No point can be shown, or there are more panels or series than can be told apart.
+pub fn panels(
+    title: &str,
+    lines: &[String],
+    (x, y): (Axis, Axis),
+    panels: &[(String, Vec<Series>)],
+) -> Result<Figure, FigureError> {
+    let panels = panels.iter().enumerate().map(|(index, (name, series))| Plot {
+        title: match name.as_str() {
+            "" => String::new(),
+            name => format!("{} {name}", panel_name(index)),
+        },
         detail: String::new(),
-        x,
-        y,
-        series: series.to_vec(),
+        x: x.clone(),
+        y: y.clone(),
+        series: series.clone(),
         notes: None,
-    };
+    });
     let heading = Heading { title: title.into(), lines: lines.to_vec() };
-    Figure::of_plots(Plots::new(heading, vec![panel])?)
+    Figure::of_plots(Plots::new(heading, panels.collect())?)
 }
 
 /// One panel.
@@ -143,7 +160,8 @@ pub(crate) struct Plots {
 }
 
 const MOST_PANELS: usize = 32;
-const MOST_SERIES: usize = 42;
+/// So many look different from each other.
+const MOST_SERIES: usize = colour::SERIES.len() * DASHES;
 
 type LogAxis = WithKeyPoints<LogCoord<f64>>;
 type Chart<'a, DB> = ChartContext<'a, DB, Cartesian2d<LogAxis, LogAxis>>;
@@ -256,7 +274,8 @@ impl Plots {
     }
 }
 
-/// The colour and the marker of the series at a place; colours return with other markers.
+/// The colour and the marker or dashes of the series at a place; colours return with others of
+/// these.
 fn look(index: usize) -> (RGBColor, usize) {
     let colours = colour::SERIES.len();
     (colour::SERIES[index % colours], index + index / colours)

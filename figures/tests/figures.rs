@@ -5,8 +5,9 @@
 use std::{fs, path::Path};
 
 use colibri_figures::{
-    Axis, Figure, FigureError, Gain, GainPoint, Point, Quantity, Series, Trace, curves,
-    decision_map, fits, gain, gains, measured_map, pair_map, parameters, penalty_map, save,
+    Axis, Difference, Figure, FigureError, Gain, GainPoint, Point, Quantity, Series, Trace, curves,
+    decision_map, difference_map, fits, gain, gains, measured_map, pair_map, panels, parameters,
+    penalty_map, save,
 };
 use proptest::prelude::*;
 use records::{Algorithm, Collective, Method, document};
@@ -24,9 +25,97 @@ fn every_kind() -> Vec<Figure> {
         decision_map(&decisions, Some(&penalties), BCAST).unwrap(),
         parameters(&made_up::calibration()).unwrap(),
         pair_map(&made_up::pairs(8)).unwrap(),
+        difference(&made_up::differences(&[2, 4, 8], &made_up::sizes(21))).unwrap(),
         gain(BCAST, &[penalties.platform.summary()], &gains(&penalties, BCAST, None)).unwrap(),
         time_curves(&[1.0, 1024.0], &[1e-5, 1e-4]),
     ]
+}
+
+fn difference(points: &[Difference]) -> Result<Figure, FigureError> {
+    difference_map(BCAST, ["a.json, loggp", "b.json, plogp"], "predicted by plogp", points)
+}
+
+#[test]
+fn a_difference_tells_both_methods_and_what_the_second_costs() {
+    let mut points = made_up::differences(&[2, 4, 8], &made_up::sizes(12));
+    for point in &mut points {
+        point.methods[1] = point.methods[0].clone();
+        point.seconds = Some([1e-4, 1e-4]);
+    }
+    let same = difference(&points).unwrap();
+    assert_has(&same.svg().unwrap(), &["they agree at 36 of 36 points", "within 5 %", "-75 %"]);
+    let coloured = |figure: &Figure, reddish: bool| {
+        let (_, pixels) = pixels(&figure.png().unwrap());
+        let is = |p: &[u8]| if reddish { p[0] > p[2] + 40 } else { p[2] > p[0] + 40 };
+        pixels.chunks(3).filter(|pixel| is(pixel)).count()
+    };
+    let other: Method = "own:binary,segment=1KiB".parse().unwrap();
+    for (cost, reddish) in [(2.0e-4, true), (0.5e-4, false)] {
+        let mut points = points.clone();
+        for point in &mut points[20..22] {
+            point.methods = ["own:linear".parse().unwrap(), other.clone()];
+            point.seconds = Some([1e-4, cost]);
+        }
+        let figure = difference(&points).unwrap();
+        let more = coloured(&figure, reddish) - coloured(&same, reddish);
+        // Two cells of 80 by 43 pixels, but for the numbers in them.
+        assert!(more > 4000, "{more}");
+        assert_eq!(coloured(&figure, !reddish), coloured(&same, !reddish));
+        let percent = if reddish { "+100 %" } else { "-50 %" };
+        let pair = format!("1: linear \u{2192} binary 1 KiB (2 points, {percent})");
+        let detail = format!(
+            "they agree at 34 of 36 points; elsewhere B costs {percent} in the geometric mean \
+             ({percent})"
+        );
+        assert_has(&figure.svg().unwrap(), &[&pair, &detail, "1", "A's method \u{2192} B's:"]);
+    }
+    points[3].methods[1] = Method::Default;
+    points[3].seconds = None;
+    let svg = difference(&points).unwrap().svg().unwrap();
+    assert_has(&svg, &["a time is not known"]);
+    let error = difference(&[]).unwrap_err().to_string();
+    assert!(error.contains("no point of bcast in common"), "{error}");
+}
+
+#[test]
+fn what_lies_beyond_the_calibration_is_outlined() {
+    let mut decisions = made_up::decisions(&[2, 4, 8], &made_up::sizes(12));
+    let plain = decision_map(&decisions, None, BCAST).unwrap();
+    let key = "extrapolated beyond what was calibrated";
+    assert!(!plain.svg().unwrap().contains(key));
+    for decision in &mut decisions.decisions {
+        decision.extrapolated = decision.procs == 8 || decision.bytes > 1000;
+    }
+    let marked = decision_map(&decisions, None, BCAST).unwrap();
+    let svg = marked.svg().unwrap();
+    assert_has(&svg, &[key]);
+    // 12 sizes by 3, of which 12 + 2 * 2 lie beyond.
+    assert!(texts(&svg).iter().any(|text| text.ends_with(", 16 extrapolated")), "{svg}");
+    let black = |figure: &Figure| {
+        let (_, pixels) = pixels(&figure.png().unwrap());
+        pixels.chunks(3).filter(|pixel| pixel.iter().all(|channel| *channel == 0)).count()
+    };
+    // Around it: 12 + 3 columns of 80 pixels and back, 3 rows of 43 twice, in 3 panels.
+    assert!(black(&marked) > black(&plain) + 3 * 3 * 2000, "{}", black(&marked));
+}
+
+#[test]
+fn panels_share_one_legend() {
+    let axis = |label: &str, quantity| Axis { label: label.into(), quantity };
+    let axes = (axis("processes", Quantity::Processes), axis("time", Quantity::Seconds));
+    let series = |name: &str| Series {
+        name: name.into(),
+        trace: Trace::Line,
+        points: vec![Point::exact(2.0, 1e-5), Point::exact(4.0, 1e-4)],
+    };
+    let all = [
+        ("hockney".to_owned(), vec![series("linear"), series("binary")]),
+        ("loggp".to_owned(), vec![series("binary")]),
+    ];
+    let svg = panels("Predicted", &[], axes, &all).unwrap().svg().unwrap();
+    assert_has(&svg, &["(a) hockney", "(b) loggp", "linear", "binary"]);
+    let count = texts(&svg).iter().filter(|text| *text == "binary").count();
+    assert_eq!(count, 1, "one entry for both panels");
 }
 
 #[test]

@@ -253,5 +253,6 @@ fn arg_min(
         low_seconds: prediction.low,
         high_seconds: prediction.high,
         ties: timed.into_iter().map(|(method, _)| method).collect(),
+        extrapolated: !predictor.reach().covers(point),
     })
 }

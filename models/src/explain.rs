@@ -8,7 +8,12 @@
 use records::{Method, calibration::Parameters};
 use serde::Serialize;
 
-use crate::{Model, Point, PredictError, Predictor, parameters::ParametersError};
+use crate::{
+    Model, Point, PredictError, Predictor,
+    closed_forms::{Form, FormulaError, Shape, Text, text},
+    parameters::ParametersError,
+    predict::Way,
+};
 
 /// What one parameter contributes to a time.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -25,6 +30,38 @@ pub struct Term {
     pub seconds: f64,
 }
 
+/// A closed form as text, with its terms' numbers.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Formula {
+    /// As in the tables: `L + n_s (P - 1) g(m_s)`; words where no formula says what is done.
+    pub text: String,
+    /// The terms of its sum, or what else the time falls into; they sum to the time. None where it
+    /// has no parts.
+    pub parts: Vec<Part>,
+    /// What its symbols stand for.
+    pub symbols: Vec<Symbol>,
+}
+
+/// A part of a time.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Part {
+    /// As in the formula.
+    pub text: String,
+    /// Seconds.
+    pub seconds: f64,
+}
+
+/// A symbol of a formula.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Symbol {
+    /// As in the formula: `P`, `G`, `g(m_s)`.
+    pub name: String,
+    /// Its value.
+    pub value: f64,
+    /// `bytes`, `seconds`, `seconds_per_byte`; empty where it counts.
+    pub unit: &'static str,
+}
+
 /// Nothing to explain.
 #[derive(Debug, thiserror::Error)]
 pub enum ExplainError {
@@ -34,6 +71,9 @@ pub enum ExplainError {
     /// No parameters.
     #[error(transparent)]
     Parameters(#[from] ParametersError),
+    /// A closed form's text is none.
+    #[error(transparent)]
+    Formula(#[from] FormulaError),
 }
 
 /// The parameters of a model with one of them raised.
@@ -82,22 +122,68 @@ impl Explainer {
         }
         Ok(terms)
     }
+
+    /// A method's closed form as text, with numbers.
+    ///
+    /// # Errors
+    /// As [`Predictor::predict_method`].
+    pub fn formula(&self, point: Point, method: &Method) -> Result<Formula, ExplainError> {
+        let (way, shape) = self.predictor.look_up_method(point, method)?;
+        match way {
+            Way::Form(form) => self.of_form(form, &shape),
+            Way::Simulated(_) => Ok(in_words("simulated, message by message")),
+        }
+    }
+
+    fn of_form(&self, form: &Form, shape: &Shape) -> Result<Formula, ExplainError> {
+        let Predictor { network, forms, .. } = &self.predictor;
+        let seconds = |shape: &Shape| form.seconds(network, shape, *forms);
+        match form.text(network, shape, *forms) {
+            _ if seconds(shape) == 0.0 => Ok(in_words("nothing is sent")),
+            Text::Formula(formula) => {
+                let mut symbols: Vec<Symbol> = Vec::new();
+                let mut value = |name: &str| {
+                    let (value, unit) = text::symbol(network, shape, name)?;
+                    if symbols.iter().all(|known| known.name != name) {
+                        symbols.push(Symbol { name: name.into(), value, unit });
+                    }
+                    Some(value)
+                };
+                let terms = text::terms(formula).into_iter();
+                let part = |term: &str| -> Result<Part, FormulaError> {
+                    Ok(Part { text: term.into(), seconds: text::evaluate(term, &mut value)? })
+                };
+                let parts = terms.map(part).collect::<Result<_, _>>()?;
+                Ok(Formula { text: formula.into(), parts, symbols })
+            }
+            Text::Words(words) => {
+                let mut formula = in_words(words);
+                if form.segmented && shape.segments() > 1.0 {
+                    let first = seconds(&shape.with_segments(1, shape.segment()));
+                    let others = format!("the other {} segments", shape.segments() - 1.0);
+                    formula.parts = vec![
+                        Part { text: "the first segment".into(), seconds: first },
+                        Part { text: others, seconds: seconds(shape) - first },
+                    ];
+                }
+                Ok(formula)
+            }
+        }
+    }
+}
+
+fn in_words(words: &str) -> Formula {
+    Formula { text: words.into(), parts: Vec::new(), symbols: Vec::new() }
 }
 
 fn rows(model: Model, parameters: &Parameters) -> Vec<(&'static str, Option<f64>, Raise)> {
     let Parameters { hockney, loggp, plogp, .. } = parameters;
     let gamma = parameters.gamma.is_empty().then_some(parameters.gamma_seconds_per_byte.value);
-    let constant = parameters.hockney_by_size.is_empty();
     let mut rows: Vec<(&'static str, Option<f64>, Raise)> = match model {
         Model::Hockney => vec![
-            ("alpha", constant.then_some(hockney.alpha_seconds.value), |p| {
-                raise(&mut p.hockney.alpha_seconds);
-                p.hockney_by_size.iter_mut().for_each(|knot| raise(&mut knot.alpha_seconds));
-            }),
-            ("beta", constant.then_some(hockney.beta_seconds_per_byte.value), |p| {
+            ("alpha", Some(hockney.alpha_seconds.value), |p| raise(&mut p.hockney.alpha_seconds)),
+            ("beta", Some(hockney.beta_seconds_per_byte.value), |p| {
                 raise(&mut p.hockney.beta_seconds_per_byte);
-                let knots = p.hockney_by_size.iter_mut();
-                knots.for_each(|knot| raise(&mut knot.beta_seconds_per_byte));
             }),
         ],
         Model::LogP | Model::LogGp => vec![

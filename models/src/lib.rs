@@ -39,10 +39,12 @@ mod model;
 pub mod parameters;
 mod predict;
 pub mod presets;
+mod reach;
 pub mod simulated;
 
 pub use closed_forms::algorithms;
 pub use model::{Forms, Model};
 pub use predict::{PredictError, Prediction, Predictor};
+pub use reach::Reach;
 // What every prediction is about; part of this interface.
 pub use records::Point;

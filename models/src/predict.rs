@@ -7,7 +7,7 @@ mod way;
 use records::{Algorithm, Collective, Method, Point, calibration::Parameters};
 
 use crate::{
-    Forms, Model,
+    Forms, Model, Reach,
     closed_forms::{Shape, algorithms},
     parameters::{MOST_PARAMETERS, Network, ParametersError},
 };
@@ -27,6 +27,7 @@ pub struct Predictor {
     network: Network,
     /// Per uncertain parameter, the network with it at either end of its interval.
     ends: Vec<[Network; 2]>,
+    reach: Reach,
 }
 
 impl Model {
@@ -64,7 +65,20 @@ impl Predictor {
         parameters: &Parameters,
     ) -> Result<Self, ParametersError> {
         let network = Network::new(model, parameters)?;
-        Ok(Predictor { model, forms, network, ends: Network::ends(model, parameters)? })
+        let ends = Network::ends(model, parameters)?;
+        Ok(Predictor { model, forms, network, ends, reach: Reach::default() })
+    }
+
+    /// The same, knowing how far the measurements behind its parameters reach: decisions beyond
+    /// are marked.
+    #[must_use]
+    pub fn within(self, reach: Reach) -> Self {
+        Predictor { reach, ..self }
+    }
+
+    /// How far the measurements behind the parameters reach; no limits where nobody said.
+    pub fn reach(&self) -> Reach {
+        self.reach
     }
 
     /// The model.

@@ -19,6 +19,16 @@ const TABLE_5: [(&str, LogGp); 2] = [
 /// The names that [`preset`] knows.
 pub const NAMES: [&str; 2] = [TABLE_5[0].0, TABLE_5[1].0];
 
+/// Both clusters have that many nodes (the paper's section 5), and its measurements end there.
+const NODES: u32 = 32;
+
+/// Processes of a preset's cluster, by a calibration's [`source`](Calibration::source); `None`
+/// where it is no preset.
+pub fn cluster(source: &str) -> Option<u32> {
+    let name = source.strip_prefix("preset:")?;
+    NAMES.contains(&name).then_some(NODES)
+}
+
 /// The paper's LogGP parameters of a cluster (Table 5); PLogP and Hockney are derived from them
 /// and marked so, since the paper shows theirs only as curves. gamma is 0: it is not printed.
 ///

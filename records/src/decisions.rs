@@ -46,4 +46,24 @@ pub struct Decision {
     pub high_seconds: f64,
     /// Other methods that the uncertainty of the parameters does not tell apart, cheapest first.
     pub ties: Vec<Method>,
+    /// The point lies beyond what the calibration measured: more processes than its platform has,
+    /// or a larger message than its largest. Files of older versions do not say it.
+    #[serde(default)]
+    pub extrapolated: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_from_before_extrapolations_were_marked_is_read() {
+        let old = r#"{"collective": "bcast", "model": "loggp", "procs": 8, "bytes": 1,
+            "method": "own:linear", "seconds": 1.0, "low_seconds": 1.0, "high_seconds": 1.0,
+            "ties": []}"#;
+        let decision: Decision = serde_json::from_str(old).unwrap();
+        assert!(!decision.extrapolated);
+        let text = serde_json::to_string(&Decision { extrapolated: true, ..decision }).unwrap();
+        assert!(text.contains("\"extrapolated\":true"), "{text}");
+    }
 }

@@ -99,8 +99,17 @@ pub enum Target {
     Openmpi,
 }
 
-const HEADING: [&str; 8] =
-    ["collective", "model", "procs", "bytes", "method", "predicted", "95 % interval", "ties"];
+const HEADING: [&str; 9] = [
+    "collective",
+    "model",
+    "procs",
+    "bytes",
+    "method",
+    "predicted",
+    "95 % interval",
+    "extrapolated",
+    "ties",
+];
 
 impl Decide {
     /// Runs the subcommand.
@@ -141,6 +150,7 @@ impl Decide {
                 row.method.to_string(),
                 seconds,
                 format!("{low} .. {high}"),
+                output::mark(row.extrapolated),
                 row.ties.clone(),
             ]
         })
@@ -287,6 +297,7 @@ struct Row {
     low_seconds: f64,
     high_seconds: f64,
     ties: String,
+    extrapolated: bool,
 }
 
 fn rows(decisions: &Decisions) -> Vec<Row> {
@@ -300,6 +311,7 @@ fn rows(decisions: &Decisions) -> Vec<Row> {
         low_seconds: decision.low_seconds,
         high_seconds: decision.high_seconds,
         ties: decision.ties.iter().map(Method::to_string).collect::<Vec<_>>().join(" "),
+        extrapolated: decision.extrapolated,
     };
     decisions.decisions.iter().map(row).collect()
 }

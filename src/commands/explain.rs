@@ -5,7 +5,7 @@ use clap::Args;
 use models::{
     Model, Prediction, Predictor,
     decide::{best_segment, own_methods},
-    explain::{Explainer, Term},
+    explain::{Explainer, Formula, Symbol, Term},
 };
 use records::{Collective, Method, Point, quantity};
 use serde::Serialize;
@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// Explains a decision: the candidates in order, what each parameter contributes to their times,
-/// and what sets the best apart from the next
+/// what sets the best apart from the next, and each candidate's formula with its numbers
 #[derive(Debug, Args)]
 pub struct Explain {
     #[command(flatten)]
@@ -61,6 +61,8 @@ struct Explanation {
     bytes: u64,
     model: &'static str,
     forms: String,
+    /// By what the point lies beyond what was calibrated; none where it doesn't.
+    extrapolated: Option<String>,
     /// Cheapest first.
     candidates: Vec<Candidate>,
     /// Seconds by parameter that the best saves against the next; what it pays more is negative.
@@ -78,6 +80,7 @@ struct Candidate {
     /// Time over the best one's, less one.
     behind: f64,
     terms: Vec<Term>,
+    formula: Formula,
 }
 
 #[derive(Serialize)]
@@ -130,6 +133,7 @@ impl Explain {
                     segment => point.bytes.div_ceil(segment).max(1),
                 },
                 terms: explainer.terms(point, &method)?,
+                formula: explainer.formula(point, &method)?,
                 method,
                 seconds,
                 low_seconds: low,
@@ -154,6 +158,7 @@ impl Explain {
             bytes: point.bytes,
             model: model.name(),
             forms: source.forms().to_string(),
+            extrapolated: predictor.reach().excess(point),
             candidates,
             best_saves,
         })
@@ -203,13 +208,16 @@ fn savings(best: &Candidate, next: &Candidate) -> Vec<Saving> {
 }
 
 fn text(explanation: &Explanation) -> String {
-    let Explanation { collective, procs, bytes, model, forms, candidates, best_saves } =
+    let Explanation { collective, procs, bytes, model, forms, candidates, best_saves, .. } =
         explanation;
     let size = quantity::format_bytes(*bytes);
     let mut text = format!(
         "{collective} of {size} ({}) on {procs} processes, by {model} ({forms} forms)\n",
         collective.message_size()
     );
+    if let Some(excess) = &explanation.extrapolated {
+        text += &format!("extrapolated: {excess}\n");
+    }
     let row = |(place, candidate): (usize, &Candidate)| {
         vec![
             (place + 1).to_string(),
@@ -246,7 +254,42 @@ fn text(explanation: &Explanation) -> String {
             }
         );
     }
+    text += "\nFormulas, with the numbers of their terms:\n";
+    for (place, candidate) in candidates.iter().enumerate() {
+        text += &format!("{:>3} {}\n", place + 1, candidate.method);
+        text += &formula(&candidate.formula);
+    }
     text
+}
+
+/// The formula, what its terms come to, and what its symbols are.
+fn formula(formula: &Formula) -> String {
+    let mut text = format!("      {}\n", formula.text);
+    let of_words = formula.symbols.is_empty();
+    let parts = formula.parts.iter().map(|part| {
+        let seconds = quantity::format_seconds(part.seconds);
+        if of_words { format!("{seconds} ({})", part.text) } else { seconds }
+    });
+    let sum = parts.collect::<Vec<_>>().join(" + ").replace("+ -", "- ");
+    if formula.parts.len() > 1 {
+        text += &format!("      = {sum}\n");
+    }
+    let symbols: Vec<String> = formula.symbols.iter().map(symbol).collect();
+    if !symbols.is_empty() {
+        text += &format!("      {}\n", symbols.join(", "));
+    }
+    text
+}
+
+/// `P = 24`, `L = 61.2 us`, `G = 84.0000 ns/byte`.
+fn symbol(symbol: &Symbol) -> String {
+    let Symbol { name, value, unit } = symbol;
+    match *unit {
+        "seconds" => format!("{name} = {}", quantity::format_seconds(*value)),
+        "seconds_per_byte" => format!("{name} = {:.4} ns/byte", value * 1e9),
+        "bytes" => format!("{name} = {value} bytes"),
+        _ => format!("{name} = {value}"),
+    }
 }
 
 /// `7 L (429 us) + 14 o (115 us)`.

@@ -11,6 +11,7 @@ use clap::Args;
 use models::{Model, Predictor};
 use records::{
     Collective, FileError, Method, Point,
+    calibration::Calibration,
     decisions::{Decision, Decisions},
     document,
     export::{ExportReport, Unexpressed},
@@ -166,12 +167,9 @@ impl Export {
             _ => usage!("say which one model's decisions to write, as in --model plogp"),
         };
         let of_model = |decision: &&Decision| decision.model == model.name();
-        let wanted: Vec<Choice> = decisions
-            .decisions
-            .iter()
-            .filter(of_model)
-            .map(|decision| choice(decision, exporter))
-            .collect();
+        let decided: Vec<&Decision> = decisions.decisions.iter().filter(of_model).collect();
+        let wanted: Vec<Choice> =
+            decided.iter().map(|decision| choice(decision, exporter)).collect();
         if wanted.is_empty() {
             usage!("{}: holds no decisions of the model {model}", path.display());
         }
@@ -179,9 +177,24 @@ impl Export {
         let possible = Predicted { predictor: &predictor, exporter, wanted: &wanted };
         let (choices, unexpressed) = fit(exporter, &wanted, &possible);
         let how = format!("decided by the model {model}, not measured");
-        let origin = vec![source.calibration.platform.summary(), how];
+        let mut origin = vec![platform_of(&source), how];
+        let beyond = decided.iter().filter(|decision| decision.extrapolated).count();
+        if beyond > 0 {
+            let note = format!(
+                "{beyond} of {} decisions are extrapolated beyond what was calibrated",
+                decided.len()
+            );
+            eprintln!("{note}");
+            origin.push(note);
+        }
         Ok(Fit { source, origin, basis: "predicted", choices, unexpressed })
     }
+}
+
+/// What the calibration was measured on; a preset names no hosts.
+fn platform_of(source: &Source) -> String {
+    let Calibration { platform, source: origin, .. } = &source.calibration;
+    if platform.hosts.is_empty() { origin.clone() } else { platform.summary() }
 }
 
 const MEASURED: &str = "measured best, the default where nothing beats it";

@@ -4,6 +4,7 @@ pub mod calibrate;
 pub mod clocks;
 mod compare;
 pub mod decide;
+pub mod difference;
 pub mod draw;
 pub mod explain;
 pub mod export;

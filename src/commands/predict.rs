@@ -1,14 +1,14 @@
 //! `colibri predict`: what each method costs, by each model.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeSet,
     path::{Path, PathBuf},
 };
 
 use anyhow::Result;
 use clap::Args;
 use models::{Model, Predictor};
-use records::{Algorithm, Collective, Point, quantity};
+use records::{Algorithm, Collective, Method, Point, quantity};
 use serde::Serialize;
 
 use crate::{
@@ -31,8 +31,8 @@ pub struct Predict {
     #[arg(long, value_name = "NAMES", value_parser = algorithms)]
     algorithm: Option<List<Algorithm>>,
 
-    /// Also draw them, as .svg or .png: over the message size, or over the processes where there
-    /// is one message size
+    /// Also draw them, as .svg or .png, a panel per model: over the message size where there is one
+    /// communicator size, over the processes where there is one message size
     #[arg(long, value_name = "FILE")]
     figure: Option<PathBuf>,
 
@@ -52,10 +52,23 @@ struct Row {
     seconds: f64,
     low_seconds: f64,
     high_seconds: f64,
+    /// T_max where the paper has two bounds; the other times are T_min's.
+    greatest_seconds: Option<f64>,
+    extrapolated: bool,
 }
 
-const HEADING: [&str; 8] =
-    ["collective", "algorithm", "segment", "procs", "bytes", "model", "predicted", "95 % interval"];
+const HEADING: [&str; 10] = [
+    "collective",
+    "algorithm",
+    "segment",
+    "procs",
+    "bytes",
+    "model",
+    "predicted",
+    "95 % interval",
+    "T_max",
+    "extrapolated",
+];
 
 impl Predict {
     /// Runs the subcommand.
@@ -83,7 +96,7 @@ impl Predict {
             }
         }
         if let Some(path) = &self.figure {
-            draw(&source, &rows, path)?;
+            draw(&source, &rows, self.grid.segments == Segments::Auto, path)?;
         }
         output::rows(self.format, &rows, &HEADING, |row| {
             let segment = match row.segment_bytes {
@@ -101,13 +114,16 @@ impl Predict {
                 row.model.into(),
                 seconds,
                 format!("{low} .. {high}"),
+                row.greatest_seconds.map_or_else(String::new, quantity::format_seconds),
+                output::mark(row.extrapolated),
             ]
         })
     }
 }
 
-/// Draws the rows as a curve per model and method.
-fn draw(source: &Source, rows: &[Row], path: &Path) -> Result<()> {
+/// Draws the rows: a panel per model, in it a curve per method, over the message size or over the
+/// processes. With `auto` a method's segments are another at each point.
+fn draw(source: &Source, rows: &[Row], auto: bool, path: &Path) -> Result<()> {
     let distinct = |of: fn(&Row) -> u64| {
         let values: BTreeSet<u64> = rows.iter().map(of).collect();
         values.into_iter().collect::<Vec<_>>()
@@ -120,26 +136,29 @@ fn draw(source: &Source, rows: &[Row], path: &Path) -> Result<()> {
         usage!("--figure draws one collective; name it by --collective");
     }
     let (over_procs, fixed) = match (&procs[..], &bytes[..]) {
-        ([procs], _) => (false, format!("{procs} processes")),
         (_, [0]) => (true, "no message".into()),
+        ([procs], _) => (false, format!("{procs} processes")),
         (_, [bytes]) => (true, quantity::format_bytes(*bytes)),
         _ => usage!("--figure draws over one of the sizes; fix the other: one of --procs or of -m"),
     };
-    let mut curves: BTreeMap<String, Vec<figures::Point>> = BTreeMap::new();
+    // In the order of the rows: the model's own.
+    let mut panels: Vec<(String, Vec<figures::Series>)> = Vec::new();
     for row in rows {
-        let segment = match row.segment_bytes {
-            0 => String::new(),
-            bytes => format!(" {}", quantity::format_bytes(bytes)),
-        };
         let x = if over_procs { f64::from(row.procs) } else { row.bytes as f64 };
-        curves.entry(format!("{}: {}{segment}", row.model, row.algorithm)).or_default().push(
-            figures::Point { x, y: row.seconds, low: row.low_seconds, high: row.high_seconds },
-        );
+        let point =
+            figures::Point { x, y: row.seconds, low: row.low_seconds, high: row.high_seconds };
+        let panel = named(&mut panels, |panel| panel.0 == row.model, || {
+            (row.model.to_owned(), Vec::new())
+        });
+        let method = Method::Own { algorithm: row.algorithm, segment_bytes: row.segment_bytes };
+        let name = if auto { row.algorithm.to_string() } else { method.short() };
+        let series = named(&mut panel.1, |series| series.name == name, || figures::Series {
+            name: name.clone(),
+            trace: figures::Trace::Line,
+            points: Vec::new(),
+        });
+        series.points.push(point);
     }
-    let series: Vec<figures::Series> = curves
-        .into_iter()
-        .map(|(name, points)| figures::Series { name, trace: figures::Trace::Line, points })
-        .collect();
     let axis = |label: &str, quantity| figures::Axis { label: label.into(), quantity };
     let x = match over_procs {
         true => axis("processes", figures::Quantity::Processes),
@@ -148,9 +167,25 @@ fn draw(source: &Source, rows: &[Row], path: &Path) -> Result<()> {
         }
     };
     let y = axis("predicted time", figures::Quantity::Seconds);
-    let lines = [format!("parameters: {}; closed forms: {}", source.name, source.forms())];
+    let mut lines = vec![format!("parameters: {}; closed forms: {}", source.name, source.forms())];
+    let beyond = rows.iter().find(|row| row.extrapolated).map(|row| {
+        let Row { collective, procs, bytes, .. } = *row;
+        source.reach().excess(Point { collective, procs, bytes })
+    });
+    if let Some(Some(excess)) = beyond {
+        lines.push(format!("extrapolated from there on: {excess}"));
+    }
     let title = format!("Predicted: {collective}, {fixed}");
-    Ok(figures::save_as(&figures::curves(&title, &lines, x, y, &series)?, path)?)
+    Ok(figures::save_as(&figures::panels(&title, &lines, (x, y), &panels)?, path)?)
+}
+
+/// The first that matches, or a new one.
+fn named<T>(all: &mut Vec<T>, is: impl FnMut(&T) -> bool, new: impl FnOnce() -> T) -> &mut T {
+    let place = all.iter().position(is).unwrap_or_else(|| {
+        all.push(new());
+        all.len() - 1
+    });
+    &mut all[place]
 }
 
 /// A barrier has one size, 0, whatever sizes the other collectives are asked for.
@@ -217,6 +252,8 @@ fn predict(
             seconds: prediction.seconds,
             low_seconds: prediction.low,
             high_seconds: prediction.high,
+            greatest_seconds: predictor.predict_greatest(point, algorithm, segment_bytes)?,
+            extrapolated: !predictor.reach().covers(point),
         });
     }
     Ok(rows)

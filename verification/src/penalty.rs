@@ -146,6 +146,7 @@ mod tests {
             low_seconds: 1.0,
             high_seconds: 1.0,
             ties: Vec::new(),
+            extrapolated: false,
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use colibri_figures::Difference;
 use records::{
     Algorithm, Collective, Library, Method, Native,
     calibration::{
@@ -132,6 +133,7 @@ pub fn decisions(procs: &[u32], sizes: &[u64]) -> Decisions {
                     low_seconds: seconds * 0.9,
                     high_seconds: seconds * 1.1,
                     ties,
+                    extrapolated: false,
                 });
             }
         }
@@ -143,6 +145,24 @@ pub fn decisions(procs: &[u32], sizes: &[u64]) -> Decisions {
         message_size: BTreeMap::from([(Collective::Bcast, "count x type size".into())]),
         decisions,
     }
+}
+
+/// Two decision functions that switch at different sizes.
+pub fn differences(procs: &[u32], sizes: &[u64]) -> Vec<Difference> {
+    let mut differences = Vec::new();
+    for procs in procs.iter().copied() {
+        for bytes in sizes.iter().copied() {
+            let cost = 0.5 + 1.5 * noise(procs, bytes, 3);
+            let time = seconds(procs, bytes);
+            differences.push(Difference {
+                procs,
+                bytes,
+                methods: [method(procs, bytes, 0), method(procs, bytes, 1)],
+                seconds: (bytes != 1 << 10).then_some([time, time * cost]),
+            });
+        }
+    }
+    differences
 }
 
 fn about(value: f64) -> Estimate {

@@ -2,15 +2,23 @@
 
 use records::Algorithm;
 
-use super::{Form, Shape};
+use super::{
+    Form, Shape,
+    text::{
+        Text::{self, Formula},
+        Texts::ByCase,
+    },
+};
 use crate::{
     Forms,
     parameters::{Network, PointToPoint},
 };
 
 /// The rows of Table 4.
-pub(super) const FORMS: &[Form] =
-    &[Form::segmented(Algorithm::Linear, linear), Form::unsegmented(Algorithm::Pairwise, pairwise)];
+pub(super) const FORMS: &[Form] = &[
+    Form::segmented(Algorithm::Linear, linear, ByCase(linear_text)),
+    Form::unsegmented(Algorithm::Pairwise, pairwise, ByCase(pairwise_text)),
+];
 
 /// Table 4, "Linear": seconds. A process begins to send, segment by segment around all others,
 /// once the message of the process before it has arrived; (P - 1)(n_s P + 1 - P/2) messages pass
@@ -37,6 +45,24 @@ fn linear(network: &Network, shape: &Shape, forms: Forms) -> f64 {
     }
 }
 
+fn linear_text(model: &PointToPoint, forms: Forms, _: &Shape) -> Text {
+    Formula(match (model, forms) {
+        (PointToPoint::Hockney(_), Forms::Printed) => {
+            "P (alpha + beta m_s) + (P - 1)(n_s P + 1 - P / 2) alpha"
+        }
+        (PointToPoint::Hockney(_), Forms::Corrected) => {
+            "(P - 1)(n_s P + 1 - P / 2)(alpha + beta m_s)"
+        }
+        (PointToPoint::LogGp(_), Forms::Printed) => {
+            "P (L + 2 o) + (P - 1)(n_s P + 1 - P / 2)(g + (m_s - 1) G)"
+        }
+        (PointToPoint::LogGp(_), Forms::Corrected) => {
+            "P (L + 2 o - g) + (P - 1)(n_s P + 1 - P / 2)(g + (m_s - 1) G)"
+        }
+        (PointToPoint::PLogP(_), _) => "P L + (P - 1)(n_s P + 1 - P / 2) g(m_s)",
+    })
+}
+
 /// Table 4, "Pairwise exchange": seconds. P - 1 exchanges of whole messages, full duplex.
 ///
 /// LogGP is printed as L + o + (m - 1) G + g per exchange, where a message takes
@@ -50,4 +76,13 @@ fn pairwise(network: &Network, shape: &Shape, forms: Forms) -> f64 {
         (PointToPoint::PLogP(net), _) => net.message(m),
     };
     (shape.procs() - 1.0) * exchange
+}
+
+fn pairwise_text(model: &PointToPoint, forms: Forms, _: &Shape) -> Text {
+    Formula(match (model, forms) {
+        (PointToPoint::Hockney(_), _) => "(P - 1)(alpha + beta m)",
+        (PointToPoint::LogGp(_), Forms::Printed) => "(P - 1)(L + o + (m - 1) G + g)",
+        (PointToPoint::LogGp(_), Forms::Corrected) => "(P - 1)(L + 2 o + (m - 1) G)",
+        (PointToPoint::PLogP(_), _) => "(P - 1)(L + g(m))",
+    })
 }

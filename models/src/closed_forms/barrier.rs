@@ -2,7 +2,13 @@
 
 use records::Algorithm;
 
-use super::{Form, Shape};
+use super::{
+    Form, Shape,
+    text::{
+        Text::{self, Formula},
+        Texts::ByCase,
+    },
+};
 use crate::{
     Forms,
     parameters::{Network, PointToPoint},
@@ -10,10 +16,10 @@ use crate::{
 
 /// The rows of Table 1.
 pub(super) const FORMS: &[Form] = &[
-    Form::unsegmented(Algorithm::Linear, linear).with_greatest(linear_greatest),
-    Form::unsegmented(Algorithm::DoubleRing, double_ring),
-    Form::unsegmented(Algorithm::RecursiveDoubling, recursive_doubling),
-    Form::unsegmented(Algorithm::Bruck, bruck),
+    Form::unsegmented(Algorithm::Linear, linear, ByCase(linear_text)).with_greatest(linear_greatest),
+    Form::unsegmented(Algorithm::DoubleRing, double_ring, ByCase(double_ring_text)),
+    Form::unsegmented(Algorithm::RecursiveDoubling, recursive_doubling, ByCase(recursive_doubling_text)),
+    Form::unsegmented(Algorithm::Bruck, bruck, ByCase(bruck_text)),
 ];
 
 /// Table 1, "Flat-Tree": seconds, T_min. All report to the root, then the root releases all.
@@ -31,6 +37,15 @@ fn linear(network: &Network, shape: &Shape, forms: Forms) -> f64 {
         PointToPoint::LogGp(net) => (p - 2.0) * net.gap + 2.0 * (net.latency + 2.0 * net.overhead),
         PointToPoint::PLogP(net) => p * net.gap(0.0) + 2.0 * net.latency(),
     }
+}
+
+fn linear_text(model: &PointToPoint, forms: Forms, _: &Shape) -> Text {
+    Formula(match (model, forms) {
+        (PointToPoint::Hockney(_), Forms::Printed) => "(P - 1) alpha",
+        (PointToPoint::Hockney(_), Forms::Corrected) => "P alpha",
+        (PointToPoint::LogGp(_), _) => "(P - 2) g + 2 (L + 2 o)",
+        (PointToPoint::PLogP(_), _) => "P g(0) + 2 L",
+    })
 }
 
 /// Table 1, "Flat-Tree": seconds, T_max: the root spends o (or) on each report.
@@ -55,14 +70,53 @@ fn double_ring(network: &Network, shape: &Shape, forms: Forms) -> f64 {
     2.0 * shape.procs() * step(network, forms)
 }
 
+fn double_ring_text(model: &PointToPoint, forms: Forms, _: &Shape) -> Text {
+    Formula(match (model, forms) {
+        (PointToPoint::Hockney(_), _) => "2 P alpha",
+        (PointToPoint::LogGp(_), Forms::Printed) => "2 P (L + o + g)",
+        (PointToPoint::LogGp(_), Forms::Corrected) => "2 P (L + 2 o)",
+        (PointToPoint::PLogP(_), _) => "2 P (L + g(0))",
+    })
+}
+
 /// Table 1, "Recursive Doubling": seconds. lg P exchanges, two more where P is no power of two.
 fn recursive_doubling(network: &Network, shape: &Shape, forms: Forms) -> f64 {
     shape.doubling_rounds() * step(network, forms)
 }
 
+fn recursive_doubling_text(model: &PointToPoint, forms: Forms, shape: &Shape) -> Text {
+    if shape.ranks().is_power_of_two() {
+        return whole_rounds_text(model, forms, shape);
+    }
+    Formula(match (model, forms) {
+        (PointToPoint::Hockney(_), _) => "(floor(lg P) + 2) alpha",
+        (PointToPoint::LogGp(_), Forms::Printed) => "(floor(lg P) + 2)(L + o + g)",
+        (PointToPoint::LogGp(_), Forms::Corrected) => "(floor(lg P) + 2)(L + 2 o)",
+        (PointToPoint::PLogP(_), _) => "(floor(lg P) + 2)(L + g(0))",
+    })
+}
+
+fn whole_rounds_text(model: &PointToPoint, forms: Forms, _: &Shape) -> Text {
+    Formula(match (model, forms) {
+        (PointToPoint::Hockney(_), _) => "lg P alpha",
+        (PointToPoint::LogGp(_), Forms::Printed) => "lg P (L + o + g)",
+        (PointToPoint::LogGp(_), Forms::Corrected) => "lg P (L + 2 o)",
+        (PointToPoint::PLogP(_), _) => "lg P (L + g(0))",
+    })
+}
+
 /// Table 1, "Bruck" (dissemination): seconds. ceil(lg P) exchanges.
 fn bruck(network: &Network, shape: &Shape, forms: Forms) -> f64 {
     shape.rounds() * step(network, forms)
+}
+
+fn bruck_text(model: &PointToPoint, forms: Forms, _: &Shape) -> Text {
+    Formula(match (model, forms) {
+        (PointToPoint::Hockney(_), _) => "ceil(lg P) alpha",
+        (PointToPoint::LogGp(_), Forms::Printed) => "ceil(lg P) (L + o + g)",
+        (PointToPoint::LogGp(_), Forms::Corrected) => "ceil(lg P) (L + 2 o)",
+        (PointToPoint::PLogP(_), _) => "ceil(lg P) (L + g(0))",
+    })
 }
 
 /// One empty message, or exchange of empty messages, in sequence with others.

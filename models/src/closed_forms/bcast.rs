@@ -2,7 +2,13 @@
 
 use records::Algorithm;
 
-use super::{Form, Shape};
+use super::{
+    Form, Shape,
+    text::{
+        Text::{self, Formula},
+        Texts::ByCase,
+    },
+};
 use crate::{
     Forms,
     parameters::{Network, PointToPoint},
@@ -10,11 +16,11 @@ use crate::{
 
 /// The rows of Table 2.
 pub(super) const FORMS: &[Form] = &[
-    Form::segmented(Algorithm::Linear, linear),
-    Form::segmented(Algorithm::Pipeline, pipeline),
-    Form::segmented(Algorithm::Binomial, binomial),
-    Form::segmented(Algorithm::Binary, binary),
-    Form::segmented(Algorithm::SplittedBinary, splitted_binary),
+    Form::segmented(Algorithm::Linear, linear, ByCase(linear_text)),
+    Form::segmented(Algorithm::Pipeline, pipeline, ByCase(pipeline_text)),
+    Form::segmented(Algorithm::Binomial, binomial, ByCase(binomial_text)),
+    Form::segmented(Algorithm::Binary, binary, ByCase(binary_text)),
+    Form::segmented(Algorithm::SplittedBinary, splitted_binary, ByCase(splitted_binary_text)),
 ];
 
 /// Table 2, "Linear": seconds. The root sends every segment to every other process.
@@ -30,6 +36,14 @@ fn linear(network: &Network, shape: &Shape, _: Forms) -> f64 {
         }
         PointToPoint::PLogP(net) => net.latency() + messages * net.gap(m_s),
     }
+}
+
+fn linear_text(model: &PointToPoint, forms: Forms, _: &Shape) -> Text {
+    Formula(match (model, forms) {
+        (PointToPoint::Hockney(_), _) => "n_s (P - 1)(alpha + m_s beta)",
+        (PointToPoint::LogGp(_), _) => "L + 2 o - g + n_s (P - 1)(g + (m_s - 1) G)",
+        (PointToPoint::PLogP(_), _) => "L + n_s (P - 1) g(m_s)",
+    })
 }
 
 /// Table 2, "Pipeline": seconds. A chain; each process forwards segment by segment.
@@ -59,6 +73,22 @@ fn pipeline(network: &Network, shape: &Shape, forms: Forms) -> f64 {
     }
 }
 
+fn pipeline_text(model: &PointToPoint, forms: Forms, _: &Shape) -> Text {
+    Formula(match (model, forms) {
+        (PointToPoint::Hockney(_), _) => "(P + n_s - 2)(alpha + m_s beta)",
+        (PointToPoint::LogGp(_), Forms::Printed) => {
+            "(P - 1)(L + 2 o + (m_s - 1) G) + (n_s - 1)(g + (m_s - 1) G)"
+        }
+        (PointToPoint::LogGp(_), Forms::Corrected) => {
+            "(P - 1)(L + 2 o + (m_s - 1) G) + (n_s - 1) max{g + (m_s - 1) G, 2 o}"
+        }
+        (PointToPoint::PLogP(_), Forms::Printed) => "(P - 1)(L + g(m_s)) + (n_s - 1) g(m_s)",
+        (PointToPoint::PLogP(_), Forms::Corrected) => {
+            "(P - 1)(L + g(m_s)) + (n_s - 1) max{g(m_s), os(m_s) + or(m_s)}"
+        }
+    })
+}
+
 /// Table 2, "Binomial": seconds. ceil(lg P) rounds; a child gets all segments before the next.
 ///
 /// Exact for LogGP and PLogP where P is a power of two, an upper bound elsewhere.
@@ -69,6 +99,16 @@ fn binomial(network: &Network, shape: &Shape, _: Forms) -> f64 {
         PointToPoint::LogGp(net) => k * (net.message(m_s) + (n_s - 1.0) * net.gap(m_s)),
         PointToPoint::PLogP(net) => k * (net.latency() + n_s * net.gap(m_s)),
     }
+}
+
+fn binomial_text(model: &PointToPoint, forms: Forms, _: &Shape) -> Text {
+    Formula(match (model, forms) {
+        (PointToPoint::Hockney(_), _) => "ceil(lg P) n_s (alpha + m_s beta)",
+        (PointToPoint::LogGp(_), _) => {
+            "ceil(lg P)(L + 2 o + (m_s - 1) G + (n_s - 1)(g + (m_s - 1) G))"
+        }
+        (PointToPoint::PLogP(_), _) => "ceil(lg P)(L + n_s g(m_s))",
+    })
 }
 
 /// Table 2, "Binary": seconds. A binary tree; each process sends every segment to two children.
@@ -89,6 +129,27 @@ fn binary(network: &Network, shape: &Shape, forms: Forms) -> f64 {
     }
 }
 
+fn binary_text(model: &PointToPoint, forms: Forms, _: &Shape) -> Text {
+    Formula(match (model, forms) {
+        (PointToPoint::Hockney(_), Forms::Printed) => {
+            "(ceil(lg(P + 1)) + n_s - 2)(2 alpha + m_s beta)"
+        }
+        (PointToPoint::Hockney(_), Forms::Corrected) => {
+            "2 (ceil(lg(P + 1)) + n_s - 2)(alpha + m_s beta)"
+        }
+        (PointToPoint::LogGp(_), Forms::Printed) => {
+            "(ceil(lg(P + 1)) - 1)(L + 2 (o + (m_s - 1) G + g)) + 2 ((m_s - 1) G + g)"
+        }
+        (PointToPoint::LogGp(_), Forms::Corrected) => {
+            "(ceil(lg(P + 1)) - 1)(L + g + 2 (o + (m_s - 1) G)) + 2 (n_s - 1)(g + (m_s - 1) G)"
+        }
+        (PointToPoint::PLogP(_), _) => {
+            "(ceil(lg(P + 1)) - 1)(L + 2 g(m_s)) + (n_s - 1) max{2 g(m_s), or(m_s) + g(m_s) + \
+             os(m_s)}"
+        }
+    })
+}
+
 /// Table 2, "Splitted-binary": seconds. Each half of the message goes down one half of a binary
 /// tree, then pairs exchange halves.
 ///
@@ -105,6 +166,29 @@ fn splitted_binary(network: &Network, shape: &Shape, forms: Forms) -> f64 {
         (PointToPoint::PLogP(_), Forms::Printed) => tree,
         (PointToPoint::PLogP(net), Forms::Corrected) => tree + net.message(half),
     }
+}
+
+fn splitted_binary_text(model: &PointToPoint, forms: Forms, _: &Shape) -> Text {
+    Formula(match (model, forms) {
+        (PointToPoint::Hockney(_), Forms::Printed) => {
+            "(ceil(lg(P + 1)) + ceil(n_s / 2) - 2)(2 alpha + m_s beta) + alpha + (m / 2) beta"
+        }
+        (PointToPoint::Hockney(_), Forms::Corrected) => {
+            "2 (ceil(lg(P + 1)) + ceil(n_s / 2) - 2)(alpha + m_s beta) + alpha + (m / 2) beta"
+        }
+        (PointToPoint::LogGp(_), _) => {
+            "(ceil(lg(P + 1)) - 1)(L + g + 2 (o + (m_s - 1) G)) + 2 (ceil(n_s / 2) - 1)(g + (m_s \
+             - 1) G) + L + 2 o + (m / 2 - 1) G"
+        }
+        (PointToPoint::PLogP(_), Forms::Printed) => {
+            "(ceil(lg(P + 1)) - 1)(L + 2 g(m_s)) + (ceil(n_s / 2) - 1) max{2 g(m_s), or(m_s) + \
+             g(m_s) + os(m_s)}"
+        }
+        (PointToPoint::PLogP(_), Forms::Corrected) => {
+            "(ceil(lg(P + 1)) - 1)(L + 2 g(m_s)) + (ceil(n_s / 2) - 1) max{2 g(m_s), or(m_s) + \
+             g(m_s) + os(m_s)} + L + g(m / 2)"
+        }
+    })
 }
 
 /// Down a binary tree: `segments` segments, two children per process.

@@ -18,17 +18,20 @@
 //! the two are the same.
 //!
 //! # Adding a form
-//! Write the function, and add its line to `FORMS` in the same file.
+//! Write the function and its [`Text`], and add its line to `FORMS` in the same file.
 
 mod alltoall;
 mod barrier;
 mod bcast;
 mod reduce;
 pub mod refined;
+pub(crate) mod text;
 
 use records::{Algorithm, Collective};
 
 pub use reduce::{binomial_segmentation_pays, binomial_segmentation_sides};
+use text::Texts;
+pub use text::{FormulaError, Text};
 
 use crate::{Forms, parameters::Network};
 
@@ -146,15 +149,17 @@ pub struct Form {
     greatest: Option<Formula>,
     /// Whether the form holds where P is a power of two only.
     powers_of_two: bool,
+    text: Texts,
 }
 
 impl Form {
-    const fn segmented(algorithm: Algorithm, formula: Formula) -> Self {
-        Form { algorithm, segmented: true, formula, greatest: None, powers_of_two: false }
+    const fn segmented(algorithm: Algorithm, formula: Formula, text: Texts) -> Self {
+        Form { segmented: true, ..Form::unsegmented(algorithm, formula, text) }
     }
 
-    const fn unsegmented(algorithm: Algorithm, formula: Formula) -> Self {
-        Form { algorithm, segmented: false, formula, greatest: None, powers_of_two: false }
+    const fn unsegmented(algorithm: Algorithm, formula: Formula, text: Texts) -> Self {
+        let (greatest, powers_of_two) = (None, false);
+        Form { algorithm, segmented: false, formula, greatest, powers_of_two, text }
     }
 
     const fn with_greatest(self, greatest: Formula) -> Self {
@@ -179,6 +184,14 @@ impl Form {
     /// T_max in seconds, where the paper has two bounds.
     pub fn greatest_seconds(&self, network: &Network, shape: &Shape, forms: Forms) -> Option<f64> {
         self.greatest.map(|formula| Self::of_several(formula, network, shape, forms))
+    }
+
+    /// The form as text: of T_min where the paper has two bounds.
+    pub fn text(&self, network: &Network, shape: &Shape, forms: Forms) -> Text {
+        match self.text {
+            Texts::One(text) => text,
+            Texts::ByCase(text) => text(&network.model, forms, shape),
+        }
     }
 
     #[inline]

@@ -2,7 +2,13 @@
 
 use records::Algorithm;
 
-use super::{Form, Shape};
+use super::{
+    Form, Shape,
+    text::{
+        Text::{self, Formula},
+        Texts::ByCase,
+    },
+};
 use crate::{
     Forms,
     parameters::{Network, PointToPoint},
@@ -10,10 +16,10 @@ use crate::{
 
 /// The rows of Table 3.
 pub(super) const FORMS: &[Form] = &[
-    Form::segmented(Algorithm::Linear, linear),
-    Form::segmented(Algorithm::Pipeline, pipeline),
-    Form::segmented(Algorithm::Binomial, binomial),
-    Form::segmented(Algorithm::Binary, binary),
+    Form::segmented(Algorithm::Linear, linear, ByCase(linear_text)),
+    Form::segmented(Algorithm::Pipeline, pipeline, ByCase(pipeline_text)),
+    Form::segmented(Algorithm::Binomial, binomial, ByCase(binomial_text)),
+    Form::segmented(Algorithm::Binary, binary, ByCase(binary_text)),
 ];
 
 /// Table 3, "Flat Tree": seconds. The root receives and combines every segment of every process.
@@ -52,6 +58,25 @@ fn linear(network: &Network, shape: &Shape, forms: Forms) -> f64 {
     }
 }
 
+fn linear_text(model: &PointToPoint, forms: Forms, _: &Shape) -> Text {
+    Formula(match (model, forms) {
+        (PointToPoint::Hockney(_), _) => "n_s (P - 1)(alpha + beta m_s + gamma m_s)",
+        (PointToPoint::LogGp(_), Forms::Printed) => {
+            "o + (m_s - 1) G + L + n_s max{g, (P - 1)(o + (m_s - 1) G + gamma m_s)}"
+        }
+        (PointToPoint::LogGp(_), Forms::Corrected) => {
+            "max{L + 2 o - g + n_s (P - 1)(g + (m_s - 1) G) + gamma m_s, L + o + (m_s - 1) G + \
+             n_s (P - 1)(o + gamma m_s)}"
+        }
+        (PointToPoint::PLogP(_), Forms::Printed) => {
+            "L + (P - 1) n_s max{g(m_s), or(m_s) + gamma m_s}"
+        }
+        (PointToPoint::PLogP(_), Forms::Corrected) => {
+            "L + max{n_s (P - 1) g(m_s) + gamma m_s, n_s (P - 1)(or(m_s) + gamma m_s)}"
+        }
+    })
+}
+
 /// Table 3, "Pipeline": seconds. A chain towards the root, segment by segment.
 ///
 /// Printed, LogGP's and PLogP's periods are 14 to 31 % too long: without combining, this is the
@@ -82,6 +107,28 @@ fn pipeline(network: &Network, shape: &Shape, forms: Forms) -> f64 {
     }
 }
 
+fn pipeline_text(model: &PointToPoint, forms: Forms, _: &Shape) -> Text {
+    Formula(match (model, forms) {
+        (PointToPoint::Hockney(_), _) => "(P + n_s - 2)(alpha + beta m_s + gamma m_s)",
+        (PointToPoint::LogGp(_), Forms::Printed) => {
+            "(P - 1)(L + 2 o + (m_s - 1) G + gamma m_s) + (n_s - 1) max{g, 2 o + (m_s - 1) G + \
+             gamma m_s}"
+        }
+        (PointToPoint::LogGp(_), Forms::Corrected) => {
+            "(P - 1)(L + 2 o + (m_s - 1) G + gamma m_s) + (n_s - 1) max{g + (m_s - 1) G, 2 o + \
+             gamma m_s}"
+        }
+        (PointToPoint::PLogP(_), Forms::Printed) => {
+            "(P - 1)(L + max{g(m_s), or(m_s) + gamma m_s}) + (n_s - 1)(max{g(m_s), or(m_s) + \
+             gamma m_s} + os(m_s))"
+        }
+        (PointToPoint::PLogP(_), Forms::Corrected) => {
+            "(P - 1)(L + max{g(m_s), or(m_s) + gamma m_s}) + (n_s - 1) max{g(m_s), or(m_s) + \
+             os(m_s) + gamma m_s}"
+        }
+    })
+}
+
 /// Table 3, "Binomial": seconds. ceil(lg P) rounds of receive and combine.
 ///
 /// For P = 2^i without combining PLogP is exact and LogGP low by at most k (g - o); with it they
@@ -101,6 +148,18 @@ fn binomial(network: &Network, shape: &Shape, _: Forms) -> f64 {
             k * (net.latency() + n_s * period)
         }
     }
+}
+
+fn binomial_text(model: &PointToPoint, forms: Forms, _: &Shape) -> Text {
+    Formula(match (model, forms) {
+        (PointToPoint::Hockney(_), _) => "n_s ceil(lg P)(alpha + beta m_s + gamma m_s)",
+        (PointToPoint::LogGp(_), _) => {
+            "ceil(lg P)(o + L + n_s ((m_s - 1) G + max{g, o + gamma m_s}))"
+        }
+        (PointToPoint::PLogP(_), _) => {
+            "ceil(lg P)(L + n_s max{g(m_s), or(m_s) + gamma m_s + os(m_s)})"
+        }
+    })
 }
 
 /// Table 3, "Binary": seconds. A binary tree; each process combines the segments of two children.
@@ -141,6 +200,30 @@ fn binary(network: &Network, shape: &Shape, forms: Forms) -> f64 {
             levels * (net.latency() + received) + (n_s - 1.0) * period
         }
     }
+}
+
+fn binary_text(model: &PointToPoint, forms: Forms, _: &Shape) -> Text {
+    Formula(match (model, forms) {
+        (PointToPoint::Hockney(_), _) => {
+            "2 (ceil(lg(P + 1)) + n_s - 2)(alpha + beta m_s + gamma m_s)"
+        }
+        (PointToPoint::LogGp(_), Forms::Printed) => {
+            "(ceil(lg(P + 1)) - 1)((L + 3 o + (m_s - 1) G + 2 gamma m_s) + (n_s - 1)((m_s - 1) G \
+             + max{g, 3 o + 2 gamma m_s}))"
+        }
+        (PointToPoint::LogGp(_), Forms::Corrected) => {
+            "(ceil(lg(P + 1)) - 1)(L + 2 o + (m_s - 1) G + gamma m_s + max{g + (m_s - 1) G, o + \
+             gamma m_s}) + (n_s - 1) max{2 (g + (m_s - 1) G), 3 o + 2 gamma m_s}"
+        }
+        (PointToPoint::PLogP(_), Forms::Printed) => {
+            "(ceil(lg(P + 1)) - 1)(L + 2 max{g(m_s), or(m_s) + gamma m_s}) + (n_s - 1)(os(m_s) + \
+             2 max{g(m_s), or(m_s) + gamma m_s})"
+        }
+        (PointToPoint::PLogP(_), Forms::Corrected) => {
+            "(ceil(lg(P + 1)) - 1)(L + 2 max{g(m_s), or(m_s) + gamma m_s}) + (n_s - 1) max{2 \
+             g(m_s), 2 (or(m_s) + gamma m_s) + os(m_s)}"
+        }
+    })
 }
 
 /// The paper's conditions (section 6.2) under which cutting a binomial reduction of `bytes` into

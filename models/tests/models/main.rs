@@ -4,7 +4,9 @@
 
 mod coverage;
 mod decisions;
+mod extrapolation;
 mod fits;
+mod formulas;
 mod groups;
 mod intervals;
 mod limits;

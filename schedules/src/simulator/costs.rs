@@ -109,8 +109,9 @@ pub struct PLogP {
 }
 
 impl PLogP {
-    /// L (end to end) in seconds, the parameters at some sizes (linear between them, the last
-    /// stretch goes on beyond the last, the first knot holds below it), gamma in seconds per byte.
+    /// L (end to end) in seconds, the parameters at some sizes (linear between them; beyond the last
+    /// the last stretch goes on unless it falls, then the last knot holds; below the first the
+    /// first holds), gamma in seconds per byte.
     ///
     /// # Errors
     /// No knots, sizes that don't ascend, or a time that isn't a number from 0 on.
@@ -137,8 +138,9 @@ impl PLogP {
         };
         let (a, b) = (&self.knots[last], &self.knots[last + 1]);
         let part = (bytes as f64 - a.bytes as f64) / (b.bytes - a.bytes) as f64;
-        // A falling last stretch must not lead below 0.
-        (of(a) + part * (of(b) - of(a))).max(0.0)
+        let rise = of(b) - of(a);
+        // That a cost falls between two sizes is noise, or another protocol: it does not go on.
+        if part > 1.0 && rise < 0.0 { of(b) } else { of(a) + part * rise }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Rounds in which ranks exchange messages: a round takes what its message takes, M, since the
 //! port is free again by then (g <= M).
 
-use super::{Costs, Forms, Network, Rounds, Shape, folded, rounds};
+use super::{Costs, Formula, Forms, Network, PointToPoint, Rounds, Shape, Text, folded, rounds};
 
 /// Reports to rank 0 as in a gather, releases as in a linear broadcast:
 /// 2 M + (P - 2) (max(g, r) + e(P - 1)).
@@ -95,6 +95,13 @@ pub(super) fn alltoall_linear(network: &Network, shape: &Shape, _: Forms) -> f64
     p * (costs.message - each) + sends * each
 }
 
+pub(super) fn alltoall_linear_text(_: &PointToPoint, _: Forms, shape: &Shape) -> Text {
+    Formula(match shape.procs {
+        2 => "2 (M - max{e(1), r}) + 2 n_s max{e(1), r}",
+        _ => "P (M - e(P - 1)) + (P - 1)(n_s P + 1 - P / 2) e(P - 1)",
+    })
+}
+
 /// All P - 1 sends posted, then all receives taken in: messages pass the incoming port as they
 /// come, every max(e, g), and the processor takes in n = P - 1 of them after its sends.
 pub(super) fn alltoall_linear_concurrent(network: &Network, shape: &Shape, _: Forms) -> f64 {
@@ -152,6 +159,20 @@ pub(super) fn scan_linear(network: &Network, shape: &Shape, _: Forms) -> f64 {
 /// As a scan, but that the last rank combines nothing.
 pub(super) fn exscan_linear(network: &Network, shape: &Shape, _: Forms) -> f64 {
     chain(network, shape, shape.procs() - 2.0)
+}
+
+pub(super) fn scan_linear_text(_: &PointToPoint, _: Forms, shape: &Shape) -> Text {
+    Formula(match shape.procs {
+        2 => "M + y + (n_s - 1) max{e(1), r + y}",
+        _ => "(P - 1)(M + y) + (n_s - 1) max{e(1), r + y + s}",
+    })
+}
+
+pub(super) fn exscan_linear_text(_: &PointToPoint, _: Forms, shape: &Shape) -> Text {
+    Formula(match shape.procs {
+        2 => "M + (n_s - 1) max{e(1), r}",
+        _ => "(P - 1) M + (P - 2) y + (n_s - 1) max{e(1), r + y + s}",
+    })
 }
 
 fn chain(network: &Network, shape: &Shape, combinations: f64) -> f64 {

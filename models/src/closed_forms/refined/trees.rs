@@ -6,7 +6,9 @@
 //! (c - 1) e(c) + max(g(m_s, c) / c, s + r), the root c e(c). One that combines c children's
 //! segments and sends the result has max(c g, c (r + y) + s), the root c max(g, r + y).
 
-use super::{Costs, FAN_OUT, Forms, Network, Shape, passes_beside};
+use super::{
+    Costs, FAN_OUT, Formula, Forms, Network, PointToPoint, Shape, Text, passes_beside,
+};
 
 /// Root: P - 1 sends per segment. (P - 2) e + M + (n_s - 1) max((P - 1) e, g, r), e = e(P - 1).
 pub(super) fn bcast_linear(network: &Network, shape: &Shape, _: Forms) -> f64 {
@@ -22,6 +24,13 @@ pub(super) fn bcast_linear(network: &Network, shape: &Shape, _: Forms) -> f64 {
 pub(super) fn bcast_pipeline(network: &Network, shape: &Shape, _: Forms) -> f64 {
     flow(network, shape, |costs| {
         (f64::from(shape.procs - 1) * costs.message, forward(costs, network, shape))
+    })
+}
+
+pub(super) fn bcast_pipeline_text(_: &PointToPoint, _: Forms, shape: &Shape) -> Text {
+    Formula(match shape.procs {
+        2 => "M + (n_s - 1) max{e(1), r}",
+        _ => "(P - 1) M + (n_s - 1) max{g, s + r}",
     })
 }
 
@@ -94,6 +103,13 @@ pub(super) fn reduce_pipeline(network: &Network, shape: &Shape, _: Forms) -> f64
         let period = if shape.procs > 2 { combining(costs, 1) } else { 0.0 };
         let ends = costs.taken().max(costs.each(network, 1));
         (f64::from(shape.procs - 1) * costs.combined(), period.max(ends))
+    })
+}
+
+pub(super) fn reduce_pipeline_text(_: &PointToPoint, _: Forms, shape: &Shape) -> Text {
+    Formula(match shape.procs {
+        2 => "M + y + (n_s - 1) max{g, r + y, e(1)}",
+        _ => "(P - 1)(M + y) + (n_s - 1) max{g, r + y + s}",
     })
 }
 

@@ -139,6 +139,10 @@ fn plogp_is_linear_between_its_knots_and_goes_on_beyond() {
         assert_eq!(model.gap(bytes, 1), gap, "{bytes}");
         assert_eq!(model.flight(bytes), 5.0 + gap - 3.0);
     }
+    let falling = PLogP::new(5.0, vec![knot(0, 9.0), knot(8, 3.0)], 0.0).unwrap();
+    for (bytes, gap) in [(0, 9.0), (4, 6.0), (8, 3.0), (1 << 40, 3.0)] {
+        assert_eq!(falling.gap(bytes, 1), gap, "a falling end does not go on: {bytes}");
+    }
     assert!(PLogP::new(5.0, vec![], 0.0).unwrap_err().contains("at least one"));
     assert!(
         PLogP::new(5.0, vec![knot(2, 1.0), knot(2, 1.0)], 0.0).unwrap_err().contains("ascending")

@@ -1,0 +1,288 @@
+//! `colibri difference`: where two decision functions differ, and what that costs.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+};
+
+use anyhow::Result;
+use clap::Args;
+use models::{Model, Predictor};
+use records::{
+    Collective, Method, Point,
+    decisions::{Decision, Decisions},
+    document, quantity,
+};
+use serde::Serialize;
+use verification::{samples::Samples, statistics::geometric_mean};
+
+use crate::{
+    error::{Usage, usage},
+    focused,
+    options::ModelOptions,
+    output::{self, Format},
+    run_directory::RunDirectory,
+    source::Source,
+};
+
+/// Compares two decision functions: where they differ, and what following the second instead of the
+/// first costs, by a model or as measured
+#[derive(Debug, Args)]
+pub struct Difference {
+    /// The first: a decisions.json, with :MODEL behind it where it holds several models' decisions
+    #[arg(value_name = "FILE[:MODEL]")]
+    first: String,
+
+    /// The second
+    #[arg(value_name = "FILE[:MODEL]")]
+    second: String,
+
+    /// The collective [default: the one that both decide for]
+    #[arg(long, value_name = "NAME")]
+    collective: Option<Collective>,
+
+    /// A run whose measured times say what each method costs, instead of a calibration and a model
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["calibration", "model"])]
+    run: Option<PathBuf>,
+
+    /// Also draw the difference, as .svg or .png
+    #[arg(long, value_name = "FILE")]
+    figure: Option<PathBuf>,
+
+    /// How the differences are printed: as a table those alone, else every point
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+
+    #[command(flatten)]
+    model: ModelOptions,
+}
+
+/// What both take at one point.
+#[derive(Serialize)]
+struct Row {
+    collective: Collective,
+    procs: u32,
+    bytes: u64,
+    first: Method,
+    second: Method,
+    same: bool,
+    /// None where the time of the method is not known.
+    first_seconds: Option<f64>,
+    second_seconds: Option<f64>,
+    /// second / first - 1.
+    relative_cost: Option<f64>,
+}
+
+/// Decisions by point.
+type Function = BTreeMap<Point, Method>;
+
+impl Difference {
+    /// Runs the subcommand.
+    pub fn run(self) -> Result<()> {
+        let judge = self.judge()?;
+        let [first, second] = [&self.first, &self.second].map(|given| load(given));
+        let (first, second) = (first?, second?);
+        let collective = self.collective(&first.1, &second.1)?;
+        let rows = rows(&judge, collective, &first.1, &second.1);
+        if rows.is_empty() {
+            usage!(
+                "{} and {} have no point of {collective} in common; decide both on one grid",
+                self.first,
+                self.second
+            );
+        }
+        if let Some(path) = &self.figure {
+            let points: Vec<figures::Difference> = rows.iter().map(Row::drawn).collect();
+            let names = [first.0.as_str(), second.0.as_str()];
+            let figure = figures::difference_map(collective, names, &judge.name(), &points)?;
+            figures::save_as(&figure, path)?;
+        }
+        match self.format {
+            Format::Json | Format::Csv => output::rows(self.format, &rows, &HEADING, cells),
+            Format::Table => {
+                let different: Vec<&Row> = rows.iter().filter(|row| !row.same).collect();
+                if !different.is_empty() {
+                    output::rows(self.format, &different, &HEADING, |row| cells(row))?;
+                }
+                output::print(&summary(&rows, &judge))
+            }
+        }
+    }
+
+    fn judge(&self) -> Result<Judge> {
+        if let Some(path) = &self.run {
+            if !path.is_dir() {
+                usage!("{}: is no run's directory", path.display());
+            }
+            let run = RunDirectory::open(path)?;
+            let samples = Samples::gather(&focused::rows(focused::records(&run)?));
+            return Ok(Judge::Measured { samples, run: path.clone() });
+        }
+        let Some(calibration) = &self.model.calibration else {
+            usage!(
+                "whose times? Say --calibration FILE and --model NAME, as in --calibration \
+                 preset:frodo --model refined, or --run DIR for measured ones"
+            );
+        };
+        let models = self.model.model.as_ref().map(|models| models.0.as_slice());
+        let Some(&[model]) = models else {
+            usage!("by which one model? Say it by --model, as in --model refined");
+        };
+        let source = Source::load(&self.model)?;
+        let predictor = source.predictor(model)?;
+        Ok(Judge::Predicted { predictor, calibration: calibration.clone() })
+    }
+
+    fn collective(&self, first: &Function, second: &Function) -> Result<Collective> {
+        let of = |function: &Function| -> BTreeSet<Collective> {
+            function.keys().map(|point| point.collective).collect()
+        };
+        let both: Vec<Collective> = of(first).intersection(&of(second)).copied().collect();
+        match (self.collective, &both[..]) {
+            (Some(collective), _) if both.contains(&collective) => Ok(collective),
+            (None, [collective]) => Ok(*collective),
+            (None, [_, ..]) => {
+                let names: Vec<&str> = both.iter().map(|collective| collective.name()).collect();
+                usage!("name one --collective; both decide for: {}", names.join(", "))
+            }
+            (asked, _) => {
+                let which = asked.map_or("any collective".into(), |asked| asked.to_string());
+                usage!("{} and {} do not both decide for {which}", self.first, self.second)
+            }
+        }
+    }
+}
+
+const HEADING: [&str; 8] =
+    ["collective", "procs", "bytes", "first", "second", "first's", "second's", "more"];
+
+fn cells(row: &Row) -> Vec<String> {
+    let seconds =
+        |seconds: Option<f64>| seconds.map_or_else(|| "not known".into(), quantity::format_seconds);
+    vec![
+        row.collective.to_string(),
+        row.procs.to_string(),
+        row.bytes.to_string(),
+        row.first.to_string(),
+        row.second.to_string(),
+        seconds(row.first_seconds),
+        seconds(row.second_seconds),
+        row.relative_cost.map_or_else(String::new, |cost| format!("{:+.1} %", 100.0 * cost)),
+    ]
+}
+
+/// Who says what a method costs.
+enum Judge {
+    Predicted { predictor: Predictor, calibration: String },
+    Measured { samples: Samples, run: PathBuf },
+}
+
+impl Judge {
+    fn name(&self) -> String {
+        match self {
+            Judge::Predicted { predictor, calibration } => {
+                format!("predicted by {} with {calibration}", predictor.model())
+            }
+            Judge::Measured { run, .. } => format!("measured in {}", run.display()),
+        }
+    }
+
+    fn seconds(&self, point: Point, method: &Method) -> Option<f64> {
+        match self {
+            // A method that the model does not know has no time; the row says so.
+            Judge::Predicted { predictor, .. } => {
+                predictor.predict_method_seconds(point, method).ok()
+            }
+            Judge::Measured { samples, .. } => samples.get(point, method)?.median(),
+        }
+    }
+}
+
+impl Row {
+    fn drawn(&self) -> figures::Difference {
+        figures::Difference {
+            procs: self.procs,
+            bytes: self.bytes,
+            methods: [self.first.clone(), self.second.clone()],
+            seconds: self.first_seconds.zip(self.second_seconds).map(|(a, b)| [a, b]),
+        }
+    }
+}
+
+fn rows(judge: &Judge, collective: Collective, first: &Function, second: &Function) -> Vec<Row> {
+    let common = first.iter().filter(|(point, _)| point.collective == collective);
+    let common = common.filter_map(|(point, method)| Some((*point, method, second.get(point)?)));
+    let row = |(point, first, second): (Point, &Method, &Method)| {
+        let [a, b] = [first, second].map(|method| judge.seconds(point, method));
+        Row {
+            collective,
+            procs: point.procs,
+            bytes: point.bytes,
+            first: first.clone(),
+            second: second.clone(),
+            same: first == second,
+            first_seconds: a,
+            second_seconds: b,
+            relative_cost: a.zip(b).filter(|(a, _)| *a > 0.0).map(|(a, b)| b / a - 1.0),
+        }
+    };
+    common.map(row).collect()
+}
+
+fn summary(rows: &[Row], judge: &Judge) -> String {
+    let different: Vec<&Row> = rows.iter().filter(|row| !row.same).collect();
+    let mut text = format!("They differ at {} of {} points", different.len(), rows.len());
+    let costs: Vec<f64> =
+        different.iter().filter_map(|row| Some(1.0 + row.relative_cost?)).collect();
+    let least = costs.iter().copied().reduce(f64::min);
+    let greatest = costs.iter().copied().reduce(f64::max);
+    if let (Some(mean), Some(least), Some(greatest)) = (geometric_mean(&costs), least, greatest) {
+        let percent = |ratio: f64| format!("{:+.1} %", 100.0 * (ratio - 1.0));
+        text += &format!(
+            "; there the second costs {} in the geometric mean, {} to {}, {}",
+            percent(mean),
+            percent(least),
+            percent(greatest),
+            judge.name()
+        );
+    }
+    text + ".\n"
+}
+
+/// A decision function and its name: `decisions.json, loggp`.
+fn load(given: &str) -> Result<(String, Function)> {
+    let (path, model) = split(given)?;
+    let Decisions { decisions, .. } = document::read(Path::new(path))?;
+    let models: BTreeSet<&str> = decisions.iter().map(|one| one.model.as_str()).collect();
+    let names: Vec<&str> = models.iter().copied().collect();
+    let model = match (model, &names[..]) {
+        (_, []) => usage!("{path}: holds no decisions"),
+        (Some(model), _) if models.contains(model.name()) => model.name().to_owned(),
+        (None, [only]) => (*only).to_owned(),
+        (Some(model), _) => {
+            usage!("{path}: holds no decisions of {model} (it has: {})", names.join(", "))
+        }
+        (None, [first, ..]) => usage!(
+            "{path}: holds decisions of several models; say which, as in {path}:{first} (it has: \
+             {})",
+            names.join(", ")
+        ),
+    };
+    let of_model = decisions.into_iter().filter(|decision| decision.model == model);
+    let function = of_model.map(|decision| {
+        let Decision { collective, procs, bytes, method, .. } = decision;
+        (Point { collective, procs, bytes }, method)
+    });
+    Ok((format!("{path}, {model}"), function.collect()))
+}
+
+/// A file's name may have a colon of its own: what is behind the last one is a model's name where
+/// there is no file of the whole name.
+fn split(given: &str) -> Result<(&str, Option<Model>)> {
+    match given.rsplit_once(':') {
+        Some((path, model)) if !Path::new(given).exists() => {
+            Ok((path, Some(model.parse::<Model>().map_err(Usage)?)))
+        }
+        _ => Ok((given, None)),
+    }
+}
