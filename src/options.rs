@@ -105,9 +105,8 @@ pub struct GridOptions {
     #[arg(long, value_name = "NAMES", value_parser = collectives, default_value = "bcast,reduce")]
     pub collective: List<Collective>,
 
-    /// Communicator sizes: 4,8,16 or 2..32 (every one); more than the calibration's platform has
-    /// are marked as extrapolated [default: powers of two up to the platform's size and that size;
-    /// 32 where the calibration names no hosts]
+    /// Communicator sizes: 4,8,16 or 2..32 (every one), also more than the calibration's platform
+    /// has [default: powers of two up to the platform's size, and that; 32 where it is not known]
     #[arg(long, short, value_name = "LIST", value_parser = procs)]
     pub procs: Option<List<u32>>,
 
