@@ -250,8 +250,8 @@ fn two_decision_functions_are_compared_by_what_following_the_second_costs() {
     assert!(different.len() > 5 && different.len() < rows.len());
     for row in different.iter().step_by(7) {
         let at = [&row["procs"], &row["bytes"]].map(|number| number.as_u64().unwrap());
-        let [first, second] = ["first", "second"]
-            .map(|name| predicted(at[0], at[1], row[name].as_str().unwrap()));
+        let [first, second] =
+            ["first", "second"].map(|name| predicted(at[0], at[1], row[name].as_str().unwrap()));
         assert_eq!(row["first_seconds"].as_f64(), Some(first));
         assert_eq!(row["second_seconds"].as_f64(), Some(second));
         let cost = row["relative_cost"].as_f64().unwrap();

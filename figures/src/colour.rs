@@ -193,7 +193,7 @@ mod tests {
     }
 
     /// By normal sight and by the two common colour blindnesses (Vienot, Brettel and Mollon 1999,
-    /// in linear RGB), as far apart as the least distant two of Okabe and Ito's own seven.
+    /// in linear RGB).
     #[test]
     fn series_are_told_apart_by_any_reader() {
         const SIGHTS: [[[f64; 3]; 3]; 3] = [

@@ -116,14 +116,7 @@ fn cell(point: &Difference, number: Option<usize>) -> Cell {
     };
     let text = number.filter(|number| *number <= MOST_PAIRS).map(|number| number.to_string());
     let text = text.unwrap_or_default();
-    Cell {
-        fill,
-        hatch,
-        texts: [text.clone(), text],
-        dot: false,
-        framed: false,
-        outlined: false,
-    }
+    Cell { fill, hatch, texts: [text.clone(), text], dot: false, framed: false, outlined: false }
 }
 
 /// How cells look whose times are not known.

@@ -206,10 +206,8 @@ impl Map {
             let place = (self.procs[rows - 1 - row], self.sizes[column]);
             panel.cells.get(&place).is_some_and(|cell| cell.outlined)
         };
-        let (x, y) = (
-            |column: usize| left + column as i32 * width,
-            |row: usize| top + row as i32 * height,
-        );
+        let (x, y) =
+            (|column: usize| left + column as i32 * width, |row: usize| top + row as i32 * height);
         let mut lines = Vec::new();
         for row in 0..=rows {
             let border = |column: usize| outlined(row, column + 1) != outlined(row + 1, column + 1);

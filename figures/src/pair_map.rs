@@ -65,7 +65,7 @@ fn panel(
             texts: [text(link), String::new()],
             dot: false,
             framed: false,
-        outlined: false,
+            outlined: false,
         };
         ((link.sender, u64::from(link.receiver)), cell)
     });

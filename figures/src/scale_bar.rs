@@ -66,20 +66,16 @@ fn ratios<DB: DrawingBackend>(
 ) -> Result<(), FigureError> {
     canvas.text((MARGIN, top + 10), label, TEXT, colour::BLACK, Align::Left)?;
     let y = top + 26;
-    let less = [300_u32, 100, 50, 20, 10];
-    let ticks = less.map(|excess| {
-        let excess = f64::from(excess) / 100.0;
-        (excess, format!("{:.0} %", 100.0 * (1.0 / (1.0 + excess) - 1.0)))
-    });
+    let excesses = [10_u32, 30, 100, 300].map(|percent| f64::from(percent) / 100.0);
     let faster = |position: f64| colour::on_sides(1.0 - position, false);
-    let mirrored = ticks.map(|(excess, text)| (LEAST * GREATEST / excess, text));
+    let mirrored = excesses.map(|excess| {
+        let text = format!("{:.0} %", 100.0 * (1.0 / (1.0 + excess) - 1.0));
+        (LEAST * GREATEST / excess, text)
+    });
     let right = bar(canvas, (MARGIN + 20, y), STEPS / 2, faster, &mirrored)?;
     let same = Rect { x: right + 40, y, width: PATCH, height: HIGH };
     patch(canvas, same, colour::SAME, &format!("within {:.0} %", LEAST * 100.0))?;
-    let ticks = [10_u32, 20, 50, 100, 300].map(|excess| {
-        let text = format!("+{excess} %");
-        (f64::from(excess) / 100.0, text)
-    });
+    let ticks = excesses.map(|excess| (excess, format!("+{:.0} %", 100.0 * excess)));
     let slower = |position: f64| colour::on_sides(position, true);
     bar(canvas, (same.right() + 40, y), STEPS / 2, slower, &ticks).map(drop)
 }

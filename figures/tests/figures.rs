@@ -46,7 +46,10 @@ fn a_difference_tells_both_methods_and_what_the_second_costs() {
     assert_has(&same.svg().unwrap(), &["they agree at 36 of 36 points", "within 5 %", "-75 %"]);
     let coloured = |figure: &Figure, reddish: bool| {
         let (_, pixels) = pixels(&figure.png().unwrap());
-        let is = |p: &[u8]| if reddish { p[0] > p[2] + 40 } else { p[2] > p[0] + 40 };
+        let is = |p: &[u8]| {
+            let (red, blue) = (i32::from(p[0]), i32::from(p[2]));
+            if reddish { red > blue + 40 } else { blue > red + 40 }
+        };
         pixels.chunks(3).filter(|pixel| is(pixel)).count()
     };
     let other: Method = "own:binary,segment=1KiB".parse().unwrap();

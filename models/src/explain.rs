@@ -136,9 +136,9 @@ impl Explainer {
     }
 
     fn of_form(&self, form: &Form, shape: &Shape) -> Result<Formula, ExplainError> {
-        let Predictor { network, forms, .. } = &self.predictor;
-        let seconds = |shape: &Shape| form.seconds(network, shape, *forms);
-        match form.text(network, shape, *forms) {
+        let (network, forms) = (self.predictor.network(), self.predictor.forms());
+        let seconds = |shape: &Shape| form.seconds(network, shape, forms);
+        match form.text(network, shape, forms) {
             _ if seconds(shape) == 0.0 => Ok(in_words("nothing is sent")),
             Text::Formula(formula) => {
                 let mut symbols: Vec<Symbol> = Vec::new();

@@ -41,9 +41,10 @@ impl Reach {
 
     /// By what a point lies beyond, in words: `64 processes, calibrated with 32`.
     pub fn excess(&self, point: Point) -> Option<String> {
-        let procs = self.procs.filter(|procs| point.procs > *procs).map(|procs| {
-            format!("{} processes, calibrated with {procs}", point.procs)
-        });
+        let procs = self
+            .procs
+            .filter(|procs| point.procs > *procs)
+            .map(|procs| format!("{} processes, calibrated with {procs}", point.procs));
         let bytes = self.bytes.filter(|bytes| point.bytes > *bytes).map(|bytes| {
             let [size, bytes] = [point.bytes, bytes].map(quantity::format_bytes);
             format!("{size}, calibrated up to {bytes}")

@@ -147,16 +147,19 @@ fn draw(source: &Source, rows: &[Row], auto: bool, path: &Path) -> Result<()> {
         let x = if over_procs { f64::from(row.procs) } else { row.bytes as f64 };
         let point =
             figures::Point { x, y: row.seconds, low: row.low_seconds, high: row.high_seconds };
-        let panel = named(&mut panels, |panel| panel.0 == row.model, || {
-            (row.model.to_owned(), Vec::new())
-        });
+        let panel =
+            named(&mut panels, |panel| panel.0 == row.model, || (row.model.to_owned(), Vec::new()));
         let method = Method::Own { algorithm: row.algorithm, segment_bytes: row.segment_bytes };
         let name = if auto { row.algorithm.to_string() } else { method.short() };
-        let series = named(&mut panel.1, |series| series.name == name, || figures::Series {
-            name: name.clone(),
-            trace: figures::Trace::Line,
-            points: Vec::new(),
-        });
+        let series = named(
+            &mut panel.1,
+            |series| series.name == name,
+            || figures::Series {
+                name: name.clone(),
+                trace: figures::Trace::Line,
+                points: Vec::new(),
+            },
+        );
         series.points.push(point);
     }
     let axis = |label: &str, quantity| figures::Axis { label: label.into(), quantity };

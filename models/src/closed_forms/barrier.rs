@@ -16,9 +16,14 @@ use crate::{
 
 /// The rows of Table 1.
 pub(super) const FORMS: &[Form] = &[
-    Form::unsegmented(Algorithm::Linear, linear, ByCase(linear_text)).with_greatest(linear_greatest),
+    Form::unsegmented(Algorithm::Linear, linear, ByCase(linear_text))
+        .with_greatest(linear_greatest),
     Form::unsegmented(Algorithm::DoubleRing, double_ring, ByCase(double_ring_text)),
-    Form::unsegmented(Algorithm::RecursiveDoubling, recursive_doubling, ByCase(recursive_doubling_text)),
+    Form::unsegmented(
+        Algorithm::RecursiveDoubling,
+        recursive_doubling,
+        ByCase(recursive_doubling_text),
+    ),
     Form::unsegmented(Algorithm::Bruck, bruck, ByCase(bruck_text)),
 ];
 

@@ -71,7 +71,8 @@ pub(crate) fn symbol(network: &Network, shape: &Shape, name: &str) -> Option<(f6
         Some((head, rest)) => (head, Some(rest.strip_suffix(')')?)),
         None => (name, None),
     };
-    let value = |formula: &str| evaluate(formula, &mut |name| Some(symbol(network, shape, name)?.0));
+    let value =
+        |formula: &str| evaluate(formula, &mut |name| Some(symbol(network, shape, name)?.0));
     let bytes = match argument {
         Some(argument) if head != "e" => value(argument).ok()?,
         _ => shape.segment_bytes(),
@@ -250,12 +251,10 @@ mod tests {
 
     #[test]
     fn terms_keep_their_sign() {
-        assert_eq!(terms("L + 2 o - g + n_s (P - 1)(g + G)"), [
-            "L",
-            "2 o",
-            "- g",
-            "n_s (P - 1)(g + G)"
-        ]);
+        assert_eq!(
+            terms("L + 2 o - g + n_s (P - 1)(g + G)"),
+            ["L", "2 o", "- g", "n_s (P - 1)(g + G)"]
+        );
         assert_eq!(terms("max{a, b + c}"), ["max{a, b + c}"]);
     }
 }

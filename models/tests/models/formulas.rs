@@ -7,7 +7,7 @@ use records::{Algorithm as A, Collective as C, Method};
 use crate::tables::numbers;
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
     fn the_terms_of_every_formula_sum_to_the_time(
@@ -61,10 +61,7 @@ fn a_formula_reads_as_in_the_table() {
     let point = Point { collective: C::Bcast, procs: 8, bytes: 64 << 10 };
     let method = Method::Own { algorithm: A::Pipeline, segment_bytes: 1 << 10 };
     let formula = explainer.formula(point, &method).unwrap();
-    assert_eq!(
-        formula.text,
-        "(P - 1)(L + 2 o + (m_s - 1) G) + (n_s - 1)(g + (m_s - 1) G)"
-    );
+    assert_eq!(formula.text, "(P - 1)(L + 2 o + (m_s - 1) G) + (n_s - 1)(g + (m_s - 1) G)");
     let stream = 1023.0 * 0.084e-6;
     let wanted = [7.0 * (61.22e-6 + 16.4e-6 + stream), 63.0 * (23.8e-6 + stream)];
     for (part, wanted) in formula.parts.iter().zip(wanted) {

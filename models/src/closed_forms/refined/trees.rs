@@ -6,9 +6,7 @@
 //! (c - 1) e(c) + max(g(m_s, c) / c, s + r), the root c e(c). One that combines c children's
 //! segments and sends the result has max(c g, c (r + y) + s), the root c max(g, r + y).
 
-use super::{
-    Costs, FAN_OUT, Formula, Forms, Network, PointToPoint, Shape, Text, passes_beside,
-};
+use super::{Costs, FAN_OUT, Forms, Formula, Network, PointToPoint, Shape, Text, passes_beside};
 
 /// Root: P - 1 sends per segment. (P - 2) e + M + (n_s - 1) max((P - 1) e, g, r), e = e(P - 1).
 pub(super) fn bcast_linear(network: &Network, shape: &Shape, _: Forms) -> f64 {
