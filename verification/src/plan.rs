@@ -68,6 +68,8 @@ pub struct Planned {
 const HOPELESS: f64 = 2.0;
 /// Fewest and most rounds within a budget: two make the two halves of the observations.
 const ROUNDS: std::ops::RangeInclusive<u32> = 2..=6;
+/// How often a cell is visited at most where cells are only repeated.
+const MOST_REPEATED: u32 = 6;
 /// Fewest message sizes to which a budget may thin the grid.
 pub const FEWEST_SIZES: usize = 4;
 
@@ -76,7 +78,9 @@ pub fn make(grid: &Grid, extent: Extent, seed: u64, expected: Expectation<'_>) -
     let all = cells(grid, &grid.sizes);
     match extent {
         Extent::Exhaustive { rounds } => {
-            Costed::new(all, expected).planned(grid.ranks, rounds, seed, Vec::new())
+            let costed = Costed::new(all, expected);
+            let rounds = costed.all(rounds);
+            costed.planned(grid.ranks, rounds, seed, Vec::new())
         }
         Extent::Within { seconds } => within(grid, seconds, seed, all, expected),
     }
@@ -100,19 +104,23 @@ fn within(
         ));
     }
     loop {
-        let fitting = ROUNDS.rev().find(|&rounds| hopeful.seconds(rounds) <= seconds);
+        let fitting = ROUNDS
+            .rev()
+            .map(|rounds| hopeful.all(rounds))
+            .find(|all| hopeful.seconds(all) <= seconds);
         if let Some(rounds) = fitting {
             return hopeful.planned(grid.ranks, rounds, seed, notes);
         }
         let coarser = every_second(&sizes);
         if coarser.len() < FEWEST_SIZES {
+            let fewest = hopeful.all(*ROUNDS.start());
             notes.push(format!(
                 "even {} visits of the coarsest grid need about {:.0} s, more than the {seconds} s \
                  there are; what is not reached will be said",
                 ROUNDS.start(),
-                hopeful.seconds(*ROUNDS.start()),
+                hopeful.seconds(&fewest),
             ));
-            return hopeful.planned(grid.ranks, *ROUNDS.start(), seed, notes);
+            return hopeful.planned(grid.ranks, fewest, seed, notes);
         }
         notes.push(format!(
             "message sizes thinned from {} to {}: the budget is too short for all",
@@ -124,8 +132,8 @@ fn within(
     }
 }
 
-/// The same cells over and over, in as many rounds (at most four) as fit in `seconds`, at least
-/// one.
+/// The same cells over and over, as often as `seconds` allow: each at least once and at most six
+/// times, the cheaper ones, whose calls are noisier, at least as often as the others.
 pub fn repeat(
     cells: Vec<Cell>,
     ranks: u32,
@@ -134,7 +142,20 @@ pub fn repeat(
     expected: Expectation<'_>,
 ) -> Planned {
     let costed = Costed::new(cells, expected);
-    let rounds = (1..=4).rev().find(|&rounds| costed.seconds(rounds) <= seconds).unwrap_or(1);
+    let mut cheapest_first: Vec<u32> = (0..costed.cells.len() as u32).collect();
+    cheapest_first.sort_by(|&a, &b| costed.cost(a).total_cmp(&costed.cost(b)));
+    let (mut rounds, mut spent): (Vec<Vec<u32>>, f64) = (Vec::new(), 0.0);
+    for round in 0..MOST_REPEATED {
+        let mut members = Vec::new();
+        for &cell in &cheapest_first {
+            let cost = costed.visit_seconds(cell, round);
+            if round == 0 || spent + cost <= seconds {
+                spent += cost;
+                members.push(cell);
+            }
+        }
+        rounds.push(members);
+    }
     costed.planned(ranks, rounds, seed, Vec::new())
 }
 
@@ -217,25 +238,40 @@ impl Costed {
         self.cells.retain(|(cell, _)| keep(cell));
     }
 
-    fn seconds(&self, rounds: u32) -> f64 {
-        let visits = (0..rounds).flat_map(|round| self.cells.iter().map(move |cell| (round, cell)));
-        visits
-            .map(|(round, (cell, cost))| {
-                let (warmups, repetitions) = calls(*cost, round);
-                f64::from(warmups + repetitions) * (cost + synchronisation(cell.procs))
-            })
-            .sum()
+    /// What a call of a cell costs, in seconds.
+    fn cost(&self, cell: u32) -> f64 {
+        self.cells[cell as usize].1
     }
 
-    fn planned(self, ranks: u32, rounds: u32, seed: u64, notes: Vec<String>) -> Planned {
-        let expected_seconds = self.seconds(rounds);
+    /// What a visit in a round costs, in seconds.
+    fn visit_seconds(&self, cell: u32, round: u32) -> f64 {
+        let (Cell { procs, .. }, cost) = &self.cells[cell as usize];
+        let (warmups, repetitions) = calls(*cost, round);
+        f64::from(warmups + repetitions) * (cost + synchronisation(*procs))
+    }
+
+    /// All cells in so many rounds.
+    fn all(&self, rounds: u32) -> Vec<Vec<u32>> {
+        vec![(0..self.cells.len() as u32).collect(); rounds as usize]
+    }
+
+    /// What these cells in each round cost, in seconds.
+    fn seconds(&self, rounds: &[Vec<u32>]) -> f64 {
+        let of_round = |(members, round): (&Vec<u32>, u32)| -> f64 {
+            members.iter().map(|&cell| self.visit_seconds(cell, round)).sum()
+        };
+        rounds.iter().zip(0..).map(of_round).sum()
+    }
+
+    /// These cells in each round, in random order.
+    fn planned(self, ranks: u32, rounds: Vec<Vec<u32>>, seed: u64, notes: Vec<String>) -> Planned {
+        let expected_seconds = self.seconds(&rounds);
         let mut random = Pcg64::seed_from_u64(seed);
         let mut visits = Vec::new();
-        for round in 0..rounds {
-            let mut order: Vec<u32> = (0..self.cells.len() as u32).collect();
+        for (mut order, round) in rounds.into_iter().zip(0..) {
             order.shuffle(&mut random);
             visits.extend(order.into_iter().map(|cell| {
-                let (warmups, repetitions) = calls(self.cells[cell as usize].1, round);
+                let (warmups, repetitions) = calls(self.cost(cell), round);
                 Visit { cell, warmups, repetitions }
             }));
         }
@@ -321,6 +357,34 @@ mod tests {
             "{:?}",
             planned.notes
         );
+    }
+
+    #[test]
+    fn the_cheapest_are_repeated_most() {
+        let cell = |bytes| Cell {
+            collective: Collective::Bcast,
+            method: Method::Default,
+            procs: 8,
+            bytes,
+        };
+        let cells: Vec<Cell> = [1 << 20, 1, 1 << 16].map(cell).into();
+        let expected = |cell: &Cell| {
+            let seconds = 1e-4 + cell.bytes as f64 * 1e-7;
+            Some((seconds, seconds))
+        };
+        let visits = |seconds| {
+            let planned = repeat(cells.clone(), 8, seconds, 1, &expected);
+            let mut visits = [0; 3];
+            planned.plan.visits.iter().for_each(|visit| visits[visit.cell as usize] += 1);
+            (visits, planned.expected_seconds)
+        };
+        assert_eq!(visits(0.0).0, [1, 1, 1], "each at least once");
+        let (some, seconds) = visits(0.32);
+        assert!(
+            some[0] < some[2] && some[2] <= some[1] && seconds <= 0.32,
+            "{some:?}: {seconds} s"
+        );
+        assert_eq!(visits(10.0).0, [6, 6, 6]);
     }
 
     #[test]
