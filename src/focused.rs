@@ -167,27 +167,27 @@ fn cells(grid: &Grid, seconds: f64, expected: plan::Expectation<'_>) -> Vec<Cell
     }
 }
 
-/// Every method at the points where an application spends most; the lighter half of them left out
-/// where the defaults alone would take half of the time.
+/// Every method at the points where an application spends most; the lightest points left out where
+/// the defaults alone would take half of the time.
 fn heaviest(grid: &Grid, seconds: f64, expected: plan::Expectation<'_>) -> Vec<Cell> {
-    let mut grid = grid.clone();
-    let mut kept = 1.0;
+    let all = grid.weights.points();
+    let mut count = all;
     loop {
+        let (weights, share) = grid.weights.heaviest(count);
+        let grid = Grid { weights, ..grid.clone() };
         let cells = plan::cells(&grid, &grid.sizes);
-        let defaults = plan::defaults_seconds(&cells, expected);
-        let (half, share) = grid.weights.heavier_half();
-        if defaults <= seconds / 2.0 || half.points() < FEWEST_SIZES {
+        let fits = plan::defaults_seconds(&cells, expected) <= seconds / 2.0;
+        if fits || count <= FEWEST_SIZES {
+            if count < all {
+                eprintln!(
+                    "plan: {count} of {all} points are measured, at which {:.0} % of the time is \
+                     spent: the budget is too short for all",
+                    share * 100.0
+                );
+            }
             return cells;
         }
-        kept *= share;
-        eprintln!(
-            "plan: points thinned from {} to {}, at which {:.0} % of the time is spent: the budget \
-             is too short for all",
-            grid.weights.points(),
-            half.points(),
-            kept * 100.0
-        );
-        grid.weights = half;
+        count -= count.div_ceil(8);
     }
 }
 

@@ -37,13 +37,13 @@ impl Weights {
         self.0.len()
     }
 
-    /// The heavier half of the points, and which share of the whole weight that is.
+    /// The heaviest of the points, so many, and which share of the whole weight they have.
     #[must_use]
-    pub fn heavier_half(&self) -> (Self, f64) {
+    pub fn heaviest(&self, count: usize) -> (Self, f64) {
         let mut points: Vec<(Point, f64)> =
-            self.0.iter().map(|(&p, &weight)| (p, weight)).collect();
+            self.0.iter().map(|(&point, &weight)| (point, weight)).collect();
         points.sort_by(|(_, a), (_, b)| b.total_cmp(a));
-        points.truncate(points.len().div_ceil(2));
+        points.truncate(count);
         let kept: f64 = points.iter().map(|(_, weight)| weight).sum();
         let all: f64 = self.0.values().sum();
         (Weights(points.into_iter().collect()), kept / all)
@@ -65,9 +65,9 @@ mod tests {
         let weights = Weights::of(&seconds.into());
         assert_eq!([1, 2, 4, 8].map(|bytes| weights.at(point(bytes))), [1.5, 0.0, 0.5, 0.0]);
         assert_eq!(weights.points(), 2);
-        let (half, share) = weights.heavier_half();
-        assert_eq!((half.points(), share), (1, 0.75));
-        assert_eq!(half.at(point(4)), 0.0);
+        let (heaviest, share) = weights.heaviest(1);
+        assert_eq!((heaviest.points(), share), (1, 0.75));
+        assert_eq!(heaviest.at(point(4)), 0.0);
     }
 
     #[test]
