@@ -1,6 +1,6 @@
 //! Flags that several subcommands share, and the values in them.
 
-use std::{path::PathBuf, time::Duration};
+use std::{ffi::OsStr, path::PathBuf, time::Duration};
 
 use clap::Args;
 use models::{Forms, Model};
@@ -41,6 +41,15 @@ pub fn models(text: &str) -> Result<List<Model>, String> {
     match text {
         "all" => Ok(List(Model::ALL.to_vec())),
         _ => each(text),
+    }
+}
+
+/// A file to draw into. Endings that would not be written are refused before any work.
+pub fn figure(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    match path.extension().and_then(OsStr::to_str) {
+        Some("svg" | "png") => Ok(path),
+        _ => Err("wanted a name that ends with .svg or .png".into()),
     }
 }
 

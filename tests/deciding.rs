@@ -204,6 +204,9 @@ fn what_lies_beyond_the_calibration_is_marked_everywhere() {
         assert!(csv.lines().next().unwrap().split(',').any(|name| name == "extrapolated"));
         assert!(at(command, "33", &[]).contains("yes") && !at(command, "32", &[]).contains("yes"));
     }
+    let barrier = ["--calibration", "preset:frodo", "--collective", "barrier", "--procs", "8"];
+    let (text, _) = run(0, &[&["explain"], &barrier[..], &["--model", "hockney"]].concat());
+    assert!(text.starts_with("barrier on 8 processes, by hockney"), "{text}");
     let explained = at("explain", "64", &[]);
     assert!(explained.contains("extrapolated: 64 processes, calibrated with 32"), "{explained}");
     assert!(!at("explain", "32", &[]).contains("extrapolated"));

@@ -19,6 +19,8 @@ fn wrong_flags_are_answered_with_what_would_be_right() {
         (&["--collective", "scan", "--model", "loggp"], "no closed forms"),
         (&["--parameters", "fitted"], "--parameters measured"),
         (&["--segments", "x"], "auto"),
+        (&["--figure", "times.pdf"], "ends with .svg or .png"),
+        (&["--procs", "2,4", "--figure", "x.svg"], "one of --procs or of -m"),
     ] {
         let (_, stderr) = run(2, &[&predict[..], flags].concat());
         assert!(stderr.contains(wanted), "{flags:?}: {stderr}");

@@ -458,3 +458,22 @@ impl Layout {
         Ok(Layout { width, height, columns, panel, panels_top, legend_top })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn no_two_series_look_alike() {
+        let all = (0..MOST_SERIES).map(|index| {
+            let (color, kind) = look(index);
+            ((color.0, color.1, color.2), kind)
+        });
+        let all: Vec<_> = all.collect();
+        let lines: BTreeSet<_> = all.iter().map(|(color, kind)| (color, kind % DASHES)).collect();
+        assert_eq!(lines.len(), MOST_SERIES);
+        let marked: BTreeSet<_> = all.iter().map(|(color, kind)| (color, kind % 7)).collect();
+        assert_eq!(marked.len(), MOST_SERIES);
+    }
+}

@@ -16,9 +16,9 @@ use records::{
 };
 
 use crate::{
-    commands::predict::sizes,
+    commands::{draw, predict::sizes},
     error::usage,
-    options::{GridOptions, ModelOptions, Segments},
+    options::{GridOptions, ModelOptions, Segments, figure},
     output::{self, Format},
     source::Source,
 };
@@ -57,7 +57,7 @@ pub struct Decide {
     code: Option<Code>,
 
     /// Also draw them, as .svg or .png: one panel per model
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = figure)]
     figure: Option<PathBuf>,
 
     /// Also write them to this file (decisions.json)
@@ -134,7 +134,7 @@ impl Decide {
             let [collective] = self.grid.collective.0[..] else {
                 usage!("--figure draws one collective; name it by --collective")
             };
-            figures::save_as(&figures::decision_map(&decisions, None, collective)?, path)?;
+            draw::write(figures::decision_map(&decisions, None, collective), path)?;
         }
         if let Some(path) = &self.output {
             document::write(path, &decisions)?;

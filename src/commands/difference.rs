@@ -17,9 +17,10 @@ use serde::Serialize;
 use verification::{samples::Samples, statistics::geometric_mean};
 
 use crate::{
+    commands::draw,
     error::{Usage, usage},
     focused,
-    options::ModelOptions,
+    options::{ModelOptions, figure},
     output::{self, Format},
     run_directory::RunDirectory,
     source::Source,
@@ -46,7 +47,7 @@ pub struct Difference {
     run: Option<PathBuf>,
 
     /// Also draw the difference, as .svg or .png
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = figure)]
     figure: Option<PathBuf>,
 
     /// How the differences are printed: as a table those alone, else every point
@@ -94,8 +95,7 @@ impl Difference {
         if let Some(path) = &self.figure {
             let points: Vec<figures::Difference> = rows.iter().map(Row::drawn).collect();
             let names = [first.0.as_str(), second.0.as_str()];
-            let figure = figures::difference_map(collective, names, &judge.name(), &points)?;
-            figures::save_as(&figure, path)?;
+            draw::write(figures::difference_map(collective, names, &judge.name(), &points), path)?;
         }
         match self.format {
             Format::Json | Format::Csv => output::rows(self.format, &rows, &HEADING, cells),

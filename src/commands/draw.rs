@@ -138,9 +138,7 @@ impl Draw {
             None => output::print(&text()?),
             Some(path) => match form(path, true)? {
                 Form::Graphviz => Ok(document::write_text(path, &text()?)?),
-                Form::Picture => {
-                    write(&figures::tree(topology, shape, order).map_err(answer)?, path)
-                }
+                Form::Picture => write(figures::tree(topology, shape, order), path),
             },
         }
     }
@@ -170,7 +168,7 @@ impl Draw {
             segment_bytes: self.segments.unwrap_or(0),
         };
         let mut simulator = Simulator::load(&self.network)?;
-        write(&diagram(&mut simulator, &run, &self.network)?, path)
+        write(Ok(diagram(&mut simulator, &run, &self.network)?), path)
     }
 }
 
@@ -226,8 +224,12 @@ fn form(path: &Path, with_graphviz: bool) -> Result<Form> {
     }
 }
 
-fn write(figure: &Figure, path: &Path) -> Result<()> {
-    figures::save_as(figure, path).map_err(answer)
+/// Writes a figure that could be drawn.
+///
+/// # Errors
+/// It could not, or the file cannot be written.
+pub fn write(figure: Result<Figure, FigureError>, path: &Path) -> Result<()> {
+    figure.and_then(|figure| figures::save_as(&figure, path)).map_err(answer)
 }
 
 /// What the figures refuse was asked for wrongly; the rest failed.

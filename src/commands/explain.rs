@@ -34,7 +34,7 @@ pub struct Explain {
     procs: u32,
 
     /// Message size, as 64KiB; 0 for a barrier
-    #[arg(long = "size", short = 'm', value_name = "SIZE", value_parser = quantity::parse_bytes)]
+    #[arg(long = "size", alias = "sizes", short = 'm', value_name = "SIZE", value_parser = quantity::parse_bytes)]
     bytes: Option<u64>,
 
     /// Segment sizes (0: unsegmented), or auto
@@ -210,11 +210,11 @@ fn savings(best: &Candidate, next: &Candidate) -> Vec<Saving> {
 fn text(explanation: &Explanation) -> String {
     let Explanation { collective, procs, bytes, model, forms, candidates, best_saves, .. } =
         explanation;
-    let size = quantity::format_bytes(*bytes);
-    let mut text = format!(
-        "{collective} of {size} ({}) on {procs} processes, by {model} ({forms} forms)\n",
-        collective.message_size()
-    );
+    let size = match collective {
+        Collective::Barrier => String::new(),
+        other => format!(" of {} ({})", quantity::format_bytes(*bytes), other.message_size()),
+    };
+    let mut text = format!("{collective}{size} on {procs} processes, by {model} ({forms} forms)\n");
     if let Some(excess) = &explanation.extrapolated {
         text += &format!("extrapolated: {excess}\n");
     }

@@ -12,8 +12,9 @@ use records::{Algorithm, Collective, Method, Point, quantity};
 use serde::Serialize;
 
 use crate::{
+    commands::draw,
     error::usage,
-    options::{GridOptions, List, ModelOptions, Segments, algorithms},
+    options::{GridOptions, List, ModelOptions, Segments, algorithms, figure},
     output::{self, Format},
     source::Source,
 };
@@ -33,7 +34,7 @@ pub struct Predict {
 
     /// Also draw them, as .svg or .png, a panel per model: over the message size where there is one
     /// communicator size, over the processes where there is one message size
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = figure)]
     figure: Option<PathBuf>,
 
     /// How the predictions are printed
@@ -179,7 +180,7 @@ fn draw(source: &Source, rows: &[Row], auto: bool, path: &Path) -> Result<()> {
         lines.push(format!("extrapolated from there on: {excess}"));
     }
     let title = format!("Predicted: {collective}, {fixed}");
-    Ok(figures::save_as(&figures::panels(&title, &lines, (x, y), &panels)?, path)?)
+    draw::write(figures::panels(&title, &lines, (x, y), &panels), path)
 }
 
 /// The first that matches, or a new one.
