@@ -207,6 +207,10 @@ fn what_lies_beyond_the_calibration_is_marked_everywhere() {
     let barrier = ["--calibration", "preset:frodo", "--collective", "barrier", "--procs", "8"];
     let (text, _) = run(0, &[&["explain"], &barrier[..], &["--model", "hockney"]].concat());
     assert!(text.starts_with("barrier on 8 processes, by hockney"), "{text}");
+    let code = at("decide", "32,64", &["--compress", "tree", "--code", "c"]);
+    let note = " * Extrapolated in part: up to 64 processes, calibrated with 32.\n";
+    assert!(code.contains(note), "{code}");
+    assert!(!at("decide", "16,32", &["--compress", "tree", "--code", "c"]).contains("xtrapol"));
     let explained = at("explain", "64", &[]);
     assert!(explained.contains("extrapolated: 64 processes, calibrated with 32"), "{explained}");
     assert!(!at("explain", "32", &[]).contains("extrapolated"));

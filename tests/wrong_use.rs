@@ -20,7 +20,6 @@ fn wrong_flags_are_answered_with_what_would_be_right() {
         (&["--parameters", "fitted"], "--parameters measured"),
         (&["--segments", "x"], "auto"),
         (&["--figure", "times.pdf"], "ends with .svg or .png"),
-        (&["--procs", "2,4", "--figure", "x.svg"], "one of --procs or of -m"),
     ] {
         let (_, stderr) = run(2, &[&predict[..], flags].concat());
         assert!(stderr.contains(wanted), "{flags:?}: {stderr}");

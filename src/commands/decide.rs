@@ -127,7 +127,7 @@ impl Decide {
         };
         if let Some(form) = self.compress {
             let compressed = self.compressed(&source, &wanted, form)?;
-            return self.print_compressed(&source, &compressed);
+            return self.print_compressed(&source, &wanted, &compressed);
         }
         let decisions = decisions(&source, &wanted)?;
         if let Some(path) = &self.figure {
@@ -184,10 +184,25 @@ impl Decide {
         Ok(compressed)
     }
 
-    fn print_compressed(&self, source: &Source, all: &[(Model, Compressed)]) -> Result<()> {
+    fn print_compressed(
+        &self,
+        source: &Source,
+        wanted: &Wanted<'_>,
+        all: &[(Model, Compressed)],
+    ) -> Result<()> {
+        let excess = |function: &Compressed| {
+            let collective = function.collective;
+            let procs = wanted.procs.iter().copied().max()?;
+            let bytes = sizes(collective, wanted.sizes).iter().copied().max()?;
+            source.reach().excess(Point { collective, procs, bytes })
+        };
         let rows: Vec<CompressedRow> = all
             .iter()
-            .map(|(model, function)| CompressedRow { model: model.name(), function })
+            .map(|(model, function)| CompressedRow {
+                model: model.name(),
+                extrapolated: excess(function).is_some(),
+                function,
+            })
             .collect();
         if let Some(code) = self.code {
             let language = match code {
@@ -197,7 +212,7 @@ impl Decide {
             let [(model, function)] = all else {
                 usage!("--code prints one function: name one --collective and one --model")
             };
-            let origin = [
+            let mut origin = vec![
                 format!("Decided by the model {model} with {}, not measured.", source.name),
                 format!(
                     "Predicted penalty of this form: {:.2} % on average, {:.2} % at most.",
@@ -205,14 +220,24 @@ impl Decide {
                     100.0 * function.greatest_penalty
                 ),
             ];
+            if let Some(excess) = excess(function) {
+                origin.push(format!("Extrapolated in part: up to {excess}."));
+            }
             return output::print(&function.code(language, &origin));
         }
         if self.format == Format::Json {
             return output::print(&(serde_json::to_string_pretty(&rows)? + "\n"));
         }
         let short: Vec<Size> = rows.iter().map(CompressedRow::size).collect();
-        let heading =
-            ["collective", "model", "entries", "nodes", "mean penalty", "greatest penalty"];
+        let heading = [
+            "collective",
+            "model",
+            "entries",
+            "nodes",
+            "mean penalty",
+            "greatest penalty",
+            "extrapolated",
+        ];
         output::rows(self.format, &short, &heading, |row| {
             vec![
                 row.collective.to_string(),
@@ -221,6 +246,7 @@ impl Decide {
                 row.nodes.to_string(),
                 format!("{:.2} %", 100.0 * row.mean_penalty),
                 format!("{:.2} %", 100.0 * row.greatest_penalty),
+                output::mark(row.extrapolated),
             ]
         })
     }
@@ -256,6 +282,8 @@ fn candidates(
 #[derive(serde::Serialize)]
 struct CompressedRow<'a> {
     model: &'static str,
+    /// A part of the grid lies beyond what was calibrated.
+    extrapolated: bool,
     #[serde(flatten)]
     function: &'a Compressed,
 }
@@ -269,6 +297,7 @@ struct Size {
     nodes: usize,
     mean_penalty: f64,
     greatest_penalty: f64,
+    extrapolated: bool,
 }
 
 impl CompressedRow<'_> {
@@ -281,6 +310,7 @@ impl CompressedRow<'_> {
             nodes: self.function.nodes.len(),
             mean_penalty,
             greatest_penalty,
+            extrapolated: self.extrapolated,
         }
     }
 }
