@@ -30,7 +30,7 @@ test: build
 	$(CARGO) test --locked --workspace
 
 test-preload: build
-	$(CARGO) test --locked -p colibri-preload --test conformance -- --ignored
+	$(CARGO) test --locked -p colibri-preload --test conformance --test endings -- --ignored
 
 test-mpi4py: build
 	./preload/tests/mpi4py

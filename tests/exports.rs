@@ -1,6 +1,7 @@
 //! Exported files, loaded by the real MPI library: that the algorithms they name ran.
 
 mod libraries;
+mod pypi;
 
 use std::{
     fs,

@@ -62,6 +62,7 @@ fn look_up<'a>(plan: &'a Plan, arguments: &Arguments, bytes: u64) -> Option<&'a 
 }
 
 /// A call whose method may not be the library's, or that is noted.
+#[derive(Clone, Copy)]
 struct Call<'a> {
     job: &'static Job,
     arguments: &'a Arguments,
@@ -114,11 +115,12 @@ impl Call<'_> {
     unsafe fn by(&self, carrier: &Carrier) -> Option<c_int> {
         // SAFETY: the caller vouches for the arguments.
         unsafe {
-            if !self.is_sound() || self.breaks_library(carrier) {
+            let arguments = &self.in_place_where_shared();
+            if !(Call { arguments, ..*self }).is_sound() || self.breaks_library(carrier) {
                 return None;
             }
             let mut worker = self.job.worker();
-            let outcome = worker.carry_out(carrier, self.arguments, self.comm);
+            let outcome = worker.carry_out(carrier, arguments, self.comm);
             self.job.give_back(worker);
             let code = match outcome {
                 Ok(()) => return Some(0),
@@ -131,6 +133,52 @@ impl Call<'_> {
             (self.job.library.call.comm_call_errhandler)(self.comm, code);
             Some(code)
         }
+    }
+
+    /// The arguments, with `MPI_IN_PLACE` where a block that is moved lies where it is received. MPI
+    /// forbids that, Open MPI lets it pass, and programs do it, in an allgather on every rank: were
+    /// it found wrong, then on rank 0 alone, where both addresses are the same, and that rank would
+    /// call the library while the others don't.
+    unsafe fn in_place_where_shared(&self) -> Arguments {
+        let (mut arguments, library) = (*self.arguments, &self.job.library);
+        if library.family != Family::OpenMpi {
+            return arguments;
+        }
+        let in_place = ptr::without_provenance_mut(library.constants.in_place);
+        let is_root = |root: c_int| root == self.place.rank;
+        // SAFETY: the caller vouches for the datatypes.
+        let own_of = |all: &Block, one: &Block| unsafe { self.is_own_block(all, one) };
+        match &mut arguments {
+            Arguments::Allgather { send, receive } if own_of(receive, send) => {
+                send.buffer = in_place;
+            }
+            Arguments::Gather { send, receive, root }
+                if is_root(*root) && own_of(receive, send) =>
+            {
+                send.buffer = in_place;
+            }
+            Arguments::Scatter { send, receive, root }
+                if is_root(*root) && own_of(send, receive) =>
+            {
+                receive.buffer = in_place;
+            }
+            _ => {}
+        }
+        arguments
+    }
+
+    /// Whether `one` is this rank's block of `all`, of the same type.
+    unsafe fn is_own_block(&self, all: &Block, one: &Block) -> bool {
+        if all.datatype != one.datatype || all.count != one.count {
+            return false;
+        }
+        let (mut lower, mut extent) = (0, 0);
+        // SAFETY: the caller vouches for the datatype; outputs are locals.
+        let code = unsafe {
+            (self.job.library.call.type_get_extent)(all.datatype, &mut lower, &mut extent)
+        };
+        let before = extent.wrapping_mul(one.count as isize).wrapping_mul(self.place.rank as isize);
+        code == 0 && all.buffer.wrapping_byte_offset(before) == one.buffer
     }
 
     /// Whether a mock-up would bring the application to a place where MPICH crashes by itself, and

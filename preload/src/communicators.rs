@@ -68,6 +68,11 @@ static TUNED: AtomicUsize = AtomicUsize::new(0);
 /// MPICH has 2048 communicators at a time; the application shall not miss those that we take.
 const MOST_OF_MPICH: usize = 256;
 
+/// Whether this process has merged two groups. Only then can there be communicators of processes
+/// that didn't begin in one world: spawned or connected ones, which may be without this library and
+/// don't answer what it asks when a communicator is first used.
+static MERGED: AtomicBool = AtomicBool::new(false);
+
 /// Whether the user has been told that processes have different settings.
 static TOLD: AtomicBool = AtomicBool::new(false);
 
@@ -114,18 +119,28 @@ unsafe fn search(key: usize) -> Option<Place> {
         return Some(place);
     }
     // SAFETY: the caller vouches for the communicator.
-    unsafe { known(job, key).or_else(|| first_use(job, key)) }
+    unsafe {
+        match known(job, key) {
+            Ok(Some(place)) => Some(place),
+            Ok(None) => first_use(job, key),
+            // No communicator at all: what the library says of the application's call comes next.
+            Err(_) => None,
+        }
+    }
 }
 
-/// By its attribute.
-unsafe fn known(job: &Job, comm: Handle) -> Option<Place> {
+/// By its attribute; the library's code where this is no communicator.
+unsafe fn known(job: &Job, comm: Handle) -> Result<Option<Place>, c_int> {
     let mut value: *mut c_void = ptr::null_mut();
     let mut there = 0;
     let place = ptr::from_mut(&mut value).cast();
     // SAFETY: MPI writes a pointer where it finds the attribute, which `enter` has boxed.
     unsafe {
         let code = (job.library.call.comm_get_attr)(comm, job.keyval, place, &mut there);
-        (code == 0 && there != 0).then(|| (*value.cast::<Entry>()).place)
+        match code {
+            0 => Ok((there != 0).then(|| (*value.cast::<Entry>()).place)),
+            code => Err(code),
+        }
     }
 }
 
@@ -146,7 +161,8 @@ unsafe fn first_use(job: &'static Job, comm: Handle) -> Option<Place> {
         return None;
     }
     let procs = u32::try_from(size).ok()?;
-    if is_inter != 0 {
+    // SAFETY: as above.
+    if is_inter != 0 || unsafe { has_strangers(job, comm, size)? } {
         // SAFETY: as above.
         return unsafe { enter(job, comm, Place { plans: Job::idle_plans(procs), rank }, false) };
     }
@@ -168,6 +184,37 @@ unsafe fn first_use(job: &'static Job, comm: Handle) -> Option<Place> {
         TUNED.fetch_sub(1, Ordering::Relaxed);
     }
     entered.map(|(place, _)| place)
+}
+
+/// Before the application merges two groups.
+///
+/// # Safety
+/// There is nothing to vouch for.
+pub unsafe fn merging() {
+    MERGED.store(true, Ordering::Relaxed);
+}
+
+/// Whether there are processes of another world (see [`MERGED`]). To these the ones of this world
+/// are strangers, so that all ranks come to the same answer without a message.
+unsafe fn has_strangers(job: &Job, comm: Handle, size: c_int) -> Option<bool> {
+    if !MERGED.load(Ordering::Relaxed) {
+        return Some(false);
+    }
+    let call = &job.library.call;
+    let (mut group, mut world): (Handle, Handle) = (0, 0);
+    let ranks: Vec<c_int> = (0..size).collect();
+    let mut there = ranks.clone();
+    // SAFETY: the caller vouches for the communicator; both arrays have a place for each rank.
+    let code = unsafe {
+        let (from, into) = (ranks.as_ptr(), there.as_mut_ptr());
+        (call.comm_group)(comm, &mut group)
+            | (call.comm_group)(job.library.world, &mut world)
+            | (call.group_translate_ranks)(group, size, from, world, into)
+            | (call.group_free)(&mut group)
+            | (call.group_free)(&mut world)
+    };
+    // One that isn't there is MPI_UNDEFINED, which is below 0.
+    (code == 0).then(|| there.iter().any(|rank| *rank < 0))
 }
 
 /// Whether there may be one more communicator with a second one.
@@ -327,7 +374,7 @@ pub unsafe fn close(job: &Job) {
     for comm in [job.library.world, job.library.own] {
         // SAFETY: both communicators are MPI's own; those without the attribute are left alone.
         unsafe {
-            if known(job, comm).is_some() {
+            if let Ok(Some(_)) = known(job, comm) {
                 (job.library.call.comm_delete_attr)(comm, job.keyval);
             }
         }

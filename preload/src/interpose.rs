@@ -14,7 +14,7 @@ use std::{
 use runner::{Arguments, Block, Counts, Handle, Reduction};
 
 use crate::{
-    carry_out,
+    carry_out, communicators,
     job::{self, Job, say},
     library::Behind,
     narrow,
@@ -167,7 +167,7 @@ mod large {
     }
 }
 
-/// Defines both functions for one that begins or ends the use of MPI.
+/// Defines both functions for one beside which this library does something of its own.
 macro_rules! border {
     ($($mpi:ident $pmpi:ident ($($name:ident: $type:ty),*) $before:expr, $after:expr;)*) => {$(
         border!(@function $mpi $pmpi ($($name: $type),*) $before, $after);
@@ -211,4 +211,6 @@ border! {
         (argc: *mut c_int, argv: *mut *mut *mut c_char, required: c_int, provided: *mut c_int)
         nothing, job::begin;
     MPI_Finalize PMPI_Finalize () job::end, nothing;
+    MPI_Intercomm_merge PMPI_Intercomm_merge (inter: Handle, high: c_int, merged: *mut Handle)
+        communicators::merging, nothing;
 }

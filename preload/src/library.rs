@@ -144,6 +144,7 @@ functions! {
     comm_free c"PMPI_Comm_free" (*mut Handle);
     comm_free_keyval c"PMPI_Comm_free_keyval" (*mut c_int);
     comm_get_attr c"PMPI_Comm_get_attr" (Handle, c_int, *mut c_void, *mut c_int);
+    comm_group c"PMPI_Comm_group" (Handle, *mut Handle);
     comm_rank c"PMPI_Comm_rank" (Handle, *mut c_int);
     comm_set_attr c"PMPI_Comm_set_attr" (Handle, c_int, *mut c_void);
     comm_set_errhandler c"PMPI_Comm_set_errhandler" (Handle, Handle);
@@ -153,9 +154,12 @@ functions! {
     gatherv c"PMPI_Gatherv" (*const c_void, c_int, Handle, *mut c_void, *const c_int, *const c_int, Handle, c_int, Handle);
     gather c"PMPI_Gather" (*const c_void, c_int, Handle, *mut c_void, c_int, Handle, c_int, Handle);
     get_processor_name c"PMPI_Get_processor_name" (*mut c_char, *mut c_int);
+    group_free c"PMPI_Group_free" (*mut Handle);
+    group_translate_ranks c"PMPI_Group_translate_ranks" (Handle, c_int, *const c_int, Handle, *mut c_int);
     isend c"PMPI_Isend" (*const c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle);
     op_commutative c"PMPI_Op_commutative" (Handle, *mut c_int);
     type_get_envelope c"PMPI_Type_get_envelope" (Handle, *mut c_int, *mut c_int, *mut c_int, *mut c_int);
+    type_get_extent c"PMPI_Type_get_extent" (Handle, *mut isize, *mut isize);
     type_size_x c"PMPI_Type_size_x" (Handle, *mut i64);
     wait c"PMPI_Wait" (*mut Handle, *mut c_void);
 }

@@ -16,6 +16,21 @@ typedef struct { uint64_t state; MPI_Comm base; double until; long calls; } Walk
 static int rank_of_all;
 static uint64_t seed;
 static MPI_Datatype gaps; /* two ints, five apart from element to element */
+static MPI_Datatype pair; /* two ints: x -> a x + b */
+static MPI_Op composed;
+
+enum { SUM, MOST, ODD, COMPOSED };
+
+/* Associative, not commutative. */
+static void compose(void *in, void *inout, int *length, MPI_Datatype *type)
+{
+    unsigned *f = in, *g = inout;
+    (void)type;
+    for (int i = 0; i < 2 * *length; i += 2) {
+        g[i + 1] = f[i + 1] * g[i] + g[i + 1];
+        g[i] = f[i] * g[i];
+    }
+}
 
 static uint64_t next(Walk *walk)
 {
@@ -48,6 +63,72 @@ static long resident(void)
 }
 
 #define CHECK(what, condition) do { if (!(condition)) wrong(what, c); } while (0)
+
+/* What the ranks from one to another give, one after the other. */
+static unsigned combined(int op, long call, int from, int up_to, long place)
+{
+    long pair = place / 2 * 2;
+    unsigned all[2] = { 0, 0 };
+    for (int r = from; r < up_to; r++) {
+        unsigned own = datum(call, r, place), a = datum(call, r, pair), b = datum(call, r, pair + 1);
+        if (op == COMPOSED)
+            all[1] = r == from ? b : all[1] * a + b, all[0] = r == from ? a : all[0] * a;
+        else if (op == SUM)
+            all[place % 2] += own;
+        else if (op == MOST)
+            all[place % 2] = own > all[place % 2] ? own : all[place % 2];
+        else
+            all[place % 2] ^= own;
+    }
+    return all[place % 2];
+}
+
+/* Operands are 2 n ints for each block, in `a`; the result is in `b`. */
+static void combine(Walk *w, MPI_Comm comm, int kind, int *a, int *b, int n, int root, int in_place)
+{
+    static const char *names[] = { "allreduce", "reduce", "scan", "exscan", "reduce_scatter_block",
+                                   "reduce_scatter" };
+    long c = w->calls - 1, first = 0;
+    int rank, size, from = 0, length = 2 * n, which = next(w) % 4;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    int up_to = size;
+#ifndef OPEN_MPI /* crashes by itself (4.0.2) */
+    if (kind == 10 && which == COMPOSED) which = SUM;
+    if (kind == 7) in_place = 0;
+#endif
+    MPI_Op op = which == SUM ? MPI_SUM : which == MOST ? MPI_MAX : which == ODD ? MPI_BXOR : composed;
+    MPI_Datatype type = which == COMPOSED ? pair : MPI_INT;
+    int per = which == COMPOSED ? 2 : 1, elements = length / per;
+    for (long i = 0; i < (long)length * size; i++) a[i] = datum(c, rank, i);
+    in_place = in_place && kind < 10;
+    if (in_place) memcpy(b, a, length * sizeof *a);
+    const void *send = in_place ? MPI_IN_PLACE : a;
+    if (kind == 6) MPI_Allreduce(send, b, elements, type, op, comm);
+    if (kind == 7) {
+        MPI_Reduce(rank == root ? send : a, b, elements, type, op, root, comm);
+        if (rank != root) length = 0;
+    }
+    if (kind == 8) up_to = rank + 1, MPI_Scan(send, b, elements, type, op, comm);
+    if (kind == 9) {
+        up_to = rank, MPI_Exscan(send, b, elements, type, op, comm);
+        if (rank == 0) length = 0;
+    }
+    if (kind == 10) {
+        first = (long)rank * length;
+        MPI_Reduce_scatter_block(a, b, elements, type, op, comm);
+    }
+    if (kind == 11) {
+        int *counts = malloc(size * sizeof *counts);
+        for (int r = 0; r < size; r++) counts[r] = r % 2 ? elements : elements / 2;
+        for (int r = 0; r < rank; r++) first += counts[r] * per;
+        length = counts[rank] * per;
+        MPI_Reduce_scatter(a, b, counts, type, op, comm);
+        free(counts);
+    }
+    for (int i = 0; i < length; i++)
+        CHECK(names[kind - 6], (unsigned)b[i] == combined(which, c, from, up_to, first + i));
+}
 
 static void call_one(Walk *w, MPI_Comm comm)
 {
@@ -97,46 +178,9 @@ static void call_one(Walk *w, MPI_Comm comm)
     case 5:
         MPI_Barrier(comm);
         break;
-    default: {
-        int up_to = size, from = 0, length = 2 * n;
-        EACH_OF(n) a[2 * e + p] = datum(c, rank, 2 * e + p);
-        for (long i = 0; i < 2 * all; i++) a[i] = datum(c, rank, i);
-        if (in_place && kind != 10 && kind != 11) memcpy(b, a, length * sizeof *a);
-        const void *send = in_place && kind != 10 && kind != 11 ? MPI_IN_PLACE : a;
-        long first = 0;
-        const char *what = "allreduce";
-        if (kind == 6) MPI_Allreduce(send, b, length, MPI_INT, MPI_SUM, comm);
-        if (kind == 7) {
-            what = "reduce";
-#ifndef OPEN_MPI /* crashes by itself (4.0.2) */
-            send = a;
-#endif
-            MPI_Reduce(rank == root ? send : a, b, length, MPI_INT, MPI_SUM, root, comm);
-            if (rank != root) length = 0;
-        }
-        if (kind == 8) what = "scan", up_to = rank + 1, MPI_Scan(send, b, length, MPI_INT, MPI_SUM, comm);
-        if (kind == 9) {
-            what = "exscan", up_to = rank, MPI_Exscan(send, b, length, MPI_INT, MPI_SUM, comm);
-            if (rank == 0) length = 0;
-        }
-        if (kind == 10) {
-            what = "reduce_scatter_block", first = (long)rank * length;
-            MPI_Reduce_scatter_block(a, b, length, MPI_INT, MPI_SUM, comm);
-        }
-        if (kind == 11) {
-            int *counts = malloc(size * sizeof *counts);
-            for (int r = 0; r < size; r++) counts[r] = r % 2 ? length : length / 2;
-            for (int r = 0; r < rank; r++) first += counts[r];
-            what = "reduce_scatter", length = counts[rank];
-            MPI_Reduce_scatter(a, b, counts, MPI_INT, MPI_SUM, comm);
-            free(counts);
-        }
-        for (int i = 0; i < length; i++) {
-            long sum = 0;
-            for (int r = from; r < up_to; r++) sum += datum(c, r, first + i);
-            CHECK(what, b[i] == (int)sum);
-        }
-    } }
+    default:
+        combine(w, comm, kind, a, b, n, root, in_place);
+    }
     free(a), free(b);
 }
 
@@ -181,6 +225,9 @@ int main(int argc, char **argv)
     MPI_Type_create_resized(bare, 0, 20, &gaps);
     MPI_Type_commit(&gaps);
     MPI_Type_free(&bare);
+    MPI_Type_contiguous(2, MPI_INT, &pair);
+    MPI_Type_commit(&pair);
+    MPI_Op_create(compose, 0, &composed);
     long early = 0, calls = 0;
     for (int part = 0; part < 10; part++) {
         Walk walks[2];
@@ -199,6 +246,8 @@ int main(int argc, char **argv)
         if (part == 0) early = resident();
     }
     MPI_Type_free(&gaps);
+    MPI_Type_free(&pair);
+    MPI_Op_free(&composed);
     if (rank_of_all == 0)
         printf("seed %llu: %ld calls right; memory %ld KiB, at the end %ld KiB\n",
                (unsigned long long)seed, calls, early, resident());

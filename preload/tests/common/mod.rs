@@ -1,6 +1,10 @@
 //! Programs in C and Fortran, compiled by an MPI library's compiler and run by its launcher, with
 //! `libcolibri.so` preloaded.
 
+pub mod libraries;
+#[path = "../../../tests/exports/pypi.rs"]
+mod pypi;
+
 use std::{
     collections::BTreeMap,
     env, fs,
@@ -11,59 +15,57 @@ use std::{
 
 use records::{Algorithm, Collective};
 
+pub use libraries::Family;
+use libraries::Tools;
+
 /// Jobs run one after the other: they share the cores.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-
-/// An MPI library with its compilers and its launcher.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Family {
-    OpenMpi,
-    Mpich,
-}
 
 /// A place for programs and files, held by one test at a time.
 pub struct Bench {
     pub family: Family,
     pub folder: tempfile::TempDir,
+    tools: Tools,
     _turn: MutexGuard<'static, ()>,
 }
 
-impl Family {
-    fn suffix(self) -> &'static str {
-        match self {
-            Family::OpenMpi => "openmpi",
-            Family::Mpich => "mpich",
-        }
-    }
-}
+/// A job that takes longer hangs.
+const LONGEST_SECONDS: &str = "600";
 
 impl Bench {
-    /// Nothing, with a printed reason, where the library isn't installed.
+    /// Nothing, with a printed reason, where the library isn't to be had.
     pub fn new(family: Family) -> Option<Self> {
         let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-        for program in ["mpicc", "mpirun"] {
-            let name = format!("{program}.{}", family.suffix());
-            if Command::new(&name).arg("--version").output().is_err() {
-                println!("skipped: there is no {name}");
-                return None;
+        match family.tools() {
+            Ok(tools) => {
+                Some(Bench { family, folder: tempfile::tempdir().unwrap(), tools, _turn: turn })
+            }
+            Err(why) => {
+                println!("SKIPPED: {family:?}: {why}");
+                None
             }
         }
-        Some(Bench { family, folder: tempfile::tempdir().unwrap(), _turn: turn })
     }
 
     /// Compiles `tests/<source>`; nothing, with a printed reason, where there is no compiler.
     pub fn compile(&self, source: &str, options: &[&str]) -> Option<PathBuf> {
-        let compiler = if source.ends_with(".c") { "mpicc" } else { "mpif90" };
-        let compiler = format!("{compiler}.{}", self.family.suffix());
+        let compiler = match source.ends_with(".c") {
+            true => &self.tools.c,
+            false => match &self.tools.fortran {
+                Some(compiler) => compiler,
+                None => {
+                    println!("SKIPPED: {:?} has no Fortran compiler", self.family);
+                    return None;
+                }
+            },
+        };
         let program = self.folder.path().join(source).with_extension("program");
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(source);
-        let mut command = Command::new(&compiler);
-        command.arg("-O1").arg("-o").arg(&program).arg(source).args(options).arg("-lpthread");
+        let mut command = Command::new(compiler);
+        command.arg("-O1").arg("-o").arg(&program).arg(source).args(options);
+        command.args(["-lpthread", "-ldl"]).envs(self.tools.variables.iter().cloned());
         // Where modules are written.
-        let Ok(output) = command.current_dir(self.folder.path()).output() else {
-            println!("skipped: there is no {compiler}");
-            return None;
-        };
+        let output = command.current_dir(self.folder.path()).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         Some(program)
     }
@@ -82,27 +84,23 @@ impl Bench {
         if preload {
             variables.push(("LD_PRELOAD", library.to_str().unwrap()));
         }
-        let mut command = Command::new(format!("mpirun.{}", self.family.suffix()));
-        command.args(["-np", &ranks.to_string()]);
-        match self.family {
-            Family::OpenMpi => {
-                command
-                    .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
-                    .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
-                    .args(["--oversubscribe", "--bind-to", "none"])
-                    .args(["--mca", "mpi_yield_when_idle", "1"]);
-                for (name, value) in &variables {
-                    // A value with a semicolon would be taken for several by `-x NAME=VALUE`.
-                    match *name == "LD_PRELOAD" {
-                        true => command.args(["-x", &format!("{name}={value}")]),
-                        false => command.args(["-x", name]).env(name, value),
-                    };
-                }
+        let mut command = Command::new("timeout");
+        command.args(["--kill-after=10", LONGEST_SECONDS]).arg(&self.tools.launcher);
+        command.args(["-np", &ranks.to_string()]).envs(self.tools.variables.iter().cloned());
+        if self.family.is_open_mpi() {
+            command
+                .args(["--oversubscribe", "--bind-to", "none"])
+                .args(["--mca", "mpi_yield_when_idle", "1"]);
+            for (name, value) in &variables {
+                // A value with a semicolon would be taken for several by `-x NAME=VALUE`.
+                match *name == "LD_PRELOAD" {
+                    true => command.args(["-x", &format!("{name}={value}")]),
+                    false => command.args(["-x", name]).env(name, value),
+                };
             }
-            Family::Mpich => {
-                for (name, value) in &variables {
-                    command.args(["-genv", name, value]);
-                }
+        } else {
+            for (name, value) in &variables {
+                command.args(["-genv", name, value]);
             }
         }
         command.args(program).output().unwrap()

@@ -1,0 +1,146 @@
+//! How programs begin and end, and what stands beside the library: the same with it as without.
+
+#![allow(clippy::unwrap_used, reason = "a test's helper fails as the test does")]
+
+#[allow(dead_code, reason = "each test program uses its part of this module")]
+mod common;
+
+use std::process::Command;
+
+use common::{Bench, Family, assert_success, stderr, stdout};
+
+const FORCE: &str = "bcast=own:binomial;allreduce=own:ring;barrier=own:bruck;\
+                     allgather=mockup:allgather_as_gather_bcast";
+
+fn lines(text: &str) -> Vec<&str> {
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.sort_unstable();
+    lines
+}
+
+/// Each way of `endings.c`, on so many ranks.
+fn ends_alike(family: Family, ranks: u32, ways: &[&str]) {
+    let Some(bench) = Bench::new(family) else { return };
+    let program = bench.compile("endings.c", &["-Wall", "-Werror"]).unwrap();
+    for way in ways {
+        let program = [program.to_str().unwrap(), way];
+        let without = bench.run(ranks, false, &[], &program);
+        let with = bench.run(ranks, true, &[("COLIBRI_FORCE", FORCE)], &program);
+        let told = format!("{family:?} {way}: {}\n{}", with.status, stderr(&with));
+        assert_eq!(with.status.code(), without.status.code(), "{told}");
+        if ["abort", "fatal"].contains(way) {
+            // What the others had printed may be lost.
+            assert!(!with.status.success(), "{told}");
+            continue;
+        }
+        let (with, without) = (stdout(&with), stdout(&without));
+        assert_eq!(lines(&with), lines(&without), "{told}");
+        assert!(!with.is_empty(), "{told}");
+    }
+}
+
+const WAYS: [&str; 7] =
+    ["none", "alive", "disconnected", "serialized", "pcontrol", "abort", "fatal"];
+
+#[test]
+fn open_mpi() {
+    ends_alike(Family::OpenMpi, 3, &WAYS);
+}
+
+#[test]
+fn mpich() {
+    ends_alike(Family::Mpich, 2, &WAYS);
+}
+
+/// Children that were started without the library don't answer it.
+#[test]
+fn children_with_and_without_the_library() {
+    ends_alike(Family::OpenMpi, 2, &["spawn", "spawn bare"]);
+}
+
+#[test]
+#[ignore = "more ranks of MPICH than processors: make test-preload"]
+fn children_of_mpich() {
+    ends_alike(Family::Mpich, 2, &["spawn", "spawn bare"]);
+}
+
+/// Programs that never call `MPI_Init`, or that do so beside a session.
+#[test]
+fn sessions() {
+    ends_alike(Family::Mpich, 2, &["session", "session beside"]);
+    ends_alike(Family::OpenMpi5, 2, &["session", "session beside"]);
+}
+
+/// A part of a program that keeps its MPI library to itself.
+#[test]
+fn mpi_loaded_late() {
+    for family in [Family::OpenMpi, Family::Mpich] {
+        let Some(bench) = Bench::new(family) else { continue };
+        let part = bench.compile("caught.c", &["-shared", "-fPIC", "-Dmain=run"]).unwrap();
+        let program = bench.folder.path().join("loads");
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/loads.c");
+        let output = Command::new("cc").arg("-o").arg(&program).args([source, "-ldl"]).output();
+        assert_success(&output.unwrap());
+        let trace = bench.folder.path().join("usage.json");
+        let variables = [("COLIBRI_FORCE", FORCE), ("COLIBRI_TRACE", trace.to_str().unwrap())];
+        let words = [program.to_str().unwrap(), part.to_str().unwrap()];
+        assert_success(&bench.run(2, true, &variables, &words));
+        let usage = common::usage(&trace);
+        let bcast = usage.calls.iter().find(|calls| calls.collective == records::Collective::Bcast);
+        let bcast = bcast.unwrap();
+        assert_eq!((bcast.calls, bcast.method.to_string()), (3, "own:binomial".into()));
+    }
+}
+
+/// A tool before the library sees each call once, as does the library.
+#[test]
+fn a_tool_of_the_profiling_interface() {
+    for family in [Family::OpenMpi, Family::Mpich] {
+        let Some(bench) = Bench::new(family) else { continue };
+        let tool = bench.compile("tool.c", &["-shared", "-fPIC", "-Wall"]).unwrap();
+        let program = bench.compile("caught.c", &[]).unwrap();
+        let (tool, library) = (tool.display().to_string(), common::library());
+        let trace = bench.folder.path().join("usage.json");
+        let both = format!("{tool}:{}", library.display());
+        let variables = [
+            ("LD_PRELOAD", &*both),
+            ("COLIBRI_FORCE", FORCE),
+            ("COLIBRI_TRACE", trace.to_str().unwrap()),
+        ];
+        let output = bench.run(2, false, &variables, &[program.to_str().unwrap()]);
+        assert_success(&output);
+        assert_eq!(lines(&stdout(&output)), ["0 saw 3 3 3", "1 saw 3 3 3"]);
+        let usage = common::usage(&trace);
+        assert!(usage.calls.iter().all(|calls| calls.calls == 3), "{usage:?}");
+
+        // The other way round the tool misses what is caught here, and nothing breaks.
+        let both = format!("{}:{tool}", library.display());
+        let variables = [("LD_PRELOAD", &*both), ("COLIBRI_FORCE", FORCE)];
+        assert_success(&bench.run(2, false, &variables, &[program.to_str().unwrap()]));
+    }
+}
+
+/// More than 2^31 bytes in a message.
+#[test]
+#[ignore = "takes 10 GB of memory and a minute: make test-preload"]
+fn long_messages() {
+    for family in [Family::OpenMpi, Family::Mpich] {
+        let Some(bench) = Bench::new(family) else { continue };
+        let program = bench.compile("large.c", &["-Wall", "-Werror"]).unwrap();
+        for force in [
+            "bcast=own:pipeline,segment=1MiB;allgather=own:ring;allreduce=own:ring",
+            "bcast=own:linear;allgather=own:bruck;allreduce=own:rabenseifner",
+            "bcast=own:scatter-allgather;allgather=own:recursive-doubling;\
+             allreduce=own:recursive-doubling",
+            "bcast=bcast_as_allgatherv;allgather=allgather_as_allgatherv;\
+             allreduce=allreduce_as_reduce_bcast",
+        ] {
+            let variables = [("COLIBRI_FORCE", force), ("COLIBRI_MEMORY", "8GiB")];
+            let output = bench.run(2, true, &variables, &[program.to_str().unwrap()]);
+            assert_success(&output);
+            let text = stdout(&output);
+            assert!(text.lines().count() >= 10, "{family:?} {force}: {text}");
+            assert!(!text.contains("WRONG"), "{family:?} {force}: {text}");
+        }
+    }
+}
