@@ -223,7 +223,9 @@ fn other_libraries_at_every_size() {
     use Family::{Intel, IntelAbi, Mpich5, Mpich5Abi, OpenMpi5};
     let rounds = rounds();
     for family in [OpenMpi5, Mpich5, Mpich5Abi, Intel, IntelAbi] {
-        for source in ["conformance.c", "edges.c"] {
+        // By that ABI's header a program can't tell what Intel MPI crashes on.
+        let sources = if family == IntelAbi { 1 } else { 2 };
+        for source in &["conformance.c", "edges.c"][..sources] {
             c_conforms(family, source, &[1, 2], &rounds);
             c_conforms(family, source, &[3, 4], &rounds[..2]);
         }

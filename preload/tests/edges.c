@@ -228,6 +228,9 @@ static void bottom(MPI_Comm comm)
         memset(into, 0, sizeof into); \
     } while (0)
     for (int root = 0; root < size; root++) {
+#ifdef I_MPI_VERSION /* crashes by itself (2021.18) */
+        break;
+#endif
         BEGIN();
         MPI_Bcast(MPI_BOTTOM, 1, scattered, root, comm);
         note("bottom bcast", data, sizeof data);

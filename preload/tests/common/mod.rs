@@ -88,9 +88,11 @@ impl Bench {
         command.args(["--kill-after=10", LONGEST_SECONDS]).arg(&self.tools.launcher);
         command.args(["-np", &ranks.to_string()]).envs(self.tools.variables.iter().cloned());
         if self.family.is_open_mpi() {
-            command
-                .args(["--oversubscribe", "--bind-to", "none"])
-                .args(["--mca", "mpi_yield_when_idle", "1"]);
+            command.args(["--oversubscribe", "--bind-to", "none"]).args([
+                "--mca",
+                "mpi_yield_when_idle",
+                "1",
+            ]);
             for (name, value) in &variables {
                 // A value with a semicolon would be taken for several by `-x NAME=VALUE`.
                 match *name == "LD_PRELOAD" {
