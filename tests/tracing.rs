@@ -48,7 +48,7 @@ fn what_an_application_uses_is_tuned_by_own_methods_where_nothing_can_be_forced(
         command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
         command.arg("tune").arg(&directory).arg("--trace").arg(&trace);
         command.args(["--launcher", &format!("{} {{np}}", launcher.display())]);
-        command.args(["--ranks", "2", "--budget", "12s"]).args(more);
+        command.args(["--ranks", "2", "--budget", "30s"]).args(more);
         let output = command.assert().success().get_output().clone();
         [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap())
     };
@@ -85,6 +85,10 @@ fn what_an_application_uses_is_tuned_by_own_methods_where_nothing_can_be_forced(
     assert_eq!(directory.join("profiles").is_dir(), !gains.is_empty(), "{summary:#}");
     assert_eq!(summary["calls_observed"], summary["calls_as_told"], "{summary:#}");
     assert!(stdout.contains("a rank spends 5.12 s in collectives"), "{stdout}");
+
+    colibri().arg("report").arg(&directory).assert().success();
+    let page = fs::read_to_string(directory.join("report.html")).unwrap();
+    assert!(page.contains("a rank spends 5.12 s in collectives"), "{page}");
 
     // The run has a copy of the trace, and is done.
     fs::remove_file(&trace).unwrap();

@@ -160,6 +160,9 @@ fn gains(summary: &Summary, run: &RunDirectory) -> Result<Markup> {
     Ok(html! {
         h2 { "What to load, and what it gains" }
         @for way in ways { (way) }
+        @if let Some(application) = &summary.application {
+            @for line in tell::expectation(application, summary) { p { (line) } }
+        }
         @if let Some(regret) = summary.regret {
             p {
                 "What was not measured is expected to cost " (percent(regret.mean))

@@ -13,7 +13,7 @@ use records::{
 };
 use verification::{plan, samples::Samples};
 
-use super::{CONFIRMING_SHARE, LazySite, Tune, candidate::Candidate, tell, weights};
+use super::{CONFIRMING_SHARE, LazySite, Tune, candidate::Candidate, measure::weights, tell};
 use crate::{
     commands::{
         export,

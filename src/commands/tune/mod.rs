@@ -2,6 +2,7 @@
 
 mod candidate;
 mod confirm;
+mod measure;
 pub mod tell;
 
 use std::{path::PathBuf, time::Duration};
@@ -10,28 +11,20 @@ use anyhow::{Context, Result};
 use clap::Args;
 use records::{
     Collective,
-    calibration::Calibration,
     document::{self, Document},
-    plan::Plan,
     quantity,
-    usage::Usage,
 };
 use serde::{Deserialize, Serialize};
-use verification::{
-    Weights,
-    plan::{Extent, Grid},
-};
 
 use crate::{
-    commands::{calibrate, verify},
+    commands::verify,
     error::usage,
-    focused,
     options::{GridOptions, ModelOptions, ParameterSet, RunOptions, Segments, SiteOptions},
     output, programs,
     run_directory::RunDirectory,
     site::{self, PRELOAD_LIBRARY, Site},
     source::Source,
-    traced::{self, Traced},
+    traced,
 };
 
 /// Calibrates, decides, measures, exports and confirms; ends with the files to load and what
@@ -177,76 +170,6 @@ impl Tune {
     fn share(&self, share: f64) -> f64 {
         self.budget.as_secs_f64() * share
     }
-
-    /// The calibration is written when its measuring is over, so that one that is there is whole.
-    fn calibrate(&self, run: &RunDirectory, site: &mut LazySite) -> Result<Calibration> {
-        if !run.calibration().exists() {
-            let site = site.open()?;
-            if site.ranks() < 2 {
-                usage!(
-                    "tuning needs at least 2 ranks; give --ranks, or --testbed 8 for a virtual cluster"
-                );
-            }
-            // Whether anything can be measured at the points wanted is known before the first job.
-            self.points(run, site)?;
-            let budget = Duration::from_secs_f64(self.share(CALIBRATION_SHARE).min(60.0));
-            let wanted = calibrate::Wanted::within(budget, self.seed);
-            calibrate::measure(site, run, &wanted, budget)?;
-        }
-        let calibration = calibrate::fit(run)?;
-        eprint!("{}", calibrate::summary(&calibration));
-        Ok(calibration)
-    }
-
-    /// The penalties are written when the measuring is over.
-    fn measure(&self, run: &RunDirectory, site: &mut LazySite, source: &Source) -> Result<()> {
-        if run.penalty().exists() {
-            return Ok(());
-        }
-        let site = site.open()?;
-        if !site.is_open_mpi() {
-            eprintln!(
-                "plan: the launcher at hand is not known to be Open MPI's, whose own algorithms can \
-                 be forced: Colibri's are compared with the default, for the preload library alone"
-            );
-        }
-        let grid = self.points(run, site)?;
-        if !self.exhaustive {
-            let seconds = self.share(MEASURING_SHARE);
-            return focused::measure(run, site, source, &grid, seconds, self.seed);
-        }
-        let plan =
-            verify::planned(run, source, &grid, Extent::Exhaustive { rounds: 3 }, self.seed)?;
-        let deadline = Duration::from_secs(30 * 24 * 3600);
-        verify::measure(site, &plan, &run.plan(), &run.measurements(), deadline, &[])
-    }
-
-    /// The points to tune: the grid that the flags name, or what an application uses.
-    fn points(&self, run: &RunDirectory, site: &Site) -> Result<Grid> {
-        match self.traced(run, site.ranks())? {
-            Some(traced) => traced.grid(&self.grid, site),
-            None => verify::grid(&self.grid, site),
-        }
-    }
-
-    fn traced(&self, run: &RunDirectory, ranks: u32) -> Result<Option<Traced>> {
-        if self.trace.is_none() {
-            return Ok(None);
-        }
-        let usage: Usage = document::read(&run.usage())?;
-        Traced::new(&usage, ranks).map(Some)
-    }
-
-    /// As what is measured was planned.
-    fn traced_as_planned(&self, run: &RunDirectory) -> Result<Option<Traced>> {
-        let plan: Plan = document::read(&run.plan())?;
-        self.traced(run, plan.ranks)
-    }
-}
-
-/// The weights of the points, where an application says them.
-fn weights(traced: Option<&Traced>) -> Weights {
-    traced.map(Traced::weights).unwrap_or_default()
 }
 
 /// The options that differ, by name.

@@ -25,7 +25,7 @@ pub fn text(summary: &Summary, run: &RunDirectory) -> Result<String> {
         text += &gains(loading, summary.points);
     }
     if let Some(application) = &summary.application {
-        text += &expectation(application, summary);
+        text += &format!("\n{}\n", expectation(application, summary).join("\n"));
     }
     if let Some(regret) = summary.regret {
         let weighted =
@@ -126,26 +126,29 @@ fn not_loaded(unexpressed: &[NotLoaded]) -> String {
     reasons.into_iter().map(line).collect()
 }
 
-/// What the traced application can expect.
-fn expectation(application: &Application, summary: &Summary) -> String {
+/// What the traced application can expect, in lines.
+pub fn expectation(application: &Application, summary: &Summary) -> Vec<String> {
     let Application { trace, seconds, collective_seconds, tunable_seconds } = application;
-    let mut text = format!(
-        "\nExpected for the application of {trace}, which ran for {}: a rank spends {} in \
-         collectives, {} of it in calls that could be replaced.\n",
+    let mut lines = vec![format!(
+        "Expected for the application of {trace}, which ran for {}: a rank spends {} in \
+         collectives, {} of it in calls that could be replaced.",
         format_seconds(*seconds),
         format_seconds(*collective_seconds),
         format_seconds(*tunable_seconds)
-    );
+    )];
     for loading in summary.loadings() {
         let Some(with) = loading.application_seconds else { continue };
-        text += &format!(
-            "{}: {} in collectives, {:.2} times as fast, if every call gains what was measured.\n",
+        lines.push(format!(
+            "{}: {} in collectives, {:.2} times as fast, if every call gains what was measured.",
             heading(loading.way),
             format_seconds(with),
             collective_seconds / with
-        );
+        ));
     }
-    text + "(Waiting for late ranks, which no method takes away, counts in a trace as well.)\n"
+    lines.push(
+        "(Waiting for late ranks, which no method takes away, counts in a trace as well.)".into(),
+    );
+    lines
 }
 
 /// Draws what was gained, per collective and way, from the jobs that confirmed it.

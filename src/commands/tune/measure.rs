@@ -1,0 +1,98 @@
+//! Measures: the platform, and then what could still change a decision.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use records::{calibration::Calibration, document, plan::Plan, usage::Usage};
+use verification::{
+    Weights,
+    plan::{Extent, Grid},
+};
+
+use super::{CALIBRATION_SHARE, LazySite, MEASURING_SHARE, Tune};
+use crate::{
+    commands::{calibrate, verify},
+    error::usage,
+    focused,
+    run_directory::RunDirectory,
+    site::Site,
+    source::Source,
+    traced::Traced,
+};
+
+impl Tune {
+    /// The calibration is written when its measuring is over, so that one that is there is whole.
+    pub(super) fn calibrate(&self, run: &RunDirectory, site: &mut LazySite) -> Result<Calibration> {
+        if !run.calibration().exists() {
+            let site = site.open()?;
+            if site.ranks() < 2 {
+                usage!(
+                    "tuning needs at least 2 ranks; give --ranks, or --testbed 8 for a virtual cluster"
+                );
+            }
+            // Whether anything can be measured at the points wanted is known before the first job.
+            self.points(run, site)?;
+            let budget = Duration::from_secs_f64(self.share(CALIBRATION_SHARE).min(60.0));
+            let wanted = calibrate::Wanted::within(budget, self.seed);
+            calibrate::measure(site, run, &wanted, budget)?;
+        }
+        let calibration = calibrate::fit(run)?;
+        eprint!("{}", calibrate::summary(&calibration));
+        Ok(calibration)
+    }
+
+    /// The penalties are written when the measuring is over.
+    pub(super) fn measure(
+        &self,
+        run: &RunDirectory,
+        site: &mut LazySite,
+        source: &Source,
+    ) -> Result<()> {
+        if run.penalty().exists() {
+            return Ok(());
+        }
+        let site = site.open()?;
+        if !site.is_open_mpi() {
+            eprintln!(
+                "plan: the launcher at hand is not known to be Open MPI's, whose own algorithms can \
+                 be forced: Colibri's are compared with the default, for the preload library alone"
+            );
+        }
+        let grid = self.points(run, site)?;
+        if !self.exhaustive {
+            let seconds = self.share(MEASURING_SHARE);
+            return focused::measure(run, site, source, &grid, seconds, self.seed);
+        }
+        let plan =
+            verify::planned(run, source, &grid, Extent::Exhaustive { rounds: 3 }, self.seed)?;
+        let deadline = Duration::from_secs(30 * 24 * 3600);
+        verify::measure(site, &plan, &run.plan(), &run.measurements(), deadline, &[])
+    }
+
+    /// The points to tune: the grid that the flags name, or what an application uses.
+    fn points(&self, run: &RunDirectory, site: &Site) -> Result<Grid> {
+        match self.traced(run, site.ranks())? {
+            Some(traced) => traced.grid(&self.grid, site),
+            None => verify::grid(&self.grid, site),
+        }
+    }
+
+    fn traced(&self, run: &RunDirectory, ranks: u32) -> Result<Option<Traced>> {
+        if self.trace.is_none() {
+            return Ok(None);
+        }
+        let usage: Usage = document::read(&run.usage())?;
+        Traced::new(&usage, ranks).map(Some)
+    }
+
+    /// As what is measured was planned.
+    pub(super) fn traced_as_planned(&self, run: &RunDirectory) -> Result<Option<Traced>> {
+        let plan: Plan = document::read(&run.plan())?;
+        self.traced(run, plan.ranks)
+    }
+}
+
+/// The weights of the points, where an application says them.
+pub(super) fn weights(traced: Option<&Traced>) -> Weights {
+    traced.map(Traced::weights).unwrap_or_default()
+}
