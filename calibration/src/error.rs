@@ -26,6 +26,9 @@ pub enum Error {
     /// One of our own algorithms could not be carried out.
     #[error("a collective of our own: {0}")]
     Own(#[from] runner::Error),
+    /// Somebody else's collective cannot be loaded, or failed.
+    #[error("{0}")]
+    Plugin(String),
     /// Another rank sent something that is not understood.
     #[error("a message between ranks cannot be read: {0}")]
     Message(#[from] serde_json::Error),

@@ -43,20 +43,21 @@ pub struct Communicator {
 /// The code is not MPI_SUCCESS.
 #[inline]
 pub fn check(call: &'static str, code: c_int) -> Result<()> {
-    if code == ffi::MPI_SUCCESS as c_int { Ok(()) } else { Err(refused(call, code)) }
+    let refused = || Error::Mpi { call, reason: reason(code) };
+    if code == ffi::MPI_SUCCESS as c_int { Ok(()) } else { Err(refused()) }
 }
 
+/// What the MPI library says of a return code.
 #[cold]
-fn refused(call: &'static str, code: c_int) -> Error {
+pub fn reason(code: c_int) -> String {
     let mut text = [0_u8; ffi::MPI_MAX_ERROR_STRING as usize + 1];
     let mut length: c_int = 0;
     // SAFETY: the buffer has the size that MPI demands, and one byte more.
     let known = unsafe { ffi::MPI_Error_string(code, text.as_mut_ptr().cast(), &mut length) } == 0;
-    let reason = match usize::try_from(length) {
+    match usize::try_from(length) {
         Ok(length) if known => String::from_utf8_lossy(&text[..length]).into_owned(),
         _ => format!("error {code}"),
-    };
-    Error::Mpi { call, reason }
+    }
 }
 
 fn count(bytes: usize) -> Result<c_int> {

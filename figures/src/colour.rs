@@ -98,7 +98,7 @@ pub(crate) const SERIES: [RGBColor; 8] = [
 pub(crate) fn of_method(method: &Method) -> RGBColor {
     match method {
         Method::Default => RGBColor(187, 187, 187),
-        Method::Mockup(_) => RGBColor(119, 119, 119),
+        Method::Mockup(_) | Method::Plugin(_) => RGBColor(119, 119, 119),
         Method::Native(_) | Method::Own { .. } => method.algorithm().map_or(EMPTY, of_algorithm),
     }
 }
@@ -127,6 +127,11 @@ fn of_algorithm(algorithm: Algorithm) -> RGBColor {
         A::DoubleRing => RGBColor(213, 94, 0),
         A::RecursiveHalving => RGBColor(0, 0, 0),
         A::Traff => RGBColor(213, 94, 0),
+        A::LinearBlocking | A::LinearConcurrent | A::LinearAscending => RGBColor(0, 114, 178),
+        A::LinearReady | A::LinearSynchronised => RGBColor(0, 158, 115),
+        A::LinearDescending => RGBColor(230, 159, 0),
+        A::BinomialAscending => RGBColor(204, 121, 167),
+        A::BinomialDescending => RGBColor(136, 34, 85),
     }
 }
 

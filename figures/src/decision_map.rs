@@ -152,13 +152,7 @@ impl<'a> Look<'a> {
             methods.iter().map(|method| method.segment_bytes()).filter(|size| *size > 0).collect();
         let sizes: Vec<u64> = sizes.into_iter().collect();
         let per_class = sizes.len().div_ceil(SEGMENT_HATCHES.len()).max(1);
-        let mockups: BTreeSet<&str> = methods
-            .iter()
-            .filter_map(|method| match method {
-                Method::Mockup(name) => Some(name.as_str()),
-                _ => None,
-            })
-            .collect();
+        let mockups: BTreeSet<&str> = methods.iter().copied().filter_map(composed).collect();
         let own = methods.iter().any(|method| matches!(method, Method::Own { .. }));
         let native = methods.iter().any(|method| matches!(method, Method::Native(_)));
         Look {
@@ -169,8 +163,8 @@ impl<'a> Look<'a> {
     }
 
     fn hatch(&self, method: &Method) -> Hatch {
-        if let Method::Mockup(name) = method {
-            let index = self.mockups.iter().position(|mockup| mockup == name).unwrap_or(0);
+        if let Some(name) = composed(method) {
+            let index = self.mockups.iter().position(|mockup| *mockup == name).unwrap_or(0);
             return MOCKUP_HATCHES[index % MOCKUP_HATCHES.len()];
         }
         let size = method.segment_bytes();
@@ -182,12 +176,12 @@ impl<'a> Look<'a> {
 
     fn cell(&self, choice: &Choice<'_>) -> Cell {
         let Choice { method, tied, extrapolated } = *choice;
-        let texts = match method {
-            Method::Mockup(name) => {
-                let index = self.mockups.iter().position(|mockup| mockup == name).unwrap_or(0);
+        let texts = match composed(method) {
+            Some(name) => {
+                let index = self.mockups.iter().position(|mockup| *mockup == name).unwrap_or(0);
                 [format!("M{}", index + 1), format!("M{}", index + 1)]
             }
-            _ => match method.segment_bytes() {
+            None => match method.segment_bytes() {
                 0 => [String::new(), String::new()],
                 bytes => [quantity::compact_bytes(bytes), letters(bytes)],
             },
@@ -258,6 +252,15 @@ impl<'a> Look<'a> {
 
 fn methods<'a, 'b>(panels: &'b [(&str, Choices<'a>)]) -> impl Iterator<Item = &'a Method> + 'b {
     panels.iter().flat_map(|(_, choices)| choices.values().map(|choice| choice.method))
+}
+
+/// The name of what is neither an algorithm nor the default: a mock-up or a plug-in.
+fn composed(method: &Method) -> Option<&str> {
+    match method {
+        Method::Mockup(name) => Some(name),
+        Method::Plugin(plugin) => Some(plugin.symbol()),
+        Method::Default | Method::Native(_) | Method::Own { .. } => None,
+    }
 }
 
 /// `8K`, `1M`, `1000`: for narrow cells.

@@ -213,7 +213,7 @@ fn with_segment(method: Method, segment_bytes: u64) -> Method {
     match method {
         Method::Own { algorithm, .. } => Method::Own { algorithm, segment_bytes },
         Method::Native(native) => Method::Native(records::Native { segment_bytes, ..native }),
-        Method::Default | Method::Mockup(_) => method,
+        Method::Default | Method::Mockup(_) | Method::Plugin(_) => method,
     }
 }
 

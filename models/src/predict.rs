@@ -32,12 +32,12 @@ pub struct Predictor {
 
 impl Model {
     /// The algorithms of a collective that the model predicts: those of the paper's table, in its
-    /// order, or those that have a schedule, the paper's first.
+    /// order, or those that have a schedule, the paper's first, without second forms.
     pub fn algorithms(self, collective: Collective) -> Vec<Algorithm> {
         let mut known = algorithms(collective).to_vec();
         if matches!(self, Model::Refined | Model::Simulated) {
             for entry in schedules::of_collective(collective) {
-                if !known.contains(&entry.algorithm) {
+                if !known.contains(&entry.algorithm) && entry.algorithm.plain().is_none() {
                     known.push(entry.algorithm);
                 }
             }

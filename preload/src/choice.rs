@@ -47,6 +47,9 @@ impl Choice {
                 }
                 Carrier::Mockup(mockup)
             }
+            Method::Plugin(_) => {
+                return Err(format!("{method}: plug-ins are measured, not carried out here"));
+            }
             Method::Native(_) => {
                 return Err(format!(
                     "{method}: one job can't hold several of the MPI library's own algorithms \

@@ -216,7 +216,8 @@ mod tests {
 
     #[test]
     fn methods_are_forced_by_name() {
-        let force = " bcast=own:pipeline,segment=8KiB; reduce = reduce_as_allreduce;scan=default;";
+        let force = " bcast=own:pipeline,segment=8KiB; reduce = reduce_as_allreduce;scan=default;\
+                     gather=own:linear-ready";
         let settings = with(FORCE, force);
         let names: Vec<String> = settings
             .unwrap()
@@ -231,7 +232,8 @@ mod tests {
             [
                 r#"bcast Some("own:pipeline,segment=8KiB")"#,
                 r#"reduce Some("mockup:reduce_as_allreduce")"#,
-                "scan None"
+                "scan None",
+                r#"gather Some("own:linear-ready")"#,
             ]
         );
     }
@@ -241,6 +243,7 @@ mod tests {
         for (name, value, wanted) in [
             (FORCE, "bcast", "fatal: COLIBRI_FORCE: 'bcast': wanted COLLECTIVE=METHOD"),
             (FORCE, "bcats=own:linear", "did you mean 'bcast'?"),
+            (FORCE, "scatter=own:linear-ascending", "known: binomial, linear, linear-blocking"),
             (FORCE, "bcast=own:binomal", "did you mean 'binomial'?"),
             (FORCE, "bcast=own:bruck", "bcast has no algorithm bruck (known: binary"),
             (FORCE, "bcast=own:linear;bcast=own:ring", "a second method for bcast"),

@@ -2,7 +2,7 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize, de};
 
-use crate::{names::unknown, quantity};
+use crate::{names::unknown, plugin::Plugin, quantity};
 
 macro_rules! algorithms {
     ($($variant:ident $name:literal,)*) => {
@@ -45,6 +45,33 @@ algorithms! {
     RecursiveHalving "recursive-halving",
     TwoProcs "two-procs",
     Traff "traff",
+    LinearAscending "linear-ascending",
+    LinearBlocking "linear-blocking",
+    LinearConcurrent "linear-concurrent",
+    LinearDescending "linear-descending",
+    LinearReady "linear-ready",
+    LinearSynchronised "linear-synchronised",
+    BinomialAscending "binomial-ascending",
+    BinomialDescending "binomial-descending",
+}
+
+impl Algorithm {
+    /// The algorithm of which this is a second form; none where it is the plain one. Forms differ
+    /// in how a message is sent or in which order ranks are served.
+    pub const fn plain(self) -> Option<Algorithm> {
+        match self {
+            Algorithm::LinearAscending
+            | Algorithm::LinearBlocking
+            | Algorithm::LinearConcurrent
+            | Algorithm::LinearDescending
+            | Algorithm::LinearReady
+            | Algorithm::LinearSynchronised => Some(Algorithm::Linear),
+            Algorithm::BinomialAscending | Algorithm::BinomialDescending => {
+                Some(Algorithm::Binomial)
+            }
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Display for Algorithm {
@@ -104,8 +131,8 @@ pub struct Native {
 /// An algorithm with its parameters, or whatever the library would take by itself.
 ///
 /// Written `default`, `native:openmpi:pipeline,segment=8KiB` (or `native:mpich:`,
-/// `native:intel:`), `own:pipeline,segment=8KiB` or
-/// `mockup:bcast_as_scatter_allgather`. An unsegmented method has no `segment`.
+/// `native:intel:`), `own:pipeline,segment=8KiB`, `mockup:bcast_as_scatter_allgather` or
+/// `plugin:/path/to/library.so:MPIB_Bcast_x`. An unsegmented method has no `segment`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Method {
     /// What the library takes when nothing is forced.
@@ -121,6 +148,8 @@ pub enum Method {
     },
     /// Composed of other collectives; named `A_as_B_C`.
     Mockup(String),
+    /// A function of somebody else's.
+    Plugin(Box<Plugin>),
 }
 
 impl Method {
@@ -129,7 +158,7 @@ impl Method {
         match self {
             Method::Native(native) => Some(native.algorithm),
             Method::Own { algorithm, .. } => Some(*algorithm),
-            Method::Default | Method::Mockup(_) => None,
+            Method::Default | Method::Mockup(_) | Method::Plugin(_) => None,
         }
     }
 
@@ -138,7 +167,7 @@ impl Method {
         match self {
             Method::Native(native) => native.segment_bytes,
             Method::Own { segment_bytes, .. } => *segment_bytes,
-            Method::Default | Method::Mockup(_) => 0,
+            Method::Default | Method::Mockup(_) | Method::Plugin(_) => 0,
         }
     }
 
@@ -147,6 +176,7 @@ impl Method {
         match self {
             Method::Default => "default".into(),
             Method::Mockup(name) => name.clone(),
+            Method::Plugin(plugin) => plugin.symbol().into(),
             Method::Native(Native { algorithm, segment_bytes, .. })
             | Method::Own { algorithm, segment_bytes } => short(*algorithm, *segment_bytes),
         }
@@ -174,6 +204,7 @@ impl fmt::Display for Method {
         let (origin, algorithm, segment_bytes) = match self {
             Method::Default => return f.pad("default"),
             Method::Mockup(name) => return write!(f, "mockup:{name}"),
+            Method::Plugin(plugin) => return write!(f, "plugin:{plugin}"),
             Method::Native(Native { library, algorithm, segment_bytes }) => {
                 (format!("native:{}", library.name()), algorithm, segment_bytes)
             }
@@ -201,6 +232,7 @@ fn parse(text: &str) -> Result<Method, String> {
         "default" if rest.is_empty() => Ok(Method::Default),
         "mockup" if rest.contains("_as_") => Ok(Method::Mockup(rest.into())),
         "mockup" => Err("a mock-up is named A_as_B_C, such as bcast_as_scatter_allgather".into()),
+        "plugin" => Ok(Method::Plugin(Box::new(Plugin::parse(rest)?))),
         "own" => {
             let (algorithm, segment_bytes) = parse_algorithm(rest)?;
             Ok(Method::Own { algorithm, segment_bytes })
@@ -217,17 +249,23 @@ fn parse(text: &str) -> Result<Method, String> {
             let (algorithm, segment_bytes) = parse_algorithm(rest)?;
             Ok(Method::Native(Native { library, algorithm, segment_bytes }))
         }
-        _ => Err(unknown("origin", origin, &["default", "native", "own", "mockup"])),
+        _ => Err(unknown("origin", origin, &["default", "native", "own", "mockup", "plugin"])),
     }
 }
 
 fn parse_algorithm(text: &str) -> Result<(Algorithm, u64), String> {
     let mut parts = text.split(',');
-    let algorithm = parts.next().unwrap_or_default().parse()?;
+    let algorithm: Algorithm = parts.next().unwrap_or_default().parse()?;
     let mut segment_bytes = 0;
     for part in parts {
         match part.split_once('=') {
             Some(("segment", size)) => segment_bytes = quantity::parse_bytes(size)?,
+            Some(("form", form)) => {
+                return Err(format!(
+                    "a form belongs to the name, as {algorithm}-{form}: '{part}' is no parameter \
+                     (known: segment=SIZE)"
+                ));
+            }
             _ => return Err(format!("unknown parameter '{part}' (known: segment=SIZE)")),
         }
     }
@@ -263,7 +301,10 @@ mod tests {
             "native:openmpi:pipeline,segment=8KiB",
             "native:openmpi:linear",
             "own:splitted-binary,segment=1KiB",
+            "own:linear-ready",
             "mockup:bcast_as_scatter_allgather",
+            "plugin:/opt/lib/libmine.so:MPIB_Bcast_x",
+            "plugin:libmine.so:MPIB_Bcast_x,suboptions=sgv=1,verbose",
         ] {
             assert_eq!(text.parse::<Method>().unwrap().to_string(), text);
         }
@@ -276,12 +317,25 @@ mod tests {
             ("native:pipeline", "native:openmpi:ALGORITHM"),
             ("native:mpch:pipeline", "did you mean 'mpich'?"),
             ("own:pipeline,segments=8KiB", "known: segment=SIZE"),
+            ("own:linear-redy", "did you mean 'linear-ready'?"),
+            ("own:linear,form=ready", "as linear-ready"),
             ("mockup:foo", "A_as_B_C"),
+            ("plugin:libmine.so", "plugin:LIBRARY:SYMBOL"),
             ("nativ:openmpi:pipeline", "did you mean 'native'?"),
             ("default:x", "unknown origin"),
         ] {
             let error = text.parse::<Method>().unwrap_err().to_string();
             assert!(error.contains(part), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_second_form_is_named_after_its_algorithm() {
+        for algorithm in Algorithm::ALL {
+            if let Some(plain) = algorithm.plain() {
+                assert!(algorithm.name().starts_with(&format!("{plain}-")), "{algorithm}");
+                assert_eq!(plain.plain(), None);
+            }
         }
     }
 

@@ -151,6 +151,9 @@ fn check_method(collective: Collective, method: &Method) -> Result<(), String> {
         Method::Mockup(name) if !name.starts_with(&format!("{collective}_as_")) => {
             Err(format!("is {name}; a mock-up of {collective} begins with {collective}_as_"))
         }
+        Method::Plugin(plugin) => {
+            Err(format!("is plugin:{plugin}; the preload library carries out no plug-ins"))
+        }
         _ => Ok(()),
     }
 }

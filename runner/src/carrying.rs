@@ -181,7 +181,7 @@ impl Executor {
         operation: Handle,
     ) -> Result<()> {
         let entry = method.entry;
-        let needs = entry.needs(call, comm.rank);
+        let needs = entry.needs_in(call, comm.rank, &mut self.round);
         let Resources { temporary, requests, header, .. } = &mut self.resources;
         let room = |needed: u64, temporary: &mut Scratch| {
             let (base, bytes) = layout.placement(needed).map_err(|_| Error::Memory(usize::MAX))?;
@@ -213,7 +213,7 @@ impl Executor {
             // SAFETY: it has so many words, and no message writes to them any more.
             let call = Call { header: unsafe { slice::from_raw_parts(header, known) }, ..*call };
             if index == 1 && words > 0 {
-                let needed = entry.needs(&call, comm.rank).temporary;
+                let needed = entry.needs_in(&call, comm.rank, &mut self.round).temporary;
                 execution.memory.temporary = room(needed, temporary)?;
             }
             if !entry.round(&call, comm.rank, index, &mut self.round) {

@@ -52,6 +52,8 @@ pub(crate) struct Arrangement {
     /// What `ranks` was sorted by: the counts, the root and the sorting.
     counts: Vec<u64>,
     by: Option<(u32, Sorting)>,
+    /// Whether all counts that come are the same.
+    same_counts: bool,
     /// The root, then the others.
     ranks: Vec<u32>,
     ends: Vec<u64>,
@@ -67,10 +69,15 @@ pub(crate) struct Arrangement {
 }
 
 impl Arrangement {
+    /// For one call: all who know its counts know the same.
+    pub fn of_one_call() -> Self {
+        Arrangement { same_counts: true, ..Arrangement::default() }
+    }
+
     /// The ranks other than the root that have anything, sorted by their counts; `counts` are those
     /// of all ranks.
     pub fn sort(&mut self, counts: &[u64], root: u32, sorting: Sorting) {
-        if self.by == Some((root, sorting)) && self.counts == counts {
+        if self.by == Some((root, sorting)) && (self.same_counts || self.counts == counts) {
             return;
         }
         self.by = Some((root, sorting));

@@ -22,8 +22,8 @@ pub trait Program: Sized {
     /// Number of slots.
     fn slots(&self) -> u32;
 
-    /// Elements of scratch memory.
-    fn temporary(&self, _call: &Call<'_>) -> u64 {
+    /// Elements of scratch memory. `scratch` is the round that its rounds are made in.
+    fn temporary(&self, _call: &Call<'_>, _scratch: &mut Round) -> u64 {
         0
     }
 
@@ -74,8 +74,8 @@ impl<A: Program, B: Program> Program for Then<A, B> {
         self.first.slots().max(self.second.slots())
     }
 
-    fn temporary(&self, call: &Call<'_>) -> u64 {
-        self.first.temporary(call).max(self.second.temporary(call))
+    fn temporary(&self, call: &Call<'_>, scratch: &mut Round) -> u64 {
+        self.first.temporary(call, scratch).max(self.second.temporary(call, scratch))
     }
 
     fn destinations(&self) -> u32 {
@@ -101,7 +101,7 @@ pub struct Needs {
 #[derive(Clone, Copy)]
 pub(crate) struct Functions {
     pub round: fn(&Call<'_>, u32, u64, &mut Round) -> bool,
-    pub needs: fn(&Call<'_>, u32) -> Needs,
+    pub needs: fn(&Call<'_>, u32, &mut Round) -> Needs,
     pub header: fn(&Call<'_>, u32) -> Header,
 }
 
@@ -119,12 +119,12 @@ impl<P: Program> Erased<P> {
         there
     }
 
-    fn needs(call: &Call<'_>, rank: u32) -> Needs {
+    fn needs(call: &Call<'_>, rank: u32, scratch: &mut Round) -> Needs {
         let program = P::new(call, rank);
         Needs {
             rounds: program.rounds(),
             slots: program.slots(),
-            temporary: program.temporary(call),
+            temporary: program.temporary(call, scratch),
             header: program.header().words,
         }
     }

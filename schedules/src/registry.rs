@@ -23,9 +23,9 @@ pub struct Requirements {
 pub struct Entry {
     /// The collective.
     pub collective: Collective,
-    /// The algorithm's family name.
+    /// The algorithm.
     pub algorithm: Algorithm,
-    /// Its name within the collective: the algorithm's, with a suffix for a second form of it.
+    /// Its name.
     pub name: &'static str,
     /// What it does, in a line.
     pub description: &'static str,
@@ -70,11 +70,6 @@ impl Entry {
             fanned: false,
             functions: Functions::of::<P>(),
         }
-    }
-
-    /// A second form of an algorithm, under its own name.
-    pub const fn named(self, name: &'static str) -> Self {
-        Entry { name, ..self }
     }
 
     /// It asks for a commutative operation.
@@ -170,7 +165,13 @@ impl Entry {
     /// What `rank` needs to execute its program. The call is as for [`Entry::round`]; where there
     /// is a header, scratch memory is needed as told after round 0, with the header in the call.
     pub fn needs(&self, call: &Call<'_>, rank: u32) -> Needs {
-        (self.functions.needs)(&self.normal(call), rank)
+        self.needs_in(call, rank, &mut Round::default())
+    }
+
+    /// [`Entry::needs`], by help of the memory in which the rounds are made: what a v-form sorts for
+    /// this is not sorted again for its rounds.
+    pub fn needs_in(&self, call: &Call<'_>, rank: u32, scratch: &mut Round) -> Needs {
+        (self.functions.needs)(&self.normal(call), rank, scratch)
     }
 
     /// Puts the steps of round `index` of `rank` into `out`, in place of what was there.
@@ -248,7 +249,7 @@ pub fn of_collective(collective: Collective) -> impl Iterator<Item = &'static En
     ENTRIES.iter().filter(move |entry| entry.collective == collective)
 }
 
-/// The first form of an algorithm for a collective, if there is one.
+/// The algorithm for a collective, if there is one.
 pub fn find(collective: Collective, algorithm: Algorithm) -> Option<&'static Entry> {
     of_collective(collective).find(|entry| entry.algorithm == algorithm)
 }

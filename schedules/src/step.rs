@@ -156,16 +156,29 @@ impl Round {
         self.destinations = (destinations as u32).max(1);
     }
 
-    /// Lends the scratch memory for sorted ranks to what appends steps.
-    pub(crate) fn with_arrangement(&mut self, append: impl FnOnce(&mut Arrangement, &mut Round)) {
+    /// For one call only: what has been sorted for one of its ranks is that of all.
+    pub(crate) fn of_one_call() -> Self {
+        Round { arrangement: Arrangement::of_one_call(), ..Round::default() }
+    }
+
+    /// Lends the scratch memory for sorted ranks, to what appends steps for one.
+    pub(crate) fn with_arrangement<T>(
+        &mut self,
+        append: impl FnOnce(&mut Arrangement, &mut Round) -> T,
+    ) -> T {
         let mut arrangement = std::mem::take(&mut self.arrangement);
-        append(&mut arrangement, self);
+        let made = append(&mut arrangement, self);
         self.arrangement = arrangement;
+        made
     }
 
     /// Appends any step.
     pub fn push(&mut self, step: Step) {
         self.steps.push(step);
+    }
+
+    pub(crate) fn extend(&mut self, steps: impl Iterator<Item = Step>) {
+        self.steps.extend(steps);
     }
 
     pub(crate) fn send(&mut self, peer: u32, slot: u32, range: Range) {

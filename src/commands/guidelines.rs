@@ -1,6 +1,7 @@
 //! `colibri guidelines`: where the MPI library is slower than it should be by its own means.
 
 use std::{
+    collections::BTreeMap,
     fs,
     path::PathBuf,
     time::{Duration, Instant},
@@ -9,7 +10,7 @@ use std::{
 use anyhow::{Context, Result};
 use clap::Args;
 use records::{
-    Collective, FileError, Method,
+    Collective, FileError, Method, Point,
     document::{self, Document},
     observation::CollectiveCall,
     plan::{Cell, Plan},
@@ -29,7 +30,11 @@ use verification::{
 };
 
 use crate::{
-    commands::{platform, verify},
+    commands::{
+        platform,
+        plugins::{self, PluginOptions},
+        verify,
+    },
     options::{List, RunOptions, SiteOptions, collectives, procs, sizes},
     output,
     run_directory::RunDirectory,
@@ -61,6 +66,9 @@ pub struct Guidelines {
     /// What the default is compared with
     #[arg(long, value_enum, default_value_t = Methods::Mockups)]
     methods: Methods,
+
+    #[command(flatten)]
+    plugins: PluginOptions,
 
     /// Segment sizes of our own algorithms (0: unsegmented)
     #[arg(long, value_name = "LIST", value_parser = sizes, default_value = "0,8KiB")]
@@ -156,8 +164,9 @@ impl Guidelines {
         }
         let plan: JobsPlan = document::read(&jobs_plan(&run))
             .context("there is no run to judge; leave out --from-record to measure one")?;
-        let violations = self.judge(&run, &plan)?;
+        let (violations, plugins) = self.judge(&run, &plan)?;
         output::print(&summary(&violations))?;
+        output::print(&plugins)?;
         eprintln!("written: {}", run.violations().display());
         Ok(())
     }
@@ -242,6 +251,7 @@ impl Guidelines {
             all
         };
         let collectives = self.collective.as_ref().map_or_else(with_mockups, |all| all.0.clone());
+        let plugins = self.plugins.methods(&collectives)?;
         let mut cells = Vec::new();
         for &procs in &procs {
             let barrier = Collective::Barrier;
@@ -249,7 +259,9 @@ impl Guidelines {
             for &collective in collectives.iter().filter(|&&collective| collective != barrier) {
                 for &bytes in &self.sizes.0 {
                     let methods = self.compared(collective, procs, bytes);
-                    let methods = std::iter::once(Method::Default).chain(methods);
+                    let plugins = plugins.iter().filter(|(of, _)| *of == collective);
+                    let plugins = plugins.map(|(_, method)| method.clone());
+                    let methods = std::iter::once(Method::Default).chain(methods).chain(plugins);
                     cells.extend(methods.map(|method| Cell { collective, method, procs, bytes }));
                 }
             }
@@ -276,8 +288,9 @@ impl Guidelines {
         methods
     }
 
-    /// Judges the records; violations, profiles and figures are written.
-    fn judge(&self, run: &RunDirectory, plan: &JobsPlan) -> Result<Violations> {
+    /// Judges the records; violations, profiles and figures are written. Also gives what plug-ins
+    /// took, for people.
+    fn judge(&self, run: &RunDirectory, plan: &JobsPlan) -> Result<(Violations, String)> {
         let mut samples = Vec::new();
         let mut warnings = plan.notes.clone();
         let mut first = None;
@@ -314,7 +327,7 @@ impl Guidelines {
         };
         document::write(&run.violations(), &violations)?;
         write_profiles(run, &jobs, &settings)?;
-        Ok(violations)
+        Ok((violations, plugins::table(&medians(&jobs))))
     }
 }
 
@@ -363,6 +376,17 @@ fn write_profiles(run: &RunDirectory, jobs: &Jobs, settings: &Settings) -> Resul
         }
     }
     Ok(())
+}
+
+/// The methods of each point with the number and the median of the jobs' medians.
+fn medians(jobs: &Jobs) -> BTreeMap<Point, Vec<(&Method, usize, f64)>> {
+    let of = |point| {
+        let methods = jobs.at(point).filter_map(move |(method, medians)| {
+            Some((method, medians.len(), jobs.median(point, method)?))
+        });
+        (point, methods.collect())
+    };
+    jobs.points().map(of).collect()
 }
 
 /// The violations, for people.

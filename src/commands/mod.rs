@@ -10,6 +10,7 @@ pub mod explain;
 pub mod export;
 pub mod guidelines;
 pub mod pairs;
+pub mod plugins;
 pub mod predict;
 pub mod report;
 pub mod simulate;

@@ -1,13 +1,13 @@
 //! `colibri verify`: measures decisions and the library's own algorithms, and says what following
 //! each decision function costs.
 
-use std::{ffi::OsString, path::Path, time::Duration};
+use std::{collections::BTreeMap, ffi::OsString, path::Path, time::Duration};
 
 use anyhow::{Context, Result};
 use clap::Args;
 use models::{Model, Predictor};
 use records::{
-    Algorithm, Collective, Method,
+    Algorithm, Collective, Method, Point,
     calibration::Calibration,
     decisions::Decisions,
     document,
@@ -29,6 +29,7 @@ use crate::{
     commands::{
         decide::{self, Target, default_models},
         platform,
+        plugins::{self, PluginOptions},
     },
     error::usage,
     focused,
@@ -53,6 +54,9 @@ pub struct Verify {
 
     #[command(flatten)]
     grid: GridOptions,
+
+    #[command(flatten)]
+    plugins: PluginOptions,
 
     /// Measure within this time; what no model gives a chance is then left out [default: measure
     /// everything]
@@ -109,7 +113,8 @@ impl Verify {
                 Some(budget) => Extent::Within { seconds: budget.as_secs_f64() },
                 None => Extent::Exhaustive { rounds: self.rounds },
             };
-            let grid = grid(&self.grid, &site)?;
+            let mut grid = grid(&self.grid, &site)?;
+            grid.others = self.plugins.methods(&grid.collectives)?;
             let plan = planned(&run, &source, &grid, extent, self.seed)?;
             let deadline = self.budget.unwrap_or(Duration::from_secs(30 * 24 * 3600));
             measure_by(self.timing, &site, &plan, &run.plan(), &run.measurements(), deadline, &[])?;
@@ -117,6 +122,7 @@ impl Verify {
         let models = self.model.model.map_or_else(judged_models, |models| models.0);
         let judged = judge(&run, &source, &models)?;
         output::print(&summary(&judged.penalties))?;
+        output::print(&plugins::table(&judged.times()))?;
         for figure in &judged.figures {
             eprintln!("written: {figure}");
         }
@@ -161,6 +167,7 @@ pub fn grid(options: &GridOptions, site: &Site) -> Result<Grid> {
         segments: segments.clone(),
         methods,
         weights: Weights::default(),
+        others: Vec::new(),
     })
 }
 
@@ -191,7 +198,7 @@ pub fn own_methods(
     bytes: u64,
 ) -> Vec<Method> {
     let mut methods = Vec::new();
-    for &algorithm in Algorithm::ALL {
+    for &algorithm in Algorithm::ALL.iter().filter(|algorithm| algorithm.plain().is_none()) {
         let method = |segment_bytes| runner::Method::new(collective, algorithm, segment_bytes);
         let segments: &[u64] = if method(1).is_ok() { segments } else { &[0] };
         for &segment_bytes in segments.iter().filter(|&&segment| segment == 0 || segment < bytes) {
@@ -299,8 +306,24 @@ fn measure_by(
 pub struct Judged {
     pub penalties: Penalties,
     pub choices: Vec<Choice>,
+    /// What was measured.
+    pub samples: Samples,
     /// The figures written.
     pub figures: Vec<String>,
+}
+
+impl Judged {
+    /// The methods of each point with the number and the median of their times.
+    fn times(&self) -> BTreeMap<Point, Vec<(&Method, usize, f64)>> {
+        let of = |point| {
+            let methods = self
+                .samples
+                .at(point)
+                .filter_map(|(method, times)| Some((method, times.count(), times.median()?)));
+            (point, methods.collect())
+        };
+        self.samples.points().map(of).collect()
+    }
 }
 
 /// Judges the run's measurements: decisions, penalties and figures are written.
@@ -321,7 +344,7 @@ pub fn judge(run: &RunDirectory, source: &Source, models: &[Model]) -> Result<Ju
     penalties.warnings.extend(unreached);
     document::write(&run.penalty(), &penalties)?;
     let figures = draw(run, &source.calibration, &decisions, &penalties)?;
-    Ok(Judged { penalties, choices, figures })
+    Ok(Judged { penalties, choices, samples, figures })
 }
 
 /// Decisions at the points of these cells among the methods that can be loaded.

@@ -69,6 +69,9 @@ impl Exporter for Profiles {
                 "{} replaces calls; it cannot make the library run {method}",
                 self.target()
             )),
+            (Profiles::Colibri, Method::Plugin(_)) => {
+                Err(format!("{} carries out no plug-ins, such as {method}", self.target()))
+            }
             (Profiles::Pgtune, Method::Own { .. }) => {
                 Err(format!("PGMPITuneLib has mock-ups only, not {method}"))
             }

@@ -32,6 +32,8 @@ pub struct Grid {
     pub methods: Methods,
     /// How much each point matters; one without weight is left out.
     pub weights: Weights,
+    /// Methods beside these, each with its collective.
+    pub others: Vec<(Collective, Method)>,
 }
 
 /// What the models say of one cell: the least and the greatest time, in seconds.
@@ -181,8 +183,10 @@ pub fn cells(grid: &Grid, sizes: &[u64]) -> Vec<Cell> {
                 if grid.weights.at(Point { collective, procs, bytes }) == 0.0 {
                     continue;
                 }
-                let others = (grid.methods)(collective, &grid.segments, procs, bytes);
-                let methods = std::iter::once(Method::Default).chain(others);
+                let compared = (grid.methods)(collective, &grid.segments, procs, bytes);
+                let others = grid.others.iter().filter(|(of, _)| *of == collective);
+                let others = others.map(|(_, method)| method.clone());
+                let methods = std::iter::once(Method::Default).chain(compared).chain(others);
                 cells.extend(methods.map(|method| Cell { collective, method, procs, bytes }));
             }
         }
@@ -309,6 +313,7 @@ mod tests {
             segments: vec![0, 1024, 8192],
             methods: records::openmpi::methods,
             weights: Weights::default(),
+            others: Vec::new(),
         }
     }
 

@@ -50,7 +50,8 @@ fn winners(jobs: &Jobs, settings: &Settings) -> BTreeMap<Point, Winner> {
     let mut candidates = Vec::new();
     for point in jobs.points() {
         let default = jobs.of(point, &Method::Default);
-        for (method, medians) in jobs.at(point).filter(|(method, _)| **method != Method::Default) {
+        let others = jobs.at(point).filter(|(method, _)| can_replace(method));
+        for (method, medians) in others {
             let Some(gain) = median(default).zip(median(medians)).map(|(slow, fast)| slow / fast)
             else {
                 continue;
@@ -70,6 +71,11 @@ fn winners(jobs: &Jobs, settings: &Settings) -> BTreeMap<Point, Winner> {
         }
     }
     winners
+}
+
+/// What the preload library can carry out.
+fn can_replace(method: &Method) -> bool {
+    matches!(method, Method::Own { .. } | Method::Mockup(_))
 }
 
 /// The gain told for a range is the least in it.

@@ -77,6 +77,7 @@ impl World {
             segments: vec![0, 1024, 8192, 65536],
             methods: records::openmpi::methods,
             weights: Weights::default(),
+            others: Vec::new(),
         };
         let cells = cells(&grid, &grid.sizes);
         World { cells, random: Pcg64::seed_from_u64(seed), rows: Vec::new(), spent_seconds: 0.0 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use records::{
+    Method,
     observation::{CollectiveCall, Status},
     plan::{Cell, Plan},
     record::Writer,
@@ -133,6 +134,16 @@ impl<'a> Director<'a> {
             return Ok(false);
         }
         self.begin(visit, cell)?;
+        let made = self.repeat(visit, cell)?;
+        if matches!(cell.method, Method::Plugin(_)) {
+            self.tell(cell.procs, Command::Leave)?;
+            self.participant.leave()?;
+        }
+        Ok(made)
+    }
+
+    /// The calls of a visit; whether the deadline let all be made.
+    fn repeat(&mut self, visit: &Visit, cell: &Cell) -> Result<bool> {
         for repetition in 0..visit.warmups.saturating_add(visit.repetitions) {
             if self.is_over() {
                 return Ok(false);

@@ -9,6 +9,7 @@ use records::{Collective, Library, Method, Native, openmpi};
 
 use super::{
     ours::Ours,
+    plugins::Plugin,
     tool::{Setting, Tool},
 };
 use crate::{Error, Result, exchange::Communicator};
@@ -49,6 +50,7 @@ pub fn check_supported(
     match method {
         Method::Default => Ok(()),
         Method::Native(native) => native_id(collective, native).map(|_| ()),
+        Method::Plugin(plugin) => Plugin::load(plugin).map(|_| ()),
         Method::Own { .. } | Method::Mockup(_) => {
             let ours = Ours::of(collective, method)?;
             ours.map_or(Ok(()), |ours| ours.check(procs, bytes))

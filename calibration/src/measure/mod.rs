@@ -9,6 +9,7 @@ pub mod margin;
 pub mod methods;
 pub mod ours;
 pub mod participant;
+pub mod plugins;
 pub mod timing;
 pub mod tool;
 pub mod tracer;

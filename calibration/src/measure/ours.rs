@@ -24,7 +24,7 @@ impl Ours {
     /// There is no such algorithm or mock-up; says what there is.
     pub fn of(collective: Collective, method: &Method) -> Result<Option<Self>> {
         match method {
-            Method::Default | Method::Native(_) => Ok(None),
+            Method::Default | Method::Native(_) | Method::Plugin(_) => Ok(None),
             Method::Own { algorithm, segment_bytes } => {
                 runner::Method::new(collective, *algorithm, *segment_bytes)
                     .map(|method| Some(Ours::Algorithm(method)))

@@ -1,5 +1,7 @@
 //! What every rank does: wait, asleep, for rank 0's word; call; report.
 
+use std::{collections::HashMap, rc::Rc};
+
 use records::{
     Collective, Method,
     plan::{Cell, Plan},
@@ -10,6 +12,7 @@ use super::{
     collectives::{self, Buffers, Operation, Place},
     methods::Methods,
     ours::{Carrier, Ours},
+    plugins::Plugin,
     timing::{self, Report, Scheme, Start},
 };
 use crate::{
@@ -29,6 +32,8 @@ pub enum Command {
     Baseline,
     /// Call the visit's collective once.
     Call(Call),
+    /// The visit's calls are made: its plug-in is to free what it has prepared.
+    Leave,
     /// Synchronise the clocks, for the first time or anew.
     Synchronise {
         /// For the first time.
@@ -59,6 +64,7 @@ pub struct Participant {
     buffers: Buffers,
     /// Where the plan has methods of ours.
     carrier: Option<Carrier>,
+    plugins: HashMap<records::Plugin, Rc<Plugin>>,
     current: Option<Current>,
 }
 
@@ -68,14 +74,22 @@ struct Current {
     comm: Communicator,
     bytes: usize,
     method: Method,
-    ours: Option<Ours>,
+    carried: Carried,
+}
+
+/// By whom the calls of a visit are carried out.
+#[derive(Debug)]
+enum Carried {
+    Library,
+    Ours(Ours),
+    Plugin(Rc<Plugin>),
 }
 
 impl Participant {
     /// For a plan that [can be done](super::work::check_plan).
     ///
     /// # Errors
-    /// The MPI library cannot force what the plan asks for.
+    /// The MPI library cannot force what the plan asks for; a plug-in cannot be loaded.
     pub fn new(
         plan: Plan,
         scheme: Scheme,
@@ -88,7 +102,13 @@ impl Participant {
         natives.sort_unstable();
         natives.dedup();
         let (mut outgoing, mut incoming) = (0, 0);
+        let mut plugins = HashMap::new();
         for cell in plan.cells.iter().filter(|cell| cell.procs > control.rank()) {
+            if let Method::Plugin(named) = &cell.method
+                && !plugins.contains_key(&**named)
+            {
+                plugins.insert((**named).clone(), Rc::new(Plugin::load(named)?));
+            }
             let room = collectives::of(cell.collective).room;
             let (out, into) = room(cell.bytes as usize, cell.procs as usize);
             (outgoing, incoming) = (outgoing.max(out), incoming.max(into));
@@ -97,6 +117,7 @@ impl Participant {
         let has_ours = plan.cells.iter().any(is_ours);
         Ok(Participant {
             carrier: has_ours.then(Carrier::start).transpose()?,
+            plugins,
             methods: Methods::new(control, &natives)?,
             buffers: Buffers::new(outgoing, incoming),
             plan,
@@ -116,10 +137,37 @@ impl Participant {
         let comm = self.methods.communicator(cell.procs, cell.collective, &cell.method)?;
         let (operation, bytes) = (collectives::of(cell.collective), cell.bytes as usize);
         operation.prepare(&mut self.buffers, bytes, Place::of(&comm));
-        let ours = Ours::of(cell.collective, &cell.method)?;
+        let carried = self.carried(cell)?;
+        if let Carried::Plugin(plugin) = &carried {
+            plugin.initialize(comm.raw())?;
+        }
         let method = cell.method.clone();
-        self.current = Some(Current { operation, comm, bytes, method, ours });
+        self.current = Some(Current { operation, comm, bytes, method, carried });
         Ok(())
+    }
+
+    fn carried(&self, cell: &Cell) -> Result<Carried> {
+        if let Method::Plugin(named) = &cell.method {
+            let plugin = self.plugins.get(&**named);
+            let unknown =
+                || Error::Plugin(format!("{} was not announced by the plan", cell.method));
+            return Ok(Carried::Plugin(Rc::clone(plugin.ok_or_else(unknown)?)));
+        }
+        let ours = Ours::of(cell.collective, &cell.method)?;
+        Ok(ours.map_or(Carried::Library, Carried::Ours))
+    }
+
+    /// Ends a visit; every rank of a visit by a plug-in must.
+    ///
+    /// # Errors
+    /// The plug-in refuses.
+    pub fn leave(&mut self) -> Result<()> {
+        match self.current.take() {
+            Some(Current { carried: Carried::Plugin(plugin), comm, .. }) => {
+                plugin.finalize(comm.raw())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Calls the visit's collective once; every rank of the visit must.
@@ -127,19 +175,27 @@ impl Participant {
     /// # Errors
     /// The MPI library refuses; the result is wrong.
     pub fn call(&mut self, call: Call) -> Result<Report> {
-        let Some(Current { operation, comm, bytes, method, ours }) = &self.current else {
+        let Some(Current { operation, comm, bytes, method, carried }) = &self.current else {
             return Err(Error::Usage("a call was announced before its visit".into()));
         };
         let buffers = &mut self.buffers;
         let clock = self.synchroniser.line();
-        let report = match self.carrier.as_mut().zip(ours.as_ref()) {
-            Some((carrier, ours)) => {
+        let report = match (carried, self.carrier.as_mut()) {
+            (Carried::Ours(ours), Some(carrier)) => {
                 carrier.forget();
                 timing::call(self.scheme, comm, &clock, call.start, || {
                     operation.call_ours((carrier, ours), buffers, *bytes, comm)
                 })?
             }
-            None => timing::call(self.scheme, comm, &clock, call.start, || {
+            (Carried::Plugin(plugin), _) => {
+                timing::call(self.scheme, comm, &clock, call.start, || {
+                    operation.call_plugin(plugin, buffers, *bytes, comm)
+                })?
+            }
+            (Carried::Ours(_), None) => {
+                return Err(Error::Usage(format!("{method} was not announced by the plan")));
+            }
+            (Carried::Library, _) => timing::call(self.scheme, comm, &clock, call.start, || {
                 operation.call(buffers, *bytes, comm)
             })?,
         };
@@ -168,9 +224,13 @@ impl Participant {
         &mut self.synchroniser
     }
 
-    /// What the runner carried out in the last call; nothing where that was the library's affair.
+    /// What was carried out in the last call; nothing where that was the library's affair.
     pub fn ran(&self) -> Option<String> {
-        self.carrier.as_ref()?.ran(self.current.as_ref()?.ours.as_ref()?)
+        match &self.current.as_ref()?.carried {
+            Carried::Library => None,
+            Carried::Ours(ours) => self.carrier.as_ref()?.ran(ours),
+            Carried::Plugin(plugin) => Some(plugin.to_string()),
+        }
     }
 
     /// Does what rank 0 says until it says that this is the end.
@@ -189,6 +249,7 @@ impl Participant {
                 Command::Synchronise { first: false } => drop(self.synchroniser.pass()?),
                 Command::Check => drop(self.synchroniser.check()?),
                 Command::Call(call) => control.tell(&self.call(call)?, 0, Tag::Report)?,
+                Command::Leave => self.leave()?,
                 Command::Stop => return Ok(()),
             }
         }

@@ -66,6 +66,7 @@ impl Mpi {
     }
 
     /// Starts a program and kills the job when `path` has so many lines; gives up after a minute.
+    #[allow(dead_code, reason = "each test program uses its part of this module")]
     pub fn kill_at(&self, ranks: u32, program: &str, args: &[String], path: &Path, lines: usize) {
         let mut child = self.command(ranks).arg(program).args(args).spawn().unwrap();
         let limit = Instant::now() + Duration::from_secs(60);
@@ -85,6 +86,7 @@ impl Mpi {
 }
 
 /// Whether a process has this path, which only one job has, among its arguments.
+#[allow(dead_code, reason = "each test program uses its part of this module")]
 fn is_running(path: &Path) -> bool {
     let path = path.to_string_lossy();
     let processes = fs::read_dir("/proc").unwrap().flatten();

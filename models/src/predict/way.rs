@@ -128,15 +128,15 @@ impl Predictor {
         match method {
             Method::Default => Err(refuse("what the library takes is not known")),
             Method::Mockup(_) => Err(refuse("it is composed of other collectives")),
+            Method::Plugin(_) => Err(refuse("what a plug-in does is not known")),
             Method::Native(Native {
                 library: Library::OpenMpi,
                 algorithm: Algorithm::Linear,
                 ..
             }) if collective == Collective::Alltoall => match self.model {
-                Model::Refined => Ok(Way::Form(&refined::ALLTOALL_CONCURRENT)),
-                Model::Simulated => schedules::find_named(collective, "linear-concurrent")
-                    .map(Way::Simulated)
-                    .map_err(PredictError::Unknown),
+                Model::Refined | Model::Simulated => {
+                    self.way(collective, Algorithm::LinearConcurrent, procs)
+                }
                 _ => Err(refuse(
                     "it posts all messages at once, the paper's linear one after the other",
                 )),

@@ -144,7 +144,8 @@ fn every_scheduled_algorithm_is_predicted_and_nothing_else() {
     for entry in schedules::ENTRIES {
         let bytes = if entry.collective == C::Barrier { 0 } else { 4096 };
         let point = Point { collective: entry.collective, procs: 6, bytes };
-        assert!(Model::Refined.algorithms(entry.collective).contains(&entry.algorithm));
+        let listed = Model::Refined.algorithms(entry.collective).contains(&entry.algorithm);
+        assert_eq!(listed, entry.algorithm.plain().is_none(), "{entry:?}");
         let seconds = predictor.predict(point, entry.algorithm, 0).unwrap();
         assert!(seconds > 0.0, "{entry:?}");
         let nothing = Point { bytes: 0, ..point };

@@ -26,7 +26,7 @@ use crate::Entry;
 /// nearly all ranks of a binomial tree, few enough for a round to be made again after a wait.
 const GROUP: u32 = 8;
 
-/// Every algorithm. Where a collective has several forms of one family, the plain one comes first.
+/// Every algorithm; the plain one of several forms comes first.
 pub static ENTRIES: &[Entry] = &[
     allgather::bruck::ENTRY,
     allgather::neighbor_exchange::ENTRY,

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use records::Collective;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{
     Blocked, Fault, Problem, Schedule, Traffic,
@@ -111,6 +111,12 @@ impl<'a, S: Schedule> Machine<'a, S> {
                 self.ranks[rank as usize].place += 1;
             }
             let own = &mut self.ranks[rank as usize];
+            let late =
+                |slot: &Slot| matches!(slot, Slot::Receive { range, .. } if is_words(range.buffer));
+            if own.slots.iter().any(late) {
+                let (round, problem) = (own.round, Problem::Late);
+                return Err(Fault::Step { rank, round, problem });
+            }
             own.round += 1;
             own.place = 0;
         }
@@ -127,7 +133,7 @@ impl<'a, S: Schedule> Machine<'a, S> {
             Step::Receive { peer, slot, range } => self.receive(rank, peer, slot, range)?,
             Step::Wait { slot } => return self.wait(rank, slot),
             Step::Copy { source, into } => {
-                lengths_agree(source, into)?;
+                are_apart(source, into)?;
                 let payload = self.ranks[rank as usize].read(source)?;
                 self.ranks[rank as usize].write(into, &payload)?;
             }
@@ -291,7 +297,7 @@ impl<'a, S: Schedule> Machine<'a, S> {
         into: Range,
         order: Order,
     ) -> Result<(), Problem> {
-        lengths_agree(source, into)?;
+        are_apart(source, into)?;
         let (from, to) =
             (self.ranks[rank as usize].read(source)?, self.ranks[rank as usize].read(into)?);
         if is_words(source.buffer) {
@@ -346,7 +352,7 @@ impl<'a, S: Schedule> Machine<'a, S> {
         for rank in 0..self.call.ranks {
             let wanted = after(self.schedule.collective(), self.call, rank, &mut self.values);
             let own = &self.ranks[rank as usize];
-            for (element, value) in wanted {
+            for &(element, value) in &wanted {
                 let found = own.receive.get(element as usize).copied().unwrap_or(UNDEFINED);
                 if found != value {
                     return Err(Fault::Result {
@@ -354,6 +360,21 @@ impl<'a, S: Schedule> Machine<'a, S> {
                         element,
                         found: self.values.show(found),
                         wanted: self.values.show(value),
+                    });
+                }
+            }
+            // What lies between the blocks is not the call's.
+            if self.schedule.collective() == Collective::Gatherv {
+                let named: FxHashSet<u64> = wanted.iter().map(|(element, _)| *element).collect();
+                let strays = (0..)
+                    .zip(&own.receive)
+                    .find(|(element, value)| **value != UNDEFINED && !named.contains(element));
+                if let Some((element, found)) = strays {
+                    return Err(Fault::Result {
+                        rank,
+                        element,
+                        found: self.values.show(*found),
+                        wanted: "what was there before".into(),
                     });
                 }
             }
@@ -384,12 +405,17 @@ const fn keeps_order(collective: Collective) -> bool {
     )
 }
 
-fn lengths_agree(source: Range, into: Range) -> Result<(), Problem> {
+/// Whether two ranges are as long as each other, of one kind, and have nothing in common.
+fn are_apart(source: Range, into: Range) -> Result<(), Problem> {
     if source.count != into.count {
         return Err(Problem::Length(source.count, into.count));
     }
     if is_words(source.buffer) != is_words(into.buffer) {
         return Err(Problem::Kind(source.buffer, into.buffer));
+    }
+    let ends = [source, into].map(|range| range.start.saturating_add(range.count));
+    if source.buffer == into.buffer && source.start < ends[1] && into.start < ends[0] {
+        return Err(Problem::Overlap(source, into));
     }
     Ok(())
 }

@@ -45,6 +45,9 @@ impl Rank<'_> {
         if range.buffer == Buffer::Counts {
             return Err(Problem::ReadOnly(Buffer::Counts));
         }
+        if self.round > 0 {
+            return Err(Problem::Late);
+        }
         let header = &mut self.header;
         let length = header.len() as u64;
         let end = range.start.saturating_add(range.count) as usize;

@@ -135,6 +135,9 @@ pub enum Problem {
     /// A buffer that is read only.
     #[error("{0:?} is written, which is the user's")]
     ReadOnly(Buffer),
+    /// The header is not whole when round 0 ends.
+    #[error("the header is written, or being received, after round 0")]
+    Late,
     /// Read where nothing is yet, or where a receive is under way.
     #[error("{0:?} is read, but element {1} has no value yet")]
     NoValue(Range, u64),
@@ -144,6 +147,9 @@ pub enum Problem {
     /// Sent and received lengths, or the lengths of two operands, differ.
     #[error("{0} elements meet {1}")]
     Length(u64, u64),
+    /// The two ranges of a copy or a combination have elements in common.
+    #[error("{0:?} overlaps {1:?}")]
+    Overlap(Range, Range),
     /// Counts and elements in one message, copy or combination.
     #[error("{0:?} meets {1:?}")]
     Kind(Buffer, Buffer),

@@ -7,7 +7,7 @@ use super::{
     mail::Half,
     port::later,
     rendezvous::Transfer,
-    state::{Memory, NOWHERE, Rank, Rates, Slot},
+    state::{Memory, NOWHERE, Own, Rates, Slot},
 };
 use crate::{
     Buffer, Call, Entry, Range, Round, Step, is_rooted, program::Header, registry::known_to,
@@ -20,13 +20,31 @@ const ROUNDS_AT_ONCE: u32 = 64;
 /// serves all its children at once.
 const MESSAGES_AT_ONCE: u32 = 2;
 
+/// Chains of comparisons at once: a single one would wait for itself.
+const LANES: usize = 4;
+
 /// How far a rank has come.
 enum Progress {
-    /// It waits, or lets others go on.
-    Stopped,
+    /// It waits for what is not known yet.
+    Waits,
+    /// It lets others go on.
+    LetsOthers,
     Ended,
-    /// It has got no slots.
-    NoMemory,
+}
+
+/// There are more slots than can be numbered.
+struct NoMemory;
+
+/// The rank under way. What is its own is put back where others see it when it stops.
+struct Running {
+    rank: u32,
+    own: Own,
+    /// Messages that it has taken in.
+    took_in: u32,
+    /// Of the round: see [`Round::destinations`].
+    destinations: u32,
+    /// Of its program.
+    slots: u32,
 }
 
 /// Whether the data flow from the leaves to the root.
@@ -52,8 +70,6 @@ pub(super) struct Machine<'a, C, O> {
     options: Options,
     observe: O,
     memory: &'a mut Memory,
-    /// Messages that the rank under way has taken in.
-    took_in: u32,
     /// Of the last size that was asked for: most messages have the size of the one before.
     rates: Rates,
     handshake: f64,
@@ -73,12 +89,6 @@ impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
         entry.check_everywhere(call)?;
         let call = entry.normal(call);
         memory.begin(call.ranks);
-        let ranks = 0..call.ranks;
-        // Whoever is heard from should have spoken before.
-        match goes_to_the_root(entry.collective) {
-            true => memory.ready.extend(ranks.rev()),
-            false => memory.ready.extend(ranks),
-        }
         Ok(Machine {
             entry,
             call,
@@ -86,7 +96,6 @@ impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
             options,
             observe,
             memory,
-            took_in: 0,
             rates: Rates::of(costs, 0, 1),
             handshake: costs.handshake(),
             messages: 0,
@@ -95,15 +104,22 @@ impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
     }
 
     pub fn run(mut self) -> Result<Outcome, SimulationError> {
-        let mut round = Round::default();
+        let mut round = Round::of_one_call();
         let call = self.call;
+        let collective = self.entry.collective;
         let mut unfinished = call.ranks;
         // What headers hold lies side by side here.
         let counts = [call.counts, call.counts].concat();
-        while !self.memory.ready.is_empty() || self.pass_over() {
-            while let Some(rank) = self.memory.ready.pop_front() {
+        // Whoever is heard from should have spoken before.
+        let backwards = goes_to_the_root(collective);
+        let mut fresh = (0..call.ranks).map(|place| match backwards {
+            true => call.after(call.root, call.ranks - 1 - place),
+            false => call.after(call.root, place),
+        });
+        loop {
+            while let Some(rank) = fresh.next().or_else(|| self.memory.ready.pop_front()) {
                 let in_part;
-                let known = match knows_all(self.entry.collective, &call, rank) {
+                let known = match knows_all(collective, &call, rank) {
                     true => &call,
                     false => {
                         in_part = self.call_in_part(rank, &counts);
@@ -111,23 +127,29 @@ impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
                     }
                 };
                 match self.advance(rank, known, &mut round) {
-                    Progress::Stopped => {}
-                    Progress::Ended => unfinished -= 1,
-                    Progress::NoMemory => {
-                        return Err(SimulationError::Memory { ranks: call.ranks });
-                    }
+                    Ok(Progress::Waits) => {}
+                    Ok(Progress::LetsOthers) => self.memory.next.push_back(rank),
+                    Ok(Progress::Ended) => unfinished -= 1,
+                    Err(NoMemory) => return Err(SimulationError::Memory { ranks: call.ranks }),
                 }
             }
             let Memory { ready, next, .. } = self.memory;
             std::mem::swap(ready, next);
+            if ready.is_empty() && !self.pass_over() {
+                break;
+            }
         }
         if unfinished > 0 {
-            let first = self.memory.ranks.iter().position(|rank| rank.waits_for != NOWHERE);
+            let first = self.memory.ranks.iter().position(|rank| rank.own.waits_for != NOWHERE);
             let first = first.unwrap_or_default() as u32;
             return Err(SimulationError::Deadlock { blocked: unfinished, first });
         }
-        let finish: Vec<f64> = self.memory.ranks.iter().map(|rank| rank.clock).collect();
-        let seconds = finish.iter().copied().fold(0.0, later);
+        let finish: Vec<f64> = self.memory.ranks.iter().map(|rank| rank.own.clock).collect();
+        let mut latest = [0.0; LANES];
+        for times in finish.chunks(LANES) {
+            latest.iter_mut().zip(times).for_each(|(latest, time)| *latest = later(*latest, *time));
+        }
+        let seconds = latest.into_iter().fold(0.0, later);
         Ok(Outcome { seconds, finish, messages: self.messages, bytes: self.bytes })
     }
 
@@ -138,7 +160,7 @@ impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
         'a: 'b,
     {
         let known = known_to(self.entry.collective, &self.call, rank);
-        if self.memory.ranks[rank as usize].round == 0 {
+        if self.memory.ranks[rank as usize].own.round == 0 {
             return known;
         }
         let Header { first, words } = self.entry.normal_header(&known, rank);
@@ -151,118 +173,189 @@ impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
     /// That keeps the ranks abreast: if one ran ahead, what it sends would pile up with ranks that
     /// lag behind, and finding messages there is what costs most.
     #[inline]
-    fn advance(&mut self, rank: u32, call: &Call<'_>, round: &mut Round) -> Progress {
-        self.took_in = 0;
+    fn advance(
+        &mut self,
+        rank: u32,
+        call: &Call<'_>,
+        round: &mut Round,
+    ) -> Result<Progress, NoMemory> {
+        let own = self.memory.ranks[rank as usize].own;
+        let mut running = Running { rank, own, took_in: 0, destinations: 1, slots: 0 };
         let most = if has_header(self.entry.collective) { 1 } else { ROUNDS_AT_ONCE };
+        let mut progress = Progress::LetsOthers;
         for _ in 0..most {
-            let Rank { round: index, place, first_slot, .. } = self.memory.ranks[rank as usize];
-            if !self.entry.normal_round(call, rank, index, round) {
-                return Progress::Ended;
+            if !self.entry.normal_round(call, rank, running.own.round, round) {
+                progress = Progress::Ended;
+                break;
             }
-            if first_slot == NOWHERE && !self.memory.give_slots(rank, round.slots()) {
-                return Progress::NoMemory;
+            if !self.finish_round(&mut running, round)? {
+                progress = Progress::Waits;
+                break;
             }
-            let mut place = place as usize;
-            while let Some(step) = round.steps().get(place) {
-                if !self.step(rank, *step, round.destinations()) {
-                    self.memory.ranks[rank as usize].place = place as u32;
-                    return Progress::Stopped;
-                }
-                place += 1;
-            }
-            let own = &mut self.memory.ranks[rank as usize];
-            own.round += 1;
-            own.place = 0;
+            running.own.round += 1;
+            running.own.place = 0;
             if round.is_last() {
-                return Progress::Ended;
+                progress = Progress::Ended;
+                break;
             }
-            if self.took_in >= MESSAGES_AT_ONCE {
+            if running.took_in >= MESSAGES_AT_ONCE {
                 break;
             }
         }
-        self.memory.next.push_back(rank);
-        Progress::Stopped
+        self.memory.ranks[rank as usize].own = running.own;
+        Ok(progress)
     }
 
-    /// Does one step; false if it has to wait for what is not known yet.
-    fn step(&mut self, rank: u32, step: Step, destinations: u32) -> bool {
-        match step {
-            Step::Send { peer, slot, range } => {
-                let bytes = self.bytes_of(range);
-                match self.options.rendezvous_bytes {
-                    Some(least) if bytes >= least => {
-                        self.offer(rank, peer, slot, bytes, destinations);
+    /// Does what is left of the round; false if the rank has to wait.
+    #[inline]
+    fn finish_round(&mut self, running: &mut Running, round: &Round) -> Result<bool, NoMemory> {
+        running.destinations = round.destinations();
+        running.slots = round.slots();
+        let steps = round.steps();
+        let mut place = running.own.place as usize;
+        while let Some(step) = steps.get(place) {
+            match *step {
+                Step::Send { peer, slot, range } => {
+                    let bytes = self.bytes_of(range);
+                    match self.options.rendezvous_bytes {
+                        Some(least) if bytes >= least => self.offer(running, peer, slot, bytes)?,
+                        _ => self.send(running, peer, bytes),
                     }
-                    _ => self.send(rank, peer, slot, bytes, destinations),
+                }
+                Step::SendReady { peer, range, .. } => {
+                    self.send(running, peer, self.bytes_of(range));
+                }
+                Step::Receive { peer, slot, .. } => {
+                    let at_once = steps.get(place + 1) == Some(&Step::Wait { slot });
+                    place += usize::from(self.receive(running, peer, slot, at_once)?);
+                }
+                Step::Wait { slot } => {
+                    if !self.wait(running, slot) {
+                        running.own.place = place as u32;
+                        return Ok(false);
+                    }
+                }
+                Step::Combine { into, .. } => {
+                    let bytes = self.bytes_of(into);
+                    let seconds = self.costs.combine(bytes);
+                    self.busy_from(running, 0.0, seconds, ActivityKind::Combine, bytes);
+                }
+                Step::Copy { into, .. } => {
+                    let bytes = self.bytes_of(into);
+                    let seconds = self.costs.copy(bytes);
+                    self.busy_from(running, 0.0, seconds, ActivityKind::Copy, bytes);
                 }
             }
-            Step::SendReady { peer, slot, range } => {
-                self.send(rank, peer, slot, self.bytes_of(range), destinations);
-            }
-            Step::Receive { peer, slot, .. } => self.receive(rank, peer, slot),
-            Step::Wait { slot } => return self.wait(rank, slot),
-            Step::Combine { into, .. } => {
-                let bytes = self.bytes_of(into);
-                self.busy(rank, self.costs.combine(bytes), ActivityKind::Combine, bytes);
-            }
-            Step::Copy { into, .. } => {
-                let bytes = self.bytes_of(into);
-                self.busy(rank, self.costs.copy(bytes), ActivityKind::Copy, bytes);
-            }
+            place += 1;
         }
-        true
+        Ok(true)
+    }
+
+    /// A message that leaves as soon as it can. Its slot stays idle: when the processor goes on,
+    /// the message has left.
+    #[inline]
+    fn send(&mut self, running: &mut Running, peer: u32, bytes: u64) {
+        let &Rates { send_overhead, gap, .. } = self.rates_to(bytes, running.destinations);
+        self.messages += 1;
+        self.bytes += bytes;
+        let port_free = running.own.port_free;
+        running.own.port_free = later(running.own.clock, port_free) + gap;
+        let kind = ActivityKind::Send { to: peer };
+        self.busy_from(running, port_free, send_overhead, kind, bytes);
+        let (from, left) = (running.rank, running.own.clock);
+        if let Some(Half::Expected { slot: into, .. }) =
+            self.meet(peer, from, Half::Sent { left, bytes })
+        {
+            self.settle(peer, into, Slot::Comes { from, left, bytes });
+        }
     }
 
     /// A message that needs its receive to be posted before it leaves.
-    fn offer(&mut self, rank: u32, peer: u32, slot: u32, bytes: u64, destinations: u32) {
+    #[inline(never)]
+    fn offer(
+        &mut self,
+        running: &mut Running,
+        peer: u32,
+        slot: u32,
+        bytes: u64,
+    ) -> Result<(), NoMemory> {
+        let (rank, destinations) = (running.rank, running.destinations);
         let overhead = self.rates_to(bytes, destinations).send_overhead;
-        let number = self.slot(rank, slot);
+        let number = self.slot(running, slot)?;
         self.messages += 1;
         self.bytes += bytes;
-        self.busy(rank, overhead, ActivityKind::Send { to: peer }, bytes);
-        let posted = self.memory.ranks[rank as usize].clock;
+        self.busy_from(running, 0.0, overhead, ActivityKind::Send { to: peer }, bytes);
+        let posted = running.own.clock;
         self.memory.slots[number] = Slot::Offers;
         let offer = self.memory.rendezvous.offer(self.call.ranks, (rank, slot), destinations);
         let half = Half::Offered { offer, posted, bytes };
         if let Some(Half::Expected { slot: into, posted: expected }) = self.meet(peer, rank, half) {
+            self.memory.ranks[rank as usize].own = running.own;
             self.agree((offer, posted, bytes), (peer, into, expected));
+            running.own = self.memory.ranks[rank as usize].own;
         }
+        Ok(())
     }
 
-    /// A message that leaves as soon as it can.
-    fn send(&mut self, rank: u32, peer: u32, slot: u32, bytes: u64, destinations: u32) {
-        let &Rates { send_overhead, gap, .. } = self.rates_to(bytes, destinations);
-        let number = self.slot(rank, slot);
-        self.messages += 1;
-        self.bytes += bytes;
-        let own = &mut self.memory.ranks[rank as usize];
-        let port_free = own.port_free;
-        let begin = later(own.clock, port_free);
-        own.port_free = begin + gap;
-        let left = begin + send_overhead;
-        let kind = ActivityKind::Send { to: peer };
-        self.busy_from(rank, port_free, send_overhead, kind, bytes);
-        self.memory.slots[number] = Slot::Left { at: left };
-        if let Some(Half::Expected { slot: into, .. }) =
-            self.meet(peer, rank, Half::Sent { left, bytes })
-        {
-            self.settle(peer, into, Slot::Comes { from: rank, left, bytes });
+    /// Posts a receive. If it is waited for at once and its message is there, takes that in: true.
+    #[inline]
+    fn receive(
+        &mut self,
+        running: &mut Running,
+        peer: u32,
+        slot: u32,
+        at_once: bool,
+    ) -> Result<bool, NoMemory> {
+        let (rank, posted) = (running.rank, running.own.clock);
+        let found = self.meet(rank, peer, Half::Expected { slot, posted });
+        if let (true, Some(Half::Sent { left, bytes })) = (at_once, found) {
+            self.take_in(running, peer, left, bytes);
+            return Ok(true);
         }
+        let number = self.slot(running, slot)?;
+        self.memory.slots[number] = match found {
+            Some(Half::Sent { left, bytes }) => Slot::Comes { from: peer, left, bytes },
+            _ => Slot::Open,
+        };
+        if let Some(Half::Offered { offer, posted: offered, bytes }) = found {
+            self.memory.ranks[rank as usize].own = running.own;
+            self.agree((offer, offered, bytes), (rank, slot, posted));
+            running.own = self.memory.ranks[rank as usize].own;
+        }
+        Ok(false)
     }
 
-    fn receive(&mut self, rank: u32, peer: u32, slot: u32) {
-        let posted = self.memory.ranks[rank as usize].clock;
-        let number = self.slot(rank, slot);
-        self.memory.slots[number] = Slot::Open;
-        match self.meet(rank, peer, Half::Expected { slot, posted }) {
-            Some(Half::Sent { left, bytes }) => {
-                self.memory.slots[number] = Slot::Comes { from: peer, left, bytes };
-            }
-            Some(Half::Offered { offer, posted: offered, bytes }) => {
-                self.agree((offer, offered, bytes), (rank, slot, posted));
-            }
-            _ => {}
+    /// Whether what the slot holds is known; then it is taken in, and the slot idle.
+    #[inline]
+    fn wait(&mut self, running: &mut Running, slot: u32) -> bool {
+        if running.own.first_slot == NOWHERE {
+            return true;
         }
+        let number = running.own.first_slot as usize + slot as usize;
+        match self.memory.slots[number] {
+            Slot::Idle => return true,
+            Slot::Open | Slot::Offers => {
+                running.own.waits_for = slot;
+                return false;
+            }
+            Slot::Left { at } => {
+                let begin = running.own.clock;
+                running.own.clock = later(begin, at);
+                self.observe_wait(running.rank, begin, at);
+            }
+            Slot::Comes { from, left, bytes } => self.take_in(running, from, left, bytes),
+        }
+        self.memory.slots[number] = Slot::Idle;
+        true
+    }
+
+    #[inline]
+    fn take_in(&mut self, running: &mut Running, from: u32, left: f64, bytes: u64) {
+        running.took_in += 1;
+        let &Rates { receive_gap, flight, receive_overhead, .. } = self.rates(bytes);
+        let passes = self.memory.ports[running.rank as usize].pass(left, receive_gap);
+        let kind = ActivityKind::Receive { from, left };
+        self.busy_from(running, passes + flight, receive_overhead, kind, bytes);
     }
 
     /// Both sides of a rendezvous are known: the offer flies, and the answer flies back. Then the
@@ -291,7 +384,7 @@ impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
     fn transfer(&mut self, transfer: Transfer) {
         let Transfer { sender, receiver, agreed, bytes, destinations } = transfer;
         let gap = self.rates_to(bytes, destinations).gap;
-        let own = &mut self.memory.ranks[sender.0 as usize];
+        let own = &mut self.memory.ranks[sender.0 as usize].own;
         let left = later(agreed, own.port_free);
         own.port_free = left + gap;
         self.settle(sender.0, sender.1, Slot::Left { at: left + gap });
@@ -299,35 +392,14 @@ impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
     }
 
     /// What became of an open slot; its rank goes on if it waits for that.
+    #[inline]
     fn settle(&mut self, rank: u32, slot: u32, state: Slot) {
-        let number = self.slot(rank, slot);
-        self.memory.slots[number] = state;
-        let own = &mut self.memory.ranks[rank as usize];
+        let own = &mut self.memory.ranks[rank as usize].own;
+        self.memory.slots[own.first_slot as usize + slot as usize] = state;
         if own.waits_for == slot {
             own.waits_for = NOWHERE;
             self.memory.ready.push_back(rank);
         }
-    }
-
-    fn wait(&mut self, rank: u32, slot: u32) -> bool {
-        let number = self.slot(rank, slot);
-        match self.memory.slots[number] {
-            Slot::Open | Slot::Offers => {
-                self.memory.ranks[rank as usize].waits_for = slot;
-                return false;
-            }
-            Slot::Idle => {}
-            Slot::Left { at } => self.idle_until(rank, at),
-            Slot::Comes { from, left, bytes } => {
-                self.took_in += 1;
-                let &Rates { receive_gap, flight, receive_overhead, .. } = self.rates(bytes);
-                let passes = self.memory.ports[rank as usize].pass(left, receive_gap);
-                let kind = ActivityKind::Receive { from, left };
-                self.busy_from(rank, passes + flight, receive_overhead, kind, bytes);
-            }
-        }
-        self.memory.slots[number] = Slot::Idle;
-        true
     }
 
     #[inline]
@@ -338,29 +410,25 @@ impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
         mail.meet(boxed, (receiver, self.call.ranks), other, half)
     }
 
-    fn busy(&mut self, rank: u32, seconds: f64, kind: ActivityKind, bytes: u64) {
-        self.busy_from(rank, 0.0, seconds, kind, bytes);
-    }
-
     /// From that time on, or when the processor is free, if that is later.
     #[inline]
-    fn busy_from(&mut self, rank: u32, from: f64, seconds: f64, kind: ActivityKind, bytes: u64) {
-        let own = &mut self.memory.ranks[rank as usize];
-        let waits = own.clock;
+    fn busy_from(
+        &mut self,
+        running: &mut Running,
+        from: f64,
+        seconds: f64,
+        kind: ActivityKind,
+        bytes: u64,
+    ) {
+        let (rank, waits) = (running.rank, running.own.clock);
         let begin = later(waits, from);
         let end = begin + seconds;
-        own.clock = end;
+        running.own.clock = end;
         self.observe_wait(rank, waits, begin);
         (self.observe)(Activity { rank, kind, begin, end, bytes });
     }
 
-    fn idle_until(&mut self, rank: u32, time: f64) {
-        let own = &mut self.memory.ranks[rank as usize];
-        let begin = own.clock;
-        own.clock = later(begin, time);
-        self.observe_wait(rank, begin, time);
-    }
-
+    #[inline]
     fn observe_wait(&mut self, rank: u32, begin: f64, end: f64) {
         if end > begin {
             (self.observe)(Activity { rank, kind: ActivityKind::Wait, begin, end, bytes: 0 });
@@ -388,10 +456,16 @@ impl<'a, C: Costs, O: FnMut(Activity)> Machine<'a, C, O> {
         &self.rates
     }
 
-    fn slot(&self, rank: u32, slot: u32) -> usize {
-        self.memory.ranks[rank as usize].first_slot as usize + slot as usize
+    /// Where a slot of the running rank lies; it gets them all when it needs the first.
+    #[inline]
+    fn slot(&mut self, running: &mut Running, slot: u32) -> Result<usize, NoMemory> {
+        if running.own.first_slot == NOWHERE {
+            running.own.first_slot = self.memory.give_slots(running.slots).ok_or(NoMemory)?;
+        }
+        Ok(running.own.first_slot as usize + slot as usize)
     }
 
+    #[inline]
     fn bytes_of(&self, range: Range) -> u64 {
         match range.buffer {
             Buffer::Counts | Buffer::Header => range.count * size_of::<u64>() as u64,

@@ -1,5 +1,7 @@
 //! What is posted and has not met its other half, by receiving rank.
 
+use std::collections::hash_map::Entry;
+
 use rustc_hash::FxHashMap;
 
 const NONE: u32 = u32::MAX;
@@ -176,18 +178,29 @@ impl Mail {
         half: Half,
     ) -> Option<Half> {
         if boxed.peer & MORE != 0 {
-            let mut rest = self.rests[rank as usize];
-            if let Some(oldest) = self.oldest(&rest, rank, peer) {
-                if oldest.is_expected() == half.is_expected() {
+            let rest = self.rests[rank as usize];
+            let (before, at) = self.find(&rest, peer);
+            let oldest = match at {
+                NONE if rest.spilled == 0 => None,
+                NONE => self.table.get(&(rank, peer)).map(|list| list.head),
+                at => Some(at),
+            };
+            if let Some(oldest) = oldest {
+                let other = self.pool[oldest as usize].half;
+                if other.is_expected() == half.is_expected() {
                     self.put(boxed, (rank, ranks), peer, half);
                     return None;
                 }
-                self.take(&mut rest, rank, peer);
+                if at == NONE {
+                    self.take_spilled(rank, peer);
+                } else {
+                    self.take_listed(rank, before, at);
+                }
+                let rest = &self.rests[rank as usize];
                 if rest.length + rest.spilled == 0 {
                     boxed.peer &= !MORE;
                 }
-                self.rests[rank as usize] = rest;
-                return Some(oldest);
+                return Some(other);
             }
         }
         match boxed.peer | MORE {
@@ -208,30 +221,20 @@ impl Mail {
     }
 
     #[inline]
-    fn oldest(&self, rest: &Rest, rank: u32, peer: u32) -> Option<Half> {
-        let head = match self.find(rest, peer) {
-            (_, NONE) if rest.spilled == 0 => return None,
-            (_, NONE) => self.table.get(&(rank, peer))?.head,
-            (_, at) => at,
-        };
-        Some(self.pool[head as usize].half)
+    fn take_listed(&mut self, rank: u32, before: u32, at: u32) {
+        let rest = &mut self.rests[rank as usize];
+        rest.length -= 1;
+        unlink(&mut self.pool, &mut self.unused, &mut rest.list, before, at);
     }
 
-    /// Takes out what [`Mail::oldest`] has found.
-    #[inline]
-    fn take(&mut self, rest: &mut Rest, rank: u32, peer: u32) {
-        let (before, at) = self.find(rest, peer);
-        if at != NONE {
-            rest.length -= 1;
-            self.unlink(&mut rest.list, before, at);
-        } else if let Some(mut list) = self.table.get(&(rank, peer)).copied() {
-            rest.spilled -= 1;
-            let head = list.head;
-            self.unlink(&mut list, NONE, head);
-            match list.head {
-                NONE => self.table.remove(&(rank, peer)),
-                _ => self.table.insert((rank, peer), list),
-            };
+    fn take_spilled(&mut self, rank: u32, peer: u32) {
+        let Entry::Occupied(mut entry) = self.table.entry((rank, peer)) else { return };
+        self.rests[rank as usize].spilled -= 1;
+        let list = entry.get_mut();
+        let head = list.head;
+        unlink(&mut self.pool, &mut self.unused, list, NONE, head);
+        if list.head == NONE {
+            entry.remove();
         }
     }
 
@@ -270,20 +273,21 @@ impl Mail {
             }
         }
     }
+}
 
-    #[inline]
-    fn unlink(&mut self, list: &mut List, before: u32, at: u32) {
-        let next = self.pool[at as usize].next;
-        match before {
-            NONE => list.head = next,
-            before => self.pool[before as usize].next = next,
-        }
-        if next == NONE {
-            list.tail = before;
-        }
-        self.pool[at as usize].next = self.unused;
-        self.unused = at;
+/// Takes a node out of its list, and back into the pool.
+#[inline]
+fn unlink(pool: &mut [Node], unused: &mut u32, list: &mut List, before: u32, at: u32) {
+    let next = pool[at as usize].next;
+    match before {
+        NONE => list.head = next,
+        before => pool[before as usize].next = next,
     }
+    if next == NONE {
+        list.tail = before;
+    }
+    pool[at as usize].next = *unused;
+    *unused = at;
 }
 
 #[inline]

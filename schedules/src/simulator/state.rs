@@ -35,25 +35,35 @@ pub(super) enum Slot {
 #[derive(Debug, Clone, Copy)]
 #[repr(align(64))]
 pub(super) struct Rank {
+    pub own: Own,
+    pub mail: Box,
+}
+
+impl Rank {
+    pub const NEW: Rank = Rank { own: Own::NEW, mail: Box::EMPTY };
+}
+
+/// How far a rank has come.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Own {
     /// The processor's time.
     pub clock: f64,
     /// When the outgoing port is free.
     pub port_free: f64,
-    pub mail: Box,
     pub round: u64,
-    pub first_slot: u32,
+    /// Within the round.
     pub place: u32,
+    pub first_slot: u32,
     pub waits_for: u32,
 }
 
-impl Rank {
-    pub const NEW: Rank = Rank {
+impl Own {
+    const NEW: Own = Own {
         clock: 0.0,
         port_free: 0.0,
-        mail: Box::EMPTY,
         round: 0,
-        first_slot: NOWHERE,
         place: 0,
+        first_slot: NOWHERE,
         waits_for: NOWHERE,
     };
 }
@@ -91,7 +101,7 @@ pub(super) struct Memory {
     pub ranks: Vec<Rank>,
     /// The ranks' incoming ports.
     pub ports: Vec<Port>,
-    /// A stretch for each rank.
+    /// A stretch for each rank that needs any.
     pub slots: Vec<Slot>,
     pub mail: Mail,
     pub rendezvous: Rendezvous,
@@ -114,12 +124,11 @@ impl Memory {
         self.next.clear();
     }
 
-    /// Gives a rank its slots, when its first round is there; false if they are too many.
+    /// A stretch of idle slots; none if they are too many.
     #[inline]
-    pub fn give_slots(&mut self, rank: u32, slots: u32) -> bool {
+    pub fn give_slots(&mut self, slots: u32) -> Option<u32> {
         let first = self.slots.len();
-        self.ranks[rank as usize].first_slot = first as u32;
         self.slots.extend(std::iter::repeat_n(Slot::Idle, slots as usize));
-        self.slots.len() < NOWHERE as usize
+        (self.slots.len() < NOWHERE as usize).then_some(first as u32)
     }
 }

@@ -1,20 +1,135 @@
-//! The collectives of the MPI library that this program links.
+//! Calls of collectives as C has them: the MPI library's, or those of a plug-in.
 
 use std::ffi::{c_int, c_void};
 
-use mpi::ffi;
+use mpi::ffi::{self, MPI_Comm, MPI_Datatype, MPI_Op};
+use records::Collective;
 use runner::{Arguments, Block, Blocks, Counts, Handle, Reduction};
 
-use crate::{
-    Error, Result,
-    exchange::{Communicator, check},
-};
+use crate::{Error, Result, exchange::Communicator};
+
+type Barrier = unsafe extern "C" fn(MPI_Comm) -> c_int;
+type Bcast = unsafe extern "C" fn(*mut c_void, c_int, MPI_Datatype, c_int, MPI_Comm) -> c_int;
+type Exchange = unsafe extern "C" fn(
+    *const c_void,
+    c_int,
+    MPI_Datatype,
+    *mut c_void,
+    c_int,
+    MPI_Datatype,
+    MPI_Comm,
+) -> c_int;
+type Rooted = unsafe extern "C" fn(
+    *const c_void,
+    c_int,
+    MPI_Datatype,
+    *mut c_void,
+    c_int,
+    MPI_Datatype,
+    c_int,
+    MPI_Comm,
+) -> c_int;
+type Allgatherv = unsafe extern "C" fn(
+    *const c_void,
+    c_int,
+    MPI_Datatype,
+    *mut c_void,
+    *const c_int,
+    *const c_int,
+    MPI_Datatype,
+    MPI_Comm,
+) -> c_int;
+type Gatherv = unsafe extern "C" fn(
+    *const c_void,
+    c_int,
+    MPI_Datatype,
+    *mut c_void,
+    *const c_int,
+    *const c_int,
+    MPI_Datatype,
+    c_int,
+    MPI_Comm,
+) -> c_int;
+type Scatterv = unsafe extern "C" fn(
+    *const c_void,
+    *const c_int,
+    *const c_int,
+    MPI_Datatype,
+    *mut c_void,
+    c_int,
+    MPI_Datatype,
+    c_int,
+    MPI_Comm,
+) -> c_int;
+type Alltoallv = unsafe extern "C" fn(
+    *const c_void,
+    *const c_int,
+    *const c_int,
+    MPI_Datatype,
+    *mut c_void,
+    *const c_int,
+    *const c_int,
+    MPI_Datatype,
+    MPI_Comm,
+) -> c_int;
+type Combine = unsafe extern "C" fn(
+    *const c_void,
+    *mut c_void,
+    c_int,
+    MPI_Datatype,
+    MPI_Op,
+    MPI_Comm,
+) -> c_int;
+type Reduce = unsafe extern "C" fn(
+    *const c_void,
+    *mut c_void,
+    c_int,
+    MPI_Datatype,
+    MPI_Op,
+    c_int,
+    MPI_Comm,
+) -> c_int;
+type ReduceScatter = unsafe extern "C" fn(
+    *const c_void,
+    *mut c_void,
+    *const c_int,
+    MPI_Datatype,
+    MPI_Op,
+    MPI_Comm,
+) -> c_int;
+
+/// The function of the MPI library that is linked, with its name.
+pub(super) fn function(collective: Collective) -> (&'static str, *const c_void) {
+    macro_rules! linked {
+        ($name:ident) => {
+            (stringify!($name), ffi::$name as *const c_void)
+        };
+    }
+    match collective {
+        Collective::Allgather => linked!(MPI_Allgather),
+        Collective::Allgatherv => linked!(MPI_Allgatherv),
+        Collective::Allreduce => linked!(MPI_Allreduce),
+        Collective::Alltoall => linked!(MPI_Alltoall),
+        Collective::Alltoallv => linked!(MPI_Alltoallv),
+        Collective::Barrier => linked!(MPI_Barrier),
+        Collective::Bcast => linked!(MPI_Bcast),
+        Collective::Exscan => linked!(MPI_Exscan),
+        Collective::Gather => linked!(MPI_Gather),
+        Collective::Gatherv => linked!(MPI_Gatherv),
+        Collective::Reduce => linked!(MPI_Reduce),
+        Collective::ReduceScatter => linked!(MPI_Reduce_scatter),
+        Collective::ReduceScatterBlock => linked!(MPI_Reduce_scatter_block),
+        Collective::Scan => linked!(MPI_Scan),
+        Collective::Scatter => linked!(MPI_Scatter),
+        Collective::Scatterv => linked!(MPI_Scatterv),
+    }
+}
 
 /// One side of a call as C has it.
 struct Side {
     buffer: *mut c_void,
     count: c_int,
-    datatype: ffi::MPI_Datatype,
+    datatype: MPI_Datatype,
 }
 
 impl Side {
@@ -37,87 +152,86 @@ fn ints(counts: Counts) -> Result<*const c_int> {
     }
 }
 
-fn datatype(handle: Handle) -> ffi::MPI_Datatype {
-    ffi::MPI_Datatype(handle as _)
+fn datatype(handle: Handle) -> MPI_Datatype {
+    MPI_Datatype(handle as _)
 }
 
-fn operation(data: &Reduction) -> ffi::MPI_Op {
-    ffi::MPI_Op(data.operation as _)
+fn operation(data: &Reduction) -> MPI_Op {
+    MPI_Op(data.operation as _)
 }
 
-/// Calls the library's collective.
+fn vectors(blocks: &Blocks) -> Result<(*const c_int, *const c_int, MPI_Datatype)> {
+    Ok((ints(blocks.counts)?, ints(blocks.displacements)?, datatype(blocks.datatype)))
+}
+
+/// The address as a function of this type.
+macro_rules! typed {
+    ($address:expr, $type:ty) => {
+        std::mem::transmute::<*const c_void, $type>($address)
+    };
+}
+
+/// Calls a collective; what it returns.
 ///
 /// # Safety
-/// The arguments must be as MPI demands, and the same call must be made on all ranks of `comm`.
+/// `address` must be that of a function with the signature of MPI's collective that the arguments
+/// are for; the arguments must be as MPI demands, and the same call must be made on all ranks of
+/// `comm`.
 ///
 /// # Errors
-/// The library refuses, or the counts are none of its.
-pub(super) unsafe fn call(arguments: &Arguments, comm: &Communicator) -> Result<()> {
+/// The counts are none of C's; nothing is called then.
+pub(super) unsafe fn call(
+    address: *const c_void,
+    arguments: &Arguments,
+    comm: &Communicator,
+) -> Result<c_int> {
     let comm = comm.raw();
-    // SAFETY: the caller vouches for the arguments.
-    unsafe {
+    // SAFETY: the caller vouches for the function and its arguments.
+    let code = unsafe {
         match arguments {
-            Arguments::Allgather { send, receive } => {
-                let (s, r) = (Side::of(send)?, Side::of(receive)?);
-                let code = ffi::MPI_Allgather(
-                    s.buffer, s.count, s.datatype, r.buffer, r.count, r.datatype, comm,
-                );
-                check("MPI_Allgather", code)
-            }
-            Arguments::Alltoall { send, receive } => {
-                let (s, r) = (Side::of(send)?, Side::of(receive)?);
-                let code = ffi::MPI_Alltoall(
-                    s.buffer, s.count, s.datatype, r.buffer, r.count, r.datatype, comm,
-                );
-                check("MPI_Alltoall", code)
-            }
-            Arguments::Barrier => check("MPI_Barrier", ffi::MPI_Barrier(comm)),
+            Arguments::Barrier => typed!(address, Barrier)(comm),
             Arguments::Bcast { data, root } => {
                 let Side { buffer, count, datatype } = Side::of(data)?;
-                check("MPI_Bcast", ffi::MPI_Bcast(buffer, count, datatype, *root, comm))
+                typed!(address, Bcast)(buffer, count, datatype, *root, comm)
             }
-            Arguments::Gather { send, receive, root } => {
+            Arguments::Allgather { send, receive } | Arguments::Alltoall { send, receive } => {
                 let (s, r) = (Side::of(send)?, Side::of(receive)?);
-                let code = ffi::MPI_Gather(
-                    s.buffer, s.count, s.datatype, r.buffer, r.count, r.datatype, *root, comm,
-                );
-                check("MPI_Gather", code)
+                typed!(address, Exchange)(
+                    s.buffer, s.count, s.datatype, r.buffer, r.count, r.datatype, comm,
+                )
             }
-            Arguments::Scatter { send, receive, root } => {
+            Arguments::Gather { send, receive, root }
+            | Arguments::Scatter { send, receive, root } => {
                 let (s, r) = (Side::of(send)?, Side::of(receive)?);
-                let code = ffi::MPI_Scatter(
+                typed!(address, Rooted)(
                     s.buffer, s.count, s.datatype, r.buffer, r.count, r.datatype, *root, comm,
-                );
-                check("MPI_Scatter", code)
+                )
             }
             Arguments::Allgatherv { send, receive } => {
                 let (s, r) = (Side::of(send)?, receive);
                 let (counts, places, kind) = vectors(r)?;
-                let code = ffi::MPI_Allgatherv(
+                typed!(address, Allgatherv)(
                     s.buffer, s.count, s.datatype, r.buffer, counts, places, kind, comm,
-                );
-                check("MPI_Allgatherv", code)
+                )
             }
             Arguments::Gatherv { send, receive, root } => {
                 let (s, r) = (Side::of(send)?, receive);
                 let (counts, places, kind) = vectors(r)?;
-                let code = ffi::MPI_Gatherv(
+                typed!(address, Gatherv)(
                     s.buffer, s.count, s.datatype, r.buffer, counts, places, kind, *root, comm,
-                );
-                check("MPI_Gatherv", code)
+                )
             }
             Arguments::Scatterv { send, receive, root } => {
                 let (s, r) = (send, Side::of(receive)?);
                 let (counts, places, kind) = vectors(s)?;
-                let code = ffi::MPI_Scatterv(
+                typed!(address, Scatterv)(
                     s.buffer, counts, places, kind, r.buffer, r.count, r.datatype, *root, comm,
-                );
-                check("MPI_Scatterv", code)
+                )
             }
             Arguments::Alltoallv { send, receive } => {
                 let (counts, places, kind) = vectors(send)?;
                 let (from_counts, from_places, from_kind) = vectors(receive)?;
-                let code = ffi::MPI_Alltoallv(
+                typed!(address, Alltoallv)(
                     send.buffer,
                     counts,
                     places,
@@ -127,61 +241,24 @@ pub(super) unsafe fn call(arguments: &Arguments, comm: &Communicator) -> Result<
                     from_places,
                     from_kind,
                     comm,
-                );
-                check("MPI_Alltoallv", code)
+                )
             }
-            _ => reduce(arguments, comm),
-        }
-    }
-}
-
-fn vectors(blocks: &Blocks) -> Result<(*const c_int, *const c_int, ffi::MPI_Datatype)> {
-    Ok((ints(blocks.counts)?, ints(blocks.displacements)?, datatype(blocks.datatype)))
-}
-
-/// # Safety
-/// As [`call`].
-unsafe fn reduce(arguments: &Arguments, comm: ffi::MPI_Comm) -> Result<()> {
-    // SAFETY: the caller vouches for the arguments.
-    unsafe {
-        match arguments {
-            Arguments::Allreduce { data: d, count } => {
-                let (kind, op) = (datatype(d.datatype), operation(d));
-                let code = ffi::MPI_Allreduce(d.send, d.receive, int(*count)?, kind, op, comm);
-                check("MPI_Allreduce", code)
-            }
-            Arguments::Exscan { data: d, count } => {
-                let (kind, op) = (datatype(d.datatype), operation(d));
-                let code = ffi::MPI_Exscan(d.send, d.receive, int(*count)?, kind, op, comm);
-                check("MPI_Exscan", code)
-            }
-            Arguments::Scan { data: d, count } => {
-                let (kind, op) = (datatype(d.datatype), operation(d));
-                let code = ffi::MPI_Scan(d.send, d.receive, int(*count)?, kind, op, comm);
-                check("MPI_Scan", code)
+            Arguments::Allreduce { data: d, count }
+            | Arguments::Exscan { data: d, count }
+            | Arguments::Scan { data: d, count }
+            | Arguments::ReduceScatterBlock { data: d, count } => {
+                let (count, kind, op) = (int(*count)?, datatype(d.datatype), operation(d));
+                typed!(address, Combine)(d.send, d.receive, count, kind, op, comm)
             }
             Arguments::Reduce { data: d, count, root } => {
-                let (kind, op) = (datatype(d.datatype), operation(d));
-                let count = int(*count)?;
-                let code = ffi::MPI_Reduce(d.send, d.receive, count, kind, op, *root, comm);
-                check("MPI_Reduce", code)
-            }
-            Arguments::ReduceScatterBlock { data: d, count } => {
-                let (kind, op) = (datatype(d.datatype), operation(d));
-                let count = int(*count)?;
-                let code = ffi::MPI_Reduce_scatter_block(d.send, d.receive, count, kind, op, comm);
-                check("MPI_Reduce_scatter_block", code)
+                let (count, kind, op) = (int(*count)?, datatype(d.datatype), operation(d));
+                typed!(address, Reduce)(d.send, d.receive, count, kind, op, *root, comm)
             }
             Arguments::ReduceScatter { data: d, counts } => {
-                let (kind, op) = (datatype(d.datatype), operation(d));
-                let counts = ints(*counts)?;
-                let code = ffi::MPI_Reduce_scatter(d.send, d.receive, counts, kind, op, comm);
-                check("MPI_Reduce_scatter", code)
-            }
-            other => {
-                let collective = other.collective();
-                Err(Error::Unsupported(format!("{collective} combines nothing")))
+                let (counts, kind, op) = (ints(*counts)?, datatype(d.datatype), operation(d));
+                typed!(address, ReduceScatter)(d.send, d.receive, counts, kind, op, comm)
             }
         }
-    }
+    };
+    Ok(code)
 }

@@ -12,8 +12,14 @@ use runner::Arguments;
 
 pub use buffers::Buffers;
 
-use super::ours::{Carrier, Ours};
-use crate::{Error, Result, exchange::Communicator};
+use super::{
+    ours::{Carrier, Ours},
+    plugins::Plugin,
+};
+use crate::{
+    Error, Result,
+    exchange::{Communicator, check},
+};
 
 /// How a collective is called, filled and checked. Root is rank 0 where there is one.
 #[derive(Debug)]
@@ -92,9 +98,28 @@ impl Operation {
     /// The library refuses.
     pub fn call(&self, buffers: &mut Buffers, bytes: usize, comm: &Communicator) -> Result<()> {
         let arguments = (self.arguments)(buffers, bytes, Place::of(comm));
-        // SAFETY: the buffers, from which the arguments were cut, hold what they say, and all ranks
-        // of the visit call.
-        unsafe { library::call(&arguments, comm) }
+        let (name, function) = library::function(self.collective);
+        // SAFETY: the function is that of the collective; the buffers, from which the arguments were
+        // cut, hold what they say, and all ranks of the visit call.
+        let code = unsafe { library::call(function, &arguments, comm)? };
+        check(name, code)
+    }
+
+    /// The same call, by a plug-in.
+    ///
+    /// # Errors
+    /// The plug-in refuses.
+    pub fn call_plugin(
+        &self,
+        plugin: &Plugin,
+        buffers: &mut Buffers,
+        bytes: usize,
+        comm: &Communicator,
+    ) -> Result<()> {
+        let arguments = (self.arguments)(buffers, bytes, Place::of(comm));
+        // SAFETY: as above; that its function has the signature, the user vouches for.
+        let code = unsafe { library::call(plugin.function(), &arguments, comm)? };
+        plugin.check_call(code)
     }
 
     /// The same call, carried out by a method of ours.

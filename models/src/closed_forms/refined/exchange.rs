@@ -190,15 +190,18 @@ fn chain(network: &Network, shape: &Shape, combinations: f64) -> f64 {
         + (shape.segments() - 1.0) * least.max(busy)
 }
 
-/// ceil(lg P) rounds of M + 2 y: a rank that hears from a lower one combines prefix and total.
+/// ceil(lg P) rounds of M + 2 y: a rank that hears from a lower one combines prefix and total; the
+/// last total is nobody's.
 pub(super) fn scan_recursive_doubling(network: &Network, shape: &Shape, _: Forms) -> f64 {
-    whole(network, shape, |costs| shape.rounds() * (costs.combined() + costs.combine))
+    whole(network, shape, |costs| {
+        shape.rounds() * (costs.combined() + costs.combine) - costs.combine
+    })
 }
 
 /// As a scan, but that the first prefix is only kept.
 pub(super) fn exscan_recursive_doubling(network: &Network, shape: &Shape, _: Forms) -> f64 {
     whole(network, shape, |costs| {
-        shape.rounds() * (costs.combined() + costs.combine) - costs.combine
+        shape.rounds() * (costs.combined() + costs.combine) - 2.0 * costs.combine
     })
 }
 

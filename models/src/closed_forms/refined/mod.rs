@@ -181,11 +181,9 @@ const ALLTOALL: &[Form] = &[
         exchange::alltoall_bruck,
         words("ceil(lg P) rounds of M(b m), b being how many of the numbers below P have bit i"),
     ),
+    // The linear algorithm of the MPI libraries.
+    Form::unsegmented(A::LinearConcurrent, exchange::alltoall_linear_concurrent, CONCURRENT),
 ];
-
-/// Alltoall with all messages posted at once: the linear algorithm of the MPI libraries.
-pub(crate) const ALLTOALL_CONCURRENT: Form =
-    Form::unsegmented(A::Linear, exchange::alltoall_linear_concurrent, CONCURRENT);
 
 const CONCURRENT: Texts =
     formula("max{(P - 2) e(P - 1) + s + (P - 1) r, M + (P - 2) max{e(P - 1), g}, M + (P - 2) r}");
@@ -235,7 +233,7 @@ const SCAN: &[Form] = &[
     Form::unsegmented(
         A::RecursiveDoubling,
         exchange::scan_recursive_doubling,
-        formula("ceil(lg P)(M + 2 y)"),
+        formula("ceil(lg P)(M + 2 y) - y"),
     )
     .of_powers_of_two(),
 ];
@@ -245,7 +243,7 @@ const EXSCAN: &[Form] = &[
     Form::unsegmented(
         A::RecursiveDoubling,
         exchange::exscan_recursive_doubling,
-        formula("ceil(lg P)(M + 2 y) - y"),
+        formula("ceil(lg P)(M + 2 y) - 2 y"),
     )
     .of_powers_of_two(),
 ];

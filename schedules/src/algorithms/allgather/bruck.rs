@@ -57,7 +57,7 @@ impl Program for Bruck {
         2
     }
 
-    fn temporary(&self, _call: &Call<'_>) -> u64 {
+    fn temporary(&self, _call: &Call<'_>, _scratch: &mut Round) -> u64 {
         self.temporary
     }
 }

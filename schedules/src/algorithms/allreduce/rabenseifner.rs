@@ -112,7 +112,7 @@ impl Program for Rabenseifner {
         2
     }
 
-    fn temporary(&self, _call: &Call<'_>) -> u64 {
+    fn temporary(&self, _call: &Call<'_>, _scratch: &mut Round) -> u64 {
         self.0.temporary()
     }
 }

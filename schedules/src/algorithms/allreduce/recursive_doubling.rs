@@ -55,7 +55,7 @@ impl Program for RecursiveDoubling {
         2
     }
 
-    fn temporary(&self, _call: &Call<'_>) -> u64 {
+    fn temporary(&self, _call: &Call<'_>, _scratch: &mut Round) -> u64 {
         self.whole.count
     }
 }

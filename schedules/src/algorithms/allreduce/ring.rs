@@ -99,7 +99,7 @@ impl<const SEGMENTED: bool> Program for RingAllreduce<SEGMENTED> {
         2
     }
 
-    fn temporary(&self, _call: &Call<'_>) -> u64 {
+    fn temporary(&self, _call: &Call<'_>, _scratch: &mut Round) -> u64 {
         self.longest
     }
 }

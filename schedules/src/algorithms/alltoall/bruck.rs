@@ -98,7 +98,7 @@ impl Program for Bruck {
         2
     }
 
-    fn temporary(&self, _call: &Call<'_>) -> u64 {
+    fn temporary(&self, _call: &Call<'_>, _scratch: &mut Round) -> u64 {
         (u64::from(self.ranks) + 2 * u64::from(self.most())) * self.count
     }
 }

@@ -99,7 +99,7 @@ impl Program for Linear {
         SENDS as u32 + 2
     }
 
-    fn temporary(&self, _call: &Call<'_>) -> u64 {
+    fn temporary(&self, _call: &Call<'_>, _scratch: &mut Round) -> u64 {
         self.temporary
     }
 

@@ -6,9 +6,11 @@ use records::{Algorithm, Collective};
 use super::{begin, input, temporary};
 use crate::{Buffer, Call, Entry, Program, Round};
 
-pub(in super::super) const ENTRY: Entry =
-    Entry::of::<Concurrent>(Collective::Alltoall, Algorithm::Linear, "all messages posted at once")
-        .named("linear-concurrent");
+pub(in super::super) const ENTRY: Entry = Entry::of::<Concurrent>(
+    Collective::Alltoall,
+    Algorithm::LinearConcurrent,
+    "all messages posted at once",
+);
 
 #[derive(Debug, Clone, Copy)]
 struct Concurrent {
@@ -46,7 +48,7 @@ impl Program for Concurrent {
         2 * self.others
     }
 
-    fn temporary(&self, _call: &Call<'_>) -> u64 {
+    fn temporary(&self, _call: &Call<'_>, _scratch: &mut Round) -> u64 {
         self.temporary
     }
 

@@ -41,7 +41,7 @@ impl Program for Pairwise {
         2
     }
 
-    fn temporary(&self, _call: &Call<'_>) -> u64 {
+    fn temporary(&self, _call: &Call<'_>, _scratch: &mut Round) -> u64 {
         self.temporary
     }
 

@@ -1,7 +1,7 @@
 //! Segments down a tree: one program for all trees.
 
 use crate::{
-    Buffer, Call, Program, Range, Round, Span,
+    Buffer, Call, Program, Range, Round, Span, Step,
     algorithms::GROUP,
     topology::{ChildOrder, Shape, Tree},
 };
@@ -32,6 +32,7 @@ impl<T: Tree> Program for TreeBcast<T> {
         self.flow.rounds()
     }
 
+    #[inline]
     fn round(&self, call: &Call<'_>, index: u64, out: &mut Round) {
         let segment = |index| self.whole.segment(index, call.segment).of(Buffer::Receive);
         self.flow.round(index, segment, out);
@@ -92,10 +93,16 @@ impl<T: Tree> Flow<T> {
         }
     }
 
+    #[inline]
     pub fn round(&self, index: u64, segment: impl Fn(u64) -> Range, out: &mut Round) {
-        if self.segments == 1 {
-            return self.round_of_one(index as u32, segment(0), out);
+        match self.segments {
+            1 => self.round_of_one(index as u32, segment(0), out),
+            _ => self.round_of_many(index, segment, out),
         }
+    }
+
+    #[inline(never)]
+    fn round_of_many(&self, index: u64, segment: impl Fn(u64) -> Range, out: &mut Round) {
         let sends_at_once = u64::from(self.sends_at_once());
         let send_slot = |send: u64| FIRST_SEND + (send % sends_at_once) as u32;
         let children = u64::from(self.children.max(1));
@@ -134,6 +141,7 @@ impl<T: Tree> Flow<T> {
     }
 
     /// A round where all is one segment: whoever makes rounds in great numbers has fewer to make.
+    #[inline]
     fn round_of_one(&self, index: u32, segment: Range, out: &mut Round) {
         if index == 0
             && let Some(parent) = self.parent
@@ -141,22 +149,34 @@ impl<T: Tree> Flow<T> {
             out.receive(parent, 0, segment);
             out.wait(0);
         }
-        let sends_at_once = self.children.clamp(1, MOST_SENDS);
-        // A division would cost more than the rest of the step.
-        let send_slot = |child: u32| match child < sends_at_once {
-            true => FIRST_SEND + child,
-            false => FIRST_SEND + child % sends_at_once,
-        };
         let group = index * GROUP..self.children.min((index + 1) * GROUP);
+        if group.end > MOST_SENDS {
+            return self.send_beyond(group, segment, out);
+        }
+        let send = |child| {
+            let (peer, slot) = (self.child(child), FIRST_SEND + child);
+            Step::Send { peer, slot, range: segment }
+        };
+        let last = group.end == self.children;
+        out.extend(group.map(send));
+        if last {
+            out.extend((0..self.children).map(|child| Step::Wait { slot: FIRST_SEND + child }));
+        }
+    }
+
+    /// The sends of a round where slots are used again.
+    #[inline(never)]
+    fn send_beyond(&self, group: std::ops::Range<u32>, segment: Range, out: &mut Round) {
+        let send_slot = |child: u32| FIRST_SEND + child % MOST_SENDS;
         let last = group.end == self.children;
         for child in group {
-            if child >= sends_at_once {
+            if child >= MOST_SENDS {
                 out.wait(send_slot(child));
             }
             out.send(self.child(child), send_slot(child), segment);
         }
         if last {
-            let first = self.children.saturating_sub(sends_at_once);
+            let first = self.children - MOST_SENDS;
             (first..self.children).for_each(|child| out.wait(send_slot(child)));
         }
     }

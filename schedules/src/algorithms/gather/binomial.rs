@@ -80,7 +80,7 @@ impl Program for BinomialGather {
         self.children.max(1)
     }
 
-    fn temporary(&self, _call: &Call<'_>) -> u64 {
+    fn temporary(&self, _call: &Call<'_>, _scratch: &mut Round) -> u64 {
         match (self.rank == self.root, self.children) {
             (true, _) if self.root == 0 => 0,
             (false, 0) => 0,

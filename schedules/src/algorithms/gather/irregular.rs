@@ -26,17 +26,15 @@ pub(in super::super) const BINOMIAL: Entry = Entry::of::<Gatherv<Upward>>(
 
 pub(in super::super) const ASCENDING: Entry = Entry::of::<Gatherv<Sorted<BinomialAscending>>>(
     Collective::Gatherv,
-    Algorithm::Binomial,
+    Algorithm::BinomialAscending,
     "a binomial tree of the ranks by their counts, the largest last",
-)
-.named("binomial-ascending");
+);
 
 pub(in super::super) const DESCENDING: Entry = Entry::of::<Gatherv<Sorted<BinomialDescending>>>(
     Collective::Gatherv,
-    Algorithm::Binomial,
+    Algorithm::BinomialDescending,
     "a binomial tree of the ranks by their counts, the largest first",
-)
-.named("binomial-descending");
+);
 
 pub(in super::super) const TRAFF: Entry = Entry::of::<Gatherv<Sorted<Traff>>>(
     Collective::Gatherv,
@@ -129,12 +127,13 @@ impl<T: Irregular> Program for Gatherv<T> {
         T::slots(self.ranks)
     }
 
-    fn temporary(&self, call: &Call<'_>) -> u64 {
-        let mut tree = Arrangement::default();
-        let known = is_told::<T>(call, self.rank) && view::<T>(call, self.rank, &mut tree);
-        let through = tree.through;
+    fn temporary(&self, call: &Call<'_>, scratch: &mut Round) -> u64 {
+        let (known, through, own) = scratch.with_arrangement(|tree, _| {
+            let known = is_told::<T>(call, self.rank) && view::<T>(call, self.rank, tree);
+            (known, tree.through, tree.own)
+        });
         // What is only the rank's own is sent from where it lies.
-        if known && (self.rank == self.root || through > tree.own) { through } else { 0 }
+        if known && (self.rank == self.root || through > own) { through } else { 0 }
     }
 
     fn header(&self) -> Header {

@@ -20,17 +20,15 @@ pub(in super::super) const ENTRY: Entry = Entry::of::<Linear<Plain>>(
 
 pub(in super::super) const BLOCKING: Entry = Entry::of::<Linear<Blocking>>(
     Collective::Gather,
-    Algorithm::Linear,
+    Algorithm::LinearBlocking,
     "the root receives the ranks' blocks, one after the other",
-)
-.named("linear-blocking");
+);
 
 pub(in super::super) const READY: Entry = Entry::of::<Linear<Ready>>(
     Collective::Gather,
-    Algorithm::Linear,
+    Algorithm::LinearReady,
     "every rank sends its block in ready mode when the root has said that it waits",
-)
-.named("linear-ready");
+);
 
 pub(in super::super) const VECTOR: Entry = Entry::of::<Linear<Vector>>(
     Collective::Gatherv,
@@ -40,17 +38,15 @@ pub(in super::super) const VECTOR: Entry = Entry::of::<Linear<Vector>>(
 
 pub(in super::super) const ASCENDING: Entry = Entry::of::<Linear<Ascending>>(
     Collective::Gatherv,
-    Algorithm::Linear,
+    Algorithm::LinearAscending,
     "every rank sends its block to the root, which receives the smallest first",
-)
-.named("linear-ascending");
+);
 
 pub(in super::super) const DESCENDING: Entry = Entry::of::<Linear<Descending>>(
     Collective::Gatherv,
-    Algorithm::Linear,
+    Algorithm::LinearDescending,
     "every rank sends its block to the root, which receives the largest first",
-)
-.named("linear-descending");
+);
 
 #[derive(Debug, Clone, Copy)]
 struct Linear<F> {

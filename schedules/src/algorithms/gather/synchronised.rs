@@ -15,10 +15,9 @@ use crate::{
 
 pub(in super::super) const ENTRY: Entry = Entry::of::<Synchronised>(
     Collective::Gatherv,
-    Algorithm::Linear,
+    Algorithm::LinearSynchronised,
     "the root asks one rank after the other for its block",
 )
-.named("linear-synchronised")
 .segmented();
 
 /// The root's slots of the request and the first part; those of second parts come before.

@@ -38,6 +38,14 @@ pub(in super::super) struct TreeReduce<T> {
     turns: u64,
 }
 
+/// One segment of the vector, and where it is combined.
+#[derive(Debug, Clone, Copy)]
+struct Part {
+    at: u64,
+    span: Span,
+    accumulator: Range,
+}
+
 impl<T: Tree> TreeReduce<T> {
     /// Rounds of the tree itself: one per segment and child, and one that waits for the sends; or,
     /// if there is one segment only, one per [`GROUP`] children.
@@ -48,9 +56,15 @@ impl<T: Tree> TreeReduce<T> {
         }
     }
 
+    /// A division would cost more than the rest of a step; mostly none is needed.
+    #[inline]
+    fn turn(&self, at: u64) -> u64 {
+        if at < self.turns { at } else { at % self.turns }
+    }
+
     /// The slot that sends segment `at`.
     fn send_slot(&self, at: u64) -> u32 {
-        let turn = (at % self.turns) as u32;
+        let turn = self.turn(at) as u32;
         if self.children == 0 { turn } else { FIRST_SEND + turn }
     }
 
@@ -62,16 +76,34 @@ impl<T: Tree> TreeReduce<T> {
     }
 
     /// A round where all is one segment: whoever makes rounds in great numbers has fewer to make.
+    #[inline]
     fn round_of_one(&self, call: &Call<'_>, index: u64, out: &mut Round) {
+        let part = Part { at: 0, span: self.whole, accumulator: self.accumulator(0, self.whole) };
         if self.children == 0 {
-            self.send_leaf(call, 0, out);
+            self.send_leaf(call, part.at, part.span, out);
         }
         let first = index as u32 * GROUP;
         let end = self.children.min(first + GROUP);
-        (first..end).for_each(|child| self.combine_child(call, 0, child, out));
+        (first..end).for_each(|child| self.combine_child(call, part, child, out));
         if self.parent.is_some() && end == self.children {
             out.wait(self.send_slot(0));
         }
+    }
+
+    /// A segment's child, or a leaf's segment.
+    #[inline(never)]
+    fn round_of_many(&self, call: &Call<'_>, index: u64, out: &mut Round) {
+        if self.children == 0 {
+            return self.send_leaf(call, index, self.whole.segment(index, call.segment), out);
+        }
+        let children = u64::from(self.children);
+        let part = self.part(call, index / children);
+        self.combine_child(call, part, (index % children) as u32, out);
+    }
+
+    fn part(&self, call: &Call<'_>, at: u64) -> Part {
+        let span = self.whole.segment(at, call.segment);
+        Part { at, span, accumulator: self.accumulator(at, span) }
     }
 
     /// Where segment `at` is combined. The head, if it isn't the root, combines all of the vector
@@ -80,7 +112,7 @@ impl<T: Tree> TreeReduce<T> {
         match self.parent {
             None if self.rank == self.root => segment.of(Buffer::Receive),
             None => segment.of(Buffer::Temporary),
-            Some(_) => Range::new(Buffer::Temporary, at % self.turns * self.longest, segment.count),
+            Some(_) => Range::new(Buffer::Temporary, self.turn(at) * self.longest, segment.count),
         }
     }
 
@@ -99,49 +131,50 @@ impl<T: Tree> TreeReduce<T> {
     }
 
     /// Where a child's message is received.
-    fn arrival(&self, at: u64, child: u32, segment: Span) -> Range {
+    #[inline]
+    fn arrival(&self, part: Part, child: u32) -> Range {
         if child == 0 && self.direct {
-            return self.accumulator(at, segment);
+            return part.accumulator;
         }
-        let slot = u64::from(self.receive_slot(at, child));
+        let slot = u64::from(self.receive_slot(part.at, child));
         let start = self.accumulators() + slot * self.longest;
-        Range::new(Buffer::Temporary, start, segment.count)
+        Range::new(Buffer::Temporary, start, part.span.count)
     }
 
-    fn receive(&self, call: &Call<'_>, at: u64, child: u32, out: &mut Round) {
-        let slot = self.receive_slot(at, child);
-        let segment = self.whole.segment(at, call.segment);
+    #[inline]
+    fn receive(&self, part: Part, child: u32, out: &mut Round) {
         if child == 0 && self.direct {
-            self.wait_for_turn(at, out);
+            self.wait_for_turn(part.at, out);
         }
-        let from = self.tree.child(self.rank, child);
-        out.receive(from, slot, self.arrival(at, child, segment));
+        let (from, slot) = (self.tree.child(self.rank, child), self.receive_slot(part.at, child));
+        out.receive(from, slot, self.arrival(part, child));
     }
 
-    fn combine_child(&self, call: &Call<'_>, at: u64, child: u32, out: &mut Round) {
-        let segment = self.whole.segment(at, call.segment);
-        let accumulator = self.accumulator(at, segment);
-        let own = segment.of(call.input());
+    #[inline]
+    fn combine_child(&self, call: &Call<'_>, part: Part, child: u32, out: &mut Round) {
+        let Part { at, span, accumulator } = part;
+        let own = span.of(call.input());
         if child == 0 && !self.direct {
             self.wait_for_turn(at, out);
             out.copy(own, accumulator);
         }
         if at == 0 && child == 0 {
-            self.receive(call, 0, 0, out);
+            self.receive(part, 0, out);
         }
         if child + 1 < self.children {
-            self.receive(call, at, child + 1, out);
+            self.receive(part, child + 1, out);
         } else if at + 1 < self.segments {
-            self.receive(call, at + 1, 0, out);
+            self.receive(self.part(call, at + 1), 0, out);
         }
         out.wait(self.receive_slot(at, child));
         if child == 0 && self.direct {
             out.combine(own, accumulator, Order::SourceFirst);
         } else {
-            let from = self.tree.child(self.rank, child);
-            let before = self.tree.stands_before(self.rank, from) || call.commutative;
+            let stands_before =
+                || self.tree.stands_before(self.rank, self.tree.child(self.rank, child));
+            let before = call.commutative || stands_before();
             let order = if before { Order::SourceFirst } else { Order::IntoFirst };
-            out.combine(self.arrival(at, child, segment), accumulator, order);
+            out.combine(self.arrival(part, child), accumulator, order);
         }
         if let Some(parent) = self.parent
             && child + 1 == self.children
@@ -151,8 +184,8 @@ impl<T: Tree> TreeReduce<T> {
     }
 
     /// A leaf sends its segments from where they are.
-    fn send_leaf(&self, call: &Call<'_>, at: u64, out: &mut Round) {
-        let segment = self.whole.segment(at, call.segment);
+    #[inline]
+    fn send_leaf(&self, call: &Call<'_>, at: u64, segment: Span, out: &mut Round) {
         match self.parent {
             Some(parent) => {
                 self.wait_for_turn(at, out);
@@ -209,20 +242,18 @@ impl<T: Tree> Program for TreeReduce<T> {
     }
 
     fn round(&self, call: &Call<'_>, index: u64, out: &mut Round) {
-        if index == self.tree_rounds() {
+        let rounds = self.tree_rounds();
+        if index == rounds {
             self.forward(out);
         } else if self.segments == 1 {
             self.round_of_one(call, index, out);
-        } else if index + 1 == self.tree_rounds() {
+        } else if index + 1 == rounds {
             if self.parent.is_some() {
                 let first = self.segments - self.turns;
                 (first..self.segments).for_each(|at| out.wait(self.send_slot(at)));
             }
-        } else if self.children == 0 {
-            self.send_leaf(call, index, out);
         } else {
-            let children = u64::from(self.children);
-            self.combine_child(call, index / children, (index % children) as u32, out);
+            self.round_of_many(call, index, out);
         }
     }
 
@@ -231,7 +262,7 @@ impl<T: Tree> Program for TreeReduce<T> {
         if self.children == 0 { sends } else { FIRST_SEND + sends }
     }
 
-    fn temporary(&self, _call: &Call<'_>) -> u64 {
+    fn temporary(&self, _call: &Call<'_>, _scratch: &mut Round) -> u64 {
         match (self.children, self.direct) {
             (0, _) => 0,
             (1, true) => self.accumulators(),

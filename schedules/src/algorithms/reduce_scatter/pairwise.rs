@@ -55,7 +55,7 @@ impl<B: Blocks> Program for Pairwise<B> {
         2
     }
 
-    fn temporary(&self, _call: &Call<'_>) -> u64 {
+    fn temporary(&self, _call: &Call<'_>, _scratch: &mut Round) -> u64 {
         if self.in_place { 2 * self.own.count } else { self.own.count }
     }
 

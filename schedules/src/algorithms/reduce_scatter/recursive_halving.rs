@@ -81,7 +81,7 @@ impl<B: Blocks> Program for RecursiveHalving<B> {
         Halves::SLOTS
     }
 
-    fn temporary(&self, _call: &Call<'_>) -> u64 {
+    fn temporary(&self, _call: &Call<'_>, _scratch: &mut Round) -> u64 {
         // The last rank of an upper half takes in twice its half, which may hold nearly everything.
         3 * self.whole.count
     }

@@ -62,7 +62,7 @@ impl<B: Blocks> Program for RingReduceScatter<B> {
         2
     }
 
-    fn temporary(&self, _call: &Call<'_>) -> u64 {
+    fn temporary(&self, _call: &Call<'_>, _scratch: &mut Round) -> u64 {
         2 * self.largest
     }
 }

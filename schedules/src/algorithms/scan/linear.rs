@@ -108,7 +108,7 @@ impl<const EXCLUSIVE: bool> Program for Linear<EXCLUSIVE> {
         4
     }
 
-    fn temporary(&self, _call: &Call<'_>) -> u64 {
+    fn temporary(&self, _call: &Call<'_>, _scratch: &mut Round) -> u64 {
         if self.rank == 0 { 0 } else { 4 * self.longest }
     }
 }

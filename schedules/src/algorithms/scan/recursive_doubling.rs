@@ -20,6 +20,12 @@ impl<const EXCLUSIVE: bool> RecursiveDoubling<EXCLUSIVE> {
         Range::new(Buffer::Temporary, self.whole.count, self.whole.count)
     }
 
+    /// Whether anybody is told the total after the exchange at this distance.
+    fn meets_others(&self, bit: u32) -> bool {
+        let later = std::iter::successors(Some(2 * bit), |bit| Some(2 * bit));
+        later.take_while(|bit| *bit < self.ranks).any(|bit| self.rank ^ bit < self.ranks)
+    }
+
     fn exchange(&self, call: &Call<'_>, bit: u32, out: &mut Round) {
         let partner = self.rank ^ bit;
         if partner >= self.ranks {
@@ -34,6 +40,11 @@ impl<const EXCLUSIVE: bool> RecursiveDoubling<EXCLUSIVE> {
             } else {
                 out.combine(self.came(), result, Order::SourceFirst);
             }
+        }
+        if !self.meets_others(bit) {
+            return;
+        }
+        if partner < self.rank {
             out.combine(self.came(), self.total(), Order::SourceFirst);
         } else {
             let order = if call.commutative { Order::SourceFirst } else { Order::IntoFirst };
@@ -70,7 +81,7 @@ impl<const EXCLUSIVE: bool> Program for RecursiveDoubling<EXCLUSIVE> {
         2
     }
 
-    fn temporary(&self, _call: &Call<'_>) -> u64 {
+    fn temporary(&self, _call: &Call<'_>, _scratch: &mut Round) -> u64 {
         2 * self.whole.count
     }
 }

@@ -27,17 +27,15 @@ pub(in super::super) const BINOMIAL: Entry = Entry::of::<Scatterv<Downward>>(
 
 pub(in super::super) const ASCENDING: Entry = Entry::of::<Scatterv<Sorted<BinomialAscending>>>(
     Collective::Scatterv,
-    Algorithm::Binomial,
+    Algorithm::BinomialAscending,
     "a binomial tree of the ranks by their counts, the largest last",
-)
-.named("binomial-ascending");
+);
 
 pub(in super::super) const DESCENDING: Entry = Entry::of::<Scatterv<Sorted<BinomialDescending>>>(
     Collective::Scatterv,
-    Algorithm::Binomial,
+    Algorithm::BinomialDescending,
     "a binomial tree of the ranks by their counts, the largest first",
-)
-.named("binomial-descending");
+);
 
 pub(in super::super) const TRAFF: Entry = Entry::of::<Scatterv<Sorted<Traff>>>(
     Collective::Scatterv,
@@ -132,12 +130,13 @@ impl<T: Irregular> Program for Scatterv<T> {
         T::slots(self.ranks)
     }
 
-    fn temporary(&self, call: &Call<'_>) -> u64 {
-        let mut tree = Arrangement::default();
-        let known = is_told::<T>(call, self.rank) && view::<T>(call, self.rank, &mut tree);
-        let through = tree.through;
+    fn temporary(&self, call: &Call<'_>, scratch: &mut Round) -> u64 {
+        let (known, through, own) = scratch.with_arrangement(|tree, _| {
+            let known = is_told::<T>(call, self.rank) && view::<T>(call, self.rank, tree);
+            (known, tree.through, tree.own)
+        });
         // What is only the rank's own is received where it belongs.
-        if known && (self.rank == self.root || through > tree.own) { through } else { 0 }
+        if known && (self.rank == self.root || through > own) { through } else { 0 }
     }
 
     fn header(&self) -> Header {

@@ -20,17 +20,15 @@ pub(in super::super) const ENTRY: Entry = Entry::of::<Linear<Plain>>(
 
 pub(in super::super) const BLOCKING: Entry = Entry::of::<Linear<Blocking>>(
     Collective::Scatter,
-    Algorithm::Linear,
+    Algorithm::LinearBlocking,
     "the root sends each rank its block, one after the other",
-)
-.named("linear-blocking");
+);
 
 pub(in super::super) const READY: Entry = Entry::of::<Linear<Ready>>(
     Collective::Scatter,
-    Algorithm::Linear,
+    Algorithm::LinearReady,
     "the root sends each rank its block in ready mode when it has said that it waits",
-)
-.named("linear-ready");
+);
 
 pub(in super::super) const VECTOR: Entry = Entry::of::<Linear<Vector>>(
     Collective::Scatterv,
@@ -40,17 +38,15 @@ pub(in super::super) const VECTOR: Entry = Entry::of::<Linear<Vector>>(
 
 pub(in super::super) const ASCENDING: Entry = Entry::of::<Linear<Ascending>>(
     Collective::Scatterv,
-    Algorithm::Linear,
+    Algorithm::LinearAscending,
     "the root sends each rank its block, the smallest first",
-)
-.named("linear-ascending");
+);
 
 pub(in super::super) const DESCENDING: Entry = Entry::of::<Linear<Descending>>(
     Collective::Scatterv,
-    Algorithm::Linear,
+    Algorithm::LinearDescending,
     "the root sends each rank its block, the largest first",
-)
-.named("linear-descending");
+);
 
 #[derive(Debug, Clone, Copy)]
 struct Linear<F> {

@@ -10,10 +10,9 @@ use crate::{
 
 pub(in super::super) const ENTRY: Entry = Entry::of::<Synchronised>(
     Collective::Scatterv,
-    Algorithm::Linear,
+    Algorithm::LinearSynchronised,
     "the root sends each rank its block when it has said that it waits, one after the other",
-)
-.named("linear-synchronised");
+);
 
 #[derive(Debug, Clone, Copy)]
 struct Synchronised {

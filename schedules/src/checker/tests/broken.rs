@@ -6,9 +6,9 @@ use super::super::*;
 use crate::{Order, Step, find};
 
 /// A schedule that does what another one does, but for one change.
-struct Broken<F> {
-    entry: &'static Entry,
-    change: F,
+pub(super) struct Broken<F> {
+    pub entry: &'static Entry,
+    pub change: F,
 }
 
 impl<F: Fn(u32, u64, Vec<Step>) -> Vec<Step>> Schedule for Broken<F> {
@@ -188,7 +188,7 @@ fn reading_before_the_wait_and_writing_under_way_are_caught() {
     let overwrite = |rank, index, mut steps: Vec<Step>| {
         if let (1, Some(Step::Send { range, .. })) = (rank, steps.last().copied()) {
             let _ = index;
-            steps.push(Step::Combine { source: range, into: range, order: Order::SourceFirst });
+            steps.push(Step::Copy { source: Range::new(Buffer::Send, 0, 1), into: range });
         }
         steps
     };
@@ -238,4 +238,51 @@ fn the_users_send_buffer_is_read_only() {
         matches!(fault, Fault::Step { problem: Problem::ReadOnly(Buffer::Send), .. }),
         "{fault}"
     );
+}
+
+#[test]
+fn operands_that_overlap_are_caught() {
+    let call = Call::new(3, 4);
+    let overlap = of_rank(0, |step| match step {
+        Step::Combine { source, into, order } => {
+            let source = Range { start: into.start + 1, count: into.count, ..source };
+            Some(Step::Combine { source: Range { buffer: into.buffer, ..source }, into, order })
+        }
+        other => Some(other),
+    });
+    let fault = broken(Collective::Reduce, Algorithm::Linear, &call, overlap);
+    assert!(matches!(fault, Fault::Step { rank: 0, problem: Problem::Overlap(..), .. }), "{fault}");
+}
+
+#[test]
+fn what_lies_between_the_blocks_of_a_gatherv_is_left_alone() {
+    let call = Call { counts: &[1, 1], displacements: &[0, 2], ..Call::new(2, 0) };
+    let stray = |rank, _, mut steps: Vec<Step>| {
+        let copy = steps.iter().find_map(|step| match step {
+            Step::Copy { source, .. } if rank == 0 => Some(*source),
+            _ => None,
+        });
+        steps.extend(
+            copy.map(|source| Step::Copy { source, into: Range::new(Buffer::Receive, 1, 1) }),
+        );
+        steps
+    };
+    let fault = broken(Collective::Gatherv, Algorithm::Linear, &call, stray);
+    assert!(matches!(fault, Fault::Result { rank: 0, element: 1, .. }), "{fault}");
+}
+
+#[test]
+fn a_header_that_comes_late_is_caught() {
+    let call = Call { counts: &[1, 1, 1], displacements: &[0, 1, 2], ..Call::new(3, 0) };
+    // The wait for the header moves to the next round.
+    let late = |rank, index, mut steps: Vec<Step>| {
+        match (rank, index) {
+            (1, 0) => steps.retain(|step| *step != Step::Wait { slot: 0 }),
+            (1, 1) => steps.insert(0, Step::Wait { slot: 0 }),
+            _ => {}
+        }
+        steps
+    };
+    let fault = broken(Collective::Scatterv, Algorithm::Traff, &call, late);
+    assert!(matches!(fault, Fault::Step { rank: 1, problem: Problem::Late, .. }), "{fault}");
 }

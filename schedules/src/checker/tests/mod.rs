@@ -1,4 +1,5 @@
 //! Right schedules pass, and broken ones are caught.
 
 mod broken;
+mod mutants;
 mod right;

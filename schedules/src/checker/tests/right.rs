@@ -31,16 +31,18 @@ fn sizes(entry: &Entry, ranks: u32) -> Vec<(u64, u64)> {
     let long = 2 * ranks + 3;
     match (entry.collective, entry.segmented) {
         (Collective::Barrier, _) => vec![(0, 0)],
+        // The counts are elsewhere.
+        (Collective::Scatterv | Collective::Gatherv | Collective::ReduceScatter, false) => {
+            vec![(0, 0), (0, 0)]
+        }
+        (Collective::Scatterv | Collective::Gatherv, true) => vec![(0, 0), (0, 1), (0, 2), (0, 3)],
         (Collective::Alltoall, true) => vec![(0, 1), (1, 0), (2, 1), (5, 2)],
         (
             Collective::Alltoall
             | Collective::Allgather
             | Collective::Gather
             | Collective::Scatter
-            | Collective::ReduceScatterBlock
-            | Collective::ReduceScatter
-            | Collective::Scatterv
-            | Collective::Gatherv,
+            | Collective::ReduceScatterBlock,
             _,
         ) => vec![(0, 0), (1, 0), (3, 0)],
         (_, false) => vec![(0, 0), (1, 0), (ranks / 2 + 1, 0), (ranks, 0), (long, 0)],
@@ -59,27 +61,41 @@ fn sizes(entry: &Entry, ranks: u32) -> Vec<(u64, u64)> {
     }
 }
 
+/// Operations that are commutative and that are not: without a root both, with one either at half
+/// of the roots for every size.
+fn orders(entry: &Entry, parity: bool) -> Vec<bool> {
+    use Collective as C;
+    let combines = matches!(
+        entry.collective,
+        C::Allreduce | C::Reduce | C::ReduceScatter | C::ReduceScatterBlock | C::Scan | C::Exscan
+    );
+    match (combines && !entry.requirements.commutative, is_rooted(entry.collective)) {
+        (false, _) => vec![true],
+        (true, false) => vec![true, false],
+        (true, true) => vec![parity],
+    }
+}
+
 fn check_all(entry: &Entry, ranks: u32) {
     let (counts, displacements) = uneven(ranks);
-    let mut number = 0;
-    for root in roots(entry, ranks) {
-        for (count, segment) in sizes(entry, ranks) {
-            // The two flags and the fan-out change with every call, so that all their pairs occur
-            // with every kind of size.
-            number += 1;
-            for in_place in [false, true] {
-                let call = Call {
-                    root,
-                    segment,
-                    fan_out: 2 + number % 4,
-                    in_place,
-                    commutative: entry.requirements.commutative || (number + root) % 2 == 0,
-                    counts: &counts,
-                    displacements: &displacements,
-                    ..Call::new(ranks, count)
-                };
-                if let Err(fault) = check(entry, &call) {
-                    panic!("{entry:?} {call:?}: {fault}");
+    for (root, place) in roots(entry, ranks).into_iter().zip(0_u32..) {
+        for ((count, segment), number) in sizes(entry, ranks).into_iter().zip(0_u32..) {
+            let parity = (place + number + ranks).is_multiple_of(2);
+            for commutative in orders(entry, parity) {
+                for in_place in [false, true] {
+                    let call = Call {
+                        root,
+                        segment,
+                        fan_out: 2 + (place + number) % 4,
+                        in_place,
+                        commutative,
+                        counts: &counts,
+                        displacements: &displacements,
+                        ..Call::new(ranks, count)
+                    };
+                    if let Err(fault) = check(entry, &call) {
+                        panic!("{entry:?} {call:?}: {fault}");
+                    }
                 }
             }
         }

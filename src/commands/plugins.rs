@@ -1,0 +1,142 @@
+//! Collectives from outside, in C shared libraries: the flags that name them, and what they took.
+
+use std::{collections::BTreeMap, path::Path};
+
+use anyhow::Result;
+use clap::Args;
+use records::{Collective, Method, Plugin, Point, quantity};
+
+use crate::{
+    error::{Usage, usage},
+    output,
+};
+
+/// Collectives from outside.
+#[derive(Debug, Clone, Args)]
+pub struct PluginOptions {
+    /// A C shared library that holds a collective to measure; one for all --operation, or one for
+    /// each
+    #[arg(long = "library", short = 'l', value_name = "FILE", requires = "operations")]
+    libraries: Vec<String>,
+
+    /// Its function, with the signature of MPI's collective, which its name tells (my_bcast_2);
+    /// may be given several times
+    #[arg(long = "operation", short = 'O', value_name = "SYMBOL", requires = "libraries")]
+    operations: Vec<String>,
+
+    /// What the library's collectives_initialize is handed; one for all --operation, or one for
+    /// each
+    #[arg(long = "suboptions", short = 'o', value_name = "TEXT", requires = "operations")]
+    suboptions: Vec<String>,
+}
+
+impl PluginOptions {
+    /// The plug-ins, each with the collective that it implements.
+    ///
+    /// # Errors
+    /// A library is not there, a name tells no collective or one that is not in `measured`, or the
+    /// flags don't go together.
+    pub fn methods(&self, measured: &[Collective]) -> Result<Vec<(Collective, Method)>> {
+        let count = self.operations.len();
+        let libraries = for_each(&self.libraries, count, "--library")?;
+        let suboptions = match self.suboptions.is_empty() {
+            true => vec![""; count],
+            false => for_each(&self.suboptions, count, "--suboptions")?,
+        };
+        let mut methods = Vec::new();
+        for ((symbol, library), suboptions) in self.operations.iter().zip(libraries).zip(suboptions)
+        {
+            let plugin = Plugin::new(&located(library)?, symbol, suboptions)
+                .map_err(|problem| Usage(format!("--operation {symbol}: {problem}")))?;
+            let collective = plugin
+                .collective()
+                .map_err(|problem| Usage(format!("--operation {symbol}: {problem}")))?;
+            if !measured.contains(&collective) {
+                usage!(
+                    "--operation {symbol} is of {collective}, which is not measured; add it to \
+                     --collective"
+                );
+            }
+            methods.push((collective, Method::Plugin(Box::new(plugin))));
+        }
+        Ok(methods)
+    }
+}
+
+/// One value for all, or one for each.
+fn for_each<'a>(values: &'a [String], count: usize, flag: &str) -> Result<Vec<&'a str>> {
+    match values {
+        [one] => Ok(vec![one; count]),
+        _ if values.len() == count => Ok(values.iter().map(String::as_str).collect()),
+        _ => usage!(
+            "{} {flag} for {count} --operation; give one for all of them, or one for each",
+            values.len()
+        ),
+    }
+}
+
+/// Ranks may start elsewhere: a file gets its whole path. Another name is the loader's affair.
+fn located(library: &str) -> Result<String> {
+    let path = Path::new(library);
+    if !path.is_file() {
+        if library.contains('/') {
+            usage!("--library {library}: there is no such file");
+        }
+        return Ok(library.to_owned());
+    }
+    match path.canonicalize()?.to_str() {
+        Some(path) => Ok(path.to_owned()),
+        None => usage!("--library {library}: its path is no text"),
+    }
+}
+
+/// What plug-ins took, beside the default and the best of the others; empty without plug-ins.
+///
+/// `times` holds the methods of each point with the number of their observations (or jobs) and
+/// their median in seconds.
+pub fn table(times: &BTreeMap<Point, Vec<(&Method, usize, f64)>>) -> String {
+    let mut rows = Vec::new();
+    for (point, methods) in times {
+        let default = methods.iter().find(|(method, ..)| **method == Method::Default);
+        let others = methods.iter().filter(|(method, ..)| !matches!(method, Method::Plugin(_)));
+        let best = others.min_by(|a, b| a.2.total_cmp(&b.2));
+        for (method, count, seconds) in methods {
+            let Method::Plugin(plugin) = method else { continue };
+            let told = |other: Option<&(&Method, usize, f64)>| {
+                other.map_or_else(
+                    || "-".to_owned(),
+                    |(_, _, other)| {
+                        format!("{} ({:.2})", quantity::format_seconds(*other), other / seconds)
+                    },
+                )
+            };
+            rows.push(vec![
+                point.collective.to_string(),
+                plugin_name(plugin),
+                point.procs.to_string(),
+                quantity::format_bytes(point.bytes),
+                count.to_string(),
+                quantity::format_seconds(*seconds),
+                told(default),
+                told(best),
+                best.map_or_else(|| "-".to_owned(), |(method, ..)| method.short()),
+            ]);
+        }
+    }
+    if rows.is_empty() {
+        return String::new();
+    }
+    let heading =
+        ["collective", "plug-in", "procs", "size", "n", "median", "default", "best other", "by"];
+    format!(
+        "\nPlug-ins (in brackets: as a multiple of the plug-in's time)\n\n{}",
+        output::aligned(&heading, rows.into_iter())
+    )
+}
+
+fn plugin_name(plugin: &Plugin) -> String {
+    match plugin.suboptions() {
+        "" => plugin.symbol().to_owned(),
+        suboptions => format!("{} ({suboptions})", plugin.symbol()),
+    }
+}
