@@ -165,8 +165,11 @@ fn span(ratios: &[f64]) -> Option<String> {
 
 fn signed_percent(ratio: f64) -> String {
     let percent = 100.0 * (ratio - 1.0);
-    let decimals = if percent.abs() < 9.95 { 1 } else { 0 };
-    format!("{percent:+.decimals$} %")
+    match percent.abs() {
+        p if p < 0.05 => "0 %".into(),
+        p if p < 9.95 => format!("{percent:+.1} %"),
+        _ => format!("{percent:+.0} %"),
+    }
 }
 
 fn summary(points: &[Difference]) -> String {
@@ -190,6 +193,7 @@ mod tests {
     fn costs_have_a_sign() {
         assert_eq!(span(&[1.034]).unwrap(), "+3.4 %");
         assert_eq!(span(&[0.8, 1.4]).unwrap(), "-20 % to +40 %");
+        assert_eq!(span(&[0.9999]).unwrap(), "0 %");
         assert_eq!(span(&[]), None);
     }
 }
