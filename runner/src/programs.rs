@@ -11,8 +11,8 @@ use records::Collective;
 use schedules::{Call, Round, Step};
 
 use crate::{
-    Arguments, Block, Handle, Method, Session, agreed::is_commutative, duplicate::Duplicate,
-    layout::Layout,
+    Arguments, Block, Handle, Method, Reduction, Session, agreed::is_commutative,
+    duplicate::Duplicate, layout::Layout,
 };
 
 /// All that a program depends on, if the types are plain ones, whose handles keep their meaning.
@@ -86,6 +86,10 @@ impl Key {
             in_place: is_in_place(block.buffer.addr()),
         };
         let nothing = Side { count: 0, datatype: 0, in_place: false };
+        let operand = |data: &Reduction, count: i64| {
+            let (datatype, in_place) = (data.datatype, is_in_place(data.send.addr()));
+            [Side { count, datatype, in_place }, nothing]
+        };
         let (sides, root) = match arguments {
             Arguments::Barrier => ([nothing, nothing], 0),
             Arguments::Bcast { data, root } => ([side(data), nothing], *root),
@@ -94,17 +98,11 @@ impl Key {
             }
             Arguments::Gather { send, receive, root }
             | Arguments::Scatter { send, receive, root } => ([side(send), side(receive)], *root),
-            Arguments::Reduce { data, count, root } => {
-                let (datatype, in_place) = (data.datatype, is_in_place(data.send.addr()));
-                ([Side { count: *count, datatype, in_place }, nothing], *root)
-            }
+            Arguments::Reduce { data, count, root } => (operand(data, *count), *root),
             Arguments::Allreduce { data, count }
             | Arguments::Exscan { data, count }
             | Arguments::ReduceScatterBlock { data, count }
-            | Arguments::Scan { data, count } => {
-                let (datatype, in_place) = (data.datatype, is_in_place(data.send.addr()));
-                ([Side { count: *count, datatype, in_place }, nothing], 0)
-            }
+            | Arguments::Scan { data, count } => (operand(data, *count), 0),
             Arguments::Allgatherv { .. }
             | Arguments::Alltoallv { .. }
             | Arguments::Gatherv { .. }
