@@ -34,6 +34,31 @@ fn a_slow_port_is_named_with_its_direction() {
     assert_eq!(changes.as_array().unwrap().iter().filter(gap).count(), 1);
 }
 
+/// Inside a node messages go through shared memory, which no port limits.
+#[test]
+fn the_inside_of_a_node_is_another_level() {
+    if !can_make_a_testbed("the_inside_of_a_node_is_another_level") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let place = ["--testbed", "2", "--ppn", "2", "--rate", "10mbit", "--no-pairs", "--pair-only"];
+    let little = ["--sizes", "0,1,1KiB,8KiB,32KiB,64KiB", "--budget", "8s"];
+    let rate = |pair: &str| {
+        let directory = dir.path().join(pair);
+        let directory = directory.to_str().unwrap();
+        let arguments = [&["calibrate", directory, "--pair", pair][..], &place, &little].concat();
+        run(0, &arguments);
+        let path = dir.path().join(pair).join("calibration.json");
+        let calibration: Value =
+            serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        let loggp = &calibration["measured"]["loggp"];
+        loggp["gap_seconds_per_byte"]["value"].as_f64().unwrap()
+    };
+    let (inside, between) = (rate("inside-node"), rate("between-nodes"));
+    assert!((between / 0.84e-6 - 1.0).abs() < 0.3, "{between}: 10 Mbit/s are 0.84 us/byte");
+    assert!(inside < between / 10.0, "inside {inside}, between {between}");
+}
+
 #[test]
 fn clocks_are_synchronised_on_request_and_compared() {
     if !have_mpirun("clocks_are_synchronised_on_request_and_compared") {

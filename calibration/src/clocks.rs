@@ -11,7 +11,7 @@ use crate::{
     clock::{Nanos, now, seconds},
     exchange::Tag,
     launcher::{self, Lock},
-    platform,
+    platform::{self, Survey},
     progress::Reporter,
     sleep::{Patience, sleep_until},
     synchronisation::Synchroniser,
@@ -61,7 +61,7 @@ enum Command {
 /// # Errors
 /// The record is there already or cannot be written; the MPI library refuses.
 pub fn run(flags: &Flags, world: &World) -> Result<()> {
-    let surroundings = platform::survey(world, &flags.job)?;
+    let surroundings = platform::survey(world, &flags.job, Survey::WithLoad)?;
     let mut synchroniser = Synchroniser::new(world.control, surroundings.groups);
     let Some(platform) = surroundings.platform else {
         return serve(world, synchroniser);

@@ -45,11 +45,20 @@ struct Told {
     uncrowded: bool,
 }
 
+/// What a survey has time for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Survey {
+    /// Half a second to see what else runs on rank 0's machine.
+    WithLoad,
+    /// No time: an earlier job has put it into the record.
+    InShort,
+}
+
 /// Introduces the ranks to each other; all ranks must call this.
 ///
 /// # Errors
 /// The MPI library refuses.
-pub fn survey(world: &World, job: &JobFlags) -> Result<Surroundings> {
+pub fn survey(world: &World, job: &JobFlags, survey: Survey) -> Result<Surroundings> {
     let load = load_average();
     let control = &world.control;
     let own = Introduction {
@@ -72,7 +81,11 @@ pub fn survey(world: &World, job: &JobFlags) -> Result<Surroundings> {
     let groups = groups(&ranks, job.keeps_own_clock());
     let nodes = numbered(ranks.iter().map(|rank| &rank.host));
     let uncrowded = is_uncrowded(&ranks);
-    let load = Load { average: load, busy_processors: busy_processors() };
+    let busy_processors = match survey {
+        Survey::WithLoad => busy_processors(),
+        Survey::InShort => 0.0,
+    };
+    let load = Load { average: load, busy_processors };
     let told = Told { groups, nodes, uncrowded };
     for rank in 1..control.size() {
         control.tell(&told, rank, Tag::Setup)?;

@@ -134,7 +134,7 @@ fn a_budget_too_small_is_said_and_small_sizes_come_first() {
     let output = mpi.run(2, PROGRAM, &args(2, &path, "0,8,64MiB", "0,1", "3"));
     assert_success(&output);
     let text = stderr(&output);
-    assert!(text.contains("fewer than 8 observations"), "{text}");
+    assert!(text.contains("fewer than 8 visits"), "{text}");
     let rows = record::read::<PointToPoint>(&path).unwrap().rows;
     assert!(!series(&rows, PointToPointKind::RoundTrip, 0).is_empty());
     assert!(series(&rows, PointToPointKind::RoundTrip, 64 << 20).is_empty());
@@ -164,5 +164,5 @@ fn what_cannot_be_done_is_refused() {
     assert!(!path.exists());
     fs::write(&path, "#@schema=colibri/measurements/1\n").unwrap();
     let output = run(2, &args(2, &path, "8", "0,1", "1"));
-    assert_refused(&output, 1, "wanted \"colibri/observations/1\"");
+    assert_refused(&output, 1, "wanted \"colibri/observations/2\"");
 }

@@ -125,6 +125,8 @@ fn whole_fit(bencher: Bencher) {
                     receiver: 1,
                     bytes,
                     messages,
+                    job: 0,
+                    visit: repetition,
                     repetition,
                     seconds: seconds * random.random_range(0.95..1.05),
                     status: Status::Ok,

@@ -38,6 +38,10 @@ pub struct GroupObservation {
     pub bytes: u64,
     /// Barriers, rounds or calls in a row; 1 elsewhere.
     pub messages: u32,
+    /// The job (one start of the launcher) that made it, from 0.
+    pub job: u32,
+    /// The visit, counted over the whole record: what was observed of one thing at one go.
+    pub visit: u32,
     /// Counts from 0 for each (kind, operation, procs, bytes, messages), warm-ups included.
     pub repetition: u32,
     /// What the clock said, its own cost not subtracted.
@@ -47,9 +51,19 @@ pub struct GroupObservation {
 }
 
 impl Row for GroupObservation {
-    const SCHEMA: &'static str = "colibri/group-observations/1";
-    const COLUMNS: &'static [&'static str] =
-        &["kind", "operation", "procs", "bytes", "messages", "repetition", "seconds", "status"];
+    const SCHEMA: &'static str = "colibri/group-observations/2";
+    const COLUMNS: &'static [&'static str] = &[
+        "kind",
+        "operation",
+        "procs",
+        "bytes",
+        "messages",
+        "job",
+        "visit",
+        "repetition",
+        "seconds",
+        "status",
+    ];
 }
 
 #[cfg(test)]
@@ -59,10 +73,10 @@ mod tests {
 
     #[test]
     fn an_operation_may_be_absent() {
-        let text = "#@schema=colibri/group-observations/1\n\
-                    kind,operation,procs,bytes,messages,repetition,seconds,status\n\
-                    flat-barrier,,4,0,8,1,0.001,ok\n\
-                    combine,sum-double,1,64,1024,0,0.5,warmup\n";
+        let text = "#@schema=colibri/group-observations/2\n\
+                    kind,operation,procs,bytes,messages,job,visit,repetition,seconds,status\n\
+                    flat-barrier,,4,0,8,0,0,1,0.001,ok\n\
+                    combine,sum-double,1,64,1024,1,7,0,0.5,warmup\n";
         let record = record::parse::<GroupObservation>(text, std::path::Path::new("x")).unwrap();
         let operations: Vec<_> = record.rows.iter().map(|row| row.operation).collect();
         assert_eq!(operations, [None, Some(Operation::SumDouble)]);

@@ -49,6 +49,11 @@ pub struct PointToPoint {
     pub bytes: u64,
     /// Messages in the train; 1 elsewhere.
     pub messages: u32,
+    /// The job (one start of the launcher) that made it, from 0.
+    pub job: u32,
+    /// The visit, counted over the whole record: what was observed of one thing at one go. The
+    /// state of the machine differs between visits more than within one.
+    pub visit: u32,
     /// Counts from 0 for each (kind, bytes, messages), warm-ups included.
     pub repetition: u32,
     /// What the clock said, its own cost not subtracted.
@@ -58,9 +63,19 @@ pub struct PointToPoint {
 }
 
 impl Row for PointToPoint {
-    const SCHEMA: &'static str = "colibri/observations/1";
-    const COLUMNS: &'static [&'static str] =
-        &["kind", "sender", "receiver", "bytes", "messages", "repetition", "seconds", "status"];
+    const SCHEMA: &'static str = "colibri/observations/2";
+    const COLUMNS: &'static [&'static str] = &[
+        "kind",
+        "sender",
+        "receiver",
+        "bytes",
+        "messages",
+        "job",
+        "visit",
+        "repetition",
+        "seconds",
+        "status",
+    ];
 }
 
 /// One timed call of a collective.

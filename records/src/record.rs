@@ -236,6 +236,8 @@ mod tests {
             receiver: 1,
             bytes: 1024,
             messages: 1,
+            job: 0,
+            visit: 3,
             repetition,
             seconds: 0.000_123_456_789,
             status: Status::Ok,

@@ -1,7 +1,6 @@
 //! `colibri calibrate`: measures the platform point to point.
 
 use std::{
-    ffi::OsString,
     fs,
     path::{Path, PathBuf},
     time::{Duration, Instant},
@@ -9,16 +8,19 @@ use std::{
 
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
-use models::fit::Groups;
+use models::fit::{GAP_PER_BYTE_MEASURED, Groups, LATENCY_MEASURED};
 use records::{
     calibration::{Calibration, Estimate, Parameters},
     document,
     group_observation::GroupObservation,
     observation::PointToPoint,
+    pairs::PairMap,
     quantity, record,
 };
+use verification::stopping::Criterion;
 
 use crate::{
+    calibrating,
     commands::{compare, pairs, verify},
     options::{List, RunOptions, SiteOptions, sizes},
     output::{self, Format},
@@ -65,6 +67,9 @@ const PAIRS_MOST: Duration = Duration::from_secs(8);
 /// Large enough that a byte's time shows beside a message's, on networks of 10 Gbit/s too.
 const PAIRS_BYTES: u64 = 64 << 10;
 
+/// Of a median, by default.
+const PRECISION: f64 = 0.025;
+
 /// What to measure.
 #[derive(Debug, Clone, Args)]
 pub struct Wanted {
@@ -76,6 +81,15 @@ pub struct Wanted {
     /// inside-node, two ranks of one node
     #[arg(long, value_name = "RANK,RANK|WHERE", value_parser = pair, default_value = "between-nodes")]
     pub pair: Pair,
+
+    /// By what it is told that something is measured often enough, if the budget lasts:
+    /// median-interval, or NREP's rse, cov-mean, cov-median
+    #[arg(long, value_name = "CRITERION", default_value = Criterion::MedianInterval.name())]
+    pub stop_by: Criterion,
+
+    /// And what it shall be at most, as a part of the time
+    #[arg(long, value_name = "PART", value_parser = part, default_value_t = PRECISION)]
+    pub precision: f64,
 
     /// Seed of the order of the measurements
     #[arg(long, default_value_t = 1)]
@@ -97,6 +111,8 @@ impl Wanted {
         Wanted {
             sizes: List(sizes),
             pair: Pair::BetweenNodes,
+            stop_by: Criterion::MedianInterval,
+            precision: PRECISION,
             seed,
             groups: budget >= Self::LEAST_FOR_GROUPS,
         }
@@ -109,6 +125,13 @@ pub enum Pair {
     These(u32, u32),
     BetweenNodes,
     InsideNode,
+}
+
+fn part(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(part) if part > 0.0 && part < 1.0 => Ok(part),
+        _ => Err(format!("'{text}' is not a part between 0 and 1, such as 0.025")),
+    }
 }
 
 fn pair(text: &str) -> Result<Pair, String> {
@@ -128,7 +151,7 @@ fn pair(text: &str) -> Result<Pair, String> {
 
 impl Pair {
     /// As colibri-calibrate takes it.
-    fn text(self) -> String {
+    pub fn text(self) -> String {
         match self {
             Pair::These(one, other) => format!("{one},{other}"),
             Pair::BetweenNodes => "between-nodes".into(),
@@ -137,7 +160,7 @@ impl Pair {
     }
 
     /// How many ranks there must be.
-    fn ranks(self) -> u32 {
+    pub fn ranks(self) -> u32 {
         match self {
             Pair::These(one, other) => one.max(other) + 1,
             Pair::BetweenNodes | Pair::InsideNode => 2,
@@ -145,10 +168,10 @@ impl Pair {
     }
 }
 
-/// The part of the budget that is kept for fitting and for taking a virtual cluster down.
-const TIDYING: f64 = 0.02;
 /// The part of the budget that is measured in even where setting up took longer than all of it.
 const LEAST: f64 = 0.1;
+/// Kept for fitting and drawing, which take about as long whatever was measured.
+const ANALYSIS: Duration = Duration::from_millis(700);
 
 impl Calibrate {
     /// Runs the subcommand.
@@ -158,24 +181,13 @@ impl Calibrate {
         }
         let begun = Instant::now();
         let run = RunDirectory::open(&self.run.directory)?;
-        if !self.from_record {
-            run.begin(&run.observations(), self.run.resume)?;
-            run.begin(&run.pair_observations(), self.run.resume)?;
-            let site = Site::open(&self.site, &run)?;
-            // Taking a virtual cluster down takes about as long as setting it up.
-            let mut outside = begun.elapsed();
-            if !self.no_pairs && site.ranks() > 1 {
-                let share = self.budget.mul_f64(PAIRS_SHARE).min(PAIRS_MOST);
-                // The next job starts and ends as this one does.
-                outside += pairs::measure(&site, &run, PAIRS_BYTES, self.wanted.seed, share)?;
-            }
-            // What it took to get here, and to tidy up, is of the budget too.
-            let left = self.budget.mul_f64(1.0 - TIDYING).saturating_sub(begun.elapsed() + outside);
-            measure(&site, &run, &self.wanted, left.max(self.budget.mul_f64(LEAST)))?;
-        }
+        let map = match self.from_record {
+            true => pairs::judge(&run)?,
+            false => self.measure(&run, begun)?,
+        };
         let calibration = fit(&run)?;
         let mut text = summary(&calibration);
-        if let Some(map) = pairs::judge(&run)? {
+        if let Some(map) = map {
             text += &pairs::summary(&map);
         }
         output::print(&text)?;
@@ -186,35 +198,29 @@ impl Calibrate {
         }
         Ok(())
     }
-}
 
-/// Measures, or goes on measuring, into the run's observations.
-pub fn measure(site: &Site, run: &RunDirectory, wanted: &Wanted, budget: Duration) -> Result<()> {
-    let pair = wanted.pair.text();
-    if wanted.pair.ranks() > site.ranks() {
-        crate::error::usage!(
-            "the pair {pair} needs {} ranks, but {} are to be started; give --ranks or another --pair",
-            wanted.pair.ranks(),
-            site.ranks()
-        );
+    fn measure(&self, run: &RunDirectory, begun: Instant) -> Result<Option<PairMap>> {
+        run.begin(&run.observations(), self.run.resume)?;
+        run.begin(&run.pair_observations(), self.run.resume)?;
+        let site = Site::open(&self.site, run)?;
+        // Taking a virtual cluster down takes about as long as setting it up.
+        let kept = begun.elapsed() + ANALYSIS;
+        let mut starting = None;
+        if !self.no_pairs && site.ranks() > 1 {
+            let share = self.budget.mul_f64(PAIRS_SHARE).min(PAIRS_MOST);
+            starting = Some(pairs::measure(&site, run, PAIRS_BYTES, self.wanted.seed, share)?);
+        }
+        let map = pairs::judge(run)?;
+        let left = self.budget.saturating_sub(begun.elapsed() + kept);
+        calibrating::measure(
+            &site,
+            run,
+            &self.wanted,
+            left.max(self.budget.mul_f64(LEAST)),
+            starting,
+        )?;
+        Ok(map)
     }
-    let sizes: Vec<String> = wanted.sizes.0.iter().map(u64::to_string).collect();
-    let mut arguments: Vec<OsString> = vec![
-        "--record".into(),
-        run.observations().into(),
-        "--sizes".into(),
-        sizes.join(",").into(),
-        "--pair".into(),
-        pair.into(),
-        "--budget-seconds".into(),
-        budget.as_secs_f64().to_string().into(),
-        "--seed".into(),
-        wanted.seed.to_string().into(),
-    ];
-    if wanted.groups {
-        arguments.extend(["--groups".into(), run.groups().into()]);
-    }
-    site.run("calibrate", "colibri-calibrate", site.ranks(), &arguments, &[])
 }
 
 /// Fits the parameters to the run's observations and writes them.
@@ -273,31 +279,43 @@ fn source(path: &Path) -> String {
 /// The parameters, for people.
 pub fn summary(calibration: &Calibration) -> String {
     let sets = [Some(&calibration.measured), calibration.fitted.as_ref()];
-    let cells = |of: &dyn Fn(&Parameters) -> Option<[String; 3]>| -> Vec<String> {
+    // A parameter that another set's stands in for is told by what says so in the file.
+    let cells = |stand_in: &str, of: &dyn Fn(&Parameters) -> Option<[String; 3]>| -> Vec<String> {
         let cell = |set: &&Parameters| match of(set) {
+            _ if set.derived.iter().any(|it| it == stand_in) => {
+                ["not determined".into(), String::new()]
+            }
             Some([value, low, high]) => [value, format!("{low} .. {high}")],
             None => [String::new(), String::new()],
         };
         sets.iter().flatten().flat_map(cell).collect()
     };
-    let time = |of: fn(&Parameters) -> Option<Estimate>| {
-        cells(&|set| of(set).map(|it| [it.value, it.low, it.high].map(quantity::format_seconds)))
+    let time_unless = |stand_in: &str, of: fn(&Parameters) -> Option<Estimate>| {
+        cells(stand_in, &|set| {
+            of(set).map(|it| [it.value, it.low, it.high].map(quantity::format_seconds))
+        })
     };
-    let per_byte = |of: fn(&Parameters) -> Estimate| {
+    let time = |of| time_unless("", of);
+    let per_byte_unless = |stand_in: &str, of: fn(&Parameters) -> Estimate| {
         let rate = |seconds: f64| format!("{:.5} us/byte", seconds * 1e6);
-        cells(&|set| {
+        cells(stand_in, &|set| {
             let it = of(set);
             Some([it.value, it.low, it.high].map(rate))
         })
     };
+    let per_byte = |of| per_byte_unless("", of);
     let rows = [
         ("Hockney", "alpha", time(|set| Some(set.hockney.alpha_seconds))),
-        ("", "beta", per_byte(|set| set.hockney.beta_seconds_per_byte)),
-        ("LogGP", "L", time(|set| Some(set.loggp.latency_seconds))),
+        (
+            "",
+            "beta",
+            per_byte_unless(GAP_PER_BYTE_MEASURED, |set| set.hockney.beta_seconds_per_byte),
+        ),
+        ("LogGP", "L", time_unless(LATENCY_MEASURED, |set| Some(set.loggp.latency_seconds))),
         ("", "o", time(|set| Some(set.loggp.overhead_seconds))),
         ("", "g", time(|set| Some(set.loggp.gap_seconds))),
-        ("", "G", per_byte(|set| set.loggp.gap_seconds_per_byte)),
-        ("PLogP", "L", time(|set| Some(set.plogp.latency_seconds))),
+        ("", "G", per_byte_unless(GAP_PER_BYTE_MEASURED, |set| set.loggp.gap_seconds_per_byte)),
+        ("PLogP", "L", time_unless(LATENCY_MEASURED, |set| Some(set.plogp.latency_seconds))),
         ("", "g(0)", time(|set| gap_at(set, 0))),
         ("", "g(64 KiB)", time(|set| gap_at(set, 64 << 10))),
         ("any", "gamma", per_byte(|set| set.gamma_seconds_per_byte)),

@@ -4,6 +4,12 @@
 //! from order statistics, which assumes no distribution: of n observations, the median of what
 //! they were drawn from lies between the k-th least and the k-th greatest with a probability that
 //! is binomial(n, 1/2).
+//!
+//! Besides there are the criteria by which PGMPI predicts the number of repetitions (NREP; Hunold,
+//! Carpen-Amarie, Luebbe and Traeff, EuroMPI 2016): the relative standard error of the mean, and
+//! how much the latest running means or medians still vary.
+
+use crate::statistics::median;
 
 /// A median and the interval that holds the true one.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -48,25 +54,106 @@ fn observations_outside(count: usize, confidence: f64) -> Option<usize> {
     None
 }
 
+/// By what a series' uncertainty is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Criterion {
+    /// Half the width of the median's interval over the median.
+    MedianInterval,
+    /// The standard error of the mean over the mean (NREP's RSE).
+    StandardError,
+    /// The coefficient of variation of the latest running means (NREP's COV_mean).
+    RunningMeans,
+    /// The same of the latest running medians (NREP's COV_median).
+    RunningMedians,
+}
+
+impl Criterion {
+    /// All of them.
+    pub const ALL: [Criterion; 4] = [
+        Criterion::MedianInterval,
+        Criterion::StandardError,
+        Criterion::RunningMeans,
+        Criterion::RunningMedians,
+    ];
+
+    /// NREP's window: so many of the latest running means or medians.
+    const WINDOW: usize = 20;
+
+    /// As flags and records spell it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Criterion::MedianInterval => "median-interval",
+            Criterion::StandardError => "rse",
+            Criterion::RunningMeans => "cov-mean",
+            Criterion::RunningMedians => "cov-median",
+        }
+    }
+}
+
+impl std::str::FromStr for Criterion {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL.into_iter().find(|criterion| criterion.name() == text).ok_or_else(|| {
+            let names = Self::ALL.map(Criterion::name).join(", ");
+            format!("'{text}' is no criterion; there are {names}")
+        })
+    }
+}
+
+/// The standard deviation over the mean of at least two values.
+fn variation(values: &[f64]) -> f64 {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (squares / (count - 1.0)).sqrt() / mean
+}
+
+/// How much the latest of the running means or medians vary; infinite where there are too few.
+fn running_variation(observations: &[f64], of: impl Fn(&[f64]) -> Option<f64>) -> f64 {
+    let Some(first) = observations.len().checked_sub(Criterion::WINDOW) else {
+        return f64::INFINITY;
+    };
+    let running: Vec<f64> =
+        (first + 1..=observations.len()).filter_map(|length| of(&observations[..length])).collect();
+    variation(&running)
+}
+
 /// When a series of observations of one thing is long enough.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rule {
+    /// By what its uncertainty is told.
+    pub criterion: Criterion,
     /// Least observations.
     pub minimum: usize,
     /// Most observations: what varies more than this many can average out stays uncertain.
     pub maximum: usize,
     /// Confidence of the median's interval.
     pub confidence: f64,
-    /// Wanted: half the interval's width over the median.
+    /// Wanted: the least uncertainty, as a part of the time.
     pub relative_error: f64,
     /// An interval whose half width is below this is exact: the clock sees no finer.
     pub resolution_seconds: f64,
 }
 
 impl Rule {
-    /// Half the width of the median's interval over the median: 0 where the clock sees no finer,
-    /// infinite where the observations are too few to say.
+    /// By the rule's criterion, as a part of the time: infinite where the observations are too few
+    /// to say, 0 where the median's interval is finer than the clock sees.
     pub fn uncertainty(&self, observations: &[f64]) -> f64 {
+        match self.criterion {
+            Criterion::MedianInterval => self.of_median(observations),
+            Criterion::StandardError if observations.len() < 2 => f64::INFINITY,
+            Criterion::StandardError => {
+                variation(observations) / (observations.len() as f64).sqrt()
+            }
+            Criterion::RunningMeans => running_variation(observations, |some| {
+                Some(some.iter().sum::<f64>() / some.len() as f64)
+            }),
+            Criterion::RunningMedians => running_variation(observations, median),
+        }
+    }
+
+    fn of_median(&self, observations: &[f64]) -> f64 {
         match median_interval(observations, self.confidence) {
             None => f64::INFINITY,
             Some(MedianInterval { median, low, high }) => {
@@ -89,6 +176,7 @@ mod tests {
     use proptest::prelude::*;
 
     const RULE: Rule = Rule {
+        criterion: Criterion::MedianInterval,
         minimum: 8,
         maximum: 100,
         confidence: 0.95,
@@ -126,6 +214,41 @@ mod tests {
         assert!(!RULE.is_content(99, 0.2));
         assert!(RULE.is_content(100, 0.2));
         assert!(!RULE.is_content(5, RULE.uncertainty(&[1.0; 5])));
+    }
+
+    /// Mean 1, standard deviation 0.1054 of ten: 0.0333; four times as many halve it.
+    #[test]
+    fn the_standard_error_is_the_textbooks() {
+        let rule = Rule { criterion: Criterion::StandardError, ..RULE };
+        let ten: Vec<f64> = [0.9, 1.1].repeat(5);
+        assert!((rule.uncertainty(&ten) - 0.1054_f64 / 10.0_f64.sqrt()).abs() < 1e-5);
+        let forty: Vec<f64> = [0.9, 1.1].repeat(20);
+        assert!(rule.uncertainty(&forty) < 0.52 * rule.uncertainty(&ten));
+        assert_eq!(rule.uncertainty(&[1.0]), f64::INFINITY);
+    }
+
+    /// An outlier among the latest moves running means, but no running medians; once it is long
+    /// past, neither.
+    #[test]
+    fn running_means_and_medians_settle() {
+        let [means, medians] = [Criterion::RunningMeans, Criterion::RunningMedians]
+            .map(|criterion| Rule { criterion, ..RULE });
+        assert_eq!(means.uncertainty(&[1.0; 19]), f64::INFINITY);
+        assert_eq!(means.uncertainty(&[1.0; 20]), 0.0);
+        let mut series = vec![1.0; 40];
+        series[30] = 10.0;
+        assert!(means.uncertainty(&series) > 0.05, "{}", means.uncertainty(&series));
+        assert_eq!(medians.uncertainty(&series), 0.0);
+        series.extend([1.0; 200]);
+        assert!(means.uncertainty(&series) < 0.01);
+    }
+
+    #[test]
+    fn criteria_are_found_by_their_names() {
+        for criterion in Criterion::ALL {
+            assert_eq!(criterion.name().parse(), Ok(criterion));
+        }
+        assert!("often".parse::<Criterion>().unwrap_err().contains("rse, cov-mean"));
     }
 
     proptest! {

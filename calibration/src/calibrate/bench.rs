@@ -7,7 +7,7 @@ use records::{
 use verification::stopping::Rule;
 
 use super::{
-    Flags,
+    Flags, Precision,
     book::{Book, Observation},
     cells::{Cell, Experiment, Kind},
     combine::Combiner,
@@ -15,8 +15,9 @@ use super::{
     group::{self, Group},
     largest,
     pair::Sender,
+    placement::Placement,
     recorder::{Recorder, Spent},
-    schedule::Bench,
+    schedule::{Bench, Visit},
 };
 use crate::{
     Error, Result,
@@ -31,40 +32,54 @@ use crate::{
 pub(super) struct CellBench<'a> {
     world: &'a World,
     pair: (u32, u32),
+    job: u32,
+    precision: Precision,
+    placement: Placement,
     sender: Sender,
     group: Group,
     combiner: Combiner,
     /// At rank 0; a sender elsewhere sends its observations there.
     recorder: Option<Recorder>,
     book: Book,
+    /// The number of the visit under way.
+    visit: u32,
     spent_before: f64,
     noted: Nanos,
     progress: Reporter,
 }
 
 impl<'a> CellBench<'a> {
-    /// Goes on from `earlier`; `groups` are the cells of more than two ranks.
+    /// Goes on from `earlier`; `groups` are the cells of more than two ranks. The mirror must be
+    /// about to [hear](Placement::hear) where it is to run.
+    ///
+    /// # Errors
+    /// The MPI library refuses.
     pub(super) fn new(
         flags: &Flags,
         world: &'a World,
         recorder: Option<Recorder>,
         earlier: &Spent,
         groups: &[Cell],
-    ) -> Self {
+    ) -> Result<Self> {
         let comm = world.control;
         let order = group::order(flags.pair, flags.job.ranks);
-        CellBench {
+        let book = Book::new(&earlier.rows);
+        Ok(CellBench {
             world,
             pair: flags.pair,
+            job: flags.job_number,
+            precision: flags.precision,
+            placement: Placement::agree(&comm, flags.pair.1, flags.job_number)?,
             sender: Sender::new(comm, flags.pair.1, largest(flags)),
             group: Group::new(comm, order, groups),
             combiner: Combiner::new(groups),
             recorder,
-            book: Book::new(&earlier.rows),
+            visit: book.next_visit(),
+            book,
             spent_before: earlier.seconds,
             noted: now(),
             progress: Reporter::new("calibrating", (flags.budget_seconds * 1e3) as u64),
-        }
+        })
     }
 }
 
@@ -78,6 +93,13 @@ impl CellBench<'_> {
     /// What has been observed.
     pub(super) fn book(&self) -> &Book {
         &self.book
+    }
+
+    /// All ranks take part from now on and run where they may, or the pair alone does, each on a
+    /// processor of its own.
+    pub(super) fn attend(&self, all: bool) -> Result<()> {
+        self.placement.hold(!all);
+        self.tell_all(&Command::Attend(all))
     }
 
     /// Tells all other ranks.
@@ -112,6 +134,8 @@ impl CellBench<'_> {
                 receiver,
                 bytes,
                 messages,
+                job: self.job,
+                visit: self.visit,
                 repetition,
                 seconds,
                 status,
@@ -122,6 +146,8 @@ impl CellBench<'_> {
                 procs,
                 bytes,
                 messages,
+                job: self.job,
+                visit: self.visit,
                 repetition,
                 seconds,
                 status,
@@ -137,12 +163,13 @@ impl CellBench<'_> {
     /// How certain the medians shall be. What the clock itself costs is as fine as it sees; taken
     /// from the record, so that a finished record stays finished.
     pub(super) fn rule(&self) -> Rule {
-        let clock = verification::stopping::median_interval(self.book.clock(), 0.95);
+        let clock = verification::stopping::median_interval(&self.book.clock(), 0.95);
         Rule {
+            criterion: self.precision.criterion,
             minimum: 8,
             maximum: 400,
             confidence: 0.95,
-            relative_error: 0.025,
+            relative_error: self.precision.relative_error,
             resolution_seconds: clock.map_or(0.0, |clock| clock.median),
         }
     }
@@ -167,8 +194,7 @@ impl CellBench<'_> {
     /// the slow ones among those seen.
     fn wait(&self, bytes: u64) -> Nanos {
         let cell = Cell::of_pair(Experiment::RoundTrip, bytes);
-        let judged = self.book.judged(Kind::Pair(PointToPointKind::RoundTrip), &cell);
-        let mut sorted = judged.to_vec();
+        let mut sorted = self.book.judged(Kind::Pair(PointToPointKind::RoundTrip), &cell);
         sorted.sort_unstable_by(f64::total_cmp);
         let slow = sorted.get(sorted.len() * 9 / 10).copied().unwrap_or_default();
         ((1.2 * slow).max(Self::LEAST_WAIT) * 1e9) as Nanos
@@ -178,8 +204,8 @@ impl CellBench<'_> {
     fn ensure_round_trip(&mut self, cell: &Cell) -> Result<()> {
         let round_trip = Cell::of_pair(Experiment::RoundTrip, cell.bytes);
         let waits = [Experiment::ReceiveOverhead, Experiment::SpacedOne, Experiment::SpacedTrain];
-        if waits.contains(&cell.experiment) && self.book.observations(&round_trip) == 0 {
-            self.measure(&round_trip, 1, false)?;
+        if waits.contains(&cell.experiment) && self.book.visits(&round_trip) == 0 {
+            self.measure(&round_trip, Visit { unjudged: 0, judged: 1 })?;
         }
         Ok(())
     }
@@ -188,15 +214,17 @@ impl CellBench<'_> {
 impl Bench for CellBench<'_> {
     type Error = Error;
 
-    fn measure(&mut self, cell: &Cell, count: u32, warm_up: bool) -> Result<()> {
+    fn measure(&mut self, cell: &Cell, visit: Visit) -> Result<()> {
         self.ensure_round_trip(cell)?;
+        self.visit = self.book.next_visit();
+        let count = visit.unjudged + visit.judged;
         let wait = self.wait(cell.bytes);
         match cell.experiment {
             Experiment::Combine(_) => {}
             experiment if experiment.is_of_pair() => self.sender.begin(*cell, count)?,
             _ => self.group.begin(*cell, count)?,
         }
-        for _ in 0..count {
+        for repetition in 0..count {
             launcher::end_if_gone();
             let observed = match cell.experiment {
                 Experiment::Combine(operation) => self.combiner.repeat(cell, operation)?,
@@ -204,7 +232,7 @@ impl Bench for CellBench<'_> {
                 _ => self.group.repeat(*cell)?,
             };
             for (kind, seconds) in observed {
-                self.record(kind, cell, seconds, warm_up)?;
+                self.record(kind, cell, seconds, repetition < visit.unjudged)?;
             }
         }
         self.progress.update((self.spent_seconds() * 1e3) as u64);
@@ -218,8 +246,12 @@ impl Bench for CellBench<'_> {
         self.spent_before + self.world.elapsed_seconds()
     }
 
-    fn observations(&self, cell: &Cell) -> usize {
-        self.book.observations(cell)
+    fn visits(&self, cell: &Cell) -> usize {
+        self.book.visits(cell)
+    }
+
+    fn visits_of_job(&self, cell: &Cell) -> usize {
+        self.book.visits_of_job(cell, self.job)
     }
 
     fn uncertainty(&self, cell: &Cell, rule: &Rule) -> f64 {

@@ -7,7 +7,7 @@ use records::{
     observation::{PointToPoint, PointToPointKind, Status},
 };
 use serde::{Deserialize, Serialize};
-use verification::stopping::Rule;
+use verification::{statistics::median, stopping::Rule};
 
 use super::cells::{Cell, Experiment, Kind};
 
@@ -24,11 +24,29 @@ pub enum Observation {
 #[derive(Debug, Clone, Default)]
 struct Series {
     rows: u32,
+    visits: Vec<Visit>,
+}
+
+/// The judged observations of one visit; what is observed at one go shares the machine's state
+/// and is worth hardly more than a single observation.
+#[derive(Debug, Clone)]
+struct Visit {
+    job: u32,
+    number: u32,
     judged: Vec<f64>,
 }
 
 /// Kind, processes, bytes, messages.
 type Key = (Kind, u32, u64, u32);
+
+/// What a row says beside its key.
+struct Outcome {
+    job: u32,
+    visit: u32,
+    repetition: u32,
+    seconds: f64,
+    status: Status,
+}
 
 impl Observation {
     fn key(&self) -> Key {
@@ -40,10 +58,17 @@ impl Observation {
         }
     }
 
-    fn outcome(&self) -> (u32, f64, Status) {
-        match self {
-            Observation::Pair(row) => (row.repetition, row.seconds, row.status),
-            Observation::Group(row) => (row.repetition, row.seconds, row.status),
+    fn outcome(&self) -> Outcome {
+        match *self {
+            Observation::Pair(PointToPoint { job, visit, repetition, seconds, status, .. })
+            | Observation::Group(GroupObservation {
+                job,
+                visit,
+                repetition,
+                seconds,
+                status,
+                ..
+            }) => Outcome { job, visit, repetition, seconds, status },
         }
     }
 }
@@ -52,6 +77,7 @@ impl Observation {
 #[derive(Debug, Default)]
 pub struct Book {
     series: HashMap<Key, Series>,
+    next_visit: u32,
 }
 
 impl Book {
@@ -62,13 +88,23 @@ impl Book {
         book
     }
 
+    /// The number of the next visit.
+    pub fn next_visit(&self) -> u32 {
+        self.next_visit
+    }
+
     /// Adds one observation; warm-ups are counted but not judged.
     pub fn enter(&mut self, row: &Observation) {
+        let Outcome { job, visit, repetition, seconds, status } = row.outcome();
+        self.next_visit = self.next_visit.max(visit.saturating_add(1));
         let series = self.series.entry(row.key()).or_default();
-        let (repetition, seconds, status) = row.outcome();
         series.rows = series.rows.max(repetition.saturating_add(1));
-        if status != Status::Warmup {
-            series.judged.push(seconds);
+        if status == Status::Warmup {
+            return;
+        }
+        match series.visits.last_mut() {
+            Some(last) if last.number == visit => last.judged.push(seconds),
+            _ => series.visits.push(Visit { job, number: visit, judged: vec![seconds] }),
         }
     }
 
@@ -77,13 +113,22 @@ impl Book {
         self.series.get(&key(kind, cell)).map_or(0, |series| series.rows)
     }
 
+    fn of(&self, kind: Kind, cell: &Cell) -> &[Visit] {
+        self.series.get(&key(kind, cell)).map_or(&[], |series| &series.visits)
+    }
+
     /// The judged observations of a kind at a cell, in the order in which they were made.
-    pub fn judged(&self, kind: Kind, cell: &Cell) -> &[f64] {
-        self.series.get(&key(kind, cell)).map_or(&[], |series| &series.judged)
+    pub fn judged(&self, kind: Kind, cell: &Cell) -> Vec<f64> {
+        self.of(kind, cell).iter().flat_map(|visit| &visit.judged).copied().collect()
+    }
+
+    /// The medians of the visits of a kind at a cell.
+    pub fn medians(&self, kind: Kind, cell: &Cell) -> Vec<f64> {
+        self.of(kind, cell).iter().filter_map(|visit| median(&visit.judged)).collect()
     }
 
     /// The judged readings of the clock.
-    pub fn clock(&self) -> &[f64] {
+    pub fn clock(&self) -> Vec<f64> {
         self.judged(Kind::Pair(PointToPointKind::Clock), &Cell::of_pair(Experiment::RoundTrip, 0))
     }
 
@@ -97,18 +142,21 @@ impl Book {
         sizes
     }
 
-    /// Observations of a cell that count: those of its scarcest kind.
-    pub fn observations(&self, cell: &Cell) -> usize {
-        self.kinds(cell).map(<[f64]>::len).min().unwrap_or_default()
+    /// Visits to a cell that count: those of its scarcest kind.
+    pub fn visits(&self, cell: &Cell) -> usize {
+        cell.experiment.kinds().map(|kind| self.of(kind, cell).len()).min().unwrap_or_default()
     }
 
-    /// How uncertain a cell is: its least certain kind, by the rule.
+    /// The same of one job alone.
+    pub fn visits_of_job(&self, cell: &Cell, job: u32) -> usize {
+        let of_job = |kind| self.of(kind, cell).iter().filter(|visit| visit.job == job).count();
+        cell.experiment.kinds().map(of_job).min().unwrap_or_default()
+    }
+
+    /// How uncertain a cell is: its least certain kind, by the rule for its visits' medians.
     pub fn uncertainty(&self, cell: &Cell, rule: &Rule) -> f64 {
-        self.kinds(cell).map(|judged| rule.uncertainty(judged)).fold(0.0, f64::max)
-    }
-
-    fn kinds<'a>(&'a self, cell: &'a Cell) -> impl Iterator<Item = &'a [f64]> {
-        cell.experiment.kinds().map(|kind| self.judged(kind, cell))
+        let kinds = cell.experiment.kinds();
+        kinds.map(|kind| rule.uncertainty(&self.medians(kind, cell))).fold(0.0, f64::max)
     }
 }
 
@@ -122,30 +170,40 @@ mod tests {
 
     #[test]
     fn warm_ups_are_counted_but_not_judged_and_the_scarcest_kind_counts() {
-        let row = |kind, repetition, status| {
+        let row = |kind, (job, visit), repetition, status| {
             Observation::Pair(PointToPoint {
                 kind,
                 sender: 0,
                 receiver: 1,
                 bytes: 8,
                 messages: 1,
+                job,
+                visit,
                 repetition,
-                seconds: 1.0,
+                seconds: f64::from(repetition),
                 status,
             })
         };
         let cell = Cell::of_pair(Experiment::RoundTrip, 8);
         let [round_trip, train] =
             [PointToPointKind::RoundTrip, PointToPointKind::Train].map(Kind::Pair);
-        let book = Book::new(&[
-            row(PointToPointKind::RoundTrip, 0, Status::Warmup),
-            row(PointToPointKind::SendOverhead, 0, Status::Warmup),
-            row(PointToPointKind::RoundTrip, 1, Status::Ok),
+        let (back, send) = (PointToPointKind::RoundTrip, PointToPointKind::SendOverhead);
+        let mut book = Book::new(&[
+            row(back, (0, 4), 0, Status::Warmup),
+            row(send, (0, 4), 0, Status::Warmup),
+            row(back, (0, 4), 1, Status::Ok),
+            row(back, (0, 4), 2, Status::Ok),
+            row(back, (1, 6), 3, Status::Ok),
         ]);
-        assert_eq!(book.next_repetition(round_trip, &cell), 2);
+        assert_eq!(book.next_repetition(round_trip, &cell), 4);
         assert_eq!(book.next_repetition(train, &cell), 0);
-        assert_eq!(book.judged(round_trip, &cell), [1.0]);
-        assert_eq!(book.observations(&cell), 0);
+        assert_eq!(book.next_visit(), 7);
+        assert_eq!(book.judged(round_trip, &cell), [1.0, 2.0, 3.0]);
+        assert_eq!(book.medians(round_trip, &cell), [1.5, 3.0], "a visit counts once");
+        assert_eq!(book.visits(&cell), 0, "no send has been judged");
         assert_eq!(book.sizes(), [8]);
+        book.enter(&row(send, (1, 6), 1, Status::Ok));
+        assert_eq!((book.visits(&cell), book.visits_of_job(&cell, 1)), (1, 1));
+        assert_eq!(book.visits_of_job(&cell, 0), 0);
     }
 }

@@ -7,16 +7,16 @@ mod combine;
 mod command;
 mod group;
 pub mod pair;
+mod placement;
 mod recorder;
 mod refine;
 pub mod schedule;
 
 use std::path::PathBuf;
 
-use rand::SeedableRng;
 use rand_pcg::Pcg64;
 use records::quantity;
-use verification::stopping::Rule;
+use verification::stopping::{Criterion, Rule};
 
 use self::{
     bench::CellBench,
@@ -24,13 +24,14 @@ use self::{
     command::{Attention, Command},
     group::Group,
     pair::Mirror,
+    placement::Placement,
     recorder::{Recorder, Spent},
     schedule::{Bench, Outcome},
 };
 use crate::{
     Error, Result,
     exchange::Tag,
-    platform,
+    platform::{self, Survey},
     world::{self, JobFlags, World},
 };
 
@@ -43,6 +44,8 @@ pub const PROGRAM: &str = "colibri-calibrate";
 pub struct Flags {
     #[command(flatten)]
     job: JobFlags,
+    #[command(flatten)]
+    precision: Precision,
     /// Where the observations go; a record that is there is gone on with
     #[arg(long)]
     record: PathBuf,
@@ -63,9 +66,34 @@ pub struct Flags {
     /// Seconds from the start of MPI to the end, those of the record's earlier runs included
     #[arg(long, value_parser = parse_budget)]
     budget_seconds: f64,
+    /// Number of this job among those that fill the record: what is cheap is measured in each of
+    /// them anew, since jobs differ
+    #[arg(long = "job", default_value_t = 0)]
+    job_number: u32,
+    /// Further jobs follow: what this one's budget did not reach is not said
+    #[arg(long)]
+    further_jobs: bool,
     /// Seed of the order of the measurements
     #[arg(long)]
     seed: u64,
+}
+
+/// When a cell is certain enough, if the budget lasts.
+#[derive(Debug, Clone, Copy, clap::Args)]
+struct Precision {
+    /// By what it is told: median-interval, rse, cov-mean or cov-median (those of NREP)
+    #[arg(long = "stop-by", default_value = Criterion::MedianInterval.name())]
+    criterion: Criterion,
+    /// And what it shall be at most, as a part of the time
+    #[arg(long = "precision", value_parser = parse_precision, default_value = "0.025")]
+    relative_error: f64,
+}
+
+fn parse_precision(text: &str) -> std::result::Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(part) if part > 0.0 && part < 1.0 => Ok(part),
+        _ => Err(format!("'{text}' is not a part between 0 and 1, such as 0.025")),
+    }
 }
 
 impl Flags {
@@ -167,7 +195,8 @@ pub(crate) fn parse_budget(text: &str) -> std::result::Result<f64, String> {
 /// # Errors
 /// The pair is not in the job; the record cannot be used; the MPI library refuses.
 pub fn run(flags: &Flags, world: &World) -> Result<()> {
-    let surroundings = platform::survey(world, &flags.job)?;
+    let survey = if flags.job_number == 0 { Survey::WithLoad } else { Survey::InShort };
+    let surroundings = platform::survey(world, &flags.job, survey)?;
     let pair = match flags.choice.pair(&surroundings.nodes) {
         Ok(pair) => pair,
         // Every rank sees it, one says it.
@@ -194,6 +223,10 @@ fn serve(flags: &Flags, world: &World, mut recorder: Option<Recorder>) -> Result
         comm.tell(&recorder.earlier, sender, Tag::Setup)?;
     }
     let is_mirror = comm.rank() == mirror;
+    let placement = match is_mirror {
+        true => Placement::hear(&comm, sender)?,
+        false => Placement::free(),
+    };
     let idle = if is_mirror { Attention::Mirror } else { Attention::Bystander };
     let mut attention = idle;
     let mut mirror = Mirror::new(comm, sender, if is_mirror { largest(flags) } else { 0 });
@@ -205,8 +238,10 @@ fn serve(flags: &Flags, world: &World, mut recorder: Option<Recorder>) -> Result
                 mirror.answer(cell, count)?;
             }
             Command::Measure(cell, count) => group.answer(cell, count)?,
-            Command::Attend(true) if !is_mirror => attention = Attention::Participant,
-            Command::Attend(_) => attention = idle,
+            Command::Attend(all) => {
+                placement.hold(!all);
+                attention = if all && !is_mirror { Attention::Participant } else { idle };
+            }
             Command::Record(rows) => recorder.iter_mut().try_for_each(|to| to.append(&rows))?,
             Command::Spent(seconds) => recorder.iter_mut().try_for_each(|to| to.note(seconds))?,
             Command::Stop => return Ok(()),
@@ -230,25 +265,29 @@ fn send(flags: &Flags, world: &World, recorder: Option<Recorder>) -> Result<()> 
         None => comm.hear(0, Tag::Setup)?,
     };
     let groups = flags.group_cells();
-    let mut bench = CellBench::new(flags, world, recorder, &earlier, &groups);
+    let mut bench = CellBench::new(flags, world, recorder, &earlier, &groups)?;
     bench.observe_clock()?;
     let rule = bench.rule();
     let budget = flags.budget_seconds;
-    let mut random = Pcg64::seed_from_u64(flags.seed);
+    let mut random = Pcg64::new(u128::from(flags.seed), u128::from(flags.job_number));
     let share = if groups.is_empty() { 1.0 } else { SHARE_OF_PAIR };
-    add_sizes(flags, &rule, budget * share, &mut random, &mut bench)?;
+    let begun = bench.spent_seconds();
+    let of_pair = begun + share * (budget - begun);
+    add_sizes(flags, &rule, of_pair, &mut random, &mut bench)?;
     let cells = pair_cells(flags, &bench);
-    let mut outcome = schedule::run(&cells, &rule, budget * share, &mut random, &mut bench)?;
+    let mut outcome = schedule::run(&cells, &rule, of_pair, &mut random, &mut bench)?;
     if !groups.is_empty() {
-        bench.tell_all(&Command::Attend(true))?;
+        bench.attend(true)?;
         let of_groups = schedule::run(&groups, &rule, budget, &mut random, &mut bench)?;
-        bench.tell_all(&Command::Attend(false))?;
+        bench.attend(false)?;
         outcome = schedule::run(&cells, &rule, budget, &mut random, &mut bench)?;
         outcome.add(of_groups);
     }
     bench.end()?;
     bench.tell_all(&Command::Stop)?;
-    report(&outcome, &rule, budget);
+    if !flags.further_jobs {
+        report(&outcome, &rule, budget);
+    }
     Ok(())
 }
 
@@ -262,10 +301,7 @@ fn add_sizes(
     random: &mut Pcg64,
     bench: &mut CellBench,
 ) -> Result<()> {
-    if pair_cells(flags, bench)
-        .iter()
-        .all(|cell| rule.is_content(bench.observations(cell), bench.uncertainty(cell, rule)))
-    {
+    if !pair_cells(flags, bench).iter().any(|cell| schedule::wants_more(cell, rule, bench)) {
         return Ok(());
     }
     let least = Rule { relative_error: f64::INFINITY, ..*rule };
@@ -302,7 +338,7 @@ fn report(outcome: &Outcome, rule: &Rule, budget_seconds: f64) {
         let budget = format!("the budget of {budget_seconds} s is too small for everything");
         let least = rule.minimum;
         let list = names.join(", ");
-        world::warn(PROGRAM, &format!("{budget}; fewer than {least} observations of: {list}"));
+        world::warn(PROGRAM, &format!("{budget}; fewer than {least} visits to: {list}"));
     }
     if let Some((worst, uncertainty)) = outcome.uncertain.first() {
         let percent = |fraction: f64| format!("{:.1} %", fraction * 100.0);
@@ -311,7 +347,10 @@ fn report(outcome: &Outcome, rule: &Rule, budget_seconds: f64) {
         let worst = format!("{} (+-{})", worst.describe(), percent(*uncertainty));
         world::warn(
             PROGRAM,
-            &format!("{many} medians are less certain than +-{wanted}; the worst: {worst}"),
+            &format!(
+                "{many} medians are less certain than wanted (+-{wanted}, the smallest messages \
+                 finer); the worst: {worst}"
+            ),
         );
     }
 }

@@ -121,10 +121,16 @@ fn header(flags: &Flags, platform: &Platform) -> Result<BTreeMap<String, String>
     let sizes: Vec<String> = flags.sizes.0.iter().map(u64::to_string).collect();
     let timing = "CLOCK_MONOTONIC of the sender around its own MPI calls (MPI_Send, MPI_Recv; \
                   to several ranks at once MPI_Isend, MPI_Irecv, MPI_Wait; MPI_Reduce_local); \
-                  contiguous bytes; the clock's own cost is not subtracted (kind clock)";
+                  contiguous bytes; two ranks that could come upon one processor are held on different \
+                  ones, but free among several ranks; the clock's own cost is not subtracted \
+                  (kind clock)";
     Ok([
         ("pair", format!("{},{}", flags.pair.0, flags.pair.1)),
         ("platform", serde_json::to_string(platform)?),
+        (
+            "precision",
+            format!("{} {}", flags.precision.criterion.name(), flags.precision.relative_error),
+        ),
         ("program", format!("{PROGRAM} {}", env!("CARGO_PKG_VERSION"))),
         ("seed", flags.seed.to_string()),
         ("sizes", sizes.join(",")),

@@ -44,7 +44,7 @@ fn gap(book: &Book, bytes: u64) -> Option<Gap> {
     let [short, long] = [Experiment::ShortTrain, Experiment::LongTrain].map(|experiment| {
         let cell = Cell::of_pair(experiment, bytes);
         let kind: Option<Kind> = experiment.kinds().next();
-        kind.and_then(|kind| median_interval(book.judged(kind, &cell), 0.95))
+        kind.and_then(|kind| median_interval(&book.medians(kind, &cell), 0.95))
     });
     let (short, long) = (short?, long?);
     let further = f64::from(Cell::of_pair(Experiment::ShortTrain, bytes).messages);

@@ -1,10 +1,10 @@
 //! What to measure next, inside the budget.
 //!
-//! First every cell is measured once, from small sizes up: its warm-up, which also tells what it
-//! costs. A size is begun only if it and the least number of observations of everything begun so
-//! far fit. Then come passes over all cells in random order until each has the least number, and
-//! then passes over those whose medians are least certain, until all are certain enough or the
-//! budget is spent.
+//! First comes a look around, so that every parameter comes out of a short budget too: a warm-up,
+//! which also tells what a cell costs, and a few observations of everything, from small sizes up,
+//! as far as half of the budget goes. Then come passes over all cells in random order until each
+//! has the least number of visits; where that does not fit, the largest sizes wait. Then come
+//! passes over those that are least certain, until all are certain enough or the budget is spent.
 
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64;
@@ -17,26 +17,45 @@ pub trait Bench {
     /// Why it cannot go on.
     type Error;
 
-    /// Makes observations of a cell: `count` that are judged, or its warm-up.
+    /// Makes observations of a cell.
     ///
     /// # Errors
     /// Measuring failed.
-    fn measure(&mut self, cell: &Cell, count: u32, warm_up: bool) -> Result<(), Self::Error>;
+    fn measure(&mut self, cell: &Cell, visit: Visit) -> Result<(), Self::Error>;
 
     /// Seconds of the budget that are spent.
     fn spent_seconds(&self) -> f64;
 
-    /// Judged observations of a cell so far.
-    fn observations(&self, cell: &Cell) -> usize;
+    /// Visits with judged observations of a cell so far.
+    fn visits(&self, cell: &Cell) -> usize;
+
+    /// Those of this job.
+    fn visits_of_job(&self, cell: &Cell) -> usize;
 
     /// How uncertain a cell is, by the rule.
     fn uncertainty(&self, cell: &Cell, rule: &Rule) -> f64;
 }
 
+/// Repetitions of a cell at one go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Visit {
+    /// The first ones, which find connections, caches and the other rank as what came before left
+    /// them.
+    pub unjudged: u32,
+    /// Those that count.
+    pub judged: u32,
+}
+
+impl Visit {
+    fn repetitions(self) -> u32 {
+        self.unjudged + self.judged
+    }
+}
+
 /// Where the schedule ended.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Outcome {
-    /// Cells without the least number of observations.
+    /// Cells without the least number of visits.
     pub unreached: Vec<Cell>,
     /// Cells that have it but are less certain than wanted, with their uncertainty; the least
     /// certain first.
@@ -62,14 +81,6 @@ struct Task {
     uncertainty: f64,
 }
 
-impl Task {
-    /// Uncertainty over the square root of the cost. Over the cost itself, nearly all of the
-    /// budget would go to small messages; without it, to large ones.
-    fn urgency(&self) -> f64 {
-        self.uncertainty / self.seconds.max(1e-9).sqrt()
-    }
-}
-
 /// Measures the cells until they are certain enough or the budget is spent.
 ///
 /// `cells` are ordered by size.
@@ -83,13 +94,29 @@ pub fn run<B: Bench>(
     random: &mut Pcg64,
     bench: &mut B,
 ) -> Result<Outcome, B::Error> {
-    let mut schedule = Schedule { rule, budget_seconds, bench };
     let unfinished: Vec<Cell> =
-        cells.iter().filter(|cell| schedule.wants_more(cell)).copied().collect();
-    let mut tasks = schedule.scout(&unfinished)?;
+        cells.iter().filter(|cell| wants_more(cell, rule, bench)).copied().collect();
+    let mut schedule = Schedule { rule, budget_seconds, bench };
+    let mut tasks = schedule.look_around(&unfinished)?;
     schedule.reach_minimum(&mut tasks, random)?;
     schedule.refine(&mut tasks, random)?;
     Ok(schedule.outcome(cells))
+}
+
+/// Whether a cell lacks visits or certainty.
+pub fn wants_more<B: Bench>(cell: &Cell, rule: &Rule, bench: &B) -> bool {
+    lacking(cell, rule, bench) > 0
+        || !cell.rule(rule).is_content(bench.visits(cell), bench.uncertainty(cell, rule))
+}
+
+/// Visits that a cell lacks to the least number, in all or in this job.
+fn lacking<B: Bench>(cell: &Cell, rule: &Rule, bench: &B) -> usize {
+    /// Jobs differ in what a small message costs; a large one is its bytes.
+    const SMALL: u64 = 1 << 10;
+    const LEAST_OF_JOB: usize = 4;
+    let in_all = rule.minimum.saturating_sub(bench.visits(cell));
+    let of_job = LEAST_OF_JOB.min(rule.minimum).saturating_sub(bench.visits_of_job(cell));
+    if cell.bytes <= SMALL { in_all.max(of_job) } else { in_all }
 }
 
 struct Schedule<'a, B> {
@@ -99,15 +126,16 @@ struct Schedule<'a, B> {
 }
 
 impl<B: Bench> Schedule<'_, B> {
-    /// A repetition's parts smaller than this are grouped: telling the other rank costs time too.
+    /// About what a visit takes: telling the other rank costs time too.
     const VISIT_SECONDS: f64 = 2e-3;
-    /// Most repetitions in one visit; more would gather them in one moment of the machine.
+    /// Most judged repetitions in one visit: they share one state of the machine.
     const VISIT_MOST: u32 = 8;
-
-    fn wants_more(&self, cell: &Cell) -> bool {
-        let observations = self.bench.observations(cell);
-        !self.rule.is_content(observations, self.bench.uncertainty(cell, self.rule))
-    }
+    /// What takes longer does not feel in which state the visit found things.
+    const LONG_SECONDS: f64 = 5e-3;
+    /// Observations of the first look: as few as the fits can do with.
+    const FEW: u32 = 3;
+    /// Of what is left, for the first look.
+    const FIRST_SHARE: f64 = 0.5;
 
     fn task(&self, cell: Cell, seconds: f64) -> Task {
         Task { cell, seconds, uncertainty: self.bench.uncertainty(&cell, self.rule) }
@@ -117,38 +145,45 @@ impl<B: Bench> Schedule<'_, B> {
         self.budget_seconds - self.bench.spent_seconds()
     }
 
-    /// Observations that a cell lacks to the least number.
     fn lacking(&self, cell: &Cell) -> usize {
-        self.rule.minimum.saturating_sub(self.bench.observations(cell))
+        lacking(cell, self.rule, self.bench)
     }
 
-    /// What the least number of observations of the tasks still costs.
+    /// What the least number of visits to the tasks still costs.
     fn minimum_seconds(&self, tasks: &[Task]) -> f64 {
-        tasks.iter().map(|task| task.seconds * self.lacking(&task.cell) as f64).sum()
+        let seconds = |task: &Task| Self::visit_seconds(task) * self.lacking(&task.cell) as f64;
+        tasks.iter().map(seconds).sum()
     }
 
-    /// Measures every cell's warm-up, size by size, as far as the budget carries the sizes.
-    fn scout(&mut self, cells: &[Cell]) -> Result<Vec<Task>, B::Error> {
+    /// A warm-up and a few observations of everything that has none, from small sizes up.
+    fn look_around(&mut self, cells: &[Cell]) -> Result<Vec<Task>, B::Error> {
+        let end = self.bench.spent_seconds() + Self::FIRST_SHARE * self.left_seconds();
         let mut tasks: Vec<Task> = Vec::new();
         for size in cells.chunk_by(|one, other| one.bytes == other.bytes) {
-            let expected: Vec<Task> =
-                size.iter().map(|cell| self.task(*cell, expected_seconds(cell, &tasks))).collect();
-            let warm_ups: f64 = expected.iter().map(|task| task.seconds).sum();
-            let whole = warm_ups + self.minimum_seconds(&expected) + self.minimum_seconds(&tasks);
-            if whole > self.left_seconds() {
+            let looks: Vec<Visit> = size.iter().map(|cell| self.first_look(cell)).collect();
+            let expected = size
+                .iter()
+                .zip(&looks)
+                .map(|(cell, look)| f64::from(look.repetitions()) * expected_seconds(cell, &tasks));
+            if self.bench.spent_seconds() + expected.sum::<f64>() > end {
                 break;
             }
-            for cell in size {
-                let seconds = self.timed(cell, 1, true)?;
+            for (cell, look) in size.iter().zip(looks) {
+                let seconds = self.timed(cell, look)?;
                 tasks.push(self.task(*cell, seconds));
             }
         }
         Ok(tasks)
     }
 
+    fn first_look(&self, cell: &Cell) -> Visit {
+        let judged = if self.bench.visits(cell) == 0 { Self::FEW } else { 0 };
+        Visit { unjudged: 1, judged }
+    }
+
     fn reach_minimum(&mut self, tasks: &mut [Task], random: &mut Pcg64) -> Result<(), B::Error> {
         loop {
-            // The warm-ups may have cost more than expected: then the largest sizes wait.
+            // What was begun may cost more than there is: then the largest sizes wait.
             let mut carried = tasks.len();
             while carried > 0 && self.minimum_seconds(&tasks[..carried]) > self.left_seconds() {
                 carried -= 1;
@@ -164,7 +199,7 @@ impl<B: Bench> Schedule<'_, B> {
         loop {
             let mut urgent: Vec<(f64, usize)> = (0..tasks.len())
                 .filter(|&index| self.is_open(&tasks[index]))
-                .map(|index| (tasks[index].urgency(), index))
+                .map(|index| (Self::urgency(&tasks[index]), index))
                 .collect();
             urgent.sort_by(|one, other| other.0.total_cmp(&one.0));
             urgent.truncate(urgent.len().div_ceil(4));
@@ -175,12 +210,19 @@ impl<B: Bench> Schedule<'_, B> {
         }
     }
 
+    /// How much less certain than wanted, over the square root of what a visit costs. Over the cost
+    /// itself, nearly all of the budget would go to small messages; without it, to large ones.
+    fn urgency(task: &Task) -> f64 {
+        let wanted = 1.0 / task.cell.fineness();
+        task.uncertainty / wanted / Self::visit_seconds(task).max(1e-9).sqrt()
+    }
+
     /// Whether a task has its least number, wants more, and one more fits.
     fn is_open(&self, task: &Task) -> bool {
-        let observations = self.bench.observations(&task.cell);
-        observations >= self.rule.minimum
-            && !self.rule.is_content(observations, task.uncertainty)
-            && task.seconds <= self.left_seconds()
+        let visits = self.bench.visits(&task.cell);
+        visits >= self.rule.minimum
+            && !task.cell.rule(self.rule).is_content(visits, task.uncertainty)
+            && Self::visit_seconds(task) <= self.left_seconds()
     }
 
     /// Visits the tasks once in random order, each if it still fits; whether any was measured.
@@ -193,34 +235,36 @@ impl<B: Bench> Schedule<'_, B> {
         order.shuffle(random);
         let mut any = false;
         for index in order {
-            let Task { cell, seconds, .. } = tasks[index];
-            let count = self.visit_length(&cell, seconds);
-            if f64::from(count) * seconds > self.left_seconds() {
+            let task = tasks[index];
+            if Self::visit_seconds(&task) > self.left_seconds() {
                 continue;
             }
-            let latest = self.timed(&cell, count, false)?;
+            let latest = self.timed(&task.cell, Self::visit(task.seconds))?;
             // A repetition that took longer is believed at once, a shorter one slowly.
-            tasks[index] = self.task(cell, latest.max((seconds + latest) / 2.0));
+            tasks[index] = self.task(task.cell, latest.max((task.seconds + latest) / 2.0));
             any = true;
         }
         Ok(any)
     }
 
-    fn visit_length(&self, cell: &Cell, seconds: f64) -> u32 {
-        let short = (Self::VISIT_SECONDS / seconds.max(1e-9)) as u32;
-        let short = short.clamp(1, Self::VISIT_MOST);
-        match self.lacking(cell) {
-            // So that the least number is spread over several passes.
-            lacking @ 1.. => short.min(lacking as u32).min(2),
-            0 => short,
+    /// A visit to a cell of which one repetition takes so long.
+    fn visit(seconds: f64) -> Visit {
+        let fitting = (Self::VISIT_SECONDS / seconds.max(1e-9)) as u32;
+        Visit {
+            unjudged: u32::from(seconds < Self::LONG_SECONDS),
+            judged: fitting.clamp(1, Self::VISIT_MOST),
         }
     }
 
+    fn visit_seconds(task: &Task) -> f64 {
+        f64::from(Self::visit(task.seconds).repetitions()) * task.seconds
+    }
+
     /// Measures and gives the seconds of one repetition.
-    fn timed(&mut self, cell: &Cell, count: u32, warm_up: bool) -> Result<f64, B::Error> {
+    fn timed(&mut self, cell: &Cell, visit: Visit) -> Result<f64, B::Error> {
         let before = self.bench.spent_seconds();
-        self.bench.measure(cell, count, warm_up)?;
-        Ok((self.bench.spent_seconds() - before) / f64::from(count))
+        self.bench.measure(cell, visit)?;
+        Ok((self.bench.spent_seconds() - before) / f64::from(visit.repetitions().max(1)))
     }
 
     fn outcome(&self, cells: &[Cell]) -> Outcome {
@@ -229,7 +273,7 @@ impl<B: Bench> Schedule<'_, B> {
             let uncertainty = self.bench.uncertainty(cell, self.rule);
             if self.lacking(cell) > 0 {
                 outcome.unreached.push(*cell);
-            } else if uncertainty > self.rule.relative_error {
+            } else if uncertainty > cell.rule(self.rule).relative_error {
                 outcome.uncertain.push((*cell, uncertainty));
             }
         }

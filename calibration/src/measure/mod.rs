@@ -30,7 +30,7 @@ use crate::{
     calibrate::parse_budget,
     exchange::Tag,
     launcher::Lock,
-    platform::{self, Surroundings},
+    platform::{self, Surroundings, Survey},
     progress::Reporter,
     sleep::Patience,
     synchronisation::Synchroniser,
@@ -73,7 +73,8 @@ impl Flags {
 /// The plan or the record cannot be used; the MPI library cannot do what the plan asks for; a
 /// collective computed something wrong.
 pub fn run(flags: &Flags, world: &World) -> Result<()> {
-    let Surroundings { groups, uncrowded, platform, .. } = platform::survey(world, &flags.job)?;
+    let Surroundings { groups, uncrowded, platform, .. } =
+        platform::survey(world, &flags.job, Survey::WithLoad)?;
     let scheme = Scheme { timing: flags.timing, watched: uncrowded };
     let clock_shared = groups.is_one();
     let synchroniser = Synchroniser::new(world.control, groups);

@@ -21,7 +21,7 @@ use records::{
     quantity,
     record::{self, Writer},
 };
-use verification::stopping::Rule;
+use verification::stopping::{Criterion, Rule};
 
 use self::link::{Command, Exchange, Link};
 use crate::{
@@ -29,7 +29,7 @@ use crate::{
     calibrate::parse_budget,
     exchange::{Communicator, Tag},
     launcher::{self, Lock},
-    platform,
+    platform::{self, Survey},
     progress::Reporter,
     sleep::Patience,
     world::{JobFlags, World},
@@ -83,7 +83,7 @@ fn parse_bytes(text: &str) -> std::result::Result<u64, String> {
 /// # Errors
 /// The record cannot be used; the MPI library refuses.
 pub fn run(flags: &Flags, world: &World) -> Result<()> {
-    let surroundings = platform::survey(world, &flags.job)?;
+    let surroundings = platform::survey(world, &flags.job, Survey::WithLoad)?;
     let link = Link::new(world.control, flags.bytes as usize);
     let Some(platform) = surroundings.platform else { return serve(world.control, link) };
     let members = members(&surroundings.nodes, flags.all_ranks);
@@ -134,6 +134,7 @@ struct Director<'a> {
     members: Vec<u32>,
     at_once: usize,
     series: HashMap<(u32, u32, u64), Series>,
+    next_visit: u32,
     spent_before: f64,
     writer: Writer<PointToPoint>,
     progress: Reporter,
@@ -142,6 +143,7 @@ struct Director<'a> {
 
 /// A link at a size is known well enough: what stands out does so by more than that.
 const RULE: Rule = Rule {
+    criterion: Criterion::MedianInterval,
     minimum: 6,
     maximum: 24,
     confidence: 0.95,
@@ -186,6 +188,7 @@ impl<'a> Director<'a> {
             members,
             at_once,
             series: HashMap::new(),
+            next_visit: 0,
             spent_before: spent.unwrap_or_default(),
             writer: Writer::open(&flags.record, &header)?,
             progress: Reporter::new("pairs", (flags.budget_seconds * 1e3) as u64),
@@ -196,6 +199,7 @@ impl<'a> Director<'a> {
     }
 
     fn enter(&mut self, row: &PointToPoint) {
+        self.next_visit = self.next_visit.max(row.visit.saturating_add(1));
         let series = self.series.entry((row.sender, row.receiver, row.bytes)).or_default();
         series.rows = series.rows.max(row.repetition.saturating_add(1));
         if row.status != Status::Warmup {
@@ -291,6 +295,7 @@ impl<'a> Director<'a> {
     }
 
     fn record(&mut self, sender: u32, receiver: u32, bytes: u64, seconds: &[f64]) -> Result<()> {
+        let visit = self.next_visit;
         for &seconds in seconds {
             let series = self.series.get(&(sender, receiver, bytes));
             let repetition = series.map_or(0, |series| series.rows);
@@ -300,6 +305,8 @@ impl<'a> Director<'a> {
                 receiver,
                 bytes,
                 messages: 1,
+                job: 0,
+                visit,
                 repetition,
                 seconds,
                 status: if repetition == 0 { Status::Warmup } else { Status::Ok },

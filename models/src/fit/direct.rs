@@ -2,10 +2,10 @@
 
 use records::observation::PointToPointKind;
 
-use super::samples::Medians;
+use super::samples::Centres;
 use crate::parameters::LogGp;
 
-/// Where the medians of the spaced trains stand, of the smallest size that has both.
+/// Where the centres of the spaced trains stand, of the smallest size that has both.
 #[derive(Debug)]
 pub(super) struct Direct {
     bytes: u64,
@@ -17,8 +17,8 @@ pub(super) struct Direct {
 
 impl Direct {
     /// None where no size was sent singly and in a row.
-    pub(super) fn new(medians: &Medians) -> Option<Self> {
-        let spaced: Vec<(u64, u32, usize)> = medians
+    pub(super) fn new(centres: &Centres) -> Option<Self> {
+        let spaced: Vec<(u64, u32, usize)> = centres
             .keys()
             .filter(|((kind, ..), _)| *kind == PointToPointKind::SpacedTrain)
             .map(|((_, bytes, messages), place)| (bytes, messages, place))

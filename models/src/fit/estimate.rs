@@ -1,4 +1,4 @@
-//! From one set of medians to the parameters: what is there is planned once, the arithmetic is
+//! From one set of centres to the parameters: what is there is planned once, the arithmetic is
 //! done for every redrawing.
 
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use super::{
     direct::Direct,
     lines, list_sizes,
     places::{Between, Train, trains, warn_of_gaps_between, without_waiting},
-    samples::Medians,
+    samples::Centres,
 };
 use crate::parameters::{Costs, Hockney, Knot, LinearGap, LogGp};
 
@@ -43,7 +43,7 @@ pub(super) struct Values {
     pub(super) direct: Option<LogGp>,
 }
 
-/// Which medians make which parameter: places in [`Medians::seconds`].
+/// Which centres make which parameter: places in [`Centres::seconds`].
 #[derive(Debug)]
 pub(super) struct Plan {
     clock: Option<usize>,
@@ -77,10 +77,10 @@ enum Gap {
 }
 
 impl Plan {
-    pub(super) fn new(medians: &Medians, warnings: &mut Vec<String>) -> Result<Self, FitError> {
+    pub(super) fn new(centres: &Centres, warnings: &mut Vec<String>) -> Result<Self, FitError> {
         use PointToPointKind::{Clock, ReceiveOverhead, RoundTrip, SendOverhead, Train};
         let places = |wanted| -> Vec<(u64, usize)> {
-            medians
+            centres
                 .keys()
                 .filter(|((kind, ..), _)| *kind == wanted)
                 .map(|((_, bytes, _), place)| (bytes, place))
@@ -105,9 +105,9 @@ impl Plan {
         };
         let sends = overheads(SendOverhead, "they give os(m)")?;
         let receives = overheads(ReceiveOverhead, "they give or(m)")?;
-        let eager_sends = without_waiting("os", &sends, medians, warnings);
-        let eager_receives = without_waiting("or", &receives, medians, warnings);
-        let trains = trains(medians, warnings);
+        let eager_sends = without_waiting("os", &sends, centres, warnings);
+        let eager_receives = without_waiting("or", &receives, centres, warnings);
+        let trains = trains(centres, warnings);
         let empty_gap =
             *trains.get(&0).ok_or(missing(Train, Some(0), "two lengths of train give g(0)"))?;
 
@@ -136,11 +136,11 @@ impl Plan {
             round_trips,
             knots,
             one_byte,
-            direct: Direct::new(medians),
+            direct: Direct::new(centres),
             breaks: Vec::new(),
             linear_from: 0,
         };
-        plan.breaks = breaks(&plan.gap_points(medians));
+        plan.breaks = breaks(&plan.gap_points(centres));
         plan.linear_from = plan.last_line(warnings);
         Ok(plan)
     }
@@ -178,14 +178,14 @@ impl Plan {
         self.breaks.iter().map(|index| (self.knots[index - 1].bytes, self.knots[*index].bytes))
     }
 
-    fn gap_points(&self, medians: &Medians) -> Vec<(f64, f64)> {
-        let times = Times::new(self, medians);
+    fn gap_points(&self, centres: &Centres) -> Vec<(f64, f64)> {
+        let times = Times::new(self, centres);
         self.knots.iter().map(|knot| (knot.bytes as f64, times.gap(knot.gap))).collect()
     }
 
     /// The arithmetic; see the module [`fit`](super).
-    pub(super) fn estimate(&self, medians: &Medians) -> Values {
-        let times = Times::new(self, medians);
+    pub(super) fn estimate(&self, centres: &Centres) -> Values {
+        let times = Times::new(self, centres);
         let knots: Vec<Knot> = self
             .knots
             .iter()
@@ -211,7 +211,8 @@ impl Plan {
             receive: one_byte(|costs| costs.receive),
             gap: one_byte(|costs| costs.gap),
         };
-        let converted = LinearGap::from_plogp(latency.max(0.0), one_byte, gap_per_byte);
+        let message = times.empty_round_trip / 2.0 + gap_per_byte;
+        let converted = LinearGap::from_message(message, one_byte, gap_per_byte);
         Values {
             latency: latency.max(0.0),
             latency_below_zero: (-latency).max(0.0),
@@ -284,8 +285,8 @@ impl Plan {
         }
         if values.loggp_latency_below_zero > 0.0 {
             warnings.push(format!(
-                "L of LogGP, L + g(1) - os(1) - or(1), is below 0 by {}: taken as 0, and o as half \
-                 of a message's time",
+                "L of LogGP, RTT(0)/2 + G - os(1) - or(1), is below 0 by {}: taken as 0, and o as \
+                 half of a message's time",
                 format_seconds(values.loggp_latency_below_zero)
             ));
         }
@@ -314,25 +315,25 @@ impl Plan {
     }
 }
 
-/// The medians with the clock's cost taken off once.
+/// The centres with the clock's cost taken off once.
 struct Times<'a> {
-    medians: &'a Medians<'a>,
+    centres: &'a Centres<'a>,
     clock: f64,
     empty_round_trip: f64,
     empty_gap: f64,
 }
 
 impl<'a> Times<'a> {
-    fn new(plan: &Plan, medians: &'a Medians) -> Self {
-        let clock = plan.clock.map_or(0.0, |place| medians.seconds[place]);
-        let mut times = Times { medians, clock, empty_round_trip: 0.0, empty_gap: 0.0 };
+    fn new(plan: &Plan, centres: &'a Centres) -> Self {
+        let clock = plan.clock.map_or(0.0, |place| centres.seconds[place]);
+        let mut times = Times { centres, clock, empty_round_trip: 0.0, empty_gap: 0.0 };
         times.empty_round_trip = times.at(plan.empty_round_trip);
         times.empty_gap = times.train_gap(plan.empty_gap);
         times
     }
 
     fn at(&self, place: usize) -> f64 {
-        (self.medians.seconds[place] - self.clock).max(0.0)
+        (self.centres.seconds[place] - self.clock).max(0.0)
     }
 
     fn gap(&self, gap: Gap) -> f64 {

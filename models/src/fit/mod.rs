@@ -1,16 +1,20 @@
 //! From raw observations between two ranks to the parameters of every model.
 //!
 //! # What is computed
-//! All from medians per (kind, message size, train length), the clock's own cost subtracted once:
+//! All from one centre per (kind, message size, train length), the midmean of its visits' medians
+//! (`sample.rs`), the clock's own cost subtracted once:
 //!
-//! - PLogP: os(m) and or(m) are the medians, up to the size from which a call waits for the other
+//! - PLogP: os(m) and or(m) are these centres, up to the size from which a call waits for the other
 //!   side (rendezvous), recognised by its jump; beyond, the line through the sizes below goes on.
 //!   g(m) = (tot(n2) - tot(n1)) / (n2 - n1) from the
 //!   shortest and longest train of that size: the difference of two totals, which a sender that
 //!   buffers cannot flatter. Without trains g(m) = RTT(m) - RTT(0) + g(0). L = RTT(0)/2 - g(0).
 //! - LogGP: from PLogP as Kielmann, Bal and Verstoep (2000) do
 //!   ([`LinearGap`](crate::parameters::LinearGap)), save that G is the slope of a robust line
-//!   through g(m) at the sizes above the last protocol break, since g(m) / m is too great by g / m.
+//!   through g(m) at the sizes above the last protocol break, since g(m) / m is too great by g / m,
+//!   and that the time of one byte, which Kielmann's L_p + g(1) is, is taken as RTT(0)/2 + G: with
+//!   g(1) - g(0) measured in trains the errors of four medians would be in an L that is a third of
+//!   the round trip (logp_mpi takes it from round trips too: its g(m) is RTT(m) - RTT(0) + g(0)).
 //!   Where os(1) + or(1) is more than a message takes, L is 0 and L + 2 o still the message's time.
 //!   Beside it stands LogGP measured by itself, by Netgauge's exchanges (Hoefler, Lichei and Rehm,
 //!   2007): o from messages so far apart that each finds the way free, L from the round trip, g and
@@ -22,16 +26,18 @@
 //! - gamma, g(m, k), and what is fitted to collectives: [`Groups`].
 //!
 //! # Intervals
-//! Percentiles (2.5 and 97.5 %) of the bootstrap: all medians are drawn anew and all parameters
-//! computed from them, so that an interval holds what one median's error does to everything
-//! behind it. The generator's seed is fixed: the same record gives the same file.
+//! Percentiles (2.5 and 97.5 %) of the bootstrap over visits and over jobs (`sample.rs`): all
+//! centres are drawn anew and all parameters computed from them, so that an interval holds what
+//! one centre's error does to everything behind it. The generator's seed is fixed: the same record gives the same file.
 
 mod breaks;
 mod direct;
 mod estimate;
+mod fitted;
 mod groups;
 mod lines;
 mod places;
+mod sample;
 mod samples;
 
 use records::{
@@ -42,7 +48,8 @@ use records::{
 
 use crate::parameters::LogGp;
 use estimate::{Plan, Values};
-pub use groups::{CollectiveFit, Groups};
+pub use fitted::{CollectiveFit, GAP_PER_BYTE_MEASURED, LATENCY_MEASURED};
+pub use groups::Groups;
 use samples::Samples;
 
 /// Redrawings: enough for the 2.5th percentile to have 50 below it.
@@ -127,9 +134,9 @@ fn kind_name(kind: PointToPointKind) -> &'static str {
 pub fn fit(observations: &[PointToPoint]) -> Result<Fit, FitError> {
     let mut warnings = Vec::new();
     let samples = Samples::collect(observations, &mut warnings)?;
-    let medians = samples.medians();
-    let plan = Plan::new(&medians, &mut warnings)?;
-    let values = plan.estimate(&medians);
+    let centres = samples.centres();
+    let plan = Plan::new(&centres, &mut warnings)?;
+    let values = plan.estimate(&centres);
     plan.judge(&values, &mut warnings);
     let parameters = with_intervals(&plan, &samples, &values);
     Ok(Fit { parameters, warnings })
@@ -154,7 +161,7 @@ fn percentiles<T>(values: &T, redrawn: &[T], of: &dyn Fn(&T) -> f64) -> Estimate
     Estimate { value, low: at(0.025).min(value), high: at(0.975).max(value) }
 }
 
-/// Redraws the medians, and takes the percentiles of every parameter.
+/// Redraws the centres, and takes the percentiles of every parameter.
 fn with_intervals(plan: &Plan, samples: &Samples, values: &Values) -> Parameters {
     let redrawn: Vec<Values> = redraw(|random| plan.estimate(&samples.redraw(random)));
     let estimate = |of: &dyn Fn(&Values) -> f64| percentiles(values, &redrawn, of);

@@ -1,10 +1,10 @@
-//! Where the medians of a parameter stand, and what lies between them.
+//! Where the centres of a parameter stand, and what lies between them.
 
 use std::collections::BTreeMap;
 
 use records::{observation::PointToPointKind, quantity::format_bytes};
 
-use super::{estimate::KnotPlan, list_sizes, samples::Medians};
+use super::{estimate::KnotPlan, list_sizes, samples::Centres};
 
 /// Beyond the last size a line goes on that begins at this part of it.
 const BASE: u64 = 16;
@@ -66,12 +66,12 @@ const LEAST_EAGER_LIMIT: u64 = 512;
 pub(super) fn without_waiting<'a>(
     name: &str,
     places: &'a [(u64, usize)],
-    medians: &Medians,
+    centres: &Centres,
     warnings: &mut Vec<String>,
 ) -> &'a [(u64, usize)] {
     let jumps = |pair: &[(u64, usize)]| {
         let [(below, below_place), (above, above_place)] = *pair else { return false };
-        let growth = medians.seconds[above_place] / medians.seconds[below_place];
+        let growth = centres.seconds[above_place] / centres.seconds[below_place];
         below >= LEAST_EAGER_LIMIT && growth > JUMP * (above as f64 / below as f64)
     };
     match places.windows(2).position(jumps) {
@@ -89,9 +89,9 @@ pub(super) fn without_waiting<'a>(
 }
 
 /// The trains of the sizes at which two lengths were timed.
-pub(super) fn trains(medians: &Medians, warnings: &mut Vec<String>) -> BTreeMap<u64, Train> {
+pub(super) fn trains(centres: &Centres, warnings: &mut Vec<String>) -> BTreeMap<u64, Train> {
     let mut trains: BTreeMap<u64, Train> = BTreeMap::new();
-    let timed = medians.keys().filter(|((kind, ..), _)| *kind == PointToPointKind::Train);
+    let timed = centres.keys().filter(|((kind, ..), _)| *kind == PointToPointKind::Train);
     // The keys ascend by length within a size.
     for ((_, bytes, messages), place) in timed {
         let end = (messages, place);

@@ -21,8 +21,13 @@ impl LinearGap {
     /// Where the overheads of single calls sum to more than a message takes (a message's transfer
     /// overlaps them), L is 0 and o half of the message's time.
     pub fn from_plogp(latency: f64, one_byte: Costs, gap_per_byte: f64) -> Self {
+        Self::from_message(latency + one_byte.gap, one_byte, gap_per_byte)
+    }
+
+    /// The same where the time of one byte, from the call to send to its arrival, is known by
+    /// itself: L = `message` - os(1) - or(1).
+    pub fn from_message(message: f64, one_byte: Costs, gap_per_byte: f64) -> Self {
         let Costs { send, receive, gap } = one_byte;
-        let message = latency + gap;
         let latency = message - send - receive;
         let overhead = (send + receive).min(message) / 2.0;
         LinearGap {

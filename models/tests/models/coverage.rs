@@ -4,6 +4,9 @@
 //! observation in a hundred ten times too long. That the median of the noise is 1 makes the
 //! noiseless cost the median of what is observed, which is what the fits estimate. (Noise that only
 //! adds has no such property: then a fit's truth is the median cost, not the least.)
+//!
+//! Nothing in the intervals was tuned: what widens them is taken from the literature. The seeds
+//! are none of those of the other tests.
 
 use std::{collections::BTreeMap, thread};
 
@@ -12,9 +15,12 @@ use models::fit::fit;
 use crate::fits::{ETHERNET, Truth};
 
 const SEEDS: u64 = 200;
+const FIRST_SEED: u64 = 52_000;
+/// Observations of everything, each a visit of its own: about as many as a minute makes.
+const REPETITIONS: u32 = 40;
 
-/// The parameters whose intervals are looked at one by one: 91 to 98 % of the seeds, one of them
-/// by chance outside. There are more parameters, at every size, which count together.
+/// The parameters whose intervals are looked at one by one: 91 to 98 % of the seeds. There are more
+/// parameters, at every size, which count together.
 const MAIN: [&str; 12] = [
     "hockney alpha",
     "hockney beta",
@@ -31,11 +37,11 @@ const MAIN: [&str; 12] = [
 ];
 
 /// Seeds of each parameter whose interval holds the truth.
-fn covered(platform: &Truth, noise: f64, repetitions: u32) -> BTreeMap<String, u64> {
+fn covered(platform: &Truth, noise: f64) -> BTreeMap<String, u64> {
     let count = |seeds: std::ops::Range<u64>| {
         let mut inside: BTreeMap<String, u64> = BTreeMap::new();
         for seed in seeds {
-            let fitted = fit(&platform.observe(seed, noise, repetitions)).unwrap();
+            let fitted = fit(&platform.observe(FIRST_SEED + seed, noise, REPETITIONS)).unwrap();
             for (name, estimate, truth, _) in platform.compare(&fitted.parameters) {
                 let holds = (estimate.low..=estimate.high).contains(&truth);
                 *inside.entry(name).or_default() += u64::from(holds);
@@ -59,13 +65,12 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
         sizes: |bytes| [0, 1, 1024, 16_384, 65_536, 262_144, 1 << 20].contains(&bytes),
         ..ETHERNET
     };
-    let covered = covered(&platform, 0.05, 20);
+    let covered = covered(&platform, 0.05);
     let total: u64 = covered.values().sum();
     let all = total as f64 / (SEEDS * covered.len() as u64) as f64;
     assert!((0.935..0.965).contains(&all), "{all}: {covered:?}");
     let share = |name: &str| covered[name] as f64 / SEEDS as f64;
     let outside: Vec<&str> =
         MAIN.into_iter().filter(|name| !(0.91..=0.98).contains(&share(name))).collect();
-    assert!(outside.len() <= 1, "{outside:?}: {covered:?}");
-    assert!(MAIN.into_iter().all(|name| (0.90..=0.99).contains(&share(name))), "{covered:?}");
+    assert!(outside.is_empty(), "{outside:?}: {covered:?}");
 }

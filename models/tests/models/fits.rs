@@ -84,6 +84,8 @@ impl Truth {
                     receiver: 1,
                     bytes,
                     messages,
+                    job: 0,
+                    visit: repetition,
                     repetition,
                     seconds: seconds * factor + self.clock,
                     status: if warmup { Status::Warmup } else { Status::Ok },

@@ -1,6 +1,9 @@
 //! Fits of collectives against injected truth.
 
-use models::{fit::Groups, presets::preset};
+use models::{
+    fit::{CollectiveFit, GAP_PER_BYTE_MEASURED, Groups, LATENCY_MEASURED},
+    presets::preset,
+};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_distr::{Distribution as _, LogNormal};
 use rand_pcg::Pcg64Mcg;
@@ -68,6 +71,8 @@ fn observe(seed: u64, noise: f64) -> Vec<GroupObservation> {
                 procs,
                 bytes,
                 messages,
+                job: 0,
+                visit: repetition,
                 repetition,
                 seconds,
                 status,
@@ -155,16 +160,46 @@ fn what_is_not_there_is_not_fitted() {
     assert!(Groups::new(&rows).unwrap_err().contains("FlatBarrier of 0 bytes"));
 }
 
-/// A barrier that takes more per process the more there are leaves no latency.
-#[test]
-fn a_bent_barrier_is_told() {
+/// The same with barriers that take so long.
+fn with_barriers(seconds: fn(f64) -> f64) -> CollectiveFit {
     let mut rows = observe(1, 0.001);
     for row in rows.iter_mut().filter(|row| row.kind == GroupKind::FlatBarrier) {
-        row.seconds = 1e-5 * f64::from(row.procs).powi(3);
+        row.seconds = f64::from(row.messages) * seconds(f64::from(row.procs));
     }
-    let found = Groups::new(&rows).unwrap().fit(&preset("frodo").unwrap().measured).unwrap();
-    assert_eq!(found.parameters.plogp.latency_seconds.value, 0.0);
-    for wanted in ["fitted L", "no straight line over the processes"] {
+    Groups::new(&rows).unwrap().fit(&preset("frodo").unwrap().measured).unwrap()
+}
+
+/// A barrier that takes more per process the more there are has an intercept that tells no
+/// latency; the empty chain may still tell it.
+#[test]
+fn a_latency_that_is_not_determined_is_told() {
+    let measured = preset("frodo").unwrap().measured;
+    let warned = |found: &CollectiveFit, wanted: &str| {
         assert!(found.warnings.iter().any(|text| text.contains(wanted)), "{:?}", found.warnings);
-    }
+    };
+    let bent = with_barriers(|p| 10e-6 + 5e-6 * p * p);
+    warned(&bent, "what the slope of the empty chain leaves");
+    let latency = bent.parameters.plogp.latency_seconds;
+    assert!(latency.low > 0.0 && latency.value < 40e-6, "{latency:?}");
+    assert!(!bent.parameters.derived.iter().any(|it| it == LATENCY_MEASURED));
+
+    let wild = with_barriers(|p| 1e-5 * p.powi(3));
+    warned(&wild, "L is not determined by collectives");
+    warned(&wild, "no straight line over the processes");
+    assert_eq!(wild.parameters.plogp.latency_seconds, measured.plogp.latency_seconds);
+    assert!(wild.parameters.derived.iter().any(|it| it == LATENCY_MEASURED));
+}
+
+/// Only empty and tiny messages were reached: their times hold no bytes to speak of.
+#[test]
+fn a_rate_that_is_not_determined_is_told() {
+    let measured = preset("frodo").unwrap().measured;
+    let mut rows = observe(1, 0.02);
+    rows.retain(|row| row.kind != GroupKind::ChainBcast || row.bytes <= 1);
+    let found = Groups::new(&rows).unwrap().fit(&measured).unwrap();
+    let (rate, derived) = (found.parameters.loggp.gap_seconds_per_byte, &found.parameters.derived);
+    assert_eq!(rate, measured.loggp.gap_seconds_per_byte);
+    assert!(derived.iter().any(|it| it == GAP_PER_BYTE_MEASURED), "{derived:?}");
+    let told = |text: &String| text.contains("G is not determined by collectives");
+    assert!(found.warnings.iter().any(told), "{:?}", found.warnings);
 }

@@ -11,6 +11,7 @@ use verification::{
 
 use super::{CALIBRATION_SHARE, LazySite, MEASURING_SHARE, Tune};
 use crate::{
+    calibrating,
     commands::{calibrate, verify},
     error::usage,
     focused,
@@ -34,7 +35,7 @@ impl Tune {
             self.points(run, site)?;
             let budget = Duration::from_secs_f64(self.share(CALIBRATION_SHARE).min(60.0));
             let wanted = calibrate::Wanted::within(budget, self.seed);
-            calibrate::measure(site, run, &wanted, budget)?;
+            calibrating::measure(site, run, &wanted, budget, None)?;
         }
         let calibration = calibrate::fit(run)?;
         eprint!("{}", calibrate::summary(&calibration));

@@ -2,6 +2,7 @@ use std::{collections::HashMap, convert::Infallible};
 
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
+use verification::stopping::Criterion;
 
 use super::*;
 use crate::calibrate::cells::Experiment;
@@ -12,8 +13,11 @@ struct Simulated {
     per_byte: f64,
     noise: f64,
     random: Pcg64,
-    series: HashMap<Cell, Vec<f64>>,
-    warm_ups: Vec<Cell>,
+    /// What every visit takes besides.
+    visit: f64,
+    job: u32,
+    /// (job, median) of the visits.
+    series: HashMap<Cell, Vec<(u32, f64)>>,
     order: Vec<Cell>,
 }
 
@@ -24,8 +28,9 @@ impl Simulated {
             per_byte,
             noise,
             random: Pcg64::seed_from_u64(7),
+            visit: 0.0,
+            job: 0,
             series: HashMap::new(),
-            warm_ups: Vec::new(),
             order: Vec::new(),
         }
     }
@@ -34,18 +39,22 @@ impl Simulated {
 impl Bench for Simulated {
     type Error = Infallible;
 
-    fn measure(&mut self, cell: &Cell, count: u32, warm_up: bool) -> Result<(), Infallible> {
-        for _ in 0..count {
+    fn measure(&mut self, cell: &Cell, visit: Visit) -> Result<(), Infallible> {
+        self.spent += self.visit;
+        let mut judged = Vec::new();
+        for repetition in 0..visit.repetitions() {
             let message = 10e-6 + self.per_byte * cell.bytes as f64;
             let plain = 100e-6 + message * f64::from(cell.messages);
             let seconds = plain * (1.0 + self.noise * self.random.random::<f64>());
             self.spent += seconds;
-            if warm_up {
-                self.warm_ups.push(*cell);
-            } else {
-                self.series.entry(*cell).or_default().push(seconds);
-                self.order.push(*cell);
+            if repetition >= visit.unjudged {
+                judged.push(seconds);
             }
+        }
+        self.order.push(*cell);
+        if !judged.is_empty() {
+            judged.sort_by(f64::total_cmp);
+            self.series.entry(*cell).or_default().push((self.job, judged[judged.len() / 2]));
         }
         Ok(())
     }
@@ -54,16 +63,23 @@ impl Bench for Simulated {
         self.spent
     }
 
-    fn observations(&self, cell: &Cell) -> usize {
+    fn visits(&self, cell: &Cell) -> usize {
         self.series.get(cell).map_or(0, Vec::len)
     }
 
+    fn visits_of_job(&self, cell: &Cell) -> usize {
+        let visits = self.series.get(cell).into_iter().flatten();
+        visits.filter(|(job, _)| *job == self.job).count()
+    }
+
     fn uncertainty(&self, cell: &Cell, rule: &Rule) -> f64 {
-        rule.uncertainty(self.series.get(cell).map_or(&[], Vec::as_slice))
+        let visits = self.series.get(cell).into_iter().flatten();
+        rule.uncertainty(&visits.map(|(_, seconds)| *seconds).collect::<Vec<_>>())
     }
 }
 
 const RULE: Rule = Rule {
+    criterion: Criterion::MedianInterval,
     minimum: 8,
     maximum: 400,
     confidence: 0.95,
@@ -84,8 +100,9 @@ fn simulate(bench: &mut Simulated, budget: f64) -> Outcome {
 fn a_quiet_machine_is_measured_to_the_end_in_random_order() {
     let mut bench = Simulated::new(84e-9, 0.01);
     assert_eq!(simulate(&mut bench, 60.0), Outcome::default());
-    assert_eq!(bench.warm_ups, Cell::all_of_pair(&sizes()), "each cell once, from small sizes up");
-    assert!(bench.order.windows(2).any(|pair| pair[0].bytes > pair[1].bytes));
+    let all = Cell::all_of_pair(&sizes());
+    assert_eq!(bench.order[..all.len()], all, "each cell once, from small sizes up");
+    assert!(bench.order[all.len()..].windows(2).any(|pair| pair[0].bytes > pair[1].bytes));
     assert!(bench.spent < 30.0, "{} s spent where all is certain at once", bench.spent);
 }
 
@@ -97,7 +114,7 @@ fn too_small_a_budget_goes_to_the_small_sizes() {
     assert!(unreached.contains(&(1 << 20)) && !unreached.contains(&64), "{unreached:?}");
     let least = unreached.iter().min().unwrap();
     for cell in Cell::all_of_pair(&sizes()).iter().filter(|cell| cell.bytes < *least) {
-        assert!(bench.observations(cell) >= RULE.minimum, "{cell:?}");
+        assert!(bench.visits(cell) >= RULE.minimum, "{cell:?}");
     }
     assert!(bench.spent <= 5.5, "{}", bench.spent);
 }
@@ -111,12 +128,40 @@ fn a_finished_record_asks_for_nothing_more() {
     assert_eq!(bench.spent, spent);
 }
 
+/// Where telling the other rank takes a time slice.
+#[test]
+fn a_short_budget_gives_something_of_every_small_size() {
+    let mut bench = Simulated { visit: 5e-3, ..Simulated::new(84e-9, 0.5) };
+    simulate(&mut bench, 3.0);
+    for bytes in sizes().into_iter().filter(|bytes| *bytes <= 16 << 10) {
+        for experiment in Experiment::OF_SIZE {
+            assert!(bench.visits(&Cell::of_pair(experiment, bytes)) > 0, "{experiment:?} {bytes}");
+        }
+    }
+    assert!(bench.spent < 3.3, "{}", bench.spent);
+}
+
+/// A further job measures anew what is cheap, and the rest only as far as it is uncertain.
+#[test]
+fn every_job_visits_small_messages() {
+    let mut bench = Simulated::new(84e-9, 0.01);
+    simulate(&mut bench, 60.0);
+    let first = bench.order.len();
+    bench.job = 1;
+    let (before, budget) = (bench.spent, bench.spent + 60.0);
+    assert_eq!(simulate(&mut bench, budget), Outcome::default());
+    assert!(bench.order[first..].iter().all(|cell| cell.bytes <= 1024));
+    let round_trip = Cell::of_pair(Experiment::RoundTrip, 8);
+    assert_eq!(bench.visits_of_job(&round_trip), 4);
+    assert!(bench.spent - before < 2.0, "{}", bench.spent - before);
+}
+
 #[test]
 fn the_least_certain_cells_get_the_rest_of_the_budget() {
     let mut bench = Simulated::new(84e-9, 0.8);
     let outcome = simulate(&mut bench, 20.0);
     assert!(outcome.unreached.is_empty());
-    let of = |bytes| bench.observations(&Cell::of_pair(Experiment::RoundTrip, bytes));
+    let of = |bytes| bench.visits(&Cell::of_pair(Experiment::RoundTrip, bytes));
     assert!(of(8) > RULE.minimum);
 }
 

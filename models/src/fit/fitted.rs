@@ -1,0 +1,361 @@
+//! Parameters fitted to collectives: lines over the number of processes.
+//!
+//! By the procedure of the paper (section 5): a flat-tree barrier of P takes P g(0) + 2 L (Table
+//! 1), so a line over P gives g(0), its slope, and L, half of its intercept; a pipelined bcast in
+//! one segment takes (P - 1) (L + g(m)) (Table 2), so its slope over P gives g(m). The chain's time
+//! here holds an empty message back to the root, which is the same for every P. os(m) and or(m) are
+//! not in these times: they are the measured ones. LogGP and Hockney are converted.
+//!
+//! An intercept is the least certain thing about a line: where every process costs more than the
+//! one before it lies below 0. L is taken from it only where its interval is above 0; else it is
+//! what the slope of the empty chain, L + g(0), leaves beside g(0), two slopes. Where that is not
+//! above 0 either, L is not determined and the measured one stands in; so does G where g(m) does
+//! not rise for certain over the largest sizes. Which it was is told.
+//!
+//! Lines over P are Huber's, by relative errors ([`lines`](super::lines)), through the centres; G is
+//! the slope of the least-squares line through L + g(m) at the four largest sizes.
+//! Intervals are percentiles of the bootstrap, as in [`fit`](super::fit); that a line does not hold
+//! shows in its residuals and its R^2, not in the intervals.
+
+use std::collections::BTreeMap;
+
+use records::{
+    calibration::{self, Estimate, FitPoint, LineFit, PLogPKnot, Parameters},
+    group_observation::GroupKind,
+    quantity::{format_bytes, format_seconds},
+};
+
+use super::{
+    groups::{Centres, Groups},
+    lines::{self, Line},
+    percentiles,
+};
+use crate::parameters::{Costs, LinearGap, LogGp, PLogP};
+
+/// In [`Parameters::derived`] of fitted ones whose L the collectives do not tell.
+pub const LATENCY_MEASURED: &str = "L from measured";
+/// The same of G.
+pub const GAP_PER_BYTE_MEASURED: &str = "G from measured";
+
+/// G is the slope over so many of the largest sizes: below, what a message costs apart from its
+/// bytes hides it.
+const LARGEST: usize = 4;
+/// Below this share of explained variance a fit is no line.
+const STRAIGHT: f64 = 0.9;
+/// G is not determined where its interval reaches further than this part of it to one side.
+const VAGUE: f64 = 0.5;
+
+/// Parameters fitted to collectives, and the lines behind them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CollectiveFit {
+    /// Of every model.
+    pub parameters: Parameters,
+    /// One line for the barrier, and one for each message size.
+    pub fits: Vec<LineFit>,
+    /// What a reader must know.
+    pub warnings: Vec<String>,
+}
+
+/// What tells L.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Latency {
+    Barrier,
+    Chain,
+    Measured(f64),
+}
+
+/// The lines of one drawing.
+#[derive(Debug)]
+struct Lines {
+    barrier: Line,
+    /// By message size, the empty message first.
+    chains: Vec<Line>,
+}
+
+/// The parameters of one drawing.
+#[derive(Debug)]
+struct Values {
+    latency: f64,
+    /// By message size.
+    gaps: Vec<f64>,
+    loggp: LogGp,
+}
+
+impl Groups {
+    /// The parameters fitted to the barrier and the chains; nothing where these were not measured
+    /// over at least 3 numbers of processes. `measured` gives what they do not hold.
+    pub fn fit(&self, measured: &Parameters) -> Option<CollectiveFit> {
+        let centres = self.centres();
+        let sizes = chain_sizes(&centres);
+        if sizes.is_empty() {
+            return None;
+        }
+        let lines = Lines::new(&centres, &sizes)?;
+        let redrawn: Vec<Lines> =
+            self.redrawn().iter().filter_map(|centres| Lines::new(centres, &sizes)).collect();
+        let mut warnings = Vec::new();
+        let told = Told::new(&lines, &redrawn, &sizes, measured, &mut warnings);
+        let values = told.values(&lines);
+        let drawn: Vec<Values> = redrawn.iter().map(|lines| told.values(lines)).collect();
+        let fits = line_fits(&centres, &lines, &sizes);
+        warnings.extend(bent(&fits));
+        let parameters = told.parameters(&values, &drawn, measured);
+        Some(CollectiveFit { parameters, fits, warnings })
+    }
+}
+
+/// What the lines tell, and what they leave to the measured parameters.
+struct Told<'a> {
+    sizes: &'a [u64],
+    latency: Latency,
+    /// The measured G with its interval where the lines do not tell it.
+    gap_per_byte: Option<Estimate>,
+    overheads: PLogP,
+}
+
+impl<'a> Told<'a> {
+    fn new(
+        lines: &Lines,
+        redrawn: &[Lines],
+        sizes: &'a [u64],
+        measured: &Parameters,
+        warnings: &mut Vec<String>,
+    ) -> Self {
+        let estimate = |of: &dyn Fn(&Lines) -> f64| percentiles(lines, redrawn, of);
+        let barrier = estimate(&Lines::half_intercept);
+        let chain = estimate(&Lines::beside_gap);
+        let interval = |it: Estimate| {
+            let [value, low, high] = [it.value, it.low, it.high].map(signed);
+            format!("{value} ({low} .. {high})")
+        };
+        let below = format!(
+            "half of the intercept of the barrier's line, {}, does not tell the fitted L: a \
+             barrier takes more per process the more there are",
+            interval(barrier)
+        );
+        let latency = if barrier.low > 0.0 {
+            Latency::Barrier
+        } else if chain.low > 0.0 {
+            warnings.push(format!(
+                "{below}; it is what the slope of the empty chain leaves beside g(0)"
+            ));
+            Latency::Chain
+        } else {
+            warnings.push(format!(
+                "{below}; nor does the slope of the empty chain beside g(0), {}: L is not \
+                 determined by collectives, the measured one stands in",
+                interval(chain)
+            ));
+            Latency::Measured(measured.plogp.latency_seconds.value)
+        };
+        let slope = estimate(&|lines| lines.gap_per_byte(sizes));
+        let vague = slope.low.min(2.0 * slope.value - slope.high) < VAGUE * slope.value;
+        let gap_per_byte = vague.then_some(measured.loggp.gap_seconds_per_byte);
+        if vague {
+            warnings.push(
+                "the chains' times do not rise for certain with the bytes of the largest messages: \
+                 G is not determined by collectives, the measured one stands in"
+                    .into(),
+            );
+        }
+        let overheads = PLogP::at_ends(&measured.plogp, [None; 4]);
+        Told { sizes, latency, gap_per_byte, overheads }
+    }
+
+    fn values(&self, lines: &Lines) -> Values {
+        let latency = match self.latency {
+            Latency::Barrier => lines.half_intercept(),
+            Latency::Chain => lines.beside_gap(),
+            Latency::Measured(seconds) => seconds,
+        };
+        let latency = latency.max(0.0);
+        let gaps: Vec<f64> = (0..self.sizes.len()).map(|index| lines.gap(index, latency)).collect();
+        let gap_per_byte = match self.gap_per_byte {
+            Some(measured) => measured.value,
+            None => lines.gap_per_byte(self.sizes),
+        };
+        let one_byte = Costs { gap: gaps[1.min(gaps.len() - 1)], ..self.overheads.at(1.0) };
+        let loggp = LinearGap::from_plogp(latency, one_byte, gap_per_byte).loggp;
+        Values { latency, gaps, loggp }
+    }
+
+    fn parameters(&self, values: &Values, drawn: &[Values], measured: &Parameters) -> Parameters {
+        let estimate = |of: &dyn Fn(&Values) -> f64| percentiles(values, drawn, of);
+        let latency_seconds = match self.latency {
+            Latency::Measured(_) => measured.plogp.latency_seconds,
+            _ => estimate(&|values| values.latency),
+        };
+        let knots = self.sizes.iter().enumerate().map(|(index, &bytes)| {
+            let Costs { send, receive, .. } = self.overheads.at(bytes as f64);
+            PLogPKnot {
+                bytes,
+                send_overhead_seconds: measured_at(measured, bytes, send, |knot| {
+                    knot.send_overhead_seconds
+                }),
+                receive_overhead_seconds: measured_at(measured, bytes, receive, |knot| {
+                    knot.receive_overhead_seconds
+                }),
+                gap_seconds: estimate(&|values| values.gaps[index]),
+            }
+        });
+        let plogp = calibration::PLogP {
+            gap_by_destinations: measured.plogp.gap_by_destinations.clone(),
+            gap_by_sources: measured.plogp.gap_by_sources.clone(),
+            ..calibration::PLogP::new(latency_seconds, knots.collect())
+        };
+        let gap_seconds_per_byte =
+            self.gap_per_byte.unwrap_or_else(|| estimate(&|values| values.loggp.gap_per_byte));
+        let loggp = calibration::LogGp {
+            latency_seconds: estimate(&|values| values.loggp.latency),
+            overhead_seconds: estimate(&|values| values.loggp.overhead),
+            gap_seconds: estimate(&|values| values.loggp.gap),
+            gap_seconds_per_byte,
+        };
+        let hockney = calibration::Hockney {
+            alpha_seconds: estimate(&|values| values.latency + values.gaps[0]),
+            beta_seconds_per_byte: gap_seconds_per_byte,
+        };
+        let mut parameters = Parameters::new(hockney, loggp, plogp);
+        parameters.gamma_seconds_per_byte = measured.gamma_seconds_per_byte;
+        parameters.gamma = measured.gamma.clone();
+        parameters.derived = vec![
+            "os(m), or(m), g(m, k) and gamma from measured".into(),
+            "loggp and hockney from plogp".into(),
+        ];
+        if matches!(self.latency, Latency::Measured(_)) {
+            parameters.derived.push(LATENCY_MEASURED.into());
+        }
+        if self.gap_per_byte.is_some() {
+            parameters.derived.push(GAP_PER_BYTE_MEASURED.into());
+        }
+        parameters
+    }
+}
+
+/// A time that may be below 0, for people.
+fn signed(seconds: f64) -> String {
+    let sign = if seconds < 0.0 { "-" } else { "" };
+    format!("{sign}{}", format_seconds(seconds.abs()))
+}
+
+/// A measured overhead with its interval; between measured sizes it has no interval of its own.
+fn measured_at(
+    measured: &Parameters,
+    bytes: u64,
+    value: f64,
+    of: impl Fn(&PLogPKnot) -> Estimate,
+) -> Estimate {
+    let knot = measured.plogp.knots.iter().find(|knot| knot.bytes == bytes);
+    knot.map_or(Estimate::exact(value), of)
+}
+
+impl Lines {
+    fn new(centres: &Centres, sizes: &[u64]) -> Option<Self> {
+        let line = |points: Vec<(f64, f64)>| {
+            (points.len() > 2).then(|| lines::robust_relative(&points)).flatten()
+        };
+        let barrier = line(over_procs(centres, GroupKind::FlatBarrier, 0))?;
+        let chains =
+            sizes.iter().map(|&bytes| line(over_procs(centres, GroupKind::ChainBcast, bytes)));
+        Some(Lines { barrier, chains: chains.collect::<Option<_>>()? })
+    }
+
+    fn half_intercept(&self) -> f64 {
+        self.barrier.intercept / 2.0
+    }
+
+    fn beside_gap(&self) -> f64 {
+        self.chains[0].slope - self.barrier.slope
+    }
+
+    /// g at the size of that index: of an empty message the barrier's slope, else what the chain's
+    /// slope leaves beside L.
+    fn gap(&self, index: usize, latency: f64) -> f64 {
+        match index {
+            0 => self.barrier.slope.max(0.0),
+            _ => (self.chains[index].slope - latency).max(0.0),
+        }
+    }
+
+    /// By absolute errors: a shaped link lets the first packets of a message pass at once, and the
+    /// sizes that are hardly longer would hold a line by relative errors down.
+    fn gap_per_byte(&self, sizes: &[u64]) -> f64 {
+        let points = (sizes.len().saturating_sub(LARGEST)..sizes.len())
+            .map(|index| (sizes[index] as f64, self.chains[index].slope, 1.0));
+        lines::weighted(points).map_or(0.0, |line| line.slope.max(0.0))
+    }
+}
+
+/// Fits that are no lines.
+fn bent(fits: &[LineFit]) -> Option<String> {
+    let bent: Vec<String> = fits
+        .iter()
+        .filter(|fit| fit.r_squared < STRAIGHT)
+        .map(|fit| format!("{} of {}", fit.experiment, format_bytes(fit.bytes)))
+        .collect();
+    let list = bent.join(", ");
+    (!bent.is_empty())
+        .then(|| format!("no straight line over the processes (R^2 below {STRAIGHT}): {list}"))
+}
+
+/// (P, seconds of one), ascending.
+fn over_procs(centres: &Centres, kind: GroupKind, bytes: u64) -> Vec<(f64, f64)> {
+    let of_kind = centres.iter().filter(|((one, _, _, size, _), _)| (*one, *size) == (kind, bytes));
+    of_kind
+        .map(|(&(_, _, procs, _, messages), seconds)| {
+            (f64::from(procs), seconds / f64::from(messages))
+        })
+        .collect()
+}
+
+/// The sizes at which chains were timed over enough numbers of processes, if 0 is one of them.
+fn chain_sizes(centres: &Centres) -> Vec<u64> {
+    let mut lengths: BTreeMap<u64, usize> = BTreeMap::new();
+    for (kind, _, _, bytes, _) in centres.keys() {
+        if *kind == GroupKind::ChainBcast {
+            *lengths.entry(*bytes).or_default() += 1;
+        }
+    }
+    lengths.retain(|_, procs| *procs > 2);
+    match lengths.first_key_value() {
+        Some((0, _)) => lengths.into_keys().collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn line_fits(centres: &Centres, lines: &Lines, sizes: &[u64]) -> Vec<LineFit> {
+    let barrier = ("flat-tree barrier", GroupKind::FlatBarrier, 0, lines.barrier);
+    let chains = sizes
+        .iter()
+        .zip(&lines.chains)
+        .map(|(&bytes, &line)| ("pipelined bcast", GroupKind::ChainBcast, bytes, line));
+    std::iter::once(barrier)
+        .chain(chains)
+        .map(|(name, kind, bytes, line)| {
+            line_fit(name, bytes, line, &over_procs(centres, kind, bytes))
+        })
+        .collect()
+}
+
+fn line_fit(name: &str, bytes: u64, line: Line, points: &[(f64, f64)]) -> LineFit {
+    let mean = points.iter().map(|(_, y)| y).sum::<f64>() / points.len() as f64;
+    let squares = |from: &dyn Fn(f64) -> f64| -> f64 {
+        points.iter().map(|&(x, y)| (y - from(x)).powi(2)).sum()
+    };
+    let (left, whole) = (squares(&|x| line.at(x)), squares(&|_| mean));
+    LineFit {
+        experiment: name.into(),
+        bytes,
+        intercept_seconds: line.intercept,
+        slope_seconds: line.slope,
+        r_squared: if whole > 0.0 { 1.0 - left / whole } else { 1.0 },
+        points: points
+            .iter()
+            .map(|&(procs, seconds)| FitPoint {
+                procs: procs as u32,
+                seconds,
+                residual_seconds: seconds - line.at(procs),
+            })
+            .collect(),
+    }
+}

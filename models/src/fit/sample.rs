@@ -1,0 +1,233 @@
+//! Observations of one thing: their centre, and what the centre could have been.
+//!
+//! What a machine does to a message depends on where processes sleep, on caches and connections,
+//! and stays the same for a while: observations of one visit resemble each other more than those
+//! of different visits, and those of one job (one start of the launcher) more than those of
+//! different jobs. So the median of a *visit* is what counts once, and where there are several
+//! jobs their differences are part of the interval.
+//!
+//! The centre of all visits is their midmean (the mean of the middle half): as far outliers go,
+//! it is as deaf as the median; but where a machine is now in one state, now in another, the median
+//! jumps from the one to the other and the midmean does not.
+
+use std::collections::BTreeMap;
+
+use rand::{Rng, RngExt as _};
+use statrs::distribution::{ContinuousCDF as _, StudentsT};
+
+/// With fewer visits every single observation counts.
+const VISITS: usize = 5;
+/// The 97.5th percentile of the normal distribution.
+const NORMAL: f64 = 1.959_964;
+
+/// Times of the same thing.
+#[derive(Debug)]
+pub(super) struct Sample {
+    /// What counts once: the medians of visits, or single times; ascending.
+    units: Vec<f64>,
+    /// For each job the places of its units.
+    jobs: Vec<Vec<u32>>,
+    centre: f64,
+    /// How much further than redrawn centres the true one lies, as few units tell it.
+    widening: f64,
+    /// How far each job is from the middle one, as far as its visits do not explain it.
+    deviations: Vec<f64>,
+}
+
+impl Sample {
+    /// Of (job, visit, seconds); at least two.
+    pub(super) fn new(times: &[(u32, u32, f64)]) -> Self {
+        let mut units = units(times);
+        units.sort_unstable_by(|one, other| one.1.total_cmp(&other.1));
+        let mut jobs: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for (place, (job, _)) in (0..).zip(&units) {
+            jobs.entry(*job).or_default().push(place);
+        }
+        let units: Vec<f64> = units.into_iter().map(|(_, seconds)| seconds).collect();
+        let jobs: Vec<Vec<u32>> = jobs.into_values().collect();
+        let of_jobs: Vec<Vec<f64>> = jobs
+            .iter()
+            .map(|places| places.iter().map(|&place| units[place as usize]).collect())
+            .collect();
+        Sample {
+            centre: midmean(&units),
+            widening: widening(units.len()),
+            deviations: deviations(&of_jobs),
+            units,
+            jobs,
+        }
+    }
+
+    pub(super) fn centre(&self) -> f64 {
+        self.centre
+    }
+
+    /// A centre that as many observations could have had: the bootstrap over visits within each
+    /// job, and over jobs.
+    pub(super) fn redraw(&self, random: &mut impl Rng) -> f64 {
+        let mut counts = vec![0_u32; self.units.len()];
+        for places in &self.jobs {
+            for _ in places {
+                counts[places[random.random_range(0..places.len())] as usize] += 1;
+            }
+        }
+        let redrawn = midmean_of(&self.units, |place| f64::from(counts[place]));
+        let jobs = self.deviations.len();
+        let of_jobs: f64 =
+            (0..jobs).map(|_| self.deviations[random.random_range(0..jobs)]).sum::<f64>();
+        let of_jobs = of_jobs / jobs.max(1) as f64;
+        (self.centre + self.widening * (redrawn - self.centre) + of_jobs).max(0.0)
+    }
+}
+
+/// The median of each visit with its job; single times where there are few visits.
+fn units(times: &[(u32, u32, f64)]) -> Vec<(u32, f64)> {
+    let mut visits: BTreeMap<(u32, u32), Vec<f64>> = BTreeMap::new();
+    for &(job, visit, seconds) in times {
+        visits.entry((job, visit)).or_default().push(seconds);
+    }
+    if visits.len() < VISITS {
+        return times.iter().map(|&(job, _, seconds)| (job, seconds)).collect();
+    }
+    visits.into_iter().map(|((job, _), times)| (job, median(times))).collect()
+}
+
+fn median(mut times: Vec<f64>) -> f64 {
+    times.sort_unstable_by(f64::total_cmp);
+    let (below, above) = (times.len().div_ceil(2) - 1, times.len() / 2);
+    f64::midpoint(times[below], times[above])
+}
+
+/// The mean of the middle half of ascending values.
+fn midmean(sorted: &[f64]) -> f64 {
+    midmean_of(sorted, |_| 1.0)
+}
+
+/// The same of values each of which stands there so many times; what lies across an end of the
+/// middle half counts in part.
+fn midmean_of(sorted: &[f64], count: impl Fn(usize) -> f64) -> f64 {
+    let whole: f64 = (0..sorted.len()).map(&count).sum();
+    let (from, to) = (whole / 4.0, whole * 3.0 / 4.0);
+    let (mut passed, mut sum) = (0.0_f64, 0.0);
+    for (place, value) in sorted.iter().enumerate() {
+        let next = passed + count(place);
+        sum += (next.min(to) - passed.max(from)).max(0.0) * value;
+        passed = next;
+    }
+    sum / (to - from)
+}
+
+/// The bootstrap knows the spread of so many units as if they were all that there are; by this its
+/// intervals become those of Student's t (Hesterberg 2015, What teachers should know about the
+/// bootstrap, The American Statistician 69, section 3.2).
+fn widening(count: usize) -> f64 {
+    let n = count as f64;
+    (n / (n - 1.0)).sqrt() * students_t(count - 1) / NORMAL
+}
+
+/// The 97.5th percentile of Student's t.
+fn students_t(freedom: usize) -> f64 {
+    // The distribution is there for every freedom above 0.
+    StudentsT::new(0.0, 1.0, freedom.max(1) as f64).map_or(NORMAL, |t| t.inverse_cdf(0.975))
+}
+
+/// For each job how far its midmean is from the mean of them, shrunk by what the spread of its
+/// visits explains, and widened as a mean of so few demands (the random-effects bootstrap of
+/// Davison and Hinkley 1997, Bootstrap Methods and their Application, section 3.8).
+///
+/// Nothing where fewer than two jobs have the two units that tell their spread.
+fn deviations(jobs: &[Vec<f64>]) -> Vec<f64> {
+    let jobs: Vec<&Vec<f64>> = jobs.iter().filter(|units| units.len() > 1).collect();
+    if jobs.len() < 2 {
+        return Vec::new();
+    }
+    let count = jobs.len() as f64;
+    let centres: Vec<f64> = jobs.iter().map(|units| midmean(units)).collect();
+    let mean = centres.iter().sum::<f64>() / count;
+    let between = centres.iter().map(|it| (it - mean).powi(2)).sum::<f64>() / (count - 1.0);
+    let within = jobs.iter().map(|units| squared_error(units)).sum::<f64>() / count;
+    let own = if between > 0.0 { (1.0 - within / between).max(0.0).sqrt() } else { 0.0 };
+    centres.iter().map(|centre| own * widening(jobs.len()) * (centre - mean)).collect()
+}
+
+/// The squared standard error of the midmean of ascending values, from their winsorised variance
+/// (Tukey and McLaughlin 1963).
+fn squared_error(sorted: &[f64]) -> f64 {
+    let (count, cut) = (sorted.len(), sorted.len() / 4);
+    let (low, high) = (sorted[cut], sorted[count - 1 - cut]);
+    let kept = |value: &f64| value.clamp(low, high);
+    let mean = sorted.iter().map(kept).sum::<f64>() / count as f64;
+    let squares: f64 = sorted.iter().map(|value| (kept(value) - mean).powi(2)).sum();
+    let share = 1.0 - 2.0 * cut as f64 / count as f64;
+    squares / (count - 1) as f64 / (share.powi(2) * count as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::SeedableRng as _;
+    use rand_distr::{Distribution as _, Normal};
+
+    fn singles(times: &[f64]) -> Sample {
+        let times: Vec<_> = (0..).zip(times).map(|(visit, &seconds)| (0, visit, seconds)).collect();
+        Sample::new(&times)
+    }
+
+    #[test]
+    fn the_midmean_is_the_mean_of_the_middle_half() {
+        assert_eq!(midmean(&[1.0, 2.0, 3.0, 100.0]), 2.5);
+        assert_eq!(midmean(&[1.0, 3.0]), 2.0);
+        // Of three the middle one counts whole, the others a quarter each.
+        assert!((midmean(&[0.0, 1.0, 4.0]) - (0.25 * 0.0 + 1.0 + 0.25 * 4.0) / 1.5).abs() < 1e-12);
+        assert_eq!(midmean_of(&[1.0, 2.0, 9.0], |place| [0.0, 4.0, 0.0][place]), 2.0);
+        let wild = singles(&[1.0, 1.1, 0.9, 1.0, 1e9, 1.05, 0.95, 1e9]).centre();
+        assert!(wild < 1.2, "{wild}");
+    }
+
+    /// 8 observations of a visit say hardly more than one, whose state they share.
+    #[test]
+    fn a_visit_counts_once() {
+        let mut times: Vec<(u32, u32, f64)> = (0..6).map(|visit| (0, visit, 1.0)).collect();
+        times.extend([(0, 6, 3.0); 60]);
+        let sample = Sample::new(&times);
+        assert_eq!(sample.units, [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 3.0]);
+        assert_eq!(sample.centre(), 1.0);
+        let few = Sample::new(&[(0, 0, 1.0), (0, 0, 2.0), (0, 1, 3.0)]);
+        assert_eq!(few.units, [1.0, 2.0, 3.0]);
+    }
+
+    #[test]
+    fn student_is_as_tabulated() {
+        for (freedom, wanted) in [(1, 12.706), (3, 3.182), (9, 2.262), (30, 2.042)] {
+            let t = students_t(freedom);
+            assert!((t - wanted).abs() < 1e-3, "{freedom}: {t}");
+        }
+    }
+
+    /// Jobs that are apart make the interval wide; jobs that are not leave it as it was.
+    #[test]
+    fn what_jobs_differ_by_is_in_the_interval() {
+        let mut random = rand_pcg::Pcg64Mcg::seed_from_u64(11);
+        let noise = Normal::new(0.0, 0.05).unwrap();
+        let mut held = [0; 2];
+        const TRIALS: u32 = 300;
+        for (held, apart) in held.iter_mut().zip([0.0, 0.1]) {
+            let of_jobs = Normal::new(0.0, apart).unwrap();
+            for _ in 0..TRIALS {
+                let mut times = Vec::new();
+                for job in 0..4 {
+                    let level = 1.0 + of_jobs.sample(&mut random);
+                    times.extend(
+                        (0..12).map(|visit| (job, visit, level + noise.sample(&mut random))),
+                    );
+                }
+                let sample = Sample::new(&times);
+                let mut drawn: Vec<f64> = (0..400).map(|_| sample.redraw(&mut random)).collect();
+                drawn.sort_unstable_by(f64::total_cmp);
+                *held += u32::from(drawn[10] <= 1.0 && 1.0 <= drawn[389]);
+            }
+        }
+        let shares = held.map(|held| f64::from(held) / f64::from(TRIALS));
+        assert!(shares.iter().all(|share| (0.9..0.99).contains(share)), "{shares:?}");
+    }
+}
