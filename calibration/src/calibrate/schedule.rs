@@ -116,7 +116,10 @@ fn lacking<B: Bench>(cell: &Cell, rule: &Rule, bench: &B) -> usize {
     const LEAST_OF_JOB: usize = 4;
     let in_all = rule.minimum.saturating_sub(bench.visits(cell));
     let of_job = LEAST_OF_JOB.min(rule.minimum).saturating_sub(bench.visits_of_job(cell));
-    if cell.bytes <= SMALL { in_all.max(of_job) } else { in_all }
+    match cell.experiment.is_of_pair() && cell.bytes <= SMALL {
+        true => in_all.max(of_job),
+        false => in_all,
+    }
 }
 
 struct Schedule<'a, B> {
