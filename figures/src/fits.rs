@@ -52,7 +52,7 @@ pub fn fits(calibration: &Calibration) -> Result<Figure, FigureError> {
             title: format!("{} times over their lines", panel_name(1)),
             detail: "1: on the line".into(),
             x: x(),
-            y: Axis { label: "measured / line".into(), quantity: Quantity::NearOne },
+            y: Axis { label: "measured / line".into(), quantity: Quantity::Number },
             series: series(&|fit, point| point.seconds / line(fit, point)),
             notes: None,
         },

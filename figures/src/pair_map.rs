@@ -1,7 +1,4 @@
-use records::{
-    pairs::{Link, PairMap},
-    quantity,
-};
+use records::pairs::{Link, PairMap};
 
 use crate::{
     Figure, FigureError,
@@ -33,15 +30,13 @@ pub fn pair_map(map: &PairMap) -> Result<Figure, FigureError> {
     let panels = vec![
         panel(
             map,
-            format!("{} rate, Mbit/s", panel_name(0)),
-            &format!("messages of {}", quantity::format_bytes(map.bytes)),
+            format!("{} rate of messages of {} bytes, Mbit/s", panel_name(0), map.bytes),
             |link| link.seconds_per_byte.value,
             &|link| number(rate(link)),
         ),
         panel(
             map,
-            format!("{} round trip, us", panel_name(1)),
-            "empty messages",
+            format!("{} round trip of an empty message, us", panel_name(1)),
             |link| link.empty_seconds.value,
             &|link| number(link.empty_seconds.value * 1e6),
         ),
@@ -56,7 +51,6 @@ pub fn pair_map(map: &PairMap) -> Result<Figure, FigureError> {
 fn panel(
     map: &PairMap,
     title: String,
-    what: &str,
     time: fn(&Link) -> f64,
     text: &dyn Fn(&Link) -> String,
 ) -> Panel {
@@ -75,7 +69,7 @@ fn panel(
         };
         ((link.sender, u64::from(link.receiver)), cell)
     });
-    Panel { title, detail: format!("{what}, {} links", map.links.len()), cells: cells.collect() }
+    Panel { title, detail: format!("{} links", map.links.len()), cells: cells.collect() }
 }
 
 /// Three digits.

@@ -32,19 +32,6 @@ pub enum Quantity {
     Processes,
     /// A plain number, such as a ratio.
     Number,
-    /// A ratio that is near 1, such as of a measurement to its prediction.
-    NearOne,
-}
-
-impl Quantity {
-    /// The least factor from one end of the axis to the other: on a narrower one, what differs by
-    /// little would look as if it differed by much.
-    fn least_span(self) -> f64 {
-        match self {
-            Quantity::NearOne => 1.1,
-            _ => 4.0,
-        }
-    }
 }
 
 /// An axis; all are logarithmic.
@@ -316,7 +303,7 @@ fn axes<'a, DB: DrawingBackend + 'a>(
     let ends = ends.filter(|end| end.is_finite() && *end > 0.0);
     let (low, high) = span(ends.chain([y_low, y_high]));
     let (y_low, y_high) = (low.max(y_low / 10.0), high.min(y_high * 10.0));
-    let (x, y) = (padded(x_low, x_high, 2.0), padded(y_low, y_high, panel.y.quantity.least_span()));
+    let (x, y) = (padded(x_low, x_high, 2.0), padded(y_low, y_high, 4.0));
     let x_ticks = ticks(x, panel.x.quantity, (width / 78) as usize);
     let y_ticks = ticks(y, panel.y.quantity, 9);
 

@@ -20,16 +20,12 @@ pub(crate) fn padded(low: f64, high: f64, least: f64) -> (f64, f64) {
 pub(crate) fn ticks((low, high): (f64, f64), quantity: Quantity, most: usize) -> Vec<f64> {
     let base: f64 = match quantity {
         Quantity::Bytes | Quantity::Processes => 2.0,
-        Quantity::Seconds | Quantity::Number | Quantity::NearOne => 10.0,
+        Quantity::Seconds | Quantity::Number => 10.0,
     };
     let (first, last) = (low.log(base).ceil() as i32, high.log(base).floor() as i32);
     let powers = |stride: i32| {
         (first..=last).filter(move |power| power.rem_euclid(stride) == 0).map(|p| base.powi(p))
     };
-    // On less than an octave an even grid looks like a logarithmic one.
-    if base == 10.0 && high / low < 2.0 {
-        return even_ticks(low, high, most);
-    }
     if base == 10.0 && powers(1).count() < 3 {
         for steps in [[1.0, 2.0, 5.0].as_slice(), &[1.0, 3.0]] {
             let ticks: Vec<f64> = (first - 1..=last)
@@ -48,32 +44,13 @@ pub(crate) fn ticks((low, high): (f64, f64), quantity: Quantity, most: usize) ->
         .unwrap_or_default()
 }
 
-/// Multiples of the least of 1, 2, 5, 10, ... units that has at most `most` of them in the range.
-fn even_ticks(low: f64, high: f64, most: usize) -> Vec<f64> {
-    let finest = ((high - low) / most as f64).log10().floor() as i32;
-    let steps = (finest..).flat_map(|power| [1, 2, 5].map(|unit| (unit, power)));
-    let multiples = |(unit, power): (u32, i32)| {
-        // Divided by powers of ten, which are exact where negative powers are not.
-        let step = |count: f64| match power {
-            0.. => count * f64::from(unit) * 10_f64.powi(power),
-            _ => count * f64::from(unit) / 10_f64.powi(-power),
-        };
-        let (first, last) = ((low / step(1.0)).ceil(), (high / step(1.0)).floor());
-        (last - first < most as f64).then(|| {
-            let counts = (0..=(last - first) as u32).map(|place| first + f64::from(place));
-            counts.map(step).filter(|tick| (low..=high).contains(tick)).collect()
-        })
-    };
-    steps.take(6).find_map(multiples).unwrap_or_default()
-}
-
 pub(crate) fn format_tick(value: f64, quantity: Quantity) -> String {
     match quantity {
         Quantity::Bytes if value >= 1.0 && value < u64::MAX as f64 => {
             quantity::format_bytes(value.round() as u64)
         }
         Quantity::Bytes => format!("{} B", format_number(value)),
-        Quantity::Number | Quantity::NearOne | Quantity::Processes => format_number(value),
+        Quantity::Number | Quantity::Processes => format_number(value),
         Quantity::Seconds => {
             let units = [(1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")];
             let (scale, unit) =
@@ -112,10 +89,6 @@ mod tests {
         );
         assert_eq!(written((4e-5, 3e-4), Quantity::Seconds, 9), ["50 us", "100 us", "200 us"]);
         assert_eq!(written((1.9, 33.0), Quantity::Number, 9), ["2", "5", "10", "20"]);
-        assert_eq!(
-            written((0.947, 1.062), Quantity::NearOne, 9),
-            ["0.96", "0.98", "1", "1.02", "1.04", "1.06"]
-        );
     }
 
     proptest! {

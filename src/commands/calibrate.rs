@@ -228,8 +228,13 @@ pub fn fit(run: &RunDirectory) -> Result<Calibration> {
     let path = run.observations();
     let record = record::read::<PointToPoint>(&path)?;
     let platform = crate::commands::platform(&record.header, &path)?;
-    let fitted = models::fit::fit(&record.rows)
-        .with_context(|| format!("{}: no parameters can be had from it", path.display()))?;
+    let fitted = models::fit::fit(&record.rows).with_context(|| {
+        format!(
+            "{}: no parameters can be had from it; where the budget was too short, go on with \
+                 --resume and a longer --budget",
+            path.display()
+        )
+    })?;
     let mut warnings: Vec<String> = platform.busy().into_iter().chain(fitted.warnings).collect();
     let mut measured = fitted.parameters;
     let mut of_collectives = None;
