@@ -15,6 +15,8 @@ use crate::{commands::calibrate::Wanted, run_directory::RunDirectory, site::Site
 const JOBS: u32 = 4;
 /// Of the budget, for starting them.
 const STARTS_SHARE: f64 = 0.12;
+/// Of what is left of the budget, for measuring, however long starting takes.
+const LEAST: f64 = 0.5;
 /// What a job takes to start and to end where that is not known yet.
 const STARTING: Duration = Duration::from_secs(1);
 
@@ -46,7 +48,7 @@ pub fn measure(
     for number in first_job(earlier, budget, jobs)..jobs {
         let left = budget.saturating_sub(earlier + begun.elapsed());
         let ahead = jobs - number;
-        let share = left.saturating_sub(starting * ahead) / ahead;
+        let share = left.saturating_sub(starting * ahead).max(left.mul_f64(LEAST)) / ahead;
         let from = Instant::now();
         one_job(site, run, wanted, &Job { number, of: jobs, until: counted + share })?;
         let before = counted;

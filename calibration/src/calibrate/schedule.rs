@@ -137,6 +137,9 @@ impl<B: Bench> Schedule<'_, B> {
     const LONG_SECONDS: f64 = 5e-3;
     /// Observations of the first look: as few as the fits can do with.
     const FEW: u32 = 3;
+    /// The two least sizes are looked at in any case if they are no larger: that takes no time on
+    /// any network, and without them there are no parameters.
+    const INDISPENSABLE: u64 = 1 << 10;
     /// Of what is left, for the first look.
     const FIRST_SHARE: f64 = 0.5;
 
@@ -161,6 +164,10 @@ impl<B: Bench> Schedule<'_, B> {
     /// A warm-up and a few observations of everything that has none, from small sizes up.
     fn look_around(&mut self, cells: &[Cell]) -> Result<Vec<Task>, B::Error> {
         let end = self.bench.spent_seconds() + Self::FIRST_SHARE * self.left_seconds();
+        let mut indispensable: Vec<u64> = cells.iter().map(|cell| cell.bytes).collect();
+        indispensable.dedup();
+        indispensable.truncate(2);
+        indispensable.retain(|bytes| *bytes <= Self::INDISPENSABLE);
         let mut tasks: Vec<Task> = Vec::new();
         for size in cells.chunk_by(|one, other| one.bytes == other.bytes) {
             let looks: Vec<Visit> = size.iter().map(|cell| self.first_look(cell)).collect();
@@ -168,7 +175,8 @@ impl<B: Bench> Schedule<'_, B> {
                 .iter()
                 .zip(&looks)
                 .map(|(cell, look)| f64::from(look.repetitions()) * expected_seconds(cell, &tasks));
-            if self.bench.spent_seconds() + expected.sum::<f64>() > end {
+            let fits = self.bench.spent_seconds() + expected.sum::<f64>() <= end;
+            if !fits && !indispensable.contains(&size[0].bytes) {
                 break;
             }
             for (cell, look) in size.iter().zip(looks) {

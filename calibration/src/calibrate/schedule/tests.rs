@@ -139,6 +139,11 @@ fn a_short_budget_gives_something_of_every_small_size() {
         }
     }
     assert!(bench.spent < 3.3, "{}", bench.spent);
+
+    let mut bench = Simulated::new(84e-9, 0.5);
+    simulate(&mut bench, 1e-6);
+    let least = |bytes| bench.visits(&Cell::of_pair(Experiment::LongTrain, bytes));
+    assert_eq!([0, 1, 2].map(least), [1, 1, 0], "without these there are no parameters");
 }
 
 /// A further job measures anew what is cheap, and the rest only as far as it is uncertain.
