@@ -14,7 +14,6 @@ use records::{
     document,
     group_observation::GroupObservation,
     observation::PointToPoint,
-    pairs::PairMap,
     quantity, record,
 };
 use verification::stopping::Criterion;
@@ -171,7 +170,7 @@ impl Pair {
 /// The part of the budget that is measured in even where setting up took longer than all of it.
 const LEAST: f64 = 0.1;
 /// Kept for fitting and drawing, which take about as long whatever was measured.
-const ANALYSIS: Duration = Duration::from_millis(700);
+const ANALYSIS: Duration = Duration::from_millis(1000);
 
 impl Calibrate {
     /// Runs the subcommand.
@@ -181,13 +180,12 @@ impl Calibrate {
         }
         let begun = Instant::now();
         let run = RunDirectory::open(&self.run.directory)?;
-        let map = match self.from_record {
-            true => pairs::judge(&run)?,
-            false => self.measure(&run, begun)?,
-        };
+        if !self.from_record {
+            self.measure(&run, begun)?;
+        }
         let calibration = fit(&run)?;
         let mut text = summary(&calibration);
-        if let Some(map) = map {
+        if let Some(map) = pairs::judge(&run)? {
             text += &pairs::summary(&map);
         }
         output::print(&text)?;
@@ -199,7 +197,7 @@ impl Calibrate {
         Ok(())
     }
 
-    fn measure(&self, run: &RunDirectory, begun: Instant) -> Result<Option<PairMap>> {
+    fn measure(&self, run: &RunDirectory, begun: Instant) -> Result<()> {
         run.begin(&run.observations(), self.run.resume)?;
         run.begin(&run.pair_observations(), self.run.resume)?;
         let site = Site::open(&self.site, run)?;
@@ -210,16 +208,9 @@ impl Calibrate {
             let share = self.budget.mul_f64(PAIRS_SHARE).min(PAIRS_MOST);
             starting = Some(pairs::measure(&site, run, PAIRS_BYTES, self.wanted.seed, share)?);
         }
-        let map = pairs::judge(run)?;
         let left = self.budget.saturating_sub(begun.elapsed() + kept);
-        calibrating::measure(
-            &site,
-            run,
-            &self.wanted,
-            left.max(self.budget.mul_f64(LEAST)),
-            starting,
-        )?;
-        Ok(map)
+        let left = left.max(self.budget.mul_f64(LEAST));
+        calibrating::measure(&site, run, &self.wanted, left, starting)
     }
 }
 
