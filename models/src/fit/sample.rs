@@ -17,6 +17,8 @@ use statrs::distribution::{ContinuousCDF as _, StudentsT};
 
 /// With fewer visits every single observation counts.
 const VISITS: usize = 5;
+/// With fewer jobs how jobs differ is not estimated.
+const LEAST_JOBS: usize = 3;
 /// The 97.5th percentile of the normal distribution.
 const NORMAL: f64 = 1.959_964;
 
@@ -49,13 +51,10 @@ impl Sample {
             .iter()
             .map(|places| places.iter().map(|&place| units[place as usize]).collect())
             .collect();
-        Sample {
-            centre: midmean(&units),
-            widening: widening(units.len()),
-            deviations: deviations(&of_jobs),
-            units,
-            jobs,
-        }
+        let deviations = deviations(&of_jobs);
+        // What is not told apart is one: then visits are redrawn from all jobs alike.
+        let jobs = if deviations.is_empty() { vec![jobs.concat()] } else { jobs };
+        Sample { centre: midmean(&units), widening: widening(units.len()), deviations, units, jobs }
     }
 
     pub(super) fn centre(&self) -> f64 {
@@ -135,10 +134,11 @@ fn students_t(freedom: usize) -> f64 {
 /// visits explains, and widened as a mean of so few demands (the random-effects bootstrap of
 /// Davison and Hinkley 1997, Bootstrap Methods and their Application, section 3.8).
 ///
-/// Nothing where fewer than two jobs have the two units that tell their spread.
+/// Nothing where fewer than three jobs have the two units that tell their spread: two jobs tell as
+/// good as nothing of how jobs differ (Student's t of one degree of freedom is 12.7).
 fn deviations(jobs: &[Vec<f64>]) -> Vec<f64> {
     let jobs: Vec<&Vec<f64>> = jobs.iter().filter(|units| units.len() > 1).collect();
-    if jobs.len() < 2 {
+    if jobs.len() < LEAST_JOBS {
         return Vec::new();
     }
     let count = jobs.len() as f64;
@@ -202,6 +202,19 @@ mod tests {
             let t = students_t(freedom);
             assert!((t - wanted).abs() < 1e-3, "{freedom}: {t}");
         }
+    }
+
+    /// Most was measured in one job, a little in another.
+    #[test]
+    fn two_jobs_make_no_interval_of_twelve_deviations() {
+        let mut random = rand_pcg::Pcg64Mcg::seed_from_u64(5);
+        let mut times: Vec<_> =
+            (0..10).map(|visit| (0, visit, 1.0 + 0.01 * f64::from(visit))).collect();
+        times.extend([(1, 10, 1.02), (1, 11, 1.03)]);
+        let sample = Sample::new(&times);
+        assert_eq!((sample.jobs.len(), sample.jobs[0].len()), (1, 12));
+        let far = (0..500).map(|_| (sample.redraw(&mut random) - sample.centre()).abs());
+        assert!(far.fold(0.0, f64::max) < 0.1);
     }
 
     /// Jobs that are apart make the interval wide; jobs that are not leave it as it was.
