@@ -32,7 +32,7 @@ impl<T: Tree> Program for TreeBcast<T> {
         self.flow.rounds()
     }
 
-    #[inline]
+    #[inline(always)]
     fn round(&self, call: &Call<'_>, index: u64, out: &mut Round) {
         let segment = |index| self.whole.segment(index, call.segment).of(Buffer::Receive);
         self.flow.round(index, segment, out);
@@ -93,7 +93,7 @@ impl<T: Tree> Flow<T> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn round(&self, index: u64, segment: impl Fn(u64) -> Range, out: &mut Round) {
         match self.segments {
             1 => self.round_of_one(index as u32, segment(0), out),
@@ -141,7 +141,7 @@ impl<T: Tree> Flow<T> {
     }
 
     /// A round where all is one segment: whoever makes rounds in great numbers has fewer to make.
-    #[inline]
+    #[inline(always)]
     fn round_of_one(&self, index: u32, segment: Range, out: &mut Round) {
         if index == 0
             && let Some(parent) = self.parent

@@ -76,7 +76,7 @@ impl<T: Tree> TreeReduce<T> {
     }
 
     /// A round where all is one segment: whoever makes rounds in great numbers has fewer to make.
-    #[inline]
+    #[inline(always)]
     fn round_of_one(&self, call: &Call<'_>, index: u64, out: &mut Round) {
         let part = Part { at: 0, span: self.whole, accumulator: self.accumulator(0, self.whole) };
         if self.children == 0 {
@@ -131,7 +131,7 @@ impl<T: Tree> TreeReduce<T> {
     }
 
     /// Where a child's message is received.
-    #[inline]
+    #[inline(always)]
     fn arrival(&self, part: Part, child: u32) -> Range {
         if child == 0 && self.direct {
             return part.accumulator;
@@ -141,7 +141,7 @@ impl<T: Tree> TreeReduce<T> {
         Range::new(Buffer::Temporary, start, part.span.count)
     }
 
-    #[inline]
+    #[inline(always)]
     fn receive(&self, part: Part, child: u32, out: &mut Round) {
         if child == 0 && self.direct {
             self.wait_for_turn(part.at, out);
@@ -150,7 +150,7 @@ impl<T: Tree> TreeReduce<T> {
         out.receive(from, slot, self.arrival(part, child));
     }
 
-    #[inline]
+    #[inline(always)]
     fn combine_child(&self, call: &Call<'_>, part: Part, child: u32, out: &mut Round) {
         let Part { at, span, accumulator } = part;
         let own = span.of(call.input());
@@ -241,6 +241,7 @@ impl<T: Tree> Program for TreeReduce<T> {
         if self.segments == 0 { 0 } else { self.tree_rounds() + u64::from(self.head != self.root) }
     }
 
+    #[inline(always)]
     fn round(&self, call: &Call<'_>, index: u64, out: &mut Round) {
         let rounds = self.tree_rounds();
         if index == rounds {
