@@ -228,7 +228,7 @@ fn plan(place: Place, rounds: u32, sizes: &[u64]) -> Result<Plan> {
         (0..number).map(move |at| {
             let cell = at ^ (round % 2);
             let repetitions = place.repetitions(cells[cell as usize].bytes);
-            Visit { cell, warmups: 1, repetitions }
+            Visit { cell, warmups: 1, repetitions, calls: 1 }
         })
     });
     let visits = visits.collect();

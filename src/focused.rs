@@ -22,6 +22,7 @@ use verification::{
 
 use crate::{
     commands::verify::{self, expectation, predictors},
+    judging,
     run_directory::RunDirectory,
     site::Site,
     source::Source,
@@ -131,17 +132,17 @@ fn tell(regret: &Regret, visits: usize, seconds: f64, number: usize) {
     }
 }
 
-/// The regret that is left after all that was measured, weighted.
+/// What is known after all that was measured; the regret is weighted.
 ///
 /// # Errors
 /// As [`records()`].
-pub fn regret(run: &RunDirectory, source: &Source, weights: &Weights) -> Result<Regret> {
+pub fn known(run: &RunDirectory, source: &Source, weights: &Weights) -> Result<Focus> {
     let predictors = predictors(source)?;
     let records = records(run)?;
     let cells = records.first().map_or_else(Vec::new, |(plan, _)| plan.cells.clone());
     let expected = |cell: &Cell| expectation(&predictors, cell);
     let focus = Focus::new(&cells, &expected, &Samples::gather(&rows(records)));
-    Ok(focus.weighing(weights.clone()).regret())
+    Ok(focus.weighing(weights.clone()))
 }
 
 /// Every method at every point; every second size where the defaults alone would take half of the
@@ -193,7 +194,7 @@ fn heaviest(grid: &Grid, seconds: f64, expected: plan::Expectation<'_>) -> Vec<C
 
 /// The cells that the models decide for: measured too, so that their penalty can be told.
 fn decided_by_models(source: &Source, cells: &[Cell]) -> Result<Vec<u32>> {
-    let decisions = verify::decisions(source, cells, &verify::judged_models())?;
+    let decisions = judging::decisions(source, cells, &judging::judged_models())?;
     let decided: BTreeSet<(Point, &Method)> = decisions
         .decisions
         .iter()

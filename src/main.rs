@@ -7,6 +7,7 @@ mod config;
 mod error;
 mod export;
 mod focused;
+mod judging;
 mod launch;
 mod launcher;
 mod options;

@@ -43,8 +43,12 @@ files! {
     plan "plan.json",
     /// Timed collectives.
     measurements "measurements.csv",
+    /// All links of a virtual cluster at once.
+    links "links.csv",
     /// Penalties of the decision functions.
     penalty "penalty.json",
+    /// Where two decision functions differ.
+    agreement "agreement.json",
     /// Where the library breaks the guidelines.
     violations "violations.json",
     /// What a traced application uses.

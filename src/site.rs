@@ -110,6 +110,11 @@ impl Site {
         }
     }
 
+    /// Whether the network is one of this machine's own making.
+    pub fn is_virtual(&self) -> bool {
+        matches!(self.place, Place::Testbed(_))
+    }
+
     /// Runs one of our MPI programs on `ranks` ranks to its end.
     ///
     /// # Errors
@@ -247,5 +252,30 @@ impl Drop for Cluster {
                 eprintln!("colibri: the virtual cluster could not be taken down: {error}")
             }
         }
+    }
+}
+
+/// A site that is opened when the first job needs it: a run whose records are whole needs none.
+pub struct LazySite<'a> {
+    options: &'a SiteOptions,
+    run: &'a RunDirectory,
+    site: Option<Site>,
+}
+
+impl<'a> LazySite<'a> {
+    /// Of this run, at the place that the flags name.
+    pub fn new(options: &'a SiteOptions, run: &'a RunDirectory) -> Self {
+        LazySite { options, run, site: None }
+    }
+
+    /// The site, opened at the first time.
+    ///
+    /// # Errors
+    /// As [`Site::open`].
+    pub fn open(&mut self) -> Result<&Site> {
+        if self.site.is_none() {
+            self.site = Some(Site::open(self.options, self.run)?);
+        }
+        self.site.as_ref().context("the site was opened")
     }
 }

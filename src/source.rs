@@ -16,6 +16,7 @@ use crate::{
 };
 
 /// A calibration, and how it is to be used.
+#[derive(Clone)]
 pub struct Source {
     /// As the user named it.
     pub name: String,
@@ -79,6 +80,12 @@ impl Source {
             usage!("{name} holds no fitted parameters; take --parameters measured");
         }
         Ok(source)
+    }
+
+    /// The same with a set of parameters, where the calibration has it.
+    pub fn with(&self, parameters: ParameterSet) -> Option<Self> {
+        let there = parameters == ParameterSet::Measured || self.calibration.fitted.is_some();
+        there.then(|| Source { parameters, ..self.clone() })
     }
 
     /// The parameters wanted.

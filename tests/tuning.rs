@@ -131,6 +131,12 @@ fn a_killed_tuning_run_is_resumed_to_its_end() {
     assert!(summary["calls_observed"].as_u64().unwrap() > 0, "{stdout}");
     assert_eq!(summary["calls_observed"], summary["calls_as_told"], "{stdout}");
     assert!(stdout.contains("coll_tuned_dynamic_rules_filename"), "{stdout}");
+    let harm = &summary["harm"];
+    assert!(harm["points"].as_u64().unwrap() > 0 && stdout.contains("significantly more than 5 %"));
+    assert_eq!(harm["slower"], Value::Array(Vec::new()), "{stdout}");
+    // All links at once, among 3 nodes and among 4.
+    let links = json(&directory.join("penalty.json"))["busy_links"].clone();
+    assert_eq!(links.as_array().unwrap().len(), 2 * 6, "{links}");
 
     // The same through the preload library, by our own schedules.
     let preload = &summary["preload"];
@@ -197,6 +203,27 @@ fn calibrate_decide_verify_and_export_work_on_local_ranks() {
     let first = fs::read(&penalty).unwrap();
     run(0, &["verify", &directory, "--from-record"]);
     assert_eq!(fs::read(&penalty).unwrap(), first, "the same record, other penalties");
+
+    // What is exported, judged by what it was made of, is what was measured best.
+    let (exported, plain) = (path("exported.rules"), path("plain.rules"));
+    run(0, &["export", &directory, "--format", "openmpi", "--output", &exported]);
+    fs::write(&plain, "1\n7 1\n0 1\n0 3 0 4 # 4-byte segments were not measured\n").unwrap();
+    let others = [("exported", &exported), ("plain", &plain), ("models", &decisions)];
+    let others = others.map(|(name, path)| format!("--judge={name}={path}"));
+    let judge = ["verify", &directory, "--from-record", "--compare", "exported,measured"];
+    let others: Vec<&str> = others.iter().map(String::as_str).collect();
+    let (stdout, _) = run(0, &[&judge[..], &others].concat());
+    assert!(stdout.contains("exported and measured decide alike at 4 of 4 points"), "{stdout}");
+    assert!(stdout.contains("models:plogp") && stdout.contains("noise of reduce"), "{stdout}");
+    let untimed = "plain: at 2 points the method decided for was not measured";
+    assert!(stdout.contains(untimed), "{stdout}");
+    let agreement = json(&dir.path().join("run/agreement.json"));
+    assert_eq!(agreement["differing"], 0);
+    let (_, stderr) = run(2, &["verify", &directory, "--from-record", "--compare", "mine,default"]);
+    assert!(stderr.contains("no decisions of 'mine' are judged; there are: "), "{stderr}");
+    fs::write(&plain, "1\n7 1\n0 1\n8 3 0 4\n").unwrap();
+    let (_, stderr) = run(1, &["verify", &directory, "--from-record", others[1]]);
+    assert!(stderr.contains("plain.rules, line 4: the first message size is 8"), "{stderr}");
 
     let (rules, _) = run(0, &["export", &directory, "--format", "openmpi"]);
     assert!(rules.contains("# bcast") && rules.contains("# reduce"), "{rules}");

@@ -1,6 +1,7 @@
 //! The MPI programs: `colibri-calibrate` measures a platform point to point, `colibri-measure`
-//! times methods of collectives by a plan, `colibri-pairs` measures the link between every two ranks, `colibri-clocks` tells how well the ranks' clocks can
-//! be synchronised.
+//! times methods of collectives by a plan, `colibri-pairs` measures the link between every
+//! two ranks, `colibri-links` all of them at once, `colibri-clocks` tells how well the ranks' clocks
+//! can be synchronised.
 //!
 //! They write raw observations and judge nothing. This is the only package that links MPI, so it
 //! is built once per MPI library; everything that computes lives elsewhere.
@@ -15,6 +16,7 @@ pub mod clocks;
 mod error;
 pub mod exchange;
 pub mod launcher;
+pub mod links;
 pub mod measure;
 pub mod pairs;
 pub mod platform;

@@ -85,7 +85,8 @@ impl Run {
 }
 
 fn plan(ranks: u32, cells: Vec<Cell>, repetitions: u32) -> Plan {
-    let visits = (0..cells.len() as u32).map(|cell| Visit { cell, warmups: 1, repetitions });
+    let visits =
+        (0..cells.len() as u32).map(|cell| Visit { cell, warmups: 1, repetitions, calls: 1 });
     Plan { seed: 1, ranks, visits: visits.collect(), cells }
 }
 

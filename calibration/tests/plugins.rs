@@ -51,7 +51,12 @@ impl Folder {
     }
 
     fn measure(&self, mpi: &Mpi, cells: Vec<Cell>) -> Output {
-        let visits = (0..cells.len() as u32).map(|cell| Visit { cell, warmups: 1, repetitions: 2 });
+        let visits = (0..cells.len() as u32).map(|cell| Visit {
+            cell,
+            warmups: 1,
+            repetitions: 2,
+            calls: 1,
+        });
         let visits = visits.clone().chain(visits).collect();
         let plan = Plan { seed: 1, ranks: 4, visits, cells };
         document::write(&self.path("plan.json"), &plan).unwrap();

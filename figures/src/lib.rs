@@ -10,6 +10,7 @@
 //! | [`curves`], [`panels`] | any series over message size or process count | Figures 2, 3 and 5 |
 //! | [`pair_map`] | the links between ranks | |
 //! | [`gain`] | the default's times and the tuned ones | |
+//! | [`relative`] | the times of several jobs by several methods | PGMPITuneLib's Figure 4 |
 //! | [`tree`], [`dot`] | a topology of the schedules | |
 //! | [`space_time`] | a schedule's activities in the simulator | |
 //!
@@ -37,6 +38,7 @@ mod parameters;
 mod penalty_map;
 mod plot;
 mod raster;
+mod relative;
 mod scale_bar;
 mod space_time;
 mod ticks;
@@ -52,5 +54,6 @@ pub use pair_map::pair_map;
 pub use parameters::parameters;
 pub use penalty_map::penalty_map;
 pub use plot::{Axis, Point, Quantity, Series, Trace, curves, panels};
+pub use relative::{Relative, RelativeMethod, RelativePoint, relative};
 pub use space_time::{MOST_MESSAGES, MOST_RANKS, space_time};
 pub use tree::{dot, has_fan_out, tree};

@@ -10,7 +10,7 @@ use crate::{
     canvas::Hatch,
     colour,
     map::{Cell, Map, Panel},
-    page::{self, Heading, Legend, panel_name},
+    page::{self, Heading, Key, Legend, panel_name},
     scale_bar::{self, Scale},
 };
 
@@ -19,7 +19,8 @@ use crate::{
 /// One panel per decision function in the file; columns are the message sizes, rows the process
 /// counts that were measured; the shade is the penalty, white below 5 %, black above 300 %. Where
 /// cells are large enough the percentage is written into them. A panel's title has the mean and the
-/// greatest penalty of the file's summary, or of the panel's cells where the file has none.
+/// greatest penalty of the file's summary, or of the panel's cells where the file has none. A dot
+/// marks what the machine under a virtual cluster limits.
 ///
 /// # Errors
 /// The file has nothing about the collective, or more than a figure can hold.
@@ -53,8 +54,12 @@ pub fn penalty_map(penalties: &Penalties, collective: Collective) -> Result<Figu
         lines,
     };
     let x_label = size_label(penalties.message_size.get(&collective), collective);
+    let mut legend = Legend::default();
+    if functions.iter().any(|(_, cells)| cells.iter().any(|cell| cell.machine_limited)) {
+        legend.entries.push((Key::Dot, "limited by the machine under the virtual cluster".into()));
+    }
     let scale = Some(Scale::Penalty(scale_bar::PENALTY));
-    let map = Map::new(heading, panels.collect(), x_label, Legend::default(), scale)?;
+    let map = Map::new(heading, panels.collect(), x_label, legend, scale)?;
     Figure::of_map(map)
 }
 
@@ -80,12 +85,12 @@ fn panel(index: usize, name: &str, cells: &[&Penalty], summary: Option<&Summary>
             .iter()
             // Not a number is no measurement: it stays among the cells without data.
             .filter(|cell| !cell.penalty.is_nan())
-            .map(|cell| ((cell.procs, cell.bytes), shaded(cell.penalty)))
+            .map(|cell| ((cell.procs, cell.bytes), shaded(cell.penalty, cell.machine_limited)))
             .collect(),
     }
 }
 
-fn shaded(penalty: f64) -> Cell {
+fn shaded(penalty: f64, dot: bool) -> Cell {
     let short = match penalty * 100.0 {
         p if p > 999.5 => ">999".to_owned(),
         p => format!("{:.0}", p.max(0.0)),
@@ -94,7 +99,7 @@ fn shaded(penalty: f64) -> Cell {
         fill: colour::of_penalty(penalty),
         hatch: Hatch::Plain,
         texts: [format!("{short}%"), short],
-        dot: false,
+        dot,
         framed: false,
         outlined: false,
     }
@@ -115,14 +120,18 @@ pub(crate) fn size_label(defined: Option<&String>, collective: Collective) -> St
     format!("message size ({meaning})")
 }
 
-/// The order of decision functions in every figure: models from the simplest on, then others by
-/// name, then what was measured and the library's default.
+/// The order of decision functions in every figure: models from the simplest on, each followed by
+/// the same one with fitted parameters, then others by name, then what was measured and the
+/// library's default.
 pub(crate) fn rank(decided_by: &str) -> (usize, String) {
     const MODELS: [&str; 6] = ["hockney", "logp", "loggp", "plogp", "refined", "simulated"];
     let place = match decided_by {
         "measured" => MODELS.len() + 1,
         "default" => MODELS.len() + 2,
-        name => MODELS.iter().position(|model| *model == name).unwrap_or(MODELS.len()),
+        name => {
+            let model = name.strip_suffix("-fitted").unwrap_or(name);
+            MODELS.iter().position(|known| *known == model).unwrap_or(MODELS.len())
+        }
     };
     (place, decided_by.to_owned())
 }
@@ -136,15 +145,17 @@ mod tests {
         assert_eq!(percent(0.0041), "0.4 %");
         assert_eq!(percent(0.234), "23 %");
         assert_eq!(percent(3.12), "312 %");
-        assert_eq!(shaded(0.123).texts, ["12%", "12"]);
-        assert_eq!(shaded(1e9).texts, [">999%", ">999"]);
-        assert_eq!(shaded(-0.01).texts, ["0%", "0"]);
+        assert_eq!(shaded(0.123, false).texts, ["12%", "12"]);
+        assert_eq!(shaded(1e9, false).texts, [">999%", ">999"]);
+        assert_eq!(shaded(-0.01, false).texts, ["0%", "0"]);
     }
 
     #[test]
     fn decision_functions_come_in_the_order_of_the_models() {
-        let mut names = ["default", "plogp", "measured", "hockney", "mine", "loggp"];
+        let mut names =
+            ["default", "plogp", "loggp-fitted", "measured", "hockney", "mine", "loggp"];
         names.sort_by_key(|name| rank(name));
-        assert_eq!(names, ["hockney", "loggp", "plogp", "mine", "measured", "default"]);
+        let wanted = ["hockney", "loggp", "loggp-fitted", "plogp", "mine", "measured", "default"];
+        assert_eq!(names, wanted);
     }
 }

@@ -23,6 +23,9 @@ pub enum GroupKind {
     FanIn,
     /// `messages` calls of `MPI_Reduce_local` on `bytes`, on one rank alone.
     Combine,
+    /// Every rank sends a message of `bytes` to the next and receives one from the one before, all
+    /// from an agreed instant on; timed from the first start to the last end.
+    Ring,
 }
 
 /// One observation.

@@ -2,7 +2,7 @@
 //!
 //! The words come first: [`Collective`], [`Algorithm`], [`Method`], sizes in bytes ([`quantity`]).
 //! Then one module per file: [`calibration`], [`decisions`], [`plan`], [`observation`] (the raw
-//! CSV records), [`penalty`], [`profile`]. JSON files carry their schema's name and are read and written by
+//! CSV records), [`penalty`], [`agreement`], [`profile`]. JSON files carry their schema's name and are read and written by
 //! [`document`]; raw records are append-only and are read and written by [`record`].
 //!
 //! What an MPI library calls its algorithms is in [`openmpi`], [`mpich`], [`intel`] and [`ucc`].
@@ -13,6 +13,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod agreement;
 pub mod calibration;
 mod collective;
 pub mod decisions;

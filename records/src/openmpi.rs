@@ -2,7 +2,34 @@
 //!
 //! Forcing, rules files and the check of what ran all go by this one table.
 
+pub mod rules;
+
 use crate::{Algorithm, Collective, Library, Method, Native};
+
+/// Fan-out of its k-chains where nothing else is said; a rules file must say it.
+pub const CHAIN_FAN_OUT: u32 = 4;
+
+/// Its number of a collective (`coll_base_functions.h`), the same from 4.0 to 6.0, where component
+/// coll/tuned has algorithms for it.
+pub const fn id(collective: Collective) -> Option<u32> {
+    Some(match collective {
+        Collective::Allgather => 0,
+        Collective::Allgatherv => 1,
+        Collective::Allreduce => 2,
+        Collective::Alltoall => 3,
+        Collective::Alltoallv => 4,
+        Collective::Barrier => 6,
+        Collective::Bcast => 7,
+        Collective::Exscan => 8,
+        Collective::Gather => 9,
+        Collective::Reduce => 11,
+        Collective::ReduceScatter => 12,
+        Collective::ReduceScatterBlock => 13,
+        Collective::Scan => 14,
+        Collective::Scatter => 15,
+        Collective::Gatherv | Collective::Scatterv => return None,
+    })
+}
 
 /// One algorithm of Open MPI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

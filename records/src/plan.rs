@@ -34,6 +34,19 @@ pub struct Visit {
     pub warmups: u32,
     /// Observations to make after the warm-ups.
     pub repetitions: u32,
+    /// Calls in a row that one observation times together; more than one where it is asked what
+    /// they take instead of one call with as much data.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub calls: u32,
+}
+
+fn one() -> u32 {
+    1
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_one(calls: &u32) -> bool {
+    *calls == 1
 }
 
 /// Everything to be measured by one job.
@@ -64,6 +77,10 @@ impl Document for Plan {
                 let problem =
                     format!("is {}, but there are {} cells", visit.cell, self.cells.len());
                 return Err((format!("visits[{index}].cell"), problem));
+            }
+            if visit.calls == 0 {
+                let problem = "is 0, wanted at least 1".to_owned();
+                return Err((format!("visits[{index}].calls"), problem));
             }
         }
         Ok(())

@@ -75,6 +75,9 @@ pub struct Loading {
     pub calls_observed: u64,
     /// Those of them that ran what it says.
     pub calls_as_told: u64,
+    /// Whether what was loaded in the last round of jobs made any call slower.
+    #[serde(default)]
+    pub harm: Option<Harm>,
     /// What a rank of the traced application is expected to spend in collectives with it.
     #[serde(default)]
     pub application_seconds: Option<f64>,
@@ -101,6 +104,46 @@ pub struct Regret {
     pub mean: f64,
     /// At the worst point.
     pub greatest: f64,
+}
+
+/// Whether what is loaded makes calls slower than the default: at the points at which it replaces it,
+/// from jobs that had no part in the choice. Points that were slower at all are then left to the
+/// default.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Harm {
+    /// Points compared.
+    pub points: u32,
+    /// The relative slowdown that is allowed.
+    pub tolerance: f64,
+    /// Level of the one-sided rank-sum tests of more than that, over all points together (Holm).
+    pub level: f64,
+    /// The greatest relative slowdown of a median, significant or not; negative where all gained.
+    pub greatest_slowdown: Option<f64>,
+    /// Points that are significantly slower by more than what is allowed.
+    pub slower: Vec<Slower>,
+    /// Points with so few observations that no difference could be significant.
+    pub too_few: u32,
+}
+
+/// A point that was made slower by what was loaded.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Slower {
+    /// The collective.
+    pub collective: Collective,
+    /// Communicator size.
+    pub procs: u32,
+    /// Message size.
+    pub bytes: u64,
+    /// What is loaded there.
+    pub method: Method,
+    /// Median time of the library's default.
+    pub default_seconds: f64,
+    /// Median time with it loaded.
+    pub loaded_seconds: f64,
+    /// loaded / default - 1.
+    pub slowdown: f64,
+    /// Corrected probability of this or more, if it were slower by no more than is allowed.
+    pub p_value: f64,
 }
 
 /// What is gained at one point.
@@ -177,6 +220,7 @@ mod tests {
             mean_speed_up: 1.5,
             calls_observed: 8,
             calls_as_told: 8,
+            harm: None,
             application_seconds: None,
         }
     }

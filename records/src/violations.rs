@@ -147,6 +147,9 @@ pub struct Violation {
     /// What k calls in a row took, where they were run.
     #[serde(default)]
     pub calls_seconds: Option<f64>,
+    /// What these gained against one call on all the data in the same job, relatively.
+    #[serde(default)]
+    pub calls_gain: Option<f64>,
     /// Whether less is gained than a barrier costs on these processes: real, but hard to use.
     pub gains_less_than_a_barrier: Option<bool>,
 }

@@ -20,7 +20,8 @@ use verification::stopping::Criterion;
 
 use crate::{
     calibrating,
-    commands::{compare, pairs, verify},
+    commands::{compare, pairs},
+    judging,
     options::{List, RunOptions, SiteOptions, sizes},
     output::{self, Format},
     run_directory::RunDirectory,
@@ -264,7 +265,7 @@ fn draw(run: &RunDirectory, calibration: &Calibration) -> Result<Vec<String>> {
     if !calibration.fits.is_empty() {
         drawn.push(("fits".to_owned(), figures::fits(calibration)?));
     }
-    verify::save(run, &drawn)
+    judging::save(run, &drawn)
 }
 
 /// The record's name: the directory may be moved as a whole.

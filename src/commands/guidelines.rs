@@ -16,7 +16,7 @@ use records::{
     plan::{Cell, Plan},
     profile::pgtune,
     quantity, record,
-    violations::{Class, Violation, Violations},
+    violations::Violations,
 };
 use runner::mockups;
 use serde::{Deserialize, Serialize};
@@ -27,13 +27,14 @@ use verification::{
     profiles,
     samples::Samples,
     significance::Test,
+    splits,
 };
 
 use crate::{
     commands::{
         platform,
         plugins::{self, PluginOptions},
-        verify,
+        verify, violations,
     },
     options::{List, RunOptions, SiteOptions, collectives, procs, sizes},
     output,
@@ -126,9 +127,11 @@ fn share(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Share of the budget for the trial; the rest, but for starting jobs, is the jobs'.
+/// Shares of the budget for the trial, for all jobs together, and for running splits as k calls; the
+/// rest goes to starting jobs.
 const TRIAL_SHARE: f64 = 0.15;
-const JOBS_SHARE: f64 = 0.75;
+const JOBS_SHARE: f64 = 0.7;
+const SPLITS_SHARE: f64 = 0.08;
 
 /// What all jobs measure; written when the trial is over.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -157,15 +160,21 @@ impl Guidelines {
     /// Runs the subcommand.
     pub fn run(self) -> Result<()> {
         let run = RunDirectory::open(&self.run.directory)?;
+        let mut site = None;
         if !self.from_record {
             run.begin(&trial_record(&run), self.run.resume)?;
-            let site = Site::open(&self.site, &run)?;
-            self.measure(&run, &site)?;
+            let site = site.insert(Site::open(&self.site, &run)?);
+            self.measure(&run, site)?;
         }
         let plan: JobsPlan = document::read(&jobs_plan(&run))
             .context("there is no run to judge; leave out --from-record to measure one")?;
-        let (violations, plugins) = self.judge(&run, &plan)?;
-        output::print(&summary(&violations))?;
+        let (mut found, plugins) = self.judge(&run, &plan)?;
+        if let Some(site) = &site {
+            self.run_splits(&run, site, &found)?;
+        }
+        book_splits(&run, &mut found)?;
+        document::write(&run.violations(), &found)?;
+        output::print(&violations::summary(&found))?;
         output::print(&plugins)?;
         eprintln!("written: {}", run.violations().display());
         Ok(())
@@ -288,8 +297,25 @@ impl Guidelines {
         methods
     }
 
-    /// Judges the records; violations, profiles and figures are written. Also gives what plug-ins
-    /// took, for people.
+    /// Runs as k calls what k calls are predicted to do faster, in a job of its own.
+    fn run_splits(&self, run: &RunDirectory, site: &Site, violations: &Violations) -> Result<()> {
+        let path = run.file("splits-plan.json");
+        if !path.exists() {
+            let (plan, left_out) = splits::plan(&violations.violations, site.ranks(), self.seed);
+            if left_out > 0 {
+                eprintln!("plan: {left_out} splits have too many calls to be run");
+            }
+            let Some(plan) = plan else { return Ok(()) };
+            document::write(&path, &plan)?;
+        }
+        let plan: Plan = document::read(&path)?;
+        let deadline = self.budget.mul_f64(SPLITS_SHARE);
+        verify::measure(site, &plan, &path, &run.file("splits.csv"), deadline, &[])
+            .context("running splits as k calls")
+    }
+
+    /// Judges the records; profiles and figures are written. Also gives what plug-ins took, for
+    /// people.
     fn judge(&self, run: &RunDirectory, plan: &JobsPlan) -> Result<(Violations, String)> {
         let mut samples = Vec::new();
         let mut warnings = plan.notes.clone();
@@ -325,8 +351,8 @@ impl Guidelines {
             violations: found.violations,
             warnings,
         };
-        document::write(&run.violations(), &violations)?;
         write_profiles(run, &jobs, &settings)?;
+        violations::draw(run, &jobs, &violations)?;
         Ok((violations, plugins::table(&medians(&jobs))))
     }
 }
@@ -352,6 +378,17 @@ fn trial_record(run: &RunDirectory) -> PathBuf {
 
 fn job_record(run: &RunDirectory, job: u32) -> PathBuf {
     run.file(&format!("job-{job}.csv"))
+}
+
+/// Books what k calls really took, where they were run.
+fn book_splits(run: &RunDirectory, violations: &mut Violations) -> Result<()> {
+    let (plan, path) = (run.file("splits-plan.json"), run.file("splits.csv"));
+    if plan.exists() && path.exists() {
+        let plan: Plan = document::read(&plan)?;
+        let rows = record::read::<CollectiveCall>(&path)?.rows;
+        splits::book(&mut violations.violations, &plan, &rows);
+    }
+    Ok(())
 }
 
 /// Profiles in Colibri's form, and as pgtune text where that can express them.
@@ -387,66 +424,4 @@ fn medians(jobs: &Jobs) -> BTreeMap<Point, Vec<(&Method, usize, f64)>> {
         (point, methods.collect())
     };
     jobs.points().map(of).collect()
-}
-
-/// The violations, for people.
-fn summary(violations: &Violations) -> String {
-    let verdict = &violations.verdict;
-    let mut text = format!(
-        "Performance guidelines: {}\n\nCompared: {}, {} jobs, {} test one-sided; at most {} of the \
-         violations false over {} comparisons; gains of {} and more. The least p-value of {} jobs is {:.2e}.\n\n",
-        violations.platform.summary(),
-        verdict.unit,
-        verdict.jobs,
-        verdict.test,
-        percent(verdict.level),
-        verdict.comparisons,
-        percent(verdict.least_gain),
-        verdict.jobs,
-        verdict.least_p_value,
-    );
-    let counts = |class: Class| {
-        let of_class = violations.counts.iter().filter(move |count| count.class == class);
-        of_class.map(|count| {
-            vec![
-                count.class.name().to_owned(),
-                count.collective.to_string(),
-                count.points.to_string(),
-                count.violated.to_string(),
-            ]
-        })
-    };
-    let rows = Class::ALL.into_iter().flat_map(counts);
-    text += &output::aligned(&["guideline", "collective", "points", "violated"], rows);
-    if !violations.violations.is_empty() {
-        text.push('\n');
-        let heading =
-            ["guideline", "collective", "procs", "size", "time", "faster", "its time", "gain", "p"];
-        text += &output::aligned(&heading, violations.violations.iter().map(row));
-        text += "* gains less than a barrier costs\n";
-    }
-    for warning in &violations.warnings {
-        text += &format!("note: {warning}\n");
-    }
-    text
-}
-
-fn percent(fraction: f64) -> String {
-    format!("{:.0} %", fraction * 100.0)
-}
-
-fn row(violation: &Violation) -> Vec<String> {
-    let size = quantity::format_bytes;
-    let small = violation.gains_less_than_a_barrier == Some(true);
-    vec![
-        violation.class.name().to_owned(),
-        violation.collective.to_string(),
-        violation.procs.to_string(),
-        size(violation.bytes),
-        quantity::format_seconds(violation.seconds),
-        violation.better.to_string(),
-        quantity::format_seconds(violation.better_seconds),
-        format!("{}{}", percent(violation.gain), if small { " *" } else { "" }),
-        violation.corrected_p_value.map_or_else(|| "-".into(), |p| format!("{p:.1e}")),
-    ]
 }

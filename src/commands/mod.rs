@@ -9,6 +9,7 @@ pub mod draw;
 pub mod explain;
 pub mod export;
 pub mod guidelines;
+pub mod links;
 pub mod pairs;
 pub mod plugins;
 pub mod predict;
@@ -17,6 +18,7 @@ pub mod simulate;
 pub mod testbed;
 pub mod tune;
 pub mod verify;
+mod violations;
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -24,7 +26,7 @@ use anyhow::Result;
 use records::{FileError, platform::Platform};
 
 /// The platform that a record's header states.
-fn platform(header: &BTreeMap<String, String>, path: &Path) -> Result<Platform> {
+pub fn platform(header: &BTreeMap<String, String>, path: &Path) -> Result<Platform> {
     let fault = |problem: String| FileError::new(path, problem).in_field("#@platform");
     let text = header.get("platform").ok_or_else(|| fault("is missing".into()))?;
     Ok(serde_json::from_str(text).map_err(|error| fault(error.to_string()))?)

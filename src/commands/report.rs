@@ -93,7 +93,7 @@ impl Found {
             sections.push(decisions(penalties, run)?);
         }
         if let Some(violations) = &self.violations {
-            sections.push(guidelines(violations));
+            sections.push(guidelines(violations, run)?);
         }
         if let Some(calibration) = &self.calibration {
             sections.push(parameters(calibration, run)?);
@@ -203,6 +203,9 @@ fn way(loading: &Loading, summary: &Summary, run: &RunDirectory) -> Result<Marku
             @for figure in figures { (figure) }
             (table(&heading, gains.iter().map(|gain| tell::row(gain))))
         }
+        @if let Some(harm) = &loading.harm {
+            pre { (tell::harm(harm)) }
+        }
     })
 }
 
@@ -236,7 +239,7 @@ fn decisions(penalties: &Penalties, run: &RunDirectory) -> Result<Markup> {
     })
 }
 
-fn guidelines(violations: &Violations) -> Markup {
+fn guidelines(violations: &Violations, run: &RunDirectory) -> Result<Markup> {
     let verdict = &violations.verdict;
     let counts = violations.counts.iter().map(|count| {
         vec![
@@ -256,11 +259,16 @@ fn guidelines(violations: &Violations) -> Markup {
             violation.better.to_string(),
             format_seconds(violation.better_seconds),
             percent(violation.gain),
+            violation.calls_gain.map_or_else(|| "-".into(), percent),
         ]
     });
     let heading =
-        ["guideline", "collective", "procs", "size", "time", "faster", "its time", "gain"];
-    html! {
+        ["guideline", "collective", "procs", "size", "time", "faster", "its time", "gain", "run"];
+    let mut figures = Vec::new();
+    for collective in violations.message_size.keys() {
+        figures.extend(figure(run, &format!("relative-{collective}"))?);
+    }
+    Ok(html! {
         h2 { "Performance guidelines" }
         p {
             "Compared is " (verdict.unit) ", of " (verdict.jobs) " jobs, by a one-sided "
@@ -269,8 +277,9 @@ fn guidelines(violations: &Violations) -> Markup {
         }
         (table(&["guideline", "collective", "points", "violated"], counts))
         @if !violations.violations.is_empty() { (table(&heading, rows)) }
+        @for figure in figures { (figure) }
         (notes(&violations.warnings))
-    }
+    })
 }
 
 fn parameters(calibration: &Calibration, run: &RunDirectory) -> Result<Markup> {

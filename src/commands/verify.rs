@@ -1,38 +1,29 @@
 //! `colibri verify`: measures decisions and the library's own algorithms, and says what following
 //! each decision function costs.
 
-use std::{collections::BTreeMap, ffi::OsString, path::Path, time::Duration};
+use std::{ffi::OsString, path::Path, time::Duration};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
-use models::{Model, Predictor};
+use models::Predictor;
 use records::{
-    Algorithm, Collective, Method, Point,
-    calibration::Calibration,
-    decisions::Decisions,
-    document,
-    observation::CollectiveCall,
-    openmpi,
-    penalty::Penalties,
+    Algorithm, Collective, Method, document, openmpi,
     plan::{Cell, Plan},
     profile::REPLACED,
     quantity,
 };
 use verification::{
-    Weights, penalty,
+    Weights,
     plan::{self, Extent, Grid, Methods},
-    samples::Samples,
-    selection::{self, Choice},
 };
 
 use crate::{
     commands::{
-        decide::{self, Target, default_models},
-        platform,
+        links,
         plugins::{self, PluginOptions},
     },
     error::usage,
-    focused,
+    judging::{self, Other, judged_models},
     options::{GridOptions, ModelOptions, RunOptions, Segments, SiteOptions},
     output,
     run_directory::RunDirectory,
@@ -79,6 +70,21 @@ pub struct Verify {
     /// Measure nothing; judge the measurements that are there
     #[arg(long, conflicts_with_all = ["resume", "launcher", "testbed", "budget"])]
     from_record: bool,
+
+    /// Judge further decisions against these measurements, under this name: an Open MPI rules file,
+    /// a decisions.json, or the directory of a tuning run (its openmpi.rules); several times
+    #[arg(long = "judge", value_name = "NAME=FILE", value_parser = judging::other)]
+    others: Vec<Other>,
+
+    /// Say where two of the decisions judged differ (default, measured, a model, a name given by
+    /// --judge), and how much that makes by these measurements
+    #[arg(long, value_name = "NAME,NAME", value_parser = two_names)]
+    compare: Option<[String; 2]>,
+}
+
+fn two_names(text: &str) -> Result<[String; 2], String> {
+    let names: Vec<String> = text.split(',').map(|name| name.trim().to_owned()).collect();
+    names.try_into().map_err(|_| "wanted two names, as in default,measured".into())
 }
 
 /// The timing schemes of colibri-measure, by its words for them.
@@ -115,13 +121,18 @@ impl Verify {
             };
             let mut grid = grid(&self.grid, &site)?;
             grid.others = self.plugins.methods(&grid.collectives)?;
+            links::measure(&site, &run, &grid.procs, self.seed, self.budget)?;
             let plan = planned(&run, &source, &grid, extent, self.seed)?;
             let deadline = self.budget.unwrap_or(Duration::from_secs(30 * 24 * 3600));
             measure_by(self.timing, &site, &plan, &run.plan(), &run.measurements(), deadline, &[])?;
         }
         let models = self.model.model.map_or_else(judged_models, |models| models.0);
-        let judged = judge(&run, &source, &models)?;
-        output::print(&summary(&judged.penalties))?;
+        let judged = judging::judge(&run, &source, &models, &self.others, None)?;
+        let mut text = judging::summary(&judged.penalties);
+        if let Some(names) = &self.compare {
+            text += &judging::agreement_text(&judged.agreement(&run, names)?);
+        }
+        output::print(&text)?;
         output::print(&plugins::table(&judged.times()))?;
         for figure in &judged.figures {
             eprintln!("written: {figure}");
@@ -237,11 +248,6 @@ pub fn planned(
     Ok(planned.plan)
 }
 
-/// The models whose decisions are judged: the paper's, and the one that knows every collective.
-pub fn judged_models() -> Vec<Model> {
-    [default_models(), vec![Model::Refined]].concat()
-}
-
 /// The models that say what a cell may cost.
 pub fn predictors(source: &Source) -> Result<Vec<Predictor>> {
     judged_models().into_iter().map(|model| source.predictor(model)).collect()
@@ -300,157 +306,4 @@ fn measure_by(
         timing.name().into(),
     ];
     site.run("measure", "colibri-measure", plan.ranks, &arguments, settings)
-}
-
-/// What was made of a run's measurements.
-pub struct Judged {
-    pub penalties: Penalties,
-    pub choices: Vec<Choice>,
-    /// What was measured.
-    pub samples: Samples,
-    /// The figures written.
-    pub figures: Vec<String>,
-}
-
-impl Judged {
-    /// The methods of each point with the number and the median of their times.
-    fn times(&self) -> BTreeMap<Point, Vec<(&Method, usize, f64)>> {
-        let of = |point| {
-            let methods = self
-                .samples
-                .at(point)
-                .filter_map(|(method, times)| Some((method, times.count(), times.median()?)));
-            (point, methods.collect())
-        };
-        self.samples.points().map(of).collect()
-    }
-}
-
-/// Judges the run's measurements: decisions, penalties and figures are written.
-pub fn judge(run: &RunDirectory, source: &Source, models: &[Model]) -> Result<Judged> {
-    let records = focused::records(run)?;
-    let (first_plan, first) = records.first().context("the run has no measurements")?;
-    let decisions = decisions(source, &first_plan.cells, models)?;
-    document::write(&run.decisions(), &decisions)?;
-    let timing = first.header.get("timing").cloned().unwrap_or_default();
-    let platform = platform(&first.header, &run.measurements())?;
-    let unreached: Vec<String> =
-        records.iter().filter_map(|(plan, record)| unreached(plan, &record.rows)).collect();
-    let samples = Samples::gather(&focused::rows(records));
-    let choices = selection::choose(&samples);
-    let mut penalties =
-        penalty::penalties(&samples, &decisions.decisions, &choices, platform, &timing);
-    penalties.warnings.extend(penalties.platform.busy());
-    penalties.warnings.extend(unreached);
-    document::write(&run.penalty(), &penalties)?;
-    let figures = draw(run, &source.calibration, &decisions, &penalties)?;
-    Ok(Judged { penalties, choices, samples, figures })
-}
-
-/// Decisions at the points of these cells among the methods that can be loaded.
-pub fn decisions(source: &Source, cells: &[Cell], models: &[Model]) -> Result<Decisions> {
-    let mut collectives: Vec<Collective> = cells.iter().map(|cell| cell.collective).collect();
-    collectives.sort_unstable();
-    collectives.dedup();
-    let distinct = |of: fn(&Cell) -> u64| {
-        let mut values: Vec<u64> = cells.iter().map(of).collect();
-        values.sort_unstable();
-        values.dedup();
-        values
-    };
-    let procs: Vec<u32> =
-        distinct(|cell| cell.procs.into()).into_iter().map(|procs| procs as u32).collect();
-    let predictors = models.iter().map(|model| source.predictor(*model));
-    let predictors = predictors.collect::<Result<Vec<_>>>()?;
-    let modelled = |cell: &&Cell| {
-        predictors.iter().any(|predictor| predictor.knows(cell.collective, &cell.method))
-    };
-    let mut segments: Vec<u64> =
-        cells.iter().filter(modelled).map(|cell| cell.method.segment_bytes()).collect();
-    segments.sort_unstable();
-    segments.dedup();
-    let is_own = |cell: &Cell| matches!(cell.method, Method::Own { .. });
-    let target = if cells.iter().any(is_own) { Target::Any } else { Target::Openmpi };
-    let mut all: Option<Decisions> = None;
-    for &model in models {
-        let known: Vec<Collective> =
-            collectives.iter().copied().filter(|&of| !model.algorithms(of).is_empty()).collect();
-        let of_model = decide::decisions(
-            source,
-            &decide::Wanted {
-                collectives: &known,
-                procs: &procs,
-                sizes: &distinct(|cell| cell.bytes),
-                segments: &Segments::These(segments.clone()),
-                models: &[model],
-                target,
-            },
-        )?;
-        match &mut all {
-            None => all = Some(of_model),
-            Some(all) => {
-                all.decisions.extend(of_model.decisions);
-                all.message_size.extend(of_model.message_size);
-            }
-        }
-    }
-    all.context("there is no model to decide")
-}
-
-/// What the plan asked for and the record does not hold.
-fn unreached(plan: &Plan, rows: &[CollectiveCall]) -> Option<String> {
-    let wanted: u64 = plan.visits.iter().map(|visit| u64::from(visit.repetitions)).sum();
-    let warm = records::observation::Status::Warmup;
-    let made = rows.iter().filter(|row| row.status != warm).count() as u64;
-    (made < wanted).then(|| format!("{made} of {wanted} planned observations were made"))
-}
-
-fn draw(
-    run: &RunDirectory,
-    calibration: &Calibration,
-    decisions: &Decisions,
-    penalties: &Penalties,
-) -> Result<Vec<String>> {
-    let mut drawn = vec![("parameters".to_owned(), figures::parameters(calibration)?)];
-    for collective in penalties.message_size.keys().copied() {
-        let map = figures::penalty_map(penalties, collective)?;
-        drawn.push((format!("penalty-{collective}"), map));
-        let map = figures::decision_map(decisions, Some(penalties), collective)?;
-        drawn.push((format!("decisions-{collective}"), map));
-    }
-    save(run, &drawn)
-}
-
-/// Writes figures into the run's directory and names the files.
-pub fn save(run: &RunDirectory, drawn: &[(String, figures::Figure)]) -> Result<Vec<String>> {
-    let directory = run.figures()?;
-    let mut written = Vec::new();
-    for (name, figure) in drawn {
-        let paths = figures::save(figure, &directory.join(name))?;
-        written.extend(paths.iter().map(|path| path.display().to_string()));
-    }
-    Ok(written)
-}
-
-/// The penalties, for people.
-pub fn summary(penalties: &Penalties) -> String {
-    let percent = |fraction: f64| format!("{:.1} %", fraction * 100.0);
-    let rows = penalties.summaries.iter().map(|summary| {
-        vec![
-            summary.collective.to_string(),
-            summary.decided_by.clone(),
-            summary.points.to_string(),
-            percent(summary.mean),
-            percent(summary.median),
-            percent(summary.percentile_95),
-            percent(summary.greatest),
-        ]
-    });
-    let heading = ["collective", "decided by", "points", "mean", "median", "95th", "greatest"];
-    let mut text = format!("Penalty against the measured best ({})\n\n", penalties.best);
-    text += &output::aligned(&heading, rows);
-    for warning in &penalties.warnings {
-        text += &format!("note: {warning}\n");
-    }
-    text
 }

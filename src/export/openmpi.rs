@@ -17,9 +17,6 @@ use super::{
 };
 use crate::error::usage;
 
-/// Open MPI's fan-out of k-chains where nothing else is said; the rules file must say it.
-const CHAIN_FAN_OUT: u32 = 4;
-
 /// The classic form.
 pub struct Classic {
     /// The first two numbers of the version.
@@ -84,7 +81,7 @@ impl Exporter for Classic {
         }
         text += &format!("{} # collectives\n", export.rules.len());
         for rules in export.rules {
-            let Some(id) = collective_id(rules.collective) else {
+            let Some(id) = openmpi::id(rules.collective) else {
                 bail!("Open MPI's rules know no {}", rules.collective);
             };
             let total = self.message_size(rules.collective) == Some(TOTAL);
@@ -119,28 +116,6 @@ impl Exporter for Classic {
         }
         text
     }
-}
-
-/// Open MPI's number of a collective (`coll_base_functions.h`), the same from 4.0 to 6.0, where
-/// component coll/tuned has algorithms for it.
-fn collective_id(collective: Collective) -> Option<u32> {
-    Some(match collective {
-        Collective::Allgather => 0,
-        Collective::Allgatherv => 1,
-        Collective::Allreduce => 2,
-        Collective::Alltoall => 3,
-        Collective::Alltoallv => 4,
-        Collective::Barrier => 6,
-        Collective::Bcast => 7,
-        Collective::Exscan => 8,
-        Collective::Gather => 9,
-        Collective::Reduce => 11,
-        Collective::ReduceScatter => 12,
-        Collective::ReduceScatterBlock => 13,
-        Collective::Scan => 14,
-        Collective::Scatter => 15,
-        Collective::Gatherv | Collective::Scatterv => return None,
-    })
 }
 
 pub(super) fn named(algorithm: Algorithm, segment_bytes: u64) -> Method {
@@ -246,7 +221,7 @@ fn columns(collective: Collective, method: &Method) -> Result<(u32, u32, u64)> {
     let Some(row) = openmpi::find(collective, native.algorithm) else {
         bail!("Open MPI has no {} for {collective}", native.algorithm);
     };
-    let fan_out = if native.algorithm == Algorithm::KChain { CHAIN_FAN_OUT } else { 0 };
+    let fan_out = if native.algorithm == Algorithm::KChain { openmpi::CHAIN_FAN_OUT } else { 0 };
     Ok((row.id, fan_out, native.segment_bytes))
 }
 
@@ -365,5 +340,46 @@ mod tests {
         assert!(Classic::new(Some("4.0.7")).is_ok());
         assert!(Classic::new(Some("3.1")).is_err());
         assert!(Classic::new(Some("x")).is_err());
+    }
+
+    /// What is written is read back as the library reads it: at every point that was decided the
+    /// method decided for, outside of them the default.
+    #[test]
+    fn the_file_says_at_every_point_what_was_decided() {
+        use verification::{rules::rules, selection::Choice};
+        let names = ["default", "native:openmpi:pipeline,segment=1KiB", "native:openmpi:binomial"];
+        for collective in [Collective::Bcast, Collective::Allreduce, Collective::Allgather] {
+            let mut choices = Vec::new();
+            for (procs, bytes) in [2, 3, 8].into_iter().flat_map(|p| (0..=20).map(move |b| (p, b)))
+            {
+                let mut methods = vec![Method::Default];
+                methods.extend(names.iter().map(|name| name.parse().unwrap()));
+                methods.extend(openmpi::methods(collective, &[0, 1024], procs, 1 << bytes));
+                let point = Point { collective, procs, bytes: 1 << bytes };
+                methods.retain(|method| {
+                    *method == Method::Default
+                        || express("Open MPI", point, method).is_ok()
+                            && method.segment_bytes() < point.bytes
+                });
+                let method = methods[(procs as usize * 7 + bytes * 5) % methods.len()].clone();
+                choices.push(Choice { point, method, seconds: 1.0, default_seconds: 1.0 });
+            }
+            let rules = rules(&choices, &|_, _, _, _, _, _| None);
+            let export = Export { rules: &rules, choices: &choices, origin: &[] };
+            let text = Classic::new(None).unwrap().files(&export).unwrap().remove(0).text;
+            let read = openmpi::rules::parse(&text, std::path::Path::new("x.rules")).unwrap();
+            for choice in &choices {
+                let Point { procs, .. } = choice.point;
+                assert_eq!(
+                    read.method(choice.point).as_ref(),
+                    Ok(&choice.method),
+                    "{procs}\n{text}"
+                );
+            }
+            for (procs, bytes) in [(1, 64), (9, 64), (8, 1 << 21)] {
+                let point = Point { collective, procs, bytes };
+                assert_eq!(read.method(point), Ok(Method::Default));
+            }
+        }
     }
 }

@@ -7,8 +7,11 @@
 //! measured again, a switching point is closed in on from both sides, and the measuring ends when
 //! the regret left is small or the time is used up.
 
+mod noise;
+
 use std::collections::{BTreeMap, BTreeSet};
 
+use self::noise::Noise;
 use records::{
     Collective, Method, Point,
     observation::CollectiveCall,
@@ -20,9 +23,9 @@ use statrs::distribution::{Continuous, ContinuousCDF, Normal};
 use crate::{
     Weights,
     belief::{Belief, Prior},
-    noise::Noise,
     plan::{Expectation, calls, synchronisation},
     samples::Samples,
+    selection::{Choice, LEAST_GAIN},
 };
 
 /// Expected regret, relative to the time decided for, below which a method is not measured.
@@ -33,10 +36,19 @@ const MODELLED: f64 = 0.3;
 const UNKNOWN: f64 = 1.0;
 /// The least of it that is believed after observations that fit the models.
 const LEAST_ERROR: f64 = 0.05;
-/// Observations of a method before it is exported, and of one whose calls are long.
-const SETTLED: usize = 4;
-const SETTLED_LONG: usize = 2;
-const LONG_SECONDS: f64 = 0.1;
+/// What is a method's own at one point and not at its neighbours, at least.
+const LEAST_OWN: f64 = 0.12;
+/// Calls that are shorter are noisy: the default, and what is to be exported, is visited twice at
+/// least.
+const SHORT_SECONDS: f64 = 20e-3;
+/// What confirming is thought to take, over what today's decisions would: they change still.
+const SPARE: f64 = 2.0;
+/// A batch that explores is not shorter, in seconds: a single visit would outrun it, and use up what
+/// is kept for confirming.
+const LEAST_BATCH: f64 = 1.0;
+/// Standard deviations by which a method must be faster than the default to replace it: 5 % of those
+/// that are no faster would be.
+const SURELY: f64 = 1.645;
 
 /// The state of the knowledge about a grid of cells.
 pub struct Focus {
@@ -44,7 +56,7 @@ pub struct Focus {
     /// Per point: the tracks that have it, with their index of it.
     points: BTreeMap<Point, Vec<(usize, usize)>>,
     noise: Noise,
-    /// Cells that are to be seen at least once, beside every default.
+    /// Cells that are to be seen at least once, if there is time.
     wanted: BTreeSet<u32>,
     weights: Weights,
 }
@@ -53,9 +65,16 @@ pub struct Focus {
 struct Track {
     method: Method,
     belief: Belief,
-    /// Index of each point's cell, and how many observations it has.
+    /// Index of each point's cell, and how often it was visited.
     cells: Vec<u32>,
-    observations: Vec<usize>,
+    visits: Vec<usize>,
+}
+
+impl Track {
+    /// How often a method at a point is visited at least, if it matters.
+    fn visits_wanted(&self, index: usize) -> usize {
+        if self.belief.mean(index).exp() < SHORT_SECONDS { 2 } else { 1 }
+    }
 }
 
 /// What to measure next.
@@ -96,27 +115,27 @@ impl Focus {
             let points: Vec<Point> = indices.iter().map(|&i| cells[i as usize].point()).collect();
             let priors: Vec<Prior> = of_track.into_iter().map(|(prior, _)| prior).collect();
             let mut belief = Belief::new(points.clone(), &priors, error, error);
-            let mut observations = vec![0; points.len()];
+            let mut visits = vec![0; points.len()];
             for (index, &point) in points.iter().enumerate() {
                 focus.points.entry(point).or_default().push((focus.tracks.len(), index));
                 let Some(times) = samples.get(point, method) else { continue };
                 if let Some(seconds) = times.median().filter(|seconds| *seconds > 0.0) {
-                    observations[index] = times.count();
+                    visits[index] = times.visits().count();
                     belief.observe(
                         index,
                         seconds.ln(),
-                        focus.noise.variance(seconds, times.count()),
+                        focus.noise.variance(seconds, visits[index]),
                     );
                 }
             }
             let method = method.clone();
-            focus.tracks.push(Track { method, belief, cells: indices, observations });
+            focus.tracks.push(Track { method, belief, cells: indices, visits });
         }
         focus
     }
 
-    /// Asks that these cells (by index) be seen at least once, whatever is believed of them: what
-    /// others decided for, so that it can be told what that costs.
+    /// Asks that these cells (by index) be seen at least once, if there is time when nothing is in
+    /// doubt any more: what others decided for, so that it can be told what that costs.
     #[must_use]
     pub fn wanting(self, cells: impl IntoIterator<Item = u32>) -> Self {
         Focus { wanted: cells.into_iter().collect(), ..self }
@@ -128,11 +147,31 @@ impl Focus {
         Focus { weights, ..self }
     }
 
-    /// The method decided for at each point: the one with the least expected time.
+    /// The method decided for at each point: of those that are faster than the default by
+    /// [`LEAST_GAIN`] and surely faster at all, by what was observed of both there and nearby, the one
+    /// with the least expected time; else the default.
     pub fn decisions(&self) -> impl Iterator<Item = (Point, &Method)> {
         self.points
             .iter()
             .map(|(&point, candidates)| (point, &self.tracks[self.decided(candidates).0].method))
+    }
+
+    /// What to load at every point at which the default was seen, ascending: of the methods seen
+    /// there, what is decided for among these.
+    pub fn choices(&self) -> Vec<Choice> {
+        let seen = |&(track, index): &(usize, usize)| self.tracks[track].visits[index] > 0;
+        let choice = |(&point, candidates): (&Point, &Vec<(usize, usize)>)| {
+            let candidates: Vec<_> = candidates.iter().copied().filter(seen).collect();
+            let default = self.default(&candidates)?;
+            let (track, index) = self.decided(&candidates);
+            Some(Choice {
+                point,
+                method: self.tracks[track].method.clone(),
+                seconds: self.seconds(track, index),
+                default_seconds: self.seconds(default.0, default.1),
+            })
+        };
+        self.points.iter().filter_map(choice).collect()
     }
 
     /// The regret of these decisions: the expected gain of what might be better, relative; its mean
@@ -162,8 +201,8 @@ impl Focus {
         let settling: f64 =
             self.unsettled().iter().map(|&(track, index)| self.cost(track, index)).sum();
         let mut batch = Batch { visits: Vec::new(), expected_seconds: 0.0, regret };
-        let share = (seconds - settling) / 2.0;
-        while batch.expected_seconds < share {
+        let share = (seconds - SPARE * settling) / 2.0;
+        while share >= LEAST_BATCH && batch.expected_seconds < share {
             let worthy = self.worthiest();
             if worthy.is_empty() {
                 break;
@@ -189,11 +228,11 @@ impl Focus {
         batch.expected_seconds += self.cost(track, index);
         let (warmups, repetitions) = self.calls(track, index);
         let seconds = self.seconds(track, index);
-        let noise = self.noise.variance(seconds, repetitions as usize);
+        let noise = self.noise.variance(seconds, 1);
         let track = &mut self.tracks[track];
-        batch.visits.push(Visit { cell: track.cells[index], warmups, repetitions });
+        batch.visits.push(Visit { cell: track.cells[index], warmups, repetitions, calls: 1 });
         track.belief.expect(index, noise);
-        track.observations[index] += repetitions as usize;
+        track.visits[index] += 1;
     }
 
     fn seconds(&self, track: usize, index: usize) -> f64 {
@@ -201,7 +240,7 @@ impl Focus {
     }
 
     fn calls(&self, track: usize, index: usize) -> (u32, u32) {
-        let is_known = self.tracks[track].observations[index] > 0;
+        let is_known = self.tracks[track].visits[index] > 0;
         calls(self.seconds(track, index), u32::from(is_known))
     }
 
@@ -212,23 +251,40 @@ impl Focus {
         f64::from(warmups + repetitions) * (self.seconds(track, index) + synchronisation(procs))
     }
 
+    fn default(&self, candidates: &[(usize, usize)]) -> Option<(usize, usize)> {
+        candidates.iter().copied().find(|&(track, _)| self.tracks[track].method == Method::Default)
+    }
+
     fn decided(&self, candidates: &[(usize, usize)]) -> (usize, usize) {
-        let mean = |&(track, index): &(usize, usize)| self.tracks[track].belief.mean(index);
-        let least = candidates.iter().copied().min_by(|a, b| mean(a).total_cmp(&mean(b)));
-        least.expect("a point is made with its first candidate")
+        let belief = |(track, _): (usize, usize)| &self.tracks[track].belief;
+        let mean = |one: (usize, usize)| belief(one).mean(one.1);
+        let variance = |one: (usize, usize)| belief(one).variance(one.1);
+        let default = self.default(candidates);
+        let is_surely_faster = |&one: &(usize, usize)| {
+            default.is_none_or(|default| {
+                let surely = SURELY * (variance(default) + variance(one)).sqrt();
+                mean(default) - mean(one) > surely.max(LEAST_GAIN.ln_1p())
+            })
+        };
+        let faster = candidates.iter().copied().filter(is_surely_faster);
+        let least = faster.min_by(|a, b| mean(*a).total_cmp(&mean(*b)));
+        least.or(default).expect("a point is made with its first candidate")
     }
 
     /// The other candidates, each with the regret of not taking it: the expected gain, where it is
-    /// one, of it over the decided method, relative to that one's time.
+    /// one, of it over the decided method, relative to that one's time; over the default, what goes
+    /// beyond the least gain for which that is replaced.
     fn challengers<'s>(
         &'s self,
         candidates: &'s [(usize, usize)],
     ) -> impl Iterator<Item = ((usize, usize), f64)> + 's {
         let decided = self.decided(candidates);
         let (at, best) = (decided.1, &self.tracks[decided.0].belief);
+        let is_default = self.tracks[decided.0].method == Method::Default;
+        let least = if is_default { LEAST_GAIN.ln_1p() } else { 0.0 };
         candidates.iter().filter(move |&&other| other != decided).map(move |&(track, index)| {
             let other = &self.tracks[track].belief;
-            let lead = best.mean(at) - other.mean(index);
+            let lead = best.mean(at) - other.mean(index) - least;
             let spread = (best.variance(at) + other.variance(index)).sqrt();
             ((track, index), expected_gain(lead, spread))
         })
@@ -236,25 +292,20 @@ impl Focus {
 
     /// Whose observations take away most regret for their cost, most first; none where none is
     /// worth it. Where the default was never seen it comes first, since everything is compared with
-    /// it, and then what is [wanted](Focus::wanting).
+    /// it; what is [wanted](Focus::wanting) comes last.
     ///
     /// At most one of each track, since what it shows changes the worth of its neighbours, and
     /// none that is worth less than half of the worthiest.
     fn worthiest(&self) -> Vec<(usize, usize)> {
-        let unseen = |wanted: &dyn Fn(&Track, usize) -> bool| -> Vec<(usize, usize)> {
+        let which = |wanted: &dyn Fn(&Track, usize) -> bool| -> Vec<(usize, usize)> {
             let all = self.points.values().flatten().copied();
-            all.filter(|&(track, index)| {
-                let track = &self.tracks[track];
-                track.observations[index] == 0 && wanted(track, index)
-            })
-            .collect()
+            all.filter(|&(track, index)| wanted(&self.tracks[track], index)).collect()
         };
-        let mut first = unseen(&|track, _| track.method == Method::Default);
-        if first.is_empty() {
-            first = unseen(&|track, index| self.wanted.contains(&track.cells[index]));
-        }
-        if !first.is_empty() {
-            return first;
+        let defaults = which(&|track, index| {
+            track.method == Method::Default && track.visits[index] < track.visits_wanted(index)
+        });
+        if !defaults.is_empty() {
+            return defaults;
         }
         let mut of_track: BTreeMap<usize, (usize, f64)> = BTreeMap::new();
         for (&point, candidates) in &self.points {
@@ -264,6 +315,11 @@ impl Focus {
                     *most = (index, worth);
                 }
             }
+        }
+        if of_track.is_empty() {
+            return which(&|track, index| {
+                track.visits[index] == 0 && self.wanted.contains(&track.cells[index])
+            });
         }
         let most = of_track.values().map(|(_, worth)| *worth).fold(0.0, f64::max);
         let mut worthy: Vec<(usize, (usize, f64))> =
@@ -291,8 +347,8 @@ impl Focus {
         worths
     }
 
-    /// Decided methods, and the defaults that they are compared with, whose observations are too
-    /// few to be exported.
+    /// Decided methods, and the defaults that they are compared with, that were visited too seldom to
+    /// be exported; the cheapest first.
     fn unsettled(&self) -> Vec<(usize, usize)> {
         let mut unsettled = Vec::new();
         for candidates in self.points.values() {
@@ -300,17 +356,16 @@ impl Focus {
             if self.tracks[decided.0].method == Method::Default {
                 continue;
             }
-            let is_default =
-                |&&(track, _): &&(usize, usize)| self.tracks[track].method == Method::Default;
-            let default = candidates.iter().find(is_default).copied();
-            unsettled.extend([Some(decided), default].into_iter().flatten().filter(
-                |&(track, index)| {
-                    let long = self.seconds(track, index) >= LONG_SECONDS;
-                    let wanted = if long { SETTLED_LONG } else { SETTLED };
-                    self.tracks[track].observations[index] < wanted
-                },
-            ));
+            unsettled.extend(
+                [Some(decided), self.default(candidates)].into_iter().flatten().filter(
+                    |&(track, index)| {
+                        self.tracks[track].visits[index] < self.tracks[track].visits_wanted(index)
+                    },
+                ),
+            );
         }
+        unsettled
+            .sort_by(|a: &(usize, usize), b| self.cost(a.0, a.1).total_cmp(&self.cost(b.0, b.1)));
         unsettled
     }
 }
@@ -331,7 +386,7 @@ fn priors(cells: &[Cell], expected: Expectation<'_>) -> Vec<(Prior, bool)> {
     let of_cell = |cell: &Cell| {
         let (low, high) = expected(cell).filter(|(low, _)| *low > 0.0)?;
         let (low, high) = (low.ln(), high.ln());
-        Some(Prior { mean: (low + high) / 2.0, own: ((high - low) / 4.0).max(0.02) })
+        Some(Prior { mean: (low + high) / 2.0, own: ((high - low) / 4.0).max(LEAST_OWN) })
     };
     let known: Vec<Option<Prior>> = cells.iter().map(of_cell).collect();
     let mut means: BTreeMap<Point, (f64, f64)> = BTreeMap::new();

@@ -177,6 +177,7 @@ impl Comparison {
             p_value: Some(self.p_value),
             corrected_p_value: Some(corrected),
             calls_seconds: None,
+            calls_gain: None,
             gains_less_than_a_barrier: less_than_a_barrier(
                 jobs,
                 procs,
@@ -260,6 +261,7 @@ fn splits(jobs: &Jobs, tolerance: f64) -> Vec<(Point, Option<Violation>)> {
                 p_value: None,
                 corrected_p_value: None,
                 calls_seconds: None,
+                calls_gain: None,
                 gains_less_than_a_barrier: less_than_a_barrier(
                     jobs,
                     point.procs,

@@ -35,6 +35,7 @@ pub fn trial(mut cells: Vec<Cell>, ranks: u32, seed: u64) -> Plan {
             cell: index,
             warmups: 1,
             repetitions: if first { TRIED_AT_SMALLEST } else { TRIED },
+            calls: 1,
         }
     });
     Plan { seed, ranks, visits: visits.collect(), cells }
@@ -153,7 +154,7 @@ impl Repeated {
             for cell in order {
                 let all = self.repetitions[cell as usize];
                 let repetitions = if second { all / 2 } else { all - all / 2 };
-                visits.push(Visit { cell, warmups: 1, repetitions });
+                visits.push(Visit { cell, warmups: 1, repetitions, calls: 1 });
             }
         }
         Plan { seed, ranks, cells: self.cells.clone(), visits }

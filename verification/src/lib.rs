@@ -1,17 +1,22 @@
 //! Plans and judges measurements: what is to be measured ([`plan`]), what was measured
 //! ([`samples`]), which method was best and where it should replace the default ([`selection`]),
-//! what following a decision function costs ([`penalty`]), and the ranges that a rules file
+//! what following a decision function costs ([`functions`], [`penalty`]) and how much of that is
+//! noise ([`noise`]), whether what is loaded does harm ([`harm`]), and the ranges that a rules file
 //! states ([`rules`]).
 //!
 //! Nothing here measures; everything is computed from records and can be computed again.
 
 #![forbid(unsafe_code)]
 
+pub mod agreement;
 mod belief;
 pub mod focus;
+pub mod functions;
 pub mod guidelines;
+pub mod harm;
 pub mod jobs;
-mod noise;
+pub mod links;
+pub mod noise;
 pub mod nrep;
 pub mod pairs;
 pub mod penalty;
@@ -21,6 +26,7 @@ pub mod rules;
 pub mod samples;
 pub mod selection;
 pub mod significance;
+pub mod splits;
 pub mod statistics;
 pub mod stopping;
 mod weights;

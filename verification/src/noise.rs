@@ -1,44 +1,94 @@
-//! How noisy observations are.
+//! How much of what a record says is noise: its two halves compared.
 
 use std::collections::BTreeMap;
 
-use records::plan::Cell;
+use records::{
+    Collective, Point,
+    penalty::{Distribution, Noise},
+};
 
-use crate::{samples::Samples, statistics::median};
+use crate::{
+    samples::{Half, Samples, Times},
+    statistics::{median, quantile},
+};
 
-/// Relative noise of one observation, where too few were made to tell.
-const NOISE: f64 = 0.1;
-/// Relative noise that repetitions don't take away.
-const DRIFT: f64 = 0.01;
-
-/// The noise of one observation, by the decade of its time: short calls are noisier.
-pub struct Noise(BTreeMap<i32, f64>);
-
-impl Noise {
-    pub fn new(cells: &[Cell], samples: &Samples) -> Self {
-        let mut spreads: BTreeMap<i32, Vec<f64>> = BTreeMap::new();
-        for cell in cells {
-            let Some(times) = samples.get(cell.point(), &cell.method) else { continue };
-            if let (Some(middle), true) = (times.median(), times.count() >= 3) {
-                let deviations: Vec<f64> =
-                    times.seconds().iter().map(|seconds| (seconds / middle).ln().abs()).collect();
-                // 1.4826 median absolute deviations are the standard deviation of a normal.
-                let spread = median(&deviations).unwrap_or(NOISE) * 1.4826;
-                spreads.entry(decade(middle)).or_default().push(spread);
-            }
+/// The noise of a record, per collective: over the points at which at least two methods were
+/// observed at least twice, and those methods.
+pub fn noise(samples: &Samples) -> Vec<Noise> {
+    let mut of_collective: BTreeMap<Collective, (u32, Vec<f64>, Vec<f64>)> = BTreeMap::new();
+    for point in samples.points() {
+        let halves = halves(samples, point);
+        if halves.len() < 2 {
+            continue;
         }
-        let pooled = |(decade, spreads): (i32, Vec<f64>)| Some((decade, median(&spreads)?));
-        Noise(spreads.into_iter().filter_map(pooled).collect())
+        let (points, choice, medians) = of_collective.entry(point.collective).or_default();
+        *points += 1;
+        choice.push(regret(&halves, |half| half));
+        choice.push(regret(&halves, |[one, other]| [other, one]));
+        medians.extend(halves.iter().map(|[one, other]| (one / other).ln().abs().exp_m1()));
     }
-
-    /// Variance of the logarithm of the median of so many observations.
-    pub fn variance(&self, seconds: f64, count: usize) -> f64 {
-        let one = self.0.get(&decade(seconds)).copied().unwrap_or(NOISE);
-        // The median of n normal values varies by pi/2 of what their mean does.
-        std::f64::consts::FRAC_PI_2 * one.powi(2) / count.max(1) as f64 + DRIFT.powi(2)
-    }
+    let noise = |(collective, (points, choice, medians)): (_, (_, Vec<f64>, Vec<f64>))| {
+        let (choice, medians) = (distribution(&choice)?, distribution(&medians)?);
+        Some(Noise { collective, points, choice, medians })
+    };
+    of_collective.into_iter().filter_map(noise).collect()
 }
 
-fn decade(seconds: f64) -> i32 {
-    seconds.max(1e-9).log10().floor() as i32
+/// Mean, median, 95th percentile and greatest; nothing of nothing.
+pub(crate) fn distribution(values: &[f64]) -> Option<Distribution> {
+    Some(Distribution {
+        mean: values.iter().sum::<f64>() / values.len() as f64,
+        median: median(values)?,
+        percentile_95: quantile(values, 0.95)?,
+        greatest: quantile(values, 1.0)?,
+    })
+}
+
+/// The medians of both halves, for each method with observations in both.
+fn halves(samples: &Samples, point: Point) -> Vec<[f64; 2]> {
+    let of_method = |times: &Times| {
+        let median = |half| times.median_of(half).filter(|seconds| *seconds > 0.0);
+        Some([median(Half::Choosing)?, median(Half::Timing)?])
+    };
+    let often = samples.at(point).filter(|(_, times)| times.count() > 1);
+    often.filter_map(|(_, times)| of_method(times)).collect()
+}
+
+/// What the best by the first half costs by the second, against the best of that.
+fn regret(halves: &[[f64; 2]], order: impl Fn([f64; 2]) -> [f64; 2]) -> f64 {
+    let ordered = || halves.iter().map(|&half| order(half));
+    let chosen = ordered().min_by(|a, b| a[0].total_cmp(&b[0])).map_or(0.0, |[_, other]| other);
+    let best = ordered().map(|[_, other]| other).fold(f64::INFINITY, f64::min);
+    chosen / best - 1.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::tests::call;
+
+    #[test]
+    fn the_choice_of_one_half_is_timed_by_the_other() {
+        let (linear, binomial) = ("native:openmpi:linear", "native:openmpi:binomial");
+        // By the first half linear is best (1 against 2), by the other binomial (3 against 2).
+        let rows: Vec<_> = [(linear, 1.0), (linear, 3.0), (binomial, 2.0), (binomial, 2.0)]
+            .into_iter()
+            .map(|(method, seconds)| call(method, "", 64, seconds))
+            .chain([call("default", "", 64, 9.0)])
+            .collect();
+        let [noise] = noise(&Samples::gather(&rows)).try_into().unwrap();
+        assert_eq!(noise.points, 1);
+        // Linear costs 3 where 2 is to be had; binomial 2 where 1 is.
+        assert!((noise.choice.mean - 0.75).abs() < 1e-12 && noise.choice.greatest == 1.0);
+        // Linear's medians differ by 200 %, binomial's not at all.
+        assert!(
+            (noise.medians.greatest - 2.0).abs() < 1e-9 && (noise.medians.mean - 1.0).abs() < 1e-9
+        );
+    }
+
+    #[test]
+    fn one_method_or_one_observation_tells_nothing() {
+        let rows = [call("default", "", 64, 1.0), call("native:openmpi:linear", "", 64, 1.0)];
+        assert!(noise(&Samples::gather(&rows)).is_empty());
+    }
 }

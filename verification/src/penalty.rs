@@ -1,58 +1,69 @@
 //! What it costs to follow a decision function instead of the measured best.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use records::{
-    Collective, Method, Point,
-    decisions::Decision,
-    penalty::{Penalties, Penalty, Summary},
+    Collective, Point,
+    penalty::{BusyLinks, Penalties, Penalty, Summary},
     platform::Platform,
 };
 
 use crate::{
-    samples::{Half, Samples},
-    selection::Choice,
-    statistics::{median, quantile},
+    functions::DecisionFunction,
+    links::is_limited,
+    noise::{distribution, noise},
+    samples::{Half, Samples, Times},
 };
 
 /// How the best was chosen and timed, in words, for the file.
-const BEST: &str = "least median over every method measured, the default included; chosen on the odd \
-    visits (observations, where there was one visit), timed on the even ones";
+const BEST: &str = "least median over every method measured, the default included; chosen on one half \
+    of the visits (observations, where there was one visit) and timed on the other, both ways";
 
-/// The penalties of each model's decisions, of the library's default and of the choice to be
-/// exported (`measured`), at every point measured.
+/// The penalties of decision functions at every point measured. `busy_links` says where the
+/// machine under a virtual cluster is the limit.
+///
+/// A point has no penalty where the method decided for was not measured there: such are counted and
+/// told, and no other method stands in for it.
 pub fn penalties(
     samples: &Samples,
-    decisions: &[Decision],
-    choices: &[Choice],
+    functions: &[DecisionFunction],
+    busy_links: Vec<BusyLinks>,
     platform: Platform,
     timing: &str,
 ) -> Penalties {
-    let mut penalties = Vec::new();
+    let mut all = Vec::new();
+    let mut missing: BTreeMap<(Collective, &str), u32> = BTreeMap::new();
     let mut warnings = samples.warnings.clone();
-    for (decided_by, decided) in decision_functions(samples, decisions, choices) {
-        let mut missing = 0;
-        for (point, method) in decided {
-            match penalty(samples, &decided_by, point, &method) {
-                Some(penalty) => penalties.push(penalty),
-                None => missing += 1,
+    for function in functions {
+        let mut examples: BTreeMap<String, u32> = BTreeMap::new();
+        for (&point, decided) in &function.decided {
+            match penalty(samples, function, point) {
+                Some(penalty) => {
+                    let machine_limited = is_limited(&busy_links, point);
+                    all.push(Penalty { machine_limited, ..penalty });
+                }
+                None => {
+                    *missing.entry((point.collective, &function.name)).or_default() += 1;
+                    let told = decided.as_ref().map_or_else(Clone::clone, ToString::to_string);
+                    *examples.entry(told).or_default() += 1;
+                }
             }
         }
-        if missing > 0 {
-            warnings.push(format!(
-                "{decided_by}: at {missing} points the method decided for was not measured; left out"
-            ));
-        }
+        warnings.extend(not_measured(&function.name, &examples));
+        let undecided = samples.points().filter(|point| !function.decided.contains_key(point));
+        warnings.extend(undecided_in_words(&function.name, undecided.count()));
     }
-    penalties.sort_by(|a, b| order(a).cmp(&order(b)));
-    let collectives = penalties.iter().map(|penalty| penalty.collective);
+    all.sort_by(|a, b| order(a).cmp(&order(b)));
+    warnings.extend(limited_in_words(&all));
     Penalties {
         platform,
         timing: timing.into(),
         best: BEST.into(),
-        message_size: message_sizes(collectives),
-        summaries: summaries(&penalties),
-        penalties,
+        message_size: message_sizes(all.iter().map(|penalty| penalty.collective)),
+        summaries: summaries(&all, &missing),
+        noise: noise(samples),
+        busy_links,
+        penalties: all,
         warnings,
     }
 }
@@ -71,69 +82,98 @@ pub fn message_sizes(
         .collect()
 }
 
-type Decided = Vec<(Point, Method)>;
-
-fn decision_functions(
-    samples: &Samples,
-    decisions: &[Decision],
-    choices: &[Choice],
-) -> BTreeMap<String, Decided> {
-    let mut functions: BTreeMap<String, Decided> = BTreeMap::new();
-    for decision in decisions {
-        let Decision { collective, procs, bytes, .. } = *decision;
-        let point = Point { collective, procs, bytes };
-        if samples.at(point).next().is_some() {
-            let decided = functions.entry(decision.model.clone()).or_default();
-            decided.push((point, decision.method.clone()));
-        }
-    }
-    let default = samples.points().map(|point| (point, Method::Default)).collect();
-    let measured = choices.iter().map(|choice| (choice.point, choice.method.clone())).collect();
-    functions.insert("default".into(), default);
-    functions.insert("measured".into(), measured);
-    functions
-}
-
-fn penalty(samples: &Samples, by: &str, point: Point, decided: &Method) -> Option<Penalty> {
-    let (best, best_seconds) = samples.best(point)?;
-    let decided_seconds = samples.get(point, decided)?.median_of(Half::Timing)?;
+fn penalty(samples: &Samples, function: &DecisionFunction, point: Point) -> Option<Penalty> {
+    let decided = function.decided.get(&point)?.as_ref().ok()?;
+    let (best, _) = samples.least(point, Times::median)?;
+    let times = samples.get(point, decided)?;
+    // What is best by one half is timed by the other, and so is what was decided.
+    let ratio = |half: Half| {
+        let (_, best_seconds) = samples.best_by(point, half)?;
+        Some(times.median_of(half.other())? / best_seconds)
+    };
+    let ratio = (ratio(Half::Choosing)? * ratio(Half::Timing)?).sqrt();
+    let decided_seconds = times.median()?;
     Some(Penalty {
         collective: point.collective,
-        decided_by: by.into(),
+        decided_by: function.name.clone(),
         procs: point.procs,
         bytes: point.bytes,
         decided: decided.clone(),
         decided_seconds,
         best: best.clone(),
-        best_seconds,
-        penalty: decided_seconds / best_seconds - 1.0,
+        best_seconds: decided_seconds / ratio,
+        penalty: ratio - 1.0,
+        machine_limited: false,
     })
 }
 
-fn summaries(penalties: &[Penalty]) -> Vec<Summary> {
+/// Which methods were decided for and not measured, the most frequent first.
+fn not_measured(name: &str, methods: &BTreeMap<String, u32>) -> Option<String> {
+    const NAMED: usize = 3;
+    let count: u32 = methods.values().sum();
+    let mut methods: Vec<(&String, &u32)> = methods.iter().collect();
+    methods.sort_by(|a, b| b.1.cmp(a.1));
+    let named: Vec<String> =
+        methods.iter().take(NAMED).map(|(method, count)| format!("{method} at {count}")).collect();
+    let more = if methods.len() > NAMED { ", ..." } else { "" };
+    (count > 0).then(|| {
+        format!(
+            "{name}: at {count} points the method decided for was not measured, so that there is \
+             no penalty ({}{more})",
+            named.join(", ")
+        )
+    })
+}
+
+fn undecided_in_words(name: &str, count: usize) -> Option<String> {
+    (count > 0).then(|| format!("{name}: decides nothing at {count} of the points measured"))
+}
+
+fn limited_in_words(penalties: &[Penalty]) -> Option<String> {
+    let place = |penalty: &Penalty| (penalty.collective, penalty.procs, penalty.bytes);
+    let points: BTreeSet<_> = penalties.iter().map(place).collect();
+    let limited = penalties.iter().filter(|penalty| penalty.machine_limited);
+    let limited: BTreeSet<_> = limited.map(place).collect();
+    let procs: BTreeSet<u32> = limited.iter().map(|(_, procs, _)| *procs).collect();
+    let procs: Vec<String> = procs.iter().map(u32::to_string).collect();
+    (!limited.is_empty()).then(|| {
+        format!(
+            "{} of {} points are limited by this machine (on {} processes): it does not carry all \
+             links of the virtual cluster at once there",
+            limited.len(),
+            points.len(),
+            procs.join(", ")
+        )
+    })
+}
+
+fn summaries(penalties: &[Penalty], missing: &BTreeMap<(Collective, &str), u32>) -> Vec<Summary> {
     let mut groups: BTreeMap<(Collective, &str), Vec<f64>> = BTreeMap::new();
     for penalty in penalties {
         let group = groups.entry((penalty.collective, &penalty.decided_by)).or_default();
         group.push(penalty.penalty);
     }
-    groups
-        .into_iter()
-        .map(|((collective, decided_by), values)| Summary {
+    let summary = |((collective, decided_by), values): ((Collective, &str), Vec<f64>)| {
+        let spread = distribution(&values)?;
+        Some(Summary {
             collective,
             decided_by: decided_by.into(),
             points: values.len() as u32,
-            mean: values.iter().sum::<f64>() / values.len() as f64,
-            median: median(&values).unwrap_or_default(),
-            percentile_95: quantile(&values, 0.95).unwrap_or_default(),
-            greatest: quantile(&values, 1.0).unwrap_or_default(),
+            not_measured: missing.get(&(collective, decided_by)).copied().unwrap_or_default(),
+            mean: spread.mean,
+            median: spread.median,
+            percentile_95: spread.percentile_95,
+            greatest: spread.greatest,
         })
-        .collect()
+    };
+    groups.into_iter().filter_map(summary).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{samples::tests::call, selection::choose};
+    use records::decisions::Decision;
 
     fn decision(model: &str, method: &str, bytes: u64) -> Decision {
         Decision {
@@ -169,7 +209,10 @@ mod tests {
             decision("loggp", "native:openmpi:pipeline", 128),
             decision("loggp", "native:openmpi:linear", 4096),
         ];
-        let all = penalties(&samples, &decisions, &choose(&samples), Platform::default(), "global");
+        let mut functions = DecisionFunction::of_decisions(&decisions, &samples);
+        functions.push(DecisionFunction::default(&samples));
+        functions.push(DecisionFunction::measured(&choose(&samples)));
+        let all = penalties(&samples, &functions, Vec::new(), Platform::default(), "global");
         let of = |by: &str| -> Vec<f64> {
             let by_it = all.penalties.iter().filter(|penalty| penalty.decided_by == by);
             by_it.map(|penalty| penalty.penalty).collect()
@@ -178,6 +221,8 @@ mod tests {
         assert_eq!(of("measured"), [0.0, 0.0]);
         assert_eq!(of("loggp"), [0.0], "what was not measured has no penalty");
         assert!(all.warnings[0].contains("loggp: at 1 points"), "{:?}", all.warnings);
+        let loggp = all.summaries.iter().find(|summary| summary.decided_by == "loggp").unwrap();
+        assert_eq!((loggp.points, loggp.not_measured), (1, 1));
         let default = all.summaries.iter().find(|summary| summary.decided_by == "default").unwrap();
         assert_eq!((default.mean, default.median, default.greatest), (0.75, 0.75, 1.0));
     }

@@ -276,7 +276,7 @@ impl Costed {
             order.shuffle(&mut random);
             visits.extend(order.into_iter().map(|cell| {
                 let (warmups, repetitions) = calls(self.cost(cell), round);
-                Visit { cell, warmups, repetitions }
+                Visit { cell, warmups, repetitions, calls: 1 }
             }));
         }
         let cells = self.cells.into_iter().map(|(cell, _)| cell).collect();

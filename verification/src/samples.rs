@@ -14,7 +14,9 @@ use crate::statistics::median;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Times {
     seconds: Vec<f64>,
-    halves: Vec<Half>,
+    /// How many of them the first visit made, the second, ...; what follows at once is more alike
+    /// than what was observed at different times.
+    visits: Vec<usize>,
 }
 
 /// Which observations: one half chooses, the other tells the time of what was chosen, or else
@@ -27,6 +29,16 @@ pub enum Half {
     Choosing,
     /// The second, fourth, ...: to tell the time of what was chosen.
     Timing,
+}
+
+impl Half {
+    /// The other one.
+    pub const fn other(self) -> Self {
+        match self {
+            Half::Choosing => Half::Timing,
+            Half::Timing => Half::Choosing,
+        }
+    }
 }
 
 impl Times {
@@ -45,11 +57,25 @@ impl Times {
         median(&self.seconds)
     }
 
-    /// The median of one half, in seconds. A single observation must serve for both.
+    /// The times of each visit, in seconds.
+    pub fn visits(&self) -> impl Iterator<Item = &[f64]> {
+        let mut rest = self.seconds.as_slice();
+        self.visits.iter().map(move |&count| {
+            let (visit, others) = rest.split_at(count);
+            rest = others;
+            visit
+        })
+    }
+
+    /// The median of one half, in seconds. The observations of a single visit are dealt to both
+    /// halves in turn; a single one must serve for both.
     pub fn median_of(&self, half: Half) -> Option<f64> {
-        let all = self.seconds.iter().zip(&self.halves);
-        let of_half = all.filter(|(_, of)| self.seconds.len() == 1 || **of == half);
-        median(&of_half.map(|(seconds, _)| *seconds).collect::<Vec<f64>>())
+        let parts: Vec<&[f64]> = match self.visits.len() {
+            0 | 1 => self.seconds.chunks(1).collect(),
+            _ => self.visits().collect(),
+        };
+        let skipped = usize::from(half == Half::Timing && parts.len() > 1);
+        median(&parts.into_iter().skip(skipped).step_by(2).flatten().copied().collect::<Vec<_>>())
     }
 }
 
@@ -123,39 +149,44 @@ impl Samples {
 
     /// The method with the least median of the choosing half, and its time from the other half.
     pub fn best(&self, point: Point) -> Option<(&Method, f64)> {
-        let chosen = |times: &Times| times.median_of(Half::Choosing).unwrap_or(f64::INFINITY);
-        let (method, times) = self.at(point).min_by(|a, b| chosen(a.1).total_cmp(&chosen(b.1)))?;
-        Some((method, times.median_of(Half::Timing)?))
+        self.best_by(point, Half::Choosing)
+    }
+
+    /// The method with the least median of one half, and its time from the other half.
+    pub fn best_by(&self, point: Point, half: Half) -> Option<(&Method, f64)> {
+        let (method, times) = self.least(point, |times| times.median_of(half))?;
+        Some((method, times.median_of(half.other())?))
+    }
+
+    /// The method that is least by a measure.
+    pub fn least(
+        &self,
+        point: Point,
+        of: impl Fn(&Times) -> Option<f64>,
+    ) -> Option<(&Method, &Times)> {
+        let value = |times: &Times| of(times).unwrap_or(f64::INFINITY);
+        self.at(point).min_by(|a, b| value(a.1).total_cmp(&value(b.1)))
     }
 }
 
 fn usable(rows: &[&CollectiveCall]) -> Times {
     let punctual = rows.iter().filter(|row| row.status == Status::Ok).count();
     let all = punctual * 2 < rows.len();
-    let used: Vec<&CollectiveCall> =
-        rows.iter().copied().filter(|row| all || row.status == Status::Ok).collect();
-    Times { seconds: used.iter().map(|row| row.seconds).collect(), halves: halves(&used) }
+    let mut times = Times::default();
+    for visit in rows.chunk_by(|one, next| follows(one, next)) {
+        let usable = visit.iter().filter(|row| all || row.status == Status::Ok);
+        let before = times.seconds.len();
+        times.seconds.extend(usable.map(|row| row.seconds));
+        times.visits.extend(Some(times.seconds.len() - before).filter(|&count| count > 0));
+    }
+    times
 }
 
-/// The half to which each observation belongs. Records that were put together number their visits
-/// each from the start, so a repetition that does not follow the one before begins a visit too.
-fn halves(rows: &[&CollectiveCall]) -> Vec<Half> {
-    let follows = |pair: &[&CollectiveCall]| {
-        pair[0].visit == pair[1].visit && pair[0].repetition < pair[1].repetition
-    };
-    let visits: Vec<usize> = std::iter::once(0)
-        .chain(rows.windows(2).scan(0, |visit, pair| {
-            *visit += usize::from(!follows(pair));
-            Some(*visit)
-        }))
-        .take(rows.len())
-        .collect();
-    let several = visits.last().is_some_and(|&last| last > 0);
-    let half = |(index, visit): (usize, usize)| match if several { visit } else { index } % 2 {
-        0 => Half::Choosing,
-        _ => Half::Timing,
-    };
-    visits.into_iter().enumerate().map(half).collect()
+/// Whether an observation is of the same visit as the one before. Records that were put together
+/// number their visits each from the start, so a repetition that does not follow the one before
+/// begins a visit too.
+fn follows(one: &CollectiveCall, next: &CollectiveCall) -> bool {
+    one.visit == next.visit && one.repetition < next.repetition
 }
 
 #[cfg(test)]
@@ -190,6 +221,22 @@ pub(crate) mod tests {
         let samples = Samples::gather(&rows);
         let (method, seconds) = samples.best(POINT).unwrap();
         assert_eq!((method.to_string().as_str(), seconds), ("native:openmpi:linear", 9.0));
+    }
+
+    #[test]
+    fn observations_are_told_by_visit() {
+        let visits = [(3, 0, 1.0), (3, 1, 1.1), (8, 0, 5.0), (8, 1, 5.1), (8, 0, 2.0)];
+        let rows: Vec<_> = visits
+            .into_iter()
+            .map(|(visit, repetition, seconds)| CollectiveCall {
+                visit,
+                repetition,
+                ..call("default", "", 64, seconds)
+            })
+            .collect();
+        let samples = Samples::gather(&rows);
+        let times = samples.get(POINT, &Method::Default).unwrap();
+        assert_eq!(times.visits().collect::<Vec<_>>(), [&[1.0, 1.1][..], &[5.0, 5.1], &[2.0]]);
     }
 
     #[test]

@@ -192,10 +192,10 @@ fn not_of_a_group(cell: &Cell) -> Error {
     Error::Usage(format!("{} is not measured among several ranks", cell.describe()))
 }
 
-fn start_send(comm: &Communicator, bytes: &[u8], to: u32) -> Result<ffi::MPI_Request> {
+pub(crate) fn start_send(comm: &Communicator, bytes: &[u8], to: u32) -> Result<ffi::MPI_Request> {
     let mut request = MaybeUninit::uninit();
     // SAFETY: the buffer holds `bytes.len()` bytes, and is neither changed nor freed before the
-    // request is waited for: both callers wait before they return. A success writes the request.
+    // request is waited for: all callers wait before they return. A success writes the request.
     unsafe {
         let code = ffi::MPI_Isend(
             bytes.as_ptr().cast(),
@@ -211,7 +211,11 @@ fn start_send(comm: &Communicator, bytes: &[u8], to: u32) -> Result<ffi::MPI_Req
     }
 }
 
-fn start_receive(comm: &Communicator, buffer: &mut [u8], from: u32) -> Result<ffi::MPI_Request> {
+pub(crate) fn start_receive(
+    comm: &Communicator,
+    buffer: &mut [u8],
+    from: u32,
+) -> Result<ffi::MPI_Request> {
     let mut request = MaybeUninit::uninit();
     // SAFETY: as in `start_send`; the caller's buffers do not overlap.
     unsafe {
@@ -230,7 +234,7 @@ fn start_receive(comm: &Communicator, buffer: &mut [u8], from: u32) -> Result<ff
 }
 
 /// Waits for the requests, and forgets them.
-fn wait_for_all(requests: &mut Vec<ffi::MPI_Request>) -> Result<()> {
+pub(crate) fn wait_for_all(requests: &mut Vec<ffi::MPI_Request>) -> Result<()> {
     let count = requests.len() as c_int;
     // SAFETY: the array holds `count` requests that were started and not waited for.
     let code =

@@ -5,7 +5,7 @@ pub mod book;
 pub mod cells;
 mod combine;
 mod command;
-mod group;
+pub(crate) mod group;
 pub mod pair;
 mod placement;
 mod recorder;

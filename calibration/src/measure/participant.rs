@@ -75,6 +75,8 @@ struct Current {
     bytes: usize,
     method: Method,
     carried: Carried,
+    /// In a row, timed together.
+    calls: u32,
 }
 
 /// By whom the calls of a visit are carried out.
@@ -141,8 +143,8 @@ impl Participant {
         if let Carried::Plugin(plugin) = &carried {
             plugin.initialize(comm.raw())?;
         }
-        let method = cell.method.clone();
-        self.current = Some(Current { operation, comm, bytes, method, carried });
+        let (method, calls) = (cell.method.clone(), visit.calls);
+        self.current = Some(Current { operation, comm, bytes, method, carried, calls });
         Ok(())
     }
 
@@ -175,7 +177,7 @@ impl Participant {
     /// # Errors
     /// The MPI library refuses; the result is wrong.
     pub fn call(&mut self, call: Call) -> Result<Report> {
-        let Some(Current { operation, comm, bytes, method, carried }) = &self.current else {
+        let Some(Current { operation, comm, bytes, method, carried, calls }) = &self.current else {
             return Err(Error::Usage("a call was announced before its visit".into()));
         };
         let buffers = &mut self.buffers;
@@ -184,19 +186,22 @@ impl Participant {
             (Carried::Ours(ours), Some(carrier)) => {
                 carrier.forget();
                 timing::call(self.scheme, comm, &clock, call.start, || {
-                    operation.call_ours((carrier, ours), buffers, *bytes, comm)
+                    (0..*calls).try_for_each(|_| {
+                        operation.call_ours((&mut *carrier, ours), buffers, *bytes, comm)
+                    })
                 })?
             }
             (Carried::Plugin(plugin), _) => {
                 timing::call(self.scheme, comm, &clock, call.start, || {
-                    operation.call_plugin(plugin, buffers, *bytes, comm)
+                    (0..*calls)
+                        .try_for_each(|_| operation.call_plugin(plugin, buffers, *bytes, comm))
                 })?
             }
             (Carried::Ours(_), None) => {
                 return Err(Error::Usage(format!("{method} was not announced by the plan")));
             }
             (Carried::Library, _) => timing::call(self.scheme, comm, &clock, call.start, || {
-                operation.call(buffers, *bytes, comm)
+                (0..*calls).try_for_each(|_| operation.call(buffers, *bytes, comm))
             })?,
         };
         if call.check {

@@ -158,7 +158,7 @@ mod tests {
             procs: 4,
             bytes,
         };
-        let visit = |cell| plan::Visit { cell, warmups: 0, repetitions: 3 };
+        let visit = |cell| plan::Visit { cell, warmups: 0, repetitions: 3, calls: 1 };
         Plan {
             seed: 1,
             ranks: 4,

@@ -85,6 +85,7 @@ pub fn penalties(procs: &[u32], sizes: &[u64]) -> Penalties {
                     best,
                     best_seconds,
                     penalty,
+                    machine_limited: false,
                 });
             }
         }
@@ -96,6 +97,7 @@ pub fn penalties(procs: &[u32], sizes: &[u64]) -> Penalties {
             collective: Collective::Bcast,
             decided_by: name.into(),
             points: values.len() as u32,
+            not_measured: 0,
             mean: values.iter().sum::<f64>() / values.len() as f64,
             median: values[values.len() / 2],
             percentile_95: values[values.len() * 19 / 20],
@@ -108,6 +110,8 @@ pub fn penalties(procs: &[u32], sizes: &[u64]) -> Penalties {
         best: "least median of one half of the observations, timed on the other".into(),
         message_size: BTreeMap::from([(Collective::Bcast, "count x type size".into())]),
         summaries,
+        noise: Vec::new(),
+        busy_links: Vec::new(),
         penalties,
         warnings: Vec::new(),
     }

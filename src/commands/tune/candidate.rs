@@ -48,6 +48,7 @@ impl Candidate {
             mean_speed_up: 1.0,
             calls_observed: 0,
             calls_as_told: 0,
+            harm: None,
             application_seconds: None,
         };
         Candidate { choices, loading }

@@ -9,19 +9,21 @@ use records::{
     observation::CollectiveCall,
     plan::{Cell, Plan},
     record,
-    summary::{Summary, Way},
+    summary::{Harm, Regret, Summary, Way},
 };
-use verification::{plan, samples::Samples};
+use verification::{
+    harm::{self, Compared},
+    plan,
+    samples::Samples,
+    selection::Choice,
+};
 
-use super::{CONFIRMING_SHARE, LazySite, Tune, candidate::Candidate, measure::weights, tell};
+use super::{CONFIRMING_SHARE, Tune, candidate::Candidate, tell};
 use crate::{
-    commands::{
-        export,
-        verify::{self, Judged},
-    },
-    focused,
+    commands::{export, verify},
+    judging::Judged,
     run_directory::RunDirectory,
-    site::Setting,
+    site::{LazySite, Setting},
     source::Source,
 };
 
@@ -59,6 +61,7 @@ impl Tune {
         site: &mut LazySite,
         source: &Source,
         judged: &Judged,
+        regret: Option<Regret>,
     ) -> Result<Summary> {
         let plan: Plan = document::read(&run.plan())?;
         let is_native = |cell: &Cell| matches!(cell.method, Method::Native(_));
@@ -71,7 +74,14 @@ impl Tune {
         let mut last = None;
         for number in ROUNDS {
             let Some(round) = confirmation.round(site, number)? else { break };
-            confirmation.candidates.iter_mut().for_each(|candidate| candidate.take_out(&round));
+            for candidate in &mut confirmation.candidates {
+                // The rounds before took part in choosing.
+                if Some(&number) == ROUNDS.last() {
+                    let harm = round.harm(candidate.loading.way, candidate.replaced());
+                    candidate.loading.harm = harm;
+                }
+                candidate.take_out(&round);
+            }
             last = Some(round);
         }
         let mut warnings = judged.penalties.warnings.clone();
@@ -104,10 +114,7 @@ impl Tune {
                 .as_ref()
                 .zip(traced.as_ref())
                 .map(|(path, traced)| traced.application(path.display().to_string())),
-            regret: match self.exhaustive {
-                true => None,
-                false => Some(focused::regret(run, source, &weights(traced.as_ref()))?),
-            },
+            regret,
             warnings,
         };
         document::write(&run.summary(), &summary)?;
@@ -230,6 +237,24 @@ impl Round {
         let loaded = self.loaded.iter().find(|loaded| loaded.way == way)?;
         let median = |samples: &Samples| samples.get(point, &Method::Default)?.median();
         median(&self.default).zip(median(&loaded.samples))
+    }
+
+    /// Whether what was loaded made calls slower where it replaces the default; nothing where
+    /// nothing was loaded.
+    fn harm<'c>(&self, way: Way, replaced: impl Iterator<Item = &'c Choice>) -> Option<Harm> {
+        let loaded = self.loaded.iter().find(|loaded| loaded.way == way)?;
+        let compared = |choice: &Choice| {
+            let times = |samples: &Samples| {
+                Some(samples.get(choice.point, &Method::Default)?.seconds().to_vec())
+            };
+            Some(Compared {
+                point: choice.point,
+                method: choice.method.clone(),
+                default: times(&self.default)?,
+                loaded: times(&loaded.samples)?,
+            })
+        };
+        Some(harm::judge(&replaced.filter_map(compared).collect::<Vec<_>>()))
     }
 
     /// Every call made with something loaded.

@@ -5,18 +5,18 @@ use std::time::Duration;
 use anyhow::Result;
 use records::{calibration::Calibration, document, plan::Plan, usage::Usage};
 use verification::{
-    Weights,
+    focus::Focus,
     plan::{Extent, Grid},
 };
 
-use super::{CALIBRATION_SHARE, LazySite, MEASURING_SHARE, Tune};
+use super::{CALIBRATION_SHARE, MEASURING_SHARE, Tune};
 use crate::{
     calibrating,
-    commands::{calibrate, verify},
+    commands::{calibrate, links, verify},
     error::usage,
     focused,
     run_directory::RunDirectory,
-    site::Site,
+    site::{LazySite, Site},
     source::Source,
     traced::Traced,
 };
@@ -60,6 +60,7 @@ impl Tune {
             );
         }
         let grid = self.points(run, site)?;
+        links::measure(site, run, &grid.procs, self.seed, self.budget())?;
         if !self.exhaustive {
             let seconds = self.share(MEASURING_SHARE);
             return focused::measure(run, site, source, &grid, seconds, self.seed);
@@ -68,6 +69,16 @@ impl Tune {
             verify::planned(run, source, &grid, Extent::Exhaustive { rounds: 3 }, self.seed)?;
         let deadline = Duration::from_secs(30 * 24 * 3600);
         verify::measure(site, &plan, &run.plan(), &run.measurements(), deadline, &[])
+    }
+
+    /// What is known after the measuring, where that was focused.
+    pub(super) fn known(&self, run: &RunDirectory, source: &Source) -> Result<Option<Focus>> {
+        if self.exhaustive {
+            return Ok(None);
+        }
+        let traced = self.traced_as_planned(run)?;
+        let weights = traced.as_ref().map(Traced::weights).unwrap_or_default();
+        focused::known(run, source, &weights).map(Some)
     }
 
     /// The points to tune: the grid that the flags name, or what an application uses.
@@ -91,9 +102,4 @@ impl Tune {
         let plan: Plan = document::read(&run.plan())?;
         self.traced(run, plan.ranks)
     }
-}
-
-/// The weights of the points, where an application says them.
-pub(super) fn weights(traced: Option<&Traced>) -> Weights {
-    traced.map(Traced::weights).unwrap_or_default()
 }

@@ -15,14 +15,15 @@ use records::{
     quantity,
 };
 use serde::{Deserialize, Serialize};
+use verification::focus::Focus;
 
 use crate::{
-    commands::verify,
     error::usage,
+    judging,
     options::{GridOptions, ModelOptions, ParameterSet, RunOptions, Segments, SiteOptions},
     output, programs,
     run_directory::RunDirectory,
-    site::{self, PRELOAD_LIBRARY, Site},
+    site::{self, LazySite, PRELOAD_LIBRARY},
     source::Source,
     traced,
 };
@@ -100,19 +101,22 @@ impl Tune {
         if self.run.resume {
             site::clear_up(&run)?;
         }
-        let mut site = LazySite { options: &self.site, run: &run, site: None };
+        let mut site = LazySite::new(&self.site, &run);
 
         let calibration = self.calibrate(&run, &mut site)?;
         let source = Source::of_run(calibration, &model_options())?;
         self.measure(&run, &mut site, &source)?;
-        let judged = verify::judge(&run, &source, &verify::judged_models())?;
+        let known = self.known(&run, &source)?;
+        let choices = known.as_ref().map(Focus::choices);
+        let judged = judging::judge(&run, &source, &judging::judged_models(), &[], choices)?;
         for warning in &judged.penalties.warnings {
             eprintln!("note: {warning}");
         }
-        let summary = self.confirm(&run, &mut site, &source, &judged)?;
+        let regret = known.as_ref().map(Focus::regret);
+        let summary = self.confirm(&run, &mut site, &source, &judged, regret)?;
         drop(site);
 
-        let mut text = verify::summary(&judged.penalties);
+        let mut text = judging::summary(&judged.penalties);
         text += &tell::text(&summary, &run)?;
         document::write_text(&run.file("summary.txt"), &text)?;
         output::print(&text)
@@ -167,6 +171,11 @@ impl Tune {
         }
     }
 
+    /// What there is to spend; nothing where everything is measured.
+    fn budget(&self) -> Option<Duration> {
+        (!self.exhaustive).then_some(self.budget)
+    }
+
     fn share(&self, share: f64) -> f64 {
         self.budget.as_secs_f64() * share
     }
@@ -187,21 +196,5 @@ fn model_options() -> ModelOptions {
         model: None,
         forms: models::Forms::Corrected,
         parameters: ParameterSet::Measured,
-    }
-}
-
-/// A site that is opened when the first job needs it: a run whose records are whole needs none.
-struct LazySite<'a> {
-    options: &'a SiteOptions,
-    run: &'a RunDirectory,
-    site: Option<Site>,
-}
-
-impl LazySite<'_> {
-    fn open(&mut self) -> Result<&Site> {
-        if self.site.is_none() {
-            self.site = Some(Site::open(self.options, self.run)?);
-        }
-        self.site.as_ref().context("the site was opened")
     }
 }

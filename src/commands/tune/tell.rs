@@ -5,15 +5,11 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use records::{
     quantity::{format_bytes, format_seconds},
-    summary::{Application, Gain, Loading, NotLoaded, Summary, TakenOut, Way},
+    summary::{Application, Gain, Harm, Loading, NotLoaded, Slower, Summary, TakenOut, Way},
 };
 
 use super::candidate;
-use crate::{
-    commands::{export, verify},
-    output,
-    run_directory::RunDirectory,
-};
+use crate::{commands::export, judging, output, run_directory::RunDirectory};
 
 /// The greatest gains that are shown of each way.
 const GAINS_SHOWN: usize = 12;
@@ -89,6 +85,9 @@ fn gains(loading: &Loading, points: u32) -> String {
             ),
         };
     }
+    if let Some(found) = &loading.harm {
+        text += &harm(found);
+    }
     for out in &loading.taken_out {
         let TakenOut { collective, procs, bytes, method, speed_up } = out;
         text += &format!(
@@ -99,6 +98,42 @@ fn gains(loading: &Loading, points: u32) -> String {
         );
     }
     text + &not_loaded(&loading.unexpressed)
+}
+
+/// What was found of harm, for people.
+pub fn harm(harm: &Harm) -> String {
+    let Harm { points, tolerance, level, greatest_slowdown, slower, too_few } = harm;
+    let mut text = format!(
+        "Of the {points} points at which it was compared with the default in the last jobs, {} are \
+         significantly more than {:.0} % slower (rank-sum tests at {:.0} % over all points together)",
+        slower.len(),
+        tolerance * 100.0,
+        level * 100.0,
+    );
+    text += &match greatest_slowdown {
+        Some(greatest) if *greatest > 0.0 => {
+            format!("; the slowest median is {:.1} % slower.\n", greatest * 100.0)
+        }
+        Some(_) => "; no median is slower.\n".into(),
+        None => ".\n".into(),
+    };
+    if *too_few > 0 {
+        text += &format!(
+            "At {too_few} of them there are too few observations for anything to be significant.\n"
+        );
+    }
+    for one in slower {
+        let Slower { collective, procs, bytes, method, slowdown, p_value, .. } = one;
+        text += &format!(
+            "  {collective} of {} on {procs}: {} is {:.0} % slower ({} against {}, p {p_value:.1e})\n",
+            format_bytes(*bytes),
+            method.short(),
+            slowdown * 100.0,
+            format_seconds(one.loaded_seconds),
+            format_seconds(one.default_seconds),
+        );
+    }
+    text
 }
 
 /// A gain as a row of a table.
@@ -177,7 +212,7 @@ pub fn draw_gains(run: &RunDirectory, summary: &Summary) -> Result<()> {
             drawn.push((name, figures::gain(collective, &lines, &gains)?));
         }
     }
-    verify::save(run, &drawn).map(drop)
+    judging::save(run, &drawn).map(drop)
 }
 
 /// The name of a figure of gains.

@@ -1,0 +1,259 @@
+//! `colibri-links`: all links at once.
+//!
+//! Every rank of a ring sends a message to the next and receives one from the one before, all from
+//! an agreed instant on. On a network whose links are its own that takes no longer among many ranks
+//! than among few; a virtual cluster is only as good as the machine that carries it.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use mpi::ffi;
+use rand::{SeedableRng, seq::SliceRandom};
+use rand_pcg::Pcg64;
+use records::{
+    group_observation::{GroupKind, GroupObservation},
+    observation::Status,
+    platform::Platform,
+    quantity,
+    record::{self, Writer},
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Error, Result,
+    calibrate::{
+        group::{start_receive, start_send, wait_for_all},
+        parse_budget,
+    },
+    clock::Nanos,
+    exchange::{Communicator, Tag},
+    launcher::{self, Lock},
+    measure::{
+        margin::Margin,
+        timing::{self, Report, Scheme, Start, Timing},
+    },
+    platform::{self, Survey},
+    progress::Reporter,
+    sleep::Patience,
+    synchronisation::{Line, Synchroniser},
+    world::{JobFlags, World},
+};
+
+/// The program's name, in messages and in the record.
+pub const PROGRAM: &str = "colibri-links";
+
+/// Measures how long a message to the next rank takes when all ranks send one at once
+#[derive(Debug, Clone, clap::Parser)]
+#[command(name = PROGRAM, version)]
+pub struct Flags {
+    #[command(flatten)]
+    job: JobFlags,
+    /// Where the observations go; a record that is there is completed
+    #[arg(long)]
+    record: PathBuf,
+    /// Numbers of ranks, with commas
+    #[arg(long, value_parser = parse_procs)]
+    procs: List<u32>,
+    /// Sizes of the messages, with commas
+    #[arg(long, value_parser = parse_sizes)]
+    sizes: List<u64>,
+    /// Seconds from the start of MPI to the end
+    #[arg(long, value_parser = parse_budget)]
+    budget_seconds: f64,
+    /// Seed of the order of the measurements
+    #[arg(long)]
+    seed: u64,
+}
+
+/// A list in one flag.
+#[derive(Debug, Clone)]
+pub struct List<T>(Vec<T>);
+
+fn parse_procs(text: &str) -> std::result::Result<List<u32>, String> {
+    match quantity::parse_procs(text)? {
+        procs if procs.contains(&1) => Err("a ring of 1 rank; wanted at least 2".into()),
+        procs => Ok(List(procs)),
+    }
+}
+
+fn parse_sizes(text: &str) -> std::result::Result<List<u64>, String> {
+    let sizes = quantity::parse_sizes(text)?;
+    match sizes.iter().find(|&&bytes| bytes > i32::MAX as u64) {
+        Some(bytes) => Err(format!("{bytes} bytes; one message has at most {}", i32::MAX)),
+        None => Ok(List(sizes)),
+    }
+}
+
+impl Flags {
+    /// The flags that all programs have.
+    pub fn job(&self) -> &JobFlags {
+        &self.job
+    }
+}
+
+/// Observations of each ring, beside a first one that makes the connections.
+const OBSERVATIONS: u32 = 7;
+
+/// One ring at one instant.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct Ring {
+    procs: u32,
+    bytes: u64,
+    agreed: Nanos,
+}
+
+/// The program on one rank.
+///
+/// # Errors
+/// The record cannot be used; a ring is larger than the job; the MPI library refuses.
+pub fn run(flags: &Flags, world: &World) -> Result<()> {
+    let surroundings = platform::survey(world, &flags.job, Survey::WithLoad)?;
+    let scheme = Scheme { timing: Timing::Global, watched: surroundings.uncrowded };
+    let mut synchroniser = Synchroniser::new(world.control, surroundings.groups);
+    if !synchroniser.is_exact() {
+        synchroniser.begin()?;
+    }
+    let largest = flags.sizes.0.iter().copied().max().unwrap_or_default() as usize;
+    let mut link = Links::new(world.control, scheme, synchroniser.line(), largest);
+    let Some(platform) = surroundings.platform else { return link.serve() };
+    let outcome = direct(flags, world, &mut link, &platform);
+    // The others wait for a word, whatever happened here.
+    let others = 1..world.control.size();
+    others
+        .into_iter()
+        .try_for_each(|rank| world.control.tell(&None::<Ring>, rank, Tag::Command))?;
+    outcome
+}
+
+/// One rank's two links of a ring.
+struct Links {
+    comm: Communicator,
+    scheme: Scheme,
+    clock: Line,
+    outgoing: Vec<u8>,
+    incoming: Vec<u8>,
+    requests: Vec<ffi::MPI_Request>,
+}
+
+impl Links {
+    fn new(comm: Communicator, scheme: Scheme, clock: Line, largest: usize) -> Self {
+        // Not zeros: those need not be there in memory.
+        let [outgoing, incoming] = [0x5A, 0xA5].map(|byte| vec![byte; largest]);
+        Links { comm, scheme, clock, outgoing, incoming, requests: Vec::with_capacity(2) }
+    }
+
+    fn serve(mut self) -> Result<()> {
+        let patience = Patience::of_participant;
+        while let Some(ring) = self.comm.hear_asleep::<Option<Ring>>(0, Tag::Command, patience())? {
+            let report = self.take_part(ring)?;
+            self.comm.tell(&report, 0, Tag::Report)?;
+        }
+        Ok(())
+    }
+
+    /// Sends to the next rank and receives from the one before; every rank of the ring must.
+    fn take_part(&mut self, Ring { procs, bytes, agreed }: Ring) -> Result<Report> {
+        let Links { comm, scheme, clock, outgoing, incoming, requests } = self;
+        let (next, before) = ((comm.rank() + 1) % procs, (comm.rank() + procs - 1) % procs);
+        let bytes = bytes as usize;
+        timing::call(*scheme, comm, clock, Start { agreed, reply: 0 }, || {
+            requests.push(start_receive(comm, &mut incoming[..bytes], before)?);
+            requests.push(start_send(comm, &outgoing[..bytes], next)?);
+            wait_for_all(requests)
+        })
+    }
+}
+
+/// Rank 0: one observation of every ring after the other, in random order, until there are enough
+/// or the time is over.
+fn direct(flags: &Flags, world: &World, links: &mut Links, platform: &Platform) -> Result<()> {
+    if let Some(most) = flags.procs.0.iter().find(|&&procs| procs > world.control.size()) {
+        let ranks = world.control.size();
+        return Err(Error::Usage(format!("--procs asks for {most} of {ranks} ranks")));
+    }
+    let _lock = Lock::take(&flags.record)?;
+    let mut seen: BTreeMap<(u32, u64), u32> = BTreeMap::new();
+    let mut visit = 0;
+    for row in record::read_begun::<GroupObservation>(&flags.record)?.rows {
+        visit = visit.max(row.visit.saturating_add(1));
+        let rows = seen.entry((row.procs, row.bytes)).or_default();
+        *rows = (*rows).max(row.repetition.saturating_add(1));
+    }
+    let header = header(flags, platform, links.scheme)?;
+    let mut writer = Writer::open(&flags.record, &header)?;
+    let mut rings: Vec<(u32, u64)> = Vec::new();
+    for &procs in &flags.procs.0 {
+        rings.extend(flags.sizes.0.iter().map(|&bytes| (procs, bytes)));
+    }
+    let planned = rings.len() as u64 * u64::from(OBSERVATIONS + 1);
+    let mut progress = Reporter::new("all links at once", planned);
+    let mut random = Pcg64::seed_from_u64(flags.seed);
+    let mut margins: BTreeMap<u32, Margin> = BTreeMap::new();
+    for _ in 0..=OBSERVATIONS {
+        rings.shuffle(&mut random);
+        for &(procs, bytes) in &rings {
+            let repetition = seen.entry((procs, bytes)).or_default();
+            if *repetition > OBSERVATIONS {
+                continue;
+            }
+            launcher::end_if_gone();
+            if world.elapsed_seconds() >= flags.budget_seconds {
+                return Ok(());
+            }
+            let margin = margins.entry(procs).or_insert(Margin::new(procs));
+            let (seconds, late) = observe(links, procs, bytes, margin)?;
+            let status = match (*repetition, late) {
+                (0, _) => Status::Warmup,
+                (_, late) => late,
+            };
+            writer.append(&GroupObservation {
+                kind: GroupKind::Ring,
+                operation: None,
+                procs,
+                bytes,
+                messages: 1,
+                job: 0,
+                visit,
+                repetition: *repetition,
+                seconds,
+                status,
+            })?;
+            *repetition += 1;
+            visit += 1;
+            progress.update(seen.values().map(|&rows| u64::from(rows)).sum());
+        }
+    }
+    progress.finish(u64::MAX);
+    Ok(())
+}
+
+/// One observation of one ring: its seconds, and whether all began in time.
+fn observe(
+    links: &mut Links,
+    procs: u32,
+    bytes: u64,
+    margin: &mut Margin,
+) -> Result<(f64, Status)> {
+    let comm = links.comm;
+    let ring = Ring { procs, bytes, agreed: margin.agree() };
+    (1..procs).try_for_each(|rank| comm.tell(&Some(ring), rank, Tag::Command))?;
+    let mut reports = vec![links.take_part(ring)?];
+    for rank in 1..procs {
+        reports.push(comm.hear_asleep(rank, Tag::Report, Patience::of_participant())?);
+    }
+    margin.learn(&reports);
+    let start = Start { agreed: ring.agreed, reply: 0 };
+    let timed = timing::combine(links.scheme, start, &[], &reports);
+    let timed = timed.ok_or_else(|| Error::Usage("no rank reported a ring".into()))?;
+    Ok((timed.seconds, timed.status))
+}
+
+fn header(flags: &Flags, platform: &Platform, scheme: Scheme) -> Result<BTreeMap<String, String>> {
+    Ok([
+        ("platform", serde_json::to_string(platform)?),
+        ("program", format!("{PROGRAM} {}", env!("CARGO_PKG_VERSION"))),
+        ("seed", flags.seed.to_string()),
+        ("timing", scheme.description(true)),
+    ]
+    .map(|(key, value)| (key.to_owned(), value))
+    .into())
+}

@@ -1,0 +1,147 @@
+//! The violations of guidelines, for people: a table and figures.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use figures::{FigureError, Relative, RelativeMethod, RelativePoint};
+use records::{
+    Collective, Method, quantity,
+    violations::{Class, Violation, Violations},
+};
+use verification::{guidelines::Jobs, statistics::quantile};
+
+use crate::{judging, output, run_directory::RunDirectory};
+
+/// All of them, with how they were judged.
+pub fn summary(violations: &Violations) -> String {
+    let verdict = &violations.verdict;
+    let mut text = format!(
+        "Performance guidelines: {}\n\nCompared: {}, {} jobs, {} test one-sided; at most {} of the \
+         violations false over {} comparisons; gains of {} and more. The least p-value of {} jobs is {:.2e}.\n\n",
+        violations.platform.summary(),
+        verdict.unit,
+        verdict.jobs,
+        verdict.test,
+        percent(verdict.level),
+        verdict.comparisons,
+        percent(verdict.least_gain),
+        verdict.jobs,
+        verdict.least_p_value,
+    );
+    let counts = |class: Class| {
+        let of_class = violations.counts.iter().filter(move |count| count.class == class);
+        of_class.map(|count| {
+            vec![
+                count.class.name().to_owned(),
+                count.collective.to_string(),
+                count.points.to_string(),
+                count.violated.to_string(),
+            ]
+        })
+    };
+    let rows = Class::ALL.into_iter().flat_map(counts);
+    text += &output::aligned(&["guideline", "collective", "points", "violated"], rows);
+    if !violations.violations.is_empty() {
+        text.push('\n');
+        let heading = [
+            "guideline",
+            "collective",
+            "procs",
+            "size",
+            "time",
+            "faster",
+            "its time",
+            "gain",
+            "p",
+            "run",
+        ];
+        text += &output::aligned(&heading, violations.violations.iter().map(row));
+        text += "* gains less than a barrier costs; run: what k calls in a row really gained\n";
+    }
+    for warning in &violations.warnings {
+        text += &format!("note: {warning}\n");
+    }
+    text
+}
+
+fn percent(fraction: f64) -> String {
+    format!("{:.0} %", fraction * 100.0)
+}
+
+fn row(violation: &Violation) -> Vec<String> {
+    let size = quantity::format_bytes;
+    let small = violation.gains_less_than_a_barrier == Some(true);
+    vec![
+        violation.class.name().to_owned(),
+        violation.collective.to_string(),
+        violation.procs.to_string(),
+        size(violation.bytes),
+        quantity::format_seconds(violation.seconds),
+        violation.better.to_string(),
+        quantity::format_seconds(violation.better_seconds),
+        format!("{}{}", percent(violation.gain), if small { " *" } else { "" }),
+        violation.corrected_p_value.map_or_else(|| "-".into(), |p| format!("{p:.1e}")),
+        violation.calls_gain.map_or_else(|| "-".into(), percent),
+    ]
+}
+
+/// Draws the times of all methods relative to the default's, one figure per collective, with the
+/// sizes marked at which a pattern is violated.
+///
+/// # Errors
+/// A figure cannot be written.
+pub fn draw(run: &RunDirectory, jobs: &Jobs, found: &Violations) -> Result<()> {
+    let mut collectives: Vec<Collective> = jobs.points().map(|point| point.collective).collect();
+    collectives.dedup();
+    let mut drawn = Vec::new();
+    for collective in collectives.into_iter().filter(|of| *of != Collective::Barrier) {
+        let of_collective = jobs.points().filter(|point| point.collective == collective);
+        let mut procs: Vec<u32> = of_collective.map(|point| point.procs).collect();
+        procs.dedup();
+        let relatives: Vec<Relative> =
+            procs.into_iter().map(|procs| relative(jobs, found, collective, procs)).collect();
+        if relatives.iter().all(|relative| relative.methods.len() < 2) {
+            continue;
+        }
+        let lines = [
+            found.platform.summary(),
+            format!(
+                "medians of {} jobs: their median, least and greatest; * a mock-up is significantly faster",
+                found.verdict.jobs
+            ),
+        ];
+        match figures::relative(collective, &lines, &relatives) {
+            Ok(figure) => drawn.push((format!("relative-{collective}"), figure)),
+            // All is judged; many methods only cannot be told apart in one figure.
+            Err(error @ FigureError::TooMuch { .. }) => {
+                eprintln!("note: no figure of {collective}'s relative times: {error}");
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    judging::save(run, &drawn).map(drop)
+}
+
+fn relative(jobs: &Jobs, found: &Violations, collective: Collective, procs: u32) -> Relative {
+    let mut methods: BTreeMap<&Method, Vec<RelativePoint>> = BTreeMap::new();
+    for point in jobs.points().filter(|at| (at.collective, at.procs) == (collective, procs)) {
+        let Some(default) = jobs.median(point, &Method::Default) else { continue };
+        for (method, seconds) in jobs.at(point) {
+            let at = |share| quantile(seconds, share).map(|seconds| seconds / default);
+            if let (Some(least), Some(median), Some(greatest)) = (at(0.0), at(0.5), at(1.0)) {
+                let points = methods.entry(method).or_default();
+                points.push(RelativePoint { bytes: point.bytes, median, least, greatest });
+            }
+        }
+    }
+    let mut violated: Vec<u64> = found
+        .violations
+        .iter()
+        .filter(|one| one.class == Class::Pattern)
+        .filter(|one| (one.collective, one.procs) == (collective, procs))
+        .map(|one| one.bytes)
+        .collect();
+    violated.dedup();
+    let method = |(method, points): (&Method, _)| RelativeMethod { name: method.short(), points };
+    Relative { procs, methods: methods.into_iter().map(method).collect(), violated }
+}

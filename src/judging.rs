@@ -1,0 +1,412 @@
+//! What a run's measurements say: of the models' decisions, of those in other files, of the
+//! library's default.
+
+use std::{collections::BTreeMap, fs, path::PathBuf};
+
+use anyhow::{Context, Result};
+use models::Model;
+use records::{
+    Collective, FileError, Method, Point,
+    agreement::Agreement,
+    calibration::Calibration,
+    decisions::Decisions,
+    document,
+    observation::CollectiveCall,
+    openmpi,
+    penalty::{Distribution, Penalties},
+    plan::{Cell, Plan},
+    quantity,
+};
+use verification::{
+    agreement,
+    functions::DecisionFunction,
+    penalty,
+    samples::Samples,
+    selection::{self, Choice},
+};
+
+use crate::{
+    commands::{
+        decide::{self, Target, default_models},
+        links, platform,
+    },
+    error::usage,
+    focused,
+    options::{ParameterSet, Segments},
+    output,
+    run_directory::RunDirectory,
+    source::Source,
+};
+
+/// What was made of a run's measurements.
+pub struct Judged {
+    pub penalties: Penalties,
+    pub choices: Vec<Choice>,
+    /// The figures written.
+    pub figures: Vec<String>,
+    /// What was measured.
+    samples: Samples,
+    functions: Vec<DecisionFunction>,
+}
+
+/// A decision function of another's, with the name that it is given here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Other {
+    name: String,
+    /// A rules file, a decisions.json, or the directory of a tuning run.
+    path: PathBuf,
+}
+
+/// Reads `NAME=FILE`.
+///
+/// # Errors
+/// Says what would be right.
+pub fn other(text: &str) -> Result<Other, String> {
+    let Some((name, path)) = text.split_once('=') else {
+        return Err("wanted a name and a file, as in loaded=openmpi.rules".into());
+    };
+    let taken = ["default", "measured"].into_iter().chain(Model::ALL.map(Model::name));
+    match name.trim() {
+        "" => Err("wanted a name before the '=', as in loaded=openmpi.rules".into()),
+        name if name.contains(',') => Err(format!("the name '{name}' has a comma in it")),
+        name if taken.into_iter().any(|taken| name.trim_end_matches(FITTED) == taken) => {
+            Err(format!("'{name}' is the name of what is judged anyway; take another"))
+        }
+        name => Ok(Other { name: name.into(), path: path.into() }),
+    }
+}
+
+/// The models whose decisions are judged: the paper's, and the one that knows every collective.
+pub fn judged_models() -> Vec<Model> {
+    [default_models(), vec![Model::Refined]].concat()
+}
+
+/// What is added to a model's name where its parameters were fitted to collectives.
+const FITTED: &str = "-fitted";
+
+/// Judges the run's measurements: decisions, penalties and figures are written. Without `choices`
+/// what is to be exported is chosen by the measurements of each point alone.
+pub fn judge(
+    run: &RunDirectory,
+    source: &Source,
+    models: &[Model],
+    others: &[Other],
+    choices: Option<Vec<Choice>>,
+) -> Result<Judged> {
+    let records = focused::records(run)?;
+    let (first_plan, first) = records.first().context("the run has no measurements")?;
+    let decisions = decisions(source, &first_plan.cells, models)?;
+    document::write(&run.decisions(), &decisions)?;
+    let timing = first.header.get("timing").cloned().unwrap_or_default();
+    let platform = platform(&first.header, &run.measurements())?;
+    let unreached: Vec<String> =
+        records.iter().filter_map(|(plan, record)| unreached(plan, &record.rows)).collect();
+    let samples = Samples::gather(&focused::rows(records));
+    let choices = choices.unwrap_or_else(|| selection::choose(&samples));
+    let mut functions = DecisionFunction::of_decisions(&decisions.decisions, &samples);
+    functions.push(DecisionFunction::default(&samples));
+    functions.push(DecisionFunction::measured(&choices));
+    for other in others {
+        functions.extend(other.read(&samples)?);
+    }
+    let busy_links = links::judge(run)?;
+    let mut penalties = penalty::penalties(&samples, &functions, busy_links, platform, &timing);
+    penalties.warnings.extend(penalties.platform.busy());
+    penalties.warnings.extend(unreached);
+    document::write(&run.penalty(), &penalties)?;
+    let figures = draw(run, &source.calibration, &decisions, &penalties)?;
+    Ok(Judged { penalties, choices, figures, samples, functions })
+}
+
+impl Other {
+    fn read(&self, samples: &Samples) -> Result<Vec<DecisionFunction>> {
+        let path = match self.path.is_dir() {
+            true => self.path.join("openmpi.rules"),
+            false => self.path.clone(),
+        };
+        let text = fs::read_to_string(&path).map_err(|e| FileError::io(&path, "read", &e))?;
+        if !text.trim_start().starts_with('{') {
+            let rules = openmpi::rules::parse(&text, &path)?;
+            return Ok(vec![DecisionFunction::of_rules(&self.name, &rules, samples)]);
+        }
+        let decisions: Decisions = document::parse(&text, &path)?;
+        let mut functions = DecisionFunction::of_decisions(&decisions.decisions, samples);
+        if functions.is_empty() {
+            usage!("{}: decides at none of the points measured", path.display());
+        }
+        let several = functions.len() > 1;
+        for function in &mut functions {
+            function.name = match several {
+                true => format!("{}:{}", self.name, function.name),
+                false => self.name.clone(),
+            };
+        }
+        Ok(functions)
+    }
+}
+
+impl Judged {
+    /// The methods of each point with the number and the median of their times.
+    pub fn times(&self) -> BTreeMap<Point, Vec<(&Method, usize, f64)>> {
+        let of = |point| {
+            let methods = self
+                .samples
+                .at(point)
+                .filter_map(|(method, times)| Some((method, times.count(), times.median()?)));
+            (point, methods.collect())
+        };
+        self.samples.points().map(of).collect()
+    }
+
+    /// Compares two of the decision functions judged, by their names; writes it down.
+    ///
+    /// # Errors
+    /// There is none of that name.
+    pub fn agreement(&self, run: &RunDirectory, names: &[String; 2]) -> Result<Agreement> {
+        let find = |name: &String| -> Result<&DecisionFunction> {
+            match self.functions.iter().find(|function| function.name == *name) {
+                Some(function) => Ok(function),
+                None => {
+                    let names: Vec<&str> =
+                        self.functions.iter().map(|function| function.name.as_str()).collect();
+                    usage!("no decisions of '{name}' are judged; there are: {}", names.join(", "))
+                }
+            }
+        };
+        let pair = [find(&names[0])?, find(&names[1])?];
+        let platform = self.penalties.platform.clone();
+        let agreement = agreement::agreement(&self.samples, pair, platform);
+        document::write(&run.agreement(), &agreement)?;
+        Ok(agreement)
+    }
+}
+
+/// The measured parameters and, where the calibration has them, the fitted ones, each with what is
+/// added to the models' names.
+fn sets(source: &Source) -> Vec<(&'static str, Source)> {
+    let fitted = source.with(ParameterSet::Fitted).map(|source| (FITTED, source));
+    let measured = source.with(ParameterSet::Measured).map(|source| ("", source));
+    measured.into_iter().chain(fitted).collect()
+}
+
+/// Decisions at the points of these cells among the methods that can be loaded, by each model with
+/// each set of parameters.
+pub fn decisions(source: &Source, cells: &[Cell], models: &[Model]) -> Result<Decisions> {
+    let mut all: Option<Decisions> = None;
+    for (suffix, source) in sets(source) {
+        let mut of_set = decisions_of_set(&source, cells, models)?;
+        of_set.decisions.iter_mut().for_each(|decision| decision.model += suffix);
+        match &mut all {
+            None => all = Some(of_set),
+            Some(all) => {
+                all.decisions.extend(of_set.decisions);
+                all.parameters = format!("measured; fitted where a name ends in {FITTED}");
+            }
+        }
+    }
+    all.context("there are no parameters to decide by")
+}
+
+fn decisions_of_set(source: &Source, cells: &[Cell], models: &[Model]) -> Result<Decisions> {
+    let mut collectives: Vec<Collective> = cells.iter().map(|cell| cell.collective).collect();
+    collectives.sort_unstable();
+    collectives.dedup();
+    let distinct = |of: fn(&Cell) -> u64| {
+        let mut values: Vec<u64> = cells.iter().map(of).collect();
+        values.sort_unstable();
+        values.dedup();
+        values
+    };
+    let procs: Vec<u32> =
+        distinct(|cell| cell.procs.into()).into_iter().map(|procs| procs as u32).collect();
+    let predictors = models.iter().map(|model| source.predictor(*model));
+    let predictors = predictors.collect::<Result<Vec<_>>>()?;
+    let modelled = |cell: &&Cell| {
+        predictors.iter().any(|predictor| predictor.knows(cell.collective, &cell.method))
+    };
+    let mut segments: Vec<u64> =
+        cells.iter().filter(modelled).map(|cell| cell.method.segment_bytes()).collect();
+    segments.sort_unstable();
+    segments.dedup();
+    let is_own = |cell: &Cell| matches!(cell.method, Method::Own { .. });
+    let target = if cells.iter().any(is_own) { Target::Any } else { Target::Openmpi };
+    let mut all: Option<Decisions> = None;
+    for &model in models {
+        let known: Vec<Collective> =
+            collectives.iter().copied().filter(|&of| !model.algorithms(of).is_empty()).collect();
+        let of_model = decide::decisions(
+            source,
+            &decide::Wanted {
+                collectives: &known,
+                procs: &procs,
+                sizes: &distinct(|cell| cell.bytes),
+                segments: &Segments::These(segments.clone()),
+                models: &[model],
+                target,
+            },
+        )?;
+        match &mut all {
+            None => all = Some(of_model),
+            Some(all) => {
+                all.decisions.extend(of_model.decisions);
+                all.message_size.extend(of_model.message_size);
+            }
+        }
+    }
+    all.context("there is no model to decide")
+}
+
+/// What the plan asked for and the record does not hold.
+fn unreached(plan: &Plan, rows: &[CollectiveCall]) -> Option<String> {
+    let wanted: u64 = plan.visits.iter().map(|visit| u64::from(visit.repetitions)).sum();
+    let warm = records::observation::Status::Warmup;
+    let made = rows.iter().filter(|row| row.status != warm).count() as u64;
+    (made < wanted).then(|| format!("{made} of {wanted} planned observations were made"))
+}
+
+fn draw(
+    run: &RunDirectory,
+    calibration: &Calibration,
+    decisions: &Decisions,
+    penalties: &Penalties,
+) -> Result<Vec<String>> {
+    let mut drawn = vec![("parameters".to_owned(), figures::parameters(calibration)?)];
+    for collective in penalties.message_size.keys().copied() {
+        let map = figures::penalty_map(penalties, collective)?;
+        drawn.push((format!("penalty-{collective}"), map));
+        let map = figures::decision_map(decisions, Some(penalties), collective)?;
+        drawn.push((format!("decisions-{collective}"), map));
+    }
+    save(run, &drawn)
+}
+
+/// Writes figures into the run's directory and names the files.
+pub fn save(run: &RunDirectory, drawn: &[(String, figures::Figure)]) -> Result<Vec<String>> {
+    let directory = run.figures()?;
+    let mut written = Vec::new();
+    for (name, figure) in drawn {
+        let paths = figures::save(figure, &directory.join(name))?;
+        written.extend(paths.iter().map(|path| path.display().to_string()));
+    }
+    Ok(written)
+}
+
+fn percent(fraction: f64) -> String {
+    format!("{:.1} %", fraction * 100.0)
+}
+
+/// The penalties, for people.
+pub fn summary(penalties: &Penalties) -> String {
+    let incomplete = penalties.summaries.iter().any(|summary| summary.not_measured > 0);
+    let rows = penalties.summaries.iter().map(|summary| {
+        let mut row = vec![
+            summary.collective.to_string(),
+            summary.decided_by.clone(),
+            summary.points.to_string(),
+            percent(summary.mean),
+            percent(summary.median),
+            percent(summary.percentile_95),
+            percent(summary.greatest),
+        ];
+        if incomplete {
+            row.push(summary.not_measured.to_string());
+        }
+        row
+    });
+    let mut heading =
+        vec!["collective", "decided by", "points", "mean", "median", "95th", "greatest"];
+    if incomplete {
+        heading.push("not measured");
+    }
+    let mut text = format!("Penalty against the measured best ({})\n\n", penalties.best);
+    text += &output::aligned(&heading, rows);
+    for noise in &penalties.noise {
+        let words = |spread: &Distribution| {
+            let Distribution { mean, percentile_95, .. } = *spread;
+            format!(
+                "{} on average, {} at the 95th percentile",
+                percent(mean),
+                percent(percentile_95)
+            )
+        };
+        text += &format!(
+            "noise of {}: what is best by one half of the observations costs by the other half, \
+             against the best there, {}; a method's medians of the two halves differ by {}\n",
+            noise.collective,
+            words(&noise.choice),
+            words(&noise.medians),
+        );
+    }
+    for warning in &penalties.warnings {
+        text += &format!("note: {warning}\n");
+    }
+    text
+}
+
+/// Where two decision functions differ, for people.
+pub fn agreement_text(agreement: &Agreement) -> String {
+    const SHOWN: usize = 12;
+    let Agreement { first, second, points, differing, not_measured, tolerance, .. } = agreement;
+    let mut text = format!(
+        "\n{first} and {second} decide alike at {} of {points} points.\n",
+        points - differing
+    );
+    if *differing == 0 {
+        return text;
+    }
+    text += &format!(
+        "At the {differing} others the measured times differ by {} at most; by more than {} at {}, \
+         significantly at {}",
+        percent(agreement.greatest),
+        percent(*tolerance),
+        agreement.beyond,
+        agreement.significantly_beyond,
+    );
+    text += &match not_measured {
+        0 => ".\n".to_owned(),
+        count => format!("; at {count} not both were measured.\n"),
+    };
+    let mut differences: Vec<_> = agreement.differences.iter().collect();
+    differences.sort_by(|a, b| b.difference.total_cmp(&a.difference));
+    let rows = differences.iter().take(SHOWN).map(|one| {
+        vec![
+            one.collective.to_string(),
+            one.procs.to_string(),
+            quantity::format_bytes(one.bytes),
+            one.first.short(),
+            quantity::format_seconds(one.first_seconds),
+            one.second.short(),
+            quantity::format_seconds(one.second_seconds),
+            percent(one.difference),
+            format!("{:.1e}", one.p_value),
+        ]
+    });
+    let heading =
+        ["collective", "procs", "size", first, "its time", second, "its time", "difference", "p"];
+    text += "\n";
+    text += &output::aligned(&heading, rows);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_to_judge_has_a_name_of_its_own() {
+        assert_eq!(
+            other("mine=a=b.rules"),
+            Ok(Other { name: "mine".into(), path: "a=b.rules".into() })
+        );
+        for (text, wanted) in [
+            ("openmpi.rules", "loaded=openmpi.rules"),
+            ("=x", "a name before"),
+            ("default=x", "judged anyway"),
+            ("loggp-fitted=x", "judged anyway"),
+            ("a,b=x", "comma"),
+        ] {
+            let problem = other(text).unwrap_err();
+            assert!(problem.contains(wanted), "{text}: {problem}");
+        }
+    }
+}
