@@ -13,6 +13,8 @@ use crate::{commands::export, judging, output, run_directory::RunDirectory};
 
 /// The greatest gains that are shown of each way.
 const GAINS_SHOWN: usize = 12;
+/// The worst of what was taken out that are shown of each way.
+const TAKEN_OUT_SHOWN: usize = 5;
 
 /// The summary, for people.
 pub fn text(summary: &Summary, run: &RunDirectory) -> Result<String> {
@@ -88,16 +90,29 @@ fn gains(loading: &Loading, points: u32) -> String {
     if let Some(found) = &loading.harm {
         text += &harm(found);
     }
-    for out in &loading.taken_out {
+    text += &taken_out(&loading.taken_out);
+    text + &not_loaded(&loading.unexpressed)
+}
+
+/// What the confirming jobs showed to be no faster, the worst first.
+fn taken_out(all: &[TakenOut]) -> String {
+    let mut worst: Vec<&TakenOut> = all.iter().collect();
+    worst.sort_by(|a, b| a.speed_up.total_cmp(&b.speed_up));
+    let lines = worst.iter().take(TAKEN_OUT_SHOWN).map(|out| {
         let TakenOut { collective, procs, bytes, method, speed_up } = out;
-        text += &format!(
+        format!(
             "Taken out: {} for {collective} of {} on {procs}: loaded, it made it {speed_up:.2} \
              times as fast.\n",
             method.short(),
             format_bytes(*bytes)
-        );
+        )
+    });
+    let mut text: String = lines.collect();
+    let more = all.len().saturating_sub(TAKEN_OUT_SHOWN);
+    if more > 0 {
+        text += &format!("Taken out as well: {more} more, all in summary.json.\n");
     }
-    text + &not_loaded(&loading.unexpressed)
+    text
 }
 
 /// What was found of harm, for people.
