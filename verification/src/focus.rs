@@ -7,11 +7,12 @@
 //! measured again, a switching point is closed in on from both sides, and the measuring ends when
 //! the regret left is small or the time is used up.
 
-mod noise;
+pub(crate) mod noise;
+mod prior;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use self::noise::Noise;
+use self::{noise::Noise, prior::Priors};
 use records::{
     Collective, Method, Point,
     observation::CollectiveCall,
@@ -22,33 +23,28 @@ use statrs::distribution::{Continuous, ContinuousCDF, Normal};
 
 use crate::{
     Weights,
-    belief::{Belief, Prior},
-    plan::{Expectation, calls, synchronisation},
+    belief::Belief,
+    plan::{Expectation, VERY_SHORT_SECONDS, WAKING, calls, synchronisation},
     samples::Samples,
     selection::{Choice, LEAST_GAIN},
 };
 
 /// Expected regret, relative to the time decided for, below which a method is not measured.
 pub const TOLERANCE: f64 = 0.01;
-/// Standard deviations of the logarithm of a time before anything was observed: of a model's
-/// error, and of a method that no model knows.
-const MODELLED: f64 = 0.3;
-const UNKNOWN: f64 = 1.0;
-/// The least of it that is believed after observations that fit the models.
-const LEAST_ERROR: f64 = 0.05;
-/// What is a method's own at one point and not at its neighbours, at least.
-const LEAST_OWN: f64 = 0.12;
 /// Calls that are shorter are noisy: the default, and what is to be exported, is visited twice at
-/// least.
+/// least, and thrice if they are very short.
 const SHORT_SECONDS: f64 = 20e-3;
 /// What confirming is thought to take, over what today's decisions would: they change still.
 const SPARE: f64 = 2.0;
 /// A batch that explores is not shorter, in seconds: a single visit would outrun it, and use up what
 /// is kept for confirming.
 const LEAST_BATCH: f64 = 1.0;
-/// Standard deviations by which a method must be faster than the default to replace it: 5 % of those
-/// that are no faster would be.
-const SURELY: f64 = 1.645;
+/// Standard deviations by which a method must be believed to be faster than the default to be tried
+/// in its place: one of six that are no faster would be, and is taken out again by what confirms it.
+const SURELY: f64 = 1.0;
+/// Expected times that differ by less, relatively, are alike: what is taken of these must not hang on
+/// noise, or two tunings would differ.
+const ALIKE: f64 = 0.02;
 
 /// The state of the knowledge about a grid of cells.
 pub struct Focus {
@@ -68,12 +64,18 @@ struct Track {
     /// Index of each point's cell, and how often it was visited.
     cells: Vec<u32>,
     visits: Vec<usize>,
+    /// Where it was seen that the default runs the very same.
+    is_default: Vec<bool>,
 }
 
 impl Track {
     /// How often a method at a point is visited at least, if it matters.
     fn visits_wanted(&self, index: usize) -> usize {
-        if self.belief.mean(index).exp() < SHORT_SECONDS { 2 } else { 1 }
+        match self.belief.mean(index).exp() {
+            seconds if seconds < VERY_SHORT_SECONDS => 3,
+            seconds if seconds < SHORT_SECONDS => 2,
+            _ => 1,
+        }
     }
 }
 
@@ -91,9 +93,7 @@ pub struct Batch {
 impl Focus {
     /// What is known of `cells` after `samples`.
     pub fn new(cells: &[Cell], expected: Expectation<'_>, samples: &Samples) -> Self {
-        let priors = priors(cells, expected);
-        let noise = Noise::new(cells, samples);
-        let errors = model_errors(cells, &priors, samples);
+        let priors = Priors::new(cells, expected, samples);
         let mut by_method: BTreeMap<(Collective, &Method), Vec<u32>> = BTreeMap::new();
         for (cell, index) in cells.iter().zip(0..) {
             by_method.entry((cell.collective, &cell.method)).or_default().push(index);
@@ -101,37 +101,51 @@ impl Focus {
         let mut focus = Focus {
             tracks: Vec::new(),
             points: BTreeMap::new(),
-            noise,
+            noise: Noise::new(
+                cells.iter().filter_map(|cell| samples.get(cell.point(), &cell.method)),
+            ),
             wanted: BTreeSet::new(),
             weights: Weights::default(),
         };
-        for ((collective, method), indices) in by_method {
-            let of_track: Vec<(Prior, bool)> =
-                indices.iter().map(|&index| priors[index as usize]).collect();
-            let error = match of_track.iter().all(|(_, is_modelled)| *is_modelled) {
-                true => errors.get(&collective).copied().unwrap_or(MODELLED),
-                false => UNKNOWN,
-            };
-            let points: Vec<Point> = indices.iter().map(|&i| cells[i as usize].point()).collect();
-            let priors: Vec<Prior> = of_track.into_iter().map(|(prior, _)| prior).collect();
-            let mut belief = Belief::new(points.clone(), &priors, error, error);
-            let mut visits = vec![0; points.len()];
-            for (index, &point) in points.iter().enumerate() {
+        for indices in by_method.into_values() {
+            let track = focus.track(cells, indices, &priors, samples);
+            for (index, &point) in track.belief.points().iter().enumerate() {
                 focus.points.entry(point).or_default().push((focus.tracks.len(), index));
-                let Some(times) = samples.get(point, method) else { continue };
-                if let Some(seconds) = times.median().filter(|seconds| *seconds > 0.0) {
-                    visits[index] = times.visits().count();
-                    belief.observe(
-                        index,
-                        seconds.ln(),
-                        focus.noise.variance(seconds, visits[index]),
-                    );
-                }
             }
-            let method = method.clone();
-            focus.tracks.push(Track { method, belief, cells: indices, visits });
+            focus.tracks.push(track);
         }
         focus
+    }
+
+    /// One method of one collective: the cells at these indices.
+    fn track(
+        &self,
+        cells: &[Cell],
+        indices: Vec<u32>,
+        priors: &Priors,
+        samples: &Samples,
+    ) -> Track {
+        let of_track = indices.iter().map(|&index| &cells[index as usize]);
+        let method = cells[indices[0] as usize].method.clone();
+        let points: Vec<Point> = of_track.map(Cell::point).collect();
+        let mut belief = priors.belief(&indices, points.clone());
+        let seen = points.iter().filter_map(|&point| samples.get(point, &method)?.ran());
+        let runs: BTreeSet<&str> = seen.collect();
+        let mut visits = vec![0; points.len()];
+        let mut is_default = vec![method == Method::Default; points.len()];
+        for (index, &point) in points.iter().enumerate() {
+            let default = samples.get(point, &Method::Default);
+            // What a method ran at one point it would run at any other.
+            let same = default.filter(|times| times.ran().is_some_and(|ran| runs.contains(ran)));
+            is_default[index] |= same.is_some();
+            let Some(times) = same.or_else(|| samples.get(point, &method)) else { continue };
+            if let Some(seconds) = times.median().filter(|seconds| *seconds > 0.0) {
+                visits[index] = times.visits().count();
+                let noise = self.noise.variance(seconds, visits[index]);
+                belief.observe(index, seconds.ln(), noise);
+            }
+        }
+        Track { method, belief, cells: indices, visits, is_default }
     }
 
     /// Asks that these cells (by index) be seen at least once, if there is time when nothing is in
@@ -153,25 +167,43 @@ impl Focus {
     pub fn decisions(&self) -> impl Iterator<Item = (Point, &Method)> {
         self.points
             .iter()
-            .map(|(&point, candidates)| (point, &self.tracks[self.decided(candidates).0].method))
+            .map(|(&point, candidates)| (point, self.method(self.decided(candidates))))
+    }
+
+    /// The default where that is the very same.
+    fn method(&self, one: (usize, usize)) -> &Method {
+        if self.is_default(one) { &Method::Default } else { &self.tracks[one.0].method }
     }
 
     /// What to load at every point at which the default was seen, ascending: of the methods seen
     /// there, what is decided for among these.
     pub fn choices(&self) -> Vec<Choice> {
-        let seen = |&(track, index): &(usize, usize)| self.tracks[track].visits[index] > 0;
-        let choice = |(&point, candidates): (&Point, &Vec<(usize, usize)>)| {
-            let candidates: Vec<_> = candidates.iter().copied().filter(seen).collect();
-            let default = self.default(&candidates)?;
-            let (track, index) = self.decided(&candidates);
-            Some(Choice {
-                point,
-                method: self.tracks[track].method.clone(),
-                seconds: self.seconds(track, index),
-                default_seconds: self.seconds(default.0, default.1),
-            })
+        let choice = |(point, default, decided): (Point, (usize, usize), (usize, usize))| Choice {
+            point,
+            method: self.method(decided).clone(),
+            seconds: self.seconds(decided.0, decided.1),
+            default_seconds: self.seconds(default.0, default.1),
         };
-        self.points.iter().filter_map(choice).collect()
+        self.to_load().map(choice).collect()
+    }
+
+    /// The standard deviation of the logarithm of what a choice is believed to gain.
+    pub fn doubts(&self) -> BTreeMap<Point, f64> {
+        let variance = |(track, index): (usize, usize)| self.tracks[track].belief.variance(index);
+        self.to_load()
+            .map(|(point, default, decided)| {
+                (point, (variance(default) + variance(decided)).sqrt())
+            })
+            .collect()
+    }
+
+    /// The default and what is decided for, among the methods seen at a point.
+    fn to_load(&self) -> impl Iterator<Item = (Point, (usize, usize), (usize, usize))> {
+        let seen = |&(track, index): &(usize, usize)| self.tracks[track].visits[index] > 0;
+        self.points.iter().filter_map(move |(&point, candidates)| {
+            let candidates: Vec<_> = candidates.iter().copied().filter(seen).collect();
+            Some((point, self.default(&candidates)?, self.decided(&candidates)))
+        })
     }
 
     /// The regret of these decisions: the expected gain of what might be better, relative; its mean
@@ -248,11 +280,16 @@ impl Focus {
     fn cost(&self, track: usize, index: usize) -> f64 {
         let (warmups, repetitions) = self.calls(track, index);
         let procs = self.tracks[track].belief.points()[index].procs;
-        f64::from(warmups + repetitions) * (self.seconds(track, index) + synchronisation(procs))
+        WAKING
+            + f64::from(warmups + repetitions)
+                * (self.seconds(track, index) + synchronisation(procs))
     }
 
+    /// The default, under the name under which most is known of it.
     fn default(&self, candidates: &[(usize, usize)]) -> Option<(usize, usize)> {
-        candidates.iter().copied().find(|&(track, _)| self.tracks[track].method == Method::Default)
+        let variance = |&(track, index): &(usize, usize)| self.tracks[track].belief.variance(index);
+        let named = candidates.iter().copied().filter(|&one| self.is_default(one));
+        named.min_by(|a, b| variance(a).total_cmp(&variance(b)))
     }
 
     fn decided(&self, candidates: &[(usize, usize)]) -> (usize, usize) {
@@ -263,26 +300,35 @@ impl Focus {
         let is_surely_faster = |&one: &(usize, usize)| {
             default.is_none_or(|default| {
                 let surely = SURELY * (variance(default) + variance(one)).sqrt();
-                mean(default) - mean(one) > surely.max(LEAST_GAIN.ln_1p())
+                !self.is_default(one) && mean(default) - mean(one) > surely.max(LEAST_GAIN.ln_1p())
             })
         };
-        let faster = candidates.iter().copied().filter(is_surely_faster);
-        let least = faster.min_by(|a, b| mean(*a).total_cmp(&mean(*b)));
-        least.or(default).expect("a point is made with its first candidate")
+        let faster = || candidates.iter().copied().filter(is_surely_faster);
+        let least = faster().map(mean).fold(f64::INFINITY, f64::min);
+        // In the order of the methods' names.
+        let alike = faster().find(|&one| mean(one) <= least + ALIKE.ln_1p());
+        alike.or(default).expect("a point is made with its first candidate")
+    }
+
+    fn is_default(&self, (track, index): (usize, usize)) -> bool {
+        self.tracks[track].is_default[index]
     }
 
     /// The other candidates, each with the regret of not taking it: the expected gain, where it is
-    /// one, of it over the decided method, relative to that one's time; over the default, what goes
-    /// beyond the least gain for which that is replaced.
+    /// one, of it over the decided method, relative to that one's time, as far as it goes beyond what is
+    /// alike; over the default, beyond the least gain for which that is replaced.
     fn challengers<'s>(
         &'s self,
         candidates: &'s [(usize, usize)],
     ) -> impl Iterator<Item = ((usize, usize), f64)> + 's {
         let decided = self.decided(candidates);
         let (at, best) = (decided.1, &self.tracks[decided.0].belief);
-        let is_default = self.tracks[decided.0].method == Method::Default;
-        let least = if is_default { LEAST_GAIN.ln_1p() } else { 0.0 };
-        candidates.iter().filter(move |&&other| other != decided).map(move |&(track, index)| {
+        let is_default = self.is_default(decided);
+        let least = if is_default { LEAST_GAIN } else { ALIKE }.ln_1p();
+        let others = candidates
+            .iter()
+            .filter(move |&&other| other != decided && !(is_default && self.is_default(other)));
+        others.map(move |&(track, index)| {
             let other = &self.tracks[track].belief;
             let lead = best.mean(at) - other.mean(index) - least;
             let spread = (best.variance(at) + other.variance(index)).sqrt();
@@ -292,7 +338,7 @@ impl Focus {
 
     /// Whose observations take away most regret for their cost, most first; none where none is
     /// worth it. Where the default was never seen it comes first, since everything is compared with
-    /// it; what is [wanted](Focus::wanting) comes last.
+    /// it, then what is [unexplored](Focus::unexplored); what is [wanted](Focus::wanting) comes last.
     ///
     /// At most one of each track, since what it shows changes the worth of its neighbours, and
     /// none that is worth less than half of the worthiest.
@@ -306,6 +352,10 @@ impl Focus {
         });
         if !defaults.is_empty() {
             return defaults;
+        }
+        let unexplored = self.unexplored();
+        if !unexplored.is_empty() {
+            return unexplored;
         }
         let mut of_track: BTreeMap<usize, (usize, f64)> = BTreeMap::new();
         for (&point, candidates) in &self.points {
@@ -326,6 +376,30 @@ impl Focus {
             of_track.into_iter().filter(|(_, (_, worth))| *worth >= most / 2.0).collect();
         worthy.sort_by(|(_, (_, a)), (_, (_, b))| b.total_cmp(a));
         worthy.into_iter().map(|(track, (index, _))| (track, index)).collect()
+    }
+
+    /// Where each method is seen at least once, if it was not, at each number of processes: at the least
+    /// and the greatest size at which its calls are very short. There the models err most, each method
+    /// in its own way at all sizes alike, and a visit costs next to nothing.
+    fn unexplored(&self) -> Vec<(usize, usize)> {
+        let mut unexplored = Vec::new();
+        for (track, Track { belief, visits, .. }) in self.tracks.iter().enumerate() {
+            let mut ends: BTreeMap<u32, (usize, usize)> = BTreeMap::new();
+            for (index, point) in belief.points().iter().enumerate() {
+                if belief.mean(index).exp() < VERY_SHORT_SECONDS && self.weights.at(*point) > 0.0 {
+                    let ends = ends.entry(point.procs).or_insert((index, index));
+                    let bytes = |index: usize| belief.points()[index].bytes;
+                    *ends = (
+                        std::cmp::min_by_key(ends.0, index, |&index| bytes(index)),
+                        std::cmp::max_by_key(ends.1, index, |&index| bytes(index)),
+                    );
+                }
+            }
+            let ends: BTreeSet<usize> = ends.into_values().flat_map(<[usize; 2]>::from).collect();
+            unexplored
+                .extend(ends.into_iter().filter(|&end| visits[end] == 0).map(|end| (track, end)));
+        }
+        unexplored
     }
 
     /// What an observation of the decided method or of one that might be better would take away,
@@ -353,7 +427,7 @@ impl Focus {
         let mut unsettled = Vec::new();
         for candidates in self.points.values() {
             let decided = self.decided(candidates);
-            if self.tracks[decided.0].method == Method::Default {
+            if self.is_default(decided) {
                 continue;
             }
             unsettled.extend(
@@ -380,54 +454,9 @@ fn expected_gain(mean: f64, deviation: f64) -> f64 {
     deviation * normal.pdf(z) + mean * normal.cdf(z)
 }
 
-/// What the models say of each cell, and whether they say anything of it. What none knows is taken
-/// for the mean of what they say at its point.
-fn priors(cells: &[Cell], expected: Expectation<'_>) -> Vec<(Prior, bool)> {
-    let of_cell = |cell: &Cell| {
-        let (low, high) = expected(cell).filter(|(low, _)| *low > 0.0)?;
-        let (low, high) = (low.ln(), high.ln());
-        Some(Prior { mean: (low + high) / 2.0, own: ((high - low) / 4.0).max(LEAST_OWN) })
-    };
-    let known: Vec<Option<Prior>> = cells.iter().map(of_cell).collect();
-    let mut means: BTreeMap<Point, (f64, f64)> = BTreeMap::new();
-    for (cell, prior) in cells.iter().zip(&known) {
-        if let Some(prior) = prior {
-            let (sum, count) = means.entry(cell.point()).or_default();
-            *sum += prior.mean;
-            *count += 1.0;
-        }
-    }
-    let prior = |(cell, known): (&Cell, &Option<Prior>)| match known {
-        Some(prior) => (*prior, true),
-        None => {
-            let (sum, count) = means.get(&cell.point()).copied().unwrap_or((1e-3_f64.ln(), 1.0));
-            (Prior { mean: sum / count, own: MODELLED }, false)
-        }
-    };
-    cells.iter().zip(&known).map(prior).collect()
-}
-
-/// How far the models were off, per collective: the root mean square of the logarithm of observed
-/// over predicted. Nothing where too little was observed to tell.
-fn model_errors(
-    cells: &[Cell],
-    priors: &[(Prior, bool)],
-    samples: &Samples,
-) -> BTreeMap<Collective, f64> {
-    let mut errors: BTreeMap<Collective, Vec<f64>> = BTreeMap::new();
-    for (cell, (prior, is_modelled)) in cells.iter().zip(priors) {
-        let times = samples.get(cell.point(), &cell.method);
-        if let Some(seconds) = times.and_then(|times| times.median()).filter(|_| *is_modelled) {
-            errors.entry(cell.collective).or_default().push((seconds.ln() - prior.mean).powi(2));
-        }
-    }
-    let root = |errors: Vec<f64>| (errors.iter().sum::<f64>() / errors.len() as f64).sqrt();
-    let told = errors.into_iter().filter(|(_, errors)| errors.len() >= 10);
-    told.map(|(collective, errors)| (collective, root(errors).clamp(LEAST_ERROR, UNKNOWN)))
-        .collect()
-}
-
 /// What observations cost, starting their jobs not counted, in seconds.
 pub fn spent(rows: &[CollectiveCall]) -> f64 {
-    rows.iter().map(|row| row.seconds + synchronisation(row.procs)).sum()
+    let visits = rows.chunk_by(|one, next| one.visit == next.visit).count();
+    let calls: f64 = rows.iter().map(|row| row.seconds + synchronisation(row.procs)).sum();
+    WAKING * visits as f64 + calls
 }

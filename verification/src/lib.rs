@@ -1,7 +1,7 @@
 //! Plans and judges measurements: what is to be measured ([`plan`]), what was measured
 //! ([`samples`]), which method was best and where it should replace the default ([`selection`]),
 //! what following a decision function costs ([`functions`], [`penalty`]) and how much of that is
-//! noise ([`noise`]), whether what is loaded does harm ([`harm`]), and the ranges that a rules file
+//! noise ([`noise`]), what is left of it when it is loaded ([`confirmation`]), whether that does harm ([`harm`]), and the ranges that a rules file
 //! states ([`rules`]).
 //!
 //! Nothing here measures; everything is computed from records and can be computed again.
@@ -10,6 +10,7 @@
 
 pub mod agreement;
 mod belief;
+pub mod confirmation;
 pub mod focus;
 pub mod functions;
 pub mod guidelines;

@@ -71,7 +71,10 @@ const HOPELESS: f64 = 2.0;
 /// Fewest and most rounds within a budget: two make the two halves of the observations.
 const ROUNDS: std::ops::RangeInclusive<u32> = 2..=6;
 /// How often a cell is visited at most where cells are only repeated.
-const MOST_REPEATED: u32 = 6;
+const MOST_REPEATED: u32 = 12;
+/// Calls that are shorter are noisy: in every round their cells are visited this often.
+pub(crate) const VERY_SHORT_SECONDS: f64 = 2e-3;
+const VISITS_OF_VERY_SHORT: usize = 2;
 /// Fewest message sizes to which a budget may thin the grid.
 pub const FEWEST_SIZES: usize = 4;
 
@@ -134,8 +137,8 @@ fn within(
     }
 }
 
-/// The same cells over and over, as often as `seconds` allow: each at least once and at most six
-/// times, the cheaper ones, whose calls are noisier, at least as often as the others.
+/// The same cells over and over, as often as `seconds` allow: each at least once and at most
+/// twelve times, the cheaper ones, whose calls are noisier, at least as often as the others.
 pub fn repeat(
     cells: Vec<Cell>,
     ranks: u32,
@@ -199,7 +202,7 @@ pub fn cells(grid: &Grid, sizes: &[u64]) -> Vec<Cell> {
 pub fn defaults_seconds(cells: &[Cell], expected: Expectation<'_>) -> f64 {
     let costed = Costed::new(cells.to_vec(), expected);
     let defaults = costed.cells.iter().filter(|(cell, _)| cell.method == Method::Default);
-    defaults.map(|(cell, cost)| 2.0 * (cost + synchronisation(cell.procs))).sum()
+    defaults.map(|(cell, [_, cost])| 2.0 * (cost + synchronisation(cell.procs))).sum()
 }
 
 /// Leaves out what no model gives a chance. The default stays, and what no model knows.
@@ -218,9 +221,9 @@ fn hopeful(cells: Vec<Cell>, expected: Expectation<'_>) -> Vec<Cell> {
     cells.into_iter().filter(chance).collect()
 }
 
-/// Cells with what a call of each should cost.
+/// Cells with what a call of each should cost at least and at most, in seconds.
 struct Costed {
-    cells: Vec<(Cell, f64)>,
+    cells: Vec<(Cell, [f64; 2])>,
 }
 
 impl Costed {
@@ -232,9 +235,11 @@ impl Costed {
             let slowest = slowest.entry(cell.point()).or_default();
             *slowest = slowest.max(high);
         }
-        let cost =
-            |cell: &Cell| expected(cell).map_or_else(|| slowest[&cell.point()], |(_, high)| high);
-        let costs: Vec<f64> = cells.iter().map(cost).collect();
+        let cost = |cell: &Cell| match expected(cell) {
+            Some((low, high)) => [low, high],
+            None => [slowest[&cell.point()]; 2],
+        };
+        let costs: Vec<[f64; 2]> = cells.iter().map(cost).collect();
         Costed { cells: cells.into_iter().zip(costs).collect() }
     }
 
@@ -244,19 +249,32 @@ impl Costed {
 
     /// What a call of a cell costs, in seconds.
     fn cost(&self, cell: u32) -> f64 {
-        self.cells[cell as usize].1
+        self.cells[cell as usize].1[1]
+    }
+
+    /// Warm-ups and repetitions of a visit. What may be short is warmed up as what is: it may be
+    /// that the default is long and what is loaded in its place is not.
+    fn calls(&self, cell: u32, round: u32) -> (u32, u32) {
+        let [low, high] = self.cells[cell as usize].1;
+        (calls(low, round).0, calls(high, round).1)
     }
 
     /// What a visit in a round costs, in seconds.
     fn visit_seconds(&self, cell: u32, round: u32) -> f64 {
-        let (Cell { procs, .. }, cost) = &self.cells[cell as usize];
-        let (warmups, repetitions) = calls(*cost, round);
-        f64::from(warmups + repetitions) * (cost + synchronisation(*procs))
+        let (Cell { procs, .. }, [_, cost]) = &self.cells[cell as usize];
+        let (warmups, repetitions) = self.calls(cell, round);
+        WAKING + f64::from(warmups + repetitions) * (cost + synchronisation(*procs))
     }
 
     /// All cells in so many rounds.
     fn all(&self, rounds: u32) -> Vec<Vec<u32>> {
-        vec![(0..self.cells.len() as u32).collect(); rounds as usize]
+        let visits = |cell: u32| match self.cost(cell) {
+            cost if cost < VERY_SHORT_SECONDS => VISITS_OF_VERY_SHORT,
+            _ => 1,
+        };
+        let cells = 0..self.cells.len() as u32;
+        let of_round = cells.flat_map(|cell| std::iter::repeat_n(cell, visits(cell))).collect();
+        vec![of_round; rounds as usize]
     }
 
     /// What these cells in each round cost, in seconds.
@@ -275,7 +293,7 @@ impl Costed {
         for (mut order, round) in rounds.into_iter().zip(0..) {
             order.shuffle(&mut random);
             visits.extend(order.into_iter().map(|cell| {
-                let (warmups, repetitions) = calls(self.cost(cell), round);
+                let (warmups, repetitions) = self.calls(cell, round);
                 Visit { cell, warmups, repetitions, calls: 1 }
             }));
         }
@@ -285,15 +303,20 @@ impl Costed {
 }
 
 /// Warm-ups and repetitions of one visit. Short calls are noisy and cheap, long ones neither: what
-/// a first call costs more (connections, caches) is nothing beside 100 ms.
+/// a first call costs more (connections, caches) is nothing beside 100 ms. What one visit's calls
+/// have in common (where the scheduler put the ranks, say) is the greater part of a short call's
+/// noise, so that further visits tell more than further calls.
 pub(crate) fn calls(cost_seconds: f64, round: u32) -> (u32, u32) {
     match cost_seconds {
-        cost if cost < 2e-3 => (1, 4),
+        cost if cost < VERY_SHORT_SECONDS => (1, 2),
         cost if cost < 20e-3 => (u32::from(round == 0), 2),
         cost if cost < 100e-3 => (u32::from(round == 0), 1),
         _ => (0, 1),
     }
 }
+
+/// What waking the ranks of a visit costs, in seconds.
+pub(crate) const WAKING: f64 = 2e-3;
 
 /// What agreeing on a start and collecting the times costs beside a call, in seconds.
 pub(crate) fn synchronisation(procs: u32) -> f64 {
@@ -333,7 +356,18 @@ mod tests {
         let planned = make(7);
         let mut visited = vec![0; planned.plan.cells.len()];
         planned.plan.visits.iter().for_each(|visit| visited[visit.cell as usize] += 1);
-        assert!(visited.iter().all(|&count| count == 3));
+        let wanted = |cell: &Cell| match expected(cell) {
+            Some((seconds, _)) if seconds < VERY_SHORT_SECONDS => 6,
+            Some(_) => 3,
+            // As slow as the slowest that is known there: linear.
+            None if 1e-4 + cell.bytes as f64 * 1e-7
+                < VERY_SHORT_SECONDS / f64::from(cell.procs - 1) =>
+            {
+                6
+            }
+            None => 3,
+        };
+        assert_eq!(visited, planned.plan.cells.iter().map(wanted).collect::<Vec<_>>());
         assert_eq!(planned, make(7));
         assert_ne!(planned.plan.visits, make(8).plan.visits);
         assert!(planned.notes.is_empty());
@@ -343,7 +377,7 @@ mod tests {
     fn a_budget_is_kept_by_leaving_out_the_hopeless_first_and_saying_so() {
         let budget = |seconds| make(&grid(), Extent::Within { seconds }, 1, &expected);
         let wide = budget(1e6);
-        assert_eq!(wide.plan.visits.len(), wide.plan.cells.len() * *ROUNDS.end() as usize);
+        assert!(wide.plan.visits.len() >= wide.plan.cells.len() * *ROUNDS.end() as usize);
         let linear = |cell: &&Cell| cell.method.to_string() == "native:openmpi:linear";
         assert!(wide.plan.cells.iter().filter(linear).all(|cell| cell.procs == 2));
         assert!(wide.notes[0].contains("left out"), "{:?}", wide.notes);
@@ -389,7 +423,7 @@ mod tests {
             some[0] < some[2] && some[2] <= some[1] && seconds <= 0.32,
             "{some:?}: {seconds} s"
         );
-        assert_eq!(visits(10.0).0, [6, 6, 6]);
+        assert_eq!(visits(100.0).0, [12; 3]);
     }
 
     #[test]

@@ -17,6 +17,8 @@ pub struct Times {
     /// How many of them the first visit made, the second, ...; what follows at once is more alike
     /// than what was observed at different times.
     visits: Vec<usize>,
+    /// What the tracer saw run, where it saw the same in every observation.
+    ran: Option<String>,
 }
 
 /// Which observations: one half chooses, the other tells the time of what was chosen, or else
@@ -67,6 +69,11 @@ impl Times {
         })
     }
 
+    /// What really ran, where that was seen and was always the same.
+    pub fn ran(&self) -> Option<&str> {
+        self.ran.as_deref()
+    }
+
     /// The median of one half, in seconds. The observations of a single visit are dealt to both
     /// halves in turn; a single one must serve for both.
     pub fn median_of(&self, half: Half) -> Option<f64> {
@@ -90,7 +97,8 @@ pub struct Samples {
 impl Samples {
     /// Gathers a record's rows. Warm-ups are left out; observations with a late start are used
     /// only where they are the greater part; a method that fell back to another algorithm is not
-    /// booked under its name.
+    /// booked under its name. Methods of which it was seen that they ran the very same at a point
+    /// (the library's default, and the algorithm that it takes there) have their times in common.
     pub fn gather(rows: &[CollectiveCall]) -> Self {
         let mut by_cell: BTreeMap<(Point, &Method), Vec<&CollectiveCall>> = BTreeMap::new();
         for row in rows.iter().filter(|row| row.status != Status::Warmup) {
@@ -110,6 +118,7 @@ impl Samples {
             }
             samples.times.entry(point).or_default().insert(method.clone(), usable(&rows));
         }
+        samples.times.values_mut().for_each(share_between_the_same);
         samples.warnings = fell_back
             .into_iter()
             .map(|((collective, method, ran), points)| {
@@ -169,10 +178,27 @@ impl Samples {
     }
 }
 
+fn share_between_the_same(methods: &mut BTreeMap<Method, Times>) {
+    let mut by_what_ran: BTreeMap<String, Times> = BTreeMap::new();
+    for times in methods.values() {
+        let Some(ran) = &times.ran else { continue };
+        let all = by_what_ran.entry(ran.clone()).or_default();
+        all.seconds.extend(&times.seconds);
+        all.visits.extend(&times.visits);
+    }
+    for times in methods.values_mut() {
+        let Some(all) = times.ran.as_ref().and_then(|ran| by_what_ran.get(ran)) else { continue };
+        times.seconds.clone_from(&all.seconds);
+        times.visits.clone_from(&all.visits);
+    }
+}
+
 fn usable(rows: &[&CollectiveCall]) -> Times {
     let punctual = rows.iter().filter(|row| row.status == Status::Ok).count();
     let all = punctual * 2 < rows.len();
-    let mut times = Times::default();
+    let ran = rows.first().map(|row| &row.ran).filter(|ran| !ran.is_empty());
+    let ran = ran.filter(|ran| rows.iter().all(|row| row.ran == **ran)).cloned();
+    let mut times = Times { ran, ..Times::default() };
     for visit in rows.chunk_by(|one, next| follows(one, next)) {
         let usable = visit.iter().filter(|row| all || row.status == Status::Ok);
         let before = times.seconds.len();
@@ -268,6 +294,36 @@ pub(crate) mod tests {
         let samples = Samples::gather(&rows);
         assert_eq!(samples.at(POINT).count(), 0);
         assert!(samples.warnings[0].contains("ran bcast_intra_basic_linear instead"));
+    }
+
+    #[test]
+    fn the_same_under_two_names_has_its_times_in_common() {
+        let (binomial, ran) = ("native:openmpi:binomial", "bcast_intra_binomial(segment=0)");
+        let at = |method, ran, visit, seconds| CollectiveCall {
+            visit,
+            ..call(method, ran, 64, seconds)
+        };
+        let rows = [
+            at(binomial, ran, 0, 1.0),
+            at("default", ran, 1, 2.0),
+            at("native:openmpi:binomial,segment=8", "bcast_intra_binomial(segment=8)", 2, 9.0),
+            at(binomial, ran, 3, 3.0),
+        ];
+        let samples = Samples::gather(&rows);
+        let default = samples.get(POINT, &Method::Default).unwrap();
+        assert_eq!(samples.get(POINT, &binomial.parse().unwrap()), Some(default));
+        assert_eq!((default.count(), default.median()), (3, Some(2.0)));
+        assert_eq!((default.visits().count(), default.ran()), (3, Some(ran)));
+        let other = samples.get(POINT, &"native:openmpi:binomial,segment=8".parse().unwrap());
+        assert_eq!(other.unwrap().seconds(), [9.0]);
+    }
+
+    #[test]
+    fn what_ran_is_not_known_where_it_changed() {
+        let rows = [("", 1.0), ("bcast_intra_pipeline(segment=0)", 2.0)]
+            .map(|(ran, seconds)| call("default", ran, 64, seconds));
+        let samples = Samples::gather(&rows);
+        assert_eq!(samples.get(POINT, &Method::Default).unwrap().ran(), None);
     }
 
     #[test]

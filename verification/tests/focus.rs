@@ -218,9 +218,8 @@ fn what_an_application_uses_is_measured_first() {
     let indexed = world.cells.iter().zip(0..).filter(|(cell, _)| defaults(cell));
     let visit = |(_, cell)| Visit { cell, warmups: 0, repetitions: 2, calls: 1 };
     let visits: Vec<Visit> = indexed.map(visit).collect();
-    // Twice, as is wanted of every default.
-    world.measure(&visits);
-    world.measure(&visits);
+    // As often as is wanted of the shortest default.
+    (0..3).for_each(|_| world.measure(&visits));
     let samples = Samples::gather(&world.rows);
     let used: BTreeMap<Point, f64> =
         world.cells.iter().map(Cell::point).map(|at| (at, f64::from(is_used(at)))).collect();
@@ -237,4 +236,50 @@ fn what_an_application_uses_is_measured_first() {
     assert!(here < all / 2, "{here} of {all} visits without weights");
     assert_ne!(weighed().regret().mean, focus().regret().mean);
     assert_eq!(weighed().regret().greatest, focus().regret().greatest);
+}
+
+/// Where the tracer saw that the default runs an algorithm itself, that one is not taken for a better
+/// one because its few observations were lucky.
+#[test]
+fn what_the_default_runs_itself_does_not_replace_it() {
+    let binomial: Method = "native:openmpi:binomial".parse().unwrap();
+    let cell = |method: &Method, bytes| Cell {
+        collective: Collective::Bcast,
+        method: method.clone(),
+        procs: 8,
+        bytes,
+    };
+    let sizes = || (0..8).map(|power| 1 << power);
+    let cells: Vec<Cell> =
+        sizes().flat_map(|bytes| [&Method::Default, &binomial].map(|of| cell(of, bytes))).collect();
+    let replaced = |ran: &str| {
+        let row = |(visit, (cell, seconds)): (u32, (Cell, f64))| CollectiveCall {
+            visit,
+            collective: cell.collective,
+            method: cell.method,
+            ran: ran.into(),
+            procs: cell.procs,
+            bytes: cell.bytes,
+            repetition: 0,
+            first_start_seconds: 0.0,
+            last_start_seconds: 0.0,
+            seconds,
+            status: Status::Ok,
+        };
+        let defaults =
+            sizes().flat_map(|bytes| [1.0, 1.1].map(|s| (cell(&Method::Default, bytes), s)));
+        let lucky =
+            [16, 32].into_iter().flat_map(|bytes| [0.5, 0.55].map(|s| (cell(&binomial, bytes), s)));
+        let rows: Vec<CollectiveCall> = (0..).zip(defaults.chain(lucky)).map(row).collect();
+        let focus = Focus::new(
+            &cells,
+            &|cell| cell.method.algorithm().map(|_| (0.9, 1.1)),
+            &Samples::gather(&rows),
+        );
+        let choices = focus.choices();
+        assert_eq!(choices.len(), 8);
+        choices.iter().filter(|choice| choice.method != Method::Default).count()
+    };
+    assert_eq!(replaced(""), 2, "it is not known that they are the same");
+    assert_eq!(replaced("bcast_intra_binomial(segment=0)"), 0);
 }

@@ -18,7 +18,7 @@ use colibri_verification::{
     focus::{Focus, spent},
     functions::DecisionFunction,
     plan::{Grid, cells},
-    samples::{Half, Samples},
+    samples::{Samples, Times},
     selection::Choice,
     statistics::quantile,
 };
@@ -33,7 +33,7 @@ use records::{
     observation::{CollectiveCall, Status},
     plan::{Cell, Visit},
     platform::Platform,
-    record::{self, Record},
+    record,
 };
 
 /// 16 nodes at 100 Mbit/s, bcast and reduce: everything measured by `colibri verify`.
@@ -47,17 +47,22 @@ fn data(name: &str) -> (String, PathBuf) {
 /// The record of everything, and what the models say.
 struct Reference {
     cells: Vec<Cell>,
-    samples: Samples,
     predictors: Vec<Predictor>,
     /// The visits that a tuning may see, by cell.
     drawn_from: BTreeMap<(Point, Method), Vec<Vec<CollectiveCall>>>,
+    /// The same, and those by which it is judged.
+    seen: Samples,
+    judging: Samples,
     seconds: f64,
 }
 
 impl Reference {
     fn read() -> Self {
-        let (text, path) = data("measurements.csv.gz");
-        let Record { rows, .. } = record::parse::<CollectiveCall>(&text, &path).unwrap();
+        let mut rows = Vec::new();
+        for name in ["measurements.csv.gz", "measurements-2.csv.gz"] {
+            let (text, path) = data(name);
+            rows.extend(record::parse::<CollectiveCall>(&text, &path).unwrap().rows);
+        }
         let (text, path) = data("calibration.json.gz");
         let calibration: Calibration = document::parse(&text, &path).unwrap();
         let models = [Model::Hockney, Model::LogGp, Model::PLogP, Model::Refined];
@@ -68,19 +73,27 @@ impl Reference {
             let point = Point { collective: row.collective, procs: row.procs, bytes: row.bytes };
             by_cell.entry((point, row.method.clone())).or_default().push(row.clone());
         }
-        // As the samples' halves: the first, third, ... visit.
-        let odd_visits = |rows: Vec<CollectiveCall>| -> Vec<Vec<CollectiveCall>> {
-            rows.chunk_by(|one, next| one.visit == next.visit)
-                .step_by(2)
-                .map(<[CollectiveCall]>::to_vec)
-                .collect()
-        };
-        let drawn_from = by_cell.into_iter().map(|(cell, rows)| (cell, odd_visits(rows))).collect();
+        // The first, third, ... visit may be seen, the others judge.
+        let mut drawn_from: BTreeMap<_, Vec<Vec<CollectiveCall>>> = BTreeMap::new();
+        let (mut seen, mut judging) = (Vec::new(), Vec::new());
+        for (cell, rows) in by_cell {
+            let visits = rows.chunk_by(|one, next| one.visit == next.visit);
+            for (number, visit) in visits.enumerate() {
+                match number % 2 {
+                    0 => {
+                        seen.extend_from_slice(visit);
+                        drawn_from.entry(cell.clone()).or_default().push(visit.to_vec());
+                    }
+                    _ => judging.extend_from_slice(visit),
+                }
+            }
+        }
         Reference {
             cells: cells(&grid(), &grid().sizes),
-            samples: Samples::gather(&rows),
             predictors: models.map(predictor).into(),
             drawn_from,
+            seen: Samples::gather(&seen),
+            judging: Samples::gather(&judging),
             seconds: spent(&rows),
         }
     }
@@ -122,9 +135,10 @@ impl Reference {
     /// by what a tuning may see, both timed by what it may not.
     fn penalty(&self, choices: &[Choice], sizes: Range<u64>) -> (f64, f64) {
         let penalty = |choice: &Choice| {
-            let (_, best_seconds) = self.samples.best(choice.point).unwrap();
-            let times = self.samples.get(choice.point, &choice.method).unwrap();
-            times.median_of(Half::Timing).unwrap() / best_seconds - 1.0
+            let (best, _) = self.seen.least(choice.point, Times::median).unwrap();
+            let seconds =
+                |method| self.judging.get(choice.point, method).unwrap().median().unwrap();
+            seconds(&choice.method) / seconds(best) - 1.0
         };
         let counts = |choice: &&Choice| sizes.contains(&choice.point.bytes);
         let penalties: Vec<f64> = choices.iter().filter(counts).map(penalty).collect();
@@ -176,11 +190,11 @@ impl World<'_> {
     }
 }
 
-/// Times of smaller messages vary by a fifth from visit to visit: the best of these data itself costs
-/// 45 % at the 95th percentile when it is timed by other visits.
+/// Times of smaller messages vary by a third from visit to visit: there the best by all that a tuning
+/// may see costs itself 20 % at the 95th percentile against the best by the other half.
 const LARGE: u64 = 8 << 10;
 /// Of the measuring time of everything: what `colibri tune` measures in, if a tenth is its budget.
-const SHARE: f64 = 0.053;
+const SHARE: f64 = 0.043;
 
 #[test]
 #[ignore = "takes minutes without optimisation: cargo test --release -p colibri-verification --test replay -- --ignored"]
@@ -196,12 +210,12 @@ fn a_tenth_of_the_exhaustive_time_decides_nearly_as_well() {
         let (mean, high) = reference.penalty(&choices, 0..u64::MAX);
         let (mean_of_large, high_of_large) = reference.penalty(&choices, LARGE..u64::MAX);
         println!("seed {seed}: mean {mean:.3}, 95th {high:.3}; large: {mean_of_large:.3}, {high_of_large:.3}");
-        assert!(mean < 0.02 && high < 0.20, "mean {mean}, 95th {high}");
-        assert!(mean_of_large < 0.02 && high_of_large < 0.10, "{mean_of_large}, {high_of_large}");
+        assert!(mean < 0.02 && high < 0.17, "mean {mean}, 95th {high}");
+        assert!(mean_of_large < 0.02 && high_of_large < 0.12, "{mean_of_large}, {high_of_large}");
         DecisionFunction::measured(&choices)
     });
-    let two = agreement(&reference.samples, [&tuned[0], &tuned[1]], Platform::default());
+    let two = agreement(&reference.judging, [&tuned[0], &tuned[1]], Platform::default());
     println!("{} differ, {} by more than 5 %", two.differing, two.beyond);
     assert_eq!((two.points, two.not_measured), (2 * 7 * 21, 0));
-    assert!(two.significantly_beyond <= 6, "{} of {}", two.significantly_beyond, two.differing);
+    assert!(two.significantly_beyond <= 10, "{} of {}", two.significantly_beyond, two.differing);
 }

@@ -1,6 +1,6 @@
 //! What was chosen, as it can be loaded in one way.
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 use anyhow::Result;
 use records::{
@@ -8,7 +8,11 @@ use records::{
     summary::{Gain, Loading, NotLoaded, TakenOut, Way},
     usage::Usage,
 };
-use verification::{selection::Choice, statistics::geometric_mean};
+use verification::{
+    confirmation::{Believed, Confirmation},
+    selection::Choice,
+    statistics::geometric_mean,
+};
 
 use super::confirm::Round;
 use crate::export::{Format, replacement};
@@ -19,11 +23,20 @@ pub struct Candidate {
     pub choices: Vec<Choice>,
     /// What is told of it.
     pub loading: Loading,
+    /// What is believed of its gains.
+    confirmation: Confirmation,
 }
 
+/// Doubt of the gains of Colibri's schedules where the library's algorithms of the same names were
+/// measured, as a standard deviation of the logarithm.
+const OTHER_IMPLEMENTATION: f64 = 0.15;
+/// The same where what was measured is loaded.
+const SAME_IMPLEMENTATION: f64 = 0.02;
+
 impl Candidate {
-    /// The choices, as far as they can be loaded in this way.
-    pub fn new(way: Way, choices: &[Choice]) -> Self {
+    /// The choices, as far as they can be loaded in this way. `doubts` are standard deviations of
+    /// the logarithms of what they gain.
+    pub fn new(way: Way, choices: &[Choice], doubts: &BTreeMap<Point, f64>) -> Self {
         let mut choices = choices.to_vec();
         let mut unexpressed = Vec::new();
         for choice in &mut choices {
@@ -51,7 +64,12 @@ impl Candidate {
             harm: None,
             application_seconds: None,
         };
-        Candidate { choices, loading }
+        let other = match way {
+            Way::Rules => SAME_IMPLEMENTATION,
+            Way::Preload => OTHER_IMPLEMENTATION,
+        };
+        let confirmation = Confirmation::new(&choices, doubts, other);
+        Candidate { choices, loading, confirmation }
     }
 
     /// For the names of files.
@@ -76,21 +94,19 @@ impl Candidate {
         self.choices.iter().filter(|choice| choice.method != Method::Default)
     }
 
-    /// Leaves to the default what a round did not show to be faster.
+    /// Leaves to the default what is not believed to be surely faster after a round.
     pub fn take_out(&mut self, round: &Round) {
+        let Some(loaded) = round.loaded(self.loading.way) else { return };
+        self.confirmation.observe(&round.default, loaded);
         for choice in self.choices.iter_mut().filter(|choice| choice.method != Method::Default) {
-            let Some((default, tuned)) = round.times(self.loading.way, choice.point) else {
-                continue;
-            };
-            if default >= tuned {
-                continue;
-            }
+            let believed = self.confirmation.believed(choice.point);
+            let Some(Believed { speed_up, is_faster: false }) = believed else { continue };
             self.loading.taken_out.push(TakenOut {
                 collective: choice.point.collective,
                 procs: choice.point.procs,
                 bytes: choice.point.bytes,
                 method: std::mem::replace(&mut choice.method, Method::Default),
-                speed_up: default / tuned,
+                speed_up,
             });
         }
     }

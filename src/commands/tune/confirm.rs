@@ -9,9 +9,10 @@ use records::{
     observation::CollectiveCall,
     plan::{Cell, Plan},
     record,
-    summary::{Harm, Regret, Summary, Way},
+    summary::{Harm, Summary, Way},
 };
 use verification::{
+    focus::{self, Focus},
     harm::{self, Compared},
     plan,
     samples::Samples,
@@ -42,8 +43,11 @@ struct Confirmation<'a> {
 
 /// The jobs of a round.
 pub struct Round {
-    default: Samples,
+    /// The default's times without anything loaded.
+    pub default: Samples,
     loaded: Vec<Loaded>,
+    /// What the default's job spent, and what all jobs did, in seconds.
+    spent: (f64, f64),
 }
 
 struct Loaded {
@@ -61,7 +65,7 @@ impl Tune {
         site: &mut LazySite,
         source: &Source,
         judged: &Judged,
-        regret: Option<Regret>,
+        known: &Focus,
     ) -> Result<Summary> {
         let plan: Plan = document::read(&run.plan())?;
         let is_native = |cell: &Cell| matches!(cell.method, Method::Native(_));
@@ -69,11 +73,13 @@ impl Tune {
             true => &[Way::Rules, Way::Preload],
             false => &[Way::Preload],
         };
-        let candidates = ways.iter().map(|&way| Candidate::new(way, &judged.choices)).collect();
+        let doubts = known.doubts();
+        let candidate = |&way: &Way| Candidate::new(way, &judged.choices, &doubts);
+        let candidates = ways.iter().map(candidate).collect();
         let mut confirmation = Confirmation { tune: self, run, source, candidates };
         let mut last = None;
         for number in ROUNDS {
-            let Some(round) = confirmation.round(site, number)? else { break };
+            let Some(round) = confirmation.round(site, number, last.as_ref())? else { break };
             for candidate in &mut confirmation.candidates {
                 // The rounds before took part in choosing.
                 if Some(&number) == ROUNDS.last() {
@@ -114,7 +120,7 @@ impl Tune {
                 .as_ref()
                 .zip(traced.as_ref())
                 .map(|(path, traced)| traced.application(path.display().to_string())),
-            regret,
+            regret: Some(known.regret()),
             warnings,
         };
         document::write(&run.summary(), &summary)?;
@@ -131,7 +137,12 @@ fn trace(run: &RunDirectory) -> PathBuf {
 
 impl Confirmation<'_> {
     /// The default's job and one for each way; nothing where nothing is to be confirmed.
-    fn round(&self, site: &mut LazySite, number: u32) -> Result<Option<Round>> {
+    fn round(
+        &self,
+        site: &mut LazySite,
+        number: u32,
+        before: Option<&Round>,
+    ) -> Result<Option<Round>> {
         let replaced = self.candidates.iter().flat_map(Candidate::replaced);
         let points: BTreeSet<Point> = replaced.map(|choice| choice.point).collect();
         if points.is_empty() {
@@ -144,18 +155,36 @@ impl Confirmation<'_> {
         if number.is_multiple_of(2) {
             jobs.reverse();
         }
-        let mut round = Round { default: Samples::default(), loaded: Vec::new() };
+        let seconds = self.seconds(before);
+        let mut round =
+            Round { default: Samples::default(), loaded: Vec::new(), spent: (0.0, 0.0) };
         for candidate in jobs {
-            let rows = self.job(site, number, candidate, &points)?;
+            let rows = self.job(site, number, candidate, &points, seconds)?;
             let samples = Samples::gather(&rows);
+            let spent = focus::spent(&rows);
+            round.spent.1 += spent;
             match candidate {
-                None => round.default = samples,
+                None => {
+                    round.default = samples;
+                    round.spent.0 = spent;
+                }
                 Some(Candidate { loading, .. }) => {
                     round.loaded.push(Loaded { way: loading.way, samples, rows });
                 }
             }
         }
         Ok(Some(round))
+    }
+
+    /// What the default's job of a round may take, in seconds: a round's share at first, what is
+    /// left then. The others take less, since what they load is faster: that is known after the
+    /// first round.
+    fn seconds(&self, before: Option<&Round>) -> f64 {
+        let all = self.tune.share(CONFIRMING_SHARE);
+        match before {
+            None => all / (ROUNDS.len() * (1 + self.candidates.len())) as f64,
+            Some(Round { spent: (default, jobs), .. }) => (all - jobs).max(0.0) * default / jobs,
+        }
     }
 
     /// One job, unless its record is whole.
@@ -165,14 +194,13 @@ impl Confirmation<'_> {
         number: u32,
         candidate: Option<&Candidate>,
         points: &BTreeSet<Point>,
+        seconds: f64,
     ) -> Result<Vec<CollectiveCall>> {
         let name = candidate.map_or("default", Candidate::name);
         let plan_path = self.run.file(&format!("confirmation-{number}-plan.json"));
         let record_path = self.run.file(&format!("confirmation-{number}-{name}.csv"));
         let done = self.run.file(&format!("confirmation-{number}-{name}.done"));
         if !done.exists() {
-            let jobs = ROUNDS.len() * (1 + self.candidates.len());
-            let seconds = self.tune.share(CONFIRMING_SHARE) / jobs as f64;
             let site = site.open()?;
             if !plan_path.exists() {
                 document::write(&plan_path, &self.plan(points, site.ranks(), seconds))?;
@@ -182,7 +210,9 @@ impl Confirmation<'_> {
                 Some(candidate) => self.load(number, candidate)?,
                 None => Vec::new(),
             };
-            let deadline = Duration::from_secs_f64(seconds * 2.0 * verify::PATIENCE);
+            // Every point is seen once, however short the time.
+            let deadline = seconds.max(self.seconds(None)) * 2.0 * verify::PATIENCE;
+            let deadline = Duration::from_secs_f64(deadline);
             verify::measure(site, &plan, &plan_path, &record_path, deadline, &settings)
                 .with_context(|| format!("confirmation {number}, {name}"))?;
             document::write_text(&done, "")?;
@@ -234,15 +264,19 @@ impl Confirmation<'_> {
 impl Round {
     /// The median times of the default without and with something loaded, in seconds.
     pub fn times(&self, way: Way, point: Point) -> Option<(f64, f64)> {
-        let loaded = self.loaded.iter().find(|loaded| loaded.way == way)?;
         let median = |samples: &Samples| samples.get(point, &Method::Default)?.median();
-        median(&self.default).zip(median(&loaded.samples))
+        median(&self.default).zip(median(self.loaded(way)?))
+    }
+
+    /// The default's times with something loaded.
+    pub fn loaded(&self, way: Way) -> Option<&Samples> {
+        self.loaded.iter().find(|loaded| loaded.way == way).map(|loaded| &loaded.samples)
     }
 
     /// Whether what was loaded made calls slower where it replaces the default; nothing where
     /// nothing was loaded.
     fn harm<'c>(&self, way: Way, replaced: impl Iterator<Item = &'c Choice>) -> Option<Harm> {
-        let loaded = self.loaded.iter().find(|loaded| loaded.way == way)?;
+        let loaded = self.loaded(way)?;
         let compared = |choice: &Choice| {
             let times = |samples: &Samples| {
                 Some(samples.get(choice.point, &Method::Default)?.seconds().to_vec())
@@ -251,7 +285,7 @@ impl Round {
                 point: choice.point,
                 method: choice.method.clone(),
                 default: times(&self.default)?,
-                loaded: times(&loaded.samples)?,
+                loaded: times(loaded)?,
             })
         };
         Some(harm::judge(&replaced.filter_map(compared).collect::<Vec<_>>()))

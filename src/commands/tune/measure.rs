@@ -71,14 +71,11 @@ impl Tune {
         verify::measure(site, &plan, &run.plan(), &run.measurements(), deadline, &[])
     }
 
-    /// What is known after the measuring, where that was focused.
-    pub(super) fn known(&self, run: &RunDirectory, source: &Source) -> Result<Option<Focus>> {
-        if self.exhaustive {
-            return Ok(None);
-        }
+    /// What is known after the measuring.
+    pub(super) fn known(&self, run: &RunDirectory, source: &Source) -> Result<Focus> {
         let traced = self.traced_as_planned(run)?;
         let weights = traced.as_ref().map(Traced::weights).unwrap_or_default();
-        focused::known(run, source, &weights).map(Some)
+        focused::known(run, source, &weights)
     }
 
     /// The points to tune: the grid that the flags name, or what an application uses.

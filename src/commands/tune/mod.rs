@@ -15,7 +15,6 @@ use records::{
     quantity,
 };
 use serde::{Deserialize, Serialize};
-use verification::focus::Focus;
 
 use crate::{
     error::usage,
@@ -61,8 +60,8 @@ pub struct Tune {
 
 /// Shares of the budget. The rest goes to starting jobs and to what the models underestimate.
 const CALIBRATION_SHARE: f64 = 0.12;
-const MEASURING_SHARE: f64 = 0.48;
-const CONFIRMING_SHARE: f64 = 0.18;
+const MEASURING_SHARE: f64 = 0.43;
+const CONFIRMING_SHARE: f64 = 0.25;
 
 /// The options of a run, so that a resumed one does what was begun.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -107,13 +106,12 @@ impl Tune {
         let source = Source::of_run(calibration, &model_options())?;
         self.measure(&run, &mut site, &source)?;
         let known = self.known(&run, &source)?;
-        let choices = known.as_ref().map(Focus::choices);
+        let choices = Some(known.choices());
         let judged = judging::judge(&run, &source, &judging::judged_models(), &[], choices)?;
         for warning in &judged.penalties.warnings {
             eprintln!("note: {warning}");
         }
-        let regret = known.as_ref().map(Focus::regret);
-        let summary = self.confirm(&run, &mut site, &source, &judged, regret)?;
+        let summary = self.confirm(&run, &mut site, &source, &judged, &known)?;
         drop(site);
 
         let mut text = judging::summary(&judged.penalties);

@@ -101,8 +101,8 @@ fn taken_out(all: &[TakenOut]) -> String {
     let lines = worst.iter().take(TAKEN_OUT_SHOWN).map(|out| {
         let TakenOut { collective, procs, bytes, method, speed_up } = out;
         format!(
-            "Taken out: {} for {collective} of {} on {procs}: loaded, it made it {speed_up:.2} \
-             times as fast.\n",
+            "Taken out: {} for {collective} of {} on {procs}: loaded, it makes it {speed_up:.2} \
+             times as fast, by what was measured there and nearby, and not surely faster.\n",
             method.short(),
             format_bytes(*bytes)
         )

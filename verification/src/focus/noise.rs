@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use records::plan::Cell;
-
-use crate::{samples::Samples, statistics::median};
+use crate::{samples::Times, statistics::median};
 
 /// Relative noise of one visit, where too few were made to tell.
 const NOISE: f64 = 0.1;
@@ -12,16 +10,15 @@ const NOISE: f64 = 0.1;
 const DRIFT: f64 = 0.005;
 
 /// The noise of one visit's median, by the decade of its time: short calls are noisier.
-pub(super) struct Noise(BTreeMap<i32, f64>);
+pub(crate) struct Noise(BTreeMap<i32, f64>);
 
 impl Noise {
     /// From how far the medians of a cell's visits are apart; where there are too few of these, from
     /// how far the observations of one visit are.
-    pub fn new(cells: &[Cell], samples: &Samples) -> Self {
+    pub fn new<'t>(all: impl Iterator<Item = &'t Times>) -> Self {
         let mut between: BTreeMap<i32, Vec<f64>> = BTreeMap::new();
         let mut within: BTreeMap<i32, Vec<f64>> = BTreeMap::new();
-        for cell in cells {
-            let Some(times) = samples.get(cell.point(), &cell.method) else { continue };
+        for times in all {
             let medians: Vec<f64> = times.visits().filter_map(median).collect();
             for two in medians.windows(2) {
                 let apart = (two[0] / two[1]).ln().abs() / std::f64::consts::SQRT_2;

@@ -1,0 +1,154 @@
+//! What is believed of a cell before it is observed: what the models predict, made right by what all
+//! methods were off by there and nearby.
+//!
+//! Much of what the models miss is the platform's and not a method's (the processors that several
+//! ranks share, say), and changes no decision. Told apart, it makes what is left smaller, and so
+//! fewer observations enough.
+
+use std::collections::BTreeMap;
+
+use records::{Collective, Point, plan::Cell};
+
+use crate::{
+    belief::{Belief, Prior},
+    plan::Expectation,
+    samples::Samples,
+    statistics::median,
+};
+
+/// Standard deviations of the logarithm of a time before anything was observed: of a model's
+/// error, and of a method that no model knows.
+const MODELLED: f64 = 0.3;
+const UNKNOWN: f64 = 1.0;
+/// The least of it that is believed after observations that fit the models.
+const LEAST_ERROR: f64 = 0.05;
+/// What is a method's own at one point and not at its neighbours, at least.
+const LEAST_OWN: f64 = 0.05;
+/// Observed cells of a collective that tell how far its models were off.
+const LEAST_CELLS: usize = 10;
+
+/// How many observed cells of a method weigh as much, in how far the models are off for it, as what
+/// they are off by for all methods together.
+const OTHERS_WEIGHT: f64 = 4.0;
+
+/// By the index of a cell.
+pub(super) struct Priors {
+    priors: Vec<Prior>,
+    is_modelled: Vec<bool>,
+    collectives: Vec<Collective>,
+    /// Square of the logarithm of observed over believed, where that was observed.
+    squares: BTreeMap<usize, f64>,
+    /// Root mean square of these, where enough was observed.
+    errors: BTreeMap<Collective, f64>,
+}
+
+impl Priors {
+    pub fn new(cells: &[Cell], expected: Expectation<'_>, samples: &Samples) -> Self {
+        let (mut priors, is_modelled) = predicted(cells, expected);
+        let off = |priors: &[Prior]| -> Vec<(usize, f64)> {
+            let observed = |(index, cell): (usize, &Cell)| {
+                let seconds = samples.get(cell.point(), &cell.method)?.median()?;
+                (is_modelled[index] && seconds > 0.0)
+                    .then(|| (index, seconds.ln() - priors[index].mean))
+            };
+            cells.iter().enumerate().filter_map(observed).collect()
+        };
+        let common = common(cells, &off(&priors));
+        for (prior, cell) in priors.iter_mut().zip(cells) {
+            prior.mean += common.get(&cell.point()).copied().unwrap_or_default();
+        }
+        let off = off(&priors);
+        let errors = errors(cells, &off);
+        let squares = off.into_iter().map(|(index, off)| (index, off.powi(2))).collect();
+        let collectives = cells.iter().map(|cell| cell.collective).collect();
+        Priors { priors, is_modelled, collectives, squares, errors }
+    }
+
+    /// Of one method of one collective: the cells at these indices, with their points.
+    pub fn belief(&self, indices: &[u32], points: Vec<Point>) -> Belief {
+        let of_track = || indices.iter().map(|&index| index as usize);
+        let error = match of_track().all(|index| self.is_modelled[index]) {
+            true => {
+                let collective = self.collectives[indices[0] as usize];
+                let others = self.errors.get(&collective).copied().unwrap_or(MODELLED);
+                let own: Vec<f64> =
+                    of_track().filter_map(|i| self.squares.get(&i)).copied().collect();
+                let sum = own.iter().sum::<f64>() + OTHERS_WEIGHT * others.powi(2);
+                (sum / (own.len() as f64 + OTHERS_WEIGHT)).sqrt()
+            }
+            false => UNKNOWN,
+        };
+        let priors: Vec<Prior> = of_track().map(|index| self.priors[index]).collect();
+        Belief::new(points, &priors, error, error)
+    }
+}
+
+/// What the models say of each cell, and whether they say anything of it. What none knows is taken
+/// for the mean of what they say at its point.
+fn predicted(cells: &[Cell], expected: Expectation<'_>) -> (Vec<Prior>, Vec<bool>) {
+    let of_cell = |cell: &Cell| {
+        let (low, high) = expected(cell).filter(|(low, _)| *low > 0.0)?;
+        let (low, high) = (low.ln(), high.ln());
+        Some(Prior { mean: (low + high) / 2.0, own: ((high - low) / 4.0).max(LEAST_OWN) })
+    };
+    let known: Vec<Option<Prior>> = cells.iter().map(of_cell).collect();
+    let mut means: BTreeMap<Point, (f64, f64)> = BTreeMap::new();
+    for (cell, prior) in cells.iter().zip(&known) {
+        if let Some(prior) = prior {
+            let (sum, count) = means.entry(cell.point()).or_default();
+            *sum += prior.mean;
+            *count += 1.0;
+        }
+    }
+    let prior = |(cell, known): (&Cell, &Option<Prior>)| {
+        known.unwrap_or_else(|| {
+            let (sum, count) = means.get(&cell.point()).copied().unwrap_or((1e-3_f64.ln(), 1.0));
+            Prior { mean: sum / count, own: MODELLED }
+        })
+    };
+    let is_modelled = known.iter().map(Option::is_some).collect();
+    (cells.iter().zip(&known).map(prior).collect(), is_modelled)
+}
+
+/// What all methods of a collective have in common at each point of what they were off by: the
+/// median over the methods observed, smoothed over the points.
+fn common(cells: &[Cell], off: &[(usize, f64)]) -> BTreeMap<Point, f64> {
+    let mut points: BTreeMap<Collective, BTreeMap<Point, Vec<f64>>> = BTreeMap::new();
+    for cell in cells {
+        points.entry(cell.collective).or_default().entry(cell.point()).or_default();
+    }
+    for &(index, off) in off {
+        let cell = &cells[index];
+        if let Some(offs) =
+            points.get_mut(&cell.collective).and_then(|of| of.get_mut(&cell.point()))
+        {
+            offs.push(off);
+        }
+    }
+    let smoothed = |of_collective: BTreeMap<Point, Vec<f64>>| {
+        let places: Vec<Point> = of_collective.keys().copied().collect();
+        let nothing = vec![Prior { mean: 0.0, own: LEAST_OWN }; places.len()];
+        let mut belief = Belief::new(places, &nothing, MODELLED, MODELLED);
+        for (index, offs) in of_collective.values().enumerate() {
+            if let Some(middle) = median(offs) {
+                belief.observe(index, middle, MODELLED.powi(2) / offs.len() as f64);
+            }
+        }
+        let means =
+            (0..belief.points().len()).map(|index| (belief.points()[index], belief.mean(index)));
+        means.collect::<Vec<_>>()
+    };
+    points.into_values().flat_map(smoothed).collect()
+}
+
+/// How far off the models were, per collective; nothing where too little was observed to tell.
+fn errors(cells: &[Cell], off: &[(usize, f64)]) -> BTreeMap<Collective, f64> {
+    let mut squares: BTreeMap<Collective, Vec<f64>> = BTreeMap::new();
+    for (index, off) in off {
+        squares.entry(cells[*index].collective).or_default().push(off.powi(2));
+    }
+    let told = squares.into_iter().filter(|(_, squares)| squares.len() >= LEAST_CELLS);
+    let root = |squares: Vec<f64>| (squares.iter().sum::<f64>() / squares.len() as f64).sqrt();
+    told.map(|(collective, squares)| (collective, root(squares).clamp(LEAST_ERROR, UNKNOWN)))
+        .collect()
+}
