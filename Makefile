@@ -1,7 +1,7 @@
 # make tune   installs what is missing, builds, and tunes here (a virtual cluster where that can be
 #             made, else the ranks that this machine holds)
 # make test   installs what is missing, builds, and runs every test
-# make test-preload every method of the preload library at every size, 1 to 8 ranks
+# make test-preload every method of the preload library at every size, 1 to 8 ranks; RANKS="4 5": in parts
 # make test-mpi4py  mpi4py's test suite with the preload library against the same without
 # make soak   random calls through the preload library for SECONDS (3600); SEED repeats a run
 # make bench  benchmarks; they want a quiet machine and say "inconclusive" on a loaded one
@@ -30,7 +30,7 @@ test: build
 	$(CARGO) test --locked --workspace
 
 test-preload: build
-	$(CARGO) test --locked -p colibri-preload --test conformance --test endings -- --ignored
+	$(CARGO) test --locked -p colibri-preload --test conformance --test endings -- --ignored --nocapture
 
 test-mpi4py: build
 	./preload/tests/mpi4py

@@ -6,7 +6,7 @@
 #[allow(dead_code, reason = "each test program uses its part of this module")]
 mod common;
 
-use std::{collections::BTreeSet, path::Path};
+use std::{collections::BTreeSet, env, fmt::Display, path::Path, time::Instant};
 
 use common::{Bench, Family, assert_success, methods, stdout};
 use records::{Collective, Method};
@@ -48,39 +48,57 @@ fn differences<'a>(one: &'a str, other: &'a str) -> Vec<&'a str> {
     one.symmetric_difference(&other).copied().collect()
 }
 
+/// `COLIBRI_FORCE` for a round.
+fn force(round: &Round) -> String {
+    let each: Vec<String> =
+        round.iter().map(|(collective, name)| format!("{collective}={name}")).collect();
+    each.join(";")
+}
+
+/// Those of these numbers of ranks that `RANKS` names, where it is set: to go in parts.
+fn sizes(all: &[u32]) -> Vec<u32> {
+    let Ok(wanted) = env::var("RANKS") else { return all.to_vec() };
+    let wanted: Vec<u32> = wanted.split_whitespace().map(|word| word.parse().unwrap()).collect();
+    all.iter().copied().filter(|ranks| wanted.contains(ranks)).collect()
+}
+
 /// Gives what was seen to run.
-fn conforms(bench: &Bench, program: &Path, ranks: &[u32], rounds: &[Round]) -> BTreeSet<String> {
+fn conforms(bench: &Bench, program: &Path, ranks: u32, rounds: &[Round]) -> BTreeSet<String> {
+    let began = Instant::now();
+    let name = program.file_stem().unwrap().display();
     let program = program.to_str().unwrap();
     let trace = bench.folder.path().join("usage.json");
     let mut seen = BTreeSet::new();
-    for &ranks in ranks {
-        let without = bench.run(ranks, false, &[], &[program]);
-        assert_success(&without);
-        let without = stdout(&without);
-        assert!(without.lines().count() > 50 * ranks as usize, "{without}");
-        for round in rounds {
-            let force: Vec<String> =
-                round.iter().map(|(collective, name)| format!("{collective}={name}")).collect();
-            let force = force.join(";");
-            let variables =
-                [("COLIBRI_FORCE", &*force), ("COLIBRI_TRACE", trace.to_str().unwrap())];
-            let with = bench.run(ranks, true, &variables, &[program]);
-            let status = with.status;
-            assert!(status.success(), "{ranks} ranks, {force}: {status} {}", common::stderr(&with));
-            let with = stdout(&with);
-            let mut differences = differences(&without, &with);
-            differences.retain(|line| {
-                let name = line.split_once(' ').and_then(|(_, rest)| rest.rsplit_once(' '));
-                !name.is_some_and(|(name, _)| own_faults(bench.family).contains(&name))
-            });
-            assert!(differences.is_empty(), "{ranks} ranks, {force}: {differences:#?}");
-            let usage = common::usage(&trace);
-            for calls in usage.calls.iter().filter(|calls| calls.method != Method::Default) {
-                seen.insert(format!("{} {}", calls.collective, calls.method));
-            }
+    let without = bench.run(ranks, false, &[], &[program]);
+    assert_success(&without);
+    let without = stdout(&without);
+    assert!(without.lines().count() > 50 * ranks as usize, "{without}");
+    for round in rounds {
+        let force = force(round);
+        let variables = [("COLIBRI_FORCE", &*force), ("COLIBRI_TRACE", trace.to_str().unwrap())];
+        let with = bench.run(ranks, true, &variables, &[program]);
+        let status = with.status;
+        assert!(status.success(), "{ranks} ranks, {force}: {status} {}", common::stderr(&with));
+        let with = stdout(&with);
+        let mut differences = differences(&without, &with);
+        differences.retain(|line| {
+            let name = line.split_once(' ').and_then(|(_, rest)| rest.rsplit_once(' '));
+            !name.is_some_and(|(name, _)| own_faults(bench.family).contains(&name))
+        });
+        assert!(differences.is_empty(), "{ranks} ranks, {force}: {differences:#?}");
+        let usage = common::usage(&trace);
+        for calls in usage.calls.iter().filter(|calls| calls.method != Method::Default) {
+            seen.insert(format!("{} {}", calls.collective, calls.method));
         }
     }
+    told(bench.family, &name, ranks, rounds.len(), began);
     seen
+}
+
+/// For whoever waits (`--nocapture`).
+fn told(family: Family, program: &dyn Display, ranks: u32, rounds: usize, began: Instant) {
+    let seconds = began.elapsed().as_secs();
+    println!("{family:?}, {program}, {ranks} ranks: {rounds} sets of methods, {seconds} s");
 }
 
 fn all_ran(seen: &BTreeSet<String>) {
@@ -93,16 +111,23 @@ fn all_ran(seen: &BTreeSet<String>) {
     }
 }
 
-/// The program in C named first, on any library.
-fn c_conforms(family: Family, source: &str, ranks: &[u32], rounds: &[Round]) {
-    let Some(bench) = Bench::new(family) else { return };
+/// The program in C named first, on any library. Gives what was seen to run.
+fn c_conforms(
+    family: Family,
+    source: &str,
+    ranks: &[u32],
+    rounds: &[Round],
+) -> Option<BTreeSet<String>> {
+    let bench = Bench::new(family)?;
     let program = bench.compile(source, &C).unwrap();
-    conforms(&bench, &program, ranks, rounds);
+    Some(ranks.iter().flat_map(|ranks| conforms(&bench, &program, *ranks, rounds)).collect())
 }
 
-/// The Fortran program by each interface, which take the rounds in turn.
-fn fortran_conforms(family: Family, ranks: &[u32], rounds: &[Round], is_whole: bool) {
-    let Some(bench) = Bench::new(family) else { return };
+/// The Fortran program by each interface; at each size they take the rounds in turn, others at the
+/// next size. Gives what was seen to run.
+fn fortran_conforms(family: Family, ranks: &[u32], rounds: &[Round]) -> Option<BTreeSet<String>> {
+    let bench = Bench::new(family)?;
+    let mut seen = BTreeSet::new();
     for (index, interface) in FORTRAN.iter().enumerate() {
         let mut options = vec!["-fallow-argument-mismatch", "-ffree-line-length-none"];
         options.extend(*interface);
@@ -112,22 +137,41 @@ fn fortran_conforms(family: Family, ranks: &[u32], rounds: &[Round], is_whole: b
         if family == Family::Mpich && interface.contains(&"-DF08") {
             options.push("-DLARGE");
         }
-        let Some(program) = bench.compile("conformance.F90", &options) else { return };
-        let its = |round: &usize| is_whole || round % FORTRAN.len() == index;
-        let rounds: Vec<Round> =
-            (0..rounds.len()).filter(its).map(|round| rounds[round].clone()).collect();
-        conforms(&bench, &program, ranks, &rounds);
+        let program = bench.compile("conformance.F90", &options)?;
+        for &ranks in ranks {
+            let is_its = |round: usize| (round + ranks as usize) % FORTRAN.len() == index;
+            let rounds = rounds.iter().enumerate().filter(|(round, _)| is_its(*round));
+            let rounds: Vec<Round> = rounds.map(|(_, round)| round.clone()).collect();
+            seen.extend(conforms(&bench, &program, ranks, &rounds));
+        }
+    }
+    Some(seen)
+}
+
+/// Random datatypes, checked by the program itself; another seed for each size and round.
+fn layouts_hold(family: Family, ranks: &[u32], rounds: &[Round], calls: u32) {
+    let Some(bench) = Bench::new(family) else { return };
+    let program = bench.compile("layouts.c", &C).unwrap();
+    let (program, calls) = (program.to_str().unwrap(), calls.to_string());
+    for &ranks in ranks {
+        let began = Instant::now();
+        for (index, round) in rounds.iter().enumerate() {
+            let (force, seed) = (force(round), (100 * ranks as usize + index).to_string());
+            let words = [program, &seed, &calls];
+            let output = bench.run(ranks, true, &[("COLIBRI_FORCE", &*force)], &words);
+            let why = common::stderr(&output);
+            assert!(output.status.success(), "{ranks} ranks, seed {seed}, {force}: {why}");
+        }
+        told(family, &"layouts", ranks, rounds.len(), began);
     }
 }
 
 #[test]
 fn open_mpi() {
-    let Some(bench) = Bench::new(Family::OpenMpi) else { return };
     let rounds = rounds();
-    let program = bench.compile("conformance.c", &C).unwrap();
-    let seen = conforms(&bench, &program, &[3], &rounds);
+    let Some(seen) = c_conforms(Family::OpenMpi, "conformance.c", &[3], &rounds) else { return };
     all_ran(&seen);
-    conforms(&bench, &program, &[1, 2, 8], &rounds[..1]);
+    c_conforms(Family::OpenMpi, "conformance.c", &[1, 2, 8], &rounds[..1]);
 }
 
 #[test]
@@ -138,7 +182,13 @@ fn open_mpi_rare_calls() {
 
 #[test]
 fn open_mpi_fortran() {
-    fortran_conforms(Family::OpenMpi, &[3], &rounds()[..6], false);
+    let seen = fortran_conforms(Family::OpenMpi, &[3], &rounds());
+    seen.iter().for_each(all_ran);
+}
+
+#[test]
+fn open_mpi_layouts() {
+    layouts_hold(Family::OpenMpi, &[4], &rounds(), 40);
 }
 
 #[test]
@@ -154,7 +204,12 @@ fn mpich_rare_calls() {
 
 #[test]
 fn mpich_fortran() {
-    fortran_conforms(Family::Mpich, &[2], &rounds()[4..7], false);
+    fortran_conforms(Family::Mpich, &[2], &rounds()[4..7]);
+}
+
+#[test]
+fn mpich_layouts() {
+    layouts_hold(Family::Mpich, &[2], &rounds()[7..9], 40);
 }
 
 /// One library of PyPI, by a part of the methods: the way in is what differs between libraries.
@@ -178,43 +233,64 @@ fn intel_mpi() {
     other_library(Family::Intel, &rounds()[4..6]);
 }
 
+/// Where every method can run at all.
+fn all_ran_at(ranks: &[u32], seen: Option<BTreeSet<String>>) {
+    if ranks.contains(&3) || ranks.contains(&4) {
+        seen.iter().for_each(all_ran);
+    }
+}
+
+const OPEN_MPI_SIZES: [u32; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
+const MPICH_SIZES: [u32; 6] = [1, 2, 3, 4, 5, 8];
+
 #[test]
 #[ignore = "takes minutes: make test-preload"]
 fn open_mpi_at_every_size() {
-    let Some(bench) = Bench::new(Family::OpenMpi) else { return };
-    let program = bench.compile("conformance.c", &C).unwrap();
-    let seen = conforms(&bench, &program, &[1, 2, 3, 4, 5, 6, 7, 8], &rounds());
-    all_ran(&seen);
+    let ranks = sizes(&OPEN_MPI_SIZES);
+    all_ran_at(&ranks, c_conforms(Family::OpenMpi, "conformance.c", &ranks, &rounds()));
 }
 
 #[test]
 #[ignore = "takes minutes: make test-preload"]
 fn open_mpi_rare_calls_at_every_size() {
-    c_conforms(Family::OpenMpi, "edges.c", &[1, 2, 3, 4, 5, 6, 7, 8], &rounds());
+    c_conforms(Family::OpenMpi, "edges.c", &sizes(&OPEN_MPI_SIZES), &rounds());
 }
 
 #[test]
 #[ignore = "takes minutes: make test-preload"]
 fn open_mpi_fortran_at_every_size() {
-    fortran_conforms(Family::OpenMpi, &[1, 2, 3, 4, 8], &rounds(), true);
+    let ranks = sizes(&OPEN_MPI_SIZES);
+    all_ran_at(&ranks, fortran_conforms(Family::OpenMpi, &ranks, &rounds()));
 }
 
 #[test]
-#[ignore = "takes minutes, since waiting ranks of MPICH keep the processors: make test-preload"]
+#[ignore = "takes minutes: make test-preload"]
+fn open_mpi_layouts_at_every_size() {
+    layouts_hold(Family::OpenMpi, &sizes(&OPEN_MPI_SIZES), &rounds(), 300);
+}
+
+#[test]
+#[ignore = "takes minutes: make test-preload"]
 fn mpich_at_every_size() {
-    c_conforms(Family::Mpich, "conformance.c", &[1, 2, 3, 4], &rounds());
+    c_conforms(Family::Mpich, "conformance.c", &sizes(&MPICH_SIZES), &rounds());
 }
 
 #[test]
 #[ignore = "takes minutes: make test-preload"]
 fn mpich_rare_calls_at_every_size() {
-    c_conforms(Family::Mpich, "edges.c", &[1, 2, 3, 4], &rounds());
+    c_conforms(Family::Mpich, "edges.c", &sizes(&MPICH_SIZES), &rounds());
 }
 
 #[test]
 #[ignore = "takes minutes: make test-preload"]
 fn mpich_fortran_at_every_size() {
-    fortran_conforms(Family::Mpich, &[1, 2, 3], &rounds(), true);
+    fortran_conforms(Family::Mpich, &sizes(&MPICH_SIZES), &rounds());
+}
+
+#[test]
+#[ignore = "takes minutes: make test-preload"]
+fn mpich_layouts_at_every_size() {
+    layouts_hold(Family::Mpich, &sizes(&MPICH_SIZES), &rounds(), 300);
 }
 
 #[test]
@@ -226,8 +302,8 @@ fn other_libraries_at_every_size() {
         // By that ABI's header a program can't tell what Intel MPI crashes on.
         let sources = if family == IntelAbi { 1 } else { 2 };
         for source in &["conformance.c", "edges.c"][..sources] {
-            c_conforms(family, source, &[1, 2], &rounds);
-            c_conforms(family, source, &[3, 4], &rounds[..2]);
+            c_conforms(family, source, &sizes(&[1, 2]), &rounds);
+            c_conforms(family, source, &sizes(&[3, 4]), &rounds[..2]);
         }
     }
 }

@@ -1,6 +1,6 @@
 /* Calls that MPI allows and that programs seldom make, beside the plain ones of conformance.c:
- * memory that ends where the data does, pairs, MPI_BOTTOM, handles used again, topologies, other
- * communication on the same communicator, communicators freed early, error handlers. */
+ * memory that ends where the data does, buffers side by side, pairs, MPI_BOTTOM, handles used again,
+ * topologies, other communication on the same communicator, communicators freed early, error handlers. */
 #define _GNU_SOURCE
 #include <complex.h>
 #include <dlfcn.h>
@@ -324,6 +324,43 @@ static void large_by_name(MPI_Comm comm)
     free(a), free(b), free(s);
 }
 
+/* What is sent begins where what is received ends, or the other way round. */
+static void side_by_side(MPI_Comm comm)
+{
+    static const int lengths[] = { 1, 7, 400 };
+    int rank, size, counts[64];
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    for (int turn = 0; turn < 6; turn++) {
+        int n = lengths[turn / 2], is_sent_first = turn % 2, total = 0, whole = 2 * n * size;
+        int *all = malloc(whole * sizeof *all), mine = n * size, *from, *into;
+        for (int r = 0; r < size; r++) total += counts[r] = r % 2 ? 1 : n;
+#define BESIDE(name, sent, received, call) do { \
+        for (int i = 0; i < whole; i++) all[i] = rank * 100 + i; \
+        from = is_sent_first ? all : all + (received); \
+        into = is_sent_first ? all + (sent) : all; \
+        call; \
+        note("beside " name, all, whole * sizeof *all); \
+    } while (0)
+        for (int root = 0; root < size; root++) {
+            BESIDE("gather", n, mine, MPI_Gather(from, n, MPI_INT, into, n, MPI_INT, root, comm));
+            BESIDE("scatter", mine, n, MPI_Scatter(from, n, MPI_INT, into, n, MPI_INT, root, comm));
+            BESIDE("reduce", n, n, MPI_Reduce(from, into, n, MPI_INT, MPI_SUM, root, comm));
+        }
+        BESIDE("allgather", n, mine, MPI_Allgather(from, n, MPI_INT, into, n, MPI_INT, comm));
+        BESIDE("alltoall", mine, mine, MPI_Alltoall(from, n, MPI_INT, into, n, MPI_INT, comm));
+        BESIDE("allreduce", n, n, MPI_Allreduce(from, into, n, MPI_INT, MPI_SUM, comm));
+        BESIDE("scan", n, n, MPI_Scan(from, into, n, MPI_INT, MPI_SUM, comm));
+        BESIDE("exscan", n, n, cleared(MPI_Exscan(from, into, n, MPI_INT, MPI_SUM, comm), into,
+                                       n * sizeof *into, rank == 0));
+        BESIDE("reduce_scatter_block", mine, n,
+               MPI_Reduce_scatter_block(from, into, n, MPI_INT, MPI_SUM, comm));
+        BESIDE("reduce_scatter", total, counts[rank],
+               MPI_Reduce_scatter(from, into, counts, MPI_INT, MPI_SUM, comm));
+        free(all);
+    }
+}
+
 static void use(const char *name, MPI_Comm comm)
 {
     enum { N = 40 };
@@ -605,6 +642,7 @@ int main(int argc, char **argv)
     values(MPI_COMM_WORLD);
     values(MPI_COMM_SELF);
     bottom(backwards);
+    side_by_side(MPI_COMM_WORLD);
     large_by_name(MPI_COMM_WORLD);
     used_again(MPI_COMM_WORLD);
     made();

@@ -8,9 +8,11 @@ mod pypi;
 use std::{
     collections::BTreeMap,
     env, fs,
+    num::NonZero,
     path::{Path, PathBuf},
     process::{Command, Output},
     sync::{Mutex, MutexGuard, PoisonError},
+    thread::available_parallelism,
 };
 
 use records::{Algorithm, Collective};
@@ -26,6 +28,8 @@ pub struct Bench {
     pub family: Family,
     pub folder: tempfile::TempDir,
     tools: Tools,
+    /// A library to preload, so that more ranks than processors get round.
+    passing: PathBuf,
     _turn: MutexGuard<'static, ()>,
 }
 
@@ -38,7 +42,9 @@ impl Bench {
         let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         match family.tools() {
             Ok(tools) => {
-                Some(Bench { family, folder: tempfile::tempdir().unwrap(), tools, _turn: turn })
+                let folder = tempfile::tempdir().unwrap();
+                let passing = passing(folder.path());
+                Some(Bench { family, folder, tools, passing, _turn: turn })
             }
             Err(why) => {
                 println!("SKIPPED: {family:?}: {why}");
@@ -79,10 +85,13 @@ impl Bench {
         variables: &[(&str, &str)],
         program: &[&str],
     ) -> Output {
-        let library = library();
+        let processors = available_parallelism().map_or(1, NonZero::get);
+        let passing = (ranks as usize >= processors).then(|| self.passing.clone());
+        let preloaded = passing.into_iter().chain(preload.then(library));
+        let preloaded = env::join_paths(preloaded).unwrap().into_string().unwrap();
         let mut variables = variables.to_vec();
-        if preload {
-            variables.push(("LD_PRELOAD", library.to_str().unwrap()));
+        if !preloaded.is_empty() && variables.iter().all(|(name, _)| *name != "LD_PRELOAD") {
+            variables.push(("LD_PRELOAD", &*preloaded));
         }
         let mut command = Command::new("timeout");
         command.args(["--kill-after=10", LONGEST_SECONDS]).arg(&self.tools.launcher);
@@ -107,6 +116,15 @@ impl Bench {
         }
         command.args(program).output().unwrap()
     }
+}
+
+fn passing(folder: &Path) -> PathBuf {
+    let library = folder.join("passing.so");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/passing.c");
+    let mut command = Command::new("cc");
+    command.args(["-O1", "-shared", "-fPIC", source, "-ldl", "-o"]).arg(&library);
+    assert_success(&command.output().unwrap());
+    library
 }
 
 /// The library, built beside this test.

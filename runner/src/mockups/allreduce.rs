@@ -101,7 +101,9 @@ unsafe fn reduce_scatter_allgatherv(work: &mut Work<'_>, arguments: &Arguments) 
     let (in_place, operand, receive) = sides(work, arguments)?;
     let deal = Deal::of(&work.facts);
     let (count, start) = deal.part(work.rank());
-    let own = if in_place { work.buffers[0] } else { work.element(receive, start) };
+    // One past the end may be where the application's operand begins, which MPICH takes for one buffer.
+    let place = if count > 0 { start } else { 0 };
+    let own = if in_place { work.buffers[0] } else { work.element(receive, place) };
     let send = in_place.then(|| work.part(own, count));
     let all = work.part(receive, work.facts.count);
     // SAFETY: as above.
