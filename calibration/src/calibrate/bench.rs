@@ -200,23 +200,7 @@ impl CellBench<'_> {
         ((1.2 * slow).max(Self::LEAST_WAIT) * 1e9) as Nanos
     }
 
-    /// Waits are taken from round trips, which may have to be made first.
-    fn ensure_round_trip(&mut self, cell: &Cell) -> Result<()> {
-        let round_trip = Cell::of_pair(Experiment::RoundTrip, cell.bytes);
-        let waits = [Experiment::ReceiveOverhead, Experiment::SpacedOne, Experiment::SpacedTrain];
-        if waits.contains(&cell.experiment) && self.book.visits(&round_trip) == 0 {
-            self.measure(&round_trip, Visit { unjudged: 0, judged: 1 })?;
-        }
-        Ok(())
-    }
-}
-
-impl Bench for CellBench<'_> {
-    type Error = Error;
-
-    fn measure(&mut self, cell: &Cell, visit: Visit) -> Result<()> {
-        self.ensure_round_trip(cell)?;
-        self.visit = self.book.next_visit();
+    fn measure_part(&mut self, cell: &Cell, visit: Visit) -> Result<()> {
         let count = visit.unjudged + visit.judged;
         let wait = self.wait(cell.bytes);
         match cell.experiment {
@@ -234,6 +218,29 @@ impl Bench for CellBench<'_> {
             for (kind, seconds) in observed {
                 self.record(kind, cell, seconds, repetition < visit.unjudged)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Waits are taken from round trips, which may have to be made first.
+    fn ensure_round_trip(&mut self, cell: &Cell) -> Result<()> {
+        let round_trip = Cell::of_pair(Experiment::RoundTrip, cell.bytes);
+        let waits = [Experiment::ReceiveOverhead, Experiment::SpacedOne, Experiment::SpacedTrain];
+        if waits.contains(&cell.experiment) && self.book.visits(&round_trip) == 0 {
+            self.measure(&round_trip, Visit { unjudged: 0, judged: 1 })?;
+        }
+        Ok(())
+    }
+}
+
+impl Bench for CellBench<'_> {
+    type Error = Error;
+
+    fn measure(&mut self, cell: &Cell, visit: Visit) -> Result<()> {
+        self.ensure_round_trip(cell)?;
+        self.visit = self.book.next_visit();
+        for part in cell.parts() {
+            self.measure_part(&part, visit)?;
         }
         self.progress.update((self.spent_seconds() * 1e3) as u64);
         if now() - self.noted >= Self::NOTE_PAUSE {

@@ -144,19 +144,21 @@ impl Book {
 
     /// Visits to a cell that count: those of its scarcest kind.
     pub fn visits(&self, cell: &Cell) -> usize {
-        cell.experiment.kinds().map(|kind| self.of(kind, cell).len()).min().unwrap_or_default()
+        cell.series().map(|(kind, part)| self.of(kind, &part).len()).min().unwrap_or_default()
     }
 
     /// The same of one job alone.
     pub fn visits_of_job(&self, cell: &Cell, job: u32) -> usize {
-        let of_job = |kind| self.of(kind, cell).iter().filter(|visit| visit.job == job).count();
-        cell.experiment.kinds().map(of_job).min().unwrap_or_default()
+        let of_job = |(kind, part): (Kind, Cell)| {
+            self.of(kind, &part).iter().filter(|visit| visit.job == job).count()
+        };
+        cell.series().map(of_job).min().unwrap_or_default()
     }
 
     /// How uncertain a cell is: its least certain kind, by the rule for its visits' medians.
     pub fn uncertainty(&self, cell: &Cell, rule: &Rule) -> f64 {
-        let kinds = cell.experiment.kinds();
-        kinds.map(|kind| rule.uncertainty(&self.medians(kind, cell))).fold(0.0, f64::max)
+        let series = cell.series();
+        series.map(|(kind, part)| rule.uncertainty(&self.medians(kind, &part))).fold(0.0, f64::max)
     }
 }
 

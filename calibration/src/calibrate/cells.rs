@@ -14,11 +14,10 @@ pub enum Experiment {
     RoundTrip,
     /// An empty message forward, the message back, taken when it has long arrived.
     ReceiveOverhead,
-    /// A number of messages in a row, then one empty back.
-    ShortTrain,
-    /// Twice as many. The difference of the two trains is the time of the additional messages
-    /// alone, without the way there and back.
-    LongTrain,
+    /// A number of messages in a row, then one empty back; and twice as many. The difference of the two
+    /// trains is the time of the additional messages alone, without the way there and back. A visit
+    /// times both: what the machine does meanwhile is the same for them then.
+    Trains,
     /// The message forward, one as long back.
     SpacedOne,
     /// Several messages, so far apart that each finds the way free, then one as long back.
@@ -47,12 +46,8 @@ pub enum Kind {
 impl Experiment {
     /// Those of every size between two ranks, in the order in which a size is first measured: the
     /// wait of [`ReceiveOverhead`](Self::ReceiveOverhead) is taken from the round trip.
-    pub const OF_SIZE: [Experiment; 4] = [
-        Experiment::RoundTrip,
-        Experiment::ReceiveOverhead,
-        Experiment::ShortTrain,
-        Experiment::LongTrain,
-    ];
+    pub const OF_SIZE: [Experiment; 3] =
+        [Experiment::RoundTrip, Experiment::ReceiveOverhead, Experiment::Trains];
 
     /// The kinds of observation that one repetition makes.
     pub fn kinds(self) -> impl Iterator<Item = Kind> {
@@ -63,7 +58,7 @@ impl Experiment {
                 [Some(Kind::Pair(Pair::RoundTrip)), Some(Kind::Pair(Pair::SendOverhead))]
             }
             Experiment::ReceiveOverhead => alone(Kind::Pair(Pair::ReceiveOverhead)),
-            Experiment::ShortTrain | Experiment::LongTrain => alone(Kind::Pair(Pair::Train)),
+            Experiment::Trains => alone(Kind::Pair(Pair::Train)),
             Experiment::SpacedOne | Experiment::SpacedTrain => alone(Kind::Pair(Pair::SpacedTrain)),
             Experiment::FlatBarrier => alone(Kind::Group(GroupKind::FlatBarrier, None)),
             Experiment::ChainBcast => alone(Kind::Group(GroupKind::ChainBcast, None)),
@@ -123,8 +118,7 @@ impl Cell {
     /// An experiment between two ranks at a size.
     pub fn of_pair(experiment: Experiment, bytes: u64) -> Self {
         let messages = match experiment {
-            Experiment::ShortTrain => train_length(bytes),
-            Experiment::LongTrain => 2 * train_length(bytes),
+            Experiment::Trains => train_length(bytes),
             Experiment::SpacedTrain => Self::SPACED,
             _ => 1,
         };
@@ -182,10 +176,27 @@ impl Cell {
         cells
     }
 
-    /// How much more certain than others a cell shall be known: parameters that are differences
-    /// (L of a round trip, g of two trains) magnify the errors of the smallest messages.
+    /// Whether parameters hang on it that are differences (L of a round trip, g of two trains), and so
+    /// magnify its errors: the smallest messages.
+    pub fn is_decisive(&self) -> bool {
+        self.experiment.is_of_pair() && self.bytes <= 1
+    }
+
+    /// How much more certain than others a cell shall be known.
     pub fn fineness(&self) -> f64 {
-        if self.experiment.is_of_pair() && self.bytes <= 1 { 2.5 } else { 1.0 }
+        if self.is_decisive() { 2.5 } else { 1.0 }
+    }
+
+    /// Its parts, which one visit times one after the other: the two trains.
+    pub fn parts(self) -> impl Iterator<Item = Cell> {
+        let trains = self.experiment == Experiment::Trains;
+        let twice = trains.then_some(Cell { messages: 2 * self.messages, ..self });
+        std::iter::once(self).chain(twice)
+    }
+
+    /// Every series of observations that a visit adds to: the kind, and the part.
+    pub fn series(&self) -> impl Iterator<Item = (Kind, Cell)> + use<> {
+        self.parts().flat_map(|part| part.experiment.kinds().map(move |kind| (kind, part)))
     }
 
     /// The rule for this cell.
@@ -200,8 +211,8 @@ impl Cell {
         match self.experiment {
             Experiment::RoundTrip => format!("round trip of {size}"),
             Experiment::ReceiveOverhead => format!("receive overhead of {size}"),
-            Experiment::ShortTrain | Experiment::LongTrain => {
-                format!("train of {messages} messages of {size}")
+            Experiment::Trains => {
+                format!("trains of {messages} messages of {size} and twice as many")
             }
             Experiment::SpacedOne | Experiment::SpacedTrain => {
                 format!("spaced train of {messages} messages of {size}")
@@ -242,15 +253,15 @@ mod tests {
     fn trains_are_long_for_small_messages_and_short_for_large_ones() {
         let lengths = [0, 1, 512, 1024, 8192, 65_536, 1 << 20, 1 << 40].map(train_length);
         assert_eq!(lengths, [128, 128, 128, 64, 8, 1, 1, 1]);
-        assert_eq!(Cell::of_pair(Experiment::LongTrain, 1 << 20).messages, 2);
+        assert_eq!(Cell::of_pair(Experiment::Trains, 1 << 20).messages, 1);
     }
 
     #[test]
     fn cells_of_a_size_stand_together() {
         let cells = Cell::all_of_pair(&[0, 8, 16]);
-        assert_eq!(cells.len(), 14, "the smallest message is sent in spaced trains too");
-        assert!(cells[..4].iter().all(|cell| cell.bytes == 0));
-        assert!(cells[4..10].iter().all(|cell| cell.bytes == 8));
+        assert_eq!(cells.len(), 11, "the smallest message is sent in spaced trains too");
+        assert!(cells[..3].iter().all(|cell| cell.bytes == 0));
+        assert!(cells[3..8].iter().all(|cell| cell.bytes == 8));
         assert!(cells.iter().all(|cell| cell.experiment.is_of_pair()));
     }
 

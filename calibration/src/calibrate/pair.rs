@@ -50,7 +50,7 @@ impl Sender {
         match cell.experiment {
             Experiment::RoundTrip => self.round_trip(bytes),
             Experiment::ReceiveOverhead => self.receive_overhead(bytes, wait),
-            Experiment::ShortTrain | Experiment::LongTrain => self.train(bytes, cell.messages),
+            Experiment::Trains => self.train(bytes, cell.messages),
             Experiment::SpacedOne | Experiment::SpacedTrain => {
                 self.spaced_train(bytes, cell.messages, wait)
             }
@@ -140,7 +140,7 @@ impl Mirror {
                     self.comm.receive(&mut [], self.sender, Tag::Signal)?;
                     self.comm.send(message, self.sender, Tag::Data)?;
                 }
-                Experiment::RoundTrip | Experiment::ShortTrain | Experiment::LongTrain => {
+                Experiment::RoundTrip | Experiment::Trains => {
                     for _ in 0..cell.messages {
                         self.comm.receive(message, self.sender, Tag::Data)?;
                     }

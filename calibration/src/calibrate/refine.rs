@@ -5,7 +5,7 @@ use verification::stopping::median_interval;
 
 use super::{
     book::Book,
-    cells::{Cell, Experiment, Kind},
+    cells::{Cell, Experiment},
 };
 
 /// A departure that is looked into (logp_mpi's `max_diff`).
@@ -41,13 +41,11 @@ pub fn sizes(book: &Book, asked: &[u64]) -> Vec<u64> {
 }
 
 fn gap(book: &Book, bytes: u64) -> Option<Gap> {
-    let [short, long] = [Experiment::ShortTrain, Experiment::LongTrain].map(|experiment| {
-        let cell = Cell::of_pair(experiment, bytes);
-        let kind: Option<Kind> = experiment.kinds().next();
-        kind.and_then(|kind| median_interval(&book.medians(kind, &cell), 0.95))
-    });
-    let (short, long) = (short?, long?);
-    let further = f64::from(Cell::of_pair(Experiment::ShortTrain, bytes).messages);
+    let trains = Cell::of_pair(Experiment::Trains, bytes);
+    let mut medians =
+        trains.series().map(|(kind, part)| median_interval(&book.medians(kind, &part), 0.95));
+    let (short, long) = (medians.next()??, medians.next()??);
+    let further = f64::from(trains.messages);
     Some(Gap {
         bytes,
         seconds: (long.median - short.median) / further,

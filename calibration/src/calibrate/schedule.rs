@@ -96,7 +96,7 @@ pub fn run<B: Bench>(
 ) -> Result<Outcome, B::Error> {
     let unfinished: Vec<Cell> =
         cells.iter().filter(|cell| wants_more(cell, rule, bench)).copied().collect();
-    let mut schedule = Schedule { rule, budget_seconds, bench };
+    let mut schedule = Schedule { rule, budget_seconds, bench, spent: (0.0, 0.0), turn: 0 };
     let mut tasks = schedule.look_around(&unfinished)?;
     schedule.reach_minimum(&mut tasks, random)?;
     schedule.refine(&mut tasks, random)?;
@@ -126,6 +126,10 @@ struct Schedule<'a, B> {
     rule: &'a Rule,
     budget_seconds: f64,
     bench: &'a mut B,
+    /// Seconds spent on the decisive cells by themselves, and on all others.
+    spent: (f64, f64),
+    /// Which of the decisive cells is next.
+    turn: usize,
 }
 
 impl<B: Bench> Schedule<'_, B> {
@@ -140,6 +144,8 @@ impl<B: Bench> Schedule<'_, B> {
     /// The two least sizes are looked at in any case if they are no larger: that takes no time on
     /// any network, and without them there are no parameters.
     const INDISPENSABLE: u64 = 1 << 10;
+    /// What the decisive cells may take beside the others, as a part of what those take.
+    const SHARE_OF_DECISIVE: f64 = 0.25;
     /// Of what is left, for the first look.
     const FIRST_SHARE: f64 = 0.5;
 
@@ -208,10 +214,19 @@ impl<B: Bench> Schedule<'_, B> {
 
     fn refine(&mut self, tasks: &mut [Task], random: &mut Pcg64) -> Result<(), B::Error> {
         loop {
-            let mut urgent: Vec<(f64, usize)> = (0..tasks.len())
-                .filter(|&index| self.is_open(&tasks[index]))
-                .map(|index| (Self::urgency(&tasks[index]), index))
-                .collect();
+            let open = |decisive: bool| {
+                let of = |&index: &usize| {
+                    tasks[index].cell.is_decisive() == decisive && self.is_open(&tasks[index])
+                };
+                (0..tasks.len()).filter(of).collect::<Vec<usize>>()
+            };
+            // The decisive ones have their visits beside the others', as long as there are such.
+            let mut open_ones = open(false);
+            if open_ones.is_empty() {
+                open_ones = open(true);
+            }
+            let mut urgent: Vec<(f64, usize)> =
+                open_ones.into_iter().map(|index| (Self::urgency(&tasks[index]), index)).collect();
             urgent.sort_by(|one, other| other.0.total_cmp(&one.0));
             urgent.truncate(urgent.len().div_ceil(4));
             let pass = urgent.into_iter().map(|(_, index)| index).collect();
@@ -250,12 +265,38 @@ impl<B: Bench> Schedule<'_, B> {
             if Self::visit_seconds(&task) > self.left_seconds() {
                 continue;
             }
-            let latest = self.timed(&task.cell, Self::visit(task.seconds))?;
-            // A repetition that took longer is believed at once, a shorter one slowly.
-            tasks[index] = self.task(task.cell, latest.max((task.seconds + latest) / 2.0));
+            self.spent.1 += self.again(&mut tasks[index])?;
+            self.keep_pace(tasks)?;
             any = true;
         }
         Ok(any)
+    }
+
+    /// Visits a task once more; the seconds that took.
+    fn again(&mut self, task: &mut Task) -> Result<f64, B::Error> {
+        let visit = Self::visit(task.seconds);
+        let latest = self.timed(&task.cell, visit)?;
+        // A repetition that took longer is believed at once, a shorter one slowly.
+        *task = self.task(task.cell, latest.max((task.seconds + latest) / 2.0));
+        Ok(latest * f64::from(visit.repetitions()))
+    }
+
+    /// Visits the decisive cells in turn until they are certain, evenly over the time: what a machine does
+    /// drifts, and differences of what was measured at different times would be the drift's.
+    fn keep_pace(&mut self, tasks: &mut [Task]) -> Result<(), B::Error> {
+        let decisive = tasks.iter().take_while(|task| task.cell.bytes <= 1);
+        let count = decisive.filter(|task| task.cell.is_decisive()).count();
+        for _ in 0..count {
+            if self.spent.0 >= Self::SHARE_OF_DECISIVE * self.spent.1 {
+                break;
+            }
+            let task = &mut tasks[self.turn % count];
+            self.turn += 1;
+            if self.is_open(task) {
+                self.spent.0 += self.again(task)?;
+            }
+        }
+        Ok(())
     }
 
     /// A visit to a cell of which one repetition takes so long.

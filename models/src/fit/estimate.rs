@@ -345,7 +345,11 @@ impl<'a> Times<'a> {
         }
     }
 
-    fn train_gap(&self, Train { short, long }: Train) -> f64 {
-        ((self.at(long.1) - self.at(short.1)) / f64::from(long.0 - short.0)).max(0.0)
+    fn train_gap(&self, Train { difference, short, long }: Train) -> f64 {
+        let longer = match difference {
+            Some(place) => self.centres.seconds[place],
+            None => self.at(long.1) - self.at(short.1),
+        };
+        (longer / f64::from(long.0 - short.0)).max(0.0)
     }
 }

@@ -4,14 +4,20 @@ use std::collections::BTreeMap;
 
 use records::{observation::PointToPointKind, quantity::format_bytes};
 
-use super::{estimate::KnotPlan, list_sizes, samples::Centres};
+use super::{
+    estimate::KnotPlan,
+    list_sizes,
+    samples::{Centres, DIFFERENCE},
+};
 
 /// Beyond the last size a line goes on that begins at this part of it.
 const BASE: u64 = 16;
 
-/// The shortest and the longest train of one size: (messages, place).
+/// The shortest and the longest train of one size: (messages, place); and the place of what the one
+/// took longer than the other, where the same visits timed both.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Train {
+    pub(super) difference: Option<usize>,
     pub(super) short: (u32, usize),
     pub(super) long: (u32, usize),
 }
@@ -92,10 +98,15 @@ pub(super) fn without_waiting<'a>(
 pub(super) fn trains(centres: &Centres, warnings: &mut Vec<String>) -> BTreeMap<u64, Train> {
     let mut trains: BTreeMap<u64, Train> = BTreeMap::new();
     let timed = centres.keys().filter(|((kind, ..), _)| *kind == PointToPointKind::Train);
-    // The keys ascend by length within a size.
+    let mut differences: BTreeMap<u64, usize> = BTreeMap::new();
+    // The keys ascend by length within a size, the difference first.
     for ((_, bytes, messages), place) in timed {
-        let end = (messages, place);
-        trains.entry(bytes).or_insert(Train { short: end, long: end }).long = end;
+        if messages == DIFFERENCE {
+            differences.insert(bytes, place);
+            continue;
+        }
+        let (end, difference) = ((messages, place), differences.get(&bytes).copied());
+        trains.entry(bytes).or_insert(Train { difference, short: end, long: end }).long = end;
     }
     let (both, single): (BTreeMap<_, _>, BTreeMap<_, _>) =
         trains.into_iter().partition(|(_, train)| train.short.0 < train.long.0);

@@ -57,6 +57,20 @@ impl Sample {
         Sample { centre: midmean(&units), widening: widening(units.len()), deviations, units, jobs }
     }
 
+    /// Of the differences of two things that the same visits timed; nothing where these are few.
+    pub(super) fn of_differences(
+        one: &[(u32, u32, f64)],
+        other: &[(u32, u32, f64)],
+    ) -> Option<Self> {
+        let other = visits(other);
+        let difference = |((job, visit), times): ((u32, u32), Vec<f64>)| {
+            let less = other.get(&(job, visit))?;
+            Some((job, visit, median(times) - median(less.clone())))
+        };
+        let both: Vec<(u32, u32, f64)> = visits(one).into_iter().filter_map(difference).collect();
+        (both.len() >= VISITS).then(|| Sample::new(&both))
+    }
+
     pub(super) fn centre(&self) -> f64 {
         self.centre
     }
@@ -79,12 +93,18 @@ impl Sample {
     }
 }
 
-/// The median of each visit with its job; single times where there are few visits.
-fn units(times: &[(u32, u32, f64)]) -> Vec<(u32, f64)> {
+/// The times of each visit, by its job and number.
+fn visits(times: &[(u32, u32, f64)]) -> BTreeMap<(u32, u32), Vec<f64>> {
     let mut visits: BTreeMap<(u32, u32), Vec<f64>> = BTreeMap::new();
     for &(job, visit, seconds) in times {
         visits.entry((job, visit)).or_default().push(seconds);
     }
+    visits
+}
+
+/// The median of each visit with its job; single times where there are few visits.
+fn units(times: &[(u32, u32, f64)]) -> Vec<(u32, f64)> {
+    let visits = visits(times);
     if visits.len() < VISITS {
         return times.iter().map(|&(job, _, seconds)| (job, seconds)).collect();
     }
@@ -119,7 +139,7 @@ fn midmean_of(sorted: &[f64], count: impl Fn(usize) -> f64) -> f64 {
 /// The bootstrap knows the spread of so many units as if they were all that there are; by this its
 /// intervals become those of Student's t (Hesterberg 2015, What teachers should know about the
 /// bootstrap, The American Statistician 69, section 3.2).
-fn widening(count: usize) -> f64 {
+pub(super) fn widening(count: usize) -> f64 {
     let n = count as f64;
     (n / (n - 1.0)).sqrt() * students_t(count - 1) / NORMAL
 }
@@ -194,6 +214,17 @@ mod tests {
         assert_eq!(sample.centre(), 1.0);
         let few = Sample::new(&[(0, 0, 1.0), (0, 0, 2.0), (0, 1, 3.0)]);
         assert_eq!(few.units, [1.0, 2.0, 3.0]);
+    }
+
+    /// What drifts from visit to visit is not in the differences.
+    #[test]
+    fn differences_are_taken_within_visits() {
+        let drift = |visit: u32| 1.0 + f64::from(visit % 7);
+        let short: Vec<_> = (0..20).map(|visit| (0, visit, drift(visit))).collect();
+        let long: Vec<_> = (5..30).map(|visit| (0, visit, drift(visit) + 0.5)).collect();
+        let sample = Sample::of_differences(&long, &short).unwrap();
+        assert_eq!((sample.units.len(), sample.centre()), (15, 0.5));
+        assert!(Sample::of_differences(&long, &short[..8]).is_none(), "3 visits are few");
     }
 
     #[test]

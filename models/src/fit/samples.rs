@@ -15,6 +15,10 @@ const ENOUGH: usize = 5;
 /// What was timed: kind, message size, messages in the train.
 pub(super) type Key = (PointToPointKind, u64, u32);
 
+/// In place of a train's messages: by how much longer the longest took than the shortest in the same
+/// visit. What the machine does drifts from visit to visit, and is in both of one visit alike.
+pub(super) const DIFFERENCE: u32 = 0;
+
 /// The usable observations, in the order of their keys.
 #[derive(Debug)]
 pub(super) struct Samples(Vec<(Key, Sample)>);
@@ -65,7 +69,8 @@ impl Samples {
             }
         }
         let (mut with_late, mut rough, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
-        let mut samples = Vec::new();
+        let mut samples: BTreeMap<Key, Sample> = BTreeMap::new();
+        let mut trains: BTreeMap<u64, Vec<Vec<Timed>>> = BTreeMap::new();
         for (key, (mut times, late)) in sets {
             if times.len() < ENOUGH && !late.is_empty() {
                 times.extend(late);
@@ -77,7 +82,16 @@ impl Samples {
                 _ => {}
             }
             if times.len() >= LEAST {
-                samples.push((key, Sample::new(&times)));
+                samples.insert(key, Sample::new(&times));
+                if key.0 == PointToPointKind::Train {
+                    trains.entry(key.1).or_default().push(times);
+                }
+            }
+        }
+        for (bytes, trains) in trains {
+            if let [short, .., long] = &trains[..] {
+                let key = (PointToPointKind::Train, bytes, DIFFERENCE);
+                samples.extend(Sample::of_differences(long, short).map(|sample| (key, sample)));
             }
         }
         for (problem, keys) in [
@@ -89,7 +103,7 @@ impl Samples {
                 warnings.push(format!("{problem}: {}", list(&keys)));
             }
         }
-        Ok(Samples(samples))
+        Ok(Samples(samples.into_iter().collect()))
     }
 
     pub(super) fn centres(&self) -> Centres<'_> {

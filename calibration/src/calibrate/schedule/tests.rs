@@ -142,7 +142,7 @@ fn a_short_budget_gives_something_of_every_small_size() {
 
     let mut bench = Simulated::new(84e-9, 0.5);
     simulate(&mut bench, 1e-6);
-    let least = |bytes| bench.visits(&Cell::of_pair(Experiment::LongTrain, bytes));
+    let least = |bytes| bench.visits(&Cell::of_pair(Experiment::Trains, bytes));
     assert_eq!([0, 1, 2].map(least), [1, 1, 0], "without these there are no parameters");
 }
 
