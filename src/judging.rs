@@ -69,7 +69,7 @@ pub fn other(text: &str) -> Result<Other, String> {
     match name.trim() {
         "" => Err("wanted a name before the '=', as in loaded=openmpi.rules".into()),
         name if name.contains(',') => Err(format!("the name '{name}' has a comma in it")),
-        name if taken.into_iter().any(|taken| name.trim_end_matches(FITTED) == taken) => {
+        name if taken.into_iter().any(|taken| plain(name) == taken) => {
             Err(format!("'{name}' is the name of what is judged anyway; take another"))
         }
         name => Ok(Other { name: name.into(), path: path.into() }),
@@ -83,6 +83,12 @@ pub fn judged_models() -> Vec<Model> {
 
 /// What is added to a model's name where its parameters were fitted to collectives.
 const FITTED: &str = "-fitted";
+/// The same where each algorithm has constants of its own.
+const ALGORITHMS: &str = "-algorithms";
+
+fn plain(name: &str) -> &str {
+    name.strip_suffix(FITTED).or_else(|| name.strip_suffix(ALGORITHMS)).unwrap_or(name)
+}
 
 /// Judges the run's measurements: decisions, penalties and figures are written. Without `choices`
 /// what is to be exported is chosen by the measurements of each point alone.
@@ -113,9 +119,20 @@ pub fn judge(
     let mut penalties = penalty::penalties(&samples, &functions, busy_links, platform, &timing);
     penalties.warnings.extend(penalties.platform.busy());
     penalties.warnings.extend(unreached);
+    penalties.warnings.extend(judged_by_itself(run, source));
     document::write(&run.penalty(), &penalties)?;
     let figures = draw(run, &source.calibration, &decisions, &penalties)?;
     Ok(Judged { penalties, choices, figures, samples, functions })
+}
+
+/// Constants that were fitted to what they are judged by.
+fn judged_by_itself(run: &RunDirectory, source: &Source) -> Option<String> {
+    let records = &source.calibration.algorithms.as_ref()?.records;
+    let measurements = run.measurements();
+    let of_run = records.iter().any(|record| measurements.ends_with(record));
+    (of_run && source.is_of_run()).then(|| {
+        format!("decisions ending in {ALGORITHMS} rest on constants fitted to these measurements")
+    })
 }
 
 impl Other {
@@ -181,12 +198,15 @@ impl Judged {
     }
 }
 
-/// The measured parameters and, where the calibration has them, the fitted ones, each with what is
-/// added to the models' names.
-fn sets(source: &Source) -> Vec<(&'static str, Source)> {
-    let fitted = source.with(ParameterSet::Fitted).map(|source| (FITTED, source));
-    let measured = source.with(ParameterSet::Measured).map(|source| ("", source));
-    measured.into_iter().chain(fitted).collect()
+/// The measured parameters and, where the calibration has them, the fitted ones and the constants of
+/// algorithms, each with what is added to the models' names.
+fn sets(source: &Source) -> impl Iterator<Item = (&'static str, Source)> {
+    let sets = [
+        ("", ParameterSet::Measured),
+        (FITTED, ParameterSet::Fitted),
+        (ALGORITHMS, ParameterSet::Algorithms),
+    ];
+    sets.into_iter().filter_map(|(suffix, set)| Some((suffix, source.with(set)?)))
 }
 
 /// Decisions at the points of these cells among the methods that can be loaded, by each model with
@@ -194,20 +214,27 @@ fn sets(source: &Source) -> Vec<(&'static str, Source)> {
 pub fn decisions(source: &Source, cells: &[Cell], models: &[Model]) -> Result<Decisions> {
     let mut all: Option<Decisions> = None;
     for (suffix, source) in sets(source) {
-        let mut of_set = decisions_of_set(&source, cells, models)?;
+        let models: Vec<Model> =
+            models.iter().copied().filter(|model| source.holds(*model)).collect();
+        let Some(mut of_set) = decisions_of_set(&source, cells, &models)? else { continue };
         of_set.decisions.iter_mut().for_each(|decision| decision.model += suffix);
         match &mut all {
             None => all = Some(of_set),
             Some(all) => {
                 all.decisions.extend(of_set.decisions);
-                all.parameters = format!("measured; fitted where a name ends in {FITTED}");
+                all.parameters += &format!("; {} where a name ends in {suffix}", of_set.parameters);
             }
         }
     }
     all.context("there are no parameters to decide by")
 }
 
-fn decisions_of_set(source: &Source, cells: &[Cell], models: &[Model]) -> Result<Decisions> {
+/// None where the set has parameters for none of the models and cells.
+fn decisions_of_set(
+    source: &Source,
+    cells: &[Cell],
+    models: &[Model],
+) -> Result<Option<Decisions>> {
     let mut collectives: Vec<Collective> = cells.iter().map(|cell| cell.collective).collect();
     collectives.sort_unstable();
     collectives.dedup();
@@ -231,9 +258,16 @@ fn decisions_of_set(source: &Source, cells: &[Cell], models: &[Model]) -> Result
     let is_own = |cell: &Cell| matches!(cell.method, Method::Own { .. });
     let target = if cells.iter().any(is_own) { Target::Any } else { Target::Openmpi };
     let mut all: Option<Decisions> = None;
-    for &model in models {
-        let known: Vec<Collective> =
-            collectives.iter().copied().filter(|&of| !model.algorithms(of).is_empty()).collect();
+    for (&model, predictor) in models.iter().zip(&predictors) {
+        let timed = |of: Collective| {
+            let mut cells = cells.iter().filter(|cell| cell.collective == of);
+            cells.any(|cell| predictor.knows(of, &cell.method))
+        };
+        let is_known = |of: &Collective| match predictor.is_by_method() {
+            true => timed(*of),
+            false => !model.algorithms(*of).is_empty(),
+        };
+        let known: Vec<Collective> = collectives.iter().copied().filter(is_known).collect();
         let of_model = decide::decisions(
             source,
             &decide::Wanted {
@@ -253,7 +287,7 @@ fn decisions_of_set(source: &Source, cells: &[Cell], models: &[Model]) -> Result
             }
         }
     }
-    all.context("there is no model to decide")
+    Ok(all)
 }
 
 /// What the plan asked for and the record does not hold.

@@ -1,6 +1,7 @@
 //! The `colibri` command: calibrates a cluster, predicts, decides, verifies, and writes what the
 //! MPI library loads.
 
+mod algorithms;
 mod calibrating;
 mod commands;
 mod config;

@@ -86,7 +86,8 @@ pub struct ModelOptions {
     #[arg(long, value_name = "printed|corrected", default_value = "corrected")]
     pub forms: Forms,
 
-    /// Parameters measured point to point, or fitted to collectives
+    /// Parameters measured point to point, fitted to collectives, or Hockney's constants of each
+    /// algorithm by itself (with the models hockney and refined)
     #[arg(long, value_enum, default_value_t = ParameterSet::Measured)]
     pub parameters: ParameterSet,
 }
@@ -96,6 +97,7 @@ pub struct ModelOptions {
 pub enum ParameterSet {
     Measured,
     Fitted,
+    Algorithms,
 }
 
 impl ParameterSet {
@@ -103,6 +105,7 @@ impl ParameterSet {
         match self {
             ParameterSet::Measured => "measured",
             ParameterSet::Fitted => "fitted",
+            ParameterSet::Algorithms => "algorithms",
         }
     }
 }

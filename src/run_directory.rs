@@ -35,6 +35,10 @@ files! {
     clock_errors "clock-errors.csv",
     /// Observations of more than two ranks, and of combining.
     groups "groups.csv",
+    /// Which collectives are timed for the constants of algorithms.
+    algorithm_plan "algorithms-plan.json",
+    /// Their times.
+    algorithm_times "algorithms.csv",
     /// The parameters fitted to the observations.
     calibration "calibration.json",
     /// What each model takes.

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use anyhow::Result;
-use models::{Model, Predictor, Reach, presets};
+use models::{Forms, Model, Predictor, Reach, explain::Explainer, presets};
 use records::{
-    calibration::{Calibration, Parameters},
+    calibration::{Algorithms, Calibration, Parameters},
     document,
 };
 
@@ -24,8 +24,11 @@ pub struct Source {
     pub calibration: Calibration,
     /// Which parameters of it.
     pub parameters: ParameterSet,
-    forms: models::Forms,
+    forms: Forms,
 }
+
+/// Name of a run's own calibration.
+const OF_RUN: &str = "calibration.json";
 
 impl Source {
     /// Loads what the flags name.
@@ -62,13 +65,18 @@ impl Source {
     /// # Errors
     /// As [`load`](Self::load).
     pub fn of_run(calibration: Calibration, options: &ModelOptions) -> Result<Self> {
-        Self::new("calibration.json", calibration, options)
+        Self::new(OF_RUN, calibration, options)
+    }
+
+    /// Whether it is the run's own calibration.
+    pub fn is_of_run(&self) -> bool {
+        self.name == OF_RUN
     }
 
     /// Takes a calibration that is at hand.
     ///
     /// # Errors
-    /// Fitted parameters are wanted and there are none.
+    /// The parameters that are wanted are not there, or not with these forms.
     fn new(name: &str, calibration: Calibration, options: &ModelOptions) -> Result<Self> {
         let source = Source {
             name: name.into(),
@@ -76,42 +84,115 @@ impl Source {
             parameters: options.parameters,
             forms: options.forms,
         };
-        if source.parameters == ParameterSet::Fitted && source.calibration.fitted.is_none() {
-            usage!("{name} holds no fitted parameters; take --parameters measured");
+        match source.parameters {
+            ParameterSet::Fitted if source.calibration.fitted.is_none() => {
+                usage!("{name} holds no fitted parameters; take --parameters measured");
+            }
+            ParameterSet::Algorithms if source.calibration.algorithms.is_none() => usage!(
+                "{name} holds no constants of algorithms; `colibri calibrate DIR --algorithms \
+                 bcast,reduce` measures them"
+            ),
+            ParameterSet::Algorithms if source.forms == Forms::Printed => usage!(
+                "the constants of algorithms are those of the corrected forms; leave out --forms \
+                 printed"
+            ),
+            _ => {}
         }
         Ok(source)
     }
 
     /// The same with a set of parameters, where the calibration has it.
     pub fn with(&self, parameters: ParameterSet) -> Option<Self> {
-        let there = parameters == ParameterSet::Measured || self.calibration.fitted.is_some();
+        let there = match parameters {
+            ParameterSet::Measured => true,
+            ParameterSet::Fitted => self.calibration.fitted.is_some(),
+            ParameterSet::Algorithms => {
+                self.calibration.algorithms.is_some() && self.forms == Forms::Corrected
+            }
+        };
         there.then(|| Source { parameters, ..self.clone() })
     }
 
-    /// The parameters wanted.
-    pub fn chosen(&self) -> &Parameters {
-        match (&self.calibration.fitted, self.parameters) {
-            (Some(fitted), ParameterSet::Fitted) => fitted,
-            _ => &self.calibration.measured,
+    /// The parameters of messages that are wanted.
+    ///
+    /// # Errors
+    /// Wanted are constants of whole collectives.
+    pub fn chosen(&self) -> Result<&Parameters> {
+        match (self.parameters, &self.calibration.fitted) {
+            (ParameterSet::Measured, _) => Ok(&self.calibration.measured),
+            (ParameterSet::Fitted, Some(fitted)) => Ok(fitted),
+            _ => usage!(
+                "constants of algorithms say what whole collectives cost, not messages; take \
+                 --parameters measured or fitted"
+            ),
+        }
+    }
+
+    /// The constants of algorithms, if these are wanted.
+    pub fn algorithms(&self) -> Option<&Algorithms> {
+        let wanted = self.parameters == ParameterSet::Algorithms;
+        self.calibration.algorithms.as_ref().filter(|_| wanted)
+    }
+
+    /// Whether the parameters wanted hold this model's.
+    pub fn holds(&self, model: Model) -> bool {
+        self.parameters != ParameterSet::Algorithms
+            || matches!(model, Model::Hockney | Model::Refined)
+    }
+
+    /// Those of the models for which there are parameters; of constants of algorithms those of
+    /// both models.
+    pub fn models(&self, usual: Vec<Model>) -> Vec<Model> {
+        match self.algorithms() {
+            Some(_) => vec![Model::Hockney, Model::Refined],
+            None => usual,
         }
     }
 
     /// Which closed forms.
-    pub fn forms(&self) -> models::Forms {
+    pub fn forms(&self) -> Forms {
         self.forms
     }
 
     /// One model with these parameters.
     ///
     /// # Errors
-    /// The parameters are none.
+    /// The parameters are none, or not of this model.
     pub fn predictor(&self, model: Model) -> Result<Predictor> {
-        Ok(Predictor::new(model, self.forms, self.chosen())?.within(self.reach()))
+        let predictor = match self.algorithms() {
+            None => Predictor::new(model, self.forms, self.chosen()?)?,
+            Some(_) if !self.holds(model) => usage!(
+                "the constants of algorithms are alpha and beta of Hockney's model; take --model \
+                 hockney or refined"
+            ),
+            Some(Algorithms { fits, .. }) => {
+                Predictor::of_algorithms(model, fits, &self.calibration.measured)?
+            }
+        };
+        Ok(predictor.within(self.reach()))
+    }
+
+    /// What explains this predictor's times.
+    ///
+    /// # Errors
+    /// As [`predictor`](Self::predictor).
+    pub fn explainer(&self, predictor: &Predictor) -> Result<Explainer> {
+        let parameters = match self.algorithms() {
+            Some(_) => &self.calibration.measured,
+            None => self.chosen()?,
+        };
+        Ok(Explainer::new(predictor, parameters)?)
     }
 
     /// How far the measurements reach.
     pub fn reach(&self) -> Reach {
-        Reach::of(&self.calibration, self.chosen())
+        match (self.algorithms(), &self.calibration.fitted) {
+            (Some(algorithms), _) => Reach::of_algorithms(&algorithms.fits),
+            (None, Some(fitted)) if self.parameters == ParameterSet::Fitted => {
+                Reach::of(&self.calibration, fitted)
+            }
+            _ => Reach::of(&self.calibration, &self.calibration.measured),
+        }
     }
 
     /// The communicator sizes wanted: those named, else the powers of two up to the platform's

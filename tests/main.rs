@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod support;
 
+mod algorithms;
 mod deciding;
 mod drawing;
 mod exports;

@@ -18,6 +18,7 @@ fn wrong_flags_are_answered_with_what_would_be_right() {
         (&["--collective", "bcast", "--algorithm", "rabenseifner"], "no closed form"),
         (&["--collective", "scan", "--model", "loggp"], "no closed forms"),
         (&["--parameters", "fitted"], "--parameters measured"),
+        (&["--parameters", "algorithms"], "no constants of algorithms"),
         (&["--segments", "x"], "auto"),
         (&["--figure", "times.pdf"], "ends with .svg or .png"),
     ] {

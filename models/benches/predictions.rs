@@ -5,7 +5,7 @@ use models::{
     Forms, Model, Point, Predictor, algorithms,
     closed_forms::COLLECTIVES,
     compress::{Bounds, Map, Shape},
-    decide::{Segments, decide_map, own_methods},
+    decide::{Segments, decide_map, methods},
     fit::fit,
     presets::preset,
 };
@@ -86,7 +86,7 @@ fn look_ups(bencher: Bencher, shape: Shape) {
     let procs: Vec<u32> = (3..=32).collect();
     let sizes: Vec<u64> = (0..=23).map(|shift| 1 << shift).collect();
     let segments = [0, 1 << 10, 8 << 10];
-    let methods = own_methods(&predictor, bcast, algorithms(bcast), &segments).expect("known");
+    let methods = methods(&predictor, bcast, algorithms(bcast), &segments).expect("known");
     let map = Map::new(&predictor, bcast, (&procs, &sizes), &methods).expect("a grid");
     let bounds = Bounds { depth: 16, penalty: 0.0 };
     let compressed = map.compress(&predictor, shape, bounds).expect("segments of some size");

@@ -10,15 +10,14 @@
 mod segments;
 mod switching;
 
-pub use segments::{AUTO_LIMIT, best_segment};
-pub use switching::{Stretch, own_methods, switching_points};
+pub use segments::{AUTO_LIMIT, best_segment, best_segment_of};
+pub use switching::{Stretch, methods, switching_points};
 
 use records::{Algorithm, Collective, Method, decisions::Decision};
 
 use crate::{
     Model, Point, PredictError, Predictor,
-    closed_forms::Shape,
-    predict::{Spread, Way, check, equal},
+    predict::{Sought, Spread, check, equal},
 };
 
 /// Which segment sizes are candidates.
@@ -88,7 +87,8 @@ pub enum DecideError {
     },
 }
 
-/// Decides among the algorithms and segment sizes; the method decided for is an own one.
+/// Decides among the algorithms and segment sizes; the method decided for is an own one, or, where
+/// each algorithm has constants of its own, one of those that have them ([`Predictor::methods`]).
 ///
 /// Algorithms that cannot do with the number of processes are no candidates; those without
 /// segments are candidates once, whatever the sizes. Sizes of at least the
@@ -103,33 +103,39 @@ pub fn decide(
     segments: &Segments,
 ) -> Result<Decision, DecideError> {
     let mut candidates = Vec::new();
-    let mut add = |algorithm, segment_bytes| -> Result<(), DecideError> {
-        let method = Method::Own { algorithm, segment_bytes };
-        candidates.push(Candidate::new(predictor, point, method)?);
-        Ok(())
+    let serving = |algorithm: &&Algorithm| {
+        predictor.model().serves(point.collective, **algorithm, point.procs)
     };
-    for &algorithm in algorithms {
-        if !predictor.model().serves(point.collective, algorithm, point.procs) {
-            continue;
-        }
-        let (way, _) = predictor.look_up(point, algorithm, 0)?;
-        match segments {
-            _ if !way.segmented() => add(algorithm, 0)?,
-            Segments::List(sizes) => {
-                let mut sizes: Vec<u64> =
-                    sizes.iter().map(|size| effective(point, *size)).collect();
-                // From few segments to many; 0 is the whole message.
-                sizes.sort_unstable_by_key(|size| (*size != 0, std::cmp::Reverse(*size)));
-                sizes.into_iter().try_for_each(|size| add(algorithm, size))?;
-            }
-            Segments::Auto => {
-                if let Some(size) = best_segment(predictor, point, algorithm)? {
-                    add(algorithm, size)?;
-                }
+    for &algorithm in algorithms.iter().filter(serving) {
+        let methods = predictor.methods(point.collective, algorithm);
+        for method in methods {
+            for segment_bytes in cuts(predictor, point, &method, segments)? {
+                let method = method.clone().with_segment(segment_bytes);
+                candidates.push(Candidate::new(predictor, point, method)?);
             }
         }
     }
     arg_min(predictor, point, candidates)
+}
+
+/// The segment sizes with which a method is a candidate.
+fn cuts(
+    predictor: &Predictor,
+    point: Point,
+    method: &Method,
+    segments: &Segments,
+) -> Result<Vec<u64>, DecideError> {
+    let sought = predictor.look_up_method(point, method)?;
+    Ok(match segments {
+        _ if !sought.way.segmented() => vec![0],
+        Segments::List(sizes) => {
+            let mut sizes: Vec<u64> = sizes.iter().map(|size| effective(point, *size)).collect();
+            // From few segments to many; 0 is the whole message.
+            sizes.sort_unstable_by_key(|size| (*size != 0, std::cmp::Reverse(*size)));
+            sizes
+        }
+        Segments::Auto => best_segment_of(predictor, point, method)?.into_iter().collect(),
+    })
 }
 
 /// Decides among methods that the model knows ([`Predictor::knows`]).
@@ -180,41 +186,32 @@ pub(crate) fn seconds_of(
         if !method.algorithm().is_none_or(serves) {
             return Ok(f64::INFINITY);
         }
-        let (way, shape) = predictor.look_up_method(point, method)?;
-        match way.is_candidate(&shape) {
-            true => Ok(predictor.seconds(way, &shape)?),
+        let sought = predictor.look_up_method(point, method)?;
+        match sought.is_candidate() {
+            true => Ok(predictor.seconds(&sought)?),
             false => Ok(f64::INFINITY),
         }
     };
     methods.iter().map(seconds).collect()
 }
 
-struct Candidate {
+struct Candidate<'a> {
     method: Method,
-    way: Way,
-    shape: Shape,
+    sought: Sought<'a>,
 }
 
-impl Candidate {
-    fn new(predictor: &Predictor, point: Point, method: Method) -> Result<Self, PredictError> {
-        let (way, shape) = predictor.look_up_method(point, &method)?;
+impl<'a> Candidate<'a> {
+    fn new(predictor: &'a Predictor, point: Point, method: Method) -> Result<Self, PredictError> {
+        let sought = predictor.look_up_method(point, &method)?;
         let segment_bytes = effective(point, method.segment_bytes());
-        let method = with_segment(method, segment_bytes);
-        Ok(Candidate { method, way, shape })
+        let method = method.with_segment(segment_bytes);
+        Ok(Candidate { method, sought })
     }
 }
 
 /// A segment of the whole message is none.
 fn effective(point: Point, segment_bytes: u64) -> u64 {
     if segment_bytes >= point.bytes { 0 } else { segment_bytes }
-}
-
-fn with_segment(method: Method, segment_bytes: u64) -> Method {
-    match method {
-        Method::Own { algorithm, .. } => Method::Own { algorithm, segment_bytes },
-        Method::Native(native) => Method::Native(records::Native { segment_bytes, ..native }),
-        Method::Default | Method::Mockup(_) | Method::Plugin(_) => method,
-    }
 }
 
 fn arg_min(
@@ -225,10 +222,10 @@ fn arg_min(
     check(point)?;
     let none_given = candidates.is_empty();
     let mut timed: Vec<(Method, Spread)> = Vec::with_capacity(candidates.len());
-    for Candidate { method, way, shape } in candidates {
+    for Candidate { method, sought } in candidates {
         let given_before = timed.iter().any(|(known, _)| *known == method);
-        if way.is_candidate(&shape) && !given_before {
-            timed.push((method, predictor.spread(way, &shape)?));
+        if sought.is_candidate() && !given_before {
+            timed.push((method, predictor.spread(&sought)?));
         }
     }
     let least = timed.iter().map(|(_, spread)| spread.value).fold(f64::INFINITY, f64::min);

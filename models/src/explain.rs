@@ -11,8 +11,8 @@ use serde::Serialize;
 use crate::{
     Model, Point, PredictError, Predictor,
     closed_forms::{Form, FormulaError, Shape, Text, text},
-    parameters::ParametersError,
-    predict::Way,
+    parameters::{Hockney, Network, ParametersError, PointToPoint},
+    predict::{Sought, Way},
 };
 
 /// What one parameter contributes to a time.
@@ -87,13 +87,21 @@ pub struct Explainer {
 const RISE: f64 = 1.0 / (1 << 20) as f64;
 
 type Raise = fn(&mut Parameters);
+type Change = fn(&mut Network);
 
 impl Explainer {
-    /// Prepares what [`Explainer::terms`] needs of a model.
+    /// Prepares what [`Explainer::terms`] needs of a model with these parameters; where each algorithm
+    /// has constants of its own, of these.
     ///
     /// # Errors
     /// As [`Predictor::new`].
     pub fn new(predictor: &Predictor, parameters: &Parameters) -> Result<Self, ParametersError> {
+        if predictor.is_by_method() {
+            let raise =
+                |symbol, change: fn(&mut Network)| (symbol, None, predictor.changed(change));
+            let raised = CONSTANTS.map(|(symbol, change)| raise(symbol, change)).into();
+            return Ok(Explainer { predictor: predictor.clone(), raised });
+        }
         let rows = rows(predictor.model(), parameters).into_iter();
         let raised = rows.map(|(symbol, value, raise)| {
             let mut parameters = parameters.clone();
@@ -111,13 +119,15 @@ impl Explainer {
     /// As [`Predictor::predict_method`].
     pub fn terms(&self, point: Point, method: &Method) -> Result<Vec<Term>, ExplainError> {
         let time = self.predictor.predict_method_seconds(point, method)?;
+        let own = self.predictor.constants(point.collective, method);
         let mut terms = Vec::new();
         for (parameter, value, raised) in &self.raised {
+            let value = value.or_else(|| own.and_then(|own| constant(own, parameter)));
             let growth = raised.predict_method_seconds(point, method)? - time;
             let seconds = growth / RISE;
             if seconds.abs() > 1e-7 * time {
                 let count = value.map(|value| seconds / value);
-                terms.push(Term { parameter, value: *value, count, seconds });
+                terms.push(Term { parameter, value, count, seconds });
             }
         }
         Ok(terms)
@@ -128,15 +138,20 @@ impl Explainer {
     /// # Errors
     /// As [`Predictor::predict_method`].
     pub fn formula(&self, point: Point, method: &Method) -> Result<Formula, ExplainError> {
-        let (way, shape) = self.predictor.look_up_method(point, method)?;
+        let Sought { way, shape, set } = self.predictor.look_up_method(point, method)?;
         match way {
-            Way::Form(form) => self.of_form(form, &shape),
+            Way::Form(form) => self.of_form(form, &shape, &set.network),
             Way::Simulated(_) => Ok(in_words("simulated, message by message")),
         }
     }
 
-    fn of_form(&self, form: &Form, shape: &Shape) -> Result<Formula, ExplainError> {
-        let (network, forms) = (self.predictor.network(), self.predictor.forms());
+    fn of_form(
+        &self,
+        form: &Form,
+        shape: &Shape,
+        network: &Network,
+    ) -> Result<Formula, ExplainError> {
+        let forms = self.predictor.forms();
         let seconds = |shape: &Shape| form.seconds(network, shape, forms);
         match form.text(network, shape, forms) {
             _ if seconds(shape) == 0.0 => Ok(in_words("nothing is sent")),
@@ -169,6 +184,27 @@ impl Explainer {
                 Ok(formula)
             }
         }
+    }
+}
+
+/// Raises alpha, beta, and what combining takes, of every algorithm.
+const CONSTANTS: [(&str, Change); 3] = [
+    ("alpha", |network| of_hockney(network, |it| it.alpha *= 1.0 + RISE)),
+    ("beta", |network| of_hockney(network, |it| it.beta *= 1.0 + RISE)),
+    ("gamma", |network| network.combining.scale(1.0 + RISE)),
+];
+
+fn of_hockney(network: &mut Network, change: fn(&mut Hockney)) {
+    if let PointToPoint::Hockney(hockney) = &mut network.model {
+        change(hockney);
+    }
+}
+
+fn constant(own: Hockney, parameter: &str) -> Option<f64> {
+    match parameter {
+        "alpha" => Some(own.alpha),
+        "beta" => Some(own.beta),
+        _ => None,
     }
 }
 

@@ -1,22 +1,28 @@
 //! Closed forms at a point, with the uncertainty that the parameters give.
 
 mod error;
+mod sets;
 mod spread;
 mod way;
 
-use records::{Algorithm, Collective, Method, Point, calibration::Parameters};
+use records::{
+    Algorithm, Collective, Method, Point,
+    calibration::{AlgorithmFit, Parameters},
+};
 
 use crate::{
     Forms, Model, Reach,
-    closed_forms::{Shape, algorithms},
-    parameters::{MOST_PARAMETERS, Network, ParametersError},
+    closed_forms::algorithms,
+    parameters::{Hockney, MOST_PARAMETERS, Network, ParametersError, PointToPoint},
 };
 
 pub use error::PredictError;
+use sets::Sets;
 pub use spread::Prediction;
 pub(crate) use {
+    sets::Set,
     spread::{Spread, equal},
-    way::{Way, check},
+    way::{Sought, Way, check},
 };
 
 /// One model with its parameters and its version of the closed forms.
@@ -24,9 +30,7 @@ pub(crate) use {
 pub struct Predictor {
     model: Model,
     forms: Forms,
-    network: Network,
-    /// Per uncertain parameter, the network with it at either end of its interval.
-    ends: Vec<[Network; 2]>,
+    sets: Sets,
     reach: Reach,
 }
 
@@ -64,9 +68,23 @@ impl Predictor {
         forms: Forms,
         parameters: &Parameters,
     ) -> Result<Self, ParametersError> {
-        let network = Network::new(model, parameters)?;
-        let ends = Network::ends(model, parameters)?;
-        Ok(Predictor { model, forms, network, ends, reach: Reach::default() })
+        let sets = Sets::common(model, parameters)?;
+        Ok(Predictor { model, forms, sets, reach: Reach::default() })
+    }
+
+    /// By constants of its own for each algorithm, under the corrected forms; combining costs what
+    /// was measured. Only methods that have constants of this model are known, the library's and
+    /// Colibri's each by theirs; without a method, an algorithm is Colibri's.
+    ///
+    /// # Errors
+    /// As [`Network::new`], of `measured`.
+    pub fn of_algorithms(
+        model: Model,
+        fits: &[AlgorithmFit],
+        measured: &Parameters,
+    ) -> Result<Self, ParametersError> {
+        let sets = Sets::by_method(model, fits, measured)?;
+        Ok(Predictor { model, forms: Forms::Corrected, sets, reach: Reach::default() })
     }
 
     /// The same, knowing how far the measurements behind its parameters reach: decisions beyond
@@ -91,11 +109,6 @@ impl Predictor {
         self.forms
     }
 
-    /// The parameters' values.
-    pub fn network(&self) -> &Network {
-        &self.network
-    }
-
     /// Seconds that `algorithm` takes with segments of `segment_bytes` (0: unsegmented); the
     /// lower bound where the paper has two.
     ///
@@ -109,8 +122,8 @@ impl Predictor {
         algorithm: Algorithm,
         segment_bytes: u64,
     ) -> Result<f64, PredictError> {
-        if let Some((form, shape)) = self.form_of_tables(point, algorithm, segment_bytes) {
-            return Ok(form.seconds(&self.network, &shape, self.forms));
+        if let Some((form, network, shape)) = self.form_of_tables(point, algorithm, segment_bytes) {
+            return Ok(form.seconds(network, &shape, self.forms));
         }
         self.predict_otherwise(point, algorithm, segment_bytes)
     }
@@ -123,8 +136,7 @@ impl Predictor {
         algorithm: Algorithm,
         segment_bytes: u64,
     ) -> Result<f64, PredictError> {
-        let (way, shape) = self.look_up(point, algorithm, segment_bytes)?;
-        way.seconds(&self.network, &shape, self.forms)
+        self.seconds(&self.look_up(point, algorithm, segment_bytes)?)
     }
 
     /// The upper bound in seconds where the paper has two (flat-tree barrier), else none.
@@ -137,9 +149,21 @@ impl Predictor {
         algorithm: Algorithm,
         segment_bytes: u64,
     ) -> Result<Option<f64>, PredictError> {
-        let (way, shape) = self.look_up(point, algorithm, segment_bytes)?;
+        self.predict_method_greatest(point, &Method::Own { algorithm, segment_bytes })
+    }
+
+    /// As [`Predictor::predict_greatest`], of a method.
+    ///
+    /// # Errors
+    /// As [`Predictor::predict_method`].
+    pub fn predict_method_greatest(
+        &self,
+        point: Point,
+        method: &Method,
+    ) -> Result<Option<f64>, PredictError> {
+        let Sought { way, shape, set } = self.look_up_method(point, method)?;
         Ok(match way {
-            Way::Form(form) => form.greatest_seconds(&self.network, &shape, self.forms),
+            Way::Form(form) => form.greatest_seconds(&set.network, &shape, self.forms),
             Way::Simulated(_) => None,
         })
     }
@@ -158,8 +182,7 @@ impl Predictor {
         algorithm: Algorithm,
         segment_bytes: u64,
     ) -> Result<Prediction, PredictError> {
-        let (way, shape) = self.look_up(point, algorithm, segment_bytes)?;
-        Ok(self.spread(way, &shape)?.prediction())
+        Ok(self.spread(&self.look_up(point, algorithm, segment_bytes)?)?.prediction())
     }
 
     /// As [`Predictor::predict_with_interval`], for a method with a closed form.
@@ -171,8 +194,7 @@ impl Predictor {
         point: Point,
         method: &Method,
     ) -> Result<Prediction, PredictError> {
-        let (way, shape) = self.look_up_method(point, method)?;
-        Ok(self.spread(way, &shape)?.prediction())
+        Ok(self.spread(&self.look_up_method(point, method)?)?.prediction())
     }
 
     /// Whether a method may be decided for at a point: splitted-binary needs two segments.
@@ -180,8 +202,7 @@ impl Predictor {
     /// # Errors
     /// As [`Predictor::predict_method`].
     pub fn is_candidate(&self, point: Point, method: &Method) -> Result<bool, PredictError> {
-        let (way, shape) = self.look_up_method(point, method)?;
-        Ok(way.is_candidate(&shape))
+        Ok(self.look_up_method(point, method)?.is_candidate())
     }
 
     /// Seconds of a method, without their interval.
@@ -193,38 +214,72 @@ impl Predictor {
         point: Point,
         method: &Method,
     ) -> Result<f64, PredictError> {
-        let (way, shape) = self.look_up_method(point, method)?;
-        self.seconds(way, &shape)
+        self.seconds(&self.look_up_method(point, method)?)
     }
 
-    pub(crate) fn seconds(&self, way: Way, shape: &Shape) -> Result<f64, PredictError> {
-        way.seconds(&self.network, shape, self.forms)
+    pub(crate) fn seconds(&self, sought: &Sought) -> Result<f64, PredictError> {
+        sought.seconds(&sought.set.network, self.forms)
     }
 
-    pub(crate) fn spread(&self, way: Way, shape: &Shape) -> Result<Spread, PredictError> {
-        let seconds = |network| way.seconds(network, shape, self.forms);
-        let value = seconds(&self.network)?;
+    pub(crate) fn spread(&self, sought: &Sought) -> Result<Spread, PredictError> {
+        let seconds = |network| sought.seconds(network, self.forms);
+        let value = seconds(&sought.set.network)?;
         let mut ends = [[value; 2]; MOST_PARAMETERS];
-        for (place, [low, high]) in ends.iter_mut().zip(&self.ends) {
+        for (place, [low, high]) in ends.iter_mut().zip(&sought.set.ends) {
             *place = [seconds(low)?, seconds(high)?];
         }
-        Ok(Spread { value, ends })
+        Ok(Spread { value, ends, set: sought.set.number })
+    }
+
+    /// The message sizes between which all costs are lines.
+    pub(crate) fn knots(&self) -> Vec<u64> {
+        self.sets.all().flat_map(|set| set.network.knots()).collect()
+    }
+
+    /// The same with parameters changed, without their intervals.
+    pub(crate) fn changed(&self, change: impl Fn(&mut Network)) -> Self {
+        Predictor { sets: self.sets.clone().changed(change), ..self.clone() }
+    }
+
+    /// The constants of a method, where each has its own.
+    pub(crate) fn constants(&self, collective: Collective, method: &Method) -> Option<Hockney> {
+        match (&self.sets, self.sets.of(collective, method).map(|set| &set.network.model)) {
+            (Sets::ByMethod(_), Some(PointToPoint::Hockney(hockney))) => Some(*hockney),
+            _ => None,
+        }
+    }
+
+    /// Whether each algorithm has constants of its own.
+    pub fn is_by_method(&self) -> bool {
+        matches!(self.sets, Sets::ByMethod(_))
+    }
+
+    /// In which ways an algorithm can be carried out, as far as predictions differ, without
+    /// segments: as ours, which stands for all, where the parameters are the same for all; else
+    /// as the library's and as ours, if they have constants.
+    pub fn methods(&self, collective: Collective, algorithm: Algorithm) -> Vec<Method> {
+        let Sets::ByMethod(sets) = &self.sets else {
+            return vec![Method::Own { algorithm, segment_bytes: 0 }];
+        };
+        let of_collective = sets.iter().filter(|(of, ..)| *of == collective);
+        let methods = of_collective.map(|(_, method, _)| method);
+        methods
+            .filter(|method| method.algorithm() == Some(algorithm))
+            .filter(|method| self.knows(collective, method))
+            .cloned()
+            .collect()
     }
 
     /// Whether the model knows a method, so that it can be a candidate.
     pub fn knows(&self, collective: Collective, method: &Method) -> bool {
-        self.way_of(collective, method, 1).is_ok()
+        self.way_of(collective, method, 1).is_ok() && self.sets.of(collective, method).is_some()
     }
 
-    /// Whether an algorithm cuts its message into segments.
+    /// Whether a method may cut its message into segments.
     ///
     /// # Errors
-    /// The model does not know the algorithm.
-    pub fn segmented(
-        &self,
-        collective: Collective,
-        algorithm: Algorithm,
-    ) -> Result<bool, PredictError> {
-        Ok(self.way(collective, algorithm, 1)?.segmented())
+    /// The model does not know the method.
+    pub fn segmented(&self, collective: Collective, method: &Method) -> Result<bool, PredictError> {
+        Ok(self.way_of(collective, method, 1)?.segmented())
     }
 }

@@ -60,6 +60,7 @@ pub fn preset(name: &str) -> Result<Calibration, String> {
         measured,
         fitted: None,
         fits: Vec::new(),
+        algorithms: None,
         warnings: Vec::new(),
     })
 }

@@ -1,6 +1,6 @@
 use records::{
     Point,
-    calibration::{Calibration, Parameters},
+    calibration::{AlgorithmFit, Calibration, Parameters},
     quantity,
 };
 
@@ -30,6 +30,15 @@ impl Reach {
         let derived = parameters.derived.iter().any(|note| note.starts_with("plogp from"));
         let largest = parameters.plogp.knots.last().map(|knot| knot.bytes);
         Reach { procs, bytes: largest.filter(|_| !derived) }
+    }
+
+    /// Of constants of algorithms: to the largest point that any of them was fitted to.
+    pub fn of_algorithms(fits: &[AlgorithmFit]) -> Self {
+        let points = || fits.iter().flat_map(|fit| &fit.points);
+        Reach {
+            procs: points().map(|point| point.procs).max(),
+            bytes: points().map(|point| point.bytes).max(),
+        }
     }
 
     /// Whether a point lies within; what is not known sets no limit. Of the message it is its

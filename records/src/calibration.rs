@@ -3,11 +3,13 @@
 //! Lists that a measurement did not fill are absent from the file; files written before there was
 //! such a list are read as if it were empty.
 
+mod algorithms;
 mod validate;
 
 use serde::{Deserialize, Serialize};
 
 use crate::{document::Document, platform::Platform};
+pub use algorithms::{AlgorithmFit, Algorithms, TimedPoint};
 
 /// A value with the interval that holds it at 95 % confidence.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -293,6 +295,9 @@ pub struct Calibration {
     /// The lines behind the fitted parameters.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fits: Vec<LineFit>,
+    /// Constants of single algorithms, where their collectives were timed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub algorithms: Option<Algorithms>,
     /// What a reader must know: not reached within the budget, measured under load, ...
     #[serde(default)]
     pub warnings: Vec<String>,
@@ -303,9 +308,9 @@ impl Document for Calibration {
 
     fn validate(&self) -> Result<(), (String, String)> {
         validate::parameters("measured", &self.measured)?;
-        match &self.fitted {
-            Some(fitted) => validate::parameters("fitted", fitted),
-            None => Ok(()),
+        if let Some(fitted) = &self.fitted {
+            validate::parameters("fitted", fitted)?;
         }
+        self.algorithms.as_ref().map_or(Ok(()), |it| validate::algorithms(&it.fits))
     }
 }

@@ -171,6 +171,17 @@ impl Method {
         }
     }
 
+    /// The same algorithm with segments of so many bytes (0: none); what has no segments of its
+    /// own stays as it is.
+    #[must_use]
+    pub fn with_segment(self, segment_bytes: u64) -> Self {
+        match self {
+            Method::Own { algorithm, .. } => Method::Own { algorithm, segment_bytes },
+            Method::Native(native) => Method::Native(Native { segment_bytes, ..native }),
+            Method::Default | Method::Mockup(_) | Method::Plugin(_) => self,
+        }
+    }
+
     /// Without the origin: `pipeline 8 KiB`, `linear`, `default`; for tables and legends.
     pub fn short(&self) -> String {
         match self {

@@ -10,6 +10,7 @@ use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use models::fit::{GAP_PER_BYTE_MEASURED, Groups, LATENCY_MEASURED};
 use records::{
+    Collective,
     calibration::{Calibration, Estimate, Parameters},
     document,
     group_observation::GroupObservation,
@@ -19,10 +20,10 @@ use records::{
 use verification::stopping::Criterion;
 
 use crate::{
-    calibrating,
+    algorithms, calibrating,
     commands::{compare, pairs},
     judging,
-    options::{List, RunOptions, SiteOptions, sizes},
+    options::{List, RunOptions, SiteOptions, collectives, sizes},
     output::{self, Format},
     run_directory::RunDirectory,
     site::Site,
@@ -47,6 +48,11 @@ pub struct Calibrate {
     /// Do not measure the links between all pairs of nodes
     #[arg(long)]
     no_pairs: bool,
+
+    /// Also fit constants of its own to each algorithm of these collectives, with commas: they are
+    /// timed; or, with --from-record, what verify or tune has timed in the directory is taken too
+    #[arg(long, value_name = "NAMES", value_parser = collectives)]
+    algorithms: Option<List<Collective>>,
 
     /// Measure nothing; fit the parameters to the observations that are there
     #[arg(long, conflicts_with_all = ["resume", "launcher", "testbed"])]
@@ -170,8 +176,10 @@ impl Pair {
 
 /// The part of the budget that is measured in even where setting up took longer than all of it.
 const LEAST: f64 = 0.1;
-/// Kept for fitting and drawing, which take about as long whatever was measured.
-const ANALYSIS: Duration = Duration::from_millis(1000);
+/// Kept for fitting and drawing: what they take whatever was measured, and of the budget what they
+/// take to go through the observations made in it.
+const ANALYSIS: Duration = Duration::from_millis(500);
+const ANALYSIS_SHARE: f64 = 0.04;
 
 impl Calibrate {
     /// Runs the subcommand.
@@ -184,7 +192,8 @@ impl Calibrate {
         if !self.from_record {
             self.measure(&run, begun)?;
         }
-        let calibration = fit(&run)?;
+        let asked = self.algorithms.as_ref().map(|List(collectives)| collectives.as_slice());
+        let calibration = fit_with(&run, asked, self.from_record)?;
         let mut text = summary(&calibration);
         if let Some(map) = pairs::judge(&run)? {
             text += &pairs::summary(&map);
@@ -201,9 +210,13 @@ impl Calibrate {
     fn measure(&self, run: &RunDirectory, begun: Instant) -> Result<()> {
         run.begin(&run.observations(), self.run.resume)?;
         run.begin(&run.pair_observations(), self.run.resume)?;
+        run.begin(&run.algorithm_times(), self.run.resume)?;
         let site = Site::open(&self.site, run)?;
+        if let Some(List(collectives)) = &self.algorithms {
+            algorithms::check(&site, collectives)?;
+        }
         // Taking a virtual cluster down takes about as long as setting it up.
-        let kept = begun.elapsed() + ANALYSIS;
+        let kept = begun.elapsed() + ANALYSIS + self.budget.mul_f64(ANALYSIS_SHARE);
         let mut starting = None;
         if !self.no_pairs && site.ranks() > 1 {
             let share = self.budget.mul_f64(PAIRS_SHARE).min(PAIRS_MOST);
@@ -211,12 +224,29 @@ impl Calibrate {
         }
         let left = self.budget.saturating_sub(begun.elapsed() + kept);
         let left = left.max(self.budget.mul_f64(LEAST));
-        calibrating::measure(&site, run, &self.wanted, left, starting)
+        let Some(List(collectives)) = &self.algorithms else {
+            return calibrating::measure(&site, run, &self.wanted, left, starting);
+        };
+        let of_algorithms = left.mul_f64(algorithms::SHARE);
+        calibrating::measure(&site, run, &self.wanted, left - of_algorithms, starting)?;
+        // What the others left is theirs too.
+        let left = self.budget.saturating_sub(begun.elapsed() + kept).max(of_algorithms);
+        algorithms::measure(&site, run, collectives, self.wanted.seed, left)
     }
 }
 
 /// Fits the parameters to the run's observations and writes them.
 pub fn fit(run: &RunDirectory) -> Result<Calibration> {
+    fit_with(run, None, false)
+}
+
+/// The same with constants of algorithms: of the collectives asked for, or of those timed for that;
+/// `from_record` also to what other commands have timed.
+fn fit_with(
+    run: &RunDirectory,
+    asked: Option<&[Collective]>,
+    from_record: bool,
+) -> Result<Calibration> {
     let path = run.observations();
     let record = record::read::<PointToPoint>(&path)?;
     let platform = crate::commands::platform(&record.header, &path)?;
@@ -241,8 +271,17 @@ pub fn fit(run: &RunDirectory) -> Result<Calibration> {
         }
         None => (None, Vec::new()),
     };
-    let calibration =
-        Calibration { source: source(&path), platform, measured, fitted, fits, warnings };
+    let (algorithms, problems) = algorithms::fit(run, asked, from_record, &measured)?;
+    warnings.extend(problems);
+    let calibration = Calibration {
+        source: source(&path),
+        platform,
+        measured,
+        fitted,
+        fits,
+        algorithms,
+        warnings,
+    };
     document::write(&run.calibration(), &calibration)?;
     Ok(calibration)
 }
@@ -326,6 +365,7 @@ pub fn summary(calibration: &Calibration) -> String {
     }
     let mut text = calibration.platform.summary() + "\n\n";
     text += &output::aligned(&heading, rows);
+    text += &algorithms::summary(calibration);
     for warning in &calibration.warnings {
         text += &format!("note: {warning}\n");
     }

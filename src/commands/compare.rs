@@ -96,6 +96,17 @@ fn read(path: &Path) -> Result<Parameters> {
             collect(&serde_json::to_value(set)?, name, "", &mut found);
         }
     }
+    if let Some(algorithms) = &calibration.algorithms {
+        for fit in &algorithms.fits {
+            let at = format!("{} {} {}", fit.collective, fit.method, fit.model);
+            for (name, estimate) in [
+                ("alpha_seconds", fit.alpha_seconds),
+                ("beta_seconds_per_byte", fit.beta_seconds_per_byte),
+            ] {
+                found.insert((format!("algorithms.{name}"), at.clone()), estimate);
+            }
+        }
+    }
     Ok(found)
 }
 

@@ -10,7 +10,7 @@ use models::{
     decide,
 };
 use records::{
-    Collective, Method, Point,
+    Algorithm, Collective, Library, Method, Native, Point,
     decisions::{Decision, Decisions},
     document, openmpi, quantity,
 };
@@ -115,8 +115,10 @@ impl Decide {
     /// Runs the subcommand.
     pub fn run(self) -> Result<()> {
         let source = Source::load(&self.model)?;
-        let models =
-            self.model.model.as_ref().map_or_else(default_models, |models| models.0.clone());
+        let models = match &self.model.model {
+            Some(models) => models.0.clone(),
+            None => source.models(default_models()),
+        };
         let wanted = Wanted {
             collectives: &self.grid.collective.0,
             procs: &source.procs(&self.grid),
@@ -264,7 +266,7 @@ fn candidates(
     let mut methods = match wanted.target {
         Target::Any => {
             let known = predictor.model().algorithms(collective);
-            decide::own_methods(predictor, collective, &known, segments)?
+            decide::methods(predictor, collective, &known, segments)?
         }
         Target::Openmpi => {
             let most = |bytes: &[u64]| bytes.iter().copied().max().unwrap_or(0);
@@ -375,6 +377,11 @@ pub fn decisions(source: &Source, wanted: &Wanted<'_>) -> Result<Decisions> {
                 );
             }
             let predictor = source.predictor(model)?;
+            let known = model.algorithms(collective);
+            tell_without(&predictor, collective, &known);
+            if known.iter().all(|&one| predictor.methods(collective, one).is_empty()) {
+                usage!("no constants of {model} were fitted for {collective}");
+            }
             for &procs in wanted.procs {
                 for &bytes in sizes(collective, wanted.sizes) {
                     let point = Point { collective, procs, bytes };
@@ -392,9 +399,41 @@ pub fn decisions(source: &Source, wanted: &Wanted<'_>) -> Result<Decisions> {
     })
 }
 
+/// Whether the MPI library can be told to run a method there: not every algorithm takes segments, and
+/// some fall back to others.
+pub fn can_run(point: Point, method: &Method) -> bool {
+    let Method::Native(native @ Native { library: Library::OpenMpi, .. }) = method else {
+        return true;
+    };
+    let row = openmpi::find(point.collective, native.algorithm);
+    row.is_some_and(|row| row.segmented || native.segment_bytes == 0)
+        && !openmpi::falls_back(point.collective, native, point.procs, point.bytes)
+}
+
+/// Says which algorithms are left out because they have no constants, where each has its own.
+pub fn tell_without(predictor: &Predictor, collective: Collective, known: &[Algorithm]) {
+    let without = |algorithm: &&Algorithm| predictor.methods(collective, **algorithm).is_empty();
+    let names: Vec<&str> = known.iter().filter(without).map(|one| one.name()).collect();
+    if !names.is_empty() && names.len() < known.len() {
+        let (model, names) = (predictor.model(), names.join(", "));
+        eprintln!(
+            "note: left out, since no constants of {model} were fitted: {collective} by {names}"
+        );
+    }
+}
+
 fn decision(predictor: &Predictor, point: Point, wanted: &Wanted<'_>) -> Result<Decision> {
     let Point { collective, procs, bytes } = point;
     match (wanted.target, wanted.segments) {
+        (Target::Any, Segments::These(segments)) if predictor.is_by_method() => {
+            let model = predictor.model();
+            let known = model.algorithms(collective);
+            let mut methods = decide::methods(predictor, collective, &known, segments)?;
+            let serves = |algorithm| model.serves(collective, algorithm, procs);
+            methods
+                .retain(|method| method.algorithm().is_none_or(serves) && can_run(point, method));
+            Ok(decide::decide_among(predictor, point, &methods)?)
+        }
         (Target::Any, segments) => {
             let segments = match segments {
                 Segments::Auto => decide::Segments::Auto,

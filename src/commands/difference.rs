@@ -129,7 +129,7 @@ impl Difference {
             usage!("by which one model? Say it by --model, as in --model refined");
         };
         let source = Source::load(&self.model)?;
-        let predictor = source.predictor(model)?;
+        let predictor = Box::new(source.predictor(model)?);
         Ok(Judge::Predicted { predictor, calibration: calibration.clone() })
     }
 
@@ -173,7 +173,7 @@ fn cells(row: &Row) -> Vec<String> {
 
 /// Who says what a method costs.
 enum Judge {
-    Predicted { predictor: Predictor, calibration: String },
+    Predicted { predictor: Box<Predictor>, calibration: String },
     Measured { samples: Samples, run: PathBuf },
 }
 

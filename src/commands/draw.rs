@@ -197,7 +197,7 @@ fn diagram(simulator: &mut Simulator, run: &Run, network: &NetworkOptions) -> Re
     let mut activities = Vec::new();
     simulator.run(run, |activity| activities.push(activity))?;
     let title = format!("{} {}, {} processes", run.entry.collective, run.entry.name, run.procs);
-    let converted = simulator.source.chosen().derived.iter();
+    let converted = simulator.source.chosen()?.derived.iter();
     let own = converted.filter(|note| note.starts_with(network.model.name()));
     let notes: String = own.map(|note| format!(" ({note})")).collect();
     let mut costs = format!(

@@ -4,14 +4,14 @@ use anyhow::Result;
 use clap::Args;
 use models::{
     Model, Prediction, Predictor,
-    decide::{best_segment, own_methods},
-    explain::{Explainer, Formula, Symbol, Term},
+    decide::{best_segment_of, methods},
+    explain::{Formula, Symbol, Term},
 };
 use records::{Collective, Method, Point, quantity};
 use serde::Serialize;
 
 use crate::{
-    commands::decide::default_models,
+    commands::decide::{can_run, default_models, tell_without},
     error::usage,
     options::{ModelOptions, Segments, segments},
     output,
@@ -102,10 +102,10 @@ impl Explain {
         let point = Point { collective: self.collective, procs: self.procs, bytes };
         let models = match &self.model.model {
             Some(models) => models.0.clone(),
-            None => default_models()
+            None => source
+                .models([default_models(), vec![Model::Refined]].concat())
                 .into_iter()
                 .filter(|model| !model.algorithms(self.collective).is_empty())
-                .chain([Model::Refined])
                 .collect(),
         };
         let mut explanations = Vec::new();
@@ -123,7 +123,7 @@ impl Explain {
 
     fn explain(&self, source: &Source, model: Model, point: Point) -> Result<Explanation> {
         let predictor = source.predictor(model)?;
-        let explainer = Explainer::new(&predictor, source.chosen())?;
+        let explainer = source.explainer(&predictor)?;
         let mut candidates = Vec::new();
         for method in self.methods(&predictor, point)? {
             let Prediction { seconds, low, high } = predictor.predict_method(point, &method)?;
@@ -143,7 +143,13 @@ impl Explain {
         }
         candidates.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
         let Some(best) = candidates.first().map(|best| best.seconds) else {
-            usage!("{} has no closed forms in model {model}; take --model refined", self.collective)
+            match predictor.is_by_method() {
+                true => usage!("no constants of {model} were fitted for {}", self.collective),
+                false => usage!(
+                    "{} has no closed forms in model {model}; take --model refined",
+                    self.collective
+                ),
+            }
         };
         for candidate in &mut candidates {
             candidate.behind = if best > 0.0 { candidate.seconds / best - 1.0 } else { 0.0 };
@@ -168,25 +174,28 @@ impl Explain {
     fn methods(&self, predictor: &Predictor, point: Point) -> Result<Vec<Method>> {
         let mut known = predictor.model().algorithms(point.collective);
         known.retain(|one| predictor.model().serves(point.collective, *one, point.procs));
-        let methods = match &self.segments {
+        tell_without(predictor, point.collective, &known);
+        let found = match &self.segments {
             Segments::These(sizes) => {
                 let sizes: Vec<u64> =
                     sizes.iter().copied().filter(|size| *size < point.bytes.max(1)).collect();
                 let sizes = if sizes.is_empty() { vec![0] } else { sizes };
-                own_methods(predictor, point.collective, &known, &sizes)?
+                methods(predictor, point.collective, &known, &sizes)?
             }
             Segments::Auto => {
-                let mut methods = Vec::new();
-                for algorithm in known {
-                    if let Some(segment_bytes) = best_segment(predictor, point, algorithm)? {
-                        methods.push(Method::Own { algorithm, segment_bytes });
+                let mut found = Vec::new();
+                for method in methods(predictor, point.collective, &known, &[0])? {
+                    if let Some(segment) = best_segment_of(predictor, point, &method)? {
+                        found.push(method.with_segment(segment));
                     }
                 }
-                methods
+                found
             }
         };
-        let possible = |method: &Method| predictor.is_candidate(point, method).unwrap_or(false);
-        Ok(methods.into_iter().filter(possible).collect())
+        let possible = |method: &Method| {
+            can_run(point, method) && predictor.is_candidate(point, method).unwrap_or(false)
+        };
+        Ok(found.into_iter().filter(possible).collect())
     }
 }
 

@@ -12,7 +12,10 @@ use records::{Algorithm, Collective, Method, Point, quantity};
 use serde::Serialize;
 
 use crate::{
-    commands::draw,
+    commands::{
+        decide::{can_run, tell_without},
+        draw,
+    },
     error::usage,
     options::{GridOptions, List, ModelOptions, Segments, algorithms, figure},
     output::{self, Format},
@@ -46,6 +49,9 @@ pub struct Predict {
 struct Row {
     collective: Collective,
     algorithm: Algorithm,
+    /// The method, where each has constants of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    method: Option<Method>,
     segment_bytes: u64,
     procs: u32,
     bytes: u64,
@@ -79,10 +85,11 @@ impl Predict {
         let procs = source.procs(&self.grid);
         let mut rows = Vec::new();
         for &collective in &self.grid.collective.0 {
-            let models = models.clone().unwrap_or_else(|| default_models(collective));
+            let models = models.clone().unwrap_or_else(|| default_models(&source, collective));
             for model in models {
                 let predictor = source.predictor(model)?;
-                for algorithm in wanted(model, collective, self.algorithm.as_ref())? {
+                let algorithms = wanted(model, collective, self.algorithm.as_ref())?;
+                for (algorithm, method) in methods(&predictor, collective, &algorithms)? {
                     for &procs in &procs {
                         if self.algorithm.is_none() && !model.serves(collective, algorithm, procs) {
                             continue;
@@ -90,7 +97,12 @@ impl Predict {
                         for &bytes in sizes(collective, &self.grid.sizes.0) {
                             let point = Point { collective, procs, bytes };
                             let segments = &self.grid.segments;
-                            rows.extend(predict(&predictor, point, algorithm, segments)?);
+                            rows.extend(predict(
+                                &predictor,
+                                point,
+                                (algorithm, &method),
+                                segments,
+                            )?);
                         }
                     }
                 }
@@ -108,7 +120,7 @@ impl Predict {
                 [row.seconds, row.low_seconds, row.high_seconds].map(quantity::format_seconds);
             vec![
                 row.collective.to_string(),
-                row.algorithm.to_string(),
+                name(row),
                 segment,
                 row.procs.to_string(),
                 row.bytes.to_string(),
@@ -150,8 +162,12 @@ fn draw(source: &Source, rows: &[Row], auto: bool, path: &Path) -> Result<()> {
             figures::Point { x, y: row.seconds, low: row.low_seconds, high: row.high_seconds };
         let panel =
             named(&mut panels, |panel| panel.0 == row.model, || (row.model.to_owned(), Vec::new()));
-        let method = Method::Own { algorithm: row.algorithm, segment_bytes: row.segment_bytes };
-        let name = if auto { row.algorithm.to_string() } else { method.short() };
+        let own = Method::Own { algorithm: row.algorithm, segment_bytes: row.segment_bytes };
+        let name = match &row.method {
+            _ if auto => name(row),
+            Some(method) => method.to_string(),
+            None => own.short(),
+        };
         let series = named(
             &mut panel.1,
             |series| series.name == name,
@@ -197,11 +213,20 @@ pub fn sizes(collective: Collective, sizes: &[u64]) -> &[u64] {
     if collective == Collective::Barrier { &[0] } else { sizes }
 }
 
-/// The models of the paper's tables; where it has none, the refined one.
-fn default_models(collective: Collective) -> Vec<Model> {
-    let tables = Model::TABLES.into_iter();
+/// The algorithm, with whose it is where that makes a difference.
+fn name(row: &Row) -> String {
+    match &row.method {
+        Some(method) => method.clone().with_segment(0).to_string(),
+        None => row.algorithm.to_string(),
+    }
+}
+
+/// The models of the paper's tables; where it has none, the refined one. Of constants of algorithms
+/// both that have them.
+fn default_models(source: &Source, collective: Collective) -> Vec<Model> {
+    let usual = source.models(Model::TABLES.to_vec()).into_iter();
     let known: Vec<Model> =
-        tables.filter(|model| !model.algorithms(collective).is_empty()).collect();
+        usual.filter(|model| !model.algorithms(collective).is_empty()).collect();
     if known.is_empty() { vec![Model::Refined] } else { known }
 }
 
@@ -227,25 +252,50 @@ fn wanted(
     Ok(asked.clone())
 }
 
+/// The methods to predict, without segments.
+fn methods(
+    predictor: &Predictor,
+    collective: Collective,
+    algorithms: &[Algorithm],
+) -> Result<Vec<(Algorithm, Method)>> {
+    tell_without(predictor, collective, algorithms);
+    let of = |&algorithm: &Algorithm| {
+        let methods = predictor.methods(collective, algorithm).into_iter();
+        methods.map(move |method| (algorithm, method))
+    };
+    let methods: Vec<(Algorithm, Method)> = algorithms.iter().flat_map(of).collect();
+    if methods.is_empty() {
+        usage!(
+            "no constants of {} were fitted for {collective} by these algorithms",
+            predictor.model()
+        );
+    }
+    Ok(methods)
+}
+
 /// One row for each segment size, one alone where the algorithm has no segments; with `auto` one
 /// for the best.
 fn predict(
     predictor: &Predictor,
     point: Point,
-    algorithm: Algorithm,
+    (algorithm, method): (Algorithm, &Method),
     segments: &Segments,
 ) -> Result<Vec<Row>> {
-    let segmented = predictor.segmented(point.collective, algorithm)?;
+    let segmented = predictor.segmented(point.collective, method)?;
     let segments = match segments {
         _ if !segmented => vec![0],
         Segments::Auto => {
-            models::decide::best_segment(predictor, point, algorithm)?.into_iter().collect()
+            models::decide::best_segment_of(predictor, point, method)?.into_iter().collect()
         }
         Segments::These(these) => these.clone(),
     };
     let mut rows = Vec::new();
     for segment_bytes in segments {
-        let prediction = predictor.predict_with_interval(point, algorithm, segment_bytes)?;
+        let method = method.clone().with_segment(segment_bytes);
+        if !can_run(point, &method) {
+            continue;
+        }
+        let prediction = predictor.predict_method(point, &method)?;
         rows.push(Row {
             collective: point.collective,
             algorithm,
@@ -256,7 +306,8 @@ fn predict(
             seconds: prediction.seconds,
             low_seconds: prediction.low,
             high_seconds: prediction.high,
-            greatest_seconds: predictor.predict_greatest(point, algorithm, segment_bytes)?,
+            greatest_seconds: predictor.predict_method_greatest(point, &method)?,
+            method: predictor.is_by_method().then_some(method),
             extrapolated: !predictor.reach().covers(point),
         });
     }

@@ -275,7 +275,7 @@ impl Simulator {
             forms: models::Forms::default(),
             parameters: options.parameters,
         })?;
-        let network = Network::new(options.model.model(), source.chosen())?;
+        let network = Network::new(options.model.model(), source.chosen()?)?;
         let (rendezvous_bytes, engine) = (options.rendezvous, simulator::Simulator::new());
         Ok(Simulator { source, network, rendezvous_bytes, engine })
     }

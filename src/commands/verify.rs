@@ -250,7 +250,8 @@ pub fn planned(
 
 /// The models that say what a cell may cost.
 pub fn predictors(source: &Source) -> Result<Vec<Predictor>> {
-    judged_models().into_iter().map(|model| source.predictor(model)).collect()
+    let models = judged_models().into_iter().filter(|model| source.holds(*model));
+    models.map(|model| source.predictor(model)).collect()
 }
 
 /// The least and the greatest time that the models predict for a cell, in seconds.

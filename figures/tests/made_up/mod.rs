@@ -201,6 +201,7 @@ pub fn calibration() -> Calibration {
         },
         fitted: None,
         fits: Vec::new(),
+        algorithms: None,
         warnings: Vec::new(),
     }
 }

@@ -15,13 +15,14 @@
 //! Sizes are searched in halves (of n_s, by its logarithm), and a half whose bound is not below
 //! what is known is left out: some hundred evaluations instead of thousands.
 
-use records::Algorithm;
+use records::{Algorithm, Method};
 
 use super::DecideError;
 use crate::{
     Point, Predictor,
     closed_forms::{Form, Shape},
-    predict::{Way, equal},
+    parameters::Network,
+    predict::{Sought, Way, equal},
 };
 
 /// Largest message whose every segment size is tried: 2 million pieces, well below a second.
@@ -39,15 +40,31 @@ pub fn best_segment(
     point: Point,
     algorithm: Algorithm,
 ) -> Result<Option<u64>, DecideError> {
-    let (way, whole) = predictor.look_up(point, algorithm, 0)?;
-    let Way::Form(form) = way else {
-        let collective = point.collective;
-        return Err(DecideError::Simulated { collective, algorithm });
+    best_segment_of(predictor, point, &Method::Own { algorithm, segment_bytes: 0 })
+}
+
+/// As [`best_segment`], of a method, which is given without segments.
+///
+/// # Errors
+/// As [`best_segment`]; the default and mock-ups have no closed form.
+pub fn best_segment_of(
+    predictor: &Predictor,
+    point: Point,
+    method: &Method,
+) -> Result<Option<u64>, DecideError> {
+    let Sought { way, shape: whole, set } = predictor.look_up_method(point, method)?;
+    let form = match way {
+        Way::Form(form) => form,
+        Way::Simulated(entry) => {
+            let (collective, algorithm) = (point.collective, entry.algorithm);
+            return Err(DecideError::Simulated { collective, algorithm });
+        }
     };
     if point.bytes > AUTO_LIMIT {
         return Err(DecideError::TooLarge { bytes: point.bytes });
     }
-    let mut search = Search { predictor, form, whole, best: None, known: f64::INFINITY };
+    let network = &set.network;
+    let mut search = Search { predictor, network, form, whole, best: None, known: f64::INFINITY };
     if form.is_candidate(&whole) {
         search.best = Some((0, search.cost(0)));
     }
@@ -61,6 +78,7 @@ pub fn best_segment(
 /// A search under way.
 struct Search<'a> {
     predictor: &'a Predictor,
+    network: &'a Network,
     form: &'static Form,
     whole: Shape,
     /// Segment size and time.
@@ -75,7 +93,7 @@ impl Search<'_> {
     }
 
     fn seconds(&self, shape: &Shape) -> f64 {
-        self.form.seconds(self.predictor.network(), shape, self.predictor.forms())
+        self.form.seconds(self.network, shape, self.predictor.forms())
     }
 
     fn cost(&self, segment: u64) -> f64 {
@@ -109,9 +127,9 @@ impl Search<'_> {
 
     /// All sizes below the whole message, from few segments to many.
     fn all(&mut self) {
-        let predictor = self.predictor;
+        let network = self.network;
         let mut high = self.bytes() - 1;
-        for &(start, end) in predictor.network().falling().iter().rev() {
+        for &(start, end) in network.falling().iter().rev() {
             let (start, end) = (start.max(1), end.min(high));
             if start > end {
                 continue;

@@ -73,7 +73,7 @@ impl Finder<'_> {
     /// Where convex stretches may begin: ascending, `first` among them.
     fn breaks(&self, first: u64, last: u64) -> Result<Vec<u64>, DecideError> {
         let mut breaks = vec![first, 1, 2, 3];
-        for knot in self.predictor.network().knots() {
+        for knot in self.predictor.knots() {
             // A knot ends one stretch and begins the next; as half of an odd message, too.
             breaks.extend([knot, knot + 1, 2 * knot, 2 * knot + 1]);
         }
@@ -136,23 +136,26 @@ impl Finder<'_> {
     }
 }
 
-/// The own methods of these algorithms and segment sizes, a method once; unsegmented ones first.
-pub fn own_methods(
+/// The methods of these algorithms ([`Predictor::methods`]) with these segment sizes, a method once;
+/// unsegmented ones first.
+///
+/// # Errors
+/// The model does not know an algorithm.
+pub fn methods(
     predictor: &Predictor,
     collective: Collective,
     algorithms: &[Algorithm],
     segments: &[u64],
 ) -> Result<Vec<Method>, DecideError> {
     let mut methods = Vec::new();
-    for &algorithm in algorithms {
-        let segmented = predictor.segmented(collective, algorithm)?;
+    let kinds = algorithms.iter().flat_map(|&one| predictor.methods(collective, one));
+    for method in kinds {
+        let segmented = predictor.segmented(collective, &method)?;
         let sizes = if segmented { segments } else { &[0] };
         let mut sizes = sizes.to_vec();
         sizes.sort_unstable_by_key(|size| (*size != 0, std::cmp::Reverse(*size)));
         sizes.dedup();
-        methods.extend(
-            sizes.into_iter().map(|segment_bytes| Method::Own { algorithm, segment_bytes }),
-        );
+        methods.extend(sizes.into_iter().map(|size| method.clone().with_segment(size)));
     }
     Ok(methods)
 }

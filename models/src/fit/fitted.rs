@@ -85,19 +85,19 @@ impl Groups {
     /// The parameters fitted to the barrier and the chains; nothing where these were not measured
     /// over at least 3 numbers of processes. `measured` gives what they do not hold.
     pub fn fit(&self, measured: &Parameters) -> Option<CollectiveFit> {
-        let centres = self.centres();
-        let sizes = chain_sizes(&centres);
+        let Groups { centres, redrawn } = self;
+        let sizes = chain_sizes(centres);
         if sizes.is_empty() {
             return None;
         }
-        let lines = Lines::new(&centres, &sizes)?;
+        let lines = Lines::new(centres, &sizes)?;
         let redrawn: Vec<Lines> =
-            self.redrawn().iter().filter_map(|centres| Lines::new(centres, &sizes)).collect();
+            redrawn.iter().filter_map(|centres| Lines::new(centres, &sizes)).collect();
         let mut warnings = Vec::new();
         let told = Told::new(&lines, &redrawn, &sizes, measured, &mut warnings);
         let values = told.values(&lines);
         let drawn: Vec<Values> = redrawn.iter().map(|lines| told.values(lines)).collect();
-        let fits = line_fits(&centres, &lines, &sizes);
+        let fits = line_fits(centres, &lines, &sizes);
         warnings.extend(bent(&fits));
         let parameters = told.parameters(&values, &drawn, measured);
         Some(CollectiveFit { parameters, fits, warnings })

@@ -25,7 +25,11 @@ pub(super) type Key = (GroupKind, Option<Operation>, u32, u64, u32);
 
 /// The observations of several ranks, ready to be fitted to.
 #[derive(Debug)]
-pub struct Groups(BTreeMap<Key, Sample>);
+pub struct Groups {
+    pub(super) centres: Centres,
+    /// Centres that as many observations could have had.
+    pub(super) redrawn: Vec<Centres>,
+}
 
 /// The centres of one drawing.
 pub(super) type Centres = BTreeMap<Key, f64>;
@@ -51,32 +55,28 @@ impl Groups {
             times.entry(key).or_default().push((row.job, row.visit, row.seconds));
         }
         times.retain(|_, times| times.len() >= LEAST);
-        let samples = times.into_iter().map(|(key, times)| (key, Sample::new(&times)));
-        Ok(Groups(samples.collect()))
-    }
-
-    pub(super) fn centres(&self) -> Centres {
-        self.0.iter().map(|(key, sample)| (*key, sample.centre())).collect()
-    }
-
-    pub(super) fn redrawn(&self) -> Vec<Centres> {
-        super::redraw(|random| {
-            self.0.iter().map(|(key, sample)| (*key, sample.redraw(random))).collect()
+        let samples: Vec<(Key, Sample)> =
+            times.into_iter().map(|(key, times)| (key, Sample::new(&times))).collect();
+        Ok(Groups {
+            centres: samples.iter().map(|(key, sample)| (*key, sample.centre())).collect(),
+            redrawn: super::redraw(super::REDRAWINGS, |random| {
+                samples.iter().map(|(key, sample)| (*key, sample.redraw(random))).collect()
+            }),
         })
     }
 
     /// Adds gamma(m) and g(m, k), as far as they were measured.
     pub fn complete(&self, parameters: &mut Parameters) {
-        let (centres, redrawn) = (self.centres(), self.redrawn());
-        let estimate = |of: &dyn Fn(&Centres) -> f64| percentiles(&centres, &redrawn, of);
+        let Groups { centres, redrawn } = self;
+        let estimate = |of: &dyn Fn(&Centres) -> f64| percentiles(centres, redrawn, of);
         for (kind, gaps) in [
             (GroupKind::FanOut, &mut parameters.plogp.gap_by_destinations),
             (GroupKind::FanIn, &mut parameters.plogp.gap_by_sources),
         ] {
-            *gaps = many_gaps(&centres, kind, estimate);
+            *gaps = many_gaps(centres, kind, estimate);
         }
-        parameters.gamma = gammas(&centres, estimate);
-        let sums = keys_of(&centres, Combining::OPERATION);
+        parameters.gamma = gammas(centres, estimate);
+        let sums = keys_of(centres, Combining::OPERATION);
         let slope = |centres: &Centres| {
             let points: Vec<(f64, f64)> =
                 sums.iter().map(|key| (key.3 as f64, call(centres, key))).collect();

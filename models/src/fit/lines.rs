@@ -38,6 +38,29 @@ pub(super) fn weighted(points: impl Iterator<Item = (f64, f64, f64)>) -> Option<
     Some(Line { intercept: solution.x, slope: solution.y })
 }
 
+/// The same among the lines of which neither intercept nor slope is below 0, and through points that
+/// all have x = 0 the flat one.
+pub(super) fn weighted_above_zero(points: impl Iterator<Item = (f64, f64, f64)>) -> Option<Line> {
+    let points: Vec<(f64, f64, f64)> = points.collect();
+    let ratio = |of: fn(&(f64, f64, f64)) -> (f64, f64)| {
+        let (above, below) =
+            points.iter().map(of).fold((0.0, 0.0), |(above, below), (a, b)| (above + a, below + b));
+        (above / below).max(0.0)
+    };
+    let flat = || Line { intercept: ratio(|(_, y, weight)| (weight * y, *weight)), slope: 0.0 };
+    if !points.is_empty() && points.iter().all(|(x, ..)| *x == 0.0) {
+        return Some(flat());
+    }
+    let line = weighted(points.iter().copied())?;
+    Some(match line {
+        Line { intercept, .. } if intercept < 0.0 => {
+            Line { intercept: 0.0, slope: ratio(|(x, y, weight)| (weight * x * y, weight * x * x)) }
+        }
+        Line { slope, .. } if slope < 0.0 => flat(),
+        _ => line,
+    })
+}
+
 /// 1/y^2, the weight that makes errors relative; times below a millionth of the greatest count as
 /// that, so that a 0 does not hold the line.
 pub(super) fn relative_weights(points: &[(f64, f64)]) -> Vec<f64> {
@@ -56,28 +79,44 @@ pub(super) fn relative(points: &[(f64, f64)]) -> Option<Line> {
 /// efficient as least squares where errors are normal.
 const HUBER: f64 = 1.345;
 
-/// A line by relative errors that single points do not bend: Huber's estimator by iteratively
-/// reweighted least squares, the scale from the median absolute residual.
+/// A line by relative errors that single points do not bend.
 pub(super) fn robust_relative(points: &[(f64, f64)]) -> Option<Line> {
-    let weights = relative_weights(points);
-    let mut line = relative(points)?;
+    robust(points, &relative_weights(points), |points| weighted(points))
+}
+
+/// A line that single points do not bend: Huber's estimator by iteratively reweighted least squares,
+/// the scale from the median absolute residual. `solve` gives the line with the least sum of
+/// `weight (y - line)^2` among those that are allowed.
+pub(super) fn robust(
+    points: &[(f64, f64)],
+    weights: &[f64],
+    solve: impl Fn(&mut dyn Iterator<Item = (f64, f64, f64)>) -> Option<Line>,
+) -> Option<Line> {
+    let mut plain = points.iter().zip(weights).map(|(&(x, y), &weight)| (x, y, weight));
+    let mut line = solve(&mut plain)?;
     let mut residuals = Vec::with_capacity(points.len());
     for _ in 0..30 {
         residuals.clear();
         residuals.extend(
             points
                 .iter()
-                .zip(&weights)
+                .zip(weights)
                 .map(|(&(x, y), weight)| (y - line.at(x)).abs() * weight.sqrt()),
         );
         let scale = 1.4826 * median(&mut residuals.clone());
         if scale <= 1e-9 {
             break; // All on one line but for rounding.
         }
-        let next = weighted(points.iter().zip(&weights).zip(&residuals).map(
-            |((&(x, y), weight), residual)| (x, y, weight * (HUBER * scale / residual).min(1.0)),
-        ))?;
-        let settled = (next.slope - line.slope).abs() <= 1e-6 * line.slope.abs();
+        let mut points =
+            points.iter().zip(weights).zip(&residuals).map(|((&(x, y), weight), residual)| {
+                (x, y, weight * (HUBER * scale / residual).min(1.0))
+            });
+        let next = solve(&mut points)?;
+        let near = |next: f64, last: f64| (next - last).abs() <= 1e-6 * last.abs();
+        let settled = match line.slope == 0.0 {
+            true => near(next.slope, 0.0) && near(next.intercept, line.intercept),
+            false => near(next.slope, line.slope),
+        };
         line = next;
         if settled {
             break;

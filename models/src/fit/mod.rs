@@ -8,7 +8,7 @@
 //!   side (rendezvous), recognised by its jump; beyond, the line through the sizes below goes on.
 //!   g(m) = (tot(n2) - tot(n1)) / (n2 - n1) from the
 //!   shortest and longest train of that size: the difference of two totals, which a sender that
-//!   buffers cannot flatter. Without trains g(m) = RTT(m) - RTT(0) + g(0). L = RTT(0)/2 - g(0).
+//!   buffers cannot flatter; taken within visits where these timed both, since the machine drifts. Without trains g(m) = RTT(m) - RTT(0) + g(0). L = RTT(0)/2 - g(0).
 //! - LogGP: from PLogP as Kielmann, Bal and Verstoep (2000) do
 //!   ([`LinearGap`](crate::parameters::LinearGap)), save that G is the slope of a robust line
 //!   through g(m) at the sizes above the last protocol break, since g(m) / m is too great by g / m,
@@ -24,12 +24,14 @@
 //!   through all sizes would be neither: what a network does to small messages is no line. As
 //!   functions of m they are the line through the round trips next to m.
 //! - gamma, g(m, k), and what is fitted to collectives: [`Groups`].
+//! - Constants of single algorithms: [`algorithms`](algorithms()).
 //!
 //! # Intervals
 //! Percentiles (2.5 and 97.5 %) of the bootstrap over visits and over jobs (`sample.rs`): all
 //! centres are drawn anew and all parameters computed from them, so that an interval holds what
 //! one centre's error does to everything behind it. The generator's seed is fixed: the same record gives the same file.
 
+mod algorithms;
 mod breaks;
 mod direct;
 mod estimate;
@@ -47,6 +49,7 @@ use records::{
 };
 
 use crate::parameters::LogGp;
+pub use algorithms::{AlgorithmFits, Timed, algorithms};
 use estimate::{Plan, Values};
 pub use fitted::{CollectiveFit, GAP_PER_BYTE_MEASURED, LATENCY_MEASURED};
 pub use groups::Groups;
@@ -132,20 +135,32 @@ fn kind_name(kind: PointToPointKind) -> &'static str {
 /// Names the kind and size that is missing: needed are round trips and trains of two lengths
 /// at 0 bytes, both overheads at one size at least, and round trips at one more size.
 pub fn fit(observations: &[PointToPoint]) -> Result<Fit, FitError> {
+    fit_by(observations, REDRAWINGS)
+}
+
+/// The same without intervals, at once: to know about how long something will take.
+///
+/// # Errors
+/// As [`fit`].
+pub fn fit_values(observations: &[PointToPoint]) -> Result<Parameters, FitError> {
+    Ok(fit_by(observations, 0)?.parameters)
+}
+
+fn fit_by(observations: &[PointToPoint], redrawings: usize) -> Result<Fit, FitError> {
     let mut warnings = Vec::new();
     let samples = Samples::collect(observations, &mut warnings)?;
     let centres = samples.centres();
     let plan = Plan::new(&centres, &mut warnings)?;
     let values = plan.estimate(&centres);
     plan.judge(&values, &mut warnings);
-    let parameters = with_intervals(&plan, &samples, &values);
+    let parameters = with_intervals(&plan, &samples, &values, redrawings);
     Ok(Fit { parameters, warnings })
 }
 
 /// The same drawn anew, again and again.
-fn redraw<T>(draw: impl Fn(&mut rand_pcg::Pcg64Mcg) -> T) -> Vec<T> {
+fn redraw<T>(times: usize, mut draw: impl FnMut(&mut rand_pcg::Pcg64Mcg) -> T) -> Vec<T> {
     let mut random = rand_pcg::Pcg64Mcg::new(u128::from(SEED));
-    (0..REDRAWINGS).map(|_| draw(&mut random)).collect()
+    (0..times).map(|_| draw(&mut random)).collect()
 }
 
 /// One number of the drawings, with its 95 % interval.
@@ -162,8 +177,13 @@ fn percentiles<T>(values: &T, redrawn: &[T], of: &dyn Fn(&T) -> f64) -> Estimate
 }
 
 /// Redraws the centres, and takes the percentiles of every parameter.
-fn with_intervals(plan: &Plan, samples: &Samples, values: &Values) -> Parameters {
-    let redrawn: Vec<Values> = redraw(|random| plan.estimate(&samples.redraw(random)));
+fn with_intervals(
+    plan: &Plan,
+    samples: &Samples,
+    values: &Values,
+    redrawings: usize,
+) -> Parameters {
+    let redrawn: Vec<Values> = redraw(redrawings, |random| plan.estimate(&samples.redraw(random)));
     let estimate = |of: &dyn Fn(&Values) -> f64| percentiles(values, &redrawn, of);
     let knots = values.knots.iter().enumerate().map(|(index, knot)| PLogPKnot {
         bytes: knot.bytes,

@@ -43,6 +43,15 @@ impl Combining {
         Combining { per_byte, pieces: pieces.collect() }
     }
 
+    /// Makes it take so many times as long.
+    pub(crate) fn scale(&mut self, factor: f64) {
+        self.per_byte *= factor;
+        for (_, seconds, slope) in &mut self.pieces {
+            *seconds *= factor;
+            *slope *= factor;
+        }
+    }
+
     /// The measured sizes.
     pub(super) fn knots(&self) -> Vec<u64> {
         self.pieces.iter().map(|(bytes, ..)| *bytes as u64).collect()

@@ -160,6 +160,7 @@ fn validate(parameters: &Parameters) -> Result<(), ParametersError> {
         measured: parameters.clone(),
         fitted: None,
         fits: Vec::new(),
+        algorithms: None,
         warnings: Vec::new(),
     };
     document.validate().map_err(|(field, problem)| {

@@ -34,6 +34,14 @@ pub enum PredictError {
         /// Why not.
         reason: &'static str,
     },
+    /// Each algorithm has constants of its own, but this one has none.
+    #[error("no constants were fitted for {collective} by '{method}'")]
+    Constants {
+        /// For which collective.
+        collective: Collective,
+        /// Which.
+        method: Method,
+    },
     /// Segments were asked of an algorithm that has none.
     #[error("{collective} by '{algorithm}' has no segments; wanted segment size 0")]
     Segments {

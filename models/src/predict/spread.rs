@@ -16,10 +16,22 @@ pub struct Prediction {
 pub(crate) struct Spread {
     pub(crate) value: f64,
     pub(super) ends: [[f64; 2]; MOST_PARAMETERS],
+    /// Whose parameters they are: errors of different sets are independent.
+    pub(super) set: usize,
 }
 
 impl Spread {
     pub(crate) fn prediction(&self) -> Prediction {
+        let [below, above] = self.deviations();
+        Prediction {
+            seconds: self.value,
+            low: (self.value - below).max(0.0),
+            high: self.value + above,
+        }
+    }
+
+    /// How far below the value and above it the parameters' errors reach.
+    fn deviations(&self) -> [f64; 2] {
         let squares = |deviation: fn(f64, f64) -> f64| {
             let square = |[low, high]: &[f64; 2]| {
                 let a = deviation(*low, self.value);
@@ -28,12 +40,7 @@ impl Spread {
             };
             self.ends.iter().map(square).sum::<f64>().sqrt()
         };
-        let (below, above) = (squares(|end, value| value - end), squares(|end, value| end - value));
-        Prediction {
-            seconds: self.value,
-            low: (self.value - below).max(0.0),
-            high: self.value + above,
-        }
+        [squares(|end, value| value - end), squares(|end, value| end - value)]
     }
 
     /// Whether the parameters' uncertainty lets this be as cheap as `best`, which is cheaper at
@@ -41,6 +48,7 @@ impl Spread {
     ///
     /// Both are evaluated at the same ends of the same parameters, and what is added up are the
     /// deviations of their difference: an error that both share does not make them a tie.
+    /// Those of different sets of parameters share none.
     pub(crate) fn may_be_as_cheap_as(&self, best: &Spread) -> bool {
         let difference = self.value - best.value;
         let square = |(this, other): (&[f64; 2], &[f64; 2])| {
@@ -48,7 +56,10 @@ impl Spread {
                 f64::max(difference - (this[0] - other[0]), difference - (this[1] - other[1]));
             towards.max(0.0).powi(2)
         };
-        let spread = self.ends.iter().zip(&best.ends).map(square).sum::<f64>().sqrt();
+        let spread = match self.set == best.set {
+            true => self.ends.iter().zip(&best.ends).map(square).sum::<f64>().sqrt(),
+            false => f64::hypot(self.deviations()[0], best.deviations()[1]),
+        };
         difference <= spread || equal(self.value, best.value)
     }
 }

@@ -3,7 +3,7 @@
 use records::{Algorithm, Collective, Library, Method, Native, Point};
 use schedules::Entry;
 
-use super::{PredictError, Predictor};
+use super::{PredictError, Predictor, Set, Sets};
 use crate::{
     Forms, Model,
     closed_forms::{Form, Shape, algorithms, form, is_candidate, refined},
@@ -27,26 +27,40 @@ impl Way {
         }
     }
 
-    /// See [`Form::is_candidate`].
-    pub(crate) fn is_candidate(&self, shape: &Shape) -> bool {
-        let algorithm = match self {
+    fn algorithm(&self) -> Algorithm {
+        match self {
             Way::Form(form) => form.algorithm,
             Way::Simulated(entry) => entry.algorithm,
-        };
-        is_candidate(algorithm, shape)
+        }
     }
 
     #[inline]
-    pub(super) fn seconds(
-        &self,
-        network: &Network,
-        shape: &Shape,
-        forms: Forms,
-    ) -> Result<f64, PredictError> {
+    fn seconds(&self, network: &Network, shape: &Shape, forms: Forms) -> Result<f64, PredictError> {
         match *self {
             Way::Form(form) => Ok(form.seconds(network, shape, forms)),
             Way::Simulated(entry) => simulate(entry, network, shape),
         }
+    }
+}
+
+/// What a method's time is found from: how, for which call, with which parameters.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sought<'a> {
+    pub(crate) way: Way,
+    pub(crate) shape: Shape,
+    pub(crate) set: &'a Set,
+}
+
+impl Sought<'_> {
+    /// See [`Form::is_candidate`].
+    pub(crate) fn is_candidate(&self) -> bool {
+        is_candidate(self.way.algorithm(), &self.shape)
+    }
+
+    /// With other parameters.
+    #[inline]
+    pub(crate) fn seconds(&self, network: &Network, forms: Forms) -> Result<f64, PredictError> {
+        self.way.seconds(network, &self.shape, forms)
     }
 }
 
@@ -157,51 +171,39 @@ impl Predictor {
         point: Point,
         algorithm: Algorithm,
         segment_bytes: u64,
-    ) -> Option<(&'static Form, Shape)> {
+    ) -> Option<(&'static Form, &Network, Shape)> {
+        let Sets::Common(set) = &self.sets else { return None };
         let Point { collective, procs, bytes } = point;
         if matches!(self.model, Model::Refined | Model::Simulated) || check(point).is_err() {
             return None;
         }
         let form = form(collective, algorithm)?;
         let cut = segment_bytes > 0;
-        (form.segmented || !cut).then(|| (form, Shape::new(procs, bytes, segment_bytes)))
+        (form.segmented || !cut)
+            .then(|| (form, &set.network, Shape::new(procs, bytes, segment_bytes)))
     }
 
-    /// The way and what it is to be evaluated at.
+    /// What the time of an algorithm is found from; it is ours where that makes a difference.
     pub(crate) fn look_up(
         &self,
         point: Point,
         algorithm: Algorithm,
         segment_bytes: u64,
-    ) -> Result<(Way, Shape), PredictError> {
-        check(point)?;
-        let way = self.way(point.collective, algorithm, point.procs)?;
-        self.shaped(point, way, algorithm, segment_bytes)
+    ) -> Result<Sought<'_>, PredictError> {
+        self.look_up_method(point, &Method::Own { algorithm, segment_bytes })
     }
 
+    /// What the time of a method is found from.
     pub(crate) fn look_up_method(
         &self,
         point: Point,
         method: &Method,
-    ) -> Result<(Way, Shape), PredictError> {
+    ) -> Result<Sought<'_>, PredictError> {
         check(point)?;
-        let way = self.way_of(point.collective, method, point.procs)?;
-        let algorithm = match way {
-            Way::Form(form) => form.algorithm,
-            Way::Simulated(entry) => entry.algorithm,
-        };
-        self.shaped(point, way, algorithm, method.segment_bytes())
-    }
-
-    #[inline]
-    fn shaped(
-        &self,
-        point: Point,
-        way: Way,
-        algorithm: Algorithm,
-        segment_bytes: u64,
-    ) -> Result<(Way, Shape), PredictError> {
         let Point { collective, procs, bytes } = point;
+        let segment_bytes = method.segment_bytes();
+        let way = self.way_of(collective, method, procs)?;
+        let algorithm = way.algorithm();
         if segment_bytes > 0 && !way.segmented() {
             return Err(PredictError::Segments { collective, algorithm });
         }
@@ -209,7 +211,11 @@ impl Predictor {
         if matches!(self.model, Model::Refined | Model::Simulated) {
             check_call(collective, algorithm, &shape)?;
         }
-        Ok((way, shape))
+        let Some(set) = self.sets.of(collective, method) else {
+            let method = method.clone().with_segment(0);
+            return Err(PredictError::Constants { collective, method });
+        };
+        Ok(Sought { way, shape, set })
     }
 }
 

@@ -32,9 +32,10 @@ proptest! {
                         if no_form || !model.serves(collective, algorithm, procs) {
                             continue;
                         }
-                        let segmented = predictor.segmented(collective, algorithm).unwrap();
+                        let whole = Method::Own { algorithm, segment_bytes: 0 };
+                        let segmented = predictor.segmented(collective, &whole).unwrap();
                         let segment_bytes = if segmented { segment } else { 0 };
-                        let method = Method::Own { algorithm, segment_bytes };
+                        let method = whole.with_segment(segment_bytes);
                         let seconds = predictor.predict(point, algorithm, segment_bytes).unwrap();
                         let formula = explainer.formula(point, &method).unwrap();
                         let sum: f64 = formula.parts.iter().map(|part| part.seconds).sum();

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests: a panic is the report")]
 
+mod algorithms;
 mod coverage;
 mod decisions;
 mod extrapolation;

@@ -3,7 +3,7 @@
 use models::{
     Forms, Model, Point, Predictor,
     compress::{Bounds, Map, Shape},
-    decide::{decide_among, own_methods, switching_points},
+    decide::{self, decide_among, switching_points},
     explain::Explainer,
     presets::preset,
 };
@@ -16,7 +16,7 @@ const BCAST: Collective = Collective::Bcast;
 
 fn methods(predictor: &Predictor, collective: Collective, segments: &[u64]) -> Vec<Method> {
     let known = predictor.model().algorithms(collective);
-    own_methods(predictor, collective, &known, segments).unwrap()
+    decide::methods(predictor, collective, &known, segments).unwrap()
 }
 
 proptest! {

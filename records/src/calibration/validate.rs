@@ -1,6 +1,6 @@
 //! What of a calibration serde cannot check.
 
-use super::{Estimate, LogGp, ManyGap, Parameters};
+use super::{AlgorithmFit, Estimate, LogGp, ManyGap, Parameters};
 
 type Fault = (String, String);
 
@@ -65,6 +65,28 @@ pub(super) fn parameters(prefix: &str, parameters: &Parameters) -> Result<(), Fa
             |knot| knot.bytes,
             |knot| vec![("seconds_per_byte", knot.seconds_per_byte)],
         )?;
+    }
+    Ok(())
+}
+
+/// Constants of algorithms: every method at most once for a model, without segments.
+pub(super) fn algorithms(fits: &[AlgorithmFit]) -> Result<(), Fault> {
+    for (index, fit) in fits.iter().enumerate() {
+        let field = |name: &str| format!("algorithms.fits[{index}].{name}");
+        let AlgorithmFit { collective, method, model, .. } = fit;
+        if method.algorithm().is_none() || method.segment_bytes() > 0 {
+            let problem = format!("is {method}; wanted an algorithm without segments");
+            return Err((field("method"), problem));
+        }
+        let same = |other: &AlgorithmFit| {
+            (other.collective, &other.method, &other.model) == (*collective, method, model)
+        };
+        if fits[..index].iter().any(same) {
+            let problem = format!("{collective} by {method} has constants of {model} twice");
+            return Err((field("method"), problem));
+        }
+        check_estimate(&field("alpha_seconds"), fit.alpha_seconds)?;
+        check_estimate(&field("beta_seconds_per_byte"), fit.beta_seconds_per_byte)?;
     }
     Ok(())
 }
@@ -188,5 +210,29 @@ mod tests {
         let gamma = Gamma { operation: Operation::MaxInt, knots: Vec::new() };
         let found = field(&|one| one.gamma = vec![gamma.clone(), gamma.clone()]);
         assert_eq!(found, "measured.gamma[1].operation");
+    }
+
+    #[test]
+    fn constants_are_of_algorithms_and_there_once() {
+        let fit = |method: &str| AlgorithmFit {
+            collective: crate::Collective::Bcast,
+            method: method.parse().unwrap(),
+            model: "hockney".into(),
+            alpha_seconds: Estimate::exact(1e-5),
+            beta_seconds_per_byte: Estimate::exact(1e-9),
+            r_squared: 1.0,
+            median_residual: 0.0,
+            points: Vec::new(),
+        };
+        let check = |fits: &[AlgorithmFit]| super::algorithms(fits);
+        let (own, native) = (fit("own:binomial"), fit("native:openmpi:binomial"));
+        assert_eq!(check(&[own.clone(), native]), Ok(()));
+        assert_eq!(check(&[own.clone(), own.clone()]).unwrap_err().0, "algorithms.fits[1].method");
+        for method in ["default", "own:binomial,segment=1KiB"] {
+            assert_eq!(check(&[fit(method)]).unwrap_err().0, "algorithms.fits[0].method");
+        }
+        let negative = Estimate { value: -1.0, low: -1.0, high: 0.0 };
+        let wrong = AlgorithmFit { beta_seconds_per_byte: negative, ..own };
+        assert_eq!(check(&[wrong]).unwrap_err().0, "algorithms.fits[0].beta_seconds_per_byte");
     }
 }

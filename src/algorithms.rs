@@ -1,0 +1,252 @@
+//! Constants of algorithms: their collectives timed at a few points, and what the times say.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use anyhow::{Context, Result};
+use models::{
+    Forms, Predictor,
+    fit::{self, Timed},
+};
+use records::{
+    Collective, Method,
+    calibration::{AlgorithmFit, Algorithms, Calibration, Parameters},
+    document,
+    observation::{CollectiveCall, PointToPoint},
+    openmpi,
+    plan::{Cell, Plan},
+    quantity, record,
+};
+use verification::{plan, samples::Samples};
+
+use crate::{
+    commands::{predict::sizes, verify},
+    error::usage,
+    focused, judging, output,
+    run_directory::RunDirectory,
+    site::Site,
+    source::powers_of_two_and,
+};
+
+/// Of what is left of a calibration's budget.
+pub const SHARE: f64 = 0.4;
+
+/// Message sizes at which algorithms are timed; the largest are left out where time is short.
+const SIZES: [u64; 5] = [16, 1 << 10, 8 << 10, 64 << 10, 512 << 10];
+const FEWEST_SIZES: usize = 3;
+/// Numbers of processes: all, and the power of two below.
+const NUMBERS: usize = 2;
+const SEGMENTS: [u64; 3] = [0, 1 << 10, 8 << 10];
+/// Of the time, for starting and ending the job.
+const START: Duration = Duration::from_millis(1500);
+
+/// Whether there is anything to time.
+///
+/// # Errors
+/// One process alone, or a collective without algorithms.
+pub fn check(site: &Site, collectives: &[Collective]) -> Result<()> {
+    if site.ranks() < 2 {
+        usage!("--algorithms times collectives: start at least 2 ranks, by --ranks");
+    }
+    for &collective in collectives {
+        if methods(site, collective, site.ranks(), 1 << 20).is_empty() {
+            usage!("there are no algorithms of {collective} that could be timed");
+        }
+    }
+    Ok(())
+}
+
+/// Times the algorithms of the collectives, or goes on doing so.
+///
+/// # Errors
+/// The job fails; its record is kept. A plan that is there is for other collectives.
+pub fn measure(
+    site: &Site,
+    run: &RunDirectory,
+    collectives: &[Collective],
+    seed: u64,
+    within: Duration,
+) -> Result<()> {
+    let path = run.algorithm_plan();
+    let plan = match path.exists() {
+        true => document::read(&path)?,
+        false => {
+            let seconds = within.saturating_sub(START).as_secs_f64();
+            let plan = planned(site, run, collectives, seed, seconds)?;
+            document::write(&path, &plan)?;
+            plan
+        }
+    };
+    let planned = |of: &Collective| plan.cells.iter().any(|cell| cell.collective == *of);
+    if let Some(missing) = collectives.iter().find(|collective| !planned(collective)) {
+        usage!(
+            "{}: is not for {missing}; name another directory, or the collectives it was made for",
+            path.display()
+        );
+    }
+    let record = run.algorithm_times();
+    verify::measure(site, &plan, &path, &record, within, &[])
+}
+
+/// The library's own algorithms where they can be forced, and Colibri's.
+fn methods(site: &Site, collective: Collective, procs: u32, bytes: u64) -> Vec<Method> {
+    let natives = match site.is_open_mpi() {
+        true => openmpi::methods(collective, &SEGMENTS, procs, bytes),
+        false => Vec::new(),
+    };
+    let own = verify::own_methods(collective, &SEGMENTS, procs, bytes);
+    natives.into_iter().chain(own).collect()
+}
+
+/// Every method at a few points, as large as there is time for, as often as fits.
+fn planned(
+    site: &Site,
+    run: &RunDirectory,
+    collectives: &[Collective],
+    seed: u64,
+    seconds: f64,
+) -> Result<Plan> {
+    let rows = record::read::<PointToPoint>(&run.observations())?.rows;
+    let parameters = fit::fit_values(&rows)?;
+    let models = judging::judged_models().into_iter();
+    let predictors = models
+        .map(|model| Predictor::new(model, Forms::Corrected, &parameters))
+        .collect::<Result<Vec<_>, _>>()?;
+    let expected = |cell: &Cell| verify::expectation(&predictors, cell);
+    let mut numbers = powers_of_two_and(site.ranks());
+    numbers.drain(..numbers.len().saturating_sub(NUMBERS));
+    let mut largest = SIZES.len();
+    loop {
+        let cells = cells(site, collectives, &numbers, &SIZES[..largest]);
+        let planned = plan::repeat(cells, site.ranks(), seconds, seed, &expected);
+        let whole = planned.expected_seconds <= seconds;
+        if whole || (largest == FEWEST_SIZES && numbers.len() == 1) {
+            let most = quantity::format_bytes(SIZES[largest - 1]);
+            eprintln!(
+                "algorithms: {} times of {} methods up to {most}, about {:.0} s",
+                planned.plan.visits.len(),
+                planned.plan.cells.len(),
+                planned.expected_seconds
+            );
+            return Ok(planned.plan);
+        }
+        if largest > FEWEST_SIZES {
+            largest -= 1;
+        } else {
+            numbers.remove(0);
+        }
+    }
+}
+
+fn cells(site: &Site, collectives: &[Collective], numbers: &[u32], all: &[u64]) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for &collective in collectives {
+        for &procs in numbers {
+            for &bytes in sizes(collective, all) {
+                let methods = methods(site, collective, procs, bytes).into_iter();
+                cells.extend(methods.map(|method| Cell { collective, method, procs, bytes }));
+            }
+        }
+    }
+    cells
+}
+
+/// The constants of what was timed for that, `from_record` of what verify or tune has timed too,
+/// none where nothing was timed; and what a reader must know.
+///
+/// # Errors
+/// A record cannot be read; `from_record` and nothing was timed of what is asked for.
+pub fn fit(
+    run: &RunDirectory,
+    asked: Option<&[Collective]>,
+    from_record: bool,
+    measured: &Parameters,
+) -> Result<(Option<Algorithms>, Vec<String>)> {
+    let (records, rows) = timed(run, asked.is_some() && from_record)?;
+    let samples = Samples::gather(&rows);
+    let of = |collective| asked.is_none_or(|asked| asked.contains(&collective));
+    let mut timed = Vec::new();
+    for point in samples.points().filter(|point| of(point.collective)) {
+        for (method, times) in samples.at(point) {
+            let Some(seconds) = times.median() else { continue };
+            timed.push(Timed { point, method: method.clone(), seconds });
+        }
+    }
+    let is_timed = |of: &Collective| timed.iter().any(|one| one.point.collective == *of);
+    let mut warnings = samples.warnings.clone();
+    if let Some(missing) = asked.unwrap_or_default().iter().find(|of| !is_timed(of)) {
+        if from_record {
+            usage!(
+                "{}: holds no times of {missing}; measure them by --algorithms without \
+                 --from-record, or by `colibri verify`",
+                run.path().display()
+            );
+        }
+        warnings.push(format!(
+            "no algorithm of {missing} was timed within the budget; go on with --resume and a \
+             longer --budget"
+        ));
+    }
+    if timed.is_empty() {
+        return Ok((None, warnings));
+    }
+    let fitted = fit::algorithms(&timed, measured).context("fitting constants of algorithms")?;
+    warnings.extend(fitted.warnings);
+    Ok((Some(Algorithms { records, fits: fitted.fits }), warnings))
+}
+
+/// The names of the records, and what they hold.
+fn timed(run: &RunDirectory, others: bool) -> Result<(Vec<String>, Vec<CollectiveCall>)> {
+    let (mut names, mut rows) = (Vec::new(), Vec::new());
+    let path = run.algorithm_times();
+    if path.exists() {
+        rows.extend(record::read::<CollectiveCall>(&path)?.rows);
+        names.push("algorithms.csv".into());
+    }
+    if others && run.measurements().exists() {
+        let records = focused::records(run)?;
+        let numbered = (2..=records.len()).map(|batch| format!("measurements-{batch}.csv"));
+        names.push("measurements.csv".into());
+        names.extend(numbered);
+        rows.extend(focused::rows(records));
+    }
+    Ok((names, rows))
+}
+
+/// The constants, for people: those of the refined forms, which know every algorithm.
+pub fn summary(calibration: &Calibration) -> String {
+    let Some(Algorithms { fits, records }) = &calibration.algorithms else { return String::new() };
+    let mut shown: BTreeMap<(Collective, &Method), &AlgorithmFit> = BTreeMap::new();
+    for fit in fits {
+        let place = shown.entry((fit.collective, &fit.method)).or_insert(fit);
+        if fit.model == models::Model::Refined.name() {
+            *place = fit;
+        }
+    }
+    let row = |fit: &&AlgorithmFit| {
+        let (alpha, beta) = (fit.alpha_seconds, fit.beta_seconds_per_byte);
+        let time = quantity::format_seconds;
+        let rate = |seconds: f64| format!("{:.5} us/byte", seconds * 1e6);
+        vec![
+            fit.collective.to_string(),
+            fit.method.to_string(),
+            time(alpha.value),
+            format!("{} .. {}", time(alpha.low), time(alpha.high)),
+            rate(beta.value),
+            format!("{} .. {}", rate(beta.low), rate(beta.high)),
+            format!("{:.4}", fit.r_squared),
+            format!("{:.1} %", 100.0 * fit.median_residual),
+        ]
+    };
+    let heading = [
+        "collective",
+        "algorithm",
+        "alpha",
+        "95 % interval",
+        "beta",
+        "95 % interval",
+        "R^2",
+        "off by",
+    ];
+    let text = output::aligned(&heading, shown.values().map(row));
+    format!("\nConstants of each algorithm, by its refined form ({})\n\n{text}", records.join(", "))
+}

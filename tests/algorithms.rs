@@ -1,0 +1,99 @@
+//! Constants of algorithms as a user gets and uses them: on local ranks.
+
+use std::{fs, path::Path};
+
+use serde_json::Value;
+
+use crate::support::{have_mpirun, run};
+
+fn fits(calibration: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(calibration).unwrap();
+    let calibration: Value = serde_json::from_str(&text).unwrap();
+    calibration["algorithms"]["fits"].as_array().unwrap().clone()
+}
+
+#[test]
+fn constants_of_algorithms_are_measured_predicted_with_decided_by_and_judged() {
+    if !have_mpirun("constants_of_algorithms_are_measured_predicted_with_decided_by_and_judged") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let directory = path("run");
+    // It ends when all is timed often enough, long before, where the machine does nothing else.
+    let here = ["--ranks", "2", "--sizes", "0,1,1KiB,8KiB", "--budget", "60s", "--pair-only"];
+    let calibrate =
+        ["calibrate", &directory, "--algorithms", "bcast", "--no-pairs", "--precision", "0.5"];
+    let (stdout, _) = run(0, &[&calibrate[..], &here].concat());
+    assert!(stdout.contains("Constants of each algorithm"), "{stdout}");
+    assert!(stdout.contains("own:pipeline") && stdout.contains("algorithms.csv"), "{stdout}");
+    let calibration = path("run/calibration.json");
+    let all = fits(calibration.as_ref());
+    let of = |method: &str, model: &str| {
+        all.iter().find(|fit| fit["method"] == method && fit["model"] == model)
+    };
+    for fit in &all {
+        let [alpha, beta] = ["alpha_seconds", "beta_seconds_per_byte"].map(|name| &fit[name]);
+        assert!(alpha["value"].as_f64().unwrap() + beta["value"].as_f64().unwrap() > 0.0, "{fit}");
+        assert!(alpha["low"].as_f64() <= alpha["high"].as_f64(), "{fit}");
+        assert!(fit["points"].as_array().unwrap().len() >= 4 && fit["r_squared"].is_number());
+    }
+    // A chain of the library's is known to the refined forms alone.
+    let native = "native:openmpi:k-chain";
+    let by_open_mpi = of(native, "refined").is_some();
+    assert!(of(native, "hockney").is_none() && of("own:linear", "hockney").is_some());
+
+    // The same record, the same file.
+    let first = fs::read(&calibration).unwrap();
+    run(0, &["calibrate", &directory, "--from-record"]);
+    assert_eq!(fs::read(&calibration).unwrap(), first);
+
+    // One hop: n_s (alpha + beta m_s), with whose constants it is.
+    let ours = ["--calibration", &calibration, "--parameters", "algorithms"];
+    let at = ["--collective", "bcast", "--procs", "2", "--sizes", "4KiB", "--segments", "0"];
+    let predict = [&["predict"], &ours[..], &at, &["--format", "json"]].concat();
+    let (json, _) = run(0, &predict);
+    let rows: Vec<Value> = serde_json::from_str(&json).unwrap();
+    assert!(rows.iter().any(|row| row["model"] == "refined"), "{json}");
+    for row in rows.iter().filter(|row| row["model"] == "hockney" && row["algorithm"] == "pipeline")
+    {
+        let fit = of(row["method"].as_str().unwrap(), "hockney").unwrap();
+        let value = |name: &str| fit[name]["value"].as_f64().unwrap();
+        let wanted = value("alpha_seconds") + 4096.0 * value("beta_seconds_per_byte");
+        assert!((row["seconds"].as_f64().unwrap() / wanted - 1.0).abs() < 1e-9, "{row}");
+    }
+    let (table, _) = run(0, &[&["decide"], &ours[..], &at].concat());
+    assert!(table.contains("hockney") && table.contains("refined"), "{table}");
+    let (text, _) = run(0, &[&["explain"], &ours[..], &["--procs", "2", "-m", "4KiB"]].concat());
+    assert!(text.contains("own:pipeline") && text.contains("alpha"), "{text}");
+
+    // What is not there, or makes no sense, is said.
+    for (arguments, wanted) in [
+        (&["--model", "plogp"][..], "--model hockney or refined"),
+        (&["--forms", "printed"], "leave out --forms"),
+        (&["--collective", "reduce"], "no constants of hockney were fitted for reduce"),
+    ] {
+        let (_, stderr) = run(2, &[&["decide"], &ours[..], arguments].concat());
+        assert!(stderr.contains(wanted), "{arguments:?}: {stderr}");
+    }
+    let simulate = ["simulate", "--collective", "bcast", "--procs", "2", "--sizes", "8"];
+    let (_, stderr) = run(2, &[&simulate[..], &ours].concat());
+    assert!(stderr.contains("what whole collectives cost, not messages"), "{stderr}");
+    let again = ["calibrate", &directory, "--from-record", "--algorithms", "bcast,allgather"];
+    let (_, stderr) = run(2, &again);
+    assert!(stderr.contains("no times of allgather"), "{stderr}");
+
+    // Judged beside the others; and fitted to what was timed for that.
+    if by_open_mpi {
+        let grid = ["--collective", "bcast,reduce", "--procs", "2", "--sizes", "64,512,4KiB"];
+        let verify = ["verify", &directory, "--ranks", "2", "--rounds", "1"];
+        let (stdout, _) = run(0, &[&verify[..], &grid].concat());
+        assert!(stdout.contains("refined-algorithms"), "{stdout}");
+        let fit = ["calibrate", &directory, "--from-record", "--algorithms", "reduce"];
+        let (stdout, _) = run(0, &fit);
+        assert!(stdout.contains("measurements.csv"), "{stdout}");
+        assert!(fits(calibration.as_ref()).iter().all(|fit| fit["collective"] == "reduce"));
+        let (stdout, _) = run(0, &["verify", &directory, "--from-record"]);
+        assert!(stdout.contains("rest on constants fitted to these measurements"), "{stdout}");
+    }
+}
