@@ -7,41 +7,32 @@
 //! measured again, a switching point is closed in on from both sides, and the measuring ends when
 //! the regret left is small or the time is used up.
 
+mod batch;
 pub(crate) mod noise;
 mod prior;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+pub use self::batch::Batch;
 use self::{noise::Noise, prior::Priors};
 use records::{
-    Collective, Method, Point,
-    observation::CollectiveCall,
-    plan::{Cell, Visit},
-    summary::Regret,
+    Collective, Method, Point, observation::CollectiveCall, plan::Cell, summary::Regret,
 };
 use statrs::distribution::{Continuous, ContinuousCDF, Normal};
 
 use crate::{
     Weights,
     belief::Belief,
-    plan::{Expectation, VERY_SHORT_SECONDS, WAKING, calls, synchronisation},
+    plan::{Expectation, WAKING, synchronisation},
     samples::Samples,
     selection::{Choice, LEAST_GAIN},
 };
 
 /// Expected regret, relative to the time decided for, below which a method is not measured.
 pub const TOLERANCE: f64 = 0.01;
-/// Calls that are shorter are noisy: the default, and what is to be exported, is visited twice at
-/// least, and thrice if they are very short.
-const SHORT_SECONDS: f64 = 20e-3;
-/// What confirming is thought to take, over what today's decisions would: they change still.
-const SPARE: f64 = 2.0;
-/// A batch that explores is not shorter, in seconds: a single visit would outrun it, and use up what
-/// is kept for confirming.
-const LEAST_BATCH: f64 = 1.0;
 /// Standard deviations by which a method must be believed to be faster than the default to be tried
 /// in its place: one of six that are no faster would be, and is taken out again by what confirms it.
-const SURELY: f64 = 1.0;
+const PROBABLY: f64 = 1.0;
 /// Expected times that differ by less, relatively, are alike: what is taken of these must not hang on
 /// noise, or two tunings would differ.
 const ALIKE: f64 = 0.02;
@@ -66,28 +57,6 @@ struct Track {
     visits: Vec<usize>,
     /// Where it was seen that the default runs the very same.
     is_default: Vec<bool>,
-}
-
-impl Track {
-    /// How often a method at a point is visited at least, if it matters.
-    fn visits_wanted(&self, index: usize) -> usize {
-        match self.belief.mean(index).exp() {
-            seconds if seconds < VERY_SHORT_SECONDS => 3,
-            seconds if seconds < SHORT_SECONDS => 2,
-            _ => 1,
-        }
-    }
-}
-
-/// What to measure next.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Batch {
-    /// In order of their worth; empty where nothing is left to measure.
-    pub visits: Vec<Visit>,
-    /// How long they should take.
-    pub expected_seconds: f64,
-    /// Before they are made.
-    pub regret: Regret,
 }
 
 impl Focus {
@@ -162,7 +131,7 @@ impl Focus {
     }
 
     /// The method decided for at each point: of those that are faster than the default by
-    /// [`LEAST_GAIN`] and surely faster at all, by what was observed of both there and nearby, the one
+    /// [`LEAST_GAIN`] and probably faster at all, by what was observed of both there and nearby, the one
     /// with the least expected time; else the default.
     pub fn decisions(&self) -> impl Iterator<Item = (Point, &Method)> {
         self.points
@@ -224,65 +193,8 @@ impl Focus {
         Regret { mean, greatest }
     }
 
-    /// What to measure next, if `seconds` are left for all that is still to be measured.
-    ///
-    /// Half of what is left after confirming today's decisions goes into one batch, since what it
-    /// shows makes the next one better.
-    pub fn next(mut self, seconds: f64) -> Batch {
-        let regret = self.regret();
-        let settling: f64 =
-            self.unsettled().iter().map(|&(track, index)| self.cost(track, index)).sum();
-        let mut batch = Batch { visits: Vec::new(), expected_seconds: 0.0, regret };
-        let share = (seconds - SPARE * settling) / 2.0;
-        while share >= LEAST_BATCH && batch.expected_seconds < share {
-            let worthy = self.worthiest();
-            if worthy.is_empty() {
-                break;
-            }
-            for (track, index) in worthy {
-                if batch.expected_seconds < share {
-                    self.visit(&mut batch, track, index);
-                }
-            }
-        }
-        if batch.visits.is_empty() {
-            // Nothing is in doubt, or there is no time for it: what is to be exported is confirmed.
-            for (track, index) in self.unsettled() {
-                if batch.expected_seconds < seconds {
-                    self.visit(&mut batch, track, index);
-                }
-            }
-        }
-        batch
-    }
-
-    fn visit(&mut self, batch: &mut Batch, track: usize, index: usize) {
-        batch.expected_seconds += self.cost(track, index);
-        let (warmups, repetitions) = self.calls(track, index);
-        let seconds = self.seconds(track, index);
-        let noise = self.noise.variance(seconds, 1);
-        let track = &mut self.tracks[track];
-        batch.visits.push(Visit { cell: track.cells[index], warmups, repetitions, calls: 1 });
-        track.belief.expect(index, noise);
-        track.visits[index] += 1;
-    }
-
     fn seconds(&self, track: usize, index: usize) -> f64 {
         self.tracks[track].belief.mean(index).exp()
-    }
-
-    fn calls(&self, track: usize, index: usize) -> (u32, u32) {
-        let is_known = self.tracks[track].visits[index] > 0;
-        calls(self.seconds(track, index), u32::from(is_known))
-    }
-
-    /// What a visit costs, in seconds.
-    fn cost(&self, track: usize, index: usize) -> f64 {
-        let (warmups, repetitions) = self.calls(track, index);
-        let procs = self.tracks[track].belief.points()[index].procs;
-        WAKING
-            + f64::from(warmups + repetitions)
-                * (self.seconds(track, index) + synchronisation(procs))
     }
 
     /// The default, under the name under which most is known of it.
@@ -297,13 +209,13 @@ impl Focus {
         let mean = |one: (usize, usize)| belief(one).mean(one.1);
         let variance = |one: (usize, usize)| belief(one).variance(one.1);
         let default = self.default(candidates);
-        let is_surely_faster = |&one: &(usize, usize)| {
+        let is_probably_faster = |&one: &(usize, usize)| {
             default.is_none_or(|default| {
-                let surely = SURELY * (variance(default) + variance(one)).sqrt();
-                !self.is_default(one) && mean(default) - mean(one) > surely.max(LEAST_GAIN.ln_1p())
+                let margin = PROBABLY * (variance(default) + variance(one)).sqrt();
+                !self.is_default(one) && mean(default) - mean(one) > margin.max(LEAST_GAIN.ln_1p())
             })
         };
-        let faster = || candidates.iter().copied().filter(is_surely_faster);
+        let faster = || candidates.iter().copied().filter(is_probably_faster);
         let least = faster().map(mean).fold(f64::INFINITY, f64::min);
         // In the order of the methods' names.
         let alike = faster().find(|&one| mean(one) <= least + ALIKE.ln_1p());
@@ -334,113 +246,6 @@ impl Focus {
             let spread = (best.variance(at) + other.variance(index)).sqrt();
             ((track, index), expected_gain(lead, spread))
         })
-    }
-
-    /// Whose observations take away most regret for their cost, most first; none where none is
-    /// worth it. Where the default was never seen it comes first, since everything is compared with
-    /// it, then what is [unexplored](Focus::unexplored); what is [wanted](Focus::wanting) comes last.
-    ///
-    /// At most one of each track, since what it shows changes the worth of its neighbours, and
-    /// none that is worth less than half of the worthiest.
-    fn worthiest(&self) -> Vec<(usize, usize)> {
-        let which = |wanted: &dyn Fn(&Track, usize) -> bool| -> Vec<(usize, usize)> {
-            let all = self.points.values().flatten().copied();
-            all.filter(|&(track, index)| wanted(&self.tracks[track], index)).collect()
-        };
-        let defaults = which(&|track, index| {
-            track.method == Method::Default && track.visits[index] < track.visits_wanted(index)
-        });
-        if !defaults.is_empty() {
-            return defaults;
-        }
-        let unexplored = self.unexplored();
-        if !unexplored.is_empty() {
-            return unexplored;
-        }
-        let mut of_track: BTreeMap<usize, (usize, f64)> = BTreeMap::new();
-        for (&point, candidates) in &self.points {
-            for ((track, index), worth) in self.worths(candidates, self.weights.at(point)) {
-                let most = of_track.entry(track).or_insert((index, worth));
-                if worth > most.1 {
-                    *most = (index, worth);
-                }
-            }
-        }
-        if of_track.is_empty() {
-            return which(&|track, index| {
-                track.visits[index] == 0 && self.wanted.contains(&track.cells[index])
-            });
-        }
-        let most = of_track.values().map(|(_, worth)| *worth).fold(0.0, f64::max);
-        let mut worthy: Vec<(usize, (usize, f64))> =
-            of_track.into_iter().filter(|(_, (_, worth))| *worth >= most / 2.0).collect();
-        worthy.sort_by(|(_, (_, a)), (_, (_, b))| b.total_cmp(a));
-        worthy.into_iter().map(|(track, (index, _))| (track, index)).collect()
-    }
-
-    /// Where each method is seen at least once, if it was not, at each number of processes: at the least
-    /// and the greatest size at which its calls are very short. There the models err most, each method
-    /// in its own way at all sizes alike, and a visit costs next to nothing.
-    fn unexplored(&self) -> Vec<(usize, usize)> {
-        let mut unexplored = Vec::new();
-        for (track, Track { belief, visits, .. }) in self.tracks.iter().enumerate() {
-            let mut ends: BTreeMap<u32, (usize, usize)> = BTreeMap::new();
-            for (index, point) in belief.points().iter().enumerate() {
-                if belief.mean(index).exp() < VERY_SHORT_SECONDS && self.weights.at(*point) > 0.0 {
-                    let ends = ends.entry(point.procs).or_insert((index, index));
-                    let bytes = |index: usize| belief.points()[index].bytes;
-                    *ends = (
-                        std::cmp::min_by_key(ends.0, index, |&index| bytes(index)),
-                        std::cmp::max_by_key(ends.1, index, |&index| bytes(index)),
-                    );
-                }
-            }
-            let ends: BTreeSet<usize> = ends.into_values().flat_map(<[usize; 2]>::from).collect();
-            unexplored
-                .extend(ends.into_iter().filter(|&end| visits[end] == 0).map(|end| (track, end)));
-        }
-        unexplored
-    }
-
-    /// What an observation of the decided method or of one that might be better would take away,
-    /// per second: the share of the weighted regret that is its uncertainty's.
-    fn worths(&self, candidates: &[(usize, usize)], weight: f64) -> Vec<((usize, usize), f64)> {
-        let decided = self.decided(candidates);
-        let variance = |(track, index): (usize, usize)| self.tracks[track].belief.variance(index);
-        let mut worths = Vec::new();
-        for (other, regret) in self.challengers(candidates) {
-            let regret = weight * regret;
-            if regret >= TOLERANCE {
-                let both = variance(decided) + variance(other);
-                worths.extend(
-                    [decided, other]
-                        .map(|one| (one, regret * variance(one) / both / self.cost(one.0, one.1))),
-                );
-            }
-        }
-        worths
-    }
-
-    /// Decided methods, and the defaults that they are compared with, that were visited too seldom to
-    /// be exported; the cheapest first.
-    fn unsettled(&self) -> Vec<(usize, usize)> {
-        let mut unsettled = Vec::new();
-        for candidates in self.points.values() {
-            let decided = self.decided(candidates);
-            if self.is_default(decided) {
-                continue;
-            }
-            unsettled.extend(
-                [Some(decided), self.default(candidates)].into_iter().flatten().filter(
-                    |&(track, index)| {
-                        self.tracks[track].visits[index] < self.tracks[track].visits_wanted(index)
-                    },
-                ),
-            );
-        }
-        unsettled
-            .sort_by(|a: &(usize, usize), b| self.cost(a.0, a.1).total_cmp(&self.cost(b.0, b.1)));
-        unsettled
     }
 }
 
