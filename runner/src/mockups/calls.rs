@@ -75,6 +75,12 @@ impl<'a> Work<'a> {
         Part { base, count, layout: self.facts.layout }
     }
 
+    /// The bytes of `count` elements in a buffer of ours.
+    pub fn packed(&self, base: *mut u8, count: u64) -> Part {
+        let bytes = count * self.facts.layout.size as u64;
+        Part { base, count: bytes, layout: Layout::bytes(self.mpi) }
+    }
+
     /// The address of an element, from that of element 0.
     pub fn element(&self, base: *mut u8, index: u64) -> *mut u8 {
         base.wrapping_offset(self.facts.layout.offset(index))

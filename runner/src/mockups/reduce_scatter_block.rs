@@ -11,8 +11,11 @@ pub(super) static REDUCE_THEN_SCATTER: Mockup = Mockup {
     name: "reduce_scatter_block_as_reduce_then_scatter",
     guideline: "GL17",
     collective: Collective::ReduceScatterBlock,
-    memory: "pn at rank 0",
-    needs: |facts| Needs { buffers: [facts.total(), 0], ..Needs::default() },
+    memory: "pn at rank 0, and pn more where the type has gaps",
+    needs: |facts| {
+        let packed = if facts.layout.is_dense() { 0 } else { facts.total() };
+        Needs { buffers: [facts.total(), packed], ..Needs::default() }
+    },
     run: reduce_then_scatter,
 };
 
@@ -54,14 +57,28 @@ fn sides(
     }
 }
 
+/// What has gaps is scattered as bytes: MPICH 4.0's `MPI_Scatter` says of long messages of elements
+/// like `MPI_DOUBLE_INT` that they are truncated.
 unsafe fn reduce_then_scatter(work: &mut Work<'_>, arguments: &Arguments) -> Result<()> {
     let (_, operand, receive) = sides(work, arguments)?;
-    let (count, all) = (work.facts.count, work.buffers[0]);
-    let blocks = (work.rank() == 0).then(|| work.part(all, count));
-    // SAFETY: the application's own buffers; ours holds the whole result.
+    let (count, [all, packed]) = (work.facts.count, work.buffers);
+    let own = work.part(receive, count);
+    // SAFETY: the application's own buffers; ours hold the whole result.
     unsafe {
         work.reduce(Some(operand), all, work.facts.total(), 0)?;
-        work.scatter(blocks, Some(work.part(receive, count)), 0)
+        if work.facts.layout.is_dense() {
+            let blocks = (work.rank() == 0).then(|| work.part(all, count));
+            return work.scatter(blocks, Some(own), 0);
+        }
+        let block = work.packed(packed, count);
+        match work.rank() {
+            0 => {
+                work.pack(&work.part(all, work.facts.total()), packed)?;
+                work.scatter(Some(block), None, 0)?;
+            }
+            _ => work.scatter(None, Some(block), 0)?,
+        }
+        work.unpack(packed, &own)
     }
 }
 

@@ -1,6 +1,6 @@
-//! Every case of every collective that has mock-ups, against the library's own.
+//! Every case of every collective that has mock-ups, against what MPI defines.
 
-use std::{ffi::c_int, ptr};
+use std::{collections::BTreeSet, ffi::c_int, ptr};
 
 use colibri_runner::{
     Arguments, Block, Counts, Error, Handle, Reduction,
@@ -10,6 +10,7 @@ use records::Collective;
 
 use super::{
     data::{self, Buffer, Kind},
+    definition::{Combine, Datum},
     library::{Library, check, insignificant},
 };
 
@@ -25,7 +26,7 @@ pub struct Ranks<'a> {
 /// An operation and the kind of its operands.
 #[derive(Debug, Clone, Copy)]
 pub struct Operation {
-    pub name: &'static str,
+    pub combine: Combine,
     pub handle: Handle,
     pub kind: Kind,
 }
@@ -37,13 +38,25 @@ pub struct Case {
     pub count: usize,
     pub root: usize,
     pub in_place: bool,
+    /// Which of the combinations of types and operations it has, the same on every rank.
+    types: usize,
     pub send: Kind,
     pub receive: Kind,
     pub operation: Option<Operation>,
 }
 
-/// What came of a call by a mock-up; a text where the memory is not as it should be.
+/// What came of a call; a text where the memory is not as MPI defines it.
 pub type Outcome = Result<Result<(), String>, Error>;
+
+/// How many of the cases are tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    All,
+    /// So many that each two values of count, root, place and types come together.
+    Pairs,
+    /// So many that each of these values occurs.
+    Values,
+}
 
 /// Collectives with a root.
 fn is_rooted(collective: Collective) -> bool {
@@ -67,7 +80,7 @@ impl Cases {
         let library = ranks.library;
         let kinds = data::pairs(library);
         let mut list = Vec::new();
-        let mut add = |collective, send, receive, operation| {
+        let mut add = |collective, types, send, receive, operation| {
             let roots: &[usize] = match ranks.size {
                 _ if !is_rooted(collective) => &[0],
                 size if size <= 4 => &[0, 1, 2, 3][..size],
@@ -84,6 +97,7 @@ impl Cases {
                             count,
                             root,
                             in_place,
+                            types,
                             send,
                             receive,
                             operation,
@@ -92,43 +106,47 @@ impl Cases {
                 }
             }
         };
-        for shift in 0..combinations {
-            // Every rank has other types.
-            let send = kinds[(ranks.rank + shift) % kinds.len()];
-            let receive = kinds[(3 * ranks.rank + 2 * shift + 1) % kinds.len()];
+        // Every rank has other types; then all have one that mixes types.
+        let mut sides: Vec<[Kind; 2]> = (0..combinations)
+            .map(|shift| [ranks.rank + shift, 3 * ranks.rank + 2 * shift + 1])
+            .map(|places| places.map(|place| kinds[place % kinds.len()]))
+            .collect();
+        sides.push([data::double_ints(library); 2]);
+        for (types, [send, receive]) in sides.into_iter().enumerate() {
             for collective in [Allgather, Alltoall, Bcast, Gather, Scatter] {
-                add(collective, send, receive, None);
+                add(collective, types, send, receive, None);
             }
         }
         let compose = library.operation(data::compose, false);
         let add_multiply = library.operation(data::add_multiply, true);
-        let mut operations: Vec<Operation> = vec![
-            Operation { name: "sum", handle: library.sum, kind: data::numbers(library) },
-            Operation { name: "sum", handle: library.sum, kind: data::doubles(library) },
-            Operation { name: "maxloc", handle: library.maxloc, kind: data::double_ints(library) },
+        let derived = || kinds.iter().filter(|kind| kind.is_derived()).take(combinations.max(2));
+        let mut operations = vec![
+            (Combine::Sum, library.sum, data::numbers(library)),
+            (Combine::SumOfDoubles, library.sum, data::doubles(library)),
+            (Combine::MaxLoc, library.maxloc, data::double_ints(library)),
         ];
-        for kind in kinds.iter().filter(|kind| kind.is_derived()).take(combinations) {
-            operations.push(Operation { name: "compose", handle: compose, kind: *kind });
-        }
-        for kind in kinds.iter().filter(|kind| kind.is_derived()).take(2) {
-            operations.push(Operation { name: "add_multiply", handle: add_multiply, kind: *kind });
-        }
-        for operation in operations {
+        operations.extend(derived().map(|kind| (Combine::Compose, compose, *kind)));
+        operations.extend(derived().map(|kind| (Combine::AddMultiply, add_multiply, *kind)));
+        for (types, (combine, handle, kind)) in operations.into_iter().enumerate() {
             for collective in [Allreduce, Reduce, ReduceScatter, ReduceScatterBlock, Scan] {
-                add(collective, operation.kind, operation.kind, Some(operation));
+                add(collective, types, kind, kind, Some(Operation { combine, handle, kind }));
             }
         }
         Cases { library: *library, kinds, operations: [compose, add_multiply], list }
     }
 
-    /// Keeps every so-manieth case. A step that shares no factor with the numbers of counts, roots
-    /// and places takes these in turn.
-    pub fn thin_out(&mut self, step: usize) {
-        let mut index = 0;
-        self.list.retain(|_| {
-            index += 1;
-            (index - 1) % step == 0
-        });
+    /// Keeps only so many.
+    pub fn thin_out(&mut self, extent: Extent) {
+        // In the order in which they were made the first value of each would meet all the others'.
+        const STEP: usize = 7919;
+        let (mut seen, mut kept) = (BTreeSet::new(), vec![extent == Extent::All; self.list.len()]);
+        for index in (0..self.list.len()).map(|index| index * STEP % self.list.len()) {
+            for together in self.list[index].together(extent) {
+                kept[index] |= seen.insert(together);
+            }
+        }
+        let mut kept = kept.into_iter();
+        self.list.retain(|_| kept.next().unwrap());
     }
 }
 
@@ -144,12 +162,23 @@ impl Drop for Cases {
     }
 }
 
-/// How many data this rank has of what a case is about.
-struct Sizes {
-    send: usize,
-    receive: usize,
-    /// Of `receive`, those that are the result.
-    result: usize,
+/// Which of two buffers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Send,
+    Receive,
+}
+
+/// A rank's buffers in a call.
+struct Memory {
+    send: Buffer,
+    receive: Buffer,
+}
+
+impl Memory {
+    fn copied(&self, library: &Library) -> Self {
+        Memory { send: self.send.copied(library), receive: self.receive.copied(library) }
+    }
 }
 
 impl Case {
@@ -157,47 +186,81 @@ impl Case {
         is_rooted(self.collective)
     }
 
+    /// Whether a rank's operand lies where its result will (with scatter, its result where the
+    /// data lie).
+    pub fn is_in_place(&self, rank: usize) -> bool {
+        self.in_place && (!self.is_rooted() || rank == self.root)
+    }
+
+    /// Bytes of all that a call is about on one rank.
+    pub fn bytes(&self) -> usize {
+        self.count * self.receive.bytes()
+    }
+
+    /// The values of two of its properties, or of one, in all ways.
+    fn together(&self, extent: Extent) -> Vec<(Collective, [(usize, usize); 2])> {
+        let values = [self.count, self.root, self.in_place.into(), self.types];
+        let values: Vec<(usize, usize)> = values.into_iter().enumerate().collect();
+        let is_wanted = |one: usize, other: usize| match extent {
+            Extent::All => false,
+            Extent::Pairs => one < other,
+            Extent::Values => one == other,
+        };
+        let pairs = values.iter().flat_map(|one| values.iter().map(move |other| [*one, *other]));
+        let pairs = pairs.filter(|[one, other]| is_wanted(one.0, other.0));
+        pairs.map(|pair| (self.collective, pair)).collect()
+    }
+
     /// Elements of each rank's part of a reduce_scatter.
-    fn parts(&self, size: usize) -> Vec<c_int> {
+    pub fn parts(&self, size: usize) -> Vec<c_int> {
         (0..size).map(|rank| (self.count * ((rank + 1) % 3)) as c_int).collect()
     }
 
-    fn sizes(&self, rank: usize, size: usize) -> Sizes {
-        let (n, all, at_root) = (self.count, self.count * size, rank == self.root);
-        let (send, receive, result) = match self.collective {
-            Collective::Allgather => (n, all, all),
-            Collective::Alltoall => (all, all, all),
-            Collective::Gather => (n, all, if at_root { all } else { 0 }),
-            Collective::Scatter => (all, n, if at_root && self.in_place { 0 } else { n }),
-            Collective::Reduce => (n, n, if at_root { n } else { 0 }),
-            Collective::ReduceScatterBlock => (all, all, n),
+    fn salt(&self, rank: usize, side: Side) -> u64 {
+        let of_side = if side == Side::Send { 0 } else { 1000 };
+        7 * rank as u64 + self.count as u64 + of_side
+    }
+
+    pub fn sent_by(&self, rank: usize, index: usize) -> Datum {
+        self.send.datum(self.salt(rank, Side::Send), index)
+    }
+
+    /// What is in a rank's receive buffer before the call.
+    pub fn received_by(&self, rank: usize, index: usize) -> Datum {
+        self.receive.datum(self.salt(rank, Side::Receive), index)
+    }
+
+    fn memory(&self, ranks: &Ranks<'_>) -> Memory {
+        let (n, all) = (self.count, self.count * ranks.size);
+        let (send, receive) = match self.collective {
+            Collective::Allgather | Collective::Gather => (n, all),
+            Collective::Scatter => (all, n),
+            Collective::Alltoall | Collective::ReduceScatterBlock => (all, all),
             Collective::ReduceScatter => {
-                let parts = self.parts(size);
-                let total = parts.iter().sum::<c_int>() as usize;
-                (total, total, parts[rank] as usize)
+                let total = self.parts(ranks.size).iter().sum::<c_int>() as usize;
+                (total, total)
             }
-            _ => (n, n, n),
+            _ => (n, n),
         };
-        Sizes { send, receive, result }
+        let buffer =
+            |kind, data, side| Buffer::new(ranks.library, kind, data, self.salt(ranks.rank, side));
+        Memory {
+            send: buffer(self.send, send, Side::Send),
+            receive: buffer(self.receive, receive, Side::Receive),
+        }
     }
 
     /// The arguments of this rank; what is not significant is nothing that may be used.
-    fn arguments(
-        &self,
-        ranks: &Ranks<'_>,
-        send: &mut Buffer,
-        receive: &mut Buffer,
-        parts: &[c_int],
-    ) -> Arguments {
+    fn arguments(&self, ranks: &Ranks<'_>, memory: &mut Memory, parts: &[c_int]) -> Arguments {
+        let Memory { send, receive } = memory;
         let in_place = ptr::without_provenance_mut(ranks.library.constants.in_place);
         let (nothing, at_root) = (insignificant(ranks.library), ranks.rank == self.root);
-        let here = Block { buffer: in_place, ..nothing };
+        let (here, is_here) = (Block { buffer: in_place, ..nothing }, self.is_in_place(ranks.rank));
         let (n, root, count) = (self.count, self.root as c_int, self.count as i64);
         let data = self.operation.map(|Operation { handle, kind, .. }| {
-            let is_local = self.in_place && (at_root || self.collective != Collective::Reduce);
             let has_result = at_root || self.collective != Collective::Reduce;
             Reduction {
-                send: if is_local { in_place } else { send.address() },
+                send: if is_here { in_place } else { send.address() },
                 receive: if has_result { receive.address() } else { nothing.buffer },
                 datatype: kind.datatype,
                 operation: handle,
@@ -205,22 +268,22 @@ impl Case {
         });
         match (self.collective, data) {
             (Collective::Allgather, _) => Arguments::Allgather {
-                send: if self.in_place { here } else { send.block(n) },
+                send: if is_here { here } else { send.block(n) },
                 receive: receive.block(n),
             },
             (Collective::Alltoall, _) => Arguments::Alltoall {
-                send: if self.in_place { here } else { send.block(n) },
+                send: if is_here { here } else { send.block(n) },
                 receive: receive.block(n),
             },
             (Collective::Bcast, _) => Arguments::Bcast { data: receive.block(n), root },
             (Collective::Gather, _) => Arguments::Gather {
-                send: if self.in_place && at_root { here } else { send.block(n) },
+                send: if is_here { here } else { send.block(n) },
                 receive: if at_root { receive.block(n) } else { nothing },
                 root,
             },
             (Collective::Scatter, _) => Arguments::Scatter {
                 send: if at_root { send.block(n) } else { nothing },
-                receive: if self.in_place && at_root { here } else { receive.block(n) },
+                receive: if is_here { here } else { receive.block(n) },
                 root,
             },
             (Collective::Allreduce, Some(data)) => Arguments::Allreduce { data, count },
@@ -236,57 +299,84 @@ impl Case {
         }
     }
 
-    /// Calls the library's own collective and every mock-up of it.
-    pub fn run(&self, ranks: &mut Ranks<'_>, mut judge: impl FnMut(&'static Mockup, Outcome)) {
-        let library = ranks.library;
+    /// Whether the memory is what MPI defines after a call.
+    fn compared(
+        &self,
+        library: &Library,
+        before: &Memory,
+        found: &Memory,
+        defined: &[Datum],
+    ) -> Result<(), String> {
+        let mut wanted = before.receive.copied(library);
+        let is_cut =
+            matches!(self.collective, Collective::ReduceScatter | Collective::ReduceScatterBlock);
+        if self.in_place && is_cut {
+            // What is left of operands in place is nobody's affair.
+            wanted.take(&found.receive);
+        }
+        for (index, datum) in defined.iter().enumerate() {
+            wanted.put(index, *datum);
+        }
+        match (found.send.difference(&before.send), found.receive.difference(&wanted)) {
+            (Some(byte), _) => Err(format!("byte {byte} of the send buffer has changed")),
+            (_, Some(byte)) => Err(format!("byte {byte} is wrong")),
+            (None, None) => Ok(()),
+        }
+    }
+
+    /// Calls something with arguments of its own, and judges what it leaves.
+    fn judged<E>(
+        &self,
+        ranks: &mut Ranks<'_>,
+        before: &Memory,
+        defined: &[Datum],
+        call: impl FnOnce(&mut Ranks<'_>, &Arguments) -> Result<(), E>,
+    ) -> Result<Result<(), String>, E> {
         if let Some(operation) = &self.operation {
             data::operate_on(&operation.kind);
         }
         let parts = self.parts(ranks.size);
-        let sizes = self.sizes(ranks.rank, ranks.size);
-        let salt = 7 * ranks.rank as u64 + self.count as u64;
-        let mut send = Buffer::new(library, self.send, sizes.send, salt);
-        let before = send.copied(library);
-        let mut native = Buffer::new(library, self.receive, sizes.receive, salt + 1000);
-        let initial = native.copied(library);
-        let arguments = self.arguments(ranks, &mut send, &mut native, &parts);
-        // SAFETY: buffers of the right size, handles of the library.
-        check(unsafe { library.call(&arguments, ranks.comm) });
+        let mut found = before.copied(ranks.library);
+        let arguments = self.arguments(ranks, &mut found, &parts);
+        let outcome = call(ranks, &arguments);
+        outcome.map(|()| self.compared(ranks.library, before, &found, defined))
+    }
+
+    /// Calls every mock-up of the collective.
+    pub fn run(&self, ranks: &mut Ranks<'_>, mut judge: impl FnMut(&'static Mockup, Outcome)) {
+        let (before, defined) = (self.memory(ranks), self.defined(ranks.rank, ranks.size));
         for mockup in mockups::of_collective(self.collective) {
-            let (mut send, mut found) = (before.copied(library), initial.copied(library));
-            let arguments = self.arguments(ranks, &mut send, &mut found, &parts);
-            // SAFETY: as above; the ranks have the same cases in the same order.
-            let outcome = unsafe { ranks.mockups.run(mockup, &arguments, ranks.comm) };
-            let memory = || {
-                let mut wanted = initial.copied(library);
-                wanted.take(&native, 0..sizes.result);
-                // What is left of operands in place is nobody's affair.
-                let is_cut = matches!(
-                    self.collective,
-                    Collective::ReduceScatter | Collective::ReduceScatterBlock
-                );
-                if self.in_place && is_cut {
-                    wanted.take(&found, sizes.result..sizes.receive);
-                }
-                match (send.difference(&before), found.difference(&wanted)) {
-                    (Some(byte), _) => Err(format!("byte {byte} of the send buffer has changed")),
-                    (_, Some(byte)) => Err(format!("byte {byte} is wrong")),
-                    (None, None) => Ok(()),
-                }
-            };
-            judge(mockup, outcome.map(|()| memory()));
+            let outcome = self.judged(ranks, &before, &defined, |ranks, arguments| {
+                // SAFETY: buffers of the right size, handles of the library; the ranks have the
+                // same cases in the same order.
+                unsafe { ranks.mockups.run(mockup, arguments, ranks.comm) }
+            });
+            judge(mockup, outcome);
         }
+    }
+
+    /// Calls the library's own collective; a text where what it leaves is not what MPI defines.
+    pub fn run_native(&self, ranks: &mut Ranks<'_>) -> Result<(), String> {
+        let (before, defined) = (self.memory(ranks), self.defined(ranks.rank, ranks.size));
+        let outcome = self.judged(ranks, &before, &defined, |ranks, arguments| {
+            // SAFETY: as above.
+            match unsafe { ranks.library.call(arguments, ranks.comm) } {
+                0 => Ok(()),
+                code => Err(format!("error {code}")),
+            }
+        });
+        outcome.flatten()
     }
 }
 
 impl std::fmt::Display for Case {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Case { collective, count, root, in_place, send, receive, operation } = self;
+        let Case { collective, count, root, in_place, send, receive, operation, .. } = self;
         let place = if *in_place { ", in place" } else { "" };
         let (send, receive) = (send.name, receive.name);
         write!(f, "{collective} of {count} {send} to {receive}, root {root}{place}")?;
         match operation {
-            Some(operation) => write!(f, ", {}", operation.name),
+            Some(operation) => write!(f, ", {}", operation.combine.name()),
             None => Ok(()),
         }
     }

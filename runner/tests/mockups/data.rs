@@ -8,7 +8,10 @@ use std::{
 
 use colibri_runner::{Block, Handle};
 
-use super::library::{Library, check};
+use super::{
+    definition::{Datum, added_multiplied, composed},
+    library::{Library, check},
+};
 
 /// How data lie in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,12 +111,48 @@ impl Kind {
     pub fn is_derived(&self) -> bool {
         self.per_datum == 1 && self.fill == Fill::Anything && !self.is_absolute
     }
+
+    /// Whether data follow each other without gaps or overlap.
+    pub fn is_packed(&self) -> bool {
+        let [(first, a), (second, b)] = self.places;
+        let (begin, end) = (first.min(second), (first + a as isize).max(second + b as isize));
+        end - begin == self.extent
+    }
+
+    /// Whether a datum has parts of different types.
+    pub fn is_mixed(&self) -> bool {
+        self.fill == Fill::DoubleInts
+    }
+
+    /// Bytes of a datum.
+    pub fn bytes(&self) -> usize {
+        self.places.iter().map(|(_, length)| length).sum()
+    }
+
+    /// The value of a datum: for each salt and place another.
+    pub fn datum(&self, salt: u64, index: usize) -> Datum {
+        let word = noise(index, salt);
+        let small = ((word % 1000) as f64).to_le_bytes();
+        let [low, high] =
+            [word as u32, (word >> 32) as u32].map(|half| u64::from(half).to_le_bytes());
+        match self.fill {
+            Fill::Anything => [low, high],
+            Fill::Doubles => [small, [0; 8]],
+            Fill::DoubleInts => [small, high],
+        }
+    }
+}
+
+fn noise(index: usize, salt: u64) -> u64 {
+    (index as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
+        ^ salt.wrapping_mul(0xc2b2_ae3d_27d4_eb4f)
 }
 
 /// Memory with data of a kind.
 #[derive(Debug)]
 pub struct Buffer {
     kind: Kind,
+    data: usize,
     words: Vec<u64>,
     /// Of a kind at absolute addresses: the type that holds this buffer's.
     absolute: Option<(Library, Handle)>,
@@ -126,24 +165,19 @@ impl std::fmt::Debug for Library {
 }
 
 impl Buffer {
-    /// Room for so many data, with something recognisable everywhere.
+    /// So many data, with something recognisable between and around them.
     pub fn new(library: &Library, kind: Kind, data: usize, salt: u64) -> Self {
         let words = (2 * BEFORE + (data + 2) * kind.extent as usize).div_ceil(8);
-        let word = |index: usize| {
-            let anything = (index as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
-                ^ salt.wrapping_mul(0xc2b2_ae3d_27d4_eb4f);
-            let small = (anything % 1000) as f64;
-            match kind.fill {
-                Fill::Doubles => small.to_bits(),
-                Fill::DoubleInts if index.is_multiple_of(2) => small.to_bits(),
-                _ => anything,
-            }
-        };
-        Buffer::with(library, kind, (0..words).map(word).collect())
+        let words = (0..words).map(|index| noise(index, !salt)).collect();
+        let mut buffer = Buffer::with(library, kind, data, words);
+        for index in 0..data {
+            buffer.put(index, kind.datum(salt, index));
+        }
+        buffer
     }
 
-    fn with(library: &Library, kind: Kind, words: Vec<u64>) -> Self {
-        let mut buffer = Buffer { kind, words, absolute: None };
+    fn with(library: &Library, kind: Kind, data: usize, words: Vec<u64>) -> Self {
+        let mut buffer = Buffer { kind, data, words, absolute: None };
         if kind.is_absolute {
             let (one, place) = ([1], [buffer.address().addr() as isize]);
             let (mut moved, mut made) = (0, 0);
@@ -162,7 +196,7 @@ impl Buffer {
 
     /// The same bytes elsewhere.
     pub fn copied(&self, library: &Library) -> Self {
-        Buffer::with(library, self.kind, self.words.clone())
+        Buffer::with(library, self.kind, self.data, self.words.clone())
     }
 
     pub fn address(&mut self) -> *mut c_void {
@@ -178,10 +212,20 @@ impl Buffer {
         }
     }
 
-    /// Takes over data from a buffer of the same kind, without what is in the gaps.
-    pub fn take(&mut self, from: &Buffer, data: std::ops::Range<usize>) {
+    /// Writes a datum.
+    pub fn put(&mut self, index: usize, datum: Datum) {
+        for ((place, length), part) in self.kind.places.into_iter().zip(datum) {
+            let start = BEFORE as isize + index as isize * self.kind.extent + place;
+            let into = self.words.as_mut_ptr().wrapping_byte_offset(start).cast::<u8>();
+            // SAFETY: there is room for the datum.
+            unsafe { part.as_ptr().copy_to_nonoverlapping(into, length) };
+        }
+    }
+
+    /// Takes over all data from a buffer of the same kind, without what is in the gaps.
+    pub fn take(&mut self, from: &Buffer) {
         let (mine, theirs) = (self.words.as_mut_ptr(), from.words.as_ptr());
-        for datum in data {
+        for datum in 0..self.data {
             for (place, length) in self.kind.places {
                 let start = BEFORE as isize + datum as isize * self.kind.extent + place;
                 let (into, from) =
@@ -194,12 +238,12 @@ impl Buffer {
 
     /// The first byte that differs from another's, counted from the address that is passed.
     pub fn difference(&self, other: &Buffer) -> Option<isize> {
-        let bytes = |buffer: &Buffer| -> Vec<u8> {
-            buffer.words.iter().flat_map(|word| word.to_ne_bytes()).collect()
-        };
-        let (mine, theirs) = (bytes(self), bytes(other));
-        let differs = mine.iter().zip(&theirs).position(|(a, b)| a != b)?;
-        Some(differs as isize - BEFORE as isize)
+        if self.words == other.words {
+            return None;
+        }
+        let word = self.words.iter().zip(&other.words).position(|(a, b)| a != b)?;
+        let byte = (self.words[word] ^ other.words[word]).trailing_zeros() / 8;
+        Some((8 * word) as isize + byte as isize - BEFORE as isize)
     }
 }
 
@@ -243,27 +287,24 @@ unsafe fn each_pair(
     }
 }
 
-/// `x -> a x + b`, one after the other: associative, not commutative.
+/// [`composed`].
 pub unsafe extern "C" fn compose(
     left: *mut c_void,
     right: *mut c_void,
     count: *mut c_int,
     _datatype: *mut Handle,
 ) {
-    let both =
-        |[a, b]: [u32; 2], [c, d]: [u32; 2]| [a.wrapping_mul(c), b.wrapping_mul(c).wrapping_add(d)];
     // SAFETY: called by MPI.
-    unsafe { each_pair(left, right, count, both) };
+    unsafe { each_pair(left, right, count, composed) };
 }
 
-/// Sum of the first and product of the second parts: commutative.
+/// [`added_multiplied`].
 pub unsafe extern "C" fn add_multiply(
     left: *mut c_void,
     right: *mut c_void,
     count: *mut c_int,
     _datatype: *mut Handle,
 ) {
-    let both = |[a, b]: [u32; 2], [c, d]: [u32; 2]| [a.wrapping_add(c), b.wrapping_mul(d)];
     // SAFETY: called by MPI.
-    unsafe { each_pair(left, right, count, both) };
+    unsafe { each_pair(left, right, count, added_multiplied) };
 }

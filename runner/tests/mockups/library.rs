@@ -1,11 +1,36 @@
 //! The MPI library at hand, loaded at run time, so that one test program serves them all.
 
 use std::{
-    ffi::{CStr, CString, c_int, c_void},
+    ffi::{CStr, CString, c_char, c_int, c_void},
     ptr,
 };
 
 use colibri_runner::{Arguments, Block, Constants, Handle, Reduction};
+
+/// A family of MPI libraries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Family {
+    OpenMpi,
+    Mpich,
+}
+
+impl Family {
+    pub const ALL: [Family; 2] = [Family::OpenMpi, Family::Mpich];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Family::OpenMpi => "openmpi",
+            Family::Mpich => "mpich",
+        }
+    }
+
+    fn file(self) -> &'static CStr {
+        match self {
+            Family::OpenMpi => c"libmpi.so.40",
+            Family::Mpich => c"libmpich.so.12",
+        }
+    }
+}
 
 /// What `MPI_User_function` is.
 pub type UserFunction = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut Handle);
@@ -15,6 +40,7 @@ macro_rules! native {
         /// The library's functions and constants.
         #[derive(Clone, Copy)]
         pub struct Library {
+            pub family: Family,
             pub constants: Constants,
             pub world: Handle,
             pub number: Handle,
@@ -28,25 +54,22 @@ macro_rules! native {
         }
 
         impl Library {
-            /// Of a family: `openmpi` or `mpich`.
-            pub fn load(family: &str) -> Self {
-                let file = match family {
-                    "openmpi" => c"libmpi.so.40",
-                    "mpich" => c"libmpich.so.12",
-                    other => panic!("no MPI library of the family {other}"),
-                };
+            /// Of a family.
+            pub fn load(family: Family) -> Self {
+                let file = family.file();
                 // SAFETY: an MPI library may be loaded; dlsym may be called.
                 unsafe {
                     let there = libc::dlopen(file.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL);
                     assert!(!there.is_null(), "{file:?} cannot be loaded");
                 }
                 let named = |symbol: &str| find(&CString::new(symbol).unwrap()) as usize;
-                let either = |open_mpi: &str, mpich: usize| match family {
-                    "openmpi" => named(open_mpi),
-                    _ => mpich,
+                let is_open_mpi = family == Family::OpenMpi;
+                let either = |open_mpi: &str, mpich: usize| match is_open_mpi {
+                    true => named(open_mpi),
+                    false => mpich,
                 };
-                let is_open_mpi = family == "openmpi";
                 Library {
+                    family,
                     constants: Constants {
                         in_place: if is_open_mpi { 1 } else { usize::MAX },
                         status_ignore: if is_open_mpi { 0 } else { 1 },
@@ -82,6 +105,7 @@ macro_rules! native {
 native! {
     init "MPI_Init" (*mut c_int, *mut c_void);
     finalize "MPI_Finalize" ();
+    version "MPI_Get_library_version" (*mut c_char, *mut c_int);
     abort "MPI_Abort" (Handle, c_int);
     comm_free "MPI_Comm_free" (*mut Handle);
     comm_rank "MPI_Comm_rank" (Handle, *mut c_int);
@@ -125,6 +149,16 @@ impl Library {
             check((self.comm_size)(comm, &mut size));
         }
         (rank as usize, size as usize)
+    }
+
+    /// What it says that it is.
+    pub fn version_in_words(&self) -> String {
+        // MPI_MAX_LIBRARY_VERSION_STRING is 256 in Open MPI and 8192 in MPICH.
+        let (mut text, mut length) = (vec![0_u8; 8192], 0);
+        // SAFETY: there is room for the text.
+        check(unsafe { (self.version)(text.as_mut_ptr().cast(), &mut length) });
+        text.truncate(length as usize);
+        String::from_utf8_lossy(&text).into_owned()
     }
 
     /// The parts of `comm` with the same color, by key.

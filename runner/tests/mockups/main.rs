@@ -1,4 +1,5 @@
-//! Mock-ups against the library's own collectives, bit for bit, under real launchers.
+//! Mock-ups against what MPI defines and against the library's own collectives, bit for bit, under
+//! real launchers.
 //!
 //! The program starts itself under `mpirun`. It links no MPI library and loads the one of the
 //! launcher, so that one program tests them all.
@@ -7,76 +8,105 @@
 
 mod broken;
 mod cases;
+mod checks;
 mod data;
+mod definition;
+mod faults;
 #[path = "../launched/mod.rs"]
 mod launched;
 mod library;
+#[path = "../launched/turns.rs"]
+mod turns;
 
-use std::{
-    collections::BTreeSet,
-    env,
-    process::Command,
-    ptr,
-    sync::{OnceLock, atomic::Ordering},
-    time::Instant,
-};
+use std::{env, process::Command, ptr, sync::OnceLock, time::Instant};
 
 use colibri_runner::{
-    Arguments, Block, Error, Mpi, Reduction, Session,
-    mockups::{self, Limits, Mockup, Mockups},
+    Mpi, Session,
+    mockups::{Limits, Mockups},
 };
 
 use self::{
-    broken::Fault,
-    cases::{Case, Cases, Outcome, Ranks},
+    cases::{Extent, Ranks},
+    faults::{FAULTS, Fault},
     launched::run_to_end,
-    library::{Library, check},
+    library::{Family, Library, check},
 };
 
 /// Set for the processes that a launcher starts: the family of its library.
 const FAMILY: &str = "COLIBRI_MOCKUPS_TEST_FAMILY";
+/// Set for those that shall show a fault of the library: its name.
+const FAULT: &str = "COLIBRI_MOCKUPS_TEST_FAULT";
 
 fn main() {
-    if env::args().any(|argument| argument == "--list") {
+    let has = |flag: &str| env::args().any(|argument| argument == flag);
+    let (is_long, is_all) = (has("--ignored"), has("--include-ignored"));
+    if has("--list") {
         println!("mockups_agree_with_the_library: test");
     } else if let Ok(family) = env::var(FAMILY) {
-        run_rank(&family);
+        run_rank(Family::ALL.into_iter().find(|one| one.name() == family).unwrap());
     } else {
-        // A library of the MPICH family spins, so that more ranks than cores take long.
-        test("openmpi", &[1, 2, 3, 4, 5, 8]);
-        test("mpich", &[1]);
+        if !is_long {
+            test(Family::OpenMpi, &[1, 2, 3, 4, 5, 8]);
+            // Its ranks spin, so that more of them than processors take long.
+            test(Family::Mpich, &[1, 2, 3, 4]);
+            FAULTS.iter().for_each(show);
+        }
+        if is_long || is_all {
+            test(Family::Mpich, &[5, 8]);
+        }
     }
 }
 
-/// Runs this program on so many ranks at a time.
-fn test(family: &str, sizes: &[usize]) {
-    let launcher = format!("mpirun.{family}");
+/// This program under a family's launcher; nothing, with a printed reason, where there is none.
+fn launched(family: Family, size: usize) -> Option<Command> {
+    let launcher = format!("mpirun.{}", family.name());
     if Command::new(&launcher).arg("--version").output().is_err() {
         println!("skipped: no {launcher} here");
+        return None;
+    }
+    let mut command = Command::new(&launcher);
+    if family == Family::OpenMpi {
+        command
+            .args(["--oversubscribe", "--bind-to", "none"])
+            .args(["--mca", "mpi_yield_when_idle", "1"])
+            .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+            .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    }
+    let program = env::current_exe().unwrap();
+    command.args(["-np", &size.to_string()]).env(FAMILY, family.name()).arg(program);
+    Some(command)
+}
+
+/// Runs this program on so many ranks at a time.
+fn test(family: Family, sizes: &[usize]) {
+    for size in sizes {
+        let Some(mut command) = launched(family, *size) else { return };
+        let started = Instant::now();
+        if let Err(problem) = run_to_end(&mut command) {
+            panic!("{}, {size} ranks: {problem}", family.name());
+        }
+        let seconds = started.elapsed().as_secs_f64();
+        println!("{}, {size} ranks: {seconds:.1} s", family.name());
+    }
+}
+
+/// That the library has a fault which cases are left out for.
+fn show(fault: &Fault) {
+    let Fault { name, family, ranks, version, .. } = fault;
+    let Some(mut command) = launched(*family, *ranks) else { return };
+    let said = run_to_end(command.env(FAULT, name)).unwrap_err();
+    if said.contains(faults::OTHER) {
+        println!("not looked for, as this {} is not {version}: {name}", family.name());
         return;
     }
-    for size in sizes {
-        let mut command = Command::new(&launcher);
-        if family == "openmpi" {
-            command
-                .args(["--oversubscribe", "--bind-to", "none"])
-                .args(["--mca", "mpi_yield_when_idle", "1"])
-                .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
-                .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-        }
-        let program = env::current_exe().unwrap();
-        let started = Instant::now();
-        command.args(["-np", &size.to_string()]).env(FAMILY, family).arg(program);
-        if let Err(problem) = run_to_end(&mut command) {
-            panic!("{family}, {size} ranks: {problem}");
-        }
-        println!("{family}, {size} ranks: {:.1} s", started.elapsed().as_secs_f64());
-    }
+    assert!(!said.contains(faults::RIGHT), "{}: {name}: leave it out no longer", family.name());
+    assert!(said.contains(faults::BEGUN), "{}: {name}: {said}", family.name());
+    println!("{} {version} by itself: {name}", family.name());
 }
 
 static LIBRARY: OnceLock<Library> = OnceLock::new();
 
-fn run_rank(family: &str) {
+fn run_rank(family: Family) {
     let library = LIBRARY.get_or_init(|| Library::load(family));
     // Else the job would wait for a rank that has panicked.
     std::panic::set_hook(Box::new(|panic| {
@@ -91,273 +121,24 @@ fn run_rank(family: &str) {
         Session::open(Mpi::load(broken::wrapped, library.constants).unwrap()).unwrap()
     };
     let (rank, size) = library.rank_and_size(library.world);
+    if family == Family::Mpich {
+        turns::take_turns();
+    }
     let mockups = Mockups::new(session, Limits::default()).unwrap();
     let mut ranks = Ranks { library, mockups, comm: library.world, rank, size };
-    agree_everywhere(&mut ranks);
-    agree_on_long_messages(&mut ranks);
-    agree_with_long_counts(session, &mut ranks);
-    agree_on_parts(session, &mut ranks);
-    refuse_inter_communicators(&mut ranks);
-    refuse_what_needs_too_much(session, &mut ranks);
-    if size == 3 {
-        give_errors_back(&mut ranks);
-        faults_are_found(&mut ranks);
+    if let Ok(name) = env::var(FAULT) {
+        faults::show(FAULTS.iter().find(|fault| fault.name == name).unwrap(), &mut ranks);
     }
+    checks::all(session, &mut ranks, extent(family, size));
     // SAFETY: the process's last call of MPI.
     check(unsafe { (library.finalize)() });
 }
 
-const COUNTS: [usize; 4] = [0, 1, 5, 151];
-
-/// Whether a mock-up leaves what is not commutative to the library: those made of reduce_scatter.
-fn is_left(case: &Case, mockup: &Mockup) -> bool {
-    let (_, composition) = mockup.name.split_once("_as_").unwrap();
-    let is_ordered = case.operation.is_some_and(|operation| operation.name == "compose");
-    is_ordered && composition.starts_with("reduce_scatter") && composition != "reduce_scatterv"
-}
-
-fn must_agree(case: &Case, mockup: &Mockup, outcome: Outcome) {
-    if is_left(case, mockup) {
-        assert!(matches!(outcome, Err(Error::Refused(_))), "{mockup}: {case}");
-        return;
+/// How much is tried on so many ranks: everything once.
+fn extent(family: Family, size: usize) -> Extent {
+    match (family, size) {
+        (Family::OpenMpi, 3) => Extent::All,
+        (Family::OpenMpi, 1..=4) | (Family::Mpich, 1..=2) => Extent::Pairs,
+        _ => Extent::Values,
     }
-    let fault = outcome.unwrap_or_else(|error| panic!("{mockup}: {case}: {error}"));
-    assert_eq!(fault, Ok(()), "{mockup}: {case}");
-}
-
-fn agree_everywhere(ranks: &mut Ranks<'_>) {
-    // Every mock-up with every type; counts, roots and places in turn where all would take long.
-    let step = match ranks.size {
-        3 => 1,
-        5.. => 17,
-        _ => 5,
-    };
-    let mut cases = Cases::new(ranks, 8, &COUNTS);
-    cases.thin_out(step);
-    for case in &cases.list {
-        case.run(ranks, |mockup, outcome| must_agree(case, mockup, outcome));
-    }
-}
-
-/// Messages that libraries cut; without those where a library fails by itself.
-fn agree_on_long_messages(ranks: &mut Ranks<'_>) {
-    use records::Collective::{Bcast, Gather, Reduce};
-    let mut cases = Cases::new(ranks, 2, &[3001]);
-    cases.thin_out(if ranks.size < 5 { 1 } else { 3 });
-    for case in &cases.list {
-        let fails = match case.collective {
-            // Open MPI can't cut them where ranks name one signature by different types.
-            Bcast | Gather => true,
-            // MPICH 4.0 reads the operand where the address says `MPI_IN_PLACE`.
-            Reduce => case.in_place && case.root > 0,
-            _ => false,
-        };
-        if !fails {
-            case.run(ranks, |mockup, outcome| must_agree(case, mockup, outcome));
-        }
-    }
-}
-
-/// With 7 in place of the greatest `int`, and types of blocks that are all freed.
-fn agree_with_long_counts(session: &'static Session, ranks: &mut Ranks<'_>) {
-    let short = Mockups::new(session, Limits::default()).unwrap().with_longest(7);
-    let before = std::mem::replace(&mut ranks.mockups, short);
-    let mut cases = Cases::new(ranks, 2, &[0, 1, 6, 50]);
-    cases.thin_out(if ranks.size == 3 { 1 } else { 5 });
-    let types = broken::TYPES.load(Ordering::Relaxed);
-    let (library, comm) = (ranks.library, ranks.comm);
-    let mut refused = BTreeSet::new();
-    for case in &cases.list {
-        case.run(ranks, |mockup, outcome| {
-            let is_refused = matches!(outcome, Err(Error::Refused(_)));
-            // Not from zeros of what cannot be refused on one rank alone.
-            let (most, least) = library.spread(comm, u32::from(is_refused));
-            assert_eq!(most, least, "{mockup}: {case}: not refused by all");
-            match is_refused {
-                true if is_left(case, mockup) => {}
-                true => _ = refused.insert(mockup.name),
-                false => must_agree(case, mockup, outcome),
-            }
-        });
-    }
-    let wanted = [
-        "allreduce_as_reduce_scatter_allgatherv",
-        "allreduce_as_reduce_scatter_block_allgather",
-        "reduce_as_reduce_scatter_block_gather",
-        "reduce_as_reduce_scatter_gatherv",
-        "reduce_scatter_as_reduce_scatterv",
-        "reduce_scatter_block_as_reduce_scatter",
-    ];
-    assert!(refused.iter().all(|name| wanted.contains(name)), "{refused:?}");
-    // With every case there is each of them; where cases are left out some may be missing.
-    assert!(ranks.size != 3 || refused.into_iter().eq(wanted));
-    assert_eq!(broken::TYPES.load(Ordering::Relaxed), types, "types that are not freed");
-    ranks.mockups = before;
-}
-
-/// Every other rank, in reverse order.
-fn agree_on_parts(session: &'static Session, ranks: &mut Ranks<'_>) {
-    let library = ranks.library;
-    let color = (ranks.rank % 2) as i32;
-    for _ in 0..2 {
-        let comm = library.split(ranks.comm, color, -(ranks.rank as i32));
-        let (rank, size) = library.rank_and_size(comm);
-        let mockups = Mockups::new(session, Limits::default()).unwrap();
-        let mut part = Ranks { library, mockups, comm, rank, size };
-        let mut cases = Cases::new(&part, 1, &[5]);
-        cases.thin_out(if ranks.size < 5 { 1 } else { 3 });
-        for case in &cases.list {
-            case.run(&mut part, |mockup, outcome| must_agree(case, mockup, outcome));
-        }
-        library.free(comm);
-    }
-}
-
-fn refuse_inter_communicators(ranks: &mut Ranks<'_>) {
-    if ranks.size < 2 {
-        return;
-    }
-    let library = ranks.library;
-    let half = (ranks.rank >= ranks.size / 2) as i32;
-    let local = library.split(ranks.comm, half, 0);
-    let mut inter = 0;
-    let other = if half == 0 { ranks.size as i32 / 2 } else { 0 };
-    // SAFETY: both halves call it, each with the other's first rank.
-    check(unsafe { (library.intercomm_create)(local, 0, ranks.comm, other, 9, &mut inter) });
-    let mut number = 7_u32;
-    let buffer = ptr::from_mut(&mut number).cast();
-    let data = Block { buffer, count: 1, datatype: library.number };
-    let arguments = Arguments::Bcast { data, root: 0 };
-    for mockup in mockups::of_collective(arguments.collective()) {
-        // SAFETY: refused before the arguments, which are no inter-communicator's, are used.
-        let outcome = unsafe { ranks.mockups.run(mockup, &arguments, inter) };
-        assert!(matches!(outcome, Err(Error::Refused(_))), "{outcome:?}");
-    }
-    library.free(inter);
-    library.free(local);
-}
-
-/// What is above a limit is refused on all ranks, and what is below goes on as before.
-fn refuse_what_needs_too_much(session: &'static Session, ranks: &mut Ranks<'_>) {
-    let limits = Limits { message_bytes: 512, integer_bytes: 2 * 4 * ranks.size - 1 };
-    let small = Mockups::new(session, limits).unwrap();
-    let before = std::mem::replace(&mut ranks.mockups, small);
-    let (library, comm) = (ranks.library, ranks.comm);
-    let mut refused = BTreeSet::new();
-    let mut done = BTreeSet::new();
-    let cases = Cases::new(ranks, 1, &[1, 151, 1]);
-    for case in &cases.list {
-        case.run(ranks, |mockup, outcome| {
-            let is_refused = matches!(outcome, Err(Error::Refused(_)));
-            let (most, least) = library.spread(comm, u32::from(is_refused));
-            assert_eq!(most, least, "{mockup}: {case}: not refused by all");
-            if is_left(case, mockup) {
-                must_agree(case, mockup, outcome);
-            } else if is_refused {
-                refused.insert(mockup.name);
-            } else {
-                must_agree(case, mockup, outcome);
-                done.insert(mockup.name);
-            }
-        });
-    }
-    let needs = |word| mockups::ALL.iter().filter(move |mockup| mockup.memory.contains(word));
-    for mockup in needs("2pI") {
-        assert!(!done.contains(mockup.name), "{mockup}");
-    }
-    for mockup in mockups::ALL.iter().filter(|mockup| mockup.memory == "none") {
-        assert!(!refused.contains(mockup.name), "{mockup}");
-    }
-    for mockup in needs("n") {
-        let needs_none = ["none", "pI"].contains(&mockup.memory);
-        assert!(needs_none || refused.contains(mockup.name), "{mockup}");
-    }
-    ranks.mockups = before;
-}
-
-/// Errors of the calls inside come back, and the next call goes well.
-fn give_errors_back(ranks: &mut Ranks<'_>) {
-    let library = ranks.library;
-    let mut cases = Cases::new(ranks, 1, &[5]);
-    cases.list.retain(|case| case.root == 1 || !case.is_rooted());
-    for function in broken::FUNCTIONS {
-        let mut failed = 0;
-        for case in &cases.list {
-            broken::set(Some((function, Fault::Fails)));
-            case.run(ranks, |mockup, outcome| match outcome {
-                Err(Error::Mpi { call, code }) => {
-                    assert_eq!((call, code), (*function, broken::CODE), "{mockup}: {case}");
-                    failed += 1;
-                }
-                other => must_agree(case, mockup, other),
-            });
-            broken::set(None);
-        }
-        // On one rank nothing is combined.
-        let is_idle = *function == "MPI_Reduce_local" && ranks.rank == 0;
-        assert!(failed > 0 || is_idle, "{function}");
-    }
-    for case in &cases.list {
-        case.run(ranks, |mockup, outcome| must_agree(case, mockup, outcome));
-    }
-    // A sum of pairs: the library has no such thing.
-    let datatype = library.pair([0, 8], 0, 16);
-    let (mut send, mut receive) = ([0_u64; 8], [0_u64; 8]);
-    let (from, into) = (send.as_mut_ptr().cast(), receive.as_mut_ptr().cast());
-    let data = Reduction { send: from, receive: into, datatype, operation: library.sum };
-    let arguments = Arguments::Allreduce { data, count: 3 };
-    for mockup in mockups::of_collective(arguments.collective()) {
-        // SAFETY: room for three pairs.
-        let outcome = unsafe { ranks.mockups.run(mockup, &arguments, ranks.comm) };
-        assert!(matches!(outcome, Err(Error::Mpi { code, .. }) if code != 0), "{outcome:?}");
-    }
-    library.free_type(datatype);
-}
-
-/// A mock-up with a fault is found by the cases above: one for each call inside, and one that
-/// takes operands in the wrong order.
-fn faults_are_found(ranks: &mut Ranks<'_>) {
-    let mut everything = Cases::new(ranks, 2, &[5]);
-    everything.list.retain(|case| case.root == 0);
-    let is_dense = |case: &Case| {
-        let operation = case.operation.filter(|operation| operation.name == "compose");
-        operation.is_some_and(|operation| operation.kind.name == "dense")
-    };
-    for function in broken::FUNCTIONS {
-        // What calls it fails where it fails.
-        let callers = differing(ranks, &everything, |_| true, (function, Fault::Fails));
-        assert!(!callers.is_empty());
-        let call = function.trim_start_matches("MPI_").to_lowercase();
-        for name in &callers {
-            let (_, composition) = name.split_once("_as_").unwrap();
-            assert!(composition.contains(&call), "{name} calls {function}");
-        }
-        let found = differing(ranks, &everything, |_| true, (function, Fault::Bit));
-        assert_eq!(found, callers, "with a fault in {function}");
-    }
-    let swapped = ("MPI_Reduce_local", Fault::Swapped);
-    let found = differing(ranks, &everything, is_dense, swapped);
-    assert!(found.into_iter().eq(["scan_as_exscan_reduce_local"]));
-}
-
-/// The mock-ups that on any rank don't agree with the library while there is a fault.
-fn differing(
-    ranks: &mut Ranks<'_>,
-    cases: &Cases,
-    chosen: impl Fn(&Case) -> bool,
-    fault: (&str, Fault),
-) -> BTreeSet<&'static str> {
-    let mut found = BTreeSet::new();
-    for case in cases.list.iter().filter(|case| chosen(case)) {
-        broken::set(Some(fault));
-        case.run(ranks, |mockup, outcome| {
-            if !is_left(case, mockup) && !matches!(outcome, Ok(Ok(()))) {
-                found.insert(mockup.name);
-            }
-        });
-        broken::set(None);
-    }
-    let (library, comm) = (ranks.library, ranks.comm);
-    let anywhere = |name: &str| library.spread(comm, u32::from(found.contains(name))).0 == 1;
-    mockups::ALL.map(|mockup| mockup.name).into_iter().filter(|name| anywhere(name)).collect()
 }
