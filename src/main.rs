@@ -15,6 +15,7 @@ mod options;
 mod output;
 mod process;
 mod programs;
+mod regions;
 mod run_directory;
 mod site;
 mod source;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Collective, Method, document::Document, platform::Platform};
+use crate::{Collective, Method, document::Document, platform::Platform, quantity::format_bytes};
 
 /// The penalty of every decision function at every measured point.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -19,6 +19,10 @@ pub struct Penalties {
     pub message_size: BTreeMap<Collective, String>,
     /// One per collective and decision function.
     pub summaries: Vec<Summary>,
+    /// The same by regions of the map: one per collective, decision function and region that holds
+    /// points, ascending in this order.
+    #[serde(default)]
+    pub regions: Vec<RegionSummary>,
     /// What of these numbers is noise, per collective.
     #[serde(default)]
     pub noise: Vec<Noise>,
@@ -56,6 +60,74 @@ pub struct Summary {
     pub percentile_95: f64,
     /// Greatest.
     pub greatest: f64,
+}
+
+/// One decision function's penalties in one region of the map.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RegionSummary {
+    /// Which part of the map.
+    #[serde(flatten)]
+    pub region: Region,
+    /// What following the decision function costs there.
+    #[serde(flatten)]
+    pub summary: Summary,
+}
+
+/// A rectangle of a penalty map; what bounds it belongs to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Region {
+    /// Smallest communicator.
+    pub first_procs: u32,
+    /// Largest communicator; none where there is no bound.
+    pub last_procs: Option<u32>,
+    /// Smallest message.
+    pub first_bytes: u64,
+    /// Largest message; none where there is no bound.
+    pub last_bytes: Option<u64>,
+}
+
+impl Region {
+    /// First communicator sizes of the regions.
+    const PROCS: [u32; 4] = [1, 5, 17, 65];
+    /// First message sizes of the regions.
+    const BYTES: [u64; 3] = [0, 8 << 10, 64 << 10];
+
+    /// The region that a point lies in: up to 4, 16, 64 and more processes; messages below 8 KiB,
+    /// below 64 KiB, and longer ones.
+    pub fn of(procs: u32, bytes: u64) -> Self {
+        let (first_procs, next_procs) = around(&Self::PROCS, procs);
+        let (first_bytes, next_bytes) = around(&Self::BYTES, bytes);
+        Region {
+            first_procs,
+            last_procs: next_procs.map(|next| next - 1),
+            first_bytes,
+            last_bytes: next_bytes.map(|next| next - 1),
+        }
+    }
+
+    /// `5 to 16`, `65 and more`.
+    pub fn procs_in_words(&self) -> String {
+        match self.last_procs {
+            Some(last) => format!("{} to {last}", self.first_procs),
+            None => format!("{} and more", self.first_procs),
+        }
+    }
+
+    /// `below 8 KiB`, `8 KiB to below 64 KiB`, `64 KiB and more`.
+    pub fn bytes_in_words(&self) -> String {
+        let (first, next) = (self.first_bytes, self.last_bytes.map(|last| last + 1));
+        match (first, next.map(format_bytes)) {
+            (0, Some(next)) => format!("below {next}"),
+            (first, Some(next)) => format!("{} to below {next}", format_bytes(first)),
+            (first, None) => format!("{} and more", format_bytes(first)),
+        }
+    }
+}
+
+/// The greatest of ascending beginnings that is not above a value, and the one after it.
+fn around<T: Copy + PartialOrd>(beginnings: &[T], value: T) -> (T, Option<T>) {
+    let after = beginnings.partition_point(|beginning| *beginning <= value).max(1);
+    (beginnings[after - 1], beginnings.get(after).copied())
 }
 
 /// How values are distributed. All are fractions: 0.05 is 5 %.
@@ -127,4 +199,49 @@ pub struct Penalty {
     /// [`Penalties::busy_links`].
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub machine_limited: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_point_lies_in_one_region_and_on_the_right_side_of_its_bounds() {
+        for (procs, bytes, wanted) in [
+            (1, 0, "1 to 4 below 8 KiB"),
+            (4, 8191, "1 to 4 below 8 KiB"),
+            (5, 8192, "5 to 16 8 KiB to below 64 KiB"),
+            (16, 65_535, "5 to 16 8 KiB to below 64 KiB"),
+            (17, 65_536, "17 to 64 64 KiB and more"),
+            (u32::MAX, u64::MAX, "65 and more 64 KiB and more"),
+        ] {
+            let region = Region::of(procs, bytes);
+            let words = format!("{} {}", region.procs_in_words(), region.bytes_in_words());
+            assert_eq!(words, wanted);
+            assert!(region.first_procs <= procs && region.first_bytes <= bytes);
+            assert!(region.last_procs.is_none_or(|last| procs <= last));
+            assert!(region.last_bytes.is_none_or(|last| bytes <= last));
+        }
+    }
+
+    #[test]
+    fn a_region_stands_beside_its_numbers_in_the_file() {
+        let one = RegionSummary {
+            region: Region::of(70, 10_000),
+            summary: Summary {
+                collective: Collective::Bcast,
+                decided_by: "default".into(),
+                points: 3,
+                not_measured: 1,
+                mean: 0.25,
+                median: 0.25,
+                percentile_95: 0.5,
+                greatest: 0.5,
+            },
+        };
+        let text = serde_json::to_value(&one).unwrap();
+        assert_eq!((&text["first_bytes"], &text["last_bytes"]), (&8192.into(), &65_535.into()));
+        assert_eq!((&text["last_procs"], &text["mean"]), (&serde_json::Value::Null, &0.25.into()));
+        assert_eq!(serde_json::from_value::<RegionSummary>(text).unwrap(), one);
+    }
 }

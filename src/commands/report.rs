@@ -18,6 +18,7 @@ use records::{
 
 use crate::{
     commands::{calibrate, tune::tell},
+    regions::{self, Means},
     run_directory::RunDirectory,
 };
 
@@ -234,6 +235,15 @@ fn decisions(penalties: &Penalties, run: &RunDirectory) -> Result<Markup> {
             (penalties.best) ". A call is timed by this scheme: " (penalties.timing) "."
         }
         (table(&heading, rows))
+        @if let Some(Means { heading, rows }) = regions::means(penalties) {
+            h3 { "By region" }
+            p { "Mean penalties, by what the communicator and the message are like." }
+            (table(&heading.iter().map(String::as_str).collect::<Vec<_>>(), rows))
+            details {
+                summary { "Their medians, 95th percentiles and greatest" }
+                (table(&regions::SPREADS, regions::spreads(penalties)))
+            }
+        }
         @for figure in figures { (figure) }
         (notes(&penalties.warnings))
     })

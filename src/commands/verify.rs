@@ -25,7 +25,7 @@ use crate::{
     error::usage,
     judging::{self, Other, judged_models},
     options::{GridOptions, ModelOptions, RunOptions, Segments, SiteOptions},
-    output,
+    output, regions,
     run_directory::RunDirectory,
     site::{Setting, Site},
     source::{Source, powers_of_two_and},
@@ -129,6 +129,7 @@ impl Verify {
         let models = self.model.model.map_or_else(judged_models, |models| models.0);
         let judged = judging::judge(&run, &source, &models, &self.others, None)?;
         let mut text = judging::summary(&judged.penalties);
+        text += &regions::text(&judged.penalties);
         if let Some(names) = &self.compare {
             text += &judging::agreement_text(&judged.agreement(&run, names)?);
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use records::{
     Collective, Point,
-    penalty::{BusyLinks, Penalties, Penalty, Summary},
+    penalty::{BusyLinks, Penalties, Penalty, Region, RegionSummary, Summary},
     platform::Platform,
 };
 
@@ -32,7 +32,7 @@ pub fn penalties(
     timing: &str,
 ) -> Penalties {
     let mut all = Vec::new();
-    let mut missing: BTreeMap<(Collective, &str), u32> = BTreeMap::new();
+    let mut missing: Vec<(Point, &str)> = Vec::new();
     let mut warnings = samples.warnings.clone();
     for function in functions {
         let mut examples: BTreeMap<String, u32> = BTreeMap::new();
@@ -43,7 +43,7 @@ pub fn penalties(
                     all.push(Penalty { machine_limited, ..penalty });
                 }
                 None => {
-                    *missing.entry((point.collective, &function.name)).or_default() += 1;
+                    missing.push((point, &function.name));
                     let told = decided.as_ref().map_or_else(Clone::clone, ToString::to_string);
                     *examples.entry(told).or_default() += 1;
                 }
@@ -55,12 +55,16 @@ pub fn penalties(
     }
     all.sort_by(|a, b| order(a).cmp(&order(b)));
     warnings.extend(limited_in_words(&all));
+    let summaries = summed_up(&all, &missing, |_| ()).into_iter().map(|(_, summary)| summary);
+    let regions = summed_up(&all, &missing, |point| Region::of(point.procs, point.bytes));
+    let regions = regions.into_iter().map(|(region, summary)| RegionSummary { region, summary });
     Penalties {
         platform,
         timing: timing.into(),
         best: BEST.into(),
         message_size: message_sizes(all.iter().map(|penalty| penalty.collective)),
-        summaries: summaries(&all, &missing),
+        summaries: summaries.collect(),
+        regions: regions.collect(),
         noise: noise(samples),
         busy_links,
         penalties: all,
@@ -147,24 +151,38 @@ fn limited_in_words(penalties: &[Penalty]) -> Option<String> {
     })
 }
 
-fn summaries(penalties: &[Penalty], missing: &BTreeMap<(Collective, &str), u32>) -> Vec<Summary> {
-    let mut groups: BTreeMap<(Collective, &str), Vec<f64>> = BTreeMap::new();
+/// Summaries per collective, decision function and whatever a point's `part` is, ascending in this
+/// order. A part all of whose decisions were not measured has none.
+fn summed_up<'a, Part: Ord>(
+    penalties: &'a [Penalty],
+    missing: &[(Point, &'a str)],
+    part: impl Fn(Point) -> Part,
+) -> Vec<(Part, Summary)> {
+    type Group = (Vec<f64>, u32);
+    let mut groups: BTreeMap<(Collective, &str, Part), Group> = BTreeMap::new();
     for penalty in penalties {
-        let group = groups.entry((penalty.collective, &penalty.decided_by)).or_default();
-        group.push(penalty.penalty);
+        let Penalty { collective, procs, bytes, .. } = *penalty;
+        let part = part(Point { collective, procs, bytes });
+        let group = groups.entry((collective, &penalty.decided_by, part)).or_default();
+        group.0.push(penalty.penalty);
     }
-    let summary = |((collective, decided_by), values): ((Collective, &str), Vec<f64>)| {
+    for &(point, decided_by) in missing {
+        groups.entry((point.collective, decided_by, part(point))).or_default().1 += 1;
+    }
+    let summary = |((collective, decided_by, part), group): ((_, &str, Part), Group)| {
+        let (values, not_measured) = group;
         let spread = distribution(&values)?;
-        Some(Summary {
+        let summary = Summary {
             collective,
             decided_by: decided_by.into(),
             points: values.len() as u32,
-            not_measured: missing.get(&(collective, decided_by)).copied().unwrap_or_default(),
+            not_measured,
             mean: spread.mean,
             median: spread.median,
             percentile_95: spread.percentile_95,
             greatest: spread.greatest,
-        })
+        };
+        Some((part, summary))
     };
     groups.into_iter().filter_map(summary).collect()
 }
@@ -225,5 +243,47 @@ mod tests {
         assert_eq!((loggp.points, loggp.not_measured), (1, 1));
         let default = all.summaries.iter().find(|summary| summary.decided_by == "default").unwrap();
         assert_eq!((default.mean, default.median, default.greatest), (0.75, 0.75, 1.0));
+    }
+
+    #[test]
+    fn regions_share_the_penalties_among_them() {
+        let rows: Vec<_> = [(64, 2.0), (8191, 3.0), (8192, 4.0), (1 << 20, 1.0)]
+            .into_iter()
+            .flat_map(|(bytes, default)| {
+                [call("default", "", bytes, default), call("native:openmpi:linear", "", bytes, 1.0)]
+            })
+            .collect();
+        let samples = Samples::gather(&rows);
+        let decisions =
+            [64, 1 << 20].map(|bytes| decision("loggp", "native:openmpi:pipeline", bytes));
+        let mut functions = DecisionFunction::of_decisions(&decisions, &samples);
+        functions.push(
+            DecisionFunction::of_decisions(
+                &[64, 8192].map(|bytes| decision("plogp", "native:openmpi:linear", bytes)),
+                &samples,
+            )
+            .remove(0),
+        );
+        functions.push(DecisionFunction::default(&samples));
+        let all = penalties(&samples, &functions, Vec::new(), Platform::default(), "global");
+        let told: Vec<_> = all
+            .regions
+            .iter()
+            .map(|one| {
+                (one.summary.decided_by.as_str(), one.region, one.summary.points, one.summary.mean)
+            })
+            .collect();
+        let [short, medium, long] = [64, 8192, 1 << 20].map(|bytes| Region::of(8, bytes));
+        assert_eq!(
+            told,
+            [
+                ("default", short, 2, 1.5),
+                ("default", medium, 1, 3.0),
+                ("default", long, 1, 0.0),
+                ("plogp", short, 1, 0.0),
+                ("plogp", medium, 1, 0.0),
+            ],
+            "nothing of loggp's was measured"
+        );
     }
 }

@@ -110,6 +110,7 @@ pub fn penalties(procs: &[u32], sizes: &[u64]) -> Penalties {
         best: "least median of one half of the observations, timed on the other".into(),
         message_size: BTreeMap::from([(Collective::Bcast, "count x type size".into())]),
         summaries,
+        regions: Vec::new(),
         noise: Vec::new(),
         busy_links: Vec::new(),
         penalties,

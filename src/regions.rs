@@ -1,0 +1,80 @@
+//! Penalties by regions of the map, for people.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use records::{
+    Collective,
+    penalty::{Penalties, Region, RegionSummary},
+};
+
+use crate::output;
+
+/// Mean penalties: a row for each region, a column for each decision function.
+pub struct Means {
+    pub heading: Vec<String>,
+    pub rows: Vec<Vec<String>>,
+}
+
+/// Nothing where all points of each collective lie in one region, which says no more than the whole.
+pub fn means(penalties: &Penalties) -> Option<Means> {
+    let mut regions: BTreeMap<(Collective, Region), BTreeMap<&str, &RegionSummary>> =
+        BTreeMap::new();
+    for one in &penalties.regions {
+        let functions = regions.entry((one.summary.collective, one.region)).or_default();
+        functions.insert(&one.summary.decided_by, one);
+    }
+    let collectives: BTreeSet<Collective> = regions.keys().map(|(of, _)| *of).collect();
+    if regions.len() == collectives.len() {
+        return None;
+    }
+    let functions: BTreeSet<&str> =
+        penalties.regions.iter().map(|one| one.summary.decided_by.as_str()).collect();
+    let heading = ["collective", "procs", "sizes", "points"].into_iter().chain(functions.clone());
+    let row = |((collective, region), summaries): ((Collective, Region), BTreeMap<_, _>)| {
+        let points = summaries.values().map(|one: &&RegionSummary| one.summary.points).max();
+        let mean = |name: &&str| match summaries.get(name) {
+            Some(one) => percent(one.summary.mean),
+            None => "-".into(),
+        };
+        let mut row = place(collective, region);
+        row.push(points.unwrap_or_default().to_string());
+        row.extend(functions.iter().map(mean));
+        row
+    };
+    Some(Means {
+        heading: heading.map(str::to_owned).collect(),
+        rows: regions.into_iter().map(row).collect(),
+    })
+}
+
+/// Everything, a row for each region and decision function; of the regions' first cells, see
+/// [`means`].
+pub fn spreads(penalties: &Penalties) -> impl Iterator<Item = Vec<String>> {
+    penalties.regions.iter().map(|RegionSummary { region, summary }| {
+        let mut row = place(summary.collective, *region);
+        row.push(summary.decided_by.clone());
+        row.push(summary.points.to_string());
+        let spread = [summary.mean, summary.median, summary.percentile_95, summary.greatest];
+        row.extend(spread.map(percent));
+        row
+    })
+}
+
+/// The heading of [`spreads`].
+pub const SPREADS: [&str; 9] =
+    ["collective", "procs", "sizes", "decided by", "points", "mean", "median", "95th", "greatest"];
+
+fn place(collective: Collective, region: Region) -> Vec<String> {
+    vec![collective.to_string(), region.procs_in_words(), region.bytes_in_words()]
+}
+
+/// The means as text; empty where there are none.
+pub fn text(penalties: &Penalties) -> String {
+    let Some(Means { heading, rows }) = means(penalties) else { return String::new() };
+    let heading: Vec<&str> = heading.iter().map(String::as_str).collect();
+    format!("\nMean penalty by region\n\n{}", output::aligned(&heading, rows))
+}
+
+fn percent(fraction: f64) -> String {
+    format!("{:.1} %", fraction * 100.0)
+}
