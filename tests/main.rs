@@ -10,6 +10,7 @@ mod drawing;
 mod exports;
 mod guidelines;
 mod links;
+mod plugins;
 mod predictions;
 mod tracing;
 mod tuning;
