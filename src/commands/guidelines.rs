@@ -95,9 +95,10 @@ pub struct Guidelines {
     #[arg(long, value_name = "SHARE", value_parser = share, default_value = "0.05")]
     level: f64,
 
-    /// Least relative gain for a violation of pattern and monotony
-    #[arg(long, value_name = "SHARE", value_parser = share, default_value = "0.05")]
-    least_gain: f64,
+    /// Least relative gain (1: half the time) for a violation of pattern and monotony, and for a
+    /// replacement in a profile [default: 0.05, in a profile 0.1]
+    #[arg(long, value_name = "GAIN", value_parser = gain)]
+    least_gain: Option<f64>,
 
     /// Measure nothing; judge the records that are there
     #[arg(long, conflicts_with_all = ["resume", "launcher", "testbed"])]
@@ -124,6 +125,13 @@ fn share(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(share) if (0.0..1.0).contains(&share) => Ok(share),
         _ => Err("wanted a share between 0 and 1, such as 0.05".into()),
+    }
+}
+
+fn gain(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(gain) if gain >= 0.0 && gain.is_finite() => Ok(gain),
+        _ => Err("wanted a relative gain of 0 or more, such as 0.05 for 5 %".into()),
     }
 }
 
@@ -332,14 +340,16 @@ impl Guidelines {
         }
         let (platform, header) = first.context("the plan has no jobs")?;
         let jobs = Jobs::new(&samples);
+        let defaults = Settings::default();
         let settings = Settings {
             test: match self.test {
                 TestName::RankSum => Test::RankSum,
                 TestName::KolmogorovSmirnov => Test::KolmogorovSmirnov,
             },
             level: self.level,
-            least_gain: self.least_gain,
-            ..Settings::default()
+            least_gain: self.least_gain.unwrap_or(defaults.least_gain),
+            replacement_gain: self.least_gain.unwrap_or(defaults.replacement_gain),
+            ..defaults
         };
         let found = guidelines::judge(&jobs, &settings);
         let violations = Violations {

@@ -24,15 +24,23 @@ pub struct Settings {
     pub test: Test,
     /// Greatest share of false ones among the violations.
     pub level: f64,
-    /// Least relative gain.
+    /// Least relative gain for a violation of pattern and monotony.
     pub least_gain: f64,
+    /// Least relative gain of a replacement in a profile (PGMPITuneLib: 10 %).
+    pub replacement_gain: f64,
     /// Relative gain from which k calls on a part violate split-robustness (PGMPI: 5 %).
     pub split_tolerance: f64,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { test: Test::RankSum, level: 0.05, least_gain: 0.05, split_tolerance: 0.05 }
+        Settings {
+            test: Test::RankSum,
+            level: 0.05,
+            least_gain: 0.05,
+            replacement_gain: 0.10,
+            split_tolerance: 0.05,
+        }
     }
 }
 

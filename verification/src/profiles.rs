@@ -13,9 +13,6 @@ use crate::{
     statistics::median,
 };
 
-/// Least relative gain of a replacement (PGMPITuneLib: 10 %).
-pub const LEAST_GAIN: f64 = 0.10;
-
 /// A replacement at one point, with the default's time over its own.
 #[derive(Debug, Clone, PartialEq)]
 struct Winner {
@@ -27,8 +24,8 @@ struct Winner {
 type Measured = (u64, Option<Winner>);
 
 /// One profile for each collective and number of processes at which something wins: the fastest of
-/// the methods that are faster than the default by [`LEAST_GAIN`] and significantly so, after
-/// correction for all that was compared.
+/// the methods that are faster than the default by [`Settings::replacement_gain`] and significantly
+/// so, after correction for all that was compared.
 ///
 /// Measured sizes that follow each other and agree are one range; nothing is claimed between sizes
 /// that don't, nor beyond those measured.
@@ -65,7 +62,7 @@ fn winners(jobs: &Jobs, settings: &Settings) -> BTreeMap<Point, Winner> {
     for ((point, winner, _), corrected) in
         candidates.into_iter().zip(false_discovery_control(&p_values))
     {
-        let wins = corrected <= settings.level && winner.gain >= 1.0 + LEAST_GAIN;
+        let wins = corrected <= settings.level && winner.gain >= 1.0 + settings.replacement_gain;
         if wins && winners.get(&point).is_none_or(|other| other.gain < winner.gain) {
             winners.insert(point, winner);
         }
@@ -142,6 +139,16 @@ mod tests {
         );
         assert!((profiles[0].ranges[1].gain.unwrap() - 1.25).abs() < 1e-9, "the least of a range");
         records::document::Document::validate(&profiles[0]).unwrap();
+    }
+
+    #[test]
+    fn the_least_gain_is_the_users() {
+        let cells = [("default", 8, 1.0), ("own:linear", 8, 0.8), ("own:binomial", 8, 0.9)];
+        let with = |replacement_gain| {
+            let settings = Settings { replacement_gain, ..Settings::default() };
+            profiles(&jobs(&cells), &settings).len()
+        };
+        assert_eq!([0.0, 0.24, 0.26, 2.0].map(with), [1, 1, 0, 0]);
     }
 
     #[test]
