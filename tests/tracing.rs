@@ -81,7 +81,8 @@ fn what_an_application_uses_is_tuned_by_own_methods_where_nothing_can_be_forced(
     assert!((seconds("collective_seconds") - 5.125).abs() < 1e-9, "{application}");
     let with = summary["application_seconds"].as_f64().unwrap();
     let gains = summary["gains"].as_array().unwrap();
-    assert!(if gains.is_empty() { with == 5.125 } else { with < 5.125 }, "{summary:#}");
+    // What the last jobs show to be more than 5 % slower is not loaded.
+    assert!(if gains.is_empty() { with == 5.125 } else { with < 1.05 * 5.125 }, "{summary:#}");
     assert_eq!(directory.join("profiles").is_dir(), !gains.is_empty(), "{summary:#}");
     assert_eq!(summary["calls_observed"], summary["calls_as_told"], "{summary:#}");
     assert!(stdout.contains("a rank spends 5.12 s in collectives"), "{stdout}");

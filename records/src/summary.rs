@@ -176,7 +176,7 @@ pub struct TakenOut {
     pub bytes: u64,
     /// What had been measured best.
     pub method: Method,
-    /// default / tuned, as it is believed after the confirming runs.
+    /// default / tuned, as it is believed after the confirming runs, or as the last of them show it.
     pub speed_up: f64,
 }
 

@@ -20,7 +20,7 @@ use crate::{
 /// What two jobs differ by, relatively, beside the noise of their visits.
 const JOBS: f64 = 0.02;
 /// Least doubt of a gain.
-const LEAST_DOUBT: f64 = 0.02;
+const LEAST_DOUBT: f64 = 0.05;
 
 /// Standard deviations by which a choice must be believed to be faster than the default: 5 % of those
 /// that are no faster would be.
@@ -41,8 +41,8 @@ pub struct Confirmation(BTreeMap<(Collective, Method), Belief>);
 
 impl Confirmation {
     /// Before any run. `doubts` are standard deviations of the logarithm of the gain; `other` is
-    /// one of an error that all choices of one method have in common because what is loaded is not
-    /// what was measured (another implementation of the method).
+    /// one of an error that all choices of one method have in common, because what is loaded is not
+    /// what was measured.
     pub fn new(choices: &[Choice], doubts: &BTreeMap<Point, f64>, other: f64) -> Self {
         let mut tracks: BTreeMap<(Collective, Method), (Vec<Point>, Vec<Prior>)> = BTreeMap::new();
         for choice in choices.iter().filter(|choice| choice.method != Method::Default) {

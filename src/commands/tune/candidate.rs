@@ -10,6 +10,7 @@ use records::{
 };
 use verification::{
     confirmation::{Believed, Confirmation},
+    harm,
     selection::Choice,
     statistics::geometric_mean,
 };
@@ -27,11 +28,13 @@ pub struct Candidate {
     confirmation: Confirmation,
 }
 
-/// Doubt of the gains of Colibri's schedules where the library's algorithms of the same names were
-/// measured, as a standard deviation of the logarithm.
+/// Doubt of the gains of all choices of one method together, as a standard deviation of the
+/// logarithm: what was measured with a method forced may not hold where a file makes the library
+/// take it, or where the machine was busy meanwhile.
+const SAME_IMPLEMENTATION: f64 = 0.1;
+/// The same where Colibri's schedules are loaded, and the library's algorithms of the same names
+/// were measured.
 const OTHER_IMPLEMENTATION: f64 = 0.15;
-/// The same where what was measured is loaded.
-const SAME_IMPLEMENTATION: f64 = 0.02;
 
 impl Candidate {
     /// The choices, as far as they can be loaded in this way. `doubts` are standard deviations of
@@ -94,13 +97,24 @@ impl Candidate {
         self.choices.iter().filter(|choice| choice.method != Method::Default)
     }
 
-    /// Leaves to the default what is not believed to be surely faster after a round.
-    pub fn take_out(&mut self, round: &Round) {
-        let Some(loaded) = round.loaded(self.loading.way) else { return };
+    /// Leaves to the default what is not believed to be surely faster after a round; after the last
+    /// one also what that one by itself shows to be slower by more than is no harm, whatever was
+    /// believed of it.
+    pub fn take_out(&mut self, round: &Round, is_last: bool) {
+        let way = self.loading.way;
+        let Some(loaded) = round.loaded(way) else { return };
         self.confirmation.observe(&round.default, loaded);
         for choice in self.choices.iter_mut().filter(|choice| choice.method != Method::Default) {
             let believed = self.confirmation.believed(choice.point);
-            let Some(Believed { speed_up, is_faster: false }) = believed else { continue };
+            let doubtful = believed.filter(|believed| !believed.is_faster);
+            let slower = round
+                .times(way, choice.point)
+                .map(|(default, tuned)| default / tuned)
+                .filter(|speed_up| is_last && *speed_up * (1.0 + harm::TOLERANCE) < 1.0);
+            let Some(speed_up) = slower.or(doubtful.map(|Believed { speed_up, .. }| speed_up))
+            else {
+                continue;
+            };
             self.loading.taken_out.push(TakenOut {
                 collective: choice.point.collective,
                 procs: choice.point.procs,

@@ -82,11 +82,12 @@ impl Tune {
             let Some(round) = confirmation.round(site, number, last.as_ref())? else { break };
             for candidate in &mut confirmation.candidates {
                 // The rounds before took part in choosing.
-                if Some(&number) == ROUNDS.last() {
+                let is_last = Some(&number) == ROUNDS.last();
+                if is_last {
                     let harm = round.harm(candidate.loading.way, candidate.replaced());
                     candidate.loading.harm = harm;
                 }
-                candidate.take_out(&round);
+                candidate.take_out(&round, is_last);
             }
             last = Some(round);
         }
@@ -295,5 +296,61 @@ impl Round {
     pub fn rows(&self, way: Way) -> impl Iterator<Item = &CollectiveCall> {
         let loaded = self.loaded.iter().filter(move |loaded| loaded.way == way);
         loaded.flat_map(|loaded| &loaded.rows)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use records::{Collective, observation::Status};
+
+    use super::*;
+
+    const POINT: Point = Point { collective: Collective::Bcast, procs: 8, bytes: 64 };
+
+    /// Two visits of the default with these times.
+    fn samples(seconds: [f64; 2]) -> Samples {
+        let row = |(visit, seconds): (u32, f64)| CollectiveCall {
+            visit,
+            collective: POINT.collective,
+            method: Method::Default,
+            ran: String::new(),
+            procs: POINT.procs,
+            bytes: POINT.bytes,
+            repetition: 0,
+            first_start_seconds: 0.0,
+            last_start_seconds: 0.0,
+            seconds,
+            status: Status::Ok,
+        };
+        Samples::gather(&(0..).zip(seconds).map(row).collect::<Vec<_>>())
+    }
+
+    fn round(loaded: f64) -> Round {
+        let samples_of = |seconds| samples([seconds, 1.01 * seconds]);
+        let loaded = Loaded { way: Way::Rules, samples: samples_of(loaded), rows: Vec::new() };
+        Round { default: samples_of(1.0), loaded: vec![loaded], spent: (1.0, 2.0) }
+    }
+
+    fn candidate() -> Candidate {
+        let method = "native:openmpi:pipeline".parse().unwrap();
+        let choice = Choice { point: POINT, method, seconds: 0.5, default_seconds: 1.0 };
+        Candidate::new(Way::Rules, &[choice], &BTreeMap::from([(POINT, 0.02)]))
+    }
+
+    #[test]
+    fn what_the_last_round_shows_to_be_slower_is_taken_out_whatever_was_believed() {
+        let left = |loaded, is_last| {
+            let mut candidate = candidate();
+            candidate.take_out(&round(loaded), is_last);
+            (candidate.replaced().count(), candidate.loading.taken_out)
+        };
+        assert_eq!(left(1.1, false).0, 1, "one round does not overthrow it");
+        let (replaced, taken_out) = left(1.1, true);
+        assert_eq!((replaced, taken_out.len()), (0, 1));
+        assert!((taken_out[0].speed_up - 1.0 / 1.1).abs() < 1e-9);
+        assert_eq!(left(1.04, true), (1, Vec::new()), "what is less is no harm");
+        assert_eq!(left(9.0, false).0, 0, "it is not believed to be faster any more");
     }
 }

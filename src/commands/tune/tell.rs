@@ -102,7 +102,7 @@ fn taken_out(all: &[TakenOut]) -> String {
         let TakenOut { collective, procs, bytes, method, speed_up } = out;
         format!(
             "Taken out: {} for {collective} of {} on {procs}: loaded, it makes it {speed_up:.2} \
-             times as fast, by what was measured there and nearby, and not surely faster.\n",
+             times as fast, not surely more.\n",
             method.short(),
             format_bytes(*bytes)
         )
