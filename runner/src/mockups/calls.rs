@@ -75,10 +75,17 @@ impl<'a> Work<'a> {
         Part { base, count, layout: self.facts.layout }
     }
 
-    /// The bytes of `count` elements in a buffer of ours.
-    pub fn packed(&self, base: *mut u8, count: u64) -> Part {
+    /// The bytes of `count` elements at the beginning of a buffer of ours that was made for `made_for`
+    /// elements and begins with element 0 at `base`: its memory may begin elsewhere, by the type's
+    /// lower bound.
+    pub fn packed(&self, base: *mut u8, made_for: u64, count: u64) -> Result<Part> {
+        let (_, above) = self.facts.layout.span(made_for)?;
         let bytes = count * self.facts.layout.size as u64;
-        Part { base, count: bytes, layout: Layout::bytes(self.mpi) }
+        Ok(Part {
+            base: base.wrapping_offset(-above),
+            count: bytes,
+            layout: Layout::bytes(self.mpi),
+        })
     }
 
     /// The address of an element, from that of element 0.

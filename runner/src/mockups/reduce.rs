@@ -90,7 +90,7 @@ unsafe fn reduce_scatter_block_gather(work: &mut Work<'_>, arguments: &Arguments
     let Sides { root, at_root, operand, receive, .. } = sides(work, arguments)?;
     let [padded, own] = work.buffers;
     if !work.facts.layout.is_dense() {
-        let shares = work.packed(padded, work.facts.share());
+        let shares = work.packed(padded, work.facts.padded(), work.facts.share())?;
         let share = shares.at(work.rank());
         let (send, into) = if at_root { (None, Some(shares)) } else { (Some(share), None) };
         // SAFETY: as below; as bytes elements need no more than with their gaps.
@@ -99,7 +99,7 @@ unsafe fn reduce_scatter_block_gather(work: &mut Work<'_>, arguments: &Arguments
             work.pack(&work.part(own, work.facts.share()), share.base)?;
             work.gather(send, into, root)?;
             return match at_root {
-                true => work.unpack(padded, &work.part(receive, work.facts.count)),
+                true => work.unpack(shares.base, &work.part(receive, work.facts.count)),
                 false => Ok(()),
             };
         }

@@ -70,15 +70,15 @@ unsafe fn reduce_then_scatter(work: &mut Work<'_>, arguments: &Arguments) -> Res
             let blocks = (work.rank() == 0).then(|| work.part(all, count));
             return work.scatter(blocks, Some(own), 0);
         }
-        let block = work.packed(packed, count);
+        let block = work.packed(packed, work.facts.total(), count)?;
         match work.rank() {
             0 => {
-                work.pack(&work.part(all, work.facts.total()), packed)?;
+                work.pack(&work.part(all, work.facts.total()), block.base)?;
                 work.scatter(Some(block), None, 0)?;
             }
             _ => work.scatter(None, Some(block), 0)?,
         }
-        work.unpack(packed, &own)
+        work.unpack(block.base, &own)
     }
 }
 
