@@ -1,9 +1,48 @@
-/* Median time of MPI_Bcast and MPI_Reduce per size, as an application sees it: the slowest rank's
- * time of each call, with all ranks in step before it. An ordinary MPI program, which knows nothing
- * of Colibri: run it with and without libcolibri.so preloaded (docs/preload.md). */
+/* What MPI_Bcast and MPI_Reduce take per size, as an application sees it: all ranks in step by
+ * MPI_Barrier, then one call; its time is the longest of the ranks' own. An ordinary MPI program,
+ * which knows nothing of Colibri: run it with and without libcolibri.so preloaded (docs/preload.md).
+ *
+ *     gain [rounds [seed]]
+ *
+ * A short call's time hangs on where the scheduler put the ranks, which holds for a while: calls in
+ * a row are alike. So each round visits the points in another order (by the seed, the same on all
+ * ranks), with one call to warm up and a few that count; long calls, which are steadier, are not in
+ * every round. Told is the median over the visits, each with its median, and their quartiles. */
 #include <mpi.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+enum { SIZES = 6, POINTS = 2 * SIZES, LONGEST = 1 << 20, MOST_CALLS = 3 };
+
+/* From 1 KiB on, each four times the one before: rounds from one visit to the next, and calls that
+ * count in a visit. */
+static const int every[SIZES] = {1, 1, 1, 4, 8, 16}, calls[SIZES] = {3, 3, 3, 2, 2, 1};
+
+static double in[LONGEST / sizeof(double)], out[LONGEST / sizeof(double)];
+
+static int bytes_of(int point) { return 1024 << 2 * (point % SIZES); }
+
+static double call(int point)
+{
+    int bytes = bytes_of(point);
+    MPI_Barrier(MPI_COMM_WORLD);
+    double start = MPI_Wtime();
+    if (point < SIZES)
+        MPI_Bcast(in, bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+    else
+        MPI_Reduce(in, out, bytes / sizeof(double), MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+    return MPI_Wtime() - start;
+}
+
+/* Knuth's MMIX generator. */
+static uint64_t state;
+
+static int below(int limit)
+{
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (state >> 33) % limit;
+}
 
 static int ascending(const void *a, const void *b)
 {
@@ -11,33 +50,70 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Of so many, in ascending order: the one at this share, between two of them if need be. */
+static double at(const double *sorted, int count, double share)
+{
+    double place = share * (count - 1);
+    int below = place, above = below + (below + 1 < count);
+    return sorted[below] + (place - below) * (sorted[above] - sorted[below]);
+}
+
+/* All visits; times are by point, visit and call. */
+static void visit_all(int rounds, double (*times)[rounds][MOST_CALLS], int *visits)
+{
+    for (int round = 0; round < rounds; round++) {
+        int order[POINTS] = {0};
+        for (int point = 0; point < POINTS; point++) {
+            int other = below(point + 1);
+            order[point] = order[other];
+            order[other] = point;
+        }
+        for (int i = 0; i < POINTS; i++) {
+            int point = order[i], size = point % SIZES;
+            int period = every[size] < rounds ? every[size] : rounds;
+            if (round % every[size] != point % period)
+                continue;
+            double *visit = times[point][visits[point]++];
+            call(point);
+            for (int repetition = 0; repetition < calls[size]; repetition++)
+                visit[repetition] = call(point);
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
-    int repetitions = argc > 1 ? atoi(argv[1]) : 15, rank, size;
+    int rounds = argc > 1 ? atoi(argv[1]) : 32, rank, size, visits[POINTS] = {0};
+    state = argc > 2 ? atoi(argv[2]) : 1;
+    if (rounds < 1) {
+        fprintf(stderr, "%s is no number of rounds\n", argv[1]);
+        return 1;
+    }
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    double *times = malloc(repetitions * sizeof *times);
-    double *in = calloc(1 << 17, sizeof *in), *out = calloc(1 << 17, sizeof *out);
-    for (int reduce = 0; reduce < 2; reduce++)
-        for (int bytes = 1024; bytes <= 1 << 20; bytes *= 4) {
-            for (int i = -1; i < repetitions; i++) {
-                MPI_Barrier(MPI_COMM_WORLD);
-                double start = MPI_Wtime(), mine, all;
-                if (reduce)
-                    MPI_Reduce(in, out, bytes / 8, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
-                else
-                    MPI_Bcast(in, bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
-                mine = MPI_Wtime() - start;
-                MPI_Reduce(&mine, &all, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
-                if (i >= 0)
-                    times[i] = all;
-            }
-            qsort(times, repetitions, sizeof *times, ascending);
-            if (rank == 0)
-                printf("%s %d procs %d bytes %.6f s\n", reduce ? "reduce" : "bcast", size, bytes,
-                       times[repetitions / 2]);
+    for (size_t i = 0; i < LONGEST / sizeof(double); i++)
+        in[i] = i % 1000 + rank;
+    int room = POINTS * rounds * MOST_CALLS;
+    double(*mine)[rounds][MOST_CALLS] = calloc(room, sizeof(double));
+    double(*longest)[rounds][MOST_CALLS] = calloc(room, sizeof(double));
+    double *medians = calloc(rounds, sizeof(double));
+    if (!mine || !longest || !medians)
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    visit_all(rounds, mine, visits);
+    /* At the end, so that nothing but the barrier goes before a call. */
+    MPI_Reduce(mine, longest, room, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    for (int point = 0; rank == 0 && point < POINTS; point++) {
+        int count = visits[point], of_visit = calls[point % SIZES];
+        for (int visit = 0; visit < count; visit++) {
+            qsort(longest[point][visit], of_visit, sizeof(double), ascending);
+            medians[visit] = at(longest[point][visit], of_visit, 0.5);
         }
+        qsort(medians, count, sizeof(double), ascending);
+        printf("%s %d procs %d bytes %.6f s, %.6f to %.6f s, %d visits\n",
+               point < SIZES ? "bcast" : "reduce", size, bytes_of(point), at(medians, count, 0.5),
+               at(medians, count, 0.25), at(medians, count, 0.75), count);
+    }
     MPI_Finalize();
     return 0;
 }

@@ -241,7 +241,7 @@ fn all_ran_at(ranks: &[u32], seen: Option<BTreeSet<String>>) {
 }
 
 const OPEN_MPI_SIZES: [u32; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
-const MPICH_SIZES: [u32; 6] = [1, 2, 3, 4, 5, 8];
+const MPICH_SIZES: [u32; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
 
 #[test]
 #[ignore = "takes minutes: make test-preload"]
