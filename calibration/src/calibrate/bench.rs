@@ -25,6 +25,7 @@ use crate::{
     exchange::Tag,
     launcher,
     progress::Reporter,
+    sleep::sleep_until,
     world::World,
 };
 
@@ -35,6 +36,8 @@ pub(super) struct CellBench<'a> {
     job: u32,
     precision: Precision,
     placement: Placement,
+    /// Whether all ranks take part, not the pair alone.
+    all_attend: bool,
     sender: Sender,
     group: Group,
     combiner: Combiner,
@@ -70,6 +73,7 @@ impl<'a> CellBench<'a> {
             job: flags.job_number,
             precision: flags.precision,
             placement: Placement::agree(&comm, flags.pair.1, flags.job_number)?,
+            all_attend: false,
             sender: Sender::new(comm, flags.pair.1, largest(flags)),
             group: Group::new(comm, order, groups),
             combiner: Combiner::new(groups),
@@ -89,6 +93,9 @@ impl CellBench<'_> {
     const NOTE_PAUSE: Nanos = 1_000_000_000;
     /// A message that went around in less needs no shorter wait: sleeping is no more exact.
     const LEAST_WAIT: f64 = 200e-6;
+    /// After this time the ranks that are left out look for messages so rarely that they are in
+    /// nobody's way.
+    const QUIET: Nanos = 5_000_000;
 
     /// What has been observed.
     pub(super) fn book(&self) -> &Book {
@@ -97,9 +104,16 @@ impl CellBench<'_> {
 
     /// All ranks take part from now on and run where they may, or the pair alone does, each on a
     /// processor of its own.
-    pub(super) fn attend(&self, all: bool) -> Result<()> {
-        self.placement.hold(!all);
-        self.tell_all(&Command::Attend(all))
+    fn attend(&mut self, all: bool) -> Result<()> {
+        if self.all_attend != all {
+            self.all_attend = all;
+            self.placement.hold(!all);
+            self.tell_all(&Command::Attend(all))?;
+            if !all {
+                sleep_until(now() + Self::QUIET);
+            }
+        }
+        Ok(())
     }
 
     /// Tells all other ranks.
@@ -167,7 +181,8 @@ impl CellBench<'_> {
         Rule {
             criterion: self.precision.criterion,
             minimum: 8,
-            maximum: 400,
+            // What is still uncertain then has the rest of the budget, whatever it was given.
+            maximum: usize::MAX,
             confidence: 0.95,
             relative_error: self.precision.relative_error,
             resolution_seconds: clock.map_or(0.0, |clock| clock.median),
@@ -235,6 +250,10 @@ impl CellBench<'_> {
 
 impl Bench for CellBench<'_> {
     type Error = Error;
+
+    fn prepare(&mut self, cell: &Cell) -> Result<()> {
+        self.attend(!cell.experiment.is_of_pair())
+    }
 
     fn measure(&mut self, cell: &Cell, visit: Visit) -> Result<()> {
         self.ensure_round_trip(cell)?;

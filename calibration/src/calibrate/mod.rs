@@ -6,6 +6,7 @@ pub mod cells;
 mod combine;
 mod command;
 pub(crate) mod group;
+pub mod pace;
 pub mod pair;
 mod placement;
 mod recorder;
@@ -23,6 +24,7 @@ use self::{
     cells::{Cell, Experiment},
     command::{Attention, Command},
     group::Group,
+    pace::Pace,
     pair::Mirror,
     placement::Placement,
     recorder::{Recorder, Spent},
@@ -270,17 +272,21 @@ fn send(flags: &Flags, world: &World, recorder: Option<Recorder>) -> Result<()> 
     let rule = bench.rule();
     let budget = flags.budget_seconds;
     let mut random = Pcg64::new(u128::from(flags.seed), u128::from(flags.job_number));
-    let share = if groups.is_empty() { 1.0 } else { SHARE_OF_PAIR };
     let begun = bench.spent_seconds();
-    let of_pair = begun + share * (budget - begun);
-    add_sizes(flags, &rule, of_pair, &mut random, &mut bench)?;
+    let pair_until = match groups.is_empty() {
+        true => budget,
+        false => begun + SHARE_OF_PAIR * (budget - begun),
+    };
+    let mut pace = Pace::new(&pair_cells(flags, &bench), begun, budget);
+    add_sizes(flags, &rule, pair_until, &mut random, &mut pace, &mut bench)?;
     let cells = pair_cells(flags, &bench);
-    let mut outcome = schedule::run(&cells, &rule, of_pair, &mut random, &mut bench)?;
+    let mut measure = |cells: &[Cell], until: f64| {
+        schedule::run(cells, &rule, until, &mut random, &mut pace, &mut bench)
+    };
+    let mut outcome = measure(&cells, pair_until)?;
     if !groups.is_empty() {
-        bench.attend(true)?;
-        let of_groups = schedule::run(&groups, &rule, budget, &mut random, &mut bench)?;
-        bench.attend(false)?;
-        outcome = schedule::run(&cells, &rule, budget, &mut random, &mut bench)?;
+        let of_groups = measure(&groups, budget)?;
+        outcome = measure(&cells, budget)?;
         outcome.add(of_groups);
     }
     bench.end()?;
@@ -299,6 +305,7 @@ fn add_sizes(
     rule: &Rule,
     budget_seconds: f64,
     random: &mut Pcg64,
+    pace: &mut Pace,
     bench: &mut CellBench,
 ) -> Result<()> {
     if !pair_cells(flags, bench).iter().any(|cell| schedule::wants_more(cell, rule, bench)) {
@@ -307,7 +314,7 @@ fn add_sizes(
     let least = Rule { relative_error: f64::INFINITY, ..*rule };
     let mut cells = pair_cells(flags, bench);
     loop {
-        schedule::run(&cells, &least, budget_seconds, random, bench)?;
+        schedule::run(&cells, &least, budget_seconds, random, pace, bench)?;
         let sizes = refine::sizes(bench.book(), &flags.sizes.0);
         if sizes.is_empty() || bench.spent_seconds() >= budget_seconds {
             return Ok(());

@@ -5,17 +5,25 @@
 //! as far as half of the budget goes. Then come passes over all cells in random order until each
 //! has the least number of visits; where that does not fit, the largest sizes wait. Then come
 //! passes over those that are least certain, until all are certain enough or the budget is spent.
+//! Beside all that the decisive cells are visited at a steady [pace](super::pace).
 
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64;
 use verification::stopping::Rule;
 
-use super::cells::Cell;
+use super::{cells::Cell, pace::Pace};
 
 /// What the schedule needs of the thing that measures.
 pub trait Bench {
     /// Why it cannot go on.
     type Error;
+
+    /// Brings the ranks into the state in which they are for such a cell, which takes time that is
+    /// none of its own.
+    ///
+    /// # Errors
+    /// Telling them failed.
+    fn prepare(&mut self, cell: &Cell) -> Result<(), Self::Error>;
 
     /// Makes observations of a cell.
     ///
@@ -47,7 +55,24 @@ pub struct Visit {
 }
 
 impl Visit {
-    fn repetitions(self) -> u32 {
+    /// About what a visit takes: telling the other rank costs time too.
+    const SECONDS: f64 = 2e-3;
+    /// Most judged repetitions in one visit: they share one state of the machine.
+    const MOST: u32 = 8;
+    /// What takes longer does not feel in which state the visit found things.
+    const LONG_SECONDS: f64 = 5e-3;
+
+    /// To a cell of which one repetition takes so long.
+    pub fn of(seconds: f64) -> Self {
+        let fitting = (Self::SECONDS / seconds.max(1e-9)) as u32;
+        Visit {
+            unjudged: u32::from(seconds < Self::LONG_SECONDS),
+            judged: fitting.clamp(1, Self::MOST),
+        }
+    }
+
+    /// All of them.
+    pub fn repetitions(self) -> u32 {
         self.unjudged + self.judged
     }
 }
@@ -83,7 +108,7 @@ struct Task {
 
 /// Measures the cells until they are certain enough or the budget is spent.
 ///
-/// `cells` are ordered by size.
+/// `cells` are ordered by size; those of `pace` are visited besides, whatever the cells.
 ///
 /// # Errors
 /// As the bench's.
@@ -92,11 +117,12 @@ pub fn run<B: Bench>(
     rule: &Rule,
     budget_seconds: f64,
     random: &mut Pcg64,
+    pace: &mut Pace,
     bench: &mut B,
 ) -> Result<Outcome, B::Error> {
     let unfinished: Vec<Cell> =
         cells.iter().filter(|cell| wants_more(cell, rule, bench)).copied().collect();
-    let mut schedule = Schedule { rule, budget_seconds, bench, spent: (0.0, 0.0), turn: 0 };
+    let mut schedule = Schedule { rule, budget_seconds, pace, bench };
     let mut tasks = schedule.look_around(&unfinished)?;
     schedule.reach_minimum(&mut tasks, random)?;
     schedule.refine(&mut tasks, random)?;
@@ -125,27 +151,16 @@ fn lacking<B: Bench>(cell: &Cell, rule: &Rule, bench: &B) -> usize {
 struct Schedule<'a, B> {
     rule: &'a Rule,
     budget_seconds: f64,
+    pace: &'a mut Pace,
     bench: &'a mut B,
-    /// Seconds spent on the decisive cells by themselves, and on all others.
-    spent: (f64, f64),
-    /// Which of the decisive cells is next.
-    turn: usize,
 }
 
 impl<B: Bench> Schedule<'_, B> {
-    /// About what a visit takes: telling the other rank costs time too.
-    const VISIT_SECONDS: f64 = 2e-3;
-    /// Most judged repetitions in one visit: they share one state of the machine.
-    const VISIT_MOST: u32 = 8;
-    /// What takes longer does not feel in which state the visit found things.
-    const LONG_SECONDS: f64 = 5e-3;
     /// Observations of the first look: as few as the fits can do with.
     const FEW: u32 = 3;
     /// The two least sizes are looked at in any case if they are no larger: that takes no time on
     /// any network, and without them there are no parameters.
     const INDISPENSABLE: u64 = 1 << 10;
-    /// What the decisive cells may take beside the others, as a part of what those take.
-    const SHARE_OF_DECISIVE: f64 = 0.25;
     /// Of what is left, for the first look.
     const FIRST_SHARE: f64 = 0.5;
 
@@ -188,6 +203,7 @@ impl<B: Bench> Schedule<'_, B> {
             for (cell, look) in size.iter().zip(looks) {
                 let seconds = self.timed(cell, look)?;
                 tasks.push(self.task(*cell, seconds));
+                self.keep_pace()?;
             }
         }
         Ok(tasks)
@@ -205,8 +221,9 @@ impl<B: Bench> Schedule<'_, B> {
             while carried > 0 && self.minimum_seconds(&tasks[..carried]) > self.left_seconds() {
                 carried -= 1;
             }
-            let pass = (0..carried).filter(|&index| self.lacking(&tasks[index].cell) > 0);
-            if !self.pass(tasks, pass.collect(), random)? {
+            let lacking = |&index: &usize| self.lacking(&tasks[index].cell) > 0;
+            let pass = Self::decisive_last(tasks, (0..carried).filter(lacking));
+            if !self.pass(tasks, pass, random)? {
                 return Ok(());
             }
         }
@@ -214,19 +231,14 @@ impl<B: Bench> Schedule<'_, B> {
 
     fn refine(&mut self, tasks: &mut [Task], random: &mut Pcg64) -> Result<(), B::Error> {
         loop {
-            let open = |decisive: bool| {
-                let of = |&index: &usize| {
-                    tasks[index].cell.is_decisive() == decisive && self.is_open(&tasks[index])
-                };
-                (0..tasks.len()).filter(of).collect::<Vec<usize>>()
-            };
-            // The decisive ones have their visits beside the others', as long as there are such.
-            let mut open_ones = open(false);
-            if open_ones.is_empty() {
-                open_ones = open(true);
+            let mut open: Vec<usize> =
+                (0..tasks.len()).filter(|&index| self.is_open(&tasks[index])).collect();
+            if self.pace.goes_on_after(self.budget_seconds) {
+                open.retain(|&index| !tasks[index].cell.is_decisive());
             }
+            let open = Self::decisive_last(tasks, open.into_iter());
             let mut urgent: Vec<(f64, usize)> =
-                open_ones.into_iter().map(|index| (Self::urgency(&tasks[index]), index)).collect();
+                open.into_iter().map(|index| (Self::urgency(&tasks[index]), index)).collect();
             urgent.sort_by(|one, other| other.0.total_cmp(&one.0));
             urgent.truncate(urgent.len().div_ceil(4));
             let pass = urgent.into_iter().map(|(_, index)| index).collect();
@@ -234,6 +246,14 @@ impl<B: Bench> Schedule<'_, B> {
                 return Ok(());
             }
         }
+    }
+
+    /// The decisive ones have their visits beside the others', as long as there are such: none of
+    /// those, if any other is there.
+    fn decisive_last(tasks: &[Task], which: impl Iterator<Item = usize>) -> Vec<usize> {
+        let (decisive, others): (Vec<usize>, Vec<usize>) =
+            which.partition(|&index| tasks[index].cell.is_decisive());
+        if others.is_empty() { decisive } else { others }
     }
 
     /// How much less certain than wanted, over the square root of what a visit costs. Over the cost
@@ -265,55 +285,42 @@ impl<B: Bench> Schedule<'_, B> {
             if Self::visit_seconds(&task) > self.left_seconds() {
                 continue;
             }
-            self.spent.1 += self.again(&mut tasks[index])?;
-            self.keep_pace(tasks)?;
+            self.again(&mut tasks[index])?;
+            self.keep_pace()?;
             any = true;
         }
         Ok(any)
     }
 
-    /// Visits a task once more; the seconds that took.
-    fn again(&mut self, task: &mut Task) -> Result<f64, B::Error> {
-        let visit = Self::visit(task.seconds);
-        let latest = self.timed(&task.cell, visit)?;
+    /// Visits a task once more.
+    fn again(&mut self, task: &mut Task) -> Result<(), B::Error> {
+        let latest = self.timed(&task.cell, Visit::of(task.seconds))?;
         // A repetition that took longer is believed at once, a shorter one slowly.
         *task = self.task(task.cell, latest.max((task.seconds + latest) / 2.0));
-        Ok(latest * f64::from(visit.repetitions()))
-    }
-
-    /// Visits the decisive cells in turn until they are certain, evenly over the time: what a machine does
-    /// drifts, and differences of what was measured at different times would be the drift's.
-    fn keep_pace(&mut self, tasks: &mut [Task]) -> Result<(), B::Error> {
-        let decisive = tasks.iter().take_while(|task| task.cell.bytes <= 1);
-        let count = decisive.filter(|task| task.cell.is_decisive()).count();
-        for _ in 0..count {
-            if self.spent.0 >= Self::SHARE_OF_DECISIVE * self.spent.1 {
-                break;
-            }
-            let task = &mut tasks[self.turn % count];
-            self.turn += 1;
-            if self.is_open(task) {
-                self.spent.0 += self.again(task)?;
-            }
-        }
         Ok(())
     }
 
-    /// A visit to a cell of which one repetition takes so long.
-    fn visit(seconds: f64) -> Visit {
-        let fitting = (Self::VISIT_SECONDS / seconds.max(1e-9)) as u32;
-        Visit {
-            unjudged: u32::from(seconds < Self::LONG_SECONDS),
-            judged: fitting.clamp(1, Self::VISIT_MOST),
+    /// Visits the cells of the pace, if it is time.
+    fn keep_pace(&mut self) -> Result<(), B::Error> {
+        let begun = self.bench.spent_seconds();
+        for index in self.pace.round(begun) {
+            let (cell, visit, expected_seconds) = self.pace.visit(index);
+            if expected_seconds <= self.left_seconds() {
+                let seconds = self.timed(&cell, visit)?;
+                self.pace.learn(index, seconds);
+            }
         }
+        self.pace.rest(begun, self.bench.spent_seconds());
+        Ok(())
     }
 
     fn visit_seconds(task: &Task) -> f64 {
-        f64::from(Self::visit(task.seconds).repetitions()) * task.seconds
+        f64::from(Visit::of(task.seconds).repetitions()) * task.seconds
     }
 
     /// Measures and gives the seconds of one repetition.
     fn timed(&mut self, cell: &Cell, visit: Visit) -> Result<f64, B::Error> {
+        self.bench.prepare(cell)?;
         let before = self.bench.spent_seconds();
         self.bench.measure(cell, visit)?;
         Ok((self.bench.spent_seconds() - before) / f64::from(visit.repetitions().max(1)))

@@ -1,7 +1,7 @@
 //! From raw observations between two ranks to the parameters of every model.
 //!
 //! # What is computed
-//! All from one centre per (kind, message size, train length), the midmean of its visits' medians
+//! All from one centre per (kind, message size, train length), the trimmed mean of its visits' medians
 //! (`sample.rs`), the clock's own cost subtracted once:
 //!
 //! - PLogP: os(m) and or(m) are these centres, up to the size from which a call waits for the other
@@ -34,6 +34,7 @@
 mod algorithms;
 mod breaks;
 mod direct;
+mod drift;
 mod estimate;
 mod fitted;
 mod groups;
@@ -153,6 +154,7 @@ fn fit_by(observations: &[PointToPoint], redrawings: usize) -> Result<Fit, FitEr
     let plan = Plan::new(&centres, &mut warnings)?;
     let values = plan.estimate(&centres);
     plan.judge(&values, &mut warnings);
+    warnings.extend(drift::note(observations));
     let parameters = with_intervals(&plan, &samples, &values, redrawings);
     Ok(Fit { parameters, warnings })
 }

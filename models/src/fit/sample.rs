@@ -6,9 +6,10 @@
 //! different jobs. So the median of a *visit* is what counts once, and where there are several
 //! jobs their differences are part of the interval.
 //!
-//! The centre of all visits is their midmean (the mean of the middle half): as far outliers go,
-//! it is as deaf as the median; but where a machine is now in one state, now in another, the median
-//! jumps from the one to the other and the midmean does not.
+//! The centre of all visits is their mean without the least and the greatest: of few visits the middle
+//! half (the midmean), so that one outlier among them does no harm; of many nearly nine tenths. Where a
+//! machine is now in one state, now in another, a median jumps from the one to the other with the
+//! time spent in each; the more visits are in the mean, the more evenly it moves.
 
 use std::collections::BTreeMap;
 
@@ -54,7 +55,13 @@ impl Sample {
         let deviations = deviations(&of_jobs);
         // What is not told apart is one: then visits are redrawn from all jobs alike.
         let jobs = if deviations.is_empty() { vec![jobs.concat()] } else { jobs };
-        Sample { centre: midmean(&units), widening: widening(units.len()), deviations, units, jobs }
+        Sample {
+            centre: trimmed_mean(&units),
+            widening: widening(units.len()),
+            deviations,
+            units,
+            jobs,
+        }
     }
 
     /// Of the differences of two things that the same visits timed; nothing where these are few.
@@ -84,7 +91,7 @@ impl Sample {
                 counts[places[random.random_range(0..places.len())] as usize] += 1;
             }
         }
-        let redrawn = midmean_of(&self.units, |place| f64::from(counts[place]));
+        let redrawn = trimmed_mean_of(&self.units, |place| f64::from(counts[place]));
         let jobs = self.deviations.len();
         let of_jobs: f64 =
             (0..jobs).map(|_| self.deviations[random.random_range(0..jobs)]).sum::<f64>();
@@ -94,7 +101,7 @@ impl Sample {
 }
 
 /// The times of each visit, by its job and number.
-fn visits(times: &[(u32, u32, f64)]) -> BTreeMap<(u32, u32), Vec<f64>> {
+pub(super) fn visits(times: &[(u32, u32, f64)]) -> BTreeMap<(u32, u32), Vec<f64>> {
     let mut visits: BTreeMap<(u32, u32), Vec<f64>> = BTreeMap::new();
     for &(job, visit, seconds) in times {
         visits.entry((job, visit)).or_default().push(seconds);
@@ -111,22 +118,27 @@ fn units(times: &[(u32, u32, f64)]) -> Vec<(u32, f64)> {
     visits.into_iter().map(|((job, _), times)| (job, median(times))).collect()
 }
 
-fn median(mut times: Vec<f64>) -> f64 {
+pub(super) fn median(mut times: Vec<f64>) -> f64 {
     times.sort_unstable_by(f64::total_cmp);
     let (below, above) = (times.len().div_ceil(2) - 1, times.len() / 2);
     f64::midpoint(times[below], times[above])
 }
 
-/// The mean of the middle half of ascending values.
-fn midmean(sorted: &[f64]) -> f64 {
-    midmean_of(sorted, |_| 1.0)
+/// How many of so many values are left out at either end, in parts: a quarter of up to 20; of more, three
+/// and a tenth.
+fn cut(count: f64) -> f64 {
+    (count / 4.0).min(3.0 + count / 10.0)
 }
 
-/// The same of values each of which stands there so many times; what lies across an end of the
-/// middle half counts in part.
-fn midmean_of(sorted: &[f64], count: impl Fn(usize) -> f64) -> f64 {
+/// The mean of ascending values without the least and the greatest.
+fn trimmed_mean(sorted: &[f64]) -> f64 {
+    trimmed_mean_of(sorted, |_| 1.0)
+}
+
+/// The same of values each of which stands there so many times; what is partly cut counts in part.
+fn trimmed_mean_of(sorted: &[f64], count: impl Fn(usize) -> f64) -> f64 {
     let whole: f64 = (0..sorted.len()).map(&count).sum();
-    let (from, to) = (whole / 4.0, whole * 3.0 / 4.0);
+    let (from, to) = (cut(whole), whole - cut(whole));
     let (mut passed, mut sum) = (0.0_f64, 0.0);
     for (place, value) in sorted.iter().enumerate() {
         let next = passed + count(place);
@@ -150,7 +162,7 @@ fn students_t(freedom: usize) -> f64 {
     StudentsT::new(0.0, 1.0, freedom.max(1) as f64).map_or(NORMAL, |t| t.inverse_cdf(0.975))
 }
 
-/// For each job how far its midmean is from the mean of them, shrunk by what the spread of its
+/// For each job how far its centre is from the mean of them, shrunk by what the spread of its
 /// visits explains, and widened as a mean of so few demands (the random-effects bootstrap of
 /// Davison and Hinkley 1997, Bootstrap Methods and their Application, section 3.8).
 ///
@@ -162,7 +174,7 @@ fn deviations(jobs: &[Vec<f64>]) -> Vec<f64> {
         return Vec::new();
     }
     let count = jobs.len() as f64;
-    let centres: Vec<f64> = jobs.iter().map(|units| midmean(units)).collect();
+    let centres: Vec<f64> = jobs.iter().map(|units| trimmed_mean(units)).collect();
     let mean = centres.iter().sum::<f64>() / count;
     let between = centres.iter().map(|it| (it - mean).powi(2)).sum::<f64>() / (count - 1.0);
     let within = jobs.iter().map(|units| squared_error(units)).sum::<f64>() / count;
@@ -170,10 +182,11 @@ fn deviations(jobs: &[Vec<f64>]) -> Vec<f64> {
     centres.iter().map(|centre| own * widening(jobs.len()) * (centre - mean)).collect()
 }
 
-/// The squared standard error of the midmean of ascending values, from their winsorised variance
+/// The squared standard error of the trimmed mean of ascending values, from their winsorised variance
 /// (Tukey and McLaughlin 1963).
 fn squared_error(sorted: &[f64]) -> f64 {
-    let (count, cut) = (sorted.len(), sorted.len() / 4);
+    let count = sorted.len();
+    let cut = cut(count as f64) as usize;
     let (low, high) = (sorted[cut], sorted[count - 1 - cut]);
     let kept = |value: &f64| value.clamp(low, high);
     let mean = sorted.iter().map(kept).sum::<f64>() / count as f64;
@@ -194,14 +207,32 @@ mod tests {
     }
 
     #[test]
-    fn the_midmean_is_the_mean_of_the_middle_half() {
-        assert_eq!(midmean(&[1.0, 2.0, 3.0, 100.0]), 2.5);
-        assert_eq!(midmean(&[1.0, 3.0]), 2.0);
+    fn of_few_the_centre_is_the_mean_of_the_middle_half() {
+        assert_eq!(trimmed_mean(&[1.0, 2.0, 3.0, 100.0]), 2.5);
+        assert_eq!(trimmed_mean(&[1.0, 3.0]), 2.0);
         // Of three the middle one counts whole, the others a quarter each.
-        assert!((midmean(&[0.0, 1.0, 4.0]) - (0.25 * 0.0 + 1.0 + 0.25 * 4.0) / 1.5).abs() < 1e-12);
-        assert_eq!(midmean_of(&[1.0, 2.0, 9.0], |place| [0.0, 4.0, 0.0][place]), 2.0);
+        assert!(
+            (trimmed_mean(&[0.0, 1.0, 4.0]) - (0.25 * 0.0 + 1.0 + 0.25 * 4.0) / 1.5).abs() < 1e-12
+        );
+        assert_eq!(trimmed_mean_of(&[1.0, 2.0, 9.0], |place| [0.0, 4.0, 0.0][place]), 2.0);
         let wild = singles(&[1.0, 1.1, 0.9, 1.0, 1e9, 1.05, 0.95, 1e9]).centre();
         assert!(wild < 1.2, "{wild}");
+    }
+
+    /// A machine that is in one state for half of the time and in another for the rest: a little more of
+    /// the one moves the centre by little more than its share.
+    #[test]
+    fn a_mixture_of_two_states_moves_the_centre_as_the_mean() {
+        let centre = |slow: u32| {
+            let times: Vec<f64> =
+                (0..200).map(|visit| if visit < slow { 17.0 } else { 12.0 }).collect();
+            singles(&times).centre()
+        };
+        let moved = centre(120) - centre(80);
+        assert!((moved - 0.2 * 5.0).abs() < 0.4, "{moved}");
+        let mut times = vec![1.0; 198];
+        times.extend([1e9; 2]);
+        assert_eq!(singles(&times).centre(), 1.0, "one outlier in a hundred is left out");
     }
 
     /// 8 observations of a visit say hardly more than one, whose state they share.

@@ -1,0 +1,103 @@
+//! Whether the machine was another one in the course of the run.
+
+use records::{
+    observation::{PointToPoint, PointToPointKind, Status},
+    quantity::format_seconds,
+};
+
+use super::sample::{median, visits};
+
+/// With fewer visits nothing is said.
+const LEAST: usize = 40;
+/// The parts of the run that are compared.
+const PARTS: usize = 10;
+/// Parts that differ by less matter to nobody.
+const WORTH_SAYING: f64 = 1.15;
+/// So many standard errors of what chance makes of visits that have nothing to do with one another.
+const CERTAIN: f64 = 4.0;
+
+/// What is to be said about the round trips of the empty message, in the order of their visits.
+pub(super) fn note(observations: &[PointToPoint]) -> Option<String> {
+    let round_trips = observations.iter().filter(|row| {
+        (row.kind, row.bytes, row.status) == (PointToPointKind::RoundTrip, 0, Status::Ok)
+    });
+    let times: Vec<_> = round_trips.map(|row| (row.job, row.visit, row.seconds)).collect();
+    let medians: Vec<f64> = visits(&times).into_values().map(median).collect();
+    let (least, greatest) = parts(&medians)?;
+    let drifted = correlation(&medians) > CERTAIN / (medians.len() as f64).sqrt()
+        && greatest > WORTH_SAYING * least;
+    drifted.then(|| {
+        format!(
+            "the machine drifted: the round trip of an empty message took {} in one tenth of the \
+             run and {} in another; L, o and alpha are means over the run, and another run's \
+             will differ where it drifts otherwise; a longer --budget evens that out",
+            format_seconds(least),
+            format_seconds(greatest)
+        )
+    })
+}
+
+/// The least and the greatest median of a tenth of the run.
+fn parts(medians: &[f64]) -> Option<(f64, f64)> {
+    if medians.len() < LEAST {
+        return None;
+    }
+    let centres: Vec<f64> = medians
+        .chunks(medians.len().div_ceil(PARTS))
+        .filter(|part| part.len() >= LEAST / PARTS)
+        .map(|part| median(part.to_vec()))
+        .collect();
+    let least = centres.iter().copied().reduce(f64::min)?;
+    Some((least, centres.into_iter().fold(least, f64::max)))
+}
+
+/// How much a visit tells of the next one: the correlation of their ranks, which outliers leave alone.
+fn correlation(values: &[f64]) -> f64 {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_unstable_by(|one, other| values[*one].total_cmp(&values[*other]));
+    let middle = (values.len() as f64 - 1.0) / 2.0;
+    let mut ranks = vec![0.0; values.len()];
+    for (rank, place) in order.into_iter().enumerate() {
+        ranks[place] = rank as f64 - middle;
+    }
+    let squares: f64 = ranks.iter().map(|rank| rank * rank).sum();
+    ranks.windows(2).map(|pair| pair[0] * pair[1]).sum::<f64>() / squares
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::{RngExt as _, SeedableRng as _};
+    use rand_distr::{Distribution as _, LogNormal};
+
+    /// 200 visits on a machine that takes 17 instead of 12 us every now and then.
+    fn observe(seed: u64, mut is_slow: impl FnMut(u32) -> bool) -> Option<String> {
+        let mut random = rand_pcg::Pcg64Mcg::seed_from_u64(seed);
+        let noise = LogNormal::new(0.0, 0.1).unwrap();
+        let mut row = |visit: u32| PointToPoint {
+            kind: PointToPointKind::RoundTrip,
+            sender: 0,
+            receiver: 1,
+            bytes: 0,
+            messages: 1,
+            job: visit / 50,
+            visit,
+            repetition: visit,
+            seconds: if is_slow(visit) { 17e-6 } else { 12e-6 } * noise.sample(&mut random),
+            status: Status::Ok,
+        };
+        note(&(0..200).map(&mut row).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn drifts_are_told_and_noise_is_not() {
+        for seed in 0..50 {
+            let text = observe(seed, |visit| visit / 30 % 2 == 1).unwrap();
+            assert!(text.contains("the machine drifted"), "{text}");
+            // As much of either, but without memory.
+            let mut coin = rand_pcg::Pcg64Mcg::seed_from_u64(1000 + seed);
+            assert_eq!(observe(seed, |_| coin.random_bool(0.5)), None);
+            assert_eq!(observe(seed, |_| false), None);
+        }
+    }
+}
