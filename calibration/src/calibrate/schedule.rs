@@ -203,7 +203,10 @@ impl<B: Bench> Schedule<'_, B> {
             for (cell, look) in size.iter().zip(looks) {
                 let seconds = self.timed(cell, look)?;
                 tasks.push(self.task(*cell, seconds));
-                self.keep_pace()?;
+                // Not before each of the decisive ones has had its first look.
+                if !cell.is_decisive() {
+                    self.keep_pace()?;
+                }
             }
         }
         Ok(tasks)

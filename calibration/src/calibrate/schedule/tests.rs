@@ -18,6 +18,8 @@ struct Simulated {
     job: u32,
     /// (job, median) of the visits.
     series: HashMap<Cell, Vec<(u32, f64)>>,
+    /// Observations that count.
+    judged: HashMap<Cell, usize>,
     order: Vec<Cell>,
     /// When each visit began.
     instants: Vec<f64>,
@@ -33,6 +35,7 @@ impl Simulated {
             visit: 0.0,
             job: 0,
             series: HashMap::new(),
+            judged: HashMap::new(),
             order: Vec::new(),
             instants: Vec::new(),
         }
@@ -60,6 +63,7 @@ impl Bench for Simulated {
             }
         }
         self.order.push(*cell);
+        *self.judged.entry(*cell).or_default() += judged.len();
         if !judged.is_empty() {
             judged.sort_by(f64::total_cmp);
             self.series.entry(*cell).or_default().push((self.job, judged[judged.len() / 2]));
@@ -158,6 +162,13 @@ fn a_short_budget_gives_something_of_every_small_size() {
     simulate(&mut bench, 1e-6);
     let least = |bytes| bench.visits(&Cell::of_pair(Experiment::Trains, bytes));
     assert_eq!([0, 1, 2].map(least), [1, 1, 0], "without these there are no parameters");
+
+    // Where everything takes its time there are still as many observations as fits want.
+    let mut bench = Simulated { visit: 5e-3, ..Simulated::new(84e-9, 0.5) };
+    simulate(&mut bench, 0.2);
+    for cell in Cell::all_of_pair(&[0, 1]) {
+        assert!(bench.judged[&cell] >= 3, "{cell:?}: {}", bench.judged[&cell]);
+    }
 }
 
 /// A further job measures anew what is cheap, and the rest only as far as it is uncertain.
