@@ -21,7 +21,7 @@ use verification::{plan, samples::Samples};
 use crate::{
     commands::{predict::sizes, verify},
     error::usage,
-    focused, judging, output,
+    judging, measurements, output,
     run_directory::RunDirectory,
     site::Site,
     source::powers_of_two_and,
@@ -203,11 +203,10 @@ fn timed(run: &RunDirectory, others: bool) -> Result<(Vec<String>, Vec<Collectiv
         names.push("algorithms.csv".into());
     }
     if others && run.measurements().exists() {
-        let records = focused::records(run)?;
-        let numbered = (2..=records.len()).map(|batch| format!("measurements-{batch}.csv"));
-        names.push("measurements.csv".into());
-        names.extend(numbered);
-        rows.extend(focused::rows(records));
+        for batch in measurements::batches(run)? {
+            names.push(batch.name);
+            rows.extend(batch.record.rows);
+        }
     }
     Ok((names, rows))
 }

@@ -1,7 +1,7 @@
 //! Measures what could still change a decision: batch after batch, each planned from what the
 //! ones before it showed.
 
-use std::{collections::BTreeSet, path::PathBuf, time::Duration};
+use std::{collections::BTreeSet, time::Duration};
 
 use anyhow::Result;
 use records::{
@@ -10,7 +10,7 @@ use records::{
     document,
     observation::CollectiveCall,
     plan::{Cell, Plan},
-    record::{self, Record},
+    record,
     summary::Regret,
 };
 use verification::{
@@ -23,6 +23,7 @@ use verification::{
 use crate::{
     commands::verify::{self, expectation, predictors},
     judging,
+    measurements::{Measurements, files},
     run_directory::RunDirectory,
     site::Site,
     source::Source,
@@ -30,51 +31,6 @@ use crate::{
 
 /// What starting a job takes, in seconds; a batch costs that beside its calls.
 const START_SECONDS: f64 = 3.0;
-
-/// The batches of a run: the first is `plan.json` with `measurements.csv`.
-struct Files {
-    plan: PathBuf,
-    record: PathBuf,
-    done: PathBuf,
-}
-
-fn files(run: &RunDirectory, batch: usize) -> Files {
-    let numbered = |name: &str, end: &str| run.file(&format!("{name}-{batch}.{end}"));
-    match batch {
-        1 => Files {
-            plan: run.plan(),
-            record: run.measurements(),
-            done: run.file("measurements.done"),
-        },
-        _ => Files {
-            plan: numbered("plan", "json"),
-            record: numbered("measurements", "csv"),
-            done: numbered("measurements", "done"),
-        },
-    }
-}
-
-/// Every record of timed collectives in a run, in the order in which they were made, with the plan
-/// of each.
-///
-/// # Errors
-/// There is none, or one cannot be read.
-pub fn records(run: &RunDirectory) -> Result<Vec<(Plan, Record<CollectiveCall>)>> {
-    let mut all = Vec::new();
-    for batch in 1.. {
-        let files = files(run, batch);
-        if batch > 1 && !files.record.exists() {
-            break;
-        }
-        all.push((document::read(&files.plan)?, record::read::<CollectiveCall>(&files.record)?));
-    }
-    Ok(all)
-}
-
-/// The observations of these records.
-pub fn rows(records: Vec<(Plan, Record<CollectiveCall>)>) -> Vec<CollectiveCall> {
-    records.into_iter().flat_map(|(_, record)| record.rows).collect()
-}
 
 /// Measures within about `seconds`, or goes on doing so; tells the regret that is left.
 ///
@@ -135,13 +91,11 @@ fn tell(regret: &Regret, visits: usize, seconds: f64, number: usize) {
 /// What is known after all that was measured; the regret is weighted.
 ///
 /// # Errors
-/// As [`records()`].
-pub fn known(run: &RunDirectory, source: &Source, weights: &Weights) -> Result<Focus> {
+/// The models have no parameters.
+pub fn known(measurements: &Measurements, source: &Source, weights: &Weights) -> Result<Focus> {
     let predictors = predictors(source)?;
-    let records = records(run)?;
-    let cells = records.first().map_or_else(Vec::new, |(plan, _)| plan.cells.clone());
     let expected = |cell: &Cell| expectation(&predictors, cell);
-    let focus = Focus::new(&cells, &expected, &Samples::gather(&rows(records)));
+    let focus = Focus::new(&measurements.cells, &expected, &measurements.samples);
     Ok(focus.weighing(weights.clone()))
 }
 

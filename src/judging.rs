@@ -10,11 +10,9 @@ use records::{
     agreement::Agreement,
     calibration::Calibration,
     decisions::Decisions,
-    document,
-    observation::CollectiveCall,
-    openmpi,
+    document, openmpi,
     penalty::{Distribution, Penalties},
-    plan::{Cell, Plan},
+    plan::Cell,
     quantity,
 };
 use verification::{
@@ -31,9 +29,10 @@ use crate::{
         links, platform,
     },
     error::usage,
-    focused,
+    measurements::Measurements,
     options::{ParameterSet, Segments},
-    output,
+    output::{self, percent},
+    regions,
     run_directory::RunDirectory,
     source::Source,
 };
@@ -90,24 +89,21 @@ fn plain(name: &str) -> &str {
     name.strip_suffix(FITTED).or_else(|| name.strip_suffix(ALGORITHMS)).unwrap_or(name)
 }
 
-/// Judges the run's measurements: decisions, penalties and figures are written. Without `choices`
+/// Judges a run's measurements: decisions, penalties and figures are written. Without `choices`
 /// what is to be exported is chosen by the measurements of each point alone.
 pub fn judge(
     run: &RunDirectory,
     source: &Source,
+    measurements: Measurements,
     models: &[Model],
     others: &[Other],
     choices: Option<Vec<Choice>>,
 ) -> Result<Judged> {
-    let records = focused::records(run)?;
-    let (first_plan, first) = records.first().context("the run has no measurements")?;
-    let decisions = decisions(source, &first_plan.cells, models)?;
+    let Measurements { header, cells, unreached, samples } = measurements;
+    let decisions = decisions(source, &cells, models)?;
     document::write(&run.decisions(), &decisions)?;
-    let timing = first.header.get("timing").cloned().unwrap_or_default();
-    let platform = platform(&first.header, &run.measurements())?;
-    let unreached: Vec<String> =
-        records.iter().filter_map(|(plan, record)| unreached(plan, &record.rows)).collect();
-    let samples = Samples::gather(&focused::rows(records));
+    let timing = header.get("timing").cloned().unwrap_or_default();
+    let platform = platform(&header, &run.measurements())?;
     let choices = choices.unwrap_or_else(|| selection::choose(&samples));
     let mut functions = DecisionFunction::of_decisions(&decisions.decisions, &samples);
     functions.push(DecisionFunction::default(&samples));
@@ -290,14 +286,6 @@ fn decisions_of_set(
     Ok(all)
 }
 
-/// What the plan asked for and the record does not hold.
-fn unreached(plan: &Plan, rows: &[CollectiveCall]) -> Option<String> {
-    let wanted: u64 = plan.visits.iter().map(|visit| u64::from(visit.repetitions)).sum();
-    let warm = records::observation::Status::Warmup;
-    let made = rows.iter().filter(|row| row.status != warm).count() as u64;
-    (made < wanted).then(|| format!("{made} of {wanted} planned observations were made"))
-}
-
 fn draw(
     run: &RunDirectory,
     calibration: &Calibration,
@@ -325,30 +313,17 @@ pub fn save(run: &RunDirectory, drawn: &[(String, figures::Figure)]) -> Result<V
     Ok(written)
 }
 
-fn percent(fraction: f64) -> String {
-    format!("{:.1} %", fraction * 100.0)
-}
-
 /// The penalties, for people.
 pub fn summary(penalties: &Penalties) -> String {
     let incomplete = penalties.summaries.iter().any(|summary| summary.not_measured > 0);
     let rows = penalties.summaries.iter().map(|summary| {
-        let mut row = vec![
-            summary.collective.to_string(),
-            summary.decided_by.clone(),
-            summary.points.to_string(),
-            percent(summary.mean),
-            percent(summary.median),
-            percent(summary.percentile_95),
-            percent(summary.greatest),
-        ];
+        let mut row = regions::whole(summary);
         if incomplete {
             row.push(summary.not_measured.to_string());
         }
         row
     });
-    let mut heading =
-        vec!["collective", "decided by", "points", "mean", "median", "95th", "greatest"];
+    let mut heading = regions::WHOLE.to_vec();
     if incomplete {
         heading.push("not measured");
     }

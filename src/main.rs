@@ -11,6 +11,7 @@ mod focused;
 mod judging;
 mod launch;
 mod launcher;
+mod measurements;
 mod options;
 mod output;
 mod process;

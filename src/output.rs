@@ -25,6 +25,11 @@ pub fn print(text: &str) -> Result<()> {
     }
 }
 
+/// `12.3 %` of a fraction.
+pub fn percent(fraction: f64) -> String {
+    format!("{:.1} %", fraction * 100.0)
+}
+
 /// A cell of a column that marks rows.
 pub fn mark(marked: bool) -> String {
     if marked { "yes".into() } else { String::new() }

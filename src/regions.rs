@@ -1,13 +1,31 @@
-//! Penalties by regions of the map, for people.
+//! Penalties over the whole map and by its regions, for people.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use records::{
     Collective,
-    penalty::{Penalties, Region, RegionSummary},
+    penalty::{Penalties, Region, RegionSummary, Summary},
 };
 
-use crate::output;
+use crate::output::{self, percent};
+
+/// The heading of [`whole`].
+pub const WHOLE: [&str; 7] =
+    ["collective", "decided by", "points", "mean", "median", "95th", "greatest"];
+
+/// A decision function's penalties over the whole map, as a row.
+pub fn whole(summary: &Summary) -> Vec<String> {
+    let mut row = vec![summary.collective.to_string()];
+    row.extend(spread(summary));
+    row
+}
+
+/// Whose penalties, at how many points, and how great.
+fn spread(summary: &Summary) -> impl Iterator<Item = String> {
+    let of = [summary.decided_by.clone(), summary.points.to_string()];
+    let spread = [summary.mean, summary.median, summary.percentile_95, summary.greatest];
+    of.into_iter().chain(spread.map(percent))
+}
 
 /// Mean penalties: a row for each region, a column for each decision function.
 pub struct Means {
@@ -52,10 +70,7 @@ pub fn means(penalties: &Penalties) -> Option<Means> {
 pub fn spreads(penalties: &Penalties) -> impl Iterator<Item = Vec<String>> {
     penalties.regions.iter().map(|RegionSummary { region, summary }| {
         let mut row = place(summary.collective, *region);
-        row.push(summary.decided_by.clone());
-        row.push(summary.points.to_string());
-        let spread = [summary.mean, summary.median, summary.percentile_95, summary.greatest];
-        row.extend(spread.map(percent));
+        row.extend(spread(summary));
         row
     })
 }
@@ -73,8 +88,4 @@ pub fn text(penalties: &Penalties) -> String {
     let Some(Means { heading, rows }) = means(penalties) else { return String::new() };
     let heading: Vec<&str> = heading.iter().map(String::as_str).collect();
     format!("\nMean penalty by region\n\n{}", output::aligned(&heading, rows))
-}
-
-fn percent(fraction: f64) -> String {
-    format!("{:.1} %", fraction * 100.0)
 }

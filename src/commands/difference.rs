@@ -19,7 +19,7 @@ use verification::{samples::Samples, statistics::geometric_mean};
 use crate::{
     commands::draw,
     error::{Usage, usage},
-    focused,
+    measurements::Measurements,
     options::{ModelOptions, figure},
     output::{self, Format},
     run_directory::RunDirectory,
@@ -115,7 +115,7 @@ impl Difference {
                 usage!("{}: is no run's directory", path.display());
             }
             let run = RunDirectory::open(path)?;
-            let samples = Samples::gather(&focused::rows(focused::records(&run)?));
+            let samples = Measurements::read(&run)?.samples;
             return Ok(Judge::Measured { samples, run: path.clone() });
         }
         let Some(calibration) = &self.model.calibration else {

@@ -27,7 +27,7 @@ use verification::{
 use crate::{
     error::usage,
     export::{Export as Exported, Exporter, File, Format, Possible, compile, fit},
-    focused,
+    measurements::Measurements,
     options::ModelOptions,
     output,
     run_directory::RunDirectory,
@@ -137,8 +137,7 @@ impl Export {
     fn measured(&self, exporter: &dyn Exporter) -> Result<Fit> {
         let run = RunDirectory::open(&self.directory)?;
         let source = Source::load_for(&run, &self.model)?;
-        let rows = focused::rows(focused::records(&run)?);
-        let all = Samples::gather(&rows);
+        let all = Measurements::read(&run)?.samples;
         let own = all.among(|point, method| {
             *method == Method::Default || exporter.express(point, method).is_ok()
         });

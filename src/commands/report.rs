@@ -18,6 +18,7 @@ use records::{
 
 use crate::{
     commands::{calibrate, tune::tell},
+    output::percent,
     regions::{self, Means},
     run_directory::RunDirectory,
 };
@@ -149,10 +150,6 @@ fn table(heading: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Marku
     }
 }
 
-fn percent(fraction: f64) -> String {
-    format!("{:.1} %", fraction * 100.0)
-}
-
 fn gains(summary: &Summary, run: &RunDirectory) -> Result<Markup> {
     let mut ways = Vec::new();
     for loading in summary.loadings() {
@@ -211,18 +208,7 @@ fn way(loading: &Loading, summary: &Summary, run: &RunDirectory) -> Result<Marku
 }
 
 fn decisions(penalties: &Penalties, run: &RunDirectory) -> Result<Markup> {
-    let rows = penalties.summaries.iter().map(|summary| {
-        vec![
-            summary.collective.to_string(),
-            summary.decided_by.clone(),
-            summary.points.to_string(),
-            percent(summary.mean),
-            percent(summary.median),
-            percent(summary.percentile_95),
-            percent(summary.greatest),
-        ]
-    });
-    let heading = ["collective", "decided by", "points", "mean", "median", "95th", "greatest"];
+    let rows = penalties.summaries.iter().map(regions::whole);
     let mut figures = Vec::new();
     for collective in penalties.message_size.keys() {
         figures.extend(figure(run, &format!("penalty-{collective}"))?);
@@ -234,7 +220,7 @@ fn decisions(penalties: &Penalties, run: &RunDirectory) -> Result<Markup> {
             "The penalty is what following a decision costs against the measured best: "
             (penalties.best) ". A call is timed by this scheme: " (penalties.timing) "."
         }
-        (table(&heading, rows))
+        (table(&regions::WHOLE, rows))
         @if let Some(Means { heading, rows }) = regions::means(penalties) {
             h3 { "By region" }
             p { "Mean penalties, by what the communicator and the message are like." }

@@ -24,6 +24,7 @@ use crate::{
     },
     error::usage,
     judging::{self, Other, judged_models},
+    measurements::Measurements,
     options::{GridOptions, ModelOptions, RunOptions, Segments, SiteOptions},
     output, regions,
     run_directory::RunDirectory,
@@ -127,7 +128,8 @@ impl Verify {
             measure_by(self.timing, &site, &plan, &run.plan(), &run.measurements(), deadline, &[])?;
         }
         let models = self.model.model.map_or_else(judged_models, |models| models.0);
-        let judged = judging::judge(&run, &source, &models, &self.others, None)?;
+        let measurements = Measurements::read(&run)?;
+        let judged = judging::judge(&run, &source, measurements, &models, &self.others, None)?;
         let mut text = judging::summary(&judged.penalties);
         text += &regions::text(&judged.penalties);
         if let Some(names) = &self.compare {

@@ -15,6 +15,7 @@ use crate::{
     commands::{calibrate, links, verify},
     error::usage,
     focused,
+    measurements::Measurements,
     run_directory::RunDirectory,
     site::{LazySite, Site},
     source::Source,
@@ -72,10 +73,15 @@ impl Tune {
     }
 
     /// What is known after the measuring.
-    pub(super) fn known(&self, run: &RunDirectory, source: &Source) -> Result<Focus> {
+    pub(super) fn known(
+        &self,
+        run: &RunDirectory,
+        source: &Source,
+        measurements: &Measurements,
+    ) -> Result<Focus> {
         let traced = self.traced_as_planned(run)?;
         let weights = traced.as_ref().map(Traced::weights).unwrap_or_default();
-        focused::known(run, source, &weights)
+        focused::known(measurements, source, &weights)
     }
 
     /// The points to tune: the grid that the flags name, or what an application uses.

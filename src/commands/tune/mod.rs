@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     error::usage,
     judging,
+    measurements::Measurements,
     options::{GridOptions, ModelOptions, ParameterSet, RunOptions, Segments, SiteOptions},
     output, programs,
     run_directory::RunDirectory,
@@ -105,9 +106,10 @@ impl Tune {
         let calibration = self.calibrate(&run, &mut site)?;
         let source = Source::of_run(calibration, &model_options())?;
         self.measure(&run, &mut site, &source)?;
-        let known = self.known(&run, &source)?;
-        let choices = Some(known.choices());
-        let judged = judging::judge(&run, &source, &judging::judged_models(), &[], choices)?;
+        let measurements = Measurements::read(&run)?;
+        let known = self.known(&run, &source, &measurements)?;
+        let (models, choices) = (judging::judged_models(), known.choices());
+        let judged = judging::judge(&run, &source, measurements, &models, &[], Some(choices))?;
         for warning in &judged.penalties.warnings {
             eprintln!("note: {warning}");
         }

@@ -1,0 +1,97 @@
+//! What a run's jobs have timed: their plans and records, batch after batch.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use anyhow::{Context, Result};
+use records::{
+    document,
+    observation::{CollectiveCall, Status},
+    plan::{Cell, Plan},
+    record::{self, Record},
+};
+use verification::samples::Samples;
+
+use crate::run_directory::RunDirectory;
+
+/// The files of a batch: the first is `plan.json` with `measurements.csv`.
+pub struct Files {
+    pub plan: PathBuf,
+    pub record: PathBuf,
+    pub done: PathBuf,
+}
+
+/// The files of a batch by its number, from 1 on.
+pub fn files(run: &RunDirectory, batch: usize) -> Files {
+    let numbered = |name: &str, end: &str| run.file(&format!("{name}-{batch}.{end}"));
+    match batch {
+        1 => Files {
+            plan: run.plan(),
+            record: run.measurements(),
+            done: run.file("measurements.done"),
+        },
+        _ => Files {
+            plan: numbered("plan", "json"),
+            record: numbered("measurements", "csv"),
+            done: numbered("measurements", "done"),
+        },
+    }
+}
+
+/// A plan with its record.
+pub struct Batch {
+    /// Of the record's file.
+    pub name: String,
+    pub plan: Plan,
+    pub record: Record<CollectiveCall>,
+}
+
+/// Every batch of a run, in the order in which they were made.
+///
+/// # Errors
+/// There is none, or one cannot be read.
+pub fn batches(run: &RunDirectory) -> Result<Vec<Batch>> {
+    let mut all = Vec::new();
+    for batch in 1.. {
+        let files = files(run, batch);
+        if batch > 1 && !files.record.exists() {
+            break;
+        }
+        all.push(Batch {
+            name: files.record.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            plan: document::read(&files.plan)?,
+            record: record::read::<CollectiveCall>(&files.record)?,
+        });
+    }
+    Ok(all)
+}
+
+/// Everything that a run has timed.
+pub struct Measurements {
+    /// Of the first record.
+    pub header: BTreeMap<String, String>,
+    /// Of the first plan.
+    pub cells: Vec<Cell>,
+    /// What the plans asked for and the records do not hold.
+    pub unreached: Vec<String>,
+    pub samples: Samples,
+}
+
+impl Measurements {
+    /// # Errors
+    /// As [`batches`].
+    pub fn read(run: &RunDirectory) -> Result<Self> {
+        let batches = batches(run)?;
+        let first = batches.first().context("the run has no measurements")?;
+        let (header, cells) = (first.record.header.clone(), first.plan.cells.clone());
+        let unreached = batches.iter().filter_map(unreached).collect();
+        let rows: Vec<CollectiveCall> =
+            batches.into_iter().flat_map(|batch| batch.record.rows).collect();
+        Ok(Measurements { header, cells, unreached, samples: Samples::gather(&rows) })
+    }
+}
+
+fn unreached(Batch { plan, record, .. }: &Batch) -> Option<String> {
+    let wanted: u64 = plan.visits.iter().map(|visit| u64::from(visit.repetitions)).sum();
+    let made = record.rows.iter().filter(|row| row.status != Status::Warmup).count() as u64;
+    (made < wanted).then(|| format!("{made} of {wanted} planned observations were made"))
+}
