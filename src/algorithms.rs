@@ -16,7 +16,10 @@ use records::{
     plan::{Cell, Plan},
     quantity, record,
 };
-use verification::{plan, samples::Samples};
+use verification::{
+    plan::{self, Repeated},
+    samples::Samples,
+};
 
 use crate::{
     commands::{predict::sizes, verify},
@@ -117,17 +120,19 @@ fn planned(
     let mut largest = SIZES.len();
     loop {
         let cells = cells(site, collectives, &numbers, &SIZES[..largest]);
-        let planned = plan::repeat(cells, site.ranks(), seconds, seed, &expected);
-        let whole = planned.expected_seconds <= seconds;
+        let times = plan::expected_seconds(&cells, &expected).into_iter().map(Some).collect();
+        let Repeated { mut plans, expected_seconds } =
+            plan::repeat(&cells, &[times], site.ranks(), seconds, seed);
+        let plan = plans.remove(0);
+        let whole = expected_seconds <= seconds;
         if whole || (largest == FEWEST_SIZES && numbers.len() == 1) {
             let most = quantity::format_bytes(SIZES[largest - 1]);
             eprintln!(
-                "algorithms: {} times of {} methods up to {most}, about {:.0} s",
-                planned.plan.visits.len(),
-                planned.plan.cells.len(),
-                planned.expected_seconds
+                "algorithms: {} times of {} methods up to {most}, about {expected_seconds:.0} s",
+                plan.visits.len(),
+                plan.cells.len(),
             );
-            return Ok(planned.plan);
+            return Ok(plan);
         }
         if largest > FEWEST_SIZES {
             largest -= 1;

@@ -3,78 +3,123 @@
 //! The gain of each choice, the logarithm of the default's time over the chosen method's, is
 //! believed with some doubt when the measuring is over. Runs with the decision loaded, which had no
 //! part in choosing, make it surer or take it away, at a point itself and, less, at its neighbours
-//! of the same method: a short call's gain shows over a region of sizes long before it shows at one
-//! of them.
+//! of the same method. What is sure is asked of a region, the neighbouring sizes that one rule is
+//! for: a short call's gain shows over these long before it shows at one of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use records::{Collective, Method, Point};
 
 use crate::{
     belief::{Belief, Prior},
-    focus::noise::Noise,
-    samples::{Samples, Times},
+    focus::noise::{Noise, decade},
+    harm,
+    samples::Samples,
     selection::Choice,
 };
 
 /// What two jobs differ by, relatively, beside the noise of their visits.
 const JOBS: f64 = 0.02;
+/// The same of short calls, of which each job finds the machine in other states: before it is seen
+/// where both jobs run the default, this of the noise of a visit.
+const JOBS_OF_NOISE: f64 = 0.5;
 /// Least doubt of a gain.
 const LEAST_DOUBT: f64 = 0.05;
 
-/// Standard deviations by which a choice must be believed to be faster than the default: 5 % of those
+/// Standard deviations by which a region must be believed to be faster than the default: one of ten
 /// that are no faster would be.
-const SURELY: f64 = 1.645;
+const SURELY: f64 = 1.28;
 
 /// What is believed of a choice that replaces the default.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Believed {
     /// How many times as fast as the default it is.
     pub speed_up: f64,
-    /// Whether it is surely faster at all.
+    /// Whether it is rather faster than not.
     pub is_faster: bool,
+    /// Whether it is, in a region that surely is faster.
+    pub is_surely_faster: bool,
 }
 
 /// The gains that are believed of the choices that replace the default.
 #[derive(Debug, Clone)]
-pub struct Confirmation(BTreeMap<(Collective, Method), Belief>);
+pub struct Confirmation {
+    tracks: Vec<Track>,
+    /// Logarithms of the gains that the last round showed by itself, with the variances of their
+    /// noise.
+    seen: BTreeMap<Point, (f64, f64)>,
+}
+
+/// The choices of one method of one collective.
+#[derive(Debug, Clone)]
+struct Track {
+    belief: Belief,
+    /// For each point the indices of its region's.
+    regions: Vec<Vec<usize>>,
+}
 
 impl Confirmation {
-    /// Before any run. `doubts` are standard deviations of the logarithm of the gain; `other` is
-    /// one of an error that all choices of one method have in common, because what is loaded is not
-    /// what was measured.
+    /// Before any run; the choices at all points, ascending. `doubts` are standard deviations of
+    /// the logarithm of the gain; `other` is one of an error that all choices of one method have in
+    /// common, because what is loaded is not what was measured.
     pub fn new(choices: &[Choice], doubts: &BTreeMap<Point, f64>, other: f64) -> Self {
-        let mut tracks: BTreeMap<(Collective, Method), (Vec<Point>, Vec<Prior>)> = BTreeMap::new();
-        for choice in choices.iter().filter(|choice| choice.method != Method::Default) {
-            let of = (choice.point.collective, choice.method.clone());
-            let (points, priors) = tracks.entry(of).or_default();
-            let doubt = doubts.get(&choice.point).copied().unwrap_or_default();
-            points.push(choice.point);
-            priors.push(Prior {
-                mean: (choice.default_seconds / choice.seconds).ln(),
-                own: doubt.max(LEAST_DOUBT),
-            });
-        }
-        let belief = |(of, (points, priors)): (_, (_, Vec<Prior>))| {
-            (of, Belief::new(points, &priors, JOBS.hypot(other), other))
+        let alike = |a: &Choice, b: &Choice| {
+            let of = |choice: &Choice| (choice.point.collective, choice.point.procs);
+            of(a) == of(b) && a.method == b.method
         };
-        Confirmation(tracks.into_iter().map(belief).collect())
+        let mut tracks: BTreeMap<(Collective, &Method), Vec<&[Choice]>> = BTreeMap::new();
+        for region in choices.chunk_by(alike).filter(|of| of[0].method != Method::Default) {
+            let of = (region[0].point.collective, &region[0].method);
+            tracks.entry(of).or_default().push(region);
+        }
+        let prior = |choice: &Choice| {
+            let doubt = doubts.get(&choice.point).copied().unwrap_or_default();
+            let mean = (choice.default_seconds / choice.seconds).ln();
+            Prior { mean, own: doubt.max(LEAST_DOUBT) }
+        };
+        let track = |regions: Vec<&[Choice]>| {
+            let choices = || regions.iter().copied().flatten();
+            let points = choices().map(|choice| choice.point).collect();
+            let priors: Vec<Prior> = choices().map(prior).collect();
+            let belief = Belief::new(points, &priors, JOBS.hypot(other), other);
+            let mut indices = 0..;
+            let regions = regions.iter().flat_map(|region| {
+                let region: Vec<usize> = indices.by_ref().take(region.len()).collect();
+                std::iter::repeat_n(region.clone(), region.len())
+            });
+            Track { belief, regions: regions.collect() }
+        };
+        Confirmation { tracks: tracks.into_values().map(track).collect(), seen: BTreeMap::new() }
     }
 
-    /// Takes in a round of jobs: the default's times without and with the decision loaded.
-    pub fn observe(&mut self, default: &Samples, loaded: &Samples) {
-        let of_default = |samples| all(samples).map(|(_, times)| times);
-        let noise = Noise::new(of_default(default).chain(of_default(loaded)));
-        let variance = |times: &Times, seconds| noise.variance(seconds, times.visits().count());
-        for belief in self.0.values_mut() {
-            for (index, point) in belief.points().to_vec().into_iter().enumerate() {
-                let pair = [default, loaded].map(|samples| {
-                    let times = samples.get(point, &Method::Default)?;
-                    Some((times, times.median().filter(|seconds| *seconds > 0.0)?))
-                });
-                if let [Some((default, without)), Some((loaded, with))] = pair {
-                    let noise = variance(default, without) + variance(loaded, with);
-                    belief.observe(index, (without / with).ln(), noise + JOBS.powi(2));
+    /// Takes in a round of jobs: the default's times without and with the decision loaded. At the
+    /// points that are not `replaced` both ran the same: what they differ by there is the jobs'.
+    pub fn observe(&mut self, default: &Samples, loaded: &Samples, replaced: &BTreeSet<Point>) {
+        let all = [default, loaded].into_iter().flat_map(|samples| {
+            samples.points().filter_map(|point| samples.get(point, &Method::Default))
+        });
+        let noise = Noise::new(all);
+        let of = |samples: &Samples, point| {
+            let times = samples.get(point, &Method::Default)?;
+            let seconds = times.median().filter(|seconds| *seconds > 0.0)?;
+            Some((seconds, noise.variance(seconds, times.visits().count())))
+        };
+        // The time without, the logarithm of the gain, and its variance.
+        let pair = |point| {
+            let (without, with) = of(default, point).zip(of(loaded, point))?;
+            Some((without.0, (without.0 / with.0).ln(), without.1 + with.1))
+        };
+        let controls = default.points().filter(|point| !replaced.contains(point));
+        let jobs = Jobs::new(&noise, controls.filter_map(pair));
+        self.seen.clear();
+        for Track { belief, .. } in &mut self.tracks {
+            let points = belief.points().to_vec().into_iter().enumerate();
+            for (index, point) in points.filter(|(_, point)| replaced.contains(point)) {
+                if let Some((seconds, gain, variance)) = pair(point) {
+                    let (effect, doubt) = jobs.effect(seconds);
+                    let (gain, variance) = (gain - effect, variance + doubt);
+                    belief.observe(index, gain, variance);
+                    self.seen.insert(point, (gain, variance));
                 }
             }
         }
@@ -82,16 +127,50 @@ impl Confirmation {
 
     /// What is believed of a choice; nothing where the default was left.
     pub fn believed(&self, point: Point) -> Option<Believed> {
-        self.0.values().find_map(|belief| {
+        self.tracks.iter().find_map(|Track { belief, regions }| {
             let index = belief.points().iter().position(|&of| of == point)?;
-            let (gain, deviation) = (belief.mean(index), belief.variance(index).sqrt());
-            Some(Believed { speed_up: gain.exp(), is_faster: gain > SURELY * deviation })
+            let gain = belief.mean(index);
+            let (of_region, variance) = belief.average(&regions[index]);
+            let is_faster = gain > 0.0;
+            let is_surely_faster = is_faster && of_region > SURELY * variance.sqrt();
+            Some(Believed { speed_up: gain.exp(), is_faster, is_surely_faster })
         })
+    }
+
+    /// How many times as fast as the default the last round by itself shows a choice to be, where
+    /// that is slower by more than is no harm even if its noise made it look worse by a standard
+    /// deviation.
+    pub fn harm_seen(&self, point: Point) -> Option<f64> {
+        let &(gain, variance) = self.seen.get(&point)?;
+        (gain + variance.sqrt() < -harm::TOLERANCE.ln_1p()).then(|| gain.exp())
     }
 }
 
-fn all(samples: &Samples) -> impl Iterator<Item = (&Method, &Times)> {
-    samples.points().flat_map(|point| samples.at(point))
+/// What two jobs differ by where both run the same: by the decade of the time, the logarithm with
+/// its variance.
+struct Jobs<'n> {
+    noise: &'n Noise,
+    seen: BTreeMap<i32, (f64, f64)>,
+}
+
+impl<'n> Jobs<'n> {
+    /// From what was seen at some points: the time, the logarithm of the ratio, its variance.
+    fn new(noise: &'n Noise, controls: impl Iterator<Item = (f64, f64, f64)>) -> Self {
+        let mut jobs = Jobs { noise, seen: BTreeMap::new() };
+        for (seconds, ratio, variance) in controls {
+            // The posterior of a normal.
+            let (mean, before) = jobs.effect(seconds);
+            let weight = before / (before + variance);
+            let after = (mean + weight * (ratio - mean), before * (1.0 - weight));
+            jobs.seen.insert(decade(seconds), after);
+        }
+        jobs
+    }
+
+    fn effect(&self, seconds: f64) -> (f64, f64) {
+        let before = (JOBS_OF_NOISE.powi(2) * self.noise.variance(seconds, 1)).max(JOBS.powi(2));
+        self.seen.get(&decade(seconds)).copied().unwrap_or((0.0, before))
+    }
 }
 
 #[cfg(test)]
@@ -103,6 +182,7 @@ mod tests {
 
     const METHOD: &str = "native:openmpi:binomial";
 
+    /// Eight sizes, all of one region, each 1.2 times as fast.
     fn confirmation(doubt: f64, other: f64) -> Confirmation {
         let choice = |bytes| Choice {
             point: Point { collective: Collective::Bcast, procs: 8, bytes },
@@ -130,34 +210,65 @@ mod tests {
         confirmation.believed(point).unwrap().speed_up
     }
 
+    /// All sizes of [`confirmation`].
+    fn replaced() -> BTreeSet<Point> {
+        let point =
+            |power| Point { collective: Collective::Bcast, procs: 8, bytes: 1_u64 << power };
+        (0..8_u32).map(point).collect()
+    }
+
     #[test]
     fn one_unlucky_size_does_not_overthrow_what_its_neighbours_confirm() {
         let mut confirmation = confirmation(0.1, 0.05);
         assert!((speed_up(&confirmation, 8) - 1.2).abs() < 1e-9);
         let unlucky = |bytes| if bytes == 8 { 1.02 } else { 0.83 };
-        confirmation.observe(&samples(|_| 1.0), &samples(unlucky));
+        confirmation.observe(&samples(|_| 1.0), &samples(unlucky), &replaced());
         assert!(speed_up(&confirmation, 8) > 1.0 && speed_up(&confirmation, 8) < 1.2);
         assert!(speed_up(&confirmation, 64) > 1.15);
-        let point = Point { collective: Collective::Bcast, procs: 8, bytes: 64 };
-        assert!(confirmation.believed(point).unwrap().is_faster);
-        assert_eq!(confirmation.believed(Point { procs: 4, ..point }), None);
+        let point = |bytes| Point { collective: Collective::Bcast, procs: 8, bytes };
+        assert!([8, 64].iter().all(|&b| confirmation.believed(point(b)).unwrap().is_surely_faster));
+        assert_eq!(confirmation.believed(Point { procs: 4, ..point(8) }), None);
     }
 
     #[test]
     fn what_is_slower_everywhere_is_seen_at_once() {
         let mut confirmation = confirmation(0.1, 0.2);
-        confirmation.observe(&samples(|_| 1.0), &samples(|_| 1.3));
+        confirmation.observe(&samples(|_| 1.0), &samples(|_| 1.3), &replaced());
         for power in 0..8 {
-            assert!(speed_up(&confirmation, 1 << power) < 0.9);
+            assert!(speed_up(&confirmation, 1 << power) < 0.95);
         }
     }
 
     #[test]
     fn a_single_size_that_is_much_slower_is_seen_too() {
         let mut confirmation = confirmation(0.2, 0.05);
-        confirmation
-            .observe(&samples(|_| 1.0), &samples(|bytes| if bytes == 8 { 2.0 } else { 0.83 }));
+        let loaded = samples(|bytes| if bytes == 8 { 2.0 } else { 0.83 });
+        confirmation.observe(&samples(|_| 1.0), &loaded, &replaced());
         assert!(speed_up(&confirmation, 8) < 0.9);
         assert!(speed_up(&confirmation, 64) > 1.1);
+        let eight = Point { collective: Collective::Bcast, procs: 8, bytes: 8 };
+        assert!(!confirmation.believed(eight).unwrap().is_faster, "in a region that is");
+        assert!((confirmation.harm_seen(eight).unwrap() - 0.5).abs() < 0.1);
+        assert_eq!(confirmation.harm_seen(Point { bytes: 64, ..eight }), None);
+    }
+
+    /// The loaded job ran while the machine was slower, and gains nothing: seen where nothing is
+    /// replaced.
+    #[test]
+    fn what_two_jobs_differ_by_where_both_run_the_default_is_no_gain() {
+        let replaced: BTreeSet<Point> =
+            replaced().into_iter().filter(|point| point.bytes >= 16).collect();
+        let gain = |slower: f64| {
+            let mut confirmation = confirmation(0.1, 0.2);
+            let loaded = samples(|bytes| slower * if bytes >= 16 { 0.83 } else { 1.0 });
+            confirmation.observe(&samples(|_| 1.0), &loaded, &replaced);
+            speed_up(&confirmation, 64)
+        };
+        assert!((gain(1.0) - 1.2).abs() < 0.02, "{}", gain(1.0));
+        assert!(
+            (gain(1.08) - gain(1.0)).abs() < 0.05,
+            "{} where the machine is slower",
+            gain(1.08)
+        );
     }
 }

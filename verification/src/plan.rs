@@ -11,6 +11,10 @@ use records::{
 
 use crate::Weights;
 
+mod repeated;
+
+pub use repeated::{Repeated, repeat};
+
 /// The methods of a collective with these segment sizes, on so many processes, for messages of so
 /// many bytes: [`openmpi::methods`](records::openmpi::methods), say.
 pub type Methods = fn(Collective, &[u64], u32, u64) -> Vec<Method>;
@@ -70,10 +74,9 @@ pub struct Planned {
 const HOPELESS: f64 = 2.0;
 /// Fewest and most rounds within a budget: two make the two halves of the observations.
 const ROUNDS: std::ops::RangeInclusive<u32> = 2..=6;
-/// How often a cell is visited at most where cells are only repeated.
-const MOST_REPEATED: u32 = 12;
-/// Calls that are shorter are noisy: in every round their cells are visited this often.
-pub(crate) const VERY_SHORT_SECONDS: f64 = 2e-3;
+/// Calls that are shorter are noisy: in every round of an exhaustive plan their cells are visited
+/// twice.
+pub const VERY_SHORT_SECONDS: f64 = 2e-3;
 const VISITS_OF_VERY_SHORT: usize = 2;
 /// Fewest message sizes to which a budget may thin the grid.
 pub const FEWEST_SIZES: usize = 4;
@@ -137,33 +140,6 @@ fn within(
     }
 }
 
-/// The same cells over and over, as often as `seconds` allow: each at least once and at most
-/// twelve times, the cheaper ones, whose calls are noisier, at least as often as the others.
-pub fn repeat(
-    cells: Vec<Cell>,
-    ranks: u32,
-    seconds: f64,
-    seed: u64,
-    expected: Expectation<'_>,
-) -> Planned {
-    let costed = Costed::new(cells, expected);
-    let mut cheapest_first: Vec<u32> = (0..costed.cells.len() as u32).collect();
-    cheapest_first.sort_by(|&a, &b| costed.cost(a).total_cmp(&costed.cost(b)));
-    let (mut rounds, mut spent): (Vec<Vec<u32>>, f64) = (Vec::new(), 0.0);
-    for round in 0..MOST_REPEATED {
-        let mut members = Vec::new();
-        for &cell in &cheapest_first {
-            let cost = costed.visit_seconds(cell, round);
-            if round == 0 || spent + cost <= seconds {
-                spent += cost;
-                members.push(cell);
-            }
-        }
-        rounds.push(members);
-    }
-    costed.planned(ranks, rounds, seed, Vec::new())
-}
-
 /// Every second size, the first and the last kept.
 pub fn every_second(sizes: &[u64]) -> Vec<u64> {
     let last = sizes.len().saturating_sub(1);
@@ -202,7 +178,13 @@ pub fn cells(grid: &Grid, sizes: &[u64]) -> Vec<Cell> {
 pub fn defaults_seconds(cells: &[Cell], expected: Expectation<'_>) -> f64 {
     let costed = Costed::new(cells.to_vec(), expected);
     let defaults = costed.cells.iter().filter(|(cell, _)| cell.method == Method::Default);
-    defaults.map(|(cell, [_, cost])| 2.0 * (cost + synchronisation(cell.procs))).sum()
+    defaults.map(|(cell, cost)| 2.0 * (cost + synchronisation(cell.procs))).sum()
+}
+
+/// What a call of each cell should take at most, in seconds: what no model knows as much as the
+/// slowest that one knows at its point.
+pub fn expected_seconds(cells: &[Cell], expected: Expectation<'_>) -> Vec<f64> {
+    Costed::new(cells.to_vec(), expected).cells.into_iter().map(|(_, cost)| cost).collect()
 }
 
 /// Leaves out what no model gives a chance. The default stays, and what no model knows.
@@ -221,9 +203,9 @@ fn hopeful(cells: Vec<Cell>, expected: Expectation<'_>) -> Vec<Cell> {
     cells.into_iter().filter(chance).collect()
 }
 
-/// Cells with what a call of each should cost at least and at most, in seconds.
+/// Cells with what a call of each should cost at most, in seconds.
 struct Costed {
-    cells: Vec<(Cell, [f64; 2])>,
+    cells: Vec<(Cell, f64)>,
 }
 
 impl Costed {
@@ -235,11 +217,8 @@ impl Costed {
             let slowest = slowest.entry(cell.point()).or_default();
             *slowest = slowest.max(high);
         }
-        let cost = |cell: &Cell| match expected(cell) {
-            Some((low, high)) => [low, high],
-            None => [slowest[&cell.point()]; 2],
-        };
-        let costs: Vec<[f64; 2]> = cells.iter().map(cost).collect();
+        let cost = |cell: &Cell| expected(cell).map_or(slowest[&cell.point()], |(_, high)| high);
+        let costs: Vec<f64> = cells.iter().map(cost).collect();
         Costed { cells: cells.into_iter().zip(costs).collect() }
     }
 
@@ -249,21 +228,13 @@ impl Costed {
 
     /// What a call of a cell costs, in seconds.
     fn cost(&self, cell: u32) -> f64 {
-        self.cells[cell as usize].1[1]
-    }
-
-    /// Warm-ups and repetitions of a visit. What may be short is warmed up as what is: it may be
-    /// that the default is long and what is loaded in its place is not.
-    fn calls(&self, cell: u32, round: u32) -> (u32, u32) {
-        let [low, high] = self.cells[cell as usize].1;
-        (calls(low, round).0, calls(high, round).1)
+        self.cells[cell as usize].1
     }
 
     /// What a visit in a round costs, in seconds.
     fn visit_seconds(&self, cell: u32, round: u32) -> f64 {
-        let (Cell { procs, .. }, [_, cost]) = &self.cells[cell as usize];
-        let (warmups, repetitions) = self.calls(cell, round);
-        WAKING + f64::from(warmups + repetitions) * (cost + synchronisation(*procs))
+        let (Cell { procs, .. }, cost) = &self.cells[cell as usize];
+        visit_seconds(*procs, *cost, calls(*cost, round))
     }
 
     /// All cells in so many rounds.
@@ -293,7 +264,7 @@ impl Costed {
         for (mut order, round) in rounds.into_iter().zip(0..) {
             order.shuffle(&mut random);
             visits.extend(order.into_iter().map(|cell| {
-                let (warmups, repetitions) = self.calls(cell, round);
+                let (warmups, repetitions) = calls(self.cost(cell), round);
                 Visit { cell, warmups, repetitions, calls: 1 }
             }));
         }
@@ -313,6 +284,11 @@ pub(crate) fn calls(cost_seconds: f64, round: u32) -> (u32, u32) {
         cost if cost < 100e-3 => (u32::from(round == 0), 1),
         _ => (0, 1),
     }
+}
+
+/// What a visit with so many warm-ups and repetitions costs, in seconds.
+pub(crate) fn visit_seconds(procs: u32, cost: f64, (warmups, repetitions): (u32, u32)) -> f64 {
+    WAKING + f64::from(warmups + repetitions) * (cost + synchronisation(procs))
 }
 
 /// What waking the ranks of a visit costs, in seconds.
@@ -396,34 +372,6 @@ mod tests {
             "{:?}",
             planned.notes
         );
-    }
-
-    #[test]
-    fn the_cheapest_are_repeated_most() {
-        let cell = |bytes| Cell {
-            collective: Collective::Bcast,
-            method: Method::Default,
-            procs: 8,
-            bytes,
-        };
-        let cells: Vec<Cell> = [1 << 20, 1, 1 << 16].map(cell).into();
-        let expected = |cell: &Cell| {
-            let seconds = 1e-4 + cell.bytes as f64 * 1e-7;
-            Some((seconds, seconds))
-        };
-        let visits = |seconds| {
-            let planned = repeat(cells.clone(), 8, seconds, 1, &expected);
-            let mut visits = [0; 3];
-            planned.plan.visits.iter().for_each(|visit| visits[visit.cell as usize] += 1);
-            (visits, planned.expected_seconds)
-        };
-        assert_eq!(visits(0.0).0, [1, 1, 1], "each at least once");
-        let (some, seconds) = visits(0.32);
-        assert!(
-            some[0] < some[2] && some[2] <= some[1] && seconds <= 0.32,
-            "{some:?}: {seconds} s"
-        );
-        assert_eq!(visits(100.0).0, [12; 3]);
     }
 
     #[test]

@@ -15,9 +15,10 @@ use std::{
 use colibri_verification::{
     Weights,
     agreement::agreement,
+    confirmation::Confirmation,
     focus::{Focus, spent},
     functions::DecisionFunction,
-    plan::{Grid, cells},
+    plan::{Grid, Repeated, cells, repeat},
     samples::{Samples, Times},
     selection::Choice,
     statistics::quantile,
@@ -59,7 +60,7 @@ struct Reference {
 impl Reference {
     fn read() -> Self {
         let mut rows = Vec::new();
-        for name in ["measurements.csv.gz", "measurements-2.csv.gz"] {
+        for name in ["measurements.csv.gz", "measurements-2.csv.gz", "measurements-3.csv.gz"] {
             let (text, path) = data(name);
             rows.extend(record::parse::<CollectiveCall>(&text, &path).unwrap().rows);
         }
@@ -109,12 +110,7 @@ impl Reference {
 
     /// What a tuning measures that has so many seconds for it, and how long that takes.
     fn tune(&self, seed: u64, seconds: f64) -> (Vec<CollectiveCall>, f64) {
-        let mut world = World {
-            reference: self,
-            random: Pcg64::seed_from_u64(seed),
-            decks: BTreeMap::new(),
-            visits: 0,
-        };
+        let mut world = World::new(self, seed);
         let mut rows = Vec::new();
         loop {
             let left = seconds - spent(&rows);
@@ -126,9 +122,57 @@ impl Reference {
                 return (rows, spent);
             }
             for visit in &batch.visits {
-                world.visit(visit, &mut rows);
+                let Cell { method, .. } = &self.cells[visit.cell as usize];
+                world.visit(self.cells[visit.cell as usize].point(), method, visit, &mut rows);
             }
         }
+    }
+
+    /// What confirming leaves of what was chosen, where it may take so many seconds.
+    fn confirm(&self, focus: &Focus, seed: u64, seconds: f64) -> Vec<Choice> {
+        let mut choices = focus.choices();
+        let mut confirmation = Confirmation::new(&choices, &focus.doubts(), SAME_IMPLEMENTATION);
+        let mut world = World::new(self, seed + 1000);
+        for is_last in [false, true] {
+            let replaced: Vec<Choice> =
+                choices.iter().filter(|of| of.method != Method::Default).cloned().collect();
+            let cell = |choice: &Choice| {
+                let Point { collective, procs, bytes } = choice.point;
+                Cell { collective, method: Method::Default, procs, bytes }
+            };
+            let cells: Vec<Cell> = replaced.iter().map(cell).collect();
+            let times = [
+                replaced.iter().map(|choice| Some(choice.default_seconds)).collect(),
+                replaced.iter().map(|choice| Some(choice.seconds)).collect(),
+            ];
+            let Repeated { plans, .. } = repeat(&cells, &times, 16, seconds / 2.0, seed);
+            let [default, loaded] = [false, true].map(|is_loaded| {
+                let mut rows = Vec::new();
+                for visit in &plans[usize::from(is_loaded)].visits {
+                    let choice = &replaced[visit.cell as usize];
+                    let ran = if is_loaded { &choice.method } else { &Method::Default };
+                    world.visit(choice.point, ran, visit, &mut rows);
+                }
+                // Whatever ran, the default was called.
+                rows.iter_mut().for_each(|row| row.method = Method::Default);
+                Samples::gather(&rows)
+            });
+            let points = replaced.iter().map(|choice| choice.point).collect();
+            confirmation.observe(&default, &loaded, &points);
+            for choice in &mut choices {
+                let Some(believed) = confirmation.believed(choice.point) else { continue };
+                let stays = match is_last {
+                    false => believed.is_faster,
+                    true => {
+                        believed.is_surely_faster && confirmation.harm_seen(choice.point).is_none()
+                    }
+                };
+                if !stays {
+                    choice.method = Method::Default;
+                }
+            }
+        }
+        choices
     }
 
     /// Mean and 95th percentile of what following the choices costs against the method that is best
@@ -164,18 +208,26 @@ fn grid() -> Grid {
 struct World<'a> {
     reference: &'a Reference,
     random: Pcg64,
-    decks: BTreeMap<u32, Vec<Vec<CollectiveCall>>>,
+    decks: BTreeMap<(Point, Method), Vec<Vec<CollectiveCall>>>,
     visits: u32,
 }
 
-impl World<'_> {
-    fn visit(&mut self, visit: &Visit, rows: &mut Vec<CollectiveCall>) {
-        let cell = &self.reference.cells[visit.cell as usize];
-        let Some(known) = self.reference.drawn_from.get(&(cell.point(), cell.method.clone()))
-        else {
-            return;
-        };
-        let deck = self.decks.entry(visit.cell).or_default();
+impl<'a> World<'a> {
+    fn new(reference: &'a Reference, seed: u64) -> Self {
+        let random = Pcg64::seed_from_u64(seed);
+        World { reference, random, decks: BTreeMap::new(), visits: 0 }
+    }
+
+    fn visit(
+        &mut self,
+        point: Point,
+        method: &Method,
+        visit: &Visit,
+        rows: &mut Vec<CollectiveCall>,
+    ) {
+        let cell = (point, method.clone());
+        let Some(known) = self.reference.drawn_from.get(&cell) else { return };
+        let deck = self.decks.entry(cell).or_default();
         if deck.is_empty() {
             deck.extend_from_slice(known);
             deck.shuffle(&mut self.random);
@@ -193,8 +245,12 @@ impl World<'_> {
 /// Times of smaller messages vary by a third from visit to visit: there the best by all that a tuning
 /// may see costs itself 20 % at the 95th percentile against the best by the other half.
 const LARGE: u64 = 8 << 10;
-/// Of the measuring time of everything: what `colibri tune` measures in, if a tenth is its budget.
+/// Of the measuring time of everything: what `colibri tune` measures in, and confirms one way of
+/// loading in, if a tenth is its budget.
 const SHARE: f64 = 0.043;
+const CONFIRMING_SHARE: f64 = 0.02;
+/// As `colibri tune` has it for rules files.
+const SAME_IMPLEMENTATION: f64 = 0.1;
 
 #[test]
 #[ignore = "takes minutes without optimisation: cargo test --release -p colibri-verification --test replay -- --ignored"]
@@ -205,17 +261,24 @@ fn a_tenth_of_the_exhaustive_time_decides_nearly_as_well() {
         let (rows, spent) = reference.tune(seed, seconds);
         assert!(spent < 1.1 * seconds, "{spent} of {seconds} s");
         let expected = |cell: &Cell| reference.expected(cell);
-        let choices = Focus::new(&reference.cells, &expected, &Samples::gather(&rows)).choices();
-        assert_eq!(choices.len(), 2 * 7 * 21, "every point is decided");
+        let focus = Focus::new(&reference.cells, &expected, &Samples::gather(&rows));
+        let candidate = focus.choices();
+        assert_eq!(candidate.len(), 2 * 7 * 21, "every point is decided");
+        let (mean, high) = reference.penalty(&candidate, 0..u64::MAX);
+        let (mean_of_large, high_of_large) = reference.penalty(&candidate, LARGE..u64::MAX);
+        println!("seed {seed}, chosen: mean {mean:.3}, 95th {high:.3}; large: {mean_of_large:.3}, {high_of_large:.3}");
+        assert!(mean < 0.02 && high < 0.17, "mean {mean}, 95th {high}");
+        assert!(mean_of_large < 0.03 && high_of_large < 0.15, "{mean_of_large}, {high_of_large}");
+        let choices = reference.confirm(&focus, seed, reference.seconds * CONFIRMING_SHARE);
         let (mean, high) = reference.penalty(&choices, 0..u64::MAX);
         let (mean_of_large, high_of_large) = reference.penalty(&choices, LARGE..u64::MAX);
-        println!("seed {seed}: mean {mean:.3}, 95th {high:.3}; large: {mean_of_large:.3}, {high_of_large:.3}");
-        assert!(mean < 0.02 && high < 0.17, "mean {mean}, 95th {high}");
-        assert!(mean_of_large < 0.02 && high_of_large < 0.12, "{mean_of_large}, {high_of_large}");
+        println!("seed {seed}, confirmed: mean {mean:.3}, 95th {high:.3}; large: {mean_of_large:.3}, {high_of_large:.3}");
+        assert!(mean < 0.03 && high < 0.19, "mean {mean}, 95th {high}");
+        assert!(mean_of_large < 0.03 && high_of_large < 0.15, "{mean_of_large}, {high_of_large}");
         DecisionFunction::measured(&choices)
     });
     let two = agreement(&reference.judging, [&tuned[0], &tuned[1]], Platform::default());
     println!("{} differ, {} by more than 5 %", two.differing, two.beyond);
     assert_eq!((two.points, two.not_measured), (2 * 7 * 21, 0));
-    assert!(two.significantly_beyond <= 10, "{} of {}", two.significantly_beyond, two.differing);
+    assert!(two.significantly_beyond <= 20, "{} of {}", two.significantly_beyond, two.differing);
 }

@@ -10,7 +10,6 @@ use records::{
 };
 use verification::{
     confirmation::{Believed, Confirmation},
-    harm,
     selection::Choice,
     statistics::geometric_mean,
 };
@@ -97,20 +96,17 @@ impl Candidate {
         self.choices.iter().filter(|choice| choice.method != Method::Default)
     }
 
-    /// Leaves to the default what is not believed to be surely faster after a round; after the last
-    /// one also what that one by itself shows to be slower by more than is no harm, whatever was
-    /// believed of it.
+    /// Leaves to the default what is not believed to be faster after a round; after the last one what
+    /// is not surely so, and what that one by itself shows to do harm, whatever was believed of it.
     pub fn take_out(&mut self, round: &Round, is_last: bool) {
-        let way = self.loading.way;
-        let Some(loaded) = round.loaded(way) else { return };
-        self.confirmation.observe(&round.default, loaded);
+        let Some(loaded) = round.loaded(self.loading.way) else { return };
+        let replaced = self.replaced().map(|choice| choice.point).collect();
+        self.confirmation.observe(&round.default, loaded, &replaced);
         for choice in self.choices.iter_mut().filter(|choice| choice.method != Method::Default) {
             let believed = self.confirmation.believed(choice.point);
-            let doubtful = believed.filter(|believed| !believed.is_faster);
-            let slower = round
-                .times(way, choice.point)
-                .map(|(default, tuned)| default / tuned)
-                .filter(|speed_up| is_last && *speed_up * (1.0 + harm::TOLERANCE) < 1.0);
+            let stays = |of: &Believed| if is_last { of.is_surely_faster } else { of.is_faster };
+            let doubtful = believed.filter(|believed| !stays(believed));
+            let slower = self.confirmation.harm_seen(choice.point).filter(|_| is_last);
             let Some(speed_up) = slower.or(doubtful.map(|Believed { speed_up, .. }| speed_up))
             else {
                 continue;

@@ -5,7 +5,10 @@ mod confirm;
 mod measure;
 pub mod tell;
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    path::PathBuf,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context, Result};
 use clap::Args;
@@ -63,6 +66,9 @@ pub struct Tune {
 const CALIBRATION_SHARE: f64 = 0.12;
 const MEASURING_SHARE: f64 = 0.43;
 const CONFIRMING_SHARE: f64 = 0.25;
+/// Confirming may take this of what the steps before it left of the budget, if that is more: the
+/// rest starts its jobs.
+const CONFIRMING_OF_WHAT_IS_LEFT: f64 = 0.8;
 
 /// The options of a run, so that a resumed one does what was begun.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -96,6 +102,7 @@ impl Tune {
     pub fn run(self) -> Result<()> {
         // What the last stage needs is missed before the first.
         programs::find(PRELOAD_LIBRARY)?;
+        let begun = Instant::now();
         let run = RunDirectory::open(&self.run.directory)?;
         self.begin(&run)?;
         if self.run.resume {
@@ -113,7 +120,8 @@ impl Tune {
         for warning in &judged.penalties.warnings {
             eprintln!("note: {warning}");
         }
-        let summary = self.confirm(&run, &mut site, &source, &judged, &known)?;
+        let seconds = self.confirming_seconds(begun);
+        let summary = self.confirm(&run, &mut site, &source, &judged, &known, seconds)?;
         drop(site);
 
         let mut text = judging::summary(&judged.penalties);
@@ -174,6 +182,16 @@ impl Tune {
     /// What there is to spend; nothing where everything is measured.
     fn budget(&self) -> Option<Duration> {
         (!self.exhaustive).then_some(self.budget)
+    }
+
+    /// What confirming may take. A run that goes on does not know how long it went before.
+    fn confirming_seconds(&self, begun: Instant) -> f64 {
+        let share = self.share(CONFIRMING_SHARE);
+        if self.run.resume || self.exhaustive {
+            return share;
+        }
+        let left = self.budget.saturating_sub(begun.elapsed()).as_secs_f64();
+        share.max(CONFIRMING_OF_WHAT_IS_LEFT * left)
     }
 
     fn share(&self, share: f64) -> f64 {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use records::{Method, plan::Visit, summary::Regret};
 
 use super::{Focus, TOLERANCE, Track};
-use crate::plan::{VERY_SHORT_SECONDS, WAKING, calls, synchronisation};
+use crate::plan::{VERY_SHORT_SECONDS, calls, visit_seconds};
 
 /// Calls that are shorter are noisy: the default, and what is to be exported, is visited twice at
 /// least, and thrice if they are very short.
@@ -89,11 +89,8 @@ impl Focus {
 
     /// What a visit costs, in seconds.
     fn cost(&self, track: usize, index: usize) -> f64 {
-        let (warmups, repetitions) = self.calls(track, index);
         let procs = self.tracks[track].belief.points()[index].procs;
-        WAKING
-            + f64::from(warmups + repetitions)
-                * (self.seconds(track, index) + synchronisation(procs))
+        visit_seconds(procs, self.seconds(track, index), self.calls(track, index))
     }
 
     /// Whose observations take away most regret for their cost, most first; none where none is

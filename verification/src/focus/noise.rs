@@ -49,6 +49,6 @@ impl Noise {
 /// Pairs of visits that tell their noise.
 const LEAST_PAIRS: usize = 8;
 
-fn decade(seconds: f64) -> i32 {
+pub(crate) fn decade(seconds: f64) -> i32 {
     seconds.max(1e-9).log10().floor() as i32
 }

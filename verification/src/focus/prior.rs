@@ -35,7 +35,6 @@ const OTHERS_WEIGHT: f64 = 4.0;
 pub(super) struct Priors {
     priors: Vec<Prior>,
     is_modelled: Vec<bool>,
-    collectives: Vec<Collective>,
     /// Square of the logarithm of observed over believed, where that was observed.
     squares: BTreeMap<usize, f64>,
     /// Root mean square of these, where enough was observed.
@@ -60,8 +59,7 @@ impl Priors {
         let off = off(&priors);
         let errors = errors(cells, &off);
         let squares = off.into_iter().map(|(index, off)| (index, off.powi(2))).collect();
-        let collectives = cells.iter().map(|cell| cell.collective).collect();
-        Priors { priors, is_modelled, collectives, squares, errors }
+        Priors { priors, is_modelled, squares, errors }
     }
 
     /// Of one method of one collective: the cells at these indices, with their points.
@@ -69,8 +67,8 @@ impl Priors {
         let of_track = || indices.iter().map(|&index| index as usize);
         let error = match of_track().all(|index| self.is_modelled[index]) {
             true => {
-                let collective = self.collectives[indices[0] as usize];
-                let others = self.errors.get(&collective).copied().unwrap_or(MODELLED);
+                let of_collective = points.first().and_then(|of| self.errors.get(&of.collective));
+                let others = of_collective.copied().unwrap_or(MODELLED);
                 let own: Vec<f64> =
                     of_track().filter_map(|i| self.squares.get(&i)).copied().collect();
                 let sum = own.iter().sum::<f64>() + OTHERS_WEIGHT * others.powi(2);

@@ -1,0 +1,204 @@
+//! The same cells over and over, in jobs that differ by what is loaded.
+
+use rand::{SeedableRng, seq::SliceRandom};
+use rand_pcg::Pcg64;
+use records::plan::{Cell, Plan, Visit};
+
+use super::{calls, visit_seconds};
+
+/// How often a cell is visited at most.
+const MOST_VISITS: f64 = 24.0;
+/// Up to here two visits of a call differ by much the same, relatively; beyond, their variance falls
+/// as the time grows.
+const NOISY_SECONDS: f64 = 1e-3;
+
+/// Plans of jobs that visit the same cells, each equally often in every job.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Repeated {
+    /// One for each job.
+    pub plans: Vec<Plan>,
+    /// How long all of them together should take, in seconds.
+    pub expected_seconds: f64,
+}
+
+/// Visits each cell at least once and at most 24 times, as often as `within` seconds allow all jobs
+/// together: so often that the variances of what is seen of all cells, relative to their times, have
+/// the least sum (Neyman's allocation: in proportion to the deviation over the root of the cost).
+/// Short calls, which are noisy and cheap, are visited most; what is long is repeated where that is
+/// sure. A cell's visits are spread evenly over its job.
+///
+/// `seconds` are, for each job, what a call of each cell takes there; nothing where the job leaves
+/// the cell out.
+pub fn repeat(
+    cells: &[Cell],
+    seconds: &[Vec<Option<f64>>],
+    ranks: u32,
+    within: f64,
+    seed: u64,
+) -> Repeated {
+    let costs: Vec<Cost> = (0..cells.len()).map(|cell| Cost::new(cells, seconds, cell)).collect();
+    let visits = as_many_as_fit(&costs, within);
+    let order = spread(&visits, seed);
+    let plan = |seconds: &Vec<Option<f64>>| {
+        let visit = |&(cell, nth): &(usize, u32)| {
+            let (warmups, repetitions) = calls(seconds[cell]?, nth);
+            Some(Visit { cell: cell as u32, warmups, repetitions, calls: 1 })
+        };
+        let visits = order.iter().filter_map(visit).collect();
+        Plan { seed, ranks, cells: cells.to_vec(), visits }
+    };
+    Repeated { plans: seconds.iter().map(plan).collect(), expected_seconds: total(&costs, &visits) }
+}
+
+/// What visiting a cell costs in all jobs together, in seconds.
+struct Cost {
+    first: f64,
+    further: f64,
+    /// What visits are to be in proportion to.
+    worth: f64,
+}
+
+impl Cost {
+    fn new(cells: &[Cell], seconds: &[Vec<Option<f64>>], cell: usize) -> Self {
+        let times = || seconds.iter().filter_map(|job| job[cell]);
+        let visits = |nth| {
+            let visit = |seconds| visit_seconds(cells[cell].procs, seconds, calls(seconds, nth));
+            times().map(visit).sum::<f64>()
+        };
+        let (first, further) = (visits(0), visits(1));
+        let variance = (NOISY_SECONDS / times().fold(f64::INFINITY, f64::min)).min(1.0);
+        Cost { first, further, worth: (variance / further.max(f64::MIN_POSITIVE)).sqrt() }
+    }
+}
+
+fn total(costs: &[Cost], visits: &[u32]) -> f64 {
+    let of_cell =
+        |(cost, &visits): (&Cost, &u32)| cost.first + f64::from(visits - 1) * cost.further;
+    costs.iter().zip(visits).map(of_cell).sum()
+}
+
+/// How often each cell is visited.
+fn as_many_as_fit(costs: &[Cost], within: f64) -> Vec<u32> {
+    let visits = |scale: f64| -> Vec<u32> {
+        costs.iter().map(|cost| (scale * cost.worth).clamp(1.0, MOST_VISITS) as u32).collect()
+    };
+    let least_worth = costs.iter().map(|cost| cost.worth).fold(1.0, f64::min);
+    let (mut fits, mut exceeds) = (0.0, 2.0 * MOST_VISITS / least_worth.max(1e-6));
+    // Far finer than one visit.
+    for _ in 0..60 {
+        let middle = (fits + exceeds) / 2.0;
+        match total(costs, &visits(middle)) <= within {
+            true => fits = middle,
+            false => exceeds = middle,
+        }
+    }
+    visits(fits)
+}
+
+/// The visits of all cells in order, each with its number among those of its cell. They are spread
+/// evenly over as many rounds as the cell visited most has visits; a round's order is random.
+fn spread(visits: &[u32], seed: u64) -> Vec<(usize, u32)> {
+    let most = visits.iter().copied().max().unwrap_or_default();
+    let mut rounds = vec![Vec::new(); most as usize];
+    for (cell, &visits) in visits.iter().enumerate() {
+        for nth in 0..visits {
+            rounds[((2 * nth + 1) * most / (2 * visits)) as usize].push((cell, nth));
+        }
+    }
+    let mut random = Pcg64::seed_from_u64(seed);
+    rounds.iter_mut().for_each(|round| round.shuffle(&mut random));
+    rounds.concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use records::{Collective, Method};
+
+    use super::*;
+
+    fn cells(count: usize) -> Vec<Cell> {
+        let cell = |power| Cell {
+            collective: Collective::Bcast,
+            method: Method::Default,
+            procs: 8,
+            bytes: 1_u64 << power,
+        };
+        (0..count).map(cell).collect()
+    }
+
+    fn visits(plan: &Plan) -> Vec<usize> {
+        let of = |cell| plan.visits.iter().filter(|visit| visit.cell == cell).count();
+        (0..plan.cells.len() as u32).map(of).collect()
+    }
+
+    #[test]
+    fn short_calls_are_repeated_most_and_long_ones_where_there_is_time() {
+        let seconds = [vec![Some(0.3), Some(2e-4), Some(0.05)]];
+        let within = |within| {
+            let Repeated { plans, expected_seconds } = repeat(&cells(3), &seconds, 8, within, 1);
+            (visits(&plans[0]), expected_seconds)
+        };
+        assert_eq!(within(0.0).0, [1, 1, 1], "each at least once");
+        let (some, expected) = within(0.7);
+        assert_eq!(some[0], 1, "{some:?}");
+        assert!(some[1] > 10 && some[2] < some[1] / 4 && expected <= 0.7, "{some:?}: {expected} s");
+        assert_eq!(within(100.0).0, [24; 3]);
+        assert_eq!(repeat(&[], &seconds, 8, 1.0, 1).expected_seconds, 0.0);
+    }
+
+    #[test]
+    fn each_job_warms_up_by_what_it_runs_and_visits_what_it_loads() {
+        let (long, short) = (Some(0.3), Some(2e-4));
+        let seconds = [vec![long, short], vec![short, None]];
+        let Repeated { plans, .. } = repeat(&cells(2), &seconds, 8, 0.8, 3);
+        assert_eq!(visits(&plans[0])[0], visits(&plans[1])[0], "what is compared is seen alike");
+        assert_eq!(visits(&plans[1])[1], 0);
+        let calls = |plan: &Plan, cell| {
+            let first = plan.visits.iter().find(|visit| visit.cell == cell).unwrap();
+            (first.warmups, first.repetitions)
+        };
+        assert_eq!((calls(&plans[0], 0), calls(&plans[1], 0)), ((0, 1), (1, 2)));
+    }
+
+    proptest! {
+        #[test]
+        fn more_time_never_takes_visits_away_and_what_fits_is_kept(
+            times in prop::collection::vec(1e-5..1.0_f64, 1..40),
+            within in 0.1..100.0_f64,
+            seed: u64,
+        ) {
+            let cells = cells(times.len());
+            let seconds = [times.iter().copied().map(Some).collect::<Vec<_>>()];
+            let made = |within| repeat(&cells, &seconds, 8, within, seed);
+            let (less, more) = (made(within), made(2.0 * within));
+            let (fewer, most) = (visits(&less.plans[0]), visits(&more.plans[0]));
+            prop_assert!(fewer.iter().zip(&most).all(|(fewer, most)| fewer <= most));
+            let once = made(0.0).expected_seconds;
+            prop_assert!(less.expected_seconds <= within.max(once) * (1.0 + 1e-12));
+            prop_assert_eq!(&less, &made(within));
+        }
+
+        /// Between two visits of a cell lie as many of the others as between any others.
+        #[test]
+        fn visits_are_spread_over_the_job(counts in prop::collection::vec(1..24_u32, 1..20)) {
+            let order = spread(&counts, 5);
+            let most = *counts.iter().max().unwrap();
+            for (cell, &count) in counts.iter().enumerate() {
+                let nths: Vec<u32> =
+                    order.iter().filter(|visit| visit.0 == cell).map(|visit| visit.1).collect();
+                prop_assert_eq!(nths, (0..count).collect::<Vec<_>>());
+                // Its own rounds, in terms of the cell that is in every one.
+                let always = counts.iter().position(|&count| count == most).unwrap();
+                let mut round = 0;
+                let mut rounds = Vec::new();
+                for visit in &order {
+                    round += u32::from(visit.0 == always);
+                    if visit.0 == cell { rounds.push(round); }
+                }
+                let even = f64::from(most) / f64::from(count);
+                prop_assert!(rounds.windows(2).all(|two| f64::from(two[1] - two[0]) < even + 2.1));
+            }
+        }
+    }
+}
