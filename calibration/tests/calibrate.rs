@@ -24,7 +24,7 @@ fn args(ranks: u32, record: &Path, sizes: &str, pair: &str, budget: &str) -> Vec
     ["--ranks", &ranks, "--record", &record, "--sizes", sizes, "--pair", pair]
         .into_iter()
         // What is observed often enough need not be certain here.
-        .chain(["--budget-seconds", budget, "--seed", "1", "--precision", "0.9"])
+        .chain(["--budget-seconds", budget, "--seed", "1", "--precision", "1000"])
         .map(str::to_owned)
         .collect()
 }

@@ -86,15 +86,16 @@ struct Precision {
     /// By what it is told: median-interval, rse, cov-mean or cov-median (those of NREP)
     #[arg(long = "stop-by", default_value = Criterion::MedianInterval.name())]
     criterion: Criterion,
-    /// And what it shall be at most, as a part of the time
+    /// And what it shall be at most, as a part of the time; far above 1 the least number of visits
+    /// is enough
     #[arg(long = "precision", value_parser = parse_precision, default_value = "0.025")]
     relative_error: f64,
 }
 
 fn parse_precision(text: &str) -> std::result::Result<f64, String> {
     match text.parse::<f64>() {
-        Ok(part) if part > 0.0 && part < 1.0 => Ok(part),
-        _ => Err(format!("'{text}' is not a part between 0 and 1, such as 0.025")),
+        Ok(part) if part > 0.0 && part.is_finite() => Ok(part),
+        _ => Err(format!("'{text}' is not a number above 0, such as 0.025")),
     }
 }
 
