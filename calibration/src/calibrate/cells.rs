@@ -182,6 +182,17 @@ impl Cell {
         self.experiment.is_of_pair() && self.bytes <= 1
     }
 
+    /// Whether the two are of one size and of no use without each other: what is observed between
+    /// two ranks, a chain over all numbers of ranks, messages from and to all others.
+    pub fn is_looked_at_with(&self, other: &Cell) -> bool {
+        let kind = |cell: &Cell| match cell.experiment {
+            experiment if experiment.is_of_pair() => Experiment::RoundTrip,
+            Experiment::FanIn => Experiment::FanOut,
+            experiment => experiment,
+        };
+        self.bytes == other.bytes && kind(self) == kind(other)
+    }
+
     /// How much more certain than others a cell shall be known.
     pub fn fineness(&self) -> f64 {
         if self.is_decisive() { 2.5 } else { 1.0 }

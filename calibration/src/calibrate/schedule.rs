@@ -182,7 +182,8 @@ impl<B: Bench> Schedule<'_, B> {
         tasks.iter().map(seconds).sum()
     }
 
-    /// A warm-up and a few observations of everything that has none, from small sizes up.
+    /// A warm-up and a few observations of everything that has none, from small sizes up; of an
+    /// experiment for which a size takes too long no larger ones.
     fn look_around(&mut self, cells: &[Cell]) -> Result<Vec<Task>, B::Error> {
         let end = self.bench.spent_seconds() + Self::FIRST_SHARE * self.left_seconds();
         let mut indispensable: Vec<u64> = cells.iter().map(|cell| cell.bytes).collect();
@@ -190,7 +191,11 @@ impl<B: Bench> Schedule<'_, B> {
         indispensable.truncate(2);
         indispensable.retain(|bytes| *bytes <= Self::INDISPENSABLE);
         let mut tasks: Vec<Task> = Vec::new();
-        for size in cells.chunk_by(|one, other| one.bytes == other.bytes) {
+        let mut too_long = Vec::new();
+        for size in cells.chunk_by(Cell::is_looked_at_with) {
+            if too_long.contains(&size[0].experiment) {
+                continue;
+            }
             let looks: Vec<Visit> = size.iter().map(|cell| self.first_look(cell)).collect();
             let expected = size
                 .iter()
@@ -198,7 +203,8 @@ impl<B: Bench> Schedule<'_, B> {
                 .map(|(cell, look)| f64::from(look.repetitions()) * expected_seconds(cell, &tasks));
             let fits = self.bench.spent_seconds() + expected.sum::<f64>() <= end;
             if !fits && !indispensable.contains(&size[0].bytes) {
-                break;
+                too_long.extend(size.iter().map(|cell| cell.experiment));
+                continue;
             }
             for (cell, look) in size.iter().zip(looks) {
                 let seconds = self.timed(cell, look)?;

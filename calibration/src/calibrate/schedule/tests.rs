@@ -246,3 +246,23 @@ proptest! {
         prop_assert!(bench.spent <= budget * 1.1, "{} of {budget}", bench.spent);
     }
 }
+
+/// Messages of 64 KiB to and from seven others, in rows, take many times what the chains do.
+#[test]
+fn what_takes_too_long_of_a_size_keeps_nothing_else_from_being_looked_at() {
+    let cells = Cell::all_of_groups(&sizes()[..18], 8);
+    let look = |budget| {
+        let mut bench = Simulated::new(10e-6, 0.01);
+        let mut pace = Pace::new(&[], 0.0, budget);
+        run(&cells, &RULE, budget, &mut Pcg64::seed_from_u64(1), &mut pace, &mut bench).unwrap();
+        let visited = |experiment, bytes| {
+            let mut of = cells.iter().filter(|of| (of.experiment, of.bytes) == (experiment, bytes));
+            of.all(|cell| bench.visits(cell) > 0)
+        };
+        let large = 64 << 10;
+        [Experiment::ChainBcast, Experiment::FanOut, Experiment::FanIn]
+            .map(|one| visited(one, large))
+    };
+    assert_eq!(look(1e3), [true; 3]);
+    assert_eq!(look(500.0), [true, false, false]);
+}
