@@ -179,7 +179,7 @@ const LEAST: f64 = 0.1;
 /// Kept for fitting and drawing: what they take whatever was measured, and of the budget what they
 /// take to go through the observations made in it.
 const ANALYSIS: Duration = Duration::from_millis(500);
-const ANALYSIS_SHARE: f64 = 0.04;
+const ANALYSIS_SHARE: f64 = 0.05;
 
 impl Calibrate {
     /// Runs the subcommand.
