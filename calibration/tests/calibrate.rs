@@ -143,7 +143,7 @@ fn a_budget_too_small_is_said_and_small_sizes_come_first() {
     let Some(mpi) = Mpi::find() else { return };
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("observations.csv");
-    let output = mpi.run(2, PROGRAM, &args(2, &path, "0,8,64MiB", "0,1", "1"));
+    let output = mpi.run(2, PROGRAM, &args(2, &path, "0,8,64MiB", "0,1", "0.2"));
     assert_success(&output);
     let text = stderr(&output);
     assert!(text.contains("fewer than 8 visits"), "{text}");
