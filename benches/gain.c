@@ -54,8 +54,8 @@ static int ascending(const void *a, const void *b)
 static double at(const double *sorted, int count, double share)
 {
     double place = share * (count - 1);
-    int below = place, above = below + (below + 1 < count);
-    return sorted[below] + (place - below) * (sorted[above] - sorted[below]);
+    int lower = place, upper = lower + (lower + 1 < count);
+    return sorted[lower] + (place - lower) * (sorted[upper] - sorted[lower]);
 }
 
 /* All visits; times are by point, visit and call. */

@@ -240,57 +240,56 @@ fn all_ran_at(ranks: &[u32], seen: Option<BTreeSet<String>>) {
     }
 }
 
-const OPEN_MPI_SIZES: [u32; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
-const MPICH_SIZES: [u32; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
+const SIZES: [u32; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
 
 #[test]
 #[ignore = "takes minutes: make test-preload"]
 fn open_mpi_at_every_size() {
-    let ranks = sizes(&OPEN_MPI_SIZES);
+    let ranks = sizes(&SIZES);
     all_ran_at(&ranks, c_conforms(Family::OpenMpi, "conformance.c", &ranks, &rounds()));
 }
 
 #[test]
 #[ignore = "takes minutes: make test-preload"]
 fn open_mpi_rare_calls_at_every_size() {
-    c_conforms(Family::OpenMpi, "edges.c", &sizes(&OPEN_MPI_SIZES), &rounds());
+    c_conforms(Family::OpenMpi, "edges.c", &sizes(&SIZES), &rounds());
 }
 
 #[test]
 #[ignore = "takes minutes: make test-preload"]
 fn open_mpi_fortran_at_every_size() {
-    let ranks = sizes(&OPEN_MPI_SIZES);
+    let ranks = sizes(&SIZES);
     all_ran_at(&ranks, fortran_conforms(Family::OpenMpi, &ranks, &rounds()));
 }
 
 #[test]
 #[ignore = "takes minutes: make test-preload"]
 fn open_mpi_layouts_at_every_size() {
-    layouts_hold(Family::OpenMpi, &sizes(&OPEN_MPI_SIZES), &rounds(), 300);
+    layouts_hold(Family::OpenMpi, &sizes(&SIZES), &rounds(), 300);
 }
 
 #[test]
 #[ignore = "takes minutes: make test-preload"]
 fn mpich_at_every_size() {
-    c_conforms(Family::Mpich, "conformance.c", &sizes(&MPICH_SIZES), &rounds());
+    c_conforms(Family::Mpich, "conformance.c", &sizes(&SIZES), &rounds());
 }
 
 #[test]
 #[ignore = "takes minutes: make test-preload"]
 fn mpich_rare_calls_at_every_size() {
-    c_conforms(Family::Mpich, "edges.c", &sizes(&MPICH_SIZES), &rounds());
+    c_conforms(Family::Mpich, "edges.c", &sizes(&SIZES), &rounds());
 }
 
 #[test]
 #[ignore = "takes minutes: make test-preload"]
 fn mpich_fortran_at_every_size() {
-    fortran_conforms(Family::Mpich, &sizes(&MPICH_SIZES), &rounds());
+    fortran_conforms(Family::Mpich, &sizes(&SIZES), &rounds());
 }
 
 #[test]
 #[ignore = "takes minutes: make test-preload"]
 fn mpich_layouts_at_every_size() {
-    layouts_hold(Family::Mpich, &sizes(&MPICH_SIZES), &rounds(), 300);
+    layouts_hold(Family::Mpich, &sizes(&SIZES), &rounds(), 300);
 }
 
 #[test]

@@ -137,6 +137,17 @@ impl Confirmation {
         })
     }
 
+    /// How many times as fast as the default a choice is that is to be left to the default after a
+    /// round; nothing where it stays. What is not believed to be faster is left; after the last
+    /// round what is not surely so, and what that one by itself [shows to do
+    /// harm](Self::harm_seen), whatever was believed of it.
+    pub fn taken_out(&self, point: Point, is_last: bool) -> Option<f64> {
+        let Believed { speed_up, is_faster, is_surely_faster } = self.believed(point)?;
+        let stays = if is_last { is_surely_faster } else { is_faster };
+        let harm = self.harm_seen(point).filter(|_| is_last);
+        harm.or((!stays).then_some(speed_up))
+    }
+
     /// How many times as fast as the default the last round by itself shows a choice to be, where
     /// that is slower by more than is no harm even if its noise made it look worse by a standard
     /// deviation.

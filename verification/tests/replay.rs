@@ -122,8 +122,8 @@ impl Reference {
                 return (rows, spent);
             }
             for visit in &batch.visits {
-                let Cell { method, .. } = &self.cells[visit.cell as usize];
-                world.visit(self.cells[visit.cell as usize].point(), method, visit, &mut rows);
+                let cell = &self.cells[visit.cell as usize];
+                world.visit(cell.point(), &cell.method, visit, &mut rows);
             }
         }
     }
@@ -160,14 +160,7 @@ impl Reference {
             let points = replaced.iter().map(|choice| choice.point).collect();
             confirmation.observe(&default, &loaded, &points);
             for choice in &mut choices {
-                let Some(believed) = confirmation.believed(choice.point) else { continue };
-                let stays = match is_last {
-                    false => believed.is_faster,
-                    true => {
-                        believed.is_surely_faster && confirmation.harm_seen(choice.point).is_none()
-                    }
-                };
-                if !stays {
+                if confirmation.taken_out(choice.point, is_last).is_some() {
                     choice.method = Method::Default;
                 }
             }

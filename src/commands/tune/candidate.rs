@@ -8,11 +8,7 @@ use records::{
     summary::{Gain, Loading, NotLoaded, TakenOut, Way},
     usage::Usage,
 };
-use verification::{
-    confirmation::{Believed, Confirmation},
-    selection::Choice,
-    statistics::geometric_mean,
-};
+use verification::{confirmation::Confirmation, selection::Choice, statistics::geometric_mean};
 
 use super::confirm::Round;
 use crate::export::{Format, replacement};
@@ -96,19 +92,13 @@ impl Candidate {
         self.choices.iter().filter(|choice| choice.method != Method::Default)
     }
 
-    /// Leaves to the default what is not believed to be faster after a round; after the last one what
-    /// is not surely so, and what that one by itself shows to do harm, whatever was believed of it.
+    /// Leaves to the default what [a round](Confirmation::taken_out) does not confirm.
     pub fn take_out(&mut self, round: &Round, is_last: bool) {
         let Some(loaded) = round.loaded(self.loading.way) else { return };
         let replaced = self.replaced().map(|choice| choice.point).collect();
         self.confirmation.observe(&round.default, loaded, &replaced);
         for choice in self.choices.iter_mut().filter(|choice| choice.method != Method::Default) {
-            let believed = self.confirmation.believed(choice.point);
-            let stays = |of: &Believed| if is_last { of.is_surely_faster } else { of.is_faster };
-            let doubtful = believed.filter(|believed| !stays(believed));
-            let slower = self.confirmation.harm_seen(choice.point).filter(|_| is_last);
-            let Some(speed_up) = slower.or(doubtful.map(|Believed { speed_up, .. }| speed_up))
-            else {
+            let Some(speed_up) = self.confirmation.taken_out(choice.point, is_last) else {
                 continue;
             };
             self.loading.taken_out.push(TakenOut {
