@@ -107,6 +107,8 @@ fn one_job(site: &Site, run: &RunDirectory, wanted: &Wanted, job: &Job) -> Resul
         until.to_string().into(),
         "--job".into(),
         job.number.to_string().into(),
+        "--jobs".into(),
+        job.of.to_string().into(),
         "--stop-by".into(),
         wanted.stop_by.name().into(),
         "--precision".into(),
@@ -114,9 +116,6 @@ fn one_job(site: &Site, run: &RunDirectory, wanted: &Wanted, job: &Job) -> Resul
         "--seed".into(),
         wanted.seed.to_string().into(),
     ];
-    if job.number + 1 < job.of {
-        arguments.push("--further-jobs".into());
-    }
     if wanted.groups {
         arguments.extend(["--groups".into(), run.groups().into()]);
     }

@@ -52,6 +52,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     made_up::complete(&mut fitted);
     figures.push(("parameters_fitted", figures::parameters(&fitted)?));
     figures.push(("fits", figures::fits(&fitted)?));
+    figures.push(("algorithm_fits", figures::algorithm_fits(&fitted, bcast)?));
     figures.push(("curves", predictions()?));
     figures.push(("gain_barrier", barrier()?));
     for (name, figure) in figures {

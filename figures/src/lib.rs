@@ -7,6 +7,7 @@
 //! | [`difference_map`] | what two decision functions take, with its times | |
 //! | [`parameters`] | a calibration | Figure 1 |
 //! | [`fits`] | a calibration's lines over the number of processes | |
+//! | [`algorithm_fits`] | a calibration's constants of algorithms | |
 //! | [`curves`], [`panels`] | any series over message size or process count | Figures 2, 3 and 5 |
 //! | [`pair_map`] | the links between ranks | |
 //! | [`gain`] | the default's times and the tuned ones | |
@@ -22,6 +23,7 @@
 
 #![forbid(unsafe_code)]
 
+mod algorithm_fits;
 mod canvas;
 mod colour;
 mod decision_map;
@@ -44,6 +46,7 @@ mod space_time;
 mod ticks;
 mod tree;
 
+pub use algorithm_fits::algorithm_fits;
 pub use decision_map::{decision_map, measured_map};
 pub use difference_map::{Difference, difference_map};
 pub use error::FigureError;

@@ -5,9 +5,9 @@
 use std::{fs, path::Path};
 
 use colibri_figures::{
-    Axis, Difference, Figure, FigureError, Gain, GainPoint, Point, Quantity, Series, Trace, curves,
-    decision_map, difference_map, fits, gain, gains, measured_map, pair_map, panels, parameters,
-    penalty_map, save,
+    Axis, Difference, Figure, FigureError, Gain, GainPoint, Point, Quantity, Series, Trace,
+    algorithm_fits, curves, decision_map, difference_map, fits, gain, gains, measured_map,
+    pair_map, panels, parameters, penalty_map, save,
 };
 use proptest::prelude::*;
 use records::{Algorithm, Collective, Method, document};
@@ -426,6 +426,31 @@ fn fits_show_times_residuals_and_how_straight_they_are() {
     );
     let straight = |text: &String| text.starts_with("R^2: flat-tree barrier, 0 B 0.9900");
     assert!(texts(&svg).iter().any(straight));
+}
+
+#[test]
+fn constants_of_algorithms_are_shown_with_their_residuals() {
+    let mut calibration = made_up::calibration();
+    let empty = algorithm_fits(&calibration, Collective::Bcast);
+    assert!(matches!(empty, Err(FigureError::NothingToDraw(_))));
+    made_up::complete(&mut calibration);
+    let svg = algorithm_fits(&calibration, Collective::Bcast).unwrap().svg().unwrap();
+    assert_has(
+        &svg,
+        &[
+            "Constants of algorithms: residuals of bcast",
+            "(a) hockney forms",
+            "(b) refined forms",
+            "own:binomial",
+            "native:openmpi:pipeline",
+            "measured / form",
+        ],
+    );
+    let worst =
+        "refined forms are off by (median): native:openmpi:pipeline 4.0 %; own:binomial 2.0 %";
+    assert!(texts(&svg).iter().any(|text| text == worst), "{:?}", texts(&svg));
+    let other = algorithm_fits(&calibration, Collective::Reduce);
+    assert!(matches!(other, Err(FigureError::NothingToDraw(_))));
 }
 
 #[test]

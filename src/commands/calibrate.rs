@@ -1,6 +1,7 @@
 //! `colibri calibrate`: measures the platform point to point.
 
 use std::{
+    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
     time::{Duration, Instant},
@@ -303,6 +304,11 @@ fn draw(run: &RunDirectory, calibration: &Calibration) -> Result<Vec<String>> {
     let mut drawn = vec![("parameters".to_owned(), figures::parameters(calibration)?)];
     if !calibration.fits.is_empty() {
         drawn.push(("fits".to_owned(), figures::fits(calibration)?));
+    }
+    let of_algorithms = calibration.algorithms.iter().flat_map(|algorithms| &algorithms.fits);
+    for collective in of_algorithms.map(|fit| fit.collective).collect::<BTreeSet<Collective>>() {
+        let figure = figures::algorithm_fits(calibration, collective)?;
+        drawn.push((format!("algorithms-{collective}"), figure));
     }
     judging::save(run, &drawn)
 }

@@ -231,7 +231,8 @@ impl Words<'_> {
 
     fn of_link(&self, sender: u32, receiver: u32, effect: f64, rate: bool) -> String {
         let [sender, receiver] = [sender, receiver].map(|rank| self.name(rank));
-        format!("from {sender} to {receiver} messages go {}", slowness(effect, rate))
+        let go = slowness(effect, rate).replacen("empty messages", "empty messages go", 1);
+        format!("from {sender} to {receiver} {}{go}", if rate { "messages go " } else { "" })
     }
 }
 

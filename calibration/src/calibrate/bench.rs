@@ -34,6 +34,7 @@ pub(super) struct CellBench<'a> {
     world: &'a World,
     pair: (u32, u32),
     job: u32,
+    jobs: u32,
     precision: Precision,
     placement: Placement,
     /// Whether all ranks take part, not the pair alone.
@@ -71,6 +72,7 @@ impl<'a> CellBench<'a> {
             world,
             pair: flags.pair,
             job: flags.job_number,
+            jobs: flags.job_count,
             precision: flags.precision,
             placement: Placement::agree(&comm, flags.pair.1, flags.job_number)?,
             all_attend: false,
@@ -89,6 +91,8 @@ impl<'a> CellBench<'a> {
 
 impl CellBench<'_> {
     const CLOCK_READINGS: usize = 20;
+    /// Visits to a cell, at least.
+    const LEAST: usize = 8;
     /// How often the record is told what has been spent.
     const NOTE_PAUSE: Nanos = 1_000_000_000;
     /// A message that went around in less needs no shorter wait: sleeping is no more exact.
@@ -174,13 +178,15 @@ impl CellBench<'_> {
         }
     }
 
-    /// How certain the medians shall be. What the clock itself costs is as fine as it sees; taken
+    /// How certain the medians shall be, and from how many visits: those that are due by the end of
+    /// this job. All in the first one would show the machine as it was in a few seconds. What the clock itself costs is as fine as it sees; taken
     /// from the record, so that a finished record stays finished.
     pub(super) fn rule(&self) -> Rule {
         let clock = verification::stopping::median_interval(&self.book.clock(), 0.95);
         Rule {
             criterion: self.precision.criterion,
-            minimum: 8,
+            minimum: (Self::LEAST * (self.job + 1).min(self.jobs) as usize)
+                .div_ceil(self.jobs as usize),
             // What is still uncertain then has the rest of the budget, whatever it was given.
             maximum: usize::MAX,
             confidence: 0.95,
@@ -278,6 +284,11 @@ impl Bench for CellBench<'_> {
 
     fn visits_of_job(&self, cell: &Cell) -> usize {
         self.book.visits_of_job(cell, self.job)
+    }
+
+    fn least_of_job(&self) -> usize {
+        // A job that was not planned only adds to what is uncertain.
+        if self.job < self.jobs { Self::LEAST / self.jobs as usize } else { 0 }
     }
 
     fn uncertainty(&self, cell: &Cell, rule: &Rule) -> f64 {

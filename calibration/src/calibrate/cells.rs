@@ -193,9 +193,11 @@ impl Cell {
         self.bytes == other.bytes && kind(self) == kind(other)
     }
 
-    /// How much more certain than others a cell shall be known.
+    /// How much more certain than others a cell shall be known: those that parameters are differences
+    /// of. Half of the intercept of the barriers' line is the fitted L.
     pub fn fineness(&self) -> f64 {
-        if self.is_decisive() { 2.5 } else { 1.0 }
+        let fine = self.is_decisive() || self.experiment == Experiment::FlatBarrier;
+        if fine { 2.5 } else { 1.0 }
     }
 
     /// Its parts, which one visit times one after the other: the two trains.

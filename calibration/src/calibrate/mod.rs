@@ -72,9 +72,10 @@ pub struct Flags {
     /// them anew, since jobs differ
     #[arg(long = "job", default_value_t = 0)]
     job_number: u32,
-    /// Further jobs follow: what this one's budget did not reach is not said
-    #[arg(long)]
-    further_jobs: bool,
+    /// How many jobs fill the record: each makes its share of the least number of visits, and the last
+    /// one says what the budget did not reach
+    #[arg(long = "jobs", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    job_count: u32,
     /// Seed of the order of the measurements
     #[arg(long)]
     seed: u64,
@@ -107,6 +108,10 @@ impl Flags {
     /// The flags that both programs have.
     pub fn job(&self) -> &JobFlags {
         &self.job
+    }
+
+    fn is_last_job(&self) -> bool {
+        self.job_number + 1 >= self.job_count
     }
 
     fn group_cells(&self) -> Vec<Cell> {
@@ -292,7 +297,7 @@ fn send(flags: &Flags, world: &World, recorder: Option<Recorder>) -> Result<()> 
     }
     bench.end()?;
     bench.tell_all(&Command::Stop)?;
-    if !flags.further_jobs {
+    if flags.is_last_job() {
         report(&outcome, &rule, budget);
     }
     Ok(())

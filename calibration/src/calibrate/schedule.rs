@@ -40,6 +40,9 @@ pub trait Bench {
     /// Those of this job.
     fn visits_of_job(&self, cell: &Cell) -> usize;
 
+    /// Those that every cell shall have in this job, whatever it has had before.
+    fn least_of_job(&self) -> usize;
+
     /// How uncertain a cell is, by the rule.
     fn uncertainty(&self, cell: &Cell, rule: &Rule) -> f64;
 }
@@ -139,13 +142,11 @@ pub fn wants_more<B: Bench>(cell: &Cell, rule: &Rule, bench: &B) -> bool {
 fn lacking<B: Bench>(cell: &Cell, rule: &Rule, bench: &B) -> usize {
     /// Jobs differ in what a small message costs; a large one is its bytes.
     const SMALL: u64 = 1 << 10;
-    const LEAST_OF_JOB: usize = 4;
+    const LEAST_OF_SMALL: usize = 4;
+    let is_small = cell.experiment.is_of_pair() && cell.bytes <= SMALL;
+    let least = if is_small { LEAST_OF_SMALL } else { 0 }.max(bench.least_of_job());
     let in_all = rule.minimum.saturating_sub(bench.visits(cell));
-    let of_job = LEAST_OF_JOB.min(rule.minimum).saturating_sub(bench.visits_of_job(cell));
-    match cell.experiment.is_of_pair() && cell.bytes <= SMALL {
-        true => in_all.max(of_job),
-        false => in_all,
-    }
+    in_all.max(least.saturating_sub(bench.visits_of_job(cell)))
 }
 
 struct Schedule<'a, B> {

@@ -6,8 +6,9 @@ use colibri_figures::Difference;
 use records::{
     Algorithm, Collective, Library, Method, Native,
     calibration::{
-        Calibration, Estimate, FitPoint, Gamma, GammaKnot, GapKnot, Hockney, HockneyKnot, LineFit,
-        LogGp, ManyGap, Operation, PLogP, PLogPKnot, Parameters,
+        AlgorithmFit, Algorithms, Calibration, Estimate, FitPoint, Gamma, GammaKnot, GapKnot,
+        Hockney, HockneyKnot, LineFit, LogGp, ManyGap, Operation, PLogP, PLogPKnot, Parameters,
+        TimedPoint,
     },
     decisions::{Decision, Decisions},
     pairs::{Finding, Link, Member, PairMap},
@@ -293,4 +294,39 @@ pub fn complete(calibration: &mut Calibration) {
     let chains = sizes(17).into_iter().map(|bytes| ("pipelined bcast", bytes));
     calibration.fits = std::iter::once(("flat-tree barrier", 0)).chain(chains).map(fit).collect();
     calibration.fitted = Some(calibration.measured.clone());
+    calibration.algorithms = Some(algorithms());
+}
+
+/// Of two algorithms, one of which bends a little more than its forms do.
+fn algorithms() -> Algorithms {
+    let point = |off: f64, bytes: u64| {
+        let form = 1e-4 + 8.4e-8 * bytes as f64;
+        TimedPoint {
+            procs: 8,
+            bytes,
+            segment_bytes: 0,
+            seconds: form * (1.0 + off),
+            residual_seconds: form * off,
+        }
+    };
+    let fit = |model: &str, method: &str, off: f64| AlgorithmFit {
+        collective: Collective::Bcast,
+        method: method.parse().unwrap(),
+        model: model.into(),
+        alpha_seconds: about(5e-5),
+        beta_seconds_per_byte: about(8.4e-8),
+        r_squared: 0.99,
+        median_residual: off,
+        points: [16, 1024, 65_536, 1 << 19]
+            .map(|bytes| point(if bytes > 1024 { off } else { -off }, bytes))
+            .into(),
+    };
+    let both = |(method, off)| ["hockney", "refined"].map(|model| fit(model, method, off));
+    Algorithms {
+        records: vec!["algorithms.csv".into()],
+        fits: [("own:binomial", 0.02), ("native:openmpi:pipeline", 0.04)]
+            .into_iter()
+            .flat_map(both)
+            .collect(),
+    }
 }

@@ -1,4 +1,4 @@
-//! Whether the machine was another one in the course of the run.
+//! Whether the machine was another one in the course of the run, or was taken away from it.
 
 use records::{
     observation::{PointToPoint, PointToPointKind, Status},
@@ -15,6 +15,23 @@ const PARTS: usize = 10;
 const WORTH_SAYING: f64 = 1.15;
 /// So many standard errors of what chance makes of visits that have nothing to do with one another.
 const CERTAIN: f64 = 4.0;
+
+/// More disturbed visits than this part are told: on a machine that has nothing else to do it was one
+/// in a hundred.
+const DISTURBED: f64 = 0.05;
+
+/// What is to be said where of so many visits so many were disturbed: (disturbed, all).
+pub(super) fn disturbance((disturbed, all): (usize, usize)) -> Option<String> {
+    let share = disturbed as f64 / all.max(1) as f64;
+    (all >= LEAST && share > DISTURBED).then(|| {
+        format!(
+            "something else had the processors or the network: {disturbed} of {all} visits ({:.0} %) \
+             took more than twice their median and were left out; what it did to the others is in \
+             the parameters, all of which may be too long: measure again",
+            100.0 * share
+        )
+    })
+}
 
 /// What is to be said about the round trips of the empty message, in the order of their visits.
 pub(super) fn note(observations: &[PointToPoint]) -> Option<String> {
@@ -87,6 +104,15 @@ mod tests {
             status: Status::Ok,
         };
         note(&(0..200).map(&mut row).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn disturbances_are_told_from_a_twentieth_on() {
+        let text = disturbance((150, 1000)).unwrap();
+        assert!(text.contains("150 of 1000 visits (15 %)"), "{text}");
+        assert_eq!(disturbance((50, 1000)), None);
+        assert_eq!(disturbance((3, 30)), None, "these are few");
+        assert_eq!(disturbance((0, 0)), None);
     }
 
     #[test]

@@ -6,7 +6,10 @@
 //! different jobs. So the median of a *visit* is what counts once, and where there are several
 //! jobs their differences are part of the interval.
 //!
-//! The centre of all visits is their mean without the least and the greatest: of few visits the middle
+//! A visit that took more than twice the median of all was disturbed: something else had the
+//! processor or the link. Such visits are left out, and counted.
+//!
+//! The centre of the others is their mean without the least and the greatest: of few visits the middle
 //! half (the midmean), so that one outlier among them does no harm; of many nearly nine tenths. Where a
 //! machine is now in one state, now in another, a median jumps from the one to the other with the
 //! time spent in each; the more visits are in the mean, the more evenly it moves.
@@ -20,6 +23,9 @@ use statrs::distribution::{ContinuousCDF as _, StudentsT};
 const VISITS: usize = 5;
 /// With fewer jobs how jobs differ is not estimated.
 const LEAST_JOBS: usize = 3;
+/// A visit that took more than so many times the median was disturbed. No state of a machine that was
+/// seen makes such a difference.
+const DISTURBED: f64 = 2.0;
 /// The 97.5th percentile of the normal distribution.
 const NORMAL: f64 = 1.959_964;
 
@@ -28,6 +34,8 @@ const NORMAL: f64 = 1.959_964;
 pub(super) struct Sample {
     /// What counts once: the medians of visits, or single times; ascending.
     units: Vec<f64>,
+    /// How many were left out.
+    disturbed: usize,
     /// For each job the places of its units.
     jobs: Vec<Vec<u32>>,
     centre: f64,
@@ -40,7 +48,15 @@ pub(super) struct Sample {
 impl Sample {
     /// Of (job, visit, seconds); at least two.
     pub(super) fn new(times: &[(u32, u32, f64)]) -> Self {
-        let mut units = units(times);
+        let units = units(times);
+        let limit = limit(units.iter().map(|(_, seconds)| *seconds));
+        let (kept, disturbed): (Vec<_>, Vec<_>) =
+            units.into_iter().partition(|(_, seconds)| *seconds <= limit);
+        Sample { disturbed: disturbed.len(), ..Sample::of_units(kept) }
+    }
+
+    /// Of (job, seconds) of what counts once.
+    fn of_units(mut units: Vec<(u32, f64)>) -> Self {
         units.sort_unstable_by(|one, other| one.1.total_cmp(&other.1));
         let mut jobs: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for (place, (job, _)) in (0..).zip(&units) {
@@ -60,22 +76,33 @@ impl Sample {
             widening: widening(units.len()),
             deviations,
             units,
+            disturbed: 0,
             jobs,
         }
     }
 
-    /// Of the differences of two things that the same visits timed; nothing where these are few.
+    /// Of the differences of two things that the same visits timed, where neither was disturbed;
+    /// nothing where these are few.
     pub(super) fn of_differences(
         one: &[(u32, u32, f64)],
         other: &[(u32, u32, f64)],
     ) -> Option<Self> {
-        let other = visits(other);
-        let difference = |((job, visit), times): ((u32, u32), Vec<f64>)| {
-            let less = other.get(&(job, visit))?;
-            Some((job, visit, median(times) - median(less.clone())))
-        };
-        let both: Vec<(u32, u32, f64)> = visits(one).into_iter().filter_map(difference).collect();
-        (both.len() >= VISITS).then(|| Sample::new(&both))
+        let [one, other] = [one, other].map(|times| {
+            let mut medians: BTreeMap<(u32, u32), f64> =
+                visits(times).into_iter().map(|(visit, times)| (visit, median(times))).collect();
+            let limit = limit(medians.values().copied());
+            medians.retain(|_, seconds| *seconds <= limit);
+            medians
+        });
+        let difference =
+            |(visit, seconds): (&(u32, u32), &f64)| Some((visit.0, seconds - other.get(visit)?));
+        let both: Vec<(u32, f64)> = one.iter().filter_map(difference).collect();
+        (both.len() >= VISITS).then(|| Sample::of_units(both))
+    }
+
+    /// How many visits were disturbed, and how many there were.
+    pub(super) fn disturbed(&self) -> (usize, usize) {
+        (self.disturbed, self.disturbed + self.units.len())
     }
 
     pub(super) fn centre(&self) -> f64 {
@@ -116,6 +143,12 @@ fn units(times: &[(u32, u32, f64)]) -> Vec<(u32, f64)> {
         return times.iter().map(|&(job, _, seconds)| (job, seconds)).collect();
     }
     visits.into_iter().map(|((job, _), times)| (job, median(times))).collect()
+}
+
+/// What takes longer was disturbed; of few nothing is.
+fn limit(units: impl Iterator<Item = f64>) -> f64 {
+    let units: Vec<f64> = units.collect();
+    if units.len() < VISITS { f64::INFINITY } else { DISTURBED * median(units) }
 }
 
 pub(super) fn median(mut times: Vec<f64>) -> f64 {
@@ -235,13 +268,30 @@ mod tests {
         assert_eq!(singles(&times).centre(), 1.0, "one outlier in a hundred is left out");
     }
 
+    /// A sixth of the visits while something else has the processors, in one job of four.
+    #[test]
+    fn disturbed_visits_are_left_out_and_counted() {
+        let long = |visit: u32| if visit % 24 < 4 { 4.0 } else { 1.0 };
+        let times = |seconds: f64| -> Vec<(u32, u32, f64)> {
+            (0..96).map(|visit| (visit / 24, visit, seconds * long(visit))).collect()
+        };
+        let sample = Sample::new(&times(2.0));
+        assert_eq!((sample.centre(), sample.disturbed()), (2.0, (16, 96)));
+        let few = Sample::new(&times(2.0)[3..7]);
+        assert_eq!(few.disturbed(), (0, 4), "nothing is usual among so few");
+        let difference = Sample::of_differences(&times(3.0), &times(2.0)).unwrap();
+        assert_eq!((difference.units.len(), difference.centre()), (80, 1.0));
+        let zero = Sample::new(&[0.0; 6].map(|seconds| (0, seconds as u32, seconds)));
+        assert_eq!(zero.centre(), 0.0);
+    }
+
     /// 8 observations of a visit say hardly more than one, whose state they share.
     #[test]
     fn a_visit_counts_once() {
         let mut times: Vec<(u32, u32, f64)> = (0..6).map(|visit| (0, visit, 1.0)).collect();
-        times.extend([(0, 6, 3.0); 60]);
+        times.extend([(0, 6, 1.5); 60]);
         let sample = Sample::new(&times);
-        assert_eq!(sample.units, [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 3.0]);
+        assert_eq!(sample.units, [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.5]);
         assert_eq!(sample.centre(), 1.0);
         let few = Sample::new(&[(0, 0, 1.0), (0, 0, 2.0), (0, 1, 3.0)]);
         assert_eq!(few.units, [1.0, 2.0, 3.0]);

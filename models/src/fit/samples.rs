@@ -111,6 +111,14 @@ impl Samples {
         Centres { samples: self, seconds }
     }
 
+    /// How many visits were disturbed, and how many there were.
+    pub(super) fn disturbed(&self) -> (usize, usize) {
+        let timed = self.0.iter().filter(|((.., messages), _)| *messages != DIFFERENCE);
+        timed
+            .map(|(_, sample)| sample.disturbed())
+            .fold((0, 0), |(disturbed, all), (one, of)| (disturbed + one, all + of))
+    }
+
     /// Centres that as many observations could have had.
     pub(super) fn redraw(&self, random: &mut impl Rng) -> Centres<'_> {
         let seconds = self.0.iter().map(|(_, sample)| sample.redraw(random)).collect();

@@ -16,6 +16,7 @@ struct Simulated {
     /// What every visit takes besides.
     visit: f64,
     job: u32,
+    least_of_job: usize,
     /// (job, median) of the visits.
     series: HashMap<Cell, Vec<(u32, f64)>>,
     /// Observations that count.
@@ -34,6 +35,7 @@ impl Simulated {
             random: Pcg64::seed_from_u64(7),
             visit: 0.0,
             job: 0,
+            least_of_job: 0,
             series: HashMap::new(),
             judged: HashMap::new(),
             order: Vec::new(),
@@ -82,6 +84,10 @@ impl Bench for Simulated {
     fn visits_of_job(&self, cell: &Cell) -> usize {
         let visits = self.series.get(cell).into_iter().flatten();
         visits.filter(|(job, _)| *job == self.job).count()
+    }
+
+    fn least_of_job(&self) -> usize {
+        self.least_of_job
     }
 
     fn uncertainty(&self, cell: &Cell, rule: &Rule) -> f64 {
@@ -184,6 +190,27 @@ fn every_job_visits_small_messages() {
     let round_trip = Cell::of_pair(Experiment::RoundTrip, 8);
     assert_eq!(bench.visits_of_job(&round_trip), 4);
     assert!(bench.spent - before < 2.0, "{}", bench.spent - before);
+}
+
+/// A machine that is slow for some seconds shall not be all that is known of a message size.
+#[test]
+fn the_least_number_of_visits_is_spread_over_the_jobs() {
+    const JOBS: u32 = 4;
+    let mut bench = Simulated { least_of_job: 2, ..Simulated::new(84e-9, 0.8) };
+    let mut random = Pcg64::seed_from_u64(1);
+    let cells = Cell::all_of_pair(&sizes());
+    let mut pace = Pace::new(&cells, 0.0, 40.0);
+    for job in 0..JOBS {
+        bench.job = job;
+        let rule = Rule { minimum: 2 * (job as usize + 1), ..RULE };
+        let until = 10.0 * f64::from(job + 1);
+        run(&cells, &rule, until, &mut random, &mut pace, &mut bench).unwrap();
+    }
+    for cell in cells.iter().filter(|cell| cell.bytes >= 64 << 10) {
+        let of_job = |job| bench.series[cell].iter().filter(|(of, _)| *of == job).count();
+        let visits: Vec<usize> = (0..JOBS).map(of_job).collect();
+        assert!(visits.iter().all(|visits| *visits >= 2), "{cell:?}: {visits:?}");
+    }
 }
 
 #[test]
