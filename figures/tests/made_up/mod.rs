@@ -309,9 +309,9 @@ fn algorithms() -> Algorithms {
             residual_seconds: form * off,
         }
     };
-    let fit = |model: &str, method: &str, off: f64| AlgorithmFit {
+    let fit = |model: &str, method: &Method, off: f64| AlgorithmFit {
         collective: Collective::Bcast,
-        method: method.parse().unwrap(),
+        method: method.clone(),
         model: model.into(),
         alpha_seconds: about(5e-5),
         beta_seconds_per_byte: about(8.4e-8),
@@ -321,10 +321,11 @@ fn algorithms() -> Algorithms {
             .map(|bytes| point(if bytes > 1024 { off } else { -off }, bytes))
             .into(),
     };
-    let both = |(method, off)| ["hockney", "refined"].map(|model| fit(model, method, off));
+    let both = |(method, off)| ["hockney", "refined"].map(|model| fit(model, &method, off));
+    let own = Method::Own { algorithm: Algorithm::Binomial, segment_bytes: 0 };
     Algorithms {
         records: vec!["algorithms.csv".into()],
-        fits: [("own:binomial", 0.02), ("native:openmpi:pipeline", 0.04)]
+        fits: [(own, 0.02), (native(Algorithm::Pipeline, 0), 0.04)]
             .into_iter()
             .flat_map(both)
             .collect(),
