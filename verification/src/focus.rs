@@ -10,11 +10,12 @@
 mod batch;
 pub(crate) mod noise;
 mod prior;
+mod visits;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use self::batch::Batch;
-use self::{noise::Noise, prior::Priors};
+use self::{noise::Noise, prior::Priors, visits::Visit};
 use records::{
     Collective, Method, Point, observation::CollectiveCall, plan::Cell, summary::Regret,
 };
@@ -26,13 +27,11 @@ use crate::{
     plan::{Expectation, WAKING, synchronisation},
     samples::Samples,
     selection::{Choice, LEAST_GAIN},
+    statistics::median,
 };
 
 /// Expected regret, relative to the time decided for, below which a method is not measured.
 pub const TOLERANCE: f64 = 0.01;
-/// Standard deviations by which a method must be believed to be faster than the default to be tried
-/// in its place: one of six that are no faster would be, and is taken out again by what confirms it.
-const PROBABLY: f64 = 1.0;
 /// Expected times that differ by less, relatively, are alike: what is taken of these must not hang on
 /// noise, or two tunings would differ.
 const ALIKE: f64 = 0.02;
@@ -98,8 +97,9 @@ impl Focus {
         let method = cells[indices[0] as usize].method.clone();
         let points: Vec<Point> = of_track.map(Cell::point).collect();
         let mut belief = priors.belief(&indices, points.clone());
-        let seen = points.iter().filter_map(|&point| samples.get(point, &method)?.ran());
-        let runs: BTreeSet<&str> = seen.collect();
+        let ran = points.iter().filter_map(|&point| samples.get(point, &method)?.ran());
+        let runs: BTreeSet<&str> = ran.collect();
+        let mut seen = Vec::new();
         let mut visits = vec![0; points.len()];
         let mut is_default = vec![method == Method::Default; points.len()];
         for (index, &point) in points.iter().enumerate() {
@@ -108,12 +108,12 @@ impl Focus {
             let same = default.filter(|times| times.ran().is_some_and(|ran| runs.contains(ran)));
             is_default[index] |= same.is_some();
             let Some(times) = same.or_else(|| samples.get(point, &method)) else { continue };
-            if let Some(seconds) = times.median().filter(|seconds| *seconds > 0.0) {
-                visits[index] = times.visits().count();
-                let noise = self.noise.variance(seconds, visits[index]);
-                belief.observe(index, seconds.ln(), noise);
-            }
+            let medians = times.visits().filter_map(median).filter(|seconds| *seconds > 0.0);
+            let before = seen.len();
+            seen.extend(medians.map(|seconds| Visit::new(index, seconds, &self.noise)));
+            visits[index] = seen.len() - before;
         }
+        visits::take_in(&mut belief, &mut seen);
         Track { method, belief, cells: indices, visits, is_default }
     }
 
@@ -131,8 +131,8 @@ impl Focus {
     }
 
     /// The method decided for at each point: of those that are faster than the default by
-    /// [`LEAST_GAIN`] and probably faster at all, by what was observed of both there and nearby, the one
-    /// with the least expected time; else the default.
+    /// [`LEAST_GAIN`], by what was observed of both there and nearby, the one with the least expected
+    /// time; else the default. How sure that is, is what confirms it to say.
     pub fn decisions(&self) -> impl Iterator<Item = (Point, &Method)> {
         self.points
             .iter()
@@ -207,15 +207,13 @@ impl Focus {
     fn decided(&self, candidates: &[(usize, usize)]) -> (usize, usize) {
         let belief = |(track, _): (usize, usize)| &self.tracks[track].belief;
         let mean = |one: (usize, usize)| belief(one).mean(one.1);
-        let variance = |one: (usize, usize)| belief(one).variance(one.1);
         let default = self.default(candidates);
-        let is_probably_faster = |&one: &(usize, usize)| {
+        let is_faster = |&one: &(usize, usize)| {
             default.is_none_or(|default| {
-                let margin = PROBABLY * (variance(default) + variance(one)).sqrt();
-                !self.is_default(one) && mean(default) - mean(one) > margin.max(LEAST_GAIN.ln_1p())
+                !self.is_default(one) && mean(default) - mean(one) > LEAST_GAIN.ln_1p()
             })
         };
-        let faster = || candidates.iter().copied().filter(is_probably_faster);
+        let faster = || candidates.iter().copied().filter(is_faster);
         let least = faster().map(mean).fold(f64::INFINITY, f64::min);
         // In the order of the methods' names.
         let alike = faster().find(|&one| mean(one) <= least + ALIKE.ln_1p());

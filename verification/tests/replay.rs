@@ -25,7 +25,7 @@ use colibri_verification::{
 };
 use flate2::read::GzDecoder;
 use models::{Forms, Model, Predictor};
-use rand::{SeedableRng, seq::SliceRandom};
+use rand::{RngExt, SeedableRng, seq::SliceRandom};
 use rand_pcg::Pcg64;
 use records::{
     Collective, Method, Point,
@@ -109,8 +109,7 @@ impl Reference {
     }
 
     /// What a tuning measures that has so many seconds for it, and how long that takes.
-    fn tune(&self, seed: u64, seconds: f64) -> (Vec<CollectiveCall>, f64) {
-        let mut world = World::new(self, seed);
+    fn tune(&self, world: &mut World<'_>, seconds: f64) -> (Vec<CollectiveCall>, f64) {
         let mut rows = Vec::new();
         loop {
             let left = seconds - spent(&rows);
@@ -121,18 +120,18 @@ impl Reference {
                 let spent = spent(&rows);
                 return (rows, spent);
             }
-            for visit in &batch.visits {
+            let of = |visit: &Visit| {
                 let cell = &self.cells[visit.cell as usize];
-                world.visit(cell.point(), &cell.method, visit, &mut rows);
-            }
+                (cell.point(), &cell.method)
+            };
+            world.job(&batch.visits, of, &mut rows);
         }
     }
 
     /// What confirming leaves of what was chosen, where it may take so many seconds.
-    fn confirm(&self, focus: &Focus, seed: u64, seconds: f64) -> Vec<Choice> {
+    fn confirm(&self, focus: &Focus, world: &mut World<'_>, seconds: f64) -> Vec<Choice> {
         let mut choices = focus.choices();
         let mut confirmation = Confirmation::new(&choices, &focus.doubts(), SAME_IMPLEMENTATION);
-        let mut world = World::new(self, seed + 1000);
         for is_last in [false, true] {
             let replaced: Vec<Choice> =
                 choices.iter().filter(|of| of.method != Method::Default).cloned().collect();
@@ -145,14 +144,14 @@ impl Reference {
                 replaced.iter().map(|choice| Some(choice.default_seconds)).collect(),
                 replaced.iter().map(|choice| Some(choice.seconds)).collect(),
             ];
-            let Repeated { plans, .. } = repeat(&cells, &times, 16, seconds / 2.0, seed);
+            let Repeated { plans, .. } = repeat(&cells, &times, 16, seconds / 2.0, 1);
             let [default, loaded] = [false, true].map(|is_loaded| {
                 let mut rows = Vec::new();
-                for visit in &plans[usize::from(is_loaded)].visits {
+                let of = |visit: &Visit| {
                     let choice = &replaced[visit.cell as usize];
-                    let ran = if is_loaded { &choice.method } else { &Method::Default };
-                    world.visit(choice.point, ran, visit, &mut rows);
-                }
+                    (choice.point, if is_loaded { &choice.method } else { &Method::Default })
+                };
+                world.job(&plans[usize::from(is_loaded)].visits, of, &mut rows);
                 // Whatever ran, the default was called.
                 rows.iter_mut().for_each(|row| row.method = Method::Default);
                 Samples::gather(&rows)
@@ -197,18 +196,40 @@ fn grid() -> Grid {
     }
 }
 
-/// Visits dealt out in random order, again when all were.
+/// Visits dealt out in the order in which they were made, from some time of the record on: a tuning
+/// meets the machine in the states of its few minutes, not in those of all of the record.
 struct World<'a> {
     reference: &'a Reference,
     random: Pcg64,
-    decks: BTreeMap<(Point, Method), Vec<Vec<CollectiveCall>>>,
+    /// Share of the record's time that is over.
+    now: f64,
+    /// How many of each cell's visits are over.
+    dealt: BTreeMap<(Point, Method), usize>,
     visits: u32,
 }
 
 impl<'a> World<'a> {
     fn new(reference: &'a Reference, seed: u64) -> Self {
-        let random = Pcg64::seed_from_u64(seed);
-        World { reference, random, decks: BTreeMap::new(), visits: 0 }
+        let mut random = Pcg64::seed_from_u64(seed);
+        let now = random.random();
+        World { reference, random, now, dealt: BTreeMap::new(), visits: 0 }
+    }
+
+    /// All visits of a job, each at some time of it.
+    fn job<'c>(
+        &mut self,
+        visits: &[Visit],
+        of: impl Fn(&Visit) -> (Point, &'c Method),
+        rows: &mut Vec<CollectiveCall>,
+    ) {
+        let mut order: Vec<&Visit> = visits.iter().collect();
+        order.shuffle(&mut self.random);
+        for visit in order {
+            let (point, method) = of(visit);
+            let before = rows.len();
+            self.visit(point, method, visit, rows);
+            self.now += spent(&rows[before..]) / self.reference.seconds;
+        }
     }
 
     fn visit(
@@ -220,12 +241,9 @@ impl<'a> World<'a> {
     ) {
         let cell = (point, method.clone());
         let Some(known) = self.reference.drawn_from.get(&cell) else { return };
-        let deck = self.decks.entry(cell).or_default();
-        if deck.is_empty() {
-            deck.extend_from_slice(known);
-            deck.shuffle(&mut self.random);
-        }
-        let Some(drawn) = deck.pop() else { return };
+        let next = self.dealt.entry(cell).or_default();
+        *next = (*next).max((self.now * known.len() as f64) as usize) + 1;
+        let drawn = &known[(*next - 1) % known.len()];
         self.visits += 1;
         for (status, count) in [(true, visit.warmups), (false, visit.repetitions)] {
             let of_status = drawn.iter().filter(|row| (row.status == Status::Warmup) == status);
@@ -251,7 +269,8 @@ fn a_tenth_of_the_exhaustive_time_decides_nearly_as_well() {
     let reference = Reference::read();
     let seconds = reference.seconds * SHARE;
     let tuned = [1, 2].map(|seed| {
-        let (rows, spent) = reference.tune(seed, seconds);
+        let mut world = World::new(&reference, seed);
+        let (rows, spent) = reference.tune(&mut world, seconds);
         assert!(spent < 1.1 * seconds, "{spent} of {seconds} s");
         let expected = |cell: &Cell| reference.expected(cell);
         let focus = Focus::new(&reference.cells, &expected, &Samples::gather(&rows));
@@ -262,7 +281,7 @@ fn a_tenth_of_the_exhaustive_time_decides_nearly_as_well() {
         println!("seed {seed}, chosen: mean {mean:.3}, 95th {high:.3}; large: {mean_of_large:.3}, {high_of_large:.3}");
         assert!(mean < 0.02 && high < 0.17, "mean {mean}, 95th {high}");
         assert!(mean_of_large < 0.03 && high_of_large < 0.15, "{mean_of_large}, {high_of_large}");
-        let choices = reference.confirm(&focus, seed, reference.seconds * CONFIRMING_SHARE);
+        let choices = reference.confirm(&focus, &mut world, reference.seconds * CONFIRMING_SHARE);
         let (mean, high) = reference.penalty(&choices, 0..u64::MAX);
         let (mean_of_large, high_of_large) = reference.penalty(&choices, LARGE..u64::MAX);
         println!("seed {seed}, confirmed: mean {mean:.3}, 95th {high:.3}; large: {mean_of_large:.3}, {high_of_large:.3}");
