@@ -15,7 +15,7 @@ use records::{
 };
 use verification::{
     Weights,
-    focus::{self, Batch, Focus},
+    focus::{self, Batch, Focus, START_SECONDS},
     plan::{self, FEWEST_SIZES, Grid},
     samples::Samples,
 };
@@ -28,9 +28,6 @@ use crate::{
     site::Site,
     source::Source,
 };
-
-/// What starting a job takes, in seconds; a batch costs that beside its calls.
-const START_SECONDS: f64 = 3.0;
 
 /// Measures within about `seconds`, or goes on doing so; tells the regret that is left.
 ///

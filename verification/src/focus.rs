@@ -257,6 +257,9 @@ fn expected_gain(mean: f64, deviation: f64) -> f64 {
     deviation * normal.pdf(z) + mean * normal.cdf(z)
 }
 
+/// What starting a job takes, in seconds; a batch costs that beside its calls.
+pub const START_SECONDS: f64 = 3.0;
+
 /// What observations cost, starting their jobs not counted, in seconds.
 pub fn spent(rows: &[CollectiveCall]) -> f64 {
     let visits = rows.chunk_by(|one, next| one.visit == next.visit).count();

@@ -16,7 +16,7 @@ use colibri_verification::{
     Weights,
     agreement::agreement,
     confirmation::Confirmation,
-    focus::{Focus, spent},
+    focus::{Focus, START_SECONDS, spent},
     functions::DecisionFunction,
     plan::{Grid, Repeated, cells, repeat},
     samples::{Samples, Times},
@@ -110,9 +110,10 @@ impl Reference {
 
     /// What a tuning measures that has so many seconds for it, and how long that takes.
     fn tune(&self, world: &mut World<'_>, seconds: f64) -> (Vec<CollectiveCall>, f64) {
-        let mut rows = Vec::new();
+        let (mut rows, mut jobs) = (Vec::new(), 0.0);
         loop {
-            let left = seconds - spent(&rows);
+            jobs += 1.0;
+            let left = seconds - spent(&rows) - jobs * START_SECONDS;
             let focus =
                 Focus::new(&self.cells, &|cell| self.expected(cell), &Samples::gather(&rows));
             let batch = focus.next(left);
@@ -135,6 +136,7 @@ impl Reference {
         for is_last in [false, true] {
             let replaced: Vec<Choice> =
                 choices.iter().filter(|of| of.method != Method::Default).cloned().collect();
+            let points = replaced.iter().map(|choice| choice.point).collect();
             let cell = |choice: &Choice| {
                 let Point { collective, procs, bytes } = choice.point;
                 Cell { collective, method: Method::Default, procs, bytes }
@@ -156,7 +158,6 @@ impl Reference {
                 rows.iter_mut().for_each(|row| row.method = Method::Default);
                 Samples::gather(&rows)
             });
-            let points = replaced.iter().map(|choice| choice.point).collect();
             confirmation.observe(&default, &loaded, &points);
             for choice in &mut choices {
                 if confirmation.taken_out(choice.point, is_last).is_some() {
@@ -263,12 +264,17 @@ const CONFIRMING_SHARE: f64 = 0.02;
 /// As `colibri tune` has it for rules files.
 const SAME_IMPLEMENTATION: f64 = 0.1;
 
+/// Tunings that begin at different times of the record, of which one is luckier than another.
+const TUNINGS: u64 = 4;
+
 #[test]
 #[ignore = "takes minutes without optimisation: cargo test --release -p colibri-verification --test replay -- --ignored"]
 fn a_tenth_of_the_exhaustive_time_decides_nearly_as_well() {
     let reference = Reference::read();
     let seconds = reference.seconds * SHARE;
-    let tuned = [1, 2].map(|seed| {
+    let mut sums = [[0.0; 4]; 2];
+    let mut tuned = Vec::new();
+    for seed in 1..=TUNINGS {
         let mut world = World::new(&reference, seed);
         let (rows, spent) = reference.tune(&mut world, seconds);
         assert!(spent < 1.1 * seconds, "{spent} of {seconds} s");
@@ -276,19 +282,28 @@ fn a_tenth_of_the_exhaustive_time_decides_nearly_as_well() {
         let focus = Focus::new(&reference.cells, &expected, &Samples::gather(&rows));
         let candidate = focus.choices();
         assert_eq!(candidate.len(), 2 * 7 * 21, "every point is decided");
-        let (mean, high) = reference.penalty(&candidate, 0..u64::MAX);
-        let (mean_of_large, high_of_large) = reference.penalty(&candidate, LARGE..u64::MAX);
-        println!("seed {seed}, chosen: mean {mean:.3}, 95th {high:.3}; large: {mean_of_large:.3}, {high_of_large:.3}");
-        assert!(mean < 0.02 && high < 0.17, "mean {mean}, 95th {high}");
-        assert!(mean_of_large < 0.03 && high_of_large < 0.15, "{mean_of_large}, {high_of_large}");
-        let choices = reference.confirm(&focus, &mut world, reference.seconds * CONFIRMING_SHARE);
-        let (mean, high) = reference.penalty(&choices, 0..u64::MAX);
-        let (mean_of_large, high_of_large) = reference.penalty(&choices, LARGE..u64::MAX);
-        println!("seed {seed}, confirmed: mean {mean:.3}, 95th {high:.3}; large: {mean_of_large:.3}, {high_of_large:.3}");
-        assert!(mean < 0.03 && high < 0.19, "mean {mean}, 95th {high}");
-        assert!(mean_of_large < 0.03 && high_of_large < 0.15, "{mean_of_large}, {high_of_large}");
-        DecisionFunction::measured(&choices)
-    });
+        let confirming = reference.seconds * CONFIRMING_SHARE;
+        let confirmed = reference.confirm(&focus, &mut world, confirming);
+        for (sum, choices) in sums.iter_mut().zip([&candidate, &confirmed]) {
+            let (mean, high) = reference.penalty(choices, 0..u64::MAX);
+            let (mean_of_large, high_of_large) = reference.penalty(choices, LARGE..u64::MAX);
+            let one = [mean, high, mean_of_large, high_of_large];
+            println!(
+                "seed {seed}: mean {mean:.3}, 95th {high:.3}; large: {mean_of_large:.3}, {high_of_large:.3}"
+            );
+            *sum = std::array::from_fn(|of| sum[of] + one[of] / TUNINGS as f64);
+        }
+        tuned.push(DecisionFunction::measured(&confirmed));
+    }
+    for (sum, stage) in sums.iter().zip(["chosen", "confirmed"]) {
+        println!("{stage}, mean of {TUNINGS}: {sum:.3?}");
+    }
+    let [chosen, confirmed] = sums;
+    assert!(chosen[0] < 0.012 && chosen[1] < 0.13, "{chosen:?}");
+    assert!(confirmed[0] < 0.025 && confirmed[1] < 0.18, "{confirmed:?}");
+    for of_large in [&chosen[2..], &confirmed[2..]] {
+        assert!(of_large[0] < 0.012 && of_large[1] < 0.1, "{of_large:?}");
+    }
     let two = agreement(&reference.judging, [&tuned[0], &tuned[1]], Platform::default());
     println!("{} differ, {} by more than 5 %", two.differing, two.beyond);
     assert_eq!((two.points, two.not_measured), (2 * 7 * 21, 0));

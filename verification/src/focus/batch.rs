@@ -12,6 +12,9 @@ use crate::plan::{VERY_SHORT_SECONDS, calls, visit_seconds};
 const SHORT_SECONDS: f64 = 20e-3;
 /// What confirming is thought to take, over what today's decisions would: they change still.
 const SPARE: f64 = 2.0;
+/// Share of the time left that one batch takes: the fewer visits are made in the dark, the better, but
+/// each batch starts a job.
+const BATCH: f64 = 1.0 / 3.0;
 /// A batch that explores is not shorter, in seconds: a single visit would outrun it, and use up what
 /// is kept for confirming.
 const LEAST_BATCH: f64 = 1.0;
@@ -41,14 +44,14 @@ impl Track {
 impl Focus {
     /// What to measure next, if `seconds` are left for all that is still to be measured.
     ///
-    /// Half of what is left after confirming today's decisions goes into one batch, since what it
+    /// A share of what is left after confirming today's decisions goes into one batch, since what it
     /// shows makes the next one better.
     pub fn next(mut self, seconds: f64) -> Batch {
         let regret = self.regret();
         let settling: f64 =
             self.unsettled().iter().map(|&(track, index)| self.cost(track, index)).sum();
         let mut batch = Batch { visits: Vec::new(), expected_seconds: 0.0, regret };
-        let share = (seconds - SPARE * settling) / 2.0;
+        let share = BATCH * (seconds - SPARE * settling);
         while share >= LEAST_BATCH && batch.expected_seconds < share {
             let worthy = self.worthiest();
             if worthy.is_empty() {
