@@ -55,9 +55,8 @@ fn series(fit: &AlgorithmFit) -> Series {
         let form = point.seconds - point.residual_seconds;
         Point::exact(point.seconds, point.seconds / form)
     };
-    let mut points: Vec<Point> = fit.points.iter().map(over_form).collect();
-    points.sort_by(|one, other| one.x.total_cmp(&other.x));
-    Series { name: fit.method.to_string(), trace: Trace::Marked, points }
+    let points = fit.points.iter().map(over_form).collect();
+    Series { name: fit.method.to_string(), trace: Trace::Scattered, points }
 }
 
 /// Which forms hold least, by the median residual.
@@ -66,6 +65,6 @@ fn off(model: &str, mut fits: Vec<&AlgorithmFit>) -> String {
     let name = |fit: &&AlgorithmFit| format!("{} {:.1} %", fit.method, 100.0 * fit.median_residual);
     let worst: Vec<String> = fits.iter().take(NAMED).map(name).collect();
     let rest = fits.len().saturating_sub(NAMED);
-    let rest = if rest > 0 { format!("; {rest} others less") } else { String::new() };
+    let rest = if rest > 0 { format!("; the other {rest} by less") } else { String::new() };
     format!("{model} forms are off by (median): {}{rest}", worst.join("; "))
 }

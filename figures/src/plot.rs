@@ -75,6 +75,8 @@ pub enum Trace {
     Line,
     /// Markers joined by a line, as for measurements; intervals are bars.
     Marked,
+    /// Markers alone, as for residuals; intervals are bars.
+    Scattered,
 }
 
 /// One curve.
@@ -84,7 +86,7 @@ pub struct Series {
     pub name: String,
     /// How it is drawn.
     pub trace: Trace,
-    /// Its points, by ascending x.
+    /// Its points; by ascending x where they are joined.
     pub points: Vec<Point>,
 }
 
@@ -208,6 +210,7 @@ impl Plots {
             let key = match trace {
                 Trace::Line => Key::Curve { color, dashes: Some(kind), marker: None },
                 Trace::Marked => Key::Curve { color, dashes: Some(0), marker: Some(kind) },
+                Trace::Scattered => Key::Curve { color, dashes: None, marker: Some(kind) },
             };
             (key, font::printable(name))
         });
@@ -351,11 +354,13 @@ fn draw_series<DB: DrawingBackend>(
     let places: Vec<Pixel> =
         series.points.iter().map(|point| chart.backend_coord(&(point.x, point.y))).collect();
     // A line of one point would not be seen.
-    let marked = series.trace == Trace::Marked || places.len() == 1;
+    let marked = series.trace != Trace::Line || places.len() == 1;
     match pass {
         Pass::Bands if !marked => draw_band(canvas, chart, series, &places, color),
         Pass::Lines if !marked => canvas.dashes(&places, color, kind),
-        Pass::Lines if places.len() > 1 => canvas.path(&places, color, 2),
+        Pass::Lines if series.trace == Trace::Marked && places.len() > 1 => {
+            canvas.path(&places, color, 2)
+        }
         Pass::Markers if marked => {
             for (point, (x, y)) in series.points.iter().zip(places) {
                 if point.low < point.high {

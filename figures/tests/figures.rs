@@ -19,11 +19,14 @@ const BCAST: Collective = Collective::Bcast;
 fn every_kind() -> Vec<Figure> {
     let penalties = made_up::penalties(&[2, 4, 8], &made_up::sizes(21));
     let decisions = made_up::decisions(&[2, 4, 8], &made_up::sizes(21));
+    let mut complete = made_up::calibration();
+    made_up::complete(&mut complete);
     vec![
         penalty_map(&penalties, BCAST).unwrap(),
         measured_map(&penalties, BCAST).unwrap(),
         decision_map(&decisions, Some(&penalties), BCAST).unwrap(),
         parameters(&made_up::calibration()).unwrap(),
+        algorithm_fits(&complete, BCAST).unwrap(),
         pair_map(&made_up::pairs(8)).unwrap(),
         difference(&made_up::differences(&[2, 4, 8], &made_up::sizes(21))).unwrap(),
         gain(BCAST, &[penalties.platform.summary()], &gains(&penalties, BCAST, None)).unwrap(),

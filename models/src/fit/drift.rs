@@ -20,13 +20,13 @@ const CERTAIN: f64 = 4.0;
 /// in a hundred.
 const DISTURBED: f64 = 0.05;
 
-/// What is to be said where of so many visits so many were disturbed: (disturbed, all).
-pub(super) fn disturbance((disturbed, all): (usize, usize)) -> Option<String> {
+/// What is to be said where of so many visits, `between two ranks`, so many were disturbed: (disturbed, all).
+pub(super) fn disturbance((disturbed, all): (usize, usize), whom: &str) -> Option<String> {
     let share = disturbed as f64 / all.max(1) as f64;
     (all >= LEAST && share > DISTURBED).then(|| {
         format!(
             "something else had the processors or the network: {disturbed} of {all} visits ({:.0} %) \
-             took more than twice their median and were left out; what it did to the others is in \
+             {whom} took more than twice their median and were left out; what it did to the others is in \
              the parameters, all of which may be too long: measure again",
             100.0 * share
         )
@@ -108,11 +108,12 @@ mod tests {
 
     #[test]
     fn disturbances_are_told_from_a_twentieth_on() {
-        let text = disturbance((150, 1000)).unwrap();
-        assert!(text.contains("150 of 1000 visits (15 %)"), "{text}");
-        assert_eq!(disturbance((50, 1000)), None);
-        assert_eq!(disturbance((3, 30)), None, "these are few");
-        assert_eq!(disturbance((0, 0)), None);
+        let told = |disturbed, all| disturbance((disturbed, all), "between two ranks");
+        let text = told(150, 1000).unwrap();
+        assert!(text.contains("150 of 1000 visits (15 %) between two ranks"), "{text}");
+        assert_eq!(told(50, 1000), None);
+        assert_eq!(told(3, 30), None, "these are few");
+        assert_eq!(told(0, 0), None);
     }
 
     #[test]

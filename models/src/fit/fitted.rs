@@ -26,6 +26,7 @@ use records::{
 };
 
 use super::{
+    drift,
     groups::{Centres, Groups},
     lines::{self, Line},
     percentiles,
@@ -85,7 +86,7 @@ impl Groups {
     /// The parameters fitted to the barrier and the chains; nothing where these were not measured
     /// over at least 3 numbers of processes. `measured` gives what they do not hold.
     pub fn fit(&self, measured: &Parameters) -> Option<CollectiveFit> {
-        let Groups { centres, redrawn } = self;
+        let Groups { centres, redrawn, disturbed } = self;
         let sizes = chain_sizes(centres);
         if sizes.is_empty() {
             return None;
@@ -94,6 +95,7 @@ impl Groups {
         let redrawn: Vec<Lines> =
             redrawn.iter().filter_map(|centres| Lines::new(centres, &sizes)).collect();
         let mut warnings = Vec::new();
+        warnings.extend(drift::disturbance(*disturbed, "among several ranks"));
         let told = Told::new(&lines, &redrawn, &sizes, measured, &mut warnings);
         let values = told.values(&lines);
         let drawn: Vec<Values> = redrawn.iter().map(|lines| told.values(lines)).collect();

@@ -29,6 +29,8 @@ pub struct Groups {
     pub(super) centres: Centres,
     /// Centres that as many observations could have had.
     pub(super) redrawn: Vec<Centres>,
+    /// Visits that were disturbed, and all.
+    pub(super) disturbed: (usize, usize),
 }
 
 /// The centres of one drawing.
@@ -57,7 +59,9 @@ impl Groups {
         times.retain(|_, times| times.len() >= LEAST);
         let samples: Vec<(Key, Sample)> =
             times.into_iter().map(|(key, times)| (key, Sample::new(&times))).collect();
+        let disturbed = samples.iter().map(|(_, sample)| sample.disturbed());
         Ok(Groups {
+            disturbed: disturbed.fold((0, 0), |(some, all), (one, of)| (some + one, all + of)),
             centres: samples.iter().map(|(key, sample)| (*key, sample.centre())).collect(),
             redrawn: super::redraw(super::REDRAWINGS, |random| {
                 samples.iter().map(|(key, sample)| (*key, sample.redraw(random))).collect()
@@ -67,7 +71,7 @@ impl Groups {
 
     /// Adds gamma(m) and g(m, k), as far as they were measured.
     pub fn complete(&self, parameters: &mut Parameters) {
-        let Groups { centres, redrawn } = self;
+        let Groups { centres, redrawn, .. } = self;
         let estimate = |of: &dyn Fn(&Centres) -> f64| percentiles(centres, redrawn, of);
         for (kind, gaps) in [
             (GroupKind::FanOut, &mut parameters.plogp.gap_by_destinations),

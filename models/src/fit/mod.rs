@@ -154,7 +154,7 @@ fn fit_by(observations: &[PointToPoint], redrawings: usize) -> Result<Fit, FitEr
     let plan = Plan::new(&centres, &mut warnings)?;
     let values = plan.estimate(&centres);
     plan.judge(&values, &mut warnings);
-    warnings.extend(drift::disturbance(samples.disturbed()));
+    warnings.extend(drift::disturbance(samples.disturbed(), "between two ranks"));
     warnings.extend(drift::note(observations));
     let parameters = with_intervals(&plan, &samples, &values, redrawings);
     Ok(Fit { parameters, warnings })
