@@ -10,7 +10,7 @@ use std::{
     process::{Command, Output},
 };
 
-use common::{Mpi, assert_success, stderr};
+use common::{Mpi, assert_success, compile, stderr};
 use records::{
     Collective, Method, document,
     observation::{ClockError, CollectiveCall, Status},
@@ -383,6 +383,35 @@ fn every_timing_scheme_times_and_says_what_it_is() {
     args.extend(["--timing".to_owned(), "bcast".to_owned()]);
     let output = mpi.run(4, PROGRAM, &args);
     assert_refused(&output, "cells[0].collective: is reduce, but the timing scheme bcast");
+}
+
+/// It would take processors and links from that one.
+#[test]
+fn no_rank_looks_for_what_comes_next_while_another_is_calling() {
+    // One warms up.
+    const CALLS: u32 = 5;
+    let Some(mpi) = Mpi::find() else { return };
+    for (timing, broadcasts) in [("global", CALLS), ("max", CALLS), ("bcast", 3 * CALLS)] {
+        let watched = cell(Collective::Bcast, "default", 4, 4321);
+        let run = Run::new(plan(4, vec![watched], CALLS - 1));
+        let (library, ends) = (run.path("libwatcher.so"), run.path("ends"));
+        if !compile("watcher.c", &library) {
+            return;
+        }
+        let mut args = run.args(4, "300");
+        args.extend(["--timing".to_owned(), timing.to_owned()]);
+        let mut command = mpi.command(4);
+        command.args(["-x", &format!("LD_PRELOAD={}", library.display())]);
+        command.args(["-x", &format!("WATCHER_FILE={}", ends.display())]);
+        assert_success(&command.arg(PROGRAM).args(args).output().unwrap());
+        let counts: Vec<u32> = fs::read(&ends)
+            .unwrap()
+            .chunks_exact(4)
+            .map(|bytes| u32::from_ne_bytes(bytes.try_into().unwrap()))
+            .collect();
+        assert_eq!(counts[..4], [broadcasts; 4], "{timing}: calls watched on each rank");
+        assert_eq!(counts[4], 0, "{timing}: looks while another was calling");
+    }
 }
 
 /// With the tracer, which another package builds into the same folder.

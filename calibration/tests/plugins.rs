@@ -6,10 +6,10 @@ mod common;
 
 use std::{
     path::{Path, PathBuf},
-    process::{Command, Output},
+    process::Output,
 };
 
-use common::{Mpi, assert_success, stderr};
+use common::{Mpi, assert_success, compile, stderr};
 use records::{
     Collective, document,
     observation::{CollectiveCall, Status},
@@ -26,19 +26,9 @@ impl Folder {
     /// Nothing, with a printed reason, where no compiler of the launcher's MPI library is.
     fn new() -> Option<Self> {
         let folder = Folder(tempfile::tempdir().unwrap());
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/plugin.c");
-        let compiled = |compiler: &str| {
-            let mut command = Command::new(compiler);
-            command.args(["-shared", "-fPIC", "-Wall", "-Werror", "-o"]);
-            command.args([&folder.path("libplugin.so"), &source]).status()
-        };
-        let compilers = ["mpicc.openmpi", "mpicc"];
-        let Some(status) = compilers.into_iter().find_map(|compiler| compiled(compiler).ok())
-        else {
-            println!("skipped: no mpicc here");
+        if !compile("plugin.c", &folder.path("libplugin.so")) {
             return None;
-        };
-        assert!(status.success());
+        }
         Some(folder)
     }
 

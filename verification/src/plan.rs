@@ -231,10 +231,10 @@ impl Costed {
         self.cells[cell as usize].1
     }
 
-    /// What a visit in a round costs, in seconds.
-    fn visit_seconds(&self, cell: u32, round: u32) -> f64 {
+    /// What a visit costs, in seconds.
+    fn visit_seconds(&self, cell: u32) -> f64 {
         let (Cell { procs, .. }, cost) = &self.cells[cell as usize];
-        visit_seconds(*procs, *cost, calls(*cost, round))
+        visit_seconds(*procs, *cost, calls(*cost))
     }
 
     /// All cells in so many rounds.
@@ -250,10 +250,7 @@ impl Costed {
 
     /// What these cells in each round cost, in seconds.
     fn seconds(&self, rounds: &[Vec<u32>]) -> f64 {
-        let of_round = |(members, round): (&Vec<u32>, u32)| -> f64 {
-            members.iter().map(|&cell| self.visit_seconds(cell, round)).sum()
-        };
-        rounds.iter().zip(0..).map(of_round).sum()
+        rounds.iter().flatten().map(|&cell| self.visit_seconds(cell)).sum()
     }
 
     /// These cells in each round, in random order.
@@ -261,10 +258,10 @@ impl Costed {
         let expected_seconds = self.seconds(&rounds);
         let mut random = Pcg64::seed_from_u64(seed);
         let mut visits = Vec::new();
-        for (mut order, round) in rounds.into_iter().zip(0..) {
+        for mut order in rounds {
             order.shuffle(&mut random);
             visits.extend(order.into_iter().map(|cell| {
-                let (warmups, repetitions) = calls(self.cost(cell), round);
+                let (warmups, repetitions) = calls(self.cost(cell));
                 Visit { cell, warmups, repetitions, calls: 1 }
             }));
         }
@@ -273,15 +270,15 @@ impl Costed {
     }
 }
 
-/// Warm-ups and repetitions of one visit. Short calls are noisy and cheap, long ones neither: what
-/// a first call costs more (connections, caches) is nothing beside 100 ms. What one visit's calls
-/// have in common (where the scheduler put the ranks, say) is the greater part of a short call's
-/// noise, so that further visits tell more than further calls.
-pub(crate) fn calls(cost_seconds: f64, round: u32) -> (u32, u32) {
+/// Warm-ups and repetitions of one visit. Short calls are noisy and cheap, long ones neither. Beside
+/// 100 ms it is nothing that a visit's first call takes longer, as others have been called meanwhile
+/// (caches, and connections that were idle); a pipeline of 3 to 40 ms takes a fifth longer. What one
+/// visit's calls have in common (where the scheduler put the ranks, say) is the greater part of a
+/// short call's noise, so that further visits tell more than further calls.
+pub(crate) fn calls(cost_seconds: f64) -> (u32, u32) {
     match cost_seconds {
-        cost if cost < VERY_SHORT_SECONDS => (1, 2),
-        cost if cost < 20e-3 => (u32::from(round == 0), 2),
-        cost if cost < 100e-3 => (u32::from(round == 0), 1),
+        cost if cost < 20e-3 => (1, 2),
+        cost if cost < 100e-3 => (1, 1),
         _ => (0, 1),
     }
 }

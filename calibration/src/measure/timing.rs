@@ -16,6 +16,12 @@
 //!
 //! The barrier is a dissemination barrier of our own: how MPI_Barrier ends would be the library's
 //! choice and part of what is timed.
+//!
+//! In every scheme each rank goes from its call into another such barrier, not timed: as in
+//! a program that goes on to its next communication, a rank that is through early waits inside MPI,
+//! where it drives its messages on. Were it to report its times at once and then look, again and
+//! again, for what comes next, that would take processors and links from those that are still
+//! calling, and most from pipelines, which some ranks leave long before others.
 
 use clap::ValueEnum;
 use records::observation::Status;
@@ -59,7 +65,7 @@ impl Scheme {
             false => "their synchronised clocks",
         };
         let wait = if self.watched { "watch for" } else { "sleep to" };
-        match self.timing {
+        let way = match self.timing {
             Timing::Global => format!(
                 "global: all ranks {wait} an agreed instant of {clock}; seconds = last end - first \
                  start; starts are in seconds after that instant; late: last start - first start > \
@@ -77,7 +83,8 @@ impl Scheme {
                               the longest of these, each less half of the median empty round trip; \
                               starts are not known (0)"
                 .into(),
-        }
+        };
+        format!("{way}; after each call a dissemination barrier, not timed")
     }
 
     /// Whether a visit begins with [`baseline`].
@@ -145,6 +152,7 @@ pub fn call(
         Timing::Bcast => {}
     }
     let end = now();
+    disseminate(comm)?;
     Ok(match scheme.timing {
         Timing::Global => Report { start: clock.global(start), end: clock.global(end), slack },
         _ => Report { start, end, slack },

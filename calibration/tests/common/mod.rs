@@ -97,6 +97,25 @@ fn is_running(path: &Path) -> bool {
     })
 }
 
+/// Compiles a C source of the tests into a shared library; false, with a printed reason, where no
+/// compiler of the launcher's MPI library is.
+#[allow(dead_code, reason = "each test program uses its part of this module")]
+pub fn compile(source: &str, library: &Path) -> bool {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(source);
+    let compiled = |compiler: &str| {
+        let mut command = Command::new(compiler);
+        command.args(["-shared", "-fPIC", "-Wall", "-Werror", "-o"]);
+        command.args([library, &source]).status()
+    };
+    let compilers = ["mpicc.openmpi", "mpicc"];
+    let Some(status) = compilers.into_iter().find_map(|compiler| compiled(compiler).ok()) else {
+        println!("skipped: no mpicc here");
+        return false;
+    };
+    assert!(status.success());
+    true
+}
+
 /// What went to stderr.
 pub fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()

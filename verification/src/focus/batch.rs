@@ -86,8 +86,7 @@ impl Focus {
     }
 
     fn calls(&self, track: usize, index: usize) -> (u32, u32) {
-        let is_known = self.tracks[track].visits[index] > 0;
-        calls(self.seconds(track, index), u32::from(is_known))
+        calls(self.seconds(track, index))
     }
 
     /// What a visit costs, in seconds.

@@ -40,8 +40,8 @@ pub fn repeat(
     let visits = as_many_as_fit(&costs, within);
     let order = spread(&visits, seed);
     let plan = |seconds: &Vec<Option<f64>>| {
-        let visit = |&(cell, nth): &(usize, u32)| {
-            let (warmups, repetitions) = calls(seconds[cell]?, nth);
+        let visit = |&cell: &usize| {
+            let (warmups, repetitions) = calls(seconds[cell]?);
             Some(Visit { cell: cell as u32, warmups, repetitions, calls: 1 })
         };
         let visits = order.iter().filter_map(visit).collect();
@@ -50,10 +50,9 @@ pub fn repeat(
     Repeated { plans: seconds.iter().map(plan).collect(), expected_seconds: total(&costs, &visits) }
 }
 
-/// What visiting a cell costs in all jobs together, in seconds.
 struct Cost {
-    first: f64,
-    further: f64,
+    /// What a visit of a cell costs in all jobs together, in seconds.
+    visit: f64,
     /// What visits are to be in proportion to.
     worth: f64,
 }
@@ -61,20 +60,15 @@ struct Cost {
 impl Cost {
     fn new(cells: &[Cell], seconds: &[Vec<Option<f64>>], cell: usize) -> Self {
         let times = || seconds.iter().filter_map(|job| job[cell]);
-        let visits = |nth| {
-            let visit = |seconds| visit_seconds(cells[cell].procs, seconds, calls(seconds, nth));
-            times().map(visit).sum::<f64>()
-        };
-        let (first, further) = (visits(0), visits(1));
+        let of_job = |seconds| visit_seconds(cells[cell].procs, seconds, calls(seconds));
+        let visit = times().map(of_job).sum::<f64>();
         let variance = (NOISY_SECONDS / times().fold(f64::INFINITY, f64::min)).min(1.0);
-        Cost { first, further, worth: (variance / further.max(f64::MIN_POSITIVE)).sqrt() }
+        Cost { visit, worth: (variance / visit.max(f64::MIN_POSITIVE)).sqrt() }
     }
 }
 
 fn total(costs: &[Cost], visits: &[u32]) -> f64 {
-    let of_cell =
-        |(cost, &visits): (&Cost, &u32)| cost.first + f64::from(visits - 1) * cost.further;
-    costs.iter().zip(visits).map(of_cell).sum()
+    costs.iter().zip(visits).map(|(cost, &visits)| f64::from(visits) * cost.visit).sum()
 }
 
 /// How often each cell is visited.
@@ -95,14 +89,14 @@ fn as_many_as_fit(costs: &[Cost], within: f64) -> Vec<u32> {
     visits(fits)
 }
 
-/// The visits of all cells in order, each with its number among those of its cell. They are spread
-/// evenly over as many rounds as the cell visited most has visits; a round's order is random.
-fn spread(visits: &[u32], seed: u64) -> Vec<(usize, u32)> {
+/// The cells in the order of their visits, which are spread evenly over as many rounds as the cell
+/// visited most has visits; a round's order is random.
+fn spread(visits: &[u32], seed: u64) -> Vec<usize> {
     let most = visits.iter().copied().max().unwrap_or_default();
     let mut rounds = vec![Vec::new(); most as usize];
     for (cell, &visits) in visits.iter().enumerate() {
         for nth in 0..visits {
-            rounds[((2 * nth + 1) * most / (2 * visits)) as usize].push((cell, nth));
+            rounds[((2 * nth + 1) * most / (2 * visits)) as usize].push(cell);
         }
     }
     let mut random = Pcg64::seed_from_u64(seed);
@@ -185,16 +179,15 @@ mod tests {
             let order = spread(&counts, 5);
             let most = *counts.iter().max().unwrap();
             for (cell, &count) in counts.iter().enumerate() {
-                let nths: Vec<u32> =
-                    order.iter().filter(|visit| visit.0 == cell).map(|visit| visit.1).collect();
-                prop_assert_eq!(nths, (0..count).collect::<Vec<_>>());
+                let visited = order.iter().filter(|&&visited| visited == cell).count();
+                prop_assert_eq!(visited, count as usize);
                 // Its own rounds, in terms of the cell that is in every one.
                 let always = counts.iter().position(|&count| count == most).unwrap();
                 let mut round = 0;
                 let mut rounds = Vec::new();
-                for visit in &order {
-                    round += u32::from(visit.0 == always);
-                    if visit.0 == cell { rounds.push(round); }
+                for &visited in &order {
+                    round += u32::from(visited == always);
+                    if visited == cell { rounds.push(round); }
                 }
                 let even = f64::from(most) / f64::from(count);
                 prop_assert!(rounds.windows(2).all(|two| f64::from(two[1] - two[0]) < even + 2.1));
