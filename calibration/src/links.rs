@@ -155,7 +155,7 @@ impl Links {
         let Links { comm, scheme, clock, outgoing, incoming, requests } = self;
         let (next, before) = ((comm.rank() + 1) % procs, (comm.rank() + procs - 1) % procs);
         let bytes = bytes as usize;
-        timing::call(*scheme, comm, clock, Start { agreed, reply: 0 }, || {
+        timing::call(*scheme, (comm, procs), clock, Start { agreed, reply: 0 }, || {
             requests.push(start_receive(comm, &mut incoming[..bytes], before)?);
             requests.push(start_send(comm, &outgoing[..bytes], next)?);
             wait_for_all(requests)

@@ -270,11 +270,12 @@ impl Costed {
     }
 }
 
-/// Warm-ups and repetitions of one visit. Short calls are noisy and cheap, long ones neither. Beside
-/// 100 ms it is nothing that a visit's first call takes longer, as others have been called meanwhile
-/// (caches, and connections that were idle); a pipeline of 3 to 40 ms takes a fifth longer. What one
-/// visit's calls have in common (where the scheduler put the ranks, say) is the greater part of a
-/// short call's noise, so that further visits tell more than further calls.
+/// Warm-ups and repetitions of one visit. Short calls are noisy and cheap, long ones neither. What a
+/// visit's first call takes longer, as others have been called meanwhile (caches, idle connections),
+/// is nothing beside 100 ms; pipelines of 3 to 40 ms were seen to take 5 to 10 % longer, and what they
+/// are compared with did not. What one visit's calls have in common (where the scheduler put the
+/// ranks, say) is the greater part of a short call's noise, so that further visits tell more than
+/// further calls.
 pub(crate) fn calls(cost_seconds: f64) -> (u32, u32) {
     match cost_seconds {
         cost if cost < 20e-3 => (1, 2),

@@ -182,17 +182,18 @@ impl Participant {
         };
         let buffers = &mut self.buffers;
         let clock = self.synchroniser.line();
+        let ranks = (comm, comm.size());
         let report = match (carried, self.carrier.as_mut()) {
             (Carried::Ours(ours), Some(carrier)) => {
                 carrier.forget();
-                timing::call(self.scheme, comm, &clock, call.start, || {
+                timing::call(self.scheme, ranks, &clock, call.start, || {
                     (0..*calls).try_for_each(|_| {
                         operation.call_ours((&mut *carrier, ours), buffers, *bytes, comm)
                     })
                 })?
             }
             (Carried::Plugin(plugin), _) => {
-                timing::call(self.scheme, comm, &clock, call.start, || {
+                timing::call(self.scheme, ranks, &clock, call.start, || {
                     (0..*calls)
                         .try_for_each(|_| operation.call_plugin(plugin, buffers, *bytes, comm))
                 })?
@@ -200,7 +201,7 @@ impl Participant {
             (Carried::Ours(_), None) => {
                 return Err(Error::Usage(format!("{method} was not announced by the plan")));
             }
-            (Carried::Library, _) => timing::call(self.scheme, comm, &clock, call.start, || {
+            (Carried::Library, _) => timing::call(self.scheme, ranks, &clock, call.start, || {
                 (0..*calls).try_for_each(|_| operation.call(buffers, *bytes, comm))
             })?,
         };

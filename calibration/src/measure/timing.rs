@@ -113,7 +113,7 @@ pub struct Report {
     pub slack: Nanos,
 }
 
-/// Makes one call of a collective; every rank of `comm` must.
+/// Makes one call of a collective; each of the first `procs` ranks of `comm` must.
 ///
 /// `clock` leads from this rank's clock to the global one.
 ///
@@ -121,7 +121,7 @@ pub struct Report {
 /// The MPI library refuses.
 pub fn call(
     scheme: Scheme,
-    comm: &Communicator,
+    (comm, procs): (&Communicator, u32),
     clock: &Line,
     Start { agreed, reply }: Start,
     collective: impl FnOnce() -> Result<()>,
@@ -138,7 +138,7 @@ pub fn call(
             slack
         }
         Timing::Max | Timing::Root | Timing::Bcast => {
-            disseminate(comm)?;
+            disseminate(comm, procs)?;
             0
         }
     };
@@ -146,13 +146,13 @@ pub fn call(
     collective()?;
     match scheme.timing {
         Timing::Global | Timing::Max => {}
-        Timing::Root => disseminate(comm)?,
+        Timing::Root => disseminate(comm, procs)?,
         Timing::Bcast if comm.rank() == 0 => comm.receive(&mut [], reply, Tag::Signal)?,
         Timing::Bcast if comm.rank() == reply => comm.send(&[], 0, Tag::Signal)?,
         Timing::Bcast => {}
     }
     let end = now();
-    disseminate(comm)?;
+    disseminate(comm, procs)?;
     Ok(match scheme.timing {
         Timing::Global => Report { start: clock.global(start), end: clock.global(end), slack },
         _ => Report { start, end, slack },
@@ -168,7 +168,7 @@ pub fn call(
 pub fn baseline(scheme: Scheme, comm: &Communicator) -> Result<Vec<Nanos>> {
     match scheme.timing {
         Timing::Global | Timing::Max => Ok(Vec::new()),
-        Timing::Root => Ok(vec![median_of(|| disseminate(comm))?]),
+        Timing::Root => Ok(vec![median_of(|| disseminate(comm, comm.size()))?]),
         Timing::Bcast => {
             let others = 1..comm.size();
             if comm.rank() != 0 {
@@ -203,13 +203,13 @@ fn median_of(mut act: impl FnMut() -> Result<()>) -> Result<Nanos> {
     Ok(times[BASELINE / 2])
 }
 
-/// The dissemination barrier: in round k every rank signals the one 2^k above, until each has
-/// heard, by way of others, from all.
-fn disseminate(comm: &Communicator) -> Result<()> {
-    let (rank, size) = (comm.rank(), comm.size());
+/// The dissemination barrier of the first `procs` ranks: in round k every rank signals the one 2^k
+/// above, until each has heard, by way of others, from all.
+fn disseminate(comm: &Communicator, procs: u32) -> Result<()> {
+    let rank = comm.rank();
     let mut distance = 1;
-    while distance < size {
-        comm.exchange_signals((rank + distance) % size, (rank + size - distance) % size)?;
+    while distance < procs {
+        comm.exchange_signals((rank + distance) % procs, (rank + procs - distance) % procs)?;
         distance *= 2;
     }
     Ok(())
