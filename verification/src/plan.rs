@@ -270,16 +270,16 @@ impl Costed {
     }
 }
 
-/// Warm-ups and repetitions of one visit. Short calls are noisy and cheap, long ones neither. What a
-/// visit's first call takes longer, as others have been called meanwhile (caches, idle connections),
-/// is nothing beside 100 ms; pipelines of 3 to 40 ms were seen to take 5 to 10 % longer, and what they
-/// are compared with did not. What one visit's calls have in common (where the scheduler put the
-/// ranks, say) is the greater part of a short call's noise, so that further visits tell more than
-/// further calls.
+/// Warm-ups and repetitions of one visit. Short calls are noisy and cheap, long ones neither. A
+/// visit's first call takes longer, as others have been called meanwhile (caches, connections that
+/// were idle), and not of every method alike: of pipelines of 3 to 40 ms 5 to 10 % were seen, of
+/// linear broadcasts of 70 to 400 ms up to 30 %, of 600 ms 2 to 5 %. What one visit's calls have in
+/// common (where the scheduler put the ranks, say) is the greater part of a short call's noise, so
+/// that further visits tell more than further calls.
 pub(crate) fn calls(cost_seconds: f64) -> (u32, u32) {
     match cost_seconds {
         cost if cost < 20e-3 => (1, 2),
-        cost if cost < 100e-3 => (1, 1),
+        cost if cost < 0.5 => (1, 1),
         _ => (0, 1),
     }
 }
