@@ -3,7 +3,10 @@
 //! The closed forms, and the simulator's critical path, are sums and maxima of the parameters with
 //! factors that are not negative. So a time is the sum, over the parameters, of the parameter times
 //! how fast the time grows with it (Euler's theorem on homogeneous functions): "14 o" in
-//! 7 L + 14 o + 7 g + 57337 G. The growth is found by raising each parameter by a millionth.
+//! 7 L + 14 o + 7 g + 57337 G. The growth is found by raising each parameter by a millionth; where the
+//! time then jumps, by lowering it, or by a little more: two messages that reach a port at the very
+//! same time come in an order that the last digit decides. Then the terms sum to what the time is
+//! with parameters next to these.
 
 use records::{Method, calibration::Parameters};
 use serde::Serialize;
@@ -76,18 +79,39 @@ pub enum ExplainError {
     Formula(#[from] FormulaError),
 }
 
-/// The parameters of a model with one of them raised.
+/// The parameters of a model with one of them changed.
 #[derive(Debug, Clone)]
 pub struct Explainer {
     predictor: Predictor,
-    raised: Vec<(&'static str, Option<f64>, Predictor)>,
+    changed: Vec<Changed>,
 }
 
-/// Relative rise of a parameter: a power of two, so that it is exact.
-const RISE: f64 = 1.0 / (1 << 20) as f64;
+#[derive(Debug, Clone)]
+struct Changed {
+    parameter: &'static str,
+    value: Option<f64>,
+    /// With the parameter changed by each of [`CHANGES`].
+    predictors: Vec<Predictor>,
+}
 
-type Raise = fn(&mut Parameters);
-type Change = fn(&mut Network);
+/// Relative change of a parameter: a power of two, so that it is exact.
+const CHANGE: f64 = 1.0 / (1 << 20) as f64;
+/// In the order in which they are tried.
+const CHANGES: [f64; 8] = [
+    CHANGE,
+    -CHANGE,
+    2.0 * CHANGE,
+    -2.0 * CHANGE,
+    3.0 * CHANGE,
+    -3.0 * CHANGE,
+    5.0 * CHANGE,
+    -5.0 * CHANGE,
+];
+/// No term is more than the whole time, but for rounding.
+const ROUNDING: f64 = 1e-6;
+
+/// Multiplies a parameter by a factor.
+type Scale<T> = fn(&mut T, f64);
 
 impl Explainer {
     /// Prepares what [`Explainer::terms`] needs of a model with these parameters; where each algorithm
@@ -96,21 +120,29 @@ impl Explainer {
     /// # Errors
     /// As [`Predictor::new`].
     pub fn new(predictor: &Predictor, parameters: &Parameters) -> Result<Self, ParametersError> {
-        if predictor.is_by_method() {
-            let raise =
-                |symbol, change: fn(&mut Network)| (symbol, None, predictor.changed(change));
-            let raised = CONSTANTS.map(|(symbol, change)| raise(symbol, change)).into();
-            return Ok(Explainer { predictor: predictor.clone(), raised });
-        }
-        let rows = rows(predictor.model(), parameters).into_iter();
-        let raised = rows.map(|(symbol, value, raise)| {
-            let mut parameters = parameters.clone();
-            raise(&mut parameters);
-            let raised = Predictor::new(predictor.model(), predictor.forms(), &parameters)?;
-            Ok((symbol, value, raised))
-        });
-        let raised = raised.collect::<Result<_, ParametersError>>()?;
-        Ok(Explainer { predictor: predictor.clone(), raised })
+        let changed = |(parameter, value), predictors| Changed { parameter, value, predictors };
+        let changed = match predictor.is_by_method() {
+            true => CONSTANTS
+                .map(|(symbol, scale)| {
+                    let by = |change| predictor.changed(|network| scale(network, 1.0 + change));
+                    changed((symbol, None), CHANGES.map(by).into())
+                })
+                .into(),
+            false => {
+                let rows = rows(predictor.model(), parameters).into_iter();
+                rows.map(|(symbol, value, scale)| {
+                    let by = |change| {
+                        let mut parameters = parameters.clone();
+                        scale(&mut parameters, 1.0 + change);
+                        Predictor::new(predictor.model(), predictor.forms(), &parameters)
+                    };
+                    let predictors = CHANGES.into_iter().map(by).collect::<Result<_, _>>()?;
+                    Ok(changed((symbol, value), predictors))
+                })
+                .collect::<Result<_, ParametersError>>()?
+            }
+        };
+        Ok(Explainer { predictor: predictor.clone(), changed })
     }
 
     /// The terms of a method's time, those that count nothing left out. They sum to the time.
@@ -121,11 +153,20 @@ impl Explainer {
         let time = self.predictor.predict_method_seconds(point, method)?;
         let own = self.predictor.constants(point.collective, method);
         let mut terms = Vec::new();
-        for (parameter, value, raised) in &self.raised {
-            let value = value.or_else(|| own.and_then(|own| constant(own, parameter)));
-            let growth = raised.predict_method_seconds(point, method)? - time;
-            let seconds = growth / RISE;
+        for Changed { parameter, value, predictors } in &self.changed {
+            let changed = predictors
+                .iter()
+                .map(|changed| changed.predict_method_seconds(point, method))
+                .collect::<Result<Vec<f64>, _>>()?;
+            // From one side, or from one side to the other.
+            let slope = |from: (f64, f64), to: (f64, f64)| (to.0 - from.0) / (to.1 - from.1);
+            let at = |index: usize| (changed[index], CHANGES[index]);
+            let one_sided = (0..CHANGES.len()).map(|index| slope((time, 0.0), at(index)));
+            let across = (0..CHANGES.len()).step_by(2).map(|index| slope(at(index + 1), at(index)));
+            let is_part = |term: &f64| (-ROUNDING * time..=(1.0 + ROUNDING) * time).contains(term);
+            let seconds = one_sided.chain(across).find(is_part).unwrap_or_default();
             if seconds.abs() > 1e-7 * time {
+                let value = value.or_else(|| own.and_then(|own| constant(own, parameter)));
                 let count = value.map(|value| seconds / value);
                 terms.push(Term { parameter, value, count, seconds });
             }
@@ -187,14 +228,14 @@ impl Explainer {
     }
 }
 
-/// Raises alpha, beta, and what combining takes, of every algorithm.
-const CONSTANTS: [(&str, Change); 3] = [
-    ("alpha", |network| of_hockney(network, |it| it.alpha *= 1.0 + RISE)),
-    ("beta", |network| of_hockney(network, |it| it.beta *= 1.0 + RISE)),
-    ("gamma", |network| network.combining.scale(1.0 + RISE)),
+/// Alpha, beta, and what combining takes, of every algorithm.
+const CONSTANTS: [(&str, Scale<Network>); 3] = [
+    ("alpha", |network, by| of_hockney(network, |it| it.alpha *= by)),
+    ("beta", |network, by| of_hockney(network, |it| it.beta *= by)),
+    ("gamma", |network, by| network.combining.scale(by)),
 ];
 
-fn of_hockney(network: &mut Network, change: fn(&mut Hockney)) {
+fn of_hockney(network: &mut Network, change: impl FnOnce(&mut Hockney)) {
     if let PointToPoint::Hockney(hockney) = &mut network.model {
         change(hockney);
     }
@@ -212,53 +253,64 @@ fn in_words(words: &str) -> Formula {
     Formula { text: words.into(), parts: Vec::new(), symbols: Vec::new() }
 }
 
-fn rows(model: Model, parameters: &Parameters) -> Vec<(&'static str, Option<f64>, Raise)> {
+fn rows(
+    model: Model,
+    parameters: &Parameters,
+) -> Vec<(&'static str, Option<f64>, Scale<Parameters>)> {
     let Parameters { hockney, loggp, plogp, .. } = parameters;
     let gamma = parameters.gamma.is_empty().then_some(parameters.gamma_seconds_per_byte.value);
-    let mut rows: Vec<(&'static str, Option<f64>, Raise)> = match model {
+    let mut rows: Vec<(&'static str, Option<f64>, Scale<Parameters>)> = match model {
         Model::Hockney => vec![
-            ("alpha", Some(hockney.alpha_seconds.value), |p| raise(&mut p.hockney.alpha_seconds)),
-            ("beta", Some(hockney.beta_seconds_per_byte.value), |p| {
-                raise(&mut p.hockney.beta_seconds_per_byte);
+            ("alpha", Some(hockney.alpha_seconds.value), |p, by| {
+                scale(&mut p.hockney.alpha_seconds, by)
+            }),
+            ("beta", Some(hockney.beta_seconds_per_byte.value), |p, by| {
+                scale(&mut p.hockney.beta_seconds_per_byte, by);
             }),
         ],
         Model::LogP | Model::LogGp => vec![
-            ("L", Some(loggp.latency_seconds.value), |p| raise(&mut p.loggp.latency_seconds)),
-            ("o", Some(loggp.overhead_seconds.value), |p| raise(&mut p.loggp.overhead_seconds)),
-            ("g", Some(loggp.gap_seconds.value), |p| raise(&mut p.loggp.gap_seconds)),
-            ("G", Some(loggp.gap_seconds_per_byte.value), |p| {
-                raise(&mut p.loggp.gap_seconds_per_byte);
+            ("L", Some(loggp.latency_seconds.value), |p, by| {
+                scale(&mut p.loggp.latency_seconds, by)
+            }),
+            ("o", Some(loggp.overhead_seconds.value), |p, by| {
+                scale(&mut p.loggp.overhead_seconds, by)
+            }),
+            ("g", Some(loggp.gap_seconds.value), |p, by| scale(&mut p.loggp.gap_seconds, by)),
+            ("G", Some(loggp.gap_seconds_per_byte.value), |p, by| {
+                scale(&mut p.loggp.gap_seconds_per_byte, by);
             }),
         ],
         Model::PLogP | Model::Refined | Model::Simulated => vec![
-            ("L", Some(plogp.latency_seconds.value), |p| raise(&mut p.plogp.latency_seconds)),
-            ("os", None, |p| {
-                let knots = p.plogp.knots.iter_mut();
-                knots.for_each(|knot| raise(&mut knot.send_overhead_seconds));
+            ("L", Some(plogp.latency_seconds.value), |p, by| {
+                scale(&mut p.plogp.latency_seconds, by)
             }),
-            ("or", None, |p| {
+            ("os", None, |p, by| {
                 let knots = p.plogp.knots.iter_mut();
-                knots.for_each(|knot| raise(&mut knot.receive_overhead_seconds));
+                knots.for_each(|knot| scale(&mut knot.send_overhead_seconds, by));
             }),
-            ("g", None, |p| {
+            ("or", None, |p, by| {
+                let knots = p.plogp.knots.iter_mut();
+                knots.for_each(|knot| scale(&mut knot.receive_overhead_seconds, by));
+            }),
+            ("g", None, |p, by| {
                 let plogp = &mut p.plogp;
-                plogp.knots.iter_mut().for_each(|knot| raise(&mut knot.gap_seconds));
+                plogp.knots.iter_mut().for_each(|knot| scale(&mut knot.gap_seconds, by));
                 let many = plogp.gap_by_destinations.iter_mut().chain(&mut plogp.gap_by_sources);
                 let knots = many.flat_map(|many| &mut many.knots);
-                knots.for_each(|knot| raise(&mut knot.gap_seconds));
+                knots.for_each(|knot| scale(&mut knot.gap_seconds, by));
             }),
         ],
     };
-    rows.push(("gamma", gamma, |p| {
-        raise(&mut p.gamma_seconds_per_byte);
+    rows.push(("gamma", gamma, |p, by| {
+        scale(&mut p.gamma_seconds_per_byte, by);
         let knots = p.gamma.iter_mut().flat_map(|gamma| &mut gamma.knots);
-        knots.for_each(|knot| raise(&mut knot.seconds_per_byte));
+        knots.for_each(|knot| scale(&mut knot.seconds_per_byte, by));
     }));
     rows
 }
 
-fn raise(estimate: &mut records::calibration::Estimate) {
-    estimate.value *= 1.0 + RISE;
+fn scale(estimate: &mut records::calibration::Estimate, by: f64) {
+    estimate.value *= by;
     estimate.low = estimate.low.min(estimate.value);
     estimate.high = estimate.high.max(estimate.value);
 }
