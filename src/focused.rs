@@ -52,14 +52,14 @@ pub fn measure(
         if !files.plan.exists() {
             let focus = Focus::new(&cells, &expected, &Samples::gather(&rows))
                 .weighing(grid.weights.clone());
-            let Batch { visits, expected_seconds, regret } =
-                focus.wanting(wanted.iter().copied()).next(seconds - spent - START_SECONDS);
-            tell(&regret, visits.len(), expected_seconds, number);
-            if visits.is_empty() {
+            let batch = focus.wanting(wanted.iter().copied());
+            let batch = batch.next(seconds - spent - START_SECONDS);
+            tell(&batch, number);
+            if batch.visits.is_empty() {
                 break;
             }
-            let plan = Plan { seed, ranks: grid.ranks, cells: cells.clone(), visits };
-            document::write(&files.plan, &plan)?;
+            let seed = seed.wrapping_add(number as u64);
+            document::write(&files.plan, &batch.plan(cells.clone(), grid.ranks, seed))?;
         }
         if !files.done.exists() {
             let plan: Plan = document::read(&files.plan)?;
@@ -75,13 +75,15 @@ pub fn measure(
     Ok(())
 }
 
-fn tell(regret: &Regret, visits: usize, seconds: f64, number: usize) {
+fn tell(Batch { visits, expected_seconds, regret }: &Batch, number: usize) {
     let Regret { mean, greatest } = regret;
     let expected =
         format!("expected regret {:.1} %, greatest {:.0} %", mean * 100.0, greatest * 100.0);
-    match visits {
+    match visits.len() {
         0 => eprintln!("plan: {expected}; nothing more to measure"),
-        _ => eprintln!("plan {number}: {expected}; {visits} visits, about {seconds:.0} s"),
+        visits => {
+            eprintln!("plan {number}: {expected}; {visits} visits, about {expected_seconds:.0} s");
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 use common::{Mpi, assert_success, stderr};
 use records::{
     observation::{PointToPoint, PointToPointKind, Status},
-    record,
+    record::{self, Writer},
 };
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_colibri-pairs");
@@ -55,6 +55,32 @@ fn every_link_is_observed_in_both_directions() {
         assert!(fs::read(&path).unwrap().starts_with(&before));
         assert_eq!(after.rows, record.rows, "a finished record is left as it is");
     }
+}
+
+/// One link was slow whenever it was looked at, and no longer is: what is seen of it last makes it
+/// less certain than it was, so it is looked at until that is known as well.
+#[test]
+fn what_looking_again_made_uncertain_is_looked_at_further() {
+    let Some(mpi) = Mpi::find() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let [path, begun] = ["whole.csv", "begun.csv"].map(|name| folder.path().join(name));
+    assert_success(&mpi.run(3, PROGRAM, &args(3, &path, "60", "1")));
+    let whole = record::read::<PointToPoint>(&path).unwrap();
+    let of_link = |row: &&PointToPoint| (row.sender, row.receiver, row.bytes) == (1, 2, 0);
+    let first = whole.rows.iter().find(of_link).unwrap();
+
+    let mut writer = Writer::open(&begun, &whole.header).unwrap();
+    whole.rows.iter().filter(|row| !of_link(row)).for_each(|row| writer.append(row).unwrap());
+    for repetition in 0..13 {
+        let status = if repetition == 0 { Status::Warmup } else { Status::Ok };
+        let slow = PointToPoint { repetition, status, seconds: 1.0, ..first.clone() };
+        writer.append(&slow).unwrap();
+    }
+    drop(writer);
+    assert_success(&mpi.run(3, PROGRAM, &args(3, &begun, "60", "1")));
+    let after = record::read::<PointToPoint>(&begun).unwrap();
+    // 12 slow of 20 leave the median anywhere between; 24 are the most that a link is given.
+    assert_eq!(after.rows.iter().filter(of_link).count(), 1 + 24);
 }
 
 #[test]

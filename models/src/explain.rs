@@ -154,17 +154,22 @@ impl Explainer {
         let own = self.predictor.constants(point.collective, method);
         let mut terms = Vec::new();
         for Changed { parameter, value, predictors } in &self.changed {
-            let changed = predictors
-                .iter()
-                .map(|changed| changed.predict_method_seconds(point, method))
-                .collect::<Result<Vec<f64>, _>>()?;
-            // From one side, or from one side to the other.
-            let slope = |from: (f64, f64), to: (f64, f64)| (to.0 - from.0) / (to.1 - from.1);
-            let at = |index: usize| (changed[index], CHANGES[index]);
-            let one_sided = (0..CHANGES.len()).map(|index| slope((time, 0.0), at(index)));
-            let across = (0..CHANGES.len()).step_by(2).map(|index| slope(at(index + 1), at(index)));
-            let is_part = |term: &f64| (-ROUNDING * time..=(1.0 + ROUNDING) * time).contains(term);
-            let seconds = one_sided.chain(across).find(is_part).unwrap_or_default();
+            // The first prediction is nearly always enough; a simulated one takes long.
+            let at = |index: usize| -> Result<(f64, f64), PredictError> {
+                Ok((predictors[index].predict_method_seconds(point, method)?, CHANGES[index]))
+            };
+            // From here to one side, or from one side to the other.
+            let one_sided = (0..CHANGES.len()).map(|index| (None, index));
+            let across = (0..CHANGES.len()).step_by(2).map(|index| (Some(index + 1), index));
+            let mut seconds = 0.0;
+            for (from, to) in one_sided.chain(across) {
+                let (from, to) = (from.map_or(Ok((time, 0.0)), at)?, at(to)?);
+                let slope = (to.0 - from.0) / (to.1 - from.1);
+                if (-ROUNDING * time..=(1.0 + ROUNDING) * time).contains(&slope) {
+                    seconds = slope;
+                    break;
+                }
+            }
             if seconds.abs() > 1e-7 * time {
                 let value = value.or_else(|| own.and_then(|own| constant(own, parameter)));
                 let count = value.map(|value| seconds / value);

@@ -18,36 +18,27 @@ use crate::{
     signature::message_bytes,
 };
 
-/// A call as it came in; `library` is the MPI library's own function with the same arguments.
+/// The call if it is to be carried out or noted here; nothing where it is the MPI library's, as it
+/// came. Inlined where the collective is known, so that what is decided stays in registers.
 ///
 /// # Safety
 /// The arguments must be the application's, between `MPI_Init` and `MPI_Finalize` or not.
 #[inline(always)]
-pub unsafe fn call(arguments: Arguments, comm: Handle, library: impl FnOnce() -> c_int) -> c_int {
+pub unsafe fn choose(arguments: Arguments, comm: Handle) -> Option<Call> {
     // SAFETY: the caller vouches for the arguments.
     unsafe {
-        let Some(place) = communicators::find(comm) else { return library() };
+        let place = communicators::find(comm)?;
         let plan = place.plans.of(arguments.collective());
         if plan.is_empty() && !place.plans.watched {
-            return library();
+            return None;
         }
-        let Some(job) = Job::current() else { return library() };
-        let Some(bytes) = message_bytes(&job.library, &arguments, place) else { return library() };
+        let job = Job::current()?;
+        let bytes = message_bytes(job, &arguments, place)?;
         let choice = look_up(plan, &arguments, bytes);
         if choice.is_none() && !place.plans.watched {
-            return library();
+            return None;
         }
-        let call = Call { job, arguments: &arguments, comm, place, bytes };
-        let mut code = 0;
-        let mut library = Some(library);
-        let mut by_library = || match library.take() {
-            Some(library) => code = library(),
-            None => unreachable!("the library is called once"),
-        };
-        match call.handle(choice, &mut by_library) {
-            Some(ours) => ours,
-            None => code,
-        }
+        Some(Call { job, arguments, comm, place, bytes, choice })
     }
 }
 
@@ -63,38 +54,34 @@ fn look_up<'a>(plan: &'a Plan, arguments: &Arguments, bytes: u64) -> Option<&'a 
 
 /// A call whose method may not be the library's, or that is noted.
 #[derive(Clone, Copy)]
-struct Call<'a> {
+pub struct Call {
     job: &'static Job,
-    arguments: &'a Arguments,
+    arguments: Arguments,
     comm: Handle,
     place: Place,
     bytes: u64,
+    choice: Option<&'static Choice>,
 }
 
-impl Call<'_> {
-    /// The code of a method of ours, or nothing after `library` has been called.
+impl Call {
+    /// The code of a method of ours, or of `library`: the MPI library's own function with the same
+    /// arguments.
     ///
     /// # Safety
-    /// As [`call`].
+    /// As [`choose`].
     #[inline(never)]
-    unsafe fn handle(
-        &self,
-        choice: Option<&'static Choice>,
-        library: &mut dyn FnMut(),
-    ) -> Option<c_int> {
+    pub unsafe fn carry_out(self, library: &dyn Fn() -> c_int) -> c_int {
         let started = self.place.plans.watched.then(Instant::now);
         // SAFETY: the caller vouches for the arguments.
-        let ours = choice.and_then(|choice| unsafe { self.guarded(&choice.carrier) });
-        if ours.is_none() {
-            library();
-        }
+        let ours = self.choice.and_then(|choice| unsafe { self.guarded(&choice.carrier) });
+        let code = ours.unwrap_or_else(library);
         if let Some(started) = started {
-            let ran = choice.filter(|_| ours.is_some());
+            let ran = self.choice.filter(|_| ours.is_some());
             let collective = self.arguments.collective();
             let procs = self.place.plans.procs;
             self.job.usage.note(collective, procs, self.bytes, ran, started.elapsed());
         }
-        ours
+        code
     }
 
     /// A panic of ours ends the job: the other ranks would wait forever.
@@ -115,12 +102,12 @@ impl Call<'_> {
     unsafe fn by(&self, carrier: &Carrier) -> Option<c_int> {
         // SAFETY: the caller vouches for the arguments.
         unsafe {
-            let arguments = &self.in_place_where_shared();
+            let arguments = self.in_place_where_shared();
             if !(Call { arguments, ..*self }).is_sound() || self.breaks_library(carrier) {
                 return None;
             }
             let mut worker = self.job.worker();
-            let outcome = worker.carry_out(carrier, arguments, self.comm);
+            let outcome = worker.carry_out(carrier, &arguments, self.comm);
             self.job.give_back(worker);
             let code = match outcome {
                 Ok(()) => return Some(0),
@@ -140,7 +127,7 @@ impl Call<'_> {
     /// it found wrong, then on rank 0 alone, where both addresses are the same, and that rank would
     /// call the library while the others don't.
     unsafe fn in_place_where_shared(&self) -> Arguments {
-        let (mut arguments, library) = (*self.arguments, &self.job.library);
+        let (mut arguments, library) = (self.arguments, &self.job.library);
         if library.family != Family::OpenMpi {
             return arguments;
         }
@@ -191,7 +178,7 @@ impl Call<'_> {
             return false;
         };
         let inner = mockup.name.split_once("_as_").map_or("", |(_, inner)| inner);
-        match self.arguments {
+        match &self.arguments {
             Arguments::Allreduce { data, .. } | Arguments::Reduce { data, .. } => {
                 let mut commutative = 1;
                 // SAFETY: the caller vouches for the operation.
@@ -210,7 +197,7 @@ impl Call<'_> {
         let is_root = |root: c_int| root == place.rank;
         // SAFETY: the caller vouches for the arguments.
         unsafe {
-            match self.arguments {
+            match &self.arguments {
                 Arguments::Bcast { data, .. } => !self.is_in_place(data.buffer) && self.holds(data),
                 Arguments::Allgather { send, receive } | Arguments::Alltoall { send, receive } => {
                     self.both_hold(send, receive)
@@ -311,14 +298,9 @@ impl Call<'_> {
         }
     }
 
-    /// Whether the type is one of MPI's own.
     unsafe fn is_named(&self, datatype: Handle) -> bool {
-        let (mut integers, mut addresses, mut types, mut combiner) = (0, 0, 0, 0);
-        let envelope = self.job.library.call.type_get_envelope;
         // SAFETY: the caller vouches for the datatype.
-        let code =
-            unsafe { envelope(datatype, &mut integers, &mut addresses, &mut types, &mut combiner) };
-        code == 0 && combiner == self.job.named
+        unsafe { self.job.types.is_named(&self.job.library, datatype) }
     }
 
     /// Asks the library by a message to nobody.

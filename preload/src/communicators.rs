@@ -19,7 +19,7 @@ use runner::Handle;
 use crate::{
     choice::Plans,
     job::{Job, lock, say},
-    library::Family,
+    library::{Family, spread},
 };
 
 /// What holds for a process in a communicator.
@@ -78,8 +78,7 @@ static TOLD: AtomicBool = AtomicBool::new(false);
 
 #[inline(always)]
 fn slot(key: usize, turn: usize) -> &'static Slot {
-    // Open MPI's handles are addresses, MPICH's small numbers: both differ in these bits.
-    &TABLE[((key >> 4 ^ key).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 50).wrapping_add(turn) % SLOTS]
+    &TABLE[spread(key).wrapping_add(turn) % SLOTS]
 }
 
 impl Slot {

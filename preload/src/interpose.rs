@@ -48,9 +48,16 @@ fn reduction(send: Source, receive: Place, datatype: Handle, operation: Handle) 
     Reduction { send, receive, datatype, operation }
 }
 
-/// The library has no such function at all.
+/// The library has no such function: by the one with small counts, if it has that.
+///
+/// # Safety
+/// The arguments must be the application's.
 #[cold]
-unsafe fn missing(name: &str, comm: Handle) -> c_int {
+unsafe fn without(name: &str, arguments: Arguments, comm: Handle) -> c_int {
+    // SAFETY: the caller vouches for the arguments.
+    if let Some(code) = unsafe { narrow::classic(&arguments, comm) } {
+        return code;
+    }
     say(&format!("the MPI library has no {name}"));
     match Job::current() {
         Some(job) => {
@@ -76,19 +83,27 @@ macro_rules! catch {
         /// That function's own.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $mpi($($name: $type,)* comm: Handle) -> c_int {
-            static BEHIND: Behind = Behind::new(catch!(@c $pmpi));
-            type Function = unsafe extern "C" fn($($type,)* Handle) -> c_int;
-            // SAFETY: the arguments are the application's; what is behind is the library's
-            // function of this name, whose signature this is.
-            unsafe {
-                carry_out::call($arguments, comm, || {
-                    let behind = BEHIND.address();
+            #[inline(always)]
+            #[allow(clippy::too_many_arguments, reason = "MPI's function has as many")]
+            unsafe fn library($($name: $type,)* comm: Handle) -> c_int {
+                static BEHIND: Behind = Behind::new(catch!(@c $pmpi));
+                type Function = unsafe extern "C" fn($($type,)* Handle) -> c_int;
+                let behind = BEHIND.address();
+                // SAFETY: the arguments are the application's; what is behind is the library's
+                // function of this name, whose signature this is.
+                unsafe {
                     if behind.is_null() {
-                        return narrow::classic(&$arguments, comm)
-                            .unwrap_or_else(|| missing(stringify!($pmpi), comm));
+                        return without(stringify!($pmpi), $arguments, comm);
                     }
                     mem::transmute::<Place, Function>(behind)($($name,)* comm)
-                })
+                }
+            }
+            // SAFETY: the arguments are the application's.
+            unsafe {
+                match carry_out::choose($arguments, comm) {
+                    None => library($($name,)* comm),
+                    Some(call) => call.carry_out(&move || library($($name,)* comm)),
+                }
             }
         }
     };

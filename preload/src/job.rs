@@ -20,6 +20,7 @@ use crate::{
     communicators,
     library::Library,
     settings::{self, Fault, Settings},
+    types::Types,
     usage::{self, Usage},
     worker::Worker,
 };
@@ -33,8 +34,7 @@ pub struct Job {
     pub keyval: c_int,
     /// A communicator of this process alone that returns errors: on it arguments are tried.
     pub alone: Handle,
-    /// By what MPI's own datatypes are made.
-    pub named: c_int,
+    pub types: Types,
     pub usage: Usage,
     pub started: Instant,
     /// Those that no call is using.
@@ -117,33 +117,28 @@ impl Job {
             Ok(settings) => (settings, None),
             Err(fault) => (Settings { digest, ..Settings::default() }, Some(fault)),
         };
-        let (mut keyval, mut alone, mut named) = (0, 0, 0);
-        let (mut a, mut b, mut c) = (0, 0, 0);
+        let (mut keyval, mut alone) = (0, 0);
         let call = &library.call;
+        let refused = |code| format!("the MPI library refuses what is needed (error code {code})");
         // SAFETY: MPI is initialised; handles are the library's, outputs are locals.
         let code = unsafe {
             let (copy, delete) = (communicators::copy, communicators::delete);
             (call.comm_create_keyval)(copy, delete, &mut keyval, ptr::null_mut::<c_void>())
                 | (call.comm_split)(library.own, 0, 0, &mut alone)
                 | (call.comm_set_errhandler)(alone, library.constants.errors_return)
-                | (call.type_get_envelope)(
-                    library.constants.byte,
-                    &mut a,
-                    &mut b,
-                    &mut c,
-                    &mut named,
-                )
         };
         if code != 0 {
-            return Err(format!("the MPI library refuses what is needed (error code {code})"));
+            return Err(refused(code));
         }
+        // SAFETY: as above.
+        let types = unsafe { Types::new(&library).map_err(refused)? };
         let job = Job {
             library,
             settings,
             session,
             keyval,
             alone,
-            named,
+            types,
             usage: Usage::default(),
             started: Instant::now(),
             workers: Mutex::default(),

@@ -27,5 +27,6 @@ mod library;
 mod narrow;
 mod settings;
 mod signature;
+mod types;
 mod usage;
 mod worker;

@@ -4,7 +4,7 @@ use std::ffi::c_int;
 
 use runner::{Arguments, Block, Handle};
 
-use crate::{communicators::Place, library::Library};
+use crate::{communicators::Place, job::Job};
 
 /// The size by which a method is chosen (see [`records::Collective::message_size`]).
 ///
@@ -15,8 +15,8 @@ use crate::{communicators::Place, library::Library};
 /// # Safety
 /// The arguments must be the application's.
 #[inline(always)]
-pub unsafe fn message_bytes(library: &Library, arguments: &Arguments, place: Place) -> Option<u64> {
-    let in_place = |block: &Block| block.buffer.addr() == library.constants.in_place;
+pub unsafe fn message_bytes(job: &Job, arguments: &Arguments, place: Place) -> Option<u64> {
+    let in_place = |block: &Block| block.buffer.addr() == job.library.constants.in_place;
     let root_is_here = |root: c_int| {
         let is_root = u32::try_from(root).is_ok_and(|root| root < place.plans.procs);
         is_root.then_some(root == place.rank)
@@ -27,18 +27,16 @@ pub unsafe fn message_bytes(library: &Library, arguments: &Arguments, place: Pla
             Arguments::Barrier => Some(0),
             Arguments::Bcast { data, root } => {
                 root_is_here(*root)?;
-                bytes(library, data.count, data.datatype)
+                bytes(job, data.count, data.datatype)
             }
             Arguments::Reduce { data, count, root } => {
                 root_is_here(*root)?;
-                bytes(library, *count, data.datatype)
+                bytes(job, *count, data.datatype)
             }
             Arguments::Allreduce { data, count }
             | Arguments::Scan { data, count }
             | Arguments::Exscan { data, count }
-            | Arguments::ReduceScatterBlock { data, count } => {
-                bytes(library, *count, data.datatype)
-            }
+            | Arguments::ReduceScatterBlock { data, count } => bytes(job, *count, data.datatype),
             Arguments::ReduceScatter { data, counts } => {
                 let procs = place.plans.procs;
                 let mut all = 0_i64;
@@ -50,20 +48,20 @@ pub unsafe fn message_bytes(library: &Library, arguments: &Arguments, place: Pla
                     all = all.checked_add(count)?;
                 }
                 // The mean block; a block of one byte in all is still a message.
-                let all = bytes(library, all, data.datatype)?;
+                let all = bytes(job, all, data.datatype)?;
                 Some(all.div_ceil(u64::from(procs)))
             }
             Arguments::Allgather { send, receive } | Arguments::Alltoall { send, receive } => {
                 let block = if in_place(send) { receive } else { send };
-                bytes(library, block.count, block.datatype)
+                bytes(job, block.count, block.datatype)
             }
             Arguments::Gather { send, receive, root } => {
                 let block = if root_is_here(*root)? { receive } else { send };
-                bytes(library, block.count, block.datatype)
+                bytes(job, block.count, block.datatype)
             }
             Arguments::Scatter { send, receive, root } => {
                 let block = if root_is_here(*root)? { send } else { receive };
-                bytes(library, block.count, block.datatype)
+                bytes(job, block.count, block.datatype)
             }
             _ => None,
         }
@@ -71,18 +69,12 @@ pub unsafe fn message_bytes(library: &Library, arguments: &Arguments, place: Pla
 }
 
 #[inline(always)]
-unsafe fn bytes(library: &Library, count: i64, datatype: Handle) -> Option<u64> {
-    let mut size = 0_i64;
+unsafe fn bytes(job: &Job, count: i64, datatype: Handle) -> Option<u64> {
+    // Without data ranks may pass what they like as the type.
     if count == 0 {
         return Some(0);
     }
-    if datatype & library.handle_bits == library.no_type {
-        return None;
-    }
-    // SAFETY: the caller vouches for the datatype; the output is a local.
-    let code = unsafe { (library.call.type_size_x)(datatype, &mut size) };
-    match code {
-        0 => u64::try_from(count).ok()?.checked_mul(u64::try_from(size).ok()?),
-        _ => None,
-    }
+    // SAFETY: the caller vouches for the datatype.
+    let each = unsafe { job.types.bytes(&job.library, datatype)? };
+    u64::try_from(count).ok()?.checked_mul(each)
 }

@@ -110,7 +110,9 @@ impl Maker<'_> {
         let name = &*namespace(&self.spec.name, place);
         let filter = ["tbf", "rate", bits, "burst", burst, "latency", "200ms"];
         let command = ["-n", name, "qdisc", "add", "dev", device, "root"];
-        step.run(&self.tools.tc, command.into_iter().chain(filter))
+        step.run(&self.tools.tc, command.into_iter().chain(filter))?;
+        let Some(bytes) = rate.largest_unit_bytes() else { return Ok(()) };
+        self.ip(&step, place, &["link", "set", device, "gso_max_size", &bytes.to_string()])
     }
 
     fn ip(&self, step: &Step<'_>, place: &str, arguments: &[&str]) -> Result<(), TestbedError> {

@@ -148,8 +148,8 @@ fn a_testbed_stands_is_told_and_goes() {
 #[test]
 fn a_port_has_the_rate_of_each_direction() {
     need!(can_make_namespaces(), "root");
-    let spec = Spec::new(&name("port"), 3, "100mbit".parse().unwrap()).unwrap();
-    let ports = ["1.in=50mbit", "2=10mbit"].map(|port| port.parse().unwrap());
+    let spec = Spec::new(&name("port"), 4, "100mbit".parse().unwrap()).unwrap();
+    let ports = ["1.in=50mbit", "2=10mbit", "3=1gbit"].map(|port| port.parse().unwrap());
     let standing = Standing { testbed: up(&spec.with_ports(ports.into()).unwrap()).unwrap() };
     let reopened = Testbed::open(standing.name()).unwrap();
     assert_eq!(reopened.spec(), standing.testbed.spec());
@@ -159,6 +159,11 @@ fn a_port_has_the_rate_of_each_direction() {
         let switch = standing.run(None, &["tc", "qdisc", "show", "dev", &port]);
         assert!(own.contains(&format!("rate {sends}Mbit")), "{own}");
         assert!(switch.contains(&format!("rate {receives}Mbit")), "{switch}");
+    }
+    // What a fast port is handed as one passes through it as one.
+    for (node, is_fast) in [(0, false), (3, true)] {
+        let link = standing.run(Some(node), &["ip", "-d", "link", "show", "dev", "eth0"]);
+        assert_eq!(link.contains("gso_max_size 19062"), is_fast, "{link}");
     }
 }
 

@@ -12,8 +12,8 @@ use crate::{
     statistics::{median, quantile},
 };
 
-/// The noise of a record, per collective: over the points at which at least two methods were
-/// observed at least twice, and those methods.
+/// The noise of a record, per collective: over the points at which at least two well visited methods
+/// were observed at least twice, and those methods.
 pub fn noise(samples: &Samples) -> Vec<Noise> {
     let mut of_collective: BTreeMap<Collective, (u32, Vec<f64>, Vec<f64>)> = BTreeMap::new();
     for point in samples.points() {
@@ -50,7 +50,7 @@ fn halves(samples: &Samples, point: Point) -> Vec<[f64; 2]> {
         let median = |half| times.median_of(half).filter(|seconds| *seconds > 0.0);
         Some([median(Half::Choosing)?, median(Half::Timing)?])
     };
-    let often = samples.at(point).filter(|(_, times)| times.count() > 1);
+    let often = samples.well_visited(point).filter(|(_, times)| times.count() > 1);
     often.filter_map(|(_, times)| of_method(times)).collect()
 }
 

@@ -16,8 +16,9 @@ use crate::{
 };
 
 /// How the best was chosen and timed, in words, for the file.
-const BEST: &str = "least median over every method measured, the default included; chosen on one half \
-    of the visits (observations, where there was one visit) and timed on the other, both ways";
+const BEST: &str = "least median over every method measured, the default included, but those with less \
+    than a quarter of the most visits; chosen on one half of the visits (observations, where there \
+    was one visit) and timed on the other, both ways";
 
 /// The penalties of decision functions at every point measured. `busy_links` says where the
 /// machine under a virtual cluster is the limit.

@@ -167,14 +167,24 @@ impl Samples {
         Some((method, times.median_of(half.other())?))
     }
 
-    /// The method that is least by a measure.
+    /// The methods at a point that were visited at least a quarter as often as the one visited most.
+    /// The others were given up as too slow; the medians of their few visits vary so much that one
+    /// of them would be the least by chance.
+    pub fn well_visited(&self, point: Point) -> impl Iterator<Item = (&Method, &Times)> {
+        const SHARE: usize = 4;
+        let visits = |times: &Times| times.visits.len();
+        let most = self.at(point).map(|(_, times)| visits(times)).max().unwrap_or_default();
+        self.at(point).filter(move |(_, times)| SHARE * visits(times) >= most)
+    }
+
+    /// The well visited method that is least by a measure.
     pub fn least(
         &self,
         point: Point,
         of: impl Fn(&Times) -> Option<f64>,
     ) -> Option<(&Method, &Times)> {
         let value = |times: &Times| of(times).unwrap_or(f64::INFINITY);
-        self.at(point).min_by(|a, b| value(a.1).total_cmp(&value(b.1)))
+        self.well_visited(point).min_by(|a, b| value(a.1).total_cmp(&value(b.1)))
     }
 }
 
@@ -247,6 +257,16 @@ pub(crate) mod tests {
         let samples = Samples::gather(&rows);
         let (method, seconds) = samples.best(POINT).unwrap();
         assert_eq!((method.to_string().as_str(), seconds), ("native:openmpi:linear", 9.0));
+    }
+
+    #[test]
+    fn a_method_that_was_given_up_is_not_the_best_by_chance() {
+        let best = |visits| {
+            let linear = vec![call("native:openmpi:linear", "", 64, 1.0); visits];
+            let default = vec![call("default", "", 64, 3.0); 12];
+            Samples::gather(&[linear, default].concat()).best(POINT).unwrap().1
+        };
+        assert_eq!((best(2), best(3)), (3.0, 1.0));
     }
 
     #[test]

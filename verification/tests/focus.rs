@@ -208,6 +208,31 @@ fn with_enough_time_the_measuring_ends_by_itself() {
     assert!(world.spent_seconds < seconds / 20.0, "{} of {seconds}", world.spent_seconds);
 }
 
+/// A machine that is fast for some seconds must not make the default fast.
+#[test]
+fn a_batch_is_measured_in_random_order() {
+    let world = World::new(1);
+    let batch = Focus::new(&world.cells, &expected, &Samples::gather(&[])).next(60.0);
+    let is_default = |visit: &Visit| world.cells[visit.cell as usize].method == Method::Default;
+    let place_of_defaults = |visits: &[Visit]| {
+        let places = visits.iter().enumerate().filter(|(_, visit)| is_default(visit));
+        let places: Vec<f64> = places.map(|(place, _)| place as f64).collect();
+        places.iter().sum::<f64>() / places.len() as f64 / visits.len() as f64
+    };
+    assert!(place_of_defaults(&batch.visits) < 0.3, "first by their worth");
+    let plan = |seed| batch.clone().plan(world.cells.clone(), 16, seed);
+    for seed in 1..=4 {
+        let place = place_of_defaults(&plan(seed).visits);
+        assert!((0.4..0.6).contains(&place), "{place}");
+    }
+    assert_eq!(plan(1), plan(1));
+    let sorted = |mut visits: Vec<Visit>| {
+        visits.sort_by_key(|visit| visit.cell);
+        visits
+    };
+    assert_eq!(sorted(plan(1).visits), sorted(batch.visits.clone()));
+}
+
 /// Where all the time is spent at a few points, these get the observations, and their regret is
 /// what is told.
 #[test]

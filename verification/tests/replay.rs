@@ -255,7 +255,7 @@ impl<'a> World<'a> {
 }
 
 /// Times of smaller messages vary by a third from visit to visit: there the best by all that a tuning
-/// may see costs itself 20 % at the 95th percentile against the best by the other half.
+/// may see costs itself 12 % at the 95th percentile against the best by the other half.
 const LARGE: u64 = 8 << 10;
 /// Of the measuring time of everything: what `colibri tune` measures in, and confirms one way of
 /// loading in, if a tenth is its budget.
@@ -299,10 +299,10 @@ fn a_tenth_of_the_exhaustive_time_decides_nearly_as_well() {
         println!("{stage}, mean of {TUNINGS}: {sum:.3?}");
     }
     let [chosen, confirmed] = sums;
-    assert!(chosen[0] < 0.012 && chosen[1] < 0.13, "{chosen:?}");
-    assert!(confirmed[0] < 0.025 && confirmed[1] < 0.18, "{confirmed:?}");
+    assert!(chosen[0] < 0.016 && chosen[1] < 0.13, "{chosen:?}");
+    assert!(confirmed[0] < 0.028 && confirmed[1] < 0.2, "{confirmed:?}");
     for of_large in [&chosen[2..], &confirmed[2..]] {
-        assert!(of_large[0] < 0.012 && of_large[1] < 0.1, "{of_large:?}");
+        assert!(of_large[0] < 0.022 && of_large[1] < 0.11, "{of_large:?}");
     }
     let two = agreement(&reference.judging, [&tuned[0], &tuned[1]], Platform::default());
     println!("{} differ, {} by more than 5 %", two.differing, two.beyond);

@@ -179,8 +179,9 @@ impl CellBench<'_> {
     }
 
     /// How certain the medians shall be, and from how many visits: those that are due by the end of
-    /// this job. All in the first one would show the machine as it was in a few seconds. What the clock itself costs is as fine as it sees; taken
-    /// from the record, so that a finished record stays finished.
+    /// this job. All in the first one would show the machine as it was in a few seconds. What the
+    /// clock itself costs is as fine as it sees; taken from the record, so that a finished record
+    /// stays finished.
     pub(super) fn rule(&self) -> Rule {
         let clock = verification::stopping::median_interval(&self.book.clock(), 0.95);
         Rule {

@@ -20,7 +20,8 @@ const CERTAIN: f64 = 4.0;
 /// in a hundred.
 const DISTURBED: f64 = 0.05;
 
-/// What is to be said where of so many visits, `between two ranks`, so many were disturbed: (disturbed, all).
+/// What is to be said where of so many visits, `between two ranks`, so many were disturbed:
+/// (disturbed, all).
 pub(super) fn disturbance((disturbed, all): (usize, usize), whom: &str) -> Option<String> {
     let share = disturbed as f64 / all.max(1) as f64;
     (all >= LEAST && share > DISTURBED).then(|| {
@@ -47,7 +48,7 @@ pub(super) fn note(observations: &[PointToPoint]) -> Option<String> {
         format!(
             "the machine drifted: the round trip of an empty message took {} in one tenth of the \
              run and {} in another; L, o and alpha are means over the run, and another run's \
-             will differ where it drifts otherwise; a longer --budget evens that out",
+             will differ where it drifts otherwise",
             format_seconds(least),
             format_seconds(greatest)
         )

@@ -59,9 +59,8 @@ impl Groups {
         times.retain(|_, times| times.len() >= LEAST);
         let samples: Vec<(Key, Sample)> =
             times.into_iter().map(|(key, times)| (key, Sample::new(&times))).collect();
-        let disturbed = samples.iter().map(|(_, sample)| sample.disturbed());
         Ok(Groups {
-            disturbed: disturbed.fold((0, 0), |(some, all), (one, of)| (some + one, all + of)),
+            disturbed: Sample::all_disturbed(samples.iter().map(|(_, sample)| sample)),
             centres: samples.iter().map(|(key, sample)| (*key, sample.centre())).collect(),
             redrawn: super::redraw(super::REDRAWINGS, |random| {
                 samples.iter().map(|(key, sample)| (*key, sample.redraw(random))).collect()

@@ -101,8 +101,15 @@ impl Sample {
     }
 
     /// How many visits were disturbed, and how many there were.
-    pub(super) fn disturbed(&self) -> (usize, usize) {
+    fn disturbed(&self) -> (usize, usize) {
         (self.disturbed, self.disturbed + self.units.len())
+    }
+
+    /// The same of several samples together.
+    pub(super) fn all_disturbed<'s>(samples: impl Iterator<Item = &'s Sample>) -> (usize, usize) {
+        samples
+            .map(Sample::disturbed)
+            .fold((0, 0), |(disturbed, all), (one, of)| (disturbed + one, all + of))
     }
 
     pub(super) fn centre(&self) -> f64 {

@@ -114,9 +114,7 @@ impl Samples {
     /// How many visits were disturbed, and how many there were.
     pub(super) fn disturbed(&self) -> (usize, usize) {
         let timed = self.0.iter().filter(|((.., messages), _)| *messages != DIFFERENCE);
-        timed
-            .map(|(_, sample)| sample.disturbed())
-            .fold((0, 0), |(disturbed, all), (one, of)| (disturbed + one, all + of))
+        Sample::all_disturbed(timed.map(|(_, sample)| sample))
     }
 
     /// Centres that as many observations could have had.

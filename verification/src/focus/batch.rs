@@ -2,7 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use records::{Method, plan::Visit, summary::Regret};
+use rand::{SeedableRng, seq::SliceRandom};
+use rand_pcg::Pcg64;
+use records::{
+    Method,
+    plan::{Cell, Plan, Visit},
+    summary::Regret,
+};
 
 use super::{Focus, TOLERANCE, Track};
 use crate::plan::{VERY_SHORT_SECONDS, calls, visit_seconds};
@@ -28,6 +34,16 @@ pub struct Batch {
     pub expected_seconds: f64,
     /// Before they are made.
     pub regret: Regret,
+}
+
+impl Batch {
+    /// The plan that makes these visits to `cells`, in an order that is random, fixed by the seed. In
+    /// the order of their worth the defaults would come first, and how fast the machine was then would
+    /// be taken for how fast the default is.
+    pub fn plan(mut self, cells: Vec<Cell>, ranks: u32, seed: u64) -> Plan {
+        self.visits.shuffle(&mut Pcg64::seed_from_u64(seed));
+        Plan { seed, ranks, cells, visits: self.visits }
+    }
 }
 
 impl Track {

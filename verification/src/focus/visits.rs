@@ -33,14 +33,6 @@ pub(super) struct Visit {
     pull: f64,
 }
 
-/// A normal distribution with a weight.
-#[derive(Clone, Copy)]
-struct Part {
-    weight: f64,
-    mean: f64,
-    variance: f64,
-}
-
 impl Visit {
     /// Of the point with this index, with the median time of its calls.
     pub fn new(index: usize, seconds: f64, noise: &Noise) -> Self {
@@ -49,25 +41,23 @@ impl Visit {
         Visit { index, logarithm: seconds.ln(), usual, strayed, precision: 0.0, pull: 0.0 }
     }
 
-    /// What is known after this visit, if `before` is what is known without it.
-    fn after(&self, before: Part) -> Part {
+    /// Mean and variance of what is known after this visit, if `mean` and `variance` are those
+    /// without it.
+    fn after(&self, mean: f64, variance: f64) -> (f64, f64) {
+        // Each part of the mixture by itself: its weight, and the normal after it.
         let part = |share: f64, noise: f64| {
-            let total = before.variance + noise;
-            let surprise = self.logarithm - before.mean;
-            Part {
-                weight: share * (-surprise.powi(2) / total / 2.0).exp() / total.sqrt(),
-                mean: before.mean + before.variance / total * surprise,
-                variance: before.variance * noise / total,
-            }
+            let total = variance + noise;
+            let surprise = self.logarithm - mean;
+            let weight = share * (-surprise.powi(2) / total / 2.0).exp() / total.sqrt();
+            (weight, mean + variance / total * surprise, variance * noise / total)
         };
         let parts = [part(1.0 - STRAYED, self.usual), part(STRAYED, self.strayed)];
-        let weight = parts.iter().map(|part| part.weight).sum::<f64>();
-        let average = |of: &dyn Fn(&Part) -> f64| {
-            parts.iter().map(|part| part.weight / weight * of(part)).sum::<f64>()
-        };
-        let mean = average(&|part| part.mean);
-        let variance = average(&|part| part.variance + (part.mean - mean).powi(2));
-        Part { weight, mean, variance }
+        let weights = parts.iter().map(|(weight, ..)| weight).sum::<f64>();
+        let mean = parts.iter().map(|(weight, mean, _)| weight / weights * mean).sum::<f64>();
+        let variance = parts.iter().map(|(weight, of_part, variance)| {
+            weight / weights * (variance + (of_part - mean).powi(2))
+        });
+        (mean, variance.sum())
     }
 
     /// Takes it in, instead of what it was taken for before.
@@ -77,15 +67,11 @@ impl Visit {
         if precision <= 0.0 {
             return;
         }
-        let before = Part {
-            weight: 1.0,
-            mean: (mean / variance - self.pull) / precision,
-            variance: 1.0 / precision,
-        };
-        let after = self.after(before);
+        let before = (mean / variance - self.pull) / precision;
+        let (after, variance) = self.after(before, 1.0 / precision);
         // Two parts far apart are wider than what was known before; that no observation can say.
-        let added = (1.0 / after.variance - precision).max(LEAST_ADDED * precision);
-        let pull = after.mean * (precision + added) - before.mean * precision;
+        let added = (1.0 / variance - precision).max(LEAST_ADDED * precision);
+        let pull = after * (precision + added) - before * precision;
         let change = added - self.precision;
         if change != 0.0 {
             belief.observe(self.index, (pull - self.pull) / change, 1.0 / change);
@@ -166,20 +152,19 @@ mod tests {
     /// where it took 8.7 whenever it was looked at again.
     #[test]
     fn a_visit_that_its_neighbours_contradict_leaves_doubt_until_others_agree_with_it() {
-        let mut believed = belief();
-        let mut visits = [visit(0, 0.0), visit(0, 0.02), visit(2, 0.0), visit(2, -0.02)];
-        take_in(&mut believed, &mut visits);
-        let (expected, doubt) = (believed.mean(1), believed.variance(1).sqrt());
-        believed = belief();
-        let mut visits: Vec<Visit> = visits.into_iter().chain([visit(1, 0.4)]).collect();
-        visits.iter_mut().for_each(|visit| (visit.precision, visit.pull) = (0.0, 0.0));
-        take_in(&mut believed, &mut visits);
-        assert!(believed.mean(1) - expected < 0.13, "{}", believed.mean(1));
-        assert!(believed.variance(1).sqrt() > 0.8 * doubt);
-        believed = belief();
-        visits.extend([0.39, 0.42, 0.4].map(|logarithm| visit(1, logarithm)));
-        visits.iter_mut().for_each(|visit| (visit.precision, visit.pull) = (0.0, 0.0));
-        take_in(&mut believed, &mut visits);
-        assert!(believed.mean(1) > 0.35, "{}", believed.mean(1));
+        let believed = |of_middle: &[f64]| {
+            let mut believed = belief();
+            let neighbours = [(0, 0.0), (0, 0.02), (2, 0.0), (2, -0.02)];
+            let all = neighbours.into_iter().chain(of_middle.iter().map(|&off| (1, off)));
+            let mut visits: Vec<Visit> = all.map(|(index, off)| visit(index, off)).collect();
+            take_in(&mut believed, &mut visits);
+            (believed.mean(1), believed.variance(1).sqrt())
+        };
+        let (expected, doubt) = believed(&[]);
+        let (mean, deviation) = believed(&[0.4]);
+        assert!(mean - expected < 0.13, "{mean}");
+        assert!(deviation > 0.8 * doubt);
+        let (mean, _) = believed(&[0.4, 0.39, 0.42, 0.4]);
+        assert!(mean > 0.35, "{mean}");
     }
 }

@@ -1,0 +1,111 @@
+//! The sizes of datatypes. Those of MPI's own never change, so that a call with one needs no
+//! question to MPI after the first.
+
+use std::{
+    ffi::c_int,
+    sync::{
+        Mutex,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+};
+
+use runner::Handle;
+
+use crate::{
+    job::lock,
+    library::{Library, spread},
+};
+
+/// What is known of datatypes.
+pub struct Types {
+    /// By what MPI says that a type is one of its own.
+    named: c_int,
+    known: [Known; SLOTS],
+    /// One writer at a time.
+    writing: Mutex<()>,
+}
+
+/// A type of MPI's own, written once. The handle is written last, so that who reads it may read
+/// the size.
+struct Known {
+    /// The handle; 0 in an empty slot.
+    handle: AtomicUsize,
+    bytes: AtomicU64,
+}
+
+/// MPI has about a hundred types of its own. Of those that share a slot MPI is asked for all but
+/// one.
+const SLOTS: usize = 512;
+
+impl Types {
+    /// # Errors
+    /// The code of the library, which refuses to tell.
+    ///
+    /// # Safety
+    /// MPI must be initialised.
+    pub unsafe fn new(library: &Library) -> Result<Self, c_int> {
+        // SAFETY: the caller vouches for it; the handle is the library's.
+        let named = unsafe { combiner(library, library.constants.byte)? };
+        let empty = || Known { handle: AtomicUsize::new(0), bytes: AtomicU64::new(0) };
+        let known = std::array::from_fn(|_| empty());
+        Ok(Types { named, known, writing: Mutex::default() })
+    }
+
+    /// The bytes of data in one element; nothing for what is no type.
+    ///
+    /// # Safety
+    /// The handle must be the application's.
+    #[inline(always)]
+    pub unsafe fn bytes(&self, library: &Library, datatype: Handle) -> Option<u64> {
+        let handle = datatype & library.handle_bits;
+        let known = &self.known[spread(handle) % SLOTS];
+        if known.handle.load(Ordering::Acquire) == handle {
+            return Some(known.bytes.load(Ordering::Relaxed));
+        }
+        // SAFETY: the caller vouches for the datatype.
+        unsafe { self.ask(library, handle) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    unsafe fn ask(&self, library: &Library, handle: Handle) -> Option<u64> {
+        if handle == library.no_type {
+            return None;
+        }
+        let mut bytes = 0_i64;
+        // SAFETY: the caller vouches for the datatype; the output is a local.
+        if unsafe { (library.call.type_size_x)(handle, &mut bytes) } != 0 {
+            return None;
+        }
+        let bytes = u64::try_from(bytes).ok()?;
+        let known = &self.known[spread(handle) % SLOTS];
+        // SAFETY: as above.
+        if known.handle.load(Ordering::Relaxed) == 0 && unsafe { self.is_named(library, handle) } {
+            let _writing = lock(&self.writing);
+            if known.handle.load(Ordering::Relaxed) == 0 {
+                known.bytes.store(bytes, Ordering::Relaxed);
+                known.handle.store(handle, Ordering::Release);
+            }
+        }
+        Some(bytes)
+    }
+
+    /// Whether the type is one of MPI's own.
+    ///
+    /// # Safety
+    /// As [`Types::bytes`].
+    pub unsafe fn is_named(&self, library: &Library, datatype: Handle) -> bool {
+        // SAFETY: the caller vouches for the datatype.
+        unsafe { combiner(library, datatype) == Ok(self.named) }
+    }
+}
+
+/// How a type was made, or the code of the library.
+unsafe fn combiner(library: &Library, datatype: Handle) -> Result<c_int, c_int> {
+    let (mut integers, mut addresses, mut types, mut combiner) = (0, 0, 0, 0);
+    let envelope = library.call.type_get_envelope;
+    // SAFETY: the caller vouches for the datatype; outputs are locals.
+    let code =
+        unsafe { envelope(datatype, &mut integers, &mut addresses, &mut types, &mut combiner) };
+    if code == 0 { Ok(combiner) } else { Err(code) }
+}
