@@ -153,9 +153,12 @@ pub fn find_on_path(program: &str) -> Option<PathBuf> {
     env::split_paths(&path).map(|directory| directory.join(program)).find(|path| path.is_file())
 }
 
+/// For which a launcher may take, also on a busy machine, to say its version.
+const PATIENCE: Duration = Duration::from_secs(15);
+
 /// Whose launcher a program is, by what it says of its version.
 fn family(program: &str) -> Family {
-    let said = process::said_within(Command::new(program).arg("--version"), Duration::from_secs(5));
+    let said = process::said_within(Command::new(program).arg("--version"), PATIENCE);
     match said {
         Some(text) if text.contains("Open MPI") || text.contains("OpenRTE") => Family::OpenMpi,
         _ => Family::Other,

@@ -184,7 +184,8 @@ impl Drop for Cluster {
 #[test]
 fn open_mpi_5_0_across_nodes_obeys_without_han_alone() {
     let test = "open_mpi_5_0_across_nodes_obeys_without_han_alone";
-    if !can_make_a_testbed(test) {
+    // The library takes a turn of its own.
+    if can_make_a_testbed(test).is_none() {
         return;
     }
     let Some(library) = libraries::open_mpi_5_0(test) else { return };
@@ -324,16 +325,21 @@ fn mpich_5_0_runs_what_its_tuning_file_names() {
     let settings = stderr.split_whitespace().filter(|word| word.starts_with("MPIR_"));
     command.envs(settings.map(|setting| setting.split_once('=').unwrap()));
     let calls = ["bcast:29999", "bcast:30000", "bcast:40000", "bcast:40001"];
-    let told = libraries::run(&mut command, 2, &program, &calls);
-    assert_slow_inside(&told, 5.0);
+    assert_slow_inside(5.0, || libraries::run(&mut command, 2, &program, &calls));
 }
 
-/// The two calls in the middle are slower than those around them, by far.
+/// The two calls in the middle are slower than those around them, by far. On a busy machine all may
+/// be slow: it is tried several times. What has no effect is as fast each time.
 #[track_caller]
-fn assert_slow_inside(told: &[Told], times: f64) {
-    let [below, first, last, above] = told else { panic!("{told:?}") };
-    let (fast, slow) = (below.seconds.max(above.seconds), first.seconds.min(last.seconds));
-    assert!(slow > times * fast, "{told:?}");
+fn assert_slow_inside(times: f64, mut run: impl FnMut() -> Vec<Told>) {
+    let mut is_slow_inside = || {
+        let told = run();
+        let [below, first, last, above] = &told[..] else { panic!("{told:?}") };
+        let (fast, slow) = (below.seconds.max(above.seconds), first.seconds.min(last.seconds));
+        eprintln!("{told:?}");
+        slow > times * fast
+    };
+    assert!((0..8).any(|_| is_slow_inside()));
 }
 
 /// Intel MPI hides its functions, too: the ring of 4 ranks, which take turns on few cores, shows
@@ -361,10 +367,10 @@ fn intel_mpi_runs_what_its_settings_name() {
 
     let calls = ["bcast:999", "bcast:1000", "bcast:2000", "bcast:2001"];
     let mut by_environment = library.launcher_behind(&["sh", &script, "4"]);
-    assert_slow_inside(&libraries::run(&mut by_environment, 4, &program, &calls), 3.0);
+    assert_slow_inside(3.0, || libraries::run(&mut by_environment, 4, &program, &calls));
     let mut by_file = library.launcher();
     by_file.env("I_MPI_TUNING_BIN", dir.path().join("intel.4-4.dat"));
-    assert_slow_inside(&libraries::run(&mut by_file, 4, &program, &calls), 3.0);
+    assert_slow_inside(3.0, || libraries::run(&mut by_file, 4, &program, &calls));
 }
 
 #[test]

@@ -1,6 +1,17 @@
 //! What the tests share.
 
-use std::{ffi::OsStr, path::Path, process::Command};
+use std::{
+    ffi::OsStr,
+    path::Path,
+    process::Command,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+/// Jobs run one after the other: they share the cores.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// Held by the test whose jobs run.
+pub type Turn = MutexGuard<'static, ()>;
 
 /// The command under test.
 pub fn colibri() -> assert_cmd::Command {
@@ -25,22 +36,28 @@ pub fn run(code: i32, arguments: &[&str]) -> (String, String) {
     (stdout, stderr)
 }
 
-/// Whether a virtual cluster can be made here; says that the test is skipped where it can't.
-pub fn can_make_a_testbed(test: &str) -> bool {
+/// Nothing, and it is said that the test is skipped, where no virtual cluster can be made.
+pub fn can_make_a_testbed(test: &str) -> Option<Turn> {
     let output = colibri().args(["testbed", "check"]).output().unwrap();
     if !output.status.success() {
         eprintln!("{test}: skipped: {}", String::from_utf8_lossy(&output.stderr).trim());
+        return None;
     }
-    output.status.success()
+    have_mpirun(test)
 }
 
-/// Whether there is an MPI launcher; says that the test is skipped where there is none.
-pub fn have_mpirun(test: &str) -> bool {
-    let there = Command::new("mpirun").arg("--version").output().is_ok();
-    if !there {
+/// Nothing, and it is said that the test is skipped, where there is no MPI launcher.
+pub fn have_mpirun(test: &str) -> Option<Turn> {
+    if Command::new("mpirun").arg("--version").output().is_err() {
         eprintln!("{test}: skipped: no mpirun on PATH");
+        return None;
     }
-    there
+    Some(turn())
+}
+
+/// Waits until no other test's jobs run.
+pub fn turn() -> Turn {
+    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The lines of a file.

@@ -28,9 +28,7 @@ fn write_trace(path: &Path, calls: &[Value]) {
 #[test]
 fn what_an_application_uses_is_tuned_by_own_methods_where_nothing_can_be_forced() {
     let test = "what_an_application_uses_is_tuned_by_own_methods_where_nothing_can_be_forced";
-    if !have_mpirun(test) {
-        return;
-    }
+    let Some(_turn) = have_mpirun(test) else { return };
     let dir = tempfile::tempdir().unwrap();
     let [launcher, trace, directory] =
         ["launcher", "trace.json", "run"].map(|n| dir.path().join(n));

@@ -6,12 +6,12 @@ use std::{
     os::unix::process::CommandExt,
     path::{Path, PathBuf},
     process::{Command, Stdio},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use serde_json::Value;
 
-use crate::support::{can_make_a_testbed, colibri_process, have_mpirun, lines, run};
+use crate::support::{can_make_a_testbed, colibri_process, have_mpirun, run};
 
 fn json(path: &Path) -> Value {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
@@ -39,34 +39,65 @@ fn results(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     results
 }
 
-/// Every batch of a run: its plan is completed by its record.
-fn assert_plans_completed(directory: &Path) {
-    assert_plan_completed(directory, "plan.json", "measurements.csv");
+/// Every batch of a run: its record completes its plan, or follows it to where its time was over.
+fn assert_plans_followed(directory: &Path) {
+    assert_plan_followed(directory, "plan.json", "measurements.csv");
     for batch in 2.. {
         let [plan, record] = [format!("plan-{batch}.json"), format!("measurements-{batch}.csv")];
         if !directory.join(&plan).exists() {
-            assert!(batch > 2, "one batch is all: nothing was focused");
             return;
         }
-        assert_plan_completed(directory, &plan, &record);
+        assert_plan_followed(directory, &plan, &record);
     }
 }
 
-/// (visit, repetitions wanted) of a plan, against what the record holds.
-fn assert_plan_completed(directory: &Path, plan: &str, record: &str) {
+/// No visit has more repetitions than wanted, and none has any after one that has fewer.
+fn assert_plan_followed(directory: &Path, plan: &str, record: &str) {
     let plan = json(&directory.join(plan));
     let mut made: BTreeMap<u64, u64> = BTreeMap::new();
-    let is_row = |line: &&String| line.starts_with(|first: char| first.is_ascii_digit());
-    for line in lines(&directory.join(record)).iter().filter(is_row) {
+    for line in rows(&directory.join(record)) {
         if line.ends_with(",ok") || line.ends_with(",late") {
             let visit = line.split(',').next().unwrap().parse().unwrap();
             *made.entry(visit).or_default() += 1;
         }
     }
+    assert!(!made.is_empty(), "{record} holds nothing");
+    let mut is_over = false;
     for (visit, wanted) in (0_u64..).zip(plan["visits"].as_array().unwrap()) {
         let made = made.get(&visit).copied().unwrap_or_default();
-        assert_eq!(made, wanted["repetitions"].as_u64().unwrap(), "visit {visit}");
+        let wanted = wanted["repetitions"].as_u64().unwrap();
+        assert!(made <= if is_over { 0 } else { wanted }, "visit {visit} of {record}: {made}");
+        is_over |= made < wanted;
     }
+}
+
+/// The observations of a record, none where it is not there yet.
+fn rows(record: &Path) -> Vec<String> {
+    let text = fs::read_to_string(record).unwrap_or_default();
+    // Before them, what is said of all, and the names of the columns.
+    let table = text.lines().filter(|line| !line.starts_with('#'));
+    table.skip(1).map(Into::into).collect()
+}
+
+/// Starts the command in a group of its own and kills that as soon as a record whose name begins so
+/// has some observations.
+fn kill_when_recorded(command: &mut Command, directory: &Path, record: &str) {
+    command.process_group(0).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let limit = Instant::now() + Duration::from_secs(300);
+    let is_recorded = |(path, _): &(PathBuf, Vec<u8>)| {
+        let name = path.file_name().unwrap().to_string_lossy();
+        name.starts_with(record) && rows(path).len() >= 3
+    };
+    while !records(directory).into_iter().any(|one| is_recorded(&one)) {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before {record} had observations");
+        assert!(Instant::now() < limit, "{record} has no observations");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    // The shell's own kill: a small system has no program of that name.
+    let kill = format!("kill -KILL -{}", child.id());
+    assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+    child.wait().unwrap();
 }
 
 fn namespaces_of_ours() -> Vec<String> {
@@ -75,13 +106,25 @@ fn namespaces_of_ours() -> Vec<String> {
     text.lines().filter(|line| line.starts_with("colibri-run-")).map(Into::into).collect()
 }
 
-/// Three kills of everything at different moments: nothing recorded is lost or changed, the same
+/// On a busy machine anything may be slower; then it was taken out.
+fn assert_nothing_slower_is_loaded(loading: &Value) {
+    let place = |of: &Value| ["collective", "procs", "bytes", "method"].map(|key| of[key].clone());
+    let places = |all: &Value| all.as_array().unwrap().iter().map(place).collect::<Vec<_>>();
+    let harm = &loading["harm"];
+    assert!(harm["points"].as_u64().unwrap() > 0, "{loading:#}");
+    let (taken_out, gains) = (places(&loading["taken_out"]), places(&loading["gains"]));
+    for slower in places(&harm["slower"]) {
+        assert!(taken_out.contains(&slower) && !gains.contains(&slower), "{loading:#}");
+    }
+}
+
+/// Kills of everything while it calibrates, measures and confirms: nothing recorded is lost or changed, the same
 /// plan is completed, nothing stays behind, the exported file takes effect.
 #[test]
 fn a_killed_tuning_run_is_resumed_to_its_end() {
-    if !can_make_a_testbed("a_killed_tuning_run_is_resumed_to_its_end") {
+    let Some(_turn) = can_make_a_testbed("a_killed_tuning_run_is_resumed_to_its_end") else {
         return;
-    }
+    };
     let dir = tempfile::tempdir().unwrap();
     let directory = dir.path().join("run");
     let arguments = [
@@ -99,30 +142,21 @@ fn a_killed_tuning_run_is_resumed_to_its_end() {
         "40s",
     ];
     let mut resume = None;
-    for seconds in [2, 9, 8] {
+    for record in ["observations", "measurements", "confirmation-1"] {
         let mut command = colibri_process(arguments.iter().copied().chain(resume));
-        command.process_group(0).stdout(Stdio::null()).stderr(Stdio::null());
-        let mut child = command.spawn().unwrap();
-        std::thread::sleep(Duration::from_secs(seconds));
-        // The shell's own kill: a small system has no program of that name.
-        let kill = format!("kill -KILL -{}", child.id());
-        assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
-        child.wait().unwrap();
+        kill_when_recorded(&mut command, &directory, record);
         resume = Some("--resume");
     }
     let before = records(&directory);
-    assert!(!before.is_empty(), "the kills came before anything was recorded");
-    let plan_before = fs::read(directory.join("plan.json")).ok();
+    let plan_before = fs::read(directory.join("plan.json")).unwrap();
 
     let (stdout, stderr) = run(0, &[&arguments[..], &["--resume"]].concat());
     for (path, bytes) in before {
         let now = fs::read(&path).unwrap();
         assert!(now.starts_with(&bytes), "{} was changed\n{stderr}", path.display());
     }
-    if let Some(plan) = plan_before {
-        assert_eq!(fs::read(directory.join("plan.json")).unwrap(), plan, "another plan");
-    }
-    assert_plans_completed(&directory);
+    assert_eq!(fs::read(directory.join("plan.json")).unwrap(), plan_before, "another plan");
+    assert_plans_followed(&directory);
     assert_eq!(namespaces_of_ours(), Vec::<String>::new());
 
     // At 256 KiB over 4 nodes the default's binomial tree is far behind a pipeline.
@@ -131,15 +165,15 @@ fn a_killed_tuning_run_is_resumed_to_its_end() {
     assert!(summary["calls_observed"].as_u64().unwrap() > 0, "{stdout}");
     assert_eq!(summary["calls_observed"], summary["calls_as_told"], "{stdout}");
     assert!(stdout.contains("coll_tuned_dynamic_rules_filename"), "{stdout}");
-    let harm = &summary["harm"];
-    assert!(harm["points"].as_u64().unwrap() > 0 && stdout.contains("significantly more than 5 %"));
-    assert_eq!(harm["slower"], Value::Array(Vec::new()), "{stdout}");
-    // All links at once, among 3 nodes and among 4.
+    assert!(stdout.contains("significantly more than 5 %"));
+    assert_nothing_slower_is_loaded(&summary);
+    // All links at once, among 3 nodes and among 4, at 6 sizes: as many as there was time for.
     let links = json(&directory.join("penalty.json"))["busy_links"].clone();
-    assert_eq!(links.as_array().unwrap().len(), 2 * 6, "{links}");
+    assert!((1..=2 * 6).contains(&links.as_array().unwrap().len()), "{links}");
 
     // The same through the preload library, by our own schedules.
     let preload = &summary["preload"];
+    assert_nothing_slower_is_loaded(preload);
     let gains = preload["gains"].as_array().unwrap();
     assert!(!gains.is_empty(), "{stdout}");
     assert!(gains.iter().all(|gain| gain["method"].as_str().unwrap().starts_with("own:")));
@@ -175,9 +209,9 @@ fn a_killed_tuning_run_is_resumed_to_its_end() {
 /// Steps by hand on local ranks, as the documentation tells them.
 #[test]
 fn calibrate_decide_verify_and_export_work_on_local_ranks() {
-    if !have_mpirun("calibrate_decide_verify_and_export_work_on_local_ranks") {
+    let Some(_turn) = have_mpirun("calibrate_decide_verify_and_export_work_on_local_ranks") else {
         return;
-    }
+    };
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
     let directory = path("run");
@@ -198,7 +232,7 @@ fn calibrate_decide_verify_and_export_work_on_local_ranks() {
     let verify = ["verify", &directory, "--ranks", "2", "--rounds", "2"];
     let (stdout, _) = run(0, &[&verify[..], &grid].concat());
     assert!(stdout.contains("reduce") && stdout.contains("plogp"), "{stdout}");
-    assert_plan_completed(Path::new(&directory), "plan.json", "measurements.csv");
+    assert_plan_followed(Path::new(&directory), "plan.json", "measurements.csv");
     let penalty = path("run/penalty.json");
     let first = fs::read(&penalty).unwrap();
     run(0, &["verify", &directory, "--from-record"]);

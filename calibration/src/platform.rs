@@ -199,8 +199,10 @@ fn busy_processors() -> f64 {
     let after = clock_ticks(&read_line("/proc/stat"));
     match (before, after) {
         (Some(before), Some(after)) if after.all > before.all => {
-            let busy = (after.all - after.idle) - (before.all - before.idle);
-            f64::from(processors()) * busy as f64 / (after.all - before.all) as f64
+            // The time spent waiting for disks may go back a little (proc_stat(5)).
+            let idle = after.idle.saturating_sub(before.idle) as f64;
+            let busy = 1.0 - idle / (after.all - before.all) as f64;
+            f64::from(processors()) * busy.max(0.0)
         }
         _ => 0.0,
     }

@@ -5,6 +5,8 @@ use std::{
     io::{self, Write},
     process::ExitCode,
     sync::atomic::{AtomicU32, Ordering},
+    thread,
+    time::Duration,
 };
 
 use clap::Parser;
@@ -104,6 +106,9 @@ fn refuse_flags(error: &clap::Error) -> ExitCode {
     if rank.is_none_or(|rank| rank == "0") {
         // A closed stderr is no reason to hide the exit code.
         let _ = error.print();
+    } else {
+        // A launcher ends the others when the first fails: not before it was said why.
+        thread::sleep(Duration::from_secs(1));
     }
     if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS }
 }

@@ -22,7 +22,7 @@ fn args(ranks: u32, record: &Path, further: &[&str]) -> Vec<String> {
 }
 
 /// The clocks are up to 6 ms apart and go apart by up to 40 us a second; what is left is what
-/// this machine delays messages by, which is little at the median however busy it is.
+/// this machine delays messages by: little at the median, and not more than round trips take.
 #[test]
 fn false_clocks_are_brought_together() {
     let Some(mpi) = Mpi::find() else { return };
@@ -31,11 +31,15 @@ fn false_clocks_are_brought_together() {
         let path = folder.path().join(format!("{ranks}.csv"));
         assert_success(&mpi.run(ranks, PROGRAM, &args(ranks, &path, &["--false-clocks", "7"])));
         let record = record::read::<ClockError>(&path).unwrap();
-        assert!(record.rows.len() >= 2 * (ranks as usize - 1));
+        assert!(record.rows.len() >= ranks as usize - 1);
         let mut errors: Vec<f64> =
             record.rows.iter().map(|row| row.true_error_seconds.unwrap().abs()).collect();
         errors.sort_unstable_by(f64::total_cmp);
-        assert!(errors[errors.len() / 2] < 500e-6, "{errors:?}");
+        let mut round_trips: Vec<f64> =
+            record.rows.iter().map(|row| row.round_trip_seconds).collect();
+        round_trips.sort_unstable_by(f64::total_cmp);
+        let middle = errors.len() / 2;
+        assert!(errors[middle] < round_trips[middle].max(500e-6), "{errors:?}");
         assert!(record.rows.iter().any(|row| row.drift_ppm.abs() > 0.1));
         let platform: Platform = serde_json::from_str(&record.header["platform"]).unwrap();
         assert!(platform.clock.contains("made false"), "{}", platform.clock);

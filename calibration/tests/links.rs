@@ -34,7 +34,7 @@ fn every_ring_is_observed_once_to_warm_up_and_seven_times_after() {
     let record = record::read::<GroupObservation>(&path).unwrap();
     let mut seen: BTreeMap<(u32, u64), u32> = BTreeMap::new();
     for row in &record.rows {
-        assert!(row.kind == GroupKind::Ring && row.seconds > 0.0 && row.seconds < 10.0, "{row:?}");
+        assert!(row.kind == GroupKind::Ring && row.seconds > 0.0, "{row:?}");
         assert_eq!(row.status == Status::Warmup, row.repetition == 0);
         *seen.entry((row.procs, row.bytes)).or_default() += 1;
     }

@@ -32,7 +32,7 @@ fn every_link_is_observed_in_both_directions() {
     for (ranks, at_once) in [(2, "1"), (3, "1"), (4, "2")] {
         let path = folder.path().join(format!("{ranks}.csv"));
         // Ample: it ends when all is known well enough or observed often enough.
-        let args = args(ranks, &path, "60", at_once);
+        let args = args(ranks, &path, "600", at_once);
         assert_success(&mpi.run(ranks, PROGRAM, &args));
         let record = record::read::<PointToPoint>(&path).unwrap();
         let mut seen = BTreeSet::new();
@@ -64,7 +64,7 @@ fn what_looking_again_made_uncertain_is_looked_at_further() {
     let Some(mpi) = Mpi::find() else { return };
     let folder = tempfile::tempdir().unwrap();
     let [path, begun] = ["whole.csv", "begun.csv"].map(|name| folder.path().join(name));
-    assert_success(&mpi.run(3, PROGRAM, &args(3, &path, "60", "1")));
+    assert_success(&mpi.run(3, PROGRAM, &args(3, &path, "600", "1")));
     let whole = record::read::<PointToPoint>(&path).unwrap();
     let of_link = |row: &&PointToPoint| (row.sender, row.receiver, row.bytes) == (1, 2, 0);
     let first = whole.rows.iter().find(of_link).unwrap();
@@ -77,7 +77,7 @@ fn what_looking_again_made_uncertain_is_looked_at_further() {
         writer.append(&slow).unwrap();
     }
     drop(writer);
-    assert_success(&mpi.run(3, PROGRAM, &args(3, &begun, "60", "1")));
+    assert_success(&mpi.run(3, PROGRAM, &args(3, &begun, "600", "1")));
     let after = record::read::<PointToPoint>(&begun).unwrap();
     // 12 slow of 20 leave the median anywhere between; 24 are the most that a link is given.
     assert_eq!(after.rows.iter().filter(of_link).count(), 1 + 24);

@@ -51,7 +51,7 @@ impl Folder {
         let plan = Plan { seed: 1, ranks: 4, visits, cells };
         document::write(&self.path("plan.json"), &plan).unwrap();
         let [plan, record] = ["plan.json", "measurements.csv"].map(|name| self.path(name));
-        let args = ["--ranks", "4", "--deadline-seconds", "300", "--plan", plan.to_str().unwrap()];
+        let args = ["--ranks", "4", "--deadline-seconds", "3000", "--plan", plan.to_str().unwrap()];
         let args = args.into_iter().chain(["--record", record.to_str().unwrap()]);
         mpi.run(4, PROGRAM, &args.map(str::to_owned).collect::<Vec<_>>())
     }

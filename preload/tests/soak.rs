@@ -56,7 +56,7 @@ fn soak(family: Family, ranks: RangeInclusive<u32>, job: u64, whole: Duration, s
         let ranks = random.random_range(ranks.clone());
         profiles(&folder, ranks, &mut random);
         let (seed, seconds) = (random.random::<u32>().to_string(), job.to_string());
-        let limit = (20 * job + 60).to_string();
+        let limit = (20 * job + 600).to_string();
         let program = ["timeout", &limit, program.to_str().unwrap(), &seed, &seconds];
         let mut variables = vec![("COLIBRI_PROFILES", folder.to_str().unwrap())];
         // What needs more is then the library's, in the midst of what is ours.

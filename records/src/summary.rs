@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Collective, Method, document::Document, platform::Platform};
+use crate::{Collective, Method, Point, document::Document, platform::Platform};
 
 /// What the library's default costs and what the tuned choice costs, measured with what is to be
 /// loaded, in jobs made after the choice.
@@ -123,6 +123,17 @@ pub struct Harm {
     pub slower: Vec<Slower>,
     /// Points with so few observations that no difference could be significant.
     pub too_few: u32,
+}
+
+impl Harm {
+    /// default / loaded where that is significantly slower.
+    pub fn speed_up(&self, point: Point) -> Option<f64> {
+        let at = |slower: &&Slower| {
+            (slower.collective, slower.procs, slower.bytes)
+                == (point.collective, point.procs, point.bytes)
+        };
+        self.slower.iter().find(at).map(|slower| 1.0 / (1.0 + slower.slowdown))
+    }
 }
 
 /// A point that was made slower by what was loaded.

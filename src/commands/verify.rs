@@ -281,7 +281,8 @@ pub fn measure(
     measure_by(Timing::Global, site, plan, plan_path, record, deadline, settings)
 }
 
-fn measure_by(
+/// The same by another timing scheme.
+pub fn measure_by(
     timing: Timing,
     site: &Site,
     plan: &Plan,

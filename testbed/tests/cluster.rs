@@ -297,11 +297,16 @@ fn a_mebibyte_takes_the_time_that_the_rate_says() {
         return eprintln!("skipped: needs Open MPI");
     };
     let standing = Standing::up("rate", 2, "100mbit", 1);
-    let text = standing.mpirun(&mpi, 2, &[program.to_str().unwrap(), "1048576"]);
-    let seconds: f64 = text.trim().split(' ').nth(1).unwrap().parse().unwrap();
+    let measured = || -> f64 {
+        let text = standing.mpirun(&mpi, 2, &[program.to_str().unwrap(), "1048576"]);
+        text.trim().split(' ').nth(1).unwrap().parse().unwrap()
+    };
     // 1448 of every 1514 bytes on the wire are the message's.
     let wire = 1_048_576.0 * 8.0 / 100e6 * 1514.0 / 1448.0;
-    assert!((0.85..1.15).contains(&(seconds / wire)), "{seconds} s, by the wire {wire} s");
+    // Never faster; slower only where the machine is busy, which it is not all the time.
+    let attempts: Vec<f64> = (0..5).map(|_| measured() / wire).collect();
+    let least = attempts.iter().copied().fold(f64::INFINITY, f64::min);
+    assert!((0.85..1.15).contains(&least), "{attempts:?} times the wire's {wire} s");
 }
 
 #[test]

@@ -3,13 +3,10 @@
 use std::{
     path::{Path, PathBuf},
     process::{Command, Output},
-    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use super::pypi;
-
-/// Jobs run one after the other: they share the cores.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+use crate::support::{Turn, turn};
 
 /// How programs are compiled and started with one MPI library.
 pub struct Library {
@@ -17,7 +14,7 @@ pub struct Library {
     launcher: PathBuf,
     environment: Vec<(String, String)>,
     arguments: Vec<String>,
-    _turn: MutexGuard<'static, ()>,
+    _turn: Turn,
 }
 
 /// A line of the test program.
@@ -34,10 +31,6 @@ pub struct Told {
 fn skipped(test: &str, why: &str) -> Option<Library> {
     eprintln!("{test}: SKIPPED: {why}");
     None
-}
-
-fn turn() -> MutexGuard<'static, ()> {
-    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn version(program: &Path) -> String {

@@ -146,14 +146,14 @@ impl Reference {
                 replaced.iter().map(|choice| Some(choice.default_seconds)).collect(),
                 replaced.iter().map(|choice| Some(choice.seconds)).collect(),
             ];
-            let Repeated { plans, .. } = repeat(&cells, &times, 16, seconds / 2.0, 1);
+            let Repeated { plans, .. } = repeat(&cells, &times, 16, seconds / 2.0, (1, 1));
             let [default, loaded] = [false, true].map(|is_loaded| {
                 let mut rows = Vec::new();
                 let of = |visit: &Visit| {
                     let choice = &replaced[visit.cell as usize];
                     (choice.point, if is_loaded { &choice.method } else { &Method::Default })
                 };
-                world.job(&plans[usize::from(is_loaded)].visits, of, &mut rows);
+                world.job(&plans[usize::from(is_loaded)][0].visits, of, &mut rows);
                 // Whatever ran, the default was called.
                 rows.iter_mut().for_each(|row| row.method = Method::Default);
                 Samples::gather(&rows)

@@ -65,11 +65,13 @@ impl Mpi {
         self.command(ranks).arg(program).args(args).output().unwrap()
     }
 
-    /// Starts a program and kills the job when `path` has so many lines; gives up after a minute.
+    /// Starts a program and kills the job when `path` has so many lines; gives up after
+    /// five minutes.
     #[allow(dead_code, reason = "each test program uses its part of this module")]
     pub fn kill_at(&self, ranks: u32, program: &str, args: &[String], path: &Path, lines: usize) {
         let mut child = self.command(ranks).arg(program).args(args).spawn().unwrap();
-        let limit = Instant::now() + Duration::from_secs(60);
+        let patience = Duration::from_secs(300);
+        let limit = Instant::now() + patience;
         let written = || fs::read_to_string(path).map_or(0, |text| text.lines().count());
         while written() < lines && Instant::now() < limit {
             assert!(child.try_wait().unwrap().is_none(), "the job ended before it could be killed");
@@ -78,6 +80,7 @@ impl Mpi {
         // SAFETY: the group is the one that was made for this child.
         unsafe { libc::kill(-(child.id() as i32), libc::SIGKILL) };
         child.wait().unwrap();
+        let limit = Instant::now() + patience;
         while is_running(path) {
             assert!(Instant::now() < limit, "ranks outlive their mpirun");
             std::thread::sleep(Duration::from_millis(10));

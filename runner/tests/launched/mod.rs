@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// For which it has five minutes, also on a busy machine; else, or where it fails, what became of it and what it said.
+/// For which it has twenty minutes, also on a busy machine; else, or where it fails, what became of it and what it said.
 pub fn run_to_end(command: &mut Command) -> Result<(), String> {
     let mut child = command.process_group(0).stderr(Stdio::piped()).spawn().unwrap();
     let mut stderr = child.stderr.take().unwrap();
@@ -17,7 +17,7 @@ pub fn run_to_end(command: &mut Command) -> Result<(), String> {
         let _ = stderr.read_to_string(&mut said);
         said
     });
-    let limit = Instant::now() + Duration::from_secs(300);
+    let limit = Instant::now() + Duration::from_secs(1200);
     let status = loop {
         match child.try_wait().unwrap() {
             Some(status) => break Some(status),

@@ -81,7 +81,7 @@ impl Family {
         })
     }
 
-    /// Runs this program to its end, for which it has five minutes.
+    /// Runs this program to its end, for which it has twenty minutes.
     fn run(&self, launcher: &str, ranks: u32) {
         let mut command = Command::new(launcher);
         if self.version == "Open MPI" {

@@ -92,15 +92,20 @@ impl Candidate {
         self.choices.iter().filter(|choice| choice.method != Method::Default)
     }
 
-    /// Leaves to the default what [a round](Confirmation::taken_out) does not confirm.
+    /// Leaves to the default what [a round](Confirmation::taken_out) does not confirm, and what the
+    /// last one shows to be significantly slower.
     pub fn take_out(&mut self, round: &Round, is_last: bool) {
         let Some(loaded) = round.loaded(self.loading.way) else { return };
         let replaced = self.replaced().map(|choice| choice.point).collect();
         self.confirmation.observe(&round.default, loaded, &replaced);
+        if is_last {
+            // The rounds before took part in choosing.
+            self.loading.harm = round.harm(self.loading.way, self.replaced());
+        }
         for choice in self.choices.iter_mut().filter(|choice| choice.method != Method::Default) {
-            let Some(speed_up) = self.confirmation.taken_out(choice.point, is_last) else {
-                continue;
-            };
+            let harm = self.loading.harm.as_ref().and_then(|harm| harm.speed_up(choice.point));
+            let taken_out = || self.confirmation.taken_out(choice.point, is_last);
+            let Some(speed_up) = harm.or_else(taken_out) else { continue };
             self.loading.taken_out.push(TakenOut {
                 collective: choice.point.collective,
                 procs: choice.point.procs,
@@ -124,9 +129,10 @@ impl Candidate {
             let Some((default_seconds, tuned_seconds)) = round.times(way, choice.point) else {
                 warnings.push(format!(
                     "{collective} of {bytes} bytes on {procs}: the budget ended before {} was \
-                     confirmed there",
+                     confirmed there, so it is left to the default",
                     self.loading.file
                 ));
+                choice.method = Method::Default;
                 continue;
             };
             (choice.default_seconds, choice.seconds) = (default_seconds, tuned_seconds);

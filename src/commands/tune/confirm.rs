@@ -21,7 +21,10 @@ use verification::{
 
 use super::{Tune, candidate::Candidate, tell};
 use crate::{
-    commands::{export, verify},
+    commands::{
+        export,
+        verify::{self, Timing},
+    },
     judging::Judged,
     run_directory::RunDirectory,
     site::{LazySite, Setting},
@@ -36,23 +39,52 @@ const ROUNDS: [u32; 2] = [1, 2];
 /// Points at most at which the jobs are compared where nothing is replaced.
 const MOST_CONTROLS: usize = 32;
 
+/// A job's turn is to be no shorter: a second of it goes to its start.
+const TURN_SECONDS: f64 = 10.0;
+/// As many are enough for jobs to have met much the same.
+const MOST_TURNS: usize = 4;
+
+/// How confirming calls are timed: as programs and the usual benchmarks call, at once after a barrier,
+/// and as they time it, by the ranks' own clocks. What was chosen by another scheme, in which ranks sleep
+/// before they call, gains nothing here that it owes to that.
+const TIMING: Timing = Timing::Max;
+
 /// Jobs that measure the default, without and with something loaded.
 struct Confirmation<'a> {
     tune: &'a Tune,
     run: &'a RunDirectory,
     source: &'a Source,
     candidates: Vec<Candidate>,
+    ranks: u32,
     /// What all rounds may take.
     seconds: f64,
 }
 
 /// The jobs of a round as they are to be: the default by itself, and with each candidate loaded
-/// that replaces it anywhere.
+/// that replaces it anywhere, all of them in several turns.
 struct Jobs<'a> {
     round: u32,
     loading: Vec<Option<&'a Candidate>>,
     /// What they may take together, in seconds.
     seconds: f64,
+}
+
+impl Jobs<'_> {
+    /// The states that a machine passes through may last for many seconds; were each job made in one
+    /// piece, one of them might have the better state to itself.
+    fn turns(&self) -> usize {
+        let turns = self.seconds / (TURN_SECONDS * self.loading.len() as f64);
+        (turns as usize).clamp(1, MOST_TURNS)
+    }
+
+    /// The order of the jobs in a turn: drift must favour none.
+    fn order(&self, turn: usize) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.loading.len()).collect();
+        if (self.round as usize + turn).is_multiple_of(2) {
+            order.reverse();
+        }
+        order
+    }
 }
 
 /// The jobs of a round.
@@ -91,18 +123,13 @@ impl Tune {
         let doubts = known.doubts();
         let candidate = |&way: &Way| Candidate::new(way, &judged.choices, &doubts);
         let candidates = ways.iter().map(candidate).collect();
-        let mut confirmation = Confirmation { tune: self, run, source, candidates, seconds };
+        let mut confirmation =
+            Confirmation { tune: self, run, source, candidates, ranks: plan.ranks, seconds };
         let mut last = None;
         for number in ROUNDS {
             let Some(round) = confirmation.round(site, number, last.as_ref())? else { break };
             for candidate in &mut confirmation.candidates {
-                // The rounds before took part in choosing.
-                let is_last = Some(&number) == ROUNDS.last();
-                if is_last {
-                    let harm = round.harm(candidate.loading.way, candidate.replaced());
-                    candidate.loading.harm = harm;
-                }
-                candidate.take_out(&round, is_last);
+                candidate.take_out(&round, Some(&number) == ROUNDS.last());
             }
             last = Some(round);
         }
@@ -145,14 +172,20 @@ impl Tune {
     }
 }
 
-/// What the preload library saw in the first round. In the second it doesn't look, which would
-/// take some 100 ns of each call.
+/// What the preload library saw in the first turn of the first round. Later it doesn't look, which
+/// would take some 100 ns of each call.
 fn trace(run: &RunDirectory) -> PathBuf {
-    run.file("confirmation-1-preload.usage.json")
+    run.file("confirmation-1-1-preload.usage.json")
+}
+
+/// Adds the rows of a job's next turn, as later visits.
+fn append(rows: &mut Vec<CollectiveCall>, turn: Vec<CollectiveCall>) {
+    let before = rows.iter().map(|row| row.visit + 1).max().unwrap_or(0);
+    rows.extend(turn.into_iter().map(|row| CollectiveCall { visit: before + row.visit, ..row }));
 }
 
 impl Confirmation<'_> {
-    /// The default's job and one for each way; nothing where nothing is to be confirmed.
+    /// The default's jobs and those of each way; nothing where nothing is to be confirmed.
     fn round(
         &self,
         site: &mut LazySite,
@@ -160,22 +193,30 @@ impl Confirmation<'_> {
         before: Option<&Round>,
     ) -> Result<Option<Round>> {
         let to_load = self.candidates.iter().filter(|candidate| candidate.replaced().count() > 0);
-        let mut loading: Vec<Option<&Candidate>> =
+        let loading: Vec<Option<&Candidate>> =
             std::iter::once(None).chain(to_load.map(Some)).collect();
         if loading.len() == 1 {
             return Ok(None);
         }
-        // Once the default goes first, once last: drift must favour neither.
-        if number.is_multiple_of(2) {
-            loading.reverse();
-        }
         let jobs = Jobs { round: number, loading, seconds: self.share(before) };
+        let repeated = self.repeated(&jobs);
+        // Every point is seen once, however short the time.
+        let deadline = jobs.seconds.max(repeated.expected_seconds) * 2.0 * verify::PATIENCE;
+        let mut rows = vec![Vec::new(); jobs.loading.len()];
+        for turn in 0..repeated.plans[0].len() {
+            for index in jobs.order(turn) {
+                let plan = &repeated.plans[index][turn];
+                if plan.visits.is_empty() {
+                    continue;
+                }
+                append(&mut rows[index], self.job(site, &jobs, (turn, index), plan, deadline)?);
+            }
+        }
         let mut round = Round { default: Samples::default(), loaded: Vec::new(), spent: 0.0 };
-        for index in 0..jobs.loading.len() {
-            let rows = self.job(site, &jobs, index)?;
+        for (candidate, rows) in jobs.loading.iter().zip(rows) {
             let samples = Samples::gather(&rows);
             round.spent += focus::spent(&rows);
-            match jobs.loading[index] {
+            match candidate {
                 None => round.default = samples,
                 Some(Candidate { loading, .. }) => {
                     round.loaded.push(Loaded { way: loading.way, samples, rows });
@@ -193,33 +234,37 @@ impl Confirmation<'_> {
         }
     }
 
-    /// One job, unless its record is whole.
+    /// One turn of a job, unless its record is whole.
     fn job(
         &self,
         site: &mut LazySite,
         jobs: &Jobs<'_>,
-        index: usize,
+        (turn, index): (usize, usize),
+        plan: &Plan,
+        deadline_seconds: f64,
     ) -> Result<Vec<CollectiveCall>> {
         let candidate = jobs.loading[index];
         let name = candidate.map_or("default", Candidate::name);
-        let file = |end: &str| self.run.file(&format!("confirmation-{}-{name}{end}", jobs.round));
+        let stem = format!("confirmation-{}-{}-{name}", jobs.round, turn + 1);
+        let file = |end: &str| self.run.file(&format!("{stem}{end}"));
         let (plan_path, record_path, done) = (file("-plan.json"), file(".csv"), file(".done"));
         if !done.exists() {
-            let site = site.open()?;
-            let mut repeated = self.repeated(jobs, site.ranks());
-            if !plan_path.exists() {
-                document::write(&plan_path, &repeated.plans.swap_remove(index))?;
-            }
-            let plan: Plan = document::read(&plan_path)?;
+            document::write(&plan_path, plan)?;
             let settings = match candidate {
-                Some(candidate) => self.load(jobs.round, candidate)?,
+                Some(candidate) => self.load((jobs.round, turn), candidate)?,
                 None => Vec::new(),
             };
-            // Every point is seen once, however short the time.
-            let deadline = jobs.seconds.max(repeated.expected_seconds) * 2.0 * verify::PATIENCE;
-            let deadline = Duration::from_secs_f64(deadline);
-            verify::measure(site, &plan, &plan_path, &record_path, deadline, &settings)
-                .with_context(|| format!("confirmation {}, {name}", jobs.round))?;
+            let deadline = Duration::from_secs_f64(deadline_seconds);
+            verify::measure_by(
+                TIMING,
+                site.open()?,
+                plan,
+                &plan_path,
+                &record_path,
+                deadline,
+                &settings,
+            )
+            .with_context(|| format!("confirmation {}, {name}", jobs.round))?;
             document::write_text(&done, "")?;
         }
         Ok(record::read::<CollectiveCall>(&record_path)?.rows)
@@ -228,7 +273,7 @@ impl Confirmation<'_> {
     /// The default, where it is replaced and at the controls, as often as fits in all jobs of a
     /// round together: each job by what runs in it, which is short where what it replaces may be
     /// long.
-    fn repeated(&self, jobs: &Jobs<'_>, ranks: u32) -> Repeated {
+    fn repeated(&self, jobs: &Jobs<'_>) -> Repeated {
         let replaced = jobs.loading.iter().flatten().flat_map(|candidate| candidate.replaced());
         let controls = self.controls();
         let default: BTreeMap<Point, f64> = replaced
@@ -255,7 +300,7 @@ impl Confirmation<'_> {
         };
         let seconds: Vec<Vec<Option<f64>>> = jobs.loading.iter().map(seconds).collect();
         let seed = self.tune.seed.wrapping_add(jobs.round.into());
-        plan::repeat(&cells, &seconds, ranks, jobs.seconds, seed)
+        plan::repeat(&cells, &seconds, self.ranks, jobs.seconds, (jobs.turns(), seed))
     }
 
     /// Points at which no candidate replaces the default, so that all jobs run the same: what they
@@ -276,8 +321,8 @@ impl Confirmation<'_> {
     }
 
     /// Writes what a round is to load, and says how.
-    fn load(&self, number: u32, candidate: &Candidate) -> Result<Vec<Setting>> {
-        let stage = if number == 1 { "candidate" } else { "confirmed" };
+    fn load(&self, (round, turn): (u32, usize), candidate: &Candidate) -> Result<Vec<Setting>> {
+        let stage = if round == 1 { "candidate" } else { "confirmed" };
         let path = self.run.file(&format!("{stage}-{}", candidate.file()));
         export::write(candidate.format(), self.source, &candidate.choices, &path)?;
         let mut settings = Vec::new();
@@ -289,7 +334,7 @@ impl Confirmation<'_> {
             Way::Preload => {
                 settings.push(Setting::PreloadLibrary);
                 settings.push(Setting::Variable("COLIBRI_PROFILES", path.into_os_string()));
-                if number == 1 {
+                if (round, turn) == (1, 0) {
                     let trace = trace(self.run).into_os_string();
                     settings.push(Setting::Variable("COLIBRI_TRACE", trace));
                 }
@@ -313,7 +358,7 @@ impl Round {
 
     /// Whether what was loaded made calls slower where it replaces the default; nothing where
     /// nothing was loaded.
-    fn harm<'c>(&self, way: Way, replaced: impl Iterator<Item = &'c Choice>) -> Option<Harm> {
+    pub fn harm<'c>(&self, way: Way, replaced: impl Iterator<Item = &'c Choice>) -> Option<Harm> {
         let loaded = self.loaded(way)?;
         let compared = |choice: &Choice| {
             let times = |samples: &Samples| {
@@ -346,6 +391,10 @@ mod tests {
 
     /// Ten visits of the default, every second of which took twice as long as those between.
     fn samples(seconds: f64) -> Samples {
+        visits(10, |visit| seconds * f64::from(1 + visit % 2))
+    }
+
+    fn visits(count: u32, seconds: impl Fn(u32) -> f64) -> Samples {
         let row = |visit: u32| CollectiveCall {
             visit,
             collective: POINT.collective,
@@ -356,15 +405,19 @@ mod tests {
             repetition: 0,
             first_start_seconds: 0.0,
             last_start_seconds: 0.0,
-            seconds: seconds * f64::from(1 + visit % 2),
+            seconds: seconds(visit),
             status: Status::Ok,
         };
-        Samples::gather(&(0..10).map(row).collect::<Vec<_>>())
+        Samples::gather(&(0..count).map(row).collect::<Vec<_>>())
     }
 
     fn round(loaded: f64) -> Round {
-        let loaded = Loaded { way: Way::Rules, samples: samples(loaded), rows: Vec::new() };
-        Round { default: samples(1.0), loaded: vec![loaded], spent: 2.0 }
+        rounds(samples(1.0), samples(loaded))
+    }
+
+    fn rounds(default: Samples, samples: Samples) -> Round {
+        let loaded = vec![Loaded { way: Way::Rules, samples, rows: Vec::new() }];
+        Round { default, loaded, spent: 2.0 }
     }
 
     /// Believed to be ten times as fast.
@@ -385,6 +438,18 @@ mod tests {
         let (replaced, taken_out) = left(2.0, true);
         assert_eq!((replaced, taken_out.len()), (0, 1));
         assert!((taken_out[0].speed_up - 0.5).abs() < 1e-9);
-        assert_eq!(left(1.2, true), (1, Vec::new()), "that may be noise");
+        assert_eq!(left(1.05, true), (1, Vec::new()), "that is no harm");
+    }
+
+    /// So little slower that jobs may differ as much: what is believed would let it stay.
+    #[test]
+    fn what_is_told_to_be_significantly_slower_is_not_loaded() {
+        let steady = |seconds: f64| visits(200, move |visit| seconds + 1e-4 * f64::from(visit));
+        let mut candidate = candidate();
+        candidate.take_out(&rounds(steady(1.0), steady(1.07)), true);
+        let harm = candidate.loading.harm.clone().unwrap();
+        assert_eq!(harm.slower.len(), 1, "{harm:?}");
+        assert_eq!(candidate.replaced().count(), 0);
+        assert_eq!(candidate.loading.taken_out[0].method, harm.slower[0].method);
     }
 }

@@ -97,6 +97,17 @@ impl Document for Options {
     const SCHEMA: &'static str = "colibri/tune/1";
 }
 
+/// What is settled when confirming begins.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Confirming {
+    /// What it may take.
+    seconds: f64,
+}
+
+impl Document for Confirming {
+    const SCHEMA: &'static str = "colibri/confirming/1";
+}
+
 impl Tune {
     /// Runs the subcommand.
     pub fn run(self) -> Result<()> {
@@ -120,7 +131,7 @@ impl Tune {
         for warning in &judged.penalties.warnings {
             eprintln!("note: {warning}");
         }
-        let seconds = self.confirming_seconds(begun);
+        let seconds = self.confirming_seconds(&run, begun)?;
         let summary = self.confirm(&run, &mut site, &source, &judged, &known, seconds)?;
         drop(site);
 
@@ -184,14 +195,25 @@ impl Tune {
         (!self.exhaustive).then_some(self.budget)
     }
 
-    /// What confirming may take. A run that goes on does not know how long it went before.
-    fn confirming_seconds(&self, begun: Instant) -> f64 {
-        let share = self.share(CONFIRMING_SHARE);
-        if self.run.resume || self.exhaustive {
-            return share;
+    /// What confirming may take. Written down, since its plans follow from it: a run that goes on has
+    /// to complete the same ones.
+    fn confirming_seconds(&self, run: &RunDirectory, begun: Instant) -> Result<f64> {
+        let path = run.file("confirmation.json");
+        if path.exists() {
+            let Confirming { seconds } = document::read(&path)?;
+            return Ok(seconds);
         }
-        let left = self.budget.saturating_sub(begun.elapsed()).as_secs_f64();
-        share.max(CONFIRMING_OF_WHAT_IS_LEFT * left)
+        let share = self.share(CONFIRMING_SHARE);
+        let seconds = match self.run.resume || self.exhaustive {
+            // A run that goes on does not know how long it went before.
+            true => share,
+            false => {
+                let left = self.budget.saturating_sub(begun.elapsed()).as_secs_f64();
+                share.max(CONFIRMING_OF_WHAT_IS_LEFT * left)
+            }
+        };
+        document::write(&path, &Confirming { seconds })?;
+        Ok(seconds)
     }
 
     fn share(&self, share: f64) -> f64 {
