@@ -22,14 +22,23 @@ use crate::{
 /// Larger messages are not measured: their elements, single bytes, could not be counted.
 const LARGEST: u64 = 1 << 30;
 
-/// What a rank of a traced application spends, on average over its ranks, in seconds.
+/// What a rank of a traced application does and spends, on average over its ranks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Traced {
     /// At each point of the grid of powers of two.
-    at: BTreeMap<Point, f64>,
-    /// In all collectives.
+    at: BTreeMap<Point, Use>,
+    /// In all collectives, in seconds.
     collective_seconds: f64,
-    /// From `MPI_Init` to `MPI_Finalize`.
+    /// From `MPI_Init` to `MPI_Finalize`, in seconds.
+    seconds: f64,
+}
+
+/// What a rank does at a point, on average.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Use {
+    /// How often it calls.
+    calls: f64,
+    /// What it spends in these calls, waiting for late ranks included.
     seconds: f64,
 }
 
@@ -79,14 +88,15 @@ impl Traced {
             Traced { at: BTreeMap::new(), collective_seconds: 0.0, seconds: usage.seconds };
         for calls in &usage.calls {
             // A call is on a communicator of some of the ranks; the others spend nothing on it.
-            let share = f64::from(calls.procs) / f64::from(usage.procs.max(1));
-            let seconds = calls.seconds * share;
+            let of_ranks = f64::from(calls.procs) / f64::from(usage.procs.max(1));
+            let seconds = calls.seconds * of_ranks;
             traced.collective_seconds += seconds;
             if is_tunable(calls) && calls.procs <= ranks {
                 let Calls { collective, procs, bytes, .. } = *calls;
                 for (bytes, share) in neighbours(bytes) {
-                    *traced.at.entry(Point { collective, procs, bytes }).or_default() +=
-                        share * seconds;
+                    let used = traced.at.entry(Point { collective, procs, bytes }).or_default();
+                    used.seconds += share * seconds;
+                    used.calls += share * of_ranks * calls.calls as f64;
                 }
             }
         }
@@ -115,7 +125,7 @@ impl Traced {
 
     /// How much each point matters.
     pub fn weights(&self) -> Weights {
-        Weights::of(&self.at)
+        Weights::of(&self.at.iter().map(|(&point, used)| (point, used.seconds)).collect())
     }
 
     /// What is known of the application.
@@ -124,18 +134,23 @@ impl Traced {
             trace,
             seconds: self.seconds,
             collective_seconds: self.collective_seconds,
-            tunable_seconds: self.at.values().sum(),
+            tunable_seconds: self.at.values().map(|used| used.seconds).sum(),
         }
     }
 
-    /// What a rank is expected to spend in collectives with something loaded, if every call gains
-    /// what was measured.
-    pub fn seconds_with(&self, loading: &Loading) -> f64 {
+    /// How long the application is expected to run with something loaded, if every call gains from its
+    /// first start to its last end what was measured. Nothing where that is more than it ran: then its
+    /// calls overlap, and what one of them takes is not what the application waits for.
+    ///
+    /// It is not what a rank spends in the calls that is scaled: half of the ranks of a binomial reduce
+    /// send one message and are through, while the program goes on when the last one is.
+    pub fn seconds_with(&self, loading: &Loading) -> Option<f64> {
         let saved = loading.gains.iter().map(|gain| {
             let point = Point { collective: gain.collective, procs: gain.procs, bytes: gain.bytes };
-            self.at.get(&point).copied().unwrap_or(0.0) * (1.0 - 1.0 / gain.speed_up)
+            let calls = self.at.get(&point).map_or(0.0, |used| used.calls);
+            calls * (gain.default_seconds - gain.tuned_seconds)
         });
-        self.collective_seconds - saved.sum::<f64>()
+        Some(self.seconds - saved.sum::<f64>()).filter(|seconds| *seconds > 0.0)
     }
 }
 
@@ -204,8 +219,9 @@ mod tests {
             calls(Collective::Bcast, 8, 0, 0.5),
         ]);
         let traced = Traced::new(&usage, 8).unwrap();
-        assert_eq!(traced.at[&point(8, 1 << 16)], 4.0);
-        assert_eq!(traced.at[&point(4, 1 << 16)], 1.0, "half of the ranks are in it");
+        assert_eq!(traced.at[&point(8, 1 << 16)], Use { calls: 10.0, seconds: 4.0 });
+        let half = Use { calls: 5.0, seconds: 1.0 };
+        assert_eq!(traced.at[&point(4, 1 << 16)], half, "half of the ranks are in it");
         assert_eq!(traced.at.len(), 4);
         let application = traced.application("x".into());
         assert!((application.tunable_seconds - 6.0).abs() < 1e-12);

@@ -78,7 +78,8 @@ pub struct Loading {
     /// Whether what was loaded in the last round of jobs made any call slower.
     #[serde(default)]
     pub harm: Option<Harm>,
-    /// What a rank of the traced application is expected to spend in collectives with it.
+    /// How long the traced application is expected to run with it, from `MPI_Init` to `MPI_Finalize`,
+    /// in seconds.
     #[serde(default)]
     pub application_seconds: Option<f64>,
 }
@@ -168,9 +169,9 @@ pub struct Gain {
     pub bytes: u64,
     /// What replaces the default.
     pub method: Method,
-    /// Median time of the library's default.
+    /// Time of the library's default (midmean).
     pub default_seconds: f64,
-    /// Median time with the file loaded.
+    /// Time with the file loaded (midmean).
     pub tuned_seconds: f64,
     /// default / tuned.
     pub speed_up: f64,

@@ -190,7 +190,7 @@ fn way(loading: &Loading, summary: &Summary, run: &RunDirectory) -> Result<Marku
                 "Speed-up over all " (summary.points) " points (geometric mean): "
                 (format!("{:.2}", loading.mean_speed_up)) ". " (gains.len())
                 " points are replaced, the others are left to the library's default. The times are \
-                 medians of jobs with and without it loaded, made after the choice."
+                 midmeans of jobs with and without it loaded, made after the choice."
             }
             @if loading.calls_observed > 0 {
                 p {

@@ -8,7 +8,7 @@ use records::{
     openmpi,
 };
 
-use crate::statistics::median;
+use crate::statistics::{median, midmean};
 
 /// The times of one method at one point, in the order in which they were observed.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -57,6 +57,11 @@ impl Times {
     /// The median of all, in seconds.
     pub fn median(&self) -> Option<f64> {
         median(&self.seconds)
+    }
+
+    /// The [`midmean`] of all, in seconds.
+    pub fn midmean(&self) -> Option<f64> {
+        midmean(&self.seconds)
     }
 
     /// The times of each visit, in seconds.

@@ -148,7 +148,7 @@ impl Tune {
             )?;
             let traced = traced.as_ref();
             candidate.loading.application_seconds =
-                traced.map(|traced| traced.seconds_with(&candidate.loading));
+                traced.and_then(|traced| traced.seconds_with(&candidate.loading));
             loadings.push(candidate.loading);
         }
         let mut loadings = loadings.into_iter();
@@ -345,10 +345,11 @@ impl Confirmation<'_> {
 }
 
 impl Round {
-    /// The median times of the default without and with something loaded, in seconds.
+    /// What the default takes without and with something loaded, in seconds: midmeans, since a call may
+    /// have two modes, and a program meets both.
     pub fn times(&self, way: Way, point: Point) -> Option<(f64, f64)> {
-        let median = |samples: &Samples| samples.get(point, &Method::Default)?.median();
-        median(&self.default).zip(median(self.loaded(way)?))
+        let time = |samples: &Samples| samples.get(point, &Method::Default)?.midmean();
+        time(&self.default).zip(time(self.loaded(way)?))
     }
 
     /// The default's times with something loaded.

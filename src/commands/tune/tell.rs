@@ -189,14 +189,16 @@ pub fn expectation(application: &Application, summary: &Summary) -> Vec<String> 
     for loading in summary.loadings() {
         let Some(with) = loading.application_seconds else { continue };
         lines.push(format!(
-            "{}: {} in collectives, {:.2} times as fast, if every call gains what was measured.",
+            "{}: it would run for {}, {:.2} times as fast.",
             heading(loading.way),
             format_seconds(with),
-            collective_seconds / with
+            seconds / with
         ));
     }
     lines.push(
-        "(Waiting for late ranks, which no method takes away, counts in a trace as well.)".into(),
+        "(Each call is taken to gain what was measured, from its first start to its last end; where ranks go \
+         on before the others are through, or wait for late ones, it is less.)"
+            .into(),
     );
     lines
 }
