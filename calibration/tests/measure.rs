@@ -367,7 +367,7 @@ fn every_timing_scheme_times_and_says_what_it_is() {
     let cells = |collective| {
         [(2, 8), (4, 4096)].map(|(procs, bytes)| cell(collective, "default", procs, bytes))
     };
-    for timing in ["max", "root", "bcast"] {
+    for timing in ["barrier", "max", "root", "bcast"] {
         let run = Run::new(plan(4, cells(Collective::Bcast).into(), 3));
         let mut args = run.args(4, "3000");
         args.extend(["--timing".to_owned(), timing.to_owned()]);
@@ -390,7 +390,9 @@ fn no_rank_looks_for_what_comes_next_while_another_is_calling() {
     // One warms up.
     const CALLS: u32 = 5;
     let Some(mpi) = Mpi::find() else { return };
-    for (timing, broadcasts) in [("global", CALLS), ("max", CALLS), ("bcast", 3 * CALLS)] {
+    for (timing, broadcasts) in
+        [("global", CALLS), ("barrier", CALLS), ("max", CALLS), ("bcast", 3 * CALLS)]
+    {
         let watched = cell(Collective::Bcast, "default", 4, 4321);
         let run = Run::new(plan(4, vec![watched], CALLS - 1));
         let (library, ends) = (run.path("libwatcher.so"), run.path("ends"));

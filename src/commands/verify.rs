@@ -63,8 +63,8 @@ pub struct Verify {
     #[arg(long, default_value_t = 1)]
     seed: u64,
 
-    /// How a call is timed: on the ranks' common clock; the longest of the ranks' own times; rank
-    /// 0's with a confirming barrier; for bcast, the root's with each rank's reply
+    /// How a call is timed: on the ranks' common clock, from an agreed instant on or after a barrier;
+    /// the longest of the ranks' own times; rank 0's with a confirming barrier; for bcast, the root's with each rank's reply
     #[arg(long, value_enum, default_value_t = Timing::Global)]
     timing: Timing,
 
@@ -92,6 +92,7 @@ fn two_names(text: &str) -> Result<[String; 2], String> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Timing {
     Global,
+    Barrier,
     Max,
     Root,
     Bcast,
@@ -101,6 +102,7 @@ impl Timing {
     const fn name(self) -> &'static str {
         match self {
             Timing::Global => "global",
+            Timing::Barrier => "barrier",
             Timing::Max => "max",
             Timing::Root => "root",
             Timing::Bcast => "bcast",

@@ -79,7 +79,7 @@ impl<'a> Director<'a> {
     /// The MPI library or the system refuses; a collective computed something wrong.
     pub fn run(mut self, plan: &Plan, work: &Work) -> Result<()> {
         let synchronised =
-            self.scheme.timing == Timing::Global && !self.participant.synchroniser().is_exact();
+            self.scheme.compares_clocks() && !self.participant.synchroniser().is_exact();
         if synchronised {
             self.synchronise(true)?;
             self.note_clocks("clock_errors_at_start")?;
