@@ -18,7 +18,8 @@ const STRAYING: f64 = 0.2;
 const TIMES_THE_NOISE: f64 = 2.0;
 /// How often all visits are gone through: what the first ones say of the others, and back.
 const SWEEPS: usize = 4;
-/// The least that a visit adds to what is known without it, relatively.
+/// The least that a visit adds to what is known without it, relatively; where that is more than what a
+/// visit that strayed tells by itself, as little as that.
 const LEAST_ADDED: f64 = 0.02;
 
 /// One visit.
@@ -70,7 +71,8 @@ impl Visit {
         let before = (mean / variance - self.pull) / precision;
         let (after, variance) = self.after(before, 1.0 / precision);
         // Two parts far apart are wider than what was known before; that no observation can say.
-        let added = (1.0 / variance - precision).max(LEAST_ADDED * precision);
+        let least = (LEAST_ADDED * precision).min(1.0 / self.strayed);
+        let added = (1.0 / variance - precision).max(least);
         let pull = after * (precision + added) - before * precision;
         let change = added - self.precision;
         if change != 0.0 {
@@ -146,6 +148,19 @@ mod tests {
         let (mean, variance) = integrated(before, &visits);
         assert!((believed.mean(1) - mean).abs() < 0.01, "{} {mean}", believed.mean(1));
         assert!(((believed.variance(1) / variance).sqrt() - 1.0).abs() < 0.25, "{variance}");
+    }
+
+    /// Each visit tells something, but not in proportion to what is known already: by compound interest
+    /// some hundred visits would make certain what is not.
+    #[test]
+    fn many_visits_tell_no_more_than_their_noise_allows() {
+        let mut believed = belief();
+        let visits = (0..400).map(|number| visit(1, if number % 2 == 0 { 0.05 } else { 0.15 }));
+        take_in(&mut believed, &mut visits.collect::<Vec<_>>());
+        let (mean, deviation) = (believed.mean(1), believed.variance(1).sqrt());
+        let least = (0.0025_f64 / 400.0).sqrt();
+        assert!((mean - 0.1).abs() < 2.0 * least, "{mean}");
+        assert!(deviation > 0.9 * least && deviation < 2.0 * least, "{deviation} {least}");
     }
 
     /// Seen: a pipeline whose only visit took 13 ms, where its neighbours had it expected at 9 and
