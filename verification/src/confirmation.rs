@@ -35,10 +35,15 @@ const SURELY: f64 = 1.28;
 pub struct Believed {
     /// How many times as fast as the default it is.
     pub speed_up: f64,
-    /// Whether it is rather faster than not.
-    pub is_faster: bool,
-    /// Whether it is, in a region that surely is faster.
+    /// Whether it is faster, in a region that surely is.
     pub is_surely_faster: bool,
+}
+
+impl Believed {
+    /// Whether it is rather faster than not.
+    pub fn is_faster(&self) -> bool {
+        self.speed_up > 1.0
+    }
 }
 
 /// The gains that are believed of the choices that replace the default.
@@ -131,9 +136,8 @@ impl Confirmation {
             let index = belief.points().iter().position(|&of| of == point)?;
             let gain = belief.mean(index);
             let (of_region, variance) = belief.average(&regions[index]);
-            let is_faster = gain > 0.0;
-            let is_surely_faster = is_faster && of_region > SURELY * variance.sqrt();
-            Some(Believed { speed_up: gain.exp(), is_faster, is_surely_faster })
+            let is_surely_faster = gain > 0.0 && of_region > SURELY * variance.sqrt();
+            Some(Believed { speed_up: gain.exp(), is_surely_faster })
         })
     }
 
@@ -142,10 +146,10 @@ impl Confirmation {
     /// round what is not surely so, and what that one by itself [shows to do
     /// harm](Self::harm_seen), whatever was believed of it.
     pub fn taken_out(&self, point: Point, is_last: bool) -> Option<f64> {
-        let Believed { speed_up, is_faster, is_surely_faster } = self.believed(point)?;
-        let stays = if is_last { is_surely_faster } else { is_faster };
+        let believed = self.believed(point)?;
+        let stays = if is_last { believed.is_surely_faster } else { believed.is_faster() };
         let harm = self.harm_seen(point).filter(|_| is_last);
-        harm.or((!stays).then_some(speed_up))
+        harm.or((!stays).then_some(believed.speed_up))
     }
 
     /// How many times as fast as the default the last round by itself shows a choice to be, where
@@ -258,7 +262,7 @@ mod tests {
         assert!(speed_up(&confirmation, 8) < 0.9);
         assert!(speed_up(&confirmation, 64) > 1.1);
         let eight = Point { collective: Collective::Bcast, procs: 8, bytes: 8 };
-        assert!(!confirmation.believed(eight).unwrap().is_faster, "in a region that is");
+        assert!(!confirmation.believed(eight).unwrap().is_faster(), "in a region that is");
         assert!((confirmation.harm_seen(eight).unwrap() - 0.5).abs() < 0.1);
         assert_eq!(confirmation.harm_seen(Point { bytes: 64, ..eight }), None);
     }
