@@ -1,6 +1,6 @@
 //! The observations of a record, gathered by what was measured.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use records::{
     Collective, Method, Point,
@@ -101,7 +101,7 @@ pub struct Samples {
 
 impl Samples {
     /// Gathers a record's rows. Warm-ups are left out; observations with a late start are used
-    /// only where they are the greater part; a method that fell back to another algorithm is not
+    /// where such are usual; a method that fell back to another algorithm is not
     /// booked under its name. Methods of which it was seen that they ran the very same at a point
     /// (the library's default, and the algorithm that it takes there) have their times in common.
     pub fn gather(rows: &[CollectiveCall]) -> Self {
@@ -110,6 +110,7 @@ impl Samples {
             let point = Point { collective: row.collective, procs: row.procs, bytes: row.bytes };
             by_cell.entry((point, &row.method)).or_default().push(row);
         }
+        let usual = usually_late(&by_cell);
         let mut samples = Samples::default();
         let mut fell_back: BTreeMap<(Collective, &Method, &str), Vec<Point>> = BTreeMap::new();
         for ((point, method), rows) in by_cell {
@@ -121,7 +122,8 @@ impl Samples {
                 fell_back.entry((point.collective, method, ran)).or_default().push(point);
                 continue;
             }
-            samples.times.entry(point).or_default().insert(method.clone(), usable(&rows));
+            let times = usable(&rows, usual.contains(&point));
+            samples.times.entry(point).or_default().insert(method.clone(), times);
         }
         samples.times.values_mut().for_each(share_between_the_same);
         samples.warnings = fell_back
@@ -208,9 +210,22 @@ fn share_between_the_same(methods: &mut BTreeMap<Method, Times>) {
     }
 }
 
-fn usable(rows: &[&CollectiveCall]) -> Times {
-    let punctual = rows.iter().filter(|row| row.status == Status::Ok).count();
-    let all = punctual * 2 < rows.len();
+/// The points at which more than a quarter of the calls began late: that is how ranks start there, as
+/// in the short calls of many ranks on few processors. By each method alone it would be judged
+/// whether its late calls count, and methods compared of which one has them and the other not.
+fn usually_late(cells: &BTreeMap<(Point, &Method), Vec<&CollectiveCall>>) -> BTreeSet<Point> {
+    let mut counts: BTreeMap<Point, (usize, usize)> = BTreeMap::new();
+    for ((point, _), rows) in cells {
+        let (late, all) = counts.entry(*point).or_default();
+        *late += rows.iter().filter(|row| row.status == Status::Late).count();
+        *all += rows.len();
+    }
+    counts.into_iter().filter(|(_, (late, all))| 4 * late > *all).map(|(point, _)| point).collect()
+}
+
+/// What counts of a cell: late calls where they are usual, or where there are no others.
+fn usable(rows: &[&CollectiveCall], late: bool) -> Times {
+    let all = late || rows.iter().all(|row| row.status != Status::Ok);
     let ran = rows.first().map(|row| &row.ran).filter(|ran| !ran.is_empty());
     let ran = ran.filter(|ran| rows.iter().all(|row| row.ran == **ran)).cloned();
     let mut times = Times { ran, ..Times::default() };
@@ -352,19 +367,29 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn warm_ups_are_left_out_and_late_starts_used_only_where_they_prevail() {
-        let mut rows = vec![
-            call("default", "", 64, 1.0),
-            call("default", "", 64, 2.0),
-            call("default", "", 64, 50.0),
-        ];
-        rows[0].status = Status::Warmup;
-        rows[2].status = Status::Late;
-        let times = |rows: &[CollectiveCall]| {
-            Samples::gather(rows).get(POINT, &Method::Default).unwrap().clone()
+    fn warm_ups_are_left_out_and_late_starts_used_only_where_they_are_usual() {
+        const LINEAR: &str = "native:openmpi:linear";
+        let row =
+            |method, seconds, status| CollectiveCall { status, ..call(method, "", 64, seconds) };
+        let times = |rows: &[CollectiveCall], method: &str| {
+            Samples::gather(rows).get(POINT, &method.parse().unwrap()).unwrap().seconds.clone()
         };
-        assert_eq!(times(&rows).seconds, [2.0]);
-        rows.push(rows[2].clone());
-        assert_eq!(times(&rows).seconds, [2.0, 50.0, 50.0]);
+        let mut rows = vec![
+            row("default", 1.0, Status::Warmup),
+            row("default", 2.0, Status::Ok),
+            row("default", 50.0, Status::Late),
+            row(LINEAR, 3.0, Status::Ok),
+            row(LINEAR, 3.1, Status::Ok),
+        ];
+        assert_eq!(times(&rows, "default"), [2.0]);
+        rows.push(row("default", 51.0, Status::Late));
+        rows.push(row(LINEAR, 60.0, Status::Late));
+        assert_eq!(times(&rows, "default"), [2.0, 50.0, 51.0]);
+        assert_eq!(times(&rows, LINEAR), [3.0, 3.1, 60.0], "of one method as of the other");
+        let alone = [row("default", 50.0, Status::Late)];
+        assert_eq!(
+            times(&[&alone[..], &vec![row(LINEAR, 3.0, Status::Ok); 9]].concat(), "default"),
+            [50.0]
+        );
     }
 }
