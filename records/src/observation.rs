@@ -96,9 +96,9 @@ pub struct CollectiveCall {
     pub bytes: u64,
     /// Counts from 0 within the visit, warm-ups included.
     pub repetition: u32,
-    /// When the first rank entered the call, in seconds after the agreed start (scheme `global`).
+    /// When the first rank entered the call, in seconds after the agreed start (scheme `global`; else 0).
     pub first_start_seconds: f64,
-    /// When the last rank entered the call, in seconds after the agreed start (scheme `global`).
+    /// When the last rank entered the call, in seconds after that (scheme `barrier`: after the first).
     pub last_start_seconds: f64,
     /// The time of the call by the record's timing scheme (header `timing`).
     pub seconds: f64,

@@ -292,9 +292,9 @@ pub(crate) fn visit_seconds(procs: u32, cost: f64, (warmups, repetitions): (u32,
 /// What waking the ranks of a visit costs, in seconds.
 pub(crate) const WAKING: f64 = 2e-3;
 
-/// What agreeing on a start and collecting the times costs beside a call, in seconds.
+/// What the barriers before and after a call cost beside it, in seconds.
 pub(crate) fn synchronisation(procs: u32) -> f64 {
-    0.5e-3 + 0.2e-3 * f64::from(procs)
+    0.1e-3 * f64::from(procs)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Rank 0: goes through the plan, tells the others what comes, writes what they saw.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::Range};
 
 use records::{
     Method,
@@ -8,11 +8,12 @@ use records::{
     plan::{Cell, Plan},
     record::Writer,
 };
+use serde::de::DeserializeOwned;
 
 use super::{
     PROGRAM,
     margin::Margin,
-    participant::{Call, Command, Participant},
+    participant::{Call, Command, Participant, Row},
     timing::{self, Report, Scheme, Start, Timed, Timing},
     tracer::Tracer,
     work::{Visit, Work},
@@ -26,6 +27,9 @@ use crate::{
     sleep::Patience,
     world::{self, World},
 };
+
+/// Calls of a visit that are made without a look at the deadline in between.
+const MOST_IN_A_ROW: u32 = 4;
 
 /// Goes through the plan.
 pub(super) struct Director<'a> {
@@ -133,7 +137,9 @@ impl<'a> Director<'a> {
         if self.is_over() {
             return Ok(false);
         }
-        self.begin(visit, cell)?;
+        if !self.scheme.calls_in_a_row() {
+            self.begin(visit, cell)?;
+        }
         let made = self.repeat(visit, cell)?;
         if matches!(cell.method, Method::Plugin(_)) {
             self.tell(cell.procs, Command::Leave)?;
@@ -144,28 +150,64 @@ impl<'a> Director<'a> {
 
     /// The calls of a visit; whether the deadline let all be made.
     fn repeat(&mut self, visit: &Visit, cell: &Cell) -> Result<bool> {
-        for repetition in 0..visit.warmups.saturating_add(visit.repetitions) {
+        let planned = visit.warmups.saturating_add(visit.repetitions);
+        let mut made = 0;
+        while made < planned {
             if self.is_over() {
                 return Ok(false);
             }
             if self.due.is_some_and(|due| now() >= due) {
                 self.synchronise(false)?;
             }
-            let row = self.observe(visit, cell, repetition)?;
-            self.writer.append(&row)?;
-            self.done += u64::from(row.status != Status::Warmup);
+            launcher::end_if_gone();
+            let calls = match self.scheme.calls_in_a_row() {
+                true => self.row(visit, cell, made..planned.min(made + MOST_IN_A_ROW))?,
+                false => vec![self.observe(visit, cell, made)?],
+            };
+            for call in calls {
+                self.writer.append(&call)?;
+                self.done += u64::from(call.status != Status::Warmup);
+                made += 1;
+            }
             self.progress.update(self.done);
         }
         Ok(true)
+    }
+
+    /// These calls of a visit, reported when all are made.
+    fn row(
+        &mut self,
+        visit: &Visit,
+        cell: &Cell,
+        numbers: Range<u32>,
+    ) -> Result<Vec<CollectiveCall>> {
+        let calls = numbers.end - numbers.start;
+        let row = Row { visit: visit.index, calls, first: numbers.start == 0 };
+        self.tell(cell.procs, Command::Row(row))?;
+        let tracer = &self.tracer;
+        tracer.reset();
+        let mut ran = Vec::new();
+        let mut reports = vec![self.participant.row(row, |participant| {
+            ran.push(participant.ran().unwrap_or_else(|| tracer.read()));
+            tracer.reset();
+        })?];
+        for rank in 1..cell.procs {
+            reports.push(self.hear::<Vec<Report>>(rank)?);
+        }
+        let observed = numbers.zip(ran).enumerate().map(|(at, (repetition, ran))| {
+            let of_call: Vec<Report> =
+                reports.iter().filter_map(|of_rank| of_rank.get(at)).copied().collect();
+            let timed = timing::combine(self.scheme, Start::default(), &[], &of_call);
+            Ok(observation((visit, cell), repetition, ran, timed.ok_or_else(no_report)?))
+        });
+        observed.collect()
     }
 
     /// Wakes the visit's ranks and waits until each can make its calls.
     fn begin(&mut self, visit: &Visit, cell: &Cell) -> Result<()> {
         self.tell(cell.procs, Command::Visit(visit.index))?;
         self.participant.visit(visit.index)?;
-        (1..cell.procs).try_for_each(|rank| {
-            self.control.hear_asleep(rank, Tag::Report, Patience::of_participant())
-        })?;
+        (1..cell.procs).try_for_each(|rank| self.hear(rank))?;
         if self.scheme.needs_baseline() {
             self.tell(cell.procs, Command::Baseline)?;
             self.baseline = self.participant.baseline()?;
@@ -177,10 +219,12 @@ impl<'a> Director<'a> {
         (1..procs).try_for_each(|rank| self.control.tell(&command, rank, Tag::Command))
     }
 
+    fn hear<T: DeserializeOwned>(&self, rank: u32) -> Result<T> {
+        self.control.hear_asleep(rank, Tag::Report, Patience::of_participant())
+    }
+
     /// One observation: one call, or with scheme bcast one for each rank that confirms.
     fn observe(&mut self, visit: &Visit, cell: &Cell, repetition: u32) -> Result<CollectiveCall> {
-        launcher::end_if_gone();
-        let warm_up = repetition < visit.warmups;
         let replies = match self.scheme.timing {
             Timing::Bcast => 1..cell.procs,
             _ => 0..1,
@@ -196,19 +240,8 @@ impl<'a> Director<'a> {
         }
         let timed =
             longest.ok_or_else(|| Error::Usage("there is no rank to confirm a call".into()))?;
-        Ok(CollectiveCall {
-            visit: visit.index,
-            collective: cell.collective,
-            method: cell.method.clone(),
-            ran: self.participant.ran().unwrap_or_else(|| self.tracer.read()),
-            procs: cell.procs,
-            bytes: cell.bytes,
-            repetition: visit.next_repetition.saturating_add(repetition),
-            first_start_seconds: timed.first_start_seconds,
-            last_start_seconds: timed.last_start_seconds,
-            seconds: timed.seconds,
-            status: if warm_up { Status::Warmup } else { timed.status },
-        })
+        let ran = self.participant.ran().unwrap_or_else(|| self.tracer.read());
+        Ok(observation((visit, cell), repetition, ran, timed))
     }
 
     fn call(&mut self, cell: &Cell, reply: u32, check: bool) -> Result<Timed> {
@@ -218,12 +251,36 @@ impl<'a> Director<'a> {
         self.tell(cell.procs, Command::Call(call))?;
         let mut reports: Vec<Report> = vec![self.participant.call(call)?];
         for rank in 1..cell.procs {
-            let patience = Patience::of_participant();
-            reports.push(self.control.hear_asleep(rank, Tag::Report, patience)?);
+            reports.push(self.hear(rank)?);
         }
         margin.learn(&reports);
         self.margins.insert(cell.procs, margin);
-        timing::combine(self.scheme, start, &self.baseline, &reports)
-            .ok_or_else(|| Error::Usage("no rank reported a call".into()))
+        timing::combine(self.scheme, start, &self.baseline, &reports).ok_or_else(no_report)
+    }
+}
+
+fn no_report() -> Error {
+    Error::Usage("no rank reported a call".into())
+}
+
+/// The row of one call of a visit.
+fn observation(
+    (visit, cell): (&Visit, &Cell),
+    repetition: u32,
+    ran: String,
+    timed: Timed,
+) -> CollectiveCall {
+    CollectiveCall {
+        visit: visit.index,
+        collective: cell.collective,
+        method: cell.method.clone(),
+        ran,
+        procs: cell.procs,
+        bytes: cell.bytes,
+        repetition: visit.next_repetition.saturating_add(repetition),
+        first_start_seconds: timed.first_start_seconds,
+        last_start_seconds: timed.last_start_seconds,
+        seconds: timed.seconds,
+        status: if repetition < visit.warmups { Status::Warmup } else { timed.status },
     }
 }

@@ -56,7 +56,7 @@ pub struct Flags {
     #[arg(long, value_parser = parse_budget)]
     deadline_seconds: f64,
     /// How a call is timed
-    #[arg(long, value_enum, default_value_t = Timing::Global)]
+    #[arg(long, value_enum, default_value_t = Timing::Barrier)]
     timing: Timing,
 }
 

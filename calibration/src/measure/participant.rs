@@ -32,6 +32,8 @@ pub enum Command {
     Baseline,
     /// Call the visit's collective once.
     Call(Call),
+    /// Call the collective of a visit several times in a row; no `Visit` goes before.
+    Row(Row),
     /// The visit's calls are made: its plug-in is to free what it has prepared.
     Leave,
     /// Synchronise the clocks, for the first time or anew.
@@ -52,6 +54,17 @@ pub struct Call {
     pub start: Start,
     /// Check the result: the visit's first call, for which the buffers were filled.
     pub check: bool,
+}
+
+/// Calls in a row, each begun when a barrier has brought the ranks together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Row {
+    /// The visit's index.
+    pub visit: u32,
+    /// How many.
+    pub calls: u32,
+    /// They are the visit's first.
+    pub first: bool,
 }
 
 /// One rank of the measurement: everything that it needs to make a call.
@@ -213,6 +226,23 @@ impl Participant {
         Ok(report)
     }
 
+    /// Makes calls of a visit in a row, `called` after each; every rank of the visit must.
+    ///
+    /// # Errors
+    /// As [`visit`](Self::visit) and [`call`](Self::call).
+    pub fn row(&mut self, row: Row, mut called: impl FnMut(&Self)) -> Result<Vec<Report>> {
+        if row.first {
+            self.visit(row.visit)?;
+        }
+        let call = |number| {
+            let check = row.first && number == 0;
+            let report = self.call(Call { start: Start::default(), check })?;
+            called(self);
+            Ok(report)
+        };
+        (0..row.calls).map(call).collect()
+    }
+
     /// Measures what the timing scheme subtracts from the visit's calls; every rank of the visit
     /// must. Rank 0 learns it.
     ///
@@ -255,6 +285,7 @@ impl Participant {
                 Command::Synchronise { first: false } => drop(self.synchroniser.pass()?),
                 Command::Check => drop(self.synchroniser.check()?),
                 Command::Call(call) => control.tell(&self.call(call)?, 0, Tag::Report)?,
+                Command::Row(row) => control.tell(&self.row(row, |_| ())?, 0, Tag::Report)?,
                 Command::Leave => self.leave()?,
                 Command::Stop => return Ok(()),
             }

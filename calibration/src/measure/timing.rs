@@ -1,14 +1,14 @@
 //! How one call of a collective is timed.
 //!
-//! - *global* (the default): all ranks sleep to an agreed instant of the global clock (see
+//! - *barrier* (the default): a barrier brings the ranks together, as in most programs and benchmarks; the call took from
+//!   the first rank's start to the last rank's end by the global clock.
+//! - *global*: all ranks sleep to an agreed instant of the global clock (see
 //!   [`crate::synchronisation`]), read their clocks, call, and read them again. The call took from
 //!   the first rank's start to the last rank's end. It is not counted from the agreed instant,
 //!   because every rank wakes a few microseconds after it, which is the machine's doing and not the
 //!   collective's. Ranks that have a processor each wake a little earlier and watch the clock for
 //!   the rest: beside calls of a microsecond that go through shared memory, waking would be all
 //!   that is seen.
-//! - *barrier*: a barrier brings the ranks together, as in most programs and benchmarks; the call took from
-//!   the first rank's start to the last rank's end by the global clock.
 //! - *max*: a barrier brings the ranks together, each times its own call, the longest counts. Where ranks
 //!   leave the barrier apart, a call in which they wait for little may seem to take next to nothing: a root
 //!   that comes late finds all messages there.
@@ -42,10 +42,11 @@ use crate::{
 /// The classical schemes, by what a user calls them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 pub enum Timing {
-    /// From the first start to the last end on a clock that all ranks share or that was synchronised
-    Global,
-    /// The same after a barrier, and not at an agreed instant
+    /// After a barrier, from the first start to the last end on a clock that all ranks share or that was
+    /// synchronised
     Barrier,
+    /// The same from an agreed instant on
+    Global,
     /// The longest of the ranks' own times
     Max,
     /// Rank 0's time of the call and a confirming barrier, less the barrier's
@@ -102,6 +103,12 @@ impl Scheme {
         matches!(self.timing, Timing::Global | Timing::Barrier)
     }
 
+    /// Whether ranks need no word from rank 0 between the calls of a visit, as a barrier brings them
+    /// together.
+    pub fn calls_in_a_row(self) -> bool {
+        matches!(self.timing, Timing::Barrier | Timing::Max)
+    }
+
     /// Whether a visit begins with [`baseline`].
     pub fn needs_baseline(self) -> bool {
         matches!(self.timing, Timing::Root | Timing::Bcast)
@@ -109,7 +116,7 @@ impl Scheme {
 }
 
 /// When and how one call is made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Start {
     /// When, by the global clock (scheme global).
     pub agreed: Nanos,
@@ -296,7 +303,7 @@ mod tests {
     #[test]
     fn a_call_lasts_from_the_first_start_to_the_last_end() {
         let reports = [report(1_005_000, 1_300_000), report(1_020_000, 3_005_000)];
-        let start = Start { agreed: 1_000_000, reply: 0 };
+        let start = Start { agreed: 1_000_000, ..START };
         let timed = combine(by(Timing::Global), start, &[], &reports).unwrap();
         assert_eq!(timed.seconds, 2e-3);
         assert_eq!((timed.first_start_seconds, timed.last_start_seconds), (5e-6, 20e-6));
@@ -329,7 +336,7 @@ mod tests {
         assert_eq!((timed.seconds, timed.last_start_seconds), (5e-4, 0.0));
         let timed = combine(by(Timing::Root), START, &[100_000], &reports).unwrap();
         assert_eq!(timed.seconds, 2e-4);
-        let start = Start { agreed: 0, reply: 1 };
+        let start = Start { reply: 1, ..START };
         let timed = combine(by(Timing::Bcast), start, &[0, 100_000], &reports).unwrap();
         assert_eq!(timed.seconds, 2.5e-4);
         let timed = combine(by(Timing::Root), START, &[900_000], &reports).unwrap();

@@ -21,10 +21,7 @@ use verification::{
 
 use super::{Tune, candidate::Candidate, tell};
 use crate::{
-    commands::{
-        export,
-        verify::{self, Timing},
-    },
+    commands::{export, verify},
     judging::Judged,
     run_directory::RunDirectory,
     site::{LazySite, Setting},
@@ -43,12 +40,6 @@ const MOST_CONTROLS: usize = 32;
 const TURN_SECONDS: f64 = 10.0;
 /// As many are enough for jobs to have met much the same.
 const MOST_TURNS: usize = 4;
-
-/// How confirming calls are timed: as programs and the usual benchmarks call, at once after a barrier.
-/// What was chosen where ranks sleep before they call gains nothing here that it owes to that. The longest
-/// of the ranks' own times would not do: where ranks leave the barrier apart, short calls seem to take
-/// next to nothing at times.
-const TIMING: Timing = Timing::Barrier;
 
 /// Jobs that measure the default, without and with something loaded.
 struct Confirmation<'a> {
@@ -256,16 +247,8 @@ impl Confirmation<'_> {
                 None => Vec::new(),
             };
             let deadline = Duration::from_secs_f64(deadline_seconds);
-            verify::measure_by(
-                TIMING,
-                site.open()?,
-                plan,
-                &plan_path,
-                &record_path,
-                deadline,
-                &settings,
-            )
-            .with_context(|| format!("confirmation {}, {name}", jobs.round))?;
+            verify::measure(site.open()?, plan, &plan_path, &record_path, deadline, &settings)
+                .with_context(|| format!("confirmation {}, {name}", jobs.round))?;
             document::write_text(&done, "")?;
         }
         Ok(record::read::<CollectiveCall>(&record_path)?.rows)
