@@ -60,7 +60,13 @@ struct Reference {
 impl Reference {
     fn read() -> Self {
         let mut rows = Vec::new();
-        for name in ["measurements.csv.gz", "measurements-2.csv.gz", "measurements-3.csv.gz"] {
+        for name in [
+            "measurements.csv.gz",
+            "measurements-2.csv.gz",
+            "measurements-3.csv.gz",
+            "measurements-4.csv.gz",
+            "measurements-5.csv.gz",
+        ] {
             let (text, path) = data(name);
             rows.extend(record::parse::<CollectiveCall>(&text, &path).unwrap().rows);
         }
@@ -254,8 +260,8 @@ impl<'a> World<'a> {
     }
 }
 
-/// Times of smaller messages vary by a third from visit to visit: there the best by all that a tuning
-/// may see costs itself 12 % at the 95th percentile against the best by the other half.
+/// Times of smaller messages vary by a fifth from visit to visit: there the best by one half of the record
+/// costs itself 7 to 10 % at the 95th percentile against the best by the other half.
 const LARGE: u64 = 8 << 10;
 /// Of the measuring time of everything: what `colibri tune` measures in, and confirms one way of
 /// loading in, if a tenth is its budget.
@@ -273,7 +279,7 @@ fn a_tenth_of_the_exhaustive_time_decides_nearly_as_well() {
     let reference = Reference::read();
     let seconds = reference.seconds * SHARE;
     let mut sums = [[0.0; 4]; 2];
-    let mut tuned = Vec::new();
+    let mut functions = [Vec::new(), Vec::new()];
     for seed in 1..=TUNINGS {
         let mut world = World::new(&reference, seed);
         let (rows, spent) = reference.tune(&mut world, seconds);
@@ -284,7 +290,9 @@ fn a_tenth_of_the_exhaustive_time_decides_nearly_as_well() {
         assert_eq!(candidate.len(), 2 * 7 * 21, "every point is decided");
         let confirming = reference.seconds * CONFIRMING_SHARE;
         let confirmed = reference.confirm(&focus, &mut world, confirming);
-        for (sum, choices) in sums.iter_mut().zip([&candidate, &confirmed]) {
+        let stages = sums.iter_mut().zip(&mut functions);
+        for ((sum, functions), choices) in stages.zip([&candidate, &confirmed]) {
+            functions.push(DecisionFunction::measured(choices));
             let (mean, high) = reference.penalty(choices, 0..u64::MAX);
             let (mean_of_large, high_of_large) = reference.penalty(choices, LARGE..u64::MAX);
             let one = [mean, high, mean_of_large, high_of_large];
@@ -293,19 +301,37 @@ fn a_tenth_of_the_exhaustive_time_decides_nearly_as_well() {
             );
             *sum = std::array::from_fn(|of| sum[of] + one[of] / TUNINGS as f64);
         }
-        tuned.push(DecisionFunction::measured(&confirmed));
     }
     for (sum, stage) in sums.iter().zip(["chosen", "confirmed"]) {
         println!("{stage}, mean of {TUNINGS}: {sum:.3?}");
     }
     let [chosen, confirmed] = sums;
-    assert!(chosen[0] < 0.016 && chosen[1] < 0.13, "{chosen:?}");
-    assert!(confirmed[0] < 0.028 && confirmed[1] < 0.2, "{confirmed:?}");
+    assert!(chosen[0] < 0.016 && chosen[1] < 0.115, "{chosen:?}");
+    assert!(confirmed[0] < 0.024 && confirmed[1] < 0.14, "{confirmed:?}");
     for of_large in [&chosen[2..], &confirmed[2..]] {
-        assert!(of_large[0] < 0.022 && of_large[1] < 0.11, "{of_large:?}");
+        assert!(of_large[0] < 0.015 && of_large[1] < 0.1, "{of_large:?}");
     }
-    let two = agreement(&reference.judging, [&tuned[0], &tuned[1]], Platform::default());
-    println!("{} differ, {} by more than 5 %", two.differing, two.beyond);
-    assert_eq!((two.points, two.not_measured), (2 * 7 * 21, 0));
-    assert!(two.significantly_beyond <= 20, "{} of {}", two.significantly_beyond, two.differing);
+    for (functions, stage) in functions.iter().zip(["chosen", "confirmed"]) {
+        let beyond = mean_disagreement(&reference, functions, stage);
+        assert!(beyond <= 15.0, "{stage}: {beyond} points");
+    }
+}
+
+/// The points at which two tunings differ by significantly more than 5 %, as a mean over all pairs.
+fn mean_disagreement(reference: &Reference, functions: &[DecisionFunction], stage: &str) -> f64 {
+    let (mut pairs, mut sums) = (0.0, [0.0; 3]);
+    for (number, one) in functions.iter().enumerate() {
+        for other in &functions[number + 1..] {
+            let two = agreement(&reference.judging, [one, other], Platform::default());
+            assert_eq!((two.points, two.not_measured), (2 * 7 * 21, 0));
+            let counts = [two.differing, two.beyond, two.significantly_beyond];
+            sums = std::array::from_fn(|of| sums[of] + f64::from(counts[of]));
+            pairs += 1.0;
+        }
+    }
+    let [differ, beyond, significantly] = sums.map(|sum| sum / pairs);
+    println!(
+        "{stage}: {differ} points differ, {beyond} by over 5 %, {significantly} significantly"
+    );
+    significantly
 }
