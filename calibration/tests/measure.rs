@@ -367,7 +367,7 @@ fn every_timing_scheme_times_and_says_what_it_is() {
     let cells = |collective| {
         [(2, 8), (4, 4096)].map(|(procs, bytes)| cell(collective, "default", procs, bytes))
     };
-    for timing in ["barrier", "max", "root", "bcast"] {
+    for timing in ["barrier", "global", "max", "root", "bcast"] {
         let run = Run::new(plan(4, cells(Collective::Bcast).into(), 3));
         let mut args = run.args(4, "3000");
         args.extend(["--timing".to_owned(), timing.to_owned()]);

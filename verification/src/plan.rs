@@ -274,8 +274,8 @@ impl Costed {
 /// visit's first call takes longer, as others have been called meanwhile (caches, connections that
 /// were idle), and not of every method alike: of pipelines of 3 to 40 ms 5 to 10 % were seen, of
 /// linear broadcasts of 70 to 400 ms up to 30 %, of 600 ms 2 to 5 %. What one visit's calls have in
-/// common (where the scheduler put the ranks, say) is the greater part of a short call's noise, so
-/// that further visits tell more than further calls.
+/// common (where the scheduler put the ranks, say) is a third and more of the variance of a short call, so
+/// that, as waking the ranks costs about a call, a third one tells less than a further visit does.
 pub(crate) fn calls(cost_seconds: f64) -> (u32, u32) {
     match cost_seconds {
         cost if cost < 20e-3 => (1, 2),

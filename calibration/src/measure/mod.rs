@@ -1,7 +1,7 @@
 //! `colibri-measure`: times methods of collectives by a plan.
 //!
-//! Rank 0 directs. It tells the ranks of a visit's communicator what comes, call by call, and
-//! collects what they saw; all others sleep until they are needed.
+//! Rank 0 directs. It tells the ranks of a visit's communicator what comes, call by call
+//! or several calls in a row, and collects what they saw; all others sleep until they are needed.
 
 pub mod collectives;
 mod director;

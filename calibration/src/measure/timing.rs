@@ -127,7 +127,7 @@ pub struct Start {
 /// What one rank saw of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
-    /// The clock before the call; the global one in scheme global.
+    /// The clock before the call; the global one where the scheme compares clocks.
     pub start: Nanos,
     /// The clock after it.
     pub end: Nanos,
