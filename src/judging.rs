@@ -340,10 +340,10 @@ pub fn summary(penalties: &Penalties) -> String {
         };
         text += &format!(
             "noise of {}: what is best by one half of the observations costs by the other half, \
-             against the best there, {}; a method's medians of the two halves differ by {}\n",
+             against the best there, {}; a method's times by the two halves differ by {}\n",
             noise.collective,
             words(&noise.choice),
-            words(&noise.medians),
+            words(&noise.halves),
         );
     }
     for warning in &penalties.warnings {

@@ -25,7 +25,7 @@ pub struct Agreement {
     pub not_measured: u32,
     /// The relative difference from which on it matters.
     pub tolerance: f64,
-    /// Points whose medians differ by more than the tolerance.
+    /// Points whose midmeans differ by more than the tolerance.
     pub beyond: u32,
     /// Of these, points where that is significant, by a one-sided rank-sum test corrected for the
     /// number of differing points (Holm), at 5 %.
@@ -51,11 +51,11 @@ pub struct Difference {
     pub bytes: u64,
     /// What the first one takes.
     pub first: Method,
-    /// Its median over all observations.
+    /// Its midmean over all observations.
     pub first_seconds: f64,
     /// What the second one takes.
     pub second: Method,
-    /// Its median over all observations.
+    /// Its midmean over all observations.
     pub second_seconds: f64,
     /// The slower over the faster, less 1.
     pub difference: f64,

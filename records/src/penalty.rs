@@ -154,8 +154,9 @@ pub struct Noise {
     /// other half; both ways. What a penalty against the measured best cannot fall below but by
     /// luck.
     pub choice: Distribution,
-    /// Relative difference of one method's two medians, over all methods at all points.
-    pub medians: Distribution,
+    /// Relative difference of one method's times by the two halves, over all methods at all points.
+    #[serde(alias = "medians")]
+    pub halves: Distribution,
 }
 
 /// How long a message takes when every one of `procs` nodes sends one to the next and receives one
@@ -186,9 +187,9 @@ pub struct Penalty {
     pub bytes: u64,
     /// The method decided for.
     pub decided: Method,
-    /// Its measured median.
+    /// Its measured time: the midmean of all observations.
     pub decided_seconds: f64,
-    /// The method with the least median over all observations.
+    /// The method with the least midmean over all observations.
     pub best: Method,
     /// Time of the best, from observations that did not choose it, so that decided / best - 1 is the
     /// penalty.

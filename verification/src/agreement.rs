@@ -11,7 +11,7 @@ use crate::{
     penalty::message_sizes,
     samples::Samples,
     significance::{Test, family_wise_control},
-    statistics::median,
+    statistics::midmean,
 };
 
 /// The relative difference from which on it matters which of two methods is taken.
@@ -20,7 +20,7 @@ pub const TOLERANCE: f64 = 0.05;
 const LEVEL: f64 = 0.05;
 
 /// Where two decision functions take different methods, and how much slower the slower one is, by
-/// the medians of all observations.
+/// the midmeans of all observations.
 pub fn agreement(
     samples: &Samples,
     [first, second]: [&DecisionFunction; 2],
@@ -67,7 +67,7 @@ fn difference(
     let (first, second) = (first.as_ref().ok()?, second.as_ref().ok()?);
     let times = |method| Some(samples.get(point, method)?.seconds());
     let (of_first, of_second) = (times(first)?, times(second)?);
-    let (first_seconds, second_seconds) = (median(of_first)?, median(of_second)?);
+    let (first_seconds, second_seconds) = (midmean(of_first)?, midmean(of_second)?);
     let (fast, slow) = match first_seconds <= second_seconds {
         true => (of_first, of_second),
         false => (of_second, of_first),

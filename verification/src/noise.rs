@@ -21,15 +21,15 @@ pub fn noise(samples: &Samples) -> Vec<Noise> {
         if halves.len() < 2 {
             continue;
         }
-        let (points, choice, medians) = of_collective.entry(point.collective).or_default();
+        let (points, choice, apart) = of_collective.entry(point.collective).or_default();
         *points += 1;
         choice.push(regret(&halves, |half| half));
         choice.push(regret(&halves, |[one, other]| [other, one]));
-        medians.extend(halves.iter().map(|[one, other]| (one / other).ln().abs().exp_m1()));
+        apart.extend(halves.iter().map(|[one, other]| (one / other).ln().abs().exp_m1()));
     }
-    let noise = |(collective, (points, choice, medians)): (_, (_, Vec<f64>, Vec<f64>))| {
-        let (choice, medians) = (distribution(&choice)?, distribution(&medians)?);
-        Some(Noise { collective, points, choice, medians })
+    let noise = |(collective, (points, choice, apart)): (_, (_, Vec<f64>, Vec<f64>))| {
+        let (choice, halves) = (distribution(&choice)?, distribution(&apart)?);
+        Some(Noise { collective, points, choice, halves })
     };
     of_collective.into_iter().filter_map(noise).collect()
 }
@@ -44,11 +44,11 @@ pub(crate) fn distribution(values: &[f64]) -> Option<Distribution> {
     })
 }
 
-/// The medians of both halves, for each method with observations in both.
+/// The midmeans of both halves, for each method with observations in both.
 fn halves(samples: &Samples, point: Point) -> Vec<[f64; 2]> {
     let of_method = |times: &Times| {
-        let median = |half| times.median_of(half).filter(|seconds| *seconds > 0.0);
-        Some([median(Half::Choosing)?, median(Half::Timing)?])
+        let midmean = |half| times.midmean_of(half).filter(|seconds| *seconds > 0.0);
+        Some([midmean(Half::Choosing)?, midmean(Half::Timing)?])
     };
     let often = samples.well_visited(point).filter(|(_, times)| times.count() > 1);
     often.filter_map(|(_, times)| of_method(times)).collect()
@@ -80,9 +80,9 @@ mod tests {
         assert_eq!(noise.points, 1);
         // Linear costs 3 where 2 is to be had; binomial 2 where 1 is.
         assert!((noise.choice.mean - 0.75).abs() < 1e-12 && noise.choice.greatest == 1.0);
-        // Linear's medians differ by 200 %, binomial's not at all.
+        // Linear's times differ by 200 %, binomial's not at all.
         assert!(
-            (noise.medians.greatest - 2.0).abs() < 1e-9 && (noise.medians.mean - 1.0).abs() < 1e-9
+            (noise.halves.greatest - 2.0).abs() < 1e-9 && (noise.halves.mean - 1.0).abs() < 1e-9
         );
     }
 

@@ -16,9 +16,10 @@ use crate::{
 };
 
 /// How the best was chosen and timed, in words, for the file.
-const BEST: &str = "least median over every method measured, the default included, but those with less \
-    than a quarter of the most visits; chosen on one half of the visits (observations, where there \
-    was one visit) and timed on the other, both ways";
+const BEST: &str = "least midmean (mean of the middle half of the observations) over every method \
+    measured, the default included, but those with less than a quarter of the most visits; chosen \
+    on one half of the visits (observations, where there was one visit) and timed on the other, \
+    both ways";
 
 /// The penalties of decision functions at every point measured. `busy_links` says where the
 /// machine under a virtual cluster is the limit.
@@ -89,15 +90,15 @@ pub fn message_sizes(
 
 fn penalty(samples: &Samples, function: &DecisionFunction, point: Point) -> Option<Penalty> {
     let decided = function.decided.get(&point)?.as_ref().ok()?;
-    let (best, _) = samples.least(point, Times::median)?;
+    let (best, _) = samples.least(point, Times::midmean)?;
     let times = samples.get(point, decided)?;
     // What is best by one half is timed by the other, and so is what was decided.
     let ratio = |half: Half| {
         let (_, best_seconds) = samples.best_by(point, half)?;
-        Some(times.median_of(half.other())? / best_seconds)
+        Some(times.midmean_of(half.other())? / best_seconds)
     };
     let ratio = (ratio(Half::Choosing)? * ratio(Half::Timing)?).sqrt();
-    let decided_seconds = times.median()?;
+    let decided_seconds = times.midmean()?;
     Some(Penalty {
         collective: point.collective,
         decided_by: function.name.clone(),

@@ -22,7 +22,7 @@ pub struct Times {
 }
 
 /// Which observations: one half chooses, the other tells the time of what was chosen, or else
-/// the least of many noisy medians flatters itself. A cell that was visited several times is
+/// the least of many noisy times flatters itself. A cell that was visited several times is
 /// halved by visits, since the calls of one visit have the machine's state of that moment in
 /// common: what was lucky in one of them was lucky in the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,15 +79,15 @@ impl Times {
         self.ran.as_deref()
     }
 
-    /// The median of one half, in seconds. The observations of a single visit are dealt to both
+    /// The [`midmean`] of one half, in seconds. The observations of a single visit are dealt to both
     /// halves in turn; a single one must serve for both.
-    pub fn median_of(&self, half: Half) -> Option<f64> {
+    pub fn midmean_of(&self, half: Half) -> Option<f64> {
         let parts: Vec<&[f64]> = match self.visits.len() {
             0 | 1 => self.seconds.chunks(1).collect(),
             _ => self.visits().collect(),
         };
         let skipped = usize::from(half == Half::Timing && parts.len() > 1);
-        median(&parts.into_iter().skip(skipped).step_by(2).flatten().copied().collect::<Vec<_>>())
+        midmean(&parts.into_iter().skip(skipped).step_by(2).flatten().copied().collect::<Vec<_>>())
     }
 }
 
@@ -163,19 +163,19 @@ impl Samples {
         self.times.get(&point)?.get(method)
     }
 
-    /// The method with the least median of the choosing half, and its time from the other half.
+    /// The method with the least midmean of the choosing half, and its time from the other half.
     pub fn best(&self, point: Point) -> Option<(&Method, f64)> {
         self.best_by(point, Half::Choosing)
     }
 
-    /// The method with the least median of one half, and its time from the other half.
+    /// The method with the least midmean of one half, and its time from the other half.
     pub fn best_by(&self, point: Point, half: Half) -> Option<(&Method, f64)> {
-        let (method, times) = self.least(point, |times| times.median_of(half))?;
-        Some((method, times.median_of(half.other())?))
+        let (method, times) = self.least(point, |times| times.midmean_of(half))?;
+        Some((method, times.midmean_of(half.other())?))
     }
 
     /// The methods at a point that were visited at least a quarter as often as the one visited most.
-    /// The others were given up as too slow; the medians of their few visits vary so much that one
+    /// The others were given up as too slow; the midmeans of their few visits vary so much that one
     /// of them would be the least by chance.
     pub fn well_visited(&self, point: Point) -> impl Iterator<Item = (&Method, &Times)> {
         const SHARE: usize = 4;
@@ -318,7 +318,7 @@ pub(crate) mod tests {
                 .collect();
             let samples = Samples::gather(&rows);
             let times = samples.get(POINT, &Method::Default).unwrap();
-            [Half::Choosing, Half::Timing].map(|half| times.median_of(half).unwrap())
+            [Half::Choosing, Half::Timing].map(|half| times.midmean_of(half).unwrap())
         };
         assert_eq!(made(&[(3, 1, 1.0), (3, 2, 1.0), (7, 1, 5.0), (7, 2, 5.0)]), [1.0, 5.0]);
         let of_two_records = [(3, 1, 1.0), (3, 2, 1.0), (3, 1, 5.0), (3, 2, 5.0)];

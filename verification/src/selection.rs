@@ -37,11 +37,11 @@ pub fn choose(samples: &Samples) -> Vec<Choice> {
 
 fn choose_at(samples: &Samples, point: Point) -> Option<Choice> {
     let default = samples.get(point, &Method::Default)?;
-    let default_seconds = default.median_of(Half::Timing)?;
+    let default_seconds = default.midmean_of(Half::Timing)?;
     let (best, best_seconds) = samples.best(point)?;
     let gains_in = |half| {
-        let best = samples.get(point, best)?.median_of(half)?;
-        Some(best * (1.0 + LEAST_GAIN) < default.median_of(half)?)
+        let best = samples.get(point, best)?.midmean_of(half)?;
+        Some(best * (1.0 + LEAST_GAIN) < default.midmean_of(half)?)
     };
     let alpha = CHANCE / samples.at(point).count() as f64;
     let significant = is_smaller(samples.get(point, best)?.seconds(), default.seconds(), alpha);
