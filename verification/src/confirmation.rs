@@ -3,8 +3,9 @@
 //! The gain of each choice, the logarithm of the default's time over the chosen method's, is
 //! believed with some doubt when the measuring is over. Runs with the decision loaded, which had no
 //! part in choosing, make it surer or take it away, at a point itself and, less, at its neighbours
-//! of the same method. What is sure is asked of a region, the neighbouring sizes that one rule is
-//! for: a short call's gain shows over these long before it shows at one of them.
+//! of the same method. What is sure is asked of a region of the map of decisions, the neighbouring
+//! sizes and numbers of processes that have the same method: a short call's gain shows over these
+//! long before it shows at one of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -68,31 +69,29 @@ impl Confirmation {
     /// the logarithm of the gain; `other` is one of an error that all choices of one method have in
     /// common, because what is loaded is not what was measured.
     pub fn new(choices: &[Choice], doubts: &BTreeMap<Point, f64>, other: f64) -> Self {
-        let alike = |a: &Choice, b: &Choice| {
-            let of = |choice: &Choice| (choice.point.collective, choice.point.procs);
-            of(a) == of(b) && a.method == b.method
-        };
-        let mut tracks: BTreeMap<(Collective, &Method), Vec<&[Choice]>> = BTreeMap::new();
-        for region in choices.chunk_by(alike).filter(|of| of[0].method != Method::Default) {
-            let of = (region[0].point.collective, &region[0].method);
-            tracks.entry(of).or_default().push(region);
+        let mut tracks: BTreeMap<(Collective, &Method), Vec<usize>> = BTreeMap::new();
+        for (index, choice) in choices.iter().enumerate() {
+            if choice.method != Method::Default {
+                let of = (choice.point.collective, &choice.method);
+                tracks.entry(of).or_default().push(index);
+            }
         }
+        let regions = regions(choices);
         let prior = |choice: &Choice| {
             let doubt = doubts.get(&choice.point).copied().unwrap_or_default();
             let mean = (choice.default_seconds / choice.seconds).ln();
             Prior { mean, own: doubt.max(LEAST_DOUBT) }
         };
-        let track = |regions: Vec<&[Choice]>| {
-            let choices = || regions.iter().copied().flatten();
-            let points = choices().map(|choice| choice.point).collect();
-            let priors: Vec<Prior> = choices().map(prior).collect();
+        let track = |track: Vec<usize>| {
+            let points = track.iter().map(|&index| choices[index].point).collect();
+            let priors: Vec<Prior> = track.iter().map(|&index| prior(&choices[index])).collect();
             let belief = Belief::new(points, &priors, JOBS.hypot(other), other);
-            let mut indices = 0..;
-            let regions = regions.iter().flat_map(|region| {
-                let region: Vec<usize> = indices.by_ref().take(region.len()).collect();
-                std::iter::repeat_n(region.clone(), region.len())
-            });
-            Track { belief, regions: regions.collect() }
+            let mut of_region: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+            for (here, &index) in track.iter().enumerate() {
+                of_region.entry(regions[index]).or_default().push(here);
+            }
+            let regions = track.iter().map(|&index| of_region[&regions[index]].clone()).collect();
+            Track { belief, regions }
         };
         Confirmation { tracks: tracks.into_values().map(track).collect(), seen: BTreeMap::new() }
     }
@@ -106,7 +105,7 @@ impl Confirmation {
         let noise = Noise::new(all);
         let of = |samples: &Samples, point| {
             let times = samples.get(point, &Method::Default)?;
-            let seconds = times.median().filter(|seconds| *seconds > 0.0)?;
+            let seconds = times.midmean().filter(|seconds| *seconds > 0.0)?;
             Some((seconds, noise.variance(seconds, times.visits().count())))
         };
         // The time without, the logarithm of the gain, and its variance.
@@ -159,6 +158,34 @@ impl Confirmation {
         let &(gain, variance) = self.seen.get(&point)?;
         (gain + variance.sqrt() < -harm::TOLERANCE.ln_1p()).then(|| gain.exp())
     }
+}
+
+/// The regions of a map of decisions, a number for each choice: neighbouring sizes on as many
+/// processes, and neighbouring numbers of processes with messages of one size, are of one if they
+/// have the same method.
+fn regions(choices: &[Choice]) -> Vec<usize> {
+    // The lines along which two are neighbours (collective, which line), with the place on them.
+    type Place = (Collective, u64, u64);
+    let lines: [fn(Point) -> Place; 2] = [
+        |of| (of.collective, of.procs.into(), of.bytes),
+        |of| (of.collective, of.bytes, of.procs.into()),
+    ];
+    let mut order: Vec<usize> = (0..choices.len()).collect();
+    let mut regions = order.clone();
+    for line in lines {
+        order.sort_by_key(|&index| line(choices[index].point));
+        for two in order.windows(2) {
+            let [one, other] = [two[0], two[1]];
+            let [here, there] = [one, other].map(|index| line(choices[index].point));
+            let are_neighbours = (here.0, here.1) == (there.0, there.1);
+            if are_neighbours && choices[one].method == choices[other].method {
+                let (kept, gone) = (regions[one], regions[other]);
+                let of_other = regions.iter_mut().filter(|region| **region == gone);
+                of_other.for_each(|region| *region = kept);
+            }
+        }
+    }
+    regions
 }
 
 /// What two jobs differ by where both run the same: by the decade of the time, the logarithm with
@@ -243,6 +270,29 @@ mod tests {
         let point = |bytes| Point { collective: Collective::Bcast, procs: 8, bytes };
         assert!([8, 64].iter().all(|&b| confirmation.believed(point(b)).unwrap().is_surely_faster));
         assert_eq!(confirmation.believed(Point { procs: 4, ..point(8) }), None);
+    }
+
+    /// One size on several numbers of processes, each by itself too doubtful.
+    #[test]
+    fn neighbouring_numbers_of_processes_are_sure_together() {
+        let is_sure = |left_to_the_default: &[u32]| {
+            let choice = |procs: u32| Choice {
+                point: Point { collective: Collective::Bcast, procs, bytes: 8 },
+                method: match left_to_the_default.contains(&procs) {
+                    true => Method::Default,
+                    false => METHOD.parse().unwrap(),
+                },
+                seconds: 1.0,
+                default_seconds: 1.2,
+            };
+            let choices: Vec<Choice> = [2, 3, 4, 6, 8, 11].map(choice).into();
+            let doubts = choices.iter().map(|choice| (choice.point, 0.3)).collect();
+            let confirmation = Confirmation::new(&choices, &doubts, 0.02);
+            confirmation.believed(choices[5].point).unwrap().is_surely_faster
+        };
+        assert!(is_sure(&[]));
+        assert!(!is_sure(&[4]), "the others are not next to it");
+        assert!(!is_sure(&[2, 3, 4, 6, 8]));
     }
 
     #[test]
