@@ -45,12 +45,15 @@ fn data(name: &str) -> (String, PathBuf) {
     (text, path)
 }
 
+/// The calls of each visit.
+type Visits = Vec<Vec<CollectiveCall>>;
+
 /// The record of everything, and what the models say.
 struct Reference {
     cells: Vec<Cell>,
     predictors: Vec<Predictor>,
     /// The visits that a tuning may see, by cell.
-    drawn_from: BTreeMap<(Point, Method), Vec<Vec<CollectiveCall>>>,
+    drawn_from: BTreeMap<(Point, Method), Visits>,
     /// The same, and those by which it is judged.
     seen: Samples,
     judging: Samples,
@@ -66,6 +69,7 @@ impl Reference {
             "measurements-3.csv.gz",
             "measurements-4.csv.gz",
             "measurements-5.csv.gz",
+            "measurements-6.csv.gz",
         ] {
             let (text, path) = data(name);
             rows.extend(record::parse::<CollectiveCall>(&text, &path).unwrap().rows);
@@ -81,7 +85,7 @@ impl Reference {
             by_cell.entry((point, row.method.clone())).or_default().push(row.clone());
         }
         // The first, third, ... visit may be seen, the others judge.
-        let mut drawn_from: BTreeMap<_, Vec<Vec<CollectiveCall>>> = BTreeMap::new();
+        let mut drawn_from: BTreeMap<_, Visits> = BTreeMap::new();
         let (mut seen, mut judging) = (Vec::new(), Vec::new());
         for (cell, rows) in by_cell {
             let visits = rows.chunk_by(|one, next| one.visit == next.visit);
@@ -98,7 +102,7 @@ impl Reference {
         Reference {
             cells: cells(&grid(), &grid().sizes),
             predictors: models.map(predictor).into(),
-            drawn_from,
+            drawn_from: shared_between_the_same(drawn_from),
             seen: Samples::gather(&seen),
             judging: Samples::gather(&judging),
             seconds: spent(&rows),
@@ -178,9 +182,9 @@ impl Reference {
     /// by what a tuning may see, both timed by what it may not.
     fn penalty(&self, choices: &[Choice], sizes: Range<u64>) -> (f64, f64) {
         let penalty = |choice: &Choice| {
-            let (best, _) = self.seen.least(choice.point, Times::median).unwrap();
+            let (best, _) = self.seen.least(choice.point, Times::midmean).unwrap();
             let seconds =
-                |method| self.judging.get(choice.point, method).unwrap().median().unwrap();
+                |method| self.judging.get(choice.point, method).unwrap().midmean().unwrap();
             seconds(&choice.method) / seconds(best) - 1.0
         };
         let counts = |choice: &&Choice| sizes.contains(&choice.point.bytes);
@@ -188,6 +192,30 @@ impl Reference {
         let mean = penalties.iter().sum::<f64>() / penalties.len() as f64;
         (mean, quantile(&penalties, 0.95).unwrap())
     }
+}
+
+/// What was seen to run the very same at a point (the default, and the algorithm that it takes) has
+/// its visits in common, in the order in which they were made: a record may have few by one of the names.
+fn shared_between_the_same(
+    visits: BTreeMap<(Point, Method), Visits>,
+) -> BTreeMap<(Point, Method), Visits> {
+    // What was not seen is only itself.
+    let what_ran = |point: Point, visits: &Visits| match &visits[0][0] {
+        call if call.ran.is_empty() => (point, call.method.to_string()),
+        call => (point, call.ran.clone()),
+    };
+    let mut same: BTreeMap<(Point, String), Vec<(f64, _)>> = BTreeMap::new();
+    for ((point, _), visits) in &visits {
+        let times = (0..visits.len()).map(|number| number as f64 / visits.len() as f64);
+        let timed = times.zip(visits.iter().cloned());
+        same.entry(what_ran(*point, visits)).or_default().extend(timed);
+    }
+    same.values_mut().for_each(|visits| visits.sort_by(|a, b| a.0.total_cmp(&b.0)));
+    let shared = visits.into_iter().map(|((point, method), visits)| {
+        let all = same[&what_ran(point, &visits)].iter().map(|(_, visit)| visit.clone());
+        ((point, method), all.collect())
+    });
+    shared.collect()
 }
 
 fn grid() -> Grid {
@@ -255,7 +283,11 @@ impl<'a> World<'a> {
         for (status, count) in [(true, visit.warmups), (false, visit.repetitions)] {
             let of_status = drawn.iter().filter(|row| (row.status == Status::Warmup) == status);
             let taken = of_status.take(count as usize);
-            rows.extend(taken.map(|row| CollectiveCall { visit: self.visits, ..row.clone() }));
+            rows.extend(taken.map(|row| CollectiveCall {
+                visit: self.visits,
+                method: method.clone(),
+                ..row.clone()
+            }));
         }
     }
 }
@@ -268,7 +300,7 @@ const LARGE: u64 = 8 << 10;
 const SHARE: f64 = 0.043;
 const CONFIRMING_SHARE: f64 = 0.02;
 /// As `colibri tune` has it for rules files.
-const SAME_IMPLEMENTATION: f64 = 0.1;
+const SAME_IMPLEMENTATION: f64 = 0.03;
 
 /// Tunings that begin at different times of the record, of which one is luckier than another.
 const TUNINGS: u64 = 4;
@@ -306,14 +338,14 @@ fn a_tenth_of_the_exhaustive_time_decides_nearly_as_well() {
         println!("{stage}, mean of {TUNINGS}: {sum:.3?}");
     }
     let [chosen, confirmed] = sums;
-    assert!(chosen[0] < 0.016 && chosen[1] < 0.115, "{chosen:?}");
-    assert!(confirmed[0] < 0.024 && confirmed[1] < 0.14, "{confirmed:?}");
+    assert!(chosen[0] < 0.013 && chosen[1] < 0.105, "{chosen:?}");
+    assert!(confirmed[0] < 0.02 && confirmed[1] < 0.125, "{confirmed:?}");
     for of_large in [&chosen[2..], &confirmed[2..]] {
-        assert!(of_large[0] < 0.015 && of_large[1] < 0.1, "{of_large:?}");
+        assert!(of_large[0] < 0.013 && of_large[1] < 0.075, "{of_large:?}");
     }
     for (functions, stage) in functions.iter().zip(["chosen", "confirmed"]) {
         let beyond = mean_disagreement(&reference, functions, stage);
-        assert!(beyond <= 15.0, "{stage}: {beyond} points");
+        assert!(beyond <= 20.0, "{stage}: {beyond} points");
     }
 }
 
