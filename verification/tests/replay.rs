@@ -293,7 +293,7 @@ impl<'a> World<'a> {
 }
 
 /// Times of smaller messages vary by a fifth from visit to visit: there the best by one half of the record
-/// costs itself 7 to 10 % at the 95th percentile against the best by the other half.
+/// costs itself 4 to 6 % at the 95th percentile against the best by the other half.
 const LARGE: u64 = 8 << 10;
 /// Of the measuring time of everything: what `colibri tune` measures in, and confirms one way of
 /// loading in, if a tenth is its budget.

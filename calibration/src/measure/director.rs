@@ -187,13 +187,11 @@ impl<'a> Director<'a> {
         let tracer = &self.tracer;
         tracer.reset();
         let mut ran = Vec::new();
-        let mut reports = vec![self.participant.row(row, |participant| {
+        let own = self.participant.row(row, |participant| {
             ran.push(participant.ran().unwrap_or_else(|| tracer.read()));
             tracer.reset();
-        })?];
-        for rank in 1..cell.procs {
-            reports.push(self.hear::<Vec<Report>>(rank)?);
-        }
+        })?;
+        let reports = self.hear_all(own, cell.procs)?;
         let observed = numbers.zip(ran).enumerate().map(|(at, (repetition, ran))| {
             let of_call: Vec<Report> =
                 reports.iter().filter_map(|of_rank| of_rank.get(at)).copied().collect();
@@ -207,7 +205,7 @@ impl<'a> Director<'a> {
     fn begin(&mut self, visit: &Visit, cell: &Cell) -> Result<()> {
         self.tell(cell.procs, Command::Visit(visit.index))?;
         self.participant.visit(visit.index)?;
-        (1..cell.procs).try_for_each(|rank| self.hear(rank))?;
+        self.hear_all((), cell.procs)?;
         if self.scheme.needs_baseline() {
             self.tell(cell.procs, Command::Baseline)?;
             self.baseline = self.participant.baseline()?;
@@ -219,8 +217,10 @@ impl<'a> Director<'a> {
         (1..procs).try_for_each(|rank| self.control.tell(&command, rank, Tag::Command))
     }
 
-    fn hear<T: DeserializeOwned>(&self, rank: u32) -> Result<T> {
-        self.control.hear_asleep(rank, Tag::Report, Patience::of_participant())
+    /// What rank 0 reports, and then each other rank of a visit.
+    fn hear_all<T: DeserializeOwned>(&self, own: T, procs: u32) -> Result<Vec<T>> {
+        let hear = |rank| self.control.hear_asleep(rank, Tag::Report, Patience::of_participant());
+        std::iter::once(Ok(own)).chain((1..procs).map(hear)).collect()
     }
 
     /// One observation: one call, or with scheme bcast one for each rank that confirms.
@@ -249,10 +249,8 @@ impl<'a> Director<'a> {
         let start = Start { agreed: margin.agree(), reply };
         let call = Call { start, check };
         self.tell(cell.procs, Command::Call(call))?;
-        let mut reports: Vec<Report> = vec![self.participant.call(call)?];
-        for rank in 1..cell.procs {
-            reports.push(self.hear(rank)?);
-        }
+        let own = self.participant.call(call)?;
+        let reports = self.hear_all(own, cell.procs)?;
         margin.learn(&reports);
         self.margins.insert(cell.procs, margin);
         timing::combine(self.scheme, start, &self.baseline, &reports).ok_or_else(no_report)
