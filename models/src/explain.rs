@@ -1,12 +1,13 @@
 //! Why a prediction is what it is: what each parameter contributes.
 //!
-//! The closed forms, and the simulator's critical path, are sums and maxima of the parameters with
-//! factors that are not negative. So a time is the sum, over the parameters, of the parameter times
-//! how fast the time grows with it (Euler's theorem on homogeneous functions): "14 o" in
-//! 7 L + 14 o + 7 g + 57337 G. The growth is found by raising each parameter by a millionth; where the
-//! time then jumps, by lowering it, or by a little more: two messages that reach a port at the very
-//! same time come in an order that the last digit decides. Then the terms sum to what the time is
-//! with parameters next to these.
+//! The closed forms, and the simulator's critical path, are sums and maxima of the parameters times
+//! numbers. So a time is the sum, over the parameters, of the parameter times how fast the time grows
+//! with it (Euler's theorem on homogeneous functions): "14 o" in 7 L + 14 o + 7 g + 57337 G. The
+//! growth is found by raising each parameter by a millionth; where the time then jumps, by lowering
+//! it, or by a little more: two messages that reach a port at the very same time come in an order
+//! that the last digit decides. Then the terms sum to what the time is with parameters next to these.
+
+use std::ops::RangeInclusive;
 
 use records::{Method, calibration::Parameters};
 use serde::Serialize;
@@ -107,8 +108,10 @@ const CHANGES: [f64; 8] = [
     5.0 * CHANGE,
     -5.0 * CHANGE,
 ];
-/// No term is more than the whole time, but for rounding.
-const ROUNDING: f64 = 1e-6;
+/// The least and the most that a parameter may contribute, in whole times: it takes some off where a
+/// message that waits for a port has its overhead behind it by then, and the others then sum to more
+/// than the time. A jump is far outside, or too small to matter.
+const CONTRIBUTES: RangeInclusive<f64> = -1.0..=2.0;
 
 /// Multiplies a parameter by a factor.
 type Scale<T> = fn(&mut T, f64);
@@ -165,7 +168,7 @@ impl Explainer {
             for (from, to) in one_sided.chain(across) {
                 let (from, to) = (from.map_or(Ok((time, 0.0)), at)?, at(to)?);
                 let slope = (to.0 - from.0) / (to.1 - from.1);
-                if (-ROUNDING * time..=(1.0 + ROUNDING) * time).contains(&slope) {
+                if slope == 0.0 || CONTRIBUTES.contains(&(slope / time)) {
                     seconds = slope;
                     break;
                 }
