@@ -259,16 +259,10 @@ pub fn predictors(source: &Source) -> Result<Vec<Predictor>> {
     models.map(|model| source.predictor(model)).collect()
 }
 
-/// The least and the greatest time that the models predict for a cell, in seconds.
-pub fn expectation(predictors: &[Predictor], cell: &Cell) -> Option<(f64, f64)> {
-    let point = cell.point();
-    let times = predictors
-        .iter()
-        .filter_map(|predictor| Some(predictor.predict_method(point, &cell.method).ok()?.seconds));
-    times.fold(None, |range, seconds| match range {
-        None => Some((seconds, seconds)),
-        Some((low, high)) => Some((f64::min(low, seconds), f64::max(high, seconds))),
-    })
+/// What each model predicts for a cell, in seconds.
+pub fn expectation(predictors: &[Predictor], cell: &Cell) -> Vec<Option<f64>> {
+    let of = |predictor: &Predictor| predictor.predict_method_seconds(cell.point(), &cell.method);
+    predictors.iter().map(|predictor| of(predictor).ok()).collect()
 }
 
 /// Measures a plan, or goes on measuring it, as programs and the usual benchmarks call: at once after

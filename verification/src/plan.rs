@@ -40,8 +40,19 @@ pub struct Grid {
     pub others: Vec<(Collective, Method)>,
 }
 
-/// What the models say of one cell: the least and the greatest time, in seconds.
-pub type Expectation<'a> = &'a dyn Fn(&Cell) -> Option<(f64, f64)>;
+/// What each model says of one cell, in seconds; always the same models in the same order, none where
+/// one has nothing to say.
+pub type Expectation<'a> = &'a dyn Fn(&Cell) -> Vec<Option<f64>>;
+
+/// The greatest of what the models say.
+fn greatest(times: Vec<Option<f64>>) -> Option<f64> {
+    times.into_iter().flatten().reduce(f64::max)
+}
+
+/// The least of what the models say.
+fn least(times: Vec<Option<f64>>) -> Option<f64> {
+    times.into_iter().flatten().reduce(f64::min)
+}
 
 /// How much to measure.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -189,15 +200,15 @@ pub fn expected_seconds(cells: &[Cell], expected: Expectation<'_>) -> Vec<f64> {
 
 /// Leaves out what no model gives a chance. The default stays, and what no model knows.
 fn hopeful(cells: Vec<Cell>, expected: Expectation<'_>) -> Vec<Cell> {
-    let mut least: BTreeMap<Point, f64> = BTreeMap::new();
+    let mut bounds: BTreeMap<Point, f64> = BTreeMap::new();
     for cell in &cells {
-        if let Some((_, high)) = expected(cell) {
-            let least = least.entry(cell.point()).or_insert(high);
-            *least = least.min(high);
+        if let Some(high) = greatest(expected(cell)) {
+            let bound = bounds.entry(cell.point()).or_insert(high);
+            *bound = bound.min(high);
         }
     }
-    let chance = |cell: &Cell| match (expected(cell), least.get(&cell.point())) {
-        (Some((low, _)), Some(least)) => low <= HOPELESS * least,
+    let chance = |cell: &Cell| match (least(expected(cell)), bounds.get(&cell.point())) {
+        (Some(low), Some(bound)) => low <= HOPELESS * bound,
         _ => true,
     };
     cells.into_iter().filter(chance).collect()
@@ -213,11 +224,11 @@ impl Costed {
     fn new(cells: Vec<Cell>, expected: Expectation<'_>) -> Self {
         let mut slowest: BTreeMap<Point, f64> = BTreeMap::new();
         for cell in &cells {
-            let high = expected(cell).map_or(0.0, |(_, high)| high);
+            let high = greatest(expected(cell)).unwrap_or_default();
             let slowest = slowest.entry(cell.point()).or_default();
             *slowest = slowest.max(high);
         }
-        let cost = |cell: &Cell| expected(cell).map_or(slowest[&cell.point()], |(_, high)| high);
+        let cost = |cell: &Cell| greatest(expected(cell)).unwrap_or_else(|| slowest[&cell.point()]);
         let costs: Vec<f64> = cells.iter().map(cost).collect();
         Costed { cells: cells.into_iter().zip(costs).collect() }
     }
@@ -299,6 +310,8 @@ pub(crate) fn synchronisation(procs: u32) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use records::Algorithm;
+
     use super::*;
 
     fn grid() -> Grid {
@@ -315,13 +328,13 @@ mod tests {
     }
 
     /// Linear costs p - 1 messages, everything else that is known one; k-chains are not known.
-    fn expected(cell: &Cell) -> Option<(f64, f64)> {
+    fn expected(cell: &Cell) -> Vec<Option<f64>> {
         let one = 1e-4 + cell.bytes as f64 * 1e-7;
-        match cell.method.algorithm()?.name() {
-            "linear" => Some((one * f64::from(cell.procs - 1), one * f64::from(cell.procs - 1))),
-            "k-chain" => None,
-            _ => Some((one, one)),
-        }
+        vec![match cell.method.algorithm().map(Algorithm::name) {
+            Some("linear") => Some(one * f64::from(cell.procs - 1)),
+            Some("k-chain") | None => None,
+            Some(_) => Some(one),
+        }]
     }
 
     #[test]
@@ -330,8 +343,8 @@ mod tests {
         let planned = make(7);
         let mut visited = vec![0; planned.plan.cells.len()];
         planned.plan.visits.iter().for_each(|visit| visited[visit.cell as usize] += 1);
-        let wanted = |cell: &Cell| match expected(cell) {
-            Some((seconds, _)) if seconds < VERY_SHORT_SECONDS => 6,
+        let wanted = |cell: &Cell| match expected(cell)[0] {
+            Some(seconds) if seconds < VERY_SHORT_SECONDS => 6,
             Some(_) => 3,
             // As slow as the slowest that is known there: linear.
             None if 1e-4 + cell.bytes as f64 * 1e-7

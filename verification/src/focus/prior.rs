@@ -1,5 +1,5 @@
-//! What is believed of a cell before it is observed: what the models predict, made right by what all
-//! methods were off by there and nearby.
+//! What is believed of a cell before it is observed: what the models predict, each counting as far as it
+//! was right nearby, made right by what all methods were off by there.
 //!
 //! Much of what the models miss is the platform's and not a method's (the processors that several
 //! ranks share, say), and changes no decision. Told apart, it makes what is left smaller, and so
@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use records::{Collective, Point, plan::Cell};
 
+use super::models::Models;
 use crate::{
     belief::{Belief, Prior},
     plan::Expectation,
@@ -22,8 +23,9 @@ const MODELLED: f64 = 0.3;
 const UNKNOWN: f64 = 1.0;
 /// The least of it that is believed after observations that fit the models.
 const LEAST_ERROR: f64 = 0.05;
-/// What is a method's own at one point and not at its neighbours, at least.
-const LEAST_OWN: f64 = 0.05;
+/// What is a method's own at one point and not at its neighbours. Were it as much as the models disagree
+/// by, one unlucky visit would rule a method out at one size amidst others at which it is the best.
+const OWN: f64 = 0.015;
 /// Observed cells of a collective that tell how far its models were off.
 const LEAST_CELLS: usize = 10;
 
@@ -43,14 +45,16 @@ pub(super) struct Priors {
 
 impl Priors {
     pub fn new(cells: &[Cell], expected: Expectation<'_>, samples: &Samples) -> Self {
-        let (mut priors, is_modelled) = predicted(cells, expected);
+        let seen = |(index, cell): (usize, &Cell)| {
+            let seconds = samples.get(cell.point(), &cell.method)?.median()?;
+            (seconds > 0.0).then(|| (index, seconds.ln()))
+        };
+        let observed: Vec<(usize, f64)> = cells.iter().enumerate().filter_map(seen).collect();
+        let models = Models::new(cells, cells.iter().map(expected).collect(), &observed);
+        let (mut priors, is_modelled) = predicted(cells, &models);
         let off = |priors: &[Prior]| -> Vec<(usize, f64)> {
-            let observed = |(index, cell): (usize, &Cell)| {
-                let seconds = samples.get(cell.point(), &cell.method)?.median()?;
-                (is_modelled[index] && seconds > 0.0)
-                    .then(|| (index, seconds.ln() - priors[index].mean))
-            };
-            cells.iter().enumerate().filter_map(observed).collect()
+            let modelled = observed.iter().filter(|(index, _)| is_modelled[*index]);
+            modelled.map(|&(index, seconds)| (index, seconds - priors[index].mean)).collect()
         };
         let common = common(cells, &off(&priors));
         for (prior, cell) in priors.iter_mut().zip(cells) {
@@ -83,13 +87,11 @@ impl Priors {
 
 /// What the models say of each cell, and whether they say anything of it. What none knows is taken
 /// for the mean of what they say at its point.
-fn predicted(cells: &[Cell], expected: Expectation<'_>) -> (Vec<Prior>, Vec<bool>) {
-    let of_cell = |cell: &Cell| {
-        let (low, high) = expected(cell).filter(|(low, _)| *low > 0.0)?;
-        let (low, high) = (low.ln(), high.ln());
-        Some(Prior { mean: (low + high) / 2.0, own: ((high - low) / 4.0).max(LEAST_OWN) })
+fn predicted(cells: &[Cell], models: &Models) -> (Vec<Prior>, Vec<bool>) {
+    let of_cell = |(index, cell): (usize, &Cell)| {
+        Some(Prior { mean: models.logarithm(index, cell.point())?, own: OWN })
     };
-    let known: Vec<Option<Prior>> = cells.iter().map(of_cell).collect();
+    let known: Vec<Option<Prior>> = cells.iter().enumerate().map(of_cell).collect();
     let mut means: BTreeMap<Point, (f64, f64)> = BTreeMap::new();
     for (cell, prior) in cells.iter().zip(&known) {
         if let Some(prior) = prior {
@@ -125,7 +127,7 @@ fn common(cells: &[Cell], off: &[(usize, f64)]) -> BTreeMap<Point, f64> {
     }
     let smoothed = |of_collective: BTreeMap<Point, Vec<f64>>| {
         let places: Vec<Point> = of_collective.keys().copied().collect();
-        let nothing = vec![Prior { mean: 0.0, own: LEAST_OWN }; places.len()];
+        let nothing = vec![Prior { mean: 0.0, own: OWN }; places.len()];
         let mut belief = Belief::new(places, &nothing, MODELLED, MODELLED);
         for (index, offs) in of_collective.values().enumerate() {
             if let Some(middle) = median(offs) {
