@@ -7,8 +7,6 @@
 //! it, or by a little more: two messages that reach a port at the very same time come in an order
 //! that the last digit decides. Then the terms sum to what the time is with parameters next to these.
 
-use std::ops::RangeInclusive;
-
 use records::{Method, calibration::Parameters};
 use serde::Serialize;
 
@@ -111,7 +109,7 @@ const CHANGES: [f64; 8] = [
 /// The least and the most that a parameter may contribute, in whole times: it takes some off where a
 /// message that waits for a port has its overhead behind it by then, and the others then sum to more
 /// than the time. A jump is far outside, or too small to matter.
-const CONTRIBUTES: RangeInclusive<f64> = -1.0..=2.0;
+const CONTRIBUTES: [f64; 2] = [-1.0, 2.0];
 
 /// Multiplies a parameter by a factor.
 type Scale<T> = fn(&mut T, f64);
@@ -154,6 +152,7 @@ impl Explainer {
     /// As [`Predictor::predict_method`].
     pub fn terms(&self, point: Point, method: &Method) -> Result<Vec<Term>, ExplainError> {
         let time = self.predictor.predict_method_seconds(point, method)?;
+        let [least, most] = CONTRIBUTES.map(|times| times * time);
         let own = self.predictor.constants(point.collective, method);
         let mut terms = Vec::new();
         for Changed { parameter, value, predictors } in &self.changed {
@@ -168,7 +167,7 @@ impl Explainer {
             for (from, to) in one_sided.chain(across) {
                 let (from, to) = (from.map_or(Ok((time, 0.0)), at)?, at(to)?);
                 let slope = (to.0 - from.0) / (to.1 - from.1);
-                if slope == 0.0 || CONTRIBUTES.contains(&(slope / time)) {
+                if (least..=most).contains(&slope) {
                     seconds = slope;
                     break;
                 }

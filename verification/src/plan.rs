@@ -45,13 +45,13 @@ pub struct Grid {
 pub type Expectation<'a> = &'a dyn Fn(&Cell) -> Vec<Option<f64>>;
 
 /// The greatest of what the models say.
-fn greatest(times: Vec<Option<f64>>) -> Option<f64> {
-    times.into_iter().flatten().reduce(f64::max)
+fn greatest(times: &[Option<f64>]) -> Option<f64> {
+    times.iter().copied().flatten().reduce(f64::max)
 }
 
 /// The least of what the models say.
-fn least(times: Vec<Option<f64>>) -> Option<f64> {
-    times.into_iter().flatten().reduce(f64::min)
+fn least(times: &[Option<f64>]) -> Option<f64> {
+    times.iter().copied().flatten().reduce(f64::min)
 }
 
 /// How much to measure.
@@ -200,18 +200,21 @@ pub fn expected_seconds(cells: &[Cell], expected: Expectation<'_>) -> Vec<f64> {
 
 /// Leaves out what no model gives a chance. The default stays, and what no model knows.
 fn hopeful(cells: Vec<Cell>, expected: Expectation<'_>) -> Vec<Cell> {
+    let times: Vec<_> = cells.iter().map(expected).collect();
     let mut bounds: BTreeMap<Point, f64> = BTreeMap::new();
-    for cell in &cells {
-        if let Some(high) = greatest(expected(cell)) {
+    for (cell, times) in cells.iter().zip(&times) {
+        if let Some(high) = greatest(times) {
             let bound = bounds.entry(cell.point()).or_insert(high);
             *bound = bound.min(high);
         }
     }
-    let chance = |cell: &Cell| match (least(expected(cell)), bounds.get(&cell.point())) {
-        (Some(low), Some(bound)) => low <= HOPELESS * bound,
-        _ => true,
-    };
-    cells.into_iter().filter(chance).collect()
+    let has_chance =
+        |cell: &Cell, times: &[Option<f64>]| match (least(times), bounds.get(&cell.point())) {
+            (Some(low), Some(bound)) => low <= HOPELESS * bound,
+            _ => true,
+        };
+    let hopeful = cells.into_iter().zip(times).filter(|(cell, times)| has_chance(cell, times));
+    hopeful.map(|(cell, _)| cell).collect()
 }
 
 /// Cells with what a call of each should cost at most, in seconds.
@@ -222,15 +225,17 @@ struct Costed {
 impl Costed {
     /// A method that no model knows is taken for as slow as the slowest that one knows there.
     fn new(cells: Vec<Cell>, expected: Expectation<'_>) -> Self {
+        let known: Vec<Option<f64>> = cells.iter().map(|cell| greatest(&expected(cell))).collect();
         let mut slowest: BTreeMap<Point, f64> = BTreeMap::new();
-        for cell in &cells {
-            let high = greatest(expected(cell)).unwrap_or_default();
+        for (cell, known) in cells.iter().zip(&known) {
             let slowest = slowest.entry(cell.point()).or_default();
-            *slowest = slowest.max(high);
+            *slowest = slowest.max(known.unwrap_or_default());
         }
-        let cost = |cell: &Cell| greatest(expected(cell)).unwrap_or_else(|| slowest[&cell.point()]);
-        let costs: Vec<f64> = cells.iter().map(cost).collect();
-        Costed { cells: cells.into_iter().zip(costs).collect() }
+        let costed = cells.into_iter().zip(known).map(|(cell, known)| {
+            let cost = known.unwrap_or_else(|| slowest[&cell.point()]);
+            (cell, cost)
+        });
+        Costed { cells: costed.collect() }
     }
 
     fn retain(&mut self, keep: impl Fn(&Cell) -> bool) {

@@ -20,60 +20,65 @@ const LEAST: f64 = 0.03;
 /// The most that one observation says of it: a visit that strayed is no model's fault.
 const MOST: f64 = 1.0;
 
-/// Logarithms of what the models predict, with what each counts at each point.
-pub(super) struct Models {
-    /// By cell and model.
-    logarithms: Vec<Vec<Option<f64>>>,
-    weights: BTreeMap<Point, Vec<f64>>,
+/// The logarithm of each cell's time by the models together; nothing where none knows the cell. Of what
+/// they say of each cell, in seconds, and the logarithm of what was observed of some (by the cell's
+/// index).
+pub(super) fn together(
+    cells: &[Cell],
+    times: Vec<Vec<Option<f64>>>,
+    observed: &[(usize, f64)],
+) -> Vec<Option<f64>> {
+    let logarithm = |time: Option<f64>| time.filter(|time| *time > 0.0).map(f64::ln);
+    let logarithms: Vec<Vec<Option<f64>>> =
+        times.into_iter().map(|of| of.into_iter().map(logarithm).collect()).collect();
+    let weights = weights(cells, &logarithms, observed);
+    let of_cell = |(cell, logarithms): (&Cell, &Vec<Option<f64>>)| {
+        let (mut sum, mut count) = (0.0, 0.0);
+        for (logarithm, weight) in logarithms.iter().zip(&weights[&cell.point()]) {
+            if let Some(logarithm) = logarithm {
+                sum += weight * logarithm;
+                count += weight;
+            }
+        }
+        (count > 0.0).then(|| sum / count)
+    };
+    cells.iter().zip(&logarithms).map(of_cell).collect()
 }
 
-impl Models {
-    /// Of what the models say of each cell, in seconds, and the logarithm of what was observed of some
-    /// (by the cell's index).
-    pub fn new(cells: &[Cell], times: Vec<Vec<Option<f64>>>, observed: &[(usize, f64)]) -> Self {
-        let logarithm = |time: Option<f64>| time.filter(|time| *time > 0.0).map(f64::ln);
-        let logarithms: Vec<Vec<Option<f64>>> =
-            times.into_iter().map(|of| of.into_iter().map(logarithm).collect()).collect();
-        let models = logarithms.first().map_or(0, Vec::len);
-        let mut seen: BTreeMap<Point, Vec<(usize, f64)>> = BTreeMap::new();
-        for &(index, seconds) in observed {
-            seen.entry(cells[index].point()).or_default().push((index, seconds));
-        }
-        let of_point = |(point, seen): (Point, Vec<(usize, f64)>)| {
-            (point, (0..models).map(|model| off(&logarithms, model, &seen)).collect::<Vec<_>>())
-        };
-        let seen: Vec<(Point, Vec<Off>)> = seen.into_iter().map(of_point).collect();
-        let weight = |point: Point, model: usize| {
-            let nearby = seen.iter().filter(|(other, _)| other.collective == point.collective);
-            let mut sum = Off { squares: WEIGHT_BEFORE * BEFORE.powi(2), count: WEIGHT_BEFORE };
-            for (other, off) in nearby {
-                let alike = likeness(point, *other);
-                sum.squares += alike * off[model].squares;
-                sum.count += alike * off[model].count;
+/// What each model counts at each point.
+fn weights(
+    cells: &[Cell],
+    logarithms: &[Vec<Option<f64>>],
+    observed: &[(usize, f64)],
+) -> BTreeMap<Point, Vec<f64>> {
+    let models = logarithms.first().map_or(0, Vec::len);
+    let mut seen: BTreeMap<Point, Vec<(usize, f64)>> = BTreeMap::new();
+    for &(index, seconds) in observed {
+        seen.entry(cells[index].point()).or_default().push((index, seconds));
+    }
+    let of_point = |(point, seen): (Point, Vec<(usize, f64)>)| {
+        (point, (0..models).map(|model| off(logarithms, model, &seen)).collect())
+    };
+    let seen: Vec<(Point, Vec<Off>)> = seen.into_iter().map(of_point).collect();
+    let at = |point: Point| {
+        let before = Off { squares: WEIGHT_BEFORE * BEFORE.powi(2), count: WEIGHT_BEFORE };
+        let mut sums = vec![before; models];
+        for (other, off) in seen.iter().filter(|(of, _)| of.collective == point.collective) {
+            let alike = likeness(point, *other);
+            for (sum, off) in sums.iter_mut().zip(off) {
+                sum.squares += alike * off.squares;
+                sum.count += alike * off.count;
             }
-            (sum.squares / sum.count).max(LEAST.powi(2)).recip()
-        };
-        let points: BTreeSet<Point> = cells.iter().map(Cell::point).collect();
-        let weights = points
-            .into_iter()
-            .map(|point| (point, (0..models).map(|model| weight(point, model)).collect()))
-            .collect();
-        Models { logarithms, weights }
-    }
-
-    /// The logarithm of a cell's time, by its index; nothing where no model knows it.
-    pub fn logarithm(&self, index: usize, point: Point) -> Option<f64> {
-        let known = self.logarithms[index].iter().zip(&self.weights[&point]);
-        let add = |(sum, weights): (f64, f64), (logarithm, weight): (f64, f64)| {
-            (sum + weight * logarithm, weights + weight)
-        };
-        let known = known.filter_map(|(logarithm, weight)| Some(((*logarithm)?, *weight)));
-        let (sum, weights) = known.fold((0.0, 0.0), add);
-        (weights > 0.0).then(|| sum / weights)
-    }
+        }
+        let weight = |of: Off| (of.squares / of.count).max(LEAST.powi(2)).recip();
+        (point, sums.into_iter().map(weight).collect())
+    };
+    let points: BTreeSet<Point> = cells.iter().map(Cell::point).collect();
+    points.into_iter().map(at).collect()
 }
 
 /// What a model is off by for the single methods of a point: the sum of squares, and of how many.
+#[derive(Clone)]
 struct Off {
     squares: f64,
     count: f64,
@@ -118,9 +123,9 @@ mod tests {
     fn each_model_counts_where_it_tells_the_methods_apart() {
         let (cells, times, truth) = cells();
         let observed: Vec<(usize, f64)> = truth.iter().copied().enumerate().collect();
-        let models = Models::new(&cells, times, &observed);
+        let together = together(&cells, times, &observed);
         for (index, cell) in cells.iter().enumerate() {
-            let got = models.logarithm(index, cell.point()).unwrap() + 3.0_f64.ln();
+            let got = together[index].unwrap() + 3.0_f64.ln();
             assert!((got - truth[index]).abs() < 0.25, "{cell:?}: {got} {}", truth[index]);
         }
     }
@@ -131,9 +136,8 @@ mod tests {
         let of_none: Method = "native:openmpi:k-chain".parse().unwrap();
         cells.push(Cell { method: of_none, ..cells[0].clone() });
         times.push(vec![None, None]);
-        let models = Models::new(&cells, times, &[(0, 0.7)]);
-        let got = |index: usize| models.logarithm(index, cells[index].point());
-        assert!((0..cells.len() - 1).all(|index| got(index).unwrap().abs() < 1e-12));
-        assert_eq!(got(cells.len() - 1), None);
+        let mut together = together(&cells, times, &[(0, 0.7)]);
+        assert_eq!(together.pop(), Some(None));
+        assert!(together.iter().all(|logarithm| logarithm.unwrap().abs() < 1e-12));
     }
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use records::{Collective, Point, plan::Cell};
 
-use super::models::Models;
+use super::models;
 use crate::{
     belief::{Belief, Prior},
     plan::Expectation,
@@ -50,8 +50,10 @@ impl Priors {
             (seconds > 0.0).then(|| (index, seconds.ln()))
         };
         let observed: Vec<(usize, f64)> = cells.iter().enumerate().filter_map(seen).collect();
-        let models = Models::new(cells, cells.iter().map(expected).collect(), &observed);
-        let (mut priors, is_modelled) = predicted(cells, &models);
+        let times = cells.iter().map(expected).collect();
+        let predicted = models::together(cells, times, &observed);
+        let is_modelled: Vec<bool> = predicted.iter().map(Option::is_some).collect();
+        let mut priors = before(cells, &predicted);
         let off = |priors: &[Prior]| -> Vec<(usize, f64)> {
             let modelled = observed.iter().filter(|(index, _)| is_modelled[*index]);
             modelled.map(|&(index, seconds)| (index, seconds - priors[index].mean)).collect()
@@ -85,29 +87,25 @@ impl Priors {
     }
 }
 
-/// What the models say of each cell, and whether they say anything of it. What none knows is taken
+/// What is believed of each cell by the logarithm of what the models say of it. What none knows is taken
 /// for the mean of what they say at its point.
-fn predicted(cells: &[Cell], models: &Models) -> (Vec<Prior>, Vec<bool>) {
-    let of_cell = |(index, cell): (usize, &Cell)| {
-        Some(Prior { mean: models.logarithm(index, cell.point())?, own: OWN })
-    };
-    let known: Vec<Option<Prior>> = cells.iter().enumerate().map(of_cell).collect();
+fn before(cells: &[Cell], predicted: &[Option<f64>]) -> Vec<Prior> {
     let mut means: BTreeMap<Point, (f64, f64)> = BTreeMap::new();
-    for (cell, prior) in cells.iter().zip(&known) {
-        if let Some(prior) = prior {
+    for (cell, predicted) in cells.iter().zip(predicted) {
+        if let Some(mean) = predicted {
             let (sum, count) = means.entry(cell.point()).or_default();
-            *sum += prior.mean;
+            *sum += mean;
             *count += 1.0;
         }
     }
-    let prior = |(cell, known): (&Cell, &Option<Prior>)| {
-        known.unwrap_or_else(|| {
+    let prior = |(cell, predicted): (&Cell, &Option<f64>)| match predicted {
+        Some(mean) => Prior { mean: *mean, own: OWN },
+        None => {
             let (sum, count) = means.get(&cell.point()).copied().unwrap_or((1e-3_f64.ln(), 1.0));
             Prior { mean: sum / count, own: MODELLED }
-        })
+        }
     };
-    let is_modelled = known.iter().map(Option::is_some).collect();
-    (cells.iter().zip(&known).map(prior).collect(), is_modelled)
+    cells.iter().zip(predicted).map(prior).collect()
 }
 
 /// What all methods of a collective have in common at each point of what they were off by: the
