@@ -99,19 +99,20 @@ impl Confirmation {
     /// Takes in a round of jobs: the default's times without and with the decision loaded. At the
     /// points that are not `replaced` both ran the same: what they differ by there is the jobs'.
     pub fn observe(&mut self, default: &Samples, loaded: &Samples, replaced: &BTreeSet<Point>) {
-        let all = [default, loaded].into_iter().flat_map(|samples| {
-            samples.points().filter_map(|point| samples.get(point, &Method::Default))
-        });
-        let noise = Noise::new(all);
-        let of = |samples: &Samples, point| {
+        let noise = Noise::new([default, loaded]);
+        let of = |samples: &Samples, point: Point| {
             let times = samples.get(point, &Method::Default)?;
             let seconds = times.midmean().filter(|seconds| *seconds > 0.0)?;
-            Some((seconds, noise.variance(seconds, times.visits().count())))
+            Some((seconds, noise.variance(point.procs, seconds, times.visits().count())))
         };
-        // The time without, the logarithm of the gain, and its variance.
-        let pair = |point| {
+        let pair = |point: Point| {
             let (without, with) = of(default, point).zip(of(loaded, point))?;
-            Some((without.0, (without.0 / with.0).ln(), without.1 + with.1))
+            Some(Pair {
+                procs: point.procs,
+                seconds: without.0,
+                ratio: (without.0 / with.0).ln(),
+                variance: without.1 + with.1,
+            })
         };
         let controls = default.points().filter(|point| !replaced.contains(point));
         let jobs = Jobs::new(&noise, controls.filter_map(pair));
@@ -119,9 +120,9 @@ impl Confirmation {
         for Track { belief, .. } in &mut self.tracks {
             let points = belief.points().to_vec().into_iter().enumerate();
             for (index, point) in points.filter(|(_, point)| replaced.contains(point)) {
-                if let Some((seconds, gain, variance)) = pair(point) {
-                    let (effect, doubt) = jobs.effect(seconds);
-                    let (gain, variance) = (gain - effect, variance + doubt);
+                if let Some(pair) = pair(point) {
+                    let (effect, doubt) = jobs.effect(&pair);
+                    let (gain, variance) = (pair.ratio - effect, pair.variance + doubt);
                     belief.observe(index, gain, variance);
                     self.seen.insert(point, (gain, variance));
                 }
@@ -188,6 +189,16 @@ fn regions(choices: &[Choice]) -> Vec<usize> {
     regions
 }
 
+/// A point in two jobs.
+struct Pair {
+    procs: u32,
+    /// The time in the first.
+    seconds: f64,
+    /// Logarithm of how many times as long that is as in the second, and its variance.
+    ratio: f64,
+    variance: f64,
+}
+
 /// What two jobs differ by where both run the same: by the decade of the time, the logarithm with
 /// its variance.
 struct Jobs<'n> {
@@ -196,22 +207,22 @@ struct Jobs<'n> {
 }
 
 impl<'n> Jobs<'n> {
-    /// From what was seen at some points: the time, the logarithm of the ratio, its variance.
-    fn new(noise: &'n Noise, controls: impl Iterator<Item = (f64, f64, f64)>) -> Self {
+    fn new(noise: &'n Noise, controls: impl Iterator<Item = Pair>) -> Self {
         let mut jobs = Jobs { noise, seen: BTreeMap::new() };
-        for (seconds, ratio, variance) in controls {
+        for pair in controls {
             // The posterior of a normal.
-            let (mean, before) = jobs.effect(seconds);
-            let weight = before / (before + variance);
-            let after = (mean + weight * (ratio - mean), before * (1.0 - weight));
-            jobs.seen.insert(decade(seconds), after);
+            let (mean, before) = jobs.effect(&pair);
+            let weight = before / (before + pair.variance);
+            let after = (mean + weight * (pair.ratio - mean), before * (1.0 - weight));
+            jobs.seen.insert(decade(pair.seconds), after);
         }
         jobs
     }
 
-    fn effect(&self, seconds: f64) -> (f64, f64) {
-        let before = (JOBS_OF_NOISE.powi(2) * self.noise.variance(seconds, 1)).max(JOBS.powi(2));
-        self.seen.get(&decade(seconds)).copied().unwrap_or((0.0, before))
+    fn effect(&self, pair: &Pair) -> (f64, f64) {
+        let noise = self.noise.variance(pair.procs, pair.seconds, 1);
+        let before = (JOBS_OF_NOISE.powi(2) * noise).max(JOBS.powi(2));
+        self.seen.get(&decade(pair.seconds)).copied().unwrap_or((0.0, before))
     }
 }
 

@@ -70,9 +70,7 @@ impl Focus {
         let mut focus = Focus {
             tracks: Vec::new(),
             points: BTreeMap::new(),
-            noise: Noise::new(
-                cells.iter().filter_map(|cell| samples.get(cell.point(), &cell.method)),
-            ),
+            noise: Noise::new([samples]),
             wanted: BTreeSet::new(),
             weights: Weights::default(),
         };
@@ -111,7 +109,8 @@ impl Focus {
             let Some(times) = same.or_else(|| samples.get(point, &method)) else { continue };
             let medians = times.visits().filter_map(median).filter(|seconds| *seconds > 0.0);
             let before = seen.len();
-            seen.extend(medians.map(|seconds| Visit::new(index, seconds, &self.noise)));
+            let noise = |seconds| self.noise.variance(point.procs, seconds, 1);
+            seen.extend(medians.map(|seconds| Visit::new(index, seconds, noise(seconds))));
             visits[index] = seen.len() - before;
         }
         visits::take_in(&mut belief, &mut seen);

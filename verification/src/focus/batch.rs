@@ -94,7 +94,8 @@ impl Focus {
         batch.expected_seconds += self.cost(track, index);
         let (warmups, repetitions) = self.calls(track, index);
         let seconds = self.seconds(track, index);
-        let noise = self.noise.variance(seconds, 1);
+        let procs = self.tracks[track].belief.points()[index].procs;
+        let noise = self.noise.variance(procs, seconds, 1);
         let track = &mut self.tracks[track];
         batch.visits.push(Visit { cell: track.cells[index], warmups, repetitions, calls: 1 });
         track.belief.expect(index, noise);

@@ -7,7 +7,6 @@
 //! believed stays normal by expectation propagation (T. Minka, "Expectation Propagation for
 //! approximate Bayesian inference", UAI 2001, section 3: the clutter problem).
 
-use super::noise::Noise;
 use crate::belief::Belief;
 
 /// Share of the visits that stray.
@@ -35,9 +34,9 @@ pub(super) struct Visit {
 }
 
 impl Visit {
-    /// Of the point with this index, with the median time of its calls.
-    pub fn new(index: usize, seconds: f64, noise: &Noise) -> Self {
-        let usual = noise.variance(seconds, 1);
+    /// Of the point with this index, with the median time of its calls and the variance of the
+    /// logarithm of that, if it is a usual one.
+    pub fn new(index: usize, seconds: f64, usual: f64) -> Self {
         let strayed = STRAYING.powi(2) + TIMES_THE_NOISE.powi(2) * usual;
         Visit { index, logarithm: seconds.ln(), usual, strayed, precision: 0.0, pull: 0.0 }
     }
