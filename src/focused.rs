@@ -15,6 +15,7 @@ use records::{
 };
 use verification::{
     Weights,
+    drift::steadied,
     focus::{self, Batch, Focus, START_SECONDS},
     plan::{self, FEWEST_SIZES, Grid},
     samples::Samples,
@@ -23,7 +24,7 @@ use verification::{
 use crate::{
     commands::verify::{self, expectation, predictors},
     judging,
-    measurements::{Measurements, files},
+    measurements::{batches, files},
     run_directory::RunDirectory,
     site::Site,
     source::Source,
@@ -50,8 +51,8 @@ pub fn measure(
     for number in 1.. {
         let files = files(run, number);
         if !files.plan.exists() {
-            let focus = Focus::new(&cells, &expected, &Samples::gather(&rows))
-                .weighing(grid.weights.clone());
+            let seen = Samples::gather(&steadied(&rows));
+            let focus = Focus::new(&cells, &expected, &seen).weighing(grid.weights.clone());
             let batch = focus.wanting(wanted.iter().copied());
             let batch = batch.next(seconds - spent - START_SECONDS);
             tell(&batch, number);
@@ -87,15 +88,21 @@ fn tell(Batch { visits, expected_seconds, regret }: &Batch, number: usize) {
     }
 }
 
-/// What is known after all that was measured; the regret is weighted.
+/// What is known after all that a run has measured of these cells; the regret is weighted.
 ///
 /// # Errors
-/// The models have no parameters.
-pub fn known(measurements: &Measurements, source: &Source, weights: &Weights) -> Result<Focus> {
+/// The records cannot be read, or the models have no parameters.
+pub fn known(
+    run: &RunDirectory,
+    cells: &[Cell],
+    source: &Source,
+    weights: &Weights,
+) -> Result<Focus> {
     let predictors = predictors(source)?;
     let expected = |cell: &Cell| expectation(&predictors, cell);
-    let focus = Focus::new(&measurements.cells, &expected, &measurements.samples);
-    Ok(focus.weighing(weights.clone()))
+    let rows = batches(run)?.into_iter().flat_map(|batch| batch.record.rows);
+    let seen = Samples::gather(&steadied(&rows.collect::<Vec<_>>()));
+    Ok(Focus::new(cells, &expected, &seen).weighing(weights.clone()))
 }
 
 /// Every method at every point; every second size where the defaults alone would take half of the

@@ -11,6 +11,7 @@
 pub mod agreement;
 mod belief;
 pub mod confirmation;
+pub mod drift;
 pub mod focus;
 pub mod functions;
 pub mod guidelines;

@@ -3,7 +3,12 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use records::{calibration::Calibration, document, plan::Plan, usage::Usage};
+use records::{
+    calibration::Calibration,
+    document,
+    plan::{Cell, Plan},
+    usage::Usage,
+};
 use verification::{
     focus::Focus,
     plan::{Extent, Grid},
@@ -15,7 +20,6 @@ use crate::{
     commands::{calibrate, links, verify},
     error::usage,
     focused,
-    measurements::Measurements,
     run_directory::RunDirectory,
     site::{LazySite, Site},
     source::Source,
@@ -77,11 +81,11 @@ impl Tune {
         &self,
         run: &RunDirectory,
         source: &Source,
-        measurements: &Measurements,
+        cells: &[Cell],
     ) -> Result<Focus> {
         let traced = self.traced_as_planned(run)?;
         let weights = traced.as_ref().map(Traced::weights).unwrap_or_default();
-        focused::known(measurements, source, &weights)
+        focused::known(run, cells, source, &weights)
     }
 
     /// The points to tune: the grid that the flags name, or what an application uses.

@@ -125,7 +125,7 @@ impl Tune {
         let source = Source::of_run(calibration, &model_options())?;
         self.measure(&run, &mut site, &source)?;
         let measurements = Measurements::read(&run)?;
-        let known = self.known(&run, &source, &measurements)?;
+        let known = self.known(&run, &source, &measurements.cells)?;
         let (models, choices) = (judging::judged_models(), known.choices());
         let judged = judging::judge(&run, &source, measurements, &models, &[], Some(choices))?;
         for warning in &judged.penalties.warnings {
