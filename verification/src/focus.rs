@@ -27,14 +27,14 @@ use crate::{
     belief::Belief,
     plan::{Expectation, WAKING, synchronisation},
     samples::Samples,
-    selection::{Choice, LEAST_GAIN},
+    selection::Choice,
     statistics::median,
 };
 
 /// Expected regret, relative to the time decided for, below which a method is not measured.
 pub const TOLERANCE: f64 = 0.01;
-/// Expected times that differ by less, relatively, are alike: what is taken of these must not hang on
-/// noise, or two tunings would differ.
+/// Expected times that differ by less, relatively, are alike: what is taken of these, the default if it is
+/// one of them, must not hang on noise, or two tunings would differ.
 const ALIKE: f64 = 0.02;
 
 /// The state of the knowledge about a grid of cells.
@@ -130,9 +130,9 @@ impl Focus {
         Focus { weights, ..self }
     }
 
-    /// The method decided for at each point: of those that are faster than the default by
-    /// [`LEAST_GAIN`], by what was observed of both there and nearby, the one with the least expected
-    /// time; else the default. How sure that is, is what confirms it to say.
+    /// The method decided for at each point: of those that are faster than the default, and not only
+    /// alike, by what was observed of both there and nearby, the one with the least expected time;
+    /// else the default. How sure that is, is what confirms it to say.
     pub fn decisions(&self) -> impl Iterator<Item = (Point, &Method)> {
         self.points
             .iter()
@@ -210,7 +210,7 @@ impl Focus {
         let default = self.default(candidates);
         let is_faster = |&one: &(usize, usize)| {
             default.is_none_or(|default| {
-                !self.is_default(one) && mean(default) - mean(one) > LEAST_GAIN.ln_1p()
+                !self.is_default(one) && mean(default) - mean(one) > ALIKE.ln_1p()
             })
         };
         let faster = || candidates.iter().copied().filter(is_faster);
@@ -226,7 +226,7 @@ impl Focus {
 
     /// The other candidates, each with the regret of not taking it: the expected gain, where it is
     /// one, of it over the decided method, relative to that one's time, as far as it goes beyond what is
-    /// alike; over the default, beyond the least gain for which that is replaced.
+    /// alike.
     fn challengers<'s>(
         &'s self,
         candidates: &'s [(usize, usize)],
@@ -234,13 +234,12 @@ impl Focus {
         let decided = self.decided(candidates);
         let (at, best) = (decided.1, &self.tracks[decided.0].belief);
         let is_default = self.is_default(decided);
-        let least = if is_default { LEAST_GAIN } else { ALIKE }.ln_1p();
         let others = candidates
             .iter()
             .filter(move |&&other| other != decided && !(is_default && self.is_default(other)));
         others.map(move |&(track, index)| {
             let other = &self.tracks[track].belief;
-            let lead = best.mean(at) - other.mean(index) - least;
+            let lead = best.mean(at) - other.mean(index) - ALIKE.ln_1p();
             let spread = (best.variance(at) + other.variance(index)).sqrt();
             ((track, index), expected_gain(lead, spread))
         })
