@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// Least relative gain for which the default is replaced.
-const LEAST_GAIN: f64 = 0.05;
+pub const LEAST_GAIN: f64 = 0.05;
 /// Probability, per point, that a method that is no faster replaces the default by chance; it is
 /// shared among the methods compared there (Bonferroni).
 const CHANCE: f64 = 0.05;
