@@ -112,8 +112,6 @@ impl Synchroniser {
     const PAUSE: Nanos = 50_000_000;
     /// Oscillators keep their rate for about that long, as far as it matters here.
     const KEPT: Nanos = 60_000_000_000;
-    /// What one rank cannot see of a round trip even if it was undisturbed, as a part of it.
-    const UNSEEN: f64 = 0.005;
 
     /// For a job whose clocks hang together like that; `comm` holds all ranks.
     pub fn new(comm: Communicator, groups: Groups) -> Self {
@@ -195,15 +193,7 @@ impl Synchroniser {
         while self.readings.front().is_some_and(|old| reading.local - old.local > Self::KEPT) {
             self.readings.pop_front();
         }
-        let least = self.round_trip() as f64;
-        let sighting = |reading: &exchange::Reading| {
-            // Where the ways were longer than the shortest, all of it may be on one side.
-            let own = Self::UNSEEN * least + (reading.width as f64 - least) / 2.0;
-            let error = own.hypot(reading.theirs);
-            Sighting { local: reading.local, offset: reading.offset, error }
-        };
-        let sightings: Vec<Sighting> = self.readings.iter().map(sighting).collect();
-        if let Some(line) = Line::through(&sightings) {
+        if let Some(line) = Line::through(&sightings(&self.readings)) {
             self.line = line;
         }
     }
@@ -212,12 +202,20 @@ impl Synchroniser {
         self.readings.iter().map(|reading| reading.width).min().unwrap_or_default()
     }
 
+    /// How long this rank has seen the global clock. What a machine's state does to both ways unequally
+    /// lasts for seconds, and sightings that share it do not show it: a drift is not to be trusted
+    /// for much longer than it was watched.
+    fn seen_for(&self) -> Nanos {
+        let ends = self.readings.front().zip(self.readings.back());
+        ends.map_or(Nanos::MAX, |(first, last)| last.local - first.local)
+    }
+
     /// Rank 0 learns how long the lines of all leaders hold good.
     fn gather(&self) -> Result<Option<Report>> {
-        // Three standard errors are to stay below a tenth of the round trip.
         let round_trip = self.round_trip();
-        let own =
-            Report { good_for: self.line.good_for(now(), round_trip as f64 / 30.0), round_trip };
+        // Three standard errors are to stay below a tenth of the round trip.
+        let good_for = self.line.good_for(now(), round_trip as f64 / 30.0);
+        let own = Report { good_for: good_for.min(self.seen_for() / 2), round_trip };
         let leaders = self.groups.leaders();
         if self.comm.rank() != 0 {
             if self.place.is_some() {
@@ -279,9 +277,56 @@ impl Synchroniser {
     }
 }
 
+/// What cannot be seen of a round trip even if it was undisturbed, as a part of it.
+const UNSEEN: f64 = 0.02;
+
+/// Readings of the global clock with what they may be wrong by.
+///
+/// Where the ways were longer than usual, all of it may be on one side. That they were shorter makes a
+/// reading no better: as a rule only one of them was, as by a processor that happened to be awake, and
+/// the offset is off by half of it.
+fn sightings(readings: &VecDeque<exchange::Reading>) -> Vec<Sighting> {
+    let mut widths: Vec<Nanos> = readings.iter().map(|reading| reading.width).collect();
+    widths.sort_unstable();
+    let Some((&least, &usual)) = widths.first().zip(widths.get(widths.len() / 2)) else {
+        return Vec::new();
+    };
+    let sighting = |reading: &exchange::Reading| {
+        let longer = (reading.width - usual).max(0) as f64;
+        let own = UNSEEN * least as f64 + longer / 2.0;
+        let error = own.hypot(reading.theirs);
+        Sighting { local: reading.local, offset: reading.offset, error }
+    };
+    readings.iter().map(sighting).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A second of readings of a clock with a drift of 10 ppm, as seen on a machine where a way is
+    /// shorter now and then, or longer.
+    #[test]
+    fn a_reading_that_is_shorter_on_one_way_leads_nowhere() {
+        let reading = |number: i64| {
+            let local = number * 50_000_000;
+            // Half of what one way differs by is taken for an offset.
+            let differs = match number {
+                4 | 16 => -5_000,
+                9 => 9_000,
+                _ => 300 * (number % 3 - 1),
+            };
+            let offset = 1e-5 * local as f64 + differs as f64 / 2.0;
+            exchange::Reading { local, offset, width: 32_000 + differs, theirs: 0.0 }
+        };
+        let readings: VecDeque<_> = (0..20).map(reading).collect();
+        let line = Line::through(&sightings(&readings)).unwrap();
+        assert!((line.drift() - 1e-5).abs() < 3e-7, "{}", line.drift());
+        let end = 1_000_000_000;
+        let off = end - line.global(end) - 10_000;
+        assert!(off.abs() < 200, "{off} ns");
+        assert!(sightings(&VecDeque::new()).is_empty());
+    }
 
     /// Whatever the number of leaders: one tree over all of them, in which a parent has learnt
     /// before it teaches, of log2 p steps.
