@@ -24,7 +24,7 @@ use verification::{
 use crate::{
     commands::verify::{self, expectation, predictors},
     judging,
-    measurements::{batches, files},
+    measurements::files,
     run_directory::RunDirectory,
     site::Site,
     source::Source,
@@ -51,7 +51,7 @@ pub fn measure(
     for number in 1.. {
         let files = files(run, number);
         if !files.plan.exists() {
-            let seen = Samples::gather(&steadied(&rows));
+            let seen = Samples::gather(&steadied(rows.clone()));
             let focus = Focus::new(&cells, &expected, &seen).weighing(grid.weights.clone());
             let batch = focus.wanting(wanted.iter().copied());
             let batch = batch.next(seconds - spent - START_SECONDS);
@@ -88,20 +88,20 @@ fn tell(Batch { visits, expected_seconds, regret }: &Batch, number: usize) {
     }
 }
 
-/// What is known after all that a run has measured of these cells; the regret is weighted.
+/// What is known of these cells after all `rows` that a run has measured, in their order; the regret is
+/// weighted.
 ///
 /// # Errors
-/// The records cannot be read, or the models have no parameters.
+/// The models have no parameters.
 pub fn known(
-    run: &RunDirectory,
+    rows: Vec<CollectiveCall>,
     cells: &[Cell],
     source: &Source,
     weights: &Weights,
 ) -> Result<Focus> {
     let predictors = predictors(source)?;
     let expected = |cell: &Cell| expectation(&predictors, cell);
-    let rows = batches(run)?.into_iter().flat_map(|batch| batch.record.rows);
-    let seen = Samples::gather(&steadied(&rows.collect::<Vec<_>>()));
+    let seen = Samples::gather(&steadied(rows));
     Ok(Focus::new(cells, &expected, &seen).weighing(weights.clone()))
 }
 

@@ -80,13 +80,22 @@ impl Measurements {
     /// # Errors
     /// As [`batches`].
     pub fn read(run: &RunDirectory) -> Result<Self> {
+        Ok(Self::read_with_rows(run)?.0)
+    }
+
+    /// The same, with all calls in the order in which they were made.
+    ///
+    /// # Errors
+    /// As [`batches`].
+    pub fn read_with_rows(run: &RunDirectory) -> Result<(Self, Vec<CollectiveCall>)> {
         let batches = batches(run)?;
         let first = batches.first().context("the run has no measurements")?;
         let (header, cells) = (first.record.header.clone(), first.plan.cells.clone());
         let unreached = batches.iter().filter_map(unreached).collect();
         let rows: Vec<CollectiveCall> =
             batches.into_iter().flat_map(|batch| batch.record.rows).collect();
-        Ok(Measurements { header, cells, unreached, samples: Samples::gather(&rows) })
+        let samples = Samples::gather(&rows);
+        Ok((Measurements { header, cells, unreached, samples }, rows))
     }
 }
 

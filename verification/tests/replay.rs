@@ -123,7 +123,7 @@ impl Reference {
         loop {
             jobs += 1.0;
             let left = seconds - spent(&rows) - jobs * START_SECONDS;
-            let seen = Samples::gather(&steadied(&rows));
+            let seen = Samples::gather(&steadied(rows.clone()));
             let focus = Focus::new(&self.cells, &|cell| self.expected(cell), &seen);
             let batch = focus.next(left);
             if batch.visits.is_empty() || left <= 0.0 {
@@ -316,7 +316,7 @@ fn a_tenth_of_the_exhaustive_time_decides_nearly_as_well() {
         let (rows, spent) = reference.tune(&mut world, seconds);
         assert!(spent < 1.1 * seconds, "{spent} of {seconds} s");
         let expected = |cell: &Cell| reference.expected(cell);
-        let seen = Samples::gather(&steadied(&rows));
+        let seen = Samples::gather(&steadied(rows));
         let focus = Focus::new(&reference.cells, &expected, &seen);
         let candidate = focus.choices();
         assert_eq!(candidate.len(), 2 * 7 * 21, "every point is decided");

@@ -6,6 +6,7 @@ use anyhow::Result;
 use records::{
     calibration::Calibration,
     document,
+    observation::CollectiveCall,
     plan::{Cell, Plan},
     usage::Usage,
 };
@@ -82,10 +83,11 @@ impl Tune {
         run: &RunDirectory,
         source: &Source,
         cells: &[Cell],
+        rows: Vec<CollectiveCall>,
     ) -> Result<Focus> {
         let traced = self.traced_as_planned(run)?;
         let weights = traced.as_ref().map(Traced::weights).unwrap_or_default();
-        focused::known(run, cells, source, &weights)
+        focused::known(rows, cells, source, &weights)
     }
 
     /// The points to tune: the grid that the flags name, or what an application uses.

@@ -124,8 +124,8 @@ impl Tune {
         let calibration = self.calibrate(&run, &mut site)?;
         let source = Source::of_run(calibration, &model_options())?;
         self.measure(&run, &mut site, &source)?;
-        let measurements = Measurements::read(&run)?;
-        let known = self.known(&run, &source, &measurements.cells)?;
+        let (measurements, rows) = Measurements::read_with_rows(&run)?;
+        let known = self.known(&run, &source, &measurements.cells, rows)?;
         let (models, choices) = (judging::judged_models(), known.choices());
         let judged = judging::judge(&run, &source, measurements, &models, &[], Some(choices))?;
         for warning in &judged.penalties.warnings {
