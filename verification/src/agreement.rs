@@ -9,9 +9,9 @@ use records::{
 use crate::{
     functions::DecisionFunction,
     penalty::message_sizes,
-    samples::Samples,
+    samples::{Samples, Times},
     significance::{Test, family_wise_control},
-    statistics::midmean,
+    statistics::{median, midmean},
 };
 
 /// The relative difference from which on it matters which of two methods is taken.
@@ -20,7 +20,8 @@ pub const TOLERANCE: f64 = 0.05;
 const LEVEL: f64 = 0.05;
 
 /// Where two decision functions take different methods, and how much slower the slower one is, by
-/// the midmeans of all observations.
+/// the midmeans of all observations. Whether it surely is, is told by the medians of visits: the repetitions
+/// of one share the state in which it met the machine.
 pub fn agreement(
     samples: &Samples,
     [first, second]: [&DecisionFunction; 2],
@@ -65,14 +66,16 @@ fn difference(
     [first, second]: [&Result<Method, String>; 2],
 ) -> Option<Difference> {
     let (first, second) = (first.as_ref().ok()?, second.as_ref().ok()?);
-    let times = |method| Some(samples.get(point, method)?.seconds());
-    let (of_first, of_second) = (times(first)?, times(second)?);
-    let (first_seconds, second_seconds) = (midmean(of_first)?, midmean(of_second)?);
+    let (of_first, of_second) = (samples.get(point, first)?, samples.get(point, second)?);
+    let (first_seconds, second_seconds) =
+        (midmean(of_first.seconds())?, midmean(of_second.seconds())?);
     let (fast, slow) = match first_seconds <= second_seconds {
         true => (of_first, of_second),
         false => (of_second, of_first),
     };
-    let allowed: Vec<f64> = fast.iter().map(|seconds| seconds * (1.0 + TOLERANCE)).collect();
+    let medians = |times: &Times| times.visits().filter_map(median).collect::<Vec<f64>>();
+    let allowed: Vec<f64> =
+        medians(fast).into_iter().map(|seconds| seconds * (1.0 + TOLERANCE)).collect();
     let Point { collective, procs, bytes } = point;
     Some(Difference {
         collective,
@@ -83,7 +86,7 @@ fn difference(
         second: second.clone(),
         second_seconds,
         difference: (first_seconds / second_seconds).ln().abs().exp_m1(),
-        p_value: Test::RankSum.p_value(&allowed, slow),
+        p_value: Test::RankSum.p_value(&allowed, &medians(slow)),
     })
 }
 
@@ -91,7 +94,7 @@ fn difference(
 mod tests {
     use std::collections::BTreeMap;
 
-    use records::Collective;
+    use records::{Collective, observation::CollectiveCall};
 
     use super::*;
     use crate::samples::tests::call;
@@ -128,5 +131,29 @@ mod tests {
         assert_eq!(bytes, [2, 4]);
         let turned = agreement(&samples, [&other, &one], Platform::default());
         assert!((turned.greatest - found.greatest).abs() < 1e-9);
+    }
+
+    /// Four visits of each with many repetitions; one alone met the machine in its faster state thrice.
+    #[test]
+    fn repetitions_of_one_visit_are_no_independent_observations() {
+        let mut rows = Vec::new();
+        for (method, of_visits) in [(LINEAR, [1.3; 4]), (BINOMIAL, [1.0, 1.0, 1.0, 1.3])] {
+            for (visit, seconds) in (rows.len() as u32..).zip(of_visits) {
+                rows.extend((0..30).map(|step| CollectiveCall {
+                    visit,
+                    repetition: step,
+                    ..call(method, "", 1, seconds * (1.0 + 0.0001 * f64::from(step)))
+                }));
+            }
+        }
+        let samples = Samples::gather(&rows);
+        let decided = |name, method: &str| {
+            let point = Point { collective: Collective::Bcast, procs: 8, bytes: 1 };
+            let decided = BTreeMap::from([(point, method.parse().map_err(|_| String::new()))]);
+            DecisionFunction { name: String::from(name), decided }
+        };
+        let [one, other] = [decided("one", LINEAR), decided("other", BINOMIAL)];
+        let found = agreement(&samples, [&one, &other], Platform::default());
+        assert_eq!((found.beyond, found.significantly_beyond), (1, 0), "{found:?}");
     }
 }

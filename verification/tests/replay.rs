@@ -177,6 +177,27 @@ impl Reference {
         choices
     }
 
+    /// What is fastest, if by more than `tune` takes for a gain, by every second of the visits
+    /// that may be seen.
+    fn quarter(&self, quarter: usize) -> Vec<Choice> {
+        let visits = self.drawn_from.iter().flat_map(|((_, method), visits)| {
+            let of_quarter = visits.iter().skip(quarter).step_by(2);
+            of_quarter.flatten().map(|row| CollectiveCall { method: method.clone(), ..row.clone() })
+        });
+        let samples = Samples::gather(&visits.collect::<Vec<_>>());
+        let choice = |point: Point| {
+            let default_seconds = samples.get(point, &Method::Default)?.midmean()?;
+            let (best, times) = samples.least(point, Times::midmean)?;
+            let seconds = times.midmean()?;
+            let method = match seconds * GAIN < default_seconds {
+                true => best.clone(),
+                false => Method::Default,
+            };
+            Some(Choice { point, method, seconds, default_seconds })
+        };
+        samples.points().filter_map(choice).collect()
+    }
+
     /// Mean and 95th percentile of what following the choices costs against the method that is best
     /// by what a tuning may see, both timed by what it may not.
     fn penalty(&self, choices: &[Choice], sizes: Range<u64>) -> (f64, f64) {
@@ -301,6 +322,9 @@ const CONFIRMING_SHARE: f64 = 0.02;
 /// As `colibri tune` has it for rules files.
 const SAME_IMPLEMENTATION: f64 = 0.03;
 
+/// As `tune` has it: what is faster by less is alike.
+const GAIN: f64 = 1.02;
+
 /// Tunings that begin at different times of the record, of which one is luckier than another.
 const TUNINGS: u64 = 4;
 
@@ -347,6 +371,23 @@ fn a_tenth_of_the_exhaustive_time_decides_nearly_as_well() {
         let beyond = mean_disagreement(&reference, functions, stage);
         assert!(beyond <= 12.0, "{stage}: {beyond} points");
     }
+}
+
+/// How often everything measured twice, for a quarter of the record each, leads to other decisions: what
+/// two focused tunings can be asked to agree in.
+#[test]
+#[ignore = "takes minutes without optimisation: cargo test --release -p colibri-verification --test replay -- --ignored"]
+fn two_exhaustive_measurements_of_26_minutes_differ_too() {
+    let reference = Reference::read();
+    let functions = [0, 1].map(|quarter| DecisionFunction::measured(&reference.quarter(quarter)));
+    let two = agreement(&reference.judging, [&functions[0], &functions[1]], Platform::default());
+    let (differing, beyond) = (two.differing, two.beyond);
+    let significantly = two.significantly_beyond;
+    println!(
+        "{differing} points differ, {beyond} by over 5 %, {significantly} significantly, {:.3} at most",
+        two.greatest
+    );
+    assert!((15..=45).contains(&beyond) && significantly <= 5, "{beyond} {significantly}");
 }
 
 /// The points at which two tunings differ by significantly more than 5 %, as a mean over all pairs.
