@@ -9,9 +9,8 @@ use records::{
 use crate::{
     functions::DecisionFunction,
     penalty::message_sizes,
-    samples::{Samples, Times},
+    samples::Samples,
     significance::{Test, family_wise_control},
-    statistics::{median, midmean},
 };
 
 /// The relative difference from which on it matters which of two methods is taken.
@@ -67,15 +66,12 @@ fn difference(
 ) -> Option<Difference> {
     let (first, second) = (first.as_ref().ok()?, second.as_ref().ok()?);
     let (of_first, of_second) = (samples.get(point, first)?, samples.get(point, second)?);
-    let (first_seconds, second_seconds) =
-        (midmean(of_first.seconds())?, midmean(of_second.seconds())?);
+    let (first_seconds, second_seconds) = (of_first.midmean()?, of_second.midmean()?);
     let (fast, slow) = match first_seconds <= second_seconds {
         true => (of_first, of_second),
         false => (of_second, of_first),
     };
-    let medians = |times: &Times| times.visits().filter_map(median).collect::<Vec<f64>>();
-    let allowed: Vec<f64> =
-        medians(fast).into_iter().map(|seconds| seconds * (1.0 + TOLERANCE)).collect();
+    let allowed: Vec<f64> = fast.medians().map(|seconds| seconds * (1.0 + TOLERANCE)).collect();
     let Point { collective, procs, bytes } = point;
     Some(Difference {
         collective,
@@ -86,7 +82,7 @@ fn difference(
         second: second.clone(),
         second_seconds,
         difference: (first_seconds / second_seconds).ln().abs().exp_m1(),
-        p_value: Test::RankSum.p_value(&allowed, &medians(slow)),
+        p_value: Test::RankSum.p_value(&allowed, &slow.medians().collect::<Vec<_>>()),
     })
 }
 

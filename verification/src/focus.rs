@@ -28,7 +28,6 @@ use crate::{
     plan::{Expectation, WAKING, synchronisation},
     samples::Samples,
     selection::Choice,
-    statistics::median,
 };
 
 /// Expected regret, relative to the time decided for, below which a method is not measured.
@@ -107,7 +106,7 @@ impl Focus {
             let same = default.filter(|times| times.ran().is_some_and(|ran| runs.contains(ran)));
             is_default[index] |= same.is_some();
             let Some(times) = same.or_else(|| samples.get(point, &method)) else { continue };
-            let medians = times.visits().filter_map(median).filter(|seconds| *seconds > 0.0);
+            let medians = times.medians().filter(|seconds| *seconds > 0.0);
             let before = seen.len();
             let noise = |seconds| self.noise.variance(point.procs, seconds, 1);
             seen.extend(medians.map(|seconds| Visit::new(index, seconds, noise(seconds))));

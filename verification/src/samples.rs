@@ -74,6 +74,12 @@ impl Times {
         })
     }
 
+    /// The median of each visit, in seconds: its repetitions share the state in which it met the
+    /// machine, so that it counts once.
+    pub fn medians(&self) -> impl Iterator<Item = f64> {
+        self.visits().filter_map(median)
+    }
+
     /// What really ran, where that was seen and was always the same.
     pub fn ran(&self) -> Option<&str> {
         self.ran.as_deref()

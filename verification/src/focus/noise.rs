@@ -26,7 +26,7 @@ impl Noise {
         };
         let points = all.into_iter().flat_map(|of| of.points().map(move |point| (point, of)));
         for (procs, times) in points.flat_map(of_point) {
-            let medians: Vec<f64> = times.visits().filter_map(median).collect();
+            let medians: Vec<f64> = times.medians().collect();
             for two in medians.windows(2) {
                 let apart = (two[0] / two[1]).ln().abs() / std::f64::consts::SQRT_2;
                 between.entry((decade(two[0]), procs)).or_default().push(apart);
