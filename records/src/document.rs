@@ -169,6 +169,16 @@ mod tests {
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "no file is left beside it");
     }
 
+    /// By serde_json's fast way of reading some of these end in another digit.
+    #[test]
+    fn numbers_read_back_to_the_last_digit() {
+        for divisor in 1..1000 {
+            let thing = Thing { inner: Inner { seconds: 1e-3 / f64::from(divisor) } };
+            let read: Thing = parse(&text(&thing).unwrap(), Path::new("x")).unwrap();
+            assert_eq!(read, thing);
+        }
+    }
+
     #[test]
     fn a_full_device_is_an_error_and_stays_a_device() {
         let path = Path::new("/dev/full");
