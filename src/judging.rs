@@ -44,7 +44,7 @@ pub struct Judged {
     /// The figures written.
     pub figures: Vec<String>,
     /// What was measured.
-    samples: Samples,
+    pub samples: Samples,
     functions: Vec<DecisionFunction>,
 }
 

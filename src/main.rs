@@ -3,6 +3,7 @@
 
 mod algorithms;
 mod calibrating;
+mod chosen;
 mod commands;
 mod config;
 mod error;

@@ -43,6 +43,8 @@ files! {
     calibration "calibration.json",
     /// What each model takes.
     decisions "decisions.json",
+    /// What was chosen at each point.
+    choices "choices.json",
     /// What is to be measured.
     plan "plan.json",
     /// Timed collectives.

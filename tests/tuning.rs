@@ -120,6 +120,53 @@ fn assert_nothing_slower_is_loaded(loading: &Value) {
     }
 }
 
+/// What is exported after the tuning is what the tuning wrote, and where it wrote none, the same choices.
+fn assert_exports_are_what_was_written(directory: &Path, summary: &Value) {
+    let outside = tempfile::tempdir().unwrap();
+    let export = |format: &str| {
+        let path = outside.path().join(format);
+        let run_directory = directory.to_str().unwrap();
+        run(0, &["export", run_directory, "--format", format, "-o", path.to_str().unwrap()]);
+        path
+    };
+    let choices = json(&directory.join("choices.json"));
+    let confirmed = |way: usize| choices["confirmed"][way]["choices"].as_array().unwrap();
+    for (way, gains) in [(0, &summary["gains"]), (1, &summary["preload"]["gains"])] {
+        let replaced = confirmed(way).iter().filter(|one| one["method"] != "default");
+        let replaced: Vec<&Value> = replaced.collect();
+        assert_eq!(replaced.len(), gains.as_array().unwrap().len());
+        assert!(replaced.iter().all(|one| one["rests_on"] == "confirmed"), "{choices:#}");
+        let left = confirmed(way).iter().filter(|one| one["method"] == "default");
+        assert!(left.clone().all(|one| one["default_because"].is_string()), "{choices:#}");
+    }
+
+    assert_eq!(
+        fs::read(export("openmpi")).unwrap(),
+        fs::read(directory.join("openmpi.rules")).unwrap()
+    );
+    let profiles = export("profile");
+    let names = |of: &Path| {
+        let entries = fs::read_dir(of).unwrap().map(|entry| entry.unwrap().file_name());
+        entries.collect::<std::collections::BTreeSet<_>>()
+    };
+    assert_eq!(names(&profiles), names(&directory.join("profiles")));
+    for name in names(&profiles) {
+        let written = fs::read(directory.join("profiles").join(&name)).unwrap();
+        assert_eq!(fs::read(profiles.join(&name)).unwrap(), written, "{name:?}");
+    }
+    let of_json = json(&export("openmpi-json").with_extension("export.json"));
+    assert_eq!(of_json["basis"], "confirmed");
+    assert_eq!(of_json["decisions"], confirmed(0).len());
+    assert_eq!(of_json["unexpressed"], serde_json::json!([]), "{of_json:#}");
+
+    // Without its choices a run is not chosen from anew.
+    let (hidden, shown) = (directory.join("hidden.json"), directory.join("choices.json"));
+    fs::rename(&shown, &hidden).unwrap();
+    let (_, stderr) = run(2, &["export", directory.to_str().unwrap(), "--format", "openmpi"]);
+    assert!(stderr.contains("--resume' completes it"), "{stderr}");
+    fs::rename(&hidden, &shown).unwrap();
+}
+
 /// Kills of everything while it calibrates, measures and confirms: nothing recorded is lost or changed, the same
 /// plan is completed, nothing stays behind, the exported file takes effect.
 #[test]
@@ -185,6 +232,8 @@ fn a_killed_tuning_run_is_resumed_to_its_end() {
     let profile = json(&directory.join("profiles/bcast-4.json"));
     assert_eq!((&profile["schema"], &profile["procs"]), (&"colibri/profile/1".into(), &4.into()));
     assert!(!profile["ranges"].as_array().unwrap().is_empty(), "{profile:#}");
+
+    assert_exports_are_what_was_written(&directory, &summary);
 
     // One page with all figures in it, and nothing to fetch from a network.
     run(0, &["report", directory.to_str().unwrap()]);

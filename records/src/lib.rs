@@ -15,6 +15,7 @@
 
 pub mod agreement;
 pub mod calibration;
+pub mod choices;
 mod collective;
 pub mod decisions;
 pub mod document;

@@ -12,6 +12,7 @@ use models::{Model, Predictor};
 use records::{
     Collective, FileError, Method, Point,
     calibration::Calibration,
+    choices::Choices,
     decisions::{Decision, Decisions},
     document,
     export::{ExportReport, Unexpressed},
@@ -137,6 +138,13 @@ impl Export {
     fn measured(&self, exporter: &dyn Exporter) -> Result<Fit> {
         let run = RunDirectory::open(&self.directory)?;
         let source = Source::load_for(&run, &self.model)?;
+        let chosen = choices(&run)?;
+        if let Some(confirmed) = self.format.way().and_then(|way| chosen.confirmed(way)) {
+            let confirmed: Vec<Choice> = confirmed.iter().map(Choice::from).collect();
+            let (choices, unexpressed) = fit(exporter, &confirmed, &Nothing);
+            let origin = measured_origin(&source);
+            return Ok(Fit { source, origin, basis: "confirmed", choices, unexpressed });
+        }
         let all = Measurements::read(&run)?.samples;
         let own = all.among(|point, method| {
             *method == Method::Default || exporter.express(point, method).is_ok()
@@ -152,8 +160,9 @@ impl Export {
         }
         let best = selection::choose(&own).into_iter().map(|choice| (choice.point, choice));
         let possible = Measured { best: best.collect(), samples: &own };
-        let (choices, unexpressed) = fit(exporter, &selection::choose(&all), &possible);
-        let origin = vec![source.calibration.platform.summary(), MEASURED.into()];
+        let wanted: Vec<Choice> = chosen.choices.iter().map(Choice::from).collect();
+        let (choices, unexpressed) = fit(exporter, &wanted, &possible);
+        let origin = measured_origin(&source);
         Ok(Fit { source, origin, basis: "measured", choices, unexpressed })
     }
 
@@ -194,6 +203,29 @@ impl Export {
 fn platform_of(source: &Source) -> String {
     let Calibration { platform, source: origin, .. } = &source.calibration;
     if platform.hosts.is_empty() { origin.clone() } else { platform.summary() }
+}
+
+/// What the run has chosen.
+fn choices(run: &RunDirectory) -> Result<Choices> {
+    let path = run.choices();
+    if path.exists() {
+        return Ok(document::read(&path)?);
+    }
+    let directory = run.path().display();
+    match run.options().exists() {
+        true => usage!(
+            "{directory}: the tuning has not come to its end, or an older Colibri made it; \
+             'colibri tune {directory} --resume' completes it"
+        ),
+        false => usage!(
+            "{directory}: nothing was chosen yet; 'colibri verify {directory} --from-record' \
+             chooses from what was measured"
+        ),
+    }
+}
+
+fn measured_origin(source: &Source) -> Vec<String> {
+    vec![source.calibration.platform.summary(), MEASURED.into()]
 }
 
 const MEASURED: &str = "measured best, the default where nothing beats it";
@@ -355,7 +387,7 @@ pub fn write(format: Format, source: &Source, choices: &[Choice], path: &Path) -
     let exporter = format.exporter(None, None)?;
     let (choices, _) = fit(exporter.as_ref(), choices, &Nothing);
     let rules = fit_rules(source, &choices)?;
-    let origin = [source.calibration.platform.summary(), MEASURED.into()];
+    let origin = measured_origin(source);
     let export = Exported { rules: &rules, choices: &choices, origin: &origin };
     let files = exporter.files(&export)?;
     if exporter.is_directory() && path.exists() {

@@ -1,7 +1,7 @@
 //! `colibri verify`: measures decisions and the library's own algorithms, and says what following
 //! each decision function costs.
 
-use std::{ffi::OsString, path::Path, time::Duration};
+use std::{collections::BTreeMap, ffi::OsString, path::Path, time::Duration};
 
 use anyhow::Result;
 use clap::Args;
@@ -15,9 +15,11 @@ use records::{
 use verification::{
     Weights,
     plan::{self, Extent, Grid, Methods},
+    selection::Choice,
 };
 
 use crate::{
+    chosen,
     commands::{
         links,
         plugins::{self, PluginOptions},
@@ -132,6 +134,9 @@ impl Verify {
         let models = self.model.model.map_or_else(judged_models, |models| models.0);
         let measurements = Measurements::read(&run)?;
         let judged = judging::judge(&run, &source, measurements, &models, &self.others, None)?;
+        let next = |choice: &Choice| chosen::next_measured(&judged.samples, choice);
+        let choices = chosen::measured(&judged.penalties, &judged.choices, &next, &BTreeMap::new());
+        document::write(&run.choices(), &choices)?;
         let mut text = judging::summary(&judged.penalties);
         text += &regions::text(&judged.penalties);
         if let Some(names) = &self.compare {

@@ -13,7 +13,7 @@ mod ucc;
 use std::path::Path;
 
 use anyhow::Result;
-use records::{Algorithm, Collective, Method, Point};
+use records::{Algorithm, Collective, Method, Point, summary::Way};
 use verification::{rules::Rules, selection::Choice};
 
 use crate::error::usage;
@@ -100,6 +100,15 @@ pub enum Format {
 }
 
 impl Format {
+    /// The way of loading for which `tune` confirms choices, where it does so for what loads this.
+    pub fn way(self) -> Option<Way> {
+        match self {
+            Format::Openmpi | Format::OpenmpiJson => Some(Way::Rules),
+            Format::Pgtune | Format::Profile => Some(Way::Preload),
+            Format::Mpich | Format::Intel | Format::Ucc => None,
+        }
+    }
+
     /// The exporter for a version of the target; `library` is a file of its to look into.
     ///
     /// # Errors

@@ -165,6 +165,20 @@ impl Focus {
             .collect()
     }
 
+    /// At each of [`choices`](Self::choices) the method believed to be the next fastest of those seen
+    /// there, with its time in seconds; nothing where no other was seen.
+    pub fn runners_up(&self) -> BTreeMap<Point, (Method, f64)> {
+        let runner_up = |(point, _, decided): (Point, (usize, usize), (usize, usize))| {
+            let others = self.points[&point].iter().copied().filter(|&one| {
+                self.method(one) != self.method(decided) && self.tracks[one.0].visits[one.1] > 0
+            });
+            let timed = others.map(|one| (one, self.seconds(one.0, one.1)));
+            let (one, seconds) = timed.min_by(|(_, a), (_, b)| a.total_cmp(b))?;
+            Some((point, (self.method(one).clone(), seconds)))
+        };
+        self.to_load().filter_map(runner_up).collect()
+    }
+
     /// The default and what is decided for, among the methods seen at a point.
     fn to_load(&self) -> impl Iterator<Item = (Point, (usize, usize), (usize, usize))> {
         let seen = |&(track, index): &(usize, usize)| self.tracks[track].visits[index] > 0;

@@ -1,6 +1,6 @@
 //! Where a measured method should replace the library's default.
 
-use records::{Method, Point};
+use records::{Method, Point, choices::Chosen};
 
 use crate::{
     samples::{Half, Samples},
@@ -24,6 +24,17 @@ pub struct Choice {
     pub seconds: f64,
     /// The default's time from the same half, in seconds.
     pub default_seconds: f64,
+}
+
+impl From<&Chosen> for Choice {
+    fn from(chosen: &Chosen) -> Self {
+        Choice {
+            point: chosen.point(),
+            method: chosen.method.clone(),
+            seconds: chosen.seconds,
+            default_seconds: chosen.default_seconds,
+        }
+    }
 }
 
 /// The choice at every point at which the default was measured, ascending.

@@ -137,6 +137,17 @@ impl Candidate {
                 choice.method = Method::Default;
                 continue;
             };
+            let speed_up = default_seconds / tuned_seconds;
+            if speed_up <= 1.0 {
+                self.loading.taken_out.push(TakenOut {
+                    collective,
+                    procs,
+                    bytes,
+                    method: std::mem::replace(&mut choice.method, Method::Default),
+                    speed_up,
+                });
+                continue;
+            }
             (choice.default_seconds, choice.seconds) = (default_seconds, tuned_seconds);
             self.loading.gains.push(Gain {
                 collective,
@@ -145,7 +156,7 @@ impl Candidate {
                 method: choice.method.clone(),
                 default_seconds,
                 tuned_seconds,
-                speed_up: default_seconds / tuned_seconds,
+                speed_up,
             });
         }
         let gains = self.loading.gains.iter().map(|gain| gain.speed_up);

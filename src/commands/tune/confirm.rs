@@ -21,6 +21,7 @@ use verification::{
 
 use super::{Tune, candidate::Candidate, tell};
 use crate::{
+    chosen,
     commands::{export, verify},
     judging::Judged,
     run_directory::RunDirectory,
@@ -128,10 +129,18 @@ impl Tune {
         let mut warnings = judged.penalties.warnings.clone();
         let traced = self.traced_as_planned(run)?;
         let mut loadings = Vec::new();
+        let next = known.runners_up();
+        let next = |choice: &Choice| next.get(&choice.point).cloned();
+        let mut choices = chosen::measured(&judged.penalties, &judged.choices, &next, &doubts);
         for mut candidate in confirmation.candidates {
             if let Some(round) = &last {
                 warnings.extend(candidate.tell(round, &trace(run))?);
             }
+            choices.confirmed.push(chosen::confirmed(
+                &choices.choices,
+                &candidate.choices,
+                &candidate.loading,
+            ));
             export::write(
                 candidate.format(),
                 source,
@@ -158,6 +167,7 @@ impl Tune {
             regret: Some(known.regret()),
             warnings,
         };
+        document::write(&run.choices(), &choices)?;
         document::write(&run.summary(), &summary)?;
         tell::draw_gains(run, &summary)?;
         Ok(summary)
