@@ -339,8 +339,8 @@ pub fn summary(penalties: &Penalties) -> String {
             )
         };
         text += &format!(
-            "noise of {}: what is best by one half of the observations costs by the other half, \
-             against the best there, {}; a method's times by the two halves differ by {}\n",
+            "noise of {}: choosing on one half of the observations and timing on the other costs \
+             {}; a method's times in the two halves differ by {}\n",
             noise.collective,
             words(&noise.choice),
             words(&noise.halves),

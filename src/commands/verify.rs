@@ -52,8 +52,8 @@ pub struct Verify {
     #[command(flatten)]
     plugins: PluginOptions,
 
-    /// Measure within this time; what no model gives a chance is then left out [default: measure
-    /// everything]
+    /// Measure within this time; methods that no model finds competitive are then skipped
+    /// [default: measure everything]
     #[arg(long, value_name = "TIME", value_parser = quantity::parse_duration)]
     budget: Option<Duration>,
 

@@ -198,7 +198,7 @@ pub fn expected_seconds(cells: &[Cell], expected: Expectation<'_>) -> Vec<f64> {
     Costed::new(cells.to_vec(), expected).cells.into_iter().map(|(_, cost)| cost).collect()
 }
 
-/// Leaves out what no model gives a chance. The default stays, and what no model knows.
+/// Skips methods that no model finds competitive. The default stays, and what no model knows.
 fn hopeful(cells: Vec<Cell>, expected: Expectation<'_>) -> Vec<Cell> {
     let times: Vec<_> = cells.iter().map(expected).collect();
     let mut bounds: BTreeMap<Point, f64> = BTreeMap::new();

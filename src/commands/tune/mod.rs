@@ -135,10 +135,10 @@ impl Tune {
         let summary = self.confirm(&run, &mut site, &source, &judged, &known, seconds)?;
         drop(site);
 
-        let mut text = judging::summary(&judged.penalties);
-        text += &tell::text(&summary, &run)?;
-        document::write_text(&run.file("summary.txt"), &text)?;
-        output::print(&text)
+        let told = tell::text(&summary, &run)?;
+        let whole = format!("{told}\n{}", judging::summary(&judged.penalties));
+        document::write_text(&run.file("summary.txt"), &whole)?;
+        output::print(&told)
     }
 
     /// Writes the options down, or checks that they are those of the run that is to go on.

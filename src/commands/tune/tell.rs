@@ -11,14 +11,20 @@ use records::{
 use super::candidate;
 use crate::{commands::export, judging, output, run_directory::RunDirectory};
 
-/// The greatest gains that are shown of each way.
-const GAINS_SHOWN: usize = 12;
-/// The worst of what was taken out that are shown of each way.
-const TAKEN_OUT_SHOWN: usize = 5;
+/// The greatest gains that are shown of each way: with them the summary fits a screen.
+const GAINS_SHOWN: usize = 6;
 
-/// The summary, for people.
+/// What was gained and how it is loaded, for people: what fits a screen. The rest is in
+/// `summary.json` and the report.
+///
+/// # Errors
+/// As [`export::how_to_load`].
 pub fn text(summary: &Summary, run: &RunDirectory) -> Result<String> {
-    let mut text = format!("\nTuned: {}\n", summary.platform.summary());
+    let mut text = String::new();
+    if let Some(busy) = summary.platform.busy() {
+        text += &format!("Warning: {busy}\n");
+    }
+    text += &format!("Tuned: {}\n", summary.platform.summary());
     for loading in summary.loadings() {
         text += &gains(loading, summary.points);
     }
@@ -29,7 +35,7 @@ pub fn text(summary: &Summary, run: &RunDirectory) -> Result<String> {
         let weighted =
             if summary.application.is_some() { " of the time in collectives" } else { "" };
         text += &format!(
-            "\nWhat was not measured is expected to cost {:.1} %{weighted} on average, {:.0} % at most.\n",
+            "\nExpected cost of what was not measured: {:.1} %{weighted} on average, {:.0} % at most.\n",
             regret.mean * 100.0,
             regret.greatest * 100.0
         );
@@ -62,27 +68,26 @@ pub fn how_to_load(loading: &Loading, run: &RunDirectory) -> Result<String> {
 }
 
 fn gains(loading: &Loading, points: u32) -> String {
-    let mut text = format!("\n{}:\n\n", heading(loading.way));
+    let mut text = format!("\n{}\n", heading(loading.way));
     if loading.gains.is_empty() {
-        text += "Nothing beats the library's default here; every call is left to it.\n";
+        text +=
+            "No method was confirmed to be faster than the default; every call is left to it.\n";
     } else {
         let mut gains: Vec<&Gain> = loading.gains.iter().collect();
         gains.sort_by(|a, b| b.speed_up.total_cmp(&a.speed_up));
+        text += &format!(
+            "Mean speed-up {:.2} over {points} points; {} replaced, {} left to the default. Greatest:\n",
+            loading.mean_speed_up,
+            gains.len(),
+            points as usize - gains.len(),
+        );
         let heading =
             ["collective", "procs", "size", "tuned method", "default", "tuned", "speed-up"];
-        text += "Greatest gains, measured with it loaded:\n\n";
         text += &output::aligned(&heading, gains.iter().take(GAINS_SHOWN).map(|gain| row(gain)));
-        text += &format!(
-            "\nSpeed-up over all {points} points (geometric mean): {:.2}; {} points replaced, {} \
-             left to the default.\n",
-            loading.mean_speed_up,
-            loading.gains.len(),
-            points as usize - loading.gains.len(),
-        );
         text += &match loading.calls_observed {
             0 => "What ran could not be observed here.\n".into(),
             observed => format!(
-                "It takes effect: {} of {observed} calls observed ran what it names.\n",
+                "With it loaded {} of {observed} observed calls ran the method that it names.\n",
                 loading.calls_as_told
             ),
         };
@@ -90,51 +95,45 @@ fn gains(loading: &Loading, points: u32) -> String {
     if let Some(found) = &loading.harm {
         text += &harm(found);
     }
-    text += &taken_out(&loading.taken_out);
+    text += &not_confirmed(&loading.taken_out);
     text + &not_loaded(&loading.unexpressed)
 }
 
-/// What the confirming jobs showed to be no faster, the worst first.
-fn taken_out(all: &[TakenOut]) -> String {
-    let mut worst: Vec<&TakenOut> = all.iter().collect();
-    worst.sort_by(|a, b| a.speed_up.total_cmp(&b.speed_up));
-    let lines = worst.iter().take(TAKEN_OUT_SHOWN).map(|out| {
-        let TakenOut { collective, procs, bytes, method, speed_up } = out;
-        format!(
-            "Taken out: {} for {collective} of {} on {procs}: loaded, it makes it {speed_up:.2} \
-             times as fast, not surely more.\n",
-            method.short(),
-            format_bytes(*bytes)
-        )
-    });
-    let mut text: String = lines.collect();
-    let more = all.len().saturating_sub(TAKEN_OUT_SHOWN);
-    if more > 0 {
-        text += &format!("Taken out as well: {more} more, all in summary.json.\n");
-    }
-    text
+/// What the confirming jobs showed to be no faster, the worst in words.
+fn not_confirmed(all: &[TakenOut]) -> String {
+    let Some(worst) = all.iter().min_by(|a, b| a.speed_up.total_cmp(&b.speed_up)) else {
+        return String::new();
+    };
+    let TakenOut { collective, procs, bytes, method, speed_up } = worst;
+    format!(
+        "Not confirmed, so left to the default: {} points. The lowest measured speed-up there is \
+         {speed_up:.2} ({} for {collective} of {} on {procs}).\n",
+        all.len(),
+        method.short(),
+        format_bytes(*bytes)
+    )
 }
 
 /// What was found of harm, for people.
 pub fn harm(harm: &Harm) -> String {
     let Harm { points, tolerance, level, greatest_slowdown, slower, too_few } = harm;
     let mut text = format!(
-        "Of the {points} points at which it was compared with the default in the last jobs, {} are \
-         significantly more than {:.0} % slower (rank-sum tests at {:.0} % over all points together)",
+        "Compared with the default in the last jobs at {points} points: {} significantly more than \
+         {:.0} % slower (rank-sum tests, {:.0} % over all points together)",
         slower.len(),
         tolerance * 100.0,
         level * 100.0,
     );
     text += &match greatest_slowdown {
         Some(greatest) if *greatest > 0.0 => {
-            format!("; the slowest median is {:.1} % slower.\n", greatest * 100.0)
+            format!("; the worst median is {:.1} % slower.\n", greatest * 100.0)
         }
         Some(_) => "; no median is slower.\n".into(),
         None => ".\n".into(),
     };
     if *too_few > 0 {
         text += &format!(
-            "At {too_few} of them there are too few observations for anything to be significant.\n"
+            "At {too_few} of them there are too few observations for a significant difference.\n"
         );
     }
     for one in slower {
@@ -171,7 +170,9 @@ fn not_loaded(unexpressed: &[NotLoaded]) -> String {
         *reasons.entry(&one.reason).or_default() += 1;
     }
     let line = |(reason, points): (&str, u32)| {
-        format!("Left to the default at {points} points, since it cannot be loaded so: {reason}.\n")
+        format!(
+            "Left to the default at {points} points that cannot be loaded in this way: {reason}.\n"
+        )
     };
     reasons.into_iter().map(line).collect()
 }
