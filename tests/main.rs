@@ -6,6 +6,7 @@ mod support;
 
 mod algorithms;
 mod deciding;
+mod docs;
 mod drawing;
 mod exports;
 mod guidelines;
