@@ -28,6 +28,7 @@ fn main() {
     };
     let large = 65_536;
     let chain = Call { segment: 8192, ..Call::new(4096, 8192 * 1000) };
+    let tree = Call { segment: 8192, ..Call::new(4096, 8192 * 100) };
     let cases = [
         ("binomial 65536", Collective::Bcast, Algorithm::Binomial, Call::new(large, 8)),
         ("linear 65536", Collective::Bcast, Algorithm::Linear, Call::new(large, 8)),
@@ -38,6 +39,9 @@ fn main() {
         ("pipeline 4096 x 1000", Collective::Bcast, Algorithm::Pipeline, chain),
         ("pairwise alltoall 2048", Collective::Alltoall, Algorithm::Pairwise, Call::new(2048, 8)),
         ("ring allreduce 1024", Collective::Allreduce, Algorithm::Ring, Call::new(1024, 1 << 20)),
+        // Ports here have to be told in which order messages came.
+        ("binary reduce 4096 x 100", Collective::Reduce, Algorithm::Binary, tree),
+        ("linear alltoall 2048", Collective::Alltoall, Algorithm::Linear, Call::new(2048, 8)),
     ];
     for (name, collective, algorithm, call) in cases {
         if only.as_ref().is_some_and(|only| !name.contains(only.as_str())) {

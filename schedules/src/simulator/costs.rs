@@ -22,12 +22,6 @@ pub trait Costs {
     /// receiver's, when no port is in the way.
     fn flight(&self, bytes: u64) -> f64;
 
-    /// What a rendezvous takes before its message may leave, each of the two ways: from when the
-    /// sender offers it until the receiver knows, and back.
-    fn handshake(&self) -> f64 {
-        self.flight(0)
-    }
-
     /// Combining two operands of so many bytes.
     fn combine(&self, bytes: u64) -> f64;
 

@@ -20,9 +20,14 @@ pub(super) enum Half {
         /// Its size.
         bytes: u64,
     },
+    /// The same, where messages come by the clock.
+    Numbered {
+        /// Its number in [`Arrivals`](super::arrivals::Arrivals).
+        message: u32,
+    },
     /// A rendezvous send: it waits for its receive.
     Offered {
-        /// Its number in [`Rendezvous`](super::rendezvous::Rendezvous).
+        /// Its number in [`Offers`](super::rendezvous::Offers).
         offer: u32,
         /// When it was posted.
         posted: f64,
@@ -48,13 +53,13 @@ impl Half {
 /// One rank's part: a half without more ado, and what else there is in the [`Mail`].
 ///
 /// Nearly always there is at most one half, so it lies with what else a message touches of its
-/// rank. It takes little room: a number says that the half is not [`Half::Sent`], a size that it is
-/// not [`Half::Expected`].
+/// rank. It takes little room: a number says that the half is not [`Half::Sent`], a size that no
+/// message has what else it is.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Box {
     /// Whose half it is, or [`EMPTY`]; with [`MORE`] if there are others elsewhere.
     peer: u32,
-    /// The receiver's slot, or the offer.
+    /// The receiver's slot, the message, or the offer.
     number: u32,
     time: f64,
     bytes: u64,
@@ -62,6 +67,9 @@ pub(super) struct Box {
 
 const MORE: u32 = 1 << 31;
 const EMPTY: u32 = MORE - 1;
+/// In place of a size: it is no offer.
+const EXPECTED: u64 = u64::MAX;
+const NUMBERED: u64 = u64::MAX - 1;
 
 impl Box {
     pub const EMPTY: Box = Box { peer: EMPTY, number: NONE, time: 0.0, bytes: 0 };
@@ -70,7 +78,8 @@ impl Box {
     const fn half(&self) -> Half {
         match (self.number, self.bytes) {
             (NONE, bytes) => Half::Sent { left: self.time, bytes },
-            (slot, u64::MAX) => Half::Expected { slot, posted: self.time },
+            (slot, EXPECTED) => Half::Expected { slot, posted: self.time },
+            (message, NUMBERED) => Half::Numbered { message },
             (offer, bytes) => Half::Offered { offer, posted: self.time, bytes },
         }
     }
@@ -81,7 +90,8 @@ impl Box {
         let (number, time, bytes) = match half {
             Half::Sent { left, bytes } => (NONE, left, bytes),
             Half::Offered { offer, posted, bytes } => (offer, posted, bytes),
-            Half::Expected { slot, posted } => (slot, posted, u64::MAX),
+            Half::Numbered { message } => (message, 0.0, NUMBERED),
+            Half::Expected { slot, posted } => (slot, posted, EXPECTED),
         };
         *self = Box { peer: peer | (self.peer & MORE), number, time, bytes };
     }

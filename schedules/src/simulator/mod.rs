@@ -20,30 +20,41 @@
 //! posted goes before an earlier one whose receive isn't: of all such transfers the one that was
 //! agreed first.
 
+mod agenda;
+mod arrivals;
+mod clock;
 mod costs;
+mod flow;
 mod machine;
 mod mail;
+mod messages;
 mod port;
 mod rendezvous;
 mod state;
 
 pub use costs::{Costs, Knot, LogGp, PLogP};
 
+use self::machine::Machine;
 use crate::{Call, CallError, Entry};
 
 /// What isn't in the call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Options {
     /// Size of an element.
     pub element_bytes: u64,
     /// Messages from this size on are sent by rendezvous; none: all are eager.
     pub rendezvous_bytes: Option<u64>,
+    /// What a rendezvous takes before its message may leave, in seconds, where the receive is
+    /// posted when it is offered: half of it until the receiver knows, half of it back. 0: a
+    /// message may leave as soon as both sides are there. None: a message of no bytes flies both
+    /// ways ([`Costs::flight`]).
+    pub handshake: Option<f64>,
 }
 
 impl Default for Options {
     /// Bytes, all messages eager: what the closed forms assume.
     fn default() -> Self {
-        Options { element_bytes: 1, rendezvous_bytes: None }
+        Options { element_bytes: 1, rendezvous_bytes: None, handshake: None }
     }
 }
 
@@ -146,6 +157,13 @@ impl Simulator {
         costs: &impl Costs,
         options: Options,
     ) -> Result<Outcome, SimulationError> {
+        if options.rendezvous_bytes.is_none() {
+            let machine =
+                Machine::<_, _, false>::new(&mut self.memory, entry, call, costs, options, |_| {})?;
+            if let Some(outcome) = machine.run()? {
+                return Ok(outcome);
+            }
+        }
         self.run_observed(entry, call, costs, options, |_| {})
     }
 
@@ -161,7 +179,7 @@ impl Simulator {
         options: Options,
         observe: impl FnMut(Activity),
     ) -> Result<Outcome, SimulationError> {
-        machine::Machine::new(&mut self.memory, entry, call, costs, options, observe)?.run()
+        Machine::<_, _, true>::new(&mut self.memory, entry, call, costs, options, observe)?.run()
     }
 }
 

@@ -1,154 +1,89 @@
-//! Rendezvous sends that have not left, in the order in which their senders posted them.
-
-use std::collections::BTreeSet;
+//! Rendezvous sends that have not left.
 
 const NONE: u32 = u32::MAX;
 
-/// A rendezvous send whose receive is known.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Transfer {
+/// A rendezvous send.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Offer {
     /// The sender and its slot.
     pub sender: (u32, u32),
-    /// The receiver and its slot.
+    /// The receiver and its slot, once they are known.
     pub receiver: (u32, u32),
-    /// When it may leave, if the port is free.
-    pub agreed: f64,
     /// Its size.
     pub bytes: u64,
     /// As the gap asks for.
     pub destinations: u32,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum State {
-    Open,
-    Agreed,
-    Gone,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Node {
-    transfer: Transfer,
-    state: State,
-    next: u32,
-}
-
-/// A sender's first and last node.
-#[derive(Debug, Clone, Copy)]
-struct Queue {
-    head: u32,
-    tail: u32,
+    /// Those that are agreed at one time leave in the order of posting.
+    pub order: u64,
+    next_unused: u32,
 }
 
 /// What all ranks offer.
-///
-/// A transfer that has been agreed takes the port after those that its sender posted before it:
-/// [`Rendezvous::next`]. Where nothing else can go on, the first may wait for what comes of a later
-/// one; then the one that was agreed earliest goes: [`Rendezvous::pass_over`]. Nothing that follows
-/// from it can make an earlier one be agreed before that time.
 #[derive(Debug)]
-pub(super) struct Rendezvous {
-    /// By sender; none at all until something is offered.
-    queues: Vec<Queue>,
-    pool: Vec<Node>,
+pub(super) struct Offers {
+    /// How many each rank has; none at all until something is offered.
+    open: Vec<u32>,
+    pool: Vec<Offer>,
     unused: u32,
-    /// Agreed, but behind others: by time (the bits of a number from 0 on are in its order),
-    /// sender and node.
-    held: BTreeSet<(u64, u32, u32)>,
+    posted: u64,
 }
 
-impl Default for Rendezvous {
+impl Default for Offers {
     fn default() -> Self {
-        Rendezvous { queues: Vec::new(), pool: Vec::new(), unused: NONE, held: BTreeSet::new() }
+        Offers { open: Vec::new(), pool: Vec::new(), unused: NONE, posted: 0 }
     }
 }
 
-impl Rendezvous {
+impl Offers {
     /// Forgets everything; the memory is kept.
     pub fn clear(&mut self) {
-        self.queues.clear();
+        self.open.clear();
         self.pool.clear();
-        self.unused = NONE;
-        self.held.clear();
+        (self.unused, self.posted) = (NONE, 0);
     }
 
-    /// Takes an offer in; the number by which it is known until it has left.
-    pub fn offer(&mut self, ranks: u32, (rank, slot): (u32, u32), destinations: u32) -> u32 {
-        if self.queues.is_empty() {
-            self.queues.resize(ranks as usize, Queue { head: NONE, tail: NONE });
+    /// Takes an offer in; the number by which it is known until it leaves.
+    pub fn add(&mut self, ranks: u32, sender: (u32, u32), bytes: u64, destinations: u32) -> u32 {
+        if self.open.is_empty() {
+            self.open.resize(ranks as usize, 0);
         }
-        let transfer = Transfer {
-            sender: (rank, slot),
-            receiver: (NONE, NONE),
-            agreed: f64::INFINITY,
-            bytes: 0,
-            destinations,
-        };
-        let number = self.add(Node { transfer, state: State::Open, next: NONE });
-        let queue = &mut self.queues[rank as usize];
-        match queue.tail {
-            NONE => queue.head = number,
-            tail => self.pool[tail as usize].next = number,
-        }
-        queue.tail = number;
-        number
-    }
-
-    /// The receive of an offer is known; its sender.
-    pub fn agree(&mut self, offer: u32, receiver: (u32, u32), agreed: f64, bytes: u64) -> u32 {
-        let node = &mut self.pool[offer as usize];
-        node.transfer = Transfer { receiver, agreed, bytes, ..node.transfer };
-        node.state = State::Agreed;
-        let sender = node.transfer.sender.0;
-        if self.queues[sender as usize].head != offer {
-            self.held.insert((agreed.to_bits(), sender, offer));
-        }
-        sender
-    }
-
-    /// Takes the sender's first transfer, if that has been agreed.
-    pub fn next(&mut self, sender: u32) -> Option<Transfer> {
-        loop {
-            let head = self.queues[sender as usize].head;
-            let Node { transfer, state, next } = *self.pool.get(head as usize)?;
-            if matches!(state, State::Open) {
-                return None;
-            }
-            let queue = &mut self.queues[sender as usize];
-            queue.head = next;
-            if next == NONE {
-                queue.tail = NONE;
-            }
-            self.pool[head as usize].next = self.unused;
-            self.unused = head;
-            if matches!(state, State::Agreed) {
-                self.held.remove(&(transfer.agreed.to_bits(), sender, head));
-                return Some(transfer);
-            }
-        }
-    }
-
-    /// Takes the transfer that was agreed earliest of those that wait for another one.
-    pub fn pass_over(&mut self) -> Option<Transfer> {
-        let (_, _, number) = self.held.pop_first()?;
-        let node = &mut self.pool[number as usize];
-        // It leaves its place when it is the first.
-        node.state = State::Gone;
-        Some(node.transfer)
-    }
-
-    fn add(&mut self, node: Node) -> u32 {
+        self.open[sender.0 as usize] += 1;
+        self.posted += 1;
+        let receiver = (NONE, NONE);
+        let order = self.posted;
+        let offer = Offer { sender, receiver, bytes, destinations, order, next_unused: NONE };
         match self.unused {
             NONE => {
-                self.pool.push(node);
+                self.pool.push(offer);
                 self.pool.len() as u32 - 1
             }
             number => {
                 let unused = &mut self.pool[number as usize];
-                self.unused = unused.next;
-                *unused = node;
+                self.unused = unused.next_unused;
+                *unused = offer;
                 number
             }
         }
+    }
+
+    /// The receive of an offer is known; its order.
+    pub fn agree(&mut self, number: u32, receiver: (u32, u32)) -> u64 {
+        let offer = &mut self.pool[number as usize];
+        offer.receiver = receiver;
+        offer.order
+    }
+
+    /// Whether a rank has any.
+    pub fn has_open(&self, rank: u32) -> bool {
+        self.open.get(rank as usize).is_some_and(|open| *open > 0)
+    }
+
+    /// It leaves.
+    pub fn take(&mut self, number: u32) -> Offer {
+        let offer = self.pool[number as usize];
+        self.open[offer.sender.0 as usize] -= 1;
+        self.pool[number as usize].next_unused = self.unused;
+        self.unused = number;
+        offer
     }
 }

@@ -4,9 +4,11 @@ use std::collections::VecDeque;
 
 use super::{
     Costs,
+    agenda::Agenda,
+    arrivals::Arrivals,
     mail::{Box, Mail},
     port::Port,
-    rendezvous::Rendezvous,
+    rendezvous::Offers,
 };
 
 /// No slot, or none yet.
@@ -28,6 +30,10 @@ pub(super) enum Slot {
         from: u32,
         left: f64,
         bytes: u64,
+    },
+    /// The same, where messages come by the clock.
+    Numbered {
+        message: u32,
     },
 }
 
@@ -104,7 +110,9 @@ pub(super) struct Memory {
     /// A stretch for each rank that needs any.
     pub slots: Vec<Slot>,
     pub mail: Mail,
-    pub rendezvous: Rendezvous,
+    pub offers: Offers,
+    pub arrivals: Arrivals,
+    pub agenda: Agenda,
     /// Who can go on with its round, and who with its next one, when nobody is left there.
     pub ready: VecDeque<u32>,
     pub next: VecDeque<u32>,
@@ -119,7 +127,9 @@ impl Memory {
         self.ports.resize(ranks as usize, Port::default());
         self.slots.clear();
         self.mail.clear();
-        self.rendezvous.clear();
+        self.offers.clear();
+        self.arrivals.clear();
+        self.agenda.clear();
         self.ready.clear();
         self.next.clear();
     }

@@ -1,5 +1,6 @@
 //! Against cases computed by hand and against closed forms where these are exact.
 
+mod arrival;
 mod closed_forms;
 
 use proptest::prelude::*;

@@ -1,0 +1,150 @@
+//! What is due, by time: a radix heap.
+
+use std::collections::VecDeque;
+
+/// One list for each place of the highest bit in which a time differs from the present, and one
+/// for the present.
+const LISTS: usize = u64::BITS as usize;
+
+/// What is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Due {
+    /// A message comes to its receiver's port: see [`Arrivals`](super::arrivals::Arrivals).
+    Arrival(u32),
+    /// A rendezvous has been agreed: see [`Offers`](super::rendezvous::Offers).
+    Transfer(u32),
+    /// A rank goes on.
+    Turn(u32),
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    /// The bits of a number from 0 on are in its order.
+    time: u64,
+    /// Among what is due at one time.
+    order: u64,
+    due: Due,
+}
+
+/// Nothing is due before what was taken last, so entries only move towards the present: a handful
+/// of steps each, in memory that lies in a row.
+///
+/// What is due at one time comes by its order, as far as it was put in before that time.
+#[derive(Debug)]
+pub(super) struct Agenda {
+    now: u64,
+    present: VecDeque<Entry>,
+    /// By the highest bit that differs from `now`.
+    later: [Vec<Entry>; LISTS],
+    /// What is being moved.
+    moved: Vec<Entry>,
+}
+
+impl Default for Agenda {
+    fn default() -> Self {
+        Agenda {
+            now: 0,
+            present: VecDeque::new(),
+            later: [const { Vec::new() }; LISTS],
+            moved: Vec::new(),
+        }
+    }
+}
+
+impl Agenda {
+    /// Forgets everything; the memory is kept.
+    pub fn clear(&mut self) {
+        self.now = 0;
+        self.present.clear();
+        self.later.iter_mut().for_each(Vec::clear);
+    }
+
+    /// The time of what was taken last, in seconds.
+    #[inline]
+    pub const fn now(&self) -> f64 {
+        f64::from_bits(self.now)
+    }
+
+    /// `time` is not before [`Agenda::now`]; if it is, it counts as now.
+    #[inline]
+    pub fn put(&mut self, time: f64, order: u64, due: Due) {
+        let time = time.max(self.now()).to_bits();
+        self.file(Entry { time, order, due });
+    }
+
+    /// What is due first.
+    #[inline]
+    pub fn take(&mut self) -> Option<Due> {
+        if self.present.is_empty() {
+            self.go_on();
+        }
+        self.present.pop_front().map(|entry| entry.due)
+    }
+
+    #[inline]
+    fn file(&mut self, entry: Entry) {
+        match (entry.time ^ self.now).checked_ilog2() {
+            None => self.present.push_back(entry),
+            Some(bit) => self.later[bit as usize].push(entry),
+        }
+    }
+
+    /// The first time at which something is due becomes the present.
+    fn go_on(&mut self) {
+        let Some(first) = self.later.iter_mut().find(|list| !list.is_empty()) else { return };
+        std::mem::swap(first, &mut self.moved);
+        self.now = self.moved.iter().map(|entry| entry.time).min().unwrap_or(self.now);
+        let mut moved = std::mem::take(&mut self.moved);
+        moved.drain(..).for_each(|entry| self.file(entry));
+        self.moved = moved;
+        let present = self.present.make_contiguous();
+        if !present.is_sorted_by_key(|entry| entry.order) {
+            present.sort_by_key(|entry| entry.order);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn what_is_due_at_one_time_comes_by_its_order() {
+        let mut agenda = Agenda::default();
+        for (time, order) in [(2.0, 7), (1.0, 9), (2.0, 3), (1.0, 4)] {
+            agenda.put(time, order, Due::Turn(order as u32));
+        }
+        let taken: Vec<_> = std::iter::from_fn(|| agenda.take()).collect();
+        assert_eq!(taken, [4, 9, 3, 7].map(Due::Turn));
+        assert_eq!(agenda.now(), 2.0);
+    }
+
+    proptest! {
+        /// Against a sorted list; what is taken puts in what comes after it.
+        #[test]
+        fn what_is_due_first_comes_first(
+            delays in prop::collection::vec(prop_oneof![Just(0.0), 1e-9..1e3_f64], 1..200),
+        ) {
+            let mut agenda = Agenda::default();
+            let mut open: Vec<(f64, u32)> = Vec::new();
+            let mut delays = (0_u32..).zip(delays);
+            for (number, delay) in delays.by_ref().take(20) {
+                agenda.put(delay, u64::from(number), Due::Arrival(number));
+                open.push((delay, number));
+            }
+            while let Some(Due::Arrival(taken)) = agenda.take() {
+                let first = open.iter().map(|(time, _)| *time).fold(f64::INFINITY, f64::min);
+                let place = open.iter().position(|(_, number)| *number == taken).unwrap();
+                prop_assert_eq!(open.swap_remove(place).0, first);
+                prop_assert_eq!(agenda.now(), first);
+                for (number, delay) in delays.by_ref().take(2) {
+                    agenda.put(first + delay, u64::from(number), Due::Arrival(number));
+                    open.push((first + delay, number));
+                }
+            }
+            prop_assert!(open.is_empty());
+        }
+    }
+}

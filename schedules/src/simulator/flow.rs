@@ -1,0 +1,40 @@
+//! Runs all ranks as far as the data flow lets them, in any order.
+//!
+//! A rank tells its port of messages when it waits for them. Where that says in which order they
+//! came, or they hold each other up nowhere, the times are those of [`clock`](super::clock).
+
+use super::{
+    Activity, Costs, Outcome, SimulationError,
+    machine::{Machine, Progress},
+    state::Memory,
+};
+
+impl<C: Costs, O: FnMut(Activity)> Machine<'_, C, O, false> {
+    /// All messages are eager. None if the order in which messages came to some port is not told
+    /// by the order in which they are waited for.
+    ///
+    /// # Errors
+    /// The schedule is wrong, or more is under way than can be numbered.
+    pub fn run(mut self) -> Result<Option<Outcome>, SimulationError> {
+        let mut scratch = self.scratch();
+        let mut unfinished = self.call.ranks;
+        let mut fresh = self.fresh();
+        loop {
+            while let Some(rank) = fresh.next().or_else(|| self.memory.ready.pop_front()) {
+                match self.go_on(rank, &mut scratch)? {
+                    Progress::Waits => {}
+                    Progress::LetsOthers => self.memory.next.push_back(rank),
+                    Progress::Ended => unfinished -= 1,
+                }
+                if self.out_of_order {
+                    return Ok(None);
+                }
+            }
+            let Memory { ready, next, .. } = self.memory;
+            std::mem::swap(ready, next);
+            if ready.is_empty() {
+                return self.outcome(unfinished).map(Some);
+            }
+        }
+    }
+}

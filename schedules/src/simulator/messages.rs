@@ -1,0 +1,159 @@
+//! What sending, receiving and waiting come to.
+
+use super::{
+    Activity, ActivityKind, Costs,
+    mail::Half,
+    machine::{Machine, NoMemory, Running},
+    port::later,
+    state::{Memory, NOWHERE, Rates, Slot},
+};
+
+impl<C: Costs, O: FnMut(Activity), const BY_CLOCK: bool> Machine<'_, C, O, BY_CLOCK> {
+    /// A message that leaves as soon as it can. Its slot stays idle: when the processor goes on,
+    /// the message has left.
+    #[inline]
+    pub fn send(&mut self, running: &mut Running, peer: u32, bytes: u64) -> Result<(), NoMemory> {
+        let &Rates { send_overhead, gap, .. } = self.rates_to(bytes, running.destinations);
+        self.messages += 1;
+        self.bytes += bytes;
+        let port_free = running.own.port_free;
+        running.own.port_free = later(running.own.clock, port_free) + gap;
+        let kind = ActivityKind::Send { to: peer };
+        self.busy_from(running, port_free, send_overhead, kind, bytes);
+        let (from, left) = (running.rank, running.own.clock);
+        if BY_CLOCK {
+            let message = self.put_on_its_way((from, peer), left, bytes)?;
+            if let Some(Half::Expected { slot, .. }) =
+                self.meet(peer, from, Half::Numbered { message })
+            {
+                self.expect(peer, slot, message);
+            }
+        } else if let Some(Half::Expected { slot, .. }) =
+            self.meet(peer, from, Half::Sent { left, bytes })
+        {
+            self.settle(peer, slot, Slot::Comes { from, left, bytes });
+        }
+        Ok(())
+    }
+
+    /// A message that needs its receive to be posted before it leaves.
+    #[inline(never)]
+    pub fn offer(
+        &mut self,
+        running: &mut Running,
+        peer: u32,
+        slot: u32,
+        bytes: u64,
+    ) -> Result<(), NoMemory> {
+        let (rank, destinations) = (running.rank, running.destinations);
+        let overhead = self.rates_to(bytes, destinations).send_overhead;
+        let number = self.slot(running, slot)?;
+        self.messages += 1;
+        self.bytes += bytes;
+        self.busy_from(running, 0.0, overhead, ActivityKind::Send { to: peer }, bytes);
+        let posted = running.own.clock;
+        self.memory.slots[number] = Slot::Offers;
+        let offer = self.memory.offers.add(self.call.ranks, (rank, slot), bytes, destinations);
+        let half = Half::Offered { offer, posted, bytes };
+        if let Some(Half::Expected { slot: into, posted: expected }) = self.meet(peer, rank, half) {
+            self.agree((offer, posted), (peer, into), expected);
+        }
+        Ok(())
+    }
+
+    /// Posts a receive. If it is waited for at once and its message is there, takes that in: true.
+    #[inline]
+    pub fn receive(
+        &mut self,
+        running: &mut Running,
+        peer: u32,
+        slot: u32,
+        at_once: bool,
+    ) -> Result<bool, NoMemory> {
+        let (rank, posted) = (running.rank, running.own.clock);
+        let found = self.meet(rank, peer, Half::Expected { slot, posted });
+        match found {
+            Some(Half::Sent { left, bytes }) if at_once => {
+                self.take_in(running, peer, left, bytes);
+                return Ok(true);
+            }
+            Some(Half::Numbered { message }) if at_once && self.has_come(message) => {
+                self.take_numbered_in(running, message);
+                return Ok(true);
+            }
+            _ => {}
+        }
+        let number = self.slot(running, slot)?;
+        self.memory.slots[number] = match found {
+            Some(Half::Sent { left, bytes }) => Slot::Comes { from: peer, left, bytes },
+            Some(Half::Numbered { message }) => {
+                self.memory.arrivals.expect(message, slot);
+                Slot::Numbered { message }
+            }
+            _ => Slot::Open,
+        };
+        if let Some(Half::Offered { offer, posted: offered, .. }) = found {
+            self.agree((offer, offered), (rank, slot), posted);
+        }
+        Ok(false)
+    }
+
+    /// Whether what the slot holds is known; then it is taken in, and the slot idle.
+    #[inline]
+    pub fn wait(&mut self, running: &mut Running, slot: u32) -> bool {
+        if running.own.first_slot == NOWHERE {
+            return true;
+        }
+        let number = running.own.first_slot as usize + slot as usize;
+        match self.memory.slots[number] {
+            Slot::Idle => return true,
+            Slot::Left { at } => {
+                let begin = running.own.clock;
+                running.own.clock = later(begin, at);
+                self.observe_wait(running.rank, begin, at);
+            }
+            Slot::Comes { from, left, bytes } => self.take_in(running, from, left, bytes),
+            Slot::Numbered { message } if self.has_come(message) => {
+                self.take_numbered_in(running, message);
+            }
+            Slot::Open | Slot::Offers | Slot::Numbered { .. } => {
+                running.own.waits_for = slot;
+                return false;
+            }
+        }
+        self.memory.slots[number] = Slot::Idle;
+        true
+    }
+
+    #[inline]
+    fn take_in(&mut self, running: &mut Running, from: u32, left: f64, bytes: u64) {
+        running.took_in += 1;
+        let &Rates { receive_gap, flight, receive_overhead, .. } = self.rates(bytes);
+        let port = &mut self.memory.ports[running.rank as usize];
+        let passes = port.pass_in_turn(left, receive_gap).unwrap_or_else(|| {
+            self.out_of_order = true;
+            left
+        });
+        let kind = ActivityKind::Receive { from, left };
+        self.busy_from(running, passes + flight, receive_overhead, kind, bytes);
+    }
+
+    /// What became of an open slot; its rank goes on if it waits for that.
+    #[inline]
+    pub fn settle(&mut self, rank: u32, slot: u32, state: Slot) {
+        let own = &mut self.memory.ranks[rank as usize].own;
+        self.memory.slots[own.first_slot as usize + slot as usize] = state;
+        if own.waits_for == slot {
+            own.waits_for = NOWHERE;
+            self.memory.ready.push_back(rank);
+        }
+    }
+
+    #[inline]
+    fn meet(&mut self, receiver: u32, other: u32, half: Half) -> Option<Half> {
+        // The box of a pair is the receiver's, whoever posts.
+        let Memory { ranks, mail, .. } = self.memory;
+        let boxed = &mut ranks[receiver as usize].mail;
+        mail.meet(boxed, (receiver, self.call.ranks), other, half)
+    }
+}
