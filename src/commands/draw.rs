@@ -16,7 +16,9 @@ use schedules::{
 };
 
 use crate::{
-    commands::simulate::{NetworkOptions, Simulator, check_options, in_words},
+    commands::simulate::{
+        NetworkOptions, RendezvousCost, Simulator, check_options, in_words,
+    },
     error::{Usage, usage},
     output,
 };
@@ -208,6 +210,9 @@ fn diagram(simulator: &mut Simulator, run: &Run, network: &NetworkOptions) -> Re
     );
     if let Some(bytes) = network.rendezvous {
         costs += &format!("; rendezvous from {} on", quantity::format_bytes(bytes));
+        if let Some(RendezvousCost::Seconds(seconds)) = network.rendezvous_cost {
+            costs += &format!(" for {}", quantity::format_seconds(seconds));
+        }
     }
     figures::space_time(&title, &[in_words(run), costs], run.procs, &activities).map_err(answer)
 }

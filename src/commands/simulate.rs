@@ -66,6 +66,45 @@ pub struct NetworkOptions {
     /// Messages from this size on wait for their receive to be posted [default: none does]
     #[arg(long, value_name = "SIZE", value_parser = quantity::parse_bytes)]
     pub rendezvous: Option<u64>,
+
+    /// What that adds where the receive is posted already: seconds, or a message of no bytes there
+    /// and back [default: round-trip]
+    #[arg(
+        long,
+        value_name = "round-trip|SECONDS",
+        requires = "rendezvous",
+        value_parser = rendezvous_cost
+    )]
+    pub rendezvous_cost: Option<RendezvousCost>,
+}
+
+/// What a rendezvous adds to its message.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum RendezvousCost {
+    RoundTrip,
+    Seconds(f64),
+}
+
+impl RendezvousCost {
+    /// As [`Options::handshake`] has it.
+    const fn handshake(self) -> Option<f64> {
+        match self {
+            RendezvousCost::RoundTrip => None,
+            RendezvousCost::Seconds(seconds) => Some(seconds),
+        }
+    }
+}
+
+fn rendezvous_cost(text: &str) -> Result<RendezvousCost, String> {
+    if text == "round-trip" {
+        return Ok(RendezvousCost::RoundTrip);
+    }
+    match text.parse::<f64>() {
+        Ok(seconds) if seconds.is_finite() && seconds >= 0.0 => {
+            Ok(RendezvousCost::Seconds(seconds))
+        }
+        _ => Err("wanted round-trip or seconds from 0 on, such as 0 or 30e-6".into()),
+    }
 }
 
 /// The models that tell when a processor and a port are busy; Hockney's doesn't.
@@ -261,6 +300,7 @@ pub struct Simulator {
     pub source: Source,
     network: Network,
     rendezvous_bytes: Option<u64>,
+    handshake: Option<f64>,
     /// Its memory serves one call after the other.
     engine: simulator::Simulator,
 }
@@ -276,8 +316,13 @@ impl Simulator {
             parameters: options.parameters,
         })?;
         let network = Network::new(options.model.model(), source.chosen()?)?;
-        let (rendezvous_bytes, engine) = (options.rendezvous, simulator::Simulator::new());
-        Ok(Simulator { source, network, rendezvous_bytes, engine })
+        Ok(Simulator {
+            source,
+            network,
+            rendezvous_bytes: options.rendezvous,
+            handshake: options.rendezvous_cost.and_then(RendezvousCost::handshake),
+            engine: simulator::Simulator::new(),
+        })
     }
 
     /// Simulates one call and shows every activity.
@@ -286,8 +331,11 @@ impl Simulator {
     /// The algorithm can't serve the call: used wrongly.
     pub fn run(&mut self, run: &Run, observe: impl FnMut(Activity)) -> Result<Outcome> {
         let blocks = run.blocks();
-        let options =
-            Options { element_bytes: run.element_bytes(), rendezvous_bytes: self.rendezvous_bytes };
+        let options = Options {
+            element_bytes: run.element_bytes(),
+            rendezvous_bytes: self.rendezvous_bytes,
+            handshake: self.handshake,
+        };
         self.engine
             .run_observed(run.entry, &run.call(&blocks), &self.network, options, observe)
             .map_err(|error| Usage(error.to_string()).into())

@@ -19,7 +19,7 @@ pub(super) enum Due {
 
 #[derive(Debug, Clone, Copy)]
 struct Entry {
-    /// The bits of a number from 0 on are in its order.
+    /// See [`key`].
     time: u64,
     /// Among what is due at one time.
     order: u64,
@@ -29,15 +29,22 @@ struct Entry {
 /// Nothing is due before what was taken last, so entries only move towards the present: a handful
 /// of steps each, in memory that lies in a row.
 ///
-/// What is due at one time comes by its order, as far as it was put in before that time.
+/// What is due at one time comes by its order.
 #[derive(Debug)]
 pub(super) struct Agenda {
+    /// 0 before anything was taken.
     now: u64,
     present: VecDeque<Entry>,
     /// By the highest bit that differs from `now`.
     later: [Vec<Entry>; LISTS],
     /// What is being moved.
     moved: Vec<Entry>,
+}
+
+/// The bits of a number from 0 on are in its order. 0 is before all times.
+#[inline]
+const fn key(time: f64) -> u64 {
+    time.to_bits() + 1
 }
 
 impl Default for Agenda {
@@ -62,13 +69,13 @@ impl Agenda {
     /// The time of what was taken last, in seconds.
     #[inline]
     pub const fn now(&self) -> f64 {
-        f64::from_bits(self.now)
+        f64::from_bits(self.now.saturating_sub(1))
     }
 
     /// `time` is not before [`Agenda::now`]; if it is, it counts as now.
     #[inline]
     pub fn put(&mut self, time: f64, order: u64, due: Due) {
-        let time = time.max(self.now()).to_bits();
+        let time = key(time).max(self.now);
         self.file(Entry { time, order, due });
     }
 
@@ -84,7 +91,15 @@ impl Agenda {
     #[inline]
     fn file(&mut self, entry: Entry) {
         match (entry.time ^ self.now).checked_ilog2() {
-            None => self.present.push_back(entry),
+            None => {
+                let place = match self.present.back() {
+                    Some(last) if last.order > entry.order => {
+                        self.present.partition_point(|other| other.order <= entry.order)
+                    }
+                    _ => self.present.len(),
+                };
+                self.present.insert(place, entry);
+            }
             Some(bit) => self.later[bit as usize].push(entry),
         }
     }
@@ -95,12 +110,12 @@ impl Agenda {
         std::mem::swap(first, &mut self.moved);
         self.now = self.moved.iter().map(|entry| entry.time).min().unwrap_or(self.now);
         let mut moved = std::mem::take(&mut self.moved);
+        // In order, so that none of those that are due now has to go before another one.
+        if !moved.is_sorted_by_key(|entry| entry.order) {
+            moved.sort_by_key(|entry| entry.order);
+        }
         moved.drain(..).for_each(|entry| self.file(entry));
         self.moved = moved;
-        let present = self.present.make_contiguous();
-        if !present.is_sorted_by_key(|entry| entry.order) {
-            present.sort_by_key(|entry| entry.order);
-        }
     }
 }
 
@@ -113,11 +128,13 @@ mod tests {
     #[test]
     fn what_is_due_at_one_time_comes_by_its_order() {
         let mut agenda = Agenda::default();
-        for (time, order) in [(2.0, 7), (1.0, 9), (2.0, 3), (1.0, 4)] {
+        for (time, order) in [(2.0, 7), (0.0, 9), (2.0, 3), (0.0, 4)] {
             agenda.put(time, order, Due::Turn(order as u32));
         }
+        assert_eq!(agenda.take(), Some(Due::Turn(4)));
+        agenda.put(0.0, 8, Due::Turn(8));
         let taken: Vec<_> = std::iter::from_fn(|| agenda.take()).collect();
-        assert_eq!(taken, [4, 9, 3, 7].map(Due::Turn));
+        assert_eq!(taken, [8, 9, 3, 7].map(Due::Turn));
         assert_eq!(agenda.now(), 2.0);
     }
 

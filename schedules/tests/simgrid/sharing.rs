@@ -1,14 +1,6 @@
-//! The simulator against an independent one: SimGrid's SMPI, which runs an MPI program of its own
-//! in virtual time with the algorithm that it is told. Runs where `smpirun` is installed (Debian:
-//! `apt-get install libsimgrid-dev`); says so and passes where it isn't.
+//! SimGrid as it is used: messages that are under way at once share a link.
 
-use std::{
-    collections::BTreeMap,
-    error::Error,
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::error::Error;
 
 use colibri_schedules::{
     Call, find,
@@ -16,19 +8,9 @@ use colibri_schedules::{
 };
 use records::{Algorithm, Collective};
 
-type Times = BTreeMap<u64, f64>;
+use crate::harness::{ENVELOPE, LATENCY, SECONDS_PER_BYTE, SimGrid};
 
-/// A cluster of SimGrid's: two links of 25 us and 125 MB/s between any two hosts.
-const LATENCY: f64 = 50e-6;
-const SECONDS_PER_BYTE: f64 = 8e-9;
-const PLATFORM: &str = r#"<?xml version='1.0'?>
-<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
-<platform version="4.1">
-  <zone id="world" routing="Full">
-    <cluster id="c" prefix="n" suffix="" radical="0-255" speed="1Gf" bw="125MBps" lat="25us"/>
-  </zone>
-</platform>
-"#;
+const PLATFORM: &str = "latency.xml";
 
 /// Messages cost what Hockney says, don't disturb each other's links, and every send waits for its
 /// receive.
@@ -47,73 +29,7 @@ const ALGORITHMS: &[(Collective, &str, Algorithm)] = &[
 ];
 const SEGMENT: u64 = 128 << 10;
 
-/// The program, built for SMPI, with the files that it needs.
-struct SimGrid {
-    program: PathBuf,
-    platform: PathBuf,
-    hosts: PathBuf,
-}
-
-impl SimGrid {
-    /// None where SimGrid is not installed.
-    fn build(name: &str) -> Result<Option<Self>, Box<dyn Error>> {
-        if Command::new("smpirun").arg("-version").output().is_err() {
-            eprintln!("skipped: no smpirun (libsimgrid-dev)");
-            return Ok(None);
-        }
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-        fs::create_dir_all(&folder)?;
-        let simgrid = SimGrid {
-            program: folder.join("collectives"),
-            platform: folder.join("platform.xml"),
-            hosts: folder.join("hosts"),
-        };
-        fs::write(&simgrid.platform, PLATFORM)?;
-        fs::write(&simgrid.hosts, (0..256).map(|host| format!("n{host}\n")).collect::<String>())?;
-        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/simgrid/collectives.c");
-        let built = Command::new("smpicc").arg("-o").arg(&simgrid.program).arg(source).output()?;
-        match built.status.success() {
-            true => Ok(Some(simgrid)),
-            false => Err(String::from_utf8_lossy(&built.stderr).into()),
-        }
-    }
-
-    /// Seconds by bytes.
-    fn run(
-        &self,
-        settings: &[&str],
-        (what, algorithm): (&str, Option<&str>),
-        ranks: u32,
-        sizes: &[u64],
-    ) -> Result<Times, Box<dyn Error>> {
-        let always = ["smpi/simulate-computation:no", "smpi/wtime:0", "smpi/allreduce:rdb"];
-        let mut command = Command::new("smpirun");
-        command.args(always.iter().chain(settings).map(|setting| format!("--cfg={setting}")));
-        // Without a choice its barrier takes minutes where there are many ranks.
-        let barrier = (what != "barrier").then(|| "--cfg=smpi/barrier:ompi_bruck".to_owned());
-        command.args(barrier);
-        command.args(algorithm.map(|name| format!("--cfg=smpi/{what}:{name}")));
-        command.arg("--log=root.thresh:warning").arg("-np").arg(ranks.to_string());
-        command.arg("-platform").arg(&self.platform).arg("-hostfile").arg(&self.hosts);
-        command.arg(&self.program).arg(what).args(sizes.iter().map(u64::to_string));
-        let output = command.output()?;
-        if !output.status.success() {
-            return Err(String::from_utf8_lossy(&output.stderr).into());
-        }
-        let text = String::from_utf8(output.stdout)?;
-        let line = |line: &str| -> Option<(u64, f64)> {
-            let (bytes, seconds) = line.split_once(' ')?;
-            Some((bytes.parse().ok()?, seconds.parse().ok()?))
-        };
-        let times: Times = text.lines().filter_map(line).collect();
-        match times.len() == sizes.len() {
-            true => Ok(times),
-            false => Err(format!("smpirun printed: {text}").into()),
-        }
-    }
-}
-
-/// The port is busy until the message is there, and a rendezvous costs nothing by itself.
+/// The port is busy until the message is there.
 struct Blocking(PLogP);
 
 impl Costs for Blocking {
@@ -131,10 +47,6 @@ impl Costs for Blocking {
 
     fn flight(&self, bytes: u64) -> f64 {
         self.0.gap(bytes, 1)
-    }
-
-    fn handshake(&self) -> f64 {
-        0.0
     }
 
     fn combine(&self, _bytes: u64) -> f64 {
@@ -157,7 +69,7 @@ fn ours(
     let entry = find(collective, algorithm).ok_or("no such schedule")?;
     let segment = if entry.segmented && algorithm == Algorithm::Pipeline { SEGMENT } else { 0 };
     let call = Call { segment, ..Call::new(ranks, bytes) };
-    let options = Options { rendezvous_bytes: Some(0), ..Options::default() };
+    let options = Options { rendezvous_bytes: Some(0), handshake: Some(0.0), ..Options::default() };
     Ok(simulate(entry, &call, costs, options)?.seconds)
 }
 
@@ -165,13 +77,14 @@ fn ours(
 #[test]
 fn in_neutral_mode_both_simulators_agree() -> Result<(), Box<dyn Error>> {
     let Some(simgrid) = SimGrid::build("neutral")? else { return Ok(()) };
-    let hockney = |bytes: u64| LATENCY + SECONDS_PER_BYTE * (bytes + 16) as f64;
+    let hockney = |bytes: u64| LATENCY + SECONDS_PER_BYTE * (bytes + ENVELOPE) as f64;
     let costs = blocking([0, 1 << 30].map(|bytes| (bytes, hockney(bytes))).into_iter())?;
     for &(collective, name, algorithm) in ALGORITHMS {
         let sizes: &[u64] = if collective == Collective::Barrier { &[0] } else { &[8192, 1 << 20] };
         for ranks in [32, 256] {
             let chosen = (collective.name(), Some(name));
-            for (bytes, theirs) in simgrid.run(NEUTRAL, chosen, ranks, sizes)? {
+            for &bytes in sizes {
+                let theirs = simgrid.collective(NEUTRAL, PLATFORM, chosen, ranks, bytes)?;
                 let ours = ours((collective, algorithm), ranks, bytes, &costs)?;
                 assert!(
                     (ours / theirs - 1.0).abs() < 1e-6,
@@ -196,14 +109,19 @@ struct Pair {
 /// ours costs what one of theirs does.
 fn pairs(simgrid: &SimGrid, settings: &[&str]) -> Result<Vec<Pair>, Box<dyn Error>> {
     let knots: Vec<u64> = (0..=20).map(|power| 1 << power).collect();
-    let costs = blocking(simgrid.run(settings, ("message", None), 2, &knots)?.into_iter())?;
+    let half = |bytes: &u64| -> Result<_, Box<dyn Error>> {
+        let both = simgrid.collective(settings, PLATFORM, ("message", None), 2, *bytes)?;
+        Ok((*bytes, both / 2.0))
+    };
+    let costs = blocking(knots.iter().map(half).collect::<Result<Vec<_>, _>>()?.into_iter())?;
     let mut pairs = Vec::new();
     for &(collective, name, algorithm) in ALGORITHMS {
         if collective == Collective::Barrier {
             continue;
         }
         let chosen = (collective.name(), Some(name));
-        for (bytes, theirs) in simgrid.run(settings, chosen, 32, &[8192, 1 << 20])? {
+        for bytes in [8192, 1 << 20] {
+            let theirs = simgrid.collective(settings, PLATFORM, chosen, 32, bytes)?;
             let ours = ours((collective, algorithm), 32, bytes, &costs)?;
             pairs.push(Pair { collective, algorithm, bytes, theirs, ours });
         }

@@ -1,0 +1,7 @@
+//! The simulator against an independent one: SimGrid's SMPI, which runs MPI programs in virtual
+//! time. Runs where `smpirun` is installed (Debian: `apt-get install libsimgrid-dev`); says so and
+//! passes where it isn't, unless `COLIBRI_TEST_REQUIRE` is `all`.
+
+mod harness;
+mod ports;
+mod sharing;
