@@ -1,6 +1,7 @@
 # make tune   installs what is missing, builds, and tunes here (a virtual cluster where that can be
 #             made, else the ranks that this machine holds)
 # make test   installs what is missing, builds, and runs every test
+# make test-long what takes minutes and needs more: SimGrid (libsimgrid-dev) against the simulator
 # make test-mockups mock-ups on MPICH with 5 and 8 ranks
 # make test-preload every method of the preload library at every size, 1 to 8 ranks; RANKS="4 5": in parts
 # make test-mpi4py  mpi4py's test suite with the preload library against the same without
@@ -13,7 +14,7 @@ NODES ?= 8
 DIR ?= colibri-run/$(shell date +%Y%m%d-%H%M%S)
 COLIBRI = target/release/colibri
 
-.PHONY: help tune test test-mockups test-preload test-mpi4py soak bench deps build
+.PHONY: help tune test test-long test-mockups test-preload test-mpi4py soak bench deps build
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -32,6 +33,9 @@ test: export PROPTEST_RNG_SEED ?= 20261122
 test: build
 	$(CARGO) build --locked --workspace
 	$(CARGO) test --locked --workspace
+
+test-long:
+	$(CARGO) test --locked -p colibri-schedules --test simgrid -- --ignored --nocapture
 
 test-mockups:
 	$(CARGO) test --locked -p colibri-runner --test mockups -- --ignored

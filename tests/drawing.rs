@@ -105,6 +105,11 @@ fn a_rendezvous_costs_its_handshake_and_an_odd_number_leaves_an_algorithm_out() 
     // There and back, without a byte.
     assert!((meets - eager - 2.0 * 61.22e-6).abs() < 1e-9, "{meets} {eager}");
     assert_eq!(above, eager);
+    for (cost, added) in [("round-trip", 2.0 * 61.22e-6), ("0", 0.0), ("30e-6", 30e-6)] {
+        let flags = format!("{one} --rendezvous 8KiB --rendezvous-cost {cost}");
+        let told = simulate(&flags)[0]["seconds"].as_f64().unwrap();
+        assert!((told - eager - added).abs() < 1e-9, "{cost}: {told} {eager}");
+    }
 
     let arguments = ["simulate", "--collective", "allgather", "-p", "7", "-m", "1KiB"];
     let (_, stderr) = run(0, &[&arguments[..], &FRODO].concat());
@@ -125,6 +130,9 @@ fn wrong_simulations_are_answered_with_what_would_be_right() {
         ("--segments auto", "0,1KiB,8KiB"),
         ("--model hockney", "[possible values: loggp, plogp]"),
         ("--rendezvous 64kb", "4KiB"),
+        ("--rendezvous 64KiB --rendezvous-cost -1e-6", "from 0 on, such as 0 or 30e-6"),
+        ("--rendezvous 64KiB --rendezvous-cost free", "round-trip or seconds"),
+        ("--rendezvous-cost 0", "--rendezvous <SIZE>"),
         ("--collective alltoallv", "no schedules"),
         ("--sizes 8589934592GiB -p 2", "overflow"),
         ("--parameters fitted", "--parameters measured"),

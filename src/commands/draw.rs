@@ -16,9 +16,7 @@ use schedules::{
 };
 
 use crate::{
-    commands::simulate::{
-        NetworkOptions, RendezvousCost, Simulator, check_options, in_words,
-    },
+    commands::simulate::{NetworkOptions, RendezvousCost, Simulator, check_options, in_words},
     error::{Usage, usage},
     output,
 };

@@ -73,6 +73,7 @@ pub struct NetworkOptions {
         long,
         value_name = "round-trip|SECONDS",
         requires = "rendezvous",
+        allow_hyphen_values = true,
         value_parser = rendezvous_cost
     )]
     pub rendezvous_cost: Option<RendezvousCost>,

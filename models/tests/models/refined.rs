@@ -21,20 +21,24 @@ fn tolerance(collective: C, algorithm: A, procs: u32, whole: bool) -> (f64, f64)
         (C::Allreduce | C::Reduce, A::Rabenseifner) if power => (0.02, 0.02),
         // Nor is it told from how many ranks the root's port comes when it turns to its neighbour.
         (C::Bcast, A::ScatterAllgather | A::ScatterAllgatherRing) => (0.1, 0.05),
-        // Ranks beyond a power of two come late to some rounds only.
-        (C::Allreduce | C::Reduce, A::Rabenseifner) => (0.02, 0.25),
+        // Ranks beyond a power of two come late to some rounds only, and early to others, where
+        // their messages go before those that are awaited.
+        (C::Allreduce | C::Reduce, A::Rabenseifner) => (0.25, 0.25),
         // The last segment of a half counts as a whole one; in the exchange at the end, a rank may
-        // wait for its port, or its partner for it.
-        (C::Bcast, A::SplittedBinary) => (0.15, 0.42),
-        // Whether the smaller side's message passes the root's port before the larger one's may
-        // hang on rounding (one gap of three on 6 ranks), and which side holds the other up changes
-        // from segment to segment.
-        (C::Reduce, A::Binary | A::InOrderBinary) => (0.35, 0.35),
-        // On one in 800 platforms, what a part of a subtree sends comes upon its siblings' messages.
-        (C::Reduce, A::KNomial) if !power => (0.2, 0.3),
-        // Chains that fill at another time than the root's first round.
-        (C::Reduce, A::KChain | A::Binomial | A::KNomial) if !whole => (0.01, 0.3),
-        (C::Allreduce, A::Binomial) if !whole => (0.01, 0.15),
+        // wait for its port, or its partner for it, behind what came earlier.
+        (C::Bcast, A::SplittedBinary) => (0.35, 0.42),
+        // Which side holds the other up changes from segment to segment.
+        (C::Reduce, A::Binary | A::InOrderBinary) => (0.25, 0.3),
+        // The forms below have a parent's port serve its children in the order in which it waits
+        // for them. It serves them as they come: what one child sends early, of this segment or of
+        // the next ones, holds up another one's that is awaited; and where the smaller side of an
+        // unequal tree comes first, the larger one need not wait behind it.
+        (C::Gather, A::Binomial) if !power => (0.35, 0.75),
+        (C::Reduce, A::KChain) if whole => (0.4, 0.1),
+        (C::Reduce, A::Binomial | A::KNomial) if whole && !power => (0.4, 0.3),
+        (C::Reduce, A::KChain | A::Binomial | A::KNomial) if !whole => (0.55, 0.4),
+        (C::Allreduce, A::Binomial) if whole && !power => (0.25, 0.15),
+        (C::Allreduce, A::Binomial) if !whole => (0.35, 0.2),
         // The slowest rank need not be on the longest way.
         (C::Bcast, A::Binomial | A::KNomial | A::KChain) if !whole => (1e-9, 0.05),
         _ => (1e-9, 1e-9),

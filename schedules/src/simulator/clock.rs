@@ -114,12 +114,7 @@ impl<C: Costs, O: FnMut(Activity), const BY_CLOCK: bool> Machine<'_, C, O, BY_CL
     }
 
     /// Both sides of a rendezvous are known: the offer flies, and the answer flies back.
-    pub fn agree(
-        &mut self,
-        (offer, offered): (u32, f64),
-        receiver: (u32, u32),
-        expected: f64,
-    ) {
+    pub fn agree(&mut self, (offer, offered): (u32, f64), receiver: (u32, u32), expected: f64) {
         let agreed = later(offered + self.handshake, expected) + self.handshake;
         let order = self.memory.offers.agree(offer, receiver);
         self.memory.agenda.put(agreed, order, Due::Transfer(offer));

@@ -135,11 +135,7 @@ impl<'a, C: Costs, O: FnMut(Activity), const BY_CLOCK: bool> Machine<'a, C, O, B
     /// # Errors
     /// More is under way than can be numbered.
     #[inline]
-    pub fn go_on(
-        &mut self,
-        rank: u32,
-        scratch: &mut Scratch,
-    ) -> Result<Progress, SimulationError> {
+    pub fn go_on(&mut self, rank: u32, scratch: &mut Scratch) -> Result<Progress, SimulationError> {
         let call = self.call;
         let in_part;
         let known = match knows_all(self.entry.collective, &call, rank) {

@@ -2,8 +2,8 @@
 
 use super::{
     Activity, ActivityKind, Costs,
-    mail::Half,
     machine::{Machine, NoMemory, Running},
+    mail::Half,
     port::later,
     state::{Memory, NOWHERE, Rates, Slot},
 };

@@ -10,15 +10,14 @@
 //!   that has been posted, and waiting for the send waits until it has left. A ready send needs no
 //!   handshake.
 //!
+//! Ports serve in the order of arrival: an incoming one messages as they come, awaited or not (those
+//! that come at once as they are waited for), an outgoing one eager sends as they are begun and
+//! rendezvous transfers as they are agreed.
+//!
 //! Which message meets which receive is known from the order of posting, and every rank consumes
-//! in program order. So all times follow from the data flow: a work-list of ranks that can go on
-//! is enough, no queue of events is needed, and eager times don't depend on the order of the
-//! list. Two things are settled in an order of their own rather than in time: messages pass an
-//! incoming port in the order in which they are waited for (one that came before the last idle
-//! stretch takes its place there), and an outgoing port takes rendezvous transfers in the order in
-//! which they were posted. Only where no rank can go on otherwise, a transfer whose receive is
-//! posted goes before an earlier one whose receive isn't: of all such transfers the one that was
-//! agreed first.
+//! in program order. So nearly all follows from the data flow, and a work-list of ranks that can go
+//! on is enough: `flow`. Where that doesn't tell in which order messages came to a port, the
+//! call is simulated anew by the clock, message by message in the order of time: `clock`.
 
 mod agenda;
 mod arrivals;

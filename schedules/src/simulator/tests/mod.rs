@@ -58,7 +58,19 @@ fn a_rendezvous_waits_for_its_receive() {
 }
 
 #[test]
-fn a_port_takes_rendezvous_transfers_in_the_order_of_posting() {
+fn the_cost_of_a_rendezvous_is_told() {
+    let pipeline = find(Collective::Bcast, Algorithm::Pipeline).unwrap();
+    for (handshake, added) in [(None, 20.0), (Some(20.0), 20.0), (Some(3.0), 3.0), (Some(0.0), 0.0)]
+    {
+        let options = Options { rendezvous_bytes: Some(5), handshake, ..Options::default() };
+        // The receive is posted at 0, the send offered at 1.
+        let sent = simulate(pipeline, &Call::new(2, 5), &ROUND, options).unwrap();
+        assert_eq!(sent.finish, [6.0 + added, 14.0 + added], "{handshake:?}");
+    }
+}
+
+#[test]
+fn a_port_takes_rendezvous_transfers_in_the_order_of_agreement() {
     let options = Options { rendezvous_bytes: Some(0), ..Options::default() };
     let binomial = find(Collective::Bcast, Algorithm::Binomial).unwrap();
     // The root offers to rank 2 at 1 and to rank 1 at 2; both receives are posted at 0. The
@@ -108,7 +120,7 @@ impl Program for Detour {
 }
 
 #[test]
-fn a_transfer_that_waits_for_a_later_one_is_passed_over() {
+fn a_transfer_that_is_agreed_first_leaves_first() {
     let entry = Entry::of::<Detour>(Collective::Bcast, Algorithm::Linear, "a detour");
     let options = Options { rendezvous_bytes: Some(0), ..Options::default() };
     // Rank 2 is offered the second message at 2: it leaves at 22 and is taken in by 35. Rank 2
