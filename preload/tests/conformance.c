@@ -87,44 +87,66 @@ static void moving(MPI_Comm comm)
         int *into = room(n, r, rank), *into_all = room(n * size, r, rank);
         for (int root = 0; root < size; root++) {
             int *mine = rank == root ? filled(n, s, root + 9) : room(n, r, rank);
-            MPI_Bcast(mine, rank == root ? n : n * times, rank == root ? types[s] : rtype, root, comm);
-            note_room("bcast", mine, n, rank == root ? s : r);
+            CASE("bcast") {
+                MPI_Bcast(mine, rank == root ? n : n * times, rank == root ? types[s] : rtype, root, comm);
+                note_room("bcast", mine, n, rank == root ? s : r);
+            }
             free(mine);
 
             /* What counts at the root only is wrong elsewhere. */
-            MPI_Gather(one, n, types[s], rank == root ? into_all : NULL,
-                       rank == root ? n * times : -7, rank == root ? rtype : MPI_DATATYPE_NULL, root, comm);
-            note_room("gather", into_all, n * size, r);
-            MPI_Scatter(rank == root ? all : NULL, rank == root ? n : -7,
-                        rank == root ? types[s] : MPI_DATATYPE_NULL, into, n * times, rtype, root, comm);
-            note_room("scatter", into, n, r);
+            CASE("gather") {
+                MPI_Gather(one, n, types[s], rank == root ? into_all : NULL, rank == root ? n * times : -7,
+                           rank == root ? rtype : MPI_DATATYPE_NULL, root, comm);
+                note_room("gather", into_all, n * size, r);
+            }
+            CASE("scatter") {
+                MPI_Scatter(rank == root ? all : NULL, rank == root ? n : -7,
+                            rank == root ? types[s] : MPI_DATATYPE_NULL, into, n * times, rtype, root, comm);
+                note_room("scatter", into, n, r);
+            }
             int *both = filled(n * size, r, rank + 40);
-            if (rank == root)
-                MPI_Gather(MPI_IN_PLACE, -3, MPI_DATATYPE_NULL, both, n * times, rtype, root, comm);
-            else
-                MPI_Gather(one, n, types[s], NULL, -3, MPI_DATATYPE_NULL, root, comm);
-            note_room("gather in place", both, n * size, r);
-            if (rank == root)
-                MPI_Scatter(both, n * times, rtype, MPI_IN_PLACE, -3, MPI_DATATYPE_NULL, root, comm);
-            else
-                MPI_Scatter(NULL, -3, MPI_DATATYPE_NULL, into, n, types[r], root, comm);
-            note_room("scatter in place", into, n, r);
+            CASE("gather in place") {
+                if (rank == root)
+                    MPI_Gather(MPI_IN_PLACE, -3, MPI_DATATYPE_NULL, both, n * times, rtype, root, comm);
+                else
+                    MPI_Gather(one, n, types[s], NULL, -3, MPI_DATATYPE_NULL, root, comm);
+                note_room("gather in place", both, n * size, r);
+            }
+            free(both), both = filled(n * size, r, rank + 45);
+            CASE("scatter in place") {
+                if (rank == root)
+                    MPI_Scatter(both, n * times, rtype, MPI_IN_PLACE, -3, MPI_DATATYPE_NULL, root, comm);
+                else
+                    MPI_Scatter(NULL, -3, MPI_DATATYPE_NULL, into, n, types[r], root, comm);
+                note_room("scatter in place", into, n, r);
+            }
             free(both);
         }
-        MPI_Allgather(one, n, types[s], into_all, n * times, rtype, comm);
-        note_room("allgather", into_all, n * size, r);
+        free(into), into = room(n, r, rank);
+        free(into_all), into_all = room(n * size, r, rank);
+        CASE("allgather") {
+            MPI_Allgather(one, n, types[s], into_all, n * times, rtype, comm);
+            note_room("allgather", into_all, n * size, r);
+        }
         int *both = filled(n * size, r, rank + 50);
-        MPI_Allgather(MPI_IN_PLACE, -3, MPI_DATATYPE_NULL, both, n * times, rtype, comm);
-        note_room("allgather in place", both, n * size, r);
-        MPI_Alltoall(all, n, types[s], into_all, n * times, rtype, comm);
-        note_room("alltoall", into_all, n * size, r);
-        MPI_Alltoall(MPI_IN_PLACE, -3, MPI_DATATYPE_NULL, both, n * times, rtype, comm);
-        note_room("alltoall in place", both, n * size, r);
+        CASE("allgather in place") {
+            MPI_Allgather(MPI_IN_PLACE, -3, MPI_DATATYPE_NULL, both, n * times, rtype, comm);
+            note_room("allgather in place", both, n * size, r);
+        }
+        CASE("alltoall") {
+            MPI_Alltoall(all, n, types[s], into_all, n * times, rtype, comm);
+            note_room("alltoall", into_all, n * size, r);
+        }
+        free(both), both = filled(n * size, r, rank + 55);
+        CASE("alltoall in place") {
+            MPI_Alltoall(MPI_IN_PLACE, -3, MPI_DATATYPE_NULL, both, n * times, rtype, comm);
+            note_room("alltoall in place", both, n * size, r);
+        }
         note_room("what was sent", one, n, s);
         note_room("what was sent", all, n * size, s);
         free(both), free(one), free(all), free(into), free(into_all);
     }
-    MPI_Barrier(comm);
+    CASE("barrier") MPI_Barrier(comm);
 }
 
 static void combining(MPI_Comm comm, const char *what, MPI_Op op, MPI_Datatype type, int t, int per)
@@ -152,39 +174,53 @@ static void combining(MPI_Comm comm, const char *what, MPI_Op op, MPI_Datatype t
             int *to = into, given = in_place && rank == root;
             given = given && (!MPICH_CRASHES || root == 0 || n <= 7);
             if (given) memcpy(to, one, (n * reach[t] + 2) * sizeof(int));
-            MPI_Reduce(given ? MPI_IN_PLACE : one, rank == root ? to : NULL, n * per, type, op, root, comm);
-            note_room(NAMED("reduce"), to, n, t);
+            CASE(NAMED("reduce")) {
+                MPI_Reduce(given ? MPI_IN_PLACE : one, rank == root ? to : NULL, n * per, type, op, root,
+                           comm);
+                note_room(name, to, n, t);
+            }
         }
-        { SIDES(one, into, n) MPI_Allreduce(from, to, n * per, type, op, comm); }
-        note_room(NAMED("allreduce"), into, n, t);
-        { SIDES(one, into, n) MPI_Scan(from, to, n * per, type, op, comm); }
-        note_room(NAMED("scan"), into, n, t);
-        { SIDES(one, into, n) MPI_Exscan(from, to, n * per, type, op, comm); }
-        if (rank > 0) note_room(NAMED("exscan"), into, n, t);
+        CASE(NAMED("allreduce")) {
+            SIDES(one, into, n) MPI_Allreduce(from, to, n * per, type, op, comm);
+            note_room(name, into, n, t);
+        }
+        CASE(NAMED("scan")) {
+            SIDES(one, into, n) MPI_Scan(from, to, n * per, type, op, comm);
+            note_room(name, into, n, t);
+        }
+        CASE(NAMED("exscan")) {
+            SIDES(one, into, n) MPI_Exscan(from, to, n * per, type, op, comm);
+            if (rank > 0) note_room(name, into, n, t);
+        }
         /* The first rank gets nothing. */
-        if (!MPICH_CRASHES) MPI_Exscan(one, rank > 0 ? into : NULL, n * per, type, op, comm);
-        if (rank > 0) note_room(NAMED("exscan"), into, n, t);
-        if (in_place) {
-            int *both = filled(n * size, t, rank + 3), *both_varied = filled(total, t, rank + 4);
-            if (!MPICH_CRASHES || op != compose) {
-                MPI_Reduce_scatter_block(MPI_IN_PLACE, both, n * per, type, op, comm);
-                /* What becomes of the other blocks is not said. */
-                note(NAMED("reduce_scatter_block in place"), both, n * reach[t] * sizeof(int));
-            }
-            for (int p = 0; p < size; p++) each[p] *= per;
-            MPI_Reduce_scatter(MPI_IN_PLACE, both_varied, each, type, op, comm);
-            note(NAMED("reduce_scatter in place"), both_varied, mine * reach[t] * sizeof(int));
-            free(both), free(both_varied);
-        } else {
-            if (!MPICH_CRASHES || op != compose) {
-                MPI_Reduce_scatter_block(all, into, n * per, type, op, comm);
-                note_room(NAMED("reduce_scatter_block"), into, n, t);
-            }
-            for (int p = 0; p < size; p++) each[p] *= per;
-            /* Who gets nothing needs no place for it. */
-            MPI_Reduce_scatter(varied, mine ? into_some : NULL, each, type, op, comm);
-            note_room(NAMED("reduce_scatter"), into_some, mine, t);
+        if (!MPICH_CRASHES) CASE(NAMED("exscan")) {
+            MPI_Exscan(one, rank > 0 ? into : NULL, n * per, type, op, comm);
+            if (rank > 0) note_room(name, into, n, t);
         }
+        int per_rank[64];
+        for (int p = 0; p < size; p++) per_rank[p] = each[p] * per;
+        free(into), into = room(n, t, rank);
+        int *both = filled(n * size, t, rank + 3), *both_varied = filled(total, t, rank + 4);
+        int cuts = !MPICH_CRASHES || op != compose;
+        if (in_place && cuts) CASE(NAMED("reduce_scatter_block in place")) {
+            MPI_Reduce_scatter_block(MPI_IN_PLACE, both, n * per, type, op, comm);
+            /* What becomes of the other blocks is not said. */
+            note(name, both, n * reach[t] * sizeof(int));
+        }
+        if (in_place) CASE(NAMED("reduce_scatter in place")) {
+            MPI_Reduce_scatter(MPI_IN_PLACE, both_varied, per_rank, type, op, comm);
+            note(name, both_varied, mine * reach[t] * sizeof(int));
+        }
+        if (!in_place && cuts) CASE(NAMED("reduce_scatter_block")) {
+            MPI_Reduce_scatter_block(all, into, n * per, type, op, comm);
+            note_room(name, into, n, t);
+        }
+        if (!in_place) CASE(NAMED("reduce_scatter")) {
+            /* Who gets nothing needs no place for it. */
+            MPI_Reduce_scatter(varied, mine ? into_some : NULL, per_rank, type, op, comm);
+            note_room(name, into_some, mine, t);
+        }
+        free(both), free(both_varied);
         note_room("what was sent", one, n, t);
         note_room("what was sent", all, n * size, t);
         free(one), free(all), free(varied), free(into), free(into_some);
@@ -216,7 +252,7 @@ static void errors(void)
     for (int turn = 0; turn < 2; turn++) {
         MPI_Comm_set_errhandler(comm, turn ? counting : MPI_ERRORS_RETURN);
         MPI_Bcast(data, 4, MPI_INT, 0, comm);
-#define WRONG(name, call) note_class("error: " name, call)
+#define WRONG(name, call) CASE("error: " name) note_class("error: " name, call)
         WRONG("bcast root", MPI_Bcast(data, 4, MPI_INT, size, comm));
         WRONG("bcast root below", MPI_Bcast(data, 4, MPI_INT, -5, comm));
         WRONG("bcast count", MPI_Bcast(data, -1, MPI_INT, 0, comm));
@@ -382,11 +418,11 @@ int main(int argc, char **argv)
         moving(MPI_COMM_SELF);
         MPI_Comm_free(&backwards);
         MPI_Comm_free(&part);
-        errors();
-        intercommunicator();
-        communicators(30);
-        wildcard();
-        if (given == MPI_THREAD_MULTIPLE) threads();
+        CASE("error handlers") errors();
+        CASE("intercommunicator") intercommunicator();
+        CASE("freed communicators") communicators(30);
+        CASE("wildcard") wildcard();
+        if (given == MPI_THREAD_MULTIPLE) CASE("threads") threads();
     }
     for (int t = 0; t < TYPES; t++) MPI_Type_free(&types[t]);
     MPI_Type_free(&uncommitted);

@@ -6,12 +6,15 @@
 #[allow(dead_code, reason = "each test program uses its part of this module")]
 mod common;
 
-use std::{collections::BTreeSet, env, fmt::Display, path::Path, time::Instant};
+use std::{collections::BTreeSet, env, fmt::Display, fs, path::PathBuf, time::Instant};
 
-use common::{Bench, Family, assert_success, methods, stdout};
-use records::{Collective, Method};
-
-type Round = Vec<(Collective, String)>;
+use common::{
+    Bench, Family, LONGEST_SECONDS,
+    aside::{Cases, Native, Program},
+    compared::{Comparison, Compiled, Round, force},
+    methods,
+};
+use records::Method;
 
 const C: [&str; 2] = ["-Wall", "-Werror"];
 
@@ -32,29 +35,6 @@ fn rounds() -> Vec<Round> {
         .collect()
 }
 
-/// What a library does wrong by itself, by the name in the programs' output.
-fn own_faults(family: Family) -> &'static [&'static str] {
-    match family {
-        // Wrong data where long blocks are received by another count than they are sent by (2021.18).
-        Family::Intel | Family::IntelAbi => &["allgather"],
-        _ => &[],
-    }
-}
-
-/// Lines that only one of the two has.
-fn differences<'a>(one: &'a str, other: &'a str) -> Vec<&'a str> {
-    let (one, other): (BTreeSet<&str>, BTreeSet<&str>) =
-        (one.lines().collect(), other.lines().collect());
-    one.symmetric_difference(&other).copied().collect()
-}
-
-/// `COLIBRI_FORCE` for a round.
-fn force(round: &Round) -> String {
-    let each: Vec<String> =
-        round.iter().map(|(collective, name)| format!("{collective}={name}")).collect();
-    each.join(";")
-}
-
 /// Those of these numbers of ranks that `RANKS` names, where it is set: to go in parts.
 fn sizes(all: &[u32]) -> Vec<u32> {
     let Ok(wanted) = env::var("RANKS") else { return all.to_vec() };
@@ -63,35 +43,21 @@ fn sizes(all: &[u32]) -> Vec<u32> {
 }
 
 /// Gives what was seen to run.
-fn conforms(bench: &Bench, program: &Path, ranks: u32, rounds: &[Round]) -> BTreeSet<String> {
+fn conforms(bench: &Bench, program: &Compiled, ranks: u32, rounds: &[Round]) -> BTreeSet<String> {
     let began = Instant::now();
-    let name = program.file_stem().unwrap().display();
-    let program = program.to_str().unwrap();
     let trace = bench.folder.path().join("usage.json");
     let mut seen = BTreeSet::new();
-    let without = bench.run(ranks, false, &[], &[program]);
-    assert_success(&without);
-    let without = stdout(&without);
-    assert!(without.lines().count() > 50 * ranks as usize, "{without}");
+    let mut comparison =
+        Comparison::new(bench, program, ranks).unwrap_or_else(|why| panic!("{why}"));
     for round in rounds {
-        let force = force(round);
-        let variables = [("COLIBRI_FORCE", &*force), ("COLIBRI_TRACE", trace.to_str().unwrap())];
-        let with = bench.run(ranks, true, &variables, &[program]);
-        let status = with.status;
-        assert!(status.success(), "{ranks} ranks, {force}: {status} {}", common::stderr(&with));
-        let with = stdout(&with);
-        let mut differences = differences(&without, &with);
-        differences.retain(|line| {
-            let name = line.split_once(' ').and_then(|(_, rest)| rest.rsplit_once(' '));
-            !name.is_some_and(|(name, _)| own_faults(bench.family).contains(&name))
-        });
-        assert!(differences.is_empty(), "{ranks} ranks, {force}: {differences:#?}");
+        let variables = [("COLIBRI_TRACE", trace.to_str().unwrap())];
+        comparison.by(round, &variables).unwrap_or_else(|why| panic!("{why}"));
         let usage = common::usage(&trace);
         for calls in usage.calls.iter().filter(|calls| calls.method != Method::Default) {
             seen.insert(format!("{} {}", calls.collective, calls.method));
         }
     }
-    told(bench.family, &name, ranks, rounds.len(), began);
+    told(bench.family, &program.source, ranks, rounds.len(), began);
     seen
 }
 
@@ -119,7 +85,7 @@ fn c_conforms(
     rounds: &[Round],
 ) -> Option<BTreeSet<String>> {
     let bench = Bench::new(family)?;
-    let program = bench.compile(source, &C).unwrap();
+    let program = Compiled::new(&bench, source, &C).unwrap();
     Some(ranks.iter().flat_map(|ranks| conforms(&bench, &program, *ranks, rounds)).collect())
 }
 
@@ -137,7 +103,7 @@ fn fortran_conforms(family: Family, ranks: &[u32], rounds: &[Round]) -> Option<B
         if family == Family::Mpich && interface.contains(&"-DF08") {
             options.push("-DLARGE");
         }
-        let program = bench.compile("conformance.F90", &options)?;
+        let program = Compiled::new(&bench, "conformance.F90", &options)?;
         for &ranks in ranks {
             let is_its = |round: usize| (round + ranks as usize) % FORTRAN.len() == index;
             let rounds = rounds.iter().enumerate().filter(|(round, _)| is_its(*round));
@@ -151,18 +117,44 @@ fn fortran_conforms(family: Family, ranks: &[u32], rounds: &[Round]) -> Option<B
 /// Random datatypes, checked by the program itself; another seed for each size and round.
 fn layouts_hold(family: Family, ranks: &[u32], rounds: &[Round], calls: u32) {
     let Some(bench) = Bench::new(family) else { return };
-    let program = bench.compile("layouts.c", &C).unwrap();
-    let (program, calls) = (program.to_str().unwrap(), calls.to_string());
+    let program = Compiled::new(&bench, "layouts.c", &C).unwrap();
     for &ranks in ranks {
         let began = Instant::now();
         for (index, round) in rounds.iter().enumerate() {
-            let (force, seed) = (force(round), (100 * ranks as usize + index).to_string());
-            let words = [program, &seed, &calls];
-            let output = bench.run(ranks, true, &[("COLIBRI_FORCE", &*force)], &words);
-            let why = common::stderr(&output);
-            assert!(output.status.success(), "{ranks} ranks, seed {seed}, {force}: {why}");
+            let seed = (100 * ranks as usize + index).to_string();
+            layout_holds(&bench, &program, ranks, round, [&seed, &calls.to_string()])
+                .unwrap_or_else(|why| panic!("{ranks} ranks, seed {seed}: {why}"));
         }
-        told(family, &"layouts", ranks, rounds.len(), began);
+        told(family, &program.source, ranks, rounds.len(), began);
+    }
+}
+
+/// The program checks what it gets, so that the library alone is asked only where that was wrong.
+fn layout_holds(
+    bench: &Bench,
+    program: &Compiled,
+    ranks: u32,
+    round: &Round,
+    words: [&str; 2],
+) -> Result<(), String> {
+    let words = [program.path.to_str().unwrap(), words[0], words[1]];
+    let program = Program { bench, ranks, words: &words };
+    let force = force(round);
+    let with = |aside: &Cases| {
+        program.attempt(true, &[("COLIBRI_FORCE", &*force)], aside, LONGEST_SECONDS)
+    };
+    let first = with(&Cases::new());
+    if first.is_well() {
+        return Ok(());
+    }
+    let native = program.natively(Cases::new())?;
+    let again = if native.aside.is_empty() { first } else { with(&native.aside) };
+    match again.is_well() {
+        true => Ok(()),
+        false => {
+            let (case, why) = (again.ended_in, common::stderr(&again.output));
+            Err(format!("{force}: {case:?}: {why}"))
+        }
     }
 }
 
@@ -305,4 +297,52 @@ fn other_libraries_at_every_size() {
             c_conforms(family, source, &sizes(&[3, 4]), &rounds[..2]);
         }
     }
+}
+
+/// A library that crashes or hangs by itself in one case, and a fault of ours put in by hand.
+#[test]
+fn what_a_library_does_wrong_by_itself_is_set_aside_and_nothing_else() {
+    let Some(mut bench) = Bench::new(Family::OpenMpi) else { return };
+    let program = Compiled::new(&bench, "edges.c", &C).unwrap();
+    let made = |kind: &str| Some(shim(&bench, kind));
+    let [crashes, hangs, forgets] = ["-DCRASHES", "-DHANGS", "-DFORGETS"].map(made);
+    let round = &rounds()[1];
+    let whole = Comparison::new(&bench, &program, 2).unwrap().native;
+    assert!(whole.aside.is_empty(), "{:?}", whole.aside);
+
+    bench.behind = crashes;
+    let mut comparison = Comparison::new(&bench, &program, 2).unwrap();
+    let aside: Vec<&str> = comparison.native.aside.iter().map(String::as_str).collect();
+    assert_eq!(aside, ["edge allreduce"]);
+    let all = |native: &Native| native.text.lines().count();
+    assert_eq!(all(&comparison.native), all(&whole) - 2, "on each rank that case alone is missing");
+    comparison.by(round, &[]).unwrap();
+
+    bench.before = forgets;
+    let mut comparison = Comparison::new(&bench, &program, 2).unwrap();
+    let why = comparison.by(round, &[]).unwrap_err();
+    assert!(why.contains("\"edge scan\"") && !why.contains("\"edge allreduce\""), "{why}");
+
+    bench.before = None;
+    bench.behind = hangs;
+    bench.longest_natively_seconds = 10;
+    let comparison = Comparison::new(&bench, &program, 2).unwrap();
+    assert!(comparison.native.aside.contains("edge allreduce"), "{:?}", comparison.native.aside);
+}
+
+#[test]
+fn a_library_with_more_faults_than_may_be_set_aside_fails_the_test() {
+    let Some(mut bench) = Bench::new(Family::OpenMpi) else { return };
+    let program = Compiled::new(&bench, "layouts.c", &C).unwrap();
+    bench.behind = Some(shim(&bench, "-DBREAKS"));
+    let why = layout_holds(&bench, &program, 2, &rounds()[0], ["1", "100"]).unwrap_err();
+    assert!(why.contains("cases would be set aside"), "{why}");
+}
+
+fn shim(bench: &Bench, kind: &str) -> PathBuf {
+    let compiled =
+        bench.compile("shim.c", &["-shared", "-fPIC", "-Wall", "-Werror", kind]).unwrap();
+    let path = bench.folder.path().join(format!("shim{kind}.so"));
+    fs::rename(compiled, &path).unwrap();
+    path
 }

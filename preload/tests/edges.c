@@ -62,49 +62,64 @@ static void at_the_edge(MPI_Comm comm)
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
     for (int turn = 0; turn < 8; turn++) {
-        int n = lengths[turn / 2], spread = turn % 2, counts[64];
+        int n = lengths[turn / 2], spread = turn % 2, counts[64], places[64];
         MPI_Datatype type = spread ? gaps : MPI_BYTE;
         MPI_Op op = spread ? exclusive : MPI_BXOR;
         size_t one = span(n, spread), all = span((long)n * size, spread);
         Guarded mine = constant(one, rank), every = constant(all, rank + 9), into;
         for (int root = 0; root < size; root++) {
-            into = guarded(one, rank == root ? 77 + root : rank);
-            MPI_Bcast(into.start, n, type, root, comm);
-            note_and_drop("edge bcast", into, 1);
-            into = guarded(rank == root ? all : 0, 1);
-            MPI_Gather(mine.start, n, type, into.start, n, type, root, comm);
-            note_and_drop("edge gather", into, 1);
-            into = guarded(one, 2);
-            MPI_Scatter(rank == root ? every.start : NULL, n, type, into.start, n, type, root, comm);
-            note_and_drop("edge scatter", into, 1);
-            into = guarded(rank == root ? one : 0, 3);
-            MPI_Reduce(mine.start, into.start, n, type, op, root, comm);
-            note_and_drop("edge reduce", into, 1);
+            int is_root = rank == root;
+            CASE("edge bcast") {
+                into = guarded(one, is_root ? 77 + root : rank);
+                MPI_Bcast(into.start, n, type, root, comm);
+                note_and_drop("edge bcast", into, 1);
+            }
+            CASE("edge gather") {
+                into = guarded(is_root ? all : 0, 1);
+                MPI_Gather(mine.start, n, type, into.start, n, type, root, comm);
+                note_and_drop("edge gather", into, 1);
+            }
+            CASE("edge scatter") {
+                into = guarded(one, 2);
+                MPI_Scatter(is_root ? every.start : NULL, n, type, into.start, n, type, root, comm);
+                note_and_drop("edge scatter", into, 1);
+            }
+            CASE("edge reduce") {
+                into = guarded(is_root ? one : 0, 3);
+                MPI_Reduce(mine.start, into.start, n, type, op, root, comm);
+                note_and_drop("edge reduce", into, 1);
+            }
         }
-        into = guarded(all, 4);
-        MPI_Allgather(mine.start, n, type, into.start, n, type, comm);
-        note_and_drop("edge allgather", into, 1);
-        into = guarded(all, 5);
-        MPI_Alltoall(every.start, n, type, into.start, n, type, comm);
-        note_and_drop("edge alltoall", into, 1);
-        into = guarded(one, 6);
-        MPI_Allreduce(mine.start, into.start, n, type, op, comm);
-        note_and_drop("edge allreduce", into, 1);
-        into = guarded(one, 7);
-        MPI_Scan(mine.start, into.start, n, type, op, comm);
-        note_and_drop("edge scan", into, 1);
-        into = guarded(one, 8);
-        MPI_Exscan(mine.start, into.start, n, type, op, comm);
-        note_and_drop("edge exscan", into, rank > 0);
-        into = guarded(one, 9);
-        MPI_Reduce_scatter_block(every.start, into.start, n, type, op, comm);
-        note_and_drop("edge reduce_scatter_block", into, 1);
+#define EDGE(name, bytes, seed, counts, call) CASE("edge " name) { \
+            into = guarded(bytes, seed); \
+            call; \
+            note_and_drop("edge " name, into, counts); \
+        }
+        EDGE("allgather", all, 4, 1,
+             MPI_Allgather(mine.start, n, type, into.start, n, type, comm));
+        EDGE("alltoall", all, 5, 1, MPI_Alltoall(every.start, n, type, into.start, n, type, comm));
+        EDGE("allreduce", one, 6, 1, MPI_Allreduce(mine.start, into.start, n, type, op, comm));
+        EDGE("scan", one, 7, 1, MPI_Scan(mine.start, into.start, n, type, op, comm));
+        EDGE("exscan", one, 8, rank > 0, MPI_Exscan(mine.start, into.start, n, type, op, comm));
+        EDGE("reduce_scatter_block", one, 9, 1,
+             MPI_Reduce_scatter_block(every.start, into.start, n, type, op, comm));
+        /* What our own methods combine by. */
+        EDGE("reduce_local", one, 11, 1, MPI_Reduce_local(mine.start, into.start, n, type, op));
         long total = 0;
         for (int r = 0; r < size; r++) total += counts[r] = r % 3 == 2 ? 0 : n + r;
         Guarded varied = constant(span(total, spread), rank + 3);
-        into = guarded(span(counts[rank], spread), 10);
-        MPI_Reduce_scatter(varied.start, into.start, counts, type, op, comm);
-        note_and_drop("edge reduce_scatter", into, 1);
+        EDGE("reduce_scatter", span(counts[rank], spread), 10, 1,
+             MPI_Reduce_scatter(varied.start, into.start, counts, type, op, comm));
+        /* What mock-ups lead to, by the same memory. */
+        for (int r = 0; r < size; r++) counts[r] = n, places[r] = r * n;
+        EDGE("allgatherv", all, 12, 1,
+             MPI_Allgatherv(mine.start, n, type, into.start, counts, places, type, comm));
+        EDGE("alltoallv", all, 13, 1,
+             MPI_Alltoallv(every.start, counts, places, type, into.start, counts, places, type, comm));
+        EDGE("gatherv", rank == 0 ? all : 0, 14, 1,
+             MPI_Gatherv(mine.start, n, type, into.start, counts, places, type, 0, comm));
+        EDGE("scatterv", one, 15, 1,
+             MPI_Scatterv(every.start, counts, places, type, into.start, n, type, 0, comm));
         drop(varied), drop(mine), drop(every);
     }
 }
@@ -122,40 +137,35 @@ static void valued(const char *what, MPI_Datatype type, MPI_Op op, size_t bytes,
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
     char *into = calloc(N * size, bytes);
-#define RESULT(collective, count) do { \
+#define RESULT(collective, count, call) do { \
         snprintf(name, sizeof name, "%s %s", collective, what); \
-        for (int e = 0; e < (count); e++) noted(name, into + e * bytes); \
+        CASE(name) { \
+            call; \
+            for (int e = 0; e < (count); e++) noted(name, into + e * bytes); \
+        } \
         memset(into, 0, N * size * bytes); \
     } while (0)
     for (int root = 0; root < size; root++) {
-        MPI_Reduce(given, into, N, type, op, root, comm);
-        RESULT("reduce", rank == root ? N : 0);
+        RESULT("reduce", rank == root ? N : 0, MPI_Reduce(given, into, N, type, op, root, comm));
         memcpy(into, given, N * bytes);
-        MPI_Bcast(into, N, type, root, comm);
-        RESULT("bcast", N);
-        MPI_Gather(given, N, type, into, N, type, root, comm);
-        RESULT("gather", rank == root ? N * size : 0);
-        MPI_Scatter(given, N, type, into, N, type, root, comm);
-        RESULT("scatter", N);
+        RESULT("bcast", N, MPI_Bcast(into, N, type, root, comm));
+        RESULT("gather", rank == root ? N * size : 0,
+               MPI_Gather(given, N, type, into, N, type, root, comm));
+        RESULT("scatter", N, MPI_Scatter(given, N, type, into, N, type, root, comm));
     }
-    MPI_Allreduce(given, into, N, type, op, comm);
-    RESULT("allreduce", N);
+    RESULT("allreduce", N, MPI_Allreduce(given, into, N, type, op, comm));
     memcpy(into, given, N * bytes);
-    MPI_Allreduce(MPI_IN_PLACE, into, N, type, op, comm);
-    RESULT("allreduce in place", N);
-    MPI_Scan(given, into, N, type, op, comm);
-    RESULT("scan", N);
-    MPI_Exscan(given, into, N, type, op, comm);
-    RESULT("exscan", rank ? N : 0);
-    MPI_Reduce_scatter_block(given, into, N, type, op, comm);
-    RESULT("reduce_scatter_block", N);
+    RESULT("allreduce in place", N, MPI_Allreduce(MPI_IN_PLACE, into, N, type, op, comm));
+    memcpy(into, given, N * bytes);
+    RESULT("reduce_local", N, MPI_Reduce_local(given, into, N, type, op));
+    RESULT("scan", N, MPI_Scan(given, into, N, type, op, comm));
+    RESULT("exscan", rank ? N : 0, MPI_Exscan(given, into, N, type, op, comm));
+    RESULT("reduce_scatter_block", N, MPI_Reduce_scatter_block(given, into, N, type, op, comm));
     for (int r = 0; r < size; r++) counts[r] = r % 2 ? 1 : N;
-    MPI_Reduce_scatter(given, into, counts, type, op, comm);
-    RESULT("reduce_scatter", counts[rank]);
-    MPI_Allgather(given, N, type, into, N, type, comm);
-    RESULT("allgather", N * size);
-    MPI_Alltoall(given, N, type, into, N, type, comm);
-    RESULT("alltoall", N * size);
+    RESULT("reduce_scatter", counts[rank],
+           MPI_Reduce_scatter(given, into, counts, type, op, comm));
+    RESULT("allgather", N * size, MPI_Allgather(given, N, type, into, N, type, comm));
+    RESULT("alltoall", N * size, MPI_Alltoall(given, N, type, into, N, type, comm));
     free(into);
 }
 
@@ -225,30 +235,22 @@ static void bottom(MPI_Comm comm)
     for (int i = 0; i < 64 * 3; i++) plain[i] = rank * 1000 + i;
 #define BEGIN() do { \
         for (int i = 0; i < 6; i++) data[i] = rank * 10 + i; \
-        memset(into, 0, sizeof into); \
+        for (int i = 0; i < 64 * 3; i++) into[i] = i + rank; \
     } while (0)
     for (int root = 0; root < size; root++) {
-#ifdef I_MPI_VERSION /* crashes by itself (2021.18) */
-        break;
-#endif
-        BEGIN();
-        MPI_Bcast(MPI_BOTTOM, 1, scattered, root, comm);
-        note("bottom bcast", data, sizeof data);
-        BEGIN();
-        MPI_Gather(MPI_BOTTOM, 1, scattered, MPI_BOTTOM, 1, blocks, root, comm);
-        note("bottom gather", into, sizeof into);
-        BEGIN();
-        MPI_Scatter(plain, 3, MPI_INT, MPI_BOTTOM, 1, scattered, root, comm);
-        note("bottom scatter", data, sizeof data);
+#define BOTTOM(name, call, memory) CASE("bottom " name) { \
+            BEGIN(); \
+            call; \
+            note("bottom " name, memory, sizeof memory); \
+        }
+        BOTTOM("bcast", MPI_Bcast(MPI_BOTTOM, 1, scattered, root, comm), data);
+        BOTTOM("gather", MPI_Gather(MPI_BOTTOM, 1, scattered, MPI_BOTTOM, 1, blocks, root, comm), into);
+        BOTTOM("scatter", MPI_Scatter(plain, 3, MPI_INT, MPI_BOTTOM, 1, scattered, root, comm), data);
     }
-    BEGIN();
-    MPI_Allgather(MPI_BOTTOM, 1, scattered, MPI_BOTTOM, 1, blocks, comm);
-    note("bottom allgather", into, sizeof into);
-    MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, MPI_BOTTOM, 1, blocks, comm);
-    note("bottom allgather", into, sizeof into);
-    BEGIN();
-    MPI_Alltoall(plain, 3, MPI_INT, MPI_BOTTOM, 1, blocks, comm);
-    note("bottom alltoall", into, sizeof into);
+    BOTTOM("allgather", MPI_Allgather(MPI_BOTTOM, 1, scattered, MPI_BOTTOM, 1, blocks, comm), into);
+    BOTTOM("allgather in place",
+           MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, MPI_BOTTOM, 1, blocks, comm), into);
+    BOTTOM("alltoall", MPI_Alltoall(plain, 3, MPI_INT, MPI_BOTTOM, 1, blocks, comm), into);
     MPI_Type_free(&scattered);
     MPI_Type_free(&blocks);
 }
@@ -272,7 +274,7 @@ static void large_by_name(MPI_Comm comm)
     MPI_Comm_size(comm, &size);
     int bytes = N * size * sizeof(int), *a = malloc(bytes), *b = malloc(bytes), *s = malloc(bytes);
 #define FUNCTION(name, ...) int (*name)(__VA_ARGS__) = dlsym(RTLD_DEFAULT, "MPI_" #name)
-#define CHECKED(function, classic, large) do { \
+#define CHECKED(function, classic, large) CASE("large counts: " #function) { \
         for (int i = 0; i < N * size; i++) a[i] = b[i] = -i, s[i] = rank * 100 + i; \
         classic; \
         if (function) { \
@@ -280,7 +282,7 @@ static void large_by_name(MPI_Comm comm)
             if (code || memcmp(a, b, bytes)) \
                 same = 0, note("large counts differ: " #function, &rank, sizeof rank); \
         } \
-    } while (0)
+    }
     FUNCTION(Bcast_c, void *, C, T, int, MPI_Comm);
     FUNCTION(Allgather_c, const void *, C, T, void *, C, T, MPI_Comm);
     FUNCTION(Alltoall_c, const void *, C, T, void *, C, T, MPI_Comm);
@@ -335,13 +337,13 @@ static void side_by_side(MPI_Comm comm)
         int n = lengths[turn / 2], is_sent_first = turn % 2, total = 0, whole = 2 * n * size;
         int *all = malloc(whole * sizeof *all), mine = n * size, *from, *into;
         for (int r = 0; r < size; r++) total += counts[r] = r % 2 ? 1 : n;
-#define BESIDE(name, sent, received, call) do { \
+#define BESIDE(name, sent, received, call) CASE("beside " name) { \
         for (int i = 0; i < whole; i++) all[i] = rank * 100 + i; \
         from = is_sent_first ? all : all + (received); \
         into = is_sent_first ? all + (sent) : all; \
         call; \
         note("beside " name, all, whole * sizeof *all); \
-    } while (0)
+    }
         for (int root = 0; root < size; root++) {
             BESIDE("gather", n, mine, MPI_Gather(from, n, MPI_INT, into, n, MPI_INT, root, comm));
             BESIDE("scatter", mine, n, MPI_Scatter(from, n, MPI_INT, into, n, MPI_INT, root, comm));
@@ -370,17 +372,24 @@ static void use(const char *name, MPI_Comm comm)
     int *data = malloc(N * size * sizeof(int)), *into = malloc(N * size * sizeof(int));
     for (int i = 0; i < N * size; i++) data[i] = rank * 50 + i;
     memset(into, 0, N * size * sizeof(int));
-#define USED(call) (call, note(name, into, N * size * sizeof(int)))
-    USED(MPI_Allreduce(data, into, N, MPI_INT, MPI_SUM, comm));
-    USED(MPI_Bcast(into, N, MPI_INT, size - 1, comm));
-    USED(MPI_Alltoall(data, N, MPI_INT, into, N, MPI_INT, comm));
-    USED(MPI_Allgather(data, N, MPI_INT, into, N, MPI_INT, comm));
-    USED(MPI_Gather(data, N / 2, MPI_INT, into, N / 2, MPI_INT, size / 2, comm));
-    USED(MPI_Scatter(data, N / 2, MPI_INT, into, N / 2, MPI_INT, size / 2, comm));
-    USED(MPI_Scan(data, into, N, MPI_INT, MPI_MAX, comm));
-    USED(MPI_Reduce(data, rank ? NULL : into, N, MPI_INT, MPI_MIN, 0, comm));
-    USED(MPI_Reduce_scatter_block(data, into, N, MPI_INT, MPI_SUM, comm));
-    USED(MPI_Barrier(comm));
+#define USED(collective, call) do { \
+        char what[64]; \
+        snprintf(what, sizeof what, "%s: %s", name, collective); \
+        CASE(what) { \
+            call; \
+            note(what, into, N * size * sizeof(int)); \
+        } \
+    } while (0)
+    USED("allreduce", MPI_Allreduce(data, into, N, MPI_INT, MPI_SUM, comm));
+    USED("bcast", MPI_Bcast(into, N, MPI_INT, size - 1, comm));
+    USED("alltoall", MPI_Alltoall(data, N, MPI_INT, into, N, MPI_INT, comm));
+    USED("allgather", MPI_Allgather(data, N, MPI_INT, into, N, MPI_INT, comm));
+    USED("gather", MPI_Gather(data, N / 2, MPI_INT, into, N / 2, MPI_INT, size / 2, comm));
+    USED("scatter", MPI_Scatter(data, N / 2, MPI_INT, into, N / 2, MPI_INT, size / 2, comm));
+    USED("scan", MPI_Scan(data, into, N, MPI_INT, MPI_MAX, comm));
+    USED("reduce", MPI_Reduce(data, rank ? NULL : into, N, MPI_INT, MPI_MIN, 0, comm));
+    USED("reduce_scatter_block", MPI_Reduce_scatter_block(data, into, N, MPI_INT, MPI_SUM, comm));
+    USED("barrier", MPI_Barrier(comm));
     free(data), free(into);
 }
 
@@ -457,13 +466,17 @@ static void used_again(MPI_Comm comm)
         for (int i = 0; i < 64; i++) data[i] = rank * 64 + i, into[i] = 0;
         MPI_Type_vector(2 + turn % 3, 1 + turn % 2, 3, MPI_INT, &type);
         MPI_Type_commit(&type);
-        MPI_Bcast(data, 1, type, 0, comm);
-        note("types again", data, sizeof data);
+        CASE("types again: bcast") {
+            MPI_Bcast(data, 1, type, 0, comm);
+            note("types again: bcast", data, sizeof data);
+        }
         MPI_Type_free(&type);
         /* On elements of one size only, so that it is what it says, commutative or not. */
         MPI_Op_create(exclude, turn % 2, &op);
-        MPI_Allreduce(data, into, 2, gaps, op, comm);
-        note("operations again", into, sizeof into);
+        CASE("operations again: allreduce") {
+            MPI_Allreduce(data, into, 2, gaps, op, comm);
+            note("operations again: allreduce", into, sizeof into);
+        }
         MPI_Op_free(&op);
     }
 }
@@ -567,20 +580,20 @@ static void telling(MPI_Comm *comm, int *code, ...)
 static void wrong_on(MPI_Comm comm)
 {
     int data[8] = { 0 }, into[8] = { 0 }, is_it;
-#define TOLD(call) do { \
+#define TOLD(name, call) CASE("told " name) { \
         told = MPI_COMM_NULL, classes = 0; \
-        note_class("told", call); \
+        note_class("told " name, call); \
         is_it = told == comm; \
-        note("told", &is_it, sizeof is_it), note("told", &classes, sizeof classes); \
-    } while (0)
-    TOLD(MPI_Bcast(data, 1, MPI_INT, 99, comm));
-    TOLD(MPI_Bcast(data, -1, MPI_INT, 0, comm));
-    TOLD(MPI_Reduce(data, into, 1, MPI_INT, MPI_OP_NULL, 0, comm));
-    if (!MPICH_5) TOLD(MPI_Allreduce(data, into, 1, MPI_DATATYPE_NULL, MPI_SUM, comm));
-    TOLD(MPI_Allreduce(data, into, 1, MPI_DOUBLE, MPI_BAND, comm));
-    TOLD(MPI_Gather(data, 1, MPI_INT, into, 1, MPI_INT, -3, comm));
-    TOLD(MPI_Alltoall(data, -1, MPI_INT, into, -1, MPI_INT, comm));
-    TOLD(MPI_Scan(data, into, 1, MPI_INT, MPI_OP_NULL, comm));
+        note("told " name, &is_it, sizeof is_it), note("told " name, &classes, sizeof classes); \
+    }
+    TOLD("bcast root", MPI_Bcast(data, 1, MPI_INT, 99, comm));
+    TOLD("bcast count", MPI_Bcast(data, -1, MPI_INT, 0, comm));
+    TOLD("reduce operation", MPI_Reduce(data, into, 1, MPI_INT, MPI_OP_NULL, 0, comm));
+    if (!MPICH_5) TOLD("allreduce no type", MPI_Allreduce(data, into, 1, MPI_DATATYPE_NULL, MPI_SUM, comm));
+    TOLD("allreduce operation", MPI_Allreduce(data, into, 1, MPI_DOUBLE, MPI_BAND, comm));
+    TOLD("gather root", MPI_Gather(data, 1, MPI_INT, into, 1, MPI_INT, -3, comm));
+    TOLD("alltoall count", MPI_Alltoall(data, -1, MPI_INT, into, -1, MPI_INT, comm));
+    TOLD("scan operation", MPI_Scan(data, into, 1, MPI_INT, MPI_OP_NULL, comm));
 }
 
 /* An error is told to the handler of the communicator that the call was for, and once. */
@@ -608,11 +621,11 @@ static void shared(void)
     int size = world_size, rank = world_rank, *all = malloc(N * size * sizeof *all);
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-#define SHARED(name, call) do { \
+#define SHARED(name, call) CASE("shared " name) { \
         for (int i = 0; i < N * size; i++) all[i] = rank * 70 + i; \
         note_class("shared " name, call); \
         note("shared " name, all, N * size * sizeof *all); \
-    } while (0)
+    }
     SHARED("allgather", MPI_Allgather(all + rank * N, N, MPI_INT, all, N, MPI_INT, comm));
     for (int root = 0; root < size; root++) {
         SHARED("gather", MPI_Gather(all + rank * N, N, MPI_INT, all, N, MPI_INT, root, comm));
@@ -645,12 +658,12 @@ int main(int argc, char **argv)
     side_by_side(MPI_COMM_WORLD);
     large_by_name(MPI_COMM_WORLD);
     used_again(MPI_COMM_WORLD);
-    made();
-    beside();
-    freed_early();
-    hanging();
-    handlers();
-    shared();
+    CASE("communicators however made") made();
+    CASE("other communication beside") beside();
+    CASE("communicators freed early") freed_early();
+    CASE("communicators that hang on others") hanging();
+    CASE("error handlers") handlers();
+    CASE("shared blocks") shared();
     MPI_Comm_free(&backwards);
     MPI_Op_free(&exclusive);
     MPI_Type_free(&gaps);

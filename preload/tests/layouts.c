@@ -19,6 +19,8 @@ static void moving(void)
     static const int lengths[] = { 1, 2, 6, 12, 24, 60, 240, 4800 };
     int kind = below(&shared, 5), root = below(&shared, size), n = lengths[below(&shared, 8)];
     int in_place = below(&shared, 2), is_root = rank == root, is_apart = below(&own, 3) == 0;
+    static const char *names[] = { "bcast", "gather", "allgather", "scatter", "alltoall" };
+    if (!begins(names[kind])) return;
     snprintf(what, sizeof what, "moving %d, root %d, %d ints, in place %d", kind, root, n, in_place);
     if (kind == 0) {
         Layout layout = layout_for(&own, n, 1);
@@ -156,6 +158,9 @@ static void combining(void)
     static const int lengths[] = { 0, 1, 2, 3, 7, 20, 33 };
     int kind = below(&shared, 6), root = below(&shared, size), n = lengths[below(&shared, 7)];
     int in_place = below(&shared, 2), is_named = below(&shared, 3) == 0;
+    static const char *names[] = { "reduce", "allreduce", "scan", "exscan", "reduce_scatter",
+                                   "reduce_scatter_block" };
+    if (!begins(names[kind])) return;
     is_composed = below(&shared, 2) && !is_named;
     Layout layout = plain();
     while (!is_named) {
@@ -230,7 +235,7 @@ static void calls_beside_others(void)
         int kind = below(&shared, 9);
         if (kind < 4) moving();
         else if (kind < 8) combining();
-        else MPI_Barrier(comm);
+        else if (begins("barrier")) MPI_Barrier(comm);
     }
     if (traffic == 1) MPI_Send(out, count, MPI_INT, right, tag, comm);
     if (traffic == 2) MPI_Recv(in, count, MPI_INT, left, tag, comm, MPI_STATUS_IGNORE);

@@ -25,9 +25,14 @@ static int below(uint64_t *state, int limit)
     return limit > 0 ? (int)((z ^ z >> 31) % limit) : 0;
 }
 
+/* In cases.c. */
+int begins(const char *name);
+void fails(void);
+
 static void wrong(const char *format, ...)
 {
     va_list arguments;
+    fails();
     va_start(arguments, format);
     fprintf(stderr, "call %ld (%s), rank %d of %d: ", call, what, rank, size);
     vfprintf(stderr, format, arguments);

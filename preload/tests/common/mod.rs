@@ -1,6 +1,8 @@
 //! Programs in C and Fortran, compiled by an MPI library's compiler and run by its launcher, with
 //! `libcolibri.so` preloaded.
 
+pub mod aside;
+pub mod compared;
 pub mod libraries;
 #[path = "../../../tests/exports/pypi.rs"]
 mod pypi;
@@ -30,21 +32,51 @@ pub struct Bench {
     tools: Tools,
     /// A library to preload, so that more ranks than processors get round.
     passing: PathBuf,
-    _turn: MutexGuard<'static, ()>,
+    /// Compiled; tells which case a program is in.
+    cases: PathBuf,
+    /// A library to preload before `libcolibri.so`, and one in every run behind it.
+    pub before: Option<PathBuf>,
+    pub behind: Option<PathBuf>,
+    /// A job without `libcolibri.so` that takes longer hangs.
+    pub longest_natively_seconds: u32,
+    _turn: Option<MutexGuard<'static, ()>>,
 }
 
 /// A job that takes longer hangs.
-const LONGEST_SECONDS: &str = "600";
+pub const LONGEST_SECONDS: u32 = 600;
 
 impl Bench {
     /// Nothing, with a printed reason, where the library isn't to be had.
     pub fn new(family: Family) -> Option<Self> {
         let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        Bench::set_up(family, Some(turn))
+    }
+
+    /// Another library's, within the turn of this one.
+    pub fn beside(&self, family: Family) -> Option<Self> {
+        Bench::set_up(family, None)
+    }
+
+    fn set_up(family: Family, turn: Option<MutexGuard<'static, ()>>) -> Option<Self> {
         match family.tools() {
             Ok(tools) => {
                 let folder = tempfile::tempdir().unwrap();
-                let passing = passing(folder.path());
-                Some(Bench { family, folder, tools, passing, _turn: turn })
+                let passing = folder.path().join("passing.so");
+                compile_plain("passing.c", &["-shared", "-ldl"], &passing);
+                let cases = folder.path().join("cases.o");
+                compile_plain("cases.c", &["-c"], &cases);
+                let (before, behind, longest_natively_seconds) = (None, None, 300);
+                Some(Bench {
+                    family,
+                    folder,
+                    tools,
+                    passing,
+                    cases,
+                    before,
+                    behind,
+                    longest_natively_seconds,
+                    _turn: turn,
+                })
             }
             Err(why) => {
                 println!("SKIPPED: {family:?}: {why}");
@@ -68,7 +100,7 @@ impl Bench {
         let program = self.folder.path().join(source).with_extension("program");
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(source);
         let mut command = Command::new(compiler);
-        command.arg("-O1").arg("-o").arg(&program).arg(source).args(options);
+        command.arg("-O1").arg("-o").arg(&program).arg(source).arg(&self.cases).args(options);
         command.args(["-lpthread", "-ldl"]).envs(self.tools.variables.iter().cloned());
         // Where modules are written.
         let output = command.current_dir(self.folder.path()).output().unwrap();
@@ -85,16 +117,30 @@ impl Bench {
         variables: &[(&str, &str)],
         program: &[&str],
     ) -> Output {
+        self.run_within(LONGEST_SECONDS, ranks, preload, variables, program)
+    }
+
+    /// The same; a job that takes longer is ended.
+    pub fn run_within(
+        &self,
+        seconds: u32,
+        ranks: u32,
+        preload: bool,
+        variables: &[(&str, &str)],
+        program: &[&str],
+    ) -> Output {
         let processors = available_parallelism().map_or(1, NonZero::get);
         let passing = (ranks as usize >= processors).then(|| self.passing.clone());
-        let preloaded = passing.into_iter().chain(preload.then(library));
+        let ours = [self.before.clone(), Some(library())].into_iter().flatten();
+        let ours = ours.filter(|_| preload).chain(self.behind.clone());
+        let preloaded = passing.into_iter().chain(ours);
         let preloaded = env::join_paths(preloaded).unwrap().into_string().unwrap();
         let mut variables = variables.to_vec();
         if !preloaded.is_empty() && variables.iter().all(|(name, _)| *name != "LD_PRELOAD") {
             variables.push(("LD_PRELOAD", &*preloaded));
         }
         let mut command = Command::new("timeout");
-        command.args(["--kill-after=10", LONGEST_SECONDS]).arg(&self.tools.launcher);
+        command.args(["--kill-after=10", &seconds.to_string()]).arg(&self.tools.launcher);
         command.args(["-np", &ranks.to_string()]).envs(self.tools.variables.iter().cloned());
         if self.family.is_open_mpi() {
             command.args(["--oversubscribe", "--bind-to", "none"]).args([
@@ -118,13 +164,12 @@ impl Bench {
     }
 }
 
-fn passing(folder: &Path) -> PathBuf {
-    let library = folder.join("passing.so");
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/passing.c");
+/// A source of the tests without MPI.
+fn compile_plain(source: &str, options: &[&str], output: &Path) {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(source);
     let mut command = Command::new("cc");
-    command.args(["-O1", "-shared", "-fPIC", source, "-ldl", "-o"]).arg(&library);
+    command.args(["-O1", "-fPIC", "-o"]).arg(output).arg(source).args(options);
     assert_success(&command.output().unwrap());
-    library
 }
 
 /// The library, built beside this test.
