@@ -49,7 +49,29 @@ impl Bench {
     /// Nothing, with a printed reason, where the library isn't to be had.
     pub fn new(family: Family) -> Option<Self> {
         let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-        Bench::set_up(family, Some(turn))
+        Bench::set_up(family, Some(turn)).filter(Bench::works)
+    }
+
+    /// Whether the plainest calls work without `libcolibri.so`: of a library that fails in these
+    /// nothing is to be learnt here, and that is told. Open MPI must work.
+    fn works(&self) -> bool {
+        static KNOWN: Mutex<Vec<(Family, bool)>> = Mutex::new(Vec::new());
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, works)) = known.iter().find(|(family, _)| *family == self.family) {
+            return *works;
+        }
+        let program = self.compile("caught.c", &[]).unwrap();
+        let seconds = self.longest_natively_seconds;
+        let output = self.run_within(seconds, 2, false, &[], &[program.to_str().unwrap()]);
+        let works = output.status.success();
+        if !works {
+            let told =
+                format!("{:?} by itself: {}\n{}", self.family, output.status, stderr(&output));
+            assert_ne!(self.family, Family::OpenMpi, "{told}");
+            println!("SKIPPED: {told}");
+        }
+        known.push((self.family, works));
+        works
     }
 
     /// Another library's, within the turn of this one.
