@@ -1,8 +1,8 @@
 //! `colibri.toml`: settings of a site, read from the current directory.
 
-use std::{fs, io, path::Path};
+use std::{io, path::Path};
 
-use records::FileError;
+use records::{FileError, reading};
 use serde::Deserialize;
 
 /// The file's name.
@@ -24,7 +24,7 @@ impl Config {
     /// # Errors
     /// It cannot be read, is no TOML, or has an unknown or wrong key.
     pub fn read(path: &Path) -> Result<Self, FileError> {
-        let text = match fs::read_to_string(path) {
+        let text = match reading::text(path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Config::default()),
             Err(error) => return Err(FileError::io(path, "read", &error)),
@@ -40,6 +40,7 @@ impl Config {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn settings_are_read_and_errors_name_the_line() {

@@ -1,7 +1,7 @@
 //! What a run's measurements say: of the models' decisions, of those in other files, of the
 //! library's default.
 
-use std::{collections::BTreeMap, fs, path::PathBuf};
+use std::{collections::BTreeMap, path::PathBuf};
 
 use anyhow::{Context, Result};
 use models::Model;
@@ -13,7 +13,7 @@ use records::{
     document, openmpi,
     penalty::{Distribution, Penalties},
     plan::Cell,
-    quantity,
+    quantity, reading,
 };
 use verification::{
     agreement,
@@ -137,7 +137,7 @@ impl Other {
             true => self.path.join("openmpi.rules"),
             false => self.path.clone(),
         };
-        let text = fs::read_to_string(&path).map_err(|e| FileError::io(&path, "read", &e))?;
+        let text = reading::text(&path).map_err(|e| FileError::io(&path, "read", &e))?;
         if !text.trim_start().starts_with('{') {
             let rules = openmpi::rules::parse(&text, &path)?;
             return Ok(vec![DecisionFunction::of_rules(&self.name, &rules, samples)]);

@@ -452,7 +452,7 @@ fn wrong_targets_are_answered_with_right_ones() {
         (&["--format", "mpich", "--target-version", "9.9"], "4.0 to 5.0"),
         (
             &["--format", "mpich", "--target-version", "4.0", "--target-library", "/dev/null"],
-            "is no library",
+            "is no regular file",
         ),
         (&["--format", "ucc", "--target-version", "1.1"], "1.3"),
         (&["--format", "openmpi", "--target-library", "x"], "mpich alone"),

@@ -10,7 +10,8 @@ use std::{
         Mutex, MutexGuard, PoisonError,
         atomic::{AtomicPtr, Ordering},
     },
-    time::Instant,
+    thread,
+    time::{Duration, Instant},
 };
 
 use runner::{Handle, Session};
@@ -52,9 +53,27 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A line for the user; where it can't be written there is nobody to tell.
+/// A line for the user; where it can't be written there is nobody to tell. In one piece, so that a
+/// launcher which ends the job meanwhile has all of it or none.
 pub fn say(text: &str) {
-    let _ = writeln!(std::io::stderr(), "colibri: {text}");
+    let _ = std::io::stderr().write_all(format!("colibri: {text}\n").as_bytes());
+}
+
+/// Waits, for a second at most, until who reads standard error has read what was said: MPICH's launcher
+/// drops what it hasn't read when a process ends the job.
+fn wait_until_read() {
+    let begin = Instant::now();
+    let mut unread: c_int = 0;
+    while begin.elapsed() < Duration::from_secs(1) {
+        // SAFETY: the output is a local. Of a pipe it tells the bytes that nobody has read.
+        let code = unsafe { libc::ioctl(libc::STDERR_FILENO, libc::FIONREAD, &mut unread) };
+        if code != 0 || unread == 0 {
+            break;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    // It has yet to hand it on.
+    thread::sleep(Duration::from_millis(100));
 }
 
 impl Job {
@@ -178,12 +197,16 @@ pub unsafe fn begin() {
             Some(Fault::Fatal(why)) => {
                 if first {
                     say(&why);
+                    wait_until_read();
                     (job.library.call.abort)(world, 2);
                 }
                 // The first process ends the job.
                 (job.library.call.barrier)(world);
             }
-            _ if first => job.settings.warnings.iter().for_each(|warning| say(warning)),
+            _ if first => {
+                job.settings.warnings.iter().for_each(|warning| say(warning));
+                usage::warn(job);
+            }
             _ => {}
         }
     }

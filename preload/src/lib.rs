@@ -27,6 +27,7 @@ mod library;
 mod narrow;
 mod settings;
 mod signature;
+mod trace;
 mod types;
 mod usage;
 mod worker;

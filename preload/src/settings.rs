@@ -9,7 +9,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use records::{Collective, Method, nearest, profile, profile::Profile, quantity};
+use records::{
+    Collective, Method, nearest, profile,
+    profile::{Profile, REPLACED},
+    quantity,
+};
 
 use crate::choice::Choice;
 
@@ -74,7 +78,7 @@ pub fn read() -> (Result<Settings, Fault>, u64) {
     match &mut outcome {
         Ok(settings) => {
             let _ = write!(Hashing(&mut hasher), "{:?}", settings.profiles);
-            settings.warnings = strangers(env::vars_os().map(|(name, _)| name));
+            settings.warnings.extend(strangers(env::vars_os().map(|(name, _)| name)));
         }
         Err(Fault::Untuned(why) | Fault::Fatal(why)) => why.hash(&mut hasher),
     }
@@ -124,7 +128,7 @@ fn follow(variable: impl Fn(&str) -> Option<OsString>) -> Result<Settings, Fault
     };
     settings.trace = variable(TRACE).map(PathBuf::from);
     if let Some(directory) = variable(PROFILES) {
-        settings.profiles = profiles(&directory).map_err(Fault::Untuned)?;
+        (settings.profiles, settings.warnings) = profiles(&directory).map_err(Fault::Untuned)?;
     }
     Ok(settings)
 }
@@ -158,22 +162,37 @@ fn forced(text: &str) -> Result<Vec<(Collective, Option<Choice>)>, String> {
     Ok(all)
 }
 
-fn profiles(directory: &OsStr) -> Result<Vec<Profile>, String> {
+/// So many profiles that can't be used are told each by a line.
+const TOLD: usize = 5;
+
+/// The profiles, and what is to be told of those that can't be used. Which these are may differ between
+/// the ranks: the digest is of those that can, so that they are the same on all ranks or on none.
+fn profiles(directory: &OsStr) -> Result<(Vec<Profile>, Vec<String>), String> {
     let directory = Path::new(directory);
-    let profiles = profile::read_directory(directory).map_err(|error| error.to_string())?;
-    for profile in &profiles {
-        for range in &profile.ranges {
-            Choice::new(profile.collective, &range.method).map_err(|problem| {
-                format!(
-                    "{}: the profile of {} at {} processes: {problem}",
-                    directory.display(),
-                    profile.collective,
-                    profile.procs
-                )
-            })?;
+    let check = |profile: &Profile| {
+        let methods = profile.ranges.iter().map(|range| &range.method);
+        for method in methods {
+            Choice::new(profile.collective, method)?;
         }
+        // One without a range is wrong as well where the collective is none of ours.
+        match REPLACED.contains(&profile.collective) {
+            true => Ok(()),
+            false => Err(format!("{} is not replaced", profile.collective)),
+        }
+    };
+    let found = profile::read_directory(directory, check).map_err(|error| error.to_string())?;
+    let mut why: Vec<String> = found.unusable.iter().map(ToString::to_string).collect();
+    if found.profiles.is_empty() {
+        return Err(why.swap_remove(0));
     }
-    Ok(profiles)
+    let more = why.len().saturating_sub(TOLD);
+    why.truncate(TOLD);
+    let mut told: Vec<String> =
+        why.into_iter().map(|why| format!("{why}; this profile is left out")).collect();
+    if more > 0 {
+        told.push(format!("{more} more profiles are left out"));
+    }
+    Ok((found.profiles, told))
 }
 
 /// Names that begin as ours do and are none.

@@ -5,12 +5,15 @@ use std::{
     ffi::c_int,
     io::Write,
     ptr,
-    sync::Mutex,
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
 use records::{
-    Collective, Method, document,
+    Collective, Method,
     usage::{Calls, Usage as Document},
 };
 
@@ -19,6 +22,7 @@ use crate::{
     choice::Choice,
     job::{Job, lock, say},
     library::Library,
+    trace,
 };
 
 /// Kinds of call that are kept apart; later ones are kept by the power of two below their size.
@@ -139,15 +143,30 @@ fn parse(text: &[u8]) -> Vec<Calls> {
     serde_json::from_slice(text).unwrap_or_default()
 }
 
+/// Whether the user has been told that there will be no trace.
+static WARNED: AtomicBool = AtomicBool::new(false);
+
+/// Says before the application runs that its trace can't be written where it is wanted.
+pub fn warn(job: &Job) {
+    let Some(path) = &job.settings.trace else { return };
+    if let Err(why) = trace::place(path) {
+        WARNED.store(true, Ordering::Relaxed);
+        say(&why);
+    }
+}
+
 /// In the file, and as PGMPITuneLib's lines.
 fn write(job: &Job, procs: u32, calls: impl Iterator<Item = Calls>) {
     let library = job.library.family.to_string();
     let seconds = job.started.elapsed().as_secs_f64();
     let document = Document::of_all_ranks(procs, library, seconds, calls);
-    if let Some(path) = &job.settings.trace
-        && let Err(error) = document::write(path, &document)
-    {
-        say(&error.to_string());
+    if let Some(path) = &job.settings.trace {
+        match trace::write(path, &document) {
+            Ok(None) => {}
+            Ok(Some(told)) => say(&told),
+            Err(why) if WARNED.load(Ordering::Relaxed) => drop(why),
+            Err(why) => say(&why),
+        }
     }
     if job.settings.footer {
         // Sizes of communicators are not told apart there.

@@ -6,7 +6,7 @@
 #[allow(dead_code, reason = "each test program uses its part of this module")]
 mod common;
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, process::Command};
 
 use common::{Bench, Family, assert_success, stderr};
 use records::{
@@ -85,6 +85,7 @@ fn profiles_are_followed() {
         let output = bench.run(ranks, true, &variables, &[program.to_str().unwrap()]);
         assert_success(&output);
         assert_eq!(stderr(&output), "");
+        common::usage(&trace);
         common::stdout(&output)
     };
     let two = footer(2);
@@ -139,6 +140,83 @@ fn what_cannot_be_followed_is_one_line() {
     assert_success(&output);
     let lines = ours(&stderr(&output));
     assert!(lines.len() == 1 && lines[0].contains("different settings"), "{lines:?}");
+}
+
+/// A profile that can't be used costs itself alone; a pipe is not waited for.
+#[test]
+fn an_unusable_profile_is_left_out_and_the_others_hold() {
+    let Some(bench) = Bench::new(Family::OpenMpi) else { return };
+    let program = bench.compile("caught.c", &[]).unwrap();
+    let folder = bench.folder.path().join("profiles");
+    fs::create_dir(&folder).unwrap();
+    profile(&folder, "a.json", Collective::Bcast, 2, "own:linear");
+    profile(&folder, "b.json", Collective::Scatterv, 2, "own:linear");
+    profile(&folder, "c.json", Collective::Reduce, 2, "native:openmpi:pipeline");
+    make_pipe(&folder.join("d.json"));
+    let trace = bench.folder.path().join("usage.json");
+    let variables = [
+        ("COLIBRI_PROFILES", folder.to_str().unwrap()),
+        ("COLIBRI_TRACE", trace.to_str().unwrap()),
+    ];
+    let output = bench.run_within(60, 2, true, &variables, &[program.to_str().unwrap()]);
+    assert_success(&output);
+    let lines = stderr(&output);
+    for (name, why) in [("b.json", "scatterv"), ("c.json", "native"), ("d.json", "named pipe")] {
+        let is_it = |line: &&str| line.contains(name) && line.contains("this profile is left out");
+        let line = lines.lines().find(is_it).unwrap_or_else(|| panic!("{name}: {lines}"));
+        assert!(line.contains(why), "{line}");
+    }
+    assert_eq!(lines.lines().count(), 3, "{lines}");
+    let usage = common::usage(&trace);
+    let bcast = usage.calls.iter().find(|calls| calls.collective == Collective::Bcast).unwrap();
+    assert_eq!(bcast.method.to_string(), "own:linear");
+}
+
+#[test]
+fn a_trace_to_a_pipe_is_refused_at_once_and_an_older_one_is_kept() {
+    let Some(bench) = Bench::new(Family::OpenMpi) else { return };
+    let program = bench.compile("caught.c", &[]).unwrap();
+    let run = |trace: &Path| {
+        let variables = [("COLIBRI_TRACE", trace.to_str().unwrap())];
+        let output = bench.run_within(60, 2, true, &variables, &[program.to_str().unwrap()]);
+        assert_success(&output);
+        stderr(&output)
+    };
+    let pipe = bench.folder.path().join("pipe");
+    make_pipe(&pipe);
+    let lines = run(&pipe);
+    assert!(lines.lines().count() == 1 && lines.contains("no regular file"), "{lines}");
+
+    let trace = bench.folder.path().join("usage.json");
+    assert_eq!(run(&trace), "");
+    let older = fs::read(&trace).unwrap();
+    let lines = run(&trace);
+    assert!(lines.lines().count() == 1 && lines.contains("usage.json.1"), "{lines}");
+    assert_eq!(fs::read(bench.folder.path().join("usage.json.1")).unwrap(), older);
+    common::usage(&trace);
+}
+
+fn make_pipe(path: &Path) {
+    assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+}
+
+/// MPICH's launcher ends the job as soon as one process wants that; the reason was cut in one of ten
+/// runs, or lost.
+#[test]
+fn the_reason_for_an_end_is_told_whole() {
+    let Some(bench) = Bench::new(Family::Mpich) else { return };
+    let program = bench.compile("caught.c", &[]).unwrap();
+    for _ in 0..22 {
+        let variables = [("COLIBRI_FORCE", "bcast=own:binomal")];
+        let output = bench.run(2, true, &variables, &[program.to_str().unwrap()]);
+        assert!(!output.status.success());
+        let lines = stderr(&output);
+        let is_whole = |line: &&str| {
+            line.starts_with("colibri: COLIBRI_FORCE: 'bcast=own:binomal'")
+                && line.contains("known")
+        };
+        assert_eq!(lines.lines().filter(is_whole).count(), 1, "{lines}");
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::{
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::FileError;
+use crate::{FileError, reading};
 
 /// A JSON file with a schema of its own.
 pub trait Document: Serialize + DeserializeOwned {
@@ -41,7 +41,7 @@ struct Schema {
 /// # Errors
 /// Not readable, not JSON, another schema, a field missing or wrong.
 pub fn read<T: Document>(path: &Path) -> Result<T, FileError> {
-    let text = fs::read_to_string(path).map_err(|e| FileError::io(path, "read", &e))?;
+    let text = reading::text(path).map_err(|e| FileError::io(path, "read", &e))?;
     parse(&text, path)
 }
 

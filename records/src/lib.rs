@@ -36,6 +36,7 @@ mod plugin;
 pub mod profile;
 pub mod progress;
 pub mod quantity;
+pub mod reading;
 pub mod record;
 pub mod summary;
 pub mod ucc;

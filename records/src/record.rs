@@ -8,14 +8,14 @@
 
 use std::{
     collections::BTreeMap,
-    fs::{self, File, OpenOptions},
+    fs::{File, OpenOptions},
     io::Write,
     path::{Path, PathBuf},
 };
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::FileError;
+use crate::{FileError, reading};
 
 /// One line of a record.
 pub trait Row: Serialize + DeserializeOwned {
@@ -43,7 +43,7 @@ pub struct Record<T> {
 /// # Errors
 /// Not readable, another schema, other columns, or a broken line that no kill explains.
 pub fn read<T: Row>(path: &Path) -> Result<Record<T>, FileError> {
-    let bytes = fs::read(path).map_err(|e| FileError::io(path, "read", &e))?;
+    let bytes = reading::bytes(path).map_err(|e| FileError::io(path, "read", &e))?;
     parse(&String::from_utf8_lossy(&bytes), path)
 }
 
@@ -53,7 +53,7 @@ pub fn read<T: Row>(path: &Path) -> Result<Record<T>, FileError> {
 /// # Errors
 /// As [`read`].
 pub fn read_begun<T: Row>(path: &Path) -> Result<Record<T>, FileError> {
-    let bytes = fs::read(path).map_err(|e| FileError::io(path, "read", &e))?;
+    let bytes = reading::bytes(path).map_err(|e| FileError::io(path, "read", &e))?;
     let text = String::from_utf8_lossy(&bytes);
     match format!("#@schema={}\n", T::SCHEMA).starts_with(&*text) {
         true => Ok(Record { header: BTreeMap::new(), rows: Vec::new(), torn: 0 }),
@@ -198,7 +198,7 @@ impl<T: Row> Writer<T> {
     /// The system refuses.
     pub fn open(path: &Path, header: &BTreeMap<String, String>) -> Result<Self, FileError> {
         let fault = |error: std::io::Error| FileError::io(path, "write", &error);
-        let there = match fs::read(path) {
+        let there = match reading::bytes(path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(fault(error)),
@@ -264,6 +264,8 @@ fn opening<T: Row>(there: &[u8], header: &BTreeMap<String, String>) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
+
     use crate::observation::{PointToPoint, PointToPointKind, Status};
     use proptest::prelude::*;
 

@@ -1,7 +1,7 @@
 //! `colibri guidelines`: where the MPI library is slower than it should be by its own means.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::PathBuf,
     time::{Duration, Instant},
@@ -14,7 +14,7 @@ use records::{
     document::{self, Document},
     observation::CollectiveCall,
     plan::{Cell, Plan},
-    profile::pgtune,
+    profile::{REPLACED, pgtune},
     quantity, record,
     violations::Violations,
 };
@@ -407,6 +407,12 @@ fn write_profiles(run: &RunDirectory, jobs: &Jobs, settings: &Settings) -> Resul
     if directory.exists() {
         // Made anew from the records: what an earlier judgement left must not be loaded.
         fs::remove_dir_all(&directory).map_err(|e| FileError::io(&directory, "empty", &e))?;
+    }
+    let unreplaced = jobs.points().map(|point| point.collective);
+    let unreplaced: BTreeSet<&str> =
+        unreplaced.filter(|one| !REPLACED.contains(one)).map(Collective::name).collect();
+    for name in unreplaced {
+        eprintln!("note: no profile of {name}: the preload library does not replace it");
     }
     for profile in profiles::profiles(jobs, settings) {
         for directory in [&directory, &run.file("profiles/pgtune")] {

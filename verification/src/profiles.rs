@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use records::{
     Collective, Method, Point,
-    profile::{Profile, Range},
+    profile::{Profile, REPLACED, Range},
 };
 
 use crate::{
@@ -27,12 +27,14 @@ type Measured = (u64, Option<Winner>);
 /// the methods that are faster than the default by [`Settings::replacement_gain`] and significantly
 /// so, after correction for all that was compared.
 ///
+/// Collectives that the preload library does not replace have none.
+///
 /// Measured sizes that follow each other and agree are one range; nothing is claimed between sizes
 /// that don't, nor beyond those measured.
 pub fn profiles(jobs: &Jobs, settings: &Settings) -> Vec<Profile> {
     let mut measured: BTreeMap<(Collective, u32), Vec<Measured>> = BTreeMap::new();
     let winners = winners(jobs, settings);
-    for point in jobs.points() {
+    for point in jobs.points().filter(|point| REPLACED.contains(&point.collective)) {
         let series = measured.entry((point.collective, point.procs)).or_default();
         series.push((point.bytes, winners.get(&point).cloned()));
     }
@@ -95,6 +97,7 @@ fn ranges(series: &[Measured]) -> Vec<Range> {
 mod tests {
     use super::*;
     use crate::samples::{Samples, tests::call};
+    use records::observation::CollectiveCall;
 
     fn jobs(cells: &[(&str, u64, f64)]) -> Jobs {
         let job = |job: u32| {
@@ -149,6 +152,20 @@ mod tests {
             profiles(&jobs(&cells), &settings).len()
         };
         assert_eq!([0.0, 0.24, 0.26, 2.0].map(with), [1, 1, 0, 0]);
+    }
+
+    /// One such profile cost an application all profiles of the directory.
+    #[test]
+    fn a_collective_that_the_preload_library_does_not_replace_has_no_profile() {
+        let of = |collective| {
+            let cells = [("default", 1.0), ("own:linear", 0.5)];
+            let row =
+                |(method, seconds)| CollectiveCall { collective, ..call(method, "", 8, seconds) };
+            let samples = Samples::gather(&cells.map(row));
+            let samples: Vec<Samples> = (0..6).map(|_| samples.clone()).collect();
+            profiles(&Jobs::new(&samples), &Settings::default()).len()
+        };
+        assert_eq!([Collective::Scatter, Collective::Scatterv].map(of), [1, 0]);
     }
 
     #[test]

@@ -9,7 +9,7 @@
 use std::{collections::BTreeMap, path::Path};
 
 use super::{CHAIN_FAN_OUT, algorithms, element_bytes, id};
-use crate::{Algorithm, Collective, FileError, Library, Method, Native, Point};
+use crate::{Algorithm, Collective, FileError, Library, Method, Native, Point, reading};
 
 /// What is to be loaded for each collective.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +44,7 @@ const COLLECTIVES: u64 = 22;
 /// # Errors
 /// Not readable, or what the library would drop, skip or take for something else; with the line.
 pub fn read(path: &Path) -> Result<Rules, FileError> {
-    let text = std::fs::read_to_string(path).map_err(|e| FileError::io(path, "read", &e))?;
+    let text = reading::text(path).map_err(|e| FileError::io(path, "read", &e))?;
     parse(&text, path)
 }
 

@@ -9,7 +9,7 @@
 use std::{fmt::Write, path::Path, str::FromStr};
 
 use super::{Profile, Range};
-use crate::{Collective, FileError, Method, document::Document, unknown};
+use crate::{Collective, FileError, Method, document::Document, reading, unknown};
 
 /// Collectives as PGMPITuneLib writes them, and what begins the names of their mock-ups.
 const COLLECTIVES: [(Collective, &str); 9] = [
@@ -41,7 +41,7 @@ const NAMES: [(&str, &str); 8] = [
 /// # Errors
 /// Not readable, or not of this form; names the line and what is wanted there.
 pub fn read(path: &Path) -> Result<Profile, FileError> {
-    let text = std::fs::read_to_string(path).map_err(|e| FileError::io(path, "read", &e))?;
+    let text = reading::text(path).map_err(|e| FileError::io(path, "read", &e))?;
     parse(&text, path)
 }
 

@@ -1,13 +1,14 @@
 //! The tuning file that a build of MPICH carries within its library.
 
 use std::{
-    env, fs,
+    env,
     path::{Path, PathBuf},
     process::Command,
 };
 
 use anyhow::{Context, Result, bail};
 use memchr::memmem;
+use records::reading;
 use serde_json::{Map, Value};
 
 use crate::error::usage;
@@ -26,7 +27,8 @@ const BEGINNING: &[u8] = b"{\"collective=";
 pub fn defaults(version: (u32, u32), library: Option<&Path>) -> Result<Map<String, Value>> {
     let (major, minor) = version;
     if let Some(path) = library {
-        let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let bytes =
+            reading::bytes(path).with_context(|| format!("cannot read {}", path.display()))?;
         if !is_version(&bytes, version) {
             usage!("{} is no library of MPICH {major}.{minor}", path.display());
         }
@@ -35,7 +37,7 @@ pub fn defaults(version: (u32, u32), library: Option<&Path>) -> Result<Map<Strin
     }
     let candidates = candidates();
     for path in &candidates {
-        let Ok(bytes) = fs::read(path) else { continue };
+        let Ok(bytes) = reading::bytes(path) else { continue };
         if let (true, Ok(tree)) = (is_version(&bytes, version), within(&bytes)) {
             return Ok(tree);
         }

@@ -1,0 +1,80 @@
+//! Files are read whole, and only those that have an end.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, Read},
+    os::unix::fs::{FileTypeExt, OpenOptionsExt},
+    path::Path,
+};
+
+/// What a process holds open already: standard input, or a shell's `<(command)`. Who writes there was
+/// started with the process, so that reading ends.
+const OWN: [&str; 3] = ["/dev/stdin", "/dev/fd", "/proc/self/fd"];
+
+/// Opens a regular file, or what this process holds open already. A named pipe would be waited for
+/// until somebody writes to it, and a device may have no end.
+///
+/// # Errors
+/// The system refuses, or it is another kind of file.
+pub fn open(path: &Path) -> io::Result<File> {
+    let is_own = OWN.iter().any(|own| path.starts_with(own));
+    if is_own {
+        return File::open(path);
+    }
+    // With this flag the opening of a pipe doesn't wait either; for a regular file it says nothing.
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    let kind = file.metadata()?.file_type();
+    match kind {
+        _ if kind.is_file() || kind.is_dir() => Ok(file),
+        _ if kind.is_fifo() => Err(io::Error::other("is a named pipe; wanted a regular file")),
+        _ => Err(io::Error::other("is no regular file")),
+    }
+}
+
+/// The whole of a file.
+///
+/// # Errors
+/// As [`open`]; or reading fails.
+pub fn bytes(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The whole of a file of text.
+///
+/// # Errors
+/// As [`bytes`]; or it is not UTF-8.
+pub fn text(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    open(path)?.read_to_string(&mut text)?;
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{fs, process::Command};
+
+    #[test]
+    fn a_named_pipe_is_refused_and_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pipe");
+        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let error = text(&path).unwrap_err().to_string();
+        assert!(error.contains("named pipe"), "{error}");
+        assert!(bytes(Path::new("/dev/zero")).is_err());
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, "x").unwrap();
+        assert_eq!(text(&path).unwrap(), "x");
+    }
+
+    #[test]
+    fn what_the_process_holds_open_is_read() {
+        let (reader, mut writer) = io::pipe().unwrap();
+        io::Write::write_all(&mut writer, b"told").unwrap();
+        drop(writer);
+        let number = std::os::fd::AsRawFd::as_raw_fd(&reader);
+        assert_eq!(bytes(Path::new(&format!("/dev/fd/{number}"))).unwrap(), b"told");
+    }
+}
