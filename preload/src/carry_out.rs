@@ -18,8 +18,34 @@ use crate::{
     signature::message_bytes,
 };
 
+/// Whether a call is known to be the MPI library's, as it came, by what is at hand: nothing is called
+/// here, so that what stands before the library's function keeps its arguments in registers and ends in
+/// a jump. Where it is false, [`choose`] tells.
+///
+/// # Safety
+/// As [`choose`].
+#[inline(always)]
+pub unsafe fn is_left_alone(arguments: &Arguments, comm: Handle) -> bool {
+    let Some(place) = communicators::find_at_once(comm) else { return false };
+    let plan = place.plans.of(arguments.collective());
+    if place.plans.watched {
+        return false;
+    }
+    if plan.is_empty() {
+        return true;
+    }
+    let Some(job) = Job::current() else { return false };
+    let size = |datatype| job.types.known(&job.library, datatype);
+    // SAFETY: the caller vouches for the arguments.
+    match unsafe { message_bytes(job, arguments, place, size) } {
+        Some(0) => !matches!(arguments, Arguments::Barrier),
+        Some(bytes) => plan.has_none(bytes),
+        None => false,
+    }
+}
+
 /// The call if it is to be carried out or noted here; nothing where it is the MPI library's, as it
-/// came. Inlined where the collective is known, so that what is decided stays in registers.
+/// came.
 ///
 /// # Safety
 /// The arguments must be the application's, between `MPI_Init` and `MPI_Finalize` or not.
@@ -33,7 +59,8 @@ pub unsafe fn choose(arguments: Arguments, comm: Handle) -> Option<Call> {
             return None;
         }
         let job = Job::current()?;
-        let bytes = message_bytes(job, &arguments, place)?;
+        let size = |datatype| job.types.bytes(&job.library, datatype);
+        let bytes = message_bytes(job, &arguments, place, size)?;
         let choice = look_up(plan, &arguments, bytes);
         if choice.is_none() && !place.plans.watched {
             return None;

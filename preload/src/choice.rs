@@ -92,9 +92,7 @@ impl Plan {
     /// The method for a message, if it isn't the library's default.
     #[inline]
     pub fn find(&self, bytes: u64) -> Option<&Choice> {
-        // What begins at or below 2^k, and what does at or below 2^(k+1), around `bytes`.
-        let octave = bytes.checked_ilog2().unwrap_or(0) as usize;
-        let (low, high) = (self.octaves[octave] as usize, self.octaves[octave + 1] as usize);
+        let (low, high) = self.around(bytes);
         let among = self.firsts.get(low..high)?;
         let index = low + among.partition_point(|first| *first <= bytes);
         // Below 1 there is but the first range.
@@ -105,6 +103,29 @@ impl Plan {
             true => self.choices.get(index),
             false => None,
         }
+    }
+
+    /// Whether a message of a byte or more surely has the library's default: told without a search,
+    /// where at most one range begins in its octave.
+    #[inline(always)]
+    pub fn has_none(&self, bytes: u64) -> bool {
+        let (low, high) = self.around(bytes);
+        let begun = match high.wrapping_sub(low) {
+            0 => low,
+            1 => match self.firsts.get(low) {
+                Some(first) => low + usize::from(*first <= bytes),
+                None => return false,
+            },
+            _ => return false,
+        };
+        begun == 0 || self.lasts.get(begun - 1).is_some_and(|last| bytes > *last)
+    }
+
+    /// How many ranges begin at or below 2^k, and at or below 2^(k+1), around `bytes`.
+    #[inline(always)]
+    fn around(&self, bytes: u64) -> (usize, usize) {
+        let octave = bytes.checked_ilog2().unwrap_or(0) as usize;
+        (self.octaves[octave] as usize, self.octaves[octave + 1] as usize)
     }
 
     fn of(spans: Vec<(u64, u64, Choice)>) -> Self {
@@ -313,6 +334,7 @@ mod tests {
             for bytes in near.chain([1, 2, 5, u64::MAX]) {
                 let wanted = kept.iter().any(|span| (span.0..=span.1).contains(&bytes));
                 assert_eq!(plan.find(bytes).is_some(), wanted, "{bytes} in {kept:?}");
+                assert!(bytes == 0 || !(plan.has_none(bytes) && wanted), "{bytes} in {kept:?}");
             }
         }
     }

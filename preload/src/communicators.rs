@@ -101,10 +101,15 @@ impl Slot {
 /// `comm` must be what the application passed as its communicator.
 #[inline(always)]
 pub unsafe fn find(comm: Handle) -> Option<Place> {
-    let key = comm & HANDLE_BITS.load(Ordering::Relaxed);
-    let place = slot(key, 0).read(key);
     // SAFETY: the caller vouches for it.
-    if place.is_some() { place } else { unsafe { search(key) } }
+    find_at_once(comm).or_else(|| unsafe { search(comm & HANDLE_BITS.load(Ordering::Relaxed)) })
+}
+
+/// The same where the communicator is known and at its first place in the table.
+#[inline(always)]
+pub fn find_at_once(comm: Handle) -> Option<Place> {
+    let key = comm & HANDLE_BITS.load(Ordering::Relaxed);
+    slot(key, 0).read(key)
 }
 
 #[cold]

@@ -83,11 +83,10 @@ macro_rules! catch {
         /// That function's own.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $mpi($($name: $type,)* comm: Handle) -> c_int {
-            #[inline(always)]
+            static BEHIND: Behind = Behind::new(catch!(@c $pmpi));
+            type Function = unsafe extern "C" fn($($type,)* Handle) -> c_int;
             #[allow(clippy::too_many_arguments, reason = "MPI's function has as many")]
             unsafe fn library($($name: $type,)* comm: Handle) -> c_int {
-                static BEHIND: Behind = Behind::new(catch!(@c $pmpi));
-                type Function = unsafe extern "C" fn($($type,)* Handle) -> c_int;
                 let behind = BEHIND.address();
                 // SAFETY: the arguments are the application's; what is behind is the library's
                 // function of this name, whose signature this is.
@@ -98,11 +97,24 @@ macro_rules! catch {
                     mem::transmute::<Place, Function>(behind)($($name,)* comm)
                 }
             }
-            // SAFETY: the arguments are the application's.
+            #[inline(never)]
+            #[allow(clippy::too_many_arguments, reason = "MPI's function has as many")]
+            unsafe extern "C" fn chosen($($name: $type,)* comm: Handle) -> c_int {
+                // SAFETY: the arguments are the application's.
+                unsafe {
+                    match carry_out::choose($arguments, comm) {
+                        None => library($($name,)* comm),
+                        Some(call) => call.carry_out(&move || library($($name,)* comm)),
+                    }
+                }
+            }
+            // SAFETY: the arguments are the application's; as in `library`.
             unsafe {
-                match carry_out::choose($arguments, comm) {
-                    None => library($($name,)* comm),
-                    Some(call) => call.carry_out(&move || library($($name,)* comm)),
+                match BEHIND.known() {
+                    Some(behind) if carry_out::is_left_alone(&$arguments, comm) => {
+                        mem::transmute::<Place, Function>(behind)($($name,)* comm)
+                    }
+                    _ => chosen($($name,)* comm),
                 }
             }
         }

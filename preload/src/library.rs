@@ -30,6 +30,12 @@ impl Behind {
         Behind { name, address: AtomicPtr::new(ptr::null_mut()) }
     }
 
+    /// Where it has been looked up and is there.
+    #[inline(always)]
+    pub fn known(&self) -> Option<*mut c_void> {
+        Some(self.address.load(Ordering::Relaxed)).filter(|address| !address.is_null())
+    }
+
     /// Null where the library has no such function.
     #[inline]
     pub fn address(&self) -> *mut c_void {

@@ -10,12 +10,17 @@ use crate::{communicators::Place, job::Job};
 ///
 /// By the rules of signatures it is the same on every rank of a correct call, though the ranks
 /// take it from different arguments: where MPI reads only some of them, only these are looked at.
-/// Nothing for a call that is wrong by MPI's rules.
+/// Nothing for a call that is wrong by MPI's rules, and where `size` tells nothing of a datatype.
 ///
 /// # Safety
 /// The arguments must be the application's.
 #[inline(always)]
-pub unsafe fn message_bytes(job: &Job, arguments: &Arguments, place: Place) -> Option<u64> {
+pub unsafe fn message_bytes(
+    job: &Job,
+    arguments: &Arguments,
+    place: Place,
+    size: impl Fn(Handle) -> Option<u64>,
+) -> Option<u64> {
     let in_place = |block: &Block| block.buffer.addr() == job.library.constants.in_place;
     let root_is_here = |root: c_int| {
         let is_root = u32::try_from(root).is_ok_and(|root| root < place.plans.procs);
@@ -27,16 +32,16 @@ pub unsafe fn message_bytes(job: &Job, arguments: &Arguments, place: Place) -> O
             Arguments::Barrier => Some(0),
             Arguments::Bcast { data, root } => {
                 root_is_here(*root)?;
-                bytes(job, data.count, data.datatype)
+                bytes(&size, data.count, data.datatype)
             }
             Arguments::Reduce { data, count, root } => {
                 root_is_here(*root)?;
-                bytes(job, *count, data.datatype)
+                bytes(&size, *count, data.datatype)
             }
             Arguments::Allreduce { data, count }
             | Arguments::Scan { data, count }
             | Arguments::Exscan { data, count }
-            | Arguments::ReduceScatterBlock { data, count } => bytes(job, *count, data.datatype),
+            | Arguments::ReduceScatterBlock { data, count } => bytes(&size, *count, data.datatype),
             Arguments::ReduceScatter { data, counts } => {
                 let procs = place.plans.procs;
                 let mut all = 0_i64;
@@ -48,20 +53,20 @@ pub unsafe fn message_bytes(job: &Job, arguments: &Arguments, place: Place) -> O
                     all = all.checked_add(count)?;
                 }
                 // The mean block; a block of one byte in all is still a message.
-                let all = bytes(job, all, data.datatype)?;
+                let all = bytes(&size, all, data.datatype)?;
                 Some(all.div_ceil(u64::from(procs)))
             }
             Arguments::Allgather { send, receive } | Arguments::Alltoall { send, receive } => {
                 let block = if in_place(send) { receive } else { send };
-                bytes(job, block.count, block.datatype)
+                bytes(&size, block.count, block.datatype)
             }
             Arguments::Gather { send, receive, root } => {
                 let block = if root_is_here(*root)? { receive } else { send };
-                bytes(job, block.count, block.datatype)
+                bytes(&size, block.count, block.datatype)
             }
             Arguments::Scatter { send, receive, root } => {
                 let block = if root_is_here(*root)? { send } else { receive };
-                bytes(job, block.count, block.datatype)
+                bytes(&size, block.count, block.datatype)
             }
             _ => None,
         }
@@ -69,12 +74,10 @@ pub unsafe fn message_bytes(job: &Job, arguments: &Arguments, place: Place) -> O
 }
 
 #[inline(always)]
-unsafe fn bytes(job: &Job, count: i64, datatype: Handle) -> Option<u64> {
+fn bytes(size: impl Fn(Handle) -> Option<u64>, count: i64, datatype: Handle) -> Option<u64> {
     // Without data ranks may pass what they like as the type.
     if count == 0 {
         return Some(0);
     }
-    // SAFETY: the caller vouches for the datatype.
-    let each = unsafe { job.types.bytes(&job.library, datatype)? };
-    u64::try_from(count).ok()?.checked_mul(each)
+    u64::try_from(count).ok()?.checked_mul(size(datatype)?)
 }

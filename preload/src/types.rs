@@ -57,13 +57,18 @@ impl Types {
     /// The handle must be the application's.
     #[inline(always)]
     pub unsafe fn bytes(&self, library: &Library, datatype: Handle) -> Option<u64> {
+        // SAFETY: the caller vouches for the datatype.
+        self.known(library, datatype)
+            .or_else(|| unsafe { self.ask(library, datatype & library.handle_bits) })
+    }
+
+    /// The same without a question to MPI; nothing for what has not been asked for, or can't be kept.
+    #[inline(always)]
+    pub fn known(&self, library: &Library, datatype: Handle) -> Option<u64> {
         let handle = datatype & library.handle_bits;
         let known = &self.known[spread(handle) % SLOTS];
-        if known.handle.load(Ordering::Acquire) == handle {
-            return Some(known.bytes.load(Ordering::Relaxed));
-        }
-        // SAFETY: the caller vouches for the datatype.
-        unsafe { self.ask(library, handle) }
+        let is_it = known.handle.load(Ordering::Acquire) == handle;
+        is_it.then(|| known.bytes.load(Ordering::Relaxed))
     }
 
     #[cold]
