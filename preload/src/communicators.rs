@@ -73,6 +73,10 @@ const MOST_OF_MPICH: usize = 256;
 /// don't answer what it asks when a communicator is first used.
 static MERGED: AtomicBool = AtomicBool::new(false);
 
+/// Whether a process of the world may have buffers on a GPU; the same on all of them, who come to know
+/// it together when they first use the world.
+static ON_GPU: AtomicBool = AtomicBool::new(false);
+
 /// Whether the user has been told that processes have different settings.
 static TOLD: AtomicBool = AtomicBool::new(false);
 
@@ -175,6 +179,7 @@ unsafe fn first_use(job: &'static Job, comm: Handle) -> Option<Place> {
     let entered = unsafe {
         agree(job, comm, rank, has_room).and_then(|agreed| {
             let plans = match agreed {
+                _ if is_on_gpu() && agreed != Agreed::Nothing => job.untuned_plans(procs),
                 Agreed::Settings => job.plans(procs, nodes(job, comm, procs)?),
                 Agreed::NoRoom => job.untuned_plans(procs),
                 Agreed::Nothing => Job::idle_plans(procs),
@@ -188,6 +193,11 @@ unsafe fn first_use(job: &'static Job, comm: Handle) -> Option<Place> {
         TUNED.fetch_sub(1, Ordering::Relaxed);
     }
     entered.map(|(place, _)| place)
+}
+
+/// Whether everything is left to the library since buffers may lie on a GPU.
+pub fn is_on_gpu() -> bool {
+    ON_GPU.load(Ordering::Relaxed)
 }
 
 /// Before the application merges two groups.
@@ -245,7 +255,8 @@ enum Agreed {
 /// Nothing where MPI fails.
 unsafe fn agree(job: &Job, comm: Handle, rank: c_int, has_room: bool) -> Option<Agreed> {
     let digest = job.settings.digest;
-    let (own, mut all) = ([digest, !digest, u64::from(has_room)], [0_u64; 3]);
+    let (has_room, is_on_host) = (u64::from(has_room), u64::from(!job.has_gpu));
+    let (own, mut all) = ([digest, !digest, has_room, is_on_host], [0_u64; 4]);
     let bytes = size_of_val(&own) as c_int;
     let (byte, and) = (job.library.constants.byte, job.library.and);
     // SAFETY: both buffers hold so many bytes.
@@ -255,6 +266,9 @@ unsafe fn agree(job: &Job, comm: Handle, rank: c_int, has_room: bool) -> Option<
     };
     if code != 0 {
         return None;
+    }
+    if all[3] == 0 && comm == job.library.world {
+        ON_GPU.store(true, Ordering::Relaxed);
     }
     // The bits that all have set, and those that none has.
     let is_agreed = all[0] == !all[1];

@@ -18,7 +18,7 @@ use runner::{Handle, Session};
 
 use crate::{
     choice::Plans,
-    communicators,
+    communicators, gpu,
     library::Library,
     settings::{self, Fault, Settings},
     types::Types,
@@ -33,6 +33,8 @@ pub struct Job {
     pub session: &'static Session,
     /// Of the attribute by which communicators are known.
     pub keyval: c_int,
+    /// Whether this process may have buffers on a GPU.
+    pub has_gpu: bool,
     /// A communicator of this process alone that returns errors: on it arguments are tried.
     pub alone: Handle,
     pub types: Types,
@@ -45,6 +47,10 @@ pub struct Job {
     /// Whether the application's operation is defined for a datatype; see `carry_out`.
     pub tried: Mutex<HashMap<(Handle, Handle), bool>>,
 }
+
+const ON_GPU: &str = "a process has a GPU's runtime loaded (CUDA, HIP or Level Zero), so that buffers may \
+    lie on the GPU: every call is left to the MPI library; COLIBRI_GPU=host says that all buffers are \
+    in the host's memory";
 
 static JOB: AtomicPtr<Job> = AtomicPtr::new(ptr::null_mut());
 
@@ -136,6 +142,7 @@ impl Job {
             Ok(settings) => (settings, None),
             Err(fault) => (Settings { digest, ..Settings::default() }, Some(fault)),
         };
+        let is_on_host = settings.is_on_host;
         let (mut keyval, mut alone) = (0, 0);
         let call = &library.call;
         let refused = |code| format!("the MPI library refuses what is needed (error code {code})");
@@ -156,6 +163,8 @@ impl Job {
             settings,
             session,
             keyval,
+            // What ends the job is told first.
+            has_gpu: fault.is_none() && !is_on_host && gpu::is_loaded(),
             alone,
             types,
             usage: Usage::default(),
@@ -206,6 +215,9 @@ pub unsafe fn begin() {
             _ if first => {
                 job.settings.warnings.iter().for_each(|warning| say(warning));
                 usage::warn(job);
+                if communicators::is_on_gpu() {
+                    say(ON_GPU);
+                }
             }
             _ => {}
         }

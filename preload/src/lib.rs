@@ -21,6 +21,7 @@
 mod carry_out;
 mod choice;
 mod communicators;
+mod gpu;
 mod interpose;
 mod job;
 mod library;

@@ -22,8 +22,9 @@ pub const FORCE: &str = "COLIBRI_FORCE";
 pub const TRACE: &str = "COLIBRI_TRACE";
 pub const FOOTER: &str = "COLIBRI_FOOTER";
 pub const MEMORY: &str = "COLIBRI_MEMORY";
+pub const GPU: &str = "COLIBRI_GPU";
 
-const OURS: [&str; 5] = [PROFILES, FORCE, TRACE, FOOTER, MEMORY];
+const OURS: [&str; 6] = [PROFILES, FORCE, TRACE, FOOTER, MEMORY, GPU];
 /// Variables of Colibri's other parts, which are none of ours and no slips of the pen.
 const OTHERS: [&str; 5] = [
     "COLIBRI_IDLE_MICROSECONDS",
@@ -43,6 +44,8 @@ pub struct Settings {
     pub memory_bytes: Option<u64>,
     pub trace: Option<PathBuf>,
     pub footer: bool,
+    /// Whether all buffers are in the host's memory, whatever is loaded.
+    pub is_on_host: bool,
     /// What must be told to the user, once.
     pub warnings: Vec<String>,
     /// Differs between processes that were told different things.
@@ -124,6 +127,15 @@ fn follow(variable: impl Fn(&str) -> Option<OsString>) -> Result<Settings, Fault
         Some("1") => true,
         Some(other) => {
             return Err(Fault::Fatal(format!("{FOOTER}={other}; wanted 0 or 1")));
+        }
+    };
+    settings.is_on_host = match text(GPU)?.as_deref() {
+        None => false,
+        Some("host") => true,
+        Some(other) => {
+            return Err(Fault::Fatal(format!(
+                "{GPU}={other}; wanted host (all buffers are in the host's memory), or nothing"
+            )));
         }
     };
     settings.trace = variable(TRACE).map(PathBuf::from);
@@ -270,6 +282,7 @@ mod tests {
             (FORCE, "alltoallv=own:linear", "alltoallv"),
             (MEMORY, "much", "fatal: COLIBRI_MEMORY"),
             (FOOTER, "yes", "wanted 0 or 1"),
+            (GPU, "device", "fatal: COLIBRI_GPU=device; wanted host"),
             (PROFILES, "/nowhere/at/all", "untuned: /nowhere/at/all: cannot read"),
         ] {
             let error = with(name, value).unwrap_err();

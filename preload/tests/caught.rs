@@ -200,6 +200,37 @@ fn make_pipe(path: &Path) {
     assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
 }
 
+/// One rank has the runtime of a GPU loaded: all leave everything to the library, as one, and say so.
+#[test]
+fn where_buffers_may_lie_on_a_gpu_all_calls_are_the_librarys() {
+    let Some(bench) = Bench::new(Family::OpenMpi) else { return };
+    let program = bench.compile("caught.c", &[]).unwrap();
+    let runtime = bench.folder.path().join("libcudart.so.12");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-shared", "-Wl,-soname,libcudart.so.12", "-x", "c", "/dev/null", "-o"]);
+    assert_success(&compiler.arg(&runtime).output().unwrap());
+    let script = bench.folder.path().join("one_with_gpu.sh");
+    let text = format!(
+        "#!/bin/sh\n[ $OMPI_COMM_WORLD_RANK = 0 ] || LD_PRELOAD={}:$LD_PRELOAD\nexec {}\n",
+        runtime.display(),
+        program.display()
+    );
+    fs::write(&script, text).unwrap();
+    let trace = bench.folder.path().join("usage.json");
+    let run = |gpu: &str| {
+        let trace = trace.to_str().unwrap();
+        let variables = [("COLIBRI_FORCE", FORCE), ("COLIBRI_TRACE", trace), ("COLIBRI_GPU", gpu)];
+        let output = bench.run(2, true, &variables, &["sh", script.to_str().unwrap()]);
+        assert_success(&output);
+        let by_default = |calls: &records::usage::Calls| calls.method == Method::Default;
+        (stderr(&output), common::usage(Path::new(trace)).calls.iter().all(by_default))
+    };
+    let (lines, is_left) = run("");
+    assert!(is_left);
+    assert!(lines.lines().count() == 1 && lines.contains("COLIBRI_GPU=host"), "{lines}");
+    assert_eq!(run("host"), (String::new(), false));
+}
+
 /// MPICH's launcher ends the job as soon as one process wants that; the reason was cut in one of ten
 /// runs, or lost.
 #[test]
