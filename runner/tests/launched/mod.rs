@@ -1,5 +1,7 @@
 //! Runs a launcher to its end, for the test programs that start themselves under one.
 
+pub mod aside;
+
 use std::{
     io::Read,
     os::unix::process::CommandExt,

@@ -28,7 +28,7 @@ use colibri_runner::{
 use self::{
     cases::{Extent, Ranks},
     faults::{FAULTS, Fault},
-    launched::run_to_end,
+    launched::{aside, run_to_end},
     library::{Family, Library, check},
 };
 
@@ -50,6 +50,10 @@ fn main() {
             // Its ranks spin, so that more of them than processors take long.
             test(Family::Mpich, &[1, 2, 3, 4]);
             FAULTS.iter().for_each(show);
+            if launched(Family::OpenMpi, 2).is_some() {
+                let command = || launched(Family::OpenMpi, 2).unwrap();
+                aside::show(command, "allreduce of 5, types 0, root 0 sum");
+            }
         }
         if is_long || is_all {
             test(Family::Mpich, &[5, 8]);
@@ -80,9 +84,12 @@ fn launched(family: Family, size: usize) -> Option<Command> {
 /// Runs this program on so many ranks at a time.
 fn test(family: Family, sizes: &[usize]) {
     for size in sizes {
-        let Some(mut command) = launched(family, *size) else { return };
+        if launched(family, *size).is_none() {
+            return;
+        }
         let started = Instant::now();
-        if let Err(problem) = run_to_end(&mut command) {
+        let command = || launched(family, *size).unwrap();
+        if let Err(problem) = aside::run_setting_aside(command) {
             panic!("{}, {size} ranks: {problem}", family.name());
         }
         let seconds = started.elapsed().as_secs_f64();
