@@ -52,7 +52,7 @@ fn main() {
             FAULTS.iter().for_each(show);
             if launched(Family::OpenMpi, 2).is_some() {
                 let command = || launched(Family::OpenMpi, 2).unwrap();
-                aside::show(command, "allreduce of 5, types 0, root 0 sum");
+                aside::show(command, "allreduce of 3001, types 4, root 0, in place compose");
             }
         }
         if is_long || is_all {
