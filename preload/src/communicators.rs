@@ -18,6 +18,7 @@ use runner::Handle;
 
 use crate::{
     choice::Plans,
+    gpu,
     job::{Job, lock, say},
     library::{Family, spread},
 };
@@ -72,10 +73,6 @@ const MOST_OF_MPICH: usize = 256;
 /// that didn't begin in one world: spawned or connected ones, which may be without this library and
 /// don't answer what it asks when a communicator is first used.
 static MERGED: AtomicBool = AtomicBool::new(false);
-
-/// Whether a process of the world may have buffers on a GPU; the same on all of them, who come to know
-/// it together when they first use the world.
-static ON_GPU: AtomicBool = AtomicBool::new(false);
 
 /// Whether the user has been told that processes have different settings.
 static TOLD: AtomicBool = AtomicBool::new(false);
@@ -179,7 +176,7 @@ unsafe fn first_use(job: &'static Job, comm: Handle) -> Option<Place> {
     let entered = unsafe {
         agree(job, comm, rank, has_room).and_then(|agreed| {
             let plans = match agreed {
-                _ if is_on_gpu() && agreed != Agreed::Nothing => job.untuned_plans(procs),
+                _ if gpu::is_agreed() && agreed != Agreed::Nothing => job.untuned_plans(procs),
                 Agreed::Settings => job.plans(procs, nodes(job, comm, procs)?),
                 Agreed::NoRoom => job.untuned_plans(procs),
                 Agreed::Nothing => Job::idle_plans(procs),
@@ -193,11 +190,6 @@ unsafe fn first_use(job: &'static Job, comm: Handle) -> Option<Place> {
         TUNED.fetch_sub(1, Ordering::Relaxed);
     }
     entered.map(|(place, _)| place)
-}
-
-/// Whether everything is left to the library since buffers may lie on a GPU.
-pub fn is_on_gpu() -> bool {
-    ON_GPU.load(Ordering::Relaxed)
 }
 
 /// Before the application merges two groups.
@@ -268,7 +260,7 @@ unsafe fn agree(job: &Job, comm: Handle, rank: c_int, has_room: bool) -> Option<
         return None;
     }
     if all[3] == 0 && comm == job.library.world {
-        ON_GPU.store(true, Ordering::Relaxed);
+        gpu::agree();
     }
     // The bits that all have set, and those that none has.
     let is_agreed = all[0] == !all[1];

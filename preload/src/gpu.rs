@@ -1,9 +1,27 @@
 //! Whether buffers may lie in the memory of a GPU, which methods of ours can't read.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::Path,
+    sync::atomic::{AtomicBool, Ordering},
+};
 
 /// Libraries by which a program has memory on a GPU: CUDA's runtime and driver, HIP, Level Zero.
 const RUNTIMES: [&str; 4] = ["libcudart.so", "libcuda.so", "libamdhip64.so", "libze_loader.so"];
+
+/// Whether a process of the world may have buffers on a GPU; the same on all of them, who come to know
+/// it together when they first use the world.
+static AGREED: AtomicBool = AtomicBool::new(false);
+
+/// The processes of the world have found that one of them may.
+pub fn agree() {
+    AGREED.store(true, Ordering::Relaxed);
+}
+
+/// Whether everything is left to the library since buffers may lie on a GPU.
+pub fn is_agreed() -> bool {
+    AGREED.load(Ordering::Relaxed)
+}
 
 /// Whether this process has one of them loaded now. What is loaded later is not seen: all ranks would
 /// have to be told at the same call, and a look before each call would cost more than what is gained.

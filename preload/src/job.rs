@@ -215,7 +215,7 @@ pub unsafe fn begin() {
             _ if first => {
                 job.settings.warnings.iter().for_each(|warning| say(warning));
                 usage::warn(job);
-                if communicators::is_on_gpu() {
+                if gpu::is_agreed() {
                     say(ON_GPU);
                 }
             }

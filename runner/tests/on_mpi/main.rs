@@ -12,6 +12,7 @@ mod kinds;
 #[path = "../launched/mod.rs"]
 mod launched;
 mod library;
+mod methods;
 mod reused;
 mod special;
 

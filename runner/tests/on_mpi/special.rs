@@ -14,9 +14,10 @@ use colibri_runner::{
 use records::{Algorithm, Collective};
 
 use crate::{
-    cases::{Group, collectives, methods},
+    cases::Group,
     kinds::{Kind, address},
     library::{ANY_TAG, call},
+    methods::{collectives, methods},
 };
 
 fn method(collective: Collective, algorithm: Algorithm) -> Method {
