@@ -134,22 +134,22 @@ fn open_mpi_runs_what_its_rules_name(library: &Library, version: &str) {
         command
     };
     let calls: Vec<&str> = OPEN_MPI_RAN.iter().map(|(call, _)| *call).collect();
-    let told = libraries::run(library, &command, 4, &program, &calls);
+    let told = libraries::run(library, command, 4, &program, &calls);
     let wanted = of(OPEN_MPI_RAN, &told);
     assert_eq!(ran(&told), wanted, "{}", fs::read_to_string(&rules).unwrap());
 
     // In place its size is 0, which the rules leave to the library.
-    let in_place = libraries::run(library, &command, 4, &program, &["allgather:1000:in-place"]);
+    let in_place = libraries::run(library, command, 4, &program, &["allgather:1000:in-place"]);
     let unwanted = "allgather_intra_neighborexchange()";
     assert!(in_place.iter().all(|told| told.ran != unwanted), "{in_place:?}");
     // An algorithm for two processes ends the program where there are three.
-    let two = libraries::run(library, &command, 2, &program, &["allgather:8", "barrier:0"]);
+    let two = libraries::run(library, command, 2, &program, &["allgather:8", "barrier:0"]);
     let wanted = [
         ("allgather:8", "allgather_intra_two_procs()"),
         ("barrier:0", "barrier_intra_recursivedoubling()"),
     ];
     assert_eq!(ran(&two), of(&wanted, &two));
-    let three = libraries::run(library, &command, 3, &program, &["allgather:8", "barrier:0"]);
+    let three = libraries::run(library, command, 3, &program, &["allgather:8", "barrier:0"]);
     let other = ran(&three);
     assert!(!other.contains(&wanted[0]), "{other:?}");
     assert!(!three.iter().any(|told| told.call == wanted[1].0) || other.contains(&wanted[1]));
@@ -314,12 +314,12 @@ fn mpich_4_0_runs_what_its_tuning_file_names() {
         command
     };
     let calls: Vec<&str> = MPICH_RAN.iter().map(|(call, _)| *call).collect();
-    let told = libraries::run(&library, &command, 3, &program, &calls);
+    let told = libraries::run(&library, command, 3, &program, &calls);
     let wanted = of(MPICH_RAN, &told);
     assert_eq!(ran(&told), wanted, "{}", fs::read_to_string(&file).unwrap());
     // Chosen at 2 for powers of two; what was not tuned is still there.
     let two =
-        libraries::run(&library, &command, 2, &program, &["allgather:1000", "scan:8", "gather:8"]);
+        libraries::run(&library, command, 2, &program, &["allgather:1000", "scan:8", "gather:8"]);
     let wanted = "MPIR_Allgather_intra_recursive_doubling";
     assert!(two.iter().all(|told| told.call != "allgather:1000" || told.ran == wanted), "{two:?}");
 }

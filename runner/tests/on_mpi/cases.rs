@@ -6,9 +6,7 @@ use std::{
     ptr,
 };
 
-use colibri_runner::{
-    Arguments, Block, Blocks, Counts, Error, Executor, Handle, Method, Reduction,
-};
+use colibri_runner::{Arguments, Block, Blocks, Counts, Error, Executor, Handle, Reduction};
 use records::Collective;
 
 use crate::{

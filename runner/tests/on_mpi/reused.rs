@@ -6,9 +6,10 @@ use colibri_runner::{Arguments, Block, Error, Executor, Handle, Reduction};
 use records::Collective;
 
 use crate::{
-    cases::{Group, methods},
+    cases::Group,
     kinds,
     library::{Operation, call},
+    methods::methods,
 };
 
 unsafe extern "C" fn first(
