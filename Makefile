@@ -1,10 +1,12 @@
 # make tune   installs what is missing, builds, and tunes here (a virtual cluster where that can be
 #             made, else the ranks that this machine holds)
-# make test   installs what is missing, builds, and runs every test
-# make test-long what takes minutes and needs more: SimGrid (libsimgrid-dev) against the simulator
+# make test   installs what is missing, builds, and runs every test but those that take minutes;
+#             COLIBRI_TEST_REQUIRE=all: a test that would be skipped fails
+# make test-long    the tests that take minutes, all of these parts and the replays of records:
 # make test-mockups mock-ups on MPICH with 5 and 8 ranks
 # make test-preload every method of the preload library at every size, 1 to 8 ranks; RANKS="4 5": in parts
 # make test-mpi4py  mpi4py's test suite with the preload library against the same without
+# make deps, make test-deps  install alone what tuning, and what only tests need
 # make soak   random calls through the preload library for SECONDS (3600); SEED repeats a run
 # make bench  benchmarks; they want a quiet machine and say "inconclusive" on a loaded one
 
@@ -14,7 +16,7 @@ NODES ?= 8
 DIR ?= colibri-run/$(shell date +%Y%m%d-%H%M%S)
 COLIBRI = target/release/colibri
 
-.PHONY: help tune test test-long test-mockups test-preload test-mpi4py soak bench deps build
+.PHONY: help tune test test-long test-mockups test-preload test-mpi4py soak bench deps test-deps build
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -30,24 +32,30 @@ tune: build
 # Property tests draw the same cases each time, so that what passes here passes elsewhere; `cargo test`
 # by itself draws new ones.
 test: export PROPTEST_RNG_SEED ?= 20261122
-test: build
+test: build test-deps
 	$(CARGO) build --locked --workspace
 	$(CARGO) test --locked --workspace
 
-test-long:
-	$(CARGO) test --locked -p colibri-schedules --test simgrid -- --ignored --nocapture
+# Tests say themselves that they take long: #[ignore = "takes minutes: make test-long"]. The soak has a time
+# of its own; replays of records are too slow without optimisation.
+test-long: build test-deps
+	$(CARGO) build --locked --workspace
+	$(CARGO) test --locked --workspace --exclude colibri-verification --lib --bins --tests -- \
+	    --ignored --nocapture --skip as_long_as_wanted
+	$(CARGO) test --locked --release -p colibri-verification --lib --tests -- --ignored
+	$(MAKE) test-mpi4py
 
-test-mockups:
+test-mockups: test-deps
 	$(CARGO) test --locked -p colibri-runner --test mockups -- --ignored
 
-test-preload: build
+test-preload: build test-deps
 	$(CARGO) test --locked -p colibri-preload --test conformance --test endings -- --ignored --nocapture
 
-test-mpi4py: build
+test-mpi4py: build test-deps
 	./preload/tests/mpi4py
 	WITH=mpich ./preload/tests/mpi4py
 
-soak:
+soak: test-deps
 	$(CARGO) test --locked -p colibri-preload --test soak -- --ignored --nocapture
 
 bench: build
@@ -59,3 +67,6 @@ build: deps
 
 deps:
 	@./install-dependencies
+
+test-deps: deps
+	@./install-dependencies tests

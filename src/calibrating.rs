@@ -20,6 +20,21 @@ const LEAST: f64 = 0.5;
 /// What a job takes to start and to end where that is not known yet.
 const STARTING: Duration = Duration::from_secs(1);
 
+/// Whether there are the ranks that are wanted.
+///
+/// # Errors
+/// There are fewer.
+pub fn check(site: &Site, wanted: &Wanted) -> Result<()> {
+    let (pair, needed, ranks) = (wanted.pair.text(), wanted.pair.ranks(), site.ranks());
+    if needed > ranks {
+        crate::error::usage!(
+            "the pair {pair} needs {needed} ranks, but {ranks} are to be started; give --ranks or \
+             another --pair"
+        );
+    }
+    Ok(())
+}
+
 /// Measures, or goes on measuring, into the run's observations, in several jobs one after the
 /// other.
 ///
@@ -32,14 +47,6 @@ pub fn measure(
     budget: Duration,
     starting: Option<Duration>,
 ) -> Result<()> {
-    let pair = wanted.pair.text();
-    if wanted.pair.ranks() > site.ranks() {
-        crate::error::usage!(
-            "the pair {pair} needs {} ranks, but {} are to be started; give --ranks or another --pair",
-            wanted.pair.ranks(),
-            site.ranks()
-        );
-    }
     let mut starting = starting.unwrap_or(STARTING);
     let jobs = jobs(budget, starting);
     let earlier = spent(run)?;

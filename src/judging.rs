@@ -101,7 +101,7 @@ pub fn judge(
 ) -> Result<Judged> {
     let Measurements { header, cells, unreached, samples } = measurements;
     let decisions = decisions(source, &cells, models)?;
-    document::write(&run.decisions(), &decisions)?;
+    run.write(&run.decisions(), &decisions)?;
     let timing = header.get("timing").cloned().unwrap_or_default();
     let platform = platform(&header, &run.measurements())?;
     let choices = choices.unwrap_or_else(|| selection::choose(&samples));
@@ -116,7 +116,7 @@ pub fn judge(
     penalties.warnings.extend(penalties.platform.busy());
     penalties.warnings.extend(unreached);
     penalties.warnings.extend(judged_by_itself(run, source));
-    document::write(&run.penalty(), &penalties)?;
+    run.write(&run.penalty(), &penalties)?;
     let figures = draw(run, &source.calibration, &decisions, &penalties)?;
     Ok(Judged { penalties, choices, figures, samples, functions })
 }
@@ -189,7 +189,7 @@ impl Judged {
         let pair = [find(&names[0])?, find(&names[1])?];
         let platform = self.penalties.platform.clone();
         let agreement = agreement::agreement(&self.samples, pair, platform);
-        document::write(&run.agreement(), &agreement)?;
+        run.write(&run.agreement(), &agreement)?;
         Ok(agreement)
     }
 }
@@ -304,7 +304,7 @@ fn draw(
 
 /// Writes figures into the run's directory and names the files.
 pub fn save(run: &RunDirectory, drawn: &[(String, figures::Figure)]) -> Result<Vec<String>> {
-    let directory = run.figures()?;
+    let Some(directory) = run.figures()? else { return Ok(Vec::new()) };
     let mut written = Vec::new();
     for (name, figure) in drawn {
         let paths = figures::save(figure, &directory.join(name))?;

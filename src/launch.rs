@@ -13,7 +13,7 @@ use anyhow::{Context, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use records::progress::Progress;
 
-use crate::process;
+use crate::{launcher::Symptoms, process};
 
 /// How many of the program's last lines an error shows.
 const LINES_SHOWN: usize = 12;
@@ -23,64 +23,145 @@ enum Event {
     Line(String),
 }
 
-/// Runs `command` to its end.
-///
-/// `step` names it in progress and errors; `launched` is where it is written down while it runs.
-/// It is ended when it makes no progress for `patience`.
-///
-/// # Errors
-/// It cannot be started, fails, hangs, or we are interrupted; its last lines are told.
-pub fn run(mut command: Command, step: &str, launched: &Path, patience: Duration) -> Result<()> {
-    let shown = shown(&command);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child =
-        process::spawn(&mut command).with_context(|| format!("{step}: cannot start `{shown}`"))?;
-    process::write_down(&child, launched)?;
-    let (sender, events) = mpsc::channel();
-    let readers = [
-        child.stdout.take().map(|pipe| forward(pipe, sender.clone())),
-        child.stderr.take().map(|pipe| forward(pipe, sender)),
-    ];
-    let mut bar = Bar::new(step);
-    let mut last = VecDeque::new();
-    let mut moved = Instant::now();
-    let ended = loop {
-        match events.recv_timeout(Duration::from_millis(100)) {
-            Ok(Event::Progress(progress)) => {
-                moved = Instant::now();
-                bar.show(&progress);
-            }
-            Ok(Event::Line(line)) => {
-                moved = Instant::now();
-                note(&mut last, line);
-            }
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => break child.wait()?,
+/// A job to run.
+pub struct Job<'a> {
+    /// What starts it.
+    pub command: Command,
+    /// Its name in progress and errors.
+    pub step: &'a str,
+    /// Where it is written down while it runs.
+    pub launched: &'a Path,
+    /// It is ended when it makes no progress for so long.
+    pub patience: Duration,
+    /// By what it shows that it was started wrongly.
+    pub symptoms: Option<Symptoms>,
+}
+
+/// Why a job did not end well.
+#[derive(Debug)]
+struct Failure {
+    /// In words, with its last lines.
+    text: String,
+    /// It would not end better another time: it was started wrongly, or one of our programs has said
+    /// what is wrong.
+    is_lasting: bool,
+}
+
+impl Job<'_> {
+    /// Runs it to its end. One that fails is tried once more: a node or a network may have failed
+    /// for a moment, and what was recorded is kept.
+    ///
+    /// # Errors
+    /// It cannot be started, fails twice, or we are interrupted; its last lines are told.
+    pub fn run(mut self) -> Result<()> {
+        let Some(first) = self.attempt()? else { return Ok(()) };
+        if first.is_lasting {
+            bail!("{}", first.text);
         }
-        if process::interrupted() {
-            process::end(&mut child)?;
-            process::forget(launched);
-            bail!("{step}: interrupted; what was recorded is kept, --resume goes on from there");
+        eprintln!("{}\n{}: is tried once more", first.text, self.step);
+        match self.attempt()? {
+            None => Ok(()),
+            Some(second) => bail!("{} (twice: the first time is told above)", second.text),
         }
-        if moved.elapsed() > patience {
-            process::end(&mut child)?;
-            process::forget(launched);
-            let seconds = patience.as_secs();
-            bail!("{step}: no progress for {seconds} s, ended: `{shown}`{}", told(&last));
-        }
-    };
-    readers.into_iter().flatten().for_each(|reader| drop(reader.join()));
-    process::forget(launched);
-    bar.end();
-    match ended.success() {
-        true => {
-            last.iter()
-                .filter(|line| line.starts_with("colibri-"))
-                .for_each(|line| eprintln!("{line}"));
-            Ok(())
-        }
-        false => bail!("{step}: `{shown}` {}{}", how_it_ended(ended), told(&last)),
     }
+
+    /// Runs it once; how it failed, if it did.
+    fn attempt(&mut self) -> Result<Option<Failure>> {
+        let (step, shown) = (self.step, shown(&self.command));
+        self.command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = process::spawn(&mut self.command)
+            .with_context(|| format!("{step}: cannot start `{shown}`"))?;
+        process::write_down(&child, self.launched)?;
+        let (sender, events) = mpsc::channel();
+        let readers = [
+            child.stdout.take().map(|pipe| forward(pipe, sender.clone())),
+            child.stderr.take().map(|pipe| forward(pipe, sender)),
+        ];
+        let mut bar = Bar::new(step);
+        let mut said = Said::new(self.symptoms);
+        let mut moved = Instant::now();
+        let ended = loop {
+            match events.recv_timeout(Duration::from_millis(100)) {
+                Ok(Event::Progress(progress)) => {
+                    moved = Instant::now();
+                    bar.show(&progress);
+                }
+                Ok(Event::Line(line)) => {
+                    moved = Instant::now();
+                    said.note(line);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break child.wait()?,
+            }
+            if process::interrupted() {
+                process::end(&mut child)?;
+                process::forget(self.launched);
+                bail!(
+                    "{step}: interrupted; what was recorded is kept, --resume goes on from there"
+                );
+            }
+            if moved.elapsed() > self.patience {
+                process::end(&mut child)?;
+                process::forget(self.launched);
+                let seconds = self.patience.as_secs();
+                let how = format!("no progress for {seconds} s, ended: `{shown}`");
+                return Ok(Some(said.failure(step, &how)));
+            }
+        };
+        readers.into_iter().flatten().for_each(|reader| drop(reader.join()));
+        process::forget(self.launched);
+        bar.end();
+        if !ended.success() {
+            return Ok(Some(said.failure(step, &format!("`{shown}` {}", how_it_ended(ended)))));
+        }
+        said.of_ours().for_each(|line| eprintln!("{line}"));
+        Ok(None)
+    }
+}
+
+/// What a job has said.
+struct Said {
+    last: VecDeque<String>,
+    symptoms: Option<Symptoms>,
+    shows_symptom: bool,
+    /// One of our programs has said what is wrong.
+    is_explained: bool,
+}
+
+impl Said {
+    fn new(symptoms: Option<Symptoms>) -> Self {
+        Said { last: VecDeque::new(), symptoms, shows_symptom: false, is_explained: false }
+    }
+
+    fn note(&mut self, line: String) {
+        if line.is_empty() {
+            return;
+        }
+        let words = self.symptoms.map_or(&[][..], |symptoms| symptoms.words);
+        self.shows_symptom |= words.iter().any(|words| line.contains(words));
+        self.is_explained |= is_of_ours(&line) && line.contains(": error");
+        self.last.push_back(line);
+        while self.last.len() > LINES_SHOWN {
+            self.last.pop_front();
+        }
+    }
+
+    /// The last lines of our own programs.
+    fn of_ours(&self) -> impl Iterator<Item = &String> {
+        self.last.iter().filter(|line| is_of_ours(line))
+    }
+
+    fn failure(&self, step: &str, how: &str) -> Failure {
+        let mut text = format!("{step}: {how}{}", told(&self.last));
+        if let (true, Some(symptoms)) = (self.shows_symptom, self.symptoms) {
+            text += &format!("\n{}", (symptoms.advice)());
+        }
+        Failure { text, is_lasting: self.shows_symptom || self.is_explained }
+    }
+}
+
+fn is_of_ours(line: &str) -> bool {
+    line.starts_with("colibri-")
 }
 
 fn how_it_ended(status: ExitStatus) -> String {
@@ -105,15 +186,6 @@ fn forward(pipe: impl Read + Send + 'static, events: Sender<Event>) -> std::thre
             }
         }
     })
-}
-
-fn note(last: &mut VecDeque<String>, line: String) {
-    if !line.is_empty() {
-        last.push_back(line);
-        while last.len() > LINES_SHOWN {
-            last.pop_front();
-        }
-    }
 }
 
 fn told(last: &VecDeque<String>) -> String {
@@ -177,24 +249,70 @@ impl Bar {
 mod tests {
     use super::*;
 
-    fn sh(script: &str, patience: Duration) -> Result<()> {
+    fn job(command: Command, launched: &Path, patience: Duration) -> Job<'_> {
+        Job { command, step: "step", launched, patience, symptoms: None }
+    }
+
+    /// In a directory of its own.
+    fn sh(script: &str, patience: Duration) -> (tempfile::TempDir, Result<()>) {
         let dir = tempfile::tempdir().unwrap();
         let mut command = Command::new("sh");
-        command.args(["-c", script]);
-        run(command, "step", &dir.path().join("launched.json"), patience)
+        command.args(["-c", script]).current_dir(dir.path());
+        let result = job(command, &dir.path().join("launched.json"), patience).run();
+        (dir, result)
+    }
+
+    /// How often a script that leaves a mark each time was started.
+    fn starts(dir: &tempfile::TempDir) -> usize {
+        std::fs::read_to_string(dir.path().join("starts")).unwrap().lines().count()
+    }
+
+    const START: &str = "echo start >> starts";
+
+    #[test]
+    fn a_failing_program_is_named_with_its_last_words_after_a_second_trial() {
+        let script = format!("{START}; echo broken pump >&2; exit 3");
+        let (dir, result) = sh(&script, Duration::from_secs(9));
+        let text = result.unwrap_err().to_string();
+        assert!(text.contains("step: `sh -c") && text.contains("exit code 3"), "{text}");
+        assert!(text.contains("\n    broken pump") && text.contains("twice"), "{text}");
+        assert_eq!(starts(&dir), 2);
     }
 
     #[test]
-    fn a_failing_program_is_named_with_its_last_words() {
-        let error = sh("echo broken pump >&2; exit 3", Duration::from_secs(9)).unwrap_err();
-        let text = error.to_string();
-        assert!(text.contains("step: `sh -c") && text.contains("exit code 3"), "{text}");
-        assert!(text.contains("\n    broken pump"), "{text}");
+    fn what_fails_once_is_no_failure() {
+        let script = format!("{START}; [ $(wc -l < starts) = 2 ] || kill -ABRT $$");
+        let (dir, result) = sh(&script, Duration::from_secs(9));
+        result.unwrap();
+        assert_eq!(starts(&dir), 2);
+    }
+
+    #[test]
+    fn what_our_programs_call_an_error_is_not_tried_again() {
+        let script = format!("{START}; echo 'colibri-measure: error on rank 0: wet'; exit 1");
+        let (dir, result) = sh(&script, Duration::from_secs(9));
+        assert!(result.unwrap_err().to_string().contains("rank 0: wet"));
+        assert_eq!(starts(&dir), 1);
+    }
+
+    #[test]
+    fn a_wrong_start_is_told_with_advice_though_much_was_said_since() {
+        let dir = tempfile::tempdir().unwrap();
+        let launched = dir.path().join("launched.json");
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo start >> starts; echo all alone; seq 100; exit 1"]);
+        command.current_dir(dir.path());
+        let symptoms = Symptoms { words: &["all alone"], advice: || "hold hands".into() };
+        let job = Job { symptoms: Some(symptoms), ..job(command, &launched, Duration::MAX) };
+        let text = job.run().unwrap_err().to_string();
+        assert!(text.ends_with("\n    100\nhold hands"), "{text}");
+        assert_eq!(starts(&dir), 1);
     }
 
     #[test]
     fn a_hanging_program_is_ended() {
-        let error = sh("sleep 600", Duration::from_millis(300)).unwrap_err().to_string();
+        let (_dir, result) = sh("sleep 600", Duration::from_millis(300));
+        let error = result.unwrap_err().to_string();
         assert!(error.contains("no progress for"), "{error}");
     }
 
@@ -203,7 +321,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let command = Command::new("no-such-launcher");
         let launched = dir.path().join("launched.json");
-        let error = run(command, "step", &launched, Duration::from_secs(1)).unwrap_err();
+        let error = job(command, &launched, Duration::from_secs(1)).run().unwrap_err();
         assert!(format!("{error:#}").contains("cannot start `no-such-launcher`"), "{error:#}");
     }
 }

@@ -11,30 +11,45 @@ use std::{
 
 use anyhow::Result;
 
-use crate::{error::usage, process};
+use crate::{
+    error::usage,
+    process, programs,
+    slurm::{self, Allocation, SRUN},
+};
 
-/// Which MPI library's launcher it is.
+/// Which MPI library's programs it starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
     OpenMpi,
     Other,
 }
 
+/// Words in what a job says by which it shows that it was started wrongly.
+#[derive(Debug, Clone, Copy)]
+pub struct Symptoms {
+    /// Any of these, in one line.
+    pub words: &'static [&'static str],
+    /// What to do about it.
+    pub advice: fn() -> String,
+}
+
 /// A launcher: words in which `{np}` and `{nodes}` stand for numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launcher {
     words: Vec<String>,
-    /// Whose it is.
+    /// Whose programs it starts.
     pub family: Family,
     /// Whether the ranks share this machine, which may have fewer processors than ranks.
     local: bool,
+    /// What Slurm has given us, where it has.
+    allocation: Option<Allocation>,
 }
 
 impl Launcher {
     /// A launcher as the user writes it: words parted by blanks, with `{np}` in one of them.
     ///
     /// # Errors
-    /// No `{np}`, or the program is not on PATH.
+    /// No `{np}`, the program is not on PATH, or `{nodes}` where their number is not known.
     pub fn parse(text: &str) -> Result<Self> {
         let words: Vec<String> = text.split_whitespace().map(Into::into).collect();
         if !words.iter().any(|word| word.contains("{np}")) {
@@ -49,8 +64,16 @@ impl Launcher {
                 "the launcher '{program}' is not on PATH; give its full path, or load its module"
             );
         }
-        let family = family(program);
-        Ok(Launcher { words, family, local: false })
+        let allocation = Allocation::at_hand()?;
+        let nodes = allocation.and_then(|allocation| allocation.nodes);
+        if nodes.is_none() && words.iter().any(|word| word.contains("{nodes}")) {
+            usage!(
+                "how many nodes {{nodes}} stands for is known in an allocation of Slurm alone; \
+                 write their number into the launcher '{text}'"
+            );
+        }
+        let family = family(program)?;
+        Ok(Launcher { words, family, local: false, allocation })
     }
 
     /// The launcher at hand: Slurm's inside an allocation, else `mpirun` on PATH.
@@ -58,8 +81,12 @@ impl Launcher {
     /// # Errors
     /// There is none.
     pub fn at_hand() -> Result<Self> {
-        if env::var_os("SLURM_JOB_ID").is_some() && find_on_path("srun").is_some() {
-            return Self::parse("srun -n {np}");
+        if env::var_os("SLURM_JOB_ID").is_some() && find_on_path(SRUN).is_some() {
+            let mut launcher = Self::parse("srun -n {np}")?;
+            if let Some(kind) = slurm::kind_for(launcher.family == Family::OpenMpi) {
+                launcher.words.insert(1, format!("--mpi={kind}"));
+            }
+            return Ok(launcher);
         }
         if find_on_path("mpirun").is_none() {
             usage!(
@@ -68,6 +95,33 @@ impl Launcher {
             );
         }
         Ok(Launcher { local: true, ..Self::parse("mpirun -np {np}")? })
+    }
+
+    /// Whether it is Slurm's.
+    fn is_srun(&self) -> bool {
+        is_srun(&self.words[0])
+    }
+
+    /// Whether it would start so many ranks, as far as that is known before.
+    ///
+    /// # Errors
+    /// It would refuse.
+    pub fn check(&self, ranks: u32) -> Result<()> {
+        let shares = ["-O", "--overcommit"];
+        match self.allocation {
+            Some(allocation)
+                if self.is_srun()
+                    && !self.words.iter().any(|word| shares.contains(&word.as_str())) =>
+            {
+                allocation.check(ranks)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// By what a job shows that it was started wrongly, and what to do then.
+    pub fn symptoms(&self) -> Option<Symptoms> {
+        self.is_srun().then_some(Symptoms { words: &slurm::APART, advice: slurm::advice })
     }
 
     /// The command that starts `ranks` ranks of `program` with `arguments`.
@@ -81,13 +135,18 @@ impl Launcher {
         program: &Path,
         arguments: &[OsString],
     ) -> Command {
+        // A job of fewer ranks than there are nodes can be on as many nodes only.
+        let nodes = self.allocation.and_then(|it| it.nodes).unwrap_or(ranks).min(ranks);
         let words = self.words.iter().map(|word| {
-            // One node per rank is the most that can be wanted where nothing else is known.
-            word.replace("{np}", &ranks.to_string()).replace("{nodes}", &ranks.to_string())
+            word.replace("{np}", &ranks.to_string()).replace("{nodes}", &nodes.to_string())
         });
         let mut words = words.map(OsString::from);
         let mut command = Command::new(words.next().unwrap_or_default());
         command.args(words);
+        let (name, value) = slurm::END_AT_ONCE;
+        if self.is_srun() && env::var_os(name).is_none() {
+            command.env(name, value);
+        }
         if self.family == Family::OpenMpi {
             command.envs(open_mpi_settings());
             if self.local && ranks > processors() {
@@ -113,9 +172,12 @@ impl Launcher {
 }
 
 /// Ranks to start where nothing is said: what Slurm gave, else one for each processor.
-pub fn ranks_at_hand() -> u32 {
-    let slurm = env::var("SLURM_NTASKS").ok().and_then(|tasks| tasks.parse().ok());
-    slurm.unwrap_or_else(processors)
+///
+/// # Errors
+/// What Slurm says is not understood.
+pub fn ranks_at_hand() -> Result<u32> {
+    let given = Allocation::at_hand()?.and_then(|allocation| allocation.tasks);
+    Ok(given.unwrap_or_else(processors))
 }
 
 fn processors() -> u32 {
@@ -156,12 +218,19 @@ pub fn find_on_path(program: &str) -> Option<PathBuf> {
 /// For which a launcher may take, also on a busy machine, to say its version.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// Whose launcher a program is, by what it says of its version.
-fn family(program: &str) -> Family {
-    let said = process::said_within(Command::new(program).arg("--version"), PATIENCE);
+fn is_srun(program: &str) -> bool {
+    Path::new(program).file_name().is_some_and(|name| name == SRUN)
+}
+
+/// Whose programs a launcher starts, by what it says of its version; Slurm's starts any library's.
+fn family(program: &str) -> Result<Family> {
+    let said = match is_srun(program) {
+        true => Some(programs::library()?),
+        false => process::said_within(Command::new(program).arg("--version"), PATIENCE),
+    };
     match said {
-        Some(text) if text.contains("Open MPI") || text.contains("OpenRTE") => Family::OpenMpi,
-        _ => Family::Other,
+        Some(text) if text.contains("Open MPI") || text.contains("OpenRTE") => Ok(Family::OpenMpi),
+        _ => Ok(Family::Other),
     }
 }
 
@@ -175,6 +244,22 @@ mod tests {
         assert!(error.contains("write {np} there"), "{error}");
         let error = Launcher::parse("no-such-launcher {np}").unwrap_err().to_string();
         assert!(error.contains("not on PATH"), "{error}");
+    }
+
+    #[test]
+    fn nodes_are_nodes_and_unknown_ones_are_refused() {
+        let words = ["sh", "-N", "{nodes}", "-n", "{np}"].map(Into::into).to_vec();
+        let nodes = |nodes| Some(Allocation { nodes: Some(nodes), ..Allocation::default() });
+        let launcher =
+            Launcher { words, family: Family::Other, local: false, allocation: nodes(4) };
+        let words = |ranks| {
+            let command = launcher.command(ranks, &[], Path::new("prog"), &[]);
+            command.get_args().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(words(16), ["-N", "4", "-n", "16", "prog"]);
+        assert_eq!(words(2), ["-N", "2", "-n", "2", "prog"]);
+        let error = Launcher::parse("sh -N {nodes} {np}").unwrap_err().to_string();
+        assert!(error.contains("{nodes}") && error.contains("write their number"), "{error}");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! MPI library loads.
 
 mod algorithms;
+mod begun;
 mod calibrating;
 mod chosen;
 mod commands;
@@ -20,14 +21,15 @@ mod programs;
 mod regions;
 mod run_directory;
 mod site;
+mod slurm;
 mod source;
 mod traced;
 
-use std::process::ExitCode;
+use std::{ffi::OsString, process::ExitCode};
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::error::Usage;
+use crate::{begun::Completed, error::Usage, options::RunOptions};
 
 /// Calibrates a cluster, predicts what every MPI collective costs, decides which algorithm to use,
 /// checks that by measuring, and writes what the MPI library loads
@@ -56,8 +58,51 @@ enum Command {
     Testbed(commands::testbed::TestbedCommand),
 }
 
+impl Cli {
+    /// The command line, completed by the options of the run that is to go on.
+    fn read() -> anyhow::Result<Self> {
+        let arguments: Vec<OsString> = std::env::args_os().collect();
+        let command = Cli::command();
+        let matches = command.clone().get_matches_from(&arguments);
+        let Some(completed) = begun::complete(&command, &arguments, &matches, Self::meaning)?
+        else {
+            return Ok(Cli::from_arg_matches(&matches)?);
+        };
+        let Completed { arguments, given, resumes } = completed;
+        let mut cli = Cli::parse_from(arguments);
+        if let Some(run) = cli.run_options() {
+            run.resume = resumes;
+            run.given = given;
+        }
+        Ok(cli)
+    }
+
+    fn meaning(arguments: Vec<OsString>) -> Option<String> {
+        Some(format!("{:?}", Cli::try_parse_from(arguments).ok()?))
+    }
+
+    fn run_options(&mut self) -> Option<&mut RunOptions> {
+        match &mut self.command {
+            Command::Tune(command) => Some(&mut command.run),
+            Command::Calibrate(command) => Some(&mut command.run),
+            Command::Verify(command) => Some(&mut command.run),
+            Command::Guidelines(command) => Some(&mut command.run),
+            _ => None,
+        }
+    }
+}
+
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    match Cli::read().and_then(run) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("colibri: {error:#}");
+            ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
+        }
+    }
+}
+
+fn run(cli: Cli) -> anyhow::Result<()> {
     // What launches nothing has nothing to tear down: an interrupt ends it at once.
     let launches = matches!(
         cli.command,
@@ -69,7 +114,7 @@ fn main() -> ExitCode {
             | Command::Testbed(_)
     );
     let noted = if launches { process::note_interrupts() } else { Ok(()) };
-    let result = noted.and_then(|()| match cli.command {
+    noted.and_then(|()| match cli.command {
         Command::Tune(command) => command.run(),
         Command::Calibrate(command) => command.run(),
         Command::Clocks(command) => command.run(),
@@ -84,12 +129,5 @@ fn main() -> ExitCode {
         Command::Draw(command) => command.run(),
         Command::Export(command) => command.run(),
         Command::Testbed(command) => command.run(),
-    });
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("colibri: {error:#}");
-            ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
-        }
-    }
+    })
 }

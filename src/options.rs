@@ -6,6 +6,8 @@ use clap::Args;
 use models::{Forms, Model};
 use records::{Algorithm, Collective, quantity};
 
+use crate::begun::Given;
+
 /// A list in a flag: `4,8,16` or a range.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct List<T>(pub Vec<T>);
@@ -173,7 +175,12 @@ pub struct RunOptions {
     #[arg(default_value = "colibri-run", value_name = "DIR")]
     pub directory: PathBuf,
 
-    /// Go on with the run that the directory holds
+    /// Go on with the run that the directory holds, by the options that it was begun with; begin one
+    /// where there is none
     #[arg(long)]
     pub resume: bool,
+
+    /// What is written down, so that the run can go on.
+    #[arg(skip)]
+    pub given: Given,
 }

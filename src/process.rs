@@ -80,9 +80,9 @@ pub fn end(child: &mut Child) -> io::Result<ExitStatus> {
     child.wait()
 }
 
-/// What a program says on stdout, if it ends within `patience`; else it is ended.
+/// What a program says on stdout and then on stderr, if it ends within `patience`; else it is ended.
 pub fn said_within(command: &mut Command, patience: Duration) -> Option<String> {
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = spawn(command).ok()?;
     let since = Instant::now();
     while child.try_wait().ok()?.is_none() {
@@ -95,6 +95,7 @@ pub fn said_within(command: &mut Command, patience: Duration) -> Option<String> 
     }
     let mut said = String::new();
     child.stdout.take()?.read_to_string(&mut said).ok()?;
+    child.stderr.take()?.read_to_string(&mut said).ok()?;
     Some(said)
 }
 

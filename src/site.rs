@@ -7,27 +7,29 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use records::document::{self, Document};
 use serde::{Deserialize, Serialize};
-use testbed::{OpenMpi, Shims, Spec, Testbed};
+use testbed::{OpenMpi, Rate, Shims, Spec, Testbed};
 
 use crate::{
     config::{self, Config},
     error::usage,
-    launch,
+    launch::Job,
     launcher::{Family, Launcher, ranks_at_hand},
     options::SiteOptions,
     process, programs,
     run_directory::RunDirectory,
 };
 
-/// A place to run MPI programs.
+/// A place to run MPI programs: found first, which makes nothing, and opened when a run is sure to
+/// begin.
 pub struct Site {
     place: Place,
     ranks: u32,
-    launched: PathBuf,
     patience: Duration,
+    /// Where the program that runs is written down; set when the place is opened.
+    launched: Option<PathBuf>,
 }
 
 /// What the ranks are started with, beside the program's own arguments.
@@ -46,6 +48,8 @@ pub const PRELOAD_LIBRARY: &str = "libcolibri.so";
 
 enum Place {
     Launcher(Launcher),
+    /// A virtual cluster to be set up for the run.
+    Planned(Spec),
     Testbed(Cluster),
 }
 
@@ -67,34 +71,51 @@ impl Document for SetUp {
 }
 
 impl Site {
-    /// Opens the place that the flags name, after ending what a killed run has left in it.
+    /// Finds the place that the flags name, to run these programs in. Nothing of it is made yet.
     ///
     /// # Errors
-    /// There is no launcher, the virtual cluster can't be set up, ...
-    pub fn open(options: &SiteOptions, run: &RunDirectory) -> Result<Self> {
-        clear_up(run)?;
+    /// A program is not there, there is no launcher, it holds fewer ranks, no virtual cluster can be set up here, ...
+    pub fn find(options: &SiteOptions, needed: &[&str]) -> Result<Self> {
+        for program in needed {
+            programs::find(program)?;
+        }
         let config = Config::read(Path::new(config::FILE))?;
         let wanted = options.ranks.or(config.ranks);
         let (place, ranks) = match &options.testbed {
             Some(cluster) => {
-                let cluster = Cluster::open(cluster, options, run)?;
-                let most = cluster.testbed().capacity();
+                let (place, most) = find_cluster(cluster, options)?;
                 if wanted.is_some_and(|ranks| ranks > most) {
                     usage!(
                         "the virtual cluster holds {most} ranks; ask for at most these, or for more nodes"
                     );
                 }
-                (Place::Testbed(cluster), wanted.unwrap_or(most))
+                (place, wanted.unwrap_or(most))
             }
             None => {
                 let launcher = match options.launcher.as_ref().or(config.launcher.as_ref()) {
                     Some(text) => Launcher::parse(text)?,
                     None => Launcher::at_hand()?,
                 };
-                (Place::Launcher(launcher), wanted.unwrap_or_else(ranks_at_hand))
+                let ranks = wanted.map_or_else(ranks_at_hand, Ok)?;
+                launcher.check(ranks)?;
+                (Place::Launcher(launcher), ranks)
             }
         };
-        Ok(Site { place, ranks, launched: run.launched(), patience: options.patience })
+        Ok(Site { place, ranks, patience: options.patience, launched: None })
+    }
+
+    /// Makes it ready for a run's jobs: ends what a killed run has left there, and sets up the virtual
+    /// cluster.
+    ///
+    /// # Errors
+    /// What was left can't be ended, the virtual cluster can't be set up.
+    pub fn open(mut self, run: &RunDirectory) -> Result<Self> {
+        clear_up(run)?;
+        if let Place::Planned(spec) = &self.place {
+            self.place = Place::Testbed(Cluster::set_up(spec, run)?);
+        }
+        self.launched = Some(run.launched());
+        Ok(self)
     }
 
     /// Ranks of a job.
@@ -106,19 +127,19 @@ impl Site {
     pub fn is_open_mpi(&self) -> bool {
         match &self.place {
             Place::Launcher(launcher) => launcher.family == Family::OpenMpi,
-            Place::Testbed(_) => true,
+            Place::Planned(_) | Place::Testbed(_) => true,
         }
     }
 
     /// Whether the network is one of this machine's own making.
     pub fn is_virtual(&self) -> bool {
-        matches!(self.place, Place::Testbed(_))
+        matches!(self.place, Place::Planned(_) | Place::Testbed(_))
     }
 
     /// Runs one of our MPI programs on `ranks` ranks to its end.
     ///
     /// # Errors
-    /// As [`launch::run`]; the program is not there.
+    /// As [`Job::run`]; the program is not there; the place was not opened.
     pub fn run(
         &self,
         step: &str,
@@ -127,6 +148,7 @@ impl Site {
         arguments: &[OsString],
         settings: &[Setting],
     ) -> Result<()> {
+        let launched = self.launched.as_deref().context("the place was not opened")?;
         let program = programs::find(program)?;
         let tracer = || programs::find("libcolibri_tracer.so");
         let library = settings.iter().any(|setting| matches!(setting, Setting::PreloadLibrary));
@@ -137,7 +159,8 @@ impl Site {
         });
         let mut arguments = arguments.to_vec();
         arguments.extend(["--ranks".into(), ranks.to_string().into()]);
-        let mut command = match &self.place {
+        let (mut command, symptoms) = match &self.place {
+            Place::Planned(_) => bail!("the virtual cluster was not set up"),
             Place::Launcher(launcher) => {
                 arguments.extend(["--launcher".into(), launcher.text().into()]);
                 let tracer = match launcher.family {
@@ -148,7 +171,8 @@ impl Site {
                     variables.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
                 let list = around_theirs(tracer, library);
                 environment.extend(list.map(|list| ("LD_PRELOAD".to_owned(), list)));
-                launcher.command(ranks, &environment, &program, &arguments)
+                let command = launcher.command(ranks, &environment, &program, &arguments);
+                (command, launcher.symptoms())
             }
             Place::Testbed(cluster) => {
                 let testbed = cluster.testbed();
@@ -161,7 +185,7 @@ impl Site {
                 let environment: Vec<_> = variables.chain(library).collect();
                 let mut command = testbed.mpirun(&OpenMpi::find()?, ranks, &shims, &environment)?;
                 command.arg(program).args(&arguments);
-                command
+                (command, None)
             }
         };
         command.env("OMPI_MCA_coll_tuned_use_dynamic_rules", "1");
@@ -170,7 +194,7 @@ impl Site {
                 command.env(format!("OMPI_MCA_{name}"), value);
             }
         }
-        launch::run(command, step, &self.launched, self.patience)
+        Job { command, step, launched, patience: self.patience, symptoms }.run()
     }
 }
 
@@ -215,20 +239,38 @@ fn written_down(run: &RunDirectory) -> PathBuf {
     run.file("testbed.json")
 }
 
+/// A number of nodes is to be set up anew, a name is one that is up; with the ranks that it holds.
+fn find_cluster(text: &str, options: &SiteOptions) -> Result<(Place, u32)> {
+    let Ok(nodes) = text.parse::<u32>() else {
+        let testbed = Testbed::open(text)?;
+        let most = testbed.capacity();
+        return Ok((Place::Testbed(Cluster { testbed: Some(testbed), written_down: None }), most));
+    };
+    let spec = Spec::new(&format!("run-{}", std::process::id()), nodes, options.rate)?
+        .with_ranks_per_node(options.ppn)?
+        .with_ports(options.ports.clone())?;
+    spec.check()?;
+    check_testbed()?;
+    Ok((Place::Planned(spec), nodes * options.ppn))
+}
+
+/// Sets up the smallest virtual cluster there is and takes it down: a better answer to whether this
+/// machine can hold one than any look at versions.
+///
+/// # Errors
+/// It cannot.
+pub fn check_testbed() -> Result<()> {
+    let name = format!("check-{}", std::process::id());
+    testbed::up(&Spec::new(&name, 1, "100mbit".parse::<Rate>()?)?)?;
+    testbed::down(&name)?;
+    Ok(())
+}
+
 impl Cluster {
-    /// A number of nodes is set up anew, a name is one that is up.
-    fn open(text: &str, options: &SiteOptions, run: &RunDirectory) -> Result<Self> {
-        let Ok(nodes) = text.parse::<u32>() else {
-            let testbed = Testbed::open(text)?;
-            return Ok(Cluster { testbed: Some(testbed), written_down: None });
-        };
-        let name = format!("run-{}", std::process::id());
-        let spec = Spec::new(&name, nodes, options.rate)?
-            .with_ranks_per_node(options.ppn)?
-            .with_ports(options.ports.clone())?;
+    fn set_up(spec: &Spec, run: &RunDirectory) -> Result<Self> {
         let path = written_down(run);
-        document::write(&path, &SetUp { name })?;
-        match testbed::up(&spec) {
+        document::write(&path, &SetUp { name: spec.name.clone() })?;
+        match testbed::up(spec) {
             Ok(testbed) => Ok(Cluster { testbed: Some(testbed), written_down: Some(path) }),
             Err(error) => {
                 process::forget(&path);
@@ -255,26 +297,40 @@ impl Drop for Cluster {
     }
 }
 
-/// A site that is opened when the first job needs it: a run whose records are whole needs none.
+/// A site that is found and opened when it is needed: a run whose records are whole needs none.
 pub struct LazySite<'a> {
     options: &'a SiteOptions,
-    run: &'a RunDirectory,
+    programs: &'a [&'a str],
     site: Option<Site>,
+    is_open: bool,
 }
 
 impl<'a> LazySite<'a> {
-    /// Of this run, at the place that the flags name.
-    pub fn new(options: &'a SiteOptions, run: &'a RunDirectory) -> Self {
-        LazySite { options, run, site: None }
+    /// At the place that the flags name, for these programs.
+    pub fn new(options: &'a SiteOptions, programs: &'a [&'a str]) -> Self {
+        LazySite { options, programs, site: None, is_open: false }
     }
 
-    /// The site, opened at the first time.
+    /// The site, found at the first time.
     ///
     /// # Errors
-    /// As [`Site::open`].
-    pub fn open(&mut self) -> Result<&Site> {
+    /// As [`Site::find`].
+    pub fn find(&mut self) -> Result<&Site> {
         if self.site.is_none() {
-            self.site = Some(Site::open(self.options, self.run)?);
+            self.site = Some(Site::find(self.options, self.programs)?);
+        }
+        self.site.as_ref().context("the site was found")
+    }
+
+    /// The site, opened for the run at the first time.
+    ///
+    /// # Errors
+    /// As [`Site::find`] and [`Site::open`].
+    pub fn open(&mut self, run: &RunDirectory) -> Result<&Site> {
+        if !self.is_open {
+            self.find()?;
+            self.site = self.site.take().map(|site| site.open(run)).transpose()?;
+            self.is_open = true;
         }
         self.site.as_ref().context("the site was opened")
     }

@@ -11,7 +11,10 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::support::{can_make_a_testbed, run};
+use crate::{
+    skipped::skipped,
+    support::{can_make_a_testbed, run},
+};
 use libraries::{Library, Told};
 
 /// (collective, processes, bytes, method): what a model may have decided.
@@ -289,8 +292,7 @@ fn mpich_4_0_runs_what_its_tuning_file_names() {
     let found = Command::new("cc").arg("-print-file-name=libmpich.a").output().unwrap();
     let archive = String::from_utf8(found.stdout).unwrap().trim().to_owned();
     if !Path::new(&archive).is_absolute() {
-        eprintln!("{test}: SKIPPED: no libmpich.a, without which nothing shows what ran");
-        return;
+        return skipped(test, "no libmpich.a, without which nothing shows what ran");
     }
     let dir = tempfile::tempdir().unwrap();
     let notes = WATCHED.map(|name| format!("NOTE(MPIR_{name})")).join(" ");

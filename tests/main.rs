@@ -2,6 +2,7 @@
 //! kill.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod skipped;
 mod support;
 
 mod algorithms;
@@ -13,6 +14,9 @@ mod guidelines;
 mod links;
 mod plugins;
 mod predictions;
+mod refused;
+mod resuming;
+mod slurm;
 mod tracing;
 mod tuning;
 mod wrong_use;

@@ -4,7 +4,10 @@ use std::{fs, path::Path, process::Command};
 
 use records::{observation::CollectiveCall, record};
 
-use crate::support::{colibri, have_mpirun, run};
+use crate::{
+    skipped::skipped,
+    support::{colibri, have_mpirun, run},
+};
 
 const LAUNCHER: &str = "mpirun --oversubscribe --mca mpi_yield_when_idle 1 -np {np}";
 
@@ -50,7 +53,7 @@ fn library(directory: &Path) -> Option<String> {
         command.args(["-shared", "-fPIC", "-O2", "-o"]).args([&library, &source]).status().ok()
     });
     let Some(status) = compiled else {
-        println!("skipped: no mpicc here");
+        skipped("a plug-in", "no mpicc here");
         return None;
     };
     assert!(status.success());

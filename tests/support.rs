@@ -7,6 +7,8 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
+use crate::skipped::skipped;
+
 /// Jobs run one after the other: they share the cores.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
@@ -40,7 +42,7 @@ pub fn run(code: i32, arguments: &[&str]) -> (String, String) {
 pub fn can_make_a_testbed(test: &str) -> Option<Turn> {
     let output = colibri().args(["testbed", "check"]).output().unwrap();
     if !output.status.success() {
-        eprintln!("{test}: skipped: {}", String::from_utf8_lossy(&output.stderr).trim());
+        skipped(test, String::from_utf8_lossy(&output.stderr).trim());
         return None;
     }
     have_mpirun(test)
@@ -49,7 +51,7 @@ pub fn can_make_a_testbed(test: &str) -> Option<Turn> {
 /// Nothing, and it is said that the test is skipped, where there is no MPI launcher.
 pub fn have_mpirun(test: &str) -> Option<Turn> {
     if Command::new("mpirun").arg("--version").output().is_err() {
-        eprintln!("{test}: skipped: no mpirun on PATH");
+        skipped(test, "no mpirun on PATH");
         return None;
     }
     Some(turn())

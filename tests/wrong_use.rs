@@ -164,8 +164,6 @@ fn nothing_recorded_is_written_over() {
     let (_, stderr) =
         run(1, &["calibrate", dir.path().to_str().unwrap(), "--launcher", "true {np}"]);
     assert!(stderr.contains("--resume"), "{stderr}");
-    let (_, stderr) = run(1, &["tune", dir.path().join("new").to_str().unwrap(), "--resume"]);
-    assert!(stderr.contains("no run to go on with"), "{stderr}");
 }
 
 #[test]

@@ -68,8 +68,25 @@ impl World {
 /// The rank for error messages that come from where no communicator is at hand.
 static RANK: AtomicU32 = AtomicU32::new(u32::MAX);
 
+/// As the only argument: says which MPI library the program was built for, and starts none.
+const LIBRARY_FLAG: &str = "--mpi-library";
+
+fn tell_library() -> ExitCode {
+    match exchange::library_version() {
+        Ok(version) => {
+            println!("{version}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
 /// Runs a program on every rank of a job and gives its exit code.
 ///
+/// With `--mpi-library` alone it only says which MPI library it was built for.
 /// Flags are read before MPI starts. A job of another size than `--ranks` ends at once with code
 /// 1: an `mpirun` of another MPI library starts every process as a job of its own. An error or a
 /// panic on any rank prints one line and ends the whole job with code 1.
@@ -78,6 +95,9 @@ pub fn run<F: Parser>(
     job: impl Fn(&F) -> &JobFlags,
     body: impl FnOnce(&F, &World) -> Result<()>,
 ) -> ExitCode {
+    if std::env::args_os().skip(1).eq([LIBRARY_FLAG]) {
+        return tell_library();
+    }
     let flags = match F::try_parse() {
         Ok(flags) => flags,
         Err(error) => return refuse_flags(&error),

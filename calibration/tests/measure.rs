@@ -10,7 +10,7 @@ use std::{
     process::{Command, Output},
 };
 
-use common::{Mpi, assert_success, compile, stderr};
+use common::{Mpi, assert_success, compile, skipped, stderr};
 use records::{
     Collective, Method, document,
     observation::{ClockError, CollectiveCall, Status},
@@ -332,8 +332,7 @@ fn ranks_without_a_common_clock_are_synchronised() {
     let Some(mpi) = Mpi::find() else { return };
     let unshare = ["--time", "--monotonic", "100000"];
     if !Command::new("unshare").args(unshare).arg("true").status().is_ok_and(|s| s.success()) {
-        println!("skipped: no time namespace can be made here");
-        return;
+        return skipped("ranks_without_a_common_clock", "no time namespace can be made here");
     }
     let run = Run::new(wide_plan(3, &[8, 4096]));
     let args = run.args(3, "3000");
@@ -421,8 +420,7 @@ fn what_was_forced_is_what_ran() {
     let Some(mpi) = Mpi::find() else { return };
     let tracer = Path::new(PROGRAM).with_file_name("libcolibri_tracer.so");
     if !tracer.exists() {
-        println!("skipped: no tracer is built beside the program");
-        return;
+        return skipped("what_was_forced_is_what_ran", "no tracer is built beside the program");
     }
     let run = Run::new(wide_plan(4, &[8, 65_536]));
     let output = mpi

@@ -8,7 +8,7 @@ mod common;
 
 use std::{path::Path, process::Command};
 
-use common::{Bench, Family, library, stderr, stdout};
+use common::{Bench, Family, library, skipped, stderr, stdout};
 
 /// What the script says by its exit code: mpi4py can't be had here.
 const NOT_TO_BE_HAD: i32 = 3;
@@ -26,7 +26,7 @@ fn its_collectives_on_open_mpi() {
     let output = command.output().unwrap();
     match output.status.code() {
         Some(0) => {}
-        Some(NOT_TO_BE_HAD) => println!("SKIPPED: {}", stderr(&output)),
+        Some(NOT_TO_BE_HAD) => skipped("mpi4py's tests", stderr(&output).trim()),
         _ => panic!("{}\n{}{}", output.status, stdout(&output), stderr(&output)),
     }
 }

@@ -13,7 +13,6 @@ use models::fit::{GAP_PER_BYTE_MEASURED, Groups, LATENCY_MEASURED};
 use records::{
     Collective,
     calibration::{Calibration, Estimate, Parameters},
-    document,
     group_observation::GroupObservation,
     observation::PointToPoint,
     quantity, record,
@@ -34,7 +33,7 @@ use crate::{
 #[derive(Debug, Args)]
 pub struct Calibrate {
     #[command(flatten)]
-    run: RunOptions,
+    pub run: RunOptions,
 
     #[command(flatten)]
     site: SiteOptions,
@@ -188,11 +187,10 @@ impl Calibrate {
         if let Some(paths) = &self.compare {
             return compare::run(paths, self.format);
         }
-        let begun = Instant::now();
-        let run = RunDirectory::open(&self.run.directory)?;
-        if !self.from_record {
-            self.measure(&run, begun)?;
-        }
+        let run = match self.from_record {
+            true => RunDirectory::judge(&self.run.directory)?,
+            false => self.measured(Instant::now())?,
+        };
         let asked = self.algorithms.as_ref().map(|List(collectives)| collectives.as_slice());
         let calibration = fit_with(&run, asked, self.from_record)?;
         let mut text = summary(&calibration);
@@ -200,6 +198,9 @@ impl Calibrate {
             text += &pairs::summary(&map);
         }
         output::print(&text)?;
+        if !run.is_written_to() {
+            return Ok(());
+        }
         let mut written = vec![run.calibration().display().to_string()];
         written.extend(draw(&run, &calibration)?);
         for path in written {
@@ -208,14 +209,32 @@ impl Calibrate {
         Ok(())
     }
 
-    fn measure(&self, run: &RunDirectory, begun: Instant) -> Result<()> {
-        run.begin(&run.observations(), self.run.resume)?;
-        run.begin(&run.pair_observations(), self.run.resume)?;
-        run.begin(&run.algorithm_times(), self.run.resume)?;
-        let site = Site::open(&self.site, run)?;
+    /// The run, measured; nothing is made before all that can be known of it allows it to begin.
+    fn measured(&self, begun: Instant) -> Result<RunDirectory> {
+        let mut run = RunDirectory::at(&self.run.directory)?;
+        self.begin(&run)?;
+        let site = Site::find(&self.site, &["colibri-calibrate", "colibri-pairs"])?;
+        calibrating::check(&site, &self.wanted)?;
         if let Some(List(collectives)) = &self.algorithms {
             algorithms::check(&site, collectives)?;
         }
+        run.make()?;
+        self.begin(&run)?;
+        let site = site.open(&run)?;
+        let records = [run.observations(), run.pair_observations(), run.algorithm_times()];
+        let with_them = [run.groups(), run.algorithm_plan()];
+        run.keep(&self.run, &[&records[..], &with_them].concat())?;
+        self.measure(&run, site, begun)?;
+        Ok(run)
+    }
+
+    fn begin(&self, run: &RunDirectory) -> Result<()> {
+        run.begin(&run.observations(), self.run.resume)?;
+        run.begin(&run.pair_observations(), self.run.resume)?;
+        run.begin(&run.algorithm_times(), self.run.resume)
+    }
+
+    fn measure(&self, run: &RunDirectory, site: Site, begun: Instant) -> Result<()> {
         // Taking a virtual cluster down takes about as long as setting it up.
         let kept = begun.elapsed() + ANALYSIS + self.budget.mul_f64(ANALYSIS_SHARE);
         let mut starting = None;
@@ -283,7 +302,7 @@ fn fit_with(
         algorithms,
         warnings,
     };
-    document::write(&run.calibration(), &calibration)?;
+    run.write(&run.calibration(), &calibration)?;
     Ok(calibration)
 }
 

@@ -39,12 +39,13 @@ pub struct Clocks {
 impl Clocks {
     /// Runs the subcommand.
     pub fn run(self) -> Result<()> {
-        let run = RunDirectory::open(&self.directory)?;
-        if run.clock_errors().exists() {
-            let path = run.clock_errors();
-            bail!("{}: is there already; name another directory", path.display());
-        }
-        let site = Site::open(&self.site, &run)?;
+        let mut run = RunDirectory::at(&self.directory)?;
+        refuse_another(&run)?;
+        let site = Site::find(&self.site, &["colibri-clocks"])?;
+        run.make()?;
+        refuse_another(&run)?;
+        let site = site.open(&run)?;
+        run.stay();
         let mut arguments: Vec<OsString> = vec![
             "--record".into(),
             run.clock_errors().into(),
@@ -62,6 +63,15 @@ impl Clocks {
         eprintln!("written: {}", run.clock_errors().display());
         Ok(())
     }
+}
+
+/// A record that is there is not added to.
+fn refuse_another(run: &RunDirectory) -> Result<()> {
+    let path = run.clock_errors();
+    if path.exists() {
+        bail!("{}: is there already; name another directory", path.display());
+    }
+    Ok(())
 }
 
 /// For every rank: how far its clock was off right after the synchronisation, at most, and at

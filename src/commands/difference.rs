@@ -114,7 +114,7 @@ impl Difference {
             if !path.is_dir() {
                 usage!("{}: is no run's directory", path.display());
             }
-            let run = RunDirectory::open(path)?;
+            let run = RunDirectory::read(path)?;
             let samples = Measurements::read(&run)?.samples;
             return Ok(Judge::Measured { samples, run: path.clone() });
         }

@@ -136,7 +136,7 @@ impl Export {
 
     /// What was measured best, chosen among all methods and among those of the target.
     fn measured(&self, exporter: &dyn Exporter) -> Result<Fit> {
-        let run = RunDirectory::open(&self.directory)?;
+        let run = RunDirectory::read(&self.directory)?;
         let source = Source::load_for(&run, &self.model)?;
         let chosen = choices(&run)?;
         if let Some(confirmed) = self.format.way().and_then(|way| chosen.confirmed(way)) {

@@ -47,7 +47,7 @@ use crate::{
 #[derive(Debug, Args)]
 pub struct Guidelines {
     #[command(flatten)]
-    run: RunOptions,
+    pub run: RunOptions,
 
     #[command(flatten)]
     site: SiteOptions,
@@ -167,13 +167,13 @@ impl Document for JobsPlan {
 impl Guidelines {
     /// Runs the subcommand.
     pub fn run(self) -> Result<()> {
-        let run = RunDirectory::open(&self.run.directory)?;
-        let mut site = None;
-        if !self.from_record {
-            run.begin(&trial_record(&run), self.run.resume)?;
-            let site = site.insert(Site::open(&self.site, &run)?);
-            self.measure(&run, site)?;
-        }
+        let (run, site) = match self.from_record {
+            true => (RunDirectory::judge(&self.run.directory)?, None),
+            false => {
+                let (run, site) = self.measured()?;
+                (run, Some(site))
+            }
+        };
         let plan: JobsPlan = document::read(&jobs_plan(&run))
             .context("there is no run to judge; leave out --from-record to measure one")?;
         let (mut found, plugins) = self.judge(&run, &plan)?;
@@ -181,11 +181,33 @@ impl Guidelines {
             self.run_splits(&run, site, &found)?;
         }
         book_splits(&run, &mut found)?;
-        document::write(&run.violations(), &found)?;
+        run.write(&run.violations(), &found)?;
         output::print(&violations::summary(&found))?;
         output::print(&plugins)?;
-        eprintln!("written: {}", run.violations().display());
+        if run.is_written_to() {
+            eprintln!("written: {}", run.violations().display());
+        }
         Ok(())
+    }
+
+    /// The run, measured; nothing is made before all that can be known of it allows it to begin.
+    fn measured(&self) -> Result<(RunDirectory, Site)> {
+        let mut run = RunDirectory::at(&self.run.directory)?;
+        run.begin(&trial_record(&run), self.run.resume)?;
+        let site = Site::find(&self.site, &["colibri-measure"])?;
+        let trial = match self.run.resume && trial_plan(&run).exists() {
+            true => None,
+            false => Some(jobs::trial(self.cells(&site)?, site.ranks(), self.seed)),
+        };
+        run.make()?;
+        run.begin(&trial_record(&run), self.run.resume)?;
+        let site = site.open(&run)?;
+        run.keep(&self.run, &[trial_record(&run)])?;
+        if let Some(trial) = trial {
+            document::write(&trial_plan(&run), &trial)?;
+        }
+        self.measure(&run, &site)?;
+        Ok((run, site))
     }
 
     fn measure(&self, run: &RunDirectory, site: &Site) -> Result<()> {
@@ -221,10 +243,7 @@ impl Guidelines {
 
     /// Tries every cell, and plans from what that took.
     fn plan(&self, run: &RunDirectory, site: &Site) -> Result<JobsPlan> {
-        let path = run.file("trial-plan.json");
-        if !path.exists() {
-            document::write(&path, &jobs::trial(self.cells(site)?, site.ranks(), self.seed))?;
-        }
+        let path = trial_plan(run);
         let trial: Plan = document::read(&path)?;
         let deadline = self.budget.mul_f64(TRIAL_SHARE);
         let begun = Instant::now();
@@ -382,6 +401,10 @@ fn jobs_plan(run: &RunDirectory) -> PathBuf {
     run.file("jobs.json")
 }
 
+fn trial_plan(run: &RunDirectory) -> PathBuf {
+    run.file("trial-plan.json")
+}
+
 fn trial_record(run: &RunDirectory) -> PathBuf {
     run.file("trial.csv")
 }
@@ -403,6 +426,9 @@ fn book_splits(run: &RunDirectory, violations: &mut Violations) -> Result<()> {
 
 /// Profiles in Colibri's form, and as pgtune text where that can express them.
 fn write_profiles(run: &RunDirectory, jobs: &Jobs, settings: &Settings) -> Result<()> {
+    if !run.is_written_to() {
+        return Ok(());
+    }
     let directory = run.file("profiles");
     if directory.exists() {
         // Made anew from the records: what an earlier judgement left must not be loaded.

@@ -7,7 +7,6 @@ use std::{
 
 use anyhow::Result;
 use records::{
-    document,
     observation::PointToPoint,
     pairs::{Member, PairMap},
     quantity,
@@ -79,9 +78,9 @@ pub fn judge(run: &RunDirectory) -> Result<Option<PairMap>> {
     }
     let map =
         PairMap { platform, one_per_node, bytes, at_once, members, links, findings, warnings };
-    document::write(&run.pairs(), &map)?;
-    if !map.links.is_empty() {
-        figures::save(&figures::pair_map(&map)?, &run.figures()?.join("pairs"))?;
+    run.write(&run.pairs(), &map)?;
+    if let (false, Some(figures)) = (map.links.is_empty(), run.figures()?) {
+        figures::save(&figures::pair_map(&map)?, &figures.join("pairs"))?;
     }
     Ok(Some(map))
 }

@@ -1,6 +1,9 @@
 //! `colibri report`: everything that a run found, on one page.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Result, bail};
 use clap::Args;
@@ -29,18 +32,19 @@ use crate::{
 pub struct Report {
     /// Directory of a run (`colibri tune`, `calibrate`, `verify`, `guidelines`)
     #[arg(default_value = "colibri-run", value_name = "DIR")]
-    directory: std::path::PathBuf,
+    directory: PathBuf,
+
+    /// The file to write [default: report.html in the run's directory]
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
 }
 
 impl Report {
     /// Runs the subcommand.
     pub fn run(self) -> Result<()> {
-        if !self.directory.is_dir() {
-            bail!("{}: there is no such run", self.directory.display());
-        }
-        let run = RunDirectory::open(&self.directory)?;
+        let run = RunDirectory::read(&self.directory)?;
         let found = Found::read(&run)?;
-        let path = run.file("report.html");
+        let path = self.output.unwrap_or_else(|| run.file("report.html"));
         document::write_text(&path, &found.page(&run)?.into_string())?;
         eprintln!("written: {}", path.display());
         Ok(())

@@ -6,7 +6,10 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use testbed::{Condition, PortRate, Rate, Spec, Testbed};
 
-use crate::{output, site::describe};
+use crate::{
+    output,
+    site::{check_testbed, describe},
+};
 
 /// A virtual cluster on this machine: up, down, status, exec
 #[derive(Debug, Args)]
@@ -87,7 +90,7 @@ impl TestbedCommand {
             Action::Down { name } => down(&name.name),
             Action::Status => status(),
             Action::Exec { name, node, command } => exec(&name.name, node, &command),
-            Action::Check => check(),
+            Action::Check => check_testbed(),
         }
     }
 }
@@ -133,12 +136,4 @@ fn exec(name: &str, node: Option<u32>, command: &[String]) -> Result<()> {
     let mut command = Testbed::open(name)?.exec(node, program)?;
     // Takes our place, so that signals and the exit code are the command's own.
     Err(command.args(arguments).exec()).with_context(|| format!("cannot run {program}"))
-}
-
-/// Sets up the smallest there is and takes it down: a better answer than any look at versions.
-fn check() -> Result<()> {
-    let name = format!("check-{}", std::process::id());
-    testbed::up(&Spec::new(&name, 1, "100mbit".parse::<Rate>()?)?)?;
-    testbed::down(&name)?;
-    Ok(())
 }

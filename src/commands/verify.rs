@@ -38,7 +38,7 @@ use crate::{
 #[derive(Debug, Args)]
 pub struct Verify {
     #[command(flatten)]
-    run: RunOptions,
+    pub run: RunOptions,
 
     #[command(flatten)]
     site: SiteOptions,
@@ -115,22 +115,14 @@ impl Timing {
 impl Verify {
     /// Runs the subcommand.
     pub fn run(self) -> Result<()> {
-        let run = RunDirectory::open(&self.run.directory)?;
-        let source = Source::load_for(&run, &self.model)?;
-        if !self.from_record {
-            run.begin(&run.measurements(), self.run.resume)?;
-            let site = Site::open(&self.site, &run)?;
-            let extent = match self.budget {
-                Some(budget) => Extent::Within { seconds: budget.as_secs_f64() },
-                None => Extent::Exhaustive { rounds: self.rounds },
-            };
-            let mut grid = grid(&self.grid, &site)?;
-            grid.others = self.plugins.methods(&grid.collectives)?;
-            links::measure(&site, &run, &grid.procs, self.seed, self.budget)?;
-            let plan = planned(&run, &source, &grid, extent, self.seed)?;
-            let deadline = self.budget.unwrap_or(Duration::from_secs(30 * 24 * 3600));
-            measure_by(self.timing, &site, &plan, &run.plan(), &run.measurements(), deadline, &[])?;
-        }
+        let (run, source) = match self.from_record {
+            true => {
+                let run = RunDirectory::judge(&self.run.directory)?;
+                let source = Source::load_for(&run, &self.model)?;
+                (run, source)
+            }
+            false => self.measured()?,
+        };
         let models = self.model.model.map_or_else(judged_models, |models| models.0);
         let measurements = Measurements::read(&run)?;
         let judged = judging::judge(&run, &source, measurements, &models, &self.others, None)?;
@@ -148,6 +140,29 @@ impl Verify {
             eprintln!("written: {figure}");
         }
         Ok(())
+    }
+
+    /// The run, measured; nothing is made before all that can be known of it allows it to begin.
+    fn measured(&self) -> Result<(RunDirectory, Source)> {
+        let mut run = RunDirectory::at(&self.run.directory)?;
+        run.begin(&run.measurements(), self.run.resume)?;
+        let source = Source::load_for(&run, &self.model)?;
+        let site = Site::find(&self.site, &["colibri-measure", "colibri-links"])?;
+        let mut grid = grid(&self.grid, &site)?;
+        grid.others = self.plugins.methods(&grid.collectives)?;
+        run.make()?;
+        run.begin(&run.measurements(), self.run.resume)?;
+        let site = site.open(&run)?;
+        run.keep(&self.run, &[run.measurements(), run.plan()])?;
+        links::measure(&site, &run, &grid.procs, self.seed, self.budget)?;
+        let extent = match self.budget {
+            Some(budget) => Extent::Within { seconds: budget.as_secs_f64() },
+            None => Extent::Exhaustive { rounds: self.rounds },
+        };
+        let plan = planned(&run, &source, &grid, extent, self.seed)?;
+        let deadline = self.budget.unwrap_or(Duration::from_secs(30 * 24 * 3600));
+        measure_by(self.timing, &site, &plan, &run.plan(), &run.measurements(), deadline, &[])?;
+        Ok((run, source))
     }
 }
 

@@ -48,6 +48,10 @@ mod state;
 mod status;
 mod system;
 
+#[cfg(test)]
+#[path = "../../tests/skipped.rs"]
+mod skipped;
+
 pub use error::TestbedError;
 pub use make::up;
 pub use openmpi::{OpenMpi, Shims};

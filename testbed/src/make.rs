@@ -145,7 +145,7 @@ mod tests {
         let usable =
             system::require_root().is_ok() && step.run(&tools.unshare, ["--net", "true"]).is_ok();
         if !usable {
-            eprintln!("skipped: needs root");
+            crate::skipped::skipped("virtual clusters", "needs root");
         }
         usable.then_some(tools)
     }

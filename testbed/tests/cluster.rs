@@ -16,6 +16,11 @@ use colibri_testbed::{
     Condition, OpenMpi, STATE_DIRECTORY, Shims, Spec, Testbed, TestbedError, down, status, up,
 };
 
+#[path = "../../tests/skipped.rs"]
+mod skipped;
+
+use skipped::skipped;
+
 /// A testbed that goes when the test ends, however it ends.
 struct Standing {
     testbed: Testbed,
@@ -92,8 +97,7 @@ fn can_make_namespaces() -> bool {
 macro_rules! need {
     ($condition:expr, $what:literal) => {
         if !$condition {
-            eprintln!("skipped: needs {}", $what);
-            return;
+            return skipped("virtual clusters", concat!("needs ", $what));
         }
     };
 }
@@ -242,7 +246,9 @@ fn namespaces_without_any_state_are_found() {
 #[test]
 fn ranks_fill_the_nodes_in_order() {
     need!(can_make_namespaces(), "root");
-    let Ok(mpi) = OpenMpi::find() else { return eprintln!("skipped: needs Open MPI") };
+    let Ok(mpi) = OpenMpi::find() else {
+        return skipped("ranks on a virtual cluster", "needs Open MPI");
+    };
     let standing = Standing::up("rank", 3, "1gbit", 2);
     let name = standing.name().to_string();
     let tell = "echo $OMPI_COMM_WORLD_RANK $(uname -n) $OMPI_COMM_WORLD_SIZE $TMPDIR";
@@ -294,7 +300,7 @@ fn a_mebibyte_takes_the_time_that_the_rate_says() {
     let built = Command::new("mpicc").arg("-o").arg(&program).arg(source).status();
     let built = built.is_ok_and(|status| status.success());
     let (true, Ok(mpi)) = (built, OpenMpi::find()) else {
-        return eprintln!("skipped: needs Open MPI");
+        return skipped("ranks on a virtual cluster", "needs Open MPI");
     };
     let standing = Standing::up("rate", 2, "100mbit", 1);
     let measured = || -> f64 {

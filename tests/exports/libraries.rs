@@ -6,7 +6,10 @@ use std::{
 };
 
 use super::pypi;
-use crate::support::{Turn, turn};
+use crate::{
+    skipped::skipped,
+    support::{Turn, turn},
+};
 
 /// How programs are compiled and started with one MPI library.
 pub struct Library {
@@ -28,8 +31,8 @@ pub struct Told {
     pub ran: String,
 }
 
-fn skipped(test: &str, why: &str) -> Option<Library> {
-    eprintln!("{test}: SKIPPED: {why}");
+fn none(test: &str, why: &str) -> Option<Library> {
+    skipped(test, why);
     None
 }
 
@@ -59,14 +62,14 @@ pub fn open_mpi_4_1(test: &str) -> Option<Library> {
         names.into_iter().find(|(_, mpirun)| version(mpirun.as_ref()).contains("Open MPI) 4.1"));
     match found {
         Some((mpicc, mpirun)) => Some(open_mpi(mpicc.into(), mpirun.into())),
-        None => skipped(test, "no mpirun of Open MPI 4.1 here"),
+        None => none(test, "no mpirun of Open MPI 4.1 here"),
     }
 }
 
 /// The system's MPICH 4.0.
 pub fn mpich_4_0(test: &str) -> Option<Library> {
     if !version("mpirun.mpich".as_ref()).contains("4.0") {
-        return skipped(test, "no mpirun.mpich of MPICH 4.0 here (Debian: mpich, libmpich-dev)");
+        return none(test, "no mpirun.mpich of MPICH 4.0 here (Debian: mpich, libmpich-dev)");
     }
     Some(Library {
         compiler: "mpicc.mpich".into(),
@@ -81,7 +84,7 @@ pub fn mpich_4_0(test: &str) -> Option<Library> {
 pub fn open_mpi_5_0(test: &str) -> Option<Library> {
     match pypi::open_mpi() {
         Ok(path) => Some(open_mpi(path.join("bin/mpicc"), path.join("bin/mpirun"))),
-        Err(why) => skipped(test, &why),
+        Err(why) => none(test, &why),
     }
 }
 
@@ -89,7 +92,7 @@ pub fn open_mpi_5_0(test: &str) -> Option<Library> {
 pub fn mpich_5_0(test: &str) -> Option<Library> {
     match pypi::mpich() {
         Ok(path) => Some(of_hydra(&path, Vec::new())),
-        Err(why) => skipped(test, &why),
+        Err(why) => none(test, &why),
     }
 }
 
@@ -97,7 +100,7 @@ pub fn mpich_5_0(test: &str) -> Option<Library> {
 pub fn intel(test: &str) -> Option<Library> {
     match pypi::intel() {
         Ok(path) => Some(of_hydra(&path, pypi::intel_variables(&path))),
-        Err(why) => skipped(test, &why),
+        Err(why) => none(test, &why),
     }
 }
 

@@ -1,13 +1,20 @@
 //! Runs a program of this package under a real `mpirun`.
 
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
+
 use std::{
-    env, fs,
+    env,
+    ffi::OsStr,
+    fs,
     os::unix::process::CommandExt,
     path::Path,
     process::{Command, Output},
     sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
+
+pub use skipped::skipped;
 
 /// Jobs run one after the other: they share the cores.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -33,7 +40,7 @@ impl Mpi {
                 return Some(Mpi { mpirun, dynamic_rules: true, _turn: turn });
             }
         }
-        println!("skipped: no mpirun of Open MPI here");
+        skipped("a program of MPI", "no mpirun of Open MPI here");
         None
     }
 
@@ -112,7 +119,7 @@ pub fn compile(source: &str, library: &Path) -> bool {
     };
     let compilers = ["mpicc.openmpi", "mpicc"];
     let Some(status) = compilers.into_iter().find_map(|compiler| compiled(compiler).ok()) else {
-        println!("skipped: no mpicc here");
+        skipped(source.file_name().and_then(OsStr::to_str).unwrap_or_default(), "no mpicc here");
         return false;
     };
     assert!(status.success());

@@ -6,6 +6,8 @@ pub mod compared;
 pub mod libraries;
 #[path = "../../../tests/exports/pypi.rs"]
 mod pypi;
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
 
 use std::{
     collections::BTreeMap,
@@ -21,6 +23,7 @@ use records::{Algorithm, Collective};
 
 pub use libraries::Family;
 use libraries::Tools;
+pub use skipped::skipped;
 
 /// Jobs run one after the other: they share the cores.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -101,7 +104,7 @@ impl Bench {
                 })
             }
             Err(why) => {
-                println!("SKIPPED: {family:?}: {why}");
+                skipped(&format!("{family:?}"), &why);
                 None
             }
         }
@@ -114,7 +117,7 @@ impl Bench {
             false => match &self.tools.fortran {
                 Some(compiler) => compiler,
                 None => {
-                    println!("SKIPPED: {:?} has no Fortran compiler", self.family);
+                    skipped(&format!("{:?} from Fortran", self.family), "no compiler");
                     return None;
                 }
             },

@@ -15,6 +15,8 @@ mod faults;
 #[path = "../launched/mod.rs"]
 mod launched;
 mod library;
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
 #[path = "../launched/turns.rs"]
 mod turns;
 
@@ -30,6 +32,7 @@ use self::{
     faults::{FAULTS, Fault},
     launched::{aside, run_to_end},
     library::{Family, Library, check},
+    skipped::skipped,
 };
 
 /// Set for the processes that a launcher starts: the family of its library.
@@ -65,7 +68,7 @@ fn main() {
 fn launched(family: Family, size: usize) -> Option<Command> {
     let launcher = format!("mpirun.{}", family.name());
     if Command::new(&launcher).arg("--version").output().is_err() {
-        println!("skipped: no {launcher} here");
+        skipped("mock-ups", &format!("no {launcher} here"));
         return None;
     }
     let mut command = Command::new(&launcher);

@@ -14,6 +14,8 @@ mod launched;
 mod library;
 mod methods;
 mod reused;
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
 mod special;
 
 use std::{env, ffi::c_int, process::Command, time::Instant};
@@ -23,6 +25,7 @@ use colibri_runner::{Executor, Handle, Session};
 use kinds::Kind;
 use launched::aside;
 use library::{Library, Operation, THREAD_MULTIPLE, call};
+use skipped::skipped;
 
 /// Set for the processes that `mpirun` starts: the file of the library to load.
 const LIBRARY: &str = "COLIBRI_RUNNER_TEST_LIBRARY";
@@ -59,10 +62,10 @@ fn main() {
         run_rank(&library);
     } else if env::args().any(|argument| argument == "--list") {
         println!("ours_agree_with_the_librarys: test");
-    } else {
+    } else if !env::args().any(|argument| argument == "--ignored") {
         for family in FAMILIES {
             let Some(launcher) = family.launcher() else {
-                println!("skipped: no mpirun of {} here", family.version);
+                skipped("our algorithms", &format!("no mpirun of {} here", family.version));
                 continue;
             };
             for ranks in family.ranks {

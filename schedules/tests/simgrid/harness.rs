@@ -34,10 +34,7 @@ impl SimGrid {
     /// None where SimGrid is not installed, unless it has to be.
     pub fn build(name: &str) -> Result<Option<Self>, Box<dyn Error>> {
         if Command::new("smpirun").arg("-version").output().is_err() {
-            if std::env::var("COLIBRI_TEST_REQUIRE").is_ok_and(|what| what == "all") {
-                return Err("no smpirun; apt-get install libsimgrid-dev".into());
-            }
-            eprintln!("skipped: no smpirun (libsimgrid-dev)");
+            crate::skipped::skipped(name, "no smpirun (Debian: libsimgrid-dev)");
             return Ok(None);
         }
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);

@@ -5,3 +5,5 @@
 mod harness;
 mod ports;
 mod sharing;
+#[path = "../../../tests/skipped.rs"]
+mod skipped;

@@ -257,8 +257,15 @@ impl Confirmation<'_> {
                 None => Vec::new(),
             };
             let deadline = Duration::from_secs_f64(deadline_seconds);
-            verify::measure(site.open()?, plan, &plan_path, &record_path, deadline, &settings)
-                .with_context(|| format!("confirmation {}, {name}", jobs.round))?;
+            verify::measure(
+                site.open(self.run)?,
+                plan,
+                &plan_path,
+                &record_path,
+                deadline,
+                &settings,
+            )
+            .with_context(|| format!("confirmation {}, {name}", jobs.round))?;
             document::write_text(&done, "")?;
         }
         Ok(record::read::<CollectiveCall>(&record_path)?.rows)

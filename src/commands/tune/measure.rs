@@ -19,7 +19,6 @@ use super::{CALIBRATION_SHARE, MEASURING_SHARE, Tune};
 use crate::{
     calibrating,
     commands::{calibrate, links, verify},
-    error::usage,
     focused,
     run_directory::RunDirectory,
     site::{LazySite, Site},
@@ -31,14 +30,7 @@ impl Tune {
     /// The calibration is written when its measuring is over, so that one that is there is whole.
     pub(super) fn calibrate(&self, run: &RunDirectory, site: &mut LazySite) -> Result<Calibration> {
         if !run.calibration().exists() {
-            let site = site.open()?;
-            if site.ranks() < 2 {
-                usage!(
-                    "tuning needs at least 2 ranks; give --ranks, or --testbed 8 for a virtual cluster"
-                );
-            }
-            // Whether anything can be measured at the points wanted is known before the first job.
-            self.points(run, site)?;
+            let site = site.open(run)?;
             let budget = Duration::from_secs_f64(self.share(CALIBRATION_SHARE).min(60.0));
             let wanted = calibrate::Wanted::within(budget, self.seed);
             calibrating::measure(site, run, &wanted, budget, None)?;
@@ -58,14 +50,14 @@ impl Tune {
         if run.penalty().exists() {
             return Ok(());
         }
-        let site = site.open()?;
+        let site = site.open(run)?;
         if !site.is_open_mpi() {
             eprintln!(
                 "plan: the launcher at hand is not known to be Open MPI's, whose own algorithms can \
                  be forced: Colibri's are compared with the default, for the preload library alone"
             );
         }
-        let grid = self.points(run, site)?;
+        let grid = self.points(self.usage(run)?.as_ref(), site)?;
         links::measure(site, run, &grid.procs, self.seed, self.budget())?;
         if !self.exhaustive {
             let seconds = self.share(MEASURING_SHARE);
@@ -91,24 +83,21 @@ impl Tune {
     }
 
     /// The points to tune: the grid that the flags name, or what an application uses.
-    fn points(&self, run: &RunDirectory, site: &Site) -> Result<Grid> {
-        match self.traced(run, site.ranks())? {
-            Some(traced) => traced.grid(&self.grid, site),
+    pub(super) fn points(&self, usage: Option<&Usage>, site: &Site) -> Result<Grid> {
+        match usage {
+            Some(usage) => Traced::new(usage, site.ranks())?.grid(&self.grid, site),
             None => verify::grid(&self.grid, site),
         }
     }
 
-    fn traced(&self, run: &RunDirectory, ranks: u32) -> Result<Option<Traced>> {
-        if self.trace.is_none() {
-            return Ok(None);
-        }
-        let usage: Usage = document::read(&run.usage())?;
-        Traced::new(&usage, ranks).map(Some)
+    /// What the application uses, if that is tuned.
+    fn usage(&self, run: &RunDirectory) -> Result<Option<Usage>> {
+        Ok(self.trace.as_ref().map(|_| document::read(&run.usage())).transpose()?)
     }
 
     /// As what is measured was planned.
     pub(super) fn traced_as_planned(&self, run: &RunDirectory) -> Result<Option<Traced>> {
         let plan: Plan = document::read(&run.plan())?;
-        self.traced(run, plan.ranks)
+        self.usage(run)?.map(|usage| Traced::new(&usage, plan.ranks)).transpose()
     }
 }

@@ -10,10 +10,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result};
+use anyhow::{Result, bail};
 use clap::Args;
 use records::{
-    Collective,
     document::{self, Document},
     quantity,
 };
@@ -23,7 +22,7 @@ use crate::{
     error::usage,
     judging,
     measurements::Measurements,
-    options::{GridOptions, ModelOptions, ParameterSet, RunOptions, Segments, SiteOptions},
+    options::{GridOptions, ModelOptions, ParameterSet, RunOptions, SiteOptions},
     output, programs,
     run_directory::RunDirectory,
     site::{self, LazySite, PRELOAD_LIBRARY},
@@ -36,7 +35,7 @@ use crate::{
 #[derive(Debug, Args)]
 pub struct Tune {
     #[command(flatten)]
-    run: RunOptions,
+    pub run: RunOptions,
 
     #[command(flatten)]
     site: SiteOptions,
@@ -70,32 +69,8 @@ const CONFIRMING_SHARE: f64 = 0.25;
 /// rest starts its jobs.
 const CONFIRMING_OF_WHAT_IS_LEFT: f64 = 0.8;
 
-/// The options of a run, so that a resumed one does what was begun.
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
-struct Options {
-    collectives: Vec<Collective>,
-    procs: Option<Vec<u32>>,
-    sizes: Vec<u64>,
-    /// `None` is `auto`.
-    segments: Option<Vec<u64>>,
-    /// Where what stands in the run's `usage.json` came from.
-    #[serde(default)]
-    trace: Option<String>,
-    budget_seconds: f64,
-    exhaustive: bool,
-    seed: u64,
-    launcher: Option<String>,
-    ranks: Option<u32>,
-    testbed: Option<String>,
-    rate: String,
-    #[serde(default)]
-    ports: Vec<String>,
-    ppn: u32,
-}
-
-impl Document for Options {
-    const SCHEMA: &'static str = "colibri/tune/1";
-}
+/// The programs of a run.
+const PROGRAMS: [&str; 3] = ["colibri-calibrate", "colibri-links", "colibri-measure"];
 
 /// What is settled when confirming begins.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -114,12 +89,8 @@ impl Tune {
         // What the last stage needs is missed before the first.
         programs::find(PRELOAD_LIBRARY)?;
         let begun = Instant::now();
-        let run = RunDirectory::open(&self.run.directory)?;
-        self.begin(&run)?;
-        if self.run.resume {
-            site::clear_up(&run)?;
-        }
-        let mut site = LazySite::new(&self.site, &run);
+        let mut site = LazySite::new(&self.site, &PROGRAMS);
+        let run = self.begun(&mut site)?;
 
         let calibration = self.calibrate(&run, &mut site)?;
         let source = Source::of_run(calibration, &model_options())?;
@@ -141,53 +112,47 @@ impl Tune {
         output::print(&told)
     }
 
-    /// Writes the options down, or checks that they are those of the run that is to go on.
-    fn begin(&self, run: &RunDirectory) -> Result<()> {
-        let path = run.options();
-        let options = self.options();
+    /// The run's directory. Of a run that begins nothing is made before all that can be known of it
+    /// allows it to begin.
+    fn begun(&self, site: &mut LazySite) -> Result<RunDirectory> {
+        let mut run = RunDirectory::at(&self.run.directory)?;
+        self.refuse_another(&run)?;
         if self.run.resume {
-            let begun: Options = document::read(&path)
-                .context("there is no run to go on with; leave out --resume to begin one")?;
-            if begun != options {
-                let changed = changed(&begun, &options)?;
-                usage!(
-                    "{}: the run was begun with other options ({changed}); give the same ones \
-                     with --resume, or begin another run in another directory",
-                    run.path().display()
-                );
-            }
-            return Ok(());
+            run.make()?;
+            run.keep(&self.run, &[])?;
+            site::clear_up(&run)?;
+            return Ok(run);
         }
-        run.begin(&path, false)?;
-        run.begin(&run.observations(), false)?;
-        run.begin(&run.measurements(), false)?;
-        if let Some(trace) = &self.trace {
+        let usage = self.trace.as_deref().map(traced::read).transpose()?;
+        let found = site.find()?;
+        if found.ranks() < 2 {
+            usage!(
+                "tuning needs at least 2 ranks; give --ranks, or --testbed 8 for a virtual cluster"
+            );
+        }
+        self.points(usage.as_ref(), found)?;
+        run.make()?;
+        self.refuse_another(&run)?;
+        site.open(&run)?;
+        run.keep(&self.run, &[run.observations(), run.groups(), run.measurements()])?;
+        if let Some(usage) = usage {
             // The run's own: the application may write another one meanwhile.
-            document::write(&run.usage(), &traced::read(trace)?)?;
+            document::write(&run.usage(), &usage)?;
         }
-        Ok(document::write(&path, &options)?)
+        Ok(run)
     }
 
-    fn options(&self) -> Options {
-        Options {
-            collectives: self.grid.collective.0.clone(),
-            procs: self.grid.procs.as_ref().map(|procs| procs.0.clone()),
-            sizes: self.grid.sizes.0.clone(),
-            segments: match &self.grid.segments {
-                Segments::These(these) => Some(these.clone()),
-                Segments::Auto => None,
-            },
-            trace: self.trace.as_ref().map(|path| path.display().to_string()),
-            budget_seconds: self.budget.as_secs_f64(),
-            exhaustive: self.exhaustive,
-            seed: self.seed,
-            launcher: self.site.launcher.clone(),
-            ranks: self.site.ranks,
-            testbed: self.site.testbed.clone(),
-            rate: self.site.rate.to_string(),
-            ports: self.site.ports.iter().map(ToString::to_string).collect(),
-            ppn: self.site.ppn,
+    /// What other runs have recorded is not mixed with what this one does.
+    fn refuse_another(&self, run: &RunDirectory) -> Result<()> {
+        if self.run.resume && !run.file(&self.run.given.file()).exists() {
+            bail!(
+                "{}: holds records, but not of a tuning run, with which --resume could go on; name \
+                 another directory",
+                run.path().display()
+            );
         }
+        run.begin(&run.observations(), self.run.resume)?;
+        run.begin(&run.measurements(), self.run.resume)
     }
 
     /// What there is to spend; nothing where everything is measured.
@@ -219,15 +184,6 @@ impl Tune {
     fn share(&self, share: f64) -> f64 {
         self.budget.as_secs_f64() * share
     }
-}
-
-/// The options that differ, by name.
-fn changed(begun: &Options, now: &Options) -> Result<String> {
-    let (begun, now) = (serde_json::to_value(begun)?, serde_json::to_value(now)?);
-    let names = begun.as_object().into_iter().flatten();
-    let differing = names.filter(|(name, value)| now.get(name) != Some(value));
-    let told = differing.map(|(name, value)| format!("{name} was {value}"));
-    Ok(told.collect::<Vec<_>>().join(", "))
 }
 
 fn model_options() -> ModelOptions {

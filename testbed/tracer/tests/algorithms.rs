@@ -9,6 +9,11 @@ use std::{
     process::Command,
 };
 
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
+
+use skipped::skipped;
+
 const PROCS: usize = 5;
 const SEGMENT: &str = "1024";
 /// In elements of 8 bytes: fewer than the processes, about two segments, many segments.
@@ -88,8 +93,7 @@ macro_rules! program_or_skip {
         match observed($folder.path()) {
             Some(program) => program,
             None => {
-                eprintln!("skipped: needs Open MPI's mpicc and mpirun");
-                return;
+                return skipped("the tracer", "needs Open MPI's mpicc and mpirun");
             }
         }
     }};
@@ -166,8 +170,7 @@ fn a_summary_is_appended_when_a_process_ends() {
 #[test]
 fn a_function_that_is_missing_is_named_when_it_is_called_and_not_before() {
     if Command::new("cc").arg("--version").output().is_err() {
-        eprintln!("skipped: needs a C compiler");
-        return;
+        return skipped("the tracer", "needs a C compiler");
     }
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("missing.c");

@@ -1,0 +1,225 @@
+//! The allocation of Slurm that we run in, and how its `srun` starts MPI programs.
+
+use std::{env, process::Command, time::Duration};
+
+use anyhow::{Result, bail};
+
+use crate::{error::usage, process};
+
+/// The name of its launcher.
+pub const SRUN: &str = "srun";
+
+/// Ends the whole job as soon as one rank has failed: the others would wait for it.
+pub const END_AT_ONCE: (&str, &str) = ("SLURM_KILL_BAD_EXIT", "1");
+
+/// For which a command of Slurm may take to answer.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// What Slurm has given us, as far as it says.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Allocation {
+    /// Nodes.
+    pub nodes: Option<u32>,
+    /// Ranks that were asked for, or one for each part of a node that was.
+    pub tasks: Option<u32>,
+    /// Processors on all nodes.
+    pub processors: Option<u32>,
+}
+
+impl Allocation {
+    /// The one that we run in, if any.
+    ///
+    /// # Errors
+    /// A variable of Slurm's is not understood.
+    pub fn at_hand() -> Result<Option<Self>> {
+        match env::var_os("SLURM_JOB_ID") {
+            Some(_) => Self::from(|name| env::var(name).ok()).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn from(variable: impl Fn(&str) -> Option<String>) -> Result<Self> {
+        let number = |name: &str| variable(name).map(|text| number(name, &text)).transpose();
+        let sum = |name: &str| variable(name).map(|text| sum(name, &text)).transpose();
+        let tasks = match number("SLURM_NTASKS")? {
+            // `salloc -N 4` alone sets this and not the one above.
+            None => sum("SLURM_TASKS_PER_NODE")?,
+            tasks => tasks,
+        };
+        Ok(Allocation {
+            nodes: number("SLURM_JOB_NUM_NODES")?,
+            tasks,
+            processors: sum("SLURM_JOB_CPUS_PER_NODE")?,
+        })
+    }
+
+    /// Whether `srun` would start so many ranks.
+    ///
+    /// # Errors
+    /// It would refuse.
+    pub fn check(&self, ranks: u32) -> Result<()> {
+        // Processors count, not tasks: srun starts as many ranks as there are of these.
+        let Some(most) = self.processors.or(self.tasks) else { return Ok(()) };
+        let most = most.max(self.tasks.unwrap_or(0));
+        if ranks > most && env::var_os("SLURM_OVERCOMMIT").is_none() {
+            usage!(
+                "{ranks} ranks are more than Slurm's allocation holds, which has {most} \
+                 processors; give --ranks {most} or fewer, or ask salloc or sbatch for more, as \
+                 by -n {ranks}"
+            );
+        }
+        Ok(())
+    }
+}
+
+fn number(name: &str, text: &str) -> Result<u32> {
+    match text.trim().parse() {
+        Ok(number @ 1..) => Ok(number),
+        _ => bail!("{name}, which Slurm sets, is '{text}'; wanted a number above 0"),
+    }
+}
+
+/// The sum of such as `2(x3),1`: three times two, and one.
+fn sum(name: &str, text: &str) -> Result<u32> {
+    let item = |item: &str| -> Option<u32> {
+        let (number, times) = match item.trim().strip_suffix(')') {
+            Some(item) => item.split_once("(x")?,
+            None => (item.trim(), "1"),
+        };
+        number.parse::<u32>().ok()?.checked_mul(times.parse().ok()?)
+    };
+    let sum = text.split(',').try_fold(0_u32, |sum, next| sum.checked_add(item(next)?));
+    match sum {
+        Some(sum @ 1..) => Ok(sum),
+        _ => bail!("{name}, which Slurm sets, is '{text}'; wanted numbers, as in 2(x3),1"),
+    }
+}
+
+/// The kinds of process management that `srun` offers to MPI libraries, by the names that `--mpi`
+/// takes; none where it does not say.
+pub fn offered() -> Vec<String> {
+    let said = process::said_within(Command::new(SRUN).arg("--mpi=list"), PATIENCE);
+    kinds(&said.unwrap_or_default())
+}
+
+/// Each kind stands on a line of its own; what heads them, and what goes into details, ends or begins
+/// with more words. Before Slurm 21.08 each line begins with `srun: `.
+fn kinds(said: &str) -> Vec<String> {
+    let lines = said.lines().map(|line| line.trim_start_matches("srun:").trim());
+    let kinds = lines.filter(|line| !line.is_empty() && !line.contains(char::is_whitespace));
+    kinds.map(Into::into).collect()
+}
+
+/// Whether ranks are started without any process management where nothing is asked for.
+fn default_is_none() -> bool {
+    let mut show = Command::new("scontrol");
+    let said = process::said_within(show.args(["show", "config"]), PATIENCE).unwrap_or_default();
+    is_none_by_default(&said)
+}
+
+fn is_none_by_default(configuration: &str) -> bool {
+    let mut settings = configuration.lines().filter_map(|line| line.split_once('='));
+    settings.any(|(name, value)| name.trim() == "MpiDefault" && value.trim() == "none")
+}
+
+/// What `--mpi` is to be for an MPI library; nothing where Slurm's own setting or the user's is left
+/// alone.
+///
+/// Open MPI takes PMIx, whatever else is there. Others take PMI-2 as a rule; a site that has set
+/// anything knows better.
+pub fn kind_for(is_open_mpi: bool) -> Option<&'static str> {
+    if env::var_os("SLURM_MPI_TYPE").is_some() {
+        return None;
+    }
+    let kind = if is_open_mpi { "pmix" } else { "pmi2" };
+    let wanted = is_open_mpi || default_is_none();
+    (wanted && offered().iter().any(|offered| offered == kind)).then_some(kind)
+}
+
+/// Words by which a job shows that `srun` has started its ranks without the process management that
+/// their MPI library needs: Open MPI's, and our programs' that find themselves alone.
+pub const APART: [&str; 2] =
+    ["The application appears to have been direct launched using \"srun\"", "the job has 1 ranks"];
+
+/// What to do about that.
+pub fn advice() -> String {
+    let offered = offered();
+    let has = |kind: &str| offered.iter().any(|offered| offered == kind);
+    let kind = ["pmix", "pmi2"].into_iter().find(|kind| has(kind));
+    let what = "srun started each rank by itself, without the process management that the MPI \
+                library needs";
+    let list = match offered.is_empty() {
+        true => "`srun --mpi=list` tells none".to_owned(),
+        false => format!("`srun --mpi=list` offers {}", offered.join(", ")),
+    };
+    match kind {
+        Some(kind) => format!(
+            "{what}: name it by --mpi, as in --launcher 'srun --mpi={kind} -n {{np}}' ({list}; \
+             Open MPI takes pmix, MPICH and Intel MPI take pmi2)"
+        ),
+        None => format!(
+            "{what}, and {list}: take the MPI library's own launcher, as in --launcher 'mpirun \
+             -np {{np}}'"
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn allocation(variables: &[(&str, &str)]) -> Result<Allocation> {
+        let find = |name: &str| variables.iter().find(|(known, _)| *known == name);
+        Allocation::from(|name| find(name).map(|(_, value)| (*value).to_owned()))
+    }
+
+    #[test]
+    fn tasks_are_those_asked_for_or_one_for_each_part_of_a_node() {
+        let nodes = ("SLURM_JOB_NUM_NODES", "4");
+        let per_node = ("SLURM_TASKS_PER_NODE", "2(x3),1");
+        let counted = allocation(&[nodes, per_node]).unwrap();
+        assert_eq!((counted.nodes, counted.tasks), (Some(4), Some(7)));
+        let asked = allocation(&[nodes, per_node, ("SLURM_NTASKS", "5")]).unwrap();
+        assert_eq!(asked.tasks, Some(5));
+        let silent = allocation(&[]).unwrap();
+        assert_eq!((silent.nodes, silent.tasks), (None, None));
+    }
+
+    #[test]
+    fn what_is_not_understood_is_named() {
+        for wrong in ["", "two", "2(x3", "2(x)", "4294967295(x2)", "2(x3),"] {
+            let error = allocation(&[("SLURM_TASKS_PER_NODE", wrong)]).unwrap_err().to_string();
+            assert!(error.contains("SLURM_TASKS_PER_NODE") && error.contains(wrong), "{error}");
+        }
+        let error = allocation(&[("SLURM_NTASKS", "0")]).unwrap_err().to_string();
+        assert!(error.contains("SLURM_NTASKS") && error.contains("'0'"), "{error}");
+    }
+
+    #[test]
+    fn more_ranks_than_processors_are_refused() {
+        let tasks = ("SLURM_TASKS_PER_NODE", "1(x4)");
+        let held = allocation(&[tasks, ("SLURM_JOB_CPUS_PER_NODE", "2(x4)")]).unwrap();
+        assert!(held.check(8).is_ok());
+        let error = held.check(9).unwrap_err().to_string();
+        assert!(error.contains("9 ranks") && error.contains("--ranks 8"), "{error}");
+        assert!(allocation(&[tasks]).unwrap().check(5).is_err());
+        assert!(allocation(&[]).unwrap().check(5).is_ok());
+    }
+
+    #[test]
+    fn kinds_are_read_from_both_forms_of_the_list() {
+        let new = "MPI plugin types are...\n\tpmix\n\tnone\n\tpmi2\nspecific pmix plugin versions \
+                   available: pmix_v4\n";
+        assert_eq!(kinds(new), ["pmix", "none", "pmi2"]);
+        let old = "srun: MPI types are...\nsrun: pmix_v3\nsrun: none\n";
+        assert_eq!(kinds(old), ["pmix_v3", "none"]);
+        assert_eq!(kinds("srun: error: no such option\n"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn the_default_is_read_from_the_configuration() {
+        assert!(is_none_by_default("MinJobAge = 300 sec\nMpiDefault              = none\n"));
+        assert!(!is_none_by_default("MpiDefault              = pmix\n"));
+        assert!(!is_none_by_default(""));
+    }
+}

@@ -1,0 +1,125 @@
+//! Under a real Slurm, whose default is to start ranks without any process management (MpiDefault=none).
+
+mod cluster;
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::Path,
+    process::Stdio,
+    time::{Duration, Instant},
+};
+
+use cluster::{Cluster, NODES};
+
+use crate::support::have_mpirun;
+
+/// Runs a shell's script in an allocation; gives its exit code, and what it said.
+#[track_caller]
+fn in_allocation(
+    cluster: &Cluster,
+    wanted: &[&str],
+    place: &Path,
+    script: &str,
+) -> (Option<i32>, String) {
+    let said = place.join("said");
+    let file = fs::File::create(&said).unwrap();
+    let mut salloc = cluster.client("salloc");
+    salloc.arg("--quiet").args(wanted).args(["sh", "-c", script]).current_dir(place);
+    salloc.env("COLIBRI", env!("CARGO_BIN_EXE_colibri"));
+    // Other ranks of this machine want its processors, too.
+    salloc.env("OMPI_MCA_mpi_yield_when_idle", "1");
+    salloc.stdin(Stdio::null()).stdout(file.try_clone().unwrap()).stderr(file);
+    let mut child = salloc.spawn().unwrap();
+    let limit = Instant::now() + Duration::from_secs(150);
+    let code = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status.code();
+        }
+        if Instant::now() > limit {
+            child.kill().unwrap();
+            child.wait().unwrap();
+            panic!("`{script}` does not end:\n{}", fs::read_to_string(said).unwrap());
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    (code, fs::read_to_string(said).unwrap())
+}
+
+/// One task on each node, of which salloc tells no number.
+const ON_EVERY_NODE: [&str; 2] = ["-N", "4"];
+
+/// Neither a launcher nor the number of ranks is said. On one of Slurm's nodes: what it starts on others
+/// talks through TCP, in whose connecting Open MPI 4.1.4 crashes in one of thirty starts here.
+#[test]
+fn tune_finds_its_way_in_an_allocation() {
+    let test = "tune_finds_its_way_in_an_allocation";
+    let Some(_turn) = have_mpirun(test) else { return };
+    let Some(cluster) = Cluster::up(test) else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let place = dir.path();
+    let tune = "\"$COLIBRI\" tune run --collective bcast --sizes 64,64KiB --budget 12s";
+    let wanted = ["-N", "1", "--exclusive"];
+    let (code, said) = in_allocation(&cluster, &wanted, place, tune);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(place.join("run/openmpi.rules").exists(), "{said}");
+    let calibration = fs::read_to_string(place.join("run/calibration.json")).unwrap();
+    let calibration: serde_json::Value = serde_json::from_str(&calibration).unwrap();
+    let platform = &calibration["platform"];
+    assert_eq!(platform["hosts"].as_array().unwrap().len(), 2, "{platform}");
+    assert_eq!(platform["launcher"], "srun --mpi=pmix -n {np}");
+
+    // What srun would refuse is refused before, and nothing is made.
+    let more = "\"$COLIBRI\" tune more --ranks 5";
+    let (code, said) = in_allocation(&cluster, &ON_EVERY_NODE, place, more);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("5 ranks are more than Slurm's allocation holds"), "{said}");
+    assert!(!said.contains("srun: error") && !place.join("more").exists(), "{said}");
+}
+
+const CALIBRATE: &str =
+    "\"$COLIBRI\" calibrate run --pair-only --no-pairs --sizes 0..1KiB --budget 1s";
+
+/// Without process management there are four jobs of one rank each: what to do is told.
+#[test]
+fn a_launcher_that_starts_ranks_apart_is_answered_with_what_to_write() {
+    let test = "a_launcher_that_starts_ranks_apart_is_answered_with_what_to_write";
+    let Some(_turn) = have_mpirun(test) else { return };
+    let Some(cluster) = Cluster::up(test) else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let script = format!("{CALIBRATE} --launcher 'srun -n {{np}}'");
+    let (code, said) = in_allocation(&cluster, &ON_EVERY_NODE, dir.path(), &script);
+    assert_eq!(code, Some(1), "{said}");
+    let advice = said.lines().last().unwrap();
+    assert!(advice.contains("--launcher 'srun --mpi=pmix -n {np}'"), "{said}");
+    assert!(advice.contains("`srun --mpi=list` offers") && advice.contains("pmi2"), "{said}");
+    assert!(!said.contains("once more"), "{said}");
+}
+
+/// In the first step rank 1 is killed while the others sleep; in the second, all fail.
+#[test]
+fn a_rank_that_crashes_ends_the_job_at_once_which_is_tried_once_more() {
+    let test = "a_rank_that_crashes_ends_the_job_at_once_which_is_tried_once_more";
+    let Some(_turn) = have_mpirun(test) else { return };
+    let Some(cluster) = Cluster::up(test) else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let crashes = dir.path().join("crashes");
+    let script = "#!/bin/sh\n\
+                  echo \"$SLURM_STEP_ID: $SLURM_NTASKS on $SLURM_STEP_NUM_NODES\" >> ranks\n\
+                  [ \"$SLURM_STEP_ID\" = 0 ] || exit 3\n\
+                  [ \"$SLURM_PROCID\" = 1 ] && kill -ABRT $$\n\
+                  exec sleep 100\n";
+    fs::write(&crashes, script).unwrap();
+    fs::set_permissions(&crashes, PermissionsExt::from_mode(0o755)).unwrap();
+    let begun = Instant::now();
+    let script = format!("{CALIBRATE} --launcher 'srun -N {{nodes}} -n {{np}} ./crashes'");
+    let (code, said) = in_allocation(&cluster, &ON_EVERY_NODE, dir.path(), &script);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(begun.elapsed() < Duration::from_secs(60), "{said}");
+    assert!(said.contains("task 1: Aborted") && said.contains("is tried once more"), "{said}");
+    assert!(said.contains("exit code 3") && said.contains("twice"), "{said}");
+    let ranks = fs::read_to_string(dir.path().join("ranks")).unwrap();
+    for step in ["0: 4 on 4", "1: 4 on 4"] {
+        assert_eq!(ranks.lines().filter(|line| *line == step).count(), NODES as usize, "{ranks}");
+    }
+}
