@@ -137,7 +137,7 @@ pub struct GridOptions {
 #[derive(Debug, Clone, Args)]
 pub struct SiteOptions {
     /// The command that starts an MPI program, {np} standing for the number of ranks and {nodes}
-    /// for the number of nodes [default: from colibri.toml, Slurm, or mpirun]
+    /// for the number of nodes of Slurm's allocation [default: from colibri.toml, Slurm, or mpirun]
     #[arg(long, value_name = "COMMAND", conflicts_with = "testbed")]
     pub launcher: Option<String>,
 

@@ -15,6 +15,7 @@ mod links;
 mod plugins;
 mod predictions;
 mod refused;
+mod required;
 mod resuming;
 mod slurm;
 mod tracing;

@@ -190,16 +190,18 @@ fn a_killed_tuning_run_is_resumed_to_its_end() {
         "--budget",
         "40s",
     ];
+    // Repeated or not, the options are the same.
     let mut resume = None;
     for record in ["observations", "measurements", "confirmation-1"] {
         let mut command = colibri_process(arguments.iter().copied().chain(resume));
         kill_when_recorded(&mut command, &directory, record);
         resume = Some("--resume");
     }
+    let resume = [arguments[0], arguments[1], "--resume"];
     let before = records(&directory);
     let plan_before = fs::read(directory.join("plan.json")).unwrap();
 
-    let (stdout, stderr) = run(0, &[&arguments[..], &["--resume"]].concat());
+    let (stdout, stderr) = run(0, &resume);
     for (path, bytes) in before {
         let now = fs::read(&path).unwrap();
         assert!(now.starts_with(&bytes), "{} was changed\n{stderr}", path.display());
@@ -248,13 +250,13 @@ fn a_killed_tuning_run_is_resumed_to_its_end() {
     // The same record analysed again gives the same files.
     let first = results(&directory);
     assert!(first.keys().any(|path| path.ends_with("figures/penalty-bcast.svg")));
-    let (again, _) = run(0, &[&arguments[..], &["--resume"]].concat());
+    let (again, _) = run(0, &resume);
     assert_eq!(again, stdout);
     for (path, bytes) in results(&directory) {
         assert!(first.get(&path) == Some(&bytes), "{} differs", path.display());
     }
-    let (_, stderr) = run(2, &[&arguments[..], &["--resume", "--seed", "2"]].concat());
-    assert!(stderr.contains("seed was 1"), "{stderr}");
+    let (_, stderr) = run(2, &[&resume[..], &["--seed", "2"]].concat());
+    assert!(stderr.contains("--seed was 1 by default, is now 2;"), "{stderr}");
 }
 
 /// Steps by hand on local ranks, as the documentation tells them.
