@@ -38,6 +38,8 @@ macro_rules! files {
 }
 
 files! {
+    /// The options that a tuning run was given.
+    options "tune.json",
     /// Point-to-point observations.
     observations "observations.csv",
     /// Observations of the links between all pairs of ranks.

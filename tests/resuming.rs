@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::{have_mpirun, run};
+use crate::support::{have_mpirun, lines, run};
 
 #[test]
 fn a_run_goes_on_by_the_options_that_it_was_begun_with() {
@@ -12,7 +12,14 @@ fn a_run_goes_on_by_the_options_that_it_was_begun_with() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("run");
     let resume = ["calibrate", path.to_str().unwrap(), "--resume"];
-    let launcher = ["--launcher", "mpirun --oversubscribe -np {np}", "--ranks", "2"];
+    // Writes down what it is to start.
+    let script = dir.path().join("launch");
+    let text = "echo \"$@\" >> \"$(dirname \"$0\")/commands\"\n\
+                export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1\n\
+                np=$1; shift; exec mpirun --oversubscribe -np $np \"$@\"\n";
+    fs::write(&script, text).unwrap();
+    let launcher = format!("sh {} {{np}}", script.display());
+    let launcher = ["--launcher", &launcher, "--ranks", "2"];
     let wanted = ["--sizes", "0..1KiB", "--pair-only", "--no-pairs", "--budget", "2s"];
     run(0, &[&resume[..], &launcher, &wanted].concat());
     let record = path.join("observations.csv");
@@ -38,10 +45,11 @@ fn a_run_goes_on_by_the_options_that_it_was_begun_with() {
     run(0, &[&resume[..], &["--budget", "3s"]].concat());
     let now = fs::read_to_string(&record).unwrap();
     assert!(now.starts_with(&first) && now.len() > first.len());
-    let mut rows = now.lines().filter(|line| !line.starts_with('#'));
-    let column = rows.next().unwrap().split(',').position(|name| name == "bytes").unwrap();
-    let bytes = rows.map(|row| row.split(',').nth(column).unwrap().parse::<u64>().unwrap());
-    assert_eq!(bytes.max(), Some(1024), "other sizes than were asked for at first");
+    let commands = lines(&dir.path().join("commands"));
+    let wanted = "--sizes 0,1,2,4,8,16,32,64,128,256,512,1024 --pair between-nodes ";
+    assert!(commands.len() >= 3, "{commands:#?}");
+    assert!(commands.iter().all(|command| command.contains(wanted)), "{commands:#?}");
+    assert!(commands.iter().all(|command| command.starts_with("2 ")), "{commands:#?}");
 }
 
 #[test]

@@ -128,7 +128,7 @@ impl Verify {
         let judged = judging::judge(&run, &source, measurements, &models, &self.others, None)?;
         let next = |choice: &Choice| chosen::next_measured(&judged.samples, choice);
         let choices = chosen::measured(&judged.penalties, &judged.choices, &next, &BTreeMap::new());
-        document::write(&run.choices(), &choices)?;
+        run.write(&run.choices(), &choices)?;
         let mut text = judging::summary(&judged.penalties);
         text += &regions::text(&judged.penalties);
         if let Some(names) = &self.compare {

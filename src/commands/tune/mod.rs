@@ -144,7 +144,7 @@ impl Tune {
 
     /// What other runs have recorded is not mixed with what this one does.
     fn refuse_another(&self, run: &RunDirectory) -> Result<()> {
-        if self.run.resume && !run.file(&self.run.given.file()).exists() {
+        if self.run.resume && !run.options().exists() {
             bail!(
                 "{}: holds records, but not of a tuning run, with which --resume could go on; name \
                  another directory",
