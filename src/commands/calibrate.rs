@@ -198,12 +198,9 @@ impl Calibrate {
             text += &pairs::summary(&map);
         }
         output::print(&text)?;
-        if !run.is_written_to() {
-            return Ok(());
-        }
-        let mut written = vec![run.calibration().display().to_string()];
-        written.extend(draw(&run, &calibration)?);
-        for path in written {
+        let figures = draw(&run, &calibration)?;
+        let parameters = run.is_written_to().then(|| run.calibration().display().to_string());
+        for path in parameters.into_iter().chain(figures) {
             eprintln!("written: {path}");
         }
         Ok(())

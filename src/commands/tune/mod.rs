@@ -89,8 +89,10 @@ impl Tune {
         // What the last stage needs is missed before the first.
         programs::find(PRELOAD_LIBRARY)?;
         let begun = Instant::now();
+        // Before the site, so that the lock is held until a virtual cluster is taken down.
+        let mut run = RunDirectory::at(&self.run.directory)?;
         let mut site = LazySite::new(&self.site, &PROGRAMS);
-        let run = self.begun(&mut site)?;
+        self.begin(&mut run, &mut site)?;
 
         let calibration = self.calibrate(&run, &mut site)?;
         let source = Source::of_run(calibration, &model_options())?;
@@ -112,16 +114,14 @@ impl Tune {
         output::print(&told)
     }
 
-    /// The run's directory. Of a run that begins nothing is made before all that can be known of it
-    /// allows it to begin.
-    fn begun(&self, site: &mut LazySite) -> Result<RunDirectory> {
-        let mut run = RunDirectory::at(&self.run.directory)?;
-        self.refuse_another(&run)?;
+    /// Makes a run's directory, but nothing before all that can be known of the run allows it to
+    /// begin; or goes on with one.
+    fn begin(&self, run: &mut RunDirectory, site: &mut LazySite) -> Result<()> {
+        self.refuse_another(run)?;
         if self.run.resume {
             run.make()?;
             run.keep(&self.run, &[])?;
-            site::clear_up(&run)?;
-            return Ok(run);
+            return site::clear_up(run);
         }
         let usage = self.trace.as_deref().map(traced::read).transpose()?;
         let found = site.find()?;
@@ -132,14 +132,14 @@ impl Tune {
         }
         self.points(usage.as_ref(), found)?;
         run.make()?;
-        self.refuse_another(&run)?;
-        site.open(&run)?;
+        self.refuse_another(run)?;
+        site.open(run)?;
         run.keep(&self.run, &[run.observations(), run.groups(), run.measurements()])?;
         if let Some(usage) = usage {
             // The run's own: the application may write another one meanwhile.
             document::write(&run.usage(), &usage)?;
         }
-        Ok(run)
+        Ok(())
     }
 
     /// What other runs have recorded is not mixed with what this one does.
