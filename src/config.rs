@@ -1,12 +1,15 @@
 //! `colibri.toml`: settings of a site, read from the current directory.
 
-use std::{io, path::Path};
+use std::{io, ops::RangeInclusive, path::Path};
 
 use records::{FileError, reading};
 use serde::Deserialize;
 
 /// The file's name.
 pub const FILE: &str = "colibri.toml";
+
+/// How many ranks a job may have.
+pub const RANKS: RangeInclusive<i64> = 1..=1 << 20;
 
 /// Settings that hold where no flag says otherwise.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
@@ -29,11 +32,18 @@ impl Config {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Config::default()),
             Err(error) => return Err(FileError::io(path, "read", &error)),
         };
-        toml::from_str(&text).map_err(|error| {
+        let config: Config = toml::from_str(&text).map_err(|error| {
             let start = error.span().map_or(0, |span| span.start).min(text.len());
             let line = text[..start].matches('\n').count() as u64 + 1;
             FileError::new(path, error.message()).at_line(line)
-        })
+        })?;
+        match config.ranks {
+            Some(ranks) if !RANKS.contains(&ranks.into()) => {
+                let problem = format!("is {ranks}; wanted {} to {}", RANKS.start(), RANKS.end());
+                Err(FileError::new(path, problem).in_field("ranks"))
+            }
+            _ => Ok(config),
+        }
     }
 }
 
@@ -49,6 +59,14 @@ mod tests {
         assert_eq!(Config::read(&path).unwrap(), Config::default());
         fs::write(&path, "launcher = \"srun -n {np}\"\nranks = 4\n").unwrap();
         assert_eq!(Config::read(&path).unwrap().ranks, Some(4));
+        for ranks in ["0", "4294967295"] {
+            fs::write(&path, format!("ranks = {ranks}\n")).unwrap();
+            let error = Config::read(&path).unwrap_err().to_string();
+            assert!(
+                error.contains("field ranks: is ") && error.contains("1 to 1048576"),
+                "{error}"
+            );
+        }
         fs::write(&path, "ranks = 4\nlauncer = \"srun\"\n").unwrap();
         let error = Config::read(&path).unwrap_err().to_string();
         assert!(error.contains("line 2") && error.contains("launcher"), "{error}");

@@ -1,7 +1,12 @@
 //! What a run's measurements say: of the models' decisions, of those in other files, of the
 //! library's default.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    ffi::{OsStr, OsString},
+    os::unix::ffi::OsStrExt as _,
+    path::PathBuf,
+};
 
 use anyhow::{Context, Result};
 use models::Model;
@@ -10,7 +15,8 @@ use records::{
     agreement::Agreement,
     calibration::Calibration,
     decisions::Decisions,
-    document, openmpi,
+    document::{self, Document as _},
+    openmpi,
     penalty::{Distribution, Penalties},
     plan::Cell,
     quantity, reading,
@@ -60,10 +66,13 @@ pub struct Other {
 ///
 /// # Errors
 /// Says what would be right.
-pub fn other(text: &str) -> Result<Other, String> {
-    let Some((name, path)) = text.split_once('=') else {
+pub fn other(text: OsString) -> Result<Other, String> {
+    let bytes = text.as_bytes();
+    let Some(equals) = bytes.iter().position(|byte| *byte == b'=') else {
         return Err("wanted a name and a file, as in loaded=openmpi.rules".into());
     };
+    let path = PathBuf::from(OsStr::from_bytes(&bytes[equals + 1..]));
+    let name = String::from_utf8_lossy(&bytes[..equals]);
     let taken = ["default", "measured"].into_iter().chain(Model::ALL.map(Model::name));
     match name.trim() {
         "" => Err("wanted a name before the '=', as in loaded=openmpi.rules".into()),
@@ -71,7 +80,7 @@ pub fn other(text: &str) -> Result<Other, String> {
         name if taken.into_iter().any(|taken| plain(name) == taken) => {
             Err(format!("'{name}' is the name of what is judged anyway; take another"))
         }
-        name => Ok(Other { name: name.into(), path: path.into() }),
+        name => Ok(Other { name: name.into(), path }),
     }
 }
 
@@ -138,6 +147,10 @@ impl Other {
             false => self.path.clone(),
         };
         let text = reading::text(&path).map_err(|e| FileError::io(&path, "read", &e))?;
+        if let Some(kind) = document::other_kind(&text) {
+            let wanted = format!("Open MPI's rules or {}", Decisions::SCHEMA);
+            return Err(FileError::new(&path, format!("{kind}; wanted {wanted}")).into());
+        }
         if !text.trim_start().starts_with('{') {
             let rules = openmpi::rules::parse(&text, &path)?;
             return Ok(vec![DecisionFunction::of_rules(&self.name, &rules, samples)]);
@@ -404,7 +417,7 @@ mod tests {
     #[test]
     fn a_file_to_judge_has_a_name_of_its_own() {
         assert_eq!(
-            other("mine=a=b.rules"),
+            other("mine=a=b.rules".into()),
             Ok(Other { name: "mine".into(), path: "a=b.rules".into() })
         );
         for (text, wanted) in [
@@ -414,7 +427,7 @@ mod tests {
             ("loggp-fitted=x", "judged anyway"),
             ("a,b=x", "comma"),
         ] {
-            let problem = other(text).unwrap_err();
+            let problem = other(text.into()).unwrap_err();
             assert!(problem.contains(wanted), "{text}: {problem}");
         }
     }

@@ -27,7 +27,11 @@ mod traced;
 
 use std::{ffi::OsString, process::ExitCode};
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{
+    CommandFactory, FromArgMatches, Parser, Subcommand,
+    error::{ContextKind, ContextValue},
+};
+use records::shortened;
 
 use crate::{begun::Completed, error::Usage, options::RunOptions};
 
@@ -58,12 +62,28 @@ enum Command {
     Testbed(commands::testbed::TestbedCommand),
 }
 
+/// The same error, without what was given being quoted at any length.
+fn with_short_values(mut error: clap::Error) -> clap::Error {
+    let long = |(kind, value): (ContextKind, &ContextValue)| match value {
+        ContextValue::String(value) => Some((kind, shortened(value))),
+        _ => None,
+    };
+    let values: Vec<_> = error.context().filter_map(long).collect();
+    for (kind, value) in values {
+        error.insert(kind, ContextValue::String(value));
+    }
+    error
+}
+
 impl Cli {
     /// The command line, completed by the options of the run that is to go on.
     fn read() -> anyhow::Result<Self> {
         let arguments: Vec<OsString> = std::env::args_os().collect();
         let command = Cli::command();
-        let matches = command.clone().get_matches_from(&arguments);
+        let matches = command
+            .clone()
+            .try_get_matches_from(&arguments)
+            .unwrap_or_else(|error| with_short_values(error).exit());
         let Some(completed) = begun::complete(&command, &arguments, &matches, Self::meaning)?
         else {
             return Ok(Cli::from_arg_matches(&matches)?);

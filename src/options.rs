@@ -1,12 +1,19 @@
 //! Flags that several subcommands share, and the values in them.
 
-use std::{ffi::OsStr, path::PathBuf, time::Duration};
+use std::{
+    ffi::{OsStr, OsString},
+    path::PathBuf,
+    time::Duration,
+};
 
-use clap::Args;
+use clap::{
+    Args,
+    builder::{OsStringValueParser, TypedValueParser},
+};
 use models::{Forms, Model};
 use records::{Algorithm, Collective, quantity};
 
-use crate::begun::Given;
+use crate::{begun::Given, config::RANKS};
 
 /// A list in a flag: `4,8,16` or a range.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,13 +53,22 @@ pub fn models(text: &str) -> Result<List<Model>, String> {
     }
 }
 
+/// Takes a value in which a file is named: that need not be UTF-8.
+pub fn with_a_path<T: Clone + Send + Sync + 'static>(
+    parse: fn(OsString) -> Result<T, String>,
+) -> impl TypedValueParser<Value = T> {
+    OsStringValueParser::new().try_map(parse)
+}
+
 /// A file to draw into. Endings that would not be written are refused before any work.
-pub fn figure(text: &str) -> Result<PathBuf, String> {
-    let path = PathBuf::from(text);
-    match path.extension().and_then(OsStr::to_str) {
-        Some("svg" | "png") => Ok(path),
-        _ => Err("wanted a name that ends with .svg or .png".into()),
-    }
+pub fn figure() -> impl TypedValueParser<Value = PathBuf> {
+    with_a_path(|name| {
+        let path = PathBuf::from(name);
+        match path.extension().and_then(OsStr::to_str) {
+            Some("svg" | "png") => Ok(path),
+            _ => Err("wanted a name that ends with .svg or .png".into()),
+        }
+    })
 }
 
 /// Segment sizes to consider.
@@ -78,7 +94,7 @@ pub fn segments(text: &str) -> Result<Segments, String> {
 pub struct ModelOptions {
     /// A calibration.json, or preset:frodo, preset:boba (Table 5 of the paper)
     #[arg(long, value_name = "FILE|preset:NAME")]
-    pub calibration: Option<String>,
+    pub calibration: Option<OsString>,
 
     /// hockney, logp, loggp, plogp, refined, simulated (several with commas), or all
     #[arg(long, value_name = "MODELS", value_parser = models)]
@@ -142,7 +158,7 @@ pub struct SiteOptions {
     pub launcher: Option<String>,
 
     /// Ranks to start [default: all that Slurm gave or this machine can hold]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(RANKS))]
     pub ranks: Option<u32>,
 
     /// Run on a virtual cluster: a number of nodes (set up for this run), or the name of one that

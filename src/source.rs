@@ -42,11 +42,11 @@ impl Source {
                  makes one), or take --calibration preset:frodo or preset:boba"
             );
         };
-        let calibration = match name.strip_prefix("preset:") {
+        let calibration = match name.to_str().and_then(|name| name.strip_prefix("preset:")) {
             Some(preset) => presets::preset(preset).map_err(Usage)?,
             None => document::read(Path::new(name))?,
         };
-        Self::new(name, calibration, options)
+        Self::new(&name.to_string_lossy(), calibration, options)
     }
 
     /// Loads what the flags name, or else the run's own calibration.

@@ -451,7 +451,12 @@ fn wrong_targets_are_answered_with_right_ones() {
         (&["--format", "openmpi", "--target-version", "6.0"][..], "openmpi-json"),
         (&["--format", "openmpi-json", "--target-version", "5.0"], "--format openmpi"),
         (&["--format", "mpich"], "--target-version 4.0"),
-        (&["--format", "mpich", "--target-version", "9.9"], "4.0 to 5.0"),
+        (&["--format", "mpich", "--target-version", "9.9"], "the nearest that is known is 5.0"),
+        (&["--format", "openmpi", "--target-version", "4.1.x.y"], "is no version"),
+        (&["--format", "openmpi", "--target-version", "9.9"], "is known is 5.0"),
+        (&["--format", "openmpi-json", "--target-version", "9.9"], "is known is 6.0"),
+        (&["--format", "intel", "--target-version", "2022.3"], "is known is 2021.3"),
+        (&["--format", "ucc", "--target-version", "1.3.x"], "is no version"),
         (
             &["--format", "mpich", "--target-version", "4.0", "--target-library", "/dev/null"],
             "is no regular file",

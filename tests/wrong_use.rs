@@ -20,6 +20,7 @@ fn wrong_flags_are_answered_with_what_would_be_right() {
         (&["--parameters", "fitted"], "--parameters measured"),
         (&["--parameters", "algorithms"], "no constants of algorithms"),
         (&["--segments", "x"], "auto"),
+        (&["--sizes", "1TiB"], "GiB is the largest unit"),
         (&["--figure", "times.pdf"], "ends with .svg or .png"),
     ] {
         let (_, stderr) = run(2, &[&predict[..], flags].concat());
@@ -38,14 +39,24 @@ fn broken_files_are_named_with_line_and_field() {
     let name = path.to_str().unwrap();
     for (text, wanted) in [
         ("{\"schema\": \"colibri/calibration/1\", \"source\": \"x\", \"plat", "truncated"),
-        ("{\"schema\": \"colibri/decisions/1\"}", "wanted \"colibri/calibration/1\""),
+        (
+            "{\"schema\": \"colibri/decisions/1\"}",
+            ": is colibri/decisions/1; wanted colibri/calibration/1",
+        ),
+        (
+            "#@schema=colibri/measurements/1\nvisit,collective\n",
+            ": is a measurements record; wanted colibri/calibration/1",
+        ),
         ("{\"schema\": \"colibri/calibration/1\",\n \"source\": 7}", "line 2, field source"),
-        ("", "truncated"),
+        ("{\"schema\": \"colibri/calibration/1\", 3}", "line 1: key must be a string"),
+        ("", ": is empty; wanted colibri/calibration/1"),
     ] {
         fs::write(&path, text).unwrap();
         let (_, stderr) = run(1, &["predict", "--calibration", name]);
         assert!(stderr.contains(name) && stderr.contains(wanted), "{text}: {stderr}");
     }
+    let (_, stderr) = run(1, &["predict", "--calibration", ""]);
+    assert!(stderr.contains("'': an empty file name"), "{stderr}");
     let (_, stderr) = run(1, &["predict", "--calibration", "no-such-file.json"]);
     assert!(stderr.contains("no-such-file.json: cannot read: no such file"), "{stderr}");
 }
@@ -181,4 +192,96 @@ fn a_testbed_that_is_not_up_is_said() {
     assert!(stderr.contains("no-such-one"), "{stderr}");
     let (_, stderr) = run(2, &["testbed", "up", "--rate", "fast"]);
     assert!(stderr.contains("100mbit"), "{stderr}");
+    let (_, stderr) = run(2, &["testbed", "up", "--rate", "1bit"]);
+    assert!(stderr.contains("1mbit and 10gbit"), "{stderr}");
+}
+
+/// A name that is no slip of the pen is neither compared with all names nor printed whole.
+#[test]
+fn a_wrong_name_of_any_length_is_answered_at_once_and_in_short() {
+    let long = "pipelin".repeat(15_000);
+    let file = format!("{long}.json");
+    let predict = ["predict", "--calibration", "preset:frodo"];
+    for (code, flags) in [
+        (2, &["--algorithm", &long][..]),
+        (2, &["--collective", &long]),
+        (2, &["--model", &long]),
+        (2, &["--sizes", &long]),
+        (2, &["--procs", &long]),
+        (2, &["--segments", &long]),
+        (2, &["--forms", &long]),
+        (2, &["--parameters", &long]),
+        (2, &[&format!("--{long}")]),
+        (2, &[&long]),
+        (2, &["--calibration", &format!("preset:{long}")]),
+        (1, &["--calibration", &file]),
+    ] {
+        let begun = std::time::Instant::now();
+        let without = if flags[0] == "--calibration" { 1 } else { 3 };
+        let (_, stderr) = run(code, &[&predict[..without], flags].concat());
+        let what: String = stderr.chars().take(100).collect();
+        assert!(stderr.len() < 2500, "{}: {what}", stderr.len());
+        // A hundred times what it takes: it was seconds.
+        assert!(begun.elapsed().as_secs_f64() < 2.0, "{what}: {:?}", begun.elapsed());
+    }
+    let simulate = ["simulate", "--calibration", "preset:frodo", "--algorithm", &long];
+    let (_, stderr) = run(2, &simulate);
+    assert!(stderr.len() < 2500, "{}", stderr.len());
+}
+
+/// On this system a file's name is bytes.
+#[test]
+fn a_file_whose_name_is_not_utf_8_is_a_file_as_any_other() {
+    use std::{
+        ffi::{OsStr, OsString},
+        os::unix::ffi::OsStrExt as _,
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let place = dir.path().join(OsStr::from_bytes(b"gr\xfc\xdfe"));
+    fs::create_dir(&place).unwrap();
+    let named = |name: &str| place.join(name).into_os_string();
+    let fine = |arguments: &[&OsStr]| {
+        let output = colibri().args(arguments).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{arguments:?}: {stderr}");
+    };
+    let text = |text: &'static str| OsStr::new(text);
+    let decide = ["decide", "--calibration", "preset:frodo", "--model", "hockney,loggp", "-p"]
+        .map(text)
+        .to_vec();
+    let point = ["4,8", "-m", "1KiB..64KiB", "--collective", "bcast", "-o"].map(text);
+    let (both, figure) = (named("both.json"), named("map.svg"));
+    fine(&[&decide[..], &point, &[&both, text("--figure"), &figure]].concat());
+    assert!(fs::metadata(&figure).unwrap().len() > 0);
+
+    let with_model = |model: &str| {
+        let mut name = both.clone();
+        name.push(model);
+        name
+    };
+    let judge = ["--calibration", "preset:frodo", "--model", "refined"].map(text);
+    let difference = [text("difference"), &with_model(":hockney"), &with_model(":loggp")];
+    fine(&[&difference[..], &judge].concat());
+
+    // A calibration, of which all commands read the same.
+    let calibration = named("calibration.json");
+    let preset = models::presets::preset("frodo").unwrap();
+    records::document::write(calibration.as_ref(), &preset).unwrap();
+    let given =
+        [text("--calibration"), &calibration, text("-p"), text("4"), text("-m"), text("64")];
+    for command in ["predict", "decide", "simulate"] {
+        fine(&[&[text(command)][..], &given].concat());
+    }
+    let export = ["export", "--format", "openmpi", "--model", "loggp", "--decisions"].map(text);
+    let rules = named("tuned.rules");
+    fine(&[&export[..], &[&both, text("--output"), &rules], &given[..2]].concat());
+    assert!(fs::read_to_string(&rules).unwrap().contains("# bcast"));
+
+    // A file that is not there is named as far as it can be.
+    let mut missing = OsString::from("--judge=x=");
+    missing.push(named("no.rules"));
+    let output =
+        colibri().args([text("verify"), dir.path().as_os_str(), &missing]).output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(!stderr.contains("invalid UTF-8"), "{stderr}");
 }

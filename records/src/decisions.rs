@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Collective, Method, document::Document};
+use crate::{Collective, Method, document::Document, number::check_procs};
 
 /// One decision function per model, tabulated.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,6 +23,18 @@ pub struct Decisions {
 
 impl Document for Decisions {
     const SCHEMA: &'static str = "colibri/decisions/1";
+
+    fn validate(&self) -> Result<(), (String, String)> {
+        for (index, decision) in self.decisions.iter().enumerate() {
+            let field = |name: &str| format!("decisions[{index}].{name}");
+            check_procs(decision.procs).map_err(|problem| (field("procs"), problem))?;
+            if decision.seconds < 0.0 {
+                let problem = format!("is {}; wanted 0 or more", decision.seconds);
+                return Err((field("seconds"), problem));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// What one model takes at one point.
@@ -55,6 +67,30 @@ pub struct Decision {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_communicator_is_empty_and_no_time_negative() {
+        let text = |procs: u32, seconds: f64| {
+            format!(
+                r#"{{"schema": "colibri/decisions/1", "calibration": "", "forms": "", "parameters":
+                "", "message_size": {{}}, "decisions": [{{"collective": "bcast", "model": "loggp",
+                "procs": {procs}, "bytes": 1, "method": "own:linear", "seconds": {seconds},
+                "low_seconds": 1.0, "high_seconds": 1.0, "ties": []}}]}}"#
+            )
+        };
+        let read = |procs, seconds| {
+            let path = std::path::Path::new("decisions.json");
+            let decisions = crate::document::parse::<Decisions>(&text(procs, seconds), path);
+            decisions.map(|_| ()).map_err(|error| error.to_string())
+        };
+        assert_eq!(read(2, 1.5), Ok(()));
+        for (procs, seconds, field) in
+            [(0, 1.5, "[0].procs: is 0"), (u32::MAX, 1.5, "[0].procs"), (2, -1.5, "[0].seconds")]
+        {
+            let error = read(procs, seconds).unwrap_err();
+            assert!(error.contains(field), "{error}");
+        }
+    }
 
     #[test]
     fn a_file_from_before_extrapolations_were_marked_is_read() {

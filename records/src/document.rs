@@ -8,7 +8,7 @@ use std::{
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::{FileError, reading};
+use crate::{FileError, number::Numbers, quoted, reading};
 
 /// A JSON file with a schema of its own.
 pub trait Document: Serialize + DeserializeOwned {
@@ -50,22 +50,51 @@ pub fn read<T: Document>(path: &Path) -> Result<T, FileError> {
 /// # Errors
 /// As [`read`].
 pub fn parse<T: Document>(text: &str, path: &Path) -> Result<T, FileError> {
+    if let Some(kind) = other_kind(text) {
+        return Err(FileError::new(path, format!("{kind}; wanted {}", T::SCHEMA)));
+    }
     let schema: Schema = from_json(text, path)?;
     match schema.schema.as_deref() {
         Some(schema) if schema == T::SCHEMA => {}
         Some(other) => {
-            let problem = format!("is \"{other}\", wanted \"{}\"", T::SCHEMA);
-            return Err(FileError::new(path, problem).in_field("schema"));
+            return Err(FileError::new(path, format!("{}; wanted {}", named(other), T::SCHEMA)));
         }
         None => {
             let problem = format!("is missing; wanted \"{}\"", T::SCHEMA);
             return Err(FileError::new(path, problem).in_field("schema"));
         }
     }
+    from_json::<Numbers>(text, path)?;
     let body: T = from_json(text, path)?;
     body.validate().map_err(|(field, problem)| FileError::new(path, problem).in_field(field))?;
     Ok(body)
 }
+
+/// What a file is that is no JSON at all, where that can be told: `is empty`, `is a measurements
+/// record`.
+pub fn other_kind(text: &str) -> Option<String> {
+    if text.trim().is_empty() {
+        return Some("is empty".into());
+    }
+    let schema = text.strip_prefix("#@schema=")?.lines().next()?;
+    Some(named(schema))
+}
+
+/// A file of another kind by its schema: `is a measurements record`, `is colibri/plan/1`.
+pub(crate) fn named(schema: &str) -> String {
+    let mut parts = schema.split('/');
+    match (parts.next(), parts.next(), parts.next(), parts.next()) {
+        (Some("colibri"), Some(kind), Some("1" | "2"), None) if RECORDS.contains(&kind) => {
+            let article = if kind.starts_with('o') { "an" } else { "a" };
+            format!("is {article} {kind} record")
+        }
+        _ if schema.starts_with("colibri/") => format!("is {}", quoted(schema).replace('\'', "")),
+        _ => format!("is of the kind {}", quoted(schema)),
+    }
+}
+
+/// The records of raw observations.
+const RECORDS: [&str; 4] = ["observations", "group-observations", "measurements", "clock-errors"];
 
 fn from_json<T: DeserializeOwned>(text: &str, path: &Path) -> Result<T, FileError> {
     let deserializer = &mut serde_json::Deserializer::from_str(text);
@@ -93,10 +122,16 @@ fn strip_position(message: &str) -> String {
 /// old file or the new one and never half of one.
 ///
 /// # Errors
-/// The system refuses; the old file is then still there.
+/// The system refuses, or it could not be read back; the old file is then still there.
 pub fn write<T: Document>(path: &Path, body: &T) -> Result<(), FileError> {
     let text =
         text(body).map_err(|e| FileError::new(path, format!("cannot be written as JSON: {e}")))?;
+    // JSON has no infinity: `null` stands there, which is also what is not there.
+    if text.contains("null") {
+        parse::<T>(&text, path).map_err(|error| {
+            FileError::new(path, format!("not written, since it could not be read back: {error}"))
+        })?;
+    }
     write_text(path, &text)
 }
 
@@ -180,6 +215,17 @@ mod tests {
     }
 
     #[test]
+    fn what_could_not_be_read_back_is_not_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("thing.json");
+        write(&path, &Thing { inner: Inner { seconds: 0.25 } }).unwrap();
+        let broken = Thing { inner: Inner { seconds: f64::INFINITY } };
+        let error = write(&path, &broken).unwrap_err().to_string();
+        assert!(error.contains("field inner.seconds"), "{error}");
+        assert_eq!(read::<Thing>(&path).unwrap().inner.seconds, 0.25, "the old one is kept");
+    }
+
+    #[test]
     fn a_full_device_is_an_error_and_stays_a_device() {
         let path = Path::new("/dev/full");
         let error = write_text(path, "x").unwrap_err().to_string();
@@ -195,14 +241,26 @@ mod tests {
                 "{\n \"schema\": \"colibri/thing/1\",\n \"inner\": {\"seconds\": \"x\"}}",
                 "line 3, field inner.seconds",
             ),
-            ("{\"schema\": \"colibri/thing/2\"}", "wanted \"colibri/thing/1\""),
+            ("{\"schema\": \"colibri/thing/2\"}", "is colibri/thing/2; wanted colibri/thing/1"),
+            ("{\"schema\": \"thing\"}", "is of the kind 'thing'; wanted colibri/thing/1"),
+            (
+                "#@schema=colibri/measurements/1\nvisit,",
+                "thing.json: is a measurements record; wanted colibri/thing/1",
+            ),
+            (
+                "{\"schema\": \"colibri/thing/1\",\n\"inner\": {\"seconds\": 1.7e308}}",
+                "line 2, field inner.seconds: is 1.7e308; wanted a number between",
+            ),
+            ("{\"schema\": 1e999}", "line 1, field schema: number out of range"),
             ("{}", "field schema: is missing"),
             ("{\"schema\": \"colibri/thing/1\", \"inner\": {\"sec", "truncated"),
             (
                 "{\"schema\": \"colibri/thing/1\", \"inner\": {\"seconds\": -1.0}}",
                 "field inner.seconds: is negative",
             ),
-            ("", "truncated"),
+            ("{\"schema\": \"colibri/thing/1\"", "truncated"),
+            ("", "thing.json: is empty; wanted colibri/thing/1"),
+            (" \n", "is empty"),
         ] {
             let error = parse::<Thing>(text, path).unwrap_err().to_string();
             assert!(error.starts_with("thing.json") && error.contains(wanted), "{error}");

@@ -67,6 +67,14 @@ impl Row for GroupObservation {
         "seconds",
         "status",
     ];
+
+    fn numbers(&self) -> impl IntoIterator<Item = (&'static str, f64)> {
+        [("seconds", self.seconds)]
+    }
+
+    fn counts(&self) -> impl IntoIterator<Item = (&'static str, u32)> {
+        [("procs", self.procs), ("messages", self.messages)]
+    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,11 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize, de};
 
-use crate::{names::unknown, plugin::Plugin, quantity};
+use crate::{
+    names::{quoted, unknown},
+    plugin::Plugin,
+    quantity,
+};
 
 macro_rules! algorithms {
     ($($variant:ident $name:literal,)*) => {
@@ -204,7 +208,7 @@ fn short(algorithm: Algorithm, segment_bytes: u64) -> String {
 
 /// A method's text could not be understood.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("method '{given}': {reason}")]
+#[error("method {}: {reason}", quoted(given))]
 pub struct MethodError {
     given: String,
     reason: String,
@@ -271,13 +275,14 @@ fn parse_algorithm(text: &str) -> Result<(Algorithm, u64), String> {
     for part in parts {
         match part.split_once('=') {
             Some(("segment", size)) => segment_bytes = quantity::parse_bytes(size)?,
-            Some(("form", form)) => {
+            Some(("form", _)) => {
                 return Err(format!(
-                    "a form belongs to the name, as {algorithm}-{form}: '{part}' is no parameter \
-                     (known: segment=SIZE)"
+                    "a form belongs to the name, as linear-ready: {} is no parameter (known: \
+                     segment=SIZE)",
+                    quoted(part)
                 ));
             }
-            _ => return Err(format!("unknown parameter '{part}' (known: segment=SIZE)")),
+            _ => return Err(format!("unknown parameter {} (known: segment=SIZE)", quoted(part))),
         }
     }
     Ok((algorithm, segment_bytes))

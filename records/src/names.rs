@@ -1,7 +1,18 @@
 //! Wrong names are answered with the nearest right one.
 
+/// Most characters of what was given that a message quotes, and that are looked at for what was
+/// meant: more than any name has.
+const LONGEST: usize = 80;
+
+/// Most characters of a message that is not ours to word.
+const LONGEST_MESSAGE: usize = 600;
+
 /// The candidate nearest to `given`, if one is near enough to be what was meant.
 pub fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    // Comparing takes as long as both are; what is much longer than all names is near none.
+    if given.chars().nth(LONGEST).is_some() {
+        return None;
+    }
     let given = given.to_lowercase();
     candidates
         .into_iter()
@@ -16,7 +27,29 @@ pub fn unknown(what: &str, given: &str, known: &[&str]) -> String {
     let hint = nearest(given, known.iter().copied())
         .map(|name| format!("; did you mean '{name}'?"))
         .unwrap_or_default();
-    format!("unknown {what} '{given}'{hint} (known: {})", known.join(", "))
+    format!("unknown {what} {}{hint} (known: {})", quoted(given), known.join(", "))
+}
+
+/// What was given, as a message quotes it: whole where it is as short as a name.
+pub fn quoted(given: &str) -> String {
+    match given.char_indices().nth(LONGEST) {
+        None => format!("'{given}'"),
+        Some((end, _)) => format!("'{}...' ({} bytes)", &given[..end], given.len()),
+    }
+}
+
+/// A message that may quote a whole file: its beginning and its end where it is long.
+pub fn shortened(message: &str) -> String {
+    let half = LONGEST_MESSAGE / 2;
+    let begin = message.char_indices().nth(half).map(|(place, _)| place);
+    let end = message.char_indices().nth_back(half).map(|(place, _)| place);
+    match (begin, end) {
+        (Some(begin), Some(end)) if begin < end => {
+            let left_out = end - begin;
+            format!("{} ... ({left_out} bytes) ... {}", &message[..begin], &message[end..])
+        }
+        _ => message.into(),
+    }
 }
 
 #[cfg(test)]
@@ -29,5 +62,22 @@ mod tests {
         assert_eq!(nearest("BINOMAL", ["binary", "binomial"]), Some("binomial"));
         assert_eq!(nearest("mpi_bcst", ["MPI_Bcast", "MPI_Scan"]), Some("MPI_Bcast"));
         assert_eq!(nearest("xyzzy", ["binary", "binomial"]), None);
+    }
+
+    #[test]
+    fn what_is_long_is_neither_compared_nor_quoted_whole() {
+        let long = "pipeline".repeat(100_000);
+        assert_eq!(nearest(&long, ["pipeline", &long]), None);
+        let message = unknown("algorithm", &long, &["pipeline"]);
+        assert!(message.contains("pipeline...' (800000 bytes) (known: pipeline)"), "{message}");
+        assert!(message.len() < 200, "{message}");
+        assert_eq!(quoted("pipelin\u{e9}"), "'pipelin\u{e9}'");
+        assert_eq!(shortened("short"), "short");
+        let message = shortened(&format!("unknown field `{long}`, expected one of `seconds`"));
+        assert!(message.starts_with("unknown field `pipe"), "{message}");
+        assert!(message.ends_with("expected one of `seconds`"), "{message}");
+        assert!(message.len() < 700, "{message}");
+        let wide = "\u{fc}".repeat(400);
+        assert_eq!(shortened(&wide), wide);
     }
 }

@@ -76,6 +76,14 @@ impl Row for PointToPoint {
         "seconds",
         "status",
     ];
+
+    fn numbers(&self) -> impl IntoIterator<Item = (&'static str, f64)> {
+        [("seconds", self.seconds)]
+    }
+
+    fn counts(&self) -> impl IntoIterator<Item = (&'static str, u32)> {
+        [("messages", self.messages)]
+    }
 }
 
 /// One timed call of a collective.
@@ -121,6 +129,18 @@ impl Row for CollectiveCall {
         "seconds",
         "status",
     ];
+
+    fn numbers(&self) -> impl IntoIterator<Item = (&'static str, f64)> {
+        [
+            ("first_start_seconds", self.first_start_seconds),
+            ("last_start_seconds", self.last_start_seconds),
+            ("seconds", self.seconds),
+        ]
+    }
+
+    fn counts(&self) -> impl IntoIterator<Item = (&'static str, u32)> {
+        [("procs", self.procs)]
+    }
 }
 
 /// How far a rank's global clock was from rank 0's.
@@ -154,6 +174,20 @@ impl Row for ClockError {
         "drift_ppm",
         "status",
     ];
+
+    fn numbers(&self) -> impl IntoIterator<Item = (&'static str, f64)> {
+        [
+            ("seconds_after", self.seconds_after),
+            ("round_trip_seconds", self.round_trip_seconds),
+            ("seen_error_seconds", self.seen_error_seconds),
+            ("true_error_seconds", self.true_error_seconds.unwrap_or(0.0)),
+            ("drift_ppm", self.drift_ppm),
+        ]
+    }
+
+    fn counts(&self) -> impl IntoIterator<Item = (&'static str, u32)> {
+        []
+    }
 }
 
 #[cfg(test)]

@@ -216,7 +216,7 @@ pub fn falls_back(collective: Collective, native: &Native, procs: u32, bytes: u6
         // Each process has more than a segment; without a segment size it is the plain ring.
         (Collective::Allreduce, Algorithm::SegmentedRing) => {
             let in_segment = native.segment_bytes / element;
-            in_segment == 0 || count < u64::from(procs) * in_segment
+            in_segment == 0 || count < u64::from(procs).saturating_mul(in_segment)
         }
         (Collective::Allgather, Algorithm::RecursiveDoubling) => !procs.is_power_of_two(),
         (Collective::Allgather | Collective::Allgatherv, Algorithm::NeighborExchange) => {
@@ -283,6 +283,16 @@ mod tests {
         assert_eq!(texts(1 << 20).len(), 9 + 12);
         assert!(texts(1 << 20).contains(&"native:openmpi:pipeline,segment=8KiB".into()));
         assert!(!texts(1 << 20).contains(&"native:openmpi:linear,segment=8KiB".into()));
+    }
+
+    #[test]
+    fn segments_of_any_size_are_counted() {
+        let huge = Native {
+            library: Library::OpenMpi,
+            algorithm: Algorithm::SegmentedRing,
+            segment_bytes: 1 << 63,
+        };
+        assert!(falls_back(Collective::Allreduce, &huge, 16, 1 << 62));
     }
 
     #[test]

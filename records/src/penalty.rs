@@ -115,7 +115,7 @@ impl Region {
 
     /// `below 8 KiB`, `8 KiB to below 64 KiB`, `64 KiB and more`.
     pub fn bytes_in_words(&self) -> String {
-        let (first, next) = (self.first_bytes, self.last_bytes.map(|last| last + 1));
+        let (first, next) = (self.first_bytes, self.last_bytes.map(|last| last.saturating_add(1)));
         match (first, next.map(format_bytes)) {
             (0, Some(next)) => format!("below {next}"),
             (first, Some(next)) => format!("{} to below {next}", format_bytes(first)),

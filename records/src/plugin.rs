@@ -1,6 +1,6 @@
 use std::fmt;
 
-use crate::Collective;
+use crate::{Collective, quoted};
 
 /// A collective in a shared library of somebody else's, with the signature of MPI's.
 ///
@@ -33,7 +33,10 @@ impl Plugin {
             return Err("a library's name and suboptions are one line of text".into());
         }
         if !symbol.starts_with(first) || !symbol.chars().all(later) {
-            return Err(format!("'{symbol}' is no name of a C function; wanted LIBRARY:SYMBOL"));
+            return Err(format!(
+                "{} is no name of a C function; wanted LIBRARY:SYMBOL",
+                quoted(symbol)
+            ));
         }
         let [library, symbol, suboptions] = [library, symbol, suboptions].map(str::to_owned);
         Ok(Plugin { library, symbol, suboptions })
@@ -78,8 +81,8 @@ impl Plugin {
         told.ok_or_else(|| {
             let known = Collective::ALL.map(Collective::name).join(", ");
             format!(
-                "'{}' doesn't tell which collective it is; its name must contain one ({known})",
-                self.symbol
+                "{} doesn't tell which collective it is; its name must contain one ({known})",
+                quoted(&self.symbol)
             )
         })
     }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 
-use crate::{Collective, FileError, Method, document, document::Document};
+use crate::{Collective, FileError, Method, document, document::Document, number::check_procs};
 
 pub mod pgtune;
 
@@ -87,21 +87,19 @@ impl Document for Profile {
     const SCHEMA: &'static str = "colibri/profile/1";
 
     fn validate(&self) -> Result<(), (String, String)> {
-        if self.procs == 0 {
-            return Err(("procs".into(), "is 0; wanted 1 or more".into()));
-        }
+        check_procs(self.procs).map_err(|problem| ("procs".into(), problem))?;
         let wanted = self.collective.message_size();
         if !self.message_size.is_empty() && self.message_size != wanted {
             let problem =
                 format!("is \"{}\"; for {} it is \"{wanted}\"", self.message_size, self.collective);
             return Err(("message_size".into(), problem));
         }
-        let mut free = 0;
+        let mut before = None;
         for (index, range) in self.ranges.iter().enumerate() {
             let field = |name: &str| format!("ranges[{index}].{name}");
-            if range.first_bytes < free {
+            if before.is_some_and(|before| range.first_bytes <= before) {
                 let problem = format!(
-                    "is {}, inside the range before it; wanted {free} or more",
+                    "is {}, inside the range before it; wanted more than its last_bytes",
                     range.first_bytes
                 );
                 return Err((field("first_bytes"), problem));
@@ -111,9 +109,12 @@ impl Document for Profile {
                     format!("is {}; wanted {} or more", range.last_bytes, range.first_bytes);
                 return Err((field("last_bytes"), problem));
             }
+            if range.gain.is_some_and(|gain| gain < 0.0) {
+                return Err((field("gain"), "is negative; wanted 0 or more".into()));
+            }
             check_method(self.collective, &range.method)
                 .map_err(|problem| (field("method"), problem))?;
-            free = range.last_bytes.saturating_add(1);
+            before = Some(range.last_bytes);
         }
         Ok(())
     }
@@ -272,9 +273,14 @@ mod tests {
             let (field, problem) = profile.validate().unwrap_err();
             format!("{field}: {problem}")
         };
-        assert_eq!(fault(|p| p.procs = 0), "procs: is 0; wanted 1 or more");
+        assert_eq!(fault(|p| p.procs = 0), "procs: is 0; wanted 1 to 16777216");
         let overlap = fault(|p| p.ranges[1].first_bytes = 8);
         assert!(overlap.starts_with("ranges[1].first_bytes: is 8, inside"), "{overlap}");
+        let at_the_end = fault(|p| {
+            p.ranges = vec![range(5, u64::MAX, "own:linear"), range(u64::MAX, u64::MAX, "own:ring")]
+        });
+        assert!(at_the_end.starts_with("ranges[1].first_bytes"), "{at_the_end}");
+        assert!(fault(|p| p.ranges[1].gain = Some(-1.0)).starts_with("ranges[1].gain"));
         assert!(fault(|p| p.ranges[2].last_bytes = 1).starts_with("ranges[2].last_bytes"));
         let foreign = fault(|p| p.ranges[0].method = Method::Mockup("scan_as_x".into()));
         assert!(foreign.contains("begins with bcast_as_"), "{foreign}");

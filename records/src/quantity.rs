@@ -6,6 +6,8 @@
 
 use std::time::Duration;
 
+use crate::{number::MOST_PROCS, quoted};
+
 const UNITS: [(&str, u32); 4] = [("GiB", 30), ("MiB", 20), ("KiB", 10), ("B", 0)];
 
 /// Reads a size in bytes: `0`, `64`, `64B`, `8KiB`, `1 MiB`.
@@ -18,11 +20,13 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
         .into_iter()
         .find_map(|(unit, shift)| text.strip_suffix(unit).map(|number| (number.trim_end(), shift)))
         .unwrap_or((text, 0));
-    number
-        .parse::<u64>()
-        .ok()
-        .and_then(|number| number.checked_mul(1 << shift))
-        .ok_or_else(|| format!("'{text}' is not a size; write bytes as 4096, or 4KiB, 1MiB, 2GiB"))
+    number.parse::<u64>().ok().and_then(|number| number.checked_mul(1 << shift)).ok_or_else(|| {
+        format!(
+            "{} is not a size; write bytes as 4096, or 4KiB, 1MiB, 2GiB (GiB is the largest \
+                 unit)",
+            quoted(text)
+        )
+    })
 }
 
 /// The shortest exact spelling without a blank: `8KiB`, `1000`.
@@ -89,8 +93,8 @@ pub fn parse_procs(text: &str) -> Result<Vec<u32>, String> {
 fn parse_proc_count(text: &str) -> Result<u32, String> {
     match text.trim().parse() {
         Ok(0) => Err("0 processes; a communicator has at least 1".into()),
-        Ok(count) if count <= 1 << 24 => Ok(count),
-        _ => Err(format!("'{text}' is not a process count from 1 to 16777216, such as 8")),
+        Ok(count) if count <= MOST_PROCS => Ok(count),
+        _ => Err(format!("{} is not a process count from 1 to 16777216, such as 8", quoted(text))),
     }
 }
 
@@ -131,7 +135,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
         .and_then(|(number, scale)| Some(number.trim().parse::<f64>().ok()? * scale))
         .filter(|seconds| seconds.is_finite() && *seconds > 0.0 && *seconds < 1e9)
         .map(Duration::from_secs_f64)
-        .ok_or_else(|| format!("'{text}' is not a duration; write 90s, 10m or 2h"))
+        .ok_or_else(|| format!("{} is not a duration; write 90s, 10m or 2h", quoted(text)))
 }
 
 #[cfg(test)]
@@ -157,6 +161,7 @@ mod tests {
         assert!(parse_procs("0").unwrap_err().contains("at least 1"));
         assert!(parse_procs("-3").unwrap_err().contains("such as 8"));
         assert!(parse_bytes("8kb").unwrap_err().contains("4KiB"));
+        assert!(parse_bytes("1TiB").unwrap_err().contains("GiB is the largest unit"));
         assert!(parse_bytes("99999999999999999999").is_err());
         assert!(parse_bytes("99999999999GiB").is_err());
         assert!(parse_duration("10").unwrap_err().contains("90s"));

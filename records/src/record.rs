@@ -15,7 +15,7 @@ use std::{
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{FileError, reading};
+use crate::{FileError, document::named, number::check_reading, reading};
 
 /// One line of a record.
 pub trait Row: Serialize + DeserializeOwned {
@@ -23,6 +23,12 @@ pub trait Row: Serialize + DeserializeOwned {
     const SCHEMA: &'static str;
     /// Its columns, in the order of the fields.
     const COLUMNS: &'static [&'static str];
+
+    /// What of it is a number with a fraction, by its column.
+    fn numbers(&self) -> impl IntoIterator<Item = (&'static str, f64)>;
+
+    /// What cannot be 0, by its column.
+    fn counts(&self) -> impl IntoIterator<Item = (&'static str, u32)>;
 }
 
 const RESUMED: &str = "#@resumed";
@@ -101,24 +107,36 @@ pub fn parse<T: Row>(text: &str, path: &Path) -> Result<Record<T>, FileError> {
             }
             columns_seen = true;
         } else {
-            match parse_line(line, &columns, &mut splitter) {
+            match parse_line(line, &columns, &mut splitter).and_then(checked) {
                 Ok(row) => record.rows.push(row),
                 Err(_) if cut => record.torn += 1,
                 Err((field, problem)) => return Err(fault(problem).in_field(field)),
             }
         }
     }
+    if text.trim().is_empty() {
+        return Err(FileError::new(path, format!("is empty; wanted {}", T::SCHEMA)));
+    }
     check_schema::<T>(schema.as_deref(), path)?;
     Ok(record)
+}
+
+/// A row whose numbers are ones.
+fn checked<T: Row>(row: T) -> Result<T, (String, String)> {
+    for (column, number) in row.numbers() {
+        check_reading(number).map_err(|problem| (column.to_owned(), problem))?;
+    }
+    let empty = row.counts().into_iter().find(|(_, count)| *count == 0);
+    match empty {
+        Some((column, _)) => Err((column.into(), "is 0; wanted 1 or more".into())),
+        None => Ok(row),
+    }
 }
 
 fn check_schema<T: Row>(schema: Option<&str>, path: &Path) -> Result<(), FileError> {
     match schema {
         Some(schema) if schema == T::SCHEMA => Ok(()),
-        Some(other) => {
-            Err(FileError::new(path, format!("is \"{other}\", wanted \"{}\"", T::SCHEMA))
-                .in_field("schema"))
-        }
+        Some(other) => Err(FileError::new(path, format!("{}; wanted {}", named(other), T::SCHEMA))),
         None => Err(FileError::new(path, format!("no line #@schema={}", T::SCHEMA))),
     }
 }
@@ -319,6 +337,38 @@ mod tests {
             let wanted = reader.records().next().map(Result::unwrap).unwrap_or_default();
             assert_eq!(splitter.fields(line), wanted, "{line}");
         }
+    }
+
+    #[test]
+    fn a_number_that_is_none_is_an_error_that_names_it() {
+        let (_dir, path) = written(3);
+        let text = fs::read_to_string(&path).unwrap();
+        for (from, to, wanted) in [
+            ("0.000123456789", "1e400", "line 4, field seconds: is inf; wanted"),
+            ("0.000123456789", "NaN", "line 4, field seconds: is NaN; wanted"),
+            ("0.000123456789", "1.7e308", "line 4, field seconds: is 1.7e308; wanted"),
+            ("0.000123456789", "1e-320", "line 4, field seconds: is 1e-320; wanted 0 or"),
+            (",1024,1,", ",1024,0,", "line 4, field messages: is 0; wanted 1 or more"),
+        ] {
+            assert!(text.contains(from));
+            let text = text.replacen(from, to, 1);
+            let error = parse::<PointToPoint>(&text, &path).unwrap_err().to_string();
+            assert!(error.contains(wanted), "{to}: {error}");
+        }
+        // A line that was cut is none, whatever it says.
+        let cut = text.trim_end().to_owned() + "\nround-trip,0,1,1,0,0,0,0,1e400,ok";
+        assert_eq!(parse::<PointToPoint>(&cut, &path).unwrap().torn, 1);
+    }
+
+    #[test]
+    fn a_file_of_another_kind_is_named_by_it() {
+        let path = Path::new("x.csv");
+        let error = |text: &str| parse::<PointToPoint>(text, path).unwrap_err().to_string();
+        assert_eq!(
+            error("#@schema=colibri/measurements/1\nvisit,collective\n"),
+            "x.csv: is a measurements record; wanted colibri/observations/2"
+        );
+        assert_eq!(error(""), "x.csv: is empty; wanted colibri/observations/2");
     }
 
     #[test]

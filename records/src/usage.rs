@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 
-use crate::{Collective, Method, document::Document};
+use crate::{Collective, Method, document::Document, number::check_procs};
 
 /// An application's collectives between `MPI_Init` and `MPI_Finalize`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -46,12 +46,13 @@ impl Document for Usage {
     const SCHEMA: &'static str = "colibri/usage/1";
 
     fn validate(&self) -> Result<(), (String, String)> {
+        if self.seconds < 0.0 {
+            return Err(("seconds".into(), format!("is {}; wanted 0 or more", self.seconds)));
+        }
         for (index, calls) in self.calls.iter().enumerate() {
-            if calls.procs == 0 {
-                let problem = "is 0; wanted 1 or more".into();
-                return Err((format!("calls[{index}].procs"), problem));
-            }
-            if !(calls.seconds.is_finite() && calls.seconds >= 0.0) {
+            check_procs(calls.procs)
+                .map_err(|problem| (format!("calls[{index}].procs"), problem))?;
+            if calls.seconds < 0.0 {
                 let problem = format!("is {}; wanted 0 or more", calls.seconds);
                 return Err((format!("calls[{index}].seconds"), problem));
             }
@@ -72,7 +73,7 @@ impl Usage {
         for one in counted {
             let kind = (one.collective, one.procs, one.bytes, one.method);
             let (calls, seconds) = sums.entry(kind).or_default();
-            *calls += one.calls;
+            *calls = calls.saturating_add(one.calls);
             *seconds += one.seconds;
         }
         let calls =
@@ -128,5 +129,11 @@ mod tests {
         let text = std::fs::read_to_string(&path).unwrap().replace("\"procs\": 1", "\"procs\": 0");
         let error = document::parse::<Usage>(&text, &path).unwrap_err().to_string();
         assert!(error.contains("procs: is 0"), "{error}");
+        for (seconds, wanted) in [("1.7e308", "calls[0].seconds: is 1.7e308"), ("-1", "is -1")] {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let text = text.replace("\"seconds\": 1.0", &format!("\"seconds\": {seconds}"));
+            let error = document::parse::<Usage>(&text, &path).unwrap_err().to_string();
+            assert!(error.contains(wanted), "{error}");
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use records::{Algorithm, Collective, nearest};
+use records::{Algorithm, Collective, nearest, quoted};
 
 use crate::{
     Call, ENTRIES, Needs, Program, Round,
@@ -264,7 +264,11 @@ pub fn find_named(collective: Collective, name: &str) -> Result<&'static Entry, 
         let hint = nearest(name, names.iter().copied())
             .map(|name| format!("; did you mean '{name}'?"))
             .unwrap_or_default();
-        format!("{collective} has no algorithm '{name}'{hint} (known: {})", names.join(", "))
+        format!(
+            "{collective} has no algorithm {}{hint} (known: {})",
+            quoted(name),
+            names.join(", ")
+        )
     })
 }
 

@@ -57,7 +57,7 @@ pub struct Decide {
     code: Option<Code>,
 
     /// Also draw them, as .svg or .png: one panel per model
-    #[arg(long, value_name = "FILE", value_parser = figure)]
+    #[arg(long, value_name = "FILE", value_parser = figure())]
     figure: Option<PathBuf>,
 
     /// Also write them to this file (decisions.json)

@@ -2,6 +2,8 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    ffi::{OsStr, OsString},
+    os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
 };
 
@@ -32,11 +34,11 @@ use crate::{
 pub struct Difference {
     /// The first: a decisions.json, with :MODEL behind it where it holds several models' decisions
     #[arg(value_name = "FILE[:MODEL]")]
-    first: String,
+    first: OsString,
 
     /// The second
     #[arg(value_name = "FILE[:MODEL]")]
-    second: String,
+    second: OsString,
 
     /// The collective [default: the one that both decide for]
     #[arg(long, value_name = "NAME")]
@@ -47,7 +49,7 @@ pub struct Difference {
     run: Option<PathBuf>,
 
     /// Also draw the difference, as .svg or .png
-    #[arg(long, value_name = "FILE", value_parser = figure)]
+    #[arg(long, value_name = "FILE", value_parser = figure())]
     figure: Option<PathBuf>,
 
     /// How the differences are printed: as a table those alone, else every point
@@ -88,8 +90,8 @@ impl Difference {
         if rows.is_empty() {
             usage!(
                 "{} and {} have no point of {collective} in common; decide both on one grid",
-                self.first,
-                self.second
+                self.first.display(),
+                self.second.display()
             );
         }
         if let Some(path) = &self.figure {
@@ -130,7 +132,8 @@ impl Difference {
         };
         let source = Source::load(&self.model)?;
         let predictor = Box::new(source.predictor(model)?);
-        Ok(Judge::Predicted { predictor, calibration: calibration.clone() })
+        let calibration = calibration.to_string_lossy().into_owned();
+        Ok(Judge::Predicted { predictor, calibration })
     }
 
     fn collective(&self, first: &Function, second: &Function) -> Result<Collective> {
@@ -147,7 +150,11 @@ impl Difference {
             }
             (asked, _) => {
                 let which = asked.map_or("any collective".into(), |asked| asked.to_string());
-                usage!("{} and {} do not both decide for {which}", self.first, self.second)
+                usage!(
+                    "{} and {} do not both decide for {which}",
+                    self.first.display(),
+                    self.second.display()
+                )
             }
         }
     }
@@ -250,9 +257,10 @@ fn summary(rows: &[Row], judge: &Judge) -> String {
 }
 
 /// A decision function and its name: `decisions.json, loggp`.
-fn load(given: &str) -> Result<(String, Function)> {
+fn load(given: &OsStr) -> Result<(String, Function)> {
     let (path, model) = split(given)?;
-    let Decisions { decisions, .. } = document::read(Path::new(path))?;
+    let Decisions { decisions, .. } = document::read(path)?;
+    let path = path.display();
     let models: BTreeSet<&str> = decisions.iter().map(|one| one.model.as_str()).collect();
     let names: Vec<&str> = models.iter().copied().collect();
     let model = match (model, &names[..]) {
@@ -278,11 +286,14 @@ fn load(given: &str) -> Result<(String, Function)> {
 
 /// A file's name may have a colon of its own: what is behind the last one is a model's name where
 /// there is no file of the whole name.
-fn split(given: &str) -> Result<(&str, Option<Model>)> {
-    match given.rsplit_once(':') {
-        Some((path, model)) if !Path::new(given).exists() => {
-            Ok((path, Some(model.parse::<Model>().map_err(Usage)?)))
+fn split(given: &OsStr) -> Result<(&Path, Option<Model>)> {
+    let bytes = given.as_bytes();
+    match bytes.iter().rposition(|byte| *byte == b':') {
+        Some(colon) if !Path::new(given).exists() => {
+            let model = String::from_utf8_lossy(&bytes[colon + 1..]);
+            let model = model.parse::<Model>().map_err(Usage)?;
+            Ok((Path::new(OsStr::from_bytes(&bytes[..colon])), Some(model)))
         }
-        _ => Ok((given, None)),
+        _ => Ok((Path::new(given), None)),
     }
 }

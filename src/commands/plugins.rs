@@ -1,6 +1,10 @@
 //! Collectives from outside, in C shared libraries: the flags that name them, and what they took.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::BTreeMap,
+    ffi::{OsStr, OsString},
+    path::Path,
+};
 
 use anyhow::Result;
 use clap::Args;
@@ -17,7 +21,7 @@ pub struct PluginOptions {
     /// A C shared library that holds a collective to measure; one for all --operation, or one for
     /// each
     #[arg(long = "library", short = 'l', value_name = "FILE", requires = "operations")]
-    libraries: Vec<String>,
+    libraries: Vec<OsString>,
 
     /// Its function, with the signature of MPI's collective, which its name tells (my_bcast_2);
     /// may be given several times
@@ -39,8 +43,9 @@ impl PluginOptions {
     pub fn methods(&self, measured: &[Collective]) -> Result<Vec<(Collective, Method)>> {
         let count = self.operations.len();
         let libraries = for_each(&self.libraries, count, "--library")?;
+        let none = String::new();
         let suboptions = match self.suboptions.is_empty() {
-            true => vec![""; count],
+            true => vec![&none; count],
             false => for_each(&self.suboptions, count, "--suboptions")?,
         };
         let mut methods = Vec::new();
@@ -64,10 +69,10 @@ impl PluginOptions {
 }
 
 /// One value for all, or one for each.
-fn for_each<'a>(values: &'a [String], count: usize, flag: &str) -> Result<Vec<&'a str>> {
+fn for_each<'a, T>(values: &'a [T], count: usize, flag: &str) -> Result<Vec<&'a T>> {
     match values {
         [one] => Ok(vec![one; count]),
-        _ if values.len() == count => Ok(values.iter().map(String::as_str).collect()),
+        _ if values.len() == count => Ok(values.iter().collect()),
         _ => usage!(
             "{} {flag} for {count} --operation; give one for all of them, or one for each",
             values.len()
@@ -76,17 +81,21 @@ fn for_each<'a>(values: &'a [String], count: usize, flag: &str) -> Result<Vec<&'
 }
 
 /// Ranks may start elsewhere: a file gets its whole path. Another name is the loader's affair.
-fn located(library: &str) -> Result<String> {
+fn located(library: &OsStr) -> Result<String> {
     let path = Path::new(library);
-    if !path.is_file() {
-        if library.contains('/') {
-            usage!("--library {library}: there is no such file");
-        }
-        return Ok(library.to_owned());
+    let is_file = path.is_file();
+    if !is_file && path.components().count() > 1 {
+        usage!("--library {}: there is no such file", path.display());
     }
-    match path.canonicalize()?.to_str() {
-        Some(path) => Ok(path.to_owned()),
-        None => usage!("--library {library}: its path is no text"),
+    let whole = if is_file { path.canonicalize()? } else { path.to_owned() };
+    match whole.into_os_string().into_string() {
+        Ok(whole) => Ok(whole),
+        // It is a part of the method's name, which stands in records and plans.
+        Err(_) => usage!(
+            "--library {}: its path is not UTF-8, and a plug-in's name holds it; give it by a \
+             link with another name",
+            path.display()
+        ),
     }
 }
 

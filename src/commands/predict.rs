@@ -37,7 +37,7 @@ pub struct Predict {
 
     /// Also draw them, as .svg or .png, a panel per model: over the message size where there is one
     /// communicator size, over the processes where there is one message size
-    #[arg(long, value_name = "FILE", value_parser = figure)]
+    #[arg(long, value_name = "FILE", value_parser = figure())]
     figure: Option<PathBuf>,
 
     /// How the predictions are printed

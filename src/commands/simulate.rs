@@ -1,5 +1,7 @@
 //! `colibri simulate`: what a method takes in virtual time, message by message, at any scale.
 
+use std::ffi::OsString;
+
 use anyhow::Result;
 use clap::Args;
 use models::{
@@ -53,7 +55,7 @@ pub struct Simulate {
 pub struct NetworkOptions {
     /// A calibration.json, or preset:frodo, preset:boba (Table 5 of the paper)
     #[arg(long, value_name = "FILE|preset:NAME")]
-    pub calibration: Option<String>,
+    pub calibration: Option<OsString>,
 
     /// Whose parameters a message costs
     #[arg(long, value_enum, default_value_t = CostModel::PLogP)]

@@ -27,7 +27,7 @@ use crate::{
     error::usage,
     judging::{self, Other, judged_models},
     measurements::Measurements,
-    options::{GridOptions, ModelOptions, RunOptions, Segments, SiteOptions},
+    options::{GridOptions, ModelOptions, RunOptions, Segments, SiteOptions, with_a_path},
     output, regions,
     run_directory::RunDirectory,
     site::{Setting, Site},
@@ -76,7 +76,7 @@ pub struct Verify {
 
     /// Judge further decisions against these measurements, under this name: an Open MPI rules file,
     /// a decisions.json, or the directory of a tuning run (its openmpi.rules); several times
-    #[arg(long = "judge", value_name = "NAME=FILE", value_parser = judging::other)]
+    #[arg(long = "judge", value_name = "NAME=FILE", value_parser = with_a_path(judging::other))]
     others: Vec<Other>,
 
     /// Say where two of the decisions judged differ (default, measured, a model, a name given by

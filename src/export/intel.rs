@@ -18,8 +18,9 @@ use records::{Algorithm, Collective, Library, Method, Native, Point, intel};
 use verification::rules::Band;
 
 use super::{
-    Export, Exporter, File, lacks, major_minor,
+    Export, Exporter, File, lacks,
     spans::{Span, spans},
+    version::Versions,
 };
 use crate::error::usage;
 
@@ -28,6 +29,19 @@ const LARGEST: u64 = i32::MAX as u64;
 
 /// The preset by which the library chooses for itself.
 const OWN_CHOICE: u32 = 0;
+
+/// 2019.0 to 2019.12, then 2021.1 to 2021.19: there was no 2020.
+const VERSIONS: Versions = Versions { target: "Intel MPI", known: &KNOWN };
+
+const KNOWN: [(u32, u32); 32] = {
+    let mut known = [(2019, 0); 32];
+    let mut index = 1;
+    while index < known.len() {
+        known[index] = if index < 13 { (2019, index as u32) } else { (2021, index as u32 - 12) };
+        index += 1;
+    }
+    known
+};
 
 /// The script.
 pub struct Intel {
@@ -48,10 +62,7 @@ impl Intel {
     /// # Errors
     /// It is older.
     pub fn new(version: Option<&str>) -> Result<Self> {
-        let version = version.map(|version| major_minor(version, "2021.19")).transpose()?;
-        if let Some((major @ ..2019, minor)) = version {
-            usage!("Intel MPI {major}.{minor} is not known here; --format intel is for 2019 on");
-        }
+        let version = version.map(|version| VERSIONS.read(version)).transpose()?;
         Ok(Intel { version })
     }
 }

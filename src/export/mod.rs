@@ -9,6 +9,7 @@ mod openmpi_json;
 mod profiles;
 mod spans;
 mod ucc;
+mod version;
 
 use std::path::Path;
 
@@ -130,18 +131,6 @@ impl Format {
             Format::Pgtune => Box::new(profiles::Profiles::pgtune(version)?),
             Format::Profile => Box::new(profiles::Profiles::colibri(version)?),
         })
-    }
-}
-
-/// A version's first two numbers, out of `4.1` or `4.1.4`.
-///
-/// # Errors
-/// It isn't one; `example` would be.
-fn major_minor(text: &str, example: &str) -> Result<(u32, u32)> {
-    let mut numbers = text.split('.').map(|number| number.parse::<u32>().ok());
-    match (numbers.next().flatten(), numbers.next().flatten()) {
-        (Some(major), Some(minor)) => Ok((major, minor)),
-        _ => usage!("--target-version {text} is no version, such as {example}"),
     }
 }
 

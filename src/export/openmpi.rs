@@ -12,10 +12,13 @@ use records::{Algorithm, Collective, Library, Method, Native, Point, openmpi, qu
 use verification::rules::Band;
 
 use super::{
-    Export, Exporter, File, lacks, major_minor,
+    Export, Exporter, File, lacks,
     spans::{Span, narrow, spans},
+    version::{Versions, numbers},
 };
 use crate::error::usage;
+
+const VERSIONS: Versions = Versions { target: "Open MPI", known: &[(4, 0), (4, 1), (5, 0)] };
 
 /// The classic form.
 pub struct Classic {
@@ -29,20 +32,14 @@ impl Classic {
     /// # Errors
     /// The version reads another form.
     pub fn new(version: Option<&str>) -> Result<Self> {
-        let version = major_minor(version.unwrap_or("4.1"), "4.1")?;
-        match version {
-            (4, 0 | 1) | (5, 0) => Ok(Classic { version }),
-            (6.., _) => usage!(
-                "Open MPI {}.{} reads the sections of a classic file shifted by one; write its \
-                 rules by --format openmpi-json",
-                version.0,
-                version.1
-            ),
-            (major, minor) => usage!(
-                "Open MPI {major}.{minor} is not known here; --format openmpi is for 4.0, 4.1 and \
-                 5.0"
-            ),
+        let version = version.unwrap_or("4.1");
+        if let Some((6, 0)) = numbers(version) {
+            usage!(
+                "Open MPI 6.0 reads the sections of a classic file shifted by one; write its \
+                 rules by --format openmpi-json"
+            );
         }
+        Ok(Classic { version: VERSIONS.read(version)? })
     }
 }
 
@@ -200,7 +197,10 @@ pub(super) fn lines(
 ) -> Result<Vec<(Line, &Method)>> {
     let mut lines = Vec::new();
     for Band { from_bytes, method } in &span.bands {
-        let mut from_bytes = *from_bytes * if total { u64::from(span.first) } else { 1 };
+        let scale = if total { span.first.into() } else { 1 };
+        // The library's sizes are signed; no call reaches what lies beyond.
+        let within = |bytes: &u64| *bytes <= i64::MAX as u64;
+        let Some(mut from_bytes) = from_bytes.checked_mul(scale).filter(within) else { break };
         let (id, fan_out, segment_bytes) = columns(collective, method)?;
         if from_bytes == 0 && id != 0 && zero_is_in_place(collective) {
             let untouched = Line { from_bytes: 0, id: 0, fan_out: 0, segment_bytes: 0 };

@@ -10,14 +10,17 @@ use records::{Algorithm, Collective, Method, Point, openmpi};
 use serde::Serialize;
 
 use super::{
-    Export, Exporter, File, major_minor,
+    Export, Exporter, File,
     openmpi::{TOTAL, express, lines, message_size, named, one_for_all_sizes},
     spans::{narrow, spans},
+    version::{Versions, numbers},
 };
 use crate::error::usage;
 
 /// The fan-out that makes Open MPI 6's k-ary Bruck the classic one.
 const BRUCK_FAN_OUT: u32 = 2;
+
+const VERSIONS: Versions = Versions { target: "Open MPI", known: &[(6, 0)] };
 
 /// The JSON form.
 pub struct Json {
@@ -54,15 +57,11 @@ impl Json {
     /// # Errors
     /// The version reads another form.
     pub fn new(version: Option<&str>) -> Result<Self> {
-        let version = major_minor(version.unwrap_or("6.0"), "6.0")?;
-        if version.0 < 6 {
-            usage!(
-                "Open MPI {}.{} reads no JSON rules; write them by --format openmpi",
-                version.0,
-                version.1
-            );
+        let version = version.unwrap_or("6.0");
+        if let Some((major @ (4 | 5), minor)) = numbers(version) {
+            usage!("Open MPI {major}.{minor} reads no JSON rules; write them by --format openmpi");
         }
-        Ok(Json { version })
+        Ok(Json { version: VERSIONS.read(version)? })
     }
 }
 

@@ -95,7 +95,8 @@ fn bands(collective: Collective, section: &Section, one_for_all: bool) -> Result
         bands.push(default(0));
     }
     bands.extend(section.bands.iter().cloned());
-    bands.push(default(section.last_bytes + 1));
+    // Behind the greatest size there is none.
+    bands.extend(section.last_bytes.checked_add(1).map(default));
     bands.dedup_by(|next, kept| next.method == kept.method);
     Ok(bands)
 }

@@ -11,8 +11,10 @@ use verification::rules::Band;
 use super::{
     Export, Exporter, File, lacks,
     spans::{Span, narrow, spans},
+    version::Versions,
 };
-use crate::error::usage;
+
+const VERSIONS: Versions = Versions { target: "UCC", known: &[(1, 3)] };
 
 /// The string in a shell script.
 pub struct Ucc;
@@ -23,11 +25,8 @@ impl Ucc {
     /// # Errors
     /// The version's algorithms are not known.
     pub fn new(version: Option<&str>) -> Result<Self> {
-        match version {
-            None => Ok(Ucc),
-            Some(version) if version == "1.3" || version.starts_with("1.3.") => Ok(Ucc),
-            Some(other) => usage!("UCC {other} is not known here; --format ucc is for 1.3"),
-        }
+        version.map(|version| VERSIONS.read(version)).transpose()?;
+        Ok(Ucc)
     }
 }
 
@@ -116,10 +115,11 @@ fn tokens(
             bail!("{method} is no algorithm of UCC for {collective}");
         };
         let next = span.bands.get(index + 1);
-        let end = next.map_or("inf".into(), |next| (next.from_bytes * scale).to_string());
+        let end =
+            next.map_or("inf".into(), |next| next.from_bytes.saturating_mul(scale).to_string());
         tokens.push(format!(
             "{collective}:{}-{end}:[{}-{}]:@{name}",
-            from_bytes * scale,
+            from_bytes.saturating_mul(scale),
             span.first,
             span.last
         ));

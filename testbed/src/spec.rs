@@ -2,6 +2,7 @@
 
 use std::{fmt, net::Ipv4Addr, str::FromStr};
 
+use records::quoted;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -94,7 +95,8 @@ impl Rate {
 const PACKET: u64 = 1514;
 const PAYLOAD: u64 = 1448;
 
-const UNITS: [(&str, u64); 3] = [("gbit", 1_000_000_000), ("mbit", 1_000_000), ("kbit", 1_000)];
+const UNITS: [(&str, u64); 4] =
+    [("gbit", 1_000_000_000), ("mbit", 1_000_000), ("kbit", 1_000), ("bit", 1)];
 
 impl FromStr for Rate {
     type Err = TestbedError;
@@ -108,7 +110,9 @@ impl FromStr for Rate {
         match bits {
             Some(bits) => Rate::new(bits),
             None => Err(TestbedError::Spec(format!(
-                "'{text}' is not a rate; write bits per second as 10mbit, 100mbit or 1gbit"
+                "{} is not a rate from 1mbit to 10gbit; write bits per second as 10mbit, 100mbit \
+                 or 1gbit",
+                quoted(text)
             ))),
         }
     }
@@ -280,7 +284,7 @@ mod tests {
             let error = text.parse::<Rate>().unwrap_err().to_string();
             assert!(error.contains(&format!("'{text}'")) && error.contains("100mbit"), "{error}");
         }
-        for text in ["999kbit", "11gbit", "0mbit"] {
+        for text in ["999kbit", "11gbit", "0mbit", "1bit"] {
             let error = text.parse::<Rate>().unwrap_err().to_string();
             assert!(error.contains("1mbit and 10gbit"), "{error}");
         }

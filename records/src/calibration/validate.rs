@@ -1,6 +1,7 @@
 //! What of a calibration serde cannot check.
 
 use super::{AlgorithmFit, Estimate, LogGp, ManyGap, Parameters};
+use crate::number::MOST;
 
 type Fault = (String, String);
 
@@ -104,9 +105,9 @@ fn check_loggp(prefix: &str, loggp: &LogGp) -> Result<(), Fault> {
 
 fn check_many_gaps(field: &str, gaps: &[ManyGap]) -> Result<(), Fault> {
     for (index, gap) in gaps.iter().enumerate() {
-        let least = if index == 0 { 2 } else { gaps[index - 1].partners + 1 };
-        if gap.partners < least {
-            let problem = format!("is {}; wanted at least {least}, ascending", gap.partners);
+        let above = if index == 0 { 1 } else { gaps[index - 1].partners };
+        if gap.partners <= above {
+            let problem = format!("is {}; wanted more than {above}, ascending", gap.partners);
             return Err((format!("{field}[{index}].partners"), problem));
         }
         let knots = format!("{field}[{index}].knots");
@@ -144,9 +145,9 @@ fn check_knots<T>(
 
 fn check_estimate(field: &str, estimate: Estimate) -> Result<(), Fault> {
     let Estimate { value, low, high } = estimate;
-    if !(0.0 <= low && low <= value && value <= high && high.is_finite()) {
+    if !(0.0 <= low && low <= value && value <= high && high <= MOST) {
         let problem = format!(
-            "value {value}, low {low}, high {high}; wanted 0 <= low <= value <= high, finite"
+            "value {value}, low {low}, high {high}; wanted 0 <= low <= value <= high <= {MOST:e}"
         );
         return Err((field.into(), problem));
     }
@@ -201,6 +202,7 @@ mod tests {
         for (gaps, wanted) in [
             (vec![gap(1, &[1])], "[0].partners"),
             (vec![gap(3, &[1]), gap(3, &[1])], "[1].partners"),
+            (vec![gap(u32::MAX, &[1]), gap(2, &[1])], "[1].partners"),
             (vec![gap(2, &[])], "[0].knots"),
             (vec![gap(2, &[8, 8])], "[0].knots[1].bytes"),
         ] {

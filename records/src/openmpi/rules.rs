@@ -9,7 +9,7 @@
 use std::{collections::BTreeMap, path::Path};
 
 use super::{CHAIN_FAN_OUT, algorithms, element_bytes, id};
-use crate::{Algorithm, Collective, FileError, Library, Method, Native, Point, reading};
+use crate::{Algorithm, Collective, FileError, Library, Method, Native, Point, quoted, reading};
 
 /// What is to be loaded for each collective.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -186,12 +186,18 @@ fn value(word: &str) -> Result<u64, String> {
                     file; wanted a file without one"
             .into());
     }
+    if word.contains(',') {
+        return Err("values with commas between them: a table (CSV), not a rules file".into());
+    }
     if word.len() > 1 && word.starts_with('0') {
-        return Err(format!("'{word}' begins with 0; the library reads such numbers by eights"));
+        return Err(format!(
+            "{} begins with 0; the library reads such numbers by eights",
+            quoted(word)
+        ));
     }
     match word.parse() {
         Ok(number) if number <= i64::MAX as u64 && !word.starts_with('+') => Ok(number),
-        _ => Err(format!("'{word}' is no number from 0 on; words stand behind a #")),
+        _ => Err(format!("{} is no number from 0 on; words stand behind a #", quoted(word))),
     }
 }
 
@@ -254,7 +260,7 @@ pub fn looked_up_bytes(Point { collective, procs, bytes }: Point) -> u64 {
         | Collective::Gather
         | Collective::Scatter
         | Collective::ReduceScatter
-        | Collective::ReduceScatterBlock => bytes * procs,
+        | Collective::ReduceScatterBlock => bytes.saturating_mul(procs),
         Collective::Scan | Collective::Exscan => element_bytes(collective, bytes) * procs,
         Collective::Alltoallv | Collective::Barrier => 0,
         Collective::Allgatherv
@@ -309,6 +315,7 @@ mod tests {
         let point = |collective, bytes| Point { collective, procs: 4, bytes };
         assert_eq!(looked_up_bytes(point(Collective::Scan, 4096)), 32, "doubles");
         assert_eq!(looked_up_bytes(point(Collective::Barrier, 0)), 0);
+        assert_eq!(looked_up_bytes(point(Collective::Alltoall, u64::MAX / 3)), u64::MAX);
     }
 
     #[test]
@@ -327,6 +334,7 @@ mod tests {
             ("1\n7 1\n-4 1\n0 6 0 0", "line 3: '-4' is no number from 0 on"),
             ("1\n7 1 # bcast\n4 1 small\n0 6 0 0", "line 3: 'small' is no number"),
             ("rule-file-version-2\n0", "line 1: a version header"),
+            ("visit,collective,method\n1,2,3", "line 1: values with commas"),
             ("", "the file ends after this line where the number of collectives"),
         ] {
             let error = rules(text).unwrap_err();

@@ -20,10 +20,14 @@ use serde_json::{Map, Value};
 use verification::rules::{Band, Rules};
 
 use super::{
-    Export, Exporter, File, lacks, major_minor,
+    Export, Exporter, File, lacks,
     spans::{Span, narrow, spans},
+    version::Versions,
 };
 use crate::error::usage;
+
+const VERSIONS: Versions =
+    Versions { target: "MPICH", known: &[(4, 0), (4, 1), (4, 2), (4, 3), (5, 0)] };
 
 /// Thresholds are `int` in MPICH.
 const LARGEST: u64 = i32::MAX as u64;
@@ -49,10 +53,7 @@ impl Mpich {
                  --target-version 4.0"
             );
         };
-        let (major, minor) = major_minor(text, "4.0")?;
-        if !matches!(major, 4 | 5) || (major, minor) > (5, 0) {
-            usage!("MPICH {major}.{minor} is not known here; --format mpich is for 4.0 to 5.0");
-        }
+        let (major, minor) = VERSIONS.read(text)?;
         let defaults = library::defaults((major, minor), library)?;
         Ok(Mpich { version: Version { major, minor }, defaults })
     }
@@ -226,7 +227,7 @@ impl Mpich {
         for (index, band) in span.bands.iter().enumerate() {
             let end = span.bands.get(index + 1).map(|next| {
                 // What lies between two multiples of the number of ranks belongs to none.
-                next.from_bytes * scale(collective, span.first) - 1
+                next.from_bytes.saturating_mul(scale(collective, span.first)) - 1
             });
             match end {
                 Some(end) if end < LARGEST => {
