@@ -20,6 +20,7 @@ mod process;
 mod programs;
 mod regions;
 mod run_directory;
+mod simulating;
 mod site;
 mod slurm;
 mod source;

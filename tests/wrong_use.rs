@@ -196,6 +196,30 @@ fn a_testbed_that_is_not_up_is_said() {
     assert!(stderr.contains("1mbit and 10gbit"), "{stderr}");
 }
 
+/// What would end in a failed allocation, or in silence, is refused before it begins.
+#[test]
+fn a_simulation_that_would_not_end_is_refused_in_words() {
+    let simulate = ["simulate", "--calibration", "preset:frodo", "-p"];
+    let segments = "1073741824 segments are too many to simulate; take larger --segments";
+    let pipeline = ["8", "-m", "1GiB", "--segments", "1", "--algorithm", "pipeline"];
+    let (_, stderr) = run(2, &[&simulate[..], &pipeline].concat());
+    assert!(stderr.contains(segments), "{stderr}");
+    let predict = ["predict", "--calibration", "preset:frodo", "--model", "simulated", "-p"];
+    let (_, stderr) = run(1, &[&predict[..], &pipeline, &["--collective", "bcast"]].concat());
+    assert!(stderr.contains(segments), "{stderr}");
+    for (procs, algorithm) in [("1048576", "linear"), ("16384", "linear-concurrent")] {
+        let alltoall = [procs, "-m", "1", "--collective", "alltoall", "--algorithm", algorithm];
+        let (_, stderr) = run(2, &[&simulate[..], &alltoall].concat());
+        let wanted =
+            format!("alltoall by {algorithm} on {procs} processes is too much to simulate");
+        assert!(stderr.contains(&wanted) && stderr.contains("fewer processes"), "{stderr}");
+    }
+    // Many ranks by themselves are not too many.
+    let bcast = ["65536", "-m", "1", "--collective", "bcast", "--algorithm", "binomial"];
+    run(0, &[&simulate[..], &bcast].concat());
+    run(0, &[&simulate[..], &["2048", "-m", "64", "--collective", "gatherv"]].concat());
+}
+
 /// A name that is no slip of the pen is neither compared with all names nor printed whole.
 #[test]
 fn a_wrong_name_of_any_length_is_answered_at_once_and_in_short() {

@@ -77,6 +77,23 @@ fn whole_map(bencher: Bencher, model: Model) {
     });
 }
 
+/// The same by the refined model for the collectives of the paper's maps: some algorithms have no
+/// form there and are simulated.
+#[divan::bench(sample_count = 1, sample_size = 1)]
+fn whole_map_refined(bencher: Bencher) {
+    let parameters = preset("frodo").expect("a preset").measured;
+    let predictor =
+        Predictor::new(Model::Refined, Forms::Corrected, &parameters).expect("good parameters");
+    let procs: Vec<u32> = (2..=1024).collect();
+    let sizes: Vec<u64> = (0..=23).map(|shift| 1 << shift).collect();
+    bencher.bench(|| {
+        [Collective::Bcast, Collective::Reduce].map(|collective| {
+            let known = Model::Refined.algorithms(collective);
+            decide_map(&predictor, collective, (&procs, &sizes), &known, &Segments::Auto)
+        })
+    });
+}
+
 /// Looking up the decision function of the paper's Figure 6 in its short forms.
 #[divan::bench(args = [Shape::Table, Shape::Tree, Shape::Quadtree])]
 fn look_ups(bencher: Bencher, shape: Shape) {

@@ -17,7 +17,7 @@ use records::{Algorithm, Collective, Method, decisions::Decision};
 
 use crate::{
     Model, Point, PredictError, Predictor,
-    predict::{Sought, Spread, check, equal},
+    predict::{Sought, Spread, Way, check, equal},
 };
 
 /// Which segment sizes are candidates.
@@ -106,16 +106,43 @@ pub fn decide(
     let serving = |algorithm: &&Algorithm| {
         predictor.model().serves(point.collective, **algorithm, point.procs)
     };
-    for &algorithm in algorithms.iter().filter(serving) {
-        let methods = predictor.methods(point.collective, algorithm);
-        for method in methods {
-            for segment_bytes in cuts(predictor, point, &method, segments)? {
-                let method = method.clone().with_segment(segment_bytes);
-                candidates.push(Candidate::new(predictor, point, method)?);
-            }
+    let of = |&algorithm: &Algorithm| predictor.methods(point.collective, algorithm);
+    let methods: Vec<Method> = algorithms.iter().filter(serving).flat_map(of).collect();
+    let best = match segments {
+        Segments::Auto if predictor.is_certain() => compared(predictor, point, &methods)?,
+        _ => vec![None; methods.len()],
+    };
+    for (method, best) in methods.into_iter().zip(best) {
+        let sizes = match best {
+            Some(best) => best,
+            None => cuts(predictor, point, &method, segments)?,
+        };
+        for segment_bytes in sizes {
+            let method = method.clone().with_segment(segment_bytes);
+            candidates.push(Candidate::new(predictor, point, method)?);
         }
     }
     arg_min(predictor, point, candidates)
+}
+
+/// The segment sizes with which methods are candidates, where these can be compared: of each
+/// closed form with segments its best one, or none if it is surely no match for another one.
+fn compared(
+    predictor: &Predictor,
+    point: Point,
+    methods: &[Method],
+) -> Result<Vec<Option<Vec<u64>>>, DecideError> {
+    check(point)?;
+    let has_form = |method: &Method| -> Result<bool, DecideError> {
+        let sought = predictor.look_up_method(point, method)?;
+        Ok(matches!(sought.way, Way::Form(_)) && sought.way.segmented())
+    };
+    let formed = methods.iter().map(has_form).collect::<Result<Vec<_>, _>>()?;
+    let of_forms = methods.iter().zip(&formed).filter(|(_, formed)| **formed);
+    let of_forms: Vec<Method> = of_forms.map(|(method, _)| method.clone()).collect();
+    let mut best = segments::best_of_all(predictor, point, &of_forms)?.into_iter();
+    let size = |formed: bool| formed.then(|| best.next().flatten().into_iter().collect());
+    Ok(formed.into_iter().map(size).collect())
 }
 
 /// The segment sizes with which a method is a candidate.
@@ -195,6 +222,33 @@ pub(crate) fn seconds_of(
     methods.iter().map(seconds).collect()
 }
 
+/// The times of all that may be decided for, in the order given. What is simulated comes last, and
+/// is left out where it surely takes longer than another and no parameter is uncertain.
+fn timed(
+    predictor: &Predictor,
+    candidates: Vec<Candidate>,
+) -> Result<Vec<(Method, Spread)>, DecideError> {
+    let is_form = |candidate: &Candidate| matches!(candidate.sought.way, Way::Form(_));
+    let mut spreads: Vec<Option<Spread>> = Vec::with_capacity(candidates.len());
+    for candidate in &candidates {
+        let spread = is_form(candidate).then(|| predictor.spread(&candidate.sought));
+        spreads.push(spread.transpose()?);
+    }
+    let values = spreads.iter().flatten().map(|spread| spread.value);
+    let mut least = values.fold(f64::INFINITY, f64::min);
+    for (candidate, spread) in candidates.iter().zip(&mut spreads) {
+        let sought = &candidate.sought;
+        let hopeless = predictor.is_certain() && sought.surely_exceeds(least * (1.0 + 1e-9));
+        if spread.is_none() && !hopeless {
+            let simulated = predictor.spread(sought)?;
+            least = least.min(simulated.value);
+            *spread = Some(simulated);
+        }
+    }
+    let methods = candidates.into_iter().map(|candidate| candidate.method);
+    Ok(methods.zip(spreads).filter_map(|(method, spread)| Some((method, spread?))).collect())
+}
+
 struct Candidate<'a> {
     method: Method,
     sought: Sought<'a>,
@@ -221,13 +275,14 @@ fn arg_min(
 ) -> Result<Decision, DecideError> {
     check(point)?;
     let none_given = candidates.is_empty();
-    let mut timed: Vec<(Method, Spread)> = Vec::with_capacity(candidates.len());
-    for Candidate { method, sought } in candidates {
-        let given_before = timed.iter().any(|(known, _)| *known == method);
-        if sought.is_candidate() && !given_before {
-            timed.push((method, predictor.spread(&sought)?));
+    let mut kept: Vec<Candidate> = Vec::with_capacity(candidates.len());
+    for candidate in candidates {
+        let given_before = kept.iter().any(|known| known.method == candidate.method);
+        if candidate.sought.is_candidate() && !given_before {
+            kept.push(candidate);
         }
     }
+    let mut timed = timed(predictor, kept)?;
     let least = timed.iter().map(|(_, spread)| spread.value).fold(f64::INFINITY, f64::min);
     let Some(first) = timed.iter().position(|(_, spread)| equal(spread.value, least)) else {
         let reason = match none_given {

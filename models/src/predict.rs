@@ -231,6 +231,11 @@ impl Predictor {
         Ok(Spread { value, ends, set: sought.set.number })
     }
 
+    /// Whether no parameter has an interval: then only equal times are ties.
+    pub(crate) fn is_certain(&self) -> bool {
+        self.sets.all().all(|set| set.ends.is_empty())
+    }
+
     /// The message sizes between which all costs are lines.
     pub(crate) fn knots(&self) -> Vec<u64> {
         self.sets.all().flat_map(|set| set.network.knots()).collect()

@@ -1,9 +1,11 @@
 //! Predictions by the simulator: an algorithm's schedule, message by message.
 
-use records::{Collective, openmpi};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use records::{Algorithm, Collective, openmpi};
 use schedules::{
-    Call, Entry,
-    simulator::{self, Costs, Options, SimulationError},
+    Call, CallError, Entry, Length,
+    simulator::{self, Activity, ActivityKind, Costs, Options, Outcome, SimulationError},
 };
 
 use crate::parameters::{Network, PointToPoint};
@@ -57,6 +59,100 @@ impl Costs for Network {
 
     fn combine(&self, bytes: u64) -> f64 {
         Network::combine(self, bytes as f64)
+    }
+}
+
+/// More steps take minutes.
+const MOST_STEPS: f64 = (1_u64 << 30) as f64;
+/// More sends and receives at once, and more rounds that one rank may be ahead of another, take
+/// some GB of memory.
+const MOST_SLOTS: f64 = (1_u64 << 25) as f64;
+const MOST_ROUNDS: u64 = 1 << 25;
+/// From so many steps on it is told how far a simulation is: they take a second or so.
+const STEPS_TO_TELL: f64 = (1_u64 << 23) as f64;
+
+/// A call that takes too long, or too much memory, to simulate.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TooLong {
+    /// The segments are too many; with larger ones it could be simulated.
+    #[error("{segments} segments are too many to simulate; take larger --segments")]
+    Segments {
+        /// How many.
+        segments: u64,
+    },
+    /// So much is to be done whatever the segments.
+    #[error(
+        "{collective} by {algorithm} on {procs} processes is too much to simulate (some {steps} \
+         steps); take fewer processes"
+    )]
+    Steps {
+        /// Of which collective.
+        collective: Collective,
+        /// By which algorithm.
+        algorithm: Algorithm,
+        /// On how many processes.
+        procs: u32,
+        /// Sends and receives of all of them, in words: `1.1e12`.
+        steps: String,
+    },
+}
+
+/// A call gives no outcome.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RunError {
+    /// The simulator gives none.
+    #[error(transparent)]
+    Simulation(#[from] SimulationError),
+    /// It is not begun.
+    #[error(transparent)]
+    TooLong(#[from] TooLong),
+}
+
+impl From<CallError> for RunError {
+    fn from(error: CallError) -> Self {
+        RunError::Simulation(error.into())
+    }
+}
+
+/// How far the long simulation under way is: steps done, and about how many there are (0: there is
+/// none). For whoever shows it; of several at once it tells of one.
+#[derive(Debug, Default)]
+pub struct UnderWay {
+    done: AtomicU64,
+    of: AtomicU64,
+}
+
+/// How far this process is.
+pub static UNDER_WAY: UnderWay = UnderWay { done: AtomicU64::new(0), of: AtomicU64::new(0) };
+
+impl UnderWay {
+    /// Steps done, and steps in all, where a long simulation is under way.
+    pub fn steps(&self) -> Option<(u64, u64)> {
+        let of = self.of.load(Relaxed);
+        (of > 0).then(|| (self.done.load(Relaxed).min(of), of))
+    }
+
+    fn begin(&self, steps: f64) {
+        self.done.store(0, Relaxed);
+        self.of.store(steps as u64, Relaxed);
+    }
+
+    fn end(&self) {
+        self.of.store(0, Relaxed);
+    }
+
+    /// Counts what is observed on its way to somebody else.
+    fn counting(&self, mut observe: impl FnMut(Activity)) -> impl FnMut(Activity) {
+        const AT_ONCE: u64 = 1 << 16;
+        let mut steps = 0;
+        move |activity| {
+            steps += u64::from(activity.kind != ActivityKind::Wait);
+            if steps == AT_ONCE {
+                self.done.fetch_add(AT_ONCE, Relaxed);
+                steps = 0;
+            }
+            observe(activity);
+        }
     }
 }
 
@@ -123,14 +219,95 @@ impl Run {
         }
     }
 
+    /// Whether [`Run::seconds`] would surely be more; false where that is not known.
+    pub fn surely_exceeds(&self, network: &Network, seconds: f64) -> bool {
+        // Programs of many rounds, and those that learn their counts from others, are not looked at.
+        let is_short = self.segment_bytes == 0
+            && matches!(
+                self.entry.algorithm,
+                Algorithm::RecursiveDoubling
+                    | Algorithm::RecursiveHalving
+                    | Algorithm::Rabenseifner
+                    | Algorithm::ScatterAllgather
+            );
+        let blocks = self.blocks();
+        let call = self.call(&blocks);
+        let options = Options { element_bytes: self.element_bytes(), ..Options::default() };
+        is_short
+            && self.entry.check_everywhere(&call).is_ok()
+            && self.entry.surely_exceeds(&call, network, options, seconds)
+    }
+
+    /// About how many steps a simulation has, where these are many.
+    ///
+    /// # Errors
+    /// They are too many, or too many at once.
+    fn length(&self, call: &Call<'_>) -> Result<Option<f64>, TooLong> {
+        let segments = |count: u64| match self.entry.segmented && call.segment > 0 {
+            true => count.div_ceil(call.segment).max(1),
+            false => 1,
+        };
+        let procs = f64::from(self.procs);
+        // No algorithm has more than a few steps per pair of ranks and segment.
+        if procs * procs * segments(call.count) as f64 <= STEPS_TO_TELL / 8.0 {
+            return Ok(None);
+        }
+        let fits = |length: &Length| {
+            let Length { steps, slots, rounds } = *length;
+            steps <= MOST_STEPS && slots <= MOST_SLOTS && rounds <= MOST_ROUNDS
+        };
+        let length = self.entry.length(call);
+        if fits(&length) {
+            return Ok((length.steps >= STEPS_TO_TELL).then_some(length.steps));
+        }
+        let whole = Call { segment: 0, ..*call };
+        let segments = segments(call.count);
+        Err(match segments > 1 && fits(&self.entry.length(&whole)) {
+            true => TooLong::Segments { segments },
+            false => TooLong::Steps {
+                collective: self.entry.collective,
+                algorithm: self.entry.algorithm,
+                procs: self.procs,
+                steps: format!("{:.1e}", length.steps),
+            },
+        })
+    }
+
+    /// Simulates the call with the simulator and options given, and shows every activity, if
+    /// somebody wants to see them; [`UNDER_WAY`] tells how far it is where that takes long.
+    ///
+    /// # Errors
+    /// The algorithm cannot serve the call, or it takes too long.
+    pub fn simulate(
+        &self,
+        simulator: &mut simulator::Simulator,
+        network: &Network,
+        options: Options,
+        observe: Option<&mut dyn FnMut(Activity)>,
+    ) -> Result<Outcome, RunError> {
+        let blocks = self.blocks();
+        let call = self.call(&blocks);
+        self.entry.check_everywhere(&call)?;
+        let long = self.length(&call)?;
+        if let (None, None) = (long, &observe) {
+            return Ok(simulator.run(self.entry, &call, network, options)?);
+        }
+        let mut ignore = |_| {};
+        let observe = observe.unwrap_or(&mut ignore);
+        UNDER_WAY.begin(long.unwrap_or_default());
+        let counting = UNDER_WAY.counting(observe);
+        let outcome = simulator.run_observed(self.entry, &call, network, options, counting);
+        UNDER_WAY.end();
+        Ok(outcome?)
+    }
+
     /// Seconds until the last rank is done, all messages eager.
     ///
     /// # Errors
-    /// The algorithm cannot serve the call.
-    pub fn seconds(&self, network: &Network) -> Result<f64, SimulationError> {
-        let blocks = self.blocks();
+    /// As [`Run::simulate`].
+    pub fn seconds(&self, network: &Network) -> Result<f64, RunError> {
         let options = Options { element_bytes: self.element_bytes(), ..Options::default() };
-        let outcome = simulator::simulate(self.entry, &self.call(&blocks), network, options)?;
-        Ok(outcome.seconds)
+        let mut simulator = simulator::Simulator::new();
+        Ok(self.simulate(&mut simulator, network, options, None)?.seconds)
     }
 }

@@ -33,8 +33,10 @@
 
 pub mod algorithms;
 mod arrangement;
+mod bound;
 mod call;
 pub mod checker;
+mod estimate;
 mod program;
 mod registry;
 pub mod simulator;
@@ -43,6 +45,7 @@ pub mod topology;
 
 pub use algorithms::ENTRIES;
 pub use call::{Call, Span};
+pub use estimate::Length;
 pub use program::{Header, Needs, Program, Then};
 pub use registry::{CallError, Entry, Requirements, find, find_named, is_rooted, of_collective};
 pub use step::{Buffer, Order, Range, Round, Step};

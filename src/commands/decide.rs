@@ -1,6 +1,9 @@
 //! `colibri decide`: which method each model takes at each point of a grid.
 
-use std::path::PathBuf;
+use std::{
+    path::PathBuf,
+    thread::{self, available_parallelism},
+};
 
 use anyhow::Result;
 use clap::Args;
@@ -20,6 +23,7 @@ use crate::{
     error::usage,
     options::{GridOptions, ModelOptions, Segments, figure},
     output::{self, Format},
+    simulating,
     source::Source,
 };
 
@@ -115,6 +119,7 @@ impl Decide {
     /// Runs the subcommand.
     pub fn run(self) -> Result<()> {
         let source = Source::load(&self.model)?;
+        let _shown = simulating::show();
         let models = match &self.model.model {
             Some(models) => models.0.clone(),
             None => source.models(default_models()),
@@ -382,12 +387,13 @@ pub fn decisions(source: &Source, wanted: &Wanted<'_>) -> Result<Decisions> {
             if known.iter().all(|&one| predictor.methods(collective, one).is_empty()) {
                 usage!("no constants of {model} were fitted for {collective}");
             }
-            for &procs in wanted.procs {
-                for &bytes in sizes(collective, wanted.sizes) {
-                    let point = Point { collective, procs, bytes };
-                    decisions.push(decision(&predictor, point, wanted)?);
-                }
-            }
+            let sizes = sizes(collective, wanted.sizes);
+            let of_procs = |&procs: &u32| {
+                let point = move |&bytes: &u64| Point { collective, procs, bytes };
+                sizes.iter().map(point)
+            };
+            let points: Vec<Point> = wanted.procs.iter().flat_map(of_procs).collect();
+            decisions.extend(decided(&predictor, &points, wanted)?);
         }
     }
     Ok(Decisions {
@@ -396,6 +402,30 @@ pub fn decisions(source: &Source, wanted: &Wanted<'_>) -> Result<Decisions> {
         parameters: source.parameters.name().into(),
         message_size: verification::penalty::message_sizes(collectives),
         decisions,
+    })
+}
+
+/// The decision at each point, in their order; all processors work on them.
+fn decided(predictor: &Predictor, points: &[Point], wanted: &Wanted<'_>) -> Result<Vec<Decision>> {
+    /// Fewer are decided before another processor has begun.
+    const LEAST: usize = 64;
+    let processors = available_parallelism().map_or(1, usize::from);
+    // Points on many processes take longer: each processor gets several parts.
+    let each = points.len().div_ceil(8 * processors).max(LEAST);
+    let decide = &|points: &[Point]| -> Result<Vec<Decision>> {
+        points.iter().map(|point| decision(predictor, *point, wanted)).collect()
+    };
+    thread::scope(|scope| {
+        let parts: Vec<_> =
+            points.chunks(each).map(|part| scope.spawn(move || decide(part))).collect();
+        let mut decisions = Vec::with_capacity(points.len());
+        for part in parts {
+            match part.join() {
+                Ok(decided) => decisions.extend(decided?),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        Ok(decisions)
     })
 }
 

@@ -195,7 +195,7 @@ fn check_extent(run: &Run) -> Result<()> {
 fn diagram(simulator: &mut Simulator, run: &Run, network: &NetworkOptions) -> Result<Figure> {
     check_extent(run)?;
     let mut activities = Vec::new();
-    simulator.run(run, |activity| activities.push(activity))?;
+    simulator.run(run, Some(&mut |activity| activities.push(activity)))?;
     let title = format!("{} {}, {} processes", run.entry.collective, run.entry.name, run.procs);
     let converted = simulator.source.chosen()?.derived.iter();
     let own = converted.filter(|note| note.starts_with(network.model.name()));

@@ -19,6 +19,7 @@ use crate::{
     error::usage,
     options::{GridOptions, List, ModelOptions, Segments, algorithms, figure},
     output::{self, Format},
+    simulating,
     source::Source,
 };
 
@@ -81,6 +82,7 @@ impl Predict {
     /// Runs the subcommand.
     pub fn run(self) -> Result<()> {
         let source = Source::load(&self.model)?;
+        let _shown = simulating::show();
         let models = self.model.model.as_ref().map(|models| models.0.clone());
         let procs = source.procs(&self.grid);
         let mut rows = Vec::new();

@@ -21,6 +21,7 @@ use crate::{
     error::{Usage, usage},
     options::{GridOptions, ModelOptions, ParameterSet, Segments},
     output::{self, Format},
+    simulating,
     source::Source,
 };
 
@@ -152,6 +153,7 @@ impl Simulate {
     /// Runs the subcommand.
     pub fn run(self) -> Result<()> {
         let mut simulator = Simulator::load(&self.network)?;
+        let _shown = simulating::show();
         let Segments::These(segments) = &self.grid.segments else {
             usage!(
                 "--segments auto: the simulator takes the sizes that it is given, as 0,1KiB,8KiB"
@@ -225,7 +227,7 @@ impl Simulate {
     }
 
     fn row(&self, simulator: &mut Simulator, run: Run) -> Result<Row> {
-        let outcome = simulator.run(&run, |_| {})?;
+        let outcome = simulator.run(&run, None)?;
         Ok(Row {
             collective: run.entry.collective,
             algorithm: run.entry.name,
@@ -328,19 +330,17 @@ impl Simulator {
         })
     }
 
-    /// Simulates one call and shows every activity.
+    /// Simulates one call and shows every activity, if somebody wants to see them.
     ///
     /// # Errors
-    /// The algorithm can't serve the call: used wrongly.
-    pub fn run(&mut self, run: &Run, observe: impl FnMut(Activity)) -> Result<Outcome> {
-        let blocks = run.blocks();
+    /// The algorithm can't serve the call, or it takes too long: used wrongly.
+    pub fn run(&mut self, run: &Run, observe: Option<&mut dyn FnMut(Activity)>) -> Result<Outcome> {
         let options = Options {
             element_bytes: run.element_bytes(),
             rendezvous_bytes: self.rendezvous_bytes,
             handshake: self.handshake,
         };
-        self.engine
-            .run_observed(run.entry, &run.call(&blocks), &self.network, options, observe)
+        run.simulate(&mut self.engine, &self.network, options, observe)
             .map_err(|error| Usage(error.to_string()).into())
     }
 }

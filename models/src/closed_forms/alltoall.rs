@@ -1,4 +1,6 @@
 //! Table 4: alltoall of m bytes between each pair of processes.
+//!
+//! Where Hockney's rows are printed with alpha(m) and beta(m), they are taken with constants.
 
 use records::Algorithm;
 

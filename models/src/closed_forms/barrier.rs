@@ -1,4 +1,6 @@
 //! Table 1: barrier. Every message is empty; alpha = alpha(0), g = g(0).
+//!
+//! Where Hockney's rows are printed with alpha(0), they are taken with constants.
 
 use records::Algorithm;
 
@@ -85,6 +87,9 @@ fn double_ring_text(model: &PointToPoint, forms: Forms, _: &Shape) -> Text {
 }
 
 /// Table 1, "Recursive Doubling": seconds. lg P exchanges, two more where P is no power of two.
+///
+/// Not as printed: Hockney's row there has lg P + 2 without the floor, which the other two have; all
+/// are taken with it.
 fn recursive_doubling(network: &Network, shape: &Shape, forms: Forms) -> f64 {
     shape.doubling_rounds() * step(network, forms)
 }

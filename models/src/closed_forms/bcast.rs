@@ -1,4 +1,6 @@
 //! Table 2: broadcast of m bytes from one root.
+//!
+//! Where Hockney's rows are printed with alpha(m) and beta(m), they are taken with constants.
 
 use records::Algorithm;
 
@@ -155,6 +157,8 @@ fn binary_text(model: &PointToPoint, forms: Forms, _: &Shape) -> Text {
 ///
 /// - Hockney, printed: 2 alpha + m_s beta per step of the tree; corrected as for "Binary".
 /// - PLogP, printed: without the final exchange, 16 to 25 % low; corrected by L + g(m/2).
+/// - Not as printed: PLogP's row has n_s / 2 - 1 periods, the other two ceil(n_s / 2) - 1; all are
+///   taken with the latter. They differ where n_s is odd.
 ///
 /// Exact for LogGP and PLogP for P = 2^i - 1 and even n_s; needs n_s >= 2 to make sense.
 fn splitted_binary(network: &Network, shape: &Shape, forms: Forms) -> f64 {

@@ -17,6 +17,15 @@
 //! of the same algorithm with the same parameters. Where a function does not ask for [`Forms`],
 //! the two are the same.
 //!
+//! Three things are not as the print at hand has them, in either version:
+//! - Hockney's alpha(m_s) and beta(m_s), which the print lets depend on the size of a message, are
+//!   constants: one line through all sizes, as Hockney has it. (A calibration's `hockney_by_size`
+//!   tells how far they are from constant; the models with functions of the size are PLogP's.)
+//! - Recursive doubling by Hockney, where P is no power of two, is printed with lg P + 2 rounds, and
+//!   here has floor(lg P) + 2 as the rows of LogGP and PLogP do: rounds are whole.
+//! - Splitted-binary by PLogP is printed with n_s / 2 - 1 periods, and here has ceil(n_s / 2) - 1 as
+//!   the rows of Hockney and LogGP do: half of the message has whole segments.
+//!
 //! # Adding a form
 //! Write the function and its [`Text`], and add its line to `FORMS` in the same file.
 

@@ -1,4 +1,6 @@
 //! Table 3: reduction of m bytes to one root. gamma is the time to combine a byte.
+//!
+//! Where Hockney's rows are printed with alpha(m) and beta(m), they are taken with constants.
 
 use records::Algorithm;
 

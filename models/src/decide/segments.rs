@@ -13,9 +13,15 @@
 //!   of it: for n(high) a bound of all, and in a piece, where it may lie inside, the minimum.
 //!
 //! Sizes are searched in halves (of n_s, by its logarithm), and a half whose bound is not below
-//! what is known is left out: some hundred evaluations instead of thousands.
+//! what is known is left out: some hundred evaluations instead of thousands. Where several
+//! algorithms are to be compared and no parameter is uncertain, what is known of one limits the
+//! search of the others: see [`best_of_all`].
+//!
+//! # Elements
+//! What is combined is combined element by element, so that a segment holds whole ones: sizes are
+//! searched in elements then ([`records::openmpi::element_bytes`]).
 
-use records::{Algorithm, Method};
+use records::{Algorithm, Method, openmpi};
 
 use super::DecideError;
 use crate::{
@@ -52,28 +58,51 @@ pub fn best_segment_of(
     point: Point,
     method: &Method,
 ) -> Result<Option<u64>, DecideError> {
-    let Sought { way, shape: whole, set } = predictor.look_up_method(point, method)?;
-    let form = match way {
-        Way::Form(form) => form,
-        Way::Simulated(entry) => {
-            let (collective, algorithm) = (point.collective, entry.algorithm);
-            return Err(DecideError::Simulated { collective, algorithm });
-        }
-    };
-    if point.bytes > AUTO_LIMIT {
-        return Err(DecideError::TooLarge { bytes: point.bytes });
-    }
-    let network = &set.network;
-    let mut search = Search { predictor, network, form, whole, best: None, known: f64::INFINITY };
-    if form.is_candidate(&whole) {
-        search.best = Some((0, search.cost(0)));
-    }
-    if form.segmented && point.bytes > 1 {
+    let mut search = Search::new(predictor, point, method)?;
+    if search.cuts() {
         search.look_around();
         search.all();
     }
     Ok(search.best.map(|(segment, _)| segment))
 }
+
+/// The best segment size of each of several methods, which are given without segments and have
+/// closed forms; `None` where the method is no candidate, or surely more expensive than another of
+/// them by more than rounding.
+///
+/// # Errors
+/// As [`best_segment_of`].
+pub(super) fn best_of_all(
+    predictor: &Predictor,
+    point: Point,
+    methods: &[Method],
+) -> Result<Vec<Option<u64>>, DecideError> {
+    let searches = methods.iter().map(|method| Search::new(predictor, point, method));
+    let mut searches = searches.collect::<Result<Vec<_>, _>>()?;
+    for search in &mut searches {
+        search.glance();
+    }
+    let mut order: Vec<usize> = (0..searches.len()).collect();
+    order.sort_by(|a, b| searches[*a].least().total_cmp(&searches[*b].least()));
+    let mut known = f64::INFINITY;
+    for (rank, &index) in order.iter().enumerate() {
+        let search = &mut searches[index];
+        search.known = search.known.min(known);
+        if search.cuts() {
+            // The one that looks cheapest limits all others.
+            if rank == 0 {
+                search.look_around();
+            }
+            search.all();
+        }
+        known = known.min(search.least() * (1.0 + MORE_THAN_ROUNDING));
+    }
+    let kept = |search: &Search| search.best.filter(|(_, seconds)| *seconds <= known);
+    Ok(searches.iter().map(|search| kept(search).map(|(segment, _)| segment)).collect())
+}
+
+/// Relatively; by far more than what two ways of adding up the same times differ by.
+const MORE_THAN_ROUNDING: f64 = 1e-9;
 
 /// A search under way.
 struct Search<'a> {
@@ -81,76 +110,130 @@ struct Search<'a> {
     network: &'a Network,
     form: &'static Form,
     whole: Shape,
+    /// Bytes of what a segment holds whole ones of; the message does, too.
+    element: u64,
     /// Segment size and time.
     best: Option<(u64, f64)>,
     /// A time that some candidate has, met out of turn: it only says what can be left out.
     known: f64,
 }
 
-impl Search<'_> {
-    fn bytes(&self) -> u64 {
-        self.whole.whole_bytes()
+impl<'a> Search<'a> {
+    fn new(predictor: &'a Predictor, point: Point, method: &Method) -> Result<Self, DecideError> {
+        let Sought { way, shape: whole, set } = predictor.look_up_method(point, method)?;
+        let form = match way {
+            Way::Form(form) => form,
+            Way::Simulated(entry) => {
+                let (collective, algorithm) = (point.collective, entry.algorithm);
+                return Err(DecideError::Simulated { collective, algorithm });
+            }
+        };
+        if point.bytes > AUTO_LIMIT {
+            return Err(DecideError::TooLarge { bytes: point.bytes });
+        }
+        let (network, known) = (&set.network, f64::INFINITY);
+        let element = openmpi::element_bytes(point.collective, point.bytes);
+        let mut search = Search { predictor, network, form, whole, element, best: None, known };
+        if form.is_candidate(&whole) {
+            search.best = Some((0, search.cost(0)));
+        }
+        Ok(search)
+    }
+
+    /// Whether there is anything to search.
+    fn cuts(&self) -> bool {
+        self.form.segmented && self.elements() > 1
+    }
+
+    /// The least time that is known of this method itself.
+    fn least(&self) -> f64 {
+        self.best.map_or(f64::INFINITY, |(_, seconds)| seconds).min(self.known)
+    }
+
+    fn elements(&self) -> u64 {
+        self.whole.whole_bytes() / self.element
     }
 
     fn seconds(&self, shape: &Shape) -> f64 {
         self.form.seconds(self.network, shape, self.predictor.forms())
     }
 
+    /// Of segments of so many elements.
     fn cost(&self, segment: u64) -> f64 {
-        self.seconds(&self.whole.cut(segment))
+        self.seconds(&self.whole.cut(segment * self.element))
+    }
+
+    /// The best of a few sizes: which method to begin with.
+    fn glance(&mut self) {
+        if self.cuts() {
+            let most = self.elements();
+            for segment in (0..u64::BITS / 3).map(|place| 1 << (3 * place)) {
+                if segment < most {
+                    self.note(segment);
+                }
+            }
+        }
     }
 
     /// A good size, for the search to begin with: the best power of two, and what is around it.
     fn look_around(&mut self) {
-        let (bytes, mut near) = (self.bytes(), 1);
-        for segment in (0..u64::BITS).map(|bit| 1 << bit).take_while(|size| *size < bytes) {
-            if self.note(segment) {
-                near = segment;
+        let (elements, mut near) = (self.elements(), 1);
+        let mut least = f64::INFINITY;
+        for segment in (0..u64::BITS).map(|bit| 1 << bit).take_while(|size| *size < elements) {
+            let seconds = self.note(segment);
+            if seconds < least {
+                (near, least) = (segment, seconds);
             }
         }
-        let (low, high) = (near.div_ceil(2), (2 * near).min(bytes - 1));
+        let (low, high) = (near.div_ceil(2), (2 * near).min(elements - 1));
         let segment = convex_minimum(low, high, |segment| self.cost(segment));
         self.note(segment);
         // The sizes that just suffice for their number of segments are the cheap ones.
-        self.note(bytes.div_ceil(bytes.div_ceil(segment)));
+        self.note(elements.div_ceil(elements.div_ceil(segment)));
     }
 
-    fn note(&mut self, segment: u64) -> bool {
-        let shape = self.whole.cut(segment);
+    fn note(&mut self, segment: u64) -> f64 {
+        let shape = self.whole.cut(segment * self.element);
         let seconds = self.seconds(&shape);
-        let better = self.form.is_candidate(&shape) && seconds < self.known;
-        if better {
-            self.known = seconds;
+        match self.form.is_candidate(&shape) {
+            true => {
+                self.known = self.known.min(seconds);
+                seconds
+            }
+            false => f64::INFINITY,
         }
-        better
     }
 
     /// All sizes below the whole message, from few segments to many.
     fn all(&mut self) {
         let network = self.network;
-        let mut high = self.bytes() - 1;
+        let mut high = self.elements() - 1;
         for &(start, end) in network.falling().iter().rev() {
-            let (start, end) = (start.max(1), end.min(high));
-            if start > end {
+            // The sizes in elements that lie in it; there may be none.
+            let (first, last) = (start.div_ceil(self.element).max(1), end / self.element);
+            if first > high {
                 continue;
             }
-            if end < high {
-                self.halves(end + 1, high, false);
+            if last < high {
+                self.halves(last + 1, high, false);
             }
-            self.halves(start, end, true);
-            high = start - 1;
+            if first <= last.min(high) {
+                self.halves(first, last.min(high), true);
+            }
+            high = first - 1;
         }
         if high > 0 {
             self.halves(1, high, false);
         }
     }
 
-    /// Searches the sizes from `low` to `high`, over which all costs rise (or, `falling`, are
-    /// linear).
+    /// Searches the sizes from `low` to `high` elements, over which all costs rise (or, `falling`,
+    /// are linear).
     fn halves(&mut self, low: u64, high: u64, falling: bool) {
-        let fewest = self.bytes().div_ceil(high);
-        let most = self.bytes().div_ceil(low);
-        let with_fewest = |segment| self.seconds(&self.whole.with_segments(fewest, segment));
+        let fewest = self.elements().div_ceil(high);
+        let most = self.elements().div_ceil(low);
+        let with_fewest =
+            |segment| self.seconds(&self.whole.with_segments(fewest, segment * self.element));
         let segment = if falling { convex_minimum(low, high, with_fewest) } else { low };
         let bound = with_fewest(segment);
         if fewest == most {
@@ -160,7 +243,7 @@ impl Search<'_> {
         {
             let middle = (fewest as f64 * most as f64).sqrt() as u64;
             let middle = middle.clamp(fewest, most - 1);
-            let border = self.bytes().div_ceil(middle);
+            let border = self.elements().div_ceil(middle);
             self.halves(border, high, falling);
             self.halves(low, border - 1, falling);
         }
@@ -168,6 +251,7 @@ impl Search<'_> {
 
     fn offer(&mut self, segment: u64, seconds: f64) {
         let better = self.best.is_none_or(|(_, least)| seconds < least && !equal(seconds, least));
+        let segment = segment * self.element;
         if better && self.form.is_candidate(&self.whole.cut(segment)) {
             self.best = Some((segment, seconds));
         }

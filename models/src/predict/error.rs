@@ -1,7 +1,10 @@
 use records::{Algorithm, Collective, Method, nearest};
-use schedules::{CallError, simulator::SimulationError};
+use schedules::CallError;
 
-use crate::closed_forms::{COLLECTIVES, algorithms};
+use crate::{
+    closed_forms::{COLLECTIVES, algorithms},
+    simulated::RunError,
+};
 
 /// No time can be predicted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -58,7 +61,7 @@ pub enum PredictError {
     Call(#[from] CallError),
     /// The simulator gives no time.
     #[error(transparent)]
-    Simulation(#[from] SimulationError),
+    Simulation(#[from] RunError),
     /// No process.
     #[error("0 processes; a communicator has at least 1")]
     Procs,

@@ -57,6 +57,17 @@ impl Sought<'_> {
         is_candidate(self.way.algorithm(), &self.shape)
     }
 
+    /// Whether what is simulated surely takes longer; false of a closed form, and where it is not
+    /// known.
+    pub(crate) fn surely_exceeds(&self, seconds: f64) -> bool {
+        match self.way {
+            Way::Form(_) => false,
+            Way::Simulated(entry) => {
+                run(entry, &self.shape).surely_exceeds(&self.set.network, seconds)
+            }
+        }
+    }
+
     /// With other parameters.
     #[inline]
     pub(crate) fn seconds(&self, network: &Network, forms: Forms) -> Result<f64, PredictError> {

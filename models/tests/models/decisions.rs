@@ -6,7 +6,7 @@ use models::{
     presets::preset,
 };
 use proptest::prelude::*;
-use records::{Algorithm, Collective, Method, calibration::Estimate, decisions::Decision};
+use records::{Algorithm, Collective, Method, calibration::Estimate, decisions::Decision, openmpi};
 
 use crate::tables::numbers;
 
@@ -125,6 +125,28 @@ fn ties_are_told_by_the_difference() {
     assert_eq!(tied(|p| &mut p.loggp.gap_seconds, &[1]), [0]);
 }
 
+/// A segment of a reduction holds whole elements, also of those that tie.
+#[test]
+fn segments_of_a_reduction_hold_whole_elements() {
+    let parameters = preset("frodo").unwrap().measured;
+    let mut segmented = 0;
+    for model in [Model::Hockney, Model::LogGp, Model::PLogP, Model::Refined] {
+        let predictor = Predictor::new(model, Forms::Corrected, &parameters).unwrap();
+        let algorithms = model.algorithms(Collective::Reduce);
+        for procs in [4, 49, 300] {
+            for bytes in [8, 1000, 64 << 10, 1 << 20, (1 << 20) + 8] {
+                let point = Point { collective: Collective::Reduce, procs, bytes };
+                let decision = decide(&predictor, point, &algorithms, &Segments::Auto).unwrap();
+                for method in decision.ties.iter().chain([&decision.method]) {
+                    assert!(method.segment_bytes().is_multiple_of(8), "{point:?}: {method}");
+                    segmented += u32::from(method.segment_bytes() > 0);
+                }
+            }
+        }
+    }
+    assert!(segmented > 10, "{segmented}");
+}
+
 #[test]
 fn a_map_is_its_points() {
     let predictor = frodo();
@@ -156,7 +178,10 @@ proptest! {
                     for &algorithm in algorithms(collective) {
                         let point = Point { collective, procs, bytes };
                         let seconds = |segment| predictor.predict(point, algorithm, segment);
+                        // What is combined is combined in whole elements.
+                        let element = openmpi::element_bytes(collective, bytes);
                         let sizes = if seconds(1).is_ok() { 1..bytes.max(1) } else { 0..0 };
+                        let sizes = sizes.filter(|size| size.is_multiple_of(element));
                         let splitted = algorithm == Algorithm::SplittedBinary;
                         let least = sizes
                             .map(|segment| seconds(segment).unwrap())
@@ -173,6 +198,38 @@ proptest! {
                     }
                 }
             }
+        }
+    }
+
+    /// Leaving out what is surely no match for another changes no decision: it is the first of the
+    /// least of all, each with its best segments, what is simulated included.
+    #[test]
+    fn comparing_changes_no_decision(
+        procs in 2_u32..150, bytes in prop_oneof![0_u64..2000, 0_u64..1 << 22], boba in any::<bool>(),
+    ) {
+        let parameters = preset(if boba { "boba" } else { "frodo" }).unwrap().measured;
+        let predictor =
+            Predictor::new(Model::Refined, Forms::Corrected, &parameters).unwrap();
+        for collective in [BCAST, Collective::Reduce, Collective::Allreduce] {
+            let point = Point { collective, procs, bytes };
+            let algorithms = Model::Refined.algorithms(collective);
+            let decision = decide(&predictor, point, &algorithms, &Segments::Auto).unwrap();
+            let mut all = Vec::new();
+            for &algorithm in &algorithms {
+                let plain = own(algorithm, 0);
+                let segmented = predictor.segmented(collective, &plain).unwrap();
+                let best = match segmented {
+                    true => best_segment(&predictor, point, algorithm).unwrap(),
+                    false => Some(0),
+                };
+                if let Some(segment) = best {
+                    let seconds = predictor.predict(point, algorithm, segment).unwrap();
+                    all.push((own(algorithm, segment), seconds));
+                }
+            }
+            let least = all.iter().map(|(_, seconds)| *seconds).fold(f64::INFINITY, f64::min);
+            let first = all.iter().find(|(_, seconds)| *seconds <= least * (1.0 + 1e-12)).unwrap();
+            prop_assert_eq!((&decision.method, decision.seconds), (&first.0, first.1));
         }
     }
 
