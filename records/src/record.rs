@@ -199,6 +199,17 @@ impl Splitter {
     }
 }
 
+/// The line of one observation, with its end.
+///
+/// # Errors
+/// It is not to be had as CSV.
+pub fn line<T: Row>(row: &T) -> Result<Vec<u8>, String> {
+    let mut line =
+        csv::WriterBuilder::new().has_headers(false).from_writer(Vec::with_capacity(160));
+    line.serialize(row).map_err(|error| error.to_string())?;
+    line.into_inner().map_err(|error| error.to_string())
+}
+
 /// Appends observations to a record.
 #[derive(Debug)]
 pub struct Writer<T> {
@@ -232,13 +243,9 @@ impl<T: Row> Writer<T> {
     /// # Errors
     /// The system refuses (a full disk, say).
     pub fn append(&mut self, row: &T) -> Result<(), FileError> {
-        let mut line =
-            csv::WriterBuilder::new().has_headers(false).from_writer(Vec::with_capacity(160));
-        line.serialize(row)
-            .map_err(|e| FileError::new(&self.path, format!("cannot be written as CSV: {e}")))?;
-        let line = line
-            .into_inner()
-            .map_err(|e| FileError::new(&self.path, format!("cannot be written as CSV: {e}")))?;
+        let line = line(row).map_err(|problem| {
+            FileError::new(&self.path, format!("cannot be written as CSV: {problem}"))
+        })?;
         self.write(&line)
     }
 

@@ -1,0 +1,170 @@
+use records::{
+    Collective, agreement::Agreement, decisions::Decisions, document::Document, pairs::PairMap,
+    penalty::Penalties, plan::Plan, summary::Summary, usage::Usage, violations::Violations,
+};
+use verification::functions::DecisionFunction;
+
+use super::{document, reads_back};
+use crate::{Answer, Inputs, Parser, files};
+
+/// Words that most documents have.
+const COMMON: &[&str] = &[
+    "schema",
+    "platform",
+    "hosts",
+    "message_size",
+    "collective",
+    "procs",
+    "bytes",
+    "method",
+    "seconds",
+    "warnings",
+    "bcast",
+    "barrier",
+    "reduce_scatter",
+    "allgatherv",
+    "default",
+    "own:linear",
+    "native:openmpi:pipeline,segment=8KiB",
+    "mockup:bcast_as_scatter_allgather",
+    "plugin:libmine.so:MPIB_Bcast_x,suboptions=v",
+    "points",
+    "value",
+    "low",
+    "high",
+    "testbed",
+    "ranks",
+];
+
+fn parser(name: &'static str, sample: String, inputs: Inputs, read: fn(&[u8]) -> Answer) -> Parser {
+    Parser { name, samples: vec![sample.into_bytes()], words: COMMON, inputs, read }
+}
+
+/// A drawn figure is checked where it is cheap to draw; what can't be drawn is told.
+fn drawn(figure: Result<figures::Figure, figures::FigureError>) {
+    match figure.map(|figure| figure.svg()) {
+        Ok(Ok(svg)) => assert!(svg.contains("<svg"), "no drawing"),
+        Ok(Err(error)) | Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}
+
+/// Traces of applications.
+pub fn usage() -> Parser {
+    const WORDS: &[&str] = &[
+        "schema",
+        "colibri/usage/1",
+        "procs",
+        "library",
+        "seconds",
+        "calls",
+        "collective",
+        "bytes",
+        "method",
+        "bcast",
+        "barrier",
+        "allreduce",
+        "own:ring",
+        "default",
+        "mockup:scan_as_exscan_reduce_local",
+    ];
+    fn read(input: &[u8]) -> Answer {
+        document::<Usage>(input, |usage| {
+            let counted = usage.calls.iter().cloned();
+            let all =
+                Usage::of_all_ranks(usage.procs, usage.library.clone(), usage.seconds, counted);
+            reads_back(&all);
+        })
+    }
+    Parser { name: "usage", samples: files::usages(), words: WORDS, inputs: Inputs::SMALL, read }
+}
+
+/// Decision functions.
+pub fn decisions() -> Parser {
+    parser("decisions", files::decisions(), Inputs::LARGE, |input| {
+        document::<Decisions>(input, |decisions| {
+            let samples = files::samples();
+            let functions = DecisionFunction::of_decisions(&decisions.decisions, &samples);
+            if let [first, second, ..] = functions.as_slice() {
+                let platform = files::platform();
+                reads_back(&verification::agreement::agreement(
+                    &samples,
+                    [first, second],
+                    platform,
+                ));
+            }
+            for collective in collectives(decisions.decisions.iter().map(|one| one.collective)) {
+                drawn(figures::decision_map(decisions, None, collective));
+            }
+        })
+    })
+}
+
+fn collectives(named: impl Iterator<Item = Collective>) -> Vec<Collective> {
+    let mut all: Vec<Collective> = named.collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// Plans of measurements.
+pub fn plan() -> Parser {
+    parser("plan", files::plan(), Inputs::SMALL, |input| {
+        document::<Plan>(input, |plan| {
+            let cells: Vec<_> =
+                plan.visits.iter().map(|visit| &plan.cells[visit.cell as usize]).collect();
+            assert!(cells.iter().all(|cell| cell.point().procs <= plan.ranks));
+        })
+    })
+}
+
+/// What decision functions cost.
+pub fn penalties() -> Parser {
+    parser("penalty", files::penalties(), Inputs::LARGE, |input| {
+        document::<Penalties>(input, |penalties| {
+            for region in &penalties.regions {
+                let _ = (region.region.procs_in_words(), region.region.bytes_in_words());
+            }
+            let _ = (penalties.platform.busy(), penalties.platform.summary());
+            for collective in collectives(penalties.penalties.iter().map(|one| one.collective)) {
+                drawn(figures::penalty_map(penalties, collective));
+                drawn(figures::measured_map(penalties, collective));
+            }
+        })
+    })
+}
+
+/// Links between ranks.
+pub fn pairs() -> Parser {
+    parser("pairs", files::pairs(), Inputs::LARGE, |input| {
+        document::<PairMap>(input, |map| {
+            let findings = verification::pairs::findings(&map.links, "node", |rank| rank);
+            assert!(findings.iter().all(|finding| !finding.text.is_empty()));
+            drawn(figures::pair_map(map));
+        })
+    })
+}
+
+/// What tuning gained.
+pub fn summary() -> Parser {
+    only_read::<Summary>("summary", files::summary())
+}
+
+/// Guidelines that were broken.
+pub fn violations() -> Parser {
+    parser("violations", files::violations(), Inputs::SMALL, |input| {
+        document::<Violations>(input, |found| {
+            for violation in &found.violations {
+                assert!(!violation.better.to_string().is_empty());
+            }
+        })
+    })
+}
+
+/// Where two decision functions differ.
+pub fn agreement() -> Parser {
+    only_read::<Agreement>("agreement", files::agreement())
+}
+
+fn only_read<T: Document + std::fmt::Debug>(name: &'static str, sample: String) -> Parser {
+    parser(name, sample, Inputs::SMALL, |input| document::<T>(input, |_| ()))
+}

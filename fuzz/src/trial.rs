@@ -1,0 +1,94 @@
+//! One input, with everything that is asked of whoever reads it.
+
+use std::{
+    cell::{Cell, RefCell},
+    panic::{self, AssertUnwindSafe},
+    sync::Once,
+    time::Duration,
+};
+
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::{
+    campaign::{Answer, Parser},
+    memory,
+    watchdog::Watched,
+};
+
+/// An input that takes longer, in processor time, is a fault.
+const MOST_TIME: Duration = Duration::from_secs(1);
+
+/// What an input did that none may do.
+#[derive(Debug)]
+pub struct Fault {
+    /// The same words for the same fault.
+    pub kind: String,
+}
+
+/// What became of an input.
+#[derive(Debug)]
+pub struct Trial {
+    /// The parser's answer.
+    pub answer: Result<Answer, Fault>,
+    /// Processor time of this thread.
+    pub took: Duration,
+    /// What was allocated at once, beside what had been before.
+    pub peak_bytes: usize,
+}
+
+/// Reads one input. `number` tells it from others where the process must be ended.
+pub fn try_one(parser: &Parser, input: &[u8], watched: &Watched, number: u64) -> Trial {
+    watched.begin(input, number);
+    let (before, live) = (spent(), memory::live());
+    memory::watch();
+    let answer = quietly(|| (parser.read)(input));
+    let peak_bytes = memory::peak().saturating_sub(live);
+    let took = spent().saturating_sub(before);
+    watched.end();
+    let fault = |kind: &str| Err(Fault { kind: kind.to_owned() });
+    let answer = match answer {
+        Err(kind) => Err(Fault { kind }),
+        Ok(_) if took > MOST_TIME => fault("takes more than 1 s"),
+        Ok(_) if peak_bytes > memory::MOST => fault("takes more than 1 GiB"),
+        Ok(answer) => Ok(answer),
+    };
+    Trial { answer, took, peak_bytes }
+}
+
+/// Processor time that this thread has spent.
+pub fn spent() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+thread_local! {
+    /// Whether a panic of this thread is told by its return value alone.
+    static QUIET: Cell<bool> = const { Cell::new(false) };
+    static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+/// What the closure gives, or where and by which words it panicked.
+fn quietly<T>(closure: impl FnOnce() -> T) -> Result<T, String> {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let usual = panic::take_hook();
+        panic::set_hook(Box::new(move |told| match QUIET.get() {
+            true => PANIC.with_borrow_mut(|place| *place = kind(told)),
+            false => usual(told),
+        }));
+    });
+    QUIET.set(true);
+    let outcome = panic::catch_unwind(AssertUnwindSafe(closure));
+    QUIET.set(false);
+    outcome.map_err(|_| PANIC.take())
+}
+
+/// Where it is, and its words without what differs from input to input.
+fn kind(told: &panic::PanicHookInfo<'_>) -> String {
+    const SHOWN: usize = 160;
+    let place = told.location().map(ToString::to_string).unwrap_or_default();
+    let words = told.payload_as_str().unwrap_or_default().lines().next().unwrap_or_default();
+    let words = words.split(|letter: char| letter.is_ascii_digit()).next().unwrap_or_default();
+    let words: String = words.chars().take(SHOWN).collect();
+    format!("panic at {place}: {words}")
+}

@@ -1,0 +1,25 @@
+//! Every parser of the packages that other packages use, on damaged inputs.
+
+use fuzz::parsers;
+
+fuzz::fuzz! {
+    rules: parsers::rules(),
+    profile: parsers::profile(),
+    pgtune: parsers::pgtune(),
+    usage: parsers::usage(),
+    decisions: parsers::decisions(),
+    plan: parsers::plan(),
+    penalties: parsers::penalties(),
+    pairs: parsers::pairs(),
+    summary: parsers::summary(),
+    violations: parsers::violations(),
+    agreement: parsers::agreement(),
+    calibration: parsers::calibration(),
+    observations: parsers::observations(),
+    groups: parsers::groups(),
+    links: parsers::links(),
+    pair_times: parsers::pair_times(),
+    clock_errors: parsers::clock_errors(),
+    measurements: parsers::measurements(),
+    words: parsers::words(),
+}
