@@ -83,12 +83,18 @@ fn quietly<T>(closure: impl FnOnce() -> T) -> Result<T, String> {
     outcome.map_err(|_| PANIC.take())
 }
 
-/// Where it is, and its words without what differs from input to input.
+/// Where it is, and its words, with one mark for every number: they differ from input to input.
 fn kind(told: &panic::PanicHookInfo<'_>) -> String {
-    const SHOWN: usize = 160;
+    const SHOWN: usize = 200;
     let place = told.location().map(ToString::to_string).unwrap_or_default();
     let words = told.payload_as_str().unwrap_or_default().lines().next().unwrap_or_default();
-    let words = words.split(|letter: char| letter.is_ascii_digit()).next().unwrap_or_default();
-    let words: String = words.chars().take(SHOWN).collect();
-    format!("panic at {place}: {words}")
+    let mut kind = format!("panic at {place}: ");
+    for letter in words.chars().take(SHOWN) {
+        match letter.is_ascii_digit() {
+            true if kind.ends_with('#') => {}
+            true => kind.push('#'),
+            false => kind.push(letter),
+        }
+    }
+    kind
 }

@@ -60,7 +60,8 @@ pub fn document<T: Document + Debug>(input: &[u8], then: impl FnOnce(&T)) -> Ans
 /// It is not.
 pub fn reads_back<T: Document + Debug>(body: &T) {
     let text = document::text(body).expect("what was read can be written");
-    let again = document::parse::<T>(&text, Path::new(FILE)).expect("what was written can be read");
+    let again = document::parse::<T>(&text, Path::new(FILE))
+        .unwrap_or_else(|error| panic!("what was written can't be read: {error}"));
     assert_eq!(format!("{again:?}"), format!("{body:?}"), "another document is read back");
 }
 
@@ -75,8 +76,8 @@ pub fn record<T: Row + Debug>(input: &[u8], then: impl FnOnce(&Record<T>)) -> An
                 let line = record::line(row).expect("what was read can be written");
                 lines += str::from_utf8(&line).expect("lines are text");
             }
-            let again =
-                record::parse::<T>(&lines, Path::new(FILE)).expect("what was written can be read");
+            let again = record::parse::<T>(&lines, Path::new(FILE))
+                .unwrap_or_else(|error| panic!("what was written can't be read: {error}"));
             assert_eq!(again.torn, 0, "a whole line is read as a torn one");
             assert_eq!(
                 format!("{:?}", again.rows),
