@@ -10,6 +10,8 @@ mod config;
 mod error;
 mod export;
 mod focused;
+#[cfg(test)]
+mod fuzz;
 mod judging;
 mod launch;
 mod launcher;

@@ -11,6 +11,7 @@ use models::presets::preset;
 use records::{
     Collective, Method,
     calibration::{Calibration, Operation, Parameters},
+    choices::{Choices, Chosen, Confirmed, Evidence, RunnerUp},
     decisions::Decisions,
     document::{self, Document},
     group_observation::{GroupKind, GroupObservation},
@@ -129,6 +130,18 @@ pub fn profiles() -> Vec<Vec<u8>> {
     let mut second = Profile::new(Collective::ReduceScatterBlock, 3, vec![range(1, 7, "own:ring")]);
     second.other_procs = OtherProcs::NearestBelow;
     bytes([text(&first), text(&second), text(&Profile::new(Collective::Barrier, 2, Vec::new()))])
+}
+
+/// Profiles whose methods the preload library has.
+pub fn loadable_profiles() -> Vec<Vec<u8>> {
+    let mut profile = Profile::new(
+        BCAST,
+        8,
+        vec![range(0, 8, "own:binomial"), range(9, 4096, "mockup:bcast_as_scatter_allgather")],
+    );
+    profile.other_procs = OtherProcs::NearestBelow;
+    let other = Profile::new(Collective::Scan, 3, vec![range(1024, u64::MAX, "own:linear")]);
+    bytes([text(&profile), text(&other)])
 }
 
 /// Profiles in PGMPITuneLib's form.
@@ -286,6 +299,31 @@ pub fn judged(samples: &Samples) -> Penalties {
 /// Penalties.
 pub fn penalties() -> String {
     text(&judged(&samples()))
+}
+
+/// What a run has chosen.
+pub fn choices() -> String {
+    let one = |choice: &selection::Choice| Chosen {
+        collective: choice.point.collective,
+        procs: choice.point.procs,
+        bytes: choice.point.bytes,
+        method: choice.method.clone(),
+        seconds: choice.seconds,
+        default_seconds: choice.default_seconds,
+        rests_on: Evidence::Confirmed,
+        doubt: Some(0.1),
+        next: Some(RunnerUp { method: method("own:linear"), seconds: 2.0 * choice.seconds }),
+        default_because: None,
+    };
+    let choices: Vec<Chosen> = selection::choose(&samples()).iter().map(one).collect();
+    let confirmed =
+        [Way::Rules, Way::Preload].map(|way| Confirmed { way, choices: choices.clone() });
+    text(&Choices {
+        platform: platform(),
+        message_size: BTreeMap::from([(BCAST, BCAST.message_size().to_owned())]),
+        choices,
+        confirmed: confirmed.into(),
+    })
 }
 
 /// A comparison of two decision functions.

@@ -20,6 +20,7 @@ pub mod files;
 pub mod memory;
 mod mutate;
 pub mod parsers;
+pub mod runs;
 mod tokens;
 mod trial;
 mod watchdog;
@@ -30,13 +31,17 @@ pub use campaign::{Answer, Inputs, Parser, run};
 #[global_allocator]
 static COUNTING: memory::Counting = memory::Counting;
 
-/// A test for each parser.
+/// A test for each parser, in a module of its own: `cargo test damaged` runs them all.
 #[macro_export]
 macro_rules! fuzz {
     ($($name:ident: $parser:expr,)*) => {
-        $(#[test]
-        fn $name() {
-            $crate::run(&$parser);
-        })*
+        mod damaged {
+            use super::*;
+
+            $(#[test]
+            fn $name() {
+                $crate::run(&$parser);
+            })*
+        }
     };
 }

@@ -7,6 +7,7 @@ fuzz::fuzz! {
     profile: parsers::profile(),
     pgtune: parsers::pgtune(),
     usage: parsers::usage(),
+    choices: parsers::choices(),
     decisions: parsers::decisions(),
     plan: parsers::plan(),
     penalties: parsers::penalties(),

@@ -21,6 +21,8 @@
 mod carry_out;
 mod choice;
 mod communicators;
+#[cfg(test)]
+mod fuzz;
 mod gpu;
 mod interpose;
 mod job;

@@ -105,7 +105,7 @@ fn variable(name: &str) -> Option<OsString> {
     env::var_os(name).filter(|value| !value.is_empty())
 }
 
-fn follow(variable: impl Fn(&str) -> Option<OsString>) -> Result<Settings, Fault> {
+pub(crate) fn follow(variable: impl Fn(&str) -> Option<OsString>) -> Result<Settings, Fault> {
     let text = |name: &str| match variable(name) {
         Some(value) => match value.into_string() {
             Ok(text) => Ok(Some(text)),
@@ -208,7 +208,7 @@ fn profiles(directory: &OsStr) -> Result<(Vec<Profile>, Vec<String>), String> {
 }
 
 /// Names that begin as ours do and are none.
-fn strangers(names: impl Iterator<Item = OsString>) -> Vec<String> {
+pub(crate) fn strangers(names: impl Iterator<Item = OsString>) -> Vec<String> {
     let mut strange: Vec<String> = names
         .filter(|name| name.as_bytes().starts_with(b"COLIBRI_"))
         .filter_map(|name| name.into_string().ok())

@@ -139,7 +139,7 @@ pub unsafe fn gather(job: &Job) {
     }
 }
 
-fn parse(text: &[u8]) -> Vec<Calls> {
+pub(crate) fn parse(text: &[u8]) -> Vec<Calls> {
     serde_json::from_slice(text).unwrap_or_default()
 }
 

@@ -39,7 +39,7 @@ pub struct Calibrate {
     site: SiteOptions,
 
     #[command(flatten)]
-    wanted: Wanted,
+    pub(crate) wanted: Wanted,
 
     /// How long it may take
     #[arg(long, value_name = "TIME", value_parser = quantity::parse_duration, default_value = "60s")]

@@ -37,6 +37,8 @@
 #![cfg(target_os = "linux")]
 
 mod error;
+#[cfg(test)]
+mod fuzz;
 mod make;
 mod openmpi;
 mod port;

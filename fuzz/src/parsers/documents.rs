@@ -1,6 +1,7 @@
 use records::{
-    Collective, agreement::Agreement, decisions::Decisions, document::Document, pairs::PairMap,
-    penalty::Penalties, plan::Plan, summary::Summary, usage::Usage, violations::Violations,
+    Collective, agreement::Agreement, choices::Choices, decisions::Decisions, document::Document,
+    pairs::PairMap, penalty::Penalties, plan::Plan, summary::Summary, usage::Usage,
+    violations::Violations,
 };
 use verification::functions::DecisionFunction;
 
@@ -163,6 +164,11 @@ pub fn violations() -> Parser {
 /// Where two decision functions differ.
 pub fn agreement() -> Parser {
     only_read::<Agreement>("agreement", files::agreement())
+}
+
+/// What a run has chosen.
+pub fn choices() -> Parser {
+    only_read::<Choices>("choices", files::choices())
 }
 
 fn only_read<T: Document + std::fmt::Debug>(name: &'static str, sample: String) -> Parser {

@@ -19,7 +19,9 @@ use records::{
 use crate::Answer;
 
 pub use calibration::calibration;
-pub use documents::{agreement, decisions, pairs, penalties, plan, summary, usage, violations};
+pub use documents::{
+    agreement, choices, decisions, pairs, penalties, plan, summary, usage, violations,
+};
 pub use observations::{clock_errors, groups, links, measurements, observations, pair_times};
 pub use profiles::{pgtune, profile};
 pub use rules::rules;

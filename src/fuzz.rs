@@ -1,0 +1,398 @@
+//! Damaged settings, traces, MPICH's own tunings, command lines and whole runs.
+
+use std::{fs, path::Path};
+
+use ::fuzz::{
+    Answer, Inputs, Parser, files,
+    parsers::{document, is_told},
+    runs::{self, Scratch},
+};
+use clap::Parser as _;
+use records::{Collective, Method, Point, openmpi, profile};
+use verification::{rules::rules, selection::Choice};
+
+use crate::{
+    Cli, Command,
+    commands::tune,
+    config::Config,
+    export::{Export, Format},
+    traced::Traced,
+};
+
+::fuzz::fuzz! {
+    colibri_toml: super::toml(),
+    tune_options: super::tune_options(),
+    usage_for_tuning: super::traced(),
+    mpich_json: super::mpich(),
+    command_words: super::command_words(),
+    whole_runs: super::whole_runs(),
+    decisions_exported: super::decisions_exported(),
+}
+
+fn answer<T>(result: anyhow::Result<T>) -> Answer {
+    match result {
+        Ok(_) => Answer::Accepted,
+        Err(error) => is_told(&format!("{error:#}")),
+    }
+}
+
+/// A site's settings.
+fn toml() -> Parser {
+    const WORDS: &[&str] = &[
+        "launcher",
+        "ranks",
+        "mpirun -np {np}",
+        "srun",
+        "true",
+        "1979-05-27",
+        "[a]",
+        "[[a]]",
+        "a.b",
+        "'''",
+        "\"\"\"",
+        "= ",
+        "inf",
+        "{ a = 1 }",
+        "# ",
+    ];
+    fn read(input: &[u8]) -> Answer {
+        let scratch = Scratch::new();
+        let path = scratch.path().join("colibri.toml");
+        fs::write(&path, input).unwrap();
+        match Config::read(&path) {
+            Ok(_) => Answer::Accepted,
+            Err(error) => is_told(&error),
+        }
+    }
+    let samples = ["launcher = \"srun -n {np}\"\nranks = 4\n", "# nothing\nranks = 1\n"];
+    let samples = samples.map(|sample| sample.as_bytes().to_vec()).into();
+    Parser { name: "toml", samples, words: WORDS, inputs: Inputs::SMALL, read }
+}
+
+/// The options that a run was begun with.
+fn tune_options() -> Parser {
+    const SAMPLE: &str = r#"{
+  "schema": "colibri/tune/1",
+  "collectives": ["bcast", "reduce"],
+  "procs": [4, 8],
+  "sizes": [1, 1024, 1048576],
+  "segments": [0, 1024],
+  "trace": null,
+  "budget_seconds": 300.25,
+  "exhaustive": false,
+  "seed": 1,
+  "launcher": null,
+  "ranks": 8,
+  "testbed": "8",
+  "rate": "100mbit",
+  "ports": ["3.in=50mbit"],
+  "ppn": 1
+}"#;
+    const WORDS: &[&str] =
+        &["schema", "budget_seconds", "ports", "bcast", "null", "true", "gbit", "rate"];
+    let read = |input: &[u8]| document::<tune::Options>(input, |_| ());
+    Parser {
+        name: "tune options",
+        samples: vec![SAMPLE.into()],
+        words: WORDS,
+        inputs: Inputs::SMALL,
+        read,
+    }
+}
+
+/// A trace, and what a job of some ranks can tune by it.
+fn traced() -> Parser {
+    fn read(input: &[u8]) -> Answer {
+        document::<records::usage::Usage>(input, |usage| {
+            for ranks in [1, 4, 8, u32::MAX] {
+                let Ok(traced) = Traced::new(usage, ranks) else { continue };
+                let weights = traced.weights();
+                for calls in &usage.calls {
+                    let Point { collective, procs, bytes } = Point {
+                        collective: calls.collective,
+                        procs: calls.procs,
+                        bytes: calls.bytes,
+                    };
+                    let bytes = bytes.checked_ilog2().map_or(0, |power| 1 << power);
+                    let weight = weights.at(Point { collective, procs, bytes });
+                    assert!(weight >= 0.0 && weight.is_finite(), "a weight of {weight}");
+                }
+                let application = traced.application("trace".into());
+                let seconds = [application.collective_seconds, application.tunable_seconds];
+                assert!(seconds.iter().all(|seconds| seconds.is_finite()), "{seconds:?}");
+            }
+        })
+    }
+    const WORDS: &[&str] =
+        &["procs", "bytes", "calls", "seconds", "collective", "bcast", "barrier"];
+    Parser { name: "traced", samples: files::usages(), words: WORDS, inputs: Inputs::SMALL, read }
+}
+
+/// What MPICH's library chooses by itself, with our choices put into it.
+fn mpich() -> Parser {
+    const SAMPLE: &[u8] = b"\x7fELF\x004.0.2\0{\"collective=bcast\":{\"comm_type=intra\":{\
+        \"comm_size<=2\":{\"MPIR_Bcast_intra_binomial\":{}},\"comm_size=pow2\":{\
+        \"is_node_consecutive=yes\":{\"MPIR_Bcast_intra_smp\":{}},\"avg_msg_size<=512\":{\
+        \"MPIR_Bcast_intra_binomial\":{}},\"avg_msg_size=any\":{\"MPIR_Bcast_intra_scatter_ring_allgather\":{}}},\
+        \"comm_size=any\":{\"avg_msg_size=any\":{\"MPIR_Bcast_intra_binomial\":{}}}},\"comm_type=inter\":{}},\
+        \"collective=allgather\":{\"comm_type=intra\":{\"total_msg_size<=81920\":{\
+        \"MPIR_Allgather_intra_brucks\":{}},\"total_msg_size=any\":{\"MPIR_Allgather_intra_ring\":{}}}}}\0";
+    const WORDS: &[&str] = &[
+        "collective=bcast",
+        "comm_type=intra",
+        "comm_size<=",
+        "comm_size=pow2",
+        "comm_size=node_comm_size",
+        "comm_size=any",
+        "comm_hierarchy=parent",
+        "avg_msg_size<=",
+        "total_msg_size=any",
+        "4.0.2",
+        "{}",
+        "is_commutative=yes",
+        "MPIR_Bcast_intra_binomial",
+        "is_node_consecutive=no",
+    ];
+    fn read(input: &[u8]) -> Answer {
+        let scratch = Scratch::new();
+        let path = scratch.path().join("libmpich.so");
+        fs::write(&path, input).unwrap();
+        answer(Format::Mpich.exporter(Some("4.0"), Some(&path)).and_then(|exporter| {
+            let choices = chosen("native:mpich");
+            let rules = rules(&choices, &|_, _, _, _, _, _| None);
+            let origin = ["fuzz".to_owned()];
+            let written =
+                exporter.files(&Export { rules: &rules, choices: &choices, origin: &origin })?;
+            let tree: serde_json::Value = serde_json::from_str(&written[0].text).unwrap();
+            assert!(tree.is_object(), "no tuning file");
+            Ok(())
+        }))
+    }
+    Parser {
+        name: "mpich",
+        samples: vec![SAMPLE.into()],
+        words: WORDS,
+        inputs: Inputs::SMALL,
+        read,
+    }
+}
+
+fn chosen(library: &str) -> Vec<Choice> {
+    let wanted = [
+        (Collective::Bcast, 2, 64, "binomial"),
+        (Collective::Bcast, 4, 64, "binomial"),
+        (Collective::Bcast, 4, 4096, "scatter-allgather-ring"),
+        (Collective::Bcast, 9, 4096, "scatter-allgather"),
+        (Collective::Allgather, 4, 64, "recursive-doubling"),
+        (Collective::Allgather, 7, 65_536, "ring"),
+    ];
+    let choice = |(collective, procs, bytes, name): (Collective, u32, u64, &str)| Choice {
+        point: Point { collective, procs, bytes },
+        method: format!("{library}:{name}").parse().unwrap(),
+        seconds: 1e-4,
+        default_seconds: 2e-4,
+    };
+    wanted.map(choice).into()
+}
+
+/// A command line, a word on each line.
+fn command_words() -> Parser {
+    const SAMPLES: &[&str] = &[
+        "tune\ndir\n--budget\n5m\n--testbed\n8\n--rate\n100mbit\n--port\n3.in=50mbit\n--ppn\n2",
+        "tune\n--resume\n--collective\nbcast,reduce\n--procs\n2..8\n--sizes\n1..1MiB\n--segments\n0,1KiB",
+        "calibrate\ndir\n--pair\n0,5\n--precision\n0.025\n--stop-by\nrse\n--sizes\n0..8MiB",
+        "clocks\n--help",
+        "predict\n--calibration\npreset:frodo\n--model\nall\n-p\n8\n-m\n64KiB\n--format\njson",
+        "decide\n--calibration\npreset:boba\n--model\nplogp\n--segments\nauto\n--compress\ntree\n--depth\n4",
+        "difference\na.json:plogp\nb.json\n--run\ndir\n--figure\nx.svg",
+        "verify\ndir\n--from-record\n--judge\nloaded=openmpi.rules\n--compare\ndefault,measured",
+        "guidelines\ndir\n--from-record\n--level\n0.01\n--methods\nall",
+        "simulate\n-p\n8\n-m\n1MiB\n--segments\n8KiB\n--algorithm\npipeline",
+        "export\ndir\n--format\nmpich\n--target-version\n4.0\n--output\nx",
+        "testbed\nup\ntrial\n--nodes\n8",
+        "report\ndir",
+    ];
+    const WORDS: &[&str] = &[
+        "--",
+        "--budget",
+        "--format",
+        "--model",
+        "--procs",
+        "KiB",
+        "..",
+        ",",
+        "preset:",
+        "plogp",
+        "json",
+        "--version",
+        "-p",
+        "-m",
+        "=",
+        "10mbit",
+        "1ms",
+        "openmpi-json",
+        "--plugin",
+        "a.so:MPIB_Bcast_x",
+        "--patience",
+        "--ranks",
+        "{np}",
+        "between-nodes",
+        "cov-median",
+    ];
+    fn read(input: &[u8]) -> Answer {
+        let text = String::from_utf8_lossy(input);
+        let words = std::iter::once("colibri").chain(text.lines());
+        match Cli::try_parse_from(words) {
+            Ok(cli) => {
+                assert!(format!("{:?}", cli.command).len() > 1);
+                if let Command::Calibrate(calibrate) = cli.command {
+                    let pair = calibrate.wanted.pair;
+                    assert!(pair.ranks() >= 2 && !pair.text().is_empty());
+                }
+                Answer::Accepted
+            }
+            Err(error) => is_told(&error),
+        }
+    }
+    let samples = SAMPLES[..].iter().filter(|sample| !sample.contains("--help"));
+    let samples = samples.map(|sample| sample.as_bytes().to_vec()).collect();
+    let inputs = Inputs { short: 200, ..Inputs::SMALL };
+    Parser { name: "command words", samples, words: WORDS, inputs, read }
+}
+
+/// A number that follows from the input.
+fn sum(input: &[u8]) -> usize {
+    input.iter().fold(7_usize, |sum, byte| sum.wrapping_mul(31).wrapping_add(usize::from(*byte)))
+}
+
+/// Formats and what each needs beside.
+const FORMATS: [&[&str]; 6] = [
+    &["openmpi"],
+    &["openmpi-json"],
+    &["intel"],
+    &["ucc", "--target-version", "1.3"],
+    &["pgtune"],
+    &["profile"],
+];
+
+/// Runs `colibri export`, and reads what it has written as its target does.
+fn export(from: &[&str], format: &[&str], scratch: &Path) -> Answer {
+    let file = scratch.join("exported");
+    let to = file.display().to_string();
+    let words = [&["colibri", "export"], from, &["--output", &to, "--format"], format].concat();
+    let Ok(Cli { command: Command::Export(command) }) = Cli::try_parse_from(words) else {
+        panic!("a wrong command line");
+    };
+    let outcome = command.run();
+    if outcome.is_ok() {
+        match format[0] {
+            "openmpi" => drop(openmpi::rules::read(&file).expect("the rules that were written")),
+            "openmpi-json" => {
+                let text = fs::read_to_string(&file).unwrap();
+                serde_json::from_str::<serde_json::Value>(&text)
+                    .expect("the JSON that was written");
+            }
+            "pgtune" | "profile" if fs::read_dir(&file).unwrap().next().is_some() => {
+                profile::read_directory(&file).expect("the profiles that were written");
+            }
+            _ => {}
+        }
+    }
+    answer(outcome)
+}
+
+/// A run, what it exports and its report.
+fn whole_runs() -> Parser {
+    const WORDS: &[&str] = &[
+        "==> ",
+        "plan.json",
+        "measurements.csv",
+        "calibration.json",
+        "#@platform=",
+        "#@timing=",
+        "hosts",
+        "native:openmpi:binomial",
+        "own:linear",
+        "mockup:bcast_as_scatter_allgather",
+        "default",
+        "reduce",
+        "confirmed",
+        "rests_on",
+        "preload",
+        "rules",
+        "procs",
+        "bytes",
+        "visits",
+        "cells",
+        "ok",
+        "late",
+    ];
+    fn read(input: &[u8]) -> Answer {
+        let scratch = Scratch::new();
+        let run = scratch.path().join("run");
+        fs::create_dir(&run).unwrap();
+        runs::unpack(input, &run);
+        let directory = run.display().to_string();
+        let format = FORMATS[sum(input) % FORMATS.len()];
+        let exported = export(&[&directory], format, scratch.path());
+        let Ok(Cli { command: Command::Report(report) }) =
+            Cli::try_parse_from(["colibri", "report", &directory])
+        else {
+            panic!("a wrong command line");
+        };
+        match (exported, answer(report.run())) {
+            (Answer::Refused, Answer::Refused) => Answer::Refused,
+            _ => Answer::Accepted,
+        }
+    }
+    Parser {
+        name: "whole runs",
+        samples: runs::samples(),
+        words: WORDS,
+        inputs: Inputs::LARGE,
+        read,
+    }
+}
+
+/// Decisions of a model, in every format.
+fn decisions_exported() -> Parser {
+    const WORDS: &[&str] = &[
+        "collective",
+        "model",
+        "plogp",
+        "procs",
+        "bytes",
+        "method",
+        "own:ring",
+        "allgather",
+        "scan",
+        "alltoall",
+        "gather",
+        "barrier",
+        "reduce_scatter_block",
+        "own:segmented-ring,segment=1KiB",
+        "seconds",
+        "ties",
+        "native:openmpi:two-procs",
+        "own:recursive-halving",
+        "default",
+        "alltoallv",
+        "mockup:scan_as_exscan_reduce_local",
+    ];
+    fn read(input: &[u8]) -> Answer {
+        let scratch = Scratch::new();
+        let file = scratch.path().join("decisions.json");
+        fs::write(&file, input).unwrap();
+        let file = file.display().to_string();
+        let from = ["--decisions", &file, "--calibration", "preset:frodo", "--model", "plogp"];
+        export(&from, FORMATS[sum(input) % FORMATS.len()], scratch.path())
+    }
+    let samples = vec![files::decisions().into_bytes()];
+    Parser { name: "decisions exported", samples, words: WORDS, inputs: Inputs::LARGE, read }
+}
+
+/// Methods that stand in the samples are methods.
+#[test]
+fn the_choices_are_what_mpich_is_told() {
+    assert!(chosen("native:mpich").iter().all(|choice| choice.method != Method::Default));
+}
