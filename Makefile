@@ -8,6 +8,8 @@
 # make test-mpi4py  mpi4py's test suite with the preload library against the same without
 # make deps, make test-deps  install alone what tuning, and what only tests need
 # make soak   random calls through the preload library for SECONDS (3600); SEED repeats a run
+# make fuzz   damaged files and words through every parser, a million for each of small files: half an
+#             hour; FUZZ_SEED takes other ones, FUZZ=5000 so many
 # make bench  benchmarks; they want a quiet machine and say "inconclusive" on a loaded one
 
 CARGO ?= cargo
@@ -16,7 +18,7 @@ NODES ?= 8
 DIR ?= colibri-run/$(shell date +%Y%m%d-%H%M%S)
 COLIBRI = target/release/colibri
 
-.PHONY: help tune test test-long test-mockups test-preload test-mpi4py soak bench deps test-deps build
+.PHONY: help tune test test-long test-mockups test-preload test-mpi4py soak fuzz bench deps test-deps build
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -57,6 +59,12 @@ test-mpi4py: build test-deps
 
 soak: test-deps
 	$(CARGO) test --locked -p colibri-preload --test soak -- --ignored --nocapture
+
+# A short form of it is part of `make test`. FUZZ and FUZZ_SEED are read by the tests themselves.
+fuzz: export FUZZ ?= whole
+fuzz:
+	$(CARGO) test --locked --profile fuzz -p colibri-fuzz -p colibri-preload -p colibri-testbed -p colibri \
+	    --lib --bins --test parsers --test tests damaged
 
 bench: build
 	$(CARGO) bench --locked --no-run -p colibri -p colibri-models -p colibri-schedules
