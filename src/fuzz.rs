@@ -209,7 +209,7 @@ fn command_words() -> Parser {
         "guidelines\ndir\n--from-record\n--level\n0.01\n--methods\nall",
         "simulate\n-p\n8\n-m\n1MiB\n--segments\n8KiB\n--algorithm\npipeline",
         "export\ndir\n--format\nmpich\n--target-version\n4.0\n--output\nx",
-        "testbed\nup\ntrial\n--nodes\n8",
+        "testbed\nstatus",
         "report\ndir",
     ];
     const WORDS: &[&str] = &[

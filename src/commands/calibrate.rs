@@ -168,7 +168,7 @@ impl Pair {
     /// How many ranks there must be.
     pub fn ranks(self) -> u32 {
         match self {
-            Pair::These(one, other) => one.max(other) + 1,
+            Pair::These(one, other) => one.max(other).saturating_add(1),
             Pair::BetweenNodes | Pair::InsideNode => 2,
         }
     }
@@ -397,4 +397,15 @@ pub fn summary(calibration: &Calibration) -> String {
 fn gap_at(parameters: &Parameters, bytes: u64) -> Option<Estimate> {
     let knot = parameters.plogp.knots.iter().find(|knot| knot.bytes == bytes);
     knot.map(|knot| knot.gap_seconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pair_needs_one_rank_more_than_its_last() {
+        assert_eq!(pair("0,5").unwrap().ranks(), 6);
+        assert_eq!(pair("4294967295,0").unwrap().ranks(), u32::MAX, "more than any job has");
+    }
 }

@@ -109,7 +109,7 @@ fn collectives(named: impl Iterator<Item = Collective>) -> Vec<Collective> {
 
 /// Plans of measurements.
 pub fn plan() -> Parser {
-    parser("plan", files::plan(), Inputs::SMALL, |input| {
+    parser("plan", files::plan(), Inputs::LARGE, |input| {
         document::<Plan>(input, |plan| {
             let cells: Vec<_> =
                 plan.visits.iter().map(|visit| &plan.cells[visit.cell as usize]).collect();
@@ -152,7 +152,7 @@ pub fn summary() -> Parser {
 
 /// Guidelines that were broken.
 pub fn violations() -> Parser {
-    parser("violations", files::violations(), Inputs::SMALL, |input| {
+    parser("violations", files::violations(), Inputs::LARGE, |input| {
         document::<Violations>(input, |found| {
             for violation in &found.violations {
                 assert!(!violation.better.to_string().is_empty());
@@ -172,5 +172,5 @@ pub fn choices() -> Parser {
 }
 
 fn only_read<T: Document + std::fmt::Debug>(name: &'static str, sample: String) -> Parser {
-    parser(name, sample, Inputs::SMALL, |input| document::<T>(input, |_| ()))
+    parser(name, sample, Inputs::LARGE, |input| document::<T>(input, |_| ()))
 }

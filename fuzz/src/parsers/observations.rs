@@ -77,7 +77,7 @@ pub fn groups() -> Parser {
 
 /// All links of a virtual cluster at once.
 pub fn links() -> Parser {
-    parser("links", vec![files::links()], Inputs::SMALL, |input| {
+    parser("links", vec![files::links()], Inputs::LARGE, |input| {
         record::<GroupObservation>(input, |record| {
             let busy = verification::links::busy_links(&record.rows);
             for point in super::points().take(42) {
@@ -92,7 +92,7 @@ pub fn links() -> Parser {
 
 /// The links between all pairs of ranks.
 pub fn pair_times() -> Parser {
-    parser("pair times", vec![files::pair_times()], Inputs::SMALL, |input| {
+    parser("pair times", vec![files::pair_times()], Inputs::LARGE, |input| {
         record::<PointToPoint>(input, |record| {
             let links = verification::pairs::links(&record.rows, 65_536);
             let findings = verification::pairs::findings(&links, "rank", |rank| rank);
