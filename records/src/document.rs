@@ -66,8 +66,19 @@ pub fn parse<T: Document>(text: &str, path: &Path) -> Result<T, FileError> {
     }
     from_json::<Numbers>(text, path)?;
     let body: T = from_json(text, path)?;
+    check_fractions(&body, path)?;
     body.validate().map_err(|(field, problem)| FileError::new(path, problem).in_field(field))?;
     Ok(body)
+}
+
+/// Numbers that stand in the text without a point, but for one that has one.
+fn check_fractions<T: Document>(body: &T, path: &Path) -> Result<(), FileError> {
+    let fault = |problem: String| FileError::new(path, problem);
+    let written = serde_json::to_value(body).map_err(|error| fault(error.to_string()))?;
+    serde_path_to_error::deserialize::<_, Numbers>(written).map(drop).map_err(|error| {
+        let field = error.path().to_string();
+        fault(error.into_inner().to_string()).in_field(field)
+    })
 }
 
 /// What a file is that is no JSON at all, where that can be told: `is empty`, `is a measurements
@@ -250,6 +261,10 @@ mod tests {
             (
                 "{\"schema\": \"colibri/thing/1\",\n\"inner\": {\"seconds\": 1.7e308}}",
                 "line 2, field inner.seconds: is 1.7e308; wanted a number between",
+            ),
+            (
+                "{\"schema\": \"colibri/thing/1\", \"inner\": {\"seconds\": 8829338300843641}}",
+                "field inner.seconds: is 8.829338300843641e15; wanted a number between",
             ),
             ("{\"schema\": 1e999}", "line 1, field schema: number out of range"),
             ("{}", "field schema: is missing"),
