@@ -59,7 +59,7 @@ fn runs() -> Parser {
     ];
     // The second one holds every file.
     let samples = runs::samples().split_off(1);
-    let inputs = Inputs { short: 12, whole: 3_000 };
+    let inputs = Inputs { short: 6, whole: 3_000 };
     Parser { name: "runs by the command", samples, words: WORDS, inputs, read }
 }
 

@@ -113,7 +113,7 @@ pub fn pair_times() -> Parser {
 
 /// How far clocks are apart.
 pub fn clock_errors() -> Parser {
-    parser("clock errors", vec![files::clock_errors()], Inputs::SMALL, |input| {
+    parser("clock errors", vec![files::clock_errors()], Inputs::LARGE, |input| {
         record::<ClockError>(input, |_| ())
     })
 }
