@@ -1,9 +1,0 @@
-#![no_main]
-
-use std::sync::LazyLock;
-
-static PARSER: LazyLock<fuzz::Parser> = LazyLock::new(fuzz::parsers::agreement);
-
-libfuzzer_sys::fuzz_target!(|input: &[u8]| {
-    let _ = (PARSER.read)(input);
-});
