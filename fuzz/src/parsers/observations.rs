@@ -135,7 +135,8 @@ fn judge(rows: &[CollectiveCall]) {
     let penalties =
         penalty::penalties(&samples, &functions, Vec::new(), files::platform(), "barrier");
     assert!(penalties.penalties.len() <= 2 * samples.points().count());
-    assert!(focus::spent(rows) >= 0.0 || rows.iter().any(|row| row.seconds.is_nan()));
+    // By clocks that are apart a call may seem to end before it began.
+    assert!(focus::spent(rows).is_finite());
     let _ = drift::steadied(rows.to_vec());
 
     let jobs = Jobs::new([&samples, &samples, &samples, &samples]);
