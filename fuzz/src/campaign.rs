@@ -83,8 +83,9 @@ pub struct Report {
 const POOL: usize = 256;
 /// After so many kinds of fault the rest is left.
 const MOST_FAULTS: usize = 12;
-/// Inputs that were accepted are damaged further up to this size, in bytes.
-const MOST_BYTES: usize = 1 << 14;
+/// Inputs that were accepted are damaged further up to so many times the size of the largest sample:
+/// they would grow and grow.
+const MOST_GROWTH: usize = 4;
 
 /// Runs a parser as long as the environment says (`FUZZ`, `FUZZ_SEED`) and ends in a panic if there
 /// was anything that it could not bear.
@@ -135,7 +136,7 @@ fn run_with(parser: &Parser, inputs: u64, seed: u64) -> Report {
         report.note(parser, &input, &trial, &watched);
         if matches!(trial.answer, Ok(Answer::Accepted)) {
             report.accepted += 1;
-            if input.len() <= largest.max(MOST_BYTES) {
+            if input.len() <= MOST_GROWTH * largest {
                 match pool.len() {
                     POOL.. => pool[samples + mutator.below(POOL - samples)].clone_from(&input),
                     _ => pool.push(input.clone()),

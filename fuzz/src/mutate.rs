@@ -127,8 +127,8 @@ impl Mutator {
         let Some(token) = self.token(input, is_of_number) else { return self.insert(input) };
         let told = String::from_utf8_lossy(&input[token.clone()]).into_owned();
         let changed = match (self.random.random_range(0..6), told.parse::<i128>()) {
-            (0, Ok(number)) => (number + 1).to_string().into(),
-            (1, Ok(number)) => (number - 1).to_string().into(),
+            (0, Ok(number)) => number.saturating_add(1).to_string().into(),
+            (1, Ok(number)) => number.saturating_sub(1).to_string().into(),
             (2, Ok(number)) => number.saturating_mul(10).to_string().into(),
             (2, Err(_)) => format!("{told}0").into(),
             (3, _) => format!("-{told}").into(),
