@@ -174,9 +174,8 @@ impl Report {
         self.peak_bytes = self.peak_bytes.max(trial.peak_bytes);
         if let Err(fault) = &trial.answer {
             let kind = fault.kind.clone();
-            if !self.faults.contains_key(&kind) {
-                self.faults.insert(kind, reduced(parser, input, fault, watched));
-            }
+            let reduce = || reduced(parser, input, fault, watched);
+            self.faults.entry(kind).or_insert_with(reduce);
         }
     }
 }

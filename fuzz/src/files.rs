@@ -480,7 +480,7 @@ pub fn clock_errors() -> String {
         seconds_after: 0.5 * f64::from(rank),
         round_trip_seconds: 4e-5,
         seen_error_seconds: -2e-7,
-        true_error_seconds: (rank % 2 == 0).then_some(1e-7),
+        true_error_seconds: rank.is_multiple_of(2).then_some(1e-7),
         drift_ppm: 1.5,
         status: Status::Ok,
     };

@@ -87,7 +87,10 @@ fn quietly<T>(closure: impl FnOnce() -> T) -> Result<T, String> {
 fn kind(told: &panic::PanicHookInfo<'_>) -> String {
     const SHOWN: usize = 200;
     let place = told.location().map(ToString::to_string).unwrap_or_default();
-    let words = told.payload_as_str().unwrap_or_default().lines().next().unwrap_or_default();
+    let payload = told.payload();
+    let words = payload.downcast_ref::<String>().map(String::as_str);
+    let words = words.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or_default();
+    let words = words.lines().next().unwrap_or_default();
     let mut kind = format!("panic at {place}: ");
     for letter in words.chars().take(SHOWN) {
         match letter.is_ascii_digit() {
