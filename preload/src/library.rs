@@ -171,8 +171,12 @@ functions! {
     group_translate_ranks c"PMPI_Group_translate_ranks" (Handle, c_int, *const c_int, Handle, *mut c_int);
     isend c"PMPI_Isend" (*const c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle);
     op_commutative c"PMPI_Op_commutative" (Handle, *mut c_int);
+    type_commit c"PMPI_Type_commit" (*mut Handle);
+    type_dup c"PMPI_Type_dup" (Handle, *mut Handle);
+    type_free c"PMPI_Type_free" (*mut Handle);
     type_get_envelope c"PMPI_Type_get_envelope" (Handle, *mut c_int, *mut c_int, *mut c_int, *mut c_int);
     type_get_extent c"PMPI_Type_get_extent" (Handle, *mut isize, *mut isize);
+    type_get_true_extent c"PMPI_Type_get_true_extent" (Handle, *mut isize, *mut isize);
     type_size_x c"PMPI_Type_size_x" (Handle, *mut i64);
     wait c"PMPI_Wait" (*mut Handle, *mut c_void);
 }

@@ -61,7 +61,7 @@ pub unsafe fn message_bytes(
                 bytes(&size, block.count, block.datatype)
             }
             Arguments::Gather { send, receive, root } => {
-                let block = if root_is_here(*root)? { receive } else { send };
+                let block = if root_is_here(*root)? && in_place(send) { receive } else { send };
                 bytes(&size, block.count, block.datatype)
             }
             Arguments::Scatter { send, receive, root } => {

@@ -99,7 +99,13 @@ impl Types {
     ///
     /// # Safety
     /// As [`Types::bytes`].
+    #[inline(always)]
     pub unsafe fn is_named(&self, library: &Library, datatype: Handle) -> bool {
+        let handle = datatype & library.handle_bits;
+        // Only those are known whose size is.
+        if self.known[spread(handle) % SLOTS].handle.load(Ordering::Acquire) == handle {
+            return true;
+        }
         // SAFETY: the caller vouches for the datatype.
         unsafe { combiner(library, datatype) == Ok(self.named) }
     }

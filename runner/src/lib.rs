@@ -10,6 +10,7 @@
 //! - [`Method`]: an algorithm with its parameters;
 //! - [`Arguments`]: a collective call, in one form for whatever carries it out;
 //! - [`Executor`]: carries it out by a method;
+//! - [`StandIn`]: memory to receive in, where the application's will not do;
 //! - [`mockups`]: carries it out by other collectives.
 //!
 //! What is in a message differs by kind of collective. Where data is only moved, ranks may
@@ -36,6 +37,7 @@ mod packing;
 mod programs;
 mod scratch;
 mod sides;
+mod stand_in;
 mod table;
 mod types;
 
@@ -49,4 +51,5 @@ pub use duplicate::Session;
 pub use error::{Error, Result};
 pub use executor::Executor;
 pub use method::Method;
+pub use stand_in::StandIn;
 pub use table::{Constants, Handle, MissingFunction, Mpi};

@@ -23,12 +23,12 @@ pub(super) static REDUCE_SCATTER_BLOCK_ALLGATHER: Mockup = Mockup {
     name: "allreduce_as_reduce_scatter_block_allgather",
     guideline: "GL6",
     collective: Collective::Allreduce,
-    memory: "(n+c)/p + (n+c) where p does not divide the count, else n/p in place",
+    memory: "(n+c)/p + (n+c) where p does not divide the count, else n/p (used in place)",
     needs: |facts| {
         let buffers = match facts.padded() > facts.count {
             true => [facts.padded(), facts.share()],
-            false if facts.in_place => [facts.share(), 0],
-            false => [0, 0],
+            // As much as in place: libraries let some ranks be so and others not.
+            false => [facts.share(), 0],
         };
         Needs { buffers, indivisible: facts.padded(), commutative: true, ..Needs::default() }
     },
@@ -39,15 +39,12 @@ pub(super) static REDUCE_SCATTER_ALLGATHERV: Mockup = Mockup {
     name: "allreduce_as_reduce_scatter_allgatherv",
     guideline: "GL7",
     collective: Collective::Allreduce,
-    memory: "2pI, and (floor(n/(Cp))+1)C in place, C = 256 bytes",
-    needs: |facts| {
-        let kept = if facts.in_place { Deal::of(facts).most() } else { 0 };
-        Needs {
-            buffers: [kept, 0],
-            integers: 2 * facts.procs,
-            indivisible: facts.count,
-            commutative: true,
-        }
+    memory: "2pI + (floor(n/(Cp))+1)C (used in place), C = 256 bytes",
+    needs: |facts| Needs {
+        buffers: [Deal::of(facts).most(), 0],
+        integers: 2 * facts.procs,
+        indivisible: facts.count,
+        commutative: true,
     },
     run: reduce_scatter_allgatherv,
 };

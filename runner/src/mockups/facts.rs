@@ -19,8 +19,6 @@ pub(super) struct Facts {
     /// The operation of a reduction; bitwise or where data is only moved.
     pub operation: Handle,
     pub commutative: bool,
-    /// Whether an allreduce is in place, which MPI demands of all ranks or none.
-    pub in_place: bool,
 }
 
 /// What a mock-up needs for a call.
@@ -79,16 +77,15 @@ impl Facts {
             };
             let Some(data) = reduction else {
                 let (layout, operation) = (Layout::bytes(mpi), mpi.constants.bitwise_or);
-                let (commutative, in_place) = (true, false);
-                return Ok(Facts { procs, count, layout, operation, commutative, in_place });
+                let commutative = true;
+                return Ok(Facts { procs, count, layout, operation, commutative });
             };
             let mut commutative = 0;
             let code = (mpi.op_commutative)(data.operation, &mut commutative);
             check("MPI_Op_commutative", code)?;
             let layout = Layout::of(mpi, data.datatype)?;
             let (operation, commutative) = (data.operation, commutative != 0);
-            let in_place = data.send.addr() == mpi.constants.in_place;
-            Ok(Facts { procs, count, layout, operation, commutative, in_place })
+            Ok(Facts { procs, count, layout, operation, commutative })
         }
     }
 
@@ -103,7 +100,7 @@ impl Facts {
         };
         // Handles are for calls, of which there will be none.
         let (layout, operation) = (Layout::plain(0, size as u32), 0);
-        Facts { procs, count, layout, operation, commutative: true, in_place: false }
+        Facts { procs, count, layout, operation, commutative: true }
     }
 
     /// Bytes or elements of all blocks.

@@ -1,0 +1,309 @@
+//! What becomes of a call by what one rank sees of its buffers and types.
+//!
+//! What is wrong by MPI's rules is the library's to refuse, in its own words. But other ranks may
+//! not see it: they are in our method, and wait for this rank. So it takes part first, and only then
+//! calls the library. What is the same on all ranks may send all of them to the library at once.
+
+use std::{ffi::c_void, ptr, sync::OnceLock};
+
+use runner::{Arguments, Block, Handle, Reduction};
+
+use super::{
+    Call,
+    sides::{Side, Sides},
+};
+use crate::{job::lock, library::Family, narrow};
+
+/// The verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Judged {
+    /// The library's at once: wrong in what is the same on all ranks.
+    Library,
+    /// Carried out as it came.
+    Sound,
+    /// Carried out in place: its own block lies where it belongs. MPI forbids that, libraries let
+    /// it pass, and programs do it, in an allgather on every rank.
+    InPlace,
+    /// Carried out with memory of ours to receive in: it shares memory with what is sent.
+    Aside,
+    /// The same, but what is received is dropped, and then the library is called, which refuses.
+    /// What this rank can't send it sends as zeros: in the library the others would wait for ever.
+    Refused { can_send: bool },
+    /// A type is not committed, which the library overlooks here: carried out with one that is.
+    Uncommitted,
+}
+
+/// How a side is described.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Described {
+    Well,
+    Wrongly,
+    ByUncommitted,
+}
+
+impl Call {
+    /// # Safety
+    /// The arguments must be the application's.
+    pub(super) unsafe fn judge(&self) -> Judged {
+        // SAFETY: the caller vouches for the arguments.
+        unsafe {
+            if let Some(data) = self.reduction()
+                && !self.combines(data)
+            {
+                return Judged::Library;
+            }
+            let Sides { send, receive } = self.sides();
+            let of = |side: &Option<Side>| {
+                side.as_ref().map_or(Described::Well, |side| self.described(&side.block))
+            };
+            let (sent, received) = (of(&send), of(&receive));
+            match (sent, received) {
+                (Described::Well, Described::Well) => {}
+                (Described::Wrongly, _) => return Judged::Refused { can_send: false },
+                (Described::Well, Described::Wrongly) => return Judged::Refused { can_send: true },
+                _ if received != Described::Wrongly && self.overlooks_uncommitted() => {
+                    return Judged::Uncommitted;
+                }
+                _ => return Judged::Refused { can_send: sent == Described::Well },
+            }
+            if self.is_refused() {
+                return Judged::Refused { can_send: true };
+            }
+            match (send, receive) {
+                (Some(send), Some(receive)) if self.overlap(&send, &receive) => {
+                    if self.is_own_block() { Judged::InPlace } else { Judged::Aside }
+                }
+                _ => Judged::Sound,
+            }
+        }
+    }
+
+    pub(super) fn is_in_place(&self, buffer: *mut c_void) -> bool {
+        buffer.addr() == self.job.library.constants.in_place
+    }
+
+    fn reduction(&self) -> Option<&Reduction> {
+        match &self.arguments {
+            Arguments::Allreduce { data, .. }
+            | Arguments::Exscan { data, .. }
+            | Arguments::Reduce { data, .. }
+            | Arguments::ReduceScatter { data, .. }
+            | Arguments::ReduceScatterBlock { data, .. }
+            | Arguments::Scan { data, .. } => Some(data),
+            _ => None,
+        }
+    }
+
+    /// A count that can be, a committed type, and an address where the type has none of its own.
+    unsafe fn described(&self, block: &Block) -> Described {
+        let library = &self.job.library;
+        if block.count < 0
+            || self.is_in_place(block.buffer)
+            || block.datatype & library.handle_bits == library.no_type
+        {
+            return Described::Wrongly;
+        }
+        // SAFETY: the caller vouches for the arguments.
+        unsafe {
+            match self.is_named(block.datatype) {
+                true if !block.buffer.is_null() || block.count == 0 => Described::Well,
+                true => Described::Wrongly,
+                // Of what is combined that is known by now.
+                false if self.reduction().is_some() => Described::Well,
+                false if self.is_committed(block.datatype) => Described::Well,
+                false => Described::ByUncommitted,
+            }
+        }
+    }
+
+    pub(super) unsafe fn is_named(&self, datatype: Handle) -> bool {
+        // SAFETY: the caller vouches for the datatype.
+        unsafe { self.job.types.is_named(&self.job.library, datatype) }
+    }
+
+    /// Asks the library by a message to nobody.
+    unsafe fn is_committed(&self, datatype: Handle) -> bool {
+        let library = &self.job.library;
+        let mut request: Handle = 0;
+        // SAFETY: what goes nowhere is not read; the address must not be null.
+        unsafe {
+            let (nowhere, alone) = (ptr::without_provenance(1 << 12), self.job.alone);
+            // Without an element MPICH does not look at the type.
+            let code =
+                (library.call.isend)(nowhere, 1, datatype, library.no_rank, 0, alone, &mut request);
+            let status = ptr::without_provenance_mut(library.constants.status_ignore);
+            code == 0 && (library.call.wait)(&mut request, status) == 0
+        }
+    }
+
+    /// Whether the library doesn't mind that a type of this call is not committed. Open MPI minds
+    /// in some collectives only; it is asked by a call without data on this process alone.
+    unsafe fn overlooks_uncommitted(&self) -> bool {
+        let library = &self.job.library;
+        if library.family != Family::OpenMpi || self.reduction().is_some() {
+            return false;
+        }
+        // SAFETY: the caller vouches for the arguments.
+        let Sides { send, receive } = unsafe { self.sides() };
+        let nothing = |side: Option<Side>| {
+            let datatype = side.map_or(library.constants.byte, |side| side.block.datatype);
+            Block { buffer: ptr::null_mut(), count: 0, datatype }
+        };
+        let (send, receive) = (nothing(send), nothing(receive));
+        let arguments = match &self.arguments {
+            Arguments::Allgather { .. } => Arguments::Allgather { send, receive },
+            Arguments::Alltoall { .. } => Arguments::Alltoall { send, receive },
+            Arguments::Gather { .. } => Arguments::Gather { send, receive, root: 0 },
+            Arguments::Scatter { .. } => Arguments::Scatter { send, receive, root: 0 },
+            _ => return false,
+        };
+        // SAFETY: without elements no address is looked at.
+        unsafe { narrow::classic(&arguments, self.job.alone) == Some(0) }
+    }
+
+    /// Goes on with committed duplicates of its types.
+    ///
+    /// # Safety
+    /// The arguments must be the application's.
+    pub(super) unsafe fn with_committed<T>(&self, go_on: impl FnOnce(&Call) -> Option<T>) -> Option<T> {
+        let (mut arguments, call) = (self.arguments, &self.job.library.call);
+        let mut made: Vec<Handle> = Vec::new();
+        // SAFETY: the caller vouches for the arguments.
+        let Sides { send, receive } = unsafe { self.sides() };
+        let mut commit = |block: &mut Block, side: Option<Side>| {
+            let mut duplicate: Handle = 0;
+            // SAFETY: as above; a side that counts is described by a type.
+            unsafe {
+                if side.is_some()
+                    && !self.is_named(block.datatype)
+                    && (call.type_dup)(block.datatype, &mut duplicate) == 0
+                {
+                    made.push(duplicate);
+                    if (call.type_commit)(&mut duplicate) == 0 {
+                        block.datatype = duplicate;
+                    }
+                }
+            }
+        };
+        match &mut arguments {
+            Arguments::Allgather { send: from, receive: into }
+            | Arguments::Alltoall { send: from, receive: into }
+            | Arguments::Gather { send: from, receive: into, .. }
+            | Arguments::Scatter { send: from, receive: into, .. } => {
+                commit(from, send);
+                commit(into, receive);
+            }
+            _ => {}
+        }
+        let outcome = go_on(&Call { arguments, ..*self });
+        for mut duplicate in made {
+            // SAFETY: made above, and freed once.
+            unsafe { (call.type_free)(&mut duplicate) };
+        }
+        outcome
+    }
+
+    /// Whether the library refuses the call by where its buffers begin, as libraries do before
+    /// they send anything. What MPICH and those made of it compare is in their sources: the own
+    /// block where both sides are described alike, counted in bytes of data; where data is
+    /// combined both addresses, on every rank, whether it receives anything or not. Open MPI does
+    /// so in two collectives.
+    unsafe fn is_refused(&self) -> bool {
+        let is_open_mpi = self.job.library.family == Family::OpenMpi;
+        let is_one = match &self.arguments {
+            Arguments::Allreduce { data, count } => {
+                self.is_one_buffer(data) && (!is_open_mpi || *count > 1)
+            }
+            Arguments::Reduce { data, root, .. } => {
+                self.is_root(*root) && self.is_one_buffer(data)
+            }
+            _ if is_open_mpi => false,
+            Arguments::Scan { data, .. }
+            | Arguments::Exscan { data, .. }
+            | Arguments::ReduceScatter { data, .. }
+            | Arguments::ReduceScatterBlock { data, .. } => self.is_one_buffer(data),
+            Arguments::Alltoall { send, receive } => {
+                self.are_alike(send, receive) && send.buffer == receive.buffer
+            }
+            Arguments::Allgather { send, receive } => self.is_block_of(receive, send),
+            Arguments::Gather { send, receive, root } => {
+                self.is_root(*root) && self.is_block_of(receive, send)
+            }
+            Arguments::Scatter { send, receive, root } => {
+                self.is_root(*root) && self.is_block_of(send, receive)
+            }
+            _ => false,
+        };
+        // SAFETY: the caller vouches for the job.
+        is_one && unsafe { self.are_checked() }
+    }
+
+    fn is_one_buffer(&self, data: &Reduction) -> bool {
+        data.send == data.receive.cast_const() && !data.send.is_null()
+    }
+
+    fn are_alike(&self, one: &Block, other: &Block) -> bool {
+        one.count == other.count && self.is_same_type(one.datatype, other.datatype)
+    }
+
+    fn is_block_of(&self, all: &Block, one: &Block) -> bool {
+        let before = self.bytes.wrapping_mul(u64::from(self.place.rank.unsigned_abs()));
+        all.buffer.wrapping_byte_add(before as usize) == one.buffer && self.are_alike(all, one)
+    }
+
+    /// Whether the library looks at arguments at all, which users may switch off.
+    unsafe fn are_checked(&self) -> bool {
+        static CHECKED: OnceLock<bool> = OnceLock::new();
+        *CHECKED.get_or_init(|| {
+            let library = &self.job.library;
+            let mut byte = 0_u8;
+            let both = ptr::from_mut(&mut byte).cast::<c_void>();
+            let (datatype, operation) = (library.constants.byte, library.and);
+            let data = Reduction { send: both, receive: both, datatype, operation };
+            let arguments = Arguments::Reduce { data, count: 1, root: 0 };
+            // SAFETY: one byte on a communicator of this process alone; refused or nothing moves.
+            unsafe { narrow::classic(&arguments, self.job.alone) != Some(0) }
+        })
+    }
+
+    /// Whether elements of this type can be combined so: what is the same on all ranks.
+    unsafe fn combines(&self, data: &Reduction) -> bool {
+        let library = &self.job.library;
+        let (datatype, operation) = (data.datatype, data.operation);
+        // SAFETY: the caller vouches for the arguments.
+        unsafe {
+            operation & library.handle_bits != library.no_operation
+                && datatype & library.handle_bits != library.no_type
+                && self.is_defined(operation, datatype)
+                && (self.is_named(datatype) || self.is_committed(datatype))
+        }
+    }
+
+    /// Whether the operation is defined for the type. The library is asked once for each pair of
+    /// its own: where they are combined piece by piece it would complain elsewhere than it does
+    /// for the call. The application's operations are for what types it says.
+    unsafe fn is_defined(&self, operation: Handle, datatype: Handle) -> bool {
+        let library = &self.job.library;
+        if !library.is_named_operation(operation) {
+            return true;
+        }
+        // SAFETY: the caller vouches for the datatype.
+        if !unsafe { self.is_named(datatype) } {
+            return false;
+        }
+        let bits = library.handle_bits;
+        let mut tried = lock(&self.job.tried);
+        *tried.entry((operation & bits, datatype & bits)).or_insert_with(|| {
+            // As much as the largest named type, a pair of a long double and an int, needs.
+            let (from, mut into) = ([0_u128; 8], [0_u128; 8]);
+            // SAFETY: room for one element; the communicator has this process alone, and the lock
+            // lets one thread at a time use it so.
+            let code = unsafe {
+                let (from, into) = (from.as_ptr().cast(), into.as_mut_ptr().cast());
+                let alone = self.job.alone;
+                (library.call.allreduce)(from, into, 1, datatype, operation, alone)
+            };
+            code == 0
+        })
+    }
+}

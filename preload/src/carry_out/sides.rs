@@ -1,0 +1,287 @@
+//! What one rank sends and receives in a call, as MPI looks at it there.
+
+use std::ptr;
+
+use runner::{Arguments, Block, Counts, Handle, Reduction, Result, StandIn};
+
+use super::Call;
+
+/// A buffer that counts on this rank: so many blocks, one after the other.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Side {
+    pub block: Block,
+    pub blocks: i64,
+}
+
+/// Both, as far as they count on this rank and are not in place where that is allowed.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Sides {
+    pub send: Option<Side>,
+    pub receive: Option<Side>,
+}
+
+impl Side {
+    fn one(block: Block) -> Option<Side> {
+        Some(Side { block, blocks: 1 })
+    }
+
+    /// All blocks as one.
+    fn whole(self) -> Block {
+        Block { count: self.block.count.saturating_mul(self.blocks), ..self.block }
+    }
+}
+
+impl Call {
+    /// Whether this rank is the root.
+    pub(super) fn is_root(&self, root: std::ffi::c_int) -> bool {
+        root == self.place.rank
+    }
+
+    /// # Safety
+    /// The arguments must be the application's.
+    pub(super) unsafe fn sides(&self) -> Sides {
+        let procs = i64::from(self.place.plans.procs);
+        let unless_in_place = |block: Block, blocks| {
+            (!self.is_in_place(block.buffer)).then_some(Side { block, blocks })
+        };
+        let all = |block: &Block| Some(Side { block: *block, blocks: procs });
+        match &self.arguments {
+            Arguments::Bcast { data, root } if self.is_root(*root) => {
+                Sides { send: Side::one(*data), receive: None }
+            }
+            Arguments::Bcast { data, .. } => Sides { send: None, receive: Side::one(*data) },
+            Arguments::Allgather { send, receive } => {
+                Sides { send: unless_in_place(*send, 1), receive: all(receive) }
+            }
+            Arguments::Alltoall { send, receive } => {
+                Sides { send: unless_in_place(*send, procs), receive: all(receive) }
+            }
+            Arguments::Gather { send, receive, root } if self.is_root(*root) => {
+                Sides { send: unless_in_place(*send, 1), receive: all(receive) }
+            }
+            Arguments::Gather { send, .. } => Sides { send: Side::one(*send), receive: None },
+            Arguments::Scatter { send, receive, root } if self.is_root(*root) => {
+                Sides { send: all(send), receive: unless_in_place(*receive, 1) }
+            }
+            Arguments::Scatter { receive, .. } => {
+                Sides { send: None, receive: Side::one(*receive) }
+            }
+            // SAFETY: the caller vouches for the arguments.
+            _ => unsafe { self.combined() },
+        }
+    }
+
+    /// The sides of a reduction.
+    unsafe fn combined(&self) -> Sides {
+        let (rank, procs) = (self.place.rank as usize, self.place.plans.procs as usize);
+        let sides = |data: &Reduction, sent: i64, received: Option<i64>| {
+            let Reduction { send, receive, datatype, .. } = *data;
+            let side = |buffer, count| Side { block: Block { buffer, count, datatype }, blocks: 1 };
+            let is_in_place = self.is_in_place(send.cast_mut());
+            // In place the operand is where the result will be.
+            let received = if is_in_place { Some(received.unwrap_or(sent)) } else { received };
+            Sides {
+                send: (!is_in_place).then(|| side(send.cast_mut(), sent)),
+                receive: received.map(|count| side(receive, count)),
+            }
+        };
+        match &self.arguments {
+            Arguments::Reduce { data, count, root } => {
+                let is_root = self.is_root(*root);
+                let mut sides = sides(data, *count, is_root.then_some(*count));
+                if !is_root {
+                    // In place is for the root alone: elsewhere it is no address to send from.
+                    let (buffer, datatype) = (data.send.cast_mut(), data.datatype);
+                    sides.send = Side::one(Block { buffer, count: *count, datatype });
+                    sides.receive = None;
+                }
+                sides
+            }
+            Arguments::Allreduce { data, count } | Arguments::Scan { data, count } => {
+                sides(data, *count, Some(*count))
+            }
+            // Who gets nothing may pass any address.
+            Arguments::Exscan { data, count } => {
+                sides(data, *count, (rank != 0).then_some(*count))
+            }
+            Arguments::ReduceScatterBlock { data, count } => {
+                sides(data, count.saturating_mul(procs as i64), Some(*count))
+            }
+            Arguments::ReduceScatter { data, counts } => {
+                // SAFETY: the caller vouches for the array.
+                let count = |rank| unsafe { Counts::get(*counts, rank) };
+                let own = Some(count(rank)).filter(|count| *count > 0);
+                sides(data, (0..procs).map(count).sum(), own)
+            }
+            _ => Sides::default(),
+        }
+    }
+
+    /// Whether the two share memory, or may: of types with gaps only the ends are looked at.
+    ///
+    /// # Safety
+    /// Both must be the application's.
+    pub(super) unsafe fn overlap(&self, one: &Side, other: &Side) -> bool {
+        let (from, into) = (one.block.buffer.addr(), other.block.buffer.addr());
+        // MPI's own types have fewer gaps than data, so that most pairs are told apart by this.
+        let most = self.bytes.saturating_mul(2 * u64::from(self.place.plans.procs));
+        // SAFETY: the caller vouches for the datatypes.
+        unsafe {
+            let are_named =
+                self.is_named(one.block.datatype) && self.is_named(other.block.datatype);
+            if are_named && from.abs_diff(into) as u64 >= most {
+                return false;
+            }
+            match (self.ends(one), self.ends(other)) {
+                (Some(one), Some(other)) => one.0 < other.1 && other.0 < one.1,
+                _ => false,
+            }
+        }
+    }
+
+    /// The addresses between which the data of a side lies; nothing where there is none.
+    unsafe fn ends(&self, side: &Side) -> Option<(i128, i128)> {
+        let Block { buffer, count, datatype } = side.whole();
+        let (mut lower, mut extent, mut true_lower, mut true_extent) = (0, 0, 0, 0);
+        let call = &self.job.library.call;
+        // SAFETY: the caller vouches for the datatype; outputs are locals.
+        let code = unsafe {
+            (call.type_get_extent)(datatype, &mut lower, &mut extent)
+                | (call.type_get_true_extent)(datatype, &mut true_lower, &mut true_extent)
+        };
+        if code != 0 || count == 0 || true_extent == 0 {
+            return None;
+        }
+        let first = buffer.addr() as i128 + true_lower as i128;
+        let last = first + i128::from(count - 1) * extent as i128;
+        Some((first.min(last), first.max(last) + true_extent as i128))
+    }
+
+    /// Whether the one side of this rank is its block of the other, by the same type, so that it
+    /// is as well in place.
+    ///
+    /// # Safety
+    /// The arguments must be the application's.
+    pub(super) unsafe fn is_own_block(&self) -> bool {
+        let (one, all) = match &self.arguments {
+            Arguments::Allgather { send, receive } => (send, receive),
+            Arguments::Gather { send, receive, .. } => (send, receive),
+            Arguments::Scatter { send, receive, .. } => (receive, send),
+            _ => return false,
+        };
+        if !self.is_same_type(one.datatype, all.datatype) || one.count != all.count {
+            return false;
+        }
+        let (mut lower, mut extent) = (0, 0);
+        // SAFETY: the caller vouches for the datatype; outputs are locals.
+        let code = unsafe {
+            (self.job.library.call.type_get_extent)(all.datatype, &mut lower, &mut extent)
+        };
+        let before = extent.wrapping_mul(one.count as isize).wrapping_mul(self.place.rank as isize);
+        code == 0 && all.buffer.wrapping_byte_offset(before) == one.buffer
+    }
+
+    pub(super) fn is_same_type(&self, one: Handle, other: Handle) -> bool {
+        (one ^ other) & self.job.library.handle_bits == 0
+    }
+
+    /// The same with `MPI_IN_PLACE` for the own block.
+    pub(super) fn in_place(&self) -> Call {
+        let in_place = ptr::without_provenance_mut(self.job.library.constants.in_place);
+        let mut arguments = self.arguments;
+        match &mut arguments {
+            Arguments::Allgather { send, .. } | Arguments::Gather { send, .. } => {
+                send.buffer = in_place;
+            }
+            Arguments::Scatter { receive, .. } => receive.buffer = in_place,
+            _ => {}
+        }
+        Call { arguments, ..*self }
+    }
+
+    /// All that this rank receives.
+    ///
+    /// # Safety
+    /// The arguments must be the application's.
+    pub(super) unsafe fn received(&self) -> Option<Block> {
+        // SAFETY: the caller vouches for the arguments.
+        unsafe { self.sides() }.receive.map(Side::whole)
+    }
+
+    /// Memory of ours for what this rank receives and, where it can't send, zeros; and the
+    /// arguments with these.
+    ///
+    /// # Safety
+    /// The arguments must be the application's, of datatypes that MPI knows where data is combined.
+    ///
+    /// # Errors
+    /// There is no such memory.
+    pub(super) unsafe fn stand_ins(&self, can_send: bool) -> Result<(StandIns, Arguments)> {
+        // SAFETY: the caller vouches for the arguments.
+        let sides = unsafe { self.sides() };
+        let mut arguments = self.arguments;
+        let moved = |side: Option<Side>, block: &mut Block| {
+            let blocks = side.map_or(0, |side| side.blocks.unsigned_abs());
+            let mut made = StandIn::of_bytes(self.bytes.saturating_mul(blocks))?;
+            let datatype = self.job.library.constants.byte;
+            let count = i64::try_from(self.bytes).unwrap_or(i64::MAX);
+            *block = Block { buffer: made.address(), count, datatype };
+            Ok(made)
+        };
+        let combined = |side: Option<Side>, datatype| {
+            let count = side.map_or(0, |side| side.block.count.unsigned_abs());
+            // SAFETY: the caller vouches for the datatype.
+            unsafe { StandIn::of_elements(self.job.session, datatype, count) }
+        };
+        let mut zeros = None;
+        let received = match &mut arguments {
+            Arguments::Bcast { data, .. } => moved(sides.send.or(sides.receive), data)?,
+            Arguments::Allgather { send, receive }
+            | Arguments::Alltoall { send, receive }
+            | Arguments::Gather { send, receive, .. }
+            | Arguments::Scatter { send, receive, .. } => {
+                if !can_send {
+                    zeros = Some(moved(sides.send, send)?);
+                }
+                match sides.receive {
+                    Some(_) => moved(sides.receive, receive)?,
+                    // It doesn't count here, or is in place.
+                    None => StandIn::of_bytes(0)?,
+                }
+            }
+            Arguments::Reduce { data, .. }
+            | Arguments::Allreduce { data, .. }
+            | Arguments::Scan { data, .. }
+            | Arguments::Exscan { data, .. }
+            | Arguments::ReduceScatterBlock { data, .. }
+            | Arguments::ReduceScatter { data, .. } => {
+                if !can_send {
+                    let mut made = combined(sides.send, data.datatype)?;
+                    data.send = made.address();
+                    zeros = Some(made);
+                }
+                let mut made = combined(sides.receive, data.datatype)?;
+                data.receive = made.address();
+                made
+            }
+            _ => StandIn::of_bytes(0)?,
+        };
+        Ok((StandIns { received, zeros }, arguments))
+    }
+}
+
+/// Memory of ours for one call.
+pub(super) struct StandIns {
+    pub received: StandIn,
+    zeros: Option<StandIn>,
+}
+
+impl StandIns {
+    /// As [`StandIn::abandon`].
+    pub fn abandon(self) {
+        self.received.abandon();
+        if let Some(zeros) = self.zeros {
+            zeros.abandon();
+        }
+    }
+}

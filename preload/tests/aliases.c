@@ -1,0 +1,327 @@
+/* Calls that are wrong by MPI but that libraries answer: what is sent lies where it is received, or
+ * a rank has no place to receive at. Prints of each rank and call the error class, and whether the
+ * data came out right. The library's own answer is that of a run with `native` as the argument. */
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum collective { ALLGATHER, ALLREDUCE, ALLTOALL, BCAST, EXSCAN, GATHER, REDUCE, REDUCE_SCATTER,
+                  REDUCE_SCATTER_BLOCK, SCAN, SCATTER };
+static const char *const names[] = { "allgather", "allreduce", "alltoall", "bcast", "exscan",
+    "gather", "reduce", "reduce_scatter", "reduce_scatter_block", "scan", "scatter" };
+
+/* Who is so called, natively, and where a rank's own side lies. */
+enum { ALL = -1, NOBODY = -2, FAR = -1000000, IN_PLACE = -1000001 };
+enum receiving { SOMEWHERE, AT_NULL, AT_IN_PLACE, OF_NO_COMMITTED_TYPE };
+
+/* A call. The blocks of all ranks, or what is received, lie at the base of the buffer; the own
+ * side of rank r at `first + per_rank * r` from there, in elements. */
+typedef struct {
+    const char *how;
+    enum collective collective;
+    int root;
+    long first, per_rank;
+    /* The rank that does it so, all others do it right; or ALL. */
+    int who;
+    /* The type of the own side. */
+    MPI_Datatype own;
+    enum receiving receiving;
+    /* The rank that receives nothing of a reduce_scatter; or -1. */
+    int empty;
+    /* Whose calls the library answers by itself: ALL, the one rank that it refuses while the
+     * others would wait, or NOBODY where it ends the process. */
+    int native;
+} Case;
+
+enum { MOST = 600 };
+static struct { char name[72]; int class, is_right; } done[MOST];
+static int cases, rank, size, is_native;
+static int n;
+static unsigned *buffer, *base;
+static long words;
+static MPI_Comm comm;
+static MPI_Datatype uncommitted;
+
+#ifdef OPEN_MPI
+enum { IS_OPEN_MPI = 1 };
+#else
+enum { IS_OPEN_MPI = 0 };
+#endif
+
+static void hangs(int signal)
+{
+    char line[120];
+    (void)signal;
+    int length = snprintf(line, sizeof line, "rank %d hangs in %s\n", rank, done[cases].name);
+    if (write(2, line, length) < 0) _exit(5);
+    sleep(1); /* the others tell, too */
+    _exit(4);
+}
+
+static unsigned value(int of, long place) { return of * 1000003u + (unsigned)place * 7u; }
+
+/* Where rank `of` has its own side. */
+static long own_place(const Case *c, int of)
+{
+    long first = c->who == ALL || c->who == of ? c->first : FAR;
+    if (first == FAR) return 2L * size * n;
+    if (first != IN_PLACE) return first + c->per_rank * of;
+    return c->collective == ALLGATHER || c->collective == GATHER ? (long)n * of : 0;
+}
+
+static int count_of(const Case *c, int of) { return of == c->empty ? 0 : n; }
+
+static int is_reduction(enum collective c)
+{
+    return c == ALLREDUCE || c == EXSCAN || c == REDUCE || c == REDUCE_SCATTER ||
+           c == REDUCE_SCATTER_BLOCK || c == SCAN;
+}
+
+/* `count` elements at `place` are the sum of what the ranks `first` to `last` sent. */
+static int is_sum(const Case *c, long place, int count, int first, int last, long from)
+{
+    for (int i = 0; i < count; i++) {
+        unsigned sum = 0;
+        for (int q = first; q <= last; q++) sum += value(q, own_place(c, q) + from + i);
+        if (base[place + i] != sum) return 0;
+    }
+    return 1;
+}
+
+static int is_right(const Case *c)
+{
+    long before = 0;
+    for (int q = 0; q < rank; q++) before += count_of(c, q);
+    switch (c->collective) {
+    case BCAST:
+        for (int i = 0; i < n; i++) if (base[i] != value(c->root, i)) return 0;
+        return 1;
+    case GATHER:
+        if (rank != c->root) return 1; /* fall through */
+    case ALLGATHER:
+        for (int q = 0; q < size; q++) if (!is_sum(c, (long)q * n, n, q, q, 0)) return 0;
+        return 1;
+    case ALLTOALL:
+        for (int q = 0; q < size; q++)
+            if (!is_sum(c, (long)q * n, n, q, q, (long)rank * n)) return 0;
+        return 1;
+    case SCATTER:
+        for (int i = 0; i < n; i++)
+            if (base[own_place(c, rank) + i] != value(c->root, (long)rank * n + i)) return 0;
+        return 1;
+    case REDUCE: return rank != c->root || is_sum(c, 0, n, 0, size - 1, 0);
+    case ALLREDUCE: return is_sum(c, 0, n, 0, size - 1, 0);
+    case SCAN: return is_sum(c, 0, n, 0, rank, 0);
+    case EXSCAN: return rank == 0 || is_sum(c, 0, n, 0, rank - 1, 0);
+    case REDUCE_SCATTER: return is_sum(c, 0, count_of(c, rank), 0, size - 1, before);
+    case REDUCE_SCATTER_BLOCK: return is_sum(c, 0, n, 0, size - 1, (long)rank * n);
+    }
+    return 0;
+}
+
+static int call(const Case *c)
+{
+    int counts[16], is_it = c->who == ALL || c->who == rank, of_own = n, root = c->root;
+    MPI_Datatype all = MPI_INT, type = is_it ? c->own : MPI_INT;
+    void *own = base + own_place(c, rank), *whole = base;
+    if (is_it && c->first == IN_PLACE) own = MPI_IN_PLACE;
+    if (type == MPI_BYTE) of_own *= sizeof(int);
+    enum receiving receiving = is_it ? c->receiving : SOMEWHERE;
+    void **into = c->collective == SCATTER ? &own : &whole;
+    MPI_Datatype *received = c->collective == SCATTER ? &type : &all;
+    if (receiving == AT_NULL) *into = NULL;
+    if (receiving == AT_IN_PLACE) *into = MPI_IN_PLACE;
+    if (receiving == OF_NO_COMMITTED_TYPE) *received = uncommitted;
+    for (int q = 0; q < size; q++) counts[q] = count_of(c, q);
+    switch (c->collective) {
+    case BCAST: return MPI_Bcast(whole, n, all, root, comm);
+    case ALLGATHER: return MPI_Allgather(own, of_own, type, whole, n, all, comm);
+    case ALLTOALL: return MPI_Alltoall(own, of_own, type, whole, n, all, comm);
+    case GATHER: return MPI_Gather(own, of_own, type, whole, n, all, root, comm);
+    case SCATTER: return MPI_Scatter(whole, n, all, own, of_own, type, root, comm);
+    case REDUCE: return MPI_Reduce(own, whole, n, all, MPI_SUM, root, comm);
+    case ALLREDUCE: return MPI_Allreduce(own, whole, n, all, MPI_SUM, comm);
+    case SCAN: return MPI_Scan(own, whole, n, all, MPI_SUM, comm);
+    case EXSCAN: return MPI_Exscan(own, whole, n, all, MPI_SUM, comm);
+    case REDUCE_SCATTER: return MPI_Reduce_scatter(own, whole, counts, all, MPI_SUM, comm);
+    case REDUCE_SCATTER_BLOCK: return MPI_Reduce_scatter_block(own, whole, n, all, MPI_SUM, comm);
+    }
+    return MPI_ERR_OTHER;
+}
+
+static void run(Case c)
+{
+    if (cases == MOST) abort();
+    snprintf(done[cases].name, sizeof done[0].name, "%s %s, %s %d, root %d, %d elements",
+             names[c.collective], c.how, c.who == ALL ? "all" : "rank", c.who, c.root, n);
+    for (long i = 0; i < words; i++) buffer[i] = value(rank, i - (base - buffer));
+    done[cases].is_right = 1;
+    if (!is_native || c.native == ALL || c.native == rank) {
+        int code = call(&c);
+        MPI_Error_class(code, &done[cases].class);
+        done[cases].is_right = code == 0 && is_right(&c);
+    }
+    cases++;
+}
+
+/* Whom the library refuses to send from where it receives; in others it sees no fault. */
+static int refused(enum collective c, int who)
+{
+    if (!IS_OPEN_MPI || c == REDUCE || (c == ALLREDUCE && n > 1)) return who;
+    return ALL;
+}
+
+/* MPICH ends the process where it copies between places that overlap. */
+#define OVERLAPPING (IS_OPEN_MPI ? ALL : NOBODY)
+
+static void roots(enum collective collective)
+{
+    for (int root = 0; root < size; root++) {
+        Case c = { "own block", collective, root, 0, n, root, MPI_INT, SOMEWHERE, -1,
+                   refused(collective, root) };
+        run(c);
+        c.how = "own block as int32", c.own = MPI_INT32_T, c.native = OVERLAPPING, run(c);
+        c.how = "own block as bytes", c.own = MPI_BYTE, run(c);
+        c.how = "overlapping", c.own = MPI_INT, c.per_rank = 0, c.first = (n + 1) / 2;
+        if (n > 1) run(c); /* one is the block of rank 1 */
+        c.how = "one buffer", c.first = 0;
+        c.native = root == 0 ? refused(collective, root) : OVERLAPPING, run(c);
+        c.how = "one buffer as int32", c.own = MPI_INT32_T, c.native = OVERLAPPING, run(c);
+    }
+}
+
+static void blocks(void)
+{
+    Case c = { "own block", ALLGATHER, 0, 0, n, ALL, MPI_INT, SOMEWHERE, -1, ALL };
+    run(c);
+    c.how = "own block as int32", c.own = MPI_INT32_T, c.native = OVERLAPPING, run(c);
+    c.how = "own block as bytes", c.own = MPI_BYTE, run(c);
+    c.how = "overlapping", c.own = MPI_INT, c.first = (n + 1) / 2, run(c);
+    for (c.who = 0; c.who < size; c.who += size - 1) {
+        c.how = "own block", c.first = 0, c.native = refused(ALLGATHER, c.who), run(c);
+        c.how = "in place", c.first = IN_PLACE, c.native = ALL, run(c);
+    }
+    c.how = "first block", c.first = c.per_rank = 0, c.who = ALL, c.native = refused(ALLGATHER, 0);
+    run(c);
+    c.how = "last block", c.first = (long)n * (size - 1), c.native = refused(ALLGATHER, size - 1);
+    run(c);
+    Case a = { "one buffer", ALLTOALL, 0, 0, 0, ALL, MPI_INT, SOMEWHERE, -1, ALL };
+    run(a);
+    a.how = "one buffer as int32", a.own = MPI_INT32_T, a.native = OVERLAPPING, run(a);
+    a.how = "overlapping", a.own = MPI_INT, a.first = n, run(a);
+    for (a.who = 0; a.who < size; a.who += size - 1)
+        a.how = "one buffer", a.first = 0, a.native = refused(ALLTOALL, a.who), run(a);
+}
+
+static void reductions(void)
+{
+    static const enum collective each[] = { ALLREDUCE, EXSCAN, SCAN, REDUCE_SCATTER,
+                                            REDUCE_SCATTER_BLOCK };
+    for (unsigned k = 0; k < sizeof each / sizeof *each; k++) {
+        enum collective which = each[k];
+        Case c = { "one buffer", which, 0, 0, 0, ALL, MPI_INT, SOMEWHERE, -1, ALL };
+        run(c);
+        c.how = "overlapping", c.first = (n + 1) / 2, c.native = OVERLAPPING, run(c);
+        c.how = "own block", c.first = 0, c.per_rank = n, c.native = refused(which, 0);
+        if (which == REDUCE_SCATTER_BLOCK || which == REDUCE_SCATTER) run(c);
+        c.per_rank = 0;
+        for (c.who = 0; c.who < size; c.who += size - 1) {
+            c.how = "one buffer", c.first = 0, c.native = refused(which, c.who), run(c);
+            c.how = "in place", c.first = IN_PLACE, c.native = ALL, run(c);
+        }
+    }
+    for (int empty = 0; empty < size; empty++) {
+        Case c = { "one buffer, one empty", REDUCE_SCATTER, 0, 0, 0, ALL, MPI_INT, SOMEWHERE,
+                   empty, ALL };
+        run(c);
+        c.how = "one buffer, itself empty", c.who = empty, c.native = refused(REDUCE_SCATTER, empty);
+        run(c);
+    }
+    for (int root = 0; root < size; root++) {
+        Case c = { "one buffer", REDUCE, root, 0, 0, root, MPI_INT, SOMEWHERE, -1,
+                   refused(REDUCE, root) };
+        run(c);
+        c.how = "overlapping", c.first = (n + 1) / 2, c.native = OVERLAPPING, run(c);
+    }
+}
+
+/* One rank has no place where it can receive; the library refuses it, and nobody else. */
+static void nowhere(enum collective which, int root, int who)
+{
+    Case c = { "received in place", which, root, FAR, 0, who, MPI_INT, AT_IN_PLACE, -1, who };
+    /* Libraries take it for an address here. */
+    if (which != BCAST && which != (IS_OPEN_MPI ? EXSCAN : SCATTER)) run(c);
+    /* Open MPI does not look at addresses. */
+    c.how = "received at null", c.receiving = AT_NULL;
+    if (!IS_OPEN_MPI) run(c);
+    c.how = "not committed", c.receiving = OF_NO_COMMITTED_TYPE;
+    if (IS_OPEN_MPI && which != BCAST && which != ALLTOALL) c.native = ALL;
+    if (!is_reduction(which)) run(c);
+}
+
+static void nowhere_at_all(void)
+{
+    for (int root = 0; root < size; root++) {
+        int leaf = (root + 1) % size;
+        nowhere(GATHER, root, root);
+        nowhere(REDUCE, root, root);
+        nowhere(BCAST, root, leaf);
+        nowhere(SCATTER, root, leaf);
+    }
+    nowhere(ALLGATHER, 0, size - 1);
+    nowhere(ALLTOALL, 0, size - 1);
+    nowhere(ALLREDUCE, 0, size - 1);
+    nowhere(SCAN, 0, size - 1);
+    nowhere(EXSCAN, 0, size - 1);
+    nowhere(REDUCE_SCATTER, 0, size - 1);
+    nowhere(REDUCE_SCATTER_BLOCK, 0, size - 1);
+}
+
+/* All by the first rank: launchers mix the lines of several. */
+static void print(void)
+{
+    MPI_Status status;
+    if (rank) MPI_Send(done, sizeof done, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+    for (int from = 0; rank == 0 && from < size; from++) {
+        if (from) MPI_Recv(done, sizeof done, MPI_BYTE, from, 0, MPI_COMM_WORLD, &status);
+        for (int i = 0; i < cases; i++)
+            printf("%s, on rank %d: class %d %s\n", done[i].name, from, done[i].class,
+                   done[i].is_right ? "right" : "wrong");
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const int lengths[] = { 1, 3, 20000 };
+    signal(SIGALRM, hangs);
+    alarm(20);
+    MPI_Init(&argc, &argv);
+    is_native = argc > 1 && !strcmp(argv[1], "native");
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (size > 16) abort();
+    /* Open MPI tells some faults to the world's handler. */
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Type_vector(1, 1, 1, MPI_INT, &uncommitted);
+    for (int k = 0; k < 3; k++) {
+        n = lengths[k];
+        words = 6L * size * n;
+        buffer = malloc(words * sizeof *buffer);
+        base = buffer + (long)size * n;
+        roots(GATHER);
+        roots(SCATTER);
+        blocks();
+        reductions();
+        if (k < 2) nowhere_at_all();
+        free(buffer);
+    }
+    print();
+    MPI_Type_free(&uncommitted);
+    MPI_Comm_free(&comm);
+    MPI_Finalize();
+    return 0;
+}

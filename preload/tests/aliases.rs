@@ -1,0 +1,82 @@
+//! Calls that are wrong by MPI but that libraries answer end in bounded time under every method,
+//! with the library's own error classes; what comes out right without the library does so with it.
+
+#![allow(clippy::unwrap_used, reason = "a test's helper fails as the test does")]
+
+#[allow(dead_code, reason = "each test program uses its part of this module")]
+mod common;
+
+use std::time::Instant;
+
+use common::{Bench, Family, assert_success, methods, stderr, stdout};
+
+/// Names of calls and ranks, each with its error class and whether the data is right.
+fn outcomes(text: &str) -> Vec<(&str, &str, bool)> {
+    let outcomes: Vec<_> = text
+        .lines()
+        .map(|line| {
+            let (call, outcome) = line.rsplit_once(": class ").unwrap();
+            let (class, right) = outcome.split_once(' ').unwrap();
+            (call, class, right == "right")
+        })
+        .collect();
+    assert!(outcomes.len() > 100, "{text}");
+    outcomes
+}
+
+/// Forces every `step`th method of each collective at least once at this number of ranks.
+fn answered(family: Family, sizes: &[u32], step: usize) {
+    let Some(bench) = Bench::new(family) else { return };
+    let program = bench.compile("aliases.c", &["-Wall", "-Werror"]).unwrap();
+    let program = program.to_str().unwrap();
+    let methods = methods();
+    let most = methods.values().map(Vec::len).max().unwrap();
+    for &ranks in sizes {
+        let began = Instant::now();
+        let native = bench.run(ranks, false, &[], &[program, "native"]);
+        assert_success(&native);
+        let native = stdout(&native);
+        let native = outcomes(&native);
+        for round in (0..most).step_by(step) {
+            let each = methods.iter().map(|(collective, names)| {
+                format!("{collective}={}", names[round % names.len()])
+            });
+            let force = each.collect::<Vec<_>>().join(";");
+            let with = bench.run(ranks, true, &[("COLIBRI_FORCE", &*force)], &[program]);
+            assert!(with.status.success(), "{ranks} ranks, {force}: {}", stderr(&with));
+            let with = stdout(&with);
+            let with = outcomes(&with);
+            assert_eq!(native.len(), with.len(), "{ranks} ranks, {force}");
+            let worse: Vec<_> = native
+                .iter()
+                .zip(&with)
+                .filter(|(native, with)| native.1 != with.1 || (native.2 && !with.2))
+                .collect();
+            assert!(worse.is_empty(), "{ranks} ranks, {force}: {worse:#?}");
+        }
+        let seconds = began.elapsed().as_secs();
+        println!("{family:?}, {ranks} ranks: {} sets of methods, {seconds} s", most.div_ceil(step));
+    }
+}
+
+#[test]
+fn open_mpi() {
+    answered(Family::OpenMpi, &[3], 3);
+}
+
+#[test]
+fn mpich() {
+    answered(Family::Mpich, &[3], 3);
+}
+
+#[test]
+#[ignore = "takes minutes: make test-long"]
+fn open_mpi_by_every_method() {
+    answered(Family::OpenMpi, &[2, 3, 4], 1);
+}
+
+#[test]
+#[ignore = "takes minutes: make test-long"]
+fn mpich_by_every_method() {
+    answered(Family::Mpich, &[2, 3, 4], 1);
+}

@@ -1,0 +1,92 @@
+//! Memory of ours in which a call receives in place of the application's.
+
+use std::{ffi::c_void, ptr};
+
+use crate::{
+    Block, Error, Handle, Mpi, Result, Session,
+    agreed::non_negative,
+    layout::Layout,
+    message::copy,
+    packing::Packing,
+    scratch::Scratch,
+};
+
+/// Where one rank receives in one call, if it must not touch the application's memory while the
+/// call is under way: because it sends from there, too, or because it is told no place.
+#[derive(Debug)]
+pub struct StandIn {
+    memory: Scratch,
+    /// Where element 0 lies, from the beginning of the memory.
+    base: isize,
+    /// Elements of data that is combined; nothing where it is moved, as bytes.
+    elements: Option<Layout>,
+}
+
+impl StandIn {
+    /// For data that is moved, of so many bytes.
+    ///
+    /// # Errors
+    /// There is no such memory.
+    pub fn of_bytes(bytes: u64) -> Result<Self> {
+        let bytes = usize::try_from(bytes).map_err(|_| Error::Memory(usize::MAX))?;
+        let mut memory = Scratch::default();
+        memory.reserve(bytes)?;
+        Ok(StandIn { memory, base: 0, elements: None })
+    }
+
+    /// For data that is combined: `count` elements of a datatype as they lie in memory.
+    ///
+    /// # Safety
+    /// The datatype must be one of the session's library.
+    ///
+    /// # Errors
+    /// There is no such memory, or MPI refuses to tell how the elements lie.
+    pub unsafe fn of_elements(session: &Session, datatype: Handle, count: u64) -> Result<Self> {
+        let layout = Layout::of(&session.mpi, datatype)?;
+        let (base, bytes) = layout.placement(count)?;
+        let mut memory = Scratch::default();
+        memory.reserve(bytes)?;
+        Ok(StandIn { memory, base, elements: Some(layout) })
+    }
+
+    /// The address of element 0.
+    pub fn address(&mut self) -> *mut c_void {
+        // What has been reserved is there.
+        let beginning = self.memory.reserve(0).unwrap_or(ptr::null_mut());
+        beginning.wrapping_offset(self.base).cast()
+    }
+
+    /// Copies what was received to where the application wants it.
+    ///
+    /// # Safety
+    /// A call on `comm` must have been carried out with this as its receive buffer; `into` is all
+    /// that the application receives in it, of a datatype that is committed.
+    ///
+    /// # Errors
+    /// MPI refuses to copy.
+    pub unsafe fn deliver(&mut self, session: &Session, into: &Block, comm: Handle) -> Result<()> {
+        let mpi: &Mpi = &session.mpi;
+        let count = non_negative(into.count)?;
+        let (from, user) = (self.address().cast::<u8>().cast_const(), into.buffer.cast::<u8>());
+        let longest = i32::MAX;
+        // SAFETY: the caller vouches for the communicator, which has its duplicate since that
+        // call, and for both buffers.
+        unsafe {
+            let ours = session.duplicate(comm, session.member(comm)?)?;
+            if let Some(layout) = &self.elements {
+                return copy(mpi, &ours, layout, longest, (from, user), count);
+            }
+            let layout = Layout::of(mpi, into.datatype)?;
+            if layout.is_plain(mpi)? {
+                from.copy_to_nonoverlapping(user, count as usize * layout.size);
+                return Ok(());
+            }
+            Packing { mpi, comm: ours.comm, layout, longest }.unpack(from, user, count)
+        }
+    }
+
+    /// After a failed call, whose messages may still be under way: the memory stays where it is.
+    pub fn abandon(self) {
+        std::mem::forget(self);
+    }
+}
