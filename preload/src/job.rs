@@ -20,6 +20,7 @@ use crate::{
     choice::Plans,
     communicators, gpu,
     library::Library,
+    roll_call::{self, Roll},
     settings::{self, Fault, Settings},
     types::Types,
     usage::{self, Usage},
@@ -176,6 +177,19 @@ impl Job {
         };
         Ok((job, fault))
     }
+
+    /// Gives back to MPI what `open` took.
+    ///
+    /// # Safety
+    /// No call may use it any more.
+    unsafe fn free(&self) {
+        let (mut alone, mut keyval) = (self.alone, self.keyval);
+        // SAFETY: both were made by `open`.
+        unsafe {
+            (self.library.call.comm_free)(&mut alone);
+            (self.library.call.comm_free_keyval)(&mut keyval);
+        }
+    }
 }
 
 /// After `MPI_Init`.
@@ -192,13 +206,24 @@ pub unsafe fn begin() {
             return;
         }
     };
+    // SAFETY: MPI has just been initialised.
+    if let Roll::NotFull(told) = unsafe { roll_call::call(&job.library) } {
+        if let Some(why) = told {
+            say(&format!("{why}; the application runs untuned"));
+        }
+        // SAFETY: it has not been used.
+        unsafe { job.free() };
+        return;
+    }
     let job: &'static Job = Box::leak(Box::new(job));
     JOB.store(ptr::from_ref(job).cast_mut(), Ordering::Release);
     // SAFETY: all processes of the world are here.
     unsafe {
         let world = job.library.world;
         communicators::open(job);
-        let Some(first) = communicators::meet(world) else { return };
+        let met = communicators::meet(world);
+        roll_call::over(&job.library);
+        let Some(first) = met else { return };
         match fault {
             Some(Fault::Untuned(why)) if first => {
                 say(&format!("{why}; the application runs untuned"));
@@ -236,14 +261,12 @@ pub unsafe fn end() {
             usage::gather(job);
         }
         communicators::close(job);
-        let Library { call, world, own, .. } = &job.library;
+        let Library { world, own, .. } = &job.library;
         for comm in [*world, *own] {
             // MPI ends; a communicator that it won't free ends with it.
             let _ = job.session.release(comm);
         }
-        let (mut alone, mut keyval) = (job.alone, job.keyval);
-        (call.comm_free)(&mut alone);
-        (call.comm_free_keyval)(&mut keyval);
+        job.free();
     }
     JOB.store(ptr::null_mut(), Ordering::Release);
 }

@@ -156,6 +156,8 @@ functions! {
     comm_delete_attr c"PMPI_Comm_delete_attr" (Handle, c_int);
     comm_free c"PMPI_Comm_free" (*mut Handle);
     comm_free_keyval c"PMPI_Comm_free_keyval" (*mut c_int);
+    comm_get_errhandler c"PMPI_Comm_get_errhandler" (Handle, *mut Handle);
+    comm_get_parent c"PMPI_Comm_get_parent" (*mut Handle);
     comm_get_attr c"PMPI_Comm_get_attr" (Handle, c_int, *mut c_void, *mut c_int);
     comm_group c"PMPI_Comm_group" (Handle, *mut Handle);
     comm_rank c"PMPI_Comm_rank" (Handle, *mut c_int);
@@ -164,13 +166,16 @@ functions! {
     comm_size c"PMPI_Comm_size" (Handle, *mut c_int);
     comm_split c"PMPI_Comm_split" (Handle, c_int, c_int, *mut Handle);
     comm_test_inter c"PMPI_Comm_test_inter" (Handle, *mut c_int);
+    errhandler_free c"PMPI_Errhandler_free" (*mut Handle);
     gatherv c"PMPI_Gatherv" (*const c_void, c_int, Handle, *mut c_void, *const c_int, *const c_int, Handle, c_int, Handle);
     gather c"PMPI_Gather" (*const c_void, c_int, Handle, *mut c_void, c_int, Handle, c_int, Handle);
     get_processor_name c"PMPI_Get_processor_name" (*mut c_char, *mut c_int);
     group_free c"PMPI_Group_free" (*mut Handle);
     group_translate_ranks c"PMPI_Group_translate_ranks" (Handle, c_int, *const c_int, Handle, *mut c_int);
     isend c"PMPI_Isend" (*const c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle);
+    lookup_name c"PMPI_Lookup_name" (*const c_char, Handle, *mut c_char);
     op_commutative c"PMPI_Op_commutative" (Handle, *mut c_int);
+    publish_name c"PMPI_Publish_name" (*const c_char, Handle, *const c_char);
     type_commit c"PMPI_Type_commit" (*mut Handle);
     type_dup c"PMPI_Type_dup" (Handle, *mut Handle);
     type_free c"PMPI_Type_free" (*mut Handle);
@@ -178,6 +183,7 @@ functions! {
     type_get_extent c"PMPI_Type_get_extent" (Handle, *mut isize, *mut isize);
     type_get_true_extent c"PMPI_Type_get_true_extent" (Handle, *mut isize, *mut isize);
     type_size_x c"PMPI_Type_size_x" (Handle, *mut i64);
+    unpublish_name c"PMPI_Unpublish_name" (*const c_char, Handle, *const c_char);
     wait c"PMPI_Wait" (*mut Handle, *mut c_void);
 }
 
@@ -195,6 +201,8 @@ pub struct Library {
     pub no_comm: Handle,
     pub no_type: Handle,
     pub no_operation: Handle,
+    /// `MPI_INFO_NULL`.
+    pub no_info: Handle,
     /// `MPI_BAND`.
     pub and: Handle,
     /// `MPI_PROC_NULL`.
@@ -335,6 +343,7 @@ fn open_mpi(call: Functions) -> Result<Library, String> {
         no_comm: at(c"ompi_mpi_comm_null")?,
         no_type: at(c"ompi_mpi_datatype_null")?,
         no_operation: at(c"ompi_mpi_op_null")?,
+        no_info: at(c"ompi_mpi_info_null")?,
         and: at(c"ompi_mpi_op_band")?,
         no_rank: -2,
         error_memory: 39,
@@ -361,6 +370,7 @@ fn mpich(call: Functions) -> Library {
         no_comm: 0x0400_0000,
         no_type: 0x0c00_0000,
         no_operation: 0x1800_0000,
+        no_info: 0x1c00_0000,
         and: 0x5800_0006,
         no_rank: -1,
         error_memory: 34,
@@ -388,6 +398,7 @@ fn standard(call: Functions) -> Library {
         no_comm: 0x100,
         no_type: 0x200,
         no_operation: 0x20,
+        no_info: 0x130,
         and: 0x28,
         no_rank: -3,
         error_memory: 39,

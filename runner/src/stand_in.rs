@@ -3,12 +3,8 @@
 use std::{ffi::c_void, ptr};
 
 use crate::{
-    Block, Error, Handle, Mpi, Result, Session,
-    agreed::non_negative,
-    layout::Layout,
-    message::copy,
-    packing::Packing,
-    scratch::Scratch,
+    Block, Error, Handle, Mpi, Result, Session, agreed::non_negative, layout::Layout,
+    message::copy, packing::Packing, scratch::Scratch,
 };
 
 /// Where one rank receives in one call, if it must not touch the application's memory while the

@@ -165,7 +165,10 @@ impl Call {
     ///
     /// # Safety
     /// The arguments must be the application's.
-    pub(super) unsafe fn with_committed<T>(&self, go_on: impl FnOnce(&Call) -> Option<T>) -> Option<T> {
+    pub(super) unsafe fn with_committed<T>(
+        &self,
+        go_on: impl FnOnce(&Call) -> Option<T>,
+    ) -> Option<T> {
         let (mut arguments, call) = (self.arguments, &self.job.library.call);
         let mut made: Vec<Handle> = Vec::new();
         // SAFETY: the caller vouches for the arguments.
@@ -214,9 +217,7 @@ impl Call {
             Arguments::Allreduce { data, count } => {
                 self.is_one_buffer(data) && (!is_open_mpi || *count > 1)
             }
-            Arguments::Reduce { data, root, .. } => {
-                self.is_root(*root) && self.is_one_buffer(data)
-            }
+            Arguments::Reduce { data, root, .. } => self.is_root(*root) && self.is_one_buffer(data),
             _ if is_open_mpi => false,
             Arguments::Scan { data, .. }
             | Arguments::Exscan { data, .. }

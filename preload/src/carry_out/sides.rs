@@ -101,9 +101,7 @@ impl Call {
                 sides(data, *count, Some(*count))
             }
             // Who gets nothing may pass any address.
-            Arguments::Exscan { data, count } => {
-                sides(data, *count, (rank != 0).then_some(*count))
-            }
+            Arguments::Exscan { data, count } => sides(data, *count, (rank != 0).then_some(*count)),
             Arguments::ReduceScatterBlock { data, count } => {
                 sides(data, count.saturating_mul(procs as i64), Some(*count))
             }

@@ -154,8 +154,54 @@ impl Bench {
         variables: &[(&str, &str)],
         program: &[&str],
     ) -> Output {
+        let mut command = self.launcher(seconds);
+        self.add(&mut command, ranks, ranks, preload, variables);
+        command.args(program).output().unwrap()
+    }
+
+    /// Runs a program as one job of several commands, each on so many ranks and with the library or
+    /// without, for at most so many seconds.
+    pub fn run_several(
+        &self,
+        seconds: u32,
+        commands: &[(u32, bool)],
+        variables: &[(&str, &str)],
+        program: &str,
+    ) -> Output {
+        let all = commands.iter().map(|(ranks, _)| ranks).sum();
+        let mut command = self.launcher(seconds);
+        for (index, (ranks, preload)) in commands.iter().enumerate() {
+            if index > 0 {
+                command.arg(":");
+            }
+            self.add(&mut command, *ranks, all, *preload, variables);
+            command.arg(program);
+        }
+        command.output().unwrap()
+    }
+
+    fn launcher(&self, seconds: u32) -> Command {
+        let mut command = Command::new("timeout");
+        command.args(["--kill-after=10", &seconds.to_string()]).arg(&self.tools.launcher);
+        command.envs(self.tools.variables.iter().cloned());
+        if self.family.is_open_mpi() {
+            command.args(["--oversubscribe", "--bind-to", "none"]);
+            command.args(["--mca", "mpi_yield_when_idle", "1"]);
+        }
+        command
+    }
+
+    /// What the launcher is told of one command, one of those of a job of `all` ranks.
+    fn add(
+        &self,
+        command: &mut Command,
+        ranks: u32,
+        all: u32,
+        preload: bool,
+        variables: &[(&str, &str)],
+    ) {
         let processors = available_parallelism().map_or(1, NonZero::get);
-        let passing = (ranks as usize >= processors).then(|| self.passing.clone());
+        let passing = (all as usize >= processors).then(|| self.passing.clone());
         let ours = [self.before.clone(), Some(library())].into_iter().flatten();
         let ours = ours.filter(|_| preload).chain(self.behind.clone());
         let preloaded = passing.into_iter().chain(ours);
@@ -164,28 +210,15 @@ impl Bench {
         if !preloaded.is_empty() && variables.iter().all(|(name, _)| *name != "LD_PRELOAD") {
             variables.push(("LD_PRELOAD", &*preloaded));
         }
-        let mut command = Command::new("timeout");
-        command.args(["--kill-after=10", &seconds.to_string()]).arg(&self.tools.launcher);
-        command.args(["-np", &ranks.to_string()]).envs(self.tools.variables.iter().cloned());
-        if self.family.is_open_mpi() {
-            command.args(["--oversubscribe", "--bind-to", "none"]).args([
-                "--mca",
-                "mpi_yield_when_idle",
-                "1",
-            ]);
-            for (name, value) in &variables {
+        command.args(["-np", &ranks.to_string()]);
+        for (name, value) in &variables {
+            match (self.family.is_open_mpi(), *name == "LD_PRELOAD") {
+                (true, true) => command.args(["-x", &format!("{name}={value}")]),
                 // A value with a semicolon would be taken for several by `-x NAME=VALUE`.
-                match *name == "LD_PRELOAD" {
-                    true => command.args(["-x", &format!("{name}={value}")]),
-                    false => command.args(["-x", name]).env(name, value),
-                };
-            }
-        } else {
-            for (name, value) in &variables {
-                command.args(["-genv", name, value]);
-            }
+                (true, false) => command.args(["-x", name]).env(name, value),
+                (false, _) => command.args(["-env", name, value]),
+            };
         }
-        command.args(program).output().unwrap()
     }
 }
 

@@ -1,0 +1,52 @@
+//! A job in which only some processes have the library runs as without it, and says so once.
+
+#![allow(clippy::unwrap_used, reason = "a test's helper fails as the test does")]
+
+#[allow(dead_code, reason = "each test program uses its part of this module")]
+mod common;
+
+use std::thread;
+
+use common::{Bench, Family, assert_success, stderr, stdout};
+
+/// Ranks of each command, and whether it has the library; the process that is named as without.
+type Job = (&'static [(u32, bool)], &'static str);
+
+const JOBS: [Job; 3] = [
+    (&[(1, true), (1, false)], "process 1"),
+    (&[(1, false), (1, true)], "process 0"),
+    (&[(1, false), (2, true), (1, false)], "process 0"),
+];
+
+/// They wait rather than work, so that they run at the same time.
+fn runs_untuned(family: Family) {
+    let Some(bench) = Bench::new(family) else { return };
+    let program = bench.compile("roll_call.c", &["-Wall", "-Werror"]).unwrap();
+    let program = program.to_str().unwrap();
+    thread::scope(|scope| {
+        for (commands, missing) in JOBS {
+            let bench = &bench;
+            scope.spawn(move || {
+                let force = ("COLIBRI_FORCE", "allreduce=own:linear;bcast=own:linear");
+                let output = bench.run_several(20, commands, &[force], program);
+                assert_success(&output);
+                let (words, said) = (stdout(&output), stderr(&output));
+                let ranks: u32 = commands.iter().map(|(ranks, _)| ranks).sum();
+                assert_eq!(words, "right\n".repeat(ranks as usize), "{said}");
+                let lines: Vec<_> = said.lines().filter(|line| line.contains("colibri")).collect();
+                let [line] = lines[..] else { panic!("{said}") };
+                assert!(line.contains(&format!("{missing} of the job is without")), "{said}");
+            });
+        }
+    });
+}
+
+#[test]
+fn open_mpi() {
+    runs_untuned(Family::OpenMpi);
+}
+
+#[test]
+fn mpich() {
+    runs_untuned(Family::Mpich);
+}
