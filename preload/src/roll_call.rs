@@ -39,7 +39,7 @@ const PORT: &CStr = c"here";
 const MOST: c_int = 1024;
 
 /// What came of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Roll {
     /// All have it; or that can't be known here.
     Full,
