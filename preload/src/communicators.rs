@@ -20,7 +20,8 @@ use crate::{
     choice::Plans,
     gpu,
     job::{Job, lock, say},
-    library::{Family, spread},
+    library::Family,
+    types::spread,
 };
 
 /// What holds for a process in a communicator.

@@ -51,13 +51,6 @@ impl Behind {
     }
 }
 
-/// A number by which handles are spread over a table: Open MPI's are addresses, MPICH's small
-/// numbers, and both differ in the bits that this takes.
-#[inline(always)]
-pub fn spread(handle: Handle) -> usize {
-    (handle >> 4 ^ handle).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 50
-}
-
 /// A function of the library; null where it has none of this name.
 pub fn function(name: &CStr) -> *mut c_void {
     // SAFETY: a C string; RTLD_NEXT searches what was loaded after this library.

@@ -11,10 +11,7 @@ use std::{
 
 use runner::Handle;
 
-use crate::{
-    job::lock,
-    library::{Library, spread},
-};
+use crate::{job::lock, library::Library};
 
 /// What is known of datatypes.
 pub struct Types {
@@ -109,6 +106,13 @@ impl Types {
         // SAFETY: the caller vouches for the datatype.
         unsafe { combiner(library, datatype) == Ok(self.named) }
     }
+}
+
+/// A number by which handles are spread over a table: Open MPI's are addresses, MPICH's small
+/// numbers, and both differ in the bits that this takes.
+#[inline(always)]
+pub fn spread(handle: Handle) -> usize {
+    (handle >> 4 ^ handle).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 50
 }
 
 /// How a type was made, or the code of the library.
