@@ -52,6 +52,9 @@ impl Call {
             {
                 return Judged::Library;
             }
+            if self.is_plain() {
+                return Judged::Sound;
+            }
             let Sides { send, receive } = self.sides();
             let of = |side: &Option<Side>| {
                 side.as_ref().map_or(Described::Well, |side| self.described(&side.block))
@@ -75,6 +78,48 @@ impl Call {
                 }
                 _ => Judged::Sound,
             }
+        }
+    }
+
+    /// Whether the call is sound at first sight, as most are: by types of MPI's own, at addresses
+    /// that are there and far from each other.
+    #[inline(always)]
+    unsafe fn is_plain(&self) -> bool {
+        // SAFETY: the caller vouches for the arguments.
+        let is_there = |buffer: *const c_void, count: i64, datatype| unsafe {
+            !buffer.is_null()
+                && !self.is_in_place(buffer.cast_mut())
+                && count >= 0
+                && self.is_named(datatype)
+        };
+        let fits = |block: &Block| is_there(block.buffer, block.count, block.datatype);
+        let apart =
+            |one: &Block, other: &Block| self.are_far(one.buffer.addr(), other.buffer.addr());
+        let both = |data: &Reduction, is_root: bool| {
+            is_there(data.send, 0, data.datatype)
+                && (!is_root
+                    || is_there(data.receive, 0, data.datatype)
+                        && self.are_far(data.send.addr(), data.receive.addr()))
+        };
+        match &self.arguments {
+            Arguments::Barrier => true,
+            Arguments::Bcast { data, .. } => fits(data),
+            Arguments::Allgather { send, receive } | Arguments::Alltoall { send, receive } => {
+                fits(send) && fits(receive) && apart(send, receive)
+            }
+            Arguments::Gather { send, receive, root } => {
+                fits(send) && (!self.is_root(*root) || fits(receive) && apart(send, receive))
+            }
+            Arguments::Scatter { send, receive, root } => {
+                fits(receive) && (!self.is_root(*root) || fits(send) && apart(send, receive))
+            }
+            Arguments::Reduce { data, root, .. } => both(data, self.is_root(*root)),
+            Arguments::Allreduce { data, .. }
+            | Arguments::Scan { data, .. }
+            | Arguments::Exscan { data, .. }
+            | Arguments::ReduceScatter { data, .. }
+            | Arguments::ReduceScatterBlock { data, .. } => both(data, true),
+            _ => false,
         }
     }
 

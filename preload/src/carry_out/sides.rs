@@ -121,13 +121,11 @@ impl Call {
     /// Both must be the application's.
     pub(super) unsafe fn overlap(&self, one: &Side, other: &Side) -> bool {
         let (from, into) = (one.block.buffer.addr(), other.block.buffer.addr());
-        // MPI's own types have fewer gaps than data, so that most pairs are told apart by this.
-        let most = self.bytes.saturating_mul(2 * u64::from(self.place.plans.procs));
         // SAFETY: the caller vouches for the datatypes.
         unsafe {
             let are_named =
                 self.is_named(one.block.datatype) && self.is_named(other.block.datatype);
-            if are_named && from.abs_diff(into) as u64 >= most {
+            if are_named && self.are_far(from, into) {
                 return false;
             }
             match (self.ends(one), self.ends(other)) {
@@ -135,6 +133,14 @@ impl Call {
                 _ => false,
             }
         }
+    }
+
+    /// Whether buffers of MPI's own types that begin at these addresses can't share memory: such
+    /// types have fewer gaps than data, so that most pairs are told apart by this.
+    #[inline(always)]
+    pub(super) fn are_far(&self, one: usize, other: usize) -> bool {
+        let most = self.bytes.saturating_mul(2 * u64::from(self.place.plans.procs));
+        one.abs_diff(other) as u64 >= most
     }
 
     /// The addresses between which the data of a side lies; nothing where there is none.
