@@ -13,7 +13,7 @@ use verification::{rules::rules, selection::Choice};
 
 use crate::{
     Cli, Command,
-    commands::tune,
+    begun::Given,
     config::Config,
     export::{Export, Format},
     traced::Traced,
@@ -72,25 +72,20 @@ fn toml() -> Parser {
 /// The options that a run was begun with.
 fn tune_options() -> Parser {
     const SAMPLE: &str = r#"{
-  "schema": "colibri/tune/1",
-  "collectives": ["bcast", "reduce"],
-  "procs": [4, 8],
-  "sizes": [1, 1024, 1048576],
-  "segments": [0, 1024],
-  "trace": null,
-  "budget_seconds": 300.25,
-  "exhaustive": false,
-  "seed": 1,
-  "launcher": null,
-  "ranks": 8,
-  "testbed": "8",
-  "rate": "100mbit",
-  "ports": ["3.in=50mbit"],
-  "ppn": 1
+  "schema": "colibri/options/1",
+  "command": "tune",
+  "options": {
+    "budget": ["300s"],
+    "collective": ["bcast,reduce"],
+    "exhaustive": [],
+    "port": ["3.in=50mbit", "2=10mbit"],
+    "procs": ["4,8"],
+    "testbed": ["8"]
+  }
 }"#;
     const WORDS: &[&str] =
-        &["schema", "budget_seconds", "ports", "bcast", "null", "true", "gbit", "rate"];
-    let read = |input: &[u8]| document::<tune::Options>(input, |_| ());
+        &["schema", "command", "options", "budget", "bcast", "null", "true", "gbit", "rate"];
+    let read = |input: &[u8]| document::<Given>(input, |_| ());
     Parser {
         name: "tune options",
         samples: vec![SAMPLE.into()],
