@@ -1,0 +1,296 @@
+//! When frames are due, by all wires together.
+
+use std::{cmp::Reverse, collections::BinaryHeap};
+
+use rand::RngExt;
+use rand_pcg::Pcg64;
+use rustc_hash::FxHashMap;
+
+use crate::{
+    Distribution, Jitter, Nanoseconds, PortIndex, Wiring,
+    wire::{Pair, Parcel, Wire},
+};
+
+/// A frame that is due.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delivery<T> {
+    /// The port that sent it.
+    pub source: PortIndex,
+    /// The port that it is for.
+    pub destination: PortIndex,
+    /// When it came into the network.
+    pub came: Nanoseconds,
+    /// When it is due.
+    pub due: Nanoseconds,
+    /// On the wire.
+    pub bytes: u32,
+    /// What it came with.
+    pub content: T,
+}
+
+/// All wires, and the frames on them.
+///
+/// Its time is what it is told: [`Fabric::send`] and [`Fabric::until`] are to be called with times
+/// that never decrease. What happens in between, it works out in order, each at its own time.
+#[derive(Debug)]
+pub struct Fabric<T> {
+    wires: Vec<Wire<Passage<T>>>,
+    routes: Routes,
+    /// What happens next on top.
+    events: BinaryHeap<Event<T>>,
+    happened: u64,
+    chance: Chance,
+    pairs: FxHashMap<Pair, PairState>,
+    /// Bytes in the network, by the port that sent them.
+    held: Vec<u64>,
+    lost: u64,
+}
+
+/// A frame, where it goes, and how far it has come.
+#[derive(Debug)]
+struct Passage<T> {
+    came: Nanoseconds,
+    route: Route,
+    /// How many wires of its route it has left behind.
+    crossed: u8,
+    content: T,
+}
+
+#[derive(Debug)]
+struct Event<T> {
+    order: Reverse<(Nanoseconds, u64)>,
+    what: Happening<T>,
+}
+
+#[derive(Debug)]
+enum Happening<T> {
+    /// A wire has sent what it was sending.
+    Sent(u16),
+    /// A frame has come to the end of a wire.
+    Come(Parcel<Passage<T>>),
+}
+
+impl<T> PartialEq for Event<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.order == other.order
+    }
+}
+
+impl<T> Eq for Event<T> {}
+
+impl<T> PartialOrd for Event<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T> Ord for Event<T> {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.order.cmp(&other.order)
+    }
+}
+
+impl<T> Fabric<T> {
+    /// With nothing in it.
+    pub fn new(wiring: &Wiring) -> Fabric<T> {
+        let ports = &wiring.ports;
+        let out = ports.iter().map(|port| (port.out_bits_per_second, port.latency));
+        let into = ports.iter().map(|port| (port.in_bits_per_second, port.latency));
+        let uplinks = wiring.uplinks.iter().flat_map(|uplinks| {
+            let wires = 2 * usize::from(uplinks.racks);
+            std::iter::repeat_n((uplinks.bits_per_second, uplinks.latency), wires)
+        });
+        let wires = out.chain(into).chain(uplinks);
+        Fabric {
+            wires: wires.map(|(rate, latency)| Wire::new(rate, latency.nanoseconds())).collect(),
+            routes: Routes::new(wiring),
+            events: BinaryHeap::new(),
+            happened: 0,
+            chance: Chance {
+                jitter: wiring.jitter,
+                loss: f64::from(wiring.lost_per_billion) / 1e9,
+                seed: wiring.seed,
+            },
+            pairs: FxHashMap::default(),
+            held: vec![0; ports.len()],
+            lost: 0,
+        }
+    }
+
+    /// A port sends a frame, after [`Fabric::until`] has told all that was due by then. Neither port
+    /// may be beyond the last.
+    pub fn send(
+        &mut self,
+        now: Nanoseconds,
+        (source, destination): (PortIndex, PortIndex),
+        bytes: u32,
+        content: T,
+    ) {
+        debug_assert!(self.next().is_none_or(|time| time > now), "something is due before {now}");
+        self.held[usize::from(source)] += u64::from(bytes);
+        let route = self.routes.between(source, destination);
+        let content = Passage { came: now, route, crossed: 0, content };
+        self.enter(now, Parcel { pair: (source, destination), bytes, content });
+    }
+
+    /// When something happens next; none if no frame is in the network.
+    pub fn next(&self) -> Option<Nanoseconds> {
+        self.events.peek().map(|event| event.order.0.0)
+    }
+
+    /// The first frame that is due by `now`, if there is one.
+    pub fn until(&mut self, now: Nanoseconds) -> Option<Delivery<T>> {
+        while self.next().is_some_and(|time| time <= now) {
+            let Event { order: Reverse((time, _)), what } = self.events.pop()?;
+            match what {
+                Happening::Sent(wire) => self.leave(time, wire),
+                Happening::Come(parcel) => {
+                    let Passage { route, crossed, .. } = parcel.content;
+                    if crossed == route.length {
+                        return Some(self.deliver(time, parcel));
+                    }
+                    self.enter(time, parcel);
+                }
+            }
+        }
+        None
+    }
+
+    /// Bytes in the network that this port has sent.
+    pub fn held(&self, port: PortIndex) -> u64 {
+        self.held[usize::from(port)]
+    }
+
+    /// Frames that were lost, as the wiring asks for.
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    fn enter(&mut self, now: Nanoseconds, parcel: Parcel<Passage<T>>) {
+        let Passage { route, crossed, .. } = parcel.content;
+        let wire = route.wires[usize::from(crossed)];
+        if let Some(end) = self.wires[usize::from(wire)].accept(now, parcel) {
+            self.schedule(end, Happening::Sent(wire));
+        }
+    }
+
+    fn leave(&mut self, now: Nanoseconds, index: u16) {
+        let wire = &mut self.wires[usize::from(index)];
+        let latency = wire.latency;
+        let (sent, end) = wire.left(now);
+        if let Some(end) = end {
+            self.schedule(end, Happening::Sent(index));
+        }
+        let Some(mut parcel) = sent else { return };
+        parcel.content.crossed += 1;
+        let mut arrival = now + latency;
+        if parcel.content.crossed == 1 {
+            let pair = self.pairs.entry(parcel.pair);
+            let pair = pair.or_insert_with_key(|pair| PairState::new(*pair, &self.chance));
+            let Some(late) = pair.draw(&self.chance) else {
+                self.lost += 1;
+                self.forget(&parcel);
+                return;
+            };
+            arrival = (arrival + late).max(pair.last);
+            pair.last = arrival;
+        }
+        self.schedule(arrival, Happening::Come(parcel));
+    }
+
+    fn deliver(&mut self, due: Nanoseconds, parcel: Parcel<Passage<T>>) -> Delivery<T> {
+        self.forget(&parcel);
+        let (source, destination) = parcel.pair;
+        let Passage { came, content, .. } = parcel.content;
+        Delivery { source, destination, came, due, bytes: parcel.bytes, content }
+    }
+
+    fn forget(&mut self, parcel: &Parcel<Passage<T>>) {
+        self.held[usize::from(parcel.pair.0)] -= u64::from(parcel.bytes);
+    }
+
+    fn schedule(&mut self, time: Nanoseconds, what: Happening<T>) {
+        self.events.push(Event { order: Reverse((time, self.happened)), what });
+        self.happened += 1;
+    }
+}
+
+/// The wires that a frame crosses, by number.
+#[derive(Debug, Clone, Copy)]
+struct Route {
+    wires: [u16; 4],
+    length: u8,
+}
+
+/// Wires are numbered: out of each port, into each port, up from each rack, down to each rack.
+#[derive(Debug)]
+struct Routes {
+    ports: u16,
+    racks: u16,
+    rack_of: Vec<Option<u16>>,
+}
+
+impl Routes {
+    fn new(wiring: &Wiring) -> Routes {
+        Routes {
+            ports: wiring.ports.len() as u16,
+            racks: wiring.uplinks.as_ref().map_or(0, |uplinks| uplinks.racks),
+            rack_of: wiring.ports.iter().map(|port| port.rack).collect(),
+        }
+    }
+
+    fn between(&self, source: PortIndex, destination: PortIndex) -> Route {
+        let rack = |port: PortIndex| self.rack_of[usize::from(port)];
+        let into = self.ports + destination;
+        match (rack(source), rack(destination)) {
+            (Some(from), Some(to)) if from != to => {
+                let uplinks = 2 * self.ports;
+                let wires = [source, uplinks + from, uplinks + self.racks + to, into];
+                Route { wires, length: 4 }
+            }
+            _ => Route { wires: [source, into, 0, 0], length: 2 },
+        }
+    }
+}
+
+/// What is drawn for each frame.
+#[derive(Debug)]
+struct Chance {
+    jitter: Option<Jitter>,
+    loss: f64,
+    seed: u64,
+}
+
+/// Of a pair of ports: its own sequence of chances, so that what befalls its frames does not depend on
+/// when others send.
+#[derive(Debug)]
+struct PairState {
+    random: Pcg64,
+    /// When its last frame came to the end of the first wire.
+    last: Nanoseconds,
+}
+
+impl PairState {
+    fn new((source, destination): Pair, chance: &Chance) -> PairState {
+        let stream = u128::from(source) << 16 | u128::from(destination);
+        PairState { random: Pcg64::new(chance.seed.into(), stream), last: 0 }
+    }
+
+    /// How much later the next frame comes; none if it is lost.
+    fn draw(&mut self, chance: &Chance) -> Option<Nanoseconds> {
+        if chance.loss > 0.0 && self.random.random::<f64>() < chance.loss {
+            return None;
+        }
+        let Some(Jitter { distribution, scale }) = chance.jitter else { return Some(0) };
+        let drawn = self.random.random::<f64>();
+        let share = match distribution {
+            Distribution::Uniform => drawn,
+            // 1 - drawn is never 0.
+            Distribution::Exponential => -(1.0 - drawn).ln(),
+        };
+        Some((share * scale.nanoseconds() as f64) as Nanoseconds)
+    }
+}
+
+#[cfg(test)]
+mod tests;

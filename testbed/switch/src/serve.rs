@@ -1,0 +1,213 @@
+//! The running switch: frames from the devices into the fabric, and out of it when they are due.
+
+use std::{
+    io::{self, Write},
+    os::unix::net::UnixListener,
+    path::Path,
+};
+
+use anyhow::{Context, Result};
+use records::document;
+use rustix::{
+    event::{
+        Timespec,
+        epoll::{self, CreateFlags, Event, EventData, EventFlags},
+    },
+    fd::{AsFd, OwnedFd},
+    time::{ClockId, clock_gettime},
+};
+use colibri_switch::{Delivery, Fabric, HEAD, Nanoseconds, PortIndex, Service, Times, Wiring, port_of};
+
+use crate::tap::{FRAME_ROOM, Tap};
+
+/// Frames that are taken from one device before what has become due is delivered.
+const BATCH: usize = 16;
+
+/// A port whose frames fill this much of the memory is not read until half of them are gone: its node
+/// is held back, by its own device's queue. TCP's windows hold it back long before.
+const MOST_HELD_BYTES: u64 = 64 << 20;
+
+/// What an event of the listening socket is marked by.
+const LISTENER: u64 = u64::MAX;
+
+/// A switch.
+pub struct Server {
+    fabric: Fabric<Box<[u8]>>,
+    ports: Vec<Port>,
+    /// The head's, whose frames are not counted among those between nodes.
+    head: Option<PortIndex>,
+    epoll: OwnedFd,
+    listener: UnixListener,
+    tally: Tally,
+    /// Of the last look at the clock; all that was due by then is delivered.
+    time: Nanoseconds,
+    room: Box<[u8; FRAME_ROOM]>,
+}
+
+struct Port {
+    tap: Tap,
+    is_read: bool,
+}
+
+struct Tally {
+    frames: u64,
+    bytes: u64,
+    refused: u64,
+    stray: u64,
+    lateness: Times,
+    held: Times,
+}
+
+impl Server {
+    /// With a device for each port, answering at `socket`.
+    pub fn new(wiring: &Wiring, taps: Vec<Tap>, socket: &Path) -> Result<Server> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC).context("cannot make an epoll")?;
+        let listener = UnixListener::bind(socket)
+            .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
+            .with_context(|| format!("cannot listen at {}", socket.display()))?;
+        watch(&epoll, &listener, LISTENER)?;
+        for (index, tap) in taps.iter().enumerate() {
+            watch(&epoll, tap, index as u64)?;
+        }
+        let head = wiring.ports.iter().position(|port| port.place == HEAD);
+        Ok(Server {
+            fabric: Fabric::new(wiring),
+            ports: taps.into_iter().map(|tap| Port { tap, is_read: true }).collect(),
+            head: head.map(|index| index as PortIndex),
+            epoll,
+            listener,
+            tally: Tally {
+                frames: 0,
+                bytes: 0,
+                refused: 0,
+                stray: 0,
+                lateness: Times::new()?,
+                held: Times::new()?,
+            },
+            time: 0,
+            room: Box::new([0; FRAME_ROOM]),
+        })
+    }
+
+    /// Until a device is gone.
+    pub fn run(mut self, realtime: bool) -> Result<()> {
+        let mut events = Vec::with_capacity(self.ports.len() + 1);
+        loop {
+            self.wait(&mut events)?;
+            self.deliver();
+            for event in events.drain(..) {
+                let Event { flags, data } = event;
+                match data.u64() {
+                    LISTENER => self.answer(realtime)?,
+                    _ if flags.intersects(EventFlags::ERR | EventFlags::HUP) => return Ok(()),
+                    port => match self.take(port as PortIndex) {
+                        Ok(()) => self.deliver(),
+                        // The device went with its namespace.
+                        Err(_) => return Ok(()),
+                    },
+                }
+            }
+        }
+    }
+
+    /// Until a node sends, somebody asks, or a frame is due.
+    fn wait(&self, events: &mut Vec<Event>) -> Result<()> {
+        let patience = self.fabric.next().map(|due| {
+            let left = due.saturating_sub(now());
+            Timespec {
+                tv_sec: (left / 1_000_000_000) as i64,
+                tv_nsec: (left % 1_000_000_000) as i64,
+            }
+        });
+        events.clear();
+        match epoll::wait(
+            &self.epoll,
+            rustix::buffer::spare_capacity(events),
+            patience.as_ref(),
+        ) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(error) => Err(error).context("cannot wait for frames"),
+        }
+    }
+
+    /// All that is due.
+    fn deliver(&mut self) {
+        loop {
+            self.time = now();
+            let Some(delivery) = self.fabric.until(self.time) else { return };
+            let Delivery { source, destination, came, due, content, .. } = delivery;
+            let sent = now();
+            let taken = self.ports[usize::from(destination)].tap.write(&content);
+            let tally = &mut self.tally;
+            tally.frames += 1;
+            tally.bytes += content.len() as u64;
+            tally.refused += u64::from(!taken);
+            if ![Some(source), Some(destination)].contains(&self.head) {
+                tally.lateness.add(sent.saturating_sub(due));
+                tally.held.add(sent.saturating_sub(came));
+            }
+            self.hold_back(source);
+        }
+    }
+
+    /// Some of the frames that a node has sent. They count as come when the last look at the clock was:
+    /// that is when they were there.
+    fn take(&mut self, source: PortIndex) -> io::Result<()> {
+        for _ in 0..BATCH {
+            let tap = &self.ports[usize::from(source)].tap;
+            let Some(frame) = tap.read(&mut self.room)? else { break };
+            match port_of(frame).filter(|port| usize::from(*port) < self.ports.len()) {
+                Some(destination) => {
+                    let (bytes, content) = (frame.len() as u32, Box::from(frame));
+                    self.fabric.send(self.time, (source, destination), bytes, content);
+                }
+                None => self.tally.stray += 1,
+            }
+        }
+        self.hold_back(source);
+        Ok(())
+    }
+
+    /// Stops reading a port that fills the memory, and begins again.
+    fn hold_back(&mut self, port: PortIndex) {
+        let held = self.fabric.held(port);
+        let Port { tap, is_read } = &mut self.ports[usize::from(port)];
+        let flags = match *is_read {
+            true if held > MOST_HELD_BYTES => EventFlags::empty(),
+            false if held < MOST_HELD_BYTES / 2 => EventFlags::IN,
+            _ => return,
+        };
+        let changed = epoll::modify(&self.epoll, tap, EventData::new_u64(port.into()), flags);
+        // It fails only for a device that is gone, which the next event tells.
+        *is_read = changed.is_ok() != *is_read;
+    }
+
+    /// Tells whoever asks how it serves.
+    fn answer(&self, realtime: bool) -> Result<()> {
+        let Ok((mut asker, _)) = self.listener.accept() else { return Ok(()) };
+        let Tally { frames, bytes, refused, stray, ref lateness, ref held } = self.tally;
+        let service = Service {
+            realtime,
+            frames,
+            bytes,
+            lost: self.fabric.lost(),
+            refused,
+            stray,
+            lateness: lateness.percentiles(),
+            held: held.percentiles(),
+        };
+        // Whoever went away again does not want the answer.
+        let _ = asker.write_all(document::text(&service)?.as_bytes());
+        Ok(())
+    }
+}
+
+fn watch(epoll: &OwnedFd, what: impl AsFd, mark: u64) -> Result<()> {
+    epoll::add(epoll, what, EventData::new_u64(mark), EventFlags::IN)
+        .context("cannot wait for a file")
+}
+
+fn now() -> Nanoseconds {
+    let Timespec { tv_sec, tv_nsec } = clock_gettime(ClockId::Monotonic);
+    tv_sec as Nanoseconds * 1_000_000_000 + tv_nsec as Nanoseconds
+}
