@@ -7,6 +7,7 @@ mod calibrating;
 mod chosen;
 mod commands;
 mod config;
+mod describe;
 mod error;
 mod export;
 mod focused;

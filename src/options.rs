@@ -149,6 +149,119 @@ pub struct GridOptions {
     pub segments: Segments,
 }
 
+/// What a virtual cluster is to be beside its number of nodes.
+#[derive(Debug, Clone, Args)]
+pub struct NetworkOptions {
+    /// Rate of each link, both ways [default: 100mbit]
+    #[arg(long, value_name = "RATE")]
+    rate: Option<testbed::Rate>,
+
+    /// A node's port with a rate of its own, or one direction of it (in: what the node receives);
+    /// may be given several times
+    #[arg(long = "port", value_name = "NODE[.in|.out]=RATE")]
+    pub ports: Vec<testbed::PortRate>,
+
+    /// Ranks on each node [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    ppn: Option<u32>,
+
+    /// Latency from node to node, beside the time of the bytes: 10us, 1ms
+    #[arg(long, value_name = "TIME")]
+    pub latency: Option<testbed::Delay>,
+
+    /// What is added to each frame's latency: 100us (evenly from 0), exponential:100us (in the mean)
+    #[arg(long, value_name = "TIME")]
+    pub jitter: Option<testbed::Jitter>,
+
+    /// Share of frames that are lost: 0.001, 0.1%
+    #[arg(long, value_name = "SHARE")]
+    pub loss: Option<testbed::Loss>,
+
+    /// Seed of jitter and loss [default: 0]
+    #[arg(long, value_name = "N")]
+    pub network_seed: Option<u64>,
+
+    /// Nodes in racks, and how many in each: 4x4
+    #[arg(long, value_name = "RACKSxNODES", requires = "uplink")]
+    pub racks: Option<testbed::RackShape>,
+
+    /// Rate of each rack's link to the others, both ways
+    #[arg(long, value_name = "RATE", requires = "racks")]
+    pub uplink: Option<testbed::Rate>,
+
+    /// Slow the network down by this factor, so that the processors matter less: rates become lower
+    /// and latencies higher [default: 1]
+    #[arg(long, value_name = "FACTOR")]
+    slow: Option<u32>,
+}
+
+impl NetworkOptions {
+    /// Whether any was given.
+    pub fn is_given(&self) -> bool {
+        let NetworkOptions { rate, ports, ppn, slow, .. } = self;
+        let of_each = rate.is_some() || ppn.is_some() || slow.is_some();
+        of_each || !ports.is_empty() || self.links().is_some()
+    }
+
+    /// Of each link.
+    ///
+    /// # Errors
+    /// None: the default is a rate.
+    pub fn rate(&self) -> anyhow::Result<testbed::Rate> {
+        Ok(self.rate.map_or_else(|| "100mbit".parse(), Ok)?)
+    }
+
+    /// Ranks on each node.
+    pub fn ranks_per_node(&self) -> u32 {
+        self.ppn.unwrap_or(1)
+    }
+
+    /// How many times the network is slowed down.
+    pub fn slowness(&self) -> u32 {
+        self.slow.unwrap_or(1)
+    }
+
+    /// The virtual cluster that is asked for.
+    ///
+    /// # Errors
+    /// Values that it can't have.
+    pub fn spec(&self, name: &str, nodes: u32) -> anyhow::Result<testbed::Spec> {
+        let spec = testbed::Spec {
+            name: name.to_owned(),
+            nodes,
+            rate: self.rate()?,
+            ports: self.ports.clone(),
+            ranks_per_node: self.ranks_per_node(),
+            slow: self.slowness(),
+            links: self.links(),
+        };
+        spec.check()?;
+        Ok(spec)
+    }
+
+    /// What needs a switch of our own, if anything does.
+    pub fn links(&self) -> Option<testbed::Links> {
+        let racks = self.racks.zip(self.uplink).map(|(shape, uplink)| testbed::Racks {
+            racks: shape.racks,
+            nodes: shape.nodes,
+            uplink,
+        });
+        let NetworkOptions { latency, jitter, loss, network_seed: seed, .. } = *self;
+        let needed = latency.is_some()
+            || jitter.is_some()
+            || loss.is_some()
+            || seed.is_some()
+            || racks.is_some();
+        needed.then(|| testbed::Links {
+            latency: latency.unwrap_or_default(),
+            jitter,
+            loss: loss.unwrap_or_default(),
+            seed: seed.unwrap_or_default(),
+            racks,
+        })
+    }
+}
+
 /// Where the ranks run.
 #[derive(Debug, Clone, Args)]
 pub struct SiteOptions {
@@ -166,18 +279,8 @@ pub struct SiteOptions {
     #[arg(long, value_name = "NODES|NAME")]
     pub testbed: Option<String>,
 
-    /// Rate of each link of the virtual cluster set up for this run
-    #[arg(long, value_name = "RATE", default_value = "100mbit", requires = "testbed")]
-    pub rate: testbed::Rate,
-
-    /// A node's port of that virtual cluster with a rate of its own, or one direction of it (in:
-    /// what the node receives); may be given several times
-    #[arg(long = "port", value_name = "NODE[.in|.out]=RATE", requires = "testbed")]
-    pub ports: Vec<testbed::PortRate>,
-
-    /// Ranks on each node of the virtual cluster
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64), default_value_t = 1, requires = "testbed")]
-    pub ppn: u32,
+    #[command(flatten, next_help_heading = "Virtual cluster set up for this run")]
+    pub network: NetworkOptions,
 
     /// End a program that makes no progress for this long
     #[arg(long, value_name = "TIME", value_parser = quantity::parse_duration, default_value = "2m")]

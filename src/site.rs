@@ -14,6 +14,7 @@ use testbed::{OpenMpi, Rate, Shims, Spec, Testbed};
 
 use crate::{
     config::{self, Config},
+    describe::{self, describe},
     error::usage,
     launch::Job,
     launcher::{Family, Launcher, ranks_at_hand},
@@ -92,6 +93,11 @@ impl Site {
                 (place, wanted.unwrap_or(most))
             }
             None => {
+                if options.network.is_given() {
+                    usage!(
+                        "a network is given to a virtual cluster only; add --testbed with a number of nodes"
+                    );
+                }
                 let launcher = match options.launcher.as_ref().or(config.launcher.as_ref()) {
                     Some(text) => Launcher::parse(text)?,
                     None => Launcher::at_hand()?,
@@ -210,16 +216,6 @@ fn around_theirs(tracer: Option<PathBuf>, library: Option<PathBuf>) -> Option<Os
     Some(all.join(OsStr::new(":")))
 }
 
-/// A virtual cluster in words: `8 nodes at 100mbit`.
-pub fn describe(spec: &Spec) -> String {
-    let Spec { nodes, rate, ports, ranks_per_node, .. } = spec;
-    let nodes = match ranks_per_node {
-        1 => format!("{nodes} nodes at {rate}"),
-        ranks => format!("{nodes} nodes of {ranks} ranks at {rate}"),
-    };
-    ports.iter().fold(nodes, |text, port| format!("{text}, port {port}"))
-}
-
 /// Ends what a killed run in this directory has left behind.
 ///
 /// # Errors
@@ -242,16 +238,20 @@ fn written_down(run: &RunDirectory) -> PathBuf {
 /// A number of nodes is to be set up anew, a name is one that is up; with the ranks that it holds.
 fn find_cluster(text: &str, options: &SiteOptions) -> Result<(Place, u32)> {
     let Ok(nodes) = text.parse::<u32>() else {
+        if options.network.is_given() {
+            usage!(
+                "the network of the virtual cluster {text} was given when it was set up; leave it out"
+            );
+        }
         let testbed = Testbed::open(text)?;
         let most = testbed.capacity();
         return Ok((Place::Testbed(Cluster { testbed: Some(testbed), written_down: None }), most));
     };
-    let spec = Spec::new(&format!("run-{}", std::process::id()), nodes, options.rate)?
-        .with_ranks_per_node(options.ppn)?
-        .with_ports(options.ports.clone())?;
+    let spec = options.network.spec(&format!("run-{}", std::process::id()), nodes)?;
     spec.check()?;
     check_testbed()?;
-    Ok((Place::Planned(spec), nodes * options.ppn))
+    let most = nodes * spec.ranks_per_node;
+    Ok((Place::Planned(spec), most))
 }
 
 /// Sets up the smallest virtual cluster there is and takes it down: a better answer to whether this
@@ -271,7 +271,10 @@ impl Cluster {
         let path = written_down(run);
         document::write(&path, &SetUp { name: spec.name.clone() })?;
         match testbed::up(spec) {
-            Ok(testbed) => Ok(Cluster { testbed: Some(testbed), written_down: Some(path) }),
+            Ok(testbed) => {
+                describe::tell_what_is_missing(spec, testbed.spec());
+                Ok(Cluster { testbed: Some(testbed), written_down: Some(path) })
+            }
             Err(error) => {
                 process::forget(&path);
                 Err(error.into())

@@ -4,12 +4,9 @@ use std::os::unix::process::CommandExt;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
-use testbed::{Condition, PortRate, Rate, Spec, Testbed};
+use testbed::{Condition, RackShape, Rate, Spec, Testbed};
 
-use crate::{
-    output,
-    site::{check_testbed, describe},
-};
+use crate::{describe, options::NetworkOptions, output, site::check_testbed};
 
 /// A virtual cluster on this machine: up, down, status, exec
 #[derive(Debug, Args)]
@@ -25,22 +22,12 @@ enum Action {
         #[command(flatten)]
         name: Name,
 
-        /// Number of nodes
-        #[arg(long, value_name = "N", default_value_t = 8)]
-        nodes: u32,
+        /// Number of nodes [default: 8, or those of the racks]
+        #[arg(long, value_name = "N")]
+        nodes: Option<u32>,
 
-        /// Rate of each link, both ways
-        #[arg(long, value_name = "RATE", default_value = "100mbit")]
-        rate: Rate,
-
-        /// A node's port with a rate of its own, or one direction of it (in: what the node
-        /// receives); may be given several times
-        #[arg(long = "port", value_name = "NODE[.in|.out]=RATE")]
-        ports: Vec<PortRate>,
-
-        /// Ranks on each node
-        #[arg(long, value_name = "N", default_value_t = 1)]
-        ppn: u32,
+        #[command(flatten)]
+        network: NetworkOptions,
     },
     /// Take it down: its processes end, nothing of it stays
     Down {
@@ -82,10 +69,9 @@ impl TestbedCommand {
     /// Runs the subcommand.
     pub fn run(self) -> Result<()> {
         match self.action {
-            Action::Up { name, nodes, rate, ports, ppn } => {
-                up(&Spec::new(&name.name, nodes, rate)?
-                    .with_ranks_per_node(ppn)?
-                    .with_ports(ports)?)
+            Action::Up { name, nodes, network } => {
+                let of_racks = network.racks.map(RackShape::total);
+                up(&network.spec(&name.name, nodes.or(of_racks).unwrap_or(8))?)
             }
             Action::Down { name } => down(&name.name),
             Action::Status => status(),
@@ -96,9 +82,11 @@ impl TestbedCommand {
 }
 
 fn up(spec: &Spec) -> Result<()> {
-    testbed::up(spec)?;
+    let testbed = testbed::up(spec)?;
+    describe::tell_what_is_missing(spec, testbed.spec());
     let name = &spec.name;
-    eprintln!("{name}: {} is up; run on it by --testbed {name}", describe(spec));
+    let made = describe::describe(testbed.spec());
+    eprintln!("{name}: {made} is up; run on it by --testbed {name}");
     eprintln!("take it down by `colibri testbed down --name {name}`");
     Ok(())
 }

@@ -16,6 +16,17 @@ pub enum TestbedError {
         /// The package that has it.
         package: &'static str,
     },
+    /// A program or library of ours that is not where it is sought.
+    #[error(
+        "{name} is not in {sought}; build it with `cargo build --release --workspace`, or name its \
+         directory in COLIBRI_PROGRAMS"
+    )]
+    NotBuilt {
+        /// Its file.
+        name: String,
+        /// Where it was sought.
+        sought: String,
+    },
     /// A value that no testbed can have.
     #[error("{0}")]
     Spec(String),
@@ -40,6 +51,14 @@ pub enum TestbedError {
         "the testbed '{name}' was not completed; remove it: colibri testbed down --name {name}"
     )]
     Incomplete {
+        /// Its name.
+        name: String,
+    },
+    /// Its network has ended.
+    #[error(
+        "the switch of the testbed '{name}' has ended; remove it: colibri testbed down --name {name}"
+    )]
+    NoSwitch {
         /// Its name.
         name: String,
     },

@@ -39,22 +39,27 @@
 mod error;
 #[cfg(test)]
 mod fuzz;
+mod links;
 mod make;
 mod openmpi;
 mod port;
 mod processes;
+pub mod programs;
 mod remove;
 mod scripts;
 mod spec;
 mod state;
 mod status;
+mod switch_process;
 mod system;
+mod tcp;
 
 #[cfg(test)]
 #[path = "../../tests/skipped.rs"]
 mod skipped;
 
 pub use error::TestbedError;
+pub use links::{Links, Loss, RackShape, Racks};
 pub use make::up;
 pub use openmpi::{OpenMpi, Shims};
 pub use port::{Direction, PortRate};
@@ -62,6 +67,7 @@ pub use remove::{Removed, down};
 pub use spec::{NETWORK, Rate, Spec};
 pub use state::{Phase, STATE_DIRECTORY};
 pub use status::{Condition, Status, status};
+pub use switch::{Delay, Distribution, Jitter, Percentiles, Service};
 
 use std::{ffi::OsStr, path::PathBuf, process::Command};
 
@@ -80,6 +86,9 @@ impl Testbed {
         system::require_root()?;
         let state = state::read(name)?;
         match state.phase {
+            Phase::Standing if state.spec.links.is_some() && switch_process::service(name).is_none() => {
+                Err(TestbedError::NoSwitch { name: name.into() })
+            }
             Phase::Standing => Ok(Testbed { spec: state.spec }),
             Phase::Making => Err(TestbedError::Incomplete { name: name.into() }),
         }
@@ -98,6 +107,11 @@ impl Testbed {
     /// Where its scripts and temporary files lie; removed by [`down`].
     pub fn directory(&self) -> PathBuf {
         state::directory(&self.spec.name)
+    }
+
+    /// What its switch tells of how well it has served since it began; none if it has none.
+    pub fn service(&self) -> Option<Service> {
+        self.spec.links.as_ref().and_then(|_| switch_process::service(&self.spec.name))
     }
 
     /// A command that will run in node `node` (from 0), or in the head without one; the caller adds

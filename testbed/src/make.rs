@@ -1,16 +1,20 @@
 //! Making a testbed.
 
 use crate::{
-    Phase, Rate, Spec, Testbed, TestbedError, remove, scripts,
-    spec::{self, HEAD, namespace},
+    Links, Phase, Rate, Spec, Testbed, TestbedError, links, remove, scripts,
+    spec::{self, HEAD, PREFIX_BITS, namespace},
     state::{self, State},
-    status,
+    status, switch_process,
     system::{self, NAMESPACES, Step, Tools},
+    tcp::Tcp,
 };
 
 const BRIDGE: &str = "switch0";
 
 /// Makes a testbed.
+///
+/// Where no TAP devices can be had, one without latency is made, which its spec then says
+/// ([`Spec::links`]); one with racks, jitter or loss is refused.
 ///
 /// # Errors
 /// Not root, a program or a feature of the kernel missing, a spec out of range, a testbed of that
@@ -18,7 +22,11 @@ const BRIDGE: &str = "switch0";
 pub fn up(spec: &Spec) -> Result<Testbed, TestbedError> {
     spec.check()?;
     system::require_root()?;
-    up_with(spec, &Tools::find()?)
+    let tools = Tools::find()?;
+    match switch_process::hindrance().filter(|_| spec.links.is_some()) {
+        Some(hindrance) => up_with(&spec.without_links(&hindrance)?, &tools),
+        None => up_with(spec, &tools),
+    }
 }
 
 fn up_with(spec: &Spec, tools: &Tools) -> Result<Testbed, TestbedError> {
@@ -49,9 +57,9 @@ fn make(spec: &Spec, tools: &Tools) -> Result<(), TestbedError> {
     state::make_temporary_directory(&spec.name)?;
     scripts::write(&spec.name, tools)?;
     let maker = Maker { spec, tools };
-    maker.head()?;
-    for node in 0..spec.nodes {
-        maker.node(node)?;
+    match &spec.links {
+        Some(links) => maker.switched(links)?,
+        None => maker.bridged()?,
     }
     state::write(&State::new(spec, Phase::Standing))
 }
@@ -62,11 +70,47 @@ struct Maker<'a> {
 }
 
 impl Maker<'_> {
+    /// A bridge and token buckets.
+    fn bridged(&self) -> Result<(), TestbedError> {
+        self.head()?;
+        (0..self.spec.nodes).try_for_each(|node| self.node(node))
+    }
+
+    /// A switch of our own, with a device in each place.
+    fn switched(&self, links: &Links) -> Result<(), TestbedError> {
+        for place in self.spec.places() {
+            self.namespace(&place)?;
+        }
+        let wiring = links::wiring(self.spec, links);
+        let switch = switch_process::start(&self.spec.name, &wiring)?;
+        let step = Step { doing: "connect the nodes to the switch", needs: "" };
+        let moves = wiring.ports.iter().map(|port| {
+            let place = &port.place;
+            format!("link set {place} netns {} name eth0\n", namespace(&self.spec.name, place))
+        });
+        let within = format!("--net={}", switch.namespace().display());
+        let ip = self.tools.ip.display().to_string();
+        let batch = ["--", &ip, "-batch", "-"];
+        let arguments = [&*within].into_iter().chain(batch);
+        step.run_with(&self.tools.nsenter, arguments, &moves.collect::<String>())?;
+        let tcp = Tcp::of(&wiring, links.is_lossy());
+        for (port, wires) in wiring.ports.iter().enumerate() {
+            let name = &*namespace(&self.spec.name, &wires.place);
+            let doing = &*format!("set up the network of {}", wires.place);
+            let step = Step { doing, needs: "" };
+            self.in_shell(&step, &wires.place, &tcp.settings())?;
+            let setup = tcp.device(port, self.spec.nodes);
+            step.run_with(&self.tools.ip, ["-n", name, "-batch", "-"], &setup)?;
+        }
+        switch.go(&self.spec.name)
+    }
+
     fn head(&self) -> Result<(), TestbedError> {
         self.namespace(HEAD)?;
         let step = Step { doing: "make the switch", needs: "a kernel with CONFIG_BRIDGE" };
         self.ip(&step, HEAD, &["link", "add", BRIDGE, "type", "bridge"])?;
-        self.ip(&step, HEAD, &["address", "add", &spec::head_address(), "dev", BRIDGE])?;
+        let address = format!("{}/{PREFIX_BITS}", spec::head_address());
+        self.ip(&step, HEAD, &["address", "add", &address, "dev", BRIDGE])?;
         self.ip(&step, HEAD, &["link", "set", BRIDGE, "up"])
     }
 
@@ -80,7 +124,7 @@ impl Maker<'_> {
         let peer = &*namespace(&self.spec.name, place);
         let pair = ["link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", peer];
         self.ip(&step, HEAD, &pair)?;
-        let address = &*spec::node_address(node);
+        let address = &*format!("{}/{PREFIX_BITS}", spec::node_address(node));
         self.ip(&step, place, &["address", "add", address, "dev", "eth0"])?;
         self.shape(place, "eth0", self.spec.outbound(node))?;
         self.shape(HEAD, port, self.spec.inbound(node))?;
@@ -97,8 +141,12 @@ impl Maker<'_> {
         step.run(&self.tools.ip, ["netns", "add", name])?;
         self.ip(&step, place, &["link", "set", "lo", "up"])?;
         let no_ipv6 = "f=/proc/sys/net/ipv6/conf/all/disable_ipv6; test ! -e $f || echo 1 > $f";
-        let net = format!("--net={NAMESPACES}/{name}");
-        step.run(&self.tools.nsenter, [&net, "--", "/bin/sh", "-c", no_ipv6])
+        self.in_shell(&step, place, no_ipv6)
+    }
+
+    fn in_shell(&self, step: &Step<'_>, place: &str, script: &str) -> Result<(), TestbedError> {
+        let net = format!("--net={NAMESPACES}/{}", namespace(&self.spec.name, place));
+        step.run(&self.tools.nsenter, [&net, "--", "/bin/sh", "-c", script])
     }
 
     /// The rate of what a device sends. The queue of 200 ms is long enough that nothing is dropped.

@@ -30,32 +30,42 @@ fn identity(path: &Path) -> Option<Identity> {
 pub(crate) fn of_testbed(name: &str, places: &[String]) -> Vec<i32> {
     let files = places.iter().map(|place| Path::new(NAMESPACES).join(namespace(name, place)));
     let namespaces: Vec<Identity> = files.filter_map(|file| identity(&file)).collect();
-    let marker = format!("{MARKER}={name}").into_bytes();
-    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
-    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    pids.filter(|pid| is_member(*pid, &namespaces, &marker)).collect()
+    let marker = format!("{MARKER}={name}");
+    all_of(|process, namespace| namespaces.contains(&namespace) || is_marked(process, &marker))
+}
+
+/// All processes with this in their environment.
+pub(crate) fn marked(marker: &str) -> Vec<i32> {
+    all_of(|process, _| is_marked(process, marker))
 }
 
 /// A process that has ended, if its parent has not asked for it yet, has neither namespace nor
-/// environment and is no member.
-fn is_member(pid: i32, namespaces: &[Identity], marker: &[u8]) -> bool {
-    let process = Path::new("/proc").join(pid.to_string());
-    let Some(namespace) = identity(&process.join("ns/net")) else { return false };
-    namespaces.contains(&namespace)
-        || fs::read(process.join("environ"))
-            .is_ok_and(|text| text.split(|byte| *byte == 0).any(|variable| variable == marker))
+/// environment and is none.
+fn all_of(is_wanted: impl Fn(&Path, Identity) -> bool) -> Vec<i32> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter(|pid: &i32| {
+        let process = Path::new("/proc").join(pid.to_string());
+        identity(&process.join("ns/net")).is_some_and(|namespace| is_wanted(&process, namespace))
+    })
+    .collect()
+}
+
+fn is_marked(process: &Path, marker: &str) -> bool {
+    fs::read(process.join("environ"))
+        .is_ok_and(|text| text.split(|byte| *byte == 0).any(|set| set == marker.as_bytes()))
 }
 
 /// Ends them: asked first, then killed. Tells how many there were.
-pub(crate) fn end(name: &str, places: &[String]) -> Result<usize, TestbedError> {
-    let first = of_testbed(name, places);
+pub(crate) fn end(name: &str, members: impl Fn() -> Vec<i32>) -> Result<usize, TestbedError> {
+    let first = members();
     if first.contains(&(std::process::id() as i32)) {
         return Err(TestbedError::Inside { name: name.into() });
     }
-    if signal_until_gone(name, places, Signal::TERM, TERM_PATIENCE).is_empty() {
+    if signal_until_gone(&members, Signal::TERM, TERM_PATIENCE).is_empty() {
         return Ok(first.len());
     }
-    let pids = signal_until_gone(name, places, Signal::KILL, KILL_PATIENCE);
+    let pids = signal_until_gone(&members, Signal::KILL, KILL_PATIENCE);
     match pids.is_empty() {
         true => Ok(first.len()),
         false => Err(TestbedError::Survivors { name: name.into(), pids }),
@@ -64,15 +74,14 @@ pub(crate) fn end(name: &str, places: &[String]) -> Result<usize, TestbedError> 
 
 /// Signals every member once, those that appear later too; tells who is left.
 fn signal_until_gone(
-    name: &str,
-    places: &[String],
+    members: impl Fn() -> Vec<i32>,
     signal: Signal,
     patience: Duration,
 ) -> Vec<i32> {
     let begin = Instant::now();
     let mut signalled = Vec::new();
     loop {
-        let members = of_testbed(name, places);
+        let members = members();
         if members.is_empty() || begin.elapsed() > patience {
             return members;
         }

@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use crate::{
-    TestbedError, processes, spec, state, status,
+    TestbedError, processes, spec, state, status, switch_process,
     system::{self, NAMESPACES, Step, Tools},
 };
 
@@ -38,7 +38,8 @@ pub fn down(name: &str) -> Result<Removed, TestbedError> {
     spec::check_name(name)?;
     system::require_root()?;
     let tools = Tools::find()?;
-    let processes = end_processes(name)?;
+    // Last of the processes: the others may have something to say to each other before they end.
+    let processes = end_processes(name)? + switch_process::end(name)?;
     let namespaces = status::namespaces_of(name)?;
     for namespace in &namespaces {
         let doing = &*format!("remove the network namespace {namespace}");
@@ -52,7 +53,8 @@ pub fn down(name: &str) -> Result<Removed, TestbedError> {
 
 /// Ends every process of the testbed; tells how many there were.
 pub(crate) fn end_processes(name: &str) -> Result<usize, TestbedError> {
-    processes::end(name, &status::places_of(name)?)
+    let places = status::places_of(name)?;
+    processes::end(name, || processes::of_testbed(name, &places))
 }
 
 /// Killed ranks of one node leave behind the segments that they shared. Open MPI names them after the

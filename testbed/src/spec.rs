@@ -6,7 +6,7 @@ use records::quoted;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    TestbedError,
+    Links, TestbedError,
     port::{self, Direction, PortRate},
 };
 
@@ -16,13 +16,14 @@ pub const NETWORK: &str = "10.77.0.0/24";
 const HEAD_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 254);
 const MAX_NODES: u32 = 64;
 const MAX_RANKS_PER_NODE: u32 = 64;
+const MAX_SLOW: u32 = 100_000;
 const MAX_NAME: usize = 15;
 
 /// The first part of every namespace's name.
 pub(crate) const PREFIX: &str = "colibri-";
 
 /// The name of a program's or node's place: `head`, `n0`, `n1`, ...
-pub(crate) const HEAD: &str = "head";
+pub(crate) use switch::HEAD;
 
 /// The rate of a port of the switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,17 +33,36 @@ pub struct Rate {
 }
 
 impl Rate {
-    const RANGE: std::ops::RangeInclusive<u64> = 1_000_000..=10_000_000_000;
+    /// What a network is told to be; one that is slowed down can be told more than this machine has.
+    const RANGE: std::ops::RangeInclusive<u64> = 1_000_000..=1_000_000_000_000;
+    /// What the virtual network can have.
+    const POSSIBLE: std::ops::RangeInclusive<u64> = 1_000_000..=10_000_000_000;
 
-    /// From bits per second, 1 Mbit/s to 10 Gbit/s.
+    /// From bits per second, 1 Mbit/s to 1000 Gbit/s (of which at most 10 are left where it is slowed).
     ///
     /// # Errors
     /// Outside that range.
     pub fn new(bits_per_second: u64) -> Result<Rate, TestbedError> {
         if !Self::RANGE.contains(&bits_per_second) {
             let problem =
-                format!("a rate of {bits_per_second} bit/s is not within 1mbit and 10gbit");
+                format!("a rate of {bits_per_second} bit/s is not within 1mbit and 1000gbit");
             return Err(TestbedError::Spec(problem));
+        }
+        Ok(Rate { bits_per_second })
+    }
+
+    /// What is left of it where time is stretched by a factor.
+    ///
+    /// # Errors
+    /// That is not within 1 Mbit/s and 10 Gbit/s.
+    pub fn slowed(self, factor: u32) -> Result<Rate, TestbedError> {
+        let bits_per_second = self.bits_per_second / u64::from(factor.max(1));
+        if !Self::POSSIBLE.contains(&bits_per_second) {
+            let what = match factor {
+                0..=1 => format!("a rate of {self}"),
+                _ => format!("{self} slowed {factor} times"),
+            };
+            return Err(TestbedError::Spec(format!("{what} is not within 1mbit and 10gbit")));
         }
         Ok(Rate { bits_per_second })
     }
@@ -143,6 +163,17 @@ pub struct Spec {
     pub ports: Vec<PortRate>,
     /// How many consecutive ranks share a node (and its port), 1 to 64.
     pub ranks_per_node: u32,
+    /// How many times slower than told the network is: rates by this factor lower, latencies higher.
+    #[serde(default = "not_slowed")]
+    pub slow: u32,
+    /// How links are beside their rate; with them frames pass a switch of our own, without them the
+    /// kernel's bridge and token buckets.
+    #[serde(default)]
+    pub links: Option<Links>,
+}
+
+fn not_slowed() -> u32 {
+    1
 }
 
 impl Spec {
@@ -151,7 +182,9 @@ impl Spec {
     /// # Errors
     /// As [`Spec::check`].
     pub fn new(name: &str, nodes: u32, rate: Rate) -> Result<Spec, TestbedError> {
-        let spec = Spec { name: name.into(), nodes, rate, ports: Vec::new(), ranks_per_node: 1 };
+        let ports = Vec::new();
+        let name = name.into();
+        let spec = Spec { name, nodes, rate, ports, ranks_per_node: 1, slow: 1, links: None };
         spec.check()?;
         Ok(spec)
     }
@@ -176,19 +209,52 @@ impl Spec {
         Ok(self)
     }
 
-    /// The rate at which a node receives.
+    /// The same, slowed down.
+    ///
+    /// # Errors
+    /// As [`Spec::check`].
+    pub fn slowed_by(mut self, factor: u32) -> Result<Spec, TestbedError> {
+        self.slow = factor;
+        self.check()?;
+        Ok(self)
+    }
+
+    /// The same with links that have more than a rate.
+    ///
+    /// # Errors
+    /// As [`Spec::check`].
+    pub fn with_links(mut self, links: Links) -> Result<Spec, TestbedError> {
+        self.links = Some(links);
+        self.check()?;
+        Ok(self)
+    }
+
+    /// The same by the kernel's own means, which are without latency.
+    pub(crate) fn without_links(&self, hindrance: &str) -> Result<Spec, TestbedError> {
+        match self.links.as_ref().and_then(Links::indispensable) {
+            Some(what) => Err(TestbedError::Spec(format!("{what} cannot be had here: {hindrance}"))),
+            None => Ok(Spec { links: None, ..self.clone() }),
+        }
+    }
+
+    /// What is left of a rate; that it is possible was checked when this was made.
+    pub(crate) fn slowed(&self, rate: Rate) -> Rate {
+        rate.slowed(self.slow).unwrap_or(rate)
+    }
+
+    /// The rate at which a node receives, slowed as it is.
     pub fn inbound(&self, node: u32) -> Rate {
         self.rate_of(node, Direction::In)
     }
 
-    /// The rate at which a node sends.
+    /// The rate at which a node sends, slowed as it is.
     pub fn outbound(&self, node: u32) -> Rate {
         self.rate_of(node, Direction::Out)
     }
 
     fn rate_of(&self, node: u32, direction: Direction) -> Rate {
         let own = self.ports.iter().find(|port| port.node == node && port.covers(direction));
-        own.map_or(self.rate, |port| port.rate)
+        self.slowed(own.map_or(self.rate, |port| port.rate))
     }
 
     /// Whether every field is in its range.
@@ -197,9 +263,19 @@ impl Spec {
     /// Says which is not and what would be right.
     pub fn check(&self) -> Result<(), TestbedError> {
         check_name(&self.name)?;
-        Rate::new(self.rate.bits_per_second)?;
+        if !(1..=MAX_SLOW).contains(&self.slow) {
+            let problem = format!("slowed {} times; 1 to {MAX_SLOW} is possible", self.slow);
+            return Err(TestbedError::Spec(problem));
+        }
+        self.rate.slowed(self.slow)?;
         in_range("nodes", self.nodes, MAX_NODES)?;
         port::check(&self.ports, self.nodes)?;
+        for port in &self.ports {
+            port.rate.slowed(self.slow)?;
+        }
+        if let Some(links) = &self.links {
+            links.check(self)?;
+        }
         in_range("ranks per node", self.ranks_per_node, MAX_RANKS_PER_NODE)
     }
 
@@ -255,12 +331,15 @@ pub(crate) fn of_namespace(namespace: &str) -> Option<(&str, &str)> {
 }
 
 pub(crate) fn head_address() -> String {
-    format!("{HEAD_ADDRESS}/24")
+    HEAD_ADDRESS.to_string()
 }
 
 pub(crate) fn node_address(node: u32) -> String {
-    format!("10.77.0.{}/24", node + 1)
+    format!("10.77.0.{}", node + 1)
 }
+
+/// How many bits of an address are the network's.
+pub(crate) const PREFIX_BITS: u32 = 24;
 
 #[cfg(test)]
 mod tests {
@@ -284,9 +363,9 @@ mod tests {
             let error = text.parse::<Rate>().unwrap_err().to_string();
             assert!(error.contains(&format!("'{text}'")) && error.contains("100mbit"), "{error}");
         }
-        for text in ["999kbit", "11gbit", "0mbit", "1bit"] {
+        for text in ["999kbit", "1001gbit", "0mbit", "1bit"] {
             let error = text.parse::<Rate>().unwrap_err().to_string();
-            assert!(error.contains("1mbit and 10gbit"), "{error}");
+            assert!(error.contains("1mbit and 1000gbit"), "{error}");
         }
     }
 

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use switch::Service;
+
 use crate::{
     Phase, Rate, TestbedError, processes,
     remove::live_namespaces,
     spec::{self, namespace},
-    state, system,
+    state, switch_process, system,
 };
 
 /// In what condition a testbed is.
@@ -27,12 +29,14 @@ pub struct Status {
     pub condition: Condition,
     /// How many of its nodes' namespaces are there.
     pub nodes: u32,
-    /// Of its ports; unknown where its state file is lost.
+    /// Of its ports, as it was asked for; unknown where its state file is lost.
     pub rate: Option<Rate>,
     /// How many consecutive ranks share a node; unknown where its state file is lost.
     pub ranks_per_node: Option<u32>,
     /// The processes in it.
     pub processes: Vec<i32>,
+    /// What its switch tells of itself, if it has one.
+    pub service: Option<Service>,
 }
 
 /// Every testbed on this machine, and what is left of any, by name: those with a state directory and
@@ -53,8 +57,10 @@ fn status_of(name: String, live: &[String]) -> Status {
     let nodes = places.iter().filter(|place| *place != spec::HEAD).count() as u32;
     // A state file that cannot be read is one sign of what the condition says.
     let state = state::read(&name).ok();
+    let service = switch_process::service(&name);
     let whole = state.as_ref().is_some_and(|state| {
         state.phase == Phase::Standing
+            && state.spec.links.is_some() == service.is_some()
             && state.spec.places().all(|place| live.contains(&namespace(&name, &place)))
     });
     Status {
@@ -63,6 +69,7 @@ fn status_of(name: String, live: &[String]) -> Status {
         rate: state.as_ref().map(|state| state.spec.rate),
         ranks_per_node: state.as_ref().map(|state| state.spec.ranks_per_node),
         processes: processes::of_testbed(&name, &places),
+        service,
         name,
     }
 }

@@ -3,9 +3,9 @@
 use std::{
     env,
     ffi::OsStr,
-    io,
+    io::{self, Write},
     path::{Path, PathBuf},
-    process::Command,
+    process::{Command, Stdio},
 };
 
 use crate::TestbedError;
@@ -69,7 +69,25 @@ impl Step<'_> {
         I: IntoIterator<Item = A>,
         A: AsRef<OsStr>,
     {
-        let output = Command::new(program).args(arguments).output();
+        self.run_with(program, arguments, "")
+    }
+
+    /// Runs a program to its end, with a text as its input.
+    pub fn run_with<I, A>(&self, program: &Path, arguments: I, input: &str) -> Result<(), TestbedError>
+    where
+        I: IntoIterator<Item = A>,
+        A: AsRef<OsStr>,
+    {
+        let mut command = Command::new(program);
+        command.args(arguments).stdin(Stdio::piped());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let output = command.spawn().and_then(|mut child| {
+            if let Some(mut pipe) = child.stdin.take() {
+                // One that ends before it has read all says why.
+                let _ = pipe.write_all(input.as_bytes());
+            }
+            child.wait_with_output()
+        });
         let output = output.map_err(|error| self.failed(&could_not_run(program, &error)))?;
         if output.status.success() {
             return Ok(());

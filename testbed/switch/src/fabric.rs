@@ -126,7 +126,7 @@ impl<T> Fabric<T> {
         bytes: u32,
         content: T,
     ) {
-        debug_assert!(self.next().is_none_or(|time| time > now), "something is due before {now}");
+        debug_assert!(self.next().is_none_or(|time| time >= now), "something is due before {now}");
         self.held[usize::from(source)] += u64::from(bytes);
         let route = self.routes.between(source, destination);
         let content = Passage { came: now, route, crossed: 0, content };

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::Nanoseconds;
 
 /// What a running switch tells of itself, since it began.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Service {
     /// Whether it runs before all other programs (SCHED_FIFO), with its memory locked.
     pub realtime: bool,
@@ -33,7 +33,7 @@ impl Document for Service {
 }
 
 /// Of a number of durations, in nanoseconds, to three digits; all 0 where there were none.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Percentiles {
     /// How many.
     pub count: u64,

@@ -106,6 +106,23 @@ fn fifteen_senders_to_one_are_served_evenly_and_nothing_is_lost() {
     assert_eq!(frames.last().unwrap().due, 1501 * FULL + 1_000_000);
 }
 
+/// The head's wires take no time.
+#[test]
+fn what_takes_no_time_is_due_at_once() {
+    let mut wiring = wiring(2, None, 0);
+    for port in &mut wiring.ports {
+        (port.out_bits_per_second, port.in_bits_per_second) = (0, 0);
+        port.latency = Delay::default();
+    }
+    let mut fabric = Fabric::new(&wiring);
+    for number in 0..3 {
+        fabric.send(7, (0, 1), 1514, number);
+    }
+    let frames = all(&mut fabric);
+    assert!(frames.iter().all(|frame| frame.due == 7));
+    assert_eq!(frames.iter().map(|frame| frame.content).collect::<Vec<_>>(), [0, 1, 2]);
+}
+
 #[test]
 fn shares_are_of_bytes_and_a_small_message_passes_a_queue() {
     let mut fabric = Fabric::new(&wiring(3, None, 0));

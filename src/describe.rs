@@ -1,0 +1,90 @@
+//! A virtual cluster in words.
+
+use testbed::{Links, Loss, Racks, Spec};
+
+/// `8 nodes at 100mbit`, `4 nodes at 1gbit, 10us, slowed 100 times (10mbit, 1ms)`.
+pub fn describe(spec: &Spec) -> String {
+    let Spec { nodes, rate, ports, ranks_per_node, slow, links, .. } = spec;
+    let mut text = match ranks_per_node {
+        1 => format!("{nodes} nodes at {rate}"),
+        ranks => format!("{nodes} nodes of {ranks} ranks at {rate}"),
+    };
+    if let Some(links) = links {
+        text += &format!(", {}", links.latency);
+    }
+    if *slow > 1 {
+        text += &format!(", slowed {slow} times ({})", slowed_values(spec));
+    }
+    for port in ports {
+        text += &format!(", port {port}");
+    }
+    if let Some(Links { jitter, loss, seed, racks, .. }) = links {
+        if let Some(Racks { racks, nodes, uplink }) = racks {
+            text += &format!(", {racks} racks of {nodes} with uplinks of {uplink}");
+        }
+        if let Some(jitter) = jitter {
+            text += &format!(", jitter {jitter}");
+        }
+        if *loss != Loss::default() {
+            text += &format!(", loss {loss}");
+        }
+        if *seed != 0 {
+            text += &format!(", seed {seed}");
+        }
+    }
+    text
+}
+
+/// What links with no values of their own have in the end.
+fn slowed_values(spec: &Spec) -> String {
+    let rate = spec.rate.slowed(spec.slow).map(|rate| rate.to_string()).unwrap_or_default();
+    let latency = spec.links.as_ref().and_then(|links| links.latency.times(spec.slow));
+    match latency {
+        Some(latency) => format!("{rate}, {latency}"),
+        None => rate,
+    }
+}
+
+/// Says so if this machine could not make all that was asked for.
+pub fn tell_what_is_missing(asked: &Spec, made: &Spec) {
+    if asked.links.is_some() && made.links.is_none() {
+        eprintln!(
+            "colibri: no TAP devices here (/dev/net/tun): the virtual cluster has its rates by token \
+             buckets, and no latency"
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(rate: &str, slow: u32) -> Spec {
+        let spec = Spec::new("a", 16, rate.parse().unwrap()).unwrap();
+        spec.slowed_by(slow).unwrap()
+    }
+
+    #[test]
+    fn what_was_set_and_what_it_comes_to_are_both_told() {
+        let links = Links { latency: "10us".parse().unwrap(), ..Links::default() };
+        assert_eq!(describe(&spec("100mbit", 1)), "16 nodes at 100mbit");
+        assert_eq!(describe(&spec("1gbit", 100)), "16 nodes at 1gbit, slowed 100 times (10mbit)");
+        assert_eq!(
+            describe(&spec("1gbit", 100).with_links(links.clone()).unwrap()),
+            "16 nodes at 1gbit, 10us, slowed 100 times (10mbit, 1ms)"
+        );
+        let racks = Racks { racks: 4, nodes: 4, uplink: "20mbit".parse().unwrap() };
+        let links = Links {
+            racks: Some(racks),
+            jitter: Some("exponential:1us".parse().unwrap()),
+            loss: "0.1%".parse().unwrap(),
+            seed: 7,
+            ..links
+        };
+        assert_eq!(
+            describe(&spec("10mbit", 1).with_links(links).unwrap()),
+            "16 nodes at 10mbit, 10us, 4 racks of 4 with uplinks of 20mbit, jitter exponential:1us, \
+             loss 0.1%, seed 7"
+        );
+    }
+}

@@ -1,0 +1,107 @@
+//! How TCP is set up in the nodes of a network that loses nothing by itself.
+//!
+//! A TAP device takes every frame at once, so that TCP's own measure against long queues (a socket may
+//! have only so much in its device's queue) does not see the queue. What holds a sender back instead
+//! is its congestion window, which is given: as large as keeps every link busy, from the first byte
+//! on. Nothing is dropped, so nothing would ever shrink it.
+
+use std::fmt::Write as _;
+
+use switch::{Nanoseconds, PortIndex, Wiring, address_of};
+
+use crate::spec::{self, PREFIX_BITS};
+
+/// Of a full frame, on the wire.
+const FRAME_BITS: u64 = 1514 * 8;
+
+/// The least window: what a socket may have in the queue of a common device, 128 KiB and a bit less.
+const LEAST_WINDOW: u64 = 64;
+const MOST_WINDOW: u64 = 2048;
+
+/// Nobody retransmits earlier by default.
+const USUAL_TIMEOUT: Nanoseconds = 200_000_000;
+/// A time-out has room for this machine's being late.
+const LATE: Nanoseconds = 20_000_000;
+
+/// More than all windows together can put into a device's queue before the switch empties it.
+const DEVICE_QUEUE: u32 = 16384;
+
+/// What the nodes' kernels are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Tcp {
+    /// Of each connection, in full frames.
+    window: u64,
+    /// The least time after which what was not acknowledged is sent again.
+    timeout_milliseconds: u64,
+    is_lossy: bool,
+}
+
+impl Tcp {
+    /// What fits the network.
+    pub fn of(wiring: &Wiring, is_lossy: bool) -> Tcp {
+        let rates = wiring.ports.iter().flat_map(|port| [port.out_bits_per_second, port.in_bits_per_second]);
+        let uplink = wiring.uplinks.iter().map(|uplinks| uplinks.bits_per_second);
+        let rates: Vec<u64> = rates.chain(uplink).filter(|rate| *rate > 0).collect();
+        let fastest = rates.iter().copied().max().unwrap_or(1_000_000);
+        let slowest = rates.iter().copied().min().unwrap_or(1_000_000);
+        let frame = FRAME_BITS * 1_000_000_000 / slowest;
+        let latency = wiring.ports.iter().map(|port| port.latency.nanoseconds()).max().unwrap_or(0);
+        let jitter = wiring.jitter.map_or(0, |jitter| jitter.scale.nanoseconds() * 10);
+        // There and back over four links at most, and the time of a full frame on each.
+        let round_trip = 8 * (latency + frame) + 2 * jitter;
+        let in_flight = (round_trip as u128 * fastest as u128 / 1_000_000_000) as u64 / FRAME_BITS;
+        // One frame of every other node, before one's own and before its acknowledgement.
+        let nodes = wiring.ports.len() as u64;
+        let turn = round_trip + 2 * 2 * nodes * frame;
+        let least = if is_lossy { 0 } else { USUAL_TIMEOUT };
+        Tcp {
+            window: (2 * in_flight).clamp(LEAST_WINDOW, MOST_WINDOW),
+            timeout_milliseconds: (2 * turn + LATE).max(least).div_ceil(1_000_000),
+            is_lossy,
+        }
+    }
+
+    /// A script for the shell of a node: its kernel's settings.
+    ///
+    /// Reno, since it only looks at losses (others pace, or look at delays, which are long here). No
+    /// window shrinks because a connection was idle or by what another one has seen. Where nothing is
+    /// lost, nothing is sent again on suspicion.
+    pub fn settings(&self) -> String {
+        let probes = if self.is_lossy { 3 } else { 0 };
+        format!(
+            "cd /proc/sys/net/ipv4 && echo reno > tcp_congestion_control && \
+             echo 0 > tcp_slow_start_after_idle && echo 1 > tcp_no_metrics_save && \
+             echo {probes} > tcp_early_retrans"
+        )
+    }
+
+    /// A batch for `ip` in a place: addresses of everybody, none of which is ever asked for, and the
+    /// way to them.
+    pub fn device(&self, port: usize, nodes: u32) -> String {
+        let address = |port: usize| match port as u32 {
+            node if node < nodes => spec::node_address(node),
+            _ => spec::head_address(),
+        };
+        let mac = |port: usize| address_of(port as PortIndex);
+        let (own, Tcp { window, timeout_milliseconds, .. }) = (address(port), self);
+        let mut batch = format!(
+            "link set dev eth0 address {} txqueuelen {DEVICE_QUEUE}\n\
+             address add {own}/{PREFIX_BITS} dev eth0\n\
+             link set dev eth0 up\n\
+             route change {} dev eth0 proto kernel scope link src {own} \
+             rto_min {timeout_milliseconds}ms initcwnd {window} initrwnd {window} cwnd lock {window}\n",
+            mac(port),
+            crate::NETWORK,
+        );
+        for other in (0..=nodes as usize).filter(|other| *other != port) {
+            // A text takes any writing.
+            let _ = writeln!(
+                batch,
+                "neighbour add {} lladdr {} nud permanent dev eth0",
+                address(other),
+                mac(other)
+            );
+        }
+        batch
+    }
+}
