@@ -112,8 +112,8 @@ impl Rate {
 }
 
 /// A full packet of Ethernet, and what it carries of a message by TCP.
-const PACKET: u64 = 1514;
-const PAYLOAD: u64 = 1448;
+pub(crate) const PACKET: u64 = 1514;
+pub(crate) const PAYLOAD: u64 = 1448;
 
 const UNITS: [(&str, u64); 4] =
     [("gbit", 1_000_000_000), ("mbit", 1_000_000), ("kbit", 1_000), ("bit", 1)];

@@ -2,17 +2,17 @@
 //!
 //! A TAP device takes every frame at once, so that TCP's own measure against long queues (a socket may
 //! have only so much in its device's queue) does not see the queue. What holds a sender back instead
-//! is its congestion window, which is given: as large as keeps every link busy, from the first byte
-//! on. Nothing is dropped, so nothing would ever shrink it.
+//! is the receiver's window, which is given and stays: as large as keeps every link busy, from the
+//! first byte on. Nothing is dropped, so the congestion window is never below it.
 
 use std::fmt::Write as _;
 
 use switch::{Nanoseconds, PortIndex, Wiring, address_of};
 
-use crate::spec::{self, PREFIX_BITS};
+use crate::spec::{self, PACKET, PAYLOAD, PREFIX_BITS};
 
 /// Of a full frame, on the wire.
-const FRAME_BITS: u64 = 1514 * 8;
+const FRAME_BITS: u64 = PACKET * 8;
 
 /// The least window: what a socket may have in the queue of a common device, 128 KiB and a bit less.
 const LEAST_WINDOW: u64 = 64;
@@ -68,10 +68,13 @@ impl Tcp {
     /// lost, nothing is sent again on suspicion.
     pub fn settings(&self) -> String {
         let probes = if self.is_lossy { 3 } else { 0 };
+        // The kernel takes half of the buffer for its own bookkeeping.
+        let buffer = 2 * self.window * PAYLOAD;
         format!(
             "cd /proc/sys/net/ipv4 && echo reno > tcp_congestion_control && \
              echo 0 > tcp_slow_start_after_idle && echo 1 > tcp_no_metrics_save && \
-             echo {probes} > tcp_early_retrans"
+             echo {probes} > tcp_early_retrans && echo 0 > tcp_moderate_rcvbuf && \
+             echo 4096 {buffer} {buffer} > tcp_rmem"
         )
     }
 
@@ -89,7 +92,7 @@ impl Tcp {
              address add {own}/{PREFIX_BITS} dev eth0\n\
              link set dev eth0 up\n\
              route change {} dev eth0 proto kernel scope link src {own} \
-             rto_min {timeout_milliseconds}ms initcwnd {window} initrwnd {window} cwnd lock {window}\n",
+             rto_min {timeout_milliseconds}ms initcwnd {window} initrwnd {window}\n",
             mac(port),
             crate::NETWORK,
         );
@@ -103,5 +106,39 @@ impl Tcp {
             );
         }
         batch
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use switch::Delay;
+
+    use super::*;
+    use crate::{Links, Spec, links::wiring};
+
+    fn tcp(rate: &str, latency: &str, nodes: u32) -> Tcp {
+        let latency: Delay = latency.parse().unwrap();
+        let links = Links { latency, ..Links::default() };
+        let spec = Spec::new("a", nodes, rate.parse().unwrap()).unwrap();
+        Tcp::of(&wiring(&spec, &links), false)
+    }
+
+    #[test]
+    fn a_window_keeps_every_link_busy_and_a_time_out_waits_for_all_turns() {
+        assert_eq!(tcp("10mbit", "1ms", 2).window, 64);
+        // 8 Mbit are there and back on the way.
+        assert!(tcp("1gbit", "4ms", 2).window >= 8_000_000 / FRAME_BITS);
+        assert_eq!(tcp("10mbit", "1ms", 2).timeout_milliseconds, 200);
+        // A frame takes 12 ms, one of each of 63 others 763 ms.
+        assert!(tcp("1mbit", "1ms", 64).timeout_milliseconds >= 2 * 763);
+    }
+
+    #[test]
+    fn every_place_knows_all_others() {
+        let batch = tcp("10mbit", "1ms", 3).device(3, 3);
+        assert!(batch.contains("address add 10.77.0.254/24 dev eth0\n"), "{batch}");
+        let known: Vec<&str> = batch.lines().filter(|line| line.starts_with("neigh")).collect();
+        assert_eq!(known.len(), 3);
+        assert!(known[1].contains("10.77.0.2 lladdr 02:63:6f:6c:69:01 nud permanent"), "{batch}");
     }
 }
