@@ -21,6 +21,16 @@ mod skipped;
 
 use skipped::skipped;
 
+macro_rules! need {
+    ($condition:expr, $what:literal) => {
+        if !$condition {
+            return skipped("virtual clusters", concat!("needs ", $what));
+        }
+    };
+}
+
+mod switch;
+
 /// A testbed that goes when the test ends, however it ends.
 struct Standing {
     testbed: Testbed,
@@ -92,14 +102,6 @@ fn nothing_is_left_of(name: &str) -> bool {
 fn can_make_namespaces() -> bool {
     let tried = Command::new("unshare").args(["--net", "true"]).stderr(Stdio::null()).status();
     tried.is_ok_and(|status| status.success()) && !matches!(status(), Err(TestbedError::NotRoot))
-}
-
-macro_rules! need {
-    ($condition:expr, $what:literal) => {
-        if !$condition {
-            return skipped("virtual clusters", concat!("needs ", $what));
-        }
-    };
 }
 
 #[test]
