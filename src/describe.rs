@@ -1,14 +1,20 @@
 //! A virtual cluster in words.
 
-use testbed::{Links, Loss, Racks, Spec};
+use testbed::{Links, Loss, Racks, Service, Spec};
 
 /// `8 nodes at 100mbit`, `4 nodes at 1gbit, 10us, slowed 100 times (10mbit, 1ms)`.
 pub fn describe(spec: &Spec) -> String {
-    let Spec { nodes, rate, ports, ranks_per_node, slow, links, .. } = spec;
-    let mut text = match ranks_per_node {
-        1 => format!("{nodes} nodes at {rate}"),
-        ranks => format!("{nodes} nodes of {ranks} ranks at {rate}"),
-    };
+    let Spec { nodes, ranks_per_node, .. } = spec;
+    match ranks_per_node {
+        1 => format!("{nodes} nodes at {}", network(spec)),
+        ranks => format!("{nodes} nodes of {ranks} ranks at {}", network(spec)),
+    }
+}
+
+/// `100mbit`, `1gbit, 10us, slowed 100 times (10mbit, 1ms)`.
+pub fn network(spec: &Spec) -> String {
+    let Spec { rate, ports, slow, links, .. } = spec;
+    let mut text = rate.to_string();
     if let Some(links) = links {
         text += &format!(", {}", links.latency);
     }
@@ -18,19 +24,42 @@ pub fn describe(spec: &Spec) -> String {
     for port in ports {
         text += &format!(", port {port}");
     }
-    if let Some(Links { jitter, loss, seed, racks, .. }) = links {
-        if let Some(Racks { racks, nodes, uplink }) = racks {
-            text += &format!(", {racks} racks of {nodes} with uplinks of {uplink}");
-        }
-        if let Some(jitter) = jitter {
-            text += &format!(", jitter {jitter}");
-        }
-        if *loss != Loss::default() {
-            text += &format!(", loss {loss}");
-        }
-        if *seed != 0 {
-            text += &format!(", seed {seed}");
-        }
+    let Some(Links { jitter, loss, seed, racks, .. }) = links else { return text };
+    if let Some(Racks { racks, nodes, uplink }) = racks {
+        text += &format!(", {racks} racks of {nodes} with uplinks of {uplink}");
+    }
+    if let Some(jitter) = jitter {
+        text += &format!(", jitter {jitter}");
+    }
+    if *loss != Loss::default() {
+        text += &format!(", loss {loss}");
+    }
+    if *seed != 0 {
+        text += &format!(", seed {seed}");
+    }
+    text
+}
+
+/// How well a switch has served: how late frames were, and what went wrong.
+pub fn service(service: &Service) -> String {
+    let Service { realtime, lost, refused, lateness, .. } = service;
+    let microseconds = |nanoseconds: u64| nanoseconds as f64 / 1000.0;
+    let mut text = format!(
+        "late {:.0} us, 99 %: {:.0} us",
+        microseconds(lateness.median),
+        microseconds(lateness.p99)
+    );
+    if lateness.count == 0 {
+        text = "no frames yet".into();
+    }
+    if *lost > 0 {
+        text += &format!("; {lost} lost as asked");
+    }
+    if *refused > 0 {
+        text += &format!("; {refused} refused by nodes");
+    }
+    if !realtime {
+        text += "; not real-time";
     }
     text
 }

@@ -59,6 +59,8 @@ struct Cluster {
     testbed: Option<Testbed>,
     /// Where its name is written down, if it is ours to take down.
     written_down: Option<PathBuf>,
+    /// Where its switch's service is recorded, once a run has begun on it.
+    record: Option<PathBuf>,
 }
 
 /// The virtual cluster that a run has set up, so that a killed run's can be found.
@@ -117,8 +119,10 @@ impl Site {
     /// What was left can't be ended, the virtual cluster can't be set up.
     pub fn open(mut self, run: &RunDirectory) -> Result<Self> {
         clear_up(run)?;
-        if let Place::Planned(spec) = &self.place {
-            self.place = Place::Testbed(Cluster::set_up(spec, run)?);
+        match &mut self.place {
+            Place::Planned(spec) => self.place = Place::Testbed(Cluster::set_up(spec, run)?),
+            Place::Testbed(cluster) => cluster.record = Some(switch_record(run)),
+            Place::Launcher(_) => {}
         }
         self.launched = Some(run.launched());
         Ok(self)
@@ -235,6 +239,10 @@ fn written_down(run: &RunDirectory) -> PathBuf {
     run.file("testbed.json")
 }
 
+fn switch_record(run: &RunDirectory) -> PathBuf {
+    run.file("switch.json")
+}
+
 /// A number of nodes is to be set up anew, a name is one that is up; with the ranks that it holds.
 fn find_cluster(text: &str, options: &SiteOptions) -> Result<(Place, u32)> {
     let Ok(nodes) = text.parse::<u32>() else {
@@ -245,7 +253,7 @@ fn find_cluster(text: &str, options: &SiteOptions) -> Result<(Place, u32)> {
         }
         let testbed = Testbed::open(text)?;
         let most = testbed.capacity();
-        return Ok((Place::Testbed(Cluster { testbed: Some(testbed), written_down: None }), most));
+        return Ok((Place::Testbed(Cluster { testbed: Some(testbed), written_down: None, record: None }), most));
     };
     let spec = options.network.spec(&format!("run-{}", std::process::id()), nodes)?;
     spec.check()?;
@@ -273,7 +281,8 @@ impl Cluster {
         match testbed::up(spec) {
             Ok(testbed) => {
                 describe::tell_what_is_missing(spec, testbed.spec());
-                Ok(Cluster { testbed: Some(testbed), written_down: Some(path) })
+                let (written_down, record) = (Some(path), Some(switch_record(run)));
+                Ok(Cluster { testbed: Some(testbed), written_down, record })
             }
             Err(error) => {
                 process::forget(&path);
@@ -290,7 +299,14 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        let (Some(testbed), Some(path)) = (self.testbed.take(), &self.written_down) else { return };
+        let Some(testbed) = self.testbed.take() else { return };
+        if let Some(service) = testbed.service()
+            && let Some(record) = &self.record
+            && let Err(error) = document::write(record, &service)
+        {
+            eprintln!("colibri: how the switch has served could not be recorded: {error}");
+        }
+        let Some(path) = &self.written_down else { return };
         match testbed::down(&testbed.spec().name) {
             Ok(_) => process::forget(path),
             Err(error) => {

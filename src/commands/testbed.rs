@@ -109,13 +109,15 @@ fn status() -> Result<()> {
         vec![
             status.name,
             status.nodes.to_string(),
-            status.rate.map(|rate| rate.to_string()).unwrap_or_default(),
+            status.spec.as_ref().map(describe::network).unwrap_or_default(),
             status.ranks_per_node.map(|ranks| ranks.to_string()).unwrap_or_default(),
             status.processes.len().to_string(),
+            status.service.as_ref().map(describe::service).unwrap_or_default(),
             condition.into(),
         ]
     });
-    let heading = ["name", "nodes", "rate", "ranks per node", "processes", "condition"];
+    let heading =
+        ["name", "nodes", "network", "ranks per node", "processes", "switch", "condition"];
     output::print(&output::aligned(&heading, rows))
 }
 

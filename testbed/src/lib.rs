@@ -86,7 +86,9 @@ impl Testbed {
         system::require_root()?;
         let state = state::read(name)?;
         match state.phase {
-            Phase::Standing if state.spec.links.is_some() && switch_process::service(name).is_none() => {
+            Phase::Standing
+                if state.spec.links.is_some() && switch_process::service(name).is_none() =>
+            {
                 Err(TestbedError::NoSwitch { name: name.into() })
             }
             Phase::Standing => Ok(Testbed { spec: state.spec }),

@@ -124,7 +124,10 @@ impl Links {
     pub(crate) fn check(&self, spec: &Spec) -> Result<(), TestbedError> {
         let wrong = |problem: String| Err(TestbedError::Spec(problem));
         if self.latency.times(spec.slow).is_none() {
-            return wrong(format!("a latency of {} {} times is above 10s", self.latency, spec.slow));
+            return wrong(format!(
+                "a latency of {} {} times is above 10s",
+                self.latency, spec.slow
+            ));
         }
         if let Some(Jitter { scale, .. }) = self.jitter
             && scale.times(spec.slow).is_none()
@@ -169,5 +172,76 @@ pub(crate) fn wiring(spec: &Spec, links: &Links) -> Wiring {
         jitter: links.jitter.map(|jitter| Jitter { scale: slowed(jitter.scale), ..jitter }),
         lost_per_billion: links.loss.per_billion,
         seed: links.seed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(slow: u32) -> Spec {
+        let spec = Spec::new("a", 8, "1gbit".parse().unwrap()).unwrap();
+        spec.slowed_by(slow).unwrap()
+    }
+
+    #[test]
+    fn shares_and_shapes_are_read() {
+        for (text, per_billion) in [("0.001", 1_000_000), ("0.1%", 1_000_000), ("0", 0)] {
+            assert_eq!(text.parse::<Loss>().unwrap(), Loss { per_billion }, "{text}");
+        }
+        assert_eq!("0.001".parse::<Loss>().unwrap().to_string(), "0.1%");
+        for text in ["", "1", "60%", "-1%", "few", "NaN"] {
+            assert!(text.parse::<Loss>().unwrap_err().to_string().contains("0.1%"), "{text}");
+        }
+        let shape: RackShape = "4x3".parse().unwrap();
+        assert_eq!((shape.racks, shape.nodes, shape.total()), (4, 3, 12));
+        for text in ["", "4", "4x", "0x4", "4x0", "4x4x4", "x"] {
+            assert!(text.parse::<RackShape>().unwrap_err().to_string().contains("4x4"), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_wiring_is_slowed_and_halves_the_latency() {
+        let uplink = "2gbit".parse().unwrap();
+        let links = Links {
+            latency: "10us".parse().unwrap(),
+            jitter: Some("1us".parse().unwrap()),
+            racks: Some(Racks { racks: 2, nodes: 4, uplink }),
+            ..Links::default()
+        };
+        let port = "5.in=500mbit".parse().unwrap();
+        let spec = spec(100).with_ports(vec![port]).unwrap().with_links(links.clone()).unwrap();
+        let wiring = wiring(&spec, &links);
+        assert_eq!(wiring.ports.len(), 9);
+        let node = &wiring.ports[5];
+        assert_eq!((node.out_bits_per_second, node.in_bits_per_second), (10_000_000, 5_000_000));
+        assert_eq!((node.latency.to_string(), node.rack), ("500us".into(), Some(1)));
+        let uplinks = wiring.uplinks.unwrap();
+        assert_eq!((uplinks.racks, uplinks.bits_per_second), (2, 20_000_000));
+        assert_eq!(uplinks.latency.to_string(), "500us");
+        assert_eq!(wiring.jitter.unwrap().to_string(), "100us");
+        let head = &wiring.ports[8];
+        assert_eq!(
+            (head.out_bits_per_second, head.latency, head.rack),
+            (0, Delay::default(), None)
+        );
+    }
+
+    #[test]
+    fn links_that_cannot_be_are_refused() {
+        let uplink = "20mbit".parse().unwrap();
+        let racks = |racks, nodes| Links {
+            racks: Some(Racks { racks, nodes, uplink }),
+            ..Links::default()
+        };
+        let late = Links { latency: "1s".parse().unwrap(), ..Links::default() };
+        for (slow, links, part) in [
+            (1, racks(2, 5), "2 racks of 5 nodes are not 8 nodes"),
+            (100, racks(2, 4), "20mbit slowed 100 times"),
+            (100, late, "a latency of 1s 100 times is above 10s"),
+        ] {
+            let error = spec(slow).with_links(links).unwrap_err().to_string();
+            assert!(error.contains(part), "{error}");
+        }
     }
 }

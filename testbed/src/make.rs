@@ -1,5 +1,7 @@
 //! Making a testbed.
 
+use std::path::Path;
+
 use crate::{
     Links, Phase, Rate, Spec, Testbed, TestbedError, links, remove, scripts,
     spec::{self, HEAD, PREFIX_BITS, namespace},
@@ -22,10 +24,15 @@ const BRIDGE: &str = "switch0";
 pub fn up(spec: &Spec) -> Result<Testbed, TestbedError> {
     spec.check()?;
     system::require_root()?;
-    let tools = Tools::find()?;
-    match switch_process::hindrance().filter(|_| spec.links.is_some()) {
-        Some(hindrance) => up_with(&spec.without_links(&hindrance)?, &tools),
-        None => up_with(spec, &tools),
+    let spec = &possible(spec, Path::new(switch_process::TUN))?;
+    up_with(spec, &Tools::find()?)
+}
+
+/// What can be made of it with this file for TAP devices.
+fn possible(spec: &Spec, tun: &Path) -> Result<Spec, TestbedError> {
+    match switch_process::hindrance(tun).filter(|_| spec.links.is_some()) {
+        Some(hindrance) => spec.without_links(&hindrance),
+        None => Ok(spec.clone()),
     }
 }
 
@@ -171,7 +178,7 @@ impl Maker<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, os::unix::fs::PermissionsExt, path::Path};
+    use std::{fs, os::unix::fs::PermissionsExt};
 
     use super::*;
     use crate::{down, status};
@@ -249,6 +256,22 @@ mod tests {
             assert_eq!(removed.namespaces, [0, 0, 1, 2][made]);
             assert!(removed.directory && !is_there(&spec));
         }
+    }
+
+    #[test]
+    fn without_tap_devices_there_is_no_latency_and_nothing_else_is_left_out() {
+        let links = Links { latency: "1ms".parse().unwrap(), ..Links::default() };
+        let asked = spec("tapless").with_links(links.clone()).unwrap();
+        let none = Path::new("/nonexistent/tun");
+        let reduced = possible(&asked, none).unwrap();
+        assert_eq!(reduced, Spec { links: None, ..asked.clone() });
+        assert_eq!(possible(&asked, Path::new("/dev/null")).unwrap(), asked);
+        let lossy = Links { loss: "1%".parse().unwrap(), ..links };
+        let error = possible(&asked.with_links(lossy).unwrap(), none).unwrap_err().to_string();
+        assert!(
+            error.contains("loss cannot be had here") && error.contains("/nonexistent/tun"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -232,7 +232,9 @@ impl Spec {
     /// The same by the kernel's own means, which are without latency.
     pub(crate) fn without_links(&self, hindrance: &str) -> Result<Spec, TestbedError> {
         match self.links.as_ref().and_then(Links::indispensable) {
-            Some(what) => Err(TestbedError::Spec(format!("{what} cannot be had here: {hindrance}"))),
+            Some(what) => {
+                Err(TestbedError::Spec(format!("{what} cannot be had here: {hindrance}")))
+            }
             None => Ok(Spec { links: None, ..self.clone() }),
         }
     }
@@ -397,6 +399,29 @@ mod tests {
             assert!(error.contains(&nodes.to_string()) && error.contains("1 to 64"), "{error}");
         }
         assert!(Spec::new("a", 2, rate).unwrap().with_ranks_per_node(0).is_err());
+    }
+
+    #[test]
+    fn what_is_slowed_has_to_be_possible_in_the_end() {
+        let spec = |rate: &str, slow| Spec {
+            rate: rate.parse().unwrap(),
+            slow,
+            ..Spec::new("a", 4, Rate::new(100_000_000).unwrap()).unwrap()
+        };
+        let slowed = spec("100gbit", 1000);
+        assert!(slowed.check().is_ok());
+        assert_eq!(slowed.inbound(0).to_string(), "100mbit");
+        for (spec, part) in [
+            (spec("100gbit", 1), "a rate of 100gbit is not within 1mbit and 10gbit"),
+            (spec("100mbit", 1000), "100mbit slowed 1000 times is not within"),
+            (spec("100mbit", 0), "slowed 0 times"),
+        ] {
+            let error = spec.check().unwrap_err().to_string();
+            assert!(error.contains(part), "{error}");
+        }
+        let port = "1=2mbit".parse().unwrap();
+        let error = spec("100mbit", 10).with_ports(vec![port]).unwrap_err().to_string();
+        assert!(error.contains("2mbit slowed 10 times"), "{error}");
     }
 
     #[test]

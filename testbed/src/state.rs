@@ -41,7 +41,12 @@ pub(crate) struct State {
 impl State {
     pub fn new(spec: &Spec, phase: Phase) -> State {
         let namespaces = spec.places().map(|place| spec::namespace(&spec.name, &place)).collect();
-        State { spec: spec.clone(), burst_bytes: spec.slowed(spec.rate).burst_bytes(), phase, namespaces }
+        State {
+            spec: spec.clone(),
+            burst_bytes: spec.slowed(spec.rate).burst_bytes(),
+            phase,
+            namespaces,
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use switch::Service;
 
 use crate::{
-    Phase, Rate, TestbedError, processes,
+    Phase, Rate, Spec, TestbedError, processes,
     remove::live_namespaces,
     spec::{self, namespace},
     state, switch_process, system,
@@ -35,6 +35,8 @@ pub struct Status {
     pub ranks_per_node: Option<u32>,
     /// The processes in it.
     pub processes: Vec<i32>,
+    /// What it was made from; unknown where its state file is lost.
+    pub spec: Option<Spec>,
     /// What its switch tells of itself, if it has one.
     pub service: Option<Service>,
 }
@@ -70,6 +72,7 @@ fn status_of(name: String, live: &[String]) -> Status {
         ranks_per_node: state.as_ref().map(|state| state.spec.ranks_per_node),
         processes: processes::of_testbed(&name, &places),
         service,
+        spec: state.map(|state| state.spec),
         name,
     }
 }

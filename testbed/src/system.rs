@@ -73,7 +73,12 @@ impl Step<'_> {
     }
 
     /// Runs a program to its end, with a text as its input.
-    pub fn run_with<I, A>(&self, program: &Path, arguments: I, input: &str) -> Result<(), TestbedError>
+    pub fn run_with<I, A>(
+        &self,
+        program: &Path,
+        arguments: I,
+        input: &str,
+    ) -> Result<(), TestbedError>
     where
         I: IntoIterator<Item = A>,
         A: AsRef<OsStr>,

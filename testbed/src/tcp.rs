@@ -39,7 +39,10 @@ pub(crate) struct Tcp {
 impl Tcp {
     /// What fits the network.
     pub fn of(wiring: &Wiring, is_lossy: bool) -> Tcp {
-        let rates = wiring.ports.iter().flat_map(|port| [port.out_bits_per_second, port.in_bits_per_second]);
+        let rates = wiring
+            .ports
+            .iter()
+            .flat_map(|port| [port.out_bits_per_second, port.in_bits_per_second]);
         let uplink = wiring.uplinks.iter().map(|uplinks| uplinks.bits_per_second);
         let rates: Vec<u64> = rates.chain(uplink).filter(|rate| *rate > 0).collect();
         let fastest = rates.iter().copied().max().unwrap_or(1_000_000);

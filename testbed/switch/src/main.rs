@@ -15,8 +15,8 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use records::document;
 use colibri_switch::Wiring;
+use records::document;
 
 mod priority;
 mod serve;
@@ -45,11 +45,8 @@ fn run() -> Result<()> {
     let directory = PathBuf::from(directory);
     let wiring: Wiring = document::read(&directory.join(WIRING))?;
     tap::enter_own_namespace()?;
-    let taps = wiring
-        .ports
-        .iter()
-        .map(|port| tap::Tap::make(&port.place))
-        .collect::<Result<Vec<_>>>()?;
+    let taps =
+        wiring.ports.iter().map(|port| tap::Tap::make(&port.place)).collect::<Result<Vec<_>>>()?;
     let server = serve::Server::new(&wiring, taps, &directory.join(SOCKET))?;
     println!("made");
     io::stdout().flush().context("cannot tell that the devices are made")?;

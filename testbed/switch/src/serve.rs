@@ -7,6 +7,9 @@ use std::{
 };
 
 use anyhow::{Context, Result};
+use colibri_switch::{
+    Delivery, Fabric, HEAD, Nanoseconds, PortIndex, Service, Times, Wiring, port_of,
+};
 use records::document;
 use rustix::{
     event::{
@@ -16,7 +19,6 @@ use rustix::{
     fd::{AsFd, OwnedFd},
     time::{ClockId, clock_gettime},
 };
-use colibri_switch::{Delivery, Fabric, HEAD, Nanoseconds, PortIndex, Service, Times, Wiring, port_of};
 
 use crate::tap::{FRAME_ROOM, Tap};
 
@@ -120,11 +122,7 @@ impl Server {
             }
         });
         events.clear();
-        match epoll::wait(
-            &self.epoll,
-            rustix::buffer::spare_capacity(events),
-            patience.as_ref(),
-        ) {
+        match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), patience.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
             Err(error) => Err(error).context("cannot wait for frames"),
         }

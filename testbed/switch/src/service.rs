@@ -99,9 +99,13 @@ mod tests {
         }
         let told = times.percentiles();
         assert_eq!(told.count, 1000);
-        for (value, expected) in
-            [(told.median, 500e3), (told.p90, 900e3), (told.p99, 990e3), (told.p999, 999e3), (told.most, 1e6)]
-        {
+        for (value, expected) in [
+            (told.median, 500e3),
+            (told.p90, 900e3),
+            (told.p99, 990e3),
+            (told.p999, 999e3),
+            (told.most, 1e6),
+        ] {
             assert!((value as f64 / expected - 1.0).abs() < 2e-3, "{value} for {expected}");
         }
         times.add(Nanoseconds::MAX);

@@ -20,8 +20,7 @@ pub struct Delay {
     nanoseconds: Nanoseconds,
 }
 
-const UNITS: [(&str, u64); 4] =
-    [("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
+const UNITS: [(&str, u64); 4] = [("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
 
 impl Delay {
     const MOST: Nanoseconds = 10_000_000_000;
@@ -54,9 +53,9 @@ impl FromStr for Delay {
             let value = number.trim().parse::<f64>().ok()? * scale as f64;
             (0.0..=Self::MOST as f64).contains(&value).then(|| value.round() as u64)
         };
-        read()
-            .and_then(Delay::from_nanoseconds)
-            .ok_or_else(|| format!("'{text}' is not a latency; write 10us, 1ms or 1.5ms, at most 10s"))
+        read().and_then(Delay::from_nanoseconds).ok_or_else(|| {
+            format!("'{text}' is not a latency; write 10us, 1ms or 1.5ms, at most 10s")
+        })
     }
 }
 
@@ -192,9 +191,13 @@ mod tests {
 
     #[test]
     fn delays_are_read() {
-        for (text, nanoseconds) in
-            [("1ms", 1_000_000), ("10us", 10_000), ("1.5ms", 1_500_000), ("0us", 0), ("2 s", 2_000_000_000)]
-        {
+        for (text, nanoseconds) in [
+            ("1ms", 1_000_000),
+            ("10us", 10_000),
+            ("1.5ms", 1_500_000),
+            ("0us", 0),
+            ("2 s", 2_000_000_000),
+        ] {
             assert_eq!(text.parse::<Delay>().unwrap().nanoseconds(), nanoseconds, "{text}");
         }
         for text in ["", "1", "ms", "-1ms", "11s", "NaNms", "infs", "1 hour"] {

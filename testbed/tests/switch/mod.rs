@@ -106,7 +106,10 @@ fn a_killed_switch_is_told_and_its_devices_are_gone() {
     let told = status().unwrap().into_iter().find(|testbed| testbed.name == name).unwrap();
     assert_eq!(told.condition, Condition::Partial);
     let error = Testbed::open(&name).unwrap_err().to_string();
-    assert!(error.contains("has ended") && error.contains(&format!("down --name {name}")), "{error}");
+    assert!(
+        error.contains("has ended") && error.contains(&format!("down --name {name}")),
+        "{error}"
+    );
     down(&name).unwrap();
     assert!(nothing_is_left_of(&name));
 }
@@ -118,7 +121,9 @@ fn a_switch_ends_with_its_nodes() {
     let pid = switch_of(standing.name()).unwrap();
     for place in ["n0", "n1", "head"] {
         let namespace = format!("colibri-{}-{place}", standing.name());
-        assert!(Command::new("ip").args(["netns", "delete", &namespace]).status().unwrap().success());
+        assert!(
+            Command::new("ip").args(["netns", "delete", &namespace]).status().unwrap().success()
+        );
     }
     wait_until(|| !is_running(pid));
     down(standing.name()).unwrap();
@@ -130,7 +135,8 @@ fn a_switch_ends_with_its_nodes() {
 fn a_switch_that_is_not_let_go_ends() {
     need!(can_make_taps(), "root and TAP devices");
     let folder = tempfile::tempdir().unwrap();
-    let port = r#"{"place":"n0","out_bits_per_second":1,"in_bits_per_second":1,"latency":0,"rack":null}"#;
+    let port =
+        r#"{"place":"n0","out_bits_per_second":1,"in_bits_per_second":1,"latency":0,"rack":null}"#;
     let wiring = format!(
         r#"{{"schema":"colibri/switch-wiring/1","ports":[{port}],"uplinks":null,"jitter":null}}"#
     );
@@ -163,7 +169,9 @@ fn a_link_has_its_latency_and_its_rate_and_nothing_is_sent_again() {
     assert!(lateness.count > 100 && held.median >= 1_140_000, "{lateness:?} {held:?}");
 
     let attempts: Vec<f64> = (0..3)
-        .map(|_| traffic(&standing, 2, &["across", "32768", "1.5"]).unwrap()[0].1 / WIRE_BYTES_PER_SECOND)
+        .map(|_| {
+            traffic(&standing, 2, &["across", "32768", "1.5"]).unwrap()[0].1 / WIRE_BYTES_PER_SECOND
+        })
         .collect();
     let most = attempts.iter().copied().fold(0.0, f64::max);
     assert!((0.97..1.005).contains(&most), "{attempts:?} of the wire's");
