@@ -309,3 +309,29 @@ fn a_file_whose_name_is_not_utf_8_is_a_file_as_any_other() {
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(!stderr.contains("invalid UTF-8"), "{stderr}");
 }
+
+#[test]
+fn a_network_that_cannot_be_is_refused() {
+    let up = |options: &[&str], code| run(code, &[&["testbed", "up"], options].concat()).1;
+    for (options, code, part) in [
+        (&["--latency", "soon"][..], 2, "1.5ms"),
+        (&["--racks", "4x4"], 2, "--uplink"),
+        (&["--racks", "4x4", "--uplink", "10mbit", "--nodes", "8"], 1, "are not 8 nodes"),
+        (&["--rate", "10mbit", "--slow", "100"], 1, "10mbit slowed 100 times is not within"),
+        (&["--jitter", "normal:1ms"], 2, "exponential:100us"),
+        (&["--loss", "2"], 2, "0.1%"),
+    ] {
+        let stderr = up(options, code);
+        assert!(stderr.contains(part), "{options:?}: {stderr}");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let run_directory = dir.path().to_str().unwrap();
+    for (place, part) in [
+        (&["--launcher", "true {np}"][..], "add --testbed with a number of nodes"),
+        (&["--testbed", "no-such-one"], "given when it was set up"),
+    ] {
+        let words = [&["calibrate", run_directory, "--latency", "1ms"], place].concat();
+        let (_, stderr) = run(2, &words);
+        assert!(stderr.contains(part), "{stderr}");
+    }
+}
