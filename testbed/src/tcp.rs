@@ -9,7 +9,10 @@ use std::fmt::Write as _;
 
 use switch::{Nanoseconds, PortIndex, Wiring, address_of};
 
-use crate::spec::{self, PACKET, PAYLOAD, PREFIX_BITS};
+use crate::{
+    rate::{PACKET, PAYLOAD},
+    spec::{self, PREFIX_BITS},
+};
 
 /// Of a full frame, on the wire.
 const FRAME_BITS: u64 = PACKET * 8;

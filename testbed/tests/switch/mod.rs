@@ -29,7 +29,7 @@ fn traffic(standing: &Standing, ranks: u32, words: &[&str]) -> Option<Vec<(u32, 
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/traffic.c");
     let built = Command::new("mpicc").arg("-o").arg(&program).arg(source).status();
     let (true, Ok(mpi)) = (built.is_ok_and(|status| status.success()), OpenMpi::find()) else {
-        eprintln!("skipped: needs Open MPI");
+        skipped("traffic on a virtual cluster", "needs Open MPI");
         return None;
     };
     let all: Vec<&str> = [program.to_str().unwrap()].iter().chain(words).copied().collect();
