@@ -4,8 +4,10 @@
 //! Each node is a network namespace with a host name of its own; a veth pair leads from it to a
 //! bridge, which stands in one more namespace, the *head*, where `mpirun` runs. A token-bucket filter
 //! on both ends of the pair gives the port its rate in both directions, the same for all or one of its
-//! own ([`PortRate`]). Nothing shows in the root
-//! namespace, so several testbeds stand side by side, with the same addresses even.
+//! own ([`PortRate`]). Where more than a rate is asked for ([`Links`]: latency, racks), each place has
+//! a TAP device instead, and one process, the switch, passes frames between them when they are due.
+//! Nothing shows in the root namespace, so several testbeds stand side by side, with the same
+//! addresses even.
 //!
 //! ```no_run
 //! use colibri_testbed as testbed;
@@ -23,7 +25,7 @@
 //! everything even after a run that was killed; the names of the namespaces begin with
 //! `colibri-NAME-`.
 //!
-//! Needs root, a kernel with network namespaces, veth, bridge and tbf, and the programs of Debian's
+//! Needs root, a kernel with network namespaces, veth, bridge and tbf (TAP for a switch), and the programs of Debian's
 //! packages iproute2 and util-linux.
 //!
 //! # How true it is
