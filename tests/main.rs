@@ -11,6 +11,7 @@ mod deciding;
 mod docs;
 mod drawing;
 mod exports;
+mod frozen;
 mod guidelines;
 mod links;
 mod plugins;

@@ -1,0 +1,303 @@
+//! What the commands that read a run print and write, byte for byte, on three records that stay as
+//! they are. It guards what is rebuilt: a change of a result is seen here, wanted or not.
+//!
+//! `tests/frozen/README.md` tells where the records come from and how what is expected is written
+//! anew.
+
+mod steps;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    env, fs,
+    io::{Read, Write},
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
+
+use flate2::{Compression, read::GzDecoder, write::GzEncoder};
+
+use crate::support::colibri;
+use steps::{CALIBRATION, GUIDELINES, Step, TUNE};
+
+/// Set to 1, it has what is expected written anew instead of compared.
+const REWRITE: &str = "COLIBRI_REWRITE_EXPECTED";
+
+/// What is read of MPICH's library: its version, and how it chooses by itself.
+const LIBRARY_OF_MPICH: &str = concat!(
+    "\u{7f}ELF\04.0.2\0{",
+    r#""collective=bcast":{"comm_type=intra":{"algorithm=MPIR_Bcast_intra_binomial":{}}},"#,
+    r#""collective=reduce":{"comm_type=intra":{"algorithm=MPIR_Reduce_intra_binomial":{}}}"#,
+    "}\0"
+);
+
+/// Name of the text that holds what a step printed.
+const PRINTED: &str = "printed.txt";
+
+#[test]
+fn a_tuning_run_is_read_as_before() {
+    check("tune", TUNE);
+}
+
+#[test]
+fn a_run_of_guidelines_is_read_as_before() {
+    check("guidelines", GUIDELINES);
+}
+
+#[test]
+fn a_calibration_is_read_as_before() {
+    check("calibration", CALIBRATION);
+}
+
+fn data(part: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/frozen").join(part)
+}
+
+/// Runs the steps one after the other beside the three records, and compares what each prints and
+/// writes.
+fn check(name: &str, steps: &[Step]) {
+    let place = Place::new();
+    let names: BTreeSet<&str> = steps.iter().map(|step| step.name).collect();
+    assert_eq!(names.len(), steps.len(), "two steps have one name");
+    let folder = data("expected").join(name);
+    let rewrite = env::var_os(REWRITE).is_some_and(|value| value == "1");
+    if rewrite {
+        fs::remove_dir_all(&folder).unwrap_or_default();
+    }
+    let told = actual_folder(name);
+    fs::remove_dir_all(&told).unwrap_or_default();
+    let mut problems = Vec::new();
+    for step in steps {
+        let actual = place.run(step);
+        if rewrite {
+            write(&folder.join(step.name), &actual);
+            continue;
+        }
+        let expected = read(&folder.join(step.name));
+        let differences = differences(&expected, &actual);
+        if !differences.is_empty() {
+            keep(&told.join(step.name), &actual);
+            problems.push(format!("{} ({}):\n{differences}", step.name, step.arguments));
+        }
+    }
+    assert!(
+        problems.is_empty(),
+        "not as expected in {}; what came instead is in {}\n\n{}",
+        folder.display(),
+        told.display(),
+        problems.join("\n")
+    );
+    if !rewrite {
+        let there = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name());
+        let there: BTreeSet<String> = there.map(|name| name.into_string().unwrap()).collect();
+        assert!(there.iter().all(|it| names.contains(it.as_str())), "steps that are no more");
+    }
+}
+
+/// Where outputs that are not as expected are put.
+fn actual_folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("frozen").join(name)
+}
+
+/// A directory with copies of the three runs.
+struct Place {
+    directory: tempfile::TempDir,
+}
+
+/// What a step has printed and written, by file name.
+type Outputs = BTreeMap<String, Vec<u8>>;
+
+impl Place {
+    fn new() -> Self {
+        let place = Place { directory: tempfile::tempdir().unwrap() };
+        let records = data("records");
+        for path in files(&records) {
+            let name = path.strip_prefix(&records).unwrap().to_str().unwrap();
+            let to = place.path().join(name.trim_end_matches(".gz"));
+            fs::create_dir_all(to.parent().unwrap()).unwrap();
+            let bytes = fs::read(&path).unwrap();
+            fs::write(to, if name.ends_with(".gz") { unpacked(&bytes) } else { bytes }).unwrap();
+        }
+        fs::create_dir(place.path().join("programs")).unwrap();
+        fs::write(place.path().join("programs/libcolibri.so"), "").unwrap();
+        fs::write(place.path().join("libmpich.so"), LIBRARY_OF_MPICH).unwrap();
+        place.forget_what_was_written();
+        place
+    }
+
+    fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Runs a step; gives what it printed and the files that it wrote.
+    fn run(&self, step: &Step) -> Outputs {
+        let programs = self.path().join("programs");
+        let output = colibri()
+            .args(step.arguments.split_whitespace())
+            .current_dir(self.path())
+            .env("COLIBRI_PROGRAMS", &programs)
+            .output()
+            .unwrap();
+        let [stdout, stderr] =
+            [output.stdout, output.stderr].map(|it| String::from_utf8(it).unwrap());
+        let code = output.status.code().unwrap();
+        let printed = format!(
+            "colibri {}\nexit code {code}\n\n--- stdout\n{stdout}\n--- stderr\n{stderr}",
+            step.arguments
+        );
+        let mut outputs: Outputs =
+            self.written().into_iter().map(|path| self.output(&path)).collect();
+        outputs.insert(PRINTED.into(), self.without_place(printed.into_bytes()));
+        self.forget_what_was_written();
+        outputs
+    }
+
+    fn output(&self, path: &Path) -> (String, Vec<u8>) {
+        let name = path.strip_prefix(self.path()).unwrap().to_str().unwrap();
+        (name.into(), self.without_place(fs::read(path).unwrap()))
+    }
+
+    /// Texts name this directory where they tell what to load.
+    fn without_place(&self, bytes: Vec<u8>) -> Vec<u8> {
+        let text = String::from_utf8(bytes).unwrap();
+        let place = self.path().canonicalize().unwrap();
+        let text = text.replace(place.to_str().unwrap(), "{here}");
+        text.replace(self.path().to_str().unwrap(), "{here}").into_bytes()
+    }
+
+    /// What was written since the last step. Left out are locks, and figures as PNG, which are drawn
+    /// by the same calls as those in SVG.
+    fn written(&self) -> Vec<PathBuf> {
+        let mut all = files(self.path());
+        all.retain(|path| {
+            let is_text = path.extension().is_none_or(|end| end != "png");
+            is_text && !path.ends_with("lock") && modified(path) != SystemTime::UNIX_EPOCH
+        });
+        all
+    }
+
+    fn forget_what_was_written(&self) {
+        for path in files(self.path()) {
+            let file = fs::File::options().write(true).open(&path).unwrap();
+            file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        }
+    }
+}
+
+fn modified(path: &Path) -> SystemTime {
+    fs::metadata(path).unwrap().modified().unwrap()
+}
+
+/// All files below a directory.
+fn files(directory: &Path) -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir(directory).unwrap_or_else(|e| panic!("{}: {e}", directory.display()))
+    {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => all.extend(files(&path)),
+            false => all.push(path),
+        }
+    }
+    all
+}
+
+fn unpacked(bytes: &[u8]) -> Vec<u8> {
+    let mut unpacked = Vec::new();
+    GzDecoder::new(bytes).read_to_end(&mut unpacked).unwrap();
+    unpacked
+}
+
+/// What is expected of a step: what it prints as text, its files compressed.
+fn read(folder: &Path) -> Outputs {
+    let mut outputs = Outputs::new();
+    if !folder.exists() {
+        return outputs;
+    }
+    for path in files(folder) {
+        let name = path.strip_prefix(folder).unwrap().to_str().unwrap();
+        let bytes = fs::read(&path).unwrap();
+        match name.strip_suffix(".gz") {
+            Some(name) => outputs.insert(name.into(), unpacked(&bytes)),
+            None => outputs.insert(name.into(), bytes),
+        };
+    }
+    outputs
+}
+
+fn write(folder: &Path, outputs: &Outputs) {
+    for (name, bytes) in outputs {
+        let packed = name != PRINTED;
+        let path = folder.join(if packed { format!("{name}.gz") } else { name.clone() });
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let bytes = match packed {
+            false => bytes.clone(),
+            true => {
+                let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+                encoder.write_all(bytes).unwrap();
+                encoder.finish().unwrap()
+            }
+        };
+        fs::write(path, bytes).unwrap();
+    }
+}
+
+/// Puts outputs down as they are, to be looked at.
+fn keep(folder: &Path, outputs: &Outputs) {
+    for (name, bytes) in outputs {
+        let path = folder.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+}
+
+/// In which files outputs differ, with the first line that does.
+fn differences(expected: &Outputs, actual: &Outputs) -> String {
+    let names: BTreeSet<&String> = expected.keys().chain(actual.keys()).collect();
+    let mut text = String::new();
+    for name in names {
+        match (expected.get(name), actual.get(name)) {
+            (Some(expected), Some(actual)) if expected == actual => {}
+            (Some(expected), Some(actual)) => text += &first_difference(name, expected, actual),
+            (Some(_), None) => text += &format!("  {name}: was not written\n"),
+            (None, _) => text += &format!("  {name}: was not expected\n"),
+        }
+    }
+    text
+}
+
+fn first_difference(name: &str, expected: &[u8], actual: &[u8]) -> String {
+    let [expected, actual] = [expected, actual].map(|bytes| String::from_utf8_lossy(bytes));
+    let (mut expected, mut actual) = (expected.lines(), actual.lines());
+    for number in 1.. {
+        let (wanted, found) = (expected.next(), actual.next());
+        if wanted != found {
+            // A figure's line may be its whole text.
+            let short = |line: Option<&str>| match line {
+                Some(line) => line.chars().take(300).collect(),
+                None => "(the end)".to_owned(),
+            };
+            let (wanted, found) = (short(wanted), short(found));
+            return format!("  {name}, line {number}:\n    - {wanted}\n    + {found}\n");
+        }
+        if wanted.is_none() {
+            break;
+        }
+    }
+    format!("  {name}: another end of line\n")
+}
+
+#[test]
+fn a_difference_is_told_with_its_line() {
+    let outputs = |texts: &[(&str, &str)]| -> Outputs {
+        texts.iter().map(|(name, text)| ((*name).into(), (*text).into())).collect()
+    };
+    let expected = outputs(&[("a", "1\n2\n"), ("b", "1\n"), ("c", "1\n")]);
+    assert_eq!(differences(&expected, &expected), "");
+    let actual = outputs(&[("a", "1\n3\n"), ("b", "1"), ("d", "")]);
+    let told = differences(&expected, &actual);
+    assert_eq!(
+        told,
+        "  a, line 2:\n    - 2\n    + 3\n  b: another end of line\n  c: was not written\n  d: was \
+         not expected\n"
+    );
+}

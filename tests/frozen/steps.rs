@@ -1,0 +1,105 @@
+//! The commands that read the frozen records, in the order in which they are run.
+
+/// A command, with the name of the folder that holds what is expected of it.
+pub struct Step {
+    pub name: &'static str,
+    /// Without spaces inside an argument.
+    pub arguments: &'static str,
+}
+
+macro_rules! steps {
+    ($($name:literal: $($argument:literal)+;)*) => {
+        &[$(Step { name: $name, arguments: concat!($($argument),+) }),*]
+    };
+}
+
+/// On the record of a tuning run.
+pub const TUNE: &[Step] = steps! {
+    "resume": "tune tune --testbed 4 --collective bcast,reduce --procs 2,4 --sizes 64,8KiB,256KiB "
+        "--budget 75s --resume";
+    "report": "report tune";
+    "verify": "verify tune --from-record --compare default,measured";
+    "verify-judge": "verify tune --from-record --model loggp,plogp --judge rules=tune/openmpi.rules "
+        "--judge models=tune/decisions.json --judge run=tune --compare rules,run";
+    "report-agreement": "report tune";
+    "export-openmpi": "export tune --format openmpi --output openmpi.rules";
+    "export-openmpi-4.0": "export tune --format openmpi --target-version 4.0";
+    "export-openmpi-json": "export tune --format openmpi-json --output openmpi.json";
+    "export-profile": "export tune --format profile --output profiles";
+    "export-intel": "export tune --format intel";
+    "difference-measured": "difference tune/decisions.json:plogp tune/decisions.json:loggp "
+        "--collective bcast --run tune --figure difference.svg";
+    "difference-json": "difference tune/decisions.json:plogp tune/decisions.json:loggp "
+        "--collective reduce --run tune --format json";
+    "calibrate-compare": "calibrate --compare tune/calibration.json tune/calibration.json";
+};
+
+/// On the records of six jobs.
+pub const GUIDELINES: &[Step] = steps! {
+    "guidelines": "guidelines guidelines --from-record";
+    "report": "report guidelines";
+    "other-test": "guidelines guidelines --from-record --test kolmogorov-smirnov --level 0.2 "
+        "--least-gain 0.02";
+};
+
+/// On the record of a calibration of four nodes.
+pub const CALIBRATION: &[Step] = steps! {
+    "calibrate": "calibrate calibration --from-record --algorithms bcast,reduce";
+    "report": "report calibration";
+    "compare": "calibrate --compare calibration/calibration.json tune/calibration.json";
+    "compare-json": "calibrate --compare calibration/calibration.json tune/calibration.json "
+        "--format json";
+    "predict": "predict --calibration calibration/calibration.json --procs 2,9 --sizes 8KiB "
+        "--model all";
+    "predict-fitted": "predict --calibration calibration/calibration.json --parameters fitted "
+        "--collective reduce --algorithm binomial,pipeline --procs 4 --sizes 1..64KiB "
+        "--model plogp --format json --figure predicted.svg";
+    "predict-simulated": "predict --calibration calibration/calibration.json "
+        "--collective allreduce,barrier --procs 4 --sizes 8,64KiB --model simulated,refined";
+    "predict-algorithms": "predict --calibration calibration/calibration.json "
+        "--parameters algorithms --procs 4 --sizes 64,8KiB --format csv";
+    "predict-printed": "predict --calibration preset:boba --forms printed --procs 5 "
+        "--sizes 1KiB,1MiB --format csv";
+    "decide": "decide --calibration calibration/calibration.json --procs 2,4,8 "
+        "--sizes 64,8KiB,256KiB --output decisions.json";
+    "decide-figure": "decide --calibration calibration/calibration.json --collective bcast "
+        "--procs 2..8 --figure decided.svg";
+    "decide-openmpi": "decide --calibration calibration/calibration.json --target openmpi "
+        "--procs 4 --sizes 64,8KiB,256KiB --format json";
+    "decide-algorithms": "decide --calibration calibration/calibration.json "
+        "--parameters algorithms --procs 4 --sizes 64,8KiB,256KiB --format csv";
+    "decide-table": "decide --calibration calibration/calibration.json --collective bcast "
+        "--model loggp --procs 2..9 --compress table";
+    "decide-tree": "decide --calibration calibration/calibration.json --collective bcast "
+        "--model loggp --procs 2..9 --compress tree --within 0.02 --code c";
+    "decide-quadtree": "decide --calibration calibration/calibration.json --collective bcast "
+        "--model loggp --procs 2..9 --compress quadtree --depth 3 --code rust";
+    "explain": "explain --calibration calibration/calibration.json --procs 4 --size 8KiB "
+        "--model loggp,plogp,refined";
+    "explain-json": "explain --calibration calibration/calibration.json --collective reduce "
+        "--procs 8 --size 64KiB --model loggp --format json";
+    "simulate": "simulate --calibration calibration/calibration.json --procs 4,16 "
+        "--sizes 8,64KiB --rendezvous 4KiB";
+    "draw-schedule": "draw --schedule --calibration calibration/calibration.json "
+        "--collective bcast --algorithm binary --procs 7 --sizes 16KiB --segments 4KiB "
+        "--output schedule.svg";
+    "draw-topology": "draw --topology binomial --procs 13 --output tree.svg";
+    "draw-dot": "draw --topology k-nomial --procs 9 --fan-out 3";
+    "difference": "difference decisions.json:hockney decisions.json:plogp --collective reduce "
+        "--calibration calibration/calibration.json --model plogp --figure difference.svg";
+    "export-openmpi": "export --decisions decisions.json --format openmpi --model plogp "
+        "--calibration calibration/calibration.json --output openmpi.rules";
+    "export-openmpi-json": "export --decisions decisions.json --format openmpi-json --model plogp "
+        "--calibration calibration/calibration.json --output openmpi.json";
+    "export-mpich": "export --decisions decisions.json --format mpich --model plogp "
+        "--calibration calibration/calibration.json --target-version 4.0 "
+        "--target-library libmpich.so --output mpich.json";
+    "export-intel": "export --decisions decisions.json --format intel --model plogp "
+        "--calibration calibration/calibration.json --output intel.sh";
+    "export-ucc": "export --decisions decisions.json --format ucc --model plogp "
+        "--calibration calibration/calibration.json --output ucc.sh";
+    "export-profile": "export --decisions decisions.json --format profile --model plogp "
+        "--calibration calibration/calibration.json --output profiles";
+    "export-pgtune": "export --decisions decisions.json --format pgtune --model plogp "
+        "--calibration calibration/calibration.json --output pgtune";
+};
