@@ -27,8 +27,8 @@ use records::{
     plan::{Cell, Plan, Visit},
     record,
 };
+use statistics::{median, percentile_interval};
 use testbed::{OpenMpi, Shims, Spec};
-use verification::statistics::{median, quantile};
 
 /// What is compared: the same algorithm, ours and the library's.
 const ALGORITHMS: [(Collective, &str); 7] = [
@@ -292,8 +292,7 @@ impl Rounds {
                 median(&draw)
             })
             .collect();
-        let (Some(low), Some(high)) = (quantile(&resampled, 0.025), quantile(&resampled, 0.975))
-        else {
+        let Some((low, high)) = percentile_interval(resampled, 0.95) else {
             bail!("no interval of {method}");
         };
         let is_within = low <= ALLOWED;

@@ -1,6 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use records::{Collective, Method};
+use statistics::geometric_mean;
 
 use crate::{
     Figure, FigureError,
@@ -178,8 +179,7 @@ fn summary(points: &[Difference]) -> String {
     let ratios: Vec<f64> = different.iter().filter_map(|point| point.ratio()).collect();
     let mut text = format!("they agree at {agree} of {}", page::points(points.len()));
     if let Some(span) = span(&ratios) {
-        let mean = ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64;
-        let mean = signed_percent(mean.exp());
+        let mean = signed_percent(geometric_mean(&ratios).unwrap_or(1.0));
         text += &format!("; elsewhere B costs {mean} in the geometric mean ({span})");
     }
     text

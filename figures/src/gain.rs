@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
 use records::{Collective, Method, penalty::Penalties};
+use statistics::geometric_mean;
 
 use crate::{
     Figure, FigureError,
@@ -108,12 +109,13 @@ fn panel(title: String, x: Axis, points: &[(f64, GainPoint)]) -> Plot {
         .filter(|(x, ratio)| *x > 0.0 && ratio.is_finite() && *ratio > 0.0)
         .collect();
     let greatest = ratios.iter().map(|(_, ratio)| *ratio).fold(0.0, f64::max);
-    let mean = ratios.iter().map(|(_, ratio)| ratio.ln()).sum::<f64>() / ratios.len().max(1) as f64;
+    let alone: Vec<f64> = ratios.iter().map(|(_, ratio)| *ratio).collect();
+    let mean = geometric_mean(&alone).unwrap_or(1.0);
     Plot {
         title,
         detail: format!(
             "ratio default / tuned: {} in the geometric mean, {} at most, {}",
-            times(mean.exp()),
+            times(mean),
             times(greatest),
             page::points(ratios.len())
         ),

@@ -1,4 +1,5 @@
 use records::pairs::{Link, PairMap};
+use statistics::upper_median;
 
 use crate::{
     Figure, FigureError,
@@ -55,8 +56,7 @@ fn panel(
     text: &dyn Fn(&Link) -> String,
 ) -> Panel {
     let mut times: Vec<f64> = map.links.iter().map(time).collect();
-    times.sort_unstable_by(f64::total_cmp);
-    let median = times[times.len() / 2];
+    let median = upper_median(&mut times).unwrap_or_default();
     let cells = map.links.iter().map(|link| {
         let slower = if median > 0.0 { time(link) / median - 1.0 } else { 0.0 };
         let cell = Cell {

@@ -4,6 +4,7 @@ use records::{
     Collective,
     penalty::{Penalties, Penalty, Summary},
 };
+use statistics::mean;
 
 use crate::{
     Figure, FigureError,
@@ -69,7 +70,7 @@ fn panel(index: usize, name: &str, cells: &[&Penalty], summary: Option<&Summary>
         Some(summary) => (summary.points as usize, summary.mean, summary.greatest),
         None => {
             let values: Vec<f64> = finite.collect();
-            let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
+            let mean = mean(&values).unwrap_or_default();
             (values.len(), mean, values.iter().copied().fold(0.0, f64::max))
         }
     };

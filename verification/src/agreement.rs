@@ -5,13 +5,9 @@ use records::{
     agreement::{Agreement, Difference},
     platform::Platform,
 };
+use statistics::{family_wise_control, significance::Test};
 
-use crate::{
-    functions::DecisionFunction,
-    penalty::message_sizes,
-    samples::Samples,
-    significance::{Test, family_wise_control},
-};
+use crate::{functions::DecisionFunction, penalty::message_sizes, samples::Samples};
 
 /// The relative difference from which on it matters which of two methods is taken.
 pub const TOLERANCE: f64 = 0.05;

@@ -13,10 +13,10 @@ use records::{Collective, Method, Point};
 
 use crate::{
     belief::{Belief, Prior},
-    focus::noise::{Noise, decade},
     harm,
     samples::Samples,
     selection::Choice,
+    visit_noise::{VisitNoise, decade},
 };
 
 /// What two jobs differ by, relatively, beside the noise of their visits.
@@ -99,7 +99,7 @@ impl Confirmation {
     /// Takes in a round of jobs: the default's times without and with the decision loaded. At the
     /// points that are not `replaced` both ran the same: what they differ by there is the jobs'.
     pub fn observe(&mut self, default: &Samples, loaded: &Samples, replaced: &BTreeSet<Point>) {
-        let noise = Noise::new([default, loaded]);
+        let noise = VisitNoise::new([default, loaded]);
         let of = |samples: &Samples, point: Point| {
             let times = samples.get(point, &Method::Default)?;
             let seconds = times.midmean().filter(|seconds| *seconds > 0.0)?;
@@ -202,12 +202,12 @@ struct Pair {
 /// What two jobs differ by where both run the same: by the decade of the time, the logarithm with
 /// its variance.
 struct Jobs<'n> {
-    noise: &'n Noise,
+    noise: &'n VisitNoise,
     seen: BTreeMap<i32, (f64, f64)>,
 }
 
 impl<'n> Jobs<'n> {
-    fn new(noise: &'n Noise, controls: impl Iterator<Item = Pair>) -> Self {
+    fn new(noise: &'n VisitNoise, controls: impl Iterator<Item = Pair>) -> Self {
         let mut jobs = Jobs { noise, seen: BTreeMap::new() };
         for pair in controls {
             // The posterior of a normal.

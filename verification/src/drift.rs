@@ -12,11 +12,12 @@ use records::{
     Method, Point,
     observation::{CollectiveCall, Status},
 };
+use statistics::{median, midmean};
 
 use crate::{
-    focus::{noise::Noise, spent},
+    costs::spent,
     samples::{Samples, follows},
-    statistics::{median, midmean},
+    visit_noise::VisitNoise,
 };
 
 /// Seconds after which a state of the machine is over, on average.
@@ -63,7 +64,7 @@ struct Visit {
 }
 
 fn visits(rows: &[CollectiveCall]) -> Vec<Visit> {
-    let noise = Noise::new([&Samples::gather(rows)]);
+    let noise = VisitNoise::new([&Samples::gather(rows)]);
     let mut cells: BTreeMap<(Point, &Method), usize> = BTreeMap::new();
     let (mut visits, mut first, mut moment) = (Vec::new(), 0, 0.0);
     for of_visit in rows.chunk_by(follows) {

@@ -9,25 +9,20 @@
 
 mod batch;
 mod models;
-pub(crate) mod noise;
 mod prior;
 mod visits;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use self::batch::Batch;
-use self::{noise::Noise, prior::Priors, visits::Visit};
-use records::{
-    Collective, Method, Point, observation::CollectiveCall, plan::Cell, summary::Regret,
-};
+use self::{prior::Priors, visits::Visit};
+pub use crate::costs::{START_SECONDS, spent};
+use records::{Collective, Method, Point, plan::Cell, summary::Regret};
 use statrs::distribution::{Continuous, ContinuousCDF, Normal};
 
 use crate::{
-    Weights,
-    belief::Belief,
-    plan::{Expectation, WAKING, synchronisation},
-    samples::Samples,
-    selection::Choice,
+    Weights, belief::Belief, plan::Expectation, samples::Samples, selection::Choice,
+    visit_noise::VisitNoise,
 };
 
 /// Expected regret, relative to the time decided for, below which a method is not measured.
@@ -41,7 +36,7 @@ pub struct Focus {
     tracks: Vec<Track>,
     /// Per point: the tracks that have it, with their index of it.
     points: BTreeMap<Point, Vec<(usize, usize)>>,
-    noise: Noise,
+    noise: VisitNoise,
     /// Cells that are to be seen at least once, if there is time.
     wanted: BTreeSet<u32>,
     weights: Weights,
@@ -69,7 +64,7 @@ impl Focus {
         let mut focus = Focus {
             tracks: Vec::new(),
             points: BTreeMap::new(),
-            noise: Noise::new([samples]),
+            noise: VisitNoise::new([samples]),
             wanted: BTreeSet::new(),
             weights: Weights::default(),
         };
@@ -267,14 +262,4 @@ fn expected_gain(mean: f64, deviation: f64) -> f64 {
     let normal = Normal::standard();
     let z = mean / deviation;
     deviation * normal.pdf(z) + mean * normal.cdf(z)
-}
-
-/// What starting a job takes, in seconds; a batch costs that beside its calls.
-pub const START_SECONDS: f64 = 3.0;
-
-/// What observations cost, starting their jobs not counted, in seconds.
-pub fn spent(rows: &[CollectiveCall]) -> f64 {
-    let visits = rows.chunk_by(|one, next| one.visit == next.visit).count();
-    let calls: f64 = rows.iter().map(|row| row.seconds + synchronisation(row.procs)).sum();
-    WAKING * visits as f64 + calls
 }

@@ -10,12 +10,9 @@ use records::{
     Collective, Method, Point,
     violations::{Better, Class, Count, Verdict, Violation},
 };
+use statistics::{false_discovery_control, median, significance::Test};
 
-use crate::{
-    samples::Samples,
-    significance::{Test, false_discovery_control},
-    statistics::median,
-};
+use crate::samples::Samples;
 
 /// How a violation is told from noise.
 #[derive(Debug, Clone, Copy, PartialEq)]

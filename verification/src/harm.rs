@@ -4,11 +4,7 @@ use records::{
     Method, Point,
     summary::{Harm, Slower},
 };
-
-use crate::{
-    significance::{Test, family_wise_control},
-    statistics::median,
-};
+use statistics::{family_wise_control, median, significance::Test};
 
 /// How much slower a call may be, relatively: what is less is no harm.
 pub const TOLERANCE: f64 = 0.05;

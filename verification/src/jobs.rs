@@ -10,7 +10,7 @@ use records::{
     plan::{Cell, Plan, Visit},
 };
 
-use crate::{nrep, plan::synchronisation, samples::Samples};
+use crate::{costs::synchronisation, nrep, samples::Samples};
 
 /// Relative standard error of the mean up to which the smallest message is repeated.
 const PRECISION: f64 = 0.01;

@@ -11,6 +11,7 @@
 pub mod agreement;
 mod belief;
 pub mod confirmation;
+mod costs;
 pub mod drift;
 pub mod focus;
 pub mod functions;
@@ -27,10 +28,9 @@ pub mod profiles;
 pub mod rules;
 pub mod samples;
 pub mod selection;
-pub mod significance;
 pub mod splits;
-pub mod statistics;
-pub mod stopping;
+mod visit_noise;
 mod weights;
 
+pub use statistics::{self, significance, stopping};
 pub use weights::Weights;

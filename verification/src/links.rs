@@ -12,8 +12,7 @@ use records::{
     observation::Status,
     penalty::BusyLinks,
 };
-
-use crate::statistics::median;
+use statistics::median;
 
 /// The nodes among which the machine is taken to carry all links: the fewest in a ring of which
 /// every link has a connection of its own.

@@ -6,11 +6,9 @@ use records::{
     Collective, Point,
     penalty::{Distribution, Noise},
 };
+use statistics::{mean, median, quantile};
 
-use crate::{
-    samples::{Half, Samples, Times},
-    statistics::{median, quantile},
-};
+use crate::samples::{Half, Samples, Times};
 
 /// The noise of a record, per collective: over the points at which at least two well visited methods
 /// were observed at least twice, and those methods.
@@ -37,7 +35,7 @@ pub fn noise(samples: &Samples) -> Vec<Noise> {
 /// Mean, median, 95th percentile and greatest; nothing of nothing.
 pub(crate) fn distribution(values: &[f64]) -> Option<Distribution> {
     Some(Distribution {
-        mean: values.iter().sum::<f64>() / values.len() as f64,
+        mean: mean(values)?,
         median: median(values)?,
         percentile_95: quantile(values, 0.95)?,
         greatest: quantile(values, 1.0)?,

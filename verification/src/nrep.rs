@@ -3,17 +3,16 @@
 //! PGMPITuneLib's way: the time that the smallest message needs until its mean is precise is spent
 //! on every size, so that short calls are repeated often and long ones seldom. (PGMPI's own way,
 //! by the relative standard error and the variation of running means and medians, needs a series
-//! per size; see [`crate::stopping`].)
+//! per size; see [`statistics::stopping`].)
+
+use statistics::{mean, standard_deviation};
 
 /// The time to spend on one cell, in seconds, from observations at the smallest size: until the
 /// relative standard error of the mean is below `threshold` (PGMPITuneLib: 0.01).
 ///
 /// Nothing from fewer than two observations.
 pub fn seconds_per_cell(observations: &[f64], threshold: f64) -> Option<f64> {
-    let count = observations.len() as f64;
-    let mean = observations.iter().sum::<f64>() / count;
-    let squares: f64 = observations.iter().map(|seconds| (seconds - mean).powi(2)).sum();
-    let deviation = (observations.len() > 1).then(|| (squares / (count - 1.0)).sqrt())?;
+    let (mean, deviation) = (mean(observations)?, standard_deviation(observations)?);
     let needed = (deviation / (threshold * mean)).powi(2).ceil().max(1.0);
     needed.is_finite().then_some(needed * mean)
 }

@@ -13,11 +13,7 @@ use records::{
     observation::{PointToPoint, PointToPointKind, Status},
     pairs::{Finding, Link},
 };
-
-use crate::{
-    statistics,
-    stopping::{MedianInterval, median_interval},
-};
+use statistics::{DEVIATIONS_PER_MEDIAN, MedianInterval, median_interval};
 
 /// What is slower by less is no finding, however certain.
 const LEAST_OF_A_PORT: f64 = 1.15;
@@ -171,8 +167,7 @@ fn stand_out(cells: &[Cell], words: &Words<'_>, is_rate: bool) -> Vec<Finding> {
     members.dedup();
     let Polished { senders, receivers, left } = polish(cells, tells_ports(cells));
     let misfits: Vec<f64> = left.iter().map(|value| value.abs()).collect();
-    // 1.4826 medians of the absolute misfits are a standard deviation.
-    let deviation = 1.4826 * median(&misfits);
+    let deviation = DEVIATIONS_PER_MEDIAN * median(&misfits);
     let (port, link) = match is_rate {
         true => (LEAST_OF_A_PORT, LEAST_OF_A_LINK),
         false => (LEAST_OF_LATENCY, LEAST_OF_LATENCY),

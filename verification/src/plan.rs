@@ -9,7 +9,10 @@ use records::{
     plan::{Cell, Plan, Visit},
 };
 
-use crate::Weights;
+use crate::{
+    Weights,
+    costs::{calls, synchronisation, visit_seconds},
+};
 
 mod repeated;
 
@@ -284,33 +287,6 @@ impl Costed {
         let cells = self.cells.into_iter().map(|(cell, _)| cell).collect();
         Planned { plan: Plan { seed, ranks, cells, visits }, expected_seconds, notes }
     }
-}
-
-/// Warm-ups and repetitions of one visit. Short calls are noisy and cheap, long ones neither. A
-/// visit's first call takes longer, as others have been called meanwhile (caches, connections that
-/// were idle), and not of every method alike: of pipelines of 3 to 40 ms 5 to 10 % were seen, of
-/// linear broadcasts of 70 to 400 ms up to 30 %, of 600 ms 2 to 5 %. What one visit's calls have in
-/// common (where the scheduler put the ranks, say) is a third and more of the variance of a short call, so
-/// that, as waking the ranks costs about a call, a third one tells less than a further visit does.
-pub(crate) fn calls(cost_seconds: f64) -> (u32, u32) {
-    match cost_seconds {
-        cost if cost < 20e-3 => (1, 2),
-        cost if cost < 0.5 => (1, 1),
-        _ => (0, 1),
-    }
-}
-
-/// What a visit with so many warm-ups and repetitions costs, in seconds.
-pub(crate) fn visit_seconds(procs: u32, cost: f64, (warmups, repetitions): (u32, u32)) -> f64 {
-    WAKING + f64::from(warmups + repetitions) * (cost + synchronisation(procs))
-}
-
-/// What waking the ranks of a visit costs, in seconds.
-pub(crate) const WAKING: f64 = 2e-3;
-
-/// What the barriers before and after a call cost beside it, in seconds.
-pub(crate) fn synchronisation(procs: u32) -> f64 {
-    0.1e-3 * f64::from(procs)
 }
 
 #[cfg(test)]

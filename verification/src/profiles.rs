@@ -6,12 +6,9 @@ use records::{
     Collective, Method, Point,
     profile::{Profile, REPLACED, Range},
 };
+use statistics::{false_discovery_control, median};
 
-use crate::{
-    guidelines::{Jobs, Settings},
-    significance::false_discovery_control,
-    statistics::median,
-};
+use crate::guidelines::{Jobs, Settings};
 
 /// A replacement at one point, with the default's time over its own.
 #[derive(Debug, Clone, PartialEq)]

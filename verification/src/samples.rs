@@ -7,8 +7,7 @@ use records::{
     observation::{CollectiveCall, Status},
     openmpi,
 };
-
-use crate::statistics::{median, midmean};
+use statistics::{median, midmean};
 
 /// The times of one method at one point, in the order in which they were observed.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -1,11 +1,9 @@
 //! Where a measured method should replace the library's default.
 
 use records::{Method, Point, choices::Chosen};
+use statistics::is_smaller;
 
-use crate::{
-    samples::{Half, Samples},
-    statistics::is_smaller,
-};
+use crate::samples::{Half, Samples};
 
 /// Least relative gain for which the default is replaced.
 pub const LEAST_GAIN: f64 = 0.05;

@@ -13,8 +13,7 @@ use records::{
     plan::{Cell, Plan, Visit},
     violations::{Better, Class, Violation},
 };
-
-use crate::statistics::median;
+use statistics::median;
 
 /// Rounds in which both are observed, once each in random order, and observations of a round.
 const ROUNDS: u32 = 4;

@@ -4,7 +4,7 @@ use records::{
     group_observation::GroupObservation,
     observation::{PointToPoint, PointToPointKind, Status},
 };
-use verification::stopping::Rule;
+use statistics::{median_interval, stopping::Rule};
 
 use super::{
     Flags, Precision,
@@ -183,7 +183,7 @@ impl CellBench<'_> {
     /// clock itself costs is as fine as it sees; taken from the record, so that a finished record
     /// stays finished.
     pub(super) fn rule(&self) -> Rule {
-        let clock = verification::stopping::median_interval(&self.book.clock(), 0.95);
+        let clock = median_interval(&self.book.clock(), 0.95);
         Rule {
             criterion: self.precision.criterion,
             minimum: (Self::LEAST * (self.job + 1).min(self.jobs) as usize)

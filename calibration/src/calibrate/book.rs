@@ -7,7 +7,7 @@ use records::{
     observation::{PointToPoint, PointToPointKind, Status},
 };
 use serde::{Deserialize, Serialize};
-use verification::{statistics::median, stopping::Rule};
+use statistics::{median, stopping::Rule};
 
 use super::cells::{Cell, Experiment, Kind};
 

@@ -5,7 +5,7 @@ use records::{
     quantity::format_bytes,
 };
 use serde::{Deserialize, Serialize};
-use verification::stopping::Rule;
+use statistics::stopping::Rule;
 
 /// Something that is timed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 
 use rand_pcg::Pcg64;
 use records::quantity;
-use verification::stopping::{Criterion, Rule};
+use statistics::stopping::{Criterion, Rule};
 
 use self::{
     bench::CellBench,

@@ -1,7 +1,7 @@
 //! Message sizes that are measured besides those asked for: where g(m) leaves the line through its
 //! neighbours.
 
-use verification::stopping::median_interval;
+use statistics::median_interval;
 
 use super::{
     book::Book,

@@ -9,7 +9,7 @@
 
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64;
-use verification::stopping::Rule;
+use statistics::stopping::Rule;
 
 use super::{cells::Cell, pace::Pace};
 

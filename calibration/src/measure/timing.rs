@@ -30,6 +30,7 @@
 use clap::ValueEnum;
 use records::observation::Status;
 use serde::{Deserialize, Serialize};
+use statistics::median;
 
 use crate::{
     Result,
@@ -215,14 +216,13 @@ pub fn baseline(scheme: Scheme, comm: &Communicator) -> Result<Vec<Nanos>> {
 const BASELINE: usize = 11;
 
 fn median_of(mut act: impl FnMut() -> Result<()>) -> Result<Nanos> {
-    let mut times = [0; BASELINE];
+    let mut times = [0.0; BASELINE];
     for time in &mut times {
         let begun = now();
         act()?;
-        *time = now() - begun;
+        *time = (now() - begun) as f64;
     }
-    times.sort_unstable();
-    Ok(times[BASELINE / 2])
+    Ok(median(&times).unwrap_or_default() as Nanos)
 }
 
 /// The dissemination barrier of the first `procs` ranks: in round k every rank signals the one 2^k

@@ -23,8 +23,8 @@ use records::{
     quantity,
     record::{self, Writer},
 };
-use verification::{
-    statistics::median,
+use statistics::{
+    median,
     stopping::{Criterion, Rule},
 };
 

@@ -1,6 +1,7 @@
 //! A rank's clock as a line: how far it is from the global clock, and how fast it goes away.
 
 use serde::{Deserialize, Serialize};
+use statistics::{DEVIATIONS_PER_MEDIAN, upper_median};
 
 use crate::clock::Nanos;
 
@@ -53,10 +54,8 @@ impl Line {
             let mut relative: Vec<f64> =
                 sightings.iter().map(|one| misfit(one) / one.error.max(1.0)).collect();
             let far = |relative: f64, typical: f64| (HUBER * typical / relative).min(1.0);
-            let mut sorted = relative.clone();
-            sorted.sort_unstable_by(f64::total_cmp);
-            // 1.4826 medians of the absolute misfits are a standard deviation.
-            let typical = (1.4826 * sorted[sorted.len() / 2]).max(1.0);
+            let median = upper_median(&mut relative.clone()).unwrap_or_default();
+            let typical = (DEVIATIONS_PER_MEDIAN * median).max(1.0);
             relative.iter_mut().for_each(|relative| *relative = far(*relative, typical));
             weights = sightings.iter().zip(&relative).map(|(one, far)| own(one) * far).collect();
             line = Self::weighted(sightings, &weights)?;

@@ -10,6 +10,7 @@ pub use code::Language;
 
 use records::{Collective, Method};
 use serde::Serialize;
+use statistics::mean;
 
 use crate::{
     Model, Point, Predictor,
@@ -166,7 +167,7 @@ impl Map {
                 all.push(self.penalty(row, column, compressed.index(procs, bytes)));
             }
         }
-        compressed.mean_penalty = all.iter().sum::<f64>() / all.len() as f64;
+        compressed.mean_penalty = mean(&all).unwrap_or_default();
         compressed.greatest_penalty = all.into_iter().fold(0.0, f64::max);
         Ok(compressed)
     }

@@ -26,11 +26,11 @@ use records::{
     Collective, Method, Point,
     calibration::{AlgorithmFit, Parameters, TimedPoint},
 };
+use statistics::{bootstrap_widening, r_squared, upper_median};
 
 use super::{
     lines::{self, Line},
     percentiles, redraw,
-    sample::widening,
 };
 use crate::{
     Forms, Model, Predictor,
@@ -168,7 +168,7 @@ impl<'a> Timings<'a> {
             }
             line = self.line(hockney, combining)?;
         }
-        let widening = widening(self.0.len() - 1);
+        let widening = bootstrap_widening(self.0.len() - 1);
         let count = self.0.len();
         let redrawn = redraw(REDRAWINGS, |random| {
             let drawn: Vec<usize> = (0..count).map(|_| random.random_range(0..count)).collect();
@@ -263,12 +263,8 @@ impl Fit {
             residual_seconds: timed.seconds - predicted,
         };
         let points: Vec<TimedPoint> = timings.0.iter().zip(predicted).map(point).collect();
-        let mean = points.iter().map(|point| point.seconds).sum::<f64>() / points.len() as f64;
-        let squares = |of: &dyn Fn(&TimedPoint) -> f64| -> f64 {
-            points.iter().map(|point| of(point).powi(2)).sum()
-        };
-        let (left, whole) =
-            (squares(&|point| point.residual_seconds), squares(&|point| point.seconds - mean));
+        let (values, residuals): (Vec<f64>, Vec<f64>) =
+            points.iter().map(|point| (point.seconds, point.residual_seconds)).unzip();
         let mut relative: Vec<f64> =
             points.iter().map(|point| point.residual_seconds.abs() / point.seconds).collect();
         AlgorithmFit {
@@ -277,8 +273,8 @@ impl Fit {
             model: model.name().into(),
             alpha_seconds: estimate(&|it| it.alpha),
             beta_seconds_per_byte: estimate(&|it| it.beta),
-            r_squared: if whole > 0.0 { 1.0 - left / whole } else { 1.0 },
-            median_residual: lines::median(&mut relative),
+            r_squared: r_squared(&values, &residuals),
+            median_residual: upper_median(&mut relative).unwrap_or_default(),
             points,
         }
     }

@@ -1,6 +1,8 @@
 //! Message sizes at which the library changes its protocol: where g(m) leaves one line for another.
 
-use super::lines::{self, Line, median};
+use statistics::{DEVIATIONS_PER_MEDIAN, upper_median};
+
+use super::lines::{self, Line};
 
 /// A departure from a line that is no matter: packets and copies make steps of a few percent.
 const TOLERANCE: f64 = 0.05;
@@ -59,7 +61,7 @@ fn noise(points: &[(f64, f64)]) -> f64 {
             (y1 > 0.0).then(|| (y1 - between.at(x1)).abs() / y1 / 1.56_f64.sqrt())
         })
         .collect();
-    1.4826 * median(&mut errors)
+    DEVIATIONS_PER_MEDIAN * upper_median(&mut errors).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -5,7 +5,9 @@ use records::{
     quantity::format_seconds,
 };
 
-use super::sample::{median, visits};
+use statistics::serial_rank_correlation;
+
+use super::sample::{middle, visits};
 
 /// With fewer visits nothing is said.
 const LEAST: usize = 40;
@@ -40,9 +42,9 @@ pub(super) fn note(observations: &[PointToPoint]) -> Option<String> {
         (row.kind, row.bytes, row.status) == (PointToPointKind::RoundTrip, 0, Status::Ok)
     });
     let times: Vec<_> = round_trips.map(|row| (row.job, row.visit, row.seconds)).collect();
-    let medians: Vec<f64> = visits(&times).into_values().map(median).collect();
+    let medians: Vec<f64> = visits(&times).into_values().map(|times| middle(&times)).collect();
     let (least, greatest) = parts(&medians)?;
-    let drifted = correlation(&medians) > CERTAIN / (medians.len() as f64).sqrt()
+    let drifted = serial_rank_correlation(&medians)? > CERTAIN / (medians.len() as f64).sqrt()
         && greatest > WORTH_SAYING * least;
     drifted.then(|| {
         format!(
@@ -63,23 +65,10 @@ fn parts(medians: &[f64]) -> Option<(f64, f64)> {
     let centres: Vec<f64> = medians
         .chunks(medians.len().div_ceil(PARTS))
         .filter(|part| part.len() >= LEAST / PARTS)
-        .map(|part| median(part.to_vec()))
+        .map(|part| middle(part))
         .collect();
     let least = centres.iter().copied().reduce(f64::min)?;
     Some((least, centres.into_iter().fold(least, f64::max)))
-}
-
-/// How much a visit tells of the next one: the correlation of their ranks, which outliers leave alone.
-fn correlation(values: &[f64]) -> f64 {
-    let mut order: Vec<usize> = (0..values.len()).collect();
-    order.sort_unstable_by(|one, other| values[*one].total_cmp(&values[*other]));
-    let middle = (values.len() as f64 - 1.0) / 2.0;
-    let mut ranks = vec![0.0; values.len()];
-    for (rank, place) in order.into_iter().enumerate() {
-        ranks[place] = rank as f64 - middle;
-    }
-    let squares: f64 = ranks.iter().map(|rank| rank * rank).sum();
-    ranks.windows(2).map(|pair| pair[0] * pair[1]).sum::<f64>() / squares
 }
 
 #[cfg(test)]

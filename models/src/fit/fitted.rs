@@ -24,6 +24,7 @@ use records::{
     group_observation::GroupKind,
     quantity::{format_bytes, format_seconds},
 };
+use statistics::r_squared;
 
 use super::{
     drift,
@@ -340,17 +341,14 @@ fn line_fits(centres: &Centres, lines: &Lines, sizes: &[u64]) -> Vec<LineFit> {
 }
 
 fn line_fit(name: &str, bytes: u64, line: Line, points: &[(f64, f64)]) -> LineFit {
-    let mean = points.iter().map(|(_, y)| y).sum::<f64>() / points.len() as f64;
-    let squares = |from: &dyn Fn(f64) -> f64| -> f64 {
-        points.iter().map(|&(x, y)| (y - from(x)).powi(2)).sum()
-    };
-    let (left, whole) = (squares(&|x| line.at(x)), squares(&|_| mean));
+    let (values, residuals): (Vec<f64>, Vec<f64>) =
+        points.iter().map(|&(x, y)| (y, y - line.at(x))).unzip();
     LineFit {
         experiment: name.into(),
         bytes,
         intercept_seconds: line.intercept,
         slope_seconds: line.slope,
-        r_squared: if whole > 0.0 { 1.0 - left / whole } else { 1.0 },
+        r_squared: r_squared(&values, &residuals),
         points: points
             .iter()
             .map(|&(procs, seconds)| FitPoint {

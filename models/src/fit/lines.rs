@@ -1,6 +1,7 @@
 //! Lines through measured times.
 
 use nalgebra::{Matrix2, Vector2};
+use statistics::{DEVIATIONS_PER_MEDIAN, upper_median};
 
 /// y = intercept + slope x.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -103,7 +104,8 @@ pub(super) fn robust(
                 .zip(weights)
                 .map(|(&(x, y), weight)| (y - line.at(x)).abs() * weight.sqrt()),
         );
-        let scale = 1.4826 * median(&mut residuals.clone());
+        let scale =
+            DEVIATIONS_PER_MEDIAN * upper_median(&mut residuals.clone()).unwrap_or_default();
         if scale <= 1e-9 {
             break; // All on one line but for rounding.
         }
@@ -123,15 +125,6 @@ pub(super) fn robust(
         }
     }
     Some(line)
-}
-
-/// The median; 0 of nothing.
-pub(super) fn median(values: &mut [f64]) -> f64 {
-    if values.is_empty() {
-        return 0.0;
-    }
-    let middle = values.len() / 2;
-    *values.select_nth_unstable_by(middle, f64::total_cmp).1
 }
 
 #[cfg(test)]

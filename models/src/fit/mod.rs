@@ -48,6 +48,7 @@ use records::{
     observation::{PointToPoint, PointToPointKind},
     quantity::format_bytes,
 };
+use statistics::percentile_interval;
 
 use crate::parameters::LogGp;
 pub use algorithms::{AlgorithmFits, Timed, algorithms};
@@ -169,14 +170,10 @@ fn redraw<T>(times: usize, mut draw: impl FnMut(&mut rand_pcg::Pcg64Mcg) -> T) -
 /// One number of the drawings, with its 95 % interval.
 fn percentiles<T>(values: &T, redrawn: &[T], of: &dyn Fn(&T) -> f64) -> Estimate {
     let value = of(values);
-    let mut draws: Vec<f64> = redrawn.iter().map(of).collect();
-    draws.sort_unstable_by(f64::total_cmp);
-    let at = |share: f64| match draws.len() {
-        0 => value,
-        count => draws[(share * (count - 1) as f64).round() as usize],
-    };
+    let drawn: Vec<f64> = redrawn.iter().map(of).collect();
+    let (low, high) = percentile_interval(drawn, 0.95).unwrap_or((value, value));
     // A skewed bootstrap may leave the value itself outside.
-    Estimate { value, low: at(0.025).min(value), high: at(0.975).max(value) }
+    Estimate { value, low: low.min(value), high: high.max(value) }
 }
 
 /// Redraws the centres, and takes the percentiles of every parameter.

@@ -17,7 +17,10 @@
 use std::collections::BTreeMap;
 
 use rand::{Rng, RngExt as _};
-use statrs::distribution::{ContinuousCDF as _, StudentsT};
+use statistics::{
+    bootstrap_widening, mean, median, trimmed_mean, trimmed_mean_of_counts,
+    trimmed_mean_squared_error, variance,
+};
 
 /// With fewer visits every single observation counts.
 const VISITS: usize = 5;
@@ -26,8 +29,6 @@ const LEAST_JOBS: usize = 3;
 /// A visit that took more than so many times the median was disturbed. No state of a machine that was
 /// seen makes such a difference.
 const DISTURBED: f64 = 2.0;
-/// The 97.5th percentile of the normal distribution.
-const NORMAL: f64 = 1.959_964;
 
 /// Times of the same thing.
 #[derive(Debug)]
@@ -72,8 +73,8 @@ impl Sample {
         // What is not told apart is one: then visits are redrawn from all jobs alike.
         let jobs = if deviations.is_empty() { vec![jobs.concat()] } else { jobs };
         Sample {
-            centre: trimmed_mean(&units),
-            widening: widening(units.len()),
+            centre: centre(&units),
+            widening: bootstrap_widening(units.len()),
             deviations,
             units,
             disturbed: 0,
@@ -89,7 +90,7 @@ impl Sample {
     ) -> Option<Self> {
         let [one, other] = [one, other].map(|times| {
             let mut medians: BTreeMap<(u32, u32), f64> =
-                visits(times).into_iter().map(|(visit, times)| (visit, median(times))).collect();
+                visits(times).into_iter().map(|(visit, times)| (visit, middle(&times))).collect();
             let limit = limit(medians.values().copied());
             medians.retain(|_, seconds| *seconds <= limit);
             medians
@@ -125,7 +126,8 @@ impl Sample {
                 counts[places[random.random_range(0..places.len())] as usize] += 1;
             }
         }
-        let redrawn = trimmed_mean_of(&self.units, |place| f64::from(counts[place]));
+        let redrawn = trimmed_mean_of_counts(&self.units, |place| f64::from(counts[place]), cut);
+        let redrawn = redrawn.unwrap_or(self.centre);
         let jobs = self.deviations.len();
         let of_jobs: f64 =
             (0..jobs).map(|_| self.deviations[random.random_range(0..jobs)]).sum::<f64>();
@@ -149,19 +151,18 @@ fn units(times: &[(u32, u32, f64)]) -> Vec<(u32, f64)> {
     if visits.len() < VISITS {
         return times.iter().map(|&(job, _, seconds)| (job, seconds)).collect();
     }
-    visits.into_iter().map(|((job, _), times)| (job, median(times))).collect()
+    visits.into_iter().map(|((job, _), times)| (job, middle(&times))).collect()
 }
 
 /// What takes longer was disturbed; of few nothing is.
 fn limit(units: impl Iterator<Item = f64>) -> f64 {
     let units: Vec<f64> = units.collect();
-    if units.len() < VISITS { f64::INFINITY } else { DISTURBED * median(units) }
+    if units.len() < VISITS { f64::INFINITY } else { DISTURBED * middle(&units) }
 }
 
-pub(super) fn median(mut times: Vec<f64>) -> f64 {
-    times.sort_unstable_by(f64::total_cmp);
-    let (below, above) = (times.len().div_ceil(2) - 1, times.len() / 2);
-    f64::midpoint(times[below], times[above])
+/// The median of a visit's times; a visit has at least one.
+pub(super) fn middle(times: &[f64]) -> f64 {
+    median(times).unwrap_or_default()
 }
 
 /// How many of so many values are left out at either end, in parts: a quarter of up to 20; of more, three
@@ -170,36 +171,9 @@ fn cut(count: f64) -> f64 {
     (count / 4.0).min(3.0 + count / 10.0)
 }
 
-/// The mean of ascending values without the least and the greatest.
-fn trimmed_mean(sorted: &[f64]) -> f64 {
-    trimmed_mean_of(sorted, |_| 1.0)
-}
-
-/// The same of values each of which stands there so many times; what is partly cut counts in part.
-fn trimmed_mean_of(sorted: &[f64], count: impl Fn(usize) -> f64) -> f64 {
-    let whole: f64 = (0..sorted.len()).map(&count).sum();
-    let (from, to) = (cut(whole), whole - cut(whole));
-    let (mut passed, mut sum) = (0.0_f64, 0.0);
-    for (place, value) in sorted.iter().enumerate() {
-        let next = passed + count(place);
-        sum += (next.min(to) - passed.max(from)).max(0.0) * value;
-        passed = next;
-    }
-    sum / (to - from)
-}
-
-/// The bootstrap knows the spread of so many units as if they were all that there are; by this its
-/// intervals become those of Student's t (Hesterberg 2015, What teachers should know about the
-/// bootstrap, The American Statistician 69, section 3.2).
-pub(super) fn widening(count: usize) -> f64 {
-    let n = count as f64;
-    (n / (n - 1.0)).sqrt() * students_t(count - 1) / NORMAL
-}
-
-/// The 97.5th percentile of Student's t.
-fn students_t(freedom: usize) -> f64 {
-    // The distribution is there for every freedom above 0.
-    StudentsT::new(0.0, 1.0, freedom.max(1) as f64).map_or(NORMAL, |t| t.inverse_cdf(0.975))
+/// The mean of ascending values without the least and the greatest; 0 of nothing.
+fn centre(sorted: &[f64]) -> f64 {
+    trimmed_mean(sorted, cut(sorted.len() as f64)).unwrap_or_default()
 }
 
 /// For each job how far its centre is from the mean of them, shrunk by what the spread of its
@@ -214,25 +188,19 @@ fn deviations(jobs: &[Vec<f64>]) -> Vec<f64> {
         return Vec::new();
     }
     let count = jobs.len() as f64;
-    let centres: Vec<f64> = jobs.iter().map(|units| trimmed_mean(units)).collect();
-    let mean = centres.iter().sum::<f64>() / count;
-    let between = centres.iter().map(|it| (it - mean).powi(2)).sum::<f64>() / (count - 1.0);
+    let centres: Vec<f64> = jobs.iter().map(|units| centre(units)).collect();
+    let (Some(mean), Some(between)) = (mean(&centres), variance(&centres)) else {
+        return Vec::new();
+    };
     let within = jobs.iter().map(|units| squared_error(units)).sum::<f64>() / count;
     let own = if between > 0.0 { (1.0 - within / between).max(0.0).sqrt() } else { 0.0 };
-    centres.iter().map(|centre| own * widening(jobs.len()) * (centre - mean)).collect()
+    centres.iter().map(|centre| own * bootstrap_widening(jobs.len()) * (centre - mean)).collect()
 }
 
-/// The squared standard error of the trimmed mean of ascending values, from their winsorised variance
-/// (Tukey and McLaughlin 1963).
+/// The squared standard error of the centre of ascending values, two or more.
 fn squared_error(sorted: &[f64]) -> f64 {
-    let count = sorted.len();
-    let cut = cut(count as f64) as usize;
-    let (low, high) = (sorted[cut], sorted[count - 1 - cut]);
-    let kept = |value: &f64| value.clamp(low, high);
-    let mean = sorted.iter().map(kept).sum::<f64>() / count as f64;
-    let squares: f64 = sorted.iter().map(|value| (kept(value) - mean).powi(2)).sum();
-    let share = 1.0 - 2.0 * cut as f64 / count as f64;
-    squares / (count - 1) as f64 / (share.powi(2) * count as f64)
+    let cut = cut(sorted.len() as f64) as usize;
+    trimmed_mean_squared_error(sorted, cut).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -248,13 +216,8 @@ mod tests {
 
     #[test]
     fn of_few_the_centre_is_the_mean_of_the_middle_half() {
-        assert_eq!(trimmed_mean(&[1.0, 2.0, 3.0, 100.0]), 2.5);
-        assert_eq!(trimmed_mean(&[1.0, 3.0]), 2.0);
-        // Of three the middle one counts whole, the others a quarter each.
-        assert!(
-            (trimmed_mean(&[0.0, 1.0, 4.0]) - (0.25 * 0.0 + 1.0 + 0.25 * 4.0) / 1.5).abs() < 1e-12
-        );
-        assert_eq!(trimmed_mean_of(&[1.0, 2.0, 9.0], |place| [0.0, 4.0, 0.0][place]), 2.0);
+        assert_eq!(centre(&[1.0, 2.0, 3.0, 100.0]), 2.5);
+        assert_eq!(centre(&[1.0, 3.0]), 2.0);
         let wild = singles(&[1.0, 1.1, 0.9, 1.0, 1e9, 1.05, 0.95, 1e9]).centre();
         assert!(wild < 1.2, "{wild}");
     }
@@ -313,14 +276,6 @@ mod tests {
         let sample = Sample::of_differences(&long, &short).unwrap();
         assert_eq!((sample.units.len(), sample.centre()), (15, 0.5));
         assert!(Sample::of_differences(&long, &short[..8]).is_none(), "3 visits are few");
-    }
-
-    #[test]
-    fn student_is_as_tabulated() {
-        for (freedom, wanted) in [(1, 12.706), (3, 3.182), (9, 2.262), (30, 2.042)] {
-            let t = students_t(freedom);
-            assert!((t - wanted).abs() < 1e-3, "{freedom}: {t}");
-        }
     }
 
     /// Most was measured in one job, a little in another.

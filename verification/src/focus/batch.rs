@@ -11,7 +11,10 @@ use records::{
 };
 
 use super::{Focus, TOLERANCE, Track};
-use crate::plan::{VERY_SHORT_SECONDS, calls, visit_seconds};
+use crate::{
+    costs::{calls, visit_seconds},
+    plan::VERY_SHORT_SECONDS,
+};
 
 /// Calls that are shorter are noisy: the default, and what is to be exported, is visited twice at
 /// least, and thrice if they are very short.

@@ -8,8 +8,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use records::{Point, plan::Cell};
+use statistics::median;
 
-use crate::{belief::likeness, statistics::median};
+use crate::belief::likeness;
 
 /// Standard deviation of the logarithm of what a model takes one method for beside the others of a point,
 /// before anything was observed; what is observed of so many cells weighs as much.

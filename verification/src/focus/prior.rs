@@ -8,13 +8,13 @@
 use std::collections::BTreeMap;
 
 use records::{Collective, Point, plan::Cell};
+use statistics::median;
 
 use super::models;
 use crate::{
     belief::{Belief, Prior},
     plan::Expectation,
     samples::Samples,
-    statistics::median,
 };
 
 /// Standard deviations of the logarithm of a time before anything was observed: of a model's

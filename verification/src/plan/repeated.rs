@@ -4,7 +4,7 @@ use rand::{SeedableRng, seq::SliceRandom};
 use rand_pcg::Pcg64;
 use records::plan::{Cell, Plan, Visit};
 
-use super::{calls, visit_seconds};
+use crate::costs::{calls, visit_seconds};
 
 /// How often a cell is visited at most. Two visits of a short call differ by a third: the medians of so
 /// many, by some per cent.

@@ -2,7 +2,7 @@ use std::{collections::HashMap, convert::Infallible};
 
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
-use verification::stopping::Criterion;
+use statistics::stopping::Criterion;
 
 use super::*;
 use crate::calibrate::cells::Experiment;

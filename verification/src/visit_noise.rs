@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use records::Point;
+use statistics::{DEVIATIONS_PER_MEDIAN, median};
 
-use crate::{samples::Samples, statistics::median};
+use crate::samples::Samples;
 
 /// Relative noise of one visit, where too few were made to tell.
 const NOISE: f64 = 0.1;
@@ -13,9 +14,9 @@ const DRIFT: f64 = 0.005;
 
 /// The noise of one visit's median, by the decade of its time and the number of processes: short calls
 /// are noisier, and so are those of many processes that share processors.
-pub(crate) struct Noise(BTreeMap<(i32, u32), f64>);
+pub(crate) struct VisitNoise(BTreeMap<(i32, u32), f64>);
 
-impl Noise {
+impl VisitNoise {
     /// From how far the medians of a cell's visits are apart; where there are too few of these, from
     /// how far the observations of one visit are.
     pub fn new<'s>(all: impl IntoIterator<Item = &'s Samples>) -> Self {
@@ -39,11 +40,11 @@ impl Noise {
             }
         }
         between.retain(|_, apart| apart.len() >= LEAST_PAIRS);
-        // 1.4826 median absolute deviations are the standard deviation of a normal.
-        let pooled = |(kind, apart): (_, Vec<f64>)| Some((kind, median(&apart)? * 1.4826));
+        let pooled =
+            |(kind, apart): (_, Vec<f64>)| Some((kind, median(&apart)? * DEVIATIONS_PER_MEDIAN));
         let mut noise: BTreeMap<_, f64> = within.into_iter().filter_map(pooled).collect();
         noise.extend(between.into_iter().filter_map(pooled));
-        Noise(noise)
+        VisitNoise(noise)
     }
 
     /// Variance of the logarithm of a time on so many processes that was visited so often.
@@ -95,9 +96,9 @@ mod tests {
     /// Many visits on two processes, which are precise, say nothing of those on sixteen.
     #[test]
     fn each_number_of_processes_has_its_noise() {
-        let noise = Noise::new([&samples(&[(2, 0.004), (16, 0.12)])]);
+        let noise = VisitNoise::new([&samples(&[(2, 0.004), (16, 0.12)])]);
         let deviation = |procs| (noise.variance(procs, 0.02, 1) - DRIFT.powi(2)).sqrt();
-        let of = |apart: f64| 1.4826 * apart / std::f64::consts::SQRT_2;
+        let of = |apart: f64| DEVIATIONS_PER_MEDIAN * apart / std::f64::consts::SQRT_2;
         let near =
             |got: f64, wanted: f64| assert!((got / wanted - 1.0).abs() < 1e-6, "{got} {wanted}");
         near(deviation(2), of(0.004));

@@ -1,4 +1,4 @@
-//! Tests of whether one sample of times is smaller than another, and what is left of many tests.
+//! Tests of whether one sample of times is smaller than another.
 //!
 //! All are one-sided: the question is whether a replacement is faster. Few observations are the
 //! rule (one median per job), so the tests are exact, given the ties that there are: every way of
@@ -8,6 +8,8 @@ use statrs::stats_tests::{
     Alternative,
     mannwhitneyu::{MannWhitneyUMethod, mannwhitneyu},
 };
+
+use crate::summaries::median;
 
 /// Above so many values the rank-sum test takes the normal approximation.
 const MOST_EXACT: usize = 60;
@@ -129,34 +131,14 @@ fn kolmogorov_smirnov(low: &[f64], high: &[f64]) -> f64 {
     1.0 - paths[low.len()] / combinations(pooled.len(), low.len())
 }
 
-/// P-values of many tests, corrected so that of those called significant at a level no greater
-/// share is expected to be false (Benjamini and Hochberg 1995). In the order given.
-pub fn false_discovery_control(p_values: &[f64]) -> Vec<f64> {
-    let mut order: Vec<usize> = (0..p_values.len()).collect();
-    order.sort_by(|&a, &b| p_values[b].total_cmp(&p_values[a]));
-    let mut corrected = vec![1.0; p_values.len()];
-    let mut least: f64 = 1.0;
-    for (above, index) in order.into_iter().enumerate() {
-        let rank = p_values.len() - above;
-        least = least.min(p_values[index] * p_values.len() as f64 / rank as f64);
-        corrected[index] = least;
-    }
-    corrected
-}
-
-/// P-values of many tests, corrected so that none of those called significant at a level is false
-/// but with a probability of at most that level (Holm 1979). In the order given.
-pub fn family_wise_control(p_values: &[f64]) -> Vec<f64> {
-    let mut order: Vec<usize> = (0..p_values.len()).collect();
-    order.sort_by(|&a, &b| p_values[a].total_cmp(&p_values[b]));
-    let mut corrected = vec![1.0; p_values.len()];
-    let mut greatest: f64 = 0.0;
-    for (below, index) in order.into_iter().enumerate() {
-        let left = (p_values.len() - below) as f64;
-        greatest = greatest.max((p_values[index] * left).min(1.0));
-        corrected[index] = greatest;
-    }
-    corrected
+/// Whether `low` is smaller than `high`: by the one-sided rank-sum test at the level `alpha`, or
+/// because half of `low` lies below all of `high`. The latter tells large differences apart where
+/// there are too few values for a test at the levels that many comparisons need, and where single
+/// values went astray.
+pub fn is_smaller(low: &[f64], high: &[f64], alpha: f64) -> bool {
+    let least = high.iter().copied().reduce(f64::min);
+    let apart = median(low).zip(least).is_some_and(|(middle, least)| middle < least);
+    apart || Test::RankSum.p_value(low, high) < alpha
 }
 
 #[cfg(test)]
@@ -252,29 +234,6 @@ mod tests {
         assert!((Test::least_p_value(6, 6) - 1.0 / 924.0).abs() < 1e-12);
     }
 
-    /// scipy 1.17.1, stats.false_discovery_control of the example of Benjamini and Hochberg.
-    #[test]
-    fn false_discoveries_are_controlled_as_by_the_reference() {
-        let p = [0.041, 0.008, 0.039, 0.001, 0.042, 0.06, 0.074, 0.205, 0.34];
-        let wanted = [0.0756, 0.036, 0.0756, 0.009, 0.0756, 0.09, 0.095_142_857, 0.230_625, 0.34];
-        for (found, wanted) in false_discovery_control(&p).into_iter().zip(wanted) {
-            assert!((found - wanted).abs() < 1e-6, "{found}, not {wanted}");
-        }
-        assert!(false_discovery_control(&[]).is_empty());
-    }
-
-    /// Worked by hand: each times the number of those that are
-    /// not smaller, never less than the one before.
-    #[test]
-    fn the_family_wise_error_is_controlled_as_by_the_reference() {
-        let p = [0.01, 0.02, 0.03, 0.04, 0.05, 0.001];
-        let wanted = [0.05, 0.08, 0.09, 0.09, 0.09, 0.006];
-        for (found, wanted) in family_wise_control(&p).into_iter().zip(wanted) {
-            assert!((found - wanted).abs() < 1e-12, "{found}, not {wanted}");
-        }
-        assert!(family_wise_control(&[]).is_empty());
-    }
-
     /// The share of 2000 pairs of samples that a test calls different at 5 %. Times of messages
     /// are skewed: 1 plus a tail of squared uniform numbers, a tenth of the mean wide.
     fn called_different(test: Test, jobs: usize, shift: f64) -> f64 {
@@ -298,5 +257,18 @@ mod tests {
             assert!(found > 0.5, "{}: {found}", test.name());
         }
         assert!(called_different(Test::RankSum, 10, 0.1) > 0.7);
+    }
+
+    #[test]
+    fn smaller_is_told_from_equal() {
+        let [low, high]: [Vec<f64>; 2] =
+            [1.0, 1.2].map(|base| (0..12).map(|i| base + 0.01 * f64::from(i)).collect());
+        assert!(is_smaller(&low, &high, 1e-4));
+        assert!(!is_smaller(&high, &low, 0.5));
+        assert!(!is_smaller(&low, &low, 0.05));
+        assert!(is_smaller(&[1.0, 2.0], &[3.0, 4.0], 0.01), "few, but apart");
+        assert!(is_smaller(&[1.0, 9.0, 1.1], &[3.0, 4.0], 0.01), "one that went astray");
+        assert!(!is_smaller(&[1.0, 5.5], &[3.0, 4.0], 0.01));
+        assert!(!is_smaller(&[], &[3.0], 0.01));
     }
 }

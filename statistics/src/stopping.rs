@@ -1,58 +1,14 @@
 //! When enough has been measured: repetitions by the precision of the median, not by habit.
 //!
-//! Times of messages are skewed and have far outliers, so the interval of their median is taken
-//! from order statistics, which assumes no distribution: of n observations, the median of what
-//! they were drawn from lies between the k-th least and the k-th greatest with a probability that
-//! is binomial(n, 1/2).
-//!
-//! Besides there are the criteria by which PGMPI predicts the number of repetitions (NREP; Hunold,
+//! Besides the [interval of the median](crate::median_interval) there are the criteria by which PGMPI
+//! predicts the number of repetitions (NREP; Hunold,
 //! Carpen-Amarie, Luebbe and Traeff, EuroMPI 2016): the relative standard error of the mean, and
 //! how much the latest running means or medians still vary.
 
-use crate::statistics::median;
-
-/// A median and the interval that holds the true one.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct MedianInterval {
-    /// Median of the observations.
-    pub median: f64,
-    /// Lower end.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
-}
-
-/// The median of the observations with its interval at the given confidence (such as 0.95).
-///
-/// Nothing where the observations are too few for any interval of that confidence: 6 are needed
-/// at 95 %. The interval's coverage is at least the confidence asked for.
-pub fn median_interval(observations: &[f64], confidence: f64) -> Option<MedianInterval> {
-    let count = observations.len();
-    let outside = observations_outside(count, confidence)?;
-    let mut sorted = observations.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
-    let median = (sorted[(count - 1) / 2] + sorted[count / 2]) / 2.0;
-    Some(MedianInterval { median, low: sorted[outside], high: sorted[count - 1 - outside] })
-}
-
-/// How many of `count` ordered observations lie outside the interval on either side: the
-/// greatest k with `1 - 2 P(X <= k) >= confidence`, X binomial(count, 1/2).
-fn observations_outside(count: usize, confidence: f64) -> Option<usize> {
-    let tail = (1.0 - confidence) / 2.0;
-    let mut logarithm = -(count as f64) * std::f64::consts::LN_2; // of P(X = k), begun at k = 0
-    let mut below = logarithm.exp();
-    if count == 0 || below > tail {
-        return None;
-    }
-    for k in 1..count {
-        logarithm += ((count + 1 - k) as f64 / k as f64).ln();
-        below += logarithm.exp();
-        if below > tail {
-            return Some(k - 1);
-        }
-    }
-    None
-}
+use crate::{
+    intervals::{MedianInterval, median_interval},
+    summaries::{mean, median, standard_deviation},
+};
 
 /// By what a series' uncertainty is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,12 +57,12 @@ impl std::str::FromStr for Criterion {
     }
 }
 
-/// The standard deviation over the mean of at least two values.
+/// The standard deviation over the mean; infinite of fewer than two values.
 fn variation(values: &[f64]) -> f64 {
-    let count = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / count;
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    (squares / (count - 1.0)).sqrt() / mean
+    match standard_deviation(values).zip(mean(values)) {
+        Some((deviation, mean)) => deviation / mean,
+        None => f64::INFINITY,
+    }
 }
 
 /// How much the latest of the running means or medians vary; infinite where there are too few.
@@ -142,13 +98,10 @@ impl Rule {
     pub fn uncertainty(&self, observations: &[f64]) -> f64 {
         match self.criterion {
             Criterion::MedianInterval => self.of_median(observations),
-            Criterion::StandardError if observations.len() < 2 => f64::INFINITY,
             Criterion::StandardError => {
                 variation(observations) / (observations.len() as f64).sqrt()
             }
-            Criterion::RunningMeans => running_variation(observations, |some| {
-                Some(some.iter().sum::<f64>() / some.len() as f64)
-            }),
+            Criterion::RunningMeans => running_variation(observations, mean),
             Criterion::RunningMedians => running_variation(observations, median),
         }
     }
@@ -173,7 +126,6 @@ impl Rule {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
     const RULE: Rule = Rule {
         criterion: Criterion::MedianInterval,
@@ -183,26 +135,6 @@ mod tests {
         relative_error: 0.025,
         resolution_seconds: 1e-9,
     };
-
-    /// Ranks of the lower end (from 1) at 95 %, as tabulated for the sign test's interval, such as
-    /// in Conover, Practical Nonparametric Statistics, table A3 (p = 0.5, tail 0.025).
-    #[test]
-    fn the_interval_is_the_tabulated_one() {
-        for (count, rank) in [(6, 1), (8, 1), (9, 2), (10, 2), (12, 3), (15, 4), (20, 6), (25, 8)] {
-            assert_eq!(observations_outside(count, 0.95), Some(rank - 1), "{count} observations");
-        }
-        assert_eq!(observations_outside(5, 0.95), None);
-        assert_eq!(observations_outside(0, 0.95), None);
-    }
-
-    #[test]
-    fn long_series_follow_the_normal_approximation() {
-        for count in [1000_usize, 5000, 20_000] {
-            let outside = observations_outside(count, 0.95).unwrap() as f64;
-            let normal = (count as f64 - 1.959_964 * (count as f64).sqrt()) / 2.0;
-            assert!((outside - normal).abs() <= 1.5, "{count}: {outside} against {normal}");
-        }
-    }
 
     #[test]
     fn one_outlier_does_not_make_a_steady_series_uncertain() {
@@ -249,20 +181,5 @@ mod tests {
             assert_eq!(criterion.name().parse(), Ok(criterion));
         }
         assert!("often".parse::<Criterion>().unwrap_err().contains("rse, cov-mean"));
-    }
-
-    proptest! {
-        #[test]
-        fn the_interval_holds_the_median_and_scales(
-            observations in prop::collection::vec(1e-9_f64..1.0, 6..200),
-            scale in 1e-3_f64..1e3,
-        ) {
-            let interval = median_interval(&observations, 0.95).unwrap();
-            prop_assert!(interval.low <= interval.median && interval.median <= interval.high);
-            let scaled: Vec<f64> = observations.iter().map(|time| time * scale).collect();
-            let other = median_interval(&scaled, 0.95).unwrap();
-            prop_assert!((other.low - interval.low * scale).abs() <= 1e-12 * other.low);
-            prop_assert!((other.high - interval.high * scale).abs() <= 1e-12 * other.high);
-        }
     }
 }

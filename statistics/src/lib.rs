@@ -1,0 +1,25 @@
+//! What every stage computes of observations, each once: robust summaries ([`median`], [`midmean`],
+//! [`quantile`], trimmed means), where the truth lies ([`median_interval`], [`percentile_interval`]), whether
+//! one sample is smaller than another ([`significance`]), what is left of many such tests
+//! ([`false_discovery_control`], [`family_wise_control`]), and when there are enough observations
+//! ([`stopping`]).
+//!
+//! Values are in the caller's unit. What can't be told of too few values is `None`. Values must not be
+//! NaN; infinite ones are ordered as such.
+
+#![forbid(unsafe_code)]
+
+mod corrections;
+mod intervals;
+pub mod significance;
+pub mod stopping;
+mod summaries;
+
+pub use corrections::{false_discovery_control, family_wise_control};
+pub use intervals::{MedianInterval, bootstrap_widening, median_interval, percentile_interval};
+pub use significance::is_smaller;
+pub use summaries::{
+    DEVIATIONS_PER_MEDIAN, geometric_mean, mean, median, midmean, quantile, r_squared,
+    serial_rank_correlation, standard_deviation, trimmed_mean, trimmed_mean_of_counts,
+    trimmed_mean_squared_error, upper_median, variance,
+};
