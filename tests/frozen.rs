@@ -17,7 +17,7 @@ use std::{
 use flate2::{Compression, read::GzDecoder, write::GzEncoder};
 
 use crate::support::colibri;
-use steps::{CALIBRATION, GUIDELINES, Step, TUNE};
+use steps::{CALIBRATION, FrozenCommand, GUIDELINES, TUNE};
 
 /// Set to 1, it has what is expected written anew instead of compared.
 const REWRITE: &str = "COLIBRI_REWRITE_EXPECTED";
@@ -54,8 +54,8 @@ fn data(part: &str) -> PathBuf {
 
 /// Runs the steps one after the other beside the three records, and compares what each prints and
 /// writes.
-fn check(name: &str, steps: &[Step]) {
-    let place = Place::new();
+fn check(name: &str, steps: &[FrozenCommand]) {
+    let copies = RunCopies::new();
     let names: BTreeSet<&str> = steps.iter().map(|step| step.name).collect();
     assert_eq!(names.len(), steps.len(), "two steps have one name");
     let folder = data("expected").join(name);
@@ -67,7 +67,7 @@ fn check(name: &str, steps: &[Step]) {
     fs::remove_dir_all(&told).unwrap_or_default();
     let mut problems = Vec::new();
     for step in steps {
-        let actual = place.run(step);
+        let actual = copies.run(step);
         if rewrite {
             write(&folder.join(step.name), &actual);
             continue;
@@ -99,16 +99,16 @@ fn actual_folder(name: &str) -> PathBuf {
 }
 
 /// A directory with copies of the three runs.
-struct Place {
+struct RunCopies {
     directory: tempfile::TempDir,
 }
 
 /// What a step has printed and written, by file name.
 type Outputs = BTreeMap<String, Vec<u8>>;
 
-impl Place {
+impl RunCopies {
     fn new() -> Self {
-        let place = Place { directory: tempfile::tempdir().unwrap() };
+        let place = RunCopies { directory: tempfile::tempdir().unwrap() };
         let records = data("records");
         for path in files(&records) {
             let name = path.strip_prefix(&records).unwrap().to_str().unwrap();
@@ -129,7 +129,7 @@ impl Place {
     }
 
     /// Runs a step; gives what it printed and the files that it wrote.
-    fn run(&self, step: &Step) -> Outputs {
+    fn run(&self, step: &FrozenCommand) -> Outputs {
         let programs = self.path().join("programs");
         let output = colibri()
             .args(step.arguments.split_whitespace())

@@ -11,9 +11,10 @@ use crate::{
     clock::{Nanos, now, seconds},
     exchange::Tag,
     launcher::{self, Lock},
+    patience::Patience,
     platform::{self, Survey},
     progress::Reporter,
-    sleep::{Patience, sleep_until},
+    sleep::sleep_until,
     synchronisation::Synchroniser,
     world::{JobFlags, World},
 };

@@ -6,10 +6,7 @@ use std::{ffi::c_int, mem::MaybeUninit, ptr};
 use mpi::ffi;
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{
-    Error, Result,
-    sleep::{Patience, sharpen_timers},
-};
+use crate::{Error, Result, patience::Patience, sleep::sharpen_timers};
 
 /// What a message is for; keeps kinds of messages apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -19,6 +19,7 @@ pub mod launcher;
 pub mod links;
 pub mod measure;
 pub mod pairs;
+pub mod patience;
 pub mod platform;
 mod progress;
 pub mod sleep;

@@ -31,9 +31,9 @@ use crate::{
         margin::Margin,
         timing::{self, Report, Scheme, Start, Timing},
     },
+    patience::Patience,
     platform::{self, Survey},
     progress::Reporter,
-    sleep::Patience,
     synchronisation::{Line, Synchroniser},
     world::{JobFlags, World},
 };

@@ -6,7 +6,8 @@ use records::{
 use crate::{
     Figure, FigureError,
     page::{self, Heading, panel_name},
-    plot::{Axis, Plot, Plots, Point, Quantity, Series, Trace},
+    plot::{Axis, Plot, Plots, Point, Series, Trace},
+    ticks::Quantity,
 };
 
 /// Methods named with what they are off by; the file has the rest.

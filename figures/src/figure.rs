@@ -15,7 +15,7 @@ use records::FileError;
 
 use crate::{
     FigureError, canvas::Canvas, colour, map::Map, plot::Plots, raster::Raster,
-    space_time::SpaceTime, tree::TreePage,
+    space_time_page::SpaceTime, tree_page::TreePage,
 };
 
 /// A picture, laid out and ready to be drawn on any of plotters' backends.

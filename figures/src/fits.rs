@@ -3,7 +3,8 @@ use records::calibration::{Calibration, FitPoint, LineFit};
 use crate::{
     Figure, FigureError,
     page::{self, Heading, panel_name},
-    plot::{Axis, Plot, Plots, Point, Quantity, Series, Trace},
+    plot::{Axis, Plot, Plots, Point, Series, Trace},
+    ticks::Quantity,
 };
 
 /// Curves in a panel; more can't be told apart.

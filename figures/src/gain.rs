@@ -6,7 +6,8 @@ use statistics::geometric_mean;
 use crate::{
     Figure, FigureError,
     page::{self, Heading, panel_name},
-    plot::{Axis, Notes, Plot, Plots, Point, Quantity, Series, Trace},
+    plot::{Axis, Notes, Plot, Plots, Point, Series, Trace},
+    ticks::Quantity,
 };
 
 /// The times of one process count, before and after tuning.

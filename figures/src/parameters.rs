@@ -8,7 +8,8 @@ use records::{
 use crate::{
     Figure, FigureError,
     page::{self, Heading, panel_name},
-    plot::{Axis, Plot, Plots, Point, Quantity, Series, Trace},
+    plot::{Axis, Plot, Plots, Point, Series, Trace},
+    ticks::Quantity,
 };
 
 /// The parameters of a platform over the message size, in the manner of the paper's Figure 1.

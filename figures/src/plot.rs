@@ -1,14 +1,14 @@
 //! Curves on logarithmic axes, with intervals.
 
 use crate::{
-    Figure, FigureError,
+    FigureError,
     canvas::{Align, Canvas, DASHES, Pixel, TEXT, TICK},
     colour, font,
     page::{
         Heading, Key, LEAST_WIDTH, LINE, Legend, MARGIN, PANEL_HEADING, columns_and_rows, marker,
-        panel_heading, panel_name,
+        panel_heading,
     },
-    ticks::{format_tick, padded, span, ticks},
+    ticks::{Quantity, format_tick, padded, span, ticks},
 };
 use plotters::{
     chart::{ChartBuilder, ChartContext},
@@ -20,19 +20,6 @@ use plotters::{
     drawing::DrawingArea,
     prelude::{Color, DrawingBackend, RGBColor},
 };
-
-/// What an axis counts; decides how its numbers are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Quantity {
-    /// Bytes: powers of two, `1 KiB`.
-    Bytes,
-    /// Seconds, `10 us`.
-    Seconds,
-    /// Processes: powers of two.
-    Processes,
-    /// A plain number, such as a ratio.
-    Number,
-}
 
 /// An axis; all are logarithmic.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,49 +75,6 @@ pub struct Series {
     pub trace: Trace,
     /// Its points; by ascending x where they are joined.
     pub points: Vec<Point>,
-}
-
-/// Curves over a common axis, both axes logarithmic, with intervals where points have them.
-///
-/// `lines` stand below the title: the platform, the parameters. Points that a logarithmic axis
-/// cannot show (zero, negative, not finite) are left out, and the figure says how many.
-///
-/// # Errors
-/// No point can be shown.
-pub fn curves(
-    title: &str,
-    lines: &[String],
-    x: Axis,
-    y: Axis,
-    series: &[Series],
-) -> Result<Figure, FigureError> {
-    panels(title, lines, (x, y), &[(String::new(), series.to_vec())])
-}
-
-/// As [`curves`], with several panels under one legend: series of one name look the same in all.
-/// A panel without a name has no title.
-///
-/// # Errors
-/// No point can be shown, or there are more panels or series than can be told apart.
-pub fn panels(
-    title: &str,
-    lines: &[String],
-    (x, y): (Axis, Axis),
-    panels: &[(String, Vec<Series>)],
-) -> Result<Figure, FigureError> {
-    let panels = panels.iter().enumerate().map(|(index, (name, series))| Plot {
-        title: match name.as_str() {
-            "" => String::new(),
-            name => format!("{} {name}", panel_name(index)),
-        },
-        detail: String::new(),
-        x: x.clone(),
-        y: y.clone(),
-        series: series.clone(),
-        notes: None,
-    });
-    let heading = Heading { title: title.into(), lines: lines.to_vec() };
-    Figure::of_plots(Plots::new(heading, panels.collect())?)
 }
 
 /// One panel.

@@ -3,7 +3,8 @@ use records::Collective;
 use crate::{
     Figure, FigureError,
     page::{self, Heading, panel_name},
-    plot::{Axis, Notes, Plot, Plots, Point, Quantity, Series, Trace},
+    plot::{Axis, Notes, Plot, Plots, Point, Series, Trace},
+    ticks::Quantity,
 };
 
 /// The methods of one process count beside the library's default.

@@ -2,7 +2,18 @@
 
 use records::quantity;
 
-use crate::Quantity;
+/// What an axis counts; decides how its numbers are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quantity {
+    /// Bytes: powers of two, `1 KiB`.
+    Bytes,
+    /// Seconds, `10 us`.
+    Seconds,
+    /// Processes: powers of two.
+    Processes,
+    /// A plain number, such as a ratio.
+    Number,
+}
 
 /// The least and the greatest of positive values.
 pub(crate) fn span(values: impl Iterator<Item = f64>) -> (f64, f64) {

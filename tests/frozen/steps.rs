@@ -1,7 +1,7 @@
 //! The commands that read the frozen records, in the order in which they are run.
 
 /// A command, with the name of the folder that holds what is expected of it.
-pub struct Step {
+pub struct FrozenCommand {
     pub name: &'static str,
     /// Without spaces inside an argument.
     pub arguments: &'static str,
@@ -9,12 +9,12 @@ pub struct Step {
 
 macro_rules! steps {
     ($($name:literal: $($argument:literal)+;)*) => {
-        &[$(Step { name: $name, arguments: concat!($($argument),+) }),*]
+        &[$(FrozenCommand { name: $name, arguments: concat!($($argument),+) }),*]
     };
 }
 
 /// On the record of a tuning run.
-pub const TUNE: &[Step] = steps! {
+pub const TUNE: &[FrozenCommand] = steps! {
     "resume": "tune tune --testbed 4 --collective bcast,reduce --procs 2,4 --sizes 64,8KiB,256KiB "
         "--budget 75s --resume";
     "report": "report tune";
@@ -35,7 +35,7 @@ pub const TUNE: &[Step] = steps! {
 };
 
 /// On the records of six jobs.
-pub const GUIDELINES: &[Step] = steps! {
+pub const GUIDELINES: &[FrozenCommand] = steps! {
     "guidelines": "guidelines guidelines --from-record";
     "report": "report guidelines";
     "other-test": "guidelines guidelines --from-record --test kolmogorov-smirnov --level 0.2 "
@@ -43,7 +43,7 @@ pub const GUIDELINES: &[Step] = steps! {
 };
 
 /// On the record of a calibration of four nodes.
-pub const CALIBRATION: &[Step] = steps! {
+pub const CALIBRATION: &[FrozenCommand] = steps! {
     "calibrate": "calibrate calibration --from-record --algorithms bcast,reduce";
     "report": "report calibration";
     "compare": "calibrate --compare calibration/calibration.json tune/calibration.json";

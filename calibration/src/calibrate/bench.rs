@@ -7,17 +7,17 @@ use records::{
 use statistics::{median_interval, stopping::Rule};
 
 use super::{
-    Flags, Precision,
     book::{Book, Observation},
     cells::{Cell, Experiment, Kind},
     combine::Combiner,
     command::Command,
+    flags::{Flags, Precision},
     group::{self, Group},
-    largest,
     pair::Sender,
     placement::Placement,
     recorder::{Recorder, Spent},
-    schedule::{Bench, Visit},
+    schedule::Bench,
+    visit::Visit,
 };
 use crate::{
     Error, Result,
@@ -76,7 +76,7 @@ impl<'a> CellBench<'a> {
             precision: flags.precision,
             placement: Placement::agree(&comm, flags.pair.1, flags.job_number)?,
             all_attend: false,
-            sender: Sender::new(comm, flags.pair.1, largest(flags)),
+            sender: Sender::new(comm, flags.pair.1, flags.largest()),
             group: Group::new(comm, order, groups),
             combiner: Combiner::new(groups),
             recorder,

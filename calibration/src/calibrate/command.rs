@@ -6,7 +6,7 @@ use super::{book::Observation, cells::Cell};
 use crate::{
     Result,
     exchange::{Communicator, Tag},
-    sleep::Patience,
+    patience::Patience,
 };
 
 /// What to do.

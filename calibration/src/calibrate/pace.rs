@@ -5,7 +5,7 @@
 //! what was measured at different times would be the drift's. So a *round* over all these cells
 //! is due every fraction of a second, and each round counts as much as any other.
 
-use super::{cells::Cell, schedule::Visit};
+use super::{cells::Cell, visit::Visit};
 
 /// When the next round is due, and what its visits cost.
 #[derive(Debug)]

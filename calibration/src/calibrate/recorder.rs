@@ -14,7 +14,10 @@ use records::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{Flags, PROGRAM, book::Observation};
+use super::{
+    book::Observation,
+    flags::{Flags, PROGRAM},
+};
 use crate::{Error, Result, launcher::Lock};
 
 /// What earlier runs left behind.

@@ -14,7 +14,7 @@ use std::{
 use rand::RngExt;
 use rand_pcg::Pcg64;
 
-pub use sources::survey;
+pub use sources::{resolution_seconds, survey};
 
 /// Nanoseconds of CLOCK_MONOTONIC.
 pub type Nanos = i64;
@@ -84,11 +84,6 @@ pub fn of_kernel(instant: Nanos) -> Nanos {
     let elapsed = instant - FALSE_OFFSET.load(Ordering::Relaxed) - since;
     // Exact without drift; else to a nanosecond.
     since + elapsed - (elapsed as f64 * drift / (1.0 + drift)) as Nanos
-}
-
-/// The smallest step between two different readings, in seconds.
-pub fn resolution_seconds() -> f64 {
-    sources::of_kernel(libc::CLOCK_MONOTONIC).0
 }
 
 /// Names the machine: processes with the same name run under the same kernel.

@@ -23,9 +23,14 @@ pub fn survey() -> Vec<ClockSource> {
     sources
 }
 
+/// The smallest step between two different readings of the clock that times, in seconds.
+pub fn resolution_seconds() -> f64 {
+    of_kernel(libc::CLOCK_MONOTONIC).0
+}
+
 /// Step and cost of one of the kernel's clocks, counted from now on, where a reading in floating
 /// point has digits enough.
-pub(super) fn of_kernel(clock: libc::clockid_t) -> (f64, f64) {
+fn of_kernel(clock: libc::clockid_t) -> (f64, f64) {
     let begun = read(clock);
     steps(|| (read(clock) - begun) as f64 / 1e9)
 }
@@ -34,7 +39,7 @@ const READINGS: usize = 1000;
 
 /// The smallest step between two different readings, and what one reading costs, in seconds; the
 /// cost by the kernel's clock.
-pub(super) fn steps(mut reading: impl FnMut() -> f64) -> (f64, f64) {
+fn steps(mut reading: impl FnMut() -> f64) -> (f64, f64) {
     let begun = read(libc::CLOCK_MONOTONIC);
     let mut last = reading();
     let mut least = f64::INFINITY;

@@ -11,7 +11,7 @@ use records::{
 use serde::de::DeserializeOwned;
 
 use super::{
-    PROGRAM,
+    flags::PROGRAM,
     margin::Margin,
     participant::{Call, Command, Participant, Row},
     timing::{self, Report, Scheme, Start, Timed, Timing},
@@ -23,8 +23,8 @@ use crate::{
     clock::{Nanos, now},
     exchange::{Communicator, Tag},
     launcher,
+    patience::Patience,
     progress::Reporter,
-    sleep::Patience,
     world::{self, World},
 };
 

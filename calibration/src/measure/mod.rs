@@ -5,6 +5,7 @@
 
 pub mod collectives;
 mod director;
+mod flags;
 pub mod margin;
 pub mod methods;
 pub mod ours;
@@ -15,57 +16,22 @@ pub mod tool;
 pub mod tracer;
 pub mod work;
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::collections::BTreeMap;
 
 use records::{Collective, document, plan::Plan, platform::Platform, record::Writer};
 
-use self::{
-    director::Director,
-    participant::Participant,
-    timing::{Scheme, Timing},
-    work::Work,
-};
+pub use self::flags::{Flags, PROGRAM};
+use self::{director::Director, participant::Participant, timing::Scheme, work::Work};
 use crate::{
     Result,
-    calibrate::parse_budget,
     exchange::Tag,
     launcher::Lock,
+    patience::Patience,
     platform::{self, Surroundings, Survey},
     progress::Reporter,
-    sleep::Patience,
     synchronisation::Synchroniser,
-    world::{JobFlags, World},
+    world::World,
 };
-
-/// The program's name, in messages and in the record.
-pub const PROGRAM: &str = "colibri-measure";
-
-/// Times methods of MPI collectives by a plan
-#[derive(Debug, Clone, clap::Parser)]
-#[command(name = PROGRAM, version)]
-pub struct Flags {
-    #[command(flatten)]
-    job: JobFlags,
-    /// What to measure
-    #[arg(long)]
-    plan: PathBuf,
-    /// Where the observations go; a record that is there is completed
-    #[arg(long)]
-    record: PathBuf,
-    /// Seconds after the start of MPI from which on nothing new is begun
-    #[arg(long, value_parser = parse_budget)]
-    deadline_seconds: f64,
-    /// How a call is timed
-    #[arg(long, value_enum, default_value_t = Timing::Barrier)]
-    timing: Timing,
-}
-
-impl Flags {
-    /// The flags that both programs have.
-    pub fn job(&self) -> &JobFlags {
-        &self.job
-    }
-}
 
 /// The program on one rank.
 ///

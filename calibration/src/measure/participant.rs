@@ -19,7 +19,7 @@ use crate::{
     Error, Result,
     clock::Nanos,
     exchange::{Communicator, Tag},
-    sleep::Patience,
+    patience::Patience,
     synchronisation::Synchroniser,
 };
 

@@ -34,9 +34,9 @@ use crate::{
     calibrate::parse_budget,
     exchange::{Communicator, Tag},
     launcher::{self, Lock},
+    patience::Patience,
     platform::{self, Survey},
     progress::Reporter,
-    sleep::Patience,
     world::{JobFlags, World},
 };
 

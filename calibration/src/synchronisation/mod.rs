@@ -27,7 +27,8 @@ use crate::{
     Result,
     clock::{self, Nanos, now, seconds},
     exchange::{Communicator, Tag},
-    sleep::{Patience, sleep_until},
+    patience::Patience,
+    sleep::sleep_until,
 };
 
 /// How the ranks' clocks hang together.

@@ -9,12 +9,13 @@ use records::{
 };
 
 use super::{
-    FitError,
     breaks::breaks,
     direct::Direct,
-    lines, list_sizes,
+    error::FitError,
+    lines,
     places::{Between, Train, trains, warn_of_gaps_between, without_waiting},
     samples::Centres,
+    words::list_sizes,
 };
 use crate::parameters::{Costs, Hockney, Knot, LinearGap, LogGp};
 
@@ -124,7 +125,7 @@ impl Plan {
             })
             .collect();
         for (name, measured) in [("os", &sends), ("or", &receives)] {
-            warn_of_gaps_between(name, measured, &knots, warnings);
+            warn_of_gaps_between(name, measured, knots.iter().map(|knot| knot.bytes), warnings);
         }
         let knot_places: Vec<(u64, usize)> =
             knots.iter().enumerate().map(|(index, knot)| (knot.bytes, index)).collect();

@@ -17,7 +17,10 @@ use records::{
     observation::Status,
 };
 
-use super::{lines, percentiles, sample::Sample, samples::LEAST};
+use super::{
+    lines, percentiles,
+    sample::{LEAST, Sample},
+};
 use crate::parameters::Combining;
 
 /// Kind, operation, processes, bytes, messages.

@@ -35,6 +35,7 @@ mod algorithms;
 mod breaks;
 mod direct;
 mod drift;
+mod error;
 mod estimate;
 mod fitted;
 mod groups;
@@ -42,16 +43,17 @@ mod lines;
 mod places;
 mod sample;
 mod samples;
+mod words;
 
 use records::{
     calibration::{self, Estimate, HockneyKnot, PLogPKnot, Parameters, ProtocolChange},
-    observation::{PointToPoint, PointToPointKind},
-    quantity::format_bytes,
+    observation::PointToPoint,
 };
 use statistics::percentile_interval;
 
 use crate::parameters::LogGp;
 pub use algorithms::{AlgorithmFits, Timed, algorithms};
+pub use error::FitError;
 use estimate::{Plan, Values};
 pub use fitted::{CollectiveFit, GAP_PER_BYTE_MEASURED, LATENCY_MEASURED};
 pub use groups::Groups;
@@ -68,64 +70,6 @@ pub struct Fit {
     pub parameters: Parameters,
     /// What a reader must know: sizes left out, values clamped, protocol breaks, ...
     pub warnings: Vec<String>,
-}
-
-/// The observations do not give the parameters.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum FitError {
-    /// Too few usable observations of something that cannot be done without.
-    #[error(
-        "{} observations{} are missing: {purpose}; wanted at least {} each that are no warm-ups",
-        kind_name(*.kind), bytes.map(|bytes| format!(" of {bytes} bytes")).unwrap_or_default(),
-        samples::LEAST
-    )]
-    Missing {
-        /// What was to be timed.
-        kind: PointToPointKind,
-        /// At which message size; `None` is any.
-        bytes: Option<u64>,
-        /// What they are needed for.
-        purpose: &'static str,
-    },
-    /// Too few message sizes for a line.
-    #[error(
-        "{} observations are usable at {sizes} message size(s) only; wanted at least 2 for a line",
-        kind_name(*.kind)
-    )]
-    Sizes {
-        /// What was timed.
-        kind: PointToPointKind,
-        /// At how many sizes.
-        sizes: usize,
-    },
-    /// An observation is no time.
-    #[error(
-        "{} of {bytes} bytes, repetition {repetition}: {seconds} seconds; wanted a finite time \
-         of at least 0",
-        kind_name(*.kind)
-    )]
-    Observation {
-        /// What was timed.
-        kind: PointToPointKind,
-        /// At which message size.
-        bytes: u64,
-        /// Which repetition.
-        repetition: u32,
-        /// What it says.
-        seconds: f64,
-    },
-}
-
-/// As it is spelt in the record.
-fn kind_name(kind: PointToPointKind) -> &'static str {
-    match kind {
-        PointToPointKind::Clock => "clock",
-        PointToPointKind::RoundTrip => "round-trip",
-        PointToPointKind::SendOverhead => "send-overhead",
-        PointToPointKind::ReceiveOverhead => "receive-overhead",
-        PointToPointKind::Train => "train",
-        PointToPointKind::SpacedTrain => "spaced-train",
-    }
 }
 
 /// Fits the parameters of every model to the observations of one record, in any order and over
@@ -227,9 +171,4 @@ fn with_intervals(
         .collect();
     parameters.derived = vec!["loggp from plogp".into()];
     parameters
-}
-
-/// `1 KiB, 8 KiB`.
-fn list_sizes(sizes: &[u64]) -> String {
-    sizes.iter().map(|size| format_bytes(*size)).collect::<Vec<_>>().join(", ")
 }

@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use records::{observation::PointToPointKind, quantity::format_bytes};
 
 use super::{
-    estimate::KnotPlan,
-    list_sizes,
     samples::{Centres, DIFFERENCE},
+    words::list_sizes,
 };
 
 /// Beyond the last size a line goes on that begins at this part of it.
@@ -123,12 +122,11 @@ pub(super) fn trains(centres: &Centres, warnings: &mut Vec<String>) -> BTreeMap<
 pub(super) fn warn_of_gaps_between(
     name: &str,
     measured: &[(u64, usize)],
-    knots: &[KnotPlan],
+    knots: impl Iterator<Item = u64>,
     warnings: &mut Vec<String>,
 ) {
     let is_measured = |bytes| measured.iter().any(|(size, _)| *size == bytes);
-    let sizes: Vec<u64> =
-        knots.iter().map(|knot| knot.bytes).filter(|bytes| !is_measured(*bytes)).collect();
+    let sizes: Vec<u64> = knots.filter(|bytes| !is_measured(*bytes)).collect();
     if !sizes.is_empty() {
         warnings.push(format!(
             "{name}(m) was not measured at {}: taken from the line through the nearest sizes",

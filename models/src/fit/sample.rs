@@ -22,6 +22,8 @@ use statistics::{
     trimmed_mean_squared_error, variance,
 };
 
+/// Below this many observations there is no interval to speak of: the set is left out.
+pub(super) const LEAST: usize = 3;
 /// With fewer visits every single observation counts.
 const VISITS: usize = 5;
 /// With fewer jobs how jobs differ is not estimated.

@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use rand::Rng;
 use records::observation::{PointToPoint, PointToPointKind, Status};
 
-use super::{FitError, kind_name, sample::Sample};
+use super::{
+    error::FitError,
+    sample::{LEAST, Sample},
+    words::kind_name,
+};
 
-/// Below this many observations there is no interval to speak of: the set is left out.
-pub(super) const LEAST: usize = 3;
 /// Below this many in time, late ones are used too.
 const ENOUGH: usize = 5;
 

@@ -6,8 +6,8 @@ use records::{Collective, openmpi::element_bytes};
 use runner::{Arguments, Counts, Reduction};
 
 use super::{
-    Operation, Place, ROOT,
     buffers::{Buffers, pattern, sum, summand},
+    operation::{Operation, Place, ROOT},
 };
 
 const DOUBLE: usize = size_of::<f64>();

@@ -5,8 +5,8 @@ use records::Collective;
 use runner::{Arguments, Block, Blocks, Counts};
 
 use super::{
-    Operation, Place, ROOT,
     buffers::{Buffers, pattern},
+    operation::{Operation, Place, ROOT},
 };
 
 /// `bytes` bytes of the buffer that is sent from.

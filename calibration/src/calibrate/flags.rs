@@ -1,0 +1,195 @@
+//! What `colibri-calibrate` is told.
+
+use std::path::PathBuf;
+
+use records::quantity;
+use statistics::stopping::Criterion;
+
+use super::cells::Cell;
+use crate::world::JobFlags;
+
+/// The program's name, in messages and in the record.
+pub const PROGRAM: &str = "colibri-calibrate";
+
+/// Measures a platform point to point: raw observations between two ranks
+#[derive(Debug, Clone, clap::Parser)]
+#[command(name = PROGRAM, version)]
+pub struct Flags {
+    #[command(flatten)]
+    pub(super) job: JobFlags,
+    #[command(flatten)]
+    pub(super) precision: Precision,
+    /// Where the observations go; a record that is there is gone on with
+    #[arg(long)]
+    pub(super) record: PathBuf,
+    /// Where the observations of more than two ranks go, and of combining; without it there are
+    /// none
+    #[arg(long)]
+    pub(super) groups: Option<PathBuf>,
+    /// Message sizes in bytes, such as 0,1,2,4 or 1..1MiB
+    #[arg(long, value_parser = parse_sizes)]
+    pub(super) sizes: Sizes,
+    /// The sending and the receiving rank: two ranks such as 0,1; between-nodes, the first ranks of
+    /// the first two nodes (0,1 where there is one); inside-node, the first two of one node
+    #[arg(long = "pair", value_parser = parse_pair)]
+    pub(super) choice: Choice,
+    /// What is chosen, known when the ranks have told where they are.
+    #[arg(skip)]
+    pub(super) pair: (u32, u32),
+    /// Seconds from the start of MPI to the end, those of the record's earlier runs included
+    #[arg(long, value_parser = parse_budget)]
+    pub(super) budget_seconds: f64,
+    /// Number of this job among those that fill the record: what is cheap is measured in each of
+    /// them anew, since jobs differ
+    #[arg(long = "job", default_value_t = 0)]
+    pub(super) job_number: u32,
+    /// How many jobs fill the record: each makes its share of the least number of visits, and the last
+    /// one says what the budget did not reach
+    #[arg(long = "jobs", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) job_count: u32,
+    /// Seed of the order of the measurements
+    #[arg(long)]
+    pub(super) seed: u64,
+}
+
+/// When a cell is certain enough, if the budget lasts.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(super) struct Precision {
+    /// By what it is told: median-interval, rse, cov-mean or cov-median (those of NREP)
+    #[arg(long = "stop-by", default_value = Criterion::MedianInterval.name())]
+    pub(super) criterion: Criterion,
+    /// And what it shall be at most, as a part of the time; far above 1 the least number of visits
+    /// is enough
+    #[arg(long = "precision", value_parser = parse_precision, default_value = "0.025")]
+    pub(super) relative_error: f64,
+}
+
+fn parse_precision(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(part) if part > 0.0 && part.is_finite() => Ok(part),
+        _ => Err(format!("'{text}' is not a number above 0, such as 0.025")),
+    }
+}
+
+impl Flags {
+    /// Messages through a whole group are measured to this size: a chain of ranks takes as many
+    /// times longer than a pair.
+    const LARGEST_OF_GROUPS: u64 = 64 << 10;
+
+    /// The flags that both programs have.
+    pub fn job(&self) -> &JobFlags {
+        &self.job
+    }
+
+    /// The greatest message size, in bytes.
+    pub(super) fn largest(&self) -> usize {
+        self.sizes.0.last().map_or(0, |&size| size as usize)
+    }
+
+    pub(super) fn is_last_job(&self) -> bool {
+        self.job_number + 1 >= self.job_count
+    }
+
+    pub(super) fn group_cells(&self) -> Vec<Cell> {
+        if self.groups.is_none() {
+            return Vec::new();
+        }
+        let sizes = &self.sizes.0;
+        let small = sizes.partition_point(|bytes| *bytes <= Self::LARGEST_OF_GROUPS);
+        Cell::all_of_groups(&sizes[..small], self.job.ranks)
+    }
+}
+
+/// A list of sizes as one flag (clap takes a bare `Vec` for a repeated one).
+#[derive(Debug, Clone)]
+pub(super) struct Sizes(pub(super) Vec<u64>);
+
+fn parse_sizes(text: &str) -> Result<Sizes, String> {
+    const MOST: u64 = i32::MAX as u64;
+    let sizes = quantity::parse_sizes(text)?;
+    match sizes.last() {
+        Some(&size) if size > MOST => {
+            Err(format!("{size} bytes; one message holds at most {MOST}"))
+        }
+        _ => Ok(Sizes(sizes)),
+    }
+}
+
+/// Which pair is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Choice {
+    These(u32, u32),
+    BetweenNodes,
+    InsideNode,
+}
+
+impl Choice {
+    /// The pair in a job whose ranks are on these nodes; else what is wrong.
+    pub(super) fn pair(self, nodes: &[u32]) -> Result<(u32, u32), String> {
+        let last = nodes.len() - 1;
+        let with = |same: bool| {
+            let found = (0..nodes.len()).find_map(|one| {
+                let other = (one + 1..nodes.len()).find(|two| (nodes[one] == nodes[*two]) == same);
+                Some((one as u32, other? as u32))
+            });
+            found.filter(|_| last > 0)
+        };
+        match self {
+            Choice::These(one, other) => {
+                match [one, other].iter().find(|rank| **rank > last as u32) {
+                    None => Ok((one, other)),
+                    Some(rank) => {
+                        Err(format!("--pair names rank {rank}; the job has ranks 0 to {last}"))
+                    }
+                }
+            }
+            _ if last == 0 => Err("a pair needs two ranks; the job has one".into()),
+            Choice::BetweenNodes => Ok(with(false).unwrap_or((0, 1))),
+            Choice::InsideNode => with(true).ok_or_else(|| {
+                "--pair inside-node needs a node with two ranks; every node has one".into()
+            }),
+        }
+    }
+}
+
+fn parse_pair(text: &str) -> Result<Choice, String> {
+    let ranks = text.split_once(',').and_then(|(sender, receiver)| {
+        Some((sender.trim().parse().ok()?, receiver.trim().parse().ok()?))
+    });
+    match (text, ranks) {
+        ("between-nodes", _) => Ok(Choice::BetweenNodes),
+        ("inside-node", _) => Ok(Choice::InsideNode),
+        (_, Some((sender, receiver))) if sender != receiver => Ok(Choice::These(sender, receiver)),
+        _ => Err(format!(
+            "'{text}' is not a pair; write two different ranks, such as 0,1, or between-nodes or \
+             inside-node"
+        )),
+    }
+}
+
+pub(crate) fn parse_budget(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if seconds > 0.0 && seconds.is_finite() => Ok(seconds),
+        _ => Err(format!("'{text}' is not a number of seconds above 0, such as 60")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_are_chosen_by_node() {
+        let nodes = [0, 0, 1, 1];
+        let pair = |text: &str, nodes: &[u32]| parse_pair(text).unwrap().pair(nodes);
+        assert_eq!(pair("between-nodes", &nodes), Ok((0, 2)));
+        assert_eq!(pair("inside-node", &nodes), Ok((0, 1)));
+        assert_eq!(pair("inside-node", &[0, 1, 1]), Ok((1, 2)));
+        assert_eq!(pair("between-nodes", &[0, 0]), Ok((0, 1)));
+        assert_eq!(pair("3,1", &nodes), Ok((3, 1)));
+        assert!(pair("inside-node", &[0, 1]).unwrap_err().contains("every node has one"));
+        assert!(pair("0,4", &nodes).unwrap_err().contains("ranks 0 to 3"));
+        assert!(pair("between-nodes", &[0]).unwrap_err().contains("has one"));
+        assert!(parse_pair("1,1").unwrap_err().contains("two different ranks"));
+    }
+}

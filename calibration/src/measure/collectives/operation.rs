@@ -1,0 +1,131 @@
+//! How a collective is called, filled and checked.
+
+use std::ffi::c_int;
+
+use records::Collective;
+use runner::Arguments;
+
+use super::{buffers::Buffers, library};
+use crate::{
+    Error, Result,
+    exchange::{Communicator, check},
+    measure::{
+        ours::{Carrier, Ours},
+        plugins::Plugin,
+    },
+};
+
+/// How a collective is called, filled and checked. Root is rank 0 where there is one.
+#[derive(Debug)]
+pub struct Operation {
+    /// Which collective.
+    pub collective: Collective,
+    /// What is called, for the record.
+    pub description: &'static str,
+    /// Bytes of the outgoing and the incoming buffer for a message size and a number of processes.
+    pub room: fn(bytes: usize, procs: usize) -> (usize, usize),
+    /// What is called with.
+    pub(super) arguments: fn(&mut Buffers, bytes: usize, place: Place) -> Arguments,
+    /// Fills the outgoing buffer so that the result can be checked.
+    pub(super) fill: fn(&mut Buffers, bytes: usize, place: Place),
+    /// Bytes of the result on a rank, in the incoming buffer.
+    pub(super) length: fn(bytes: usize, place: Place) -> usize,
+    /// What stands at a byte of the result on a rank.
+    pub(super) expected: fn(index: usize, bytes: usize, place: Place) -> u8,
+}
+
+/// A rank among those that call.
+#[derive(Debug, Clone, Copy)]
+pub struct Place {
+    /// Which.
+    pub rank: u32,
+    /// How many there are.
+    pub procs: u32,
+}
+
+pub(super) const ROOT: c_int = 0;
+
+impl Operation {
+    /// Fills the buffers so that [`check`](Self::check) can tell a right result from a wrong or a
+    /// missing one.
+    pub fn prepare(&self, buffers: &mut Buffers, bytes: usize, place: Place) {
+        let length = (self.length)(bytes, place);
+        for (index, byte) in buffers.incoming_mut()[..length].iter_mut().enumerate() {
+            *byte = !(self.expected)(index, bytes, place);
+        }
+        (self.fill)(buffers, bytes, place);
+    }
+
+    /// The call alone, by the MPI library.
+    ///
+    /// # Errors
+    /// The library refuses.
+    pub fn call(&self, buffers: &mut Buffers, bytes: usize, comm: &Communicator) -> Result<()> {
+        let arguments = (self.arguments)(buffers, bytes, Place::of(comm));
+        let (name, function) = library::function(self.collective);
+        // SAFETY: the function is that of the collective; the buffers, from which the arguments were
+        // cut, hold what they say, and all ranks of the visit call.
+        let code = unsafe { library::call(function, &arguments, comm)? };
+        check(name, code)
+    }
+
+    /// The same call, by a plug-in.
+    ///
+    /// # Errors
+    /// The plug-in refuses.
+    pub fn call_plugin(
+        &self,
+        plugin: &Plugin,
+        buffers: &mut Buffers,
+        bytes: usize,
+        comm: &Communicator,
+    ) -> Result<()> {
+        let arguments = (self.arguments)(buffers, bytes, Place::of(comm));
+        // SAFETY: as above; that its function has the signature, the user vouches for.
+        let code = unsafe { library::call(plugin.function(), &arguments, comm)? };
+        plugin.check_call(code)
+    }
+
+    /// The same call, carried out by a method of ours.
+    ///
+    /// # Errors
+    /// The runner refuses.
+    pub fn call_ours(
+        &self,
+        (carrier, ours): (&mut Carrier, &Ours),
+        buffers: &mut Buffers,
+        bytes: usize,
+        comm: &Communicator,
+    ) -> Result<()> {
+        let arguments = (self.arguments)(buffers, bytes, Place::of(comm));
+        // SAFETY: as above; all by the same method.
+        unsafe { carrier.run(ours, &arguments, comm) }
+    }
+
+    /// Compares the result with what it should be.
+    ///
+    /// # Errors
+    /// It is another; the error names the first wrong byte.
+    pub fn check(&self, buffers: &Buffers, bytes: usize, place: Place) -> Result<()> {
+        let result = &buffers.incoming()[..(self.length)(bytes, place)];
+        for (index, &found) in result.iter().enumerate() {
+            let wanted = (self.expected)(index, bytes, place);
+            if wanted != found {
+                let Place { rank, procs } = place;
+                return Err(Error::WrongResult(format!(
+                    "{} of {bytes} bytes on {procs} processes gave a wrong result: byte {index} \
+                     on rank {rank} is {found}, wanted {wanted}",
+                    self.collective
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Place {
+    /// This rank in a communicator.
+    pub fn of(comm: &Communicator) -> Self {
+        Place { rank: comm.rank(), procs: comm.size() }
+    }
+}

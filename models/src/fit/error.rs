@@ -1,0 +1,51 @@
+//! Why observations give no parameters.
+
+use records::observation::PointToPointKind;
+
+use super::{sample::LEAST, words::kind_name};
+
+/// The observations do not give the parameters.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum FitError {
+    /// Too few usable observations of something that cannot be done without.
+    #[error(
+        "{} observations{} are missing: {purpose}; wanted at least {} each that are no warm-ups",
+        kind_name(*.kind), bytes.map(|bytes| format!(" of {bytes} bytes")).unwrap_or_default(),
+        LEAST
+    )]
+    Missing {
+        /// What was to be timed.
+        kind: PointToPointKind,
+        /// At which message size; `None` is any.
+        bytes: Option<u64>,
+        /// What they are needed for.
+        purpose: &'static str,
+    },
+    /// Too few message sizes for a line.
+    #[error(
+        "{} observations are usable at {sizes} message size(s) only; wanted at least 2 for a line",
+        kind_name(*.kind)
+    )]
+    Sizes {
+        /// What was timed.
+        kind: PointToPointKind,
+        /// At how many sizes.
+        sizes: usize,
+    },
+    /// An observation is no time.
+    #[error(
+        "{} of {bytes} bytes, repetition {repetition}: {seconds} seconds; wanted a finite time \
+         of at least 0",
+        kind_name(*.kind)
+    )]
+    Observation {
+        /// What was timed.
+        kind: PointToPointKind,
+        /// At which message size.
+        bytes: u64,
+        /// Which repetition.
+        repetition: u32,
+        /// What it says.
+        seconds: f64,
+    },
+}

@@ -1,0 +1,99 @@
+//! The imports of this workspace.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use imports::{Imports, imports, order, order_problems, problems};
+
+/// Imports that close circles and are still there. The list can only shrink.
+const KNOWN: &[(&str, &str)] = &[
+    ("models/src/closed_forms/mod.rs", "models/src/closed_forms/alltoall.rs"),
+    ("models/src/closed_forms/mod.rs", "models/src/closed_forms/barrier.rs"),
+    ("models/src/closed_forms/mod.rs", "models/src/closed_forms/bcast.rs"),
+    ("models/src/closed_forms/reduce.rs", "models/src/closed_forms/mod.rs"),
+    ("models/src/closed_forms/refined/mod.rs", "models/src/closed_forms/refined/blocks.rs"),
+    ("models/src/closed_forms/refined/mod.rs", "models/src/closed_forms/refined/exchange.rs"),
+    ("models/src/closed_forms/refined/trees.rs", "models/src/closed_forms/refined/mod.rs"),
+    ("models/src/closed_forms/text.rs", "models/src/closed_forms/mod.rs"),
+    ("models/src/closed_forms/text.rs", "models/src/closed_forms/refined/mod.rs"),
+    ("models/src/compress/trees.rs", "models/src/compress/mod.rs"),
+    ("preload/src/job.rs", "preload/src/communicators.rs"),
+    ("preload/src/job.rs", "preload/src/usage.rs"),
+    ("preload/src/types.rs", "preload/src/job.rs"),
+    ("records/src/calibration.rs", "records/src/calibration/validate.rs"),
+    ("records/src/profile/pgtune.rs", "records/src/profile.rs"),
+    ("runner/src/mockups/mod.rs", "runner/src/mockups/allgather.rs"),
+    ("runner/src/mockups/mod.rs", "runner/src/mockups/allreduce.rs"),
+    ("runner/src/mockups/mod.rs", "runner/src/mockups/alltoall.rs"),
+    ("runner/src/mockups/mod.rs", "runner/src/mockups/bcast.rs"),
+    ("runner/src/mockups/mod.rs", "runner/src/mockups/gather.rs"),
+    ("runner/src/mockups/reduce.rs", "runner/src/mockups/mod.rs"),
+    ("runner/src/mockups/reduce_scatter.rs", "runner/src/mockups/mod.rs"),
+    ("runner/src/mockups/reduce_scatter_block.rs", "runner/src/mockups/mod.rs"),
+    ("runner/src/mockups/scan.rs", "runner/src/mockups/mod.rs"),
+    ("runner/src/mockups/scatter.rs", "runner/src/mockups/mod.rs"),
+    ("schedules/src/algorithms/bcast/tree.rs", "schedules/src/algorithms/mod.rs"),
+    ("schedules/src/algorithms/reduce/tree.rs", "schedules/src/algorithms/mod.rs"),
+    ("schedules/src/checker/mod.rs", "schedules/src/checker/machine.rs"),
+    ("schedules/src/registry.rs", "schedules/src/algorithms/mod.rs"),
+    ("schedules/src/simulator/mod.rs", "schedules/src/simulator/machine.rs"),
+    ("schedules/src/step.rs", "schedules/src/arrangement.rs"),
+    ("src/commands/calibrate.rs", "src/calibrating.rs"),
+    ("src/commands/predict.rs", "src/commands/decide.rs"),
+    ("src/commands/simulate.rs", "src/commands/predict.rs"),
+    ("src/commands/tune/candidate.rs", "src/commands/tune/confirm.rs"),
+    ("src/export/mod.rs", "src/export/intel.rs"),
+    ("src/export/mpich/mod.rs", "src/export/mod.rs"),
+    ("src/export/openmpi.rs", "src/export/mod.rs"),
+    ("src/export/openmpi_json.rs", "src/export/mod.rs"),
+    ("src/export/profiles.rs", "src/export/mod.rs"),
+    ("src/export/ucc.rs", "src/export/mod.rs"),
+    ("testbed/src/spec.rs", "testbed/src/port.rs"),
+    ("testbed/src/status.rs", "testbed/src/remove.rs"),
+    ("testbed/tracer/src/log.rs", "testbed/tracer/src/interpose.rs"),
+    ("testbed/tracer/src/summary.rs", "testbed/tracer/src/log.rs"),
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// The folders of the workspace's packages, the root's as `src`.
+fn packages() -> Vec<(String, PathBuf)> {
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let members = manifest.lines().find(|line| line.starts_with("members = [")).unwrap();
+    let folders = members.split('"').skip(1).step_by(2);
+    let mut packages: Vec<(String, PathBuf)> =
+        folders.map(|folder| (folder.to_owned(), root().join(folder))).collect();
+    packages.push(("src".into(), root()));
+    packages
+}
+
+#[test]
+fn files_do_not_import_each_other_in_circles() {
+    let mut all = Imports::new();
+    for (_, folder) in packages() {
+        all.extend(imports(&root(), &folder).unwrap());
+    }
+    assert!(
+        all.values().map(|targets| targets.len()).sum::<usize>() > 500,
+        "few imports were found"
+    );
+    let problems = problems(&all, KNOWN);
+    assert!(problems.is_empty(), "\n{}", problems.join("\n"));
+}
+
+#[test]
+fn packages_build_on_those_before_them_in_the_table() {
+    let order = order(&fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap()).unwrap();
+    let manifest = |(folder, path): (String, PathBuf)| {
+        (folder, fs::read_to_string(path.join("Cargo.toml")).unwrap())
+    };
+    let packages: Vec<(String, String)> = packages().into_iter().map(manifest).collect();
+    let problems = order_problems(&order, &packages);
+    assert!(problems.is_empty(), "\n{}", problems.join("\n"));
+}
