@@ -65,7 +65,7 @@ fn parts(medians: &[f64]) -> Option<(f64, f64)> {
     let centres: Vec<f64> = medians
         .chunks(medians.len().div_ceil(PARTS))
         .filter(|part| part.len() >= LEAST / PARTS)
-        .map(|part| middle(part))
+        .map(middle)
         .collect();
     let least = centres.iter().copied().reduce(f64::min)?;
     Some((least, centres.into_iter().fold(least, f64::max)))
