@@ -288,7 +288,9 @@ fn export(from: &[&str], format: &[&str], scratch: &Path) -> Answer {
                     .expect("the JSON that was written");
             }
             "pgtune" | "profile" if fs::read_dir(&file).unwrap().next().is_some() => {
-                profile::read_directory(&file).expect("the profiles that were written");
+                let read = profile::read_directory(&file, |_| Ok(()));
+                let read = read.expect("the profiles that were written");
+                assert!(read.unusable.is_empty(), "{:?}", read.unusable);
             }
             _ => {}
         }

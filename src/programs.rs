@@ -4,7 +4,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-pub use testbed::programs::{DIRECTORY, find};
+pub use testbed::programs::find;
 
 /// What the MPI library that our programs were built for says of its version.
 ///

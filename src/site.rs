@@ -253,7 +253,10 @@ fn find_cluster(text: &str, options: &SiteOptions) -> Result<(Place, u32)> {
         }
         let testbed = Testbed::open(text)?;
         let most = testbed.capacity();
-        return Ok((Place::Testbed(Cluster { testbed: Some(testbed), written_down: None, record: None }), most));
+        return Ok((
+            Place::Testbed(Cluster { testbed: Some(testbed), written_down: None, record: None }),
+            most,
+        ));
     };
     let spec = options.network.spec(&format!("run-{}", std::process::id()), nodes)?;
     spec.check()?;

@@ -4,7 +4,7 @@ use std::os::unix::process::CommandExt;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
-use testbed::{Condition, RackShape, Rate, Spec, Testbed};
+use testbed::{Condition, RackShape, Spec, Testbed};
 
 use crate::{describe, options::NetworkOptions, output, site::check_testbed};
 
