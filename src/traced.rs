@@ -249,7 +249,7 @@ mod tests {
         }
         std::fs::write(&path, "{\"schema\": \"colibri/plan/1\"}").unwrap();
         let error = read(&path).unwrap_err().to_string();
-        assert!(error.contains("wanted \"colibri/usage/1\""), "{error}");
+        assert!(error.contains("wanted colibri/usage/1"), "{error}");
         document::write(&path, &usage(vec![calls(Collective::Barrier, 2, 0, 1.0)])).unwrap();
         read(&path).unwrap();
     }

@@ -133,5 +133,5 @@ fn traces_of_which_nothing_can_be_tuned_are_refused_before_anything_is_measured(
     write_trace(&trace, &[calls("bcast", 1, 64, 1.0), calls("gatherv", 4, 64, 1.0)]);
     refused(&[], 1, "no call that can be tuned");
     fs::write(&trace, r#"{"schema": "colibri/summary/1"}"#).unwrap();
-    refused(&[], 1, "wanted \"colibri/usage/1\"");
+    refused(&[], 1, "wanted colibri/usage/1");
 }

@@ -193,7 +193,7 @@ fn a_testbed_that_is_not_up_is_said() {
     let (_, stderr) = run(2, &["testbed", "up", "--rate", "fast"]);
     assert!(stderr.contains("100mbit"), "{stderr}");
     let (_, stderr) = run(2, &["testbed", "up", "--rate", "1bit"]);
-    assert!(stderr.contains("1mbit and 10gbit"), "{stderr}");
+    assert!(stderr.contains("1mbit and 1000gbit"), "{stderr}");
 }
 
 /// What would end in a failed allocation, or in silence, is refused before it begins.

@@ -176,5 +176,5 @@ fn what_cannot_be_done_is_refused() {
     assert!(!path.exists());
     fs::write(&path, "#@schema=colibri/measurements/1\n").unwrap();
     let output = run(2, &args(2, &path, "8", "0,1", "1"));
-    assert_refused(&output, 1, "wanted \"colibri/observations/2\"");
+    assert_refused(&output, 1, "wanted colibri/observations/2");
 }

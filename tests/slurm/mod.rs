@@ -96,7 +96,8 @@ fn a_launcher_that_starts_ranks_apart_is_answered_with_what_to_write() {
     assert!(!said.contains("once more"), "{said}");
 }
 
-/// In the first step rank 1 is killed while the others sleep; in the second, all fail.
+/// In the first step rank 1 is killed while the others sleep; in the second, all fail. They wait until
+/// all have begun, since the first to fail ends those that have not.
 #[test]
 fn a_rank_that_crashes_ends_the_job_at_once_which_is_tried_once_more() {
     let test = "a_rank_that_crashes_ends_the_job_at_once_which_is_tried_once_more";
@@ -106,6 +107,7 @@ fn a_rank_that_crashes_ends_the_job_at_once_which_is_tried_once_more() {
     let crashes = dir.path().join("crashes");
     let script = "#!/bin/sh\n\
                   echo \"$SLURM_STEP_ID: $SLURM_NTASKS on $SLURM_STEP_NUM_NODES\" >> ranks\n\
+                  sleep 1\n\
                   [ \"$SLURM_STEP_ID\" = 0 ] || exit 3\n\
                   [ \"$SLURM_PROCID\" = 1 ] && kill -ABRT $$\n\
                   exec sleep 100\n";
