@@ -29,7 +29,9 @@ const OURS: [&str; 6] = [PROFILES, FORCE, TRACE, FOOTER, MEMORY, GPU];
 const OTHERS: [&str; 5] = [
     "COLIBRI_IDLE_MICROSECONDS",
     "COLIBRI_PROGRAMS",
+    "COLIBRI_REWRITE_EXPECTED",
     "COLIBRI_TESTBED",
+    "COLIBRI_TEST_REQUIRE",
     "COLIBRI_TRACER_FILE",
     "COLIBRI_TRIAL",
 ];
@@ -292,7 +294,13 @@ mod tests {
 
     #[test]
     fn a_slip_of_the_pen_is_told_and_names_of_others_are_not() {
-        let names = ["COLIBRI_PROFILE", "COLIBRI_TRACER_FILE", "COLIBRI_FORCE", "PATH"];
+        let names = [
+            "COLIBRI_PROFILE",
+            "COLIBRI_TRACER_FILE",
+            "COLIBRI_TEST_REQUIRE",
+            "COLIBRI_FORCE",
+            "PATH",
+        ];
         let told = strangers(names.map(OsString::from).into_iter());
         assert_eq!(told.len(), 1);
         assert!(told[0].contains("did you mean COLIBRI_PROFILES?"), "{told:?}");
