@@ -380,11 +380,13 @@ impl Rounds {
     }
 }
 
-/// When a message that leaves at `left` begins to pass a port that is idle from `idle` until one
-/// passes at `other`: before that one if there is room, else behind it.
-fn passes_beside(left: f64, (idle, other): (f64, f64), gap: f64) -> f64 {
-    let early = left.max(idle);
-    if early + gap <= other { early } else { left.max(other + gap) }
+/// How much of a time its rounding may be: messages that come at times that differ by less pass a
+/// port in the order in which they are awaited, as in the simulator.
+const ROUNDING: f64 = 1e-12;
+
+/// Whether a time is before another one, by more than their rounding.
+fn is_before(a: f64, b: f64) -> bool {
+    a < b - b * ROUNDING
 }
 
 /// ceil(lg n) of a number of ranks: children of a binomial tree's root.
