@@ -22,6 +22,7 @@
 
 mod blocks;
 mod exchange;
+mod ports;
 mod trees;
 
 use records::{Algorithm as A, Collective};
@@ -378,15 +379,6 @@ impl Rounds {
         self.exchange(costs);
         self.clock += costs.combine;
     }
-}
-
-/// How much of a time its rounding may be: messages that come at times that differ by less pass a
-/// port in the order in which they are awaited, as in the simulator.
-const ROUNDING: f64 = 1e-12;
-
-/// Whether a time is before another one, by more than their rounding.
-fn is_before(a: f64, b: f64) -> bool {
-    a < b - b * ROUNDING
 }
 
 /// ceil(lg n) of a number of ranks: children of a binomial tree's root.

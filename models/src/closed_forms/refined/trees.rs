@@ -5,9 +5,14 @@
 //! times the period of the slowest rank on it. A rank that forwards to c children has the period
 //! (c - 1) e(c) + max(g(m_s, c) / c, s + r), the root c e(c). One that combines c children's
 //! segments and sends the result has max(c g, c (r + y) + s), the root c max(g, r + y).
+//!
+//! Up a tree, a rank's port serves its children's messages as they come. Of a first segment that
+//! is followed exactly; of the later ones it isn't: what one child sends early may hold up what
+//! another one sends, or pass while the rank would be idle.
 
 use super::{
-    Costs, FAN_OUT, Forms, Formula, Network, PointToPoint, ROUNDING, Shape, Text, is_before,
+    Costs, FAN_OUT, Forms, Formula, Network, PointToPoint, Shape, Text,
+    ports::{Head, ROUNDING, is_before},
 };
 
 /// Root: P - 1 sends per segment. (P - 2) e + M + (n_s - 1) max((P - 1) e, g, r), e = e(P - 1).
@@ -374,40 +379,4 @@ fn nomial_drain(costs: &Costs, ranks: u32, radix: u32) -> f64 {
     }
     head.wait(costs, passes);
     head.clock
-}
-
-/// A rank that takes in what its children send, one size of message. Its port lets messages
-/// through in the order in which they come; its processor waits for them in an order of its own.
-///
-/// Times are those at which the sends begin.
-struct Head {
-    /// When the processor is free.
-    clock: f64,
-    /// When the port is.
-    port: f64,
-}
-
-impl Head {
-    /// When the message that comes next begins to pass the port.
-    fn pass(&mut self, sent: f64, gap: f64) -> f64 {
-        let passes = sent.max(self.port);
-        self.port = passes + gap;
-        passes
-    }
-
-    /// Takes in and combines a message that has passed.
-    fn wait(&mut self, costs: &Costs, passes: f64) {
-        let ready = passes + costs.message - costs.receive;
-        self.clock = self.clock.max(ready) + costs.receive + costs.combine;
-    }
-
-    /// So many messages that are sent at once come next and are awaited next.
-    fn take(&mut self, costs: &Costs, sent: f64, messages: u32) {
-        let (others, busy) = (f64::from(messages - 1), costs.receive + costs.combine);
-        let passes = self.pass(sent, costs.gap);
-        self.port += others * costs.gap;
-        self.wait(costs, passes);
-        let last = passes + costs.message + costs.combine + others * costs.gap;
-        self.clock = (self.clock + others * busy).max(last);
-    }
 }
