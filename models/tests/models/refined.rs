@@ -43,15 +43,8 @@ fn tolerance(collective: C, algorithm: A, procs: u32, whole: bool) -> (f64, f64)
 fn in_parts(collective: C, algorithm: A) -> bool {
     use A::{Rabenseifner, Ring, ScatterAllgather, ScatterAllgatherRing, SegmentedRing};
     [C::Bcast, C::Reduce, C::Allreduce].contains(&collective)
-        && [
-            Rabenseifner,
-            Ring,
-            ScatterAllgather,
-            ScatterAllgatherRing,
-            SegmentedRing,
-            SplittedBinary,
-        ]
-        .contains(&algorithm)
+        && [Rabenseifner, Ring, ScatterAllgather, ScatterAllgatherRing, SegmentedRing]
+            .contains(&algorithm)
 }
 
 /// Overheads from far below the gap to above it; the gap per message to many others less or more
