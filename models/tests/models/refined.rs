@@ -23,22 +23,15 @@ fn tolerance(collective: C, algorithm: A, procs: u32, whole: bool) -> (f64, f64)
         (C::Bcast, A::ScatterAllgather | A::ScatterAllgatherRing) => (0.1, 0.05),
         // Ranks beyond a power of two come late to some rounds only, and early to others, where
         // their messages go before those that are awaited.
-        (C::Allreduce | C::Reduce, A::Rabenseifner) => (0.25, 0.25),
+        (C::Allreduce | C::Reduce, A::Rabenseifner) => (0.25, 0.2),
         // The last segment of a half counts as a whole one; in the exchange at the end, a rank may
         // wait for its port, or its partner for it, behind what came earlier.
-        (C::Bcast, A::SplittedBinary) => (0.35, 0.42),
-        // Which side holds the other up changes from segment to segment.
-        (C::Reduce, A::Binary | A::InOrderBinary) => (0.25, 0.3),
-        // The forms below have a parent's port serve its children in the order in which it waits
-        // for them. It serves them as they come: what one child sends early, of this segment or of
-        // the next ones, holds up another one's that is awaited; and where the smaller side of an
-        // unequal tree comes first, the larger one need not wait behind it.
-        (C::Gather, A::Binomial) if !power => (0.35, 0.75),
-        (C::Reduce, A::KChain) if whole => (0.4, 0.1),
-        (C::Reduce, A::Binomial | A::KNomial) if whole && !power => (0.4, 0.3),
-        (C::Reduce, A::KChain | A::Binomial | A::KNomial) if !whole => (0.55, 0.4),
-        (C::Allreduce, A::Binomial) if whole && !power => (0.25, 0.15),
-        (C::Allreduce, A::Binomial) if !whole => (0.35, 0.2),
+        (C::Bcast, A::SplittedBinary) => (0.3, 0.42),
+        // Segments that one child sends early hold up another one's that are awaited.
+        (C::Reduce, A::Binary | A::InOrderBinary) if !whole => (0.2, 0.2),
+        (C::Reduce, A::KChain) if !whole => (0.35, 0.25),
+        (C::Reduce, A::Binomial | A::KNomial) if !whole => (0.45, 0.4),
+        (C::Allreduce, A::Binomial) if !whole => (0.3, 0.2),
         // The slowest rank need not be on the longest way.
         (C::Bcast, A::Binomial | A::KNomial | A::KChain) if !whole => (1e-9, 0.05),
         _ => (1e-9, 1e-9),

@@ -1,6 +1,6 @@
 //! Blocks of one rank each, handed around alone or in runs.
 
-use super::{Costs, Forms, Network, Rounds, Shape, rounds};
+use super::{Costs, Forms, Network, Rounds, Shape, ports::is_before, rounds};
 
 /// (P - 2) e(P - 1) + M.
 pub(super) fn scatter_linear(network: &Network, shape: &Shape, _: Forms) -> f64 {
@@ -22,35 +22,48 @@ pub(super) fn gather_linear(network: &Network, shape: &Shape, _: Forms) -> f64 {
 }
 
 /// Up a binomial tree, the smallest subtree first: where all are whole, the sum over
-/// i < lg P of M(2^i m); a part of a subtree may come before its turn.
+/// i < lg P of M(2^i m); see [`gather`].
 pub(super) fn gather_binomial(network: &Network, shape: &Shape, _: Forms) -> f64 {
-    fn gather(network: &Network, ranks: u32, block: f64) -> f64 {
-        if ranks <= 1 {
-            return 0.0;
-        }
-        let below = rounds(ranks) - 1;
-        let run = |ranks: u32| Costs::of(network, f64::from(ranks) * block);
-        let done = |levels: u32| (0..levels).map(|level| run(1 << level).message).sum::<f64>();
-        let last = ranks - (1 << below);
-        let costs = run(last);
-        let mut left = gather(network, last, block) + costs.send;
-        if let Some(before) = below.checked_sub(1) {
-            let idle = before.checked_sub(1).map_or(0.0, |level| {
-                let costs = run(1 << level);
-                done(level) + costs.send + costs.gap
-            });
-            let other = run(1 << before);
-            let passes = done(before) + other.send;
-            left = if left.max(idle) + costs.gap <= passes {
-                left.max(idle)
-            } else {
-                left.max(passes + other.gap)
-            };
-        }
-        let came = left + costs.message - costs.send - costs.receive;
-        came.max(done(below)) + costs.receive
+    if shape.bytes == 0 {
+        return 0.0;
     }
-    empty_or(shape, gather(network, shape.procs, shape.bytes()))
+    let mut whole = Vec::new();
+    let mut done = 0.0;
+    for level in 0..rounds(shape.procs) - 1 {
+        let costs = Costs::of(network, f64::from(1_u32 << level) * shape.bytes());
+        whole.push((costs, done));
+        done += costs.message;
+    }
+    gather(network, &whole, shape.procs, shape.bytes())
+}
+
+/// From the start until the head has the blocks of all, where `whole` are the messages of whole
+/// subtrees and when these are sent. The last child may head a part of a subtree only; what it
+/// sends passes the head's port when it comes, and so may hold up others.
+fn gather(network: &Network, whole: &[(Costs, f64)], ranks: u32, block: f64) -> f64 {
+    if ranks <= 1 {
+        return 0.0;
+    }
+    let whole = &whole[..rounds(ranks) as usize - 1];
+    let last = ranks - (1 << whole.len());
+    let costs = Costs::of(network, f64::from(last) * block);
+    let left = gather(network, whole, last, block) + costs.send;
+    let (mut clock, mut port, mut passed) = (0.0_f64, 0.0_f64, None);
+    let mut pass = |left: f64, gap: f64| {
+        let passes = left.max(port);
+        port = passes + gap;
+        passes
+    };
+    for (other, sent) in whole {
+        let other_left = sent + other.send;
+        if passed.is_none() && is_before(left, other_left) {
+            passed = Some(pass(left, costs.gap));
+        }
+        let passes = pass(other_left, other.gap);
+        clock = clock.max(passes + other.message - other.send - other.receive) + other.receive;
+    }
+    let passes = passed.unwrap_or_else(|| pass(left, costs.gap));
+    clock.max(passes + costs.message - costs.send - costs.receive) + costs.receive
 }
 
 /// Parts of m / P down a binomial tree, then [`allgather_recursive_doubling`] of them.

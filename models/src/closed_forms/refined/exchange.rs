@@ -51,7 +51,8 @@ fn doubling(costs: &Costs, ranks: u32) -> f64 {
 
 /// Rounds of m / 2^i, i = 1 .. floor(lg P), that come and are combined, then the same backwards
 /// (doubling, or gathering for a reduction to one root) without combining: where no port is in the
-/// way the sum of 2 M(m / 2^i) + y(m / 2^i). Where P is no power of two, M + y before and M after.
+/// way the sum of 2 M(m / 2^i) + y(m / 2^i). Where P is no power of two, M + y before and M after; it
+/// isn't followed what messages of ranks that wait for none of that hold up.
 pub(super) fn rabenseifner(network: &Network, shape: &Shape, _: Forms) -> f64 {
     whole(network, shape, |costs| {
         let (levels, surplus) = folded(shape.procs);

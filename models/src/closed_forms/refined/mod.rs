@@ -22,6 +22,7 @@
 
 mod blocks;
 mod exchange;
+mod ports;
 mod trees;
 
 use records::{Algorithm as A, Collective};
@@ -378,13 +379,6 @@ impl Rounds {
         self.exchange(costs);
         self.clock += costs.combine;
     }
-}
-
-/// When a message that leaves at `left` begins to pass a port that is idle from `idle` until one
-/// passes at `other`: before that one if there is room, else behind it.
-fn passes_beside(left: f64, (idle, other): (f64, f64), gap: f64) -> f64 {
-    let early = left.max(idle);
-    if early + gap <= other { early } else { left.max(other + gap) }
 }
 
 /// ceil(lg n) of a number of ranks: children of a binomial tree's root.

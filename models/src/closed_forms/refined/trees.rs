@@ -5,8 +5,15 @@
 //! times the period of the slowest rank on it. A rank that forwards to c children has the period
 //! (c - 1) e(c) + max(g(m_s, c) / c, s + r), the root c e(c). One that combines c children's
 //! segments and sends the result has max(c g, c (r + y) + s), the root c max(g, r + y).
+//!
+//! Up a tree, a rank's port serves its children's messages as they come. Of a first segment that
+//! is followed exactly; of the later ones it isn't: what one child sends early may hold up what
+//! another one sends, or pass while the rank would be idle.
 
-use super::{Costs, FAN_OUT, Forms, Formula, Network, PointToPoint, Shape, Text, passes_beside};
+use super::{
+    Costs, FAN_OUT, Forms, Formula, Network, PointToPoint, Shape, Text,
+    ports::{Head, ROUNDING, is_before},
+};
 
 /// Root: P - 1 sends per segment. (P - 2) e + M + (n_s - 1) max((P - 1) e, g, r), e = e(P - 1).
 pub(super) fn bcast_linear(network: &Network, shape: &Shape, _: Forms) -> f64 {
@@ -121,8 +128,7 @@ pub(super) fn reduce_k_nomial(network: &Network, shape: &Shape, _: Forms) -> f64
     flow(network, shape, |costs| nomial_up(costs, shape, FAN_OUT))
 }
 
-/// Binary tree whose sides differ by one rank at most. Of two children the first's message is
-/// taken in first: R = max(max(R_1 + M, R_2 + M + (g or r + y behind the first))) + y.
+/// Binary tree whose sides differ by one rank at most; see [`binary_up`].
 pub(super) fn reduce_binary(network: &Network, shape: &Shape, _: Forms) -> f64 {
     flow(network, shape, |costs| {
         let root = if shape.procs > 2 { 2.0 } else { 1.0 } * costs.taken();
@@ -147,19 +153,18 @@ pub(super) fn reduce_in_order_binary(network: &Network, shape: &Shape, _: Forms)
     })
 }
 
-/// Up to 4 chains, longer ones first: those that are as long arrive together, the others before.
+/// Up to 4 chains, longer ones first: the shorter ones' messages come first, and are taken in
+/// last.
 pub(super) fn reduce_k_chain(network: &Network, shape: &Shape, _: Forms) -> f64 {
     flow(network, shape, |costs| {
         let Chains { chains, length, longest } = Chains::of(shape);
-        let (first, shorter) = (f64::from(length) * costs.combined(), f64::from(chains - longest));
-        // As many of the others as there is room for pass the port before; the rest behind.
-        let early = (costs.combined() / costs.gap).floor().min(shorter);
-        let behind = f64::from(longest - 1) + shorter - early;
-        let fill = (first + behind * costs.gap).max(
-            first
-                + f64::from(longest - 1) * costs.taken()
-                + shorter * (costs.receive + costs.combine),
-        );
+        let shorter = f64::from(chains - longest);
+        let sent = f64::from(length - 1) * costs.combined();
+        let port =
+            if longest < chains { sent - costs.combined() + shorter * costs.gap } else { 0.0 };
+        let mut root = Head { clock: 0.0, port };
+        root.take(costs, sent, longest);
+        let fill = root.clock + shorter * (costs.receive + costs.combine);
         let root = f64::from(chains) * costs.taken();
         let chain = if length > 1 { combining(costs, 1) } else { costs.each(network, 1) };
         (fill, root.max(chain))
@@ -228,17 +233,26 @@ fn binary(costs: &Costs, network: &Network, shape: &Shape) -> (f64, f64) {
     (fill, root.max(below))
 }
 
+/// From the start until the head has combined one segment of all: of two messages the earlier one
+/// passes the port first, the first child's is taken in first.
 fn binary_up(costs: &Costs, ranks: u32) -> f64 {
     balanced(ranks, |left, right| {
-        let first = left + costs.combined();
-        match right {
-            Some(right) => {
-                let passed =
-                    passes_beside(right, (0.0, left), costs.gap) + costs.message - costs.receive;
-                passed.max(first) + costs.receive + costs.combine
-            }
-            None => first,
+        let mut head = Head { clock: 0.0, port: 0.0 };
+        let Some(right) = right else {
+            head.take(costs, left, 1);
+            return head.clock;
+        };
+        let (first, second);
+        if is_before(right, left) {
+            second = head.pass(right, costs.gap);
+            first = head.pass(left, costs.gap);
+        } else {
+            first = head.pass(left, costs.gap);
+            second = head.pass(right, costs.gap);
         }
+        head.wait(costs, first);
+        head.wait(costs, second);
+        head.clock
     })
 }
 
@@ -340,34 +354,29 @@ fn nomial_up(costs: &Costs, shape: &Shape, radix: u32) -> (f64, f64) {
 
 /// From the start until the head has combined one segment of all. The children of one level are
 /// done together, each level when the head has combined the one below: a level adds
-/// M + y + (k - 2) max(g, r + y). The last child may head a part of a subtree only, and then be
-/// done before it is its turn.
+/// M + y + (k - 2) max(g, r + y). The last child may head a part of a subtree only; what it sends
+/// passes the head's port when it comes, and so may hold up the levels above.
 fn nomial_drain(costs: &Costs, ranks: u32, radix: u32) -> f64 {
     if ranks <= 1 {
         return 0.0;
     }
     let (below, weight, top) = top_level(ranks, radix);
     let level = costs.combined() + f64::from(radix - 2) * costs.taken();
-    let mut done = f64::from(below) * level;
-    if top > 1 {
-        done += costs.combined() + f64::from(top - 2) * costs.taken();
+    let levels = if top > 1 { below + 1 } else { below };
+    let children = |index: u32| if index == below { top - 1 } else { radix - 1 };
+    let last = nomial_drain(costs, ranks - top * weight, radix);
+    // Levels that come before the last child or with it; none of them is held up.
+    let earlier = levels.min((last * (1.0 + ROUNDING) / level) as u32 + 1);
+    let mut head = Head { clock: f64::from(earlier) * level, port: 0.0 };
+    if let Some(index) = earlier.checked_sub(1) {
+        let missing = radix - 1 - children(index);
+        head.clock -= f64::from(missing) * costs.taken();
+        head.port = f64::from(index) * level + f64::from(children(index)) * costs.gap;
     }
-    // Those that come before it: of its own level, or of the one below.
-    let rest = nomial_drain(costs, ranks - top * weight, radix);
-    let (group, number) = match (top, below) {
-        (1, 0) => (None, 0),
-        (1, below) => (Some(below - 1), radix - 1),
-        (top, below) => (Some(below), top - 1),
-    };
-    let passed = group.map_or(rest, |group| {
-        let idle = match group.checked_sub(1) {
-            Some(before) => f64::from(before) * level + f64::from(radix - 1) * costs.gap,
-            None => 0.0,
-        };
-        let first = f64::from(group) * level;
-        let last = first + f64::from(number - 1) * costs.gap;
-        let early = passes_beside(rest, (idle, first), costs.gap);
-        if early < first { early } else { rest.max(last + costs.gap) }
-    });
-    (passed + costs.message - costs.receive).max(done) + costs.receive + costs.combine
+    let passes = head.pass(last, costs.gap);
+    for index in earlier..levels {
+        head.take(costs, f64::from(index) * level, children(index));
+    }
+    head.wait(costs, passes);
+    head.clock
 }
