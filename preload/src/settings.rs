@@ -26,7 +26,7 @@ pub const GPU: &str = "COLIBRI_GPU";
 
 const OURS: [&str; 6] = [PROFILES, FORCE, TRACE, FOOTER, MEMORY, GPU];
 /// Variables of Colibri's other parts, which are none of ours and no slips of the pen.
-const OTHERS: [&str; 5] = [
+const OTHERS: [&str; 7] = [
     "COLIBRI_IDLE_MICROSECONDS",
     "COLIBRI_PROGRAMS",
     "COLIBRI_REWRITE_EXPECTED",
