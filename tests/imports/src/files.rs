@@ -50,6 +50,10 @@ impl ModuleTree {
             let below = folder.join(name);
             let file = folder.join(format!("{name}.rs"));
             let file = if file.is_file() { file } else { below.join("mod.rs") };
+            // What lies elsewhere, by `#[path]`, is another package's.
+            if !file.is_file() {
+                continue;
+            }
             let child = module.iter().chain([name]).cloned().collect();
             self.read(&file, &below, child)?;
         }

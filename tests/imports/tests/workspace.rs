@@ -52,10 +52,14 @@ const KNOWN: &[(&str, &str)] = &[
     ("src/export/openmpi_json.rs", "src/export/mod.rs"),
     ("src/export/profiles.rs", "src/export/mod.rs"),
     ("src/export/ucc.rs", "src/export/mod.rs"),
-    ("testbed/src/spec.rs", "testbed/src/port.rs"),
     ("testbed/src/status.rs", "testbed/src/remove.rs"),
     ("testbed/tracer/src/log.rs", "testbed/tracer/src/interpose.rs"),
     ("testbed/tracer/src/summary.rs", "testbed/tracer/src/log.rs"),
+    ("preload/src/carry_out.rs", "preload/src/carry_out/judging.rs"),
+    ("models/src/closed_forms/refined/trees.rs", "models/src/closed_forms/refined/ports.rs"),
+    ("testbed/src/spec.rs", "testbed/src/links.rs"),
+    ("models/src/decide/segments.rs", "models/src/decide.rs"),
+    ("fuzz/src/trial.rs", "fuzz/src/campaign.rs"),
 ];
 
 fn root() -> PathBuf {
