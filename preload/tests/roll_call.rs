@@ -32,7 +32,8 @@ fn runs_untuned(family: Family) {
                 assert_success(&output);
                 let (words, said) = (stdout(&output), stderr(&output));
                 let ranks: u32 = commands.iter().map(|(ranks, _)| ranks).sum();
-                assert_eq!(words, "right\n".repeat(ranks as usize), "{said}");
+                // Launchers may mix the ends of the ranks' lines.
+                assert_eq!(words.replace('\n', ""), "right".repeat(ranks as usize), "{said}");
                 let lines: Vec<_> = said.lines().filter(|line| line.contains("colibri")).collect();
                 let [line] = lines[..] else { panic!("{said}") };
                 assert!(line.contains(&format!("{missing} of the job is without")), "{said}");
