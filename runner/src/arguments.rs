@@ -100,7 +100,7 @@ impl Counts {
 
 impl Arguments {
     /// What is combined; nothing where data is only moved.
-    pub(crate) fn reduction(&self) -> Option<&Reduction> {
+    pub fn reduction(&self) -> Option<&Reduction> {
         match self {
             Arguments::Allreduce { data, .. }
             | Arguments::Exscan { data, .. }

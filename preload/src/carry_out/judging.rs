@@ -47,7 +47,7 @@ impl Call {
     pub(super) unsafe fn judge(&self) -> Judged {
         // SAFETY: the caller vouches for the arguments.
         unsafe {
-            if let Some(data) = self.reduction()
+            if let Some(data) = self.arguments.reduction()
                 && !self.combines(data)
             {
                 return Judged::Library;
@@ -127,18 +127,6 @@ impl Call {
         buffer.addr() == self.job.library.constants.in_place
     }
 
-    fn reduction(&self) -> Option<&Reduction> {
-        match &self.arguments {
-            Arguments::Allreduce { data, .. }
-            | Arguments::Exscan { data, .. }
-            | Arguments::Reduce { data, .. }
-            | Arguments::ReduceScatter { data, .. }
-            | Arguments::ReduceScatterBlock { data, .. }
-            | Arguments::Scan { data, .. } => Some(data),
-            _ => None,
-        }
-    }
-
     /// A count that can be, a committed type, and an address where the type has none of its own.
     unsafe fn described(&self, block: &Block) -> Described {
         let library = &self.job.library;
@@ -154,7 +142,7 @@ impl Call {
                 true if !block.buffer.is_null() || block.count == 0 => Described::Well,
                 true => Described::Wrongly,
                 // Of what is combined that is known by now.
-                false if self.reduction().is_some() => Described::Well,
+                false if self.arguments.reduction().is_some() => Described::Well,
                 false if self.is_committed(block.datatype) => Described::Well,
                 false => Described::ByUncommitted,
             }
@@ -185,7 +173,7 @@ impl Call {
     /// in some collectives only; it is asked by a call without data on this process alone.
     unsafe fn overlooks_uncommitted(&self) -> bool {
         let library = &self.job.library;
-        if library.family != Family::OpenMpi || self.reduction().is_some() {
+        if library.family != Family::OpenMpi || self.arguments.reduction().is_some() {
             return false;
         }
         // SAFETY: the caller vouches for the arguments.
