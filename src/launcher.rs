@@ -121,7 +121,10 @@ impl Launcher {
 
     /// By what a job shows that it was started wrongly, and what to do then.
     pub fn symptoms(&self) -> Option<Symptoms> {
-        self.is_srun().then_some(Symptoms { words: &slurm::APART, advice: slurm::advice })
+        let names = |word: &String| word.starts_with("--mpi") && word != "--mpi=none";
+        let names_management = self.words.iter().any(names);
+        let may_start_apart = self.is_srun() && !names_management;
+        may_start_apart.then_some(Symptoms { words: &slurm::APART, advice: slurm::advice })
     }
 
     /// The command that starts `ranks` ranks of `program` with `arguments`.

@@ -137,9 +137,13 @@ pub fn kind_for(is_open_mpi: bool) -> Option<&'static str> {
 }
 
 /// Words by which a job shows that `srun` has started its ranks without the process management that
-/// their MPI library needs: Open MPI's, and our programs' that find themselves alone.
-pub const APART: [&str; 2] =
-    ["The application appears to have been direct launched using \"srun\"", "the job has 1 ranks"];
+/// their MPI library needs: Open MPI's, and our programs' that find themselves alone. Of Open MPI's
+/// explanation the first line alone may come through before Slurm ends the ranks.
+pub const APART: [&str; 3] = [
+    "The application appears to have been direct launched using \"srun\"",
+    "OPAL ERROR: Unreachable in file",
+    "the job has 1 ranks",
+];
 
 /// What to do about that.
 pub fn advice() -> String {

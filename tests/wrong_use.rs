@@ -109,6 +109,34 @@ fn inside_a_slurm_allocation_its_launcher_and_tasks_are_taken() {
     assert!(stderr.contains("exit code 7") && stderr.contains("started by srun -n 6"), "{stderr}");
 }
 
+/// The first rank to fail ends the others, so that Open MPI's explanation may not come through.
+#[test]
+fn ranks_that_srun_started_apart_are_told_of_by_open_mpis_first_line_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let srun = dir.path().join("srun");
+    let script = "#!/bin/sh\n\
+                  [ $1 = --mpi=list ] && echo pmix && exit\n\
+                  echo '[vm:01] OPAL ERROR: Unreachable in file ext3x_client.c at line 112' >&2\n\
+                  echo 'srun: error: v3: task 3: Exited with exit code 1' >&2\n\
+                  exit 143\n";
+    fs::write(&srun, script).unwrap();
+    fs::set_permissions(&srun, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let path = format!("{}:/usr/bin:/bin", dir.path().display());
+    let said_by = |launcher: &str| {
+        let mut calibrate = colibri();
+        calibrate.env("PATH", &path).args(["calibrate", "run", "--ranks", "4", "--launcher"]);
+        let output = calibrate.arg(launcher).current_dir(dir.path()).output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let said = said_by("srun -n {np}");
+    assert!(said.contains("--launcher 'srun --mpi=pmix -n {np}'"), "{said}");
+    assert!(!said.contains("once more"), "{said}");
+    // With process management asked for, the same line is no sign of its absence.
+    let said = said_by("srun --mpi=pmix -n {np}");
+    assert!(!said.contains("started each rank by itself") && said.contains("once more"), "{said}");
+}
+
 #[test]
 fn a_launcher_that_hangs_is_ended() {
     let dir = tempfile::tempdir().unwrap();
