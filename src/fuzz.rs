@@ -13,10 +13,11 @@ use verification::{rules::rules, selection::Choice};
 
 use crate::{
     Cli, Command,
-    begun::Given,
-    config::Config,
-    export::{Export, Format},
-    traced::Traced,
+    site::{begun::Given, config::Config},
+    stages::{
+        export::{Export, Format},
+        traced::Traced,
+    },
 };
 
 ::fuzz::fuzz! {

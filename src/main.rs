@@ -1,33 +1,12 @@
 //! The `colibri` command: calibrates a cluster, predicts, decides, verifies, and writes what the
 //! MPI library loads.
 
-mod algorithms;
-mod begun;
-mod calibrating;
-mod chosen;
 mod commands;
-mod config;
-mod describe;
 mod error;
-mod export;
-mod focused;
 #[cfg(test)]
 mod fuzz;
-mod judging;
-mod launch;
-mod launcher;
-mod measurements;
-mod options;
-mod output;
-mod process;
-mod programs;
-mod regions;
-mod run_directory;
-mod simulating;
 mod site;
-mod slurm;
-mod source;
-mod traced;
+mod stages;
 
 use std::{ffi::OsString, process::ExitCode};
 
@@ -37,7 +16,14 @@ use clap::{
 };
 use records::shortened;
 
-use crate::{begun::Completed, error::Usage, options::RunOptions};
+use crate::{
+    commands::options::RunOptions,
+    error::Usage,
+    site::{
+        begun::{self, Completed},
+        process,
+    },
+};
 
 /// Calibrates a cluster, predicts what every MPI collective costs, decides which algorithm to use,
 /// checks that by measuring, and writes what the MPI library loads

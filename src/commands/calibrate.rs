@@ -20,13 +20,13 @@ use records::{
 use verification::stopping::Criterion;
 
 use crate::{
-    algorithms, calibrating,
-    commands::{compare, pairs},
-    judging,
-    options::{List, RunOptions, SiteOptions, collectives, sizes},
-    output::{self, Format},
-    run_directory::RunDirectory,
-    site::Site,
+    commands::{
+        options::{List, RunOptions, SiteOptions, collectives, sizes},
+        output::{self, Format},
+        {compare, pairs},
+    },
+    site::{ranks::Site, run_directory::RunDirectory},
+    stages::{algorithms, calibrating, judging},
 };
 
 /// Measures Hockney's, LogGP's and PLogP's parameters between two nodes

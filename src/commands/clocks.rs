@@ -6,7 +6,10 @@ use anyhow::{Result, bail};
 use clap::Args;
 use records::{observation::ClockError, quantity, record};
 
-use crate::{options::SiteOptions, output, run_directory::RunDirectory, site::Site};
+use crate::{
+    commands::{options::SiteOptions, output},
+    site::{ranks::Site, run_directory::RunDirectory},
+};
 
 /// Synchronises the ranks' clocks and says how far they are apart afterwards
 #[derive(Debug, Args)]

@@ -19,12 +19,13 @@ use records::{
 };
 
 use crate::{
-    commands::{draw, predict::sizes},
+    commands::{
+        options::{GridOptions, ModelOptions, Segments, figure},
+        output::{self, Format},
+        {draw, predict::sizes},
+    },
     error::usage,
-    options::{GridOptions, ModelOptions, Segments, figure},
-    output::{self, Format},
-    simulating,
-    source::Source,
+    stages::{simulating, source::Source},
 };
 
 /// Decides, at each point, for the method that is predicted to be the cheapest

@@ -19,13 +19,14 @@ use serde::Serialize;
 use verification::{samples::Samples, statistics::geometric_mean};
 
 use crate::{
-    commands::draw,
+    commands::{
+        draw,
+        options::{ModelOptions, figure},
+        output::{self, Format},
+    },
     error::{Usage, usage},
-    measurements::Measurements,
-    options::{ModelOptions, figure},
-    output::{self, Format},
-    run_directory::RunDirectory,
-    source::Source,
+    site::run_directory::RunDirectory,
+    stages::{measurements::Measurements, source::Source},
 };
 
 /// Compares two decision functions: where they differ, and what following the second instead of the

@@ -16,9 +16,11 @@ use schedules::{
 };
 
 use crate::{
-    commands::simulate::{NetworkOptions, RendezvousCost, Simulator, check_options, in_words},
+    commands::{
+        output,
+        simulate::{NetworkOptions, RendezvousCost, Simulator, check_options, in_words},
+    },
     error::{Usage, usage},
-    output,
 };
 
 /// Draws a topology (Graphviz, SVG, PNG) or a schedule in time (SVG, PNG)

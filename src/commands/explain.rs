@@ -11,11 +11,13 @@ use records::{Collective, Method, Point, quantity};
 use serde::Serialize;
 
 use crate::{
-    commands::decide::{can_run, default_models, tell_without},
+    commands::{
+        decide::{can_run, default_models, tell_without},
+        options::{ModelOptions, Segments, segments},
+        output,
+    },
     error::usage,
-    options::{ModelOptions, Segments, segments},
-    output,
-    source::Source,
+    stages::source::Source,
 };
 
 /// Explains a decision: the candidates in order, what each parameter contributes to their times,

@@ -26,13 +26,14 @@ use verification::{
 };
 
 use crate::{
+    commands::{options::ModelOptions, output},
     error::usage,
-    export::{Export as Exported, Exporter, File, Format, Possible, compile, fit},
-    measurements::Measurements,
-    options::ModelOptions,
-    output,
-    run_directory::RunDirectory,
-    source::Source,
+    site::run_directory::RunDirectory,
+    stages::{
+        export::{Export as Exported, Exporter, File, Format, Possible, compile, fit},
+        measurements::Measurements,
+        source::Source,
+    },
 };
 
 /// Writes what was measured best in the form that an MPI library loads

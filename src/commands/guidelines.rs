@@ -32,14 +32,15 @@ use verification::{
 
 use crate::{
     commands::{
-        platform,
-        plugins::{self, PluginOptions},
-        verify, violations,
+        options::{List, RunOptions, SiteOptions, collectives, procs, sizes},
+        output,
+        {
+            platform,
+            plugins::{self, PluginOptions},
+            verify, violations,
+        },
     },
-    options::{List, RunOptions, SiteOptions, collectives, procs, sizes},
-    output,
-    run_directory::RunDirectory,
-    site::Site,
+    site::{ranks::Site, run_directory::RunDirectory},
 };
 
 /// Measures the library's default against mock-ups, more data and more calls: monotony,

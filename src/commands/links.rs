@@ -7,7 +7,7 @@ use anyhow::Result;
 use records::{group_observation::GroupObservation, penalty::BusyLinks, record};
 use verification::links::{self, FEW};
 
-use crate::{run_directory::RunDirectory, site::Site};
+use crate::site::{ranks::Site, run_directory::RunDirectory};
 
 /// A few seconds are enough, and no more than this share of a budget.
 const MOST: Duration = Duration::from_secs(12);

@@ -10,6 +10,8 @@ pub mod explain;
 pub mod export;
 pub mod guidelines;
 pub mod links;
+pub mod options;
+pub mod output;
 pub mod pairs;
 pub mod plugins;
 pub mod predict;

@@ -15,7 +15,7 @@ use records::{
 use verification::pairs;
 
 use super::{field, list, platform};
-use crate::{run_directory::RunDirectory, site::Site};
+use crate::site::{ranks::Site, run_directory::RunDirectory};
 
 /// Measures the links, or goes on measuring, into the run's record of them. Gives what starting and
 /// ending the job took beside the time that it counts itself.

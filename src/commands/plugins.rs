@@ -11,8 +11,8 @@ use clap::Args;
 use records::{Collective, Method, Plugin, Point, quantity};
 
 use crate::{
+    commands::output,
     error::{Usage, usage},
-    output,
 };
 
 /// Collectives from outside.

@@ -13,14 +13,15 @@ use serde::Serialize;
 
 use crate::{
     commands::{
-        decide::{can_run, tell_without},
-        draw,
+        options::{GridOptions, List, ModelOptions, Segments, algorithms, figure},
+        output::{self, Format},
+        {
+            decide::{can_run, tell_without},
+            draw,
+        },
     },
     error::usage,
-    options::{GridOptions, List, ModelOptions, Segments, algorithms, figure},
-    output::{self, Format},
-    simulating,
-    source::Source,
+    stages::{simulating, source::Source},
 };
 
 /// Predicts what each algorithm costs, from closed forms or by simulation

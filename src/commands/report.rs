@@ -20,10 +20,12 @@ use records::{
 };
 
 use crate::{
-    commands::{calibrate, tune::tell},
-    output::percent,
-    regions::{self, Means},
-    run_directory::RunDirectory,
+    commands::{
+        output::percent,
+        {calibrate, tune::tell},
+    },
+    site::run_directory::RunDirectory,
+    stages::regions::{self, Means},
 };
 
 /// Writes report.html: platform, parameters, decisions, penalties, gains and what to load, with

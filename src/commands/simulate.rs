@@ -17,12 +17,13 @@ use schedules::{
 use serde::Serialize;
 
 use crate::{
-    commands::predict::sizes,
+    commands::{
+        options::{GridOptions, ModelOptions, ParameterSet, Segments},
+        output::{self, Format},
+        predict::sizes,
+    },
     error::{Usage, usage},
-    options::{GridOptions, ModelOptions, ParameterSet, Segments},
-    output::{self, Format},
-    simulating,
-    source::Source,
+    stages::{simulating, source::Source},
 };
 
 /// Simulates algorithms message by message, at any number of processes

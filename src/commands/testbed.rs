@@ -6,7 +6,10 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use testbed::{Condition, RackShape, Spec, Testbed};
 
-use crate::{describe, options::NetworkOptions, output, site::check_testbed};
+use crate::{
+    commands::{options::NetworkOptions, output},
+    site::{describe, ranks::check_testbed},
+};
 
 /// A virtual cluster on this machine: up, down, status, exec
 #[derive(Debug, Args)]

@@ -19,19 +19,26 @@ use verification::{
 };
 
 use crate::{
-    chosen,
     commands::{
-        links,
-        plugins::{self, PluginOptions},
+        options::{GridOptions, ModelOptions, RunOptions, Segments, SiteOptions, with_a_path},
+        output,
+        {
+            links,
+            plugins::{self, PluginOptions},
+        },
     },
     error::usage,
-    judging::{self, Other, judged_models},
-    measurements::Measurements,
-    options::{GridOptions, ModelOptions, RunOptions, Segments, SiteOptions, with_a_path},
-    output, regions,
-    run_directory::RunDirectory,
-    site::{Setting, Site},
-    source::{Source, powers_of_two_and},
+    site::{
+        ranks::{Setting, Site},
+        run_directory::RunDirectory,
+    },
+    stages::{
+        chosen,
+        judging::{self, Other, judged_models},
+        measurements::Measurements,
+        regions,
+        source::{Source, powers_of_two_and},
+    },
 };
 
 /// Measures the library's own algorithms and its default, and judges the decision functions

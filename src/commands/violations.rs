@@ -10,7 +10,7 @@ use records::{
 };
 use verification::{guidelines::Jobs, statistics::quantile};
 
-use crate::{judging, output, run_directory::RunDirectory};
+use crate::{commands::output, site::run_directory::RunDirectory, stages::judging};
 
 /// All of them, with how they were judged.
 pub fn summary(violations: &Violations) -> String {

@@ -11,7 +11,7 @@ use records::{
 use verification::{confirmation::Confirmation, selection::Choice, statistics::geometric_mean};
 
 use super::confirm::Round;
-use crate::export::{Format, replacement};
+use crate::stages::export::{Format, replacement};
 
 /// One way to load what was chosen, with what is left of the choices.
 pub struct Candidate {

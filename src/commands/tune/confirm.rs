@@ -21,12 +21,12 @@ use verification::{
 
 use super::{Tune, candidate::Candidate, tell};
 use crate::{
-    chosen,
     commands::{export, verify},
-    judging::Judged,
-    run_directory::RunDirectory,
-    site::{LazySite, Setting},
-    source::Source,
+    site::{
+        ranks::{LazySite, Setting},
+        run_directory::RunDirectory,
+    },
+    stages::{chosen, judging::Judged, source::Source},
 };
 
 /// What the first round leaves is told by the second, which had no part in choosing, save that

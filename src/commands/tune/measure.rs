@@ -17,13 +17,12 @@ use verification::{
 
 use super::{CALIBRATION_SHARE, MEASURING_SHARE, Tune};
 use crate::{
-    calibrating,
     commands::{calibrate, links, verify},
-    focused,
-    run_directory::RunDirectory,
-    site::{LazySite, Site},
-    source::Source,
-    traced::Traced,
+    site::{
+        ranks::{LazySite, Site},
+        run_directory::RunDirectory,
+    },
+    stages::{calibrating, focused, source::Source, traced::Traced},
 };
 
 impl Tune {

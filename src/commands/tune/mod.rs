@@ -19,15 +19,17 @@ use records::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    commands::{
+        options::{GridOptions, ModelOptions, ParameterSet, RunOptions, SiteOptions},
+        output,
+    },
     error::usage,
-    judging,
-    measurements::Measurements,
-    options::{GridOptions, ModelOptions, ParameterSet, RunOptions, SiteOptions},
-    output, programs,
-    run_directory::RunDirectory,
-    site::{self, LazySite, PRELOAD_LIBRARY},
-    source::Source,
-    traced,
+    site::{
+        programs,
+        ranks::{self, LazySite, PRELOAD_LIBRARY},
+        run_directory::RunDirectory,
+    },
+    stages::{judging, measurements::Measurements, source::Source, traced},
 };
 
 /// Calibrates, decides, measures, exports and confirms; ends with the files to load and what
@@ -121,7 +123,7 @@ impl Tune {
         if self.run.resume {
             run.make()?;
             run.keep(&self.run, &[])?;
-            return site::clear_up(run);
+            return ranks::clear_up(run);
         }
         let usage = self.trace.as_deref().map(traced::read).transpose()?;
         let found = site.find()?;

@@ -9,7 +9,11 @@ use records::{
 };
 
 use super::candidate;
-use crate::{commands::export, judging, output, run_directory::RunDirectory};
+use crate::{
+    commands::{export, output},
+    site::run_directory::RunDirectory,
+    stages::judging,
+};
 
 /// The greatest gains that are shown of each way: with them the summary fits a screen.
 const GAINS_SHOWN: usize = 6;

@@ -13,14 +13,16 @@ use serde::{Deserialize, Serialize};
 use testbed::{OpenMpi, Rate, Shims, Spec, Testbed};
 
 use crate::{
-    config::{self, Config},
-    describe::{self, describe},
+    commands::options::SiteOptions,
     error::usage,
-    launch::Job,
-    launcher::{Family, Launcher, ranks_at_hand},
-    options::SiteOptions,
-    process, programs,
-    run_directory::RunDirectory,
+    site::{
+        config::{self, Config},
+        describe::{self, describe},
+        launch::Job,
+        launcher::{Family, Launcher, ranks_at_hand},
+        process, programs,
+        run_directory::RunDirectory,
+    },
 };
 
 /// A place to run MPI programs: found first, which makes nothing, and opened when a run is sure to

@@ -4,7 +4,7 @@ use std::{env, process::Command, time::Duration};
 
 use anyhow::{Result, bail};
 
-use crate::{error::usage, process};
+use crate::{error::usage, site::process};
 
 /// The name of its launcher.
 pub const SRUN: &str = "srun";

@@ -11,7 +11,7 @@ use records::{
 };
 use verification::samples::Samples;
 
-use crate::run_directory::RunDirectory;
+use crate::site::run_directory::RunDirectory;
 
 /// The files of a batch: the first is `plan.json` with `measurements.csv`.
 pub struct Files {

@@ -13,7 +13,7 @@ use clap::{
 use models::{Forms, Model};
 use records::{Algorithm, Collective, quantity};
 
-use crate::{begun::Given, config::RANKS};
+use crate::site::{begun::Given, config::RANKS};
 
 /// A list in a flag: `4,8,16` or a range.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -23,11 +23,8 @@ use verification::{
 
 use crate::{
     commands::verify::{self, expectation, predictors},
-    judging,
-    measurements::files,
-    run_directory::RunDirectory,
-    site::Site,
-    source::Source,
+    site::{ranks::Site, run_directory::RunDirectory},
+    stages::{judging, measurements::files, source::Source},
 };
 
 /// Measures within about `seconds`, or goes on doing so; tells the regret that is left.

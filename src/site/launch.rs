@@ -13,7 +13,7 @@ use anyhow::{Context, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use records::progress::Progress;
 
-use crate::{launcher::Symptoms, process};
+use crate::site::{launcher::Symptoms, process};
 
 /// How many of the program's last lines an error shows.
 const LINES_SHOWN: usize = 12;

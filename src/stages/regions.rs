@@ -7,7 +7,7 @@ use records::{
     penalty::{Penalties, Region, RegionSummary, Summary},
 };
 
-use crate::output::{self, percent};
+use crate::commands::output::{self, percent};
 
 /// The heading of [`whole`].
 pub const WHOLE: [&str; 7] =

@@ -126,7 +126,7 @@ fn unify(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::export::Format;
+    use crate::stages::export::Format;
     use records::Collective;
 
     /// Binomial takes a second whatever the size, linear as many as there are bytes, nothing is

@@ -31,16 +31,16 @@ use verification::{
 
 use crate::{
     commands::{
-        decide::{self, Target, default_models},
-        links, platform,
+        options::{ParameterSet, Segments},
+        output::{self, percent},
+        {
+            decide::{self, Target, default_models},
+            links, platform,
+        },
     },
     error::usage,
-    measurements::Measurements,
-    options::{ParameterSet, Segments},
-    output::{self, percent},
-    regions,
-    run_directory::RunDirectory,
-    source::Source,
+    site::run_directory::RunDirectory,
+    stages::{measurements::Measurements, regions, source::Source},
 };
 
 /// What was made of a run's measurements.

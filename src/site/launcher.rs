@@ -13,8 +13,10 @@ use anyhow::Result;
 
 use crate::{
     error::usage,
-    process, programs,
-    slurm::{self, Allocation, SRUN},
+    site::{
+        process, programs,
+        slurm::{self, Allocation, SRUN},
+    },
 };
 
 /// Which MPI library's programs it starts.

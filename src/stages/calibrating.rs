@@ -8,7 +8,10 @@ use std::{
 use anyhow::{Context, Result};
 use records::{observation::PointToPoint, record};
 
-use crate::{commands::calibrate::Wanted, run_directory::RunDirectory, site::Site};
+use crate::{
+    commands::calibrate::Wanted,
+    site::{ranks::Site, run_directory::RunDirectory},
+};
 
 /// Jobs to measure in: what the same message costs differs more between two starts of the launcher
 /// than within one.

@@ -10,9 +10,9 @@ use records::{
 };
 
 use crate::{
+    commands::options::{GridOptions, ModelOptions, ParameterSet},
     error::{Usage, usage},
-    options::{GridOptions, ModelOptions, ParameterSet},
-    run_directory::RunDirectory,
+    site::run_directory::RunDirectory,
 };
 
 /// A calibration, and how it is to be used.

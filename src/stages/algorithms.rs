@@ -22,12 +22,13 @@ use verification::{
 };
 
 use crate::{
-    commands::{predict::sizes, verify},
+    commands::{
+        output,
+        {predict::sizes, verify},
+    },
     error::usage,
-    judging, measurements, output,
-    run_directory::RunDirectory,
-    site::Site,
-    source::powers_of_two_and,
+    site::{ranks::Site, run_directory::RunDirectory},
+    stages::{judging, measurements, source::powers_of_two_and},
 };
 
 /// Of what is left of a calibration's budget.

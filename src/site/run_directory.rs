@@ -13,7 +13,7 @@ use records::{
 };
 use rustix::fs::{Access, access};
 
-use crate::{begun::holds_anything, options::RunOptions};
+use crate::{commands::options::RunOptions, site::begun::holds_anything};
 
 /// A run's directory.
 ///
@@ -264,7 +264,7 @@ impl Drop for RunDirectory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::begun::Given;
+    use crate::site::begun::Given;
 
     fn open(path: &Path) -> Result<RunDirectory> {
         let mut run = RunDirectory::at(path)?;

@@ -14,7 +14,10 @@ use verification::{
 };
 
 use super::{Export, Exporter, File};
-use crate::{error::usage, programs, site::PRELOAD_LIBRARY};
+use crate::{
+    error::usage,
+    site::{programs, ranks::PRELOAD_LIBRARY},
+};
 
 /// A directory of profiles.
 pub enum Profiles {

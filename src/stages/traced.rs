@@ -13,10 +13,12 @@ use records::{
 use verification::{Weights, plan::Grid};
 
 use crate::{
-    commands::verify,
+    commands::{
+        options::{GridOptions, List},
+        verify,
+    },
     error::usage,
-    options::{GridOptions, List},
-    site::Site,
+    site::ranks::Site,
 };
 
 /// Larger messages are not measured: their elements, single bytes, could not be counted.

@@ -1,0 +1,12 @@
+//! Where ranks run and what lies there: launchers, programs, run directories. Knows no stage.
+
+pub mod begun;
+pub mod config;
+pub mod describe;
+pub mod launch;
+pub mod launcher;
+pub mod process;
+pub mod programs;
+pub mod ranks;
+pub mod run_directory;
+pub mod slurm;
