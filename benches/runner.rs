@@ -18,12 +18,12 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Parser, ValueEnum};
+use libraries::openmpi;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use records::{
     Collective, Method, document,
     observation::{CollectiveCall, Status},
-    openmpi,
     plan::{Cell, Plan, Visit},
     record,
 };

@@ -11,10 +11,10 @@ use std::{
 };
 
 use common::{Mpi, assert_success, compile, skipped, stderr};
+use libraries::openmpi;
 use records::{
     Collective, Method, document,
     observation::{ClockError, CollectiveCall, Status},
-    openmpi,
     plan::{Cell, Plan, Visit},
     platform::Platform,
     record::{self, Record},
@@ -434,7 +434,7 @@ fn what_was_forced_is_what_ran() {
     assert_success(&output);
     for row in run.record().rows.iter().filter(|row| row.procs > 1 && is_usual(row.collective)) {
         assert!(!row.ran.is_empty(), "{row:?}");
-        assert!(openmpi::ran_as_asked(row.collective, &row.method, &row.ran), "{row:?}");
+        assert!(libraries::ran_as_asked(row.collective, &row.method, &row.ran), "{row:?}");
         let segment = row.method.segment_bytes();
         assert!(segment == 0 || row.ran.contains(&format!("segment={segment}")), "{row:?}");
     }

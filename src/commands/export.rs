@@ -30,7 +30,7 @@ use crate::{
     error::usage,
     site::run_directory::RunDirectory,
     stages::{
-        export::{Export as Exported, Exporter, File, Format, Possible, compile, fit},
+        export::{Export as Exported, Exporter, File, Format, Possible, fit},
         measurements::Measurements,
         source::Source,
     },
@@ -92,9 +92,10 @@ struct Fit {
 impl Export {
     /// Runs the subcommand.
     pub fn run(self) -> Result<()> {
-        if self.compile.is_some() && self.format != Format::Intel {
-            usage!("--compile is for --format intel alone");
-        }
+        let compile = match &self.compile {
+            Some(command) => Some((self.format.compile()?, command)),
+            None => None,
+        };
         let version = self.target_version.as_deref();
         let exporter = self.format.exporter(version, self.target_library.as_deref())?;
         let exporter = exporter.as_ref();
@@ -103,14 +104,14 @@ impl Export {
             None => self.measured(exporter)?,
         };
         let rules = fit_rules(&fit.source, &fit.choices)?;
-        let export = Exported { rules: &rules, choices: &fit.choices, origin: &fit.origin };
+        let export = Exported { rules: &rules, origin: &fit.origin };
         let files = exporter.files(&export)?;
         let mut report = fit.report(exporter);
         tell(&report);
         match &self.output {
             Some(path) => {
                 report.files = write_files(path, files, exporter)?;
-                if let Some(command) = &self.compile {
+                if let Some((compile, command)) = compile {
                     let compiled = compile(&export, command, path)?;
                     report.files.extend(compiled.iter().map(|path| path.display().to_string()));
                 }
@@ -389,7 +390,7 @@ pub fn write(format: Format, source: &Source, choices: &[Choice], path: &Path) -
     let (choices, _) = fit(exporter.as_ref(), choices, &Nothing);
     let rules = fit_rules(source, &choices)?;
     let origin = measured_origin(source);
-    let export = Exported { rules: &rules, choices: &choices, origin: &origin };
+    let export = Exported { rules: &rules, origin: &origin };
     let files = exporter.files(&export)?;
     if exporter.is_directory() && path.exists() {
         fs::remove_dir_all(path).map_err(|e| FileError::io(path, "empty", &e))?;
@@ -405,7 +406,7 @@ pub fn write(format: Format, source: &Source, choices: &[Choice], path: &Path) -
 /// # Errors
 /// As [`Format::exporter`].
 pub fn how_to_load(format: Format, file: &str) -> Result<String> {
-    let export = Exported { rules: &[], choices: &[], origin: &[] };
+    let export = Exported { rules: &[], origin: &[] };
     Ok(format.exporter(None, None)?.how_to_load(file, &export))
 }
 

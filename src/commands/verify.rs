@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::Args;
 use models::Predictor;
 use records::{
-    Algorithm, Collective, Method, document, openmpi,
+    Algorithm, Collective, Method, document,
     plan::{Cell, Plan},
     profile::REPLACED,
     quantity,
@@ -201,7 +201,7 @@ pub fn grid(options: &GridOptions, site: &Site) -> Result<Grid> {
         check_measurable(site, collective)?;
     }
     // What another library takes by itself can't be told: it is compared with our own.
-    let methods: Methods = if site.is_open_mpi() { openmpi::methods } else { own_methods };
+    let methods: Methods = site.natives().unwrap_or(own_methods);
     Ok(Grid {
         ranks,
         collectives: options.collective.0.clone(),
@@ -219,10 +219,13 @@ pub fn grid(options: &GridOptions, site: &Site) -> Result<Grid> {
 /// # Errors
 /// There is nothing.
 pub fn check_measurable(site: &Site, collective: Collective) -> Result<()> {
-    if site.is_open_mpi() && openmpi::algorithms(collective).is_empty() {
-        usage!("Open MPI has no algorithms of {collective} that can be forced");
+    let forced = site.library().filter(|_| site.natives().is_some());
+    if let Some(library) = forced
+        && library.algorithms(collective).is_empty()
+    {
+        usage!("{} has no algorithms of {collective} that can be forced", library.title());
     }
-    if !site.is_open_mpi() && !REPLACED.contains(&collective) {
+    if forced.is_none() && !REPLACED.contains(&collective) {
         usage!(
             "the launcher at hand is not known to be Open MPI's, whose algorithms can be forced; \
              our own of {collective} are none that the preload library could put in its place"

@@ -8,6 +8,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
+use libraries::{Methods, MpiLibrary, openmpi::OpenMpiLibrary};
 use records::document::{self, Document};
 use serde::{Deserialize, Serialize};
 use testbed::{OpenMpi, Rate, Shims, Spec, Testbed};
@@ -19,7 +20,7 @@ use crate::{
         config::{self, Config},
         describe::{self, describe},
         launch::Job,
-        launcher::{Family, Launcher, ranks_at_hand},
+        launcher::{Launcher, ranks_at_hand},
         process, programs,
         run_directory::RunDirectory,
     },
@@ -135,12 +136,17 @@ impl Site {
         self.ranks
     }
 
-    /// Whether the library's own algorithms can be forced and rules loaded.
-    pub fn is_open_mpi(&self) -> bool {
+    /// The MPI library, where it is known.
+    pub fn library(&self) -> Option<&'static dyn MpiLibrary> {
         match &self.place {
-            Place::Launcher(launcher) => launcher.family == Family::OpenMpi,
-            Place::Planned(_) | Place::Testbed(_) => true,
+            Place::Launcher(launcher) => launcher.library,
+            Place::Planned(_) | Place::Testbed(_) => Some(&OpenMpiLibrary),
         }
+    }
+
+    /// The library's own methods that can be forced within a job, where it has such.
+    pub fn natives(&self) -> Option<Methods> {
+        Some(self.library()?.within_job()?.methods)
     }
 
     /// Whether the network is one of this machine's own making.
@@ -162,7 +168,6 @@ impl Site {
     ) -> Result<()> {
         let launched = self.launched.as_deref().context("the place was not opened")?;
         let program = programs::find(program)?;
-        let tracer = || programs::find("libcolibri_tracer.so");
         let library = settings.iter().any(|setting| matches!(setting, Setting::PreloadLibrary));
         let library = library.then(|| programs::find(PRELOAD_LIBRARY)).transpose()?;
         let variables = settings.iter().filter_map(|setting| match setting {
@@ -175,10 +180,8 @@ impl Site {
             Place::Planned(_) => bail!("the virtual cluster was not set up"),
             Place::Launcher(launcher) => {
                 arguments.extend(["--launcher".into(), launcher.text().into()]);
-                let tracer = match launcher.family {
-                    Family::OpenMpi => Some(tracer()?),
-                    Family::Other => None,
-                };
+                let tracer = launcher.library.and_then(|library| library.tracer());
+                let tracer = tracer.map(programs::find).transpose()?;
                 let mut environment: Vec<(String, OsString)> =
                     variables.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
                 let list = around_theirs(tracer, library);
@@ -191,7 +194,7 @@ impl Site {
                 arguments.extend(["--testbed".into(), describe(testbed.spec()).into()]);
                 let shims = Shims {
                     sleep_on_yield: Some(programs::find("libcolibri_yield.so")?),
-                    tracer: Some(tracer()?),
+                    tracer: OpenMpiLibrary.tracer().map(programs::find).transpose()?,
                 };
                 let library = library.as_ref().map(|path| ("LD_PRELOAD", path.as_os_str()));
                 let environment: Vec<_> = variables.chain(library).collect();

@@ -12,7 +12,6 @@ use records::{
     calibration::{AlgorithmFit, Algorithms, Calibration, Parameters},
     document,
     observation::{CollectiveCall, PointToPoint},
-    openmpi,
     plan::{Cell, Plan},
     quantity, record,
 };
@@ -93,10 +92,10 @@ pub fn measure(
 
 /// The library's own algorithms where they can be forced, and Colibri's.
 fn methods(site: &Site, collective: Collective, procs: u32, bytes: u64) -> Vec<Method> {
-    let natives = match site.is_open_mpi() {
-        true => openmpi::methods(collective, &SEGMENTS, procs, bytes),
-        false => Vec::new(),
-    };
+    let natives = site
+        .natives()
+        .map(|natives| natives(collective, &SEGMENTS, procs, bytes))
+        .unwrap_or_default();
     let own = verify::own_methods(collective, &SEGMENTS, procs, bytes);
     natives.into_iter().chain(own).collect()
 }

@@ -16,7 +16,6 @@ use records::{
     calibration::Calibration,
     decisions::Decisions,
     document::{self, Document as _},
-    openmpi,
     penalty::{Distribution, Penalties},
     plan::Cell,
     quantity, reading,
@@ -152,7 +151,7 @@ impl Other {
             return Err(FileError::new(&path, format!("{kind}; wanted {wanted}")).into());
         }
         if !text.trim_start().starts_with('{') {
-            let rules = openmpi::rules::parse(&text, &path)?;
+            let rules = libraries::openmpi::rules::parse(&text, &path)?;
             return Ok(vec![DecisionFunction::of_rules(&self.name, &rules, samples)]);
         }
         let decisions: Decisions = document::parse(&text, &path)?;

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use records::{Method, Point, decisions::Decision, openmpi::rules::Rules};
+use libraries::openmpi::rules::LoadedRules;
+use records::{Method, Point, decisions::Decision};
 
 use crate::{samples::Samples, selection::Choice};
 
@@ -29,7 +30,7 @@ impl DecisionFunction {
     }
 
     /// What the library does with a rules file loaded.
-    pub fn of_rules(name: &str, rules: &Rules, samples: &Samples) -> Self {
+    pub fn of_rules(name: &str, rules: &LoadedRules, samples: &Samples) -> Self {
         let decided = samples.points().map(|point| (point, rules.method(point))).collect();
         DecisionFunction { name: name.into(), decided }
     }

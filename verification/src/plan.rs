@@ -9,6 +9,8 @@ use records::{
     plan::{Cell, Plan, Visit},
 };
 
+pub use libraries::Methods;
+
 use crate::{
     Weights,
     costs::{calls, synchronisation, visit_seconds},
@@ -17,10 +19,6 @@ use crate::{
 mod repeated;
 
 pub use repeated::{Repeated, repeat};
-
-/// The methods of a collective with these segment sizes, on so many processes, for messages of so
-/// many bytes: [`openmpi::methods`](records::openmpi::methods), say.
-pub type Methods = fn(Collective, &[u64], u32, u64) -> Vec<Method>;
 
 /// The points to measure and the methods to compare there.
 #[derive(Debug, Clone)]
@@ -302,7 +300,7 @@ mod tests {
             procs: vec![2, 4, 8],
             sizes: (0..21).map(|power| 1 << power).collect(),
             segments: vec![0, 1024, 8192],
-            methods: records::openmpi::methods,
+            methods: libraries::openmpi::methods,
             weights: Weights::default(),
             others: Vec::new(),
         }

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use records::{
     Collective, Method, Point,
     observation::{CollectiveCall, Status},
-    openmpi,
 };
 use statistics::{median, midmean};
 
@@ -119,8 +118,9 @@ impl Samples {
         let mut samples = Samples::default();
         let mut fell_back: BTreeMap<(Collective, &Method, &str), Vec<Point>> = BTreeMap::new();
         for ((point, method), rows) in by_cell {
-            let other =
-                rows.iter().find(|row| !openmpi::ran_as_asked(point.collective, method, &row.ran));
+            let other = rows
+                .iter()
+                .find(|row| !libraries::ran_as_asked(point.collective, method, &row.ran));
             if let Some(row) = other {
                 let ran = row.ran.rsplit(['>', ';']).next().unwrap_or_default();
                 let ran = ran.split('(').next().unwrap_or_default();

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, rc::Rc};
 
 use records::{
-    Collective, Method,
+    Collective, Method, Native,
     plan::{Cell, Plan},
 };
 use serde::{Deserialize, Serialize};
@@ -111,9 +111,11 @@ impl Participant {
         synchroniser: Synchroniser,
         control: Communicator,
     ) -> Result<Self> {
-        let is_native = |cell: &&Cell| matches!(cell.method, Method::Native(_));
-        let mut natives: Vec<Collective> =
-            plan.cells.iter().filter(is_native).map(|cell| cell.collective).collect();
+        let native = |cell: &Cell| match cell.method {
+            Method::Native(native) => Some((cell.collective, native)),
+            _ => None,
+        };
+        let mut natives: Vec<(Collective, Native)> = plan.cells.iter().filter_map(native).collect();
         natives.sort_unstable();
         natives.dedup();
         let (mut outgoing, mut incoming) = (0, 0);

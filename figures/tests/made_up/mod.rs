@@ -30,7 +30,7 @@ pub fn platform(ranks: usize) -> Platform {
 }
 
 fn native(algorithm: Algorithm, segment_bytes: u64) -> Method {
-    Method::Native(Native { library: Library::OpenMpi, algorithm, segment_bytes })
+    Method::Native(Native { library: Library::new("openmpi").unwrap(), algorithm, segment_bytes })
 }
 
 /// Switches with the size as the paper's Figure 6 does; `shift` moves the switching points.

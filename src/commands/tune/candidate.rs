@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::Path};
 
 use anyhow::Result;
 use records::{
-    Method, Point, document, openmpi,
+    Method, Point, document,
     summary::{Gain, Loading, NotLoaded, TakenOut, Way},
     usage::Usage,
 };
@@ -190,7 +190,7 @@ impl Candidate {
             });
             for row in rows {
                 observed += 1;
-                as_told += u64::from(openmpi::ran_as_asked(collective, &choice.method, &row.ran));
+                as_told += u64::from(libraries::ran_as_asked(collective, &choice.method, &row.ran));
             }
         }
         (observed, as_told)
@@ -222,8 +222,5 @@ fn file(way: Way) -> &'static str {
 
 /// The form in which what was chosen is written.
 pub fn format(way: Way) -> Format {
-    match way {
-        Way::Rules => Format::Openmpi,
-        Way::Preload => Format::Profile,
-    }
+    Format::of_way(way)
 }

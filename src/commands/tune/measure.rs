@@ -50,7 +50,7 @@ impl Tune {
             return Ok(());
         }
         let site = site.open(run)?;
-        if !site.is_open_mpi() {
+        if site.natives().is_none() {
             eprintln!(
                 "plan: the launcher at hand is not known to be Open MPI's, whose own algorithms can \
                  be forced: Colibri's are compared with the default, for the preload library alone"

@@ -1,9 +1,12 @@
 //! From sections at measured communicator sizes to ranges of these, without gaps and with nothing
 //! claimed where a method does not hold.
 
-use anyhow::{Result, bail};
 use records::{Collective, Method};
-use verification::rules::{Band, Rules, Section};
+
+use crate::{
+    error::{Result, fail},
+    rules::{Band, Rules, Section},
+};
 
 /// Communicator sizes with the same bands.
 #[derive(Debug, Clone, PartialEq)]
@@ -81,15 +84,15 @@ fn holds_at_one_size(collective: Collective, method: &Method) -> bool {
 fn bands(collective: Collective, section: &Section, one_for_all: bool) -> Result<Vec<Band>> {
     if one_for_all {
         let [only] = section.bands.as_slice() else {
-            bail!(
+            fail!(
                 "{} methods for {collective} on {}, where one has to serve for all sizes",
                 section.bands.len(),
                 section.procs
             );
         };
-        return Ok(vec![Band { from_bytes: 0, method: only.method.clone() }]);
+        return Ok(vec![Band::new(0, only.method.clone())]);
     }
-    let default = |from_bytes| Band { from_bytes, method: Method::Default };
+    let default = |from_bytes| Band::new(from_bytes, Method::Default);
     let mut bands = Vec::new();
     if section.bands.first().is_none_or(|first| first.from_bytes > 0) {
         bands.push(default(0));
@@ -106,7 +109,7 @@ mod tests {
     use super::*;
 
     fn band(from_bytes: u64, method: &str) -> Band {
-        Band { from_bytes, method: method.parse().unwrap() }
+        Band::new(from_bytes, method.parse().unwrap())
     }
 
     fn section(procs: u32, bands: Vec<Band>) -> Section {

@@ -7,24 +7,22 @@
 //! resolves when it is made, the bands of message sizes are put in front of what stood there; a
 //! band that is left to the library holds exactly what stood there.
 
-mod library;
-
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
-use records::{
-    Algorithm, Collective, Library, Method, Native, Point,
-    mpich::{self, MpichAlgorithm, Needs, Version},
-};
+use records::{Algorithm, Collective, Method, Native, Point};
 use serde_json::{Map, Value};
-use verification::rules::{Band, Rules};
 
 use super::{
-    Export, Exporter, File, lacks,
+    algorithms::{self, LIBRARY, MpichAlgorithm, Needs, Version},
+    built_in,
+};
+use crate::{
+    error::{Result, fail, usage},
+    exporter::{Export, Exporter, File, lacks},
+    rules::{Band, Rules},
     spans::{Span, narrow, spans},
     version::Versions,
 };
-use crate::error::usage;
 
 const VERSIONS: Versions =
     Versions { target: "MPICH", known: &[(4, 0), (4, 1), (4, 2), (4, 3), (5, 0)] };
@@ -35,12 +33,12 @@ const LARGEST: u64 = i32::MAX as u64;
 type Tree = Map<String, Value>;
 
 /// The tuning file of one build.
-pub struct Mpich {
+pub struct TuningFile {
     version: Version,
     defaults: Tree,
 }
 
-impl Mpich {
+impl TuningFile {
     /// For a version, whose own choices are read from `library` (a libmpich or libmpi) or from
     /// the one of this version that is found on this machine.
     ///
@@ -54,33 +52,28 @@ impl Mpich {
             );
         };
         let (major, minor) = VERSIONS.read(text)?;
-        let defaults = library::defaults((major, minor), library)?;
-        Ok(Mpich { version: Version { major, minor }, defaults })
+        let defaults = built_in::defaults((major, minor), library)?;
+        Ok(TuningFile { version: Version { major, minor }, defaults })
     }
 }
 
-impl Exporter for Mpich {
+impl Exporter for TuningFile {
     fn target(&self) -> String {
         format!("MPICH {}.{}", self.version.major, self.version.minor)
     }
 
     fn named(&self, algorithm: Algorithm, segment_bytes: u64) -> Method {
-        Method::Native(Native { library: Library::Mpich, algorithm, segment_bytes })
+        Method::Native(Native { library: LIBRARY, algorithm, segment_bytes })
     }
 
     fn express(&self, point: Point, method: &Method) -> Result<(), String> {
         let Point { collective, procs, bytes } = point;
         let found = match method {
-            Method::Native(native) => mpich::find(self.version, collective, native),
+            Method::Native(native) => algorithms::find(self.version, collective, native),
             _ => None,
         };
         match found {
-            None => {
-                let mut known: Vec<&str> =
-                    self.algorithms(collective).iter().map(|a| a.name()).collect();
-                known.dedup();
-                Err(lacks(&self.target(), collective, method, &known))
-            }
+            None => Err(lacks(&self.target(), collective, method, &self.algorithms(collective))),
             Some(row) if row.needs == Needs::PowerOfTwo && !procs.is_power_of_two() => {
                 Err(format!("{} runs {method} only on powers of two", self.target()))
             }
@@ -95,8 +88,11 @@ impl Exporter for Mpich {
         let here = |row: &&MpichAlgorithm| {
             row.since <= self.version && row.until.is_none_or(|until| self.version < until)
         };
-        let mut algorithms: Vec<Algorithm> =
-            mpich::algorithms(collective).iter().filter(here).map(|row| row.algorithm).collect();
+        let mut algorithms: Vec<Algorithm> = algorithms::algorithms(collective)
+            .iter()
+            .filter(here)
+            .map(|row| row.algorithm)
+            .collect();
         algorithms.sort_unstable();
         algorithms.dedup();
         algorithms
@@ -115,7 +111,7 @@ impl Exporter for Mpich {
     }
 
     fn message_size(&self, collective: Collective) -> Option<&'static str> {
-        counts_all_blocks(collective).then_some("the blocks of all ranks together")
+        message_size(collective)
     }
 
     fn files(&self, export: &Export<'_>) -> Result<Vec<File>> {
@@ -123,9 +119,9 @@ impl Exporter for Mpich {
         for rules in export.rules {
             let pointer = format!("/collective={}/comm_type=intra", rules.collective);
             let default = Value::Object(tree.clone());
-            let own = default.pointer(&pointer).and_then(Value::as_object).with_context(|| {
-                format!("{} has no choice of algorithm for {}", self.target(), rules.collective)
-            })?;
+            let Some(own) = default.pointer(&pointer).and_then(Value::as_object) else {
+                fail!("{} has no choice of algorithm for {}", self.target(), rules.collective);
+            };
             let tuned = self.tuned(rules, own)?;
             if let Some(place) = tree
                 .get_mut(&format!("collective={}", rules.collective))
@@ -157,6 +153,11 @@ fn counts_all_blocks(collective: Collective) -> bool {
     )
 }
 
+/// What a size is to its file, where it is not Colibri's.
+pub fn message_size(collective: Collective) -> Option<&'static str> {
+    counts_all_blocks(collective).then_some("the blocks of all ranks together")
+}
+
 /// What MPICH counts for a byte of ours.
 fn scale(collective: Collective, procs: u32) -> u64 {
     if counts_all_blocks(collective) { u64::from(procs) } else { 1 }
@@ -166,7 +167,7 @@ fn object(entries: impl IntoIterator<Item = (String, Tree)>) -> Tree {
     entries.into_iter().map(|(key, tree)| (key, Value::Object(tree))).collect()
 }
 
-impl Mpich {
+impl TuningFile {
     /// The tree of a collective's communicators, in front of what stood there.
     fn tuned(&self, rules: &Rules, own: &Tree) -> Result<Tree> {
         let collective = rules.collective;
@@ -199,9 +200,9 @@ impl Mpich {
             if holds == Some(false) {
                 continue;
             }
-            let below = below.as_object().with_context(|| {
-                format!("the library's tuning of {collective} holds no object at {key}")
-            })?;
+            let Some(below) = below.as_object() else {
+                fail!("the library's tuning of {collective} holds no object at {key}");
+            };
             let below = self.graft(collective, span, below)?;
             if holds == Some(true) && tree.is_empty() {
                 return Ok(below);
@@ -245,13 +246,12 @@ impl Mpich {
     /// An algorithm behind the conditions without which it must not run; else what stood there.
     fn guarded(&self, collective: Collective, method: &Method, own: &Tree) -> Result<Tree> {
         let found = match method {
-            Method::Native(native) => {
-                mpich::find(self.version, collective, native).map(|row| (row, native.segment_bytes))
-            }
+            Method::Native(native) => algorithms::find(self.version, collective, native)
+                .map(|row| (row, native.segment_bytes)),
             _ => None,
         };
         let Some((row, segment_bytes)) = found else {
-            bail!("{} cannot be told {method} for {collective}", self.target());
+            fail!("{} cannot be told {method} for {collective}", self.target());
         };
         let run = leaf(collective, row, segment_bytes);
         let own = || own.clone();

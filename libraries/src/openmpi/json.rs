@@ -5,17 +5,19 @@
 //! reader ends the program over names of collectives that it has no algorithms for, and never
 //! matches `"comm_size_max": "inf"`: neither is written.
 
-use anyhow::{Result, bail};
-use records::{Algorithm, Collective, Method, Point, openmpi};
+use records::{Algorithm, Collective, Method, Point};
 use serde::Serialize;
 
 use super::{
-    Export, Exporter, File,
-    openmpi::{TOTAL, express, lines, message_size, named, one_for_all_sizes},
+    algorithms::{algorithms, named as names},
+    tuned::{TOTAL, express, lines, message_size, named, one_for_all_sizes},
+};
+use crate::{
+    error::{Result, fail, usage},
+    exporter::{Export, Exporter, File},
     spans::{narrow, spans},
     version::{Versions, numbers},
 };
-use crate::error::usage;
 
 /// The fan-out that makes Open MPI 6's k-ary Bruck the classic one.
 const BRUCK_FAN_OUT: u32 = 2;
@@ -79,7 +81,7 @@ impl Exporter for Json {
     }
 
     fn algorithms(&self, collective: Collective) -> Vec<Algorithm> {
-        openmpi::algorithms(collective).iter().map(|row| row.algorithm).collect()
+        names(collective)
     }
 
     fn one_for_all_sizes(&self, collective: Collective) -> Option<&'static str> {
@@ -94,8 +96,8 @@ impl Exporter for Json {
         let mut collectives = serde_json::Map::new();
         for rules in export.rules {
             let collective = rules.collective;
-            if openmpi::algorithms(collective).is_empty() {
-                bail!("Open MPI's rules know no {collective}");
+            if algorithms(collective).is_empty() {
+                fail!("Open MPI's rules know no {collective}");
             }
             let total = message_size(collective) == Some(TOTAL);
             let spans = spans(rules, one_for_all_sizes(collective).is_some())?;
@@ -147,7 +149,7 @@ impl Exporter for Json {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use verification::rules::{Band, Rules, Section};
+    use crate::rules::{Band, Rules, Section};
 
     /// The rule that Open MPI 6 takes, by its documented search: first communicator entry that
     /// holds the size, first rule in it that holds the message.
@@ -166,7 +168,7 @@ mod tests {
 
     #[test]
     fn the_readers_search_finds_what_was_chosen_and_nothing_else() {
-        let band = |from_bytes, method: &str| Band { from_bytes, method: method.parse().unwrap() };
+        let band = |from_bytes, method: &str| Band::new(from_bytes, method.parse().unwrap());
         let bcast = vec![
             Section {
                 procs: 4,
@@ -185,7 +187,7 @@ mod tests {
             Rules { collective: Collective::Bcast, sections: bcast },
             Rules { collective: Collective::Allgather, sections: allgather },
         ];
-        let export = Export { rules: &rules, choices: &[], origin: &[] };
+        let export = Export { rules: &rules, origin: &[] };
         let text = Json::new(None).unwrap().files(&export).unwrap().remove(0).text;
         let document: serde_json::Value = serde_json::from_str(&text).unwrap();
         for (procs, bytes, wanted) in [

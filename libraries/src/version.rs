@@ -1,9 +1,8 @@
 //! Which versions of its target a format is known for.
 
-use anyhow::Result;
 use records::quoted;
 
-use crate::error::usage;
+use crate::error::{Result, usage};
 
 /// The versions of a target that are known, by their first two numbers.
 pub struct Versions {

@@ -4,12 +4,13 @@
 //! does not belong to it), team sizes (both ends do), `@` and the algorithm. What no token holds
 //! keeps UCC's own choice. One wrong token drops the whole string.
 
-use anyhow::{Result, bail};
-use records::{Algorithm, Collective, Method, Point, ucc};
-use verification::rules::Band;
+use records::{Algorithm, Collective, Method, Point};
 
-use super::{
-    Export, Exporter, File, lacks,
+use super::algorithms::{self, name};
+use crate::{
+    error::{Result, fail},
+    exporter::{Export, Exporter, File, lacks},
+    rules::Band,
     spans::{Span, narrow, spans},
     version::Versions,
 };
@@ -17,16 +18,16 @@ use super::{
 const VERSIONS: Versions = Versions { target: "UCC", known: &[(1, 3)] };
 
 /// The string in a shell script.
-pub struct Ucc;
+pub struct TuneString;
 
-impl Ucc {
+impl TuneString {
     /// For a version.
     ///
     /// # Errors
     /// The version's algorithms are not known.
     pub fn new(version: Option<&str>) -> Result<Self> {
         version.map(|version| VERSIONS.read(version)).transpose()?;
-        Ok(Ucc)
+        Ok(TuneString)
     }
 }
 
@@ -35,7 +36,12 @@ fn counts_all_blocks(collective: Collective) -> bool {
     matches!(collective, Collective::Allgather | Collective::Allgatherv | Collective::Alltoall)
 }
 
-impl Exporter for Ucc {
+/// What that is, where it is not Colibri's.
+pub fn message_size(collective: Collective) -> Option<&'static str> {
+    counts_all_blocks(collective).then_some("the blocks of all ranks together")
+}
+
+impl Exporter for TuneString {
     fn target(&self) -> String {
         "UCC 1.3".into()
     }
@@ -50,25 +56,17 @@ impl Exporter for Ucc {
             Method::Own { segment_bytes: 1.., .. } => {
                 Err(format!("UCC takes no segment size ({method} for {collective})"))
             }
-            Method::Own { algorithm, .. } if ucc::name(collective, *algorithm).is_some() => Ok(()),
-            _ => {
-                let known: Vec<&str> =
-                    ucc::algorithms(collective).iter().map(|(known, _)| known.name()).collect();
-                Err(lacks(&self.target(), collective, method, &known))
-            }
+            Method::Own { algorithm, .. } if name(collective, *algorithm).is_some() => Ok(()),
+            _ => Err(lacks(&self.target(), collective, method, &algorithms::named(collective))),
         }
     }
 
     fn algorithms(&self, collective: Collective) -> Vec<Algorithm> {
-        ucc::algorithms(collective).iter().map(|(algorithm, _)| *algorithm).collect()
-    }
-
-    fn one_for_all_sizes(&self, _: Collective) -> Option<&'static str> {
-        None
+        algorithms::named(collective)
     }
 
     fn message_size(&self, collective: Collective) -> Option<&'static str> {
-        counts_all_blocks(collective).then_some("the blocks of all ranks together")
+        message_size(collective)
     }
 
     fn files(&self, export: &Export<'_>) -> Result<Vec<File>> {
@@ -105,14 +103,14 @@ fn tokens(
     total: bool,
 ) -> Result<()> {
     let scale = if total { u64::from(span.first) } else { 1 };
-    for (index, Band { from_bytes, method }) in span.bands.iter().enumerate() {
+    for (index, Band { from_bytes, method, .. }) in span.bands.iter().enumerate() {
         let name = match method {
             Method::Default => continue,
-            Method::Own { algorithm, .. } => ucc::name(collective, *algorithm),
+            Method::Own { algorithm, .. } => name(collective, *algorithm),
             _ => None,
         };
         let Some(name) = name else {
-            bail!("{method} is no algorithm of UCC for {collective}");
+            fail!("{method} is no algorithm of UCC for {collective}");
         };
         let next = span.bands.get(index + 1);
         let end =
@@ -130,11 +128,11 @@ fn tokens(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use verification::rules::{Rules, Section};
+    use crate::rules::{Rules, Section};
 
     #[test]
     fn tokens_follow_the_grammar_and_do_not_overlap() {
-        let band = |from_bytes, method: &str| Band { from_bytes, method: method.parse().unwrap() };
+        let band = |from_bytes, method: &str| Band::new(from_bytes, method.parse().unwrap());
         let bands = vec![
             band(1, "own:k-nomial"),
             band(1000, "default"),
@@ -151,14 +149,14 @@ mod tests {
                 sections: vec![Section { procs: 4, bands: ring, last_bytes: 99 }],
             },
         ];
-        let export = Export { rules: &rules, choices: &[], origin: &["x".into()] };
-        let text = Ucc.files(&export).unwrap().remove(0).text;
+        let export = Export { rules: &rules, origin: &["x".into()] };
+        let text = TuneString.files(&export).unwrap().remove(0).text;
         let wanted = "export UCC_TL_UCP_TUNE='bcast:1-1000:[4-4]:@knomial#\
                       bcast:4096-8192:[4-4]:@sag_knomial#allgather:4-400:[4-4]:@ring'\n";
         assert!(text.ends_with(wanted), "{text}");
         let point = Point { collective: Collective::Bcast, procs: 4, bytes: 1 };
-        assert!(Ucc.express(point, &"own:k-nomial,segment=1KiB".parse().unwrap()).is_err());
-        assert!(Ucc.express(point, &"own:linear".parse().unwrap()).is_err());
-        assert!(Ucc::new(Some("1.2")).is_err());
+        assert!(TuneString.express(point, &"own:k-nomial,segment=1KiB".parse().unwrap()).is_err());
+        assert!(TuneString.express(point, &"own:linear".parse().unwrap()).is_err());
+        assert!(TuneString::new(Some("1.2")).is_err());
     }
 }

@@ -4,7 +4,10 @@
 //! which there are more than algorithms; these first ones keep their places there. Algorithms that
 //! know the topology, and those through shared memory alone, have no name in the field.
 
-use crate::{Algorithm, Collective};
+use records::{Algorithm, Collective, Library};
+
+/// As methods name it.
+pub const LIBRARY: Library = Library::new("intel").expect("small letters");
 
 const BCAST: &[(Algorithm, u32)] = &[
     (Algorithm::Binomial, 1),
@@ -40,6 +43,16 @@ pub const fn algorithms(collective: Collective) -> &'static [(Algorithm, u32)] {
         Collective::Reduce => REDUCE,
         _ => &[],
     }
+}
+
+/// Their names.
+pub fn named(collective: Collective) -> Vec<Algorithm> {
+    algorithms(collective).iter().map(|(algorithm, _)| *algorithm).collect()
+}
+
+/// The environment variable of a collective.
+pub fn variable(collective: Collective) -> String {
+    format!("I_MPI_ADJUST_{}", collective.name().to_uppercase())
 }
 
 /// The number of an algorithm, where it has one.

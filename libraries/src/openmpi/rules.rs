@@ -8,12 +8,13 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use super::{CHAIN_FAN_OUT, algorithms, element_bytes, id};
-use crate::{Algorithm, Collective, FileError, Library, Method, Native, Point, quoted, reading};
+use records::{Algorithm, Collective, FileError, Method, Native, Point, quoted, reading};
+
+use super::algorithms::{CHAIN_FAN_OUT, LIBRARY, algorithms, id};
 
 /// What is to be loaded for each collective.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rules {
+pub struct LoadedRules {
     /// By the collective's number; by communicator sizes, ascending.
     collectives: BTreeMap<u64, Vec<Section>>,
 }
@@ -43,7 +44,7 @@ const COLLECTIVES: u64 = 22;
 ///
 /// # Errors
 /// Not readable, or what the library would drop, skip or take for something else; with the line.
-pub fn read(path: &Path) -> Result<Rules, FileError> {
+pub fn read(path: &Path) -> Result<LoadedRules, FileError> {
     let text = reading::text(path).map_err(|e| FileError::io(path, "read", &e))?;
     parse(&text, path)
 }
@@ -52,7 +53,7 @@ pub fn read(path: &Path) -> Result<Rules, FileError> {
 ///
 /// # Errors
 /// As [`read`].
-pub fn parse(text: &str, path: &Path) -> Result<Rules, FileError> {
+pub fn parse(text: &str, path: &Path) -> Result<LoadedRules, FileError> {
     let mut numbers = Numbers::of(text, path)?;
     let mut collectives = BTreeMap::new();
     let count = numbers.at_most("the number of collectives", COLLECTIVES)?;
@@ -74,7 +75,7 @@ pub fn parse(text: &str, path: &Path) -> Result<Rules, FileError> {
         }
     }
     match numbers.rest.next() {
-        None => Ok(Rules { collectives }),
+        None => Ok(LoadedRules { collectives }),
         Some((line, number)) => {
             let problem = format!("'{number}' after the last of {count} collectives is never read");
             Err(FileError::new(path, problem).at_line(line))
@@ -201,7 +202,7 @@ fn value(word: &str) -> Result<u64, String> {
     }
 }
 
-impl Rules {
+impl LoadedRules {
     /// What the library runs at a point with the file loaded; in words where the file names
     /// something that has no name here.
     ///
@@ -236,7 +237,7 @@ impl Rules {
         }
         let segmented = row.segmented && segment_bytes < bytes;
         Ok(Method::Native(Native {
-            library: Library::OpenMpi,
+            library: LIBRARY,
             algorithm: row.algorithm,
             segment_bytes: if segmented { segment_bytes } else { 0 },
         }))
@@ -261,7 +262,7 @@ pub fn looked_up_bytes(Point { collective, procs, bytes }: Point) -> u64 {
         | Collective::Scatter
         | Collective::ReduceScatter
         | Collective::ReduceScatterBlock => bytes.saturating_mul(procs),
-        Collective::Scan | Collective::Exscan => element_bytes(collective, bytes) * procs,
+        Collective::Scan | Collective::Exscan => collective.element_bytes(bytes) * procs,
         Collective::Alltoallv | Collective::Barrier => 0,
         Collective::Allgatherv
         | Collective::Allreduce
@@ -284,7 +285,7 @@ mod tests {
         9 1\n0 2 8 0\n\
         0 1 4 2 0 0 0 0 400 4 0 1024\n";
 
-    fn rules(text: &str) -> Result<Rules, String> {
+    fn rules(text: &str) -> Result<LoadedRules, String> {
         parse(text, Path::new("x.rules")).map_err(|error| error.to_string())
     }
 

@@ -2,9 +2,10 @@
 //!
 //! Forcing, rules files and the check of what ran all go by this one table.
 
-pub mod rules;
+use records::{Algorithm, Collective, Library, Method, Native};
 
-use crate::{Algorithm, Collective, Library, Method, Native};
+/// As methods name it.
+pub const LIBRARY: Library = Library::new("openmpi").expect("small letters");
 
 /// Fan-out of its k-chains where nothing else is said; a rules file must say it.
 pub const CHAIN_FAN_OUT: u32 = 4;
@@ -173,33 +174,20 @@ pub const fn algorithms(collective: Collective) -> &'static [OpenMpiAlgorithm] {
     }
 }
 
+/// Their names.
+pub fn named(collective: Collective) -> Vec<Algorithm> {
+    algorithms(collective).iter().map(|row| row.algorithm).collect()
+}
+
 /// One algorithm, where Open MPI has it.
 pub fn find(collective: Collective, algorithm: Algorithm) -> Option<&'static OpenMpiAlgorithm> {
     algorithms(collective).iter().find(|row| row.algorithm == algorithm)
 }
 
-/// The size in bytes of the elements with which Colibri measures a message of `bytes`: the
-/// library falls back by the number of elements. Reductions are of doubles where these fit.
-pub const fn element_bytes(collective: Collective, bytes: u64) -> u64 {
-    match collective {
-        Collective::Reduce
-        | Collective::Allreduce
-        | Collective::ReduceScatter
-        | Collective::ReduceScatterBlock
-        | Collective::Scan
-        | Collective::Exscan
-            if bytes >= 8 && bytes.is_multiple_of(8) =>
-        {
-            8
-        }
-        _ => 1,
-    }
-}
-
 /// Whether the library would silently run another algorithm, or end the program (`two-procs` on
 /// more than two processes); seen on 4.1.4.
 pub fn falls_back(collective: Collective, native: &Native, procs: u32, bytes: u64) -> bool {
-    let element = element_bytes(collective, bytes);
+    let element = collective.element_bytes(bytes);
     let count = bytes / element;
     match (collective, native.algorithm) {
         // Each half must hold an element and a segment.
@@ -238,7 +226,7 @@ pub fn methods(collective: Collective, segments: &[u64], procs: u32, bytes: u64)
         let wanted = segments.iter().copied().filter(|&segment| segment < bytes.max(1));
         let taken: Vec<u64> = if row.segmented { wanted.collect() } else { vec![0] };
         let natives = taken.into_iter().map(|segment_bytes| Native {
-            library: Library::OpenMpi,
+            library: LIBRARY,
             algorithm: row.algorithm,
             segment_bytes,
         });
@@ -250,10 +238,7 @@ pub fn methods(collective: Collective, segments: &[u64], procs: u32, bytes: u64)
 
 /// Whether what the tracer saw (`bcast_intra_pipeline(segment=8192)`) is what was asked for, and
 /// not an algorithm that the library fell back to. Nothing seen is no contradiction.
-pub fn ran_as_asked(collective: Collective, method: &Method, ran: &str) -> bool {
-    let Method::Native(native @ Native { library: Library::OpenMpi, .. }) = method else {
-        return true;
-    };
+pub fn ran_as_asked(collective: Collective, native: &Native, ran: &str) -> bool {
     let Some(row) = find(collective, native.algorithm) else { return false };
     let name = |call: &str| call.split('(').next().unwrap_or_default().to_owned();
     let of = |name: &str| name.split("_intra").next().unwrap_or_default().to_owned();
@@ -288,7 +273,7 @@ mod tests {
     #[test]
     fn segments_of_any_size_are_counted() {
         let huge = Native {
-            library: Library::OpenMpi,
+            library: LIBRARY,
             algorithm: Algorithm::SegmentedRing,
             segment_bytes: 1 << 63,
         };
@@ -297,18 +282,14 @@ mod tests {
 
     #[test]
     fn a_fall_back_is_told_from_what_was_asked() {
-        let method: Method = "native:openmpi:splitted-binary".parse().unwrap();
-        let check = |ran| ran_as_asked(Collective::Bcast, &method, ran);
+        let native =
+            Native { library: LIBRARY, algorithm: Algorithm::SplittedBinary, segment_bytes: 0 };
+        let check = |ran| ran_as_asked(Collective::Bcast, &native, ran);
         assert!(check("bcast_intra_split_bintree(segment=0)"));
         assert!(check(""));
         assert!(!check(
             "bcast_intra_split_bintree(segment=0)>bcast_intra_chain(segment=0,fanout=1)"
         ));
         assert!(!check("bcast_intra_basic_linear()"));
-        assert!(ran_as_asked(
-            Collective::Bcast,
-            &Method::Default,
-            "bcast_intra_binomial(segment=0)"
-        ));
     }
 }

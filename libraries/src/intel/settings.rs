@@ -13,16 +13,16 @@ use std::{
     process::Command,
 };
 
-use anyhow::{Context, Result, bail, ensure};
-use records::{Algorithm, Collective, Library, Method, Native, Point, intel};
-use verification::rules::Band;
+use records::{Algorithm, Collective, Method, Native, Point};
 
-use super::{
-    Export, Exporter, File, lacks,
+use super::algorithms::{self, LIBRARY};
+use crate::{
+    error::{Error, Result, fail, usage},
+    exporter::{Export, Exporter, File, lacks},
+    rules::Band,
     spans::{Span, spans},
     version::Versions,
 };
-use crate::error::usage;
 
 /// The largest message that the syntax knows.
 const LARGEST: u64 = i32::MAX as u64;
@@ -44,7 +44,7 @@ const KNOWN: [(u32, u32); 32] = {
 };
 
 /// The script.
-pub struct Intel {
+pub struct AdjustScript {
     version: Option<(u32, u32)>,
 }
 
@@ -56,18 +56,18 @@ struct Setting {
     variables: Vec<(String, String)>,
 }
 
-impl Intel {
+impl AdjustScript {
     /// For a version; all since 2019 read the same.
     ///
     /// # Errors
     /// It is older.
     pub fn new(version: Option<&str>) -> Result<Self> {
         let version = version.map(|version| VERSIONS.read(version)).transpose()?;
-        Ok(Intel { version })
+        Ok(AdjustScript { version })
     }
 }
 
-impl Exporter for Intel {
+impl Exporter for AdjustScript {
     fn target(&self) -> String {
         match self.version {
             Some((major, minor)) => format!("Intel MPI {major}.{minor}"),
@@ -76,35 +76,23 @@ impl Exporter for Intel {
     }
 
     fn named(&self, algorithm: Algorithm, segment_bytes: u64) -> Method {
-        Method::Native(Native { library: Library::Intel, algorithm, segment_bytes })
+        Method::Native(Native { library: LIBRARY, algorithm, segment_bytes })
     }
 
     fn express(&self, point: Point, method: &Method) -> Result<(), String> {
         let collective = point.collective;
         match method {
-            Method::Native(Native { library: Library::Intel, segment_bytes: 1.., .. }) => {
+            Method::Native(Native { library: LIBRARY, segment_bytes: 1.., .. }) => {
                 Err(format!("Intel MPI takes no segment size ({method} for {collective})"))
             }
             _ if point.bytes > LARGEST => Err(format!("Intel MPI's ranges end at {LARGEST} bytes")),
             _ if preset(collective, method).is_some() => Ok(()),
-            _ => {
-                let known: Vec<&str> =
-                    intel::algorithms(collective).iter().map(|(known, _)| known.name()).collect();
-                Err(lacks("Intel MPI", collective, method, &known))
-            }
+            _ => Err(lacks("Intel MPI", collective, method, &algorithms::named(collective))),
         }
     }
 
     fn algorithms(&self, collective: Collective) -> Vec<Algorithm> {
-        intel::algorithms(collective).iter().map(|(algorithm, _)| *algorithm).collect()
-    }
-
-    fn one_for_all_sizes(&self, _: Collective) -> Option<&'static str> {
-        None
-    }
-
-    fn message_size(&self, _: Collective) -> Option<&'static str> {
-        None
+        algorithms::named(collective)
     }
 
     fn files(&self, export: &Export<'_>) -> Result<Vec<File>> {
@@ -142,8 +130,8 @@ impl Exporter for Intel {
 fn preset(collective: Collective, method: &Method) -> Option<u32> {
     match method {
         Method::Default => Some(OWN_CHOICE),
-        Method::Native(Native { library: Library::Intel, algorithm, segment_bytes: 0 }) => {
-            intel::preset(collective, *algorithm)
+        Method::Native(Native { library: LIBRARY, algorithm, segment_bytes: 0 }) => {
+            algorithms::preset(collective, *algorithm)
         }
         _ => None,
     }
@@ -166,7 +154,7 @@ fn settings(export: &Export<'_>) -> Result<Vec<Setting>> {
     let settings = between.map(|(first, last)| {
         let here = values.iter().filter(|(_, span, _)| span.first <= first && last <= span.last);
         let variable = |(collective, _, value): &(Collective, Span, String)| {
-            (format!("I_MPI_ADJUST_{}", collective.name().to_uppercase()), value.clone())
+            (algorithms::variable(*collective), value.clone())
         };
         Setting { first, last, variables: here.map(variable).collect() }
     });
@@ -175,9 +163,9 @@ fn settings(export: &Export<'_>) -> Result<Vec<Setting>> {
 
 fn value(collective: Collective, span: &Span) -> Result<String> {
     let mut parts = Vec::new();
-    for (index, Band { from_bytes, method }) in span.bands.iter().enumerate() {
+    for (index, Band { from_bytes, method, .. }) in span.bands.iter().enumerate() {
         let Some(preset) = preset(collective, method) else {
-            bail!("{method} has no number in Intel MPI for {collective}");
+            fail!("{method} has no number in Intel MPI for {collective}");
         };
         let next = span.bands.get(index + 1);
         let last = next.map_or(LARGEST, |next| (next.from_bytes - 1).min(LARGEST));
@@ -208,15 +196,16 @@ pub fn compile(export: &Export<'_>, command: &str, file: &Path) -> Result<Vec<Pa
             .envs(variables)
             .env("I_MPI_TUNING_BIN_DUMP", &path)
             .output()
-            .with_context(|| format!("cannot start {program}"))?;
+            .map_err(|error| Error::Failed(format!("cannot start {program}: {error}")))?;
         let errors = String::from_utf8_lossy(&output.stderr);
-        ensure!(output.status.success(), "'{command}' failed ({}): {errors}", output.status);
+        if !output.status.success() {
+            fail!("'{command}' failed ({}): {errors}", output.status);
+        }
         let length = std::fs::metadata(&path).map_or(0, |written| written.len());
-        ensure!(
-            length > 0,
-            "'{command}' left no {}: does it run a program with Intel MPI?",
-            path.display()
-        );
+        if length == 0 {
+            let path = path.display();
+            fail!("'{command}' left no {path}: does it run a program with Intel MPI?");
+        }
         compiled.push(path);
     }
     Ok(compiled)
@@ -225,10 +214,10 @@ pub fn compile(export: &Export<'_>, command: &str, file: &Path) -> Result<Vec<Pa
 #[cfg(test)]
 mod tests {
     use super::*;
-    use verification::rules::{Rules, Section};
+    use crate::rules::{Rules, Section};
 
     fn export(check: impl Fn(&Export<'_>)) {
-        let band = |from_bytes, method: &str| Band { from_bytes, method: method.parse().unwrap() };
+        let band = |from_bytes, method: &str| Band::new(from_bytes, method.parse().unwrap());
         let bcast = |procs, method: &str| Section {
             procs,
             bands: vec![band(1, "default"), band(1000, method)],
@@ -245,7 +234,7 @@ mod tests {
             Rules { collective: Collective::Bcast, sections: vec![two, four] },
             Rules { collective: Collective::Reduce, sections: vec![reduce] },
         ];
-        check(&Export { rules: &rules, choices: &[], origin: &[] });
+        check(&Export { rules: &rules, origin: &[] });
     }
 
     #[test]
@@ -272,7 +261,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("intel.sh");
         export(|export| {
-            let exporter = Intel::new(None).unwrap();
+            let exporter = AdjustScript::new(None).unwrap();
             std::fs::write(&path, &exporter.files(export).unwrap()[0].text).unwrap();
         });
         let run = |ranks: &str| {
@@ -290,7 +279,7 @@ mod tests {
 
     #[test]
     fn what_has_no_documented_number_is_refused() {
-        let intel = Intel::new(Some("2021.19")).unwrap();
+        let intel = AdjustScript::new(Some("2021.19")).unwrap();
         let refused = |method: &str, bytes| {
             let point = Point { collective: Collective::Bcast, procs: 4, bytes };
             intel.express(point, &method.parse().unwrap()).is_err()
@@ -300,6 +289,6 @@ mod tests {
         assert!(refused("native:mpich:binomial", 8));
         assert!(refused("native:intel:binomial", LARGEST + 1));
         assert!(!refused("native:intel:binomial", 8));
-        assert!(Intel::new(Some("2018.3")).is_err());
+        assert!(AdjustScript::new(Some("2018.3")).is_err());
     }
 }

@@ -6,12 +6,11 @@ use std::{
     process::Command,
 };
 
-use anyhow::{Context, Result, bail};
 use memchr::memmem;
 use records::reading;
 use serde_json::{Map, Value};
 
-use crate::error::usage;
+use crate::error::{Error, Result, fail, usage};
 
 /// Names of the library: Debian's, and that of builds by hand and of PyPI.
 const NAMES: [&str; 2] = ["libmpich.so.12", "libmpi.so.12"];
@@ -27,13 +26,14 @@ const BEGINNING: &[u8] = b"{\"collective=";
 pub fn defaults(version: (u32, u32), library: Option<&Path>) -> Result<Map<String, Value>> {
     let (major, minor) = version;
     if let Some(path) = library {
-        let bytes =
-            reading::bytes(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let bytes = reading::bytes(path)
+            .map_err(|error| Error::Failed(format!("cannot read {}: {error}", path.display())))?;
         if !is_version(&bytes, version) {
             usage!("{} is no library of MPICH {major}.{minor}", path.display());
         }
-        return within(&bytes)
-            .with_context(|| format!("{} holds no tuning of collectives", path.display()));
+        return within(&bytes).map_err(|error| {
+            Error::Failed(format!("{} holds no tuning of collectives: {error}", path.display()))
+        });
     }
     let candidates = candidates();
     for path in &candidates {
@@ -70,7 +70,7 @@ fn within(library: &[u8]) -> Result<Map<String, Value>> {
         serde_json::from_slice::<Map<String, Value>>(&rest[..end]).ok()
     });
     let Some(tree) = texts.max_by_key(Map::len) else {
-        bail!("no text that begins with {}", String::from_utf8_lossy(BEGINNING));
+        fail!("no text that begins with {}", String::from_utf8_lossy(BEGINNING));
     };
     Ok(tree)
 }

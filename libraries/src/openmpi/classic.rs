@@ -7,16 +7,18 @@
 //! and nothing is claimed outside the grid. (Open MPI 6 reads sections of a classic file shifted
 //! by one; it wants the JSON form.)
 
-use anyhow::{Result, bail};
-use records::{Algorithm, Collective, Library, Method, Native, Point, openmpi, quantity};
-use verification::rules::Band;
+use records::{Algorithm, Collective, Method, Point, quantity};
 
 use super::{
-    Export, Exporter, File, lacks,
+    algorithms::{self, id},
+    tuned::{Line, TOTAL, express, lines, message_size, named, one_for_all_sizes},
+};
+use crate::{
+    error::{Result, fail, usage},
+    exporter::{Export, Exporter, File},
     spans::{Span, narrow, spans},
     version::{Versions, numbers},
 };
-use crate::error::usage;
 
 const VERSIONS: Versions = Versions { target: "Open MPI", known: &[(4, 0), (4, 1), (5, 0)] };
 
@@ -57,7 +59,7 @@ impl Exporter for Classic {
     }
 
     fn algorithms(&self, collective: Collective) -> Vec<Algorithm> {
-        openmpi::algorithms(collective).iter().map(|row| row.algorithm).collect()
+        algorithms::named(collective)
     }
 
     fn one_for_all_sizes(&self, collective: Collective) -> Option<&'static str> {
@@ -78,8 +80,8 @@ impl Exporter for Classic {
         }
         text += &format!("{} # collectives\n", export.rules.len());
         for rules in export.rules {
-            let Some(id) = openmpi::id(rules.collective) else {
-                bail!("Open MPI's rules know no {}", rules.collective);
+            let Some(id) = id(rules.collective) else {
+                fail!("Open MPI's rules know no {}", rules.collective);
             };
             let total = self.message_size(rules.collective) == Some(TOTAL);
             let one = one_for_all_sizes(rules.collective).is_some();
@@ -115,116 +117,6 @@ impl Exporter for Classic {
     }
 }
 
-pub(super) fn named(algorithm: Algorithm, segment_bytes: u64) -> Method {
-    Method::Native(Native { library: Library::OpenMpi, algorithm, segment_bytes })
-}
-
-/// Message sizes that count the blocks of all ranks.
-pub(super) const TOTAL: &str = "the blocks of all ranks together";
-
-/// What `coll_tuned_decision_dynamic.c` (4.1, 5.0, 6.0) looks a message up by.
-pub(super) fn message_size(collective: Collective) -> Option<&'static str> {
-    match collective {
-        Collective::Allgather
-        | Collective::Alltoall
-        | Collective::ReduceScatter
-        | Collective::ReduceScatterBlock => Some(TOTAL),
-        _ => None,
-    }
-}
-
-/// Whether a size of 0 is also what MPI_IN_PLACE looks like, whatever the message.
-pub(super) fn zero_is_in_place(collective: Collective) -> bool {
-    matches!(collective, Collective::Allgather | Collective::Alltoall)
-}
-
-pub(super) fn one_for_all_sizes(collective: Collective) -> Option<&'static str> {
-    match collective {
-        Collective::Gather | Collective::Scatter => Some(
-            "Open MPI looks the message up by arguments that are not significant on every rank: \
-             with two bands ranks would run different algorithms",
-        ),
-        Collective::Scan | Collective::Exscan => {
-            Some("Open MPI leaves the count out of the message size")
-        }
-        Collective::Alltoallv => Some("Open MPI takes every message for one of size 0"),
-        _ => None,
-    }
-}
-
-pub(super) fn express(target: &str, point: Point, method: &Method) -> Result<(), String> {
-    let Point { collective, procs, bytes } = point;
-    let rows = openmpi::algorithms(collective);
-    let known: Vec<&str> = rows.iter().map(|row| row.algorithm.name()).collect();
-    let Method::Native(native @ Native { library: Library::OpenMpi, .. }) = method else {
-        return Err(lacks(target, collective, method, &known));
-    };
-    let Some(row) = openmpi::find(collective, native.algorithm) else {
-        return Err(lacks(target, collective, method, &known));
-    };
-    if native.segment_bytes > 0 && !row.segmented {
-        return Err(format!("{target} has no segments in {} of {collective}", native.algorithm));
-    }
-    if native.segment_bytes > u64::from(i32::MAX as u32) {
-        return Err(format!("{target} takes segments of at most {} bytes", i32::MAX));
-    }
-    if openmpi::falls_back(collective, native, procs, bytes) {
-        return Err(format!(
-            "{target} would not run {method} for {collective} of {bytes} bytes on {procs}"
-        ));
-    }
-    Ok(())
-}
-
-/// A band as both forms write it.
-pub(super) struct Line {
-    /// The first size, in what the target counts.
-    pub from_bytes: u64,
-    /// Number of the algorithm; 0 leaves it to the library.
-    pub id: u32,
-    pub fan_out: u32,
-    pub segment_bytes: u64,
-}
-
-/// The bands of a span; `total` says that sizes count the blocks of all ranks.
-///
-/// # Errors
-/// A method that the rules can't name.
-pub(super) fn lines(
-    collective: Collective,
-    span: &Span,
-    total: bool,
-) -> Result<Vec<(Line, &Method)>> {
-    let mut lines = Vec::new();
-    for Band { from_bytes, method } in &span.bands {
-        let scale = if total { span.first.into() } else { 1 };
-        // The library's sizes are signed; no call reaches what lies beyond.
-        let within = |bytes: &u64| *bytes <= i64::MAX as u64;
-        let Some(mut from_bytes) = from_bytes.checked_mul(scale).filter(within) else { break };
-        let (id, fan_out, segment_bytes) = columns(collective, method)?;
-        if from_bytes == 0 && id != 0 && zero_is_in_place(collective) {
-            let untouched = Line { from_bytes: 0, id: 0, fan_out: 0, segment_bytes: 0 };
-            lines.push((untouched, &Method::Default));
-            from_bytes = 1;
-        }
-        lines.push((Line { from_bytes, id, fan_out, segment_bytes }, method));
-    }
-    Ok(lines)
-}
-
-fn columns(collective: Collective, method: &Method) -> Result<(u32, u32, u64)> {
-    let native = match method {
-        Method::Default => return Ok((0, 0, 0)),
-        Method::Native(native) if native.library == Library::OpenMpi => native,
-        _ => bail!("{method} is not an algorithm of Open MPI; its rules cannot name it"),
-    };
-    let Some(row) = openmpi::find(collective, native.algorithm) else {
-        bail!("Open MPI has no {} for {collective}", native.algorithm);
-    };
-    let fan_out = if native.algorithm == Algorithm::KChain { openmpi::CHAIN_FAN_OUT } else { 0 };
-    Ok((row.id, fan_out, native.segment_bytes))
-}
-
 fn write_section(
     text: &mut String,
     collective: Collective,
@@ -248,7 +140,10 @@ fn write_section(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use verification::rules::{Rules, Section};
+    use crate::{
+        openmpi::{algorithms::methods, rules as loaded},
+        rules::{Band, Rules, Section},
+    };
 
     /// The numbers that Open MPI's reader sees: comments go, the rest is split at blanks.
     fn numbers(text: &str) -> Vec<u64> {
@@ -260,13 +155,13 @@ mod tests {
     }
 
     fn band(from_bytes: u64, method: &str) -> Band {
-        Band { from_bytes, method: method.parse().unwrap() }
+        Band::new(from_bytes, method.parse().unwrap())
     }
 
     fn written(version: &str, collective: Collective, sections: Vec<Section>) -> Result<String> {
         let rules = [Rules { collective, sections }];
         let origin = ["a test with 3 words".into()];
-        let export = Export { rules: &rules, choices: &[], origin: &origin };
+        let export = Export { rules: &rules, origin: &origin };
         Ok(Classic::new(Some(version))?.files(&export)?.remove(0).text)
     }
 
@@ -346,35 +241,35 @@ mod tests {
     /// method decided for, outside of them the default.
     #[test]
     fn the_file_says_at_every_point_what_was_decided() {
-        use verification::{rules::rules, selection::Choice};
         let names = ["default", "native:openmpi:pipeline,segment=1KiB", "native:openmpi:binomial"];
         for collective in [Collective::Bcast, Collective::Allreduce, Collective::Allgather] {
-            let mut choices = Vec::new();
-            for (procs, bytes) in [2, 3, 8].into_iter().flat_map(|p| (0..=20).map(move |b| (p, b)))
-            {
-                let mut methods = vec![Method::Default];
-                methods.extend(names.iter().map(|name| name.parse().unwrap()));
-                methods.extend(openmpi::methods(collective, &[0, 1024], procs, 1 << bytes));
-                let point = Point { collective, procs, bytes: 1 << bytes };
-                methods.retain(|method| {
-                    *method == Method::Default
-                        || express("Open MPI", point, method).is_ok()
-                            && method.segment_bytes() < point.bytes
-                });
-                let method = methods[(procs as usize * 7 + bytes * 5) % methods.len()].clone();
-                choices.push(Choice { point, method, seconds: 1.0, default_seconds: 1.0 });
+            let mut decided = Vec::new();
+            let mut sections: Vec<Section> = Vec::new();
+            for procs in [2, 3, 8] {
+                let mut bands: Vec<Band> = Vec::new();
+                for bytes in 0..=20 {
+                    let mut known = vec![Method::Default];
+                    known.extend(names.iter().map(|name| name.parse().unwrap()));
+                    known.extend(methods(collective, &[0, 1024], procs, 1 << bytes));
+                    let point = Point { collective, procs, bytes: 1 << bytes };
+                    known.retain(|method| {
+                        *method == Method::Default
+                            || express("Open MPI", point, method).is_ok()
+                                && method.segment_bytes() < point.bytes
+                    });
+                    let method = known[(procs as usize * 7 + bytes * 5) % known.len()].clone();
+                    decided.push((point, method.clone()));
+                    bands.push(Band::new(point.bytes, method));
+                }
+                bands.dedup_by(|next, kept| next.method == kept.method);
+                sections.push(Section { procs, bands, last_bytes: 1 << 20 });
             }
-            let rules = rules(&choices, &|_, _, _, _, _, _| None);
-            let export = Export { rules: &rules, choices: &choices, origin: &[] };
+            let rules = [Rules { collective, sections }];
+            let export = Export { rules: &rules, origin: &[] };
             let text = Classic::new(None).unwrap().files(&export).unwrap().remove(0).text;
-            let read = openmpi::rules::parse(&text, std::path::Path::new("x.rules")).unwrap();
-            for choice in &choices {
-                let Point { procs, .. } = choice.point;
-                assert_eq!(
-                    read.method(choice.point).as_ref(),
-                    Ok(&choice.method),
-                    "{procs}\n{text}"
-                );
+            let read = loaded::parse(&text, std::path::Path::new("x.rules")).unwrap();
+            for (point, method) in &decided {
+                assert_eq!(read.method(*point).as_ref(), Ok(method), "{point:?}\n{text}");
             }
             for (procs, bytes) in [(1, 64), (9, 64), (8, 1 << 21)] {
                 let point = Point { collective, procs, bytes };

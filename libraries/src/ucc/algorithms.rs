@@ -4,7 +4,10 @@
 //! releases. Its knomial trees have radices of their own, so that only those algorithms are here
 //! that are one of the field's whatever the radix.
 
-use crate::{Algorithm, Collective};
+use records::{Algorithm, Collective, Library};
+
+/// As it is called here; its algorithms are told by their names alone.
+pub const LIBRARY: Library = Library::new("ucc").expect("small letters");
 
 /// The algorithms that UCC has for a collective.
 pub const fn algorithms(collective: Collective) -> &'static [(Algorithm, &'static str)] {
@@ -26,6 +29,11 @@ pub const fn algorithms(collective: Collective) -> &'static [(Algorithm, &'stati
         Collective::ReduceScatter => &[(Algorithm::Ring, "ring")],
         _ => &[],
     }
+}
+
+/// Their names.
+pub fn named(collective: Collective) -> Vec<Algorithm> {
+    algorithms(collective).iter().map(|(algorithm, _)| *algorithm).collect()
 }
 
 /// The name of an algorithm, where UCC has it.

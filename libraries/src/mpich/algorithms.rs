@@ -4,7 +4,10 @@
 //! Source: `src/mpi/coll/coll_algorithms.txt` of each version. Algorithms made for nodes (`smp`)
 //! and those without a name in the field are left out.
 
-use crate::{Algorithm, Collective, Library, Native};
+use records::{Algorithm, Collective, Library, Native};
+
+/// As methods name it.
+pub const LIBRARY: Library = Library::new("mpich").expect("small letters");
 
 /// A version of MPICH, as far as its algorithms go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -167,7 +170,7 @@ pub fn find(
     native: &Native,
 ) -> Option<&'static MpichAlgorithm> {
     algorithms(collective).iter().find(|row| {
-        native.library == Library::Mpich
+        native.library == LIBRARY
             && row.algorithm == native.algorithm
             && row.segment.is_some() == (native.segment_bytes > 0)
             && row.since <= version
@@ -184,7 +187,7 @@ mod tests {
         collective: Collective,
         algorithm: Algorithm,
     ) -> Option<&'static str> {
-        let native = Native { library: Library::Mpich, algorithm, segment_bytes: 0 };
+        let native = Native { library: LIBRARY, algorithm, segment_bytes: 0 };
         find(version, collective, &native).map(|row| row.name)
     }
 
@@ -196,10 +199,10 @@ mod tests {
         assert_eq!(found(V4_0, Collective::Bcast, Algorithm::Pipeline), None);
         assert_eq!(found(new, Collective::Bcast, Algorithm::Pipeline), Some("tree"));
         let segmented =
-            Native { library: Library::Mpich, algorithm: Algorithm::Binary, segment_bytes: 64 };
+            Native { library: LIBRARY, algorithm: Algorithm::Binary, segment_bytes: 64 };
         let row = find(new, Collective::Bcast, &segmented).unwrap();
         assert_eq!(row.name, "pipelined_tree");
-        let foreign = Native { library: Library::OpenMpi, ..segmented };
+        let foreign = Native { library: Library::new("openmpi").unwrap(), ..segmented };
         assert_eq!(find(new, Collective::Bcast, &foreign), None);
     }
 }
