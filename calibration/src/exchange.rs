@@ -4,6 +4,7 @@
 use std::{ffi::c_int, mem::MaybeUninit, ptr};
 
 use mpi::ffi;
+use runner::Handle;
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{Error, Result, patience::Patience, sleep::sharpen_timers};
@@ -133,6 +134,11 @@ impl Communicator {
     /// The library's handle.
     pub fn raw(&self) -> ffi::MPI_Comm {
         self.raw
+    }
+
+    /// The same as the runner takes it.
+    pub fn handle(&self) -> Handle {
+        self.raw.0 as Handle
     }
 
     /// This process's rank.

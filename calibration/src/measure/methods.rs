@@ -6,9 +6,9 @@
 use std::{collections::HashMap, ffi::c_int};
 
 use records::{Collective, Library, Method, Native, openmpi};
+use runner::Runnable;
 
 use super::{
-    ours::Ours,
     plugins::Plugin,
     tool::{Setting, Tool},
 };
@@ -50,11 +50,11 @@ pub fn check_supported(
     match method {
         Method::Default => Ok(()),
         Method::Native(native) => native_id(collective, native).map(|_| ()),
-        Method::Plugin(plugin) => Plugin::load(plugin).map(|_| ()),
-        Method::Own { .. } | Method::Mockup(_) => {
-            let ours = Ours::of(collective, method)?;
-            ours.map_or(Ok(()), |ours| ours.check(procs, bytes))
-        }
+        Method::Plugin(plugin) => Plugin::load(collective, plugin).map(|_| ()),
+        // The preload library's limits, so that what is timed can be taken there.
+        Method::Own { .. } | Method::Mockup(_) => Runnable::new(collective, method)
+            .and_then(|ours| ours.map_or(Ok(()), |ours| ours.check(procs, bytes)))
+            .map_err(|error| Error::Unsupported(error.to_string())),
     }
 }
 
