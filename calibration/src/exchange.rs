@@ -221,6 +221,17 @@ impl Communicator {
         self.send(&serde_json::to_vec(value)?, to, tag)
     }
 
+    /// Sends a value to all other ranks; for what is not timed.
+    ///
+    /// # Errors
+    /// The library refuses.
+    pub fn tell_others<T: Serialize>(&self, value: &T, tag: Tag) -> Result<()> {
+        let own = self.rank();
+        (0..self.size())
+            .filter(|rank| *rank != own)
+            .try_for_each(|rank| self.tell(value, rank, tag))
+    }
+
     /// Receives a value, waiting inside MPI, which may spin: for a rank that is about to be timed.
     ///
     /// # Errors

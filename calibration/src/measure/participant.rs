@@ -24,6 +24,7 @@ use crate::{
     clock::Nanos,
     exchange::{Communicator, Tag},
     patience::Patience,
+    serving,
     synchronisation::Synchroniser,
     table,
 };
@@ -48,8 +49,6 @@ pub enum Command {
     },
     /// Compare the clocks.
     Check,
-    /// The end.
-    Stop,
 }
 
 /// One call.
@@ -282,21 +281,18 @@ impl Participant {
     /// # Errors
     /// As [`visit`](Self::visit) and [`call`](Self::call).
     pub fn serve(mut self, control: &Communicator) -> Result<()> {
-        loop {
-            match control.hear_asleep(0, Tag::Command, Patience::of_participant())? {
-                Command::Visit(index) => {
-                    self.visit(index)?;
-                    control.tell(&(), 0, Tag::Report)?;
-                }
-                Command::Baseline => drop(self.baseline()?),
-                Command::Synchronise { first: true } => drop(self.synchroniser.begin()?),
-                Command::Synchronise { first: false } => drop(self.synchroniser.pass()?),
-                Command::Check => drop(self.synchroniser.check()?),
-                Command::Call(call) => control.tell(&self.call(call)?, 0, Tag::Report)?,
-                Command::Row(row) => control.tell(&self.row(row, |_| ())?, 0, Tag::Report)?,
-                Command::Leave => self.leave()?,
-                Command::Stop => return Ok(()),
+        serving::follow(control, Patience::of_participant, |command| match command {
+            Command::Visit(index) => {
+                self.visit(index)?;
+                control.tell(&(), 0, Tag::Report)
             }
-        }
+            Command::Baseline => self.baseline().map(drop),
+            Command::Synchronise { first: true } => self.synchroniser.begin().map(drop),
+            Command::Synchronise { first: false } => self.synchroniser.pass().map(drop),
+            Command::Check => self.synchroniser.check().map(drop),
+            Command::Call(call) => control.tell(&self.call(call)?, 0, Tag::Report),
+            Command::Row(row) => control.tell(&self.row(row, |_| ())?, 0, Tag::Report),
+            Command::Leave => self.leave(),
+        })
     }
 }
