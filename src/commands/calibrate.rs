@@ -156,7 +156,7 @@ fn pair(text: &str) -> Result<Pair, String> {
 }
 
 impl Pair {
-    /// As colibri-calibrate takes it.
+    /// As colibri-mpi takes it.
     pub fn text(self) -> String {
         match self {
             Pair::These(one, other) => format!("{one},{other}"),
@@ -210,7 +210,7 @@ impl Calibrate {
     fn measured(&self, begun: Instant) -> Result<RunDirectory> {
         let mut run = RunDirectory::at(&self.run.directory)?;
         self.begin(&run)?;
-        let site = Site::find(&self.site, &["colibri-calibrate", "colibri-pairs"])?;
+        let site = Site::find(&self.site)?;
         calibrating::check(&site, &self.wanted)?;
         if let Some(List(collectives)) = &self.algorithms {
             algorithms::check(&site, collectives)?;

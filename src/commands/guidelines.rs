@@ -195,7 +195,7 @@ impl Guidelines {
     fn measured(&self) -> Result<(RunDirectory, Site)> {
         let mut run = RunDirectory::at(&self.run.directory)?;
         run.begin(&trial_record(&run), self.run.resume)?;
-        let site = Site::find(&self.site, &["colibri-measure"])?;
+        let site = Site::find(&self.site)?;
         let trial = match self.run.resume && trial_plan(&run).exists() {
             true => None,
             false => Some(jobs::trial(self.cells(&site)?, site.ranks(), self.seed)),

@@ -97,7 +97,7 @@ fn two_names(text: &str) -> Result<[String; 2], String> {
     names.try_into().map_err(|_| "wanted two names, as in default,measured".into())
 }
 
-/// The timing schemes of colibri-measure, by its words for them.
+/// The timing schemes of colibri-mpi, by its words for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Timing {
     Barrier,
@@ -154,7 +154,7 @@ impl Verify {
         let mut run = RunDirectory::at(&self.run.directory)?;
         run.begin(&run.measurements(), self.run.resume)?;
         let source = Source::load_for(&run, &self.model)?;
-        let site = Site::find(&self.site, &["colibri-measure", "colibri-links"])?;
+        let site = Site::find(&self.site)?;
         let mut grid = grid(&self.grid, &site)?;
         grid.others = self.plugins.methods(&grid.collectives)?;
         run.make()?;
@@ -339,5 +339,5 @@ fn measure_by(
         "--timing".into(),
         timing.name().into(),
     ];
-    site.run("measure", "colibri-measure", plan.ranks, &arguments, settings)
+    site.run("measure", plan.ranks, &arguments, settings)
 }

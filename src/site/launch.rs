@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn what_our_programs_call_an_error_is_not_tried_again() {
-        let script = format!("{START}; echo 'colibri-measure: error on rank 0: wet'; exit 1");
+        let script = format!("{START}; echo 'colibri-mpi: error on rank 0: wet'; exit 1");
         let (dir, result) = sh(&script, Duration::from_secs(9));
         assert!(result.unwrap_err().to_string().contains("rank 0: wet"));
         assert_eq!(starts(&dir), 1);

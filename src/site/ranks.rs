@@ -77,14 +77,12 @@ impl Document for SetUp {
 }
 
 impl Site {
-    /// Finds the place that the flags name, to run these programs in. Nothing of it is made yet.
+    /// Finds the place that the flags name, to run our MPI program in. Nothing of it is made yet.
     ///
     /// # Errors
     /// A program is not there, there is no launcher, it holds fewer ranks, no virtual cluster can be set up here, ...
-    pub fn find(options: &SiteOptions, needed: &[&str]) -> Result<Self> {
-        for program in needed {
-            programs::find(program)?;
-        }
+    pub fn find(options: &SiteOptions) -> Result<Self> {
+        programs::find(programs::MPI)?;
         let config = Config::read(Path::new(config::FILE))?;
         let wanted = options.ranks.or(config.ranks);
         let (place, ranks) = match &options.testbed {
@@ -154,27 +152,26 @@ impl Site {
         matches!(self.place, Place::Planned(_) | Place::Testbed(_))
     }
 
-    /// Runs one of our MPI programs on `ranks` ranks to its end.
+    /// Runs a task of our MPI program on `ranks` ranks to its end.
     ///
     /// # Errors
     /// As [`Job::run`]; the program is not there; the place was not opened.
     pub fn run(
         &self,
-        step: &str,
-        program: &str,
+        task: &str,
         ranks: u32,
         arguments: &[OsString],
         settings: &[Setting],
     ) -> Result<()> {
         let launched = self.launched.as_deref().context("the place was not opened")?;
-        let program = programs::find(program)?;
+        let program = programs::find(programs::MPI)?;
         let library = settings.iter().any(|setting| matches!(setting, Setting::PreloadLibrary));
         let library = library.then(|| programs::find(PRELOAD_LIBRARY)).transpose()?;
         let variables = settings.iter().filter_map(|setting| match setting {
             Setting::Variable(name, value) => Some((*name, value.as_os_str())),
             _ => None,
         });
-        let mut arguments = arguments.to_vec();
+        let mut arguments = [&[task.into()], arguments].concat();
         arguments.extend(["--ranks".into(), ranks.to_string().into()]);
         let (mut command, symptoms) = match &self.place {
             Place::Planned(_) => bail!("the virtual cluster was not set up"),
@@ -209,7 +206,7 @@ impl Site {
                 command.env(format!("OMPI_MCA_{name}"), value);
             }
         }
-        Job { command, step, launched, patience: self.patience, symptoms }.run()
+        Job { command, step: task, launched, patience: self.patience, symptoms }.run()
     }
 }
 
@@ -327,15 +324,14 @@ impl Drop for Cluster {
 /// A site that is found and opened when it is needed: a run whose records are whole needs none.
 pub struct LazySite<'a> {
     options: &'a SiteOptions,
-    programs: &'a [&'a str],
     site: Option<Site>,
     is_open: bool,
 }
 
 impl<'a> LazySite<'a> {
-    /// At the place that the flags name, for these programs.
-    pub fn new(options: &'a SiteOptions, programs: &'a [&'a str]) -> Self {
-        LazySite { options, programs, site: None, is_open: false }
+    /// At the place that the flags name.
+    pub fn new(options: &'a SiteOptions) -> Self {
+        LazySite { options, site: None, is_open: false }
     }
 
     /// The site, found at the first time.
@@ -344,7 +340,7 @@ impl<'a> LazySite<'a> {
     /// As [`Site::find`].
     pub fn find(&mut self) -> Result<&Site> {
         if self.site.is_none() {
-            self.site = Some(Site::find(self.options, self.programs)?);
+            self.site = Some(Site::find(self.options)?);
         }
         self.site.as_ref().context("the site was found")
     }

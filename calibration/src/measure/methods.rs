@@ -7,9 +7,9 @@ use std::collections::HashMap;
 
 use libraries::{Variable, WithinJob};
 use records::{Collective, Method, Native};
+use runner::Runnable;
 
 use super::{
-    ours::Ours,
     plugins::Plugin,
     tool::{Setting, Tool},
 };
@@ -44,11 +44,11 @@ pub fn check_supported(
     match method {
         Method::Default => Ok(()),
         Method::Native(native) => variables(collective, native).map(|_| ()),
-        Method::Plugin(plugin) => Plugin::load(plugin).map(|_| ()),
-        Method::Own { .. } | Method::Mockup(_) => {
-            let ours = Ours::of(collective, method)?;
-            ours.map_or(Ok(()), |ours| ours.check(procs, bytes))
-        }
+        Method::Plugin(plugin) => Plugin::load(collective, plugin).map(|_| ()),
+        // The preload library's limits, so that what is timed can be taken there.
+        Method::Own { .. } | Method::Mockup(_) => Runnable::new(collective, method)
+            .and_then(|ours| ours.map_or(Ok(()), |ours| ours.check(procs, bytes)))
+            .map_err(|error| Error::Unsupported(error.to_string())),
     }
 }
 

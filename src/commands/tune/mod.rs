@@ -71,9 +71,6 @@ const CONFIRMING_SHARE: f64 = 0.25;
 /// rest starts its jobs.
 const CONFIRMING_OF_WHAT_IS_LEFT: f64 = 0.8;
 
-/// The programs of a run.
-const PROGRAMS: [&str; 3] = ["colibri-calibrate", "colibri-links", "colibri-measure"];
-
 /// What is settled when confirming begins.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Confirming {
@@ -93,7 +90,7 @@ impl Tune {
         let begun = Instant::now();
         // Before the site, so that the lock is held until a virtual cluster is taken down.
         let mut run = RunDirectory::at(&self.run.directory)?;
-        let mut site = LazySite::new(&self.site, &PROGRAMS);
+        let mut site = LazySite::new(&self.site);
         self.begin(&mut run, &mut site)?;
 
         let calibration = self.calibrate(&run, &mut site)?;
