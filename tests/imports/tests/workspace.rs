@@ -45,7 +45,6 @@ const KNOWN: &[(&str, &str)] = &[
     ("src/commands/calibrate.rs", "src/stages/calibrating.rs"),
     ("src/commands/predict.rs", "src/commands/decide.rs"),
     ("src/commands/simulate.rs", "src/commands/predict.rs"),
-    ("src/commands/tune/candidate.rs", "src/commands/tune/confirm.rs"),
     ("src/stages/export/mod.rs", "src/stages/export/intel.rs"),
     ("src/stages/export/mpich/mod.rs", "src/stages/export/mod.rs"),
     ("src/stages/export/openmpi.rs", "src/stages/export/mod.rs"),

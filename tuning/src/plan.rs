@@ -15,8 +15,10 @@ use crate::{
 };
 
 mod repeated;
+mod thinned;
 
 pub use repeated::{Repeated, repeat};
+pub use thinned::thinned;
 
 /// The methods of a collective with these segment sizes, on so many processes, for messages of so
 /// many bytes: [`openmpi::methods`](records::openmpi::methods), say.
