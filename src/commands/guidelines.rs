@@ -20,9 +20,9 @@ use records::{
 };
 use runner::mockups;
 use serde::{Deserialize, Serialize};
+use tuning::jobs::{self, Repeated};
 use verification::{
     guidelines::{self, Jobs, Settings},
-    jobs::{self, Repeated},
     penalty::message_sizes,
     profiles,
     samples::Samples,

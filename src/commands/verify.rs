@@ -12,11 +12,11 @@ use records::{
     profile::REPLACED,
     quantity,
 };
-use verification::{
+use tuning::{
     Weights,
     plan::{self, Extent, Grid, Methods},
-    selection::Choice,
 };
+use verification::selection::Choice;
 
 use crate::{
     commands::{

@@ -15,10 +15,8 @@ use records::{
     plan::{Cell, Plan},
     quantity, record,
 };
-use verification::{
-    plan::{self, Repeated},
-    samples::Samples,
-};
+use tuning::plan::{self, Repeated};
+use verification::samples::Samples;
 
 use crate::{
     commands::{

@@ -246,7 +246,7 @@ fn usable(rows: &[&CollectiveCall], late: bool) -> Times {
 /// Whether an observation is of the same visit as the one before. Records that were put together
 /// number their visits each from the start, so a repetition that does not follow the one before
 /// begins a visit too.
-pub(crate) fn follows(one: &CollectiveCall, next: &CollectiveCall) -> bool {
+pub fn follows(one: &CollectiveCall, next: &CollectiveCall) -> bool {
     one.visit == next.visit && one.repetition < next.repetition
 }
 

@@ -1,7 +1,5 @@
 //! `colibri tune`: calibrates, decides, measures, exports and confirms, in this order.
 
-mod candidate;
-mod confirm;
 mod measure;
 pub mod tell;
 
@@ -29,7 +27,10 @@ use crate::{
         ranks::{self, LazySite, PRELOAD_LIBRARY},
         run_directory::RunDirectory,
     },
-    stages::{judging, measurements::Measurements, source::Source, traced},
+    stages::{
+        bench::ClusterBench, confirming, judging, measurements::Measurements, source::Source,
+        traced,
+    },
 };
 
 /// Calibrates, decides, measures, exports and confirms; ends with the files to load and what
@@ -104,7 +105,12 @@ impl Tune {
             eprintln!("note: {warning}");
         }
         let seconds = self.confirming_seconds(&run, begun)?;
-        let summary = self.confirm(&run, &mut site, &source, &judged, &known, seconds)?;
+        let traced = self.traced_as_planned(&run)?;
+        let traced = self.trace.as_deref().zip(traced.as_ref());
+        let mut bench = ClusterBench { run: &run, site: &mut site, source: &source };
+        let within = (seconds, self.seed);
+        let summary = confirming::confirm(&mut bench, &judged, &known, traced, within)?;
+        tell::draw_gains(&run, &summary)?;
         drop(site);
 
         let told = tell::text(&summary, &run)?;

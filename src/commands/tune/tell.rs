@@ -8,11 +8,10 @@ use records::{
     summary::{Application, Gain, Harm, Loading, NotLoaded, Slower, Summary, TakenOut, Way},
 };
 
-use super::candidate;
 use crate::{
     commands::{export, output},
     site::run_directory::RunDirectory,
-    stages::judging,
+    stages::{bench, judging},
 };
 
 /// The greatest gains that are shown of each way: with them the summary fits a screen.
@@ -67,7 +66,7 @@ pub fn how_to_load(loading: &Loading, run: &RunDirectory) -> Result<String> {
     if loading.way == Way::Preload && loading.gains.is_empty() {
         return Ok("For the preload library there is nothing to load.\n".into());
     }
-    let how = export::how_to_load(candidate::format(loading.way), &file)?;
+    let how = export::how_to_load(bench::format(loading.way), &file)?;
     Ok(format!("To load: {file}\n{how}\n"))
 }
 

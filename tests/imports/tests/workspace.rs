@@ -45,7 +45,6 @@ const KNOWN: &[(&str, &str)] = &[
     ("src/commands/calibrate.rs", "src/stages/calibrating.rs"),
     ("src/commands/predict.rs", "src/commands/decide.rs"),
     ("src/commands/simulate.rs", "src/commands/predict.rs"),
-    ("src/commands/tune/candidate.rs", "src/commands/tune/confirm.rs"),
     ("testbed/src/status.rs", "testbed/src/remove.rs"),
     ("testbed/tracer/src/log.rs", "testbed/tracer/src/interpose.rs"),
     ("testbed/tracer/src/summary.rs", "testbed/tracer/src/log.rs"),

@@ -17,8 +17,10 @@ use crate::{
 };
 
 mod repeated;
+mod thinned;
 
 pub use repeated::{Repeated, repeat};
+pub use thinned::thinned;
 
 /// The points to measure and the methods to compare there.
 #[derive(Debug, Clone)]

@@ -13,12 +13,9 @@ use records::{
     observation::{CollectiveCall, Status},
 };
 use statistics::{median, midmean};
+use verification::samples::{Samples, follows};
 
-use crate::{
-    costs::spent,
-    samples::{Samples, follows},
-    visit_noise::VisitNoise,
-};
+use crate::{costs::spent, visit_noise::VisitNoise};
 
 /// Seconds after which a state of the machine is over, on average.
 const LASTING: f64 = 0.5;
@@ -122,7 +119,7 @@ mod tests {
     use rand_pcg::Pcg64;
 
     use super::*;
-    use crate::samples::tests::call;
+    use crate::testing::call;
 
     const EARLY: &str = "native:openmpi:linear";
     const LATE: &str = "native:openmpi:binomial";

@@ -9,12 +9,12 @@ use std::collections::BTreeMap;
 
 use records::{Collective, Point, plan::Cell};
 use statistics::median;
+use verification::samples::Samples;
 
 use super::models;
 use crate::{
     belief::{Belief, Prior},
     plan::Expectation,
-    samples::Samples,
 };
 
 /// Standard deviations of the logarithm of a time before anything was observed: of a model's

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use records::Point;
 use statistics::{DEVIATIONS_PER_MEDIAN, median};
-
-use crate::samples::Samples;
+use verification::samples::Samples;
 
 /// Relative noise of one visit, where too few were made to tell.
 const NOISE: f64 = 0.1;
@@ -76,7 +75,7 @@ mod tests {
     use records::observation::CollectiveCall;
 
     use super::*;
-    use crate::samples::tests::call;
+    use crate::testing::call;
 
     /// Twenty visits on each number of processes, all of about 20 ms, in turn longer and shorter.
     fn samples(apart: &[(u32, f64)]) -> Samples {

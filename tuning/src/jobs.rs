@@ -9,8 +9,9 @@ use records::{
     Collective, Method, Point,
     plan::{Cell, Plan, Visit},
 };
+use verification::samples::Samples;
 
-use crate::{costs::synchronisation, nrep, samples::Samples};
+use crate::{costs::synchronisation, nrep};
 
 /// Relative standard error of the mean up to which the smallest message is repeated.
 const PRECISION: f64 = 0.01;
@@ -164,7 +165,7 @@ impl Repeated {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples::tests::call;
+    use crate::testing::call;
 
     fn cell(method: &str, bytes: u64) -> Cell {
         Cell { collective: Collective::Bcast, method: method.parse().unwrap(), procs: 8, bytes }

@@ -10,12 +10,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use records::{Collective, Method, Point};
+use verification::{harm, samples::Samples, selection::Choice};
 
 use crate::{
     belief::{Belief, Prior},
-    harm,
-    samples::Samples,
-    selection::Choice,
     visit_noise::{VisitNoise, decade},
 };
 
@@ -231,7 +229,7 @@ mod tests {
     use records::observation::CollectiveCall;
 
     use super::*;
-    use crate::samples::tests::call;
+    use crate::testing::call;
 
     const METHOD: &str = "native:openmpi:binomial";
 

@@ -19,11 +19,9 @@ use self::{prior::Priors, visits::Visit};
 pub use crate::costs::{START_SECONDS, spent};
 use records::{Collective, Method, Point, plan::Cell, summary::Regret};
 use statrs::distribution::{Continuous, ContinuousCDF, Normal};
+use verification::{samples::Samples, selection::Choice};
 
-use crate::{
-    Weights, belief::Belief, plan::Expectation, samples::Samples, selection::Choice,
-    visit_noise::VisitNoise,
-};
+use crate::{Weights, belief::Belief, plan::Expectation, visit_noise::VisitNoise};
 
 /// Expected regret, relative to the time decided for, below which a method is not measured.
 pub const TOLERANCE: f64 = 0.01;
