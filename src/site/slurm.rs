@@ -140,7 +140,7 @@ pub fn kind_for(library: Option<&'static dyn MpiLibrary>) -> Option<&'static str
 /// Words by which a job shows that `srun` has started its ranks without the process management that
 /// their MPI library needs: the libraries', and our programs' that find themselves alone.
 pub fn apart() -> Vec<&'static str> {
-    let theirs = libraries::ALL.into_iter().flat_map(|library| library.started_apart());
+    let theirs = libraries::ALL.iter().flat_map(|library| library.started_apart());
     theirs.copied().chain(["the job has 1 ranks"]).collect()
 }
 

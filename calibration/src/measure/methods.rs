@@ -56,7 +56,7 @@ pub fn check_supported(
 fn within_job(native: &Native) -> Result<&'static WithinJob> {
     let library = libraries::find(native.library).map_err(Error::Unsupported)?;
     library.within_job().ok_or_else(|| {
-        let able = libraries::ALL.into_iter().filter(|library| library.within_job().is_some());
+        let able = libraries::ALL.iter().filter(|library| library.within_job().is_some());
         let able: Vec<String> = able.map(|library| format!("{}'s", library.title())).collect();
         Error::Unsupported(format!(
             "{}: only {} algorithms can be forced, call by call",
@@ -198,6 +198,7 @@ mod tests {
             (Collective::Scatter, "mockup:scatter_as_bcast", "the limit is 67108864"),
             (Collective::Bcast, "native:openmpi:rabenseifner", "it has: linear, k-chain"),
             (Collective::Bcast, "native:mpich:binomial", "only Open MPI's"),
+            (Collective::Bcast, "native:mpch:binomial", "did you mean 'mpich'?"),
             (Collective::Bcast, "native:openmpi:pipeline,segment=4GiB", "takes up to"),
         ] {
             let method: Method = method.parse().unwrap();
