@@ -21,5 +21,5 @@ mod version;
 
 pub use error::{Error, Result};
 pub use exporter::{Compile, Export, Exporter, File, FileFormat, lacks};
-pub use library::{Calls, Danger, Harm, JobStart, Methods, MpiLibrary, Variable, WithinJob};
+pub use library::{Damage, Danger, JobStart, Methods, MpiLibrary, UnsafeFor, Variable, WithinJob};
 pub use registry::{ALL, find, formats, ran_as_asked, recognise, runs, unlike_its_name};

@@ -143,16 +143,16 @@ pub struct Danger {
     /// The algorithm.
     pub algorithm: Algorithm,
     /// For which calls.
-    pub calls: Calls,
+    pub unsafe_for: UnsafeFor,
     /// What comes of it.
-    pub harm: Harm,
+    pub damage: Damage,
     /// Where that was seen or read.
     pub source: &'static str,
 }
 
 /// Calls for which an algorithm must not be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Calls {
+pub enum UnsafeFor {
     /// With an operation that is not commutative.
     NotCommutative,
     /// With an operation of the user's, or fewer elements than the greatest power of two that is
@@ -168,23 +168,9 @@ pub enum Calls {
 
 /// What comes of a dangerous algorithm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Harm {
+pub enum Damage {
     /// Wrong results.
     WrongResults,
     /// The program ends, or its results are wrong.
     Failure,
-}
-
-impl fmt::Display for Calls {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Calls::NotCommutative => "operations that are not commutative",
-            Calls::UserOperationOrFewElements => {
-                "operations of the user's, or fewer elements than ranks"
-            }
-            Calls::InPlace => "MPI_IN_PLACE",
-            Calls::NotTwoRanks => "other than two ranks",
-            Calls::NotPowerOfTwo => "ranks that are no power of two",
-        })
-    }
 }

@@ -8,7 +8,7 @@ use records::{Algorithm, Collective, Library, Native, Point};
 
 use crate::{
     exporter::FileFormat,
-    library::{Calls, Danger, Harm, MpiLibrary},
+    library::{Damage, Danger, MpiLibrary, UnsafeFor},
 };
 use algorithms::{MpichAlgorithm, Needs, Version};
 
@@ -101,15 +101,21 @@ impl MpiLibrary for MpichLibrary {
 
 /// What an algorithm needs it does not see to by itself where a tuning file names it.
 fn danger(collective: Collective, row: &MpichAlgorithm) -> Option<Danger> {
-    let calls = match row.needs {
+    let unsafe_for = match row.needs {
         Needs::Nothing => return None,
-        Needs::PowerOfTwo => Calls::NotPowerOfTwo,
-        Needs::BuiltInAndManyElements => Calls::UserOperationOrFewElements,
-        Needs::Commutative => Calls::NotCommutative,
-        Needs::NotInPlace => Calls::InPlace,
+        Needs::PowerOfTwo => UnsafeFor::NotPowerOfTwo,
+        Needs::BuiltInAndManyElements => UnsafeFor::UserOperationOrFewElements,
+        Needs::Commutative => UnsafeFor::NotCommutative,
+        Needs::NotInPlace => UnsafeFor::InPlace,
     };
     let source = "src/mpi/coll/coll_algorithms.txt of 5.0.1";
-    Some(Danger { collective, algorithm: row.algorithm, calls, harm: Harm::Failure, source })
+    Some(Danger {
+        collective,
+        algorithm: row.algorithm,
+        unsafe_for,
+        damage: Damage::Failure,
+        source,
+    })
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use records::{Algorithm, Collective, Library, Native, Point, summary::Way};
 
 use crate::{
     exporter::FileFormat,
-    library::{Calls, Danger, Harm, JobStart, MpiLibrary, WithinJob},
+    library::{Damage, Danger, JobStart, MpiLibrary, UnsafeFor, WithinJob},
 };
 
 use algorithms::{LIBRARY, named, ran_as_asked};
@@ -152,16 +152,16 @@ impl MpiLibrary for OpenMpiLibrary {
         let wrong = not_commutative.map(|(collective, algorithm)| Danger {
             collective,
             algorithm,
-            calls: Calls::NotCommutative,
-            harm: Harm::WrongResults,
+            unsafe_for: UnsafeFor::NotCommutative,
+            damage: Damage::WrongResults,
             source: "products of 2x2 matrices on four ranks of 4.1.4 and 5.0.11",
         });
         let two = [C::Allgather, C::Allgatherv, C::Alltoall, C::Barrier];
         let ends = two.map(|collective| Danger {
             collective,
             algorithm: A::TwoProcs,
-            calls: Calls::NotTwoRanks,
-            harm: Harm::Failure,
+            unsafe_for: UnsafeFor::NotTwoRanks,
+            damage: Damage::Failure,
             source: "4.1.4 ends the program",
         });
         wrong.into_iter().chain(ends).collect()
