@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use records::{Algorithm, Collective, Method, Point, summary::Way};
+use records::{Algorithm, Collective, FileError, Method, Point, summary::Way};
 
 use crate::{error::Result, rules::Rules};
 
@@ -78,9 +78,15 @@ pub struct FileFormat {
     pub takes_library: bool,
     /// The exporter for a version of the library; the file to look into.
     pub exporter: fn(Option<&str>, Option<&Path>) -> Result<Box<dyn Exporter>>,
+    /// What a file makes the library run, read from its text, where that can be read; the path is
+    /// for the errors.
+    pub read: Option<fn(&str, &Path) -> Result<MethodAt, FileError>>,
     /// How the library itself makes files of its own out of what was exported, where it does.
     pub compile: Option<Compile>,
 }
+
+/// What a library runs at a point with a file loaded; in words where that has no name here.
+pub type MethodAt = Box<dyn Fn(Point) -> Result<Method, String>>;
 
 /// Starts a command with the library to make files of its own beside the exported one.
 pub type Compile = fn(&Export<'_>, &str, &Path) -> Result<Vec<PathBuf>>;

@@ -1,8 +1,13 @@
 //! All libraries: a new one is a folder, declared in `lib.rs`, and a line here.
 
-use records::{Algorithm, Collective, Library, Method, Native, Point, unknown};
+use std::path::Path;
 
-use crate::{exporter::FileFormat, library::MpiLibrary};
+use records::{Algorithm, Collective, FileError, Library, Method, Native, Point, unknown};
+
+use crate::{
+    exporter::{FileFormat, MethodAt},
+    library::MpiLibrary,
+};
 
 /// The libraries that are known.
 #[rustfmt::skip]
@@ -34,6 +39,16 @@ pub fn recognise(version: &str) -> Option<&'static dyn MpiLibrary> {
 /// The forms of all files.
 pub fn formats() -> impl Iterator<Item = &'static FileFormat> {
     ALL.iter().flat_map(|library| library.formats())
+}
+
+/// What a library runs with a file loaded, read from the file's text by whichever reads it.
+///
+/// # Errors
+/// None does; what the first one says of it.
+pub fn read(text: &str, path: &Path) -> Result<MethodAt, FileError> {
+    let mut read = formats().filter_map(|format| format.read).map(|read| read(text, path));
+    let first = read.next().unwrap_or_else(|| Err(FileError::new(path, "no library reads it")));
+    first.or_else(|error| read.find_map(Result::ok).ok_or(error))
 }
 
 /// Whether a call would run a method, which only a library's own may not.

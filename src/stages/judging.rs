@@ -151,8 +151,8 @@ impl Other {
             return Err(FileError::new(&path, format!("{kind}; wanted {wanted}")).into());
         }
         if !text.trim_start().starts_with('{') {
-            let rules = libraries::openmpi::rules::parse(&text, &path)?;
-            return Ok(vec![DecisionFunction::of_rules(&self.name, &rules, samples)]);
+            let rules = libraries::read(&text, &path)?;
+            return Ok(vec![DecisionFunction::of_rules(&self.name, rules, samples)]);
         }
         let decisions: Decisions = document::parse(&text, &path)?;
         let mut functions = DecisionFunction::of_decisions(&decisions.decisions, samples);

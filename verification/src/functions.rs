@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use libraries::openmpi::rules::LoadedRules;
 use records::{Method, Point, decisions::Decision};
 
 use crate::{samples::Samples, selection::Choice};
@@ -30,8 +29,12 @@ impl DecisionFunction {
     }
 
     /// What the library does with a rules file loaded.
-    pub fn of_rules(name: &str, rules: &LoadedRules, samples: &Samples) -> Self {
-        let decided = samples.points().map(|point| (point, rules.method(point))).collect();
+    pub fn of_rules(
+        name: &str,
+        rules: impl Fn(Point) -> Result<Method, String>,
+        samples: &Samples,
+    ) -> Self {
+        let decided = samples.points().map(|point| (point, rules(point))).collect();
         DecisionFunction { name: name.into(), decided }
     }
 

@@ -48,6 +48,6 @@ fn look_up(rules: &LoadedRules) {
         }
     }
     let samples = files::samples();
-    let function = DecisionFunction::of_rules("loaded", rules, &samples);
+    let function = DecisionFunction::of_rules("loaded", |point| rules.method(point), &samples);
     assert_eq!(function.decided.len(), samples.points().count());
 }

@@ -16,6 +16,7 @@ const FORMATS: &[FileFormat] = &[FileFormat {
     way: None,
     takes_library: false,
     exporter: |version, _| Ok(Box::new(settings::AdjustScript::new(version)?)),
+    read: None,
     compile: Some(settings::compile),
 }];
 

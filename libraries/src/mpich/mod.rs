@@ -21,6 +21,7 @@ const FORMATS: &[FileFormat] = &[FileFormat {
     way: None,
     takes_library: true,
     exporter: |version, library| Ok(Box::new(tuning_file::TuningFile::new(version, library)?)),
+    read: None,
     compile: None,
 }];
 

@@ -29,6 +29,10 @@ const FORMATS: &[FileFormat] = &[
         way: Some(Way::Rules),
         takes_library: false,
         exporter: |version, _| Ok(Box::new(classic::Classic::new(version)?)),
+        read: Some(|text, path| {
+            let rules = rules::parse(text, path)?;
+            Ok(Box::new(move |point| rules.method(point)))
+        }),
         compile: None,
     },
     FileFormat {
@@ -37,6 +41,7 @@ const FORMATS: &[FileFormat] = &[
         way: Some(Way::Rules),
         takes_library: false,
         exporter: |version, _| Ok(Box::new(json::Json::new(version)?)),
+        read: None,
         compile: None,
     },
 ];

@@ -16,6 +16,7 @@ const FORMATS: &[FileFormat] = &[FileFormat {
     way: None,
     takes_library: false,
     exporter: |version, _| Ok(Box::new(tune_string::TuneString::new(version)?)),
+    read: None,
     compile: None,
 }];
 
