@@ -24,12 +24,12 @@ fn task(world: &World, seed: u64) -> TuningTask<'_> {
     }
 }
 
-fn tuned(world: &World) -> Tuned {
+pub fn tuned(world: &World) -> Tuned {
     tune(&mut SyntheticBench::new(world), &task(world, 1)).unwrap()
 }
 
 /// How much longer each choice takes than the best, relatively, where it is loaded.
-fn penalties(world: &World, choices: &[Choice]) -> Vec<f64> {
+pub fn penalties(world: &World, choices: &[Choice]) -> Vec<f64> {
     let penalty = |choice: &Choice| {
         world.loaded_seconds(choice.point, &choice.method) / world.best_seconds(choice.point) - 1.0
     };
@@ -70,8 +70,7 @@ fn what_is_loaded_is_nearly_the_best() {
 /// What is loaded may not be what was forced: here one algorithm of two takes twice as long.
 #[test]
 fn what_is_slower_when_loaded_is_not_exported() {
-    let loaded =
-        |method: &Method| if method.to_string().contains("binomial") { 2.0 } else { 1.0 };
+    let loaded = |method: &Method| if method.to_string().contains("binomial") { 2.0 } else { 1.0 };
     let harm = |world: &World, choices: &[Choice]| {
         let all = slowdowns(world, choices);
         let harmed: Vec<_> = all.iter().copied().filter(|(_, slower)| *slower > 1.05).collect();
