@@ -8,9 +8,7 @@
 use nalgebra::{DMatrix, DVector};
 use records::Point;
 
-/// How far what was seen at one point tells of others, in octaves (factors of two).
-const OCTAVES_OF_BYTES: f64 = 6.0;
-const OCTAVES_OF_PROCS: f64 = 1.0;
+use crate::constants::constants;
 
 /// What is thought of a method's time before it is observed.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -90,8 +88,8 @@ pub(crate) fn likeness(a: Point, b: Point) -> f64 {
     let octaves = |a: f64, b: f64| (a.max(0.5) / b.max(0.5)).log2().abs();
     let matern =
         |distance: f64| (1.0 + 3.0_f64.sqrt() * distance) * (-3.0_f64.sqrt() * distance).exp();
-    let bytes = octaves(a.bytes as f64, b.bytes as f64) / OCTAVES_OF_BYTES;
-    let procs = octaves(a.procs.into(), b.procs.into()) / OCTAVES_OF_PROCS;
+    let bytes = octaves(a.bytes as f64, b.bytes as f64) / constants().octaves_of_bytes;
+    let procs = octaves(a.procs.into(), b.procs.into()) / constants().octaves_of_procs;
     matern(bytes) * matern(procs)
 }
 

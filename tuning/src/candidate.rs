@@ -10,6 +10,7 @@ use records::{
 use statistics::geometric_mean;
 use verification::selection::Choice;
 
+use crate::constants::constants;
 use crate::{bench::Load, confirmation::Confirmation, round::ConfirmingRound};
 
 /// A way to load what is chosen.
@@ -33,16 +34,6 @@ pub struct Candidate {
     /// What is believed of its gains.
     confirmation: Confirmation,
 }
-
-/// Doubt of the gains of all choices of one method together, as a standard deviation of the
-/// logarithm: what was measured with a method forced may not hold where a file makes the library
-/// take it. Over all choices of a method, jobs with rules loaded gained what hundreds of visits with it
-/// forced had shown but for 0.03 (root mean square), once what the jobs differed by elsewhere was taken
-/// off.
-const SAME_IMPLEMENTATION: f64 = 0.03;
-/// The same where Colibri's schedules are loaded, and the library's algorithms of the same names
-/// were measured.
-const OTHER_IMPLEMENTATION: f64 = 0.15;
 
 impl Candidate {
     /// The choices, as far as they can be loaded in this way. `doubts` are standard deviations of
@@ -73,8 +64,8 @@ impl Candidate {
             application_seconds: None,
         };
         let other = match way {
-            Way::Rules => SAME_IMPLEMENTATION,
-            Way::Preload => OTHER_IMPLEMENTATION,
+            Way::Rules => constants().same_implementation,
+            Way::Preload => constants().other_implementation,
         };
         let confirmation = Confirmation::new(&choices, doubts, other);
         Candidate { choices, loading, confirmation }

@@ -12,11 +12,12 @@ use records::{
 };
 use verification::{samples::Samples, selection::Choice};
 
+use crate::constants::constants;
 use crate::{
     bench::{Bench, BenchJob, JobName},
     candidate::{Candidate, WayToLoad},
     costs::spent,
-    plan::{self, Repeated, VERY_SHORT_SECONDS},
+    plan::{self, Repeated},
     round::{ConfirmingRound, LoadedTimes},
 };
 
@@ -24,14 +25,6 @@ use crate::{
 /// what it shows to be slower is taken out as well: what is told of the rest flatters by no more
 /// than that.
 const ROUNDS: [u32; 2] = [1, 2];
-
-/// Points at most at which the jobs are compared where nothing is replaced.
-const MOST_CONTROLS: usize = 32;
-
-/// A job's turn is to be no shorter: a second of it goes to its start.
-const TURN_SECONDS: f64 = 10.0;
-/// As many are enough for jobs to have met much the same.
-const MOST_TURNS: usize = 4;
 
 /// How many times what the jobs of a round are expected to take one of them may: each point is seen once
 /// in each, however short the time.
@@ -145,8 +138,8 @@ impl<'a> RoundJobs<'a> {
     /// The states that a machine passes through may last for many seconds; were each job made in one
     /// piece, one of them might have the better state to itself.
     fn turns(&self) -> usize {
-        let turns = self.seconds / (TURN_SECONDS * self.loading.len() as f64);
-        (turns as usize).clamp(1, MOST_TURNS)
+        let turns = self.seconds / (constants().turn_seconds * self.loading.len() as f64);
+        (turns as usize).clamp(1, constants().most_turns)
     }
 
     /// The order of the jobs in a turn: drift must favour none.
@@ -233,9 +226,9 @@ impl<'a> RoundJobs<'a> {
         let controls: Vec<&Choice> = first
             .choices
             .iter()
-            .filter(|of| of.default_seconds < VERY_SHORT_SECONDS && is_left(of.point))
+            .filter(|of| of.default_seconds < constants().very_short_seconds && is_left(of.point))
             .collect();
-        let every = controls.len().div_ceil(MOST_CONTROLS).max(1);
+        let every = controls.len().div_ceil(constants().most_controls).max(1);
         controls.into_iter().step_by(every).collect()
     }
 }

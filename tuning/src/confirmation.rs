@@ -12,22 +12,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use records::{Collective, Method, Point};
 use verification::{harm, samples::Samples, selection::Choice};
 
+use crate::constants::constants;
 use crate::{
     belief::{Belief, Prior},
     visit_noise::{VisitNoise, decade},
 };
-
-/// What two jobs differ by, relatively, beside the noise of their visits.
-const JOBS: f64 = 0.02;
-/// The same of short calls, of which each job finds the machine in other states: before it is seen
-/// where both jobs run the default, this of the noise of a visit.
-const JOBS_OF_NOISE: f64 = 0.5;
-/// Least doubt of a gain.
-const LEAST_DOUBT: f64 = 0.05;
-
-/// Standard deviations by which a region must be believed to be faster than the default: one of ten
-/// that are no faster would be.
-const SURELY: f64 = 1.28;
 
 /// What is believed of a choice that replaces the default.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -78,12 +67,12 @@ impl Confirmation {
         let prior = |choice: &Choice| {
             let doubt = doubts.get(&choice.point).copied().unwrap_or_default();
             let mean = (choice.default_seconds / choice.seconds).ln();
-            Prior { mean, own: doubt.max(LEAST_DOUBT) }
+            Prior { mean, own: doubt.max(constants().least_doubt) }
         };
         let track = |track: Vec<usize>| {
             let points = track.iter().map(|&index| choices[index].point).collect();
             let priors: Vec<Prior> = track.iter().map(|&index| prior(&choices[index])).collect();
-            let belief = Belief::new(points, &priors, JOBS.hypot(other), other);
+            let belief = Belief::new(points, &priors, constants().jobs_differ.hypot(other), other);
             let mut of_region: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
             for (here, &index) in track.iter().enumerate() {
                 of_region.entry(regions[index]).or_default().push(here);
@@ -134,7 +123,7 @@ impl Confirmation {
             let index = belief.points().iter().position(|&of| of == point)?;
             let gain = belief.mean(index);
             let (of_region, variance) = belief.average(&regions[index]);
-            let is_surely_faster = gain > 0.0 && of_region > SURELY * variance.sqrt();
+            let is_surely_faster = gain > 0.0 && of_region > constants().surely * variance.sqrt();
             Some(Believed { speed_up: gain.exp(), is_surely_faster })
         })
     }
@@ -219,7 +208,8 @@ impl<'n> Jobs<'n> {
 
     fn effect(&self, pair: &Pair) -> (f64, f64) {
         let noise = self.noise.variance(pair.procs, pair.seconds, 1);
-        let before = (JOBS_OF_NOISE.powi(2) * noise).max(JOBS.powi(2));
+        let before =
+            (constants().jobs_differ_of_noise.powi(2) * noise).max(constants().jobs_differ.powi(2));
         self.seen.get(&decade(pair.seconds)).copied().unwrap_or((0.0, before))
     }
 }

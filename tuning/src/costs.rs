@@ -2,14 +2,13 @@
 
 use records::observation::CollectiveCall;
 
-/// What starting a job takes, in seconds; a batch costs that beside its calls.
-pub const START_SECONDS: f64 = 3.0;
+use crate::constants::constants;
 
 /// What observations cost, starting their jobs not counted, in seconds.
 pub fn spent(rows: &[CollectiveCall]) -> f64 {
     let visits = rows.chunk_by(|one, next| one.visit == next.visit).count();
     let calls: f64 = rows.iter().map(|row| row.seconds + synchronisation(row.procs)).sum();
-    WAKING * visits as f64 + calls
+    constants().waking_seconds * visits as f64 + calls
 }
 
 /// Warm-ups and repetitions of one visit. Short calls are noisy and cheap, long ones neither. A
@@ -20,21 +19,18 @@ pub fn spent(rows: &[CollectiveCall]) -> f64 {
 /// that, as waking the ranks costs about a call, a third one tells less than a further visit does.
 pub(crate) fn calls(cost_seconds: f64) -> (u32, u32) {
     match cost_seconds {
-        cost if cost < 20e-3 => (1, 2),
-        cost if cost < 0.5 => (1, 1),
+        cost if cost < constants().two_calls_seconds => (1, 2),
+        cost if cost < constants().warm_up_seconds => (1, 1),
         _ => (0, 1),
     }
 }
 
 /// What a visit with so many warm-ups and repetitions costs, in seconds.
 pub(crate) fn visit_seconds(procs: u32, cost: f64, (warmups, repetitions): (u32, u32)) -> f64 {
-    WAKING + f64::from(warmups + repetitions) * (cost + synchronisation(procs))
+    constants().waking_seconds + f64::from(warmups + repetitions) * (cost + synchronisation(procs))
 }
-
-/// What waking the ranks of a visit costs, in seconds.
-const WAKING: f64 = 2e-3;
 
 /// What the barriers before and after a call cost beside it, in seconds.
 pub(crate) fn synchronisation(procs: u32) -> f64 {
-    0.1e-3 * f64::from(procs)
+    constants().synchronisation_seconds * f64::from(procs)
 }

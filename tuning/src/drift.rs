@@ -15,16 +15,8 @@ use records::{
 use statistics::{median, midmean};
 use verification::samples::{Samples, follows};
 
+use crate::constants::constants;
 use crate::{costs::spent, visit_noise::VisitNoise};
-
-/// Seconds after which a state of the machine is over, on average.
-const LASTING: f64 = 0.5;
-/// How many visits at the same time weigh as much as the belief that nothing was the matter.
-const NOTHING: f64 = 8.0;
-/// What a visit says at most, in standard deviations of its noise: single ones stray.
-const MOST: f64 = 2.0;
-/// How often what cells take and what moments add are told from each other.
-const SWEEPS: usize = 8;
 
 /// The calls of a record, in the order in which they were made, without what the machine's state of the
 /// moment added to each visit, as far as the visits around it tell.
@@ -32,11 +24,11 @@ pub fn steadied(mut rows: Vec<CollectiveCall>) -> Vec<CollectiveCall> {
     let visits = visits(&rows);
     // In standard deviations of the noise.
     let mut added = vec![0.0; visits.len()];
-    for _ in 0..SWEEPS {
+    for _ in 0..constants().drift_sweeps {
         let usual = usual(&visits, &added);
         let off = |(of, added): (&Visit, &f64)| {
             let beside = (of.logarithm - usual[of.cell]) / of.noise - added;
-            added + beside.clamp(-MOST, MOST)
+            added + beside.clamp(-constants().most_noise, constants().most_noise)
         };
         let off: Vec<f64> = visits.iter().zip(&added).map(off).collect();
         added = around(&visits, &off);
@@ -95,12 +87,13 @@ fn usual(visits: &[Visit], added: &[f64]) -> Vec<f64> {
 /// out; the longer before or after it, the less they say.
 fn around(visits: &[Visit], off: &[f64]) -> Vec<f64> {
     let count = visits.len();
-    let mut around = vec![(0.0, NOTHING); count];
+    let mut around = vec![(0.0, constants().calm_weight); count];
     let mut pass = |order: &mut dyn Iterator<Item = usize>| {
         let (mut sum, mut weight, mut last) = (0.0, 0.0, None::<f64>);
         for one in order {
             let moment = visits[one].moment;
-            let left = last.map_or(0.0, |last| (-(moment - last).abs() / LASTING).exp());
+            let left =
+                last.map_or(0.0, |last| (-(moment - last).abs() / constants().state_seconds).exp());
             (sum, weight) = (sum * left, weight * left);
             around[one].0 += sum;
             around[one].1 += weight;

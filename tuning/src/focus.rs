@@ -16,18 +16,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub use self::batch::Batch;
 use self::{prior::Priors, visits::Visit};
-pub use crate::costs::{START_SECONDS, spent};
+pub use crate::costs::spent;
 use records::{Collective, Method, Point, plan::Cell, summary::Regret};
 use statrs::distribution::{Continuous, ContinuousCDF, Normal};
 use verification::{samples::Samples, selection::Choice};
 
+use crate::constants::constants;
 use crate::{Weights, belief::Belief, plan::Expectation, visit_noise::VisitNoise};
-
-/// Expected regret, relative to the time decided for, below which a method is not measured.
-pub const TOLERANCE: f64 = 0.01;
-/// Expected times that differ by less, relatively, are alike: what is taken of these, the default if it is
-/// one of them, must not hang on noise, or two tunings would differ.
-const ALIKE: f64 = 0.02;
 
 /// The state of the knowledge about a grid of cells.
 pub struct Focus {
@@ -216,13 +211,13 @@ impl Focus {
         let default = self.default(candidates);
         let is_faster = |&one: &(usize, usize)| {
             default.is_none_or(|default| {
-                !self.is_default(one) && mean(default) - mean(one) > ALIKE.ln_1p()
+                !self.is_default(one) && mean(default) - mean(one) > constants().alike.ln_1p()
             })
         };
         let faster = || candidates.iter().copied().filter(is_faster);
         let least = faster().map(mean).fold(f64::INFINITY, f64::min);
         // In the order of the methods' names.
-        let alike = faster().find(|&one| mean(one) <= least + ALIKE.ln_1p());
+        let alike = faster().find(|&one| mean(one) <= least + constants().alike.ln_1p());
         alike.or(default).expect("a point is made with its first candidate")
     }
 
@@ -245,7 +240,7 @@ impl Focus {
             .filter(move |&&other| other != decided && !(is_default && self.is_default(other)));
         others.map(move |&(track, index)| {
             let other = &self.tracks[track].belief;
-            let lead = best.mean(at) - other.mean(index) - ALIKE.ln_1p();
+            let lead = best.mean(at) - other.mean(index) - constants().alike.ln_1p();
             let spread = (best.variance(at) + other.variance(index)).sqrt();
             ((track, index), expected_gain(lead, spread))
         })

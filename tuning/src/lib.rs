@@ -12,6 +12,7 @@ mod bench;
 mod candidate;
 pub mod confirm;
 pub mod confirmation;
+pub mod constants;
 mod costs;
 pub mod drift;
 pub mod focus;

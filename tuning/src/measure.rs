@@ -4,10 +4,11 @@
 use records::{observation::CollectiveCall, plan::Cell};
 use verification::samples::Samples;
 
+use crate::constants::constants;
 use crate::{
     Weights,
     bench::{Bench, BenchJob, JobName},
-    costs::{START_SECONDS, spent},
+    costs::spent,
     drift::steadied,
     focus::Focus,
     plan::Expectation,
@@ -48,7 +49,9 @@ pub fn measure<B: Bench>(
             Some(plan) => plan,
             None => {
                 let known = known(rows.clone(), task.cells, task.expected, task.weights);
-                let batch = known.wanting(task.wanted.iter().copied()).next(left - START_SECONDS);
+                let batch = known
+                    .wanting(task.wanted.iter().copied())
+                    .next(left - constants().start_seconds);
                 bench.hear(number, &batch);
                 if batch.visits.is_empty() {
                     break;
@@ -57,9 +60,9 @@ pub fn measure<B: Bench>(
                 batch.plan(task.cells.to_vec(), task.ranks, seed)
             }
         };
-        let seconds = left.max(START_SECONDS);
+        let seconds = left.max(constants().start_seconds);
         let made = bench.run(&BenchJob { name, plan: &plan, load: None, seconds })?;
-        left -= START_SECONDS + spent(&made);
+        left -= constants().start_seconds + spent(&made);
         rows.extend(made);
     }
     Ok(rows)

@@ -11,6 +11,7 @@ use records::{
 
 pub use libraries::Methods;
 
+use crate::constants::constants;
 use crate::{
     Weights,
     costs::{calls, synchronisation, visit_seconds},
@@ -88,9 +89,8 @@ pub struct Planned {
 const HOPELESS: f64 = 2.0;
 /// Fewest and most rounds within a budget: two make the two halves of the observations.
 const ROUNDS: std::ops::RangeInclusive<u32> = 2..=6;
-/// Calls that are shorter are noisy: in every round of an exhaustive plan their cells are visited
+/// Calls that are very short are noisy: in every round of an exhaustive plan their cells are visited
 /// twice.
-pub const VERY_SHORT_SECONDS: f64 = 2e-3;
 const VISITS_OF_VERY_SHORT: usize = 2;
 /// Fewest message sizes to which a budget may thin the grid.
 pub const FEWEST_SIZES: usize = 4;
@@ -259,7 +259,7 @@ impl Costed {
     /// All cells in so many rounds.
     fn all(&self, rounds: u32) -> Vec<Vec<u32>> {
         let visits = |cell: u32| match self.cost(cell) {
-            cost if cost < VERY_SHORT_SECONDS => VISITS_OF_VERY_SHORT,
+            cost if cost < constants().very_short_seconds => VISITS_OF_VERY_SHORT,
             _ => 1,
         };
         let cells = 0..self.cells.len() as u32;
@@ -325,11 +325,11 @@ mod tests {
         let mut visited = vec![0; planned.plan.cells.len()];
         planned.plan.visits.iter().for_each(|visit| visited[visit.cell as usize] += 1);
         let wanted = |cell: &Cell| match expected(cell)[0] {
-            Some(seconds) if seconds < VERY_SHORT_SECONDS => 6,
+            Some(seconds) if seconds < constants().very_short_seconds => 6,
             Some(_) => 3,
             // As slow as the slowest that is known there: linear.
             None if 1e-4 + cell.bytes as f64 * 1e-7
-                < VERY_SHORT_SECONDS / f64::from(cell.procs - 1) =>
+                < constants().very_short_seconds / f64::from(cell.procs - 1) =>
             {
                 6
             }

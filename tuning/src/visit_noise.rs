@@ -6,10 +6,7 @@ use records::Point;
 use statistics::{DEVIATIONS_PER_MEDIAN, median};
 use verification::samples::Samples;
 
-/// Relative noise of one visit, where too few were made to tell.
-const NOISE: f64 = 0.1;
-/// Relative noise that visits don't take away.
-const DRIFT: f64 = 0.005;
+use crate::constants::constants;
 
 /// The noise of one visit's median, by the decade of its time and the number of processes: short calls
 /// are noisier, and so are those of many processes that share processors.
@@ -38,7 +35,7 @@ impl VisitNoise {
                 within.entry((decade(middle), procs)).or_default().extend(apart);
             }
         }
-        between.retain(|_, apart| apart.len() >= LEAST_PAIRS);
+        between.retain(|_, apart| apart.len() >= constants().least_pairs);
         let pooled =
             |(kind, apart): (_, Vec<f64>)| Some((kind, median(&apart)? * DEVIATIONS_PER_MEDIAN));
         let mut noise: BTreeMap<_, f64> = within.into_iter().filter_map(pooled).collect();
@@ -48,8 +45,8 @@ impl VisitNoise {
 
     /// Variance of the logarithm of a time on so many processes that was visited so often.
     pub fn variance(&self, procs: u32, seconds: f64, visits: usize) -> f64 {
-        let one = self.one(procs, decade(seconds)).unwrap_or(NOISE);
-        one.powi(2) / visits.max(1) as f64 + DRIFT.powi(2)
+        let one = self.one(procs, decade(seconds)).unwrap_or(constants().visit_noise);
+        one.powi(2) / visits.max(1) as f64 + constants().lasting_noise.powi(2)
     }
 
     /// Of one visit in a decade: of as many processes, or of the nearest number of which it is known,
@@ -62,9 +59,6 @@ impl VisitNoise {
         nearest.map(|(_, noise)| *noise)
     }
 }
-
-/// Pairs of visits that tell their noise.
-const LEAST_PAIRS: usize = 8;
 
 pub(crate) fn decade(seconds: f64) -> i32 {
     seconds.max(1e-9).log10().floor() as i32
@@ -96,14 +90,18 @@ mod tests {
     #[test]
     fn each_number_of_processes_has_its_noise() {
         let noise = VisitNoise::new([&samples(&[(2, 0.004), (16, 0.12)])]);
-        let deviation = |procs| (noise.variance(procs, 0.02, 1) - DRIFT.powi(2)).sqrt();
+        let deviation =
+            |procs| (noise.variance(procs, 0.02, 1) - constants().lasting_noise.powi(2)).sqrt();
         let of = |apart: f64| DEVIATIONS_PER_MEDIAN * apart / std::f64::consts::SQRT_2;
         let near =
             |got: f64, wanted: f64| assert!((got / wanted - 1.0).abs() < 1e-6, "{got} {wanted}");
         near(deviation(2), of(0.004));
         near(deviation(16), of(0.12));
         near(deviation(11), of(0.12));
-        near(deviation(5), NOISE);
-        near(noise.variance(16, 0.5, 1), NOISE.powi(2) + DRIFT.powi(2));
+        near(deviation(5), constants().visit_noise);
+        near(
+            noise.variance(16, 0.5, 1),
+            constants().visit_noise.powi(2) + constants().lasting_noise.powi(2),
+        );
     }
 }

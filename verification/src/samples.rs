@@ -252,22 +252,14 @@ pub fn follows(one: &CollectiveCall, next: &CollectiveCall) -> bool {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use records::plan::Cell;
+
     use super::*;
 
     pub(crate) fn call(method: &str, ran: &str, bytes: u64, seconds: f64) -> CollectiveCall {
-        CollectiveCall {
-            visit: 0,
-            collective: Collective::Bcast,
-            method: method.parse().unwrap(),
-            ran: ran.into(),
-            procs: 8,
-            bytes,
-            repetition: 0,
-            first_start_seconds: 0.0,
-            last_start_seconds: 0.0,
-            seconds,
-            status: Status::Ok,
-        }
+        let method = method.parse().unwrap();
+        let cell = Cell { collective: Collective::Bcast, method, procs: 8, bytes };
+        CollectiveCall { ran: ran.into(), ..CollectiveCall::timed(&cell, seconds) }
     }
 
     const POINT: Point = Point { collective: Collective::Bcast, procs: 8, bytes: 64 };

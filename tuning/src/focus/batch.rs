@@ -10,23 +10,9 @@ use records::{
     summary::Regret,
 };
 
-use super::{Focus, TOLERANCE, Track};
-use crate::{
-    costs::{calls, visit_seconds},
-    plan::VERY_SHORT_SECONDS,
-};
-
-/// Calls that are shorter are noisy: the default, and what is to be exported, is visited twice at
-/// least, and thrice if they are very short.
-const SHORT_SECONDS: f64 = 20e-3;
-/// What confirming is thought to take, over what today's decisions would: they change still.
-const SPARE: f64 = 2.0;
-/// Share of the time left that one batch takes: the fewer visits are made in the dark, the better, but
-/// each batch starts a job.
-const BATCH: f64 = 1.0 / 3.0;
-/// A batch that explores is not shorter, in seconds: a single visit would outrun it, and use up what
-/// is kept for confirming.
-const LEAST_BATCH: f64 = 1.0;
+use super::{Focus, Track};
+use crate::constants::constants;
+use crate::costs::{calls, visit_seconds};
 
 /// What to measure next.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,8 +39,8 @@ impl Track {
     /// How often a method at a point is visited at least, if it matters.
     fn visits_wanted(&self, index: usize) -> usize {
         match self.belief.mean(index).exp() {
-            seconds if seconds < VERY_SHORT_SECONDS => 3,
-            seconds if seconds < SHORT_SECONDS => 2,
+            seconds if seconds < constants().very_short_seconds => 3,
+            seconds if seconds < constants().short_seconds => 2,
             _ => 1,
         }
     }
@@ -70,8 +56,8 @@ impl Focus {
         let settling: f64 =
             self.unsettled().iter().map(|&(track, index)| self.cost(track, index)).sum();
         let mut batch = Batch { visits: Vec::new(), expected_seconds: 0.0, regret };
-        let share = BATCH * (seconds - SPARE * settling);
-        while share >= LEAST_BATCH && batch.expected_seconds < share {
+        let share = constants().batch_share * (seconds - constants().spare * settling);
+        while share >= constants().least_batch_seconds && batch.expected_seconds < share {
             let worthy = self.worthiest();
             if worthy.is_empty() {
                 break;
@@ -165,7 +151,9 @@ impl Focus {
         for (track, Track { belief, visits, .. }) in self.tracks.iter().enumerate() {
             let mut ends: BTreeMap<u32, (usize, usize)> = BTreeMap::new();
             for (index, point) in belief.points().iter().enumerate() {
-                if belief.mean(index).exp() < VERY_SHORT_SECONDS && self.weights.at(*point) > 0.0 {
+                if belief.mean(index).exp() < constants().very_short_seconds
+                    && self.weights.at(*point) > 0.0
+                {
                     let ends = ends.entry(point.procs).or_insert((index, index));
                     let bytes = |index: usize| belief.points()[index].bytes;
                     *ends = (
@@ -189,7 +177,7 @@ impl Focus {
         let mut worths = Vec::new();
         for (other, regret) in self.challengers(candidates) {
             let regret = weight * regret;
-            if regret >= TOLERANCE {
+            if regret >= constants().tolerance {
                 let both = variance(decided) + variance(other);
                 worths.extend(
                     [decided, other]

@@ -11,15 +11,7 @@ use records::{Point, plan::Cell};
 use statistics::median;
 
 use crate::belief::likeness;
-
-/// Standard deviation of the logarithm of what a model takes one method for beside the others of a point,
-/// before anything was observed; what is observed of so many cells weighs as much.
-const BEFORE: f64 = 0.3;
-const WEIGHT_BEFORE: f64 = 4.0;
-/// The least of it that is believed.
-const LEAST: f64 = 0.03;
-/// The most that one observation says of it: a visit that strayed is no model's fault.
-const MOST: f64 = 1.0;
+use crate::constants::constants;
 
 /// The logarithm of each cell's time by the models together; nothing where none knows the cell. Of what
 /// they say of each cell, in seconds, and the logarithm of what was observed of some (by the cell's
@@ -62,7 +54,10 @@ fn weights(
     };
     let seen: Vec<(Point, Vec<Off>)> = seen.into_iter().map(of_point).collect();
     let at = |point: Point| {
-        let before = Off { squares: WEIGHT_BEFORE * BEFORE.powi(2), count: WEIGHT_BEFORE };
+        let before = Off {
+            squares: constants().model_doubt_cells * constants().model_doubt.powi(2),
+            count: constants().model_doubt_cells,
+        };
         let mut sums = vec![before; models];
         for (other, off) in seen.iter().filter(|(of, _)| of.collective == point.collective) {
             let alike = likeness(point, *other);
@@ -71,7 +66,8 @@ fn weights(
                 sum.count += alike * off.count;
             }
         }
-        let weight = |of: Off| (of.squares / of.count).max(LEAST.powi(2)).recip();
+        let weight =
+            |of: Off| (of.squares / of.count).max(constants().least_model_doubt.powi(2)).recip();
         (point, sums.into_iter().map(weight).collect())
     };
     let points: BTreeSet<Point> = cells.iter().map(Cell::point).collect();
@@ -91,7 +87,10 @@ fn off(logarithms: &[Vec<Option<f64>>], model: usize, seen: &[(usize, f64)]) -> 
         .filter_map(|&(index, seconds)| Some(seconds - logarithms[index][model]?))
         .collect();
     let Some(of_all) = median(&errors) else { return Off { squares: 0.0, count: 0.0 } };
-    let squares = errors.iter().map(|error| (error - of_all).abs().min(MOST).powi(2)).sum();
+    let squares = errors
+        .iter()
+        .map(|error| (error - of_all).abs().min(constants().most_model_error).powi(2))
+        .sum();
     Off { squares, count: errors.len() as f64 - 1.0 }
 }
 

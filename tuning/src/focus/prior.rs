@@ -12,26 +12,11 @@ use statistics::median;
 use verification::samples::Samples;
 
 use super::models;
+use crate::constants::constants;
 use crate::{
     belief::{Belief, Prior},
     plan::Expectation,
 };
-
-/// Standard deviations of the logarithm of a time before anything was observed: of a model's
-/// error, and of a method that no model knows.
-const MODELLED: f64 = 0.3;
-const UNKNOWN: f64 = 1.0;
-/// The least of it that is believed after observations that fit the models.
-const LEAST_ERROR: f64 = 0.05;
-/// What is a method's own at one point and not at its neighbours. Were it as much as the models disagree
-/// by, one unlucky visit would rule a method out at one size amidst others at which it is the best.
-const OWN: f64 = 0.015;
-/// Observed cells of a collective that tell how far its models were off.
-const LEAST_CELLS: usize = 10;
-
-/// How many observed cells of a method weigh as much, in how far the models are off for it, as what
-/// they are off by for all methods together.
-const OTHERS_WEIGHT: f64 = 4.0;
 
 /// By the index of a cell.
 pub(super) struct Priors {
@@ -74,13 +59,13 @@ impl Priors {
         let error = match of_track().all(|index| self.is_modelled[index]) {
             true => {
                 let of_collective = points.first().and_then(|of| self.errors.get(&of.collective));
-                let others = of_collective.copied().unwrap_or(MODELLED);
+                let others = of_collective.copied().unwrap_or(constants().modelled_error);
                 let own: Vec<f64> =
                     of_track().filter_map(|i| self.squares.get(&i)).copied().collect();
-                let sum = own.iter().sum::<f64>() + OTHERS_WEIGHT * others.powi(2);
-                (sum / (own.len() as f64 + OTHERS_WEIGHT)).sqrt()
+                let sum = own.iter().sum::<f64>() + constants().others_cells * others.powi(2);
+                (sum / (own.len() as f64 + constants().others_cells)).sqrt()
             }
-            false => UNKNOWN,
+            false => constants().unknown_error,
         };
         let priors: Vec<Prior> = of_track().map(|index| self.priors[index]).collect();
         Belief::new(points, &priors, error, error)
@@ -99,10 +84,10 @@ fn before(cells: &[Cell], predicted: &[Option<f64>]) -> Vec<Prior> {
         }
     }
     let prior = |(cell, predicted): (&Cell, &Option<f64>)| match predicted {
-        Some(mean) => Prior { mean: *mean, own: OWN },
+        Some(mean) => Prior { mean: *mean, own: constants().own_error },
         None => {
             let (sum, count) = means.get(&cell.point()).copied().unwrap_or((1e-3_f64.ln(), 1.0));
-            Prior { mean: sum / count, own: MODELLED }
+            Prior { mean: sum / count, own: constants().modelled_error }
         }
     };
     cells.iter().zip(predicted).map(prior).collect()
@@ -125,11 +110,16 @@ fn common(cells: &[Cell], off: &[(usize, f64)]) -> BTreeMap<Point, f64> {
     }
     let smoothed = |of_collective: BTreeMap<Point, Vec<f64>>| {
         let places: Vec<Point> = of_collective.keys().copied().collect();
-        let nothing = vec![Prior { mean: 0.0, own: OWN }; places.len()];
-        let mut belief = Belief::new(places, &nothing, MODELLED, MODELLED);
+        let nothing = vec![Prior { mean: 0.0, own: constants().own_error }; places.len()];
+        let mut belief =
+            Belief::new(places, &nothing, constants().modelled_error, constants().modelled_error);
         for (index, offs) in of_collective.values().enumerate() {
             if let Some(middle) = median(offs) {
-                belief.observe(index, middle, MODELLED.powi(2) / offs.len() as f64);
+                belief.observe(
+                    index,
+                    middle,
+                    constants().modelled_error.powi(2) / offs.len() as f64,
+                );
             }
         }
         let means =
@@ -145,8 +135,10 @@ fn errors(cells: &[Cell], off: &[(usize, f64)]) -> BTreeMap<Collective, f64> {
     for (index, off) in off {
         squares.entry(cells[*index].collective).or_default().push(off.powi(2));
     }
-    let told = squares.into_iter().filter(|(_, squares)| squares.len() >= LEAST_CELLS);
+    let told = squares.into_iter().filter(|(_, squares)| squares.len() >= constants().least_cells);
     let root = |squares: Vec<f64>| (squares.iter().sum::<f64>() / squares.len() as f64).sqrt();
-    told.map(|(collective, squares)| (collective, root(squares).clamp(LEAST_ERROR, UNKNOWN)))
-        .collect()
+    told.map(|(collective, squares)| {
+        (collective, root(squares).clamp(constants().least_error, constants().unknown_error))
+    })
+    .collect()
 }

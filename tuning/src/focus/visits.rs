@@ -8,18 +8,7 @@
 //! approximate Bayesian inference", UAI 2001, section 3: the clutter problem).
 
 use crate::belief::Belief;
-
-/// Share of the visits that stray.
-const STRAYED: f64 = 0.15;
-/// Standard deviation of the logarithm of their times, beside so many times the usual noise: calls of
-/// 3 ms and more, whose visits agree within 1 to 8 %, were seen off by 7 to 30 % in one visit of ten.
-const STRAYING: f64 = 0.2;
-const TIMES_THE_NOISE: f64 = 2.0;
-/// How often all visits are gone through: what the first ones say of the others, and back.
-const SWEEPS: usize = 4;
-/// The least that a visit adds to what is known without it, relatively; where that is more than what a
-/// visit that strayed tells by itself, as little as that.
-const LEAST_ADDED: f64 = 0.02;
+use crate::constants::constants;
 
 /// One visit.
 pub(super) struct Visit {
@@ -37,7 +26,7 @@ impl Visit {
     /// Of the point with this index, with the median time of its calls and the variance of the
     /// logarithm of that, if it is a usual one.
     pub fn new(index: usize, seconds: f64, usual: f64) -> Self {
-        let strayed = STRAYING.powi(2) + TIMES_THE_NOISE.powi(2) * usual;
+        let strayed = constants().straying.powi(2) + constants().straying_of_noise.powi(2) * usual;
         Visit { index, logarithm: seconds.ln(), usual, strayed, precision: 0.0, pull: 0.0 }
     }
 
@@ -51,7 +40,10 @@ impl Visit {
             let weight = share * (-surprise.powi(2) / total / 2.0).exp() / total.sqrt();
             (weight, mean + variance / total * surprise, variance * noise / total)
         };
-        let parts = [part(1.0 - STRAYED, self.usual), part(STRAYED, self.strayed)];
+        let parts = [
+            part(1.0 - constants().stray_share, self.usual),
+            part(constants().stray_share, self.strayed),
+        ];
         let weights = parts.iter().map(|(weight, ..)| weight).sum::<f64>();
         let mean = parts.iter().map(|(weight, mean, _)| weight / weights * mean).sum::<f64>();
         let variance = parts.iter().map(|(weight, of_part, variance)| {
@@ -70,7 +62,7 @@ impl Visit {
         let before = (mean / variance - self.pull) / precision;
         let (after, variance) = self.after(before, 1.0 / precision);
         // Two parts far apart are wider than what was known before; that no observation can say.
-        let least = (LEAST_ADDED * precision).min(1.0 / self.strayed);
+        let least = (constants().least_added * precision).min(1.0 / self.strayed);
         let added = (1.0 / variance - precision).max(least);
         let pull = after * (precision + added) - before * precision;
         let change = added - self.precision;
@@ -83,7 +75,7 @@ impl Visit {
 
 /// Takes all visits in.
 pub(super) fn take_in(belief: &mut Belief, visits: &mut [Visit]) {
-    for _ in 0..SWEEPS {
+    for _ in 0..constants().visit_sweeps {
         for visit in &mut *visits {
             visit.take_in(belief);
         }
@@ -116,7 +108,8 @@ mod tests {
             let at = f64::from(step) * 1e-4;
             let likelihood = visits.iter().map(|visit| {
                 let off = at - visit.logarithm;
-                (1.0 - STRAYED) * normal(off, visit.usual) + STRAYED * normal(off, visit.strayed)
+                (1.0 - constants().stray_share) * normal(off, visit.usual)
+                    + constants().stray_share * normal(off, visit.strayed)
             });
             let density = normal(at - before.0, before.1) * likelihood.product::<f64>();
             moments = [0, 1, 2].map(|power| moments[power as usize] + density * at.powi(power));

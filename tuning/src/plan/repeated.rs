@@ -4,14 +4,8 @@ use rand::{SeedableRng, seq::SliceRandom};
 use rand_pcg::Pcg64;
 use records::plan::{Cell, Plan, Visit};
 
+use crate::constants::constants;
 use crate::costs::{calls, visit_seconds};
-
-/// How often a cell is visited at most. Two visits of a short call differ by a third: the medians of so
-/// many, by some per cent.
-const MOST_VISITS: f64 = 96.0;
-/// Up to here two visits of a call differ by much the same, relatively; beyond, their variance falls
-/// as the time grows.
-const NOISY_SECONDS: f64 = 1e-3;
 
 /// Plans of jobs that visit the same cells, each equally often in every job.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,7 +64,7 @@ impl Cost {
         let times = || seconds.iter().filter_map(|job| job[cell]);
         let of_job = |seconds| visit_seconds(cells[cell].procs, seconds, calls(seconds));
         let visit = times().map(of_job).sum::<f64>();
-        let variance = (NOISY_SECONDS / times().fold(f64::INFINITY, f64::min)).min(1.0);
+        let variance = (constants().noisy_seconds / times().fold(f64::INFINITY, f64::min)).min(1.0);
         Cost { visit, worth: (variance / visit.max(f64::MIN_POSITIVE)).sqrt() }
     }
 }
@@ -82,10 +76,13 @@ fn total(costs: &[Cost], visits: &[u32]) -> f64 {
 /// How often each cell is visited.
 fn as_many_as_fit(costs: &[Cost], within: f64) -> Vec<u32> {
     let visits = |scale: f64| -> Vec<u32> {
-        costs.iter().map(|cost| (scale * cost.worth).clamp(1.0, MOST_VISITS) as u32).collect()
+        costs
+            .iter()
+            .map(|cost| (scale * cost.worth).clamp(1.0, constants().most_visits) as u32)
+            .collect()
     };
     let least_worth = costs.iter().map(|cost| cost.worth).fold(1.0, f64::min);
-    let (mut fits, mut exceeds) = (0.0, 2.0 * MOST_VISITS / least_worth.max(1e-6));
+    let (mut fits, mut exceeds) = (0.0, 2.0 * constants().most_visits / least_worth.max(1e-6));
     // Far finer than one visit.
     for _ in 0..60 {
         let middle = (fits + exceeds) / 2.0;

@@ -60,3 +60,60 @@ fn heaviest(grid: &Grid, fits: &dyn Fn(&[Cell]) -> bool) -> (Vec<Cell>, Vec<Stri
         return (cells, notes.into_iter().collect());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use records::{Collective, Method, Point};
+
+    use super::*;
+    use crate::Weights;
+
+    fn grid(weights: Weights) -> Grid {
+        Grid {
+            ranks: 8,
+            collectives: vec![Collective::Bcast],
+            procs: vec![8],
+            sizes: (0..16).map(|power| 1 << power).collect(),
+            segments: vec![0],
+            methods: |_, _, _, _| Vec::new(),
+            weights,
+            others: vec![(Collective::Bcast, "native:openmpi:binomial".parse().unwrap())],
+        }
+    }
+
+    /// A second for each call.
+    fn expected(_: &Cell) -> Vec<Option<f64>> {
+        vec![Some(1.0)]
+    }
+
+    fn sizes(cells: &[Cell]) -> Vec<u64> {
+        let defaults = cells.iter().filter(|cell| cell.method == Method::Default);
+        defaults.map(|cell| cell.bytes).collect()
+    }
+
+    #[test]
+    fn every_second_size_is_left_out_until_the_defaults_take_half_of_the_time() {
+        let of = |seconds| {
+            let (cells, notes) = thinned(&grid(Weights::default()), seconds, &expected);
+            (sizes(&cells).len(), notes.len())
+        };
+        assert_eq!(of(70.0), (16, 0), "two calls of each are 32 s");
+        assert_eq!(of(60.0), (9, 1));
+        assert_eq!(of(1.0), (5, 2), "and no fewer than that");
+    }
+
+    #[test]
+    fn what_an_application_spends_least_on_is_left_out_first() {
+        let point = |bytes| Point { collective: Collective::Bcast, procs: 8, bytes };
+        let spent: BTreeMap<Point, f64> =
+            (0..16).map(|power| (point(1 << power), f64::from(power + 1))).collect();
+        let (cells, notes) = thinned(&grid(Weights::of(&spent)), 40.0, &expected);
+        let kept = sizes(&cells);
+        assert!(kept.len() < 11 && kept.len() > 4, "{kept:?}");
+        assert!(kept.iter().all(|bytes| *bytes >= 1 << (16 - kept.len())), "{kept:?}");
+        assert!(notes[0].starts_with(&format!("{} of 16 points", kept.len())), "{notes:?}");
+        assert_eq!(thinned(&grid(Weights::of(&spent)), 70.0, &expected).1, [""; 0]);
+    }
+}

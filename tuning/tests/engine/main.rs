@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
+mod constants;
 mod focus;
 mod long_replay;
 mod on_synthetic;

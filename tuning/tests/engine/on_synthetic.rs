@@ -24,12 +24,12 @@ fn task(world: &World, seed: u64) -> TuningTask<'_> {
     }
 }
 
-fn tuned(world: &World) -> Tuned {
+pub fn tuned(world: &World) -> Tuned {
     tune(&mut SyntheticBench::new(world), &task(world, 1)).unwrap()
 }
 
 /// How much longer each choice takes than the best, relatively, where it is loaded.
-fn penalties(world: &World, choices: &[Choice]) -> Vec<f64> {
+pub fn penalties(world: &World, choices: &[Choice]) -> Vec<f64> {
     let penalty = |choice: &Choice| {
         world.loaded_seconds(choice.point, &choice.method) / world.best_seconds(choice.point) - 1.0
     };
@@ -59,56 +59,49 @@ fn what_is_loaded_is_nearly_the_best() {
         let chosen = tuned.chosen();
         assert_eq!(chosen.len(), 5 * 21, "the default was measured everywhere");
         let (mean, high) = mean_and_95th(&penalties(&world, &chosen));
-        println!("chosen: {mean:.4} {high:.4}");
-        assert!(mean < 0.02 && high < 0.10, "chosen: mean {mean}, 95th {high}");
+        assert!(mean < 0.01 && high < 0.05, "chosen: mean {mean}, 95th {high}");
         let (mean, high) = mean_and_95th(&penalties(&world, &tuned.confirmed.choices));
-        println!("confirmed: {mean:.4} {high:.4}");
-        assert!(mean < 0.02 && high < 0.10, "confirmed: mean {mean}, 95th {high}");
+        assert!(mean < 0.01 && high < 0.05, "confirmed: mean {mean}, 95th {high}");
         let regrets: Vec<f64> = bench.batches.iter().map(|batch| batch.regret.mean).collect();
         assert!(regrets.last().unwrap() < &(regrets[0] / 4.0), "{regrets:?}");
     }
 }
 
-/// What is loaded may not be what was forced.
+/// What is loaded may not be what was forced: here one algorithm of two takes twice as long.
 #[test]
 fn what_is_slower_when_loaded_is_not_exported() {
-    let loaded = |method: &Method| {
-        let name = method.to_string();
-        if name.contains("scatter-allgather") || name.contains("binary") { 2.0 } else { 1.0 }
-    };
-    let world = World { loaded, ..World::new(3) };
-    let tuned = tuned(&world);
-    let harm = |choices: &[Choice]| {
-        let all = slowdowns(&world, choices);
+    let loaded = |method: &Method| if method.to_string().contains("binomial") { 2.0 } else { 1.0 };
+    let harm = |world: &World, choices: &[Choice]| {
+        let all = slowdowns(world, choices);
         let harmed: Vec<_> = all.iter().copied().filter(|(_, slower)| *slower > 1.05).collect();
         (all.len(), harmed)
     };
-    let (chosen, harmed) = harm(&tuned.chosen());
-    println!("chosen {chosen}, harm {}", harmed.len());
-    let mut names = std::collections::BTreeMap::new();
-    tuned.chosen().iter().for_each(|of| *names.entry(of.method.to_string()).or_insert(0) += 1);
-    println!("{names:?}");
-    assert!(harmed.len() >= 10, "{} of {chosen} show something to find", harmed.len());
-    let (exported, harmed) = harm(&tuned.confirmed.choices);
-    println!("exported {exported}");
-    assert!(harmed.is_empty(), "{harmed:?}");
-    assert!(exported >= 10, "{exported} of {chosen} are left");
+    for seed in 0..3 {
+        let world = World { loaded, ..World::new(seed) };
+        let tuned = tuned(&world);
+        let (chosen, harmed) = harm(&world, &tuned.chosen());
+        assert!(harmed.len() >= 10, "{} of {chosen} are there to be found", harmed.len());
+        let (exported, harmed) = harm(&world, &tuned.confirmed.choices);
+        assert!(harmed.is_empty(), "{harmed:?}");
+        assert!(exported >= 20, "{exported} of {chosen} are left");
+    }
 }
 
-/// Where every method takes what the default takes, noise makes none of them better.
+/// Where every method takes what the default takes, noise makes some seem better, and confirming takes
+/// most of these out: one of ten regions that gain nothing may pass for one that does.
 #[test]
 fn the_default_is_kept_on_ties() {
     let tie = |cell: &Cell| 60e-6 + 0.1e-6 * cell.bytes as f64;
-    for seed in 0..6 {
+    let (mut chosen, mut exported, mut points) = (0, 0, 0);
+    for seed in 0..4 {
         let world = World { truth: tie, ..World::new(seed) };
         let tuned = tuned(&world);
-        let replaced = slowdowns(&world, &tuned.confirmed.choices);
-        println!(
-            "{} chosen, {} confirmed",
-            slowdowns(&world, &tuned.chosen()).len(),
-            replaced.len()
-        );
+        chosen += slowdowns(&world, &tuned.chosen()).len();
+        exported += slowdowns(&world, &tuned.confirmed.choices).len();
+        points += tuned.confirmed.choices.len();
     }
+    assert!(chosen > points / 10, "{chosen} of {points}: the noise deceives nobody");
+    assert!(20 * exported <= points, "{exported} of {points} replace the default for nothing");
 }
 
 /// With enough time the measuring ends by itself.
