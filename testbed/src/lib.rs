@@ -41,6 +41,7 @@
 mod error;
 #[cfg(test)]
 mod fuzz;
+mod layout;
 mod links;
 mod make;
 mod openmpi;
@@ -62,7 +63,8 @@ mod tcp;
 mod skipped;
 
 pub use error::TestbedError;
-pub use links::{Links, Loss, RackShape, Racks};
+pub use layout::{Placement, RanksPerNode};
+pub use links::{Inside, Links, Loss, RackShape, Racks};
 pub use make::up;
 pub use openmpi::{OpenMpi, Shims};
 pub use port::{Direction, PortRate};
@@ -105,9 +107,9 @@ impl Testbed {
         &self.spec
     }
 
-    /// How many ranks it holds: nodes times ranks per node.
+    /// How many ranks it holds.
     pub fn capacity(&self) -> u32 {
-        self.spec.nodes * self.spec.ranks_per_node
+        self.spec.ranks()
     }
 
     /// Where its scripts and temporary files lie; removed by [`down`].
