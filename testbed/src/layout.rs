@@ -27,6 +27,14 @@ impl RanksPerNode {
         }
     }
 
+    /// Of how many nodes it is told, if of each.
+    pub fn nodes(&self) -> Option<u32> {
+        match self {
+            RanksPerNode::Same(_) => None,
+            RanksPerNode::Each(ranks) => Some(ranks.len() as u32),
+        }
+    }
+
     /// Whether no node holds more than one.
     pub fn is_one(&self) -> bool {
         match self {

@@ -81,17 +81,11 @@ impl OpenMpi {
     /// # Errors
     /// It does not run; it is of another family, or of a version that was never tried.
     pub fn at(mpirun: &Path) -> Result<OpenMpi, TestbedError> {
-        let wrong = |family: String| TestbedError::WrongMpi {
-            mpirun: mpirun.display().to_string(),
-            family,
-        };
-        let output = Command::new(mpirun).arg("--version").output();
-        let output = output.map_err(|error| wrong(format!("no program that runs ({error})")))?;
-        let text = String::from_utf8_lossy(&output.stdout);
+        let text = said(mpirun)?;
         match major_version(&text) {
             Some(major @ 4..=5) => Ok(OpenMpi { mpirun: mpirun.into(), major }),
-            Some(major) => Err(wrong(format!("Open MPI {major}"))),
-            None => Err(wrong(family(&text))),
+            Some(major) => Err(wrong(mpirun, format!("Open MPI {major}"))),
+            None => Err(wrong(mpirun, family(&text))),
         }
     }
 
@@ -101,13 +95,25 @@ impl OpenMpi {
     }
 }
 
+pub(crate) fn wrong(launcher: &Path, family: String) -> TestbedError {
+    TestbedError::WrongMpi { mpirun: launcher.display().to_string(), family }
+}
+
+/// What a launcher says of its version.
+pub(crate) fn said(launcher: &Path) -> Result<String, TestbedError> {
+    let output = Command::new(launcher).arg("--version").output();
+    let output =
+        output.map_err(|error| wrong(launcher, format!("no program that runs ({error})")))?;
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
 /// From `mpirun (Open MPI) 4.1.4`.
 fn major_version(text: &str) -> Option<u32> {
     let (_, version) = text.split_once("(Open MPI) ")?;
     version.split('.').next()?.trim().parse().ok()
 }
 
-fn family(text: &str) -> String {
+pub(crate) fn family(text: &str) -> String {
     match text {
         _ if text.contains("Intel(R) MPI") => "Intel MPI".into(),
         _ if text.contains("HYDRA") => "MPICH".into(),
