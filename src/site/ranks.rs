@@ -298,9 +298,25 @@ pub fn shims(mpi: &Mpi) -> Result<Shims> {
 /// # Errors
 /// It cannot.
 pub fn check_testbed() -> Result<()> {
-    let name = format!("check-{}", std::process::id());
+    clear_checks()?;
+    let name = format!("{CHECK}{}", std::process::id());
     testbed::up(&Spec::new(&name, 1, "100mbit".parse::<Rate>()?)?)?;
     testbed::down(&name)?;
+    Ok(())
+}
+
+/// The first part of the name of a virtual cluster that only tries; the process's number is the rest.
+const CHECK: &str = "check-";
+
+/// Takes down what checks that were killed have left.
+fn clear_checks() -> Result<()> {
+    for left in testbed::status()? {
+        let process = left.name.strip_prefix(CHECK).and_then(|number| number.parse::<u32>().ok());
+        let ended = |process: u32| !Path::new("/proc").join(process.to_string()).exists();
+        if process.is_some_and(ended) {
+            testbed::down(&left.name)?;
+        }
+    }
     Ok(())
 }
 

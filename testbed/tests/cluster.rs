@@ -99,7 +99,32 @@ fn nothing_is_left_of(name: &str) -> bool {
         && status().unwrap().iter().all(|testbed| testbed.name != name)
 }
 
+/// The programs of other packages are where they are sought, also where this one is tested alone.
+fn programs_are_built() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        let test = std::env::current_exe().unwrap();
+        let folder = test.parent().and_then(Path::parent).unwrap();
+        let files = ["colibri-switch", "libcolibri_yield.so", "libcolibri_tracer.so"];
+        if files.iter().all(|file| folder.join(file).is_file()) {
+            return;
+        }
+        let profile = match folder.file_name().and_then(|name| name.to_str()) {
+            Some("debug") | None => "dev",
+            Some(profile) => profile,
+        };
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let packages = ["colibri-switch", "colibri-yield", "colibri-tracer"];
+        let packages = packages.iter().flat_map(|package| ["--package", package]);
+        let mut build = Command::new(cargo);
+        build.args(["build", "--locked", "--profile", profile]).args(packages);
+        build.arg("--target-dir").arg(folder.parent().unwrap());
+        assert!(build.status().unwrap().success(), "{build:?}");
+    });
+}
+
 fn can_make_namespaces() -> bool {
+    programs_are_built();
     let tried = Command::new("unshare").args(["--net", "true"]).stderr(Stdio::null()).status();
     tried.is_ok_and(|status| status.success()) && !matches!(status(), Err(TestbedError::NotRoot))
 }

@@ -1,6 +1,6 @@
 //! Nodes with a network inside: both levels have a known truth.
 
-use colibri_testbed::{Inside, Placement};
+use colibri_testbed::{Inside, Mpich, Placement};
 
 use super::*;
 
@@ -117,4 +117,34 @@ fn more_ports_than_the_switch_has_are_refused() {
     let spec = spec.with_ranks_per_node("6".parse().unwrap()).unwrap();
     let error = spec.with_links(Links { inside, ..links() }).unwrap_err().to_string();
     assert!(error.contains("240 ranks") && error.contains("are 280 ports"), "{error}");
+}
+
+/// By MPICH nodes are told by their names alone where they have insides.
+#[test]
+fn mpich_starts_on_nodes_with_insides_and_without() {
+    need!(can_make_taps(), "root and TAP devices");
+    let folder = tempfile::tempdir().unwrap();
+    let who = folder.path().join("who");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/who.c");
+    let built = Command::new("mpicc.mpich").arg("-o").arg(&who).arg(source).status();
+    let (true, Ok(mpi)) = (built.is_ok_and(|status| status.success()), Mpich::find()) else {
+        return skipped("MPICH on a virtual cluster", "needs MPICH");
+    };
+    let plain = Standing::up("mpich", 2, "100mbit", "2");
+    let inside = nested("mpin", "2,2", Placement::Cyclic);
+    for (standing, nodes) in [(plain, [0, 0, 1, 1]), (inside, [0, 1, 0, 1])] {
+        // Debian's MPICH now and then never comes out of MPI_Finalize over TCP; all has been said then.
+        let mut command =
+            standing.testbed.mpiexec(&mpi, 4, &Shims { tracer: None, ..shims() }, &[]).unwrap();
+        let mut child = command.arg(&who).stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut seen: Vec<String> = (0..4).map(|_| lines.next().unwrap().unwrap()).collect();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        seen.sort_unstable();
+        for (rank, node) in nodes.into_iter().enumerate() {
+            let place = format!("{rank} {}-n{node} with", standing.name());
+            assert!(seen[rank].starts_with(&place), "{seen:?}");
+        }
+    }
 }
