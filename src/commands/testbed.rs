@@ -15,7 +15,7 @@ use crate::{
     site::{
         describe,
         launcher::find_on_path,
-        ranks::{check_testbed, mpi_at_hand, shims},
+        virtual_cluster::{check_testbed, mpi_at_hand, shims},
     },
 };
 
