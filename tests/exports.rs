@@ -211,7 +211,7 @@ fn open_mpi_5_0_across_nodes_obeys_without_han_alone() {
 
     let name = format!("t{}-han", std::process::id());
     let spec = testbed::Spec::new(&name, 2, "1gbit".parse().unwrap()).unwrap();
-    let spec = spec.with_ranks_per_node(2).unwrap();
+    let spec = spec.with_ranks_per_node(testbed::RanksPerNode::Same(2)).unwrap();
     let cluster = Cluster(testbed::up(&spec).unwrap());
     let mpi = testbed::OpenMpi::at(library.launcher_path().as_ref()).unwrap();
     let shims = testbed::Shims::in_folder(tracer().parent().unwrap()).unwrap();

@@ -8,10 +8,10 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use libraries::{Methods, MpiLibrary, openmpi::OpenMpiLibrary};
+use libraries::{Methods, MpiLibrary};
 use records::document::{self, Document};
 use serde::{Deserialize, Serialize};
-use testbed::{OpenMpi, Rate, Shims, Spec, Testbed};
+use testbed::{Mpi, Spec, Testbed};
 
 use crate::{
     commands::options::SiteOptions,
@@ -23,6 +23,7 @@ use crate::{
         launcher::{Launcher, ranks_at_hand},
         process, programs,
         run_directory::RunDirectory,
+        virtual_cluster::{check_testbed, library_of, mpi_at_hand, shims},
     },
 };
 
@@ -53,8 +54,8 @@ pub const PRELOAD_LIBRARY: &str = "libcolibri.so";
 enum Place {
     Launcher(Launcher),
     /// A virtual cluster to be set up for the run.
-    Planned(Spec),
-    Testbed(Cluster),
+    Planned(Spec, Mpi),
+    Testbed(Cluster, Mpi),
 }
 
 /// A virtual cluster; one that was set up for this run is taken down with it.
@@ -121,8 +122,10 @@ impl Site {
     pub fn open(mut self, run: &RunDirectory) -> Result<Self> {
         clear_up(run)?;
         match &mut self.place {
-            Place::Planned(spec) => self.place = Place::Testbed(Cluster::set_up(spec, run)?),
-            Place::Testbed(cluster) => cluster.record = Some(switch_record(run)),
+            Place::Planned(spec, mpi) => {
+                self.place = Place::Testbed(Cluster::set_up(spec, run)?, mpi.clone());
+            }
+            Place::Testbed(cluster, _) => cluster.record = Some(switch_record(run)),
             Place::Launcher(_) => {}
         }
         self.launched = Some(run.launched());
@@ -138,7 +141,7 @@ impl Site {
     pub fn library(&self) -> Option<&'static dyn MpiLibrary> {
         match &self.place {
             Place::Launcher(launcher) => launcher.library,
-            Place::Planned(_) | Place::Testbed(_) => Some(&OpenMpiLibrary),
+            Place::Planned(_, mpi) | Place::Testbed(_, mpi) => Some(library_of(mpi)),
         }
     }
 
@@ -149,7 +152,7 @@ impl Site {
 
     /// Whether the network is one of this machine's own making.
     pub fn is_virtual(&self) -> bool {
-        matches!(self.place, Place::Planned(_) | Place::Testbed(_))
+        matches!(self.place, Place::Planned(..) | Place::Testbed(..))
     }
 
     /// Runs a task of our MPI program on `ranks` ranks to its end.
@@ -174,7 +177,7 @@ impl Site {
         let mut arguments = [&[task.into()], arguments].concat();
         arguments.extend(["--ranks".into(), ranks.to_string().into()]);
         let (mut command, symptoms) = match &self.place {
-            Place::Planned(_) => bail!("the virtual cluster was not set up"),
+            Place::Planned(..) => bail!("the virtual cluster was not set up"),
             Place::Launcher(launcher) => {
                 arguments.extend(["--launcher".into(), launcher.text().into()]);
                 let tracer = launcher.library.and_then(|library| library.tracer());
@@ -186,16 +189,13 @@ impl Site {
                 let command = launcher.command(ranks, &environment, &program, &arguments);
                 (command, launcher.symptoms())
             }
-            Place::Testbed(cluster) => {
+            Place::Testbed(cluster, mpi) => {
                 let testbed = cluster.testbed();
                 arguments.extend(["--testbed".into(), describe(testbed.spec()).into()]);
-                let shims = Shims {
-                    sleep_on_yield: Some(programs::find("libcolibri_yield.so")?),
-                    tracer: OpenMpiLibrary.tracer().map(programs::find).transpose()?,
-                };
+                let shims = shims(mpi)?;
                 let library = library.as_ref().map(|path| ("LD_PRELOAD", path.as_os_str()));
                 let environment: Vec<_> = variables.chain(library).collect();
-                let mut command = testbed.mpirun(&OpenMpi::find()?, ranks, &shims, &environment)?;
+                let mut command = testbed.launch(mpi, ranks, &shims, &environment)?;
                 command.arg(program).args(&arguments);
                 (command, None)
             }
@@ -255,28 +255,14 @@ fn find_cluster(text: &str, options: &SiteOptions) -> Result<(Place, u32)> {
         }
         let testbed = Testbed::open(text)?;
         let most = testbed.capacity();
-        return Ok((
-            Place::Testbed(Cluster { testbed: Some(testbed), written_down: None, record: None }),
-            most,
-        ));
+        let cluster = Cluster { testbed: Some(testbed), written_down: None, record: None };
+        return Ok((Place::Testbed(cluster, mpi_at_hand()?), most));
     };
     let spec = options.network.spec(&format!("run-{}", std::process::id()), nodes)?;
     spec.check()?;
     check_testbed()?;
-    let most = nodes * spec.ranks_per_node;
-    Ok((Place::Planned(spec), most))
-}
-
-/// Sets up the smallest virtual cluster there is and takes it down: a better answer to whether this
-/// machine can hold one than any look at versions.
-///
-/// # Errors
-/// It cannot.
-pub fn check_testbed() -> Result<()> {
-    let name = format!("check-{}", std::process::id());
-    testbed::up(&Spec::new(&name, 1, "100mbit".parse::<Rate>()?)?)?;
-    testbed::down(&name)?;
-    Ok(())
+    let most = spec.ranks();
+    Ok((Place::Planned(spec, mpi_at_hand()?), most))
 }
 
 impl Cluster {

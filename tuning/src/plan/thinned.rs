@@ -12,25 +12,36 @@ const DEFAULTS_SHARE: f64 = 0.5;
 /// Where the defaults alone would take half of the time, that is every second size; where an
 /// application says which points matter, those at which it spends most.
 pub fn thinned(grid: &Grid, seconds: f64, expected: Expectation<'_>) -> (Vec<Cell>, Vec<String>) {
-    let fits = |cells: &[Cell]| defaults_seconds(cells, expected) <= DEFAULTS_SHARE * seconds;
+    let times_too_long =
+        |cells: &[Cell]| defaults_seconds(cells, expected) / (DEFAULTS_SHARE * seconds);
     match grid.weights.are_equal() {
-        true => coarser(grid, &fits),
-        false => heaviest(grid, &fits),
+        true => coarser(grid, &times_too_long),
+        false => heaviest(grid, &|cells| times_too_long(cells) <= 1.0),
     }
 }
 
-/// Every second size, until what is left fits.
-fn coarser(grid: &Grid, fits: &dyn Fn(&[Cell]) -> bool) -> (Vec<Cell>, Vec<String>) {
+/// Every second size, until what is left fits; what the whole would have needed, and what even the
+/// fewest lack, is said: a slow network may need many times the budget.
+fn coarser(grid: &Grid, times_too_long: &dyn Fn(&[Cell]) -> f64) -> (Vec<Cell>, Vec<String>) {
     let mut notes = Vec::new();
     let mut sizes = grid.sizes.clone();
     loop {
         let cells = cells(grid, &sizes);
+        let times = times_too_long(&cells);
         let coarser = every_second(&sizes);
-        if fits(&cells) || coarser.len() < FEWEST_SIZES {
+        if times <= 1.0 || coarser.len() < FEWEST_SIZES {
+            if times > 1.0 {
+                notes.push(format!(
+                    "even these {} message sizes need about {times:.1} times the budget; what is not \
+                     reached will be said",
+                    sizes.len()
+                ));
+            }
             return (cells, notes);
         }
         notes.push(format!(
-            "message sizes thinned from {} to {}: the budget is too short for all",
+            "message sizes thinned from {} to {}: the budget is too short for all, which need about \
+             {times:.1} times as much",
             sizes.len(),
             coarser.len()
         ));
