@@ -11,10 +11,12 @@
 
 mod files;
 mod graph;
+mod names;
 mod packages;
 mod source;
 mod tokens;
 
 pub use files::imports;
 pub use graph::{Imports, problems};
+pub use names::DefinedTypes;
 pub use packages::{order, order_problems};
