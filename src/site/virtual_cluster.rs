@@ -13,8 +13,8 @@ use crate::site::programs;
 /// # Errors
 /// There is none; a library that no virtual cluster was tried with.
 pub fn mpi_at_hand() -> Result<Mpi> {
-    let ours = libraries::recognise(&programs::library()?).map(MpiLibrary::name);
-    match ours == Some(MpichLibrary.name()) {
+    let ours = libraries::recognise(&programs::library()?).map(|library| library.library());
+    match ours == Some(MpichLibrary.library()) {
         true => Ok(Mpi::Mpich(Mpich::find()?)),
         false => Ok(Mpi::OpenMpi(OpenMpi::find()?)),
     }
