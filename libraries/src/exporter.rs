@@ -77,13 +77,19 @@ pub struct FileFormat {
     /// Whether a file of the library is looked into.
     pub takes_library: bool,
     /// The exporter for a version of the library; the file to look into.
-    pub exporter: fn(Option<&str>, Option<&Path>) -> Result<Box<dyn Exporter>>,
+    pub exporter: MakeExporter,
     /// What a file makes the library run, read from its text, where that can be read; the path is
     /// for the errors.
-    pub read: Option<fn(&str, &Path) -> Result<MethodAt, FileError>>,
+    pub read: Option<ReadFile>,
     /// How the library itself makes files of its own out of what was exported, where it does.
     pub compile: Option<Compile>,
 }
+
+/// Makes the exporter for a version of the library, with a file of the library to look into.
+pub type MakeExporter = fn(Option<&str>, Option<&Path>) -> Result<Box<dyn Exporter>>;
+
+/// Reads a file's text; the path is for the errors.
+pub type ReadFile = fn(&str, &Path) -> Result<MethodAt, FileError>;
 
 /// What a library runs at a point with a file loaded; in words where that has no name here.
 pub type MethodAt = Box<dyn Fn(Point) -> Result<Method, String>>;

@@ -29,6 +29,7 @@ pub fn platform(ranks: usize) -> Platform {
     }
 }
 
+#[expect(clippy::unwrap_used, reason = "the name is a constant")]
 fn native(algorithm: Algorithm, segment_bytes: u64) -> Method {
     Method::Native(Native { library: Library::new("openmpi").unwrap(), algorithm, segment_bytes })
 }
