@@ -10,8 +10,9 @@ use records::{
 use statistics::geometric_mean;
 use verification::selection::Choice;
 
-use crate::constants::constants;
-use crate::{bench::Load, confirmation::Confirmation, round::ConfirmingRound};
+use crate::{
+    bench::Load, confirmation::Confirmation, constants::constants, round::ConfirmingRound,
+};
 
 /// A way to load what is chosen.
 #[derive(Clone, Copy)]

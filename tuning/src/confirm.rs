@@ -12,10 +12,10 @@ use records::{
 };
 use verification::{samples::Samples, selection::Choice};
 
-use crate::constants::constants;
 use crate::{
     bench::{Bench, BenchJob, JobName},
     candidate::{Candidate, WayToLoad},
+    constants::constants,
     costs::spent,
     plan::{self, Repeated},
     round::{ConfirmingRound, LoadedTimes},

@@ -12,9 +12,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use records::{Collective, Method, Point};
 use verification::{harm, samples::Samples, selection::Choice};
 
-use crate::constants::constants;
 use crate::{
     belief::{Belief, Prior},
+    constants::constants,
     visit_noise::{VisitNoise, decade},
 };
 

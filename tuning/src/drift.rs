@@ -15,8 +15,7 @@ use records::{
 use statistics::{median, midmean};
 use verification::samples::{Samples, follows};
 
-use crate::constants::constants;
-use crate::{costs::spent, visit_noise::VisitNoise};
+use crate::{constants::constants, costs::spent, visit_noise::VisitNoise};
 
 /// The calls of a record, in the order in which they were made, without what the machine's state of the
 /// moment added to each visit, as far as the visits around it tell.

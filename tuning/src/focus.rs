@@ -21,8 +21,9 @@ use records::{Collective, Method, Point, plan::Cell, summary::Regret};
 use statrs::distribution::{Continuous, ContinuousCDF, Normal};
 use verification::{samples::Samples, selection::Choice};
 
-use crate::constants::constants;
-use crate::{Weights, belief::Belief, plan::Expectation, visit_noise::VisitNoise};
+use crate::{
+    Weights, belief::Belief, constants::constants, plan::Expectation, visit_noise::VisitNoise,
+};
 
 /// The state of the knowledge about a grid of cells.
 pub struct Focus {

@@ -4,10 +4,10 @@
 use records::{observation::CollectiveCall, plan::Cell};
 use verification::samples::Samples;
 
-use crate::constants::constants;
 use crate::{
     Weights,
     bench::{Bench, BenchJob, JobName},
+    constants::constants,
     costs::spent,
     drift::steadied,
     focus::Focus,

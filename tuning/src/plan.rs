@@ -11,9 +11,9 @@ use records::{
 
 pub use libraries::Methods;
 
-use crate::constants::constants;
 use crate::{
     Weights,
+    constants::constants,
     costs::{calls, synchronisation, visit_seconds},
 };
 

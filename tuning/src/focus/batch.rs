@@ -11,8 +11,10 @@ use records::{
 };
 
 use super::{Focus, Track};
-use crate::constants::constants;
-use crate::costs::{calls, visit_seconds};
+use crate::{
+    constants::constants,
+    costs::{calls, visit_seconds},
+};
 
 /// What to measure next.
 #[derive(Debug, Clone, PartialEq)]

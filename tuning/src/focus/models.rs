@@ -10,8 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use records::{Point, plan::Cell};
 use statistics::median;
 
-use crate::belief::likeness;
-use crate::constants::constants;
+use crate::{belief::likeness, constants::constants};
 
 /// The logarithm of each cell's time by the models together; nothing where none knows the cell. Of what
 /// they say of each cell, in seconds, and the logarithm of what was observed of some (by the cell's

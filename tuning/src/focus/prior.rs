@@ -12,9 +12,9 @@ use statistics::median;
 use verification::samples::Samples;
 
 use super::models;
-use crate::constants::constants;
 use crate::{
     belief::{Belief, Prior},
+    constants::constants,
     plan::Expectation,
 };
 

@@ -7,8 +7,7 @@
 //! believed stays normal by expectation propagation (T. Minka, "Expectation Propagation for
 //! approximate Bayesian inference", UAI 2001, section 3: the clutter problem).
 
-use crate::belief::Belief;
-use crate::constants::constants;
+use crate::{belief::Belief, constants::constants};
 
 /// One visit.
 pub(super) struct Visit {

@@ -4,8 +4,10 @@ use rand::{SeedableRng, seq::SliceRandom};
 use rand_pcg::Pcg64;
 use records::plan::{Cell, Plan, Visit};
 
-use crate::constants::constants;
-use crate::costs::{calls, visit_seconds};
+use crate::{
+    constants::constants,
+    costs::{calls, visit_seconds},
+};
 
 /// Plans of jobs that visit the same cells, each equally often in every job.
 #[derive(Debug, Clone, PartialEq)]

@@ -112,7 +112,7 @@ mod tests {
         };
         assert_eq!(of(70.0), (16, 0), "two calls of each are 32 s");
         assert_eq!(of(60.0), (9, 1));
-        assert_eq!(of(1.0), (5, 2), "and no fewer than that");
+        assert_eq!(of(1.0), (5, 3), "and no fewer than that, which is said");
     }
 
     #[test]
