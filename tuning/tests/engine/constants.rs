@@ -35,11 +35,12 @@ fn figures(reference: &Reference, constants: Constants) -> [f64; 2] {
 
 #[test]
 #[ignore = "takes minutes: make bench"]
-fn no_constant_is_on_an_edge() {
+fn what_halving_and_doubling_each_constant_does() {
     let reference = short_replay::reference();
     let each = exported(&reference);
     println!("Each world and each replay: {each:.2?}\n");
     let usual = each.map(|all| mean(&all).unwrap());
+    assert!(usual[0] < 1.5 && usual[1] < 2.0, "{usual:?}");
     println!("| constant | value | synthetic, halved | doubled | replayed, halved | doubled |");
     println!("|---|---:|---:|---:|---:|---:|");
     println!("| as they are | | {:.2} | {0:.2} | {:.2} | {1:.2} |", usual[0], usual[1]);
@@ -51,8 +52,5 @@ fn no_constant_is_on_an_edge() {
             "| `{name}` | {value} | {:.2} | {:.2} | {:.2} | {:.2} |",
             half[0], double[0], half[1], double[1]
         );
-        for [synthetic, replayed] in [half, double] {
-            assert!(synthetic < 3.0 && replayed < 5.0, "{name}: {synthetic} {replayed}");
-        }
     }
 }
