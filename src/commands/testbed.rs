@@ -162,7 +162,7 @@ fn status() -> Result<()> {
     output::print(&output::aligned(&heading, rows))?;
     for name in standing {
         output::print(&format!(
-            "start a program on it: colibri testbed mpirun --name {name} PROGRAM"
+            "start a program on {name}: colibri testbed mpirun --name {name} PROGRAM\n"
         ))?;
     }
     Ok(())

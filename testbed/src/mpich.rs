@@ -117,7 +117,7 @@ impl Testbed {
             command.arg(self.idle()).arg(IDLE_POLLS);
         }
         command.arg(&mpi.mpiexec).args(["-localhost", &head_address()]);
-        command.args(["-launcher", "ssh", "-launcher-exec", "/bin/sh"]);
+        command.args(["-launcher", "rsh", "-launcher-exec", "/bin/sh"]);
         command.args(["-hosts", &self.hosts_in_turn(), "-n", &ranks.to_string()]);
         for (key, value) in shims.environment(environment) {
             command.arg("-genv").arg(key).arg(value);
