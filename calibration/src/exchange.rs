@@ -1,9 +1,15 @@
-//! Point-to-point messages on raw MPI: every return code is checked, nothing is allocated in the
-//! calls that are timed.
+//! Point-to-point messages on raw MPI: every return code is checked, which rsmpi does not do, and
+//! nothing is allocated in the calls that are timed.
 
 use std::{ffi::c_int, mem::MaybeUninit, ptr};
 
-use mpi::ffi;
+use mpi::{
+    Threading,
+    environment::{self, Universe},
+    ffi,
+    topology::SimpleCommunicator,
+    traits::{AsRaw, Communicator as _, Equivalence},
+};
 use runner::Handle;
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -65,8 +71,7 @@ fn count(bytes: usize) -> Result<c_int> {
 }
 
 fn byte_type() -> ffi::MPI_Datatype {
-    // SAFETY: a constant of the MPI library, set before any code of this program runs.
-    unsafe { ffi::RSMPI_UINT8_T }
+    u8::equivalent_datatype().as_raw()
 }
 
 impl Communicator {
@@ -75,8 +80,7 @@ impl Communicator {
     /// # Errors
     /// The library refuses.
     pub fn world() -> Result<Self> {
-        // SAFETY: a constant of the MPI library.
-        Self::wrap(unsafe { ffi::RSMPI_COMM_WORLD })
+        Self::wrap(SimpleCommunicator::world().as_raw())
     }
 
     fn wrap(raw: ffi::MPI_Comm) -> Result<Self> {
@@ -291,52 +295,30 @@ fn length(status: &ffi::MPI_Status) -> Result<usize> {
     Ok(usize::try_from(length).unwrap_or_default())
 }
 
-/// Initialises MPI for one thread.
+/// Initialises MPI for one thread; it ends where what is given back is dropped, to which every rank
+/// must come.
 ///
 /// # Errors
-/// The library refuses.
-pub fn initialize() -> Result<()> {
+/// It was initialised before.
+pub fn initialize() -> Result<Universe> {
     sharpen_timers();
-    let mut provided = 0;
-    // SAFETY: called once, before any other MPI function; MPI takes null for the arguments.
-    let code = unsafe {
-        ffi::MPI_Init_thread(
-            ptr::null_mut(),
-            ptr::null_mut(),
-            ffi::RSMPI_THREAD_SINGLE,
-            &mut provided,
-        )
-    };
-    check("MPI_Init_thread", code)
-}
-
-/// Ends MPI; every rank must come here.
-///
-/// # Errors
-/// The library refuses.
-pub fn finalize() -> Result<()> {
-    // SAFETY: called once, after the last other MPI function.
-    check("MPI_Finalize", unsafe { ffi::MPI_Finalize() })
+    let begun = mpi::initialize_with_threading(Threading::Single);
+    let universe = begun.map(|(universe, _)| universe);
+    universe
+        .ok_or_else(|| Error::Unsupported("MPI was initialised before this program did it".into()))
 }
 
 /// Ends every rank of the job.
 pub fn abort(code: u8) -> ! {
-    let (mut begun, mut ended) = (0, 0);
-    // SAFETY: the two questions may be asked at any time; MPI_Abort only while MPI is up.
-    unsafe {
-        ffi::MPI_Initialized(&mut begun);
-        ffi::MPI_Finalized(&mut ended);
-        if begun != 0 && ended == 0 {
-            ffi::MPI_Abort(ffi::RSMPI_COMM_WORLD, c_int::from(code));
-        }
+    if environment::is_initialized() && !environment::is_finalized() {
+        SimpleCommunicator::world().abort(c_int::from(code))
     }
     std::process::exit(i32::from(code))
 }
 
 /// MPI_Wtime, in seconds from some instant.
 pub fn wtime() -> f64 {
-    // SAFETY: MPI is up and the call takes nothing.
-    unsafe { ffi::MPI_Wtime() }
+    mpi::time()
 }
 
 /// The first line of what MPI_Get_library_version says.
@@ -353,15 +335,8 @@ pub fn library_version() -> Result<String> {
 /// All of what MPI_Get_library_version says.
 ///
 /// # Errors
-/// The library refuses.
+/// It is no text.
 pub fn library_text() -> Result<String> {
-    // SAFETY: a constant of the MPI library.
-    let room = unsafe { ffi::RSMPI_MAX_LIBRARY_VERSION_STRING };
-    let mut text = vec![0_u8; usize::try_from(room).unwrap_or_default() + 1];
-    let mut length = 0;
-    // SAFETY: the buffer has the size that MPI demands.
-    let code = unsafe { ffi::MPI_Get_library_version(text.as_mut_ptr().cast(), &mut length) };
-    check("MPI_Get_library_version", code)?;
-    text.truncate(usize::try_from(length).unwrap_or_default());
-    Ok(String::from_utf8_lossy(&text).into_owned())
+    environment::library_version()
+        .map_err(|_| Error::Unsupported("the MPI library's version is not in UTF-8".into()))
 }

@@ -2,8 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    fs::{File, OpenOptions},
-    os::fd::AsRawFd,
+    fs::{File, OpenOptions, TryLockError},
     path::{Path, PathBuf},
 };
 
@@ -136,13 +135,10 @@ impl Lock {
             .open(path)
             .map_err(|error| FileError::io(path, "write", &error))?;
         for _ in 0..ATTEMPTS {
-            // SAFETY: the descriptor is open as long as `file` is.
-            if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0 {
-                return Ok(Lock { _file: file });
-            }
-            let error = std::io::Error::last_os_error();
-            if error.kind() != std::io::ErrorKind::WouldBlock {
-                return Err(FileError::io(path, "lock", &error));
+            match file.try_lock() {
+                Ok(()) => return Ok(Lock { _file: file }),
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(error)) => return Err(FileError::io(path, "lock", &error)),
             }
             sleep_until(now() + PAUSE);
         }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use crate::{
-    Result,
+    Error, Result,
     clock::{self, Nanos},
     exchange::{self, Communicator},
     flags::{JobFlags, PROGRAM},
@@ -46,23 +46,24 @@ static RANK: AtomicU32 = AtomicU32::new(u32::MAX);
 pub fn run(job: &JobFlags, body: impl FnOnce(&World) -> Result<()>) -> ExitCode {
     launcher::remember();
     install_panic_hook();
+    let universe = exchange::initialize().unwrap_or_else(|error| fail(&error));
     let outcome = start(job).and_then(|world| match world {
         Some(world) => body(&world).map(|()| ExitCode::SUCCESS),
         None => Ok(ExitCode::FAILURE),
     });
-    let outcome = outcome.and_then(|code| exchange::finalize().map(|()| code));
-    match outcome {
-        Ok(code) => code,
-        Err(error) => {
-            complain(&error.to_string());
-            exchange::abort(1)
-        }
-    }
+    // Where it failed the job ends at once, while MPI is still up.
+    let code = outcome.unwrap_or_else(|error| fail(&error));
+    drop(universe);
+    code
 }
 
-/// Starts MPI; nothing where the job has another size than wanted, which is then said.
+fn fail(error: &Error) -> ! {
+    complain(&error.to_string());
+    exchange::abort(1)
+}
+
+/// Finds this rank's place; nothing where the job has another size than wanted, which is then said.
 fn start(job: &JobFlags) -> Result<Option<World>> {
-    exchange::initialize()?;
     let world = Communicator::world()?;
     if let Some(seed) = job.false_clocks {
         clock::falsify(seed, world.rank());

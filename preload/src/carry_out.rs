@@ -1,5 +1,6 @@
 //! One call of the application: by a method of ours or by the library.
 
+mod call;
 mod judging;
 mod sides;
 
@@ -9,87 +10,11 @@ use std::{
     time::Instant,
 };
 
-use judging::Judged;
-use runner::{Arguments, Error, Family, Handle, Runnable, function_name};
+pub use self::call::{Call, choose, is_left_alone};
+use self::judging::Judged;
+use runner::{Arguments, Error, Family, Runnable, function_name};
 
-use crate::{
-    choice::{Choice, Plan},
-    communicators::{self, Place},
-    job::{Job, say},
-    signature::message_bytes,
-};
-
-/// Whether a call is known to be the MPI library's, as it came, by what is at hand: nothing is called
-/// here, so that what stands before the library's function keeps its arguments in registers and ends in
-/// a jump. Where it is false, [`choose`] tells.
-///
-/// # Safety
-/// As [`choose`].
-#[inline(always)]
-pub unsafe fn is_left_alone(arguments: &Arguments, comm: Handle) -> bool {
-    let Some(place) = communicators::find_at_once(comm) else { return false };
-    let plan = place.plans.of(arguments.collective());
-    if place.plans.watched {
-        return false;
-    }
-    if plan.is_empty() {
-        return true;
-    }
-    let Some(job) = Job::current() else { return false };
-    let size = |datatype| job.types.known(&job.library, datatype);
-    // SAFETY: the caller vouches for the arguments.
-    match unsafe { message_bytes(job, arguments, place, size) } {
-        Some(0) => !matches!(arguments, Arguments::Barrier),
-        Some(bytes) => plan.has_none(bytes),
-        None => false,
-    }
-}
-
-/// The call if it is to be carried out or noted here; nothing where it is the MPI library's, as it
-/// came.
-///
-/// # Safety
-/// The arguments must be the application's, between `MPI_Init` and `MPI_Finalize` or not.
-#[inline(always)]
-pub unsafe fn choose(arguments: Arguments, comm: Handle) -> Option<Call> {
-    // SAFETY: the caller vouches for the arguments.
-    unsafe {
-        let place = communicators::find(comm)?;
-        let plan = place.plans.of(arguments.collective());
-        if plan.is_empty() && !place.plans.watched {
-            return None;
-        }
-        let job = Job::current()?;
-        let size = |datatype| job.types.bytes(&job.library, datatype);
-        let bytes = message_bytes(job, &arguments, place, size)?;
-        let choice = look_up(plan, &arguments, bytes);
-        if choice.is_none() && !place.plans.watched {
-            return None;
-        }
-        Some(Call { job, arguments, comm, place, bytes, choice })
-    }
-}
-
-/// Messages without data are the library's: there is nothing to gain, and ranks may then pass
-/// what they like as the type.
-#[inline(always)]
-fn look_up<'a>(plan: &'a Plan, arguments: &Arguments, bytes: u64) -> Option<&'a Choice> {
-    match bytes > 0 || matches!(arguments, Arguments::Barrier) {
-        true => plan.find(bytes),
-        false => None,
-    }
-}
-
-/// A call whose method may not be the library's, or that is noted.
-#[derive(Clone, Copy)]
-pub struct Call {
-    job: &'static Job,
-    arguments: Arguments,
-    comm: Handle,
-    place: Place,
-    bytes: u64,
-    choice: Option<&'static Choice>,
-}
+use crate::say::say;
 
 impl Call {
     /// The code of a method of ours, or of `library`: the MPI library's own function with the same

@@ -16,12 +16,7 @@ use std::{
 
 use runner::{Family, Handle};
 
-use crate::{
-    choice::Plans,
-    gpu,
-    job::{Job, lock, say},
-    types::spread,
-};
+use crate::{choice::Plans, gpu, job::Job, lock::lock, say::say, types::spread};
 
 /// What holds for a process in a communicator.
 #[derive(Debug, Clone, Copy)]

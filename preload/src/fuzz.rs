@@ -11,7 +11,7 @@ use records::{
 
 use crate::{
     choice::{Choice, Plans},
-    settings, usage,
+    report, settings,
 };
 
 ::fuzz::fuzz! {
@@ -158,7 +158,7 @@ fn of_ranks() -> Parser {
     const WORDS: &[&str] =
         &["collective", "procs", "bytes", "method", "calls", "seconds", "barrier", "default"];
     fn read(input: &[u8]) -> Answer {
-        let calls: Vec<Calls> = usage::parse(input);
+        let calls: Vec<Calls> = report::parse(input);
         if calls.is_empty() {
             return Answer::Refused;
         }

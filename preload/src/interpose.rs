@@ -15,8 +15,10 @@ use runner::{Arguments, Block, Counts, Handle, Reduction};
 
 use crate::{
     carry_out, communicators,
-    job::{self, Job, say},
+    job::Job,
     library::{self, Behind},
+    lifetime,
+    say::say,
 };
 
 type Place = *mut c_void;
@@ -232,11 +234,11 @@ macro_rules! border {
 unsafe fn nothing() {}
 
 border! {
-    MPI_Init PMPI_Init (argc: *mut c_int, argv: *mut *mut *mut c_char) nothing, job::begin;
+    MPI_Init PMPI_Init (argc: *mut c_int, argv: *mut *mut *mut c_char) nothing, lifetime::begin;
     MPI_Init_thread PMPI_Init_thread
         (argc: *mut c_int, argv: *mut *mut *mut c_char, required: c_int, provided: *mut c_int)
-        nothing, job::begin;
-    MPI_Finalize PMPI_Finalize () job::end, nothing;
+        nothing, lifetime::begin;
+    MPI_Finalize PMPI_Finalize () lifetime::end, nothing;
     MPI_Intercomm_merge PMPI_Intercomm_merge (inter: Handle, high: c_int, merged: *mut Handle)
         communicators::merging, nothing;
 }

@@ -2,28 +2,25 @@
 
 use std::{
     collections::HashMap,
-    env,
     ffi::{c_int, c_void},
-    io::Write,
     ptr,
     sync::{
-        Mutex, MutexGuard, PoisonError,
+        Mutex,
         atomic::{AtomicPtr, Ordering},
     },
-    thread,
-    time::{Duration, Instant},
+    time::Instant,
 };
 
-use runner::{Handle, Session};
+use runner::{CopyAttribute, DeleteAttribute, Handle, Session};
 
 use crate::{
     choice::Plans,
-    communicators, gpu,
+    gpu,
     library::Library,
-    roll_call::{self, Roll},
+    lock::lock,
     settings::{self, Fault, Settings},
     types::Types,
-    usage::{self, Usage},
+    usage::Usage,
     worker::Worker,
 };
 
@@ -49,39 +46,7 @@ pub struct Job {
     pub tried: Mutex<HashMap<(Handle, Handle), bool>>,
 }
 
-const ON_GPU: &str = "a process has a GPU's runtime loaded (CUDA, HIP or Level Zero), so that buffers may \
-    lie on the GPU: every call is left to the MPI library; COLIBRI_GPU=host says that all buffers are \
-    in the host's memory";
-
 static JOB: AtomicPtr<Job> = AtomicPtr::new(ptr::null_mut());
-
-/// A table behind a poisoned lock is still a table: nothing in it can be half written that matters.
-pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A line for the user; where it can't be written there is nobody to tell. In one piece, so that a
-/// launcher which ends the job meanwhile has all of it or none.
-pub fn say(text: &str) {
-    let _ = std::io::stderr().write_all(format!("colibri: {text}\n").as_bytes());
-}
-
-/// Waits, for a second at most, until who reads standard error has read what was said: MPICH's launcher
-/// drops what it hasn't read when a process ends the job.
-fn wait_until_read() {
-    let begin = Instant::now();
-    let mut unread: c_int = 0;
-    while begin.elapsed() < Duration::from_secs(1) {
-        // SAFETY: the output is a local. Of a pipe it tells the bytes that nobody has read.
-        let code = unsafe { libc::ioctl(libc::STDERR_FILENO, libc::FIONREAD, &mut unread) };
-        if code != 0 || unread == 0 {
-            break;
-        }
-        thread::sleep(Duration::from_millis(1));
-    }
-    // It has yet to hand it on.
-    thread::sleep(Duration::from_millis(100));
-}
 
 impl Job {
     /// Nothing before `MPI_Init` and after `MPI_Finalize`.
@@ -89,6 +54,18 @@ impl Job {
     pub fn current() -> Option<&'static Job> {
         // SAFETY: null, or a job that was leaked.
         unsafe { JOB.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// From here on this is the current job, to the end of the process or [`Job::leave`].
+    pub fn enter(self) -> &'static Job {
+        let job: &'static Job = Box::leak(Box::new(self));
+        JOB.store(ptr::from_ref(job).cast_mut(), Ordering::Release);
+        job
+    }
+
+    /// From here on there is none.
+    pub fn leave() {
+        JOB.store(ptr::null_mut(), Ordering::Release);
     }
 
     /// What a thread carries out one call with; to be given back by [`Job::give_back`]. No lock is
@@ -135,7 +112,15 @@ impl Job {
         self.settings.trace.is_some() || self.settings.footer
     }
 
-    fn open() -> Result<(Self, Option<Fault>), String> {
+    /// After `MPI_Init`; `copy` and `delete` are called by MPI for the attribute by which
+    /// communicators are known.
+    ///
+    /// # Errors
+    /// There is no MPI library that is known, or it refuses.
+    pub fn open(
+        copy: CopyAttribute,
+        delete: DeleteAttribute,
+    ) -> Result<(Self, Option<Fault>), String> {
         let library = Library::find()?;
         let session = Session::open(library.mpi).map_err(|error| error.to_string())?;
         let (outcome, digest) = settings::read();
@@ -149,7 +134,6 @@ impl Job {
         let refused = |code| format!("the MPI library refuses what is needed (error code {code})");
         // SAFETY: MPI is initialised; handles are the library's, outputs are locals.
         let code = unsafe {
-            let (copy, delete) = (communicators::copy, communicators::delete);
             (call.comm_create_keyval)(copy, delete, &mut keyval, ptr::null_mut::<c_void>())
                 | (call.comm_split)(library.own, 0, 0, &mut alone)
                 | (call.comm_set_errhandler)(alone, library.mpi.constants.errors_return)
@@ -182,7 +166,7 @@ impl Job {
     ///
     /// # Safety
     /// No call may use it any more.
-    unsafe fn free(&self) {
+    pub unsafe fn free(&self) {
         let (mut alone, mut keyval) = (self.alone, self.keyval);
         // SAFETY: both were made by `open`.
         unsafe {
@@ -190,89 +174,4 @@ impl Job {
             (self.library.mpi.comm_free_keyval)(&mut keyval);
         }
     }
-}
-
-/// After `MPI_Init`.
-///
-/// # Safety
-/// MPI must have just been initialised by this thread; all processes of the world must do this.
-pub unsafe fn begin() {
-    let (job, fault) = match Job::open() {
-        Ok(opened) => opened,
-        Err(why) => {
-            if is_first_by_launcher() {
-                say(&format!("{why}; the application runs untuned"));
-            }
-            return;
-        }
-    };
-    // SAFETY: MPI has just been initialised.
-    if let Roll::NotFull(told) = unsafe { roll_call::call(&job.library) } {
-        if let Some(why) = told {
-            say(&format!("{why}; the application runs untuned"));
-        }
-        // SAFETY: it has not been used.
-        unsafe { job.free() };
-        return;
-    }
-    let job: &'static Job = Box::leak(Box::new(job));
-    JOB.store(ptr::from_ref(job).cast_mut(), Ordering::Release);
-    // SAFETY: all processes of the world are here.
-    unsafe {
-        let world = job.library.world;
-        communicators::open(job);
-        let met = communicators::meet(world);
-        roll_call::over(&job.library);
-        let Some(first) = met else { return };
-        match fault {
-            Some(Fault::Untuned(why)) if first => {
-                say(&format!("{why}; the application runs untuned"));
-            }
-            Some(Fault::Fatal(why)) => {
-                if first {
-                    say(&why);
-                    wait_until_read();
-                    (job.library.mpi.abort)(world, 2);
-                }
-                // The first process ends the job.
-                (job.library.mpi.barrier)(world);
-            }
-            _ if first => {
-                job.settings.warnings.iter().for_each(|warning| say(warning));
-                usage::warn(job);
-                if gpu::is_agreed() {
-                    say(ON_GPU);
-                }
-            }
-            _ => {}
-        }
-    }
-}
-
-/// Before `MPI_Finalize`.
-///
-/// # Safety
-/// MPI must be initialised and not finalised; all processes of the world must do this.
-pub unsafe fn end() {
-    let Some(job) = Job::current() else { return };
-    // SAFETY: as above; after this no call comes here any more.
-    unsafe {
-        if job.is_watched() && communicators::meet(job.library.world).is_some() {
-            usage::gather(job);
-        }
-        communicators::close(job);
-        let Library { world, own, .. } = &job.library;
-        for comm in [*world, *own] {
-            // MPI ends; a communicator that it won't free ends with it.
-            let _ = job.session.release(comm);
-        }
-        job.free();
-    }
-    JOB.store(ptr::null_mut(), Ordering::Release);
-}
-
-/// Whether the launcher calls this process the first; for what goes wrong before MPI can be asked.
-fn is_first_by_launcher() -> bool {
-    let ranks = ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"];
-    ranks.into_iter().find_map(|name| env::var(name).ok()).is_none_or(|rank| rank == "0")
 }

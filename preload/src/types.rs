@@ -11,7 +11,7 @@ use std::{
 
 use runner::Handle;
 
-use crate::{job::lock, library::Library};
+use crate::{library::Library, lock::lock};
 
 /// What is known of datatypes.
 pub struct Types {

@@ -1,11 +1,21 @@
-//! What the headers of MPI libraries define differently.
+//! What the headers of MPI libraries define differently: handles and constants.
 
 use std::{
     ffi::{CStr, c_void},
     fmt,
 };
 
-use crate::{Handle, MissingSymbol};
+/// A handle of MPI (communicator, datatype, operation, request) as a machine word.
+///
+/// Open MPI and the standard ABI have pointers. MPICH has ints; these travel in the lower half of
+/// a word, whose upper half the callee ignores, and are written into the lower half of a word that
+/// was zero.
+pub type Handle = usize;
+
+/// An MPI library has no such function or variable.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the MPI library has no {0}; wanted one of MPI 3.0 or later")]
+pub struct MissingSymbol(pub String);
 
 /// The kinds of MPI library, by how their headers define handles and constants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

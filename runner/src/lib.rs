@@ -52,11 +52,11 @@ mod tests;
 
 pub use arguments::{Arguments, Block, Blocks, Counts, Reduction};
 pub use call::function_name;
-pub use constants::{Constants, Family};
+pub use constants::{Constants, Family, Handle, MissingSymbol};
 pub use duplicate::Session;
 pub use error::{Error, Result};
 pub use executor::Executor;
 pub use method::Method;
 pub use runnable::Runnable;
 pub use stand_in::StandIn;
-pub use table::{CopyAttribute, DeleteAttribute, Handle, MissingSymbol, Mpi};
+pub use table::{CopyAttribute, DeleteAttribute, Mpi};

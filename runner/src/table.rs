@@ -2,25 +2,13 @@
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 
-use crate::Constants;
-
-/// A handle of MPI (communicator, datatype, operation, request) as a machine word.
-///
-/// Open MPI and the standard ABI have pointers. MPICH has ints; these travel in the lower half of
-/// a word, whose upper half the callee ignores, and are written into the lower half of a word that
-/// was zero.
-pub type Handle = usize;
+use crate::{Constants, Handle, MissingSymbol};
 
 /// `MPI_Comm_copy_attr_function`.
 pub type CopyAttribute =
     unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int;
 /// `MPI_Comm_delete_attr_function`.
 pub type DeleteAttribute = unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void) -> c_int;
-
-/// An MPI library has no such function or variable.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the MPI library has no {0}; wanted one of MPI 3.0 or later")]
-pub struct MissingSymbol(pub String);
 
 /// Hands all functions of the table to a macro: for each the field's name, MPI's name, and the types of
 /// its arguments. A program that links MPI finds their addresses so ([`Mpi::load`]).

@@ -2,7 +2,11 @@
 
 use std::ffi::c_int;
 
-use mpi::ffi;
+use mpi::{
+    collective::SystemOperation,
+    ffi,
+    traits::{AsRaw, Equivalence},
+};
 use records::{calibration::Operation, group_observation::GroupKind};
 
 use super::{
@@ -63,19 +67,17 @@ impl Combiner {
 }
 
 fn handles(operation: Operation) -> (ffi::MPI_Datatype, ffi::MPI_Op) {
-    // SAFETY: constants of the MPI library, set before any code of this program runs.
-    unsafe {
-        let (double, float) = (ffi::RSMPI_DOUBLE, ffi::RSMPI_FLOAT);
-        let (int, byte) = (ffi::RSMPI_INT32_T, ffi::RSMPI_UINT8_T);
-        let (sum, max) = (ffi::RSMPI_SUM, ffi::RSMPI_MAX);
-        match operation {
-            Operation::SumDouble => (double, sum),
-            Operation::SumFloat => (float, sum),
-            Operation::SumInt => (int, sum),
-            Operation::MaxDouble => (double, max),
-            Operation::MaxFloat => (float, max),
-            Operation::MaxInt => (int, max),
-            Operation::BxorByte => (byte, ffi::RSMPI_BXOR),
-        }
-    }
+    let (double, float) = (f64::equivalent_datatype(), f32::equivalent_datatype());
+    let (int, byte) = (i32::equivalent_datatype(), u8::equivalent_datatype());
+    let (sum, max) = (SystemOperation::sum, SystemOperation::max);
+    let (datatype, function) = match operation {
+        Operation::SumDouble => (double, sum()),
+        Operation::SumFloat => (float, sum()),
+        Operation::SumInt => (int, sum()),
+        Operation::MaxDouble => (double, max()),
+        Operation::MaxFloat => (float, max()),
+        Operation::MaxInt => (int, max()),
+        Operation::BxorByte => (byte, SystemOperation::bitwise_xor()),
+    };
+    (datatype.as_raw(), function.as_raw())
 }

@@ -9,10 +9,10 @@ use std::{ffi::c_void, ptr, sync::OnceLock};
 use runner::{Arguments, Block, Family, Handle, Reduction};
 
 use super::{
-    Call,
+    call::Call,
     sides::{Side, Sides},
 };
-use crate::job::lock;
+use crate::lock::lock;
 
 /// The verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

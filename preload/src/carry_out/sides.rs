@@ -4,7 +4,7 @@ use std::ptr;
 
 use runner::{Arguments, Block, Counts, Handle, Reduction, Result, StandIn};
 
-use super::Call;
+use super::call::Call;
 
 /// A buffer that counts on this rank: so many blocks, one after the other.
 #[derive(Debug, Clone, Copy)]

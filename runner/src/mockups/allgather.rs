@@ -3,9 +3,9 @@
 use records::Collective;
 
 use super::{
-    Mockup,
     calls::{Work, in_a_row},
     facts::Needs,
+    mockup::Mockup,
     part::Part,
 };
 use crate::{Arguments, Result};

@@ -3,10 +3,10 @@
 use records::Collective;
 
 use super::{
-    Mockup,
     blocks::{Deal, reduce_shares},
     calls::Work,
     facts::Needs,
+    mockup::Mockup,
 };
 use crate::{Arguments, Result};
 

@@ -2,7 +2,7 @@
 
 use records::Collective;
 
-use super::{Mockup, calls::Work, facts::Needs, part::Part};
+use super::{calls::Work, facts::Needs, mockup::Mockup, part::Part};
 use crate::{Arguments, Result};
 
 pub(super) static ALLTOALLV: Mockup = Mockup {

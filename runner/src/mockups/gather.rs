@@ -5,9 +5,9 @@ use std::ffi::c_int;
 use records::Collective;
 
 use super::{
-    Mockup,
     calls::{Work, in_a_row},
     facts::Needs,
+    mockup::Mockup,
     part::Part,
 };
 use crate::{Arguments, Result};

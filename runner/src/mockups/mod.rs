@@ -21,46 +21,23 @@ mod blocks;
 mod calls;
 mod facts;
 mod gather;
+mod limits;
+mod mockup;
 mod part;
 mod reduce;
 mod reduce_scatter;
 mod reduce_scatter_block;
+mod reductions;
 mod scan;
 mod scatter;
 
-use std::{ffi::c_int, fmt};
+use std::ffi::c_int;
 
 use records::Collective;
 
-use self::{
-    calls::Work,
-    facts::{Facts, Needs},
-};
+use self::{calls::Work, facts::Facts};
+pub use self::{limits::Limits, mockup::Mockup};
 use crate::{Arguments, Error, Handle, Result, Session, layout::ALIGNMENT};
-
-/// A collective as a composition of others.
-#[derive(Debug)]
-pub struct Mockup {
-    /// `A_as_B_C`, with MPI's own names.
-    pub name: &'static str,
-    /// The performance guideline that compares A with it: `GL1` to `GL22`, `P9`, `P17`.
-    pub guideline: &'static str,
-    /// What it carries out.
-    pub collective: Collective,
-    /// Memory that it may need on a rank: p processes, n bytes of a block (of a message, for
-    /// bcast, reduce, allreduce, scan; of all blocks for reduce_scatter) as they lie in memory,
-    /// I the size of an `int`.
-    pub memory: &'static str,
-    needs: fn(&Facts) -> Needs,
-    run: unsafe fn(&mut Work<'_>, &Arguments) -> Result<()>,
-}
-
-impl Mockup {
-    /// What a mock-up says to arguments of another collective.
-    fn other(arguments: &Arguments) -> Error {
-        Error::Refused(format!("no mock-up of {}", arguments.collective()))
-    }
-}
 
 /// Every mock-up, in the order of the guidelines.
 pub static ALL: [&Mockup; 24] = [
@@ -104,29 +81,6 @@ pub fn find(name: &str) -> std::result::Result<&'static Mockup, String> {
 /// The mock-ups of a collective.
 pub fn of_collective(collective: Collective) -> impl Iterator<Item = &'static Mockup> {
     ALL.into_iter().filter(move |mockup| mockup.collective == collective)
-}
-
-/// `mockup:bcast_as_scatter_allgather`: what is recorded as having run.
-impl fmt::Display for Mockup {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "mockup:{}", self.name)
-    }
-}
-
-/// Memory that mock-ups may use; must be the same on all ranks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// Bytes for data.
-    pub message_bytes: usize,
-    /// Bytes for counts and displacements.
-    pub integer_bytes: usize,
-}
-
-/// 64 MiB for data, 1 MiB for counts and displacements (those of 131,072 processes).
-impl Default for Limits {
-    fn default() -> Self {
-        Limits { message_bytes: 64 << 20, integer_bytes: 1 << 20 }
-    }
 }
 
 /// Carries out mock-ups, one at a time; a program has one per thread that calls them.
@@ -233,50 +187,6 @@ impl Mockups {
         let facts = unsafe { Facts::of(self.session, arguments, comm)? };
         let bases = self.limits.bases(mockup, &facts, self.longest)?;
         Ok(Plan { facts, bases })
-    }
-}
-
-impl Limits {
-    /// Whether a mock-up can carry out a call as Colibri measures it, without MPI: on `procs`
-    /// processes, of `bytes` as [`Collective::message_size`] counts them, with elements without
-    /// gaps and a commutative operation.
-    ///
-    /// # Errors
-    /// As [`Mockups::accepts`].
-    pub fn allow(&self, mockup: &Mockup, procs: u32, bytes: u64) -> Result<()> {
-        let facts = Facts::of_measured(mockup.collective, procs, bytes);
-        self.bases(mockup, &facts, c_int::MAX).map(|_| ())
-    }
-
-    /// Where the two buffers' first elements lie, from the beginning of the memory.
-    fn bases(&self, mockup: &Mockup, facts: &Facts, longest: c_int) -> Result<[isize; 2]> {
-        let needs = (mockup.needs)(facts);
-        if needs.commutative && !facts.commutative {
-            return Err(Error::Refused(format!("{mockup}: the operation is not commutative")));
-        }
-        if needs.indivisible > longest as u64 {
-            return Err(Error::Refused(format!(
-                "{mockup}: {} elements; the calls inside take up to {longest}",
-                needs.indivisible
-            )));
-        }
-        let (mut bases, mut end) = ([0; 2], 0_usize);
-        for (base, count) in bases.iter_mut().zip(needs.buffers) {
-            let (above, bytes) = facts.layout.placement(count)?;
-            *base = end as isize + above;
-            end = end.saturating_add(bytes).next_multiple_of(ALIGNMENT);
-        }
-        let integers = needs.integers.saturating_mul(size_of::<c_int>() as u64);
-        let refuse = |bytes: u64, limit: usize| {
-            Err(Error::Refused(format!("{mockup}: {bytes} bytes of memory; the limit is {limit}")))
-        };
-        if end > self.message_bytes {
-            return refuse(end as u64, self.message_bytes);
-        }
-        if integers > self.integer_bytes as u64 {
-            return refuse(integers, self.integer_bytes);
-        }
-        Ok(bases)
     }
 }
 

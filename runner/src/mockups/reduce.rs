@@ -5,10 +5,10 @@ use std::ffi::c_int;
 use records::Collective;
 
 use super::{
-    Mockup,
     blocks::{Deal, reduce_shares},
     calls::Work,
     facts::Needs,
+    mockup::Mockup,
 };
 use crate::{Arguments, Result};
 

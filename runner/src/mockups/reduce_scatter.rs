@@ -4,7 +4,7 @@ use std::ffi::c_int;
 
 use records::Collective;
 
-use super::{Mockup, calls::Work, facts::Needs};
+use super::{calls::Work, facts::Needs, mockup::Mockup};
 use crate::{Arguments, Counts, Result};
 
 pub(super) static ALLREDUCE: Mockup = Mockup {

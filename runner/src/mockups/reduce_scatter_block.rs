@@ -4,7 +4,7 @@ use std::ffi::c_int;
 
 use records::Collective;
 
-use super::{Mockup, calls::Work, facts::Needs};
+use super::{calls::Work, facts::Needs, mockup::Mockup};
 use crate::{Arguments, Result};
 
 pub(super) static REDUCE_THEN_SCATTER: Mockup = Mockup {

@@ -2,7 +2,7 @@
 
 use records::Collective;
 
-use super::{Mockup, calls::Work, facts::Needs};
+use super::{calls::Work, facts::Needs, mockup::Mockup};
 use crate::{Arguments, Result};
 
 pub(super) static EXSCAN_REDUCE_LOCAL: Mockup = Mockup {

@@ -1,7 +1,10 @@
 //! The collectives that combine data: doubles are summed; what is not a number of whole doubles is
 //! combined byte by byte.
 
-use mpi::ffi;
+use mpi::{
+    collective::SystemOperation,
+    traits::{AsRaw, Equivalence},
+};
 use records::Collective;
 use runner::{Arguments, Counts, Reduction};
 
@@ -24,13 +27,11 @@ fn elements(bytes: usize) -> usize {
 /// The operands of a call whose vectors are `sent` and `received` bytes long, of elements that
 /// make up `bytes`.
 fn operands(buffers: &mut Buffers, bytes: usize, sent: usize, received: usize) -> Reduction {
-    // SAFETY: constants of the MPI library.
-    let (datatype, operation) = unsafe {
-        match is_doubles(bytes) {
-            true => (ffi::RSMPI_DOUBLE.0 as usize, ffi::RSMPI_SUM.0 as usize),
-            false => (ffi::RSMPI_UINT8_T.0 as usize, ffi::RSMPI_BXOR.0 as usize),
-        }
+    let (datatype, operation) = match is_doubles(bytes) {
+        true => (f64::equivalent_datatype(), SystemOperation::sum()),
+        false => (u8::equivalent_datatype(), SystemOperation::bitwise_xor()),
     };
+    let (datatype, operation) = (datatype.as_raw().0 as usize, operation.as_raw().0 as usize);
     let send = buffers.outgoing_mut()[..sent].as_ptr().cast();
     let receive = buffers.incoming_mut()[..received].as_mut_ptr().cast();
     Reduction { send, receive, datatype, operation }

@@ -1,6 +1,6 @@
 //! The collectives that move data, as bytes: every rank's data are a pattern of its own.
 
-use mpi::ffi;
+use mpi::traits::{AsRaw, Equivalence};
 use records::Collective;
 use runner::{Arguments, Block, Blocks, Counts};
 
@@ -28,8 +28,7 @@ fn received_blocks(buffers: &mut Buffers, bytes: usize, procs: u32) -> Block {
 }
 
 fn block(memory: &mut [u8], bytes: usize) -> Block {
-    // SAFETY: a constant of the MPI library.
-    let datatype = unsafe { ffi::RSMPI_UINT8_T.0 as usize };
+    let datatype = u8::equivalent_datatype().as_raw().0 as usize;
     Block { buffer: memory.as_mut_ptr().cast(), count: bytes as i64, datatype }
 }
 

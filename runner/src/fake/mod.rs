@@ -3,6 +3,8 @@
 //! It knows what schedules need and no more: bytes, pairs of bytes with gaps, and an
 //! operation that is not commutative.
 
+mod questions;
+
 use std::{
     cell::Cell,
     collections::{HashMap, VecDeque},
@@ -15,10 +17,8 @@ use std::{
     time::Duration,
 };
 
-use crate::{
-    Constants, Handle, Mpi,
-    table::{CopyAttribute, DeleteAttribute},
-};
+use self::questions::*;
+use crate::{Constants, Handle, Mpi};
 
 /// A named type.
 pub const BYTE: Handle = 1;
@@ -241,38 +241,6 @@ fn set<T>(place: *mut T, value: T) -> c_int {
     0
 }
 
-unsafe extern "C" fn type_size_x(datatype: Handle, size: *mut i64) -> c_int {
-    set(size, layout(datatype).0.len() as i64)
-}
-
-unsafe extern "C" fn type_get_extent(
-    datatype: Handle,
-    lower: *mut isize,
-    extent: *mut isize,
-) -> c_int {
-    set(lower, 0) + set(extent, layout(datatype).1 as isize)
-}
-
-unsafe extern "C" fn type_get_true_extent(
-    datatype: Handle,
-    lower: *mut isize,
-    extent: *mut isize,
-) -> c_int {
-    let places = layout(datatype).0;
-    let (first, last) = (places[0] as isize, places[places.len() - 1] as isize);
-    set(lower, first) + set(extent, last + 1 - first)
-}
-
-unsafe extern "C" fn type_get_envelope(
-    datatype: Handle,
-    _integers: *mut c_int,
-    _addresses: *mut c_int,
-    _types: *mut c_int,
-    combiner: *mut c_int,
-) -> c_int {
-    set(combiner, c_int::from(datatype == SPREAD))
-}
-
 unsafe extern "C" fn pack(
     from: *const c_void,
     count: c_int,
@@ -303,73 +271,6 @@ unsafe extern "C" fn unpack(
     // SAFETY: the caller's buffers.
     unsafe { scatter(&gather(from, room, BYTE), into.cast(), count as usize, datatype) };
     set(end, room)
-}
-
-/// Two bytes with a gap are the one derived type that there is.
-unsafe extern "C" fn type_create_hindexed(
-    _count: c_int,
-    _lengths: *const c_int,
-    _places: *const isize,
-    _of: Handle,
-    made: *mut Handle,
-) -> c_int {
-    set(made, PAIR)
-}
-
-unsafe extern "C" fn nothing(_datatype: *mut Handle) -> c_int {
-    0
-}
-
-unsafe extern "C" fn op_commutative(_operation: Handle, commutative: *mut c_int) -> c_int {
-    set(commutative, 0)
-}
-
-unsafe extern "C" fn comm_rank(_comm: Handle, rank: *mut c_int) -> c_int {
-    set(rank, RANK.get().1)
-}
-
-unsafe extern "C" fn comm_size(_comm: Handle, size: *mut c_int) -> c_int {
-    set(size, RANK.get().2)
-}
-
-unsafe extern "C" fn comm_test_inter(_comm: Handle, is_inter: *mut c_int) -> c_int {
-    set(is_inter, 0)
-}
-
-unsafe extern "C" fn comm_split(
-    comm: Handle,
-    _color: c_int,
-    _key: c_int,
-    made: *mut Handle,
-) -> c_int {
-    set(made, comm)
-}
-
-/// No attribute is ever found: every call makes its communicator anew.
-unsafe extern "C" fn comm_get_attr(
-    _comm: Handle,
-    _keyval: c_int,
-    _value: *mut c_void,
-    there: *mut c_int,
-) -> c_int {
-    set(there, 0)
-}
-
-unsafe extern "C" fn comm_set_attr(_comm: Handle, _keyval: c_int, _value: *mut c_void) -> c_int {
-    0
-}
-
-unsafe extern "C" fn comm_set_errhandler(_comm: Handle, _handler: Handle) -> c_int {
-    0
-}
-
-unsafe extern "C" fn comm_create_keyval(
-    _copy: CopyAttribute,
-    _delete: DeleteAttribute,
-    keyval: *mut c_int,
-    _state: *mut c_void,
-) -> c_int {
-    set(keyval, 1)
 }
 
 /// Stands for what is never called here.

@@ -1,0 +1,101 @@
+//! What is done when MPI begins and when it ends.
+
+use std::env;
+
+use crate::{
+    communicators, gpu,
+    job::Job,
+    library::Library,
+    report,
+    roll_call::{self, Roll},
+    say::{say, wait_until_read},
+    settings::Fault,
+};
+
+const ON_GPU: &str = "a process has a GPU's runtime loaded (CUDA, HIP or Level Zero), so that buffers may \
+    lie on the GPU: every call is left to the MPI library; COLIBRI_GPU=host says that all buffers are \
+    in the host's memory";
+
+/// After `MPI_Init`.
+///
+/// # Safety
+/// MPI must have just been initialised by this thread; all processes of the world must do this.
+pub unsafe fn begin() {
+    let (job, fault) = match Job::open(communicators::copy, communicators::delete) {
+        Ok(opened) => opened,
+        Err(why) => {
+            if is_first_by_launcher() {
+                say(&format!("{why}; the application runs untuned"));
+            }
+            return;
+        }
+    };
+    // SAFETY: MPI has just been initialised.
+    if let Roll::NotFull(told) = unsafe { roll_call::call(&job.library) } {
+        if let Some(why) = told {
+            say(&format!("{why}; the application runs untuned"));
+        }
+        // SAFETY: it has not been used.
+        unsafe { job.free() };
+        return;
+    }
+    let job = job.enter();
+    // SAFETY: all processes of the world are here.
+    unsafe {
+        let world = job.library.world;
+        communicators::open(job);
+        let met = communicators::meet(world);
+        roll_call::over(&job.library);
+        let Some(first) = met else { return };
+        match fault {
+            Some(Fault::Untuned(why)) if first => {
+                say(&format!("{why}; the application runs untuned"));
+            }
+            Some(Fault::Fatal(why)) => {
+                if first {
+                    say(&why);
+                    wait_until_read();
+                    (job.library.mpi.abort)(world, 2);
+                }
+                // The first process ends the job.
+                (job.library.mpi.barrier)(world);
+            }
+            _ if first => {
+                job.settings.warnings.iter().for_each(|warning| say(warning));
+                report::warn(job);
+                if gpu::is_agreed() {
+                    say(ON_GPU);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Before `MPI_Finalize`.
+///
+/// # Safety
+/// MPI must be initialised and not finalised; all processes of the world must do this.
+pub unsafe fn end() {
+    let Some(job) = Job::current() else { return };
+    // SAFETY: as above; after this no call comes here any more.
+    unsafe {
+        if job.is_watched() && communicators::meet(job.library.world).is_some() {
+            report::gather(job);
+        }
+        communicators::close(job);
+        let Library { world, own, .. } = &job.library;
+        for comm in [*world, *own] {
+            // MPI ends; a communicator that it won't free ends with it.
+            let _ = job.session.release(comm);
+        }
+        job.free();
+    }
+    Job::leave();
+}
+
+/// Whether the launcher calls this process the first; for what goes wrong before MPI can be asked.
+fn is_first_by_launcher() -> bool {
+    let ranks = ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"];
+    ranks.into_iter().find_map(|name| env::var(name).ok()).is_none_or(|rank| rank == "0")
+}

@@ -1,0 +1,120 @@
+//! What all processes have done, for the user.
+
+use std::{
+    collections::BTreeSet,
+    ffi::c_int,
+    io::Write,
+    ptr,
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+use records::{
+    Method,
+    usage::{Calls, Usage as Document},
+};
+use runner::function_name;
+
+use crate::{job::Job, library::Library, say::say, trace};
+
+/// Brings what all processes have done to the first, which writes it.
+///
+/// # Safety
+/// All processes of the world must do this.
+pub unsafe fn gather(job: &Job) {
+    let Library { mpi, world, .. } = &job.library;
+    let (mut rank, mut size) = (0, 0);
+    let own = serde_json::to_vec(&job.usage.calls()).unwrap_or_default();
+    // SAFETY: the buffers hold as many bytes as is said; all processes are here.
+    unsafe {
+        if (mpi.comm_rank)(*world, &mut rank) | (mpi.comm_size)(*world, &mut size) != 0 {
+            return;
+        }
+        let is_first = rank == 0;
+        let number = |count: usize| c_int::try_from(count).unwrap_or(c_int::MAX);
+        let length = number(own.len());
+        let mut lengths: Vec<c_int> = vec![0; if is_first { size as usize } else { 0 }];
+        let bytes = size_of::<c_int>() as c_int;
+        let (from, into) = (ptr::from_ref(&length).cast(), lengths.as_mut_ptr().cast());
+        let byte = mpi.constants.byte;
+        if (mpi.gather)(from, bytes, byte, into, bytes, byte, 0, *world) != 0 {
+            return;
+        }
+        let mut places = Vec::new();
+        let mut end = 0_usize;
+        for length in &lengths {
+            places.push(number(end));
+            end += *length as usize;
+        }
+        let mut all = vec![0_u8; end];
+        let code = (mpi.gatherv)(
+            own.as_ptr().cast(),
+            length,
+            byte,
+            all.as_mut_ptr().cast(),
+            lengths.as_ptr(),
+            places.as_ptr(),
+            byte,
+            0,
+            *world,
+        );
+        if code == 0 && is_first {
+            let ranks = places.iter().zip(&lengths).map(|(place, length)| {
+                let place = *place as usize;
+                all.get(place..place + *length as usize).unwrap_or_default()
+            });
+            write(job, size as u32, ranks.flat_map(parse));
+        }
+    }
+}
+
+pub(crate) fn parse(text: &[u8]) -> Vec<Calls> {
+    serde_json::from_slice(text).unwrap_or_default()
+}
+
+/// Whether the user has been told that there will be no trace.
+static WARNED: AtomicBool = AtomicBool::new(false);
+
+/// Says before the application runs that its trace can't be written where it is wanted.
+pub fn warn(job: &Job) {
+    let Some(path) = &job.settings.trace else { return };
+    if let Err(why) = trace::place(path) {
+        WARNED.store(true, Ordering::Relaxed);
+        say(&why);
+    }
+}
+
+/// In the file, and as PGMPITuneLib's lines.
+fn write(job: &Job, procs: u32, calls: impl Iterator<Item = Calls>) {
+    let library = job.library.family.to_string();
+    let seconds = job.started.elapsed().as_secs_f64();
+    let document = Document::of_all_ranks(procs, library, seconds, calls);
+    if let Some(path) = &job.settings.trace {
+        match trace::write(path, &document) {
+            Ok(None) => {}
+            Ok(Some(told)) => say(&told),
+            Err(why) if WARNED.load(Ordering::Relaxed) => drop(why),
+            Err(why) => say(&why),
+        }
+    }
+    if job.settings.footer {
+        // Sizes of communicators are not told apart there.
+        let mut lines = BTreeSet::new();
+        for call in &document.calls {
+            let method = match &call.method {
+                Method::Mockup(name) => name.clone(),
+                method => method.to_string(),
+            };
+            let name = function_name(call.collective);
+            lines.insert((name, call.bytes, method));
+        }
+        let mut text = String::new();
+        for (name, bytes, method) in lines {
+            text.push_str(&format!("#@pgmpi alg {name} {bytes} {method}\n"));
+        }
+        if let Some(bytes) = job.settings.memory_bytes {
+            text.push_str(&format!("#@pgmpi config size_msg_buffer_bytes {bytes}\n"));
+        }
+        let mut out = std::io::stdout();
+        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    }
+}

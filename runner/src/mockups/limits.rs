@@ -1,0 +1,71 @@
+//! How much memory mock-ups may use, and what fits into it.
+
+use std::ffi::c_int;
+
+use super::{facts::Facts, mockup::Mockup};
+use crate::{Error, Result, layout::ALIGNMENT};
+
+/// Memory that mock-ups may use; must be the same on all ranks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes for data.
+    pub message_bytes: usize,
+    /// Bytes for counts and displacements.
+    pub integer_bytes: usize,
+}
+
+/// 64 MiB for data, 1 MiB for counts and displacements (those of 131,072 processes).
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { message_bytes: 64 << 20, integer_bytes: 1 << 20 }
+    }
+}
+
+impl Limits {
+    /// Whether a mock-up can carry out a call as Colibri measures it, without MPI: on `procs`
+    /// processes, of `bytes` as [`Collective::message_size`] counts them, with elements without
+    /// gaps and a commutative operation.
+    ///
+    /// # Errors
+    /// As [`Mockups::accepts`].
+    pub fn allow(&self, mockup: &Mockup, procs: u32, bytes: u64) -> Result<()> {
+        let facts = Facts::of_measured(mockup.collective, procs, bytes);
+        self.bases(mockup, &facts, c_int::MAX).map(|_| ())
+    }
+
+    /// Where the two buffers' first elements lie, from the beginning of the memory.
+    pub(super) fn bases(
+        &self,
+        mockup: &Mockup,
+        facts: &Facts,
+        longest: c_int,
+    ) -> Result<[isize; 2]> {
+        let needs = (mockup.needs)(facts);
+        if needs.commutative && !facts.commutative {
+            return Err(Error::Refused(format!("{mockup}: the operation is not commutative")));
+        }
+        if needs.indivisible > longest as u64 {
+            return Err(Error::Refused(format!(
+                "{mockup}: {} elements; the calls inside take up to {longest}",
+                needs.indivisible
+            )));
+        }
+        let (mut bases, mut end) = ([0; 2], 0_usize);
+        for (base, count) in bases.iter_mut().zip(needs.buffers) {
+            let (above, bytes) = facts.layout.placement(count)?;
+            *base = end as isize + above;
+            end = end.saturating_add(bytes).next_multiple_of(ALIGNMENT);
+        }
+        let integers = needs.integers.saturating_mul(size_of::<c_int>() as u64);
+        let refuse = |bytes: u64, limit: usize| {
+            Err(Error::Refused(format!("{mockup}: {bytes} bytes of memory; the limit is {limit}")))
+        };
+        if end > self.message_bytes {
+            return refuse(end as u64, self.message_bytes);
+        }
+        if integers > self.integer_bytes as u64 {
+            return refuse(integers, self.integer_bytes);
+        }
+        Ok(bases)
+    }
+}

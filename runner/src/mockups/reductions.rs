@@ -1,0 +1,125 @@
+//! The collectives that mock-ups combine by.
+
+use std::ffi::{c_int, c_void};
+
+use super::{calls::Work, facts::Facts};
+use crate::{Result, error::check, layout::Layout, message::pieces};
+
+/// Safety is that of [`Work`].
+impl Work<'_> {
+    /// Calls for as many elements at a time as an `int` can count; combining nothing is combining
+    /// in place.
+    fn in_pieces(
+        &self,
+        send: Option<*const u8>,
+        receive: *mut u8,
+        count: u64,
+        call: impl Fn(*const c_void, *mut c_void, c_int) -> Result<()>,
+    ) -> Result<()> {
+        for (start, length) in pieces(count, self.longest) {
+            let send = match send {
+                Some(send) => self.element(send.cast_mut(), start).cast(),
+                None => self.in_place(),
+            };
+            call(send, self.element(receive, start).cast(), length)?;
+        }
+        Ok(())
+    }
+
+    pub unsafe fn allreduce(
+        &self,
+        send: Option<*const u8>,
+        receive: *mut u8,
+        count: u64,
+    ) -> Result<()> {
+        let Facts { layout: Layout { datatype, .. }, operation, .. } = self.facts;
+        self.in_pieces(send, receive, count, |send, receive, count| {
+            // SAFETY: see `Work`.
+            let code = unsafe {
+                (self.mpi.allreduce)(send, receive, count, datatype, operation, self.comm.comm)
+            };
+            check("MPI_Allreduce", code)
+        })
+    }
+
+    /// The address of the result is significant only at the root, which alone may combine in
+    /// place.
+    pub unsafe fn reduce(
+        &self,
+        send: Option<*const u8>,
+        receive: *mut u8,
+        count: u64,
+        root: c_int,
+    ) -> Result<()> {
+        let Facts { layout: Layout { datatype, .. }, operation, .. } = self.facts;
+        let comm = self.comm.comm;
+        self.in_pieces(send, receive, count, |send, receive, count| {
+            // SAFETY: see `Work`.
+            let code =
+                unsafe { (self.mpi.reduce)(send, receive, count, datatype, operation, root, comm) };
+            check("MPI_Reduce", code)
+        })
+    }
+
+    /// Rank 0 receives nothing.
+    pub unsafe fn exscan(&self, send: *const u8, receive: *mut u8, count: u64) -> Result<()> {
+        let Facts { layout: Layout { datatype, .. }, operation, .. } = self.facts;
+        self.in_pieces(Some(send), receive, count, |send, receive, count| {
+            // SAFETY: see `Work`.
+            let code = unsafe {
+                (self.mpi.exscan)(send, receive, count, datatype, operation, self.comm.comm)
+            };
+            check("MPI_Exscan", code)
+        })
+    }
+
+    /// `both = left op both`.
+    pub unsafe fn reduce_local(&self, left: *const u8, both: *mut u8, count: u64) -> Result<()> {
+        let Facts { layout: Layout { datatype, .. }, operation, .. } = self.facts;
+        self.in_pieces(Some(left), both, count, |left, both, count| {
+            // SAFETY: see `Work`.
+            let code = unsafe { (self.mpi.reduce_local)(left, both, count, datatype, operation) };
+            check("MPI_Reduce_local", code)
+        })
+    }
+
+    /// `count` elements of the result for each rank. Combining nothing is combining in place.
+    pub unsafe fn reduce_scatter_block(
+        &self,
+        send: Option<*const u8>,
+        receive: *mut u8,
+        count: u64,
+    ) -> Result<()> {
+        let Facts { layout: Layout { datatype, .. }, operation, .. } = self.facts;
+        let send = send.map_or(self.in_place().cast_const(), <*const u8>::cast);
+        let (receive, count, comm) = (receive.cast(), count as c_int, self.comm.comm);
+        // SAFETY: see `Work`.
+        let code = unsafe {
+            (self.mpi.reduce_scatter_block)(send, receive, count, datatype, operation, comm)
+        };
+        check("MPI_Reduce_scatter_block", code)
+    }
+
+    /// `of_rank` gives the count of a rank's part of the result. Combining nothing is combining
+    /// in place.
+    pub unsafe fn reduce_scatter(
+        &mut self,
+        send: Option<*const u8>,
+        receive: *mut u8,
+        of_rank: impl Fn(u64) -> c_int,
+    ) -> Result<()> {
+        let procs = self.facts.procs;
+        for (rank, count) in (0..procs).zip(self.integers.iter_mut()) {
+            count.write(of_rank(rank));
+        }
+        let counts = self.integers.as_ptr().cast::<c_int>();
+        let Facts { layout: Layout { datatype, .. }, operation, .. } = self.facts;
+        let send = send.map_or(self.in_place().cast_const(), <*const u8>::cast);
+        let comm = self.comm.comm;
+        // SAFETY: see `Work`.
+        let code = unsafe {
+            (self.mpi.reduce_scatter)(send, receive.cast(), counts, datatype, operation, comm)
+        };
+        check("MPI_Reduce_scatter", code)
+    }
+}
