@@ -255,6 +255,8 @@ impl Predictor {
     /// with rises by at most (sigma - 1) b where no cost becomes more than sigma times what it is.
     /// The deviations are added in quadrature, which gives at most R V + S b; so what exceeds b by
     /// more than that, V > b (1 + S) / (1 - R), is no tie ([`Spread::may_be_as_cheap_as`]).
+    /// Infinite where an interval reaches too far down (R >= 1): then nothing is left out. Messages
+    /// that overtake each other at an end, and so gain more there, are not thought of.
     pub(crate) fn tie_limit(&self, seconds: f64) -> f64 {
         // Of no time at all, an infinite multiple would be no number.
         if self.tie_factor.is_finite() { seconds * self.tie_factor } else { f64::INFINITY }
