@@ -17,6 +17,10 @@ pub(super) fn at_least(call: &Call<'_>, costs: &impl Costs, options: Options, en
     if call.ranks < 2 {
         return 0.0;
     }
+    let alone = levels_alone(call, costs, options);
+    if alone > enough {
+        return alone;
+    }
     let mut ranks = Ranks::new(call, costs, options);
     ranks.scatter();
     let mut latest = 0.0;
@@ -27,6 +31,20 @@ pub(super) fn at_least(call: &Call<'_>, costs: &impl Costs, options: Options, en
         }
     }
     latest
+}
+
+/// What the levels take, had all ranks begun them at once: on each but the first one, that of pairs,
+/// every rank waits for a message of half a group, whose sender has done the level before.
+fn levels_alone(call: &Call<'_>, costs: &impl Costs, options: Options) -> f64 {
+    let smallest_part = call.count / u64::from(call.ranks);
+    let levels = u32::BITS - (call.ranks - 1).leading_zeros();
+    // The smaller half of the smallest group of a level has ranks / 2^level, rounded down.
+    let halves = (1..levels).map(|level| u64::from(call.ranks >> level) * smallest_part);
+    let message = |count: u64| {
+        let bytes = count * options.element_bytes;
+        costs.send_overhead(bytes) + costs.flight(bytes) + costs.receive_overhead(bytes)
+    };
+    halves.filter(|count| *count > 0).map(message).sum()
 }
 
 /// Where the groups of each level begin, from everybody to pairs, each with its end behind the last
