@@ -21,7 +21,7 @@ pub(super) fn at_least(call: &Call<'_>, costs: &impl Costs, options: Options, en
     if alone > enough {
         return alone;
     }
-    let mut ranks = Ranks::new(call, costs, options);
+    let mut ranks = FollowedRanks::new(call, costs, options);
     ranks.scatter();
     let mut latest = 0.0;
     for level in groups(call.ranks).iter().rev() {
@@ -67,17 +67,17 @@ const fn middle(first: u32, end: u32) -> u32 {
 }
 
 /// How far each rank is, by its number relative to the root.
-struct Ranks<'a, C> {
-    ranks: Vec<Rank>,
+struct FollowedRanks<'a, C> {
+    ranks: Vec<FollowedRank>,
     /// Where each rank's part begins, in elements; one more than ranks.
     starts: Vec<u64>,
     costs: &'a C,
     element_bytes: u64,
-    known: Vec<Rates>,
+    known: Vec<SizeCosts>,
 }
 
 #[derive(Clone, Copy, Default)]
-struct Rank {
+struct FollowedRank {
     clock: f64,
     /// When the outgoing port is free.
     free: f64,
@@ -85,10 +85,10 @@ struct Rank {
     destinations: u32,
 }
 
-impl Rank {
+impl FollowedRank {
     /// When a message has left the processor.
     #[inline]
-    fn send(&mut self, rates: &Rates) -> f64 {
+    fn send(&mut self, rates: &SizeCosts) -> f64 {
         let begin = later(self.clock, self.free);
         self.free = begin + rates.gaps[self.destinations as usize];
         self.clock = begin + rates.send;
@@ -96,14 +96,14 @@ impl Rank {
     }
 
     #[inline]
-    fn receive(&mut self, left: f64, rates: &Rates) {
+    fn receive(&mut self, left: f64, rates: &SizeCosts) {
         self.clock = later(self.clock, left + rates.flight) + rates.receive;
     }
 }
 
 /// Of messages of one size.
 #[derive(Clone, Copy)]
-struct Rates {
+struct SizeCosts {
     bytes: u64,
     send: f64,
     receive: f64,
@@ -114,13 +114,13 @@ struct Rates {
 
 const MOST_CHILDREN: usize = u32::BITS as usize;
 
-impl<'a, C: Costs> Ranks<'a, C> {
+impl<'a, C: Costs> FollowedRanks<'a, C> {
     fn new(call: &Call<'_>, costs: &'a C, options: Options) -> Self {
         let whole = Span { start: 0, count: call.count };
         let parts = u64::from(call.ranks);
         let starts = (0..parts).map(|part| whole.part(part, parts).start);
-        Ranks {
-            ranks: vec![Rank::default(); call.ranks as usize],
+        FollowedRanks {
+            ranks: vec![FollowedRank::default(); call.ranks as usize],
             starts: starts.chain([call.count]).collect(),
             costs,
             element_bytes: options.element_bytes,
@@ -148,7 +148,7 @@ impl<'a, C: Costs> Ranks<'a, C> {
         for (destinations, gap) in (0..=most).zip(&mut gaps) {
             *gap = self.costs.gap(bytes, destinations.max(1));
         }
-        self.known.push(Rates {
+        self.known.push(SizeCosts {
             bytes,
             send: self.costs.send_overhead(bytes),
             receive: self.costs.receive_overhead(bytes),
