@@ -12,7 +12,7 @@ use models::{
 use rand::{RngExt as _, SeedableRng as _};
 use records::{
     Algorithm, Collective,
-    calibration::Parameters,
+    calibration::{Estimate, Parameters},
     observation::{PointToPoint, PointToPointKind, Status},
 };
 
@@ -87,6 +87,33 @@ fn whole_map_refined(bencher: Bencher) {
     let predictor =
         Predictor::new(Model::Refined, Forms::Corrected, &parameters).expect("good parameters");
     let procs: Vec<u32> = (2..=1024).collect();
+    let sizes: Vec<u64> = (0..=23).map(|shift| 1 << shift).collect();
+    bencher.bench(|| {
+        [Collective::Bcast, Collective::Reduce].map(|collective| {
+            let known = Model::Refined.algorithms(collective);
+            decide_map(&predictor, collective, (&procs, &sizes), &known, &Segments::Auto)
+        })
+    });
+}
+
+/// The same where every parameter is uncertain by a twentieth, for fewer processes: each time that
+/// may be a tie is evaluated at both ends of each interval.
+#[divan::bench(sample_count = 1, sample_size = 1)]
+fn whole_map_uncertain(bencher: Bencher) {
+    let mut parameters = preset("frodo").expect("a preset").measured;
+    let widen = |estimate: &mut Estimate| {
+        estimate.low = 0.95 * estimate.value;
+        estimate.high = 1.05 * estimate.value;
+    };
+    widen(&mut parameters.plogp.latency_seconds);
+    for knot in &mut parameters.plogp.knots {
+        widen(&mut knot.send_overhead_seconds);
+        widen(&mut knot.receive_overhead_seconds);
+        widen(&mut knot.gap_seconds);
+    }
+    let predictor =
+        Predictor::new(Model::Refined, Forms::Corrected, &parameters).expect("good parameters");
+    let procs: Vec<u32> = (2..=128).collect();
     let sizes: Vec<u64> = (0..=23).map(|shift| 1 << shift).collect();
     bencher.bench(|| {
         [Collective::Bcast, Collective::Reduce].map(|collective| {

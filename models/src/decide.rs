@@ -7,16 +7,18 @@
 //! the best: the interval of the *difference* of the two times, each parameter's error counted
 //! once for both, holds 0.
 
+mod error;
 mod segments;
 mod switching;
 
-pub use segments::{AUTO_LIMIT, best_segment, best_segment_of};
+pub use error::{AUTO_LIMIT, DecideError};
+pub use segments::{best_segment, best_segment_of};
 pub use switching::{Stretch, methods, switching_points};
 
 use records::{Algorithm, Collective, Method, decisions::Decision};
 
 use crate::{
-    Model, Point, PredictError, Predictor,
+    Point, PredictError, Predictor,
     predict::{Sought, Spread, Way, check, equal},
 };
 
@@ -27,64 +29,6 @@ pub enum Segments {
     List(Vec<u64>),
     /// Every size from 1 byte to the whole message: of each algorithm, its best one is taken.
     Auto,
-}
-
-/// No decision can be made.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum DecideError {
-    /// A candidate's time can't be predicted.
-    #[error(transparent)]
-    Predict(#[from] PredictError),
-    /// No candidate is left.
-    #[error(
-        "no candidate for {} of {} bytes on {} processes: {reason}",
-        .point.collective, .point.bytes, .point.procs
-    )]
-    NoCandidate {
-        /// Where.
-        point: Point,
-        /// Why.
-        reason: &'static str,
-    },
-    /// Switching points of a model whose forms have other pieces.
-    #[error(
-        "model {model} has no exact switching points; the models of the paper's tables have \
-         (hockney, logp, loggp, plogp)"
-    )]
-    Pieces {
-        /// Which model.
-        model: Model,
-    },
-    /// More segments than can be searched for switching points.
-    #[error("{bytes} bytes in segments of {segment_bytes} are too many; wanted at most 2^20")]
-    SmallSegments {
-        /// The segment size.
-        segment_bytes: u64,
-        /// The largest message.
-        bytes: u64,
-    },
-    /// A grid of points that is none.
-    #[error("the communicator sizes and the message sizes of a grid must ascend, with one each")]
-    Grid,
-    /// Simulations are too slow to try every segment size.
-    #[error(
-        "{collective} by '{algorithm}' is simulated, which is too slow to try every segment \
-         size; list them"
-    )]
-    Simulated {
-        /// Of which collective.
-        collective: Collective,
-        /// Which algorithm.
-        algorithm: Algorithm,
-    },
-    /// The message is too large to try every segment size.
-    #[error(
-        "{bytes} bytes are too many to try every segment size (at most {AUTO_LIMIT}); list them"
-    )]
-    TooLarge {
-        /// How large.
-        bytes: u64,
-    },
 }
 
 /// Decides among the algorithms and segment sizes; the method decided for is an own one, or, where
@@ -109,7 +53,7 @@ pub fn decide(
     let of = |&algorithm: &Algorithm| predictor.methods(point.collective, algorithm);
     let methods: Vec<Method> = algorithms.iter().filter(serving).flat_map(of).collect();
     let best = match segments {
-        Segments::Auto if predictor.is_certain() => compared(predictor, point, &methods)?,
+        Segments::Auto => compared(predictor, point, &methods)?,
         _ => vec![None; methods.len()],
     };
     for (method, best) in methods.into_iter().zip(best) {
@@ -222,31 +166,45 @@ pub(crate) fn seconds_of(
     methods.iter().map(seconds).collect()
 }
 
-/// The times of all that may be decided for, in the order given. What is simulated comes last, and
-/// is left out where it surely takes longer than another and no parameter is uncertain.
+/// The times of the cheapest and of all that may be ties with it, in the order given. What is
+/// simulated comes last, and is not begun where it surely takes too long for that.
 fn timed(
     predictor: &Predictor,
     candidates: Vec<Candidate>,
 ) -> Result<Vec<(Method, Spread)>, DecideError> {
-    let is_form = |candidate: &Candidate| matches!(candidate.sought.way, Way::Form(_));
-    let mut spreads: Vec<Option<Spread>> = Vec::with_capacity(candidates.len());
-    for candidate in &candidates {
-        let spread = is_form(candidate).then(|| predictor.spread(&candidate.sought));
-        spreads.push(spread.transpose()?);
-    }
-    let values = spreads.iter().flatten().map(|spread| spread.value);
-    let mut least = values.fold(f64::INFINITY, f64::min);
-    for (candidate, spread) in candidates.iter().zip(&mut spreads) {
-        let sought = &candidate.sought;
-        let hopeless = predictor.is_certain() && sought.surely_exceeds(least * (1.0 + 1e-9));
-        if spread.is_none() && !hopeless {
-            let simulated = predictor.spread(sought)?;
-            least = least.min(simulated.value);
-            *spread = Some(simulated);
+    let mut values = vec![f64::INFINITY; candidates.len()];
+    let mut least = f64::INFINITY;
+    for simulated in [false, true] {
+        for (candidate, value) in candidates.iter().zip(&mut values) {
+            let sought = &candidate.sought;
+            let is_simulated = matches!(sought.way, Way::Simulated(_));
+            if is_simulated == simulated && !sought.surely_exceeds(predictor.tie_limit(least)) {
+                *value = predictor.seconds(sought)?;
+                least = least.min(*value);
+            }
         }
     }
-    let methods = candidates.into_iter().map(|candidate| candidate.method);
-    Ok(methods.zip(spreads).filter_map(|(method, spread)| Some((method, spread?))).collect())
+    let limit = predictor.tie_limit(least);
+    let Some(first) = values.iter().position(|value| *value == least) else {
+        return Ok(Vec::new());
+    };
+    let best = predictor.spread(&candidates[first].sought, least)?;
+    let mut timed = Vec::new();
+    for (place, (candidate, value)) in candidates.into_iter().zip(values).enumerate() {
+        if place == first {
+            timed.push((candidate.method, best));
+        } else if value <= limit && may_be_tie(predictor, &candidate.sought, value, &best) {
+            timed.push((candidate.method, predictor.spread(&candidate.sought, value)?));
+        }
+    }
+    Ok(timed)
+}
+
+/// Whether it is worth while to evaluate a time at the ends of the parameters' intervals. What is
+/// simulated is bounded there first, which takes a hundredth of the time.
+fn may_be_tie(predictor: &Predictor, sought: &Sought, value: f64, best: &Spread) -> bool {
+    matches!(sought.way, Way::Form(_))
+        || predictor.least_spread(sought, value).may_be_as_cheap_as(best)
 }
 
 struct Candidate<'a> {
@@ -307,4 +265,78 @@ fn arg_min(
         ties: timed.into_iter().map(|(method, _)| method).collect(),
         extrapolated: !predictor.reach().covers(point),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use records::{
+        Collective,
+        calibration::{Estimate, Parameters},
+    };
+
+    use super::*;
+    use crate::{Forms, Model, presets::preset};
+
+    /// Frodo's parameters, each uncertain by such a part of itself.
+    fn uncertain(part: f64) -> Parameters {
+        let mut parameters = preset("frodo").unwrap().measured;
+        let widen = |estimate: &mut Estimate| {
+            estimate.low = estimate.value * (1.0 - part);
+            estimate.high = estimate.value * (1.0 + part);
+        };
+        widen(&mut parameters.plogp.latency_seconds);
+        for knot in &mut parameters.plogp.knots {
+            widen(&mut knot.send_overhead_seconds);
+            widen(&mut knot.receive_overhead_seconds);
+            widen(&mut knot.gap_seconds);
+        }
+        parameters
+    }
+
+    /// Every method at its best segment size, and every end of every interval.
+    fn all_evaluated(predictor: &Predictor, point: Point) -> (Method, Vec<Method>) {
+        let mut spreads = Vec::new();
+        for algorithm in predictor.model().algorithms(point.collective) {
+            let method = Method::Own { algorithm, segment_bytes: 0 };
+            let segment = match predictor.segmented(point.collective, &method).unwrap() {
+                true => best_segment(predictor, point, algorithm).unwrap(),
+                false => Some(0),
+            };
+            let Some(segment) = segment else { continue };
+            let method = method.with_segment(segment);
+            let sought = predictor.look_up_method(point, &method).unwrap();
+            let value = predictor.seconds(&sought).unwrap();
+            spreads.push((method, predictor.spread(&sought, value).unwrap()));
+        }
+        let least = spreads.iter().map(|(_, spread)| spread.value).fold(f64::INFINITY, f64::min);
+        let first = spreads.iter().position(|(_, spread)| equal(spread.value, least)).unwrap();
+        let (method, best) = spreads.remove(first);
+        spreads.retain(|(_, spread)| spread.may_be_as_cheap_as(&best));
+        spreads.sort_by(|(_, a), (_, b)| a.value.total_cmp(&b.value));
+        (method, spreads.into_iter().map(|(method, _)| method).collect())
+    }
+
+    /// What the search leaves out is neither the best nor a tie with it.
+    #[test]
+    fn decisions_and_ties_are_those_of_all_methods() {
+        let mut ties = 0;
+        for part in [0.0, 0.01, 0.1, 0.4] {
+            let parameters = uncertain(part);
+            let predictor = Predictor::new(Model::Refined, Forms::Corrected, &parameters).unwrap();
+            for (collective, procs) in [Collective::Bcast, Collective::Reduce]
+                .into_iter()
+                .flat_map(|collective| [3, 6, 24, 100].map(|procs| (collective, procs)))
+            {
+                let known = predictor.model().algorithms(collective);
+                for bytes in [1, 8, 4096, 1 << 16, 1 << 20] {
+                    let point = Point { collective, procs, bytes };
+                    let got = decide(&predictor, point, &known, &Segments::Auto).unwrap();
+                    let wanted = all_evaluated(&predictor, point);
+                    ties += wanted.1.len();
+                    assert_eq!((got.method, got.ties), wanted, "{point:?}, {part}");
+                }
+            }
+        }
+        assert!(ties > 50, "{ties} ties show little");
+    }
 }

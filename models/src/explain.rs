@@ -11,8 +11,8 @@ use records::{Method, calibration::Parameters};
 use serde::Serialize;
 
 use crate::{
-    Model, Point, PredictError, Predictor,
-    closed_forms::{Form, FormulaError, Shape, Text, text},
+    Model, NetworkModel, Point, PredictError, Predictor,
+    closed_forms::{Form, FormulaError, Shape, Text, evaluate, symbol, terms},
     parameters::{Hockney, Network, ParametersError, PointToPoint},
     predict::{Sought, Way},
 };
@@ -206,15 +206,15 @@ impl Explainer {
             Text::Formula(formula) => {
                 let mut symbols: Vec<Symbol> = Vec::new();
                 let mut value = |name: &str| {
-                    let (value, unit) = text::symbol(network, shape, name)?;
+                    let (value, unit) = symbol(network, shape, name)?;
                     if symbols.iter().all(|known| known.name != name) {
                         symbols.push(Symbol { name: name.into(), value, unit });
                     }
                     Some(value)
                 };
-                let terms = text::terms(formula).into_iter();
+                let terms = terms(formula).into_iter();
                 let part = |term: &str| -> Result<Part, FormulaError> {
-                    Ok(Part { text: term.into(), seconds: text::evaluate(term, &mut value)? })
+                    Ok(Part { text: term.into(), seconds: evaluate(term, &mut value)? })
                 };
                 let parts = terms.map(part).collect::<Result<_, _>>()?;
                 Ok(Formula { text: formula.into(), parts, symbols })
@@ -266,8 +266,8 @@ fn rows(
 ) -> Vec<(&'static str, Option<f64>, Scale<Parameters>)> {
     let Parameters { hockney, loggp, plogp, .. } = parameters;
     let gamma = parameters.gamma.is_empty().then_some(parameters.gamma_seconds_per_byte.value);
-    let mut rows: Vec<(&'static str, Option<f64>, Scale<Parameters>)> = match model {
-        Model::Hockney => vec![
+    let mut rows: Vec<(&'static str, Option<f64>, Scale<Parameters>)> = match model.network() {
+        NetworkModel::Hockney => vec![
             ("alpha", Some(hockney.alpha_seconds.value), |p, by| {
                 scale(&mut p.hockney.alpha_seconds, by)
             }),
@@ -275,7 +275,7 @@ fn rows(
                 scale(&mut p.hockney.beta_seconds_per_byte, by);
             }),
         ],
-        Model::LogP | Model::LogGp => vec![
+        NetworkModel::LogP | NetworkModel::LogGp => vec![
             ("L", Some(loggp.latency_seconds.value), |p, by| {
                 scale(&mut p.loggp.latency_seconds, by)
             }),
@@ -287,7 +287,7 @@ fn rows(
                 scale(&mut p.loggp.gap_seconds_per_byte, by);
             }),
         ],
-        Model::PLogP | Model::Refined | Model::Simulated => vec![
+        NetworkModel::PLogP => vec![
             ("L", Some(plogp.latency_seconds.value), |p, by| {
                 scale(&mut p.plogp.latency_seconds, by)
             }),

@@ -43,7 +43,7 @@ mod reach;
 pub mod simulated;
 
 pub use closed_forms::algorithms;
-pub use model::{Forms, Model};
+pub use model::{Evaluator, Forms, Model, NetworkModel};
 pub use predict::{PredictError, Prediction, Predictor};
 pub use reach::Reach;
 // What every prediction is about; part of this interface.

@@ -2,7 +2,8 @@ use std::{fmt, str::FromStr};
 
 use records::unknown;
 
-/// A model of point-to-point communication.
+/// What times are predicted by: the parameters of a model of the network, and an evaluator. Each
+/// pair in use has a name of its own, which files and flags take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Model {
     /// Hockney: a message of m bytes takes alpha + beta m.
@@ -13,11 +14,42 @@ pub enum Model {
     LogGp,
     /// PLogP: a message of m bytes takes L + g(m).
     PLogP,
-    /// PLogP's parameters, g(m, k) among them, under forms that are derived from the schedules in
-    /// use ([`closed_forms::refined`](crate::closed_forms::refined)); simulated where there is none.
+    /// PLogP's parameters, g(m, k) among them, under [`Evaluator::Refined`].
     Refined,
-    /// PLogP's parameters under the simulator: the schedules message by message.
+    /// The same parameters under [`Evaluator::Simulation`].
     Simulated,
+}
+
+/// A model of the network: what point-to-point messages cost by some parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NetworkModel {
+    /// alpha and beta.
+    Hockney,
+    /// L, o and g.
+    LogP,
+    /// L, o, g and G.
+    LogGp,
+    /// L, and os, or and g as functions of the size.
+    PLogP,
+}
+
+/// How the time of a collective is found from the parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Evaluator {
+    /// By the closed forms of the paper's tables.
+    Tables,
+    /// By forms that are derived from the schedules in use
+    /// ([`closed_forms::refined`](crate::closed_forms::refined)); by simulation where there is none.
+    Refined,
+    /// By the simulator: the schedules message by message.
+    Simulation,
+}
+
+impl Evaluator {
+    /// Whether it follows the schedules, and so knows what has one and nothing else.
+    pub const fn follows_schedules(self) -> bool {
+        !matches!(self, Evaluator::Tables)
+    }
 }
 
 impl Model {
@@ -27,6 +59,27 @@ impl Model {
 
     /// Those of the paper's tables.
     pub const TABLES: [Model; 4] = [Model::Hockney, Model::LogP, Model::LogGp, Model::PLogP];
+
+    /// The model of the network whose parameters it takes.
+    #[inline]
+    pub const fn network(self) -> NetworkModel {
+        match self {
+            Model::Hockney => NetworkModel::Hockney,
+            Model::LogP => NetworkModel::LogP,
+            Model::LogGp => NetworkModel::LogGp,
+            Model::PLogP | Model::Refined | Model::Simulated => NetworkModel::PLogP,
+        }
+    }
+
+    /// How it finds times from them.
+    #[inline]
+    pub const fn evaluator(self) -> Evaluator {
+        match self {
+            Model::Hockney | Model::LogP | Model::LogGp | Model::PLogP => Evaluator::Tables,
+            Model::Refined => Evaluator::Refined,
+            Model::Simulated => Evaluator::Simulation,
+        }
+    }
 
     /// The name used in files and flags.
     pub const fn name(self) -> &'static str {

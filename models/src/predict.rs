@@ -32,6 +32,8 @@ pub struct Predictor {
     forms: Forms,
     sets: Sets,
     reach: Reach,
+    /// See [`Predictor::tie_limit`].
+    tie_factor: f64,
 }
 
 impl Model {
@@ -39,7 +41,7 @@ impl Model {
     /// order, or those that have a schedule, the paper's first, without second forms.
     pub fn algorithms(self, collective: Collective) -> Vec<Algorithm> {
         let mut known = algorithms(collective).to_vec();
-        if matches!(self, Model::Refined | Model::Simulated) {
+        if self.evaluator().follows_schedules() {
             for entry in schedules::of_collective(collective) {
                 if !known.contains(&entry.algorithm) && entry.algorithm.plain().is_none() {
                     known.push(entry.algorithm);
@@ -54,7 +56,7 @@ impl Model {
     pub fn serves(self, collective: Collective, algorithm: Algorithm, procs: u32) -> bool {
         let even =
             || schedules::find(collective, algorithm).is_some_and(|entry| entry.requirements.even);
-        Model::TABLES.contains(&self) || procs == 1 || procs.is_multiple_of(2) || !even()
+        !self.evaluator().follows_schedules() || procs == 1 || procs.is_multiple_of(2) || !even()
     }
 }
 
@@ -69,7 +71,8 @@ impl Predictor {
         parameters: &Parameters,
     ) -> Result<Self, ParametersError> {
         let sets = Sets::common(model, parameters)?;
-        Ok(Predictor { model, forms, sets, reach: Reach::default() })
+        let tie_factor = sets.tie_factor();
+        Ok(Predictor { model, forms, sets, reach: Reach::default(), tie_factor })
     }
 
     /// By constants of its own for each algorithm, under the corrected forms; combining costs what
@@ -84,7 +87,8 @@ impl Predictor {
         measured: &Parameters,
     ) -> Result<Self, ParametersError> {
         let sets = Sets::by_method(model, fits, measured)?;
-        Ok(Predictor { model, forms: Forms::Corrected, sets, reach: Reach::default() })
+        let (forms, tie_factor) = (Forms::Corrected, sets.tie_factor());
+        Ok(Predictor { model, forms, sets, reach: Reach::default(), tie_factor })
     }
 
     /// The same, knowing how far the measurements behind its parameters reach: decisions beyond
@@ -182,7 +186,8 @@ impl Predictor {
         algorithm: Algorithm,
         segment_bytes: u64,
     ) -> Result<Prediction, PredictError> {
-        Ok(self.spread(&self.look_up(point, algorithm, segment_bytes)?)?.prediction())
+        let sought = self.look_up(point, algorithm, segment_bytes)?;
+        Ok(self.spread(&sought, self.seconds(&sought)?)?.prediction())
     }
 
     /// As [`Predictor::predict_with_interval`], for a method with a closed form.
@@ -194,7 +199,8 @@ impl Predictor {
         point: Point,
         method: &Method,
     ) -> Result<Prediction, PredictError> {
-        Ok(self.spread(&self.look_up_method(point, method)?)?.prediction())
+        let sought = self.look_up_method(point, method)?;
+        Ok(self.spread(&sought, self.seconds(&sought)?)?.prediction())
     }
 
     /// Whether a method may be decided for at a point: splitted-binary needs two segments.
@@ -221,9 +227,9 @@ impl Predictor {
         sought.seconds(&sought.set.network, self.forms)
     }
 
-    pub(crate) fn spread(&self, sought: &Sought) -> Result<Spread, PredictError> {
+    /// `value` is [`Predictor::seconds`].
+    pub(crate) fn spread(&self, sought: &Sought, value: f64) -> Result<Spread, PredictError> {
         let seconds = |network| sought.seconds(network, self.forms);
-        let value = seconds(&sought.set.network)?;
         let mut ends = [[value; 2]; MOST_PARAMETERS];
         for (place, [low, high]) in ends.iter_mut().zip(&sought.set.ends) {
             *place = [seconds(low)?, seconds(high)?];
@@ -231,9 +237,29 @@ impl Predictor {
         Ok(Spread { value, ends, set: sought.set.number })
     }
 
-    /// Whether no parameter has an interval: then only equal times are ties.
-    pub(crate) fn is_certain(&self) -> bool {
-        self.sets.all().all(|set| set.ends.is_empty())
+    /// As [`Predictor::spread`], but that at the ends there stand lower bounds: what is no tie by
+    /// these is none.
+    pub(crate) fn least_spread(&self, sought: &Sought, value: f64) -> Spread {
+        let at_least = |network| sought.at_least(network, f64::INFINITY);
+        let mut ends = [[value; 2]; MOST_PARAMETERS];
+        for (place, [low, high]) in ends.iter_mut().zip(&sought.set.ends) {
+            *place = [at_least(low), at_least(high)];
+        }
+        Spread { value, ends, set: sought.set.number }
+    }
+
+    /// A time above which nothing can be a tie with a method of that time, by more than rounding.
+    ///
+    /// A time V is a sum and maximum of costs. Where an end of a parameter makes no cost less than
+    /// rho times what it is, V falls by at most (1 - rho) V there; the time b that it is compared
+    /// with rises by at most (sigma - 1) b where no cost becomes more than sigma times what it is.
+    /// The deviations are added in quadrature, which gives at most R V + S b; so what exceeds b by
+    /// more than that, V > b (1 + S) / (1 - R), is no tie ([`Spread::may_be_as_cheap_as`]).
+    /// Infinite where an interval reaches too far down (R >= 1): then nothing is left out. Messages
+    /// that overtake each other at an end, and so gain more there, are not thought of.
+    pub(crate) fn tie_limit(&self, seconds: f64) -> f64 {
+        // Of no time at all, an infinite multiple would be no number.
+        if self.tie_factor.is_finite() { seconds * self.tie_factor } else { f64::INFINITY }
     }
 
     /// The message sizes between which all costs are lines.

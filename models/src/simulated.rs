@@ -192,8 +192,7 @@ impl Run {
 
     /// See [`Blocks`]; empty where all blocks have the call's own count.
     pub fn blocks(&self) -> Blocks {
-        let with_counts = [Collective::Gatherv, Collective::Scatterv, Collective::ReduceScatter];
-        if !with_counts.contains(&self.entry.collective) {
+        if !self.entry.collective.has_counts() {
             return Blocks::default();
         }
         let count = self.count();
@@ -219,8 +218,9 @@ impl Run {
         }
     }
 
-    /// Whether [`Run::seconds`] would surely be more; false where that is not known.
-    pub fn surely_exceeds(&self, network: &Network, seconds: f64) -> bool {
+    /// Seconds that [`Run::seconds`] surely is at least; 0 where nothing is known. What is more
+    /// than `enough` may be less than what is known.
+    pub fn at_least(&self, network: &Network, enough: f64) -> f64 {
         // Programs of many rounds, and those that learn their counts from others, are not looked at.
         let is_short = self.segment_bytes == 0
             && matches!(
@@ -230,12 +230,16 @@ impl Run {
                     | Algorithm::Rabenseifner
                     | Algorithm::ScatterAllgather
             );
+        if !is_short {
+            return 0.0;
+        }
         let blocks = self.blocks();
         let call = self.call(&blocks);
         let options = Options { element_bytes: self.element_bytes(), ..Options::default() };
-        is_short
-            && self.entry.check_everywhere(&call).is_ok()
-            && self.entry.surely_exceeds(&call, network, options, seconds)
+        match self.entry.check_everywhere(&call) {
+            Ok(()) => self.entry.at_least(&call, network, options, enough),
+            Err(_) => 0.0,
+        }
     }
 
     /// About how many steps a simulation has, where these are many.

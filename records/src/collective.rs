@@ -50,66 +50,143 @@ impl Collective {
 
     /// MPI's name in lower case, without the prefix.
     pub const fn name(self) -> &'static str {
-        match self {
-            Collective::Allgather => "allgather",
-            Collective::Allgatherv => "allgatherv",
-            Collective::Allreduce => "allreduce",
-            Collective::Alltoall => "alltoall",
-            Collective::Alltoallv => "alltoallv",
-            Collective::Barrier => "barrier",
-            Collective::Bcast => "bcast",
-            Collective::Exscan => "exscan",
-            Collective::Gather => "gather",
-            Collective::Gatherv => "gatherv",
-            Collective::Reduce => "reduce",
-            Collective::ReduceScatter => "reduce_scatter",
-            Collective::ReduceScatterBlock => "reduce_scatter_block",
-            Collective::Scan => "scan",
-            Collective::Scatter => "scatter",
-            Collective::Scatterv => "scatterv",
-        }
+        self.columns().name
     }
 
     /// What "message size" means for this collective, in every file and flag of Colibri.
     ///
     /// Libraries and tools differ (per rank, per block, total); exporters convert.
     pub const fn message_size(self) -> &'static str {
-        match self {
-            Collective::Bcast
-            | Collective::Reduce
-            | Collective::Allreduce
-            | Collective::Scan
-            | Collective::Exscan => "count x type size",
-            Collective::Allgather
-            | Collective::Gather
-            | Collective::Scatter
-            | Collective::Alltoall
-            | Collective::ReduceScatterBlock => "the block between one pair of ranks",
-            Collective::ReduceScatter
-            | Collective::Allgatherv
-            | Collective::Gatherv
-            | Collective::Scatterv
-            | Collective::Alltoallv => "the mean block between one pair of ranks",
-            Collective::Barrier => "0",
+        match self.columns().size {
+            MessageSize::Nothing => "0",
+            MessageSize::Vector => "count x type size",
+            MessageSize::Block => "the block between one pair of ranks",
+            MessageSize::MeanBlock => "the mean block between one pair of ranks",
         }
     }
 
     /// The size in bytes of the elements with which Colibri measures a message of `bytes`:
     /// libraries fall back by the number of elements. Reductions are of doubles where these fit.
     pub const fn element_bytes(self, bytes: u64) -> u64 {
+        if self.combines() && bytes >= 8 && bytes.is_multiple_of(8) { 8 } else { 1 }
+    }
+
+    /// What the send buffer holds; a broadcast has none, nor has what is sent in place.
+    pub const fn sends(self) -> Held {
+        self.columns().sends
+    }
+
+    /// What the receive buffer holds afterwards.
+    pub const fn receives(self) -> Held {
+        self.columns().receives
+    }
+
+    /// Whether what is sent is combined by an operation.
+    pub const fn combines(self) -> bool {
+        self.columns().combines
+    }
+
+    /// Whether the call names a root.
+    pub const fn is_rooted(self) -> bool {
+        self.columns().rooted
+    }
+
+    /// Whether each rank's block has a count of its own.
+    pub const fn has_counts(self) -> bool {
+        matches!(self.columns().size, MessageSize::MeanBlock)
+    }
+
+    /// The collective with blocks that are all alike, if this is the same with a count for each.
+    pub const fn v_form_of(self) -> Option<Collective> {
+        self.columns().v_form_of
+    }
+
+    /// The table: the name, what the message size is, what is sent, what is received.
+    const fn columns(self) -> Columns {
+        use Held::{All, AllAtRoot, Nothing, Own, OwnAtRoot};
         match self {
-            Collective::Reduce
-            | Collective::Allreduce
-            | Collective::ReduceScatter
-            | Collective::ReduceScatterBlock
-            | Collective::Scan
-            | Collective::Exscan
-                if bytes >= 8 && bytes.is_multiple_of(8) =>
-            {
-                8
+            Self::Allgather => Columns::new("allgather", MessageSize::Block, Own, All),
+            Self::Allgatherv => Columns::new("allgatherv", MessageSize::MeanBlock, Own, All)
+                .v_form_of(Self::Allgather),
+            Self::Allreduce => Columns::new("allreduce", MessageSize::Vector, Own, Own).combining(),
+            Self::Alltoall => Columns::new("alltoall", MessageSize::Block, All, All),
+            Self::Alltoallv => Columns::new("alltoallv", MessageSize::MeanBlock, All, All)
+                .v_form_of(Self::Alltoall),
+            Self::Barrier => Columns::new("barrier", MessageSize::Nothing, Nothing, Nothing),
+            Self::Bcast => Columns::new("bcast", MessageSize::Vector, Nothing, Own).rooted(),
+            Self::Exscan => Columns::new("exscan", MessageSize::Vector, Own, Own).combining(),
+            Self::Gather => Columns::new("gather", MessageSize::Block, Own, AllAtRoot).rooted(),
+            Self::Gatherv => Columns::new("gatherv", MessageSize::MeanBlock, Own, AllAtRoot)
+                .rooted()
+                .v_form_of(Self::Gather),
+            Self::Reduce => {
+                Columns::new("reduce", MessageSize::Vector, Own, OwnAtRoot).rooted().combining()
             }
-            _ => 1,
+            Self::ReduceScatter => Columns::new("reduce_scatter", MessageSize::MeanBlock, All, Own)
+                .combining()
+                .v_form_of(Self::ReduceScatterBlock),
+            Self::ReduceScatterBlock => {
+                Columns::new("reduce_scatter_block", MessageSize::Block, All, Own).combining()
+            }
+            Self::Scan => Columns::new("scan", MessageSize::Vector, Own, Own).combining(),
+            Self::Scatter => Columns::new("scatter", MessageSize::Block, AllAtRoot, Own).rooted(),
+            Self::Scatterv => Columns::new("scatterv", MessageSize::MeanBlock, AllAtRoot, Own)
+                .rooted()
+                .v_form_of(Self::Scatter),
         }
+    }
+}
+
+/// What a buffer of one rank holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Held {
+    /// Nothing: there is no such buffer, or nobody looks at it.
+    Nothing,
+    /// One vector or block, on every rank.
+    Own,
+    /// One vector, on the root alone.
+    OwnAtRoot,
+    /// The blocks of all ranks, on every rank.
+    All,
+    /// The blocks of all ranks, on the root alone.
+    AllAtRoot,
+}
+
+/// What the message size is.
+#[derive(Debug, Clone, Copy)]
+enum MessageSize {
+    Nothing,
+    Vector,
+    Block,
+    MeanBlock,
+}
+
+/// What is told of a collective.
+struct Columns {
+    name: &'static str,
+    size: MessageSize,
+    sends: Held,
+    receives: Held,
+    rooted: bool,
+    combines: bool,
+    v_form_of: Option<Collective>,
+}
+
+impl Columns {
+    const fn new(name: &'static str, size: MessageSize, sends: Held, receives: Held) -> Self {
+        Columns { name, size, sends, receives, rooted: false, combines: false, v_form_of: None }
+    }
+
+    const fn rooted(self) -> Self {
+        Columns { rooted: true, ..self }
+    }
+
+    const fn combining(self) -> Self {
+        Columns { combines: true, ..self }
+    }
+
+    const fn v_form_of(self, blocks_alike: Collective) -> Self {
+        Columns { v_form_of: Some(blocks_alike), ..self }
     }
 }
 
@@ -152,6 +229,22 @@ mod tests {
             assert_eq!(collective.name().parse(), Ok(collective));
             let json = serde_json::to_string(&collective).unwrap();
             assert_eq!(json, format!("\"{}\"", collective.name()));
+        }
+    }
+
+    /// What is on the root alone needs one; a v-form is what it is of but for the counts.
+    #[test]
+    fn the_columns_of_the_table_agree() {
+        for collective in Collective::ALL {
+            let held = [collective.sends(), collective.receives()];
+            let at_root = held.iter().any(|held| matches!(held, Held::OwnAtRoot | Held::AllAtRoot));
+            assert!(collective.is_rooted() || !at_root, "{collective}");
+            assert_eq!(collective.v_form_of().is_some(), collective.has_counts(), "{collective}");
+            if let Some(plain) = collective.v_form_of() {
+                assert_eq!([plain.sends(), plain.receives()], held, "{collective}");
+                assert_eq!(plain.is_rooted(), collective.is_rooted(), "{collective}");
+                assert_eq!(plain.combines(), collective.combines(), "{collective}");
+            }
         }
     }
 

@@ -38,7 +38,7 @@ pub mod summary;
 pub mod usage;
 pub mod violations;
 
-pub use collective::{Collective, Point};
+pub use collective::{Collective, Held, Point};
 pub use error::FileError;
 pub use method::{Algorithm, Library, Method, MethodError, Native};
 pub use names::{nearest, quoted, shortened, unknown};

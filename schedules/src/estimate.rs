@@ -1,9 +1,6 @@
 //! How long a schedule is, without executing it.
 
-use crate::{
-    Call, Entry, Round, Step,
-    registry::{is_rooted, known_to},
-};
+use crate::{Call, Entry, Round, Step, entry::known_to};
 
 /// How much there is to execute, about.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -28,7 +25,7 @@ impl Entry {
     ///
     /// The call must satisfy [`Entry::check_everywhere`].
     pub fn length(&self, call: &Call<'_>) -> Length {
-        let root = if is_rooted(self.collective) { call.root } else { 0 };
+        let root = if self.collective.is_rooted() { call.root } else { 0 };
         let mut scratch = Round::default();
         let (of_root, mut looked_at) = self.of_rank(call, root, &mut scratch);
         let (mut sum, mut count) = (Length { steps: 0.0, slots: 0.0, rounds: of_root.rounds }, 0);
@@ -99,7 +96,7 @@ mod tests {
             combine_per_byte: 0.01,
         };
         for entry in ENTRIES {
-            if matches!(entry.collective, Collective::Scatterv | Collective::Gatherv) {
+            if entry.collective.has_counts() && entry.collective.is_rooted() {
                 continue;
             }
             for (ranks, segment) in [(2, 0), (16, 0), (64, 8), (100, 0)] {

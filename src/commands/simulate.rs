@@ -11,7 +11,7 @@ use models::{
 };
 use records::{Collective, quantity};
 use schedules::{
-    Entry, find_named, is_rooted, of_collective,
+    Entry, find_named, of_collective,
     simulator::{self, Activity, Options, Outcome},
 };
 use serde::Serialize;
@@ -266,7 +266,7 @@ pub fn check_options(
     root: Option<u32>,
     fan_out: Option<u32>,
 ) -> Result<()> {
-    if root.is_some() && !is_rooted(collective) {
+    if root.is_some() && !collective.is_rooted() {
         usage!("--root: {collective} has no root");
     }
     if fan_out.is_some() && !entries.iter().any(|entry| entry.fanned) {
@@ -295,7 +295,7 @@ pub fn in_words(run: &Run) -> String {
     if run.entry.fanned {
         words.push(format!("fan-out {call}"));
     }
-    if is_rooted(run.entry.collective) {
+    if run.entry.collective.is_rooted() {
         words.push(format!("root {}", run.root));
     }
     words.join(", ")

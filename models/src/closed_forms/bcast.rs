@@ -5,7 +5,8 @@
 use records::Algorithm;
 
 use super::{
-    Form, Shape,
+    form::Form,
+    shape::Shape,
     text::{
         Text::{self, Formula},
         Texts::ByCase,

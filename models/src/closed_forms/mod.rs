@@ -32,194 +32,22 @@
 mod alltoall;
 mod barrier;
 mod bcast;
+mod form;
 mod reduce;
 pub mod refined;
-pub(crate) mod text;
+mod shape;
+mod symbols;
+mod text;
 
 use records::{Algorithm, Collective};
 
+pub use form::Form;
+pub(crate) use form::is_candidate;
 pub use reduce::{binomial_segmentation_pays, binomial_segmentation_sides};
-use text::Texts;
+pub use shape::Shape;
+pub(crate) use symbols::symbol;
 pub use text::{FormulaError, Text};
-
-use crate::{Forms, parameters::Network};
-
-/// What a closed form needs to know of a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-// What the forms read together is kept apart: a compiler that reads two neighbours at once makes
-// the processor wait until both have been written.
-#[repr(C)]
-pub struct Shape {
-    segments: u64,
-    procs: u32,
-    segment_bytes: u64,
-    bytes: u64,
-}
-
-impl Shape {
-    /// `segment_bytes` 0, or of at least `bytes`, is one segment.
-    #[inline]
-    pub fn new(procs: u32, bytes: u64, segment_bytes: u64) -> Self {
-        let whole = segment_bytes == 0 || segment_bytes >= bytes;
-        let (segments, segment_bytes) =
-            if whole { (1, bytes) } else { (bytes.div_ceil(segment_bytes), segment_bytes) };
-        Shape { procs, bytes, segments, segment_bytes }
-    }
-
-    /// The same call with other segments.
-    #[inline]
-    pub(crate) fn cut(&self, segment_bytes: u64) -> Self {
-        Shape::new(self.procs, self.bytes, segment_bytes)
-    }
-
-    /// A call of so many segments of so many bytes, whatever the message: a bound of others.
-    #[inline]
-    pub(crate) fn with_segments(&self, segments: u64, segment_bytes: u64) -> Self {
-        Shape { segments, segment_bytes, ..*self }
-    }
-
-    /// P, as it was given.
-    pub(crate) fn ranks(&self) -> u32 {
-        self.procs
-    }
-
-    /// m_s, as it is to be given: 0 where the message is whole.
-    pub(crate) fn segment(&self) -> u64 {
-        if self.segments > 1 { self.segment_bytes } else { 0 }
-    }
-
-    /// m, as it was given.
-    pub(crate) fn whole_bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// P.
-    #[inline]
-    pub fn procs(&self) -> f64 {
-        f64::from(self.procs)
-    }
-
-    /// m.
-    #[inline]
-    pub fn bytes(&self) -> f64 {
-        self.bytes as f64
-    }
-
-    /// n_s.
-    #[inline]
-    pub fn segments(&self) -> f64 {
-        self.segments as f64
-    }
-
-    /// ceil(n_s / 2): the segments of one half of the message.
-    #[inline]
-    pub fn half_segments(&self) -> f64 {
-        self.segments.div_ceil(2) as f64
-    }
-
-    /// m_s.
-    #[inline]
-    pub fn segment_bytes(&self) -> f64 {
-        self.segment_bytes as f64
-    }
-
-    /// ceil(lg P): rounds of a binomial tree or a dissemination.
-    #[inline]
-    pub fn rounds(&self) -> f64 {
-        f64::from(u32::BITS - self.procs.saturating_sub(1).leading_zeros())
-    }
-
-    /// ceil(lg(P + 1)) - 1: edges from the root of a binary tree to its deepest leaf.
-    #[inline]
-    pub fn levels(&self) -> f64 {
-        // ceil(lg(P + 1)) is the number of P's binary digits.
-        f64::from(self.procs.max(1).ilog2())
-    }
-
-    /// floor(lg P) + 2, or lg P where P is a power of two: rounds of recursive doubling.
-    #[inline]
-    pub fn doubling_rounds(&self) -> f64 {
-        let log = f64::from(self.procs.max(1).ilog2());
-        if self.procs.is_power_of_two() { log } else { log + 2.0 }
-    }
-}
-
-type Formula = fn(&Network, &Shape, Forms) -> f64;
-
-/// One algorithm's closed form, for every model.
-#[derive(Debug, Clone, Copy)]
-pub struct Form {
-    /// Which algorithm.
-    pub algorithm: Algorithm,
-    /// Whether the message is cut into segments.
-    pub segmented: bool,
-    formula: Formula,
-    /// T_max, where the paper has two bounds.
-    greatest: Option<Formula>,
-    /// Whether the form holds where P is a power of two only.
-    powers_of_two: bool,
-    text: Texts,
-}
-
-impl Form {
-    const fn segmented(algorithm: Algorithm, formula: Formula, text: Texts) -> Self {
-        Form { segmented: true, ..Form::unsegmented(algorithm, formula, text) }
-    }
-
-    const fn unsegmented(algorithm: Algorithm, formula: Formula, text: Texts) -> Self {
-        let (greatest, powers_of_two) = (None, false);
-        Form { algorithm, segmented: false, formula, greatest, powers_of_two, text }
-    }
-
-    const fn with_greatest(self, greatest: Formula) -> Self {
-        Form { greatest: Some(greatest), ..self }
-    }
-
-    const fn of_powers_of_two(self) -> Self {
-        Form { powers_of_two: true, ..self }
-    }
-
-    /// Whether the form holds for so many processes; those of the paper do for all.
-    pub fn holds(&self, procs: u32) -> bool {
-        !self.powers_of_two || procs.is_power_of_two()
-    }
-
-    /// Seconds; T_min where the paper has two bounds.
-    #[inline]
-    pub fn seconds(&self, network: &Network, shape: &Shape, forms: Forms) -> f64 {
-        Self::of_several(self.formula, network, shape, forms)
-    }
-
-    /// T_max in seconds, where the paper has two bounds.
-    pub fn greatest_seconds(&self, network: &Network, shape: &Shape, forms: Forms) -> Option<f64> {
-        self.greatest.map(|formula| Self::of_several(formula, network, shape, forms))
-    }
-
-    /// The form as text: of T_min where the paper has two bounds.
-    pub fn text(&self, network: &Network, shape: &Shape, forms: Forms) -> Text {
-        match self.text {
-            Texts::One(text) => text,
-            Texts::ByCase(text) => text(&network.model, forms, shape),
-        }
-    }
-
-    #[inline]
-    fn of_several(formula: Formula, network: &Network, shape: &Shape, forms: Forms) -> f64 {
-        if shape.procs > 1 { formula(network, shape, forms) } else { 0.0 }
-    }
-
-    /// Whether the algorithm makes sense for that call, and so may be decided for. The form can be
-    /// evaluated in any case.
-    pub fn is_candidate(&self, shape: &Shape) -> bool {
-        is_candidate(self.algorithm, shape)
-    }
-}
-
-/// See [`Form::is_candidate`].
-pub(crate) fn is_candidate(algorithm: Algorithm, shape: &Shape) -> bool {
-    // Each half of the message needs a segment of its own.
-    algorithm != Algorithm::SplittedBinary || (shape.segments >= 2 && shape.bytes >= 2)
-}
+pub(crate) use text::{evaluate, terms};
 
 /// The collectives that have closed forms in the paper.
 pub const COLLECTIVES: [Collective; 4] =
@@ -309,30 +137,6 @@ mod tests {
                 let found = form(collective, algorithm);
                 assert_eq!(found.map(|form| form.algorithm), listed.map(|form| form.algorithm));
             }
-        }
-    }
-
-    #[test]
-    fn shapes_at_the_edges() {
-        let one = Shape::new(2, 100, 0);
-        assert_eq!(one, Shape::new(2, 100, 100));
-        assert_eq!(one, Shape::new(2, 100, 1 << 40));
-        assert_eq!((one.segments(), one.segment_bytes()), (1.0, 100.0));
-        let empty = Shape::new(2, 0, 8);
-        assert_eq!((empty.segments(), empty.segment_bytes()), (1.0, 0.0));
-        let odd = Shape::new(2, 101, 20);
-        assert_eq!((odd.segments(), odd.half_segments(), odd.segment_bytes()), (6.0, 3.0, 20.0));
-    }
-
-    #[test]
-    fn logarithms_are_those_of_the_tables() {
-        for procs in 2..=4097_u32 {
-            let shape = Shape::new(procs, 0, 0);
-            let log = f64::from(procs).log2();
-            assert_eq!(shape.rounds(), log.ceil(), "{procs}");
-            assert_eq!(shape.levels(), (f64::from(procs) + 1.0).log2().ceil() - 1.0, "{procs}");
-            let doubling = if log.fract() == 0.0 { log } else { log.floor() + 2.0 };
-            assert_eq!(shape.doubling_rounds(), doubling, "{procs}");
         }
     }
 }

@@ -1,20 +1,17 @@
-//! The closed forms as text, and what their symbols stand for.
+//! The closed forms as text.
 //!
 //! A text is what its function computes, which a test holds: it is read and evaluated. Numbers,
 //! symbols, sums, products by juxtaposition, quotients, `max{a, b}`, `min{a, b}`, `ceil`, `floor`
 //! and `lg` of what follows. `g(m / 2)` is g at that size, `e(P - 1)` e of that many destinations.
 //! A factor that begins with m, as (m_s - 1), counts as 0 where it would be negative.
 
-use super::{Shape, refined};
-use crate::{
-    Forms,
-    parameters::{Network, PointToPoint},
-};
+use super::shape::Shape;
+use crate::{Forms, parameters::PointToPoint};
 
 /// A form as people read it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Text {
-    /// In the symbols of the tables, or of [`refined`].
+    /// In the symbols of the tables, or of the [refined forms](super::refined).
     Formula(&'static str),
     /// What is done; no formula says what it takes, since it hangs on the tree's shape or on which
     /// message is where first.
@@ -62,47 +59,6 @@ pub(crate) fn terms(formula: &str) -> Vec<&str> {
     starts.push(formula.len());
     let term = |pair: &[usize]| formula[pair[0]..pair[1]].trim().trim_start_matches("+ ");
     starts.windows(2).map(term).collect()
-}
-
-/// What a symbol stands for in a call: its value and its unit (`bytes`, `seconds`,
-/// `seconds_per_byte`; none where it counts).
-pub(crate) fn symbol(network: &Network, shape: &Shape, name: &str) -> Option<(f64, &'static str)> {
-    let (head, argument) = match name.split_once('(') {
-        Some((head, rest)) => (head, Some(rest.strip_suffix(')')?)),
-        None => (name, None),
-    };
-    let value =
-        |formula: &str| evaluate(formula, &mut |name| Some(symbol(network, shape, name)?.0));
-    let bytes = match argument {
-        Some(argument) if head != "e" => value(argument).ok()?,
-        _ => shape.segment_bytes(),
-    };
-    let seconds = |value| Some((value, "seconds"));
-    let per_byte = |value| Some((value, "seconds_per_byte"));
-    match (head, &network.model) {
-        ("P", _) => return Some((shape.procs(), "")),
-        ("n_s", _) => return Some((shape.segments(), "")),
-        ("m_s", _) => return Some((shape.segment_bytes(), "bytes")),
-        ("m", _) => return Some((shape.bytes(), "bytes")),
-        // gamma(m_s), so that gamma m_s is what combining a segment takes.
-        ("gamma", _) if bytes > 0.0 => return per_byte(network.combine(bytes) / bytes),
-        ("gamma", _) => return per_byte(0.0),
-        ("alpha", PointToPoint::Hockney(net)) => return seconds(net.alpha),
-        ("beta", PointToPoint::Hockney(net)) => return per_byte(net.beta),
-        ("L", PointToPoint::LogGp(net)) => return seconds(net.latency),
-        ("o", PointToPoint::LogGp(net)) => return seconds(net.overhead),
-        ("g", PointToPoint::LogGp(net)) => return seconds(net.gap),
-        ("G", PointToPoint::LogGp(net)) => return per_byte(net.gap_per_byte),
-        ("L", PointToPoint::PLogP(net)) => return seconds(net.latency()),
-        ("os", PointToPoint::PLogP(net)) => return seconds(net.at(bytes).send),
-        ("or", PointToPoint::PLogP(net)) => return seconds(net.at(bytes).receive),
-        _ => {}
-    }
-    let partners = match (head, argument) {
-        ("e", Some(argument)) => value(argument).ok()? as u32,
-        _ => 1,
-    };
-    seconds(refined::symbol(network, bytes, head, partners)?)
 }
 
 /// Evaluates a formula, or a term of one; `value` knows the symbols.

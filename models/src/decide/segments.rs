@@ -14,8 +14,8 @@
 //!
 //! Sizes are searched in halves (of n_s, by its logarithm), and a half whose bound is not below
 //! what is known is left out: some hundred evaluations instead of thousands. Where several
-//! algorithms are to be compared and no parameter is uncertain, what is known of one limits the
-//! search of the others: see [`best_of_all`].
+//! algorithms are to be compared, what is known of one limits the search of the others: see
+//! [`best_of_all`].
 //!
 //! # Elements
 //! What is combined is combined element by element, so that a segment holds whole ones: sizes are
@@ -23,16 +23,13 @@
 
 use records::{Algorithm, Method};
 
-use super::DecideError;
+use super::error::{AUTO_LIMIT, DecideError};
 use crate::{
     Point, Predictor,
     closed_forms::{Form, Shape},
     parameters::Network,
     predict::{Sought, Way, equal},
 };
-
-/// Largest message whose every segment size is tried: 2 million pieces, well below a second.
-pub const AUTO_LIMIT: u64 = 1 << 40;
 
 /// The segment size in bytes at which `algorithm` is cheapest, 0 where that is the whole message;
 /// `None` where the algorithm is no candidate at any size.
@@ -67,8 +64,8 @@ pub fn best_segment_of(
 }
 
 /// The best segment size of each of several methods, which are given without segments and have
-/// closed forms; `None` where the method is no candidate, or surely more expensive than another of
-/// them by more than rounding.
+/// closed forms; `None` where the method is no candidate, or surely so much more expensive than
+/// another of them that it is no tie.
 ///
 /// # Errors
 /// As [`best_segment_of`].
@@ -87,7 +84,7 @@ pub(super) fn best_of_all(
     let mut known = f64::INFINITY;
     for (rank, &index) in order.iter().enumerate() {
         let search = &mut searches[index];
-        search.known = search.known.min(known);
+        search.limit = search.limit.min(predictor.tie_limit(known));
         if search.cuts() {
             // The one that looks cheapest limits all others.
             if rank == 0 {
@@ -95,14 +92,12 @@ pub(super) fn best_of_all(
             }
             search.all();
         }
-        known = known.min(search.least() * (1.0 + MORE_THAN_ROUNDING));
+        known = known.min(search.least());
     }
-    let kept = |search: &Search| search.best.filter(|(_, seconds)| *seconds <= known);
+    let limit = predictor.tie_limit(known);
+    let kept = |search: &Search| search.best.filter(|(_, seconds)| *seconds <= limit);
     Ok(searches.iter().map(|search| kept(search).map(|(segment, _)| segment)).collect())
 }
-
-/// Relatively; by far more than what two ways of adding up the same times differ by.
-const MORE_THAN_ROUNDING: f64 = 1e-9;
 
 /// A search under way.
 struct Search<'a> {
@@ -116,6 +111,8 @@ struct Search<'a> {
     best: Option<(u64, f64)>,
     /// A time that some candidate has, met out of turn: it only says what can be left out.
     known: f64,
+    /// Above it no time is of interest.
+    limit: f64,
 }
 
 impl<'a> Search<'a> {
@@ -131,9 +128,10 @@ impl<'a> Search<'a> {
         if point.bytes > AUTO_LIMIT {
             return Err(DecideError::TooLarge { bytes: point.bytes });
         }
-        let (network, known) = (&set.network, f64::INFINITY);
+        let (network, known, limit) = (&set.network, f64::INFINITY, f64::INFINITY);
         let element = point.collective.element_bytes(point.bytes);
-        let mut search = Search { predictor, network, form, whole, element, best: None, known };
+        let mut search =
+            Search { predictor, network, form, whole, element, best: None, known, limit };
         if form.is_candidate(&whole) {
             search.best = Some((0, search.cost(0)));
         }
@@ -238,7 +236,7 @@ impl<'a> Search<'a> {
         let bound = with_fewest(segment);
         if fewest == most {
             self.offer(segment, bound);
-        } else if bound <= self.known
+        } else if bound <= self.known.min(self.limit)
             && self.best.is_none_or(|(_, least)| bound < least && !equal(bound, least))
         {
             let middle = (fewest as f64 * most as f64).sqrt() as u64;

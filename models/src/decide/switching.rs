@@ -14,7 +14,7 @@ use std::ops::RangeInclusive;
 use records::{Algorithm, Collective, Method};
 
 use super::{DecideError, seconds_of};
-use crate::{Model, Point, Predictor, predict::equal};
+use crate::{Point, Predictor, predict::equal};
 
 /// Most jumps of a number of segments over the range of sizes.
 const MOST_JUMPS: u64 = 1 << 20;
@@ -41,7 +41,7 @@ pub fn switching_points(
     methods: &[Method],
     bytes: RangeInclusive<u64>,
 ) -> Result<Vec<Stretch>, DecideError> {
-    if !Model::TABLES.contains(&predictor.model()) {
+    if predictor.model().evaluator().follows_schedules() {
         return Err(DecideError::Pieces { model: predictor.model() });
     }
     let finder = Finder { predictor, collective, procs, methods };

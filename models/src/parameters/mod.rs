@@ -21,7 +21,7 @@ use records::{
     platform::Platform,
 };
 
-use crate::Model;
+use crate::{Model, NetworkModel};
 
 /// A field of the parameters is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -95,16 +95,17 @@ impl Network {
                 gap_per_byte,
             })
         };
-        let model = match model {
-            Model::Hockney => PointToPoint::Hockney(Hockney {
+        let model = match model.network() {
+            NetworkModel::Hockney => PointToPoint::Hockney(Hockney {
                 alpha: take(1, hockney.alpha_seconds),
                 beta: take(2, hockney.beta_seconds_per_byte),
             }),
-            Model::LogP => logp(0.0),
-            Model::LogGp => logp(take(4, loggp.gap_seconds_per_byte)),
-            Model::PLogP | Model::Refined | Model::Simulated => PointToPoint::PLogP(
-                PLogP::at_ends(plogp, [end_of(1), end_of(2), end_of(3), end_of(4)]),
-            ),
+            NetworkModel::LogP => logp(0.0),
+            NetworkModel::LogGp => logp(take(4, loggp.gap_seconds_per_byte)),
+            NetworkModel::PLogP => PointToPoint::PLogP(PLogP::at_ends(
+                plogp,
+                [end_of(1), end_of(2), end_of(3), end_of(4)],
+            )),
         };
         Network { model, combining: Combining::new(parameters, end_of(0)) }
     }
@@ -113,6 +114,47 @@ impl Network {
     #[inline]
     pub fn combine(&self, bytes: f64) -> f64 {
         self.combining.at(bytes)
+    }
+
+    /// The least and the most of a cost relative to the same cost of another network of this model,
+    /// over all costs and message sizes.
+    pub(crate) fn relative_to(&self, other: &Network) -> [f64; 2] {
+        /// Costs are lines between knots, so that their quotients are extreme there, or far beyond.
+        const FAR: u64 = 1 << 60;
+        let mut extremes = [1.0_f64; 2];
+        let mut compare = |this: f64, other: f64| {
+            let quotient = if this == other { 1.0 } else { this / other };
+            extremes = [extremes[0].min(quotient), extremes[1].max(quotient)];
+        };
+        for bytes in other.knots().into_iter().chain([FAR]) {
+            let bytes = bytes as f64;
+            compare(self.combine(bytes), other.combine(bytes));
+            if let (PointToPoint::PLogP(this), PointToPoint::PLogP(other)) =
+                (&self.model, &other.model)
+            {
+                let [this, other] = [this, other].map(|net| net.at(bytes));
+                compare(this.send, other.send);
+                compare(this.receive, other.receive);
+                compare(this.gap, other.gap);
+            }
+        }
+        match (&self.model, &other.model) {
+            (PointToPoint::Hockney(this), PointToPoint::Hockney(other)) => {
+                compare(this.alpha, other.alpha);
+                compare(this.beta, other.beta);
+            }
+            (PointToPoint::LogGp(this), PointToPoint::LogGp(other)) => {
+                compare(this.latency, other.latency);
+                compare(this.overhead, other.overhead);
+                compare(this.gap, other.gap);
+                compare(this.gap_per_byte, other.gap_per_byte);
+            }
+            (PointToPoint::PLogP(this), PointToPoint::PLogP(other)) => {
+                compare(this.latency(), other.latency());
+            }
+            _ => {}
+        }
+        extremes
     }
 
     /// The message sizes between which all costs are lines.

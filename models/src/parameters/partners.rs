@@ -2,6 +2,8 @@
 
 use records::calibration::ManyGap;
 
+use super::starts::Starts;
+
 /// g(m, k) / (k g(m)): piecewise linear in the size and in k, 1 at k = 1, constant beyond what was
 /// measured. As a factor, it keeps the shape of g(m) between the few sizes at which it was
 /// measured.
@@ -13,6 +15,8 @@ struct Factors {
     partners: f64,
     /// (bytes, factor), ascending.
     knots: Vec<(f64, f64)>,
+    /// The knots' sizes.
+    starts: Starts,
 }
 
 impl Partners {
@@ -25,7 +29,9 @@ impl Partners {
                 let alone = partners * gap(bytes);
                 (alone > 0.0).then(|| (bytes, knot.gap_seconds.value / alone))
             });
-            Factors { partners, knots: knots.collect() }
+            let knots: Vec<(f64, f64)> = knots.collect();
+            let starts = Starts::new(knots.iter().map(|(bytes, _)| *bytes).collect());
+            Factors { partners, knots, starts }
         };
         Partners(gaps.iter().map(factors).filter(|factors| !factors.knots.is_empty()).collect())
     }
@@ -53,7 +59,7 @@ impl Partners {
 
 impl Factors {
     fn at(&self, bytes: f64) -> f64 {
-        let above = self.knots.partition_point(|(size, _)| *size <= bytes);
+        let above = self.starts.up_to(bytes);
         match (above.checked_sub(1).map(|below| self.knots[below]), self.knots.get(above)) {
             (Some((low, from)), Some(&(high, to))) => {
                 from + (bytes - low) / (high - low) * (to - from)

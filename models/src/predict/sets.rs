@@ -20,6 +20,22 @@ pub(crate) struct Set {
     pub(super) number: usize,
 }
 
+/// Relatively; by far more than what two ways of adding up the same times differ by.
+const MORE_THAN_ROUNDING: f64 = 1e-9;
+
+impl Set {
+    /// By how much of itself a time may fall, and rise, over all parameters' intervals.
+    fn deviations(&self) -> [f64; 2] {
+        let squares = self.ends.iter().map(|ends| {
+            let [least, most] = [0, 1].map(|end| ends[end].relative_to(&self.network));
+            let (low, high) = (least[0].min(most[0]), least[1].max(most[1]));
+            [(1.0 - low).max(0.0).powi(2), (high - 1.0).max(0.0).powi(2)]
+        });
+        let sums = squares.fold([0.0; 2], |sum, square| [sum[0] + square[0], sum[1] + square[1]]);
+        sums.map(f64::sqrt)
+    }
+}
+
 /// All parameters of a predictor.
 #[derive(Debug, Clone)]
 pub(crate) enum Sets {
@@ -82,6 +98,16 @@ impl Sets {
             Sets::Common(set) => Box::new(std::iter::once(set)),
             Sets::ByMethod(sets) => Box::new(sets.iter().map(|(_, _, set)| set)),
         }
+    }
+
+    /// (1 + S) / (1 - R), see [`Predictor::tie_limit`](super::Predictor); 1, but for rounding,
+    /// where no parameter has an interval.
+    pub(super) fn tie_factor(&self) -> f64 {
+        let [below, above] = self.all().map(Set::deviations).fold([0.0; 2], |most, of_set| {
+            [f64::max(most[0], of_set[0]), f64::max(most[1], of_set[1])]
+        });
+        let factor = if below < 1.0 { (1.0 + above) / (1.0 - below) } else { f64::INFINITY };
+        factor * (1.0 + MORE_THAN_ROUNDING)
     }
 
     /// The same with every network changed.

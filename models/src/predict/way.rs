@@ -5,7 +5,7 @@ use schedules::Entry;
 
 use super::{PredictError, Predictor, Set, Sets};
 use crate::{
-    Forms, Model,
+    Evaluator, Forms,
     closed_forms::{Form, Shape, algorithms, form, is_candidate, refined},
     parameters::Network,
     simulated::Run,
@@ -60,11 +60,15 @@ impl Sought<'_> {
     /// Whether what is simulated surely takes longer; false of a closed form, and where it is not
     /// known.
     pub(crate) fn surely_exceeds(&self, seconds: f64) -> bool {
+        self.at_least(&self.set.network, seconds) > seconds
+    }
+
+    /// Seconds that what is simulated surely takes at least with other parameters, see
+    /// [`Run::at_least`]; 0 of a closed form.
+    pub(crate) fn at_least(&self, network: &Network, enough: f64) -> f64 {
         match self.way {
-            Way::Form(_) => false,
-            Way::Simulated(entry) => {
-                run(entry, &self.shape).surely_exceeds(&self.set.network, seconds)
-            }
+            Way::Form(_) => 0.0,
+            Way::Simulated(entry) => run(entry, &self.shape).at_least(network, enough),
         }
     }
 
@@ -92,6 +96,11 @@ fn run(entry: &'static Entry, shape: &Shape) -> Run {
 }
 
 impl Predictor {
+    #[inline]
+    fn follows_schedules(&self) -> bool {
+        self.model.evaluator().follows_schedules()
+    }
+
     /// How the model predicts an algorithm.
     #[inline]
     pub(super) fn way(
@@ -100,9 +109,9 @@ impl Predictor {
         algorithm: Algorithm,
         procs: u32,
     ) -> Result<Way, PredictError> {
-        let found = match self.model {
-            Model::Refined | Model::Simulated => self.way_of_schedule(collective, algorithm, procs),
-            _ => form(collective, algorithm).map(Way::Form),
+        let found = match self.follows_schedules() {
+            true => self.way_of_schedule(collective, algorithm, procs),
+            false => form(collective, algorithm).map(Way::Form),
         };
         match found {
             Some(way) => Ok(way),
@@ -118,8 +127,8 @@ impl Predictor {
         algorithm: Algorithm,
         procs: u32,
     ) -> Option<Way> {
-        let forms = match self.model {
-            Model::Refined => refined::forms(collective),
+        let forms = match self.model.evaluator() {
+            Evaluator::Refined => refined::forms(collective),
             _ => &[],
         };
         forms
@@ -131,14 +140,12 @@ impl Predictor {
 
     #[cold]
     fn unknown(&self, collective: Collective, algorithm: Algorithm) -> PredictError {
-        match self.model {
-            Model::Refined | Model::Simulated => {
-                match schedules::find_named(collective, algorithm.name()) {
-                    Err(problem) => PredictError::Unknown(problem),
-                    Ok(_) => PredictError::Algorithm { collective, algorithm },
-                }
-            }
-            _ => no_form(collective, algorithm),
+        match self.follows_schedules() {
+            true => match schedules::find_named(collective, algorithm.name()) {
+                Err(problem) => PredictError::Unknown(problem),
+                Ok(_) => PredictError::Algorithm { collective, algorithm },
+            },
+            false => no_form(collective, algorithm),
         }
     }
 
@@ -155,12 +162,10 @@ impl Predictor {
             Method::Mockup(_) => Err(refuse("it is composed of other collectives")),
             Method::Plugin(_) => Err(refuse("what a plug-in does is not known")),
             Method::Native(native) => {
-                match (libraries::unlike_its_name(collective, native), self.model) {
+                match (libraries::unlike_its_name(collective, native), self.follows_schedules()) {
                     (None, _) => self.way(collective, native.algorithm, procs),
-                    (Some((like, _)), Model::Refined | Model::Simulated) => {
-                        self.way(collective, like, procs)
-                    }
-                    (Some((_, why)), _) => Err(refuse(why)),
+                    (Some((like, _)), true) => self.way(collective, like, procs),
+                    (Some((_, why)), false) => Err(refuse(why)),
                 }
             }
             Method::Own { algorithm, .. } => self.way(collective, *algorithm, procs),
@@ -180,7 +185,7 @@ impl Predictor {
     ) -> Option<(&'static Form, &Network, Shape)> {
         let Sets::Common(set) = &self.sets else { return None };
         let Point { collective, procs, bytes } = point;
-        if matches!(self.model, Model::Refined | Model::Simulated) || check(point).is_err() {
+        if self.follows_schedules() || check(point).is_err() {
             return None;
         }
         let form = form(collective, algorithm)?;
@@ -214,7 +219,7 @@ impl Predictor {
             return Err(PredictError::Segments { collective, algorithm });
         }
         let shape = Shape::new(procs, bytes, segment_bytes);
-        if matches!(self.model, Model::Refined | Model::Simulated) {
+        if self.follows_schedules() {
             check_call(collective, algorithm, &shape)?;
         }
         let Some(set) = self.sets.of(collective, method) else {

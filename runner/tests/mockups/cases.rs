@@ -59,12 +59,6 @@ pub enum Extent {
     Values,
 }
 
-/// Collectives with a root.
-fn is_rooted(collective: Collective) -> bool {
-    use Collective::{Bcast, Gather, Reduce, Scatter};
-    matches!(collective, Bcast | Gather | Reduce | Scatter)
-}
-
 /// Cases, and the types and operations that they need.
 pub struct Cases {
     library: Library,
@@ -83,7 +77,7 @@ impl Cases {
         let mut list = Vec::new();
         let mut add = |collective, types, send, receive, operation| {
             let roots: &[usize] = match ranks.size {
-                _ if !is_rooted(collective) => &[0],
+                _ if !collective.is_rooted() => &[0],
                 size if size <= 4 => &[0, 1, 2, 3][..size],
                 size => &[0, size - 2],
             };
@@ -184,7 +178,7 @@ impl Memory {
 
 impl Case {
     pub fn is_rooted(&self) -> bool {
-        is_rooted(self.collective)
+        self.collective.is_rooted()
     }
 
     /// Whether a rank's operand lies where its result will (with scatter, its result where the

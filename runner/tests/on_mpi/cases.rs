@@ -128,7 +128,7 @@ impl Case<'_> {
     }
 
     fn in_place_here(&self, group: &Group<'_>) -> bool {
-        self.in_place && (!schedules::is_rooted(self.collective) || self.is_root(group))
+        self.in_place && (!self.collective.is_rooted() || self.is_root(group))
     }
 
     /// Pairs in the longest buffer of any rank.
@@ -346,7 +346,7 @@ pub fn check_all(
 ) {
     let mut turn = 0;
     for collective in collectives() {
-        let roots = if schedules::is_rooted(collective) { group.size } else { 1 };
+        let roots = if collective.is_rooted() { group.size } else { 1 };
         let combines = combines(collective);
         let number = if combines { operators.len() } else { kinds.len() };
         for (root, pairs) in (0..roots).flat_map(|root| [0, 1, 2, 37].map(|pairs| (root, pairs))) {

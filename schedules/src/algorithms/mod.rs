@@ -13,6 +13,7 @@ mod blocks;
 mod flat;
 mod fold;
 mod gather;
+mod grouping;
 mod halves;
 mod irregular;
 mod reduce;
@@ -21,10 +22,6 @@ mod scan;
 mod scatter;
 
 use crate::Entry;
-
-/// Children that one round of a tree algorithm serves where there is one segment only: enough for
-/// nearly all ranks of a binomial tree, few enough for a round to be made again after a wait.
-const GROUP: u32 = 8;
 
 /// Every algorithm; the plain one of several forms comes first.
 pub static ENTRIES: &[Entry] = &[

@@ -1,9 +1,9 @@
 //! What the collectives mean: the buffers before and after.
 
-use records::Collective;
+use records::{Collective, Held};
 
 use super::values::{UNDEFINED, Values};
-use crate::{Call, registry::known_to};
+use crate::{Call, entry::known_to};
 
 /// One rank's buffers before the call.
 pub(super) struct Before {
@@ -13,11 +13,10 @@ pub(super) struct Before {
 
 /// The block of a rank in a buffer that holds all blocks.
 fn block(collective: Collective, call: &Call<'_>, rank: u32) -> (u64, u64) {
-    match collective {
-        Collective::ReduceScatter | Collective::Scatterv | Collective::Gatherv => {
-            (call.displacements[rank as usize], call.counts[rank as usize])
-        }
-        _ => (u64::from(rank) * call.count, call.count),
+    if collective.has_counts() {
+        (call.displacements[rank as usize], call.counts[rank as usize])
+    } else {
+        (u64::from(rank) * call.count, call.count)
     }
 }
 
@@ -32,20 +31,13 @@ fn all(collective: Collective, call: &Call<'_>) -> u64 {
 
 /// The number of elements that `rank` sends and receives, as `known` to it.
 fn lengths(collective: Collective, call: &Call<'_>, rank: u32) -> (u64, u64) {
-    let root = rank == call.root;
-    let (count, own) = (call.count, block(collective, call, rank).1);
-    let all = || all(collective, call);
-    match collective {
-        Collective::Barrier => (0, 0),
-        Collective::Bcast => (0, count),
-        Collective::Reduce => (count, if root { count } else { 0 }),
-        Collective::Allreduce | Collective::Scan | Collective::Exscan => (count, count),
-        Collective::Gather | Collective::Gatherv => (own, if root { all() } else { 0 }),
-        Collective::Scatter | Collective::Scatterv => (if root { all() } else { 0 }, own),
-        Collective::Allgather | Collective::Allgatherv => (count, all()),
-        Collective::Alltoall | Collective::Alltoallv => (all(), all()),
-        Collective::ReduceScatter | Collective::ReduceScatterBlock => (all(), own),
-    }
+    let length = |held: Held| match held {
+        Held::OwnAtRoot | Held::AllAtRoot if rank != call.root => 0,
+        Held::Nothing => 0,
+        Held::Own | Held::OwnAtRoot => block(collective, call, rank).1,
+        Held::All | Held::AllAtRoot => all(collective, call),
+    };
+    (length(collective.sends()), length(collective.receives()))
 }
 
 /// The buffers of `rank` before the call.

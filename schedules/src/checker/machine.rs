@@ -3,15 +3,16 @@
 use std::collections::VecDeque;
 
 use records::Collective;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::{
-    Blocked, Fault, Problem, Schedule, Traffic,
-    expectation::{after, before},
+    expectation::before,
+    fault::{Fault, Problem, Traffic},
     memory::{Rank, Slot, is_words},
+    schedule::Schedule,
     values::{IN_FLIGHT, UNDEFINED, Values},
 };
-use crate::{Buffer, Call, Order, Range, Round, Step, registry::known_to};
+use crate::{Buffer, Call, Order, Range, Round, Step, entry::known_to};
 
 /// A message, or its half that was posted first.
 struct Message {
@@ -27,15 +28,15 @@ struct Message {
 }
 
 pub(super) struct Machine<'a, S> {
-    schedule: &'a S,
-    call: &'a Call<'a>,
-    ranks: Vec<Rank<'a>>,
-    values: Values,
+    pub schedule: &'a S,
+    pub call: &'a Call<'a>,
+    pub ranks: Vec<Rank<'a>>,
+    pub values: Values,
     messages: Vec<Message>,
     /// By sender and receiver: what is posted and not matched, oldest first.
     open: FxHashMap<(u32, u32), VecDeque<usize>>,
     ready: VecDeque<u32>,
-    traffic: Traffic,
+    pub traffic: Traffic,
 }
 
 impl<'a, S: Schedule> Machine<'a, S> {
@@ -74,14 +75,13 @@ impl<'a, S: Schedule> Machine<'a, S> {
         }
     }
 
-    pub fn run(mut self) -> Result<Traffic, Fault> {
+    /// Runs all ranks until none can go on.
+    pub fn run(mut self) -> Result<Self, Fault> {
         let mut round = Round::default();
         while let Some(rank) = self.ready.pop_front() {
             self.advance(rank, &mut round)?;
         }
-        self.verify_end()?;
-        self.verify_results()?;
-        Ok(self.traffic)
+        Ok(self)
     }
 
     /// Runs a rank until it ends or has to wait.
@@ -322,74 +322,6 @@ impl<'a, S: Schedule> Machine<'a, S> {
             self.ranks[rank as usize].elements(source)?.fill(UNDEFINED);
         }
         self.ranks[rank as usize].write(into, &sums)
-    }
-
-    fn verify_end(&self) -> Result<(), Fault> {
-        let blocked = |(rank, own): (usize, &Rank<'_>)| {
-            let slot = own.waits_for.filter(|_| !own.done)?;
-            match own.slots[slot as usize] {
-                Slot::Idle => None,
-                Slot::Send { peer, .. } => Some(Blocked { rank: rank as u32, peer, sending: true }),
-                Slot::Receive { peer, .. } => {
-                    Some(Blocked { rank: rank as u32, peer, sending: false })
-                }
-            }
-        };
-        let blocked: Vec<_> = self.ranks.iter().enumerate().filter_map(blocked).collect();
-        if !blocked.is_empty() {
-            return Err(Fault::Deadlock(blocked));
-        }
-        for (rank, own) in self.ranks.iter().enumerate() {
-            let busy = own.slots.iter().position(|slot| !matches!(slot, Slot::Idle));
-            if let Some(slot) = busy {
-                return Err(Fault::Unwaited { rank: rank as u32, slot: slot as u32 });
-            }
-        }
-        Ok(())
-    }
-
-    fn verify_results(&mut self) -> Result<(), Fault> {
-        for rank in 0..self.call.ranks {
-            let wanted = after(self.schedule.collective(), self.call, rank, &mut self.values);
-            let own = &self.ranks[rank as usize];
-            for &(element, value) in &wanted {
-                let found = own.receive.get(element as usize).copied().unwrap_or(UNDEFINED);
-                if found != value {
-                    return Err(Fault::Result {
-                        rank,
-                        element,
-                        found: self.values.show(found),
-                        wanted: self.values.show(value),
-                    });
-                }
-            }
-            // What lies between the blocks is not the call's.
-            if self.schedule.collective() == Collective::Gatherv {
-                let named: FxHashSet<u64> = wanted.iter().map(|(element, _)| *element).collect();
-                let strays = (0..)
-                    .zip(&own.receive)
-                    .find(|(element, value)| **value != UNDEFINED && !named.contains(element));
-                if let Some((element, found)) = strays {
-                    return Err(Fault::Result {
-                        rank,
-                        element,
-                        found: self.values.show(*found),
-                        wanted: "what was there before".into(),
-                    });
-                }
-            }
-            let arrived = own.known.iter().filter(|posts| **posts > 0).count();
-            let is_barrier = self.schedule.collective() == Collective::Barrier;
-            if is_barrier && arrived < self.call.ranks as usize {
-                return Err(Fault::Result {
-                    rank,
-                    element: 0,
-                    found: format!("word of {arrived} ranks' coming"),
-                    wanted: format!("that of all {}", self.call.ranks),
-                });
-            }
-        }
-        Ok(())
     }
 }
 

@@ -1,7 +1,7 @@
 //! A rank's buffers, every access to which is checked.
 
 use super::{
-    Problem,
+    fault::Problem,
     values::{IN_FLIGHT, UNDEFINED},
 };
 use crate::{Buffer, Call, Range};

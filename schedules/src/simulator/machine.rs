@@ -1,15 +1,13 @@
 //! The ranks, each run round by round until it has to wait for what is not known yet.
 
-use records::Collective;
+use records::{Collective, Held};
 
 use super::{
     Activity, ActivityKind, Costs, Options, Outcome, SimulationError,
     port::later,
     state::{Memory, NOWHERE, Own, Rates},
 };
-use crate::{
-    Buffer, Call, Entry, Range, Round, Step, is_rooted, program::Header, registry::known_to,
-};
+use crate::{Buffer, Call, Entry, Range, Round, Step, entry::known_to, program::Header};
 
 /// Most rounds that a rank runs without a message: a root may have thousands of them.
 const ROUNDS_AT_ONCE: u32 = 64;
@@ -54,18 +52,18 @@ pub(super) struct Scratch {
 
 /// Whether the data flow from the leaves to the root.
 const fn goes_to_the_root(collective: Collective) -> bool {
-    matches!(collective, Collective::Gather | Collective::Gatherv | Collective::Reduce)
+    matches!(collective.receives(), Held::OwnAtRoot | Held::AllAtRoot)
 }
 
 /// Whether round 0 of a program may bring counts.
 const fn has_header(collective: Collective) -> bool {
-    matches!(collective, Collective::Gatherv | Collective::Scatterv)
+    collective.has_counts() && collective.is_rooted()
 }
 
 /// Whether a rank knows of the call what the caller knows: see [`known_to`].
 #[inline]
 fn knows_all(collective: Collective, call: &Call<'_>, rank: u32) -> bool {
-    !has_header(collective) && (!call.in_place || !is_rooted(collective) || rank == call.root)
+    !has_header(collective) && (!call.in_place || !collective.is_rooted() || rank == call.root)
 }
 
 /// `BY_CLOCK`: messages come to the ports in the order of time, see [`clock`](super::clock); else

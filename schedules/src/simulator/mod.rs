@@ -27,108 +27,18 @@ mod flow;
 mod machine;
 mod mail;
 mod messages;
+mod outcome;
 mod port;
 mod rendezvous;
 mod state;
 
 pub use costs::{Costs, Knot, LogGp, PLogP};
+pub(crate) use port::later;
+
+pub use outcome::{Activity, ActivityKind, Options, Outcome, SimulationError};
 
 use self::machine::Machine;
-use crate::{Call, CallError, Entry};
-
-/// What isn't in the call.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Options {
-    /// Size of an element.
-    pub element_bytes: u64,
-    /// Messages from this size on are sent by rendezvous; none: all are eager.
-    pub rendezvous_bytes: Option<u64>,
-    /// What a rendezvous takes before its message may leave, in seconds, where the receive is
-    /// posted when it is offered: half of it until the receiver knows, half of it back. 0: a
-    /// message may leave as soon as both sides are there. None: a message of no bytes flies both
-    /// ways ([`Costs::flight`]).
-    pub handshake: Option<f64>,
-}
-
-impl Default for Options {
-    /// Bytes, all messages eager: what the closed forms assume.
-    fn default() -> Self {
-        Options { element_bytes: 1, rendezvous_bytes: None, handshake: None }
-    }
-}
-
-/// What came out.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
-    /// When the last rank has finished, in seconds from the common start.
-    pub seconds: f64,
-    /// When each rank has.
-    pub finish: Vec<f64>,
-    /// Number of messages.
-    pub messages: u64,
-    /// Bytes in all of them.
-    pub bytes: u64,
-}
-
-/// Something that takes time, for a space-time diagram.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Activity {
-    /// Whose.
-    pub rank: u32,
-    /// What.
-    pub kind: ActivityKind,
-    /// When it begins, in seconds.
-    pub begin: f64,
-    /// When it ends.
-    pub end: f64,
-    /// Bytes of the message or the operand.
-    pub bytes: u64,
-}
-
-/// What a rank does.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum ActivityKind {
-    /// The processor sends.
-    Send {
-        /// The receiver.
-        to: u32,
-    },
-    /// The processor takes a message in.
-    Receive {
-        /// The sender.
-        from: u32,
-        /// When the message left the sender's processor.
-        left: f64,
-    },
-    /// The processor waits for nothing else to do.
-    Wait,
-    /// The processor combines.
-    Combine,
-    /// The processor copies.
-    Copy,
-}
-
-/// Why there is no outcome.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum SimulationError {
-    /// The call can't be served.
-    #[error(transparent)]
-    Call(#[from] CallError),
-    /// The schedule is wrong, which the checker would explain.
-    #[error("{blocked} ranks wait forever, rank {first} among them")]
-    Deadlock {
-        /// How many.
-        blocked: u32,
-        /// The lowest of them.
-        first: u32,
-    },
-    /// More sends and receives under way than can be numbered.
-    #[error("{ranks} ranks with more than {} sends and receives under way", u32::MAX)]
-    Memory {
-        /// Of the call.
-        ranks: u32,
-    },
-}
+use crate::{Call, Entry};
 
 /// Executes calls, one after the other, in memory that it keeps: some 150 bytes per rank of the
 /// largest call so far, and what was under way at once.

@@ -21,7 +21,7 @@ pub(super) struct Port {
 /// The later of two times: these are numbers, so that one comparison does, which [`f64::max`] may
 /// not assume.
 #[inline]
-pub(super) const fn later(a: f64, b: f64) -> f64 {
+pub(crate) const fn later(a: f64, b: f64) -> f64 {
     if a > b { a } else { b }
 }
 

@@ -11,33 +11,15 @@ use imports::{Imports, imports, order, order_problems, problems};
 
 /// Imports that close circles and are still there. The list can only shrink.
 const KNOWN: &[(&str, &str)] = &[
-    ("models/src/closed_forms/mod.rs", "models/src/closed_forms/alltoall.rs"),
-    ("models/src/closed_forms/mod.rs", "models/src/closed_forms/barrier.rs"),
-    ("models/src/closed_forms/mod.rs", "models/src/closed_forms/bcast.rs"),
-    ("models/src/closed_forms/reduce.rs", "models/src/closed_forms/mod.rs"),
-    ("models/src/closed_forms/refined/mod.rs", "models/src/closed_forms/refined/blocks.rs"),
-    ("models/src/closed_forms/refined/mod.rs", "models/src/closed_forms/refined/exchange.rs"),
-    ("models/src/closed_forms/refined/trees.rs", "models/src/closed_forms/refined/mod.rs"),
-    ("models/src/closed_forms/text.rs", "models/src/closed_forms/mod.rs"),
-    ("models/src/closed_forms/text.rs", "models/src/closed_forms/refined/mod.rs"),
-    ("models/src/compress/trees.rs", "models/src/compress/mod.rs"),
     ("records/src/calibration.rs", "records/src/calibration/validate.rs"),
     ("records/src/profile/pgtune.rs", "records/src/profile.rs"),
-    ("schedules/src/algorithms/bcast/tree.rs", "schedules/src/algorithms/mod.rs"),
-    ("schedules/src/algorithms/reduce/tree.rs", "schedules/src/algorithms/mod.rs"),
-    ("schedules/src/checker/mod.rs", "schedules/src/checker/machine.rs"),
-    ("schedules/src/registry.rs", "schedules/src/algorithms/mod.rs"),
-    ("schedules/src/simulator/mod.rs", "schedules/src/simulator/machine.rs"),
-    ("schedules/src/step.rs", "schedules/src/arrangement.rs"),
     ("src/commands/calibrate.rs", "src/stages/calibrating.rs"),
     ("src/commands/predict.rs", "src/commands/decide.rs"),
     ("src/commands/simulate.rs", "src/commands/predict.rs"),
     ("testbed/src/status.rs", "testbed/src/remove.rs"),
     ("testbed/tracer/src/log.rs", "testbed/tracer/src/interpose.rs"),
     ("testbed/tracer/src/summary.rs", "testbed/tracer/src/log.rs"),
-    ("models/src/closed_forms/refined/trees.rs", "models/src/closed_forms/refined/ports.rs"),
     ("testbed/src/spec.rs", "testbed/src/links.rs"),
-    ("models/src/decide/segments.rs", "models/src/decide.rs"),
     ("fuzz/src/trial.rs", "fuzz/src/campaign.rs"),
 ];
 

@@ -1,6 +1,11 @@
 //! Blocks of one rank each, handed around alone or in runs.
 
-use super::{Costs, Forms, Network, Rounds, Shape, ports::is_before, rounds};
+use super::{
+    super::shape::Shape,
+    costs::{Costs, Rounds, rounds},
+    ports::is_before,
+};
+use crate::{Forms, parameters::Network};
 
 /// (P - 2) e(P - 1) + M.
 pub(super) fn scatter_linear(network: &Network, shape: &Shape, _: Forms) -> f64 {

@@ -1,7 +1,17 @@
 //! Rounds in which ranks exchange messages: a round takes what its message takes, M, since the
 //! port is free again by then (g <= M).
 
-use super::{Costs, Forms, Formula, Network, PointToPoint, Rounds, Shape, Text, folded, rounds};
+use super::{
+    super::{
+        shape::Shape,
+        text::Text::{self, Formula},
+    },
+    costs::{Costs, Rounds, folded, rounds},
+};
+use crate::{
+    Forms,
+    parameters::{Network, PointToPoint},
+};
 
 /// Reports to rank 0 as in a gather, releases as in a linear broadcast:
 /// 2 M + (P - 2) (max(g, r) + e(P - 1)).

@@ -21,6 +21,7 @@
 //! for powers of two where P is none.
 
 mod blocks;
+mod costs;
 mod exchange;
 mod ports;
 mod trees;
@@ -28,13 +29,11 @@ mod trees;
 use records::{Algorithm as A, Collective};
 
 use super::{
-    Form, Shape,
-    text::{Text, Text::Formula, Texts, Texts::ByCase, formula, words},
+    form::Form,
+    text::{Texts, Texts::ByCase, formula, words},
 };
-use crate::{
-    Forms,
-    parameters::{Network, PointToPoint},
-};
+
+pub(super) use costs::symbol;
 
 /// The refined forms of a collective; empty where it has none.
 pub fn forms(collective: Collective) -> &'static [Form] {
@@ -268,126 +267,3 @@ const HALVES: Texts = words(
     "floor(lg P) rounds of M + y of m / 2^i, and as many of M back; where P is no power of two, \
      M + y before and M after",
 );
-
-/// Chains of k-chain and radix of k-nomial.
-const FAN_OUT: u32 = 4;
-
-/// What messages of one size cost, in seconds; see the symbols above.
-#[derive(Debug, Clone, Copy)]
-struct Costs {
-    bytes: f64,
-    /// M.
-    message: f64,
-    /// s.
-    send: f64,
-    /// r.
-    receive: f64,
-    /// g.
-    gap: f64,
-    /// y.
-    combine: f64,
-}
-
-impl Costs {
-    fn of(network: &Network, bytes: f64) -> Self {
-        let combine = network.combine(bytes);
-        let (latency, send, receive, gap) = match &network.model {
-            PointToPoint::Hockney(net) => (0.0, net.message(bytes), 0.0, net.message(bytes)),
-            PointToPoint::LogGp(net) => {
-                let latency = net.latency + 2.0 * net.overhead - net.gap;
-                (latency, net.overhead, net.overhead, net.gap(bytes))
-            }
-            PointToPoint::PLogP(net) => {
-                let costs = net.at(bytes);
-                (net.latency(), costs.send, costs.receive, costs.gap)
-            }
-        };
-        let message = (latency + gap).max(send + receive);
-        Costs { bytes, message, send, receive, gap, combine }
-    }
-
-    /// Of one segment of a call.
-    fn of_segment(network: &Network, shape: &Shape) -> Self {
-        Costs::of(network, shape.segment_bytes())
-    }
-
-    /// g(m, k) / k.
-    fn gap_each(&self, network: &Network, partners: u32) -> f64 {
-        match &network.model {
-            PointToPoint::PLogP(net) if partners > 1 => {
-                net.gap_to(self.bytes, partners) / f64::from(partners)
-            }
-            _ => self.gap,
-        }
-    }
-
-    /// e(k).
-    fn each(&self, network: &Network, partners: u32) -> f64 {
-        self.send.max(self.gap_each(network, partners))
-    }
-
-    /// Between two messages that a rank takes in and combines.
-    fn taken(&self) -> f64 {
-        self.gap.max(self.receive + self.combine)
-    }
-
-    /// A message and its combination: M + y.
-    fn combined(&self) -> f64 {
-        self.message + self.combine
-    }
-}
-
-/// A cost of messages of so many bytes by its symbol; `partners` is k in e(k).
-pub(super) fn symbol(network: &Network, bytes: f64, name: &str, partners: u32) -> Option<f64> {
-    let costs = Costs::of(network, bytes);
-    match name {
-        "M" => Some(costs.message),
-        "s" => Some(costs.send),
-        "r" => Some(costs.receive),
-        "g" => Some(costs.gap),
-        "y" => Some(costs.combine),
-        "e" => Some(costs.each(network, partners)),
-        _ => None,
-    }
-}
-
-/// Ranks that exchange a message each, round after round, all at once.
-#[derive(Debug, Clone, Copy, Default)]
-struct Rounds {
-    /// The processors' time, in seconds.
-    clock: f64,
-    /// When the outgoing ports are free.
-    sent: f64,
-    /// When the incoming ports are free.
-    passed: f64,
-}
-
-impl Rounds {
-    /// A round of messages of such costs, which takes M if those before were not much larger.
-    fn exchange(&mut self, costs: &Costs) {
-        let begin = self.clock.max(self.sent);
-        self.sent = begin + costs.gap;
-        let left = begin + costs.send;
-        let passes = left.max(self.passed);
-        self.passed = passes + costs.gap;
-        let flight = costs.message - costs.send - costs.receive;
-        self.clock = passes + flight + costs.receive;
-    }
-
-    /// As [`Rounds::exchange`]; what comes is combined.
-    fn combine(&mut self, costs: &Costs) {
-        self.exchange(costs);
-        self.clock += costs.combine;
-    }
-}
-
-/// ceil(lg n) of a number of ranks: children of a binomial tree's root.
-fn rounds(ranks: u32) -> u32 {
-    u32::BITS - ranks.saturating_sub(1).leading_zeros()
-}
-
-/// floor(lg P), and by how much P exceeds that power of two.
-fn folded(ranks: u32) -> (u32, u32) {
-    let levels = ranks.ilog2();
-    (levels, ranks - (1 << levels))
-}

@@ -1,6 +1,6 @@
 //! Incoming ports, which let messages through in the order in which they come.
 
-use super::Costs;
+use super::costs::Costs;
 
 /// How much of a time its rounding may be: messages that come at times that differ by less pass a
 /// port in the order in which they are awaited, as in the simulator.

@@ -11,8 +11,16 @@
 //! another one sends, or pass while the rank would be idle.
 
 use super::{
-    Costs, FAN_OUT, Forms, Formula, Network, PointToPoint, Shape, Text,
+    super::{
+        shape::Shape,
+        text::Text::{self, Formula},
+    },
+    costs::{Costs, FAN_OUT},
     ports::{Head, ROUNDING, is_before},
+};
+use crate::{
+    Forms,
+    parameters::{Network, PointToPoint},
 };
 
 /// Root: P - 1 sends per segment. (P - 2) e + M + (n_s - 1) max((P - 1) e, g, r), e = e(P - 1).

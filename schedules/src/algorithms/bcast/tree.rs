@@ -2,7 +2,7 @@
 
 use crate::{
     Buffer, Call, Program, Range, Round, Span, Step,
-    algorithms::GROUP,
+    algorithms::grouping::GROUP,
     topology::{ChildOrder, Shape, Tree},
 };
 

@@ -2,7 +2,7 @@
 
 use crate::{
     Buffer, Call, Order, Program, Range, Round, Span,
-    algorithms::GROUP,
+    algorithms::grouping::GROUP,
     topology::{Shape, Tree},
 };
 

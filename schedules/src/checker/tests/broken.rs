@@ -3,7 +3,7 @@
 use records::{Algorithm, Collective};
 
 use super::super::*;
-use crate::{Order, Step, find};
+use crate::{Buffer, CallError, Entry, Needs, Order, Range, Round, Step, find};
 
 /// A schedule that does what another one does, but for one change.
 pub(super) struct Broken<F> {

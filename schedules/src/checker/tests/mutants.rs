@@ -1,9 +1,9 @@
 //! Every algorithm with every one of its steps spoilt in turn: the checker must notice each.
 
-use records::Algorithm;
+use records::{Algorithm, Collective};
 
 use super::{super::*, broken::Broken};
-use crate::{ENTRIES, Order, Step};
+use crate::{Buffer, ENTRIES, Entry, Order, Range, Step};
 
 /// How a step may be wrong.
 #[derive(Debug, Clone, Copy)]

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use records::{Algorithm, Collective};
 
 use super::super::*;
-use crate::{ENTRIES, find, is_rooted};
+use crate::{ENTRIES, Entry, find};
 
 /// Blocks of unequal counts, some of them 0.
 fn uneven(ranks: u32) -> (Vec<u64>, Vec<u64>) {
@@ -18,7 +18,7 @@ fn uneven(ranks: u32) -> (Vec<u64>, Vec<u64>) {
 
 /// Every root up to 16 ranks, some above.
 fn roots(entry: &Entry, ranks: u32) -> Vec<u32> {
-    match (is_rooted(entry.collective), ranks) {
+    match (entry.collective.is_rooted(), ranks) {
         (false, _) => vec![0],
         (true, ..=16) => (0..ranks).collect(),
         (true, _) => vec![0, ranks / 2, ranks - 1],
@@ -64,12 +64,8 @@ fn sizes(entry: &Entry, ranks: u32) -> Vec<(u64, u64)> {
 /// Operations that are commutative and that are not: without a root both, with one either at half
 /// of the roots for every size.
 fn orders(entry: &Entry, parity: bool) -> Vec<bool> {
-    use Collective as C;
-    let combines = matches!(
-        entry.collective,
-        C::Allreduce | C::Reduce | C::ReduceScatter | C::ReduceScatterBlock | C::Scan | C::Exscan
-    );
-    match (combines && !entry.requirements.commutative, is_rooted(entry.collective)) {
+    let combines = entry.collective.combines();
+    match (combines && !entry.requirements.commutative, entry.collective.is_rooted()) {
         (false, _) => vec![true],
         (true, false) => vec![true, false],
         (true, true) => vec![parity],
@@ -115,12 +111,12 @@ fn check_where(chosen: impl Fn(Collective) -> bool) {
 
 #[test]
 fn every_algorithm_with_a_root_is_right_on_every_small_communicator() {
-    check_where(is_rooted);
+    check_where(Collective::is_rooted);
 }
 
 #[test]
 fn every_algorithm_without_a_root_is_right_on_every_small_communicator() {
-    check_where(|collective| !is_rooted(collective));
+    check_where(|collective| !collective.is_rooted());
 }
 
 proptest! {

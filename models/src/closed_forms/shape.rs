@@ -1,0 +1,130 @@
+//! A call, as the forms see it.
+
+/// What a closed form needs to know of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+// What the forms read together is kept apart: a compiler that reads two neighbours at once makes
+// the processor wait until both have been written.
+#[repr(C)]
+pub struct Shape {
+    pub(super) segments: u64,
+    pub(super) procs: u32,
+    pub(super) segment_bytes: u64,
+    pub(super) bytes: u64,
+}
+
+impl Shape {
+    /// `segment_bytes` 0, or of at least `bytes`, is one segment.
+    #[inline]
+    pub fn new(procs: u32, bytes: u64, segment_bytes: u64) -> Self {
+        let whole = segment_bytes == 0 || segment_bytes >= bytes;
+        let (segments, segment_bytes) =
+            if whole { (1, bytes) } else { (bytes.div_ceil(segment_bytes), segment_bytes) };
+        Shape { procs, bytes, segments, segment_bytes }
+    }
+
+    /// The same call with other segments.
+    #[inline]
+    pub(crate) fn cut(&self, segment_bytes: u64) -> Self {
+        Shape::new(self.procs, self.bytes, segment_bytes)
+    }
+
+    /// A call of so many segments of so many bytes, whatever the message: a bound of others.
+    #[inline]
+    pub(crate) fn with_segments(&self, segments: u64, segment_bytes: u64) -> Self {
+        Shape { segments, segment_bytes, ..*self }
+    }
+
+    /// P, as it was given.
+    pub(crate) fn ranks(&self) -> u32 {
+        self.procs
+    }
+
+    /// m_s, as it is to be given: 0 where the message is whole.
+    pub(crate) fn segment(&self) -> u64 {
+        if self.segments > 1 { self.segment_bytes } else { 0 }
+    }
+
+    /// m, as it was given.
+    pub(crate) fn whole_bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// P.
+    #[inline]
+    pub fn procs(&self) -> f64 {
+        f64::from(self.procs)
+    }
+
+    /// m.
+    #[inline]
+    pub fn bytes(&self) -> f64 {
+        self.bytes as f64
+    }
+
+    /// n_s.
+    #[inline]
+    pub fn segments(&self) -> f64 {
+        self.segments as f64
+    }
+
+    /// ceil(n_s / 2): the segments of one half of the message.
+    #[inline]
+    pub fn half_segments(&self) -> f64 {
+        self.segments.div_ceil(2) as f64
+    }
+
+    /// m_s.
+    #[inline]
+    pub fn segment_bytes(&self) -> f64 {
+        self.segment_bytes as f64
+    }
+
+    /// ceil(lg P): rounds of a binomial tree or a dissemination.
+    #[inline]
+    pub fn rounds(&self) -> f64 {
+        f64::from(u32::BITS - self.procs.saturating_sub(1).leading_zeros())
+    }
+
+    /// ceil(lg(P + 1)) - 1: edges from the root of a binary tree to its deepest leaf.
+    #[inline]
+    pub fn levels(&self) -> f64 {
+        // ceil(lg(P + 1)) is the number of P's binary digits.
+        f64::from(self.procs.max(1).ilog2())
+    }
+
+    /// floor(lg P) + 2, or lg P where P is a power of two: rounds of recursive doubling.
+    #[inline]
+    pub fn doubling_rounds(&self) -> f64 {
+        let log = f64::from(self.procs.max(1).ilog2());
+        if self.procs.is_power_of_two() { log } else { log + 2.0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_at_the_edges() {
+        let one = Shape::new(2, 100, 0);
+        assert_eq!(one, Shape::new(2, 100, 100));
+        assert_eq!(one, Shape::new(2, 100, 1 << 40));
+        assert_eq!((one.segments(), one.segment_bytes()), (1.0, 100.0));
+        let empty = Shape::new(2, 0, 8);
+        assert_eq!((empty.segments(), empty.segment_bytes()), (1.0, 0.0));
+        let odd = Shape::new(2, 101, 20);
+        assert_eq!((odd.segments(), odd.half_segments(), odd.segment_bytes()), (6.0, 3.0, 20.0));
+    }
+
+    #[test]
+    fn logarithms_are_those_of_the_tables() {
+        for procs in 2..=4097_u32 {
+            let shape = Shape::new(procs, 0, 0);
+            let log = f64::from(procs).log2();
+            assert_eq!(shape.rounds(), log.ceil(), "{procs}");
+            assert_eq!(shape.levels(), (f64::from(procs) + 1.0).log2().ceil() - 1.0, "{procs}");
+            let doubling = if log.fract() == 0.0 { log } else { log.floor() + 2.0 };
+            assert_eq!(shape.doubling_rounds(), doubling, "{procs}");
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! What is known of an algorithm without running it.
+
+use std::fmt;
+
+use records::{Algorithm, Collective};
+
+use crate::{
+    Call, Needs, Program, Round,
+    program::{Functions, Header},
+};
+
+/// What an algorithm asks of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Requirements {
+    /// The operation must be commutative.
+    pub commutative: bool,
+    /// The number of ranks must be even (or 1).
+    pub even: bool,
+}
+
+/// One algorithm of one collective.
+#[derive(Clone, Copy)]
+pub struct Entry {
+    /// The collective.
+    pub collective: Collective,
+    /// The algorithm.
+    pub algorithm: Algorithm,
+    /// Its name.
+    pub name: &'static str,
+    /// What it does, in a line.
+    pub description: &'static str,
+    /// What it asks of a call.
+    pub requirements: Requirements,
+    /// Whether [`Call::segment`] matters.
+    pub segmented: bool,
+    /// Whether [`Call::fan_out`] matters.
+    pub fanned: bool,
+    functions: Functions,
+}
+
+impl fmt::Debug for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.collective, self.name)
+    }
+}
+
+/// A call that an algorithm can't serve.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{collective} {name}: {problem}")]
+pub struct CallError {
+    collective: Collective,
+    name: &'static str,
+    problem: String,
+}
+
+impl Entry {
+    /// An algorithm that asks nothing of a call.
+    pub const fn of<P: Program>(
+        collective: Collective,
+        algorithm: Algorithm,
+        description: &'static str,
+    ) -> Self {
+        Entry {
+            collective,
+            algorithm,
+            name: algorithm.name(),
+            description,
+            requirements: Requirements { commutative: false, even: false },
+            segmented: false,
+            fanned: false,
+            functions: Functions::of::<P>(),
+        }
+    }
+
+    /// It asks for a commutative operation.
+    pub const fn commutative(self) -> Self {
+        Entry { requirements: Requirements { commutative: true, ..self.requirements }, ..self }
+    }
+
+    /// It asks for an even number of ranks.
+    pub const fn even(self) -> Self {
+        Entry { requirements: Requirements { even: true, ..self.requirements }, ..self }
+    }
+
+    /// The segment size matters.
+    pub const fn segmented(self) -> Self {
+        Entry { segmented: true, ..self }
+    }
+
+    /// The fan-out matters.
+    pub const fn fanned(self) -> Self {
+        Entry { fanned: true, ..self }
+    }
+
+    /// Whether the algorithm serves the call.
+    ///
+    /// # Errors
+    /// No ranks, a root that is none of them, an operation or a number of ranks that the algorithm
+    /// can't do, a fan-out of 0 (radix below 2), counts that don't belong to the ranks, or more
+    /// elements than 64 bits count.
+    pub fn check(&self, call: &Call<'_>) -> Result<(), CallError> {
+        let least = if self.algorithm == Algorithm::KNomial { 2 } else { 1 };
+        let problem = if call.ranks == 0 {
+            "0 ranks; a communicator has at least 1".into()
+        } else if self.collective.is_rooted() && call.root >= call.ranks {
+            format!("root {} of {} ranks; wanted 0 to {}", call.root, call.ranks, call.ranks - 1)
+        } else if self.requirements.commutative && !call.commutative {
+            "the operation is not commutative; this algorithm changes the order of operands".into()
+        } else if self.requirements.even && call.ranks > 1 && call.ranks % 2 == 1 {
+            format!("{} ranks; this algorithm needs an even number", call.ranks)
+        } else if self.fanned && call.fan_out < least {
+            format!("fan-out {}; wanted at least {least}", call.fan_out)
+        } else if call.ranks > 1 << 30 {
+            format!("{} ranks; wanted at most {}", call.ranks, 1 << 30)
+        } else if call.count.checked_mul(2 * u64::from(call.ranks)).is_none() {
+            format!("{} elements for each of {} ranks overflow", call.count, call.ranks)
+        } else if let Some(problem) = self.counts_problem(call) {
+            problem
+        } else {
+            return Ok(());
+        };
+        Err(CallError { collective: self.collective, name: self.name, problem })
+    }
+
+    /// As [`Entry::check`], for a call that stands for all ranks at once: it must hold the counts
+    /// of all.
+    ///
+    /// # Errors
+    /// As [`Entry::check`], or counts are missing.
+    pub fn check_everywhere(&self, call: &Call<'_>) -> Result<(), CallError> {
+        self.check(call)?;
+        let in_part = self.collective.has_counts() && self.collective.is_rooted();
+        if in_part && call.counts.len() != call.ranks as usize {
+            let problem = format!("{} counts for {} ranks", call.counts.len(), call.ranks);
+            return Err(CallError { collective: self.collective, name: self.name, problem });
+        }
+        Ok(())
+    }
+
+    /// A rank other than the root may know its own count only.
+    fn counts_problem(&self, call: &Call<'_>) -> Option<String> {
+        if !self.collective.has_counts() {
+            return None;
+        }
+        let least = if self.collective.is_rooted() { 1 } else { call.ranks as usize };
+        let (counts, places) = (call.counts.len(), call.displacements.len());
+        let ends = call.counts.iter().zip(call.displacements);
+        if ![least, call.ranks as usize].contains(&counts) {
+            Some(format!("{counts} counts for {} ranks; wanted as many", call.ranks))
+        } else if counts != places {
+            Some(format!("{counts} counts but {places} displacements; wanted as many"))
+        } else if ends.into_iter().any(|(count, place)| count.checked_add(*place).is_none()) {
+            Some("a block's end overflows".into())
+        } else if call.counts.iter().try_fold(0_u64, |sum, count| sum.checked_add(*count)).is_none()
+        {
+            Some("the counts are too many elements together".into())
+        } else if self.collective == Collective::ReduceScatter && !is_contiguous(call) {
+            Some("the blocks don't follow each other from element 0 on".into())
+        } else {
+            None
+        }
+    }
+
+    /// What `rank` needs to execute its program. The call is as for [`Entry::round`]; where there
+    /// is a header, scratch memory is needed as told after round 0, with the header in the call.
+    pub fn needs(&self, call: &Call<'_>, rank: u32) -> Needs {
+        self.needs_in(call, rank, &mut Round::default())
+    }
+
+    /// [`Entry::needs`], by help of the memory in which the rounds are made: what a v-form sorts for
+    /// this is not sorted again for its rounds.
+    pub fn needs_in(&self, call: &Call<'_>, rank: u32, scratch: &mut Round) -> Needs {
+        (self.functions.needs)(&self.normal(call), rank, scratch)
+    }
+
+    /// Puts the steps of round `index` of `rank` into `out`, in place of what was there.
+    ///
+    /// Returns false, and leaves `out` empty, if the program has no such round: it has ended. The
+    /// call must satisfy [`Entry::check`], and be what this rank knows: `in_place`, `counts`,
+    /// `displacements` and `header` are its own.
+    pub fn round(&self, call: &Call<'_>, rank: u32, index: u64, out: &mut Round) -> bool {
+        (self.functions.round)(&self.normal(call), rank, index, out)
+    }
+
+    /// The counts that round 0 brings, for a call that [`Entry::normal`] has seen.
+    pub(crate) fn normal_header(&self, call: &Call<'_>, rank: u32) -> Header {
+        (self.functions.header)(call, rank)
+    }
+
+    /// [`Entry::round`] for a call that [`Entry::normal`] has seen.
+    #[inline]
+    pub(crate) fn normal_round(
+        &self,
+        call: &Call<'_>,
+        rank: u32,
+        index: u64,
+        out: &mut Round,
+    ) -> bool {
+        (self.functions.round)(call, rank, index, out)
+    }
+
+    /// Where the collective has no root, its programs (some of them made of rooted ones) take 0.
+    pub(crate) fn normal<'a>(&self, call: &Call<'a>) -> Call<'a> {
+        Call { root: if self.collective.is_rooted() { call.root } else { 0 }, ..*call }
+    }
+}
+
+/// Whether the blocks follow each other in rank order, as those of `reduce_scatter` must.
+fn is_contiguous(call: &Call<'_>) -> bool {
+    let mut end = 0;
+    call.counts.iter().zip(call.displacements).all(|(count, place)| {
+        let follows = *place == end;
+        end = place + count;
+        follows
+    })
+}
+
+/// What a rank knows of the call: its own `in_place`, and of the counts what MPI tells it.
+#[inline]
+pub(crate) fn known_to<'a>(collective: Collective, call: &Call<'a>, rank: u32) -> Call<'a> {
+    let mut known = *call;
+    if collective.is_rooted() && rank != call.root {
+        known.in_place = false;
+        if collective.has_counts() {
+            known.counts = &call.counts[rank as usize..=rank as usize];
+            known.displacements = &call.displacements[rank as usize..=rank as usize];
+        }
+    }
+    known
+}
