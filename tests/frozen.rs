@@ -48,6 +48,46 @@ fn a_calibration_is_read_as_before() {
     check("calibration", CALIBRATION);
 }
 
+/// The same run, had its record told that a third of the processors was stolen during the first batch and
+/// while what was chosen was confirmed.
+#[test]
+fn summary_and_report_begin_with_what_others_took() {
+    let copies = RunCopies::new();
+    let line = |stolen: &str| {
+        format!(
+            "#@disturbance={{\"seconds\":30.0,\"host\":\"n1\",\"processors\":2,\"ranks\":4,\
+             \"stolen\":{stolen},\"others\":0.01,\"involuntary_switches\":9,\"load\":4.5}}\n"
+        )
+    };
+    for (file, stolen) in [
+        ("measurements.csv", "0.32"),
+        ("measurements-2.csv", "0.0"),
+        ("measurements-3.csv", "null"),
+        ("confirmation-2-1-rules.csv", "0.32"),
+    ] {
+        let path = copies.path().join("tune").join(file);
+        let record = fs::read_to_string(&path).unwrap();
+        fs::write(&path, record + &line(stolen)).unwrap();
+    }
+    let printed = |name: &str| {
+        let step = TUNE.iter().find(|step| step.name == name).unwrap();
+        let outputs = copies.run(step);
+        let printed = String::from_utf8(outputs[PRINTED].clone()).unwrap();
+        assert!(printed.contains("exit code 0"), "{printed}");
+        printed
+    };
+    let told = printed("resume");
+    let wanted = "17 % of the processors were taken by others: repeat when calm (50 % of the time";
+    let (_, stdout) = told.split_once("--- stdout\n").unwrap();
+    assert!(stdout.starts_with(wanted), "{told}");
+    assert!(told.contains("others took too much of the processors whenever they were timed"));
+    printed("report");
+    let page = fs::read_to_string(copies.path().join("tune/report.html")).unwrap();
+    let (opening, rest) = page.split_once("class=\"lead\"").unwrap();
+    assert!(opening.contains(wanted), "{opening}");
+    assert!(rest.contains("a rank lost its processor to others 0 times a second at most"));
+}
+
 fn data(part: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/frozen").join(part)
 }

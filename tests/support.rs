@@ -15,15 +15,20 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 /// Held by the test whose jobs run.
 pub type Turn = MutexGuard<'static, ()>;
 
+/// What programs read in the place of /proc/stat: what else runs is not to make them measure again.
+const CALM: (&str, &str) = ("COLIBRI_PROC_STAT", "/dev/null");
+
 /// The command under test.
 pub fn colibri() -> assert_cmd::Command {
-    assert_cmd::Command::new(env!("CARGO_BIN_EXE_colibri"))
+    let mut command = assert_cmd::Command::new(env!("CARGO_BIN_EXE_colibri"));
+    command.env(CALM.0, CALM.1);
+    command
 }
 
 /// The command under test, for what `assert_cmd` does not do.
 pub fn colibri_process(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_colibri"));
-    command.args(arguments);
+    command.args(arguments).env(CALM.0, CALM.1);
     command
 }
 

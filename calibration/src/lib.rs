@@ -22,6 +22,7 @@ pub mod measure;
 pub mod pairs;
 pub mod patience;
 pub mod platform;
+pub mod proc_stat;
 pub mod program;
 mod progress;
 pub mod recording;

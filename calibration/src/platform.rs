@@ -11,6 +11,7 @@ use crate::{
     exchange::{self, Tag},
     flags::JobFlags,
     patience::Patience,
+    proc_stat,
     sleep::sleep_until,
     synchronisation::Groups,
     transport,
@@ -61,7 +62,7 @@ pub enum Survey {
 /// # Errors
 /// The MPI library refuses.
 pub fn survey(world: &World, job: &JobFlags, survey: Survey) -> Result<Surroundings> {
-    let load = load_average();
+    let load = load_average().unwrap_or_default();
     let control = &world.control;
     let own = Introduction {
         host: host_name(),
@@ -168,7 +169,7 @@ fn describe(hosts: Vec<String>, sharing: &str, load: Load, job: &JobFlags) -> Re
 }
 
 /// Processors of this machine, whichever of them this rank is bound to.
-fn processors() -> u32 {
+pub(crate) fn processors() -> u32 {
     // SAFETY: sysconf takes a number and touches no memory.
     let count = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
     u32::try_from(count).unwrap_or(1).max(1)
@@ -181,22 +182,23 @@ fn read_line(path: &str) -> String {
     text.lines().next().unwrap_or_default().trim().to_owned()
 }
 
-fn host_name() -> String {
+pub(crate) fn host_name() -> String {
     read_line("/proc/sys/kernel/hostname")
 }
 
-/// The one-minute load average; NaN is no JSON, so an unknown load is 0.
-fn load_average() -> f64 {
+/// The one-minute load average; nothing where the kernel does not tell.
+pub(crate) fn load_average() -> Option<f64> {
     let line = read_line("/proc/loadavg");
-    line.split(' ').next().and_then(|load| load.parse().ok()).unwrap_or_default()
+    line.split(' ').next().and_then(|load| load.parse().ok()).filter(|load: &f64| load.is_finite())
 }
 
 /// How many processors are busy while all ranks of the job sleep; 0 where the kernel doesn't tell.
 fn busy_processors() -> f64 {
     const LOOK: Nanos = 500_000_000;
-    let before = clock_ticks(&read_line("/proc/stat"));
+    let path = proc_stat::path();
+    let before = proc_stat::read(&path);
     sleep_until(now() + LOOK);
-    let after = clock_ticks(&read_line("/proc/stat"));
+    let after = proc_stat::read(&path);
     match (before, after) {
         (Some(before), Some(after)) if after.all > before.all => {
             // The time spent waiting for disks may go back a little (proc_stat(5)).
@@ -206,22 +208,6 @@ fn busy_processors() -> f64 {
         }
         _ => 0.0,
     }
-}
-
-/// Processor time since boot, summed over the processors.
-#[derive(Debug, PartialEq, Eq)]
-struct Ticks {
-    all: u64,
-    idle: u64,
-}
-
-/// The first line of /proc/stat: user, nice, system, idle, waiting for disks, interrupts, soft
-/// interrupts, stolen by the host (proc_stat(5)); what follows is contained in these.
-fn clock_ticks(line: &str) -> Option<Ticks> {
-    let fields = line.strip_prefix("cpu ")?.split_whitespace().take(8);
-    let ticks: Vec<u64> = fields.map(str::parse).collect::<std::result::Result<_, _>>().ok()?;
-    let idle = ticks.get(3)? + ticks.get(4)?;
-    Some(Ticks { all: ticks.iter().sum(), idle })
 }
 
 /// The processor's name in /proc/cpuinfo, whose key differs between architectures.
@@ -294,11 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn processor_time_is_read_and_something_else_is_none() {
-        let line = "cpu  10 1 5 100 4 0 2 3 9 9";
-        assert_eq!(clock_ticks(line), Some(Ticks { all: 125, idle: 104 }));
-        assert_eq!(clock_ticks("intr 1 2 3"), None);
-        assert_eq!(clock_ticks("cpu  1 2 x"), None);
+    fn no_more_processors_are_busy_than_there_are() {
         assert!((0.0..=f64::from(processors())).contains(&busy_processors()));
     }
 

@@ -13,6 +13,7 @@ use records::{
     calibration::{Calibration, Operation, Parameters},
     choices::{Choices, Chosen, Confirmed, Evidence, RunnerUp},
     decisions::Decisions,
+    disturbance::{self, Disturbance, Stretch},
     document::{self, Document},
     group_observation::{GroupKind, GroupObservation},
     observation::{ClockError, CollectiveCall, PointToPoint, PointToPointKind, Status},
@@ -274,9 +275,36 @@ fn timed() -> Vec<CollectiveCall> {
     rows
 }
 
-/// Timed collectives.
+/// Timed collectives, with what others took of the processors meanwhile.
 pub fn measurements() -> String {
-    record_of(&header(), &timed())
+    let stretch = |stolen, others| {
+        let stretch = Stretch {
+            seconds: 0.5,
+            host: "n1".into(),
+            processors: 4,
+            ranks: 8,
+            stolen,
+            others,
+            involuntary_switches: 17,
+            load: Some(2.5),
+        };
+        let told = serde_json::to_string(&stretch).expect("numbers are numbers");
+        format!("#@{}={told}", disturbance::KEY)
+    };
+    let told = [
+        stretch(Some(0.0), Some(0.01)),
+        stretch(Some(0.4), None),
+        stretch(None, Some(0.2)),
+        format!("#@{}=1.250", disturbance::WAITED),
+        "#@placement=n1 0-3 on 2; n2 0-3 on 0".into(),
+    ];
+    let text = record_of(&header(), &timed());
+    let mut lines: Vec<&str> = text.lines().collect();
+    let between = lines.len() / (told.len() + 1);
+    for (number, line) in told.iter().enumerate().rev() {
+        lines.insert((number + 1) * between, line);
+    }
+    lines.join("\n") + "\n"
 }
 
 /// What was timed, to look decisions up in.
@@ -330,7 +358,7 @@ pub fn agreement() -> String {
         DecisionFunction::default(&samples),
         DecisionFunction::measured(&selection::choose(&samples)),
     ];
-    text(&verification::agreement::agreement(&samples, [&first, &second], platform()))
+    text(&verification::agreement::agreement(&samples, &[], [&first, &second], platform()))
 }
 
 /// Links between ranks.
@@ -520,6 +548,8 @@ fn loading(way: Way, file: &str) -> Loading {
             points: 1,
             tolerance: 0.05,
             level: 0.05,
+            jobs: 4,
+            detectable: Some(0.3),
             greatest_slowdown: Some(-0.5),
             slower: vec![Slower {
                 collective,
@@ -552,6 +582,14 @@ pub fn summary() -> String {
             tunable_seconds: 15.0,
         }),
         regret: Some(Regret { mean: 0.01, greatest: 0.2 }),
+        disturbance: Some(Disturbance {
+            seconds: 60.0,
+            taken: Some(0.09),
+            disturbed: 0.3,
+            most_taken: 0.05,
+            involuntary_switches_per_second: 3.5,
+            waited_seconds: 4.0,
+        }),
         warnings: vec!["a warning".into()],
     })
 }

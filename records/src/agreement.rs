@@ -27,8 +27,11 @@ pub struct Agreement {
     pub tolerance: f64,
     /// Points whose midmeans differ by more than the tolerance.
     pub beyond: u32,
-    /// Of these, points where that is significant, by a one-sided rank-sum test corrected for the
-    /// number of differing points (Holm), at 5 %.
+    /// The jobs that measured. 0 in what older versions wrote, which took each visit for a sample.
+    #[serde(default)]
+    pub jobs: u32,
+    /// Of the points beyond, those where that is significant, by a one-sided test over the jobs (Student's t of
+    /// the logarithms of the ratios in each) corrected for the number of differing points (Holm), at 5 %.
     pub significantly_beyond: u32,
     /// The greatest relative difference.
     pub greatest: f64,

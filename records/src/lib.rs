@@ -16,6 +16,7 @@ pub mod calibration;
 pub mod choices;
 mod collective;
 pub mod decisions;
+pub mod disturbance;
 pub mod document;
 mod error;
 pub mod export;

@@ -14,6 +14,9 @@ pub enum Status {
     Warmup,
     /// A rank came late to the agreed start.
     Late,
+    /// Others took too much of the processors meanwhile, as the record tells
+    /// ([`disturbance`](crate::disturbance)); kept, made again, not judged where there is anything else.
+    Disturbed,
 }
 
 /// What was timed between two ranks.
@@ -161,6 +164,12 @@ impl Row for CollectiveCall {
     fn counts(&self) -> impl IntoIterator<Item = (&'static str, u32)> {
         [("procs", self.procs)]
     }
+
+    fn disturb(&mut self) {
+        if self.status != Status::Warmup {
+            self.status = Status::Disturbed;
+        }
+    }
 }
 
 /// How far a rank's global clock was from rank 0's.
@@ -214,9 +223,51 @@ impl Row for ClockError {
 mod tests {
     use super::*;
 
+    /// Two calls in a calm stretch, two while a third of the processors was stolen, one of which nothing is
+    /// known as the program was killed, and two in a calm stretch again.
+    #[test]
+    fn observations_are_marked_by_what_the_record_tells_of_their_stretch() {
+        let stretch = |stolen: &str| {
+            format!(
+                "#@disturbance={{\"seconds\":0.5,\"host\":\"n1\",\"processors\":2,\"ranks\":8,\
+                 \"stolen\":{stolen},\"others\":null,\"involuntary_switches\":7,\"load\":2.5}}\n"
+            )
+        };
+        let call = |repetition: u32, status: &str| {
+            format!("0,bcast,default,,8,64,{repetition},0.0,0.0,0.001,{status}\n")
+        };
+        let head = format!(
+            "#@schema={}\n#@ranks=8\n{}\n",
+            CollectiveCall::SCHEMA,
+            CollectiveCall::COLUMNS.join(",")
+        );
+        let text = [
+            head,
+            call(0, "warmup") + &call(1, "ok") + &stretch("0.01"),
+            call(2, "warmup") + &call(3, "ok") + &call(4, "late") + &stretch("0.33"),
+            call(5, "ok") + "#@resumed\n",
+            call(6, "ok") + &stretch("0.4") + &call(7, "ok") + &stretch("null"),
+        ];
+        let path = std::path::Path::new("m.csv");
+        let record = crate::record::parse::<CollectiveCall>(&text.concat(), path).unwrap();
+        let found: Vec<Status> = record.rows.iter().map(|row| row.status).collect();
+        use Status::{Disturbed, Ok, Warmup};
+        assert_eq!(found, [Warmup, Ok, Warmup, Disturbed, Disturbed, Ok, Disturbed, Ok]);
+        assert_eq!(record.stretches.len(), 4);
+        assert_eq!(record.stretches[3].taken(), None, "not known, and not 0");
+        assert_eq!(record.header.keys().collect::<Vec<_>>(), ["ranks"]);
+        let broken = text.concat().replace("0.33", "3.3");
+        let error = crate::record::parse::<CollectiveCall>(&broken, path).unwrap_err().to_string();
+        assert!(error.contains("line 10, field disturbance: stolen is not a share"), "{error}");
+        // What a kill left of a line tells nothing.
+        let cut = text.concat().trim_end().trim_end_matches("\"load\":2.5}").to_owned();
+        let record = crate::record::parse::<CollectiveCall>(&cut, path).unwrap();
+        assert_eq!((record.rows.len(), record.stretches.len()), (8, 3));
+    }
+
     #[test]
     fn no_status_begins_another() {
-        let names = ["ok", "warmup", "late"];
+        let names = ["ok", "warmup", "late", "disturbed"];
         for name in names {
             assert!(serde_json::from_str::<Status>(&format!("\"{name}\"")).is_ok());
             assert_eq!(names.iter().filter(|other| other.starts_with(name)).count(), 1);

@@ -15,7 +15,13 @@ use std::{
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{FileError, document::named, number::check_reading, reading};
+use crate::{
+    FileError,
+    disturbance::{self, Stretch},
+    document::named,
+    number::check_reading,
+    reading,
+};
 
 /// One line of a record.
 pub trait Row: Serialize + DeserializeOwned {
@@ -29,6 +35,9 @@ pub trait Row: Serialize + DeserializeOwned {
 
     /// What cannot be 0, by its column.
     fn counts(&self) -> impl IntoIterator<Item = (&'static str, u32)>;
+
+    /// Others took too much of the processors while it was made.
+    fn disturb(&mut self) {}
 }
 
 const RESUMED: &str = "#@resumed";
@@ -36,12 +45,37 @@ const RESUMED: &str = "#@resumed";
 /// A record as read.
 #[derive(Debug, Clone)]
 pub struct Record<T> {
-    /// The `#@key=value` lines, without `schema`.
+    /// The `#@key=value` lines, without `schema` and `disturbance`.
     pub header: BTreeMap<String, String>,
-    /// The observations, in the order in which they were made.
+    /// The observations, in the order in which they were made; those are marked during which
+    /// [others took too much](Stretch::is_disturbed) of the processors.
     pub rows: Vec<T>,
+    /// What others took of the processors; none in records of older versions.
+    pub stretches: Vec<Stretch>,
     /// Lines cut off by a kill, which hold no observation.
     pub torn: usize,
+}
+
+impl<T: Row> Record<T> {
+    fn new() -> Self {
+        Record { header: BTreeMap::new(), rows: Vec::new(), stretches: Vec::new(), torn: 0 }
+    }
+
+    /// How long the programs that made it waited for others to end, in seconds.
+    pub fn waited_seconds(&self) -> f64 {
+        let waited = self.header.get(disturbance::WAITED);
+        waited.and_then(|text| text.parse().ok()).filter(|seconds| *seconds > 0.0).unwrap_or(0.0)
+    }
+
+    /// Takes in what was seen while the rows from `first` on were made.
+    fn close(&mut self, first: usize, value: &str) -> Result<(), String> {
+        let stretch = Stretch::parse(value)?;
+        if stretch.is_disturbed() {
+            self.rows[first..].iter_mut().for_each(T::disturb);
+        }
+        self.stretches.push(stretch);
+        Ok(())
+    }
 }
 
 /// Reads a record.
@@ -62,7 +96,7 @@ pub fn read_begun<T: Row>(path: &Path) -> Result<Record<T>, FileError> {
     let bytes = reading::bytes(path).map_err(|e| FileError::io(path, "read", &e))?;
     let text = String::from_utf8_lossy(&bytes);
     match format!("#@schema={}\n", T::SCHEMA).starts_with(&*text) {
-        true => Ok(Record { header: BTreeMap::new(), rows: Vec::new(), torn: 0 }),
+        true => Ok(Record::new()),
         false => parse(&text, path),
     }
 }
@@ -72,7 +106,9 @@ pub fn read_begun<T: Row>(path: &Path) -> Result<Record<T>, FileError> {
 /// # Errors
 /// As [`read`].
 pub fn parse<T: Row>(text: &str, path: &Path) -> Result<Record<T>, FileError> {
-    let mut record = Record { header: BTreeMap::new(), rows: Vec::new(), torn: 0 };
+    let mut record = Record::new();
+    // Where the stretch begins of which the next line of its kind will tell.
+    let mut stretch = 0;
     let columns = csv::StringRecord::from(T::COLUMNS);
     let mut splitter = Splitter::new();
     let mut schema = None;
@@ -86,6 +122,13 @@ pub fn parse<T: Row>(text: &str, path: &Path) -> Result<Record<T>, FileError> {
         if let Some(entry) = line.strip_prefix("#@") {
             match entry.split_once('=') {
                 Some(("schema", value)) => schema = Some(value.to_owned()),
+                Some((disturbance::KEY, value)) if !cut => {
+                    let told = record.close(stretch, value);
+                    told.map_err(|problem| fault(problem).in_field(disturbance::KEY))?;
+                    stretch = record.rows.len();
+                }
+                // What was not told of before a kill, nobody knows.
+                None if line == RESUMED => stretch = record.rows.len(),
                 // A value that may have been cut is none; one that stands further up holds on.
                 Some((key, value)) if !cut => {
                     record.header.insert(key.into(), value.into());
@@ -287,133 +330,4 @@ fn opening<T: Row>(there: &[u8], header: &BTreeMap<String, String>) -> Vec<u8> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::fs;
-
-    use crate::observation::{PointToPoint, PointToPointKind, Status};
-    use proptest::prelude::*;
-
-    fn row(repetition: u32) -> PointToPoint {
-        PointToPoint {
-            kind: PointToPointKind::RoundTrip,
-            sender: 0,
-            receiver: 1,
-            bytes: 1024,
-            messages: 1,
-            job: 0,
-            visit: 3,
-            repetition,
-            seconds: 0.000_123_456_789,
-            status: Status::Ok,
-        }
-    }
-
-    fn written(rows: u32) -> (tempfile::TempDir, PathBuf) {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("observations.csv");
-        let header = BTreeMap::from([("platform".into(), "two\nlines".into())]);
-        let mut writer = Writer::open(&path, &header).unwrap();
-        (0..rows).for_each(|repetition| writer.append(&row(repetition)).unwrap());
-        (dir, path)
-    }
-
-    #[test]
-    fn what_is_appended_reads_back() {
-        let (_dir, path) = written(3);
-        let record = read::<PointToPoint>(&path).unwrap();
-        assert_eq!(record.rows, [row(0), row(1), row(2)]);
-        assert_eq!(record.header["platform"], "two lines");
-        assert_eq!(record.torn, 0);
-    }
-
-    #[test]
-    fn a_broken_line_in_the_middle_is_an_error_that_names_line_and_field() {
-        let (_dir, path) = written(3);
-        let text = fs::read_to_string(&path).unwrap().replacen(",1024,", ",x,", 1);
-        let error = parse::<PointToPoint>(&text, &path).unwrap_err().to_string();
-        assert!(error.contains("line 4, field bytes"), "{error}");
-    }
-
-    #[test]
-    fn lines_are_split_as_a_csv_reader_of_their_own_splits_them() {
-        let mut splitter = Splitter::new();
-        for line in ["a,b,c", "", ",", "\"x,y\",2,", "\"a\"\"b\",1", "\"open,1", "1,\"\u{e9}\",3"] {
-            let mut reader =
-                csv::ReaderBuilder::new().has_headers(false).from_reader(line.as_bytes());
-            let wanted = reader.records().next().map(Result::unwrap).unwrap_or_default();
-            assert_eq!(splitter.fields(line), wanted, "{line}");
-        }
-    }
-
-    #[test]
-    fn a_number_that_is_none_is_an_error_that_names_it() {
-        let (_dir, path) = written(3);
-        let text = fs::read_to_string(&path).unwrap();
-        for (from, to, wanted) in [
-            ("0.000123456789", "1e400", "line 4, field seconds: is inf; wanted"),
-            ("0.000123456789", "NaN", "line 4, field seconds: is NaN; wanted"),
-            ("0.000123456789", "1.7e308", "line 4, field seconds: is 1.7e308; wanted"),
-            ("0.000123456789", "1e-320", "line 4, field seconds: is 1e-320; wanted 0 or"),
-            (",1024,1,", ",1024,0,", "line 4, field messages: is 0; wanted 1 or more"),
-        ] {
-            assert!(text.contains(from));
-            let text = text.replacen(from, to, 1);
-            let error = parse::<PointToPoint>(&text, &path).unwrap_err().to_string();
-            assert!(error.contains(wanted), "{to}: {error}");
-        }
-        // A line that was cut is none, whatever it says.
-        let cut = text.trim_end().to_owned() + "\nround-trip,0,1,1,0,0,0,0,1e400,ok";
-        assert_eq!(parse::<PointToPoint>(&cut, &path).unwrap().torn, 1);
-    }
-
-    #[test]
-    fn a_file_of_another_kind_is_named_by_it() {
-        let path = Path::new("x.csv");
-        let error = |text: &str| parse::<PointToPoint>(text, path).unwrap_err().to_string();
-        assert_eq!(
-            error("#@schema=colibri/measurements/1\nvisit,collective\n"),
-            "x.csv: is a measurements record; wanted colibri/observations/2"
-        );
-        assert_eq!(error(""), "x.csv: is empty; wanted colibri/observations/2");
-    }
-
-    #[test]
-    fn the_last_note_counts_unless_it_was_cut() {
-        let (_dir, path) = written(1);
-        let mut writer = Writer::<PointToPoint>::open(&path, &BTreeMap::new()).unwrap();
-        writer.note("spent_seconds", "1.5").unwrap();
-        writer.note("spent_seconds", "23.5").unwrap();
-        let text = fs::read_to_string(&path).unwrap();
-        let spent = |text: &str| {
-            parse::<PointToPoint>(text, &path).unwrap().header["spent_seconds"].clone()
-        };
-        assert_eq!(spent(&text), "23.5");
-        assert_eq!(spent(text.strip_suffix("3.5\n").unwrap()), "1.5");
-        assert_eq!(parse::<PointToPoint>(&text, &path).unwrap().rows, [row(0)]);
-    }
-
-    proptest! {
-        /// Wherever a kill cuts the file, the next run appends, the old bytes stay, and no
-        /// observation is invented or changed.
-        #[test]
-        fn a_record_cut_anywhere_is_resumed(cut in 0_usize..400) {
-            let (_dir, path) = written(3);
-            let whole = fs::read(&path).unwrap();
-            let cut = cut.min(whole.len());
-            fs::write(&path, &whole[..cut]).unwrap();
-            let before = match read::<PointToPoint>(&path) {
-                Ok(record) => record.rows,
-                Err(_) => Vec::new(), // cut inside the header: nothing was observed
-            };
-            let mut writer = Writer::open(&path, &BTreeMap::new()).unwrap();
-            writer.append(&row(9)).unwrap();
-            let after = fs::read(&path).unwrap();
-            prop_assert_eq!(&after[..cut], &whole[..cut]);
-            let record = read::<PointToPoint>(&path).unwrap();
-            let mut wanted = before;
-            wanted.push(row(9));
-            prop_assert_eq!(record.rows, wanted);
-        }
-    }
-}
+mod tests;

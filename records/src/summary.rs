@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Collective, Method, Point, document::Document, platform::Platform};
+use crate::{
+    Collective, Method, Point, disturbance::Disturbance, document::Document, platform::Platform,
+};
 
 /// What the library's default costs and what the tuned choice costs, measured with what is to be
 /// loaded, in jobs made after the choice.
@@ -28,6 +30,9 @@ pub struct Summary {
     /// What the choices are expected to cost still, where the measuring was focused.
     #[serde(default)]
     pub regret: Option<Regret>,
+    /// What others took of the processors while it was measured; absent in what older versions measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disturbance: Option<Disturbance>,
     /// What a reader must know.
     pub warnings: Vec<String>,
 }
@@ -114,15 +119,24 @@ pub struct Regret {
 pub struct Harm {
     /// Points compared.
     pub points: u32,
+    /// Turns of jobs without and with it loaded, one right after the other: the samples. 0 in what older
+    /// versions wrote, which took each call for one.
+    #[serde(default)]
+    pub jobs: u32,
     /// The relative slowdown that is allowed.
     pub tolerance: f64,
-    /// Level of the one-sided rank-sum tests of more than that, over all points together (Holm).
+    /// Level of the one-sided tests of more than that, over all points together (Holm): Student's t of the
+    /// logarithms of the turns' ratios.
     pub level: f64,
-    /// The greatest relative slowdown of a median, significant or not; negative where all gained.
+    /// The greatest relative slowdown (mean over the turns), significant or not; negative where all gained.
     pub greatest_slowdown: Option<f64>,
+    /// The relative slowdown that would have been found with a probability of 80 %, at half of the points;
+    /// absent where there are too few turns to tell.
+    #[serde(default)]
+    pub detectable: Option<f64>,
     /// Points that are significantly slower by more than what is allowed.
     pub slower: Vec<Slower>,
-    /// Points with so few observations that no difference could be significant.
+    /// Points that fewer than two turns compared, so that nothing could be significant.
     pub too_few: u32,
 }
 
@@ -247,6 +261,7 @@ mod tests {
             preload: Some(loading(Way::Preload, "profiles")),
             application: None,
             regret: None,
+            disturbance: None,
             warnings: Vec::new(),
         };
         let text = document::text(&summary).unwrap();

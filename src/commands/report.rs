@@ -25,7 +25,10 @@ use crate::{
         {calibrate, tune::tell},
     },
     site::run_directory::RunDirectory,
-    stages::regions::{self, Means},
+    stages::{
+        disturbance,
+        regions::{self, Means},
+    },
 };
 
 /// Writes report.html: platform, parameters, decisions, penalties, gains and what to load, with
@@ -93,6 +96,11 @@ impl Found {
 
     fn page(&self, run: &RunDirectory) -> Result<Markup> {
         let platform = self.platform().map(Platform::summary).unwrap_or_default();
+        let disturbance = match &self.summary {
+            Some(summary) => summary.disturbance,
+            None => disturbance::of_run(run)?,
+        };
+        let disturbed = disturbance.and_then(|disturbance| disturbance.warning());
         let mut sections = Vec::new();
         if let Some(summary) = &self.summary {
             sections.push(gains(summary, run)?);
@@ -106,7 +114,8 @@ impl Found {
         if let Some(calibration) = &self.calibration {
             sections.push(parameters(calibration, run)?);
         }
-        sections.extend(self.platform().map(conditions));
+        let calm = disturbance.map(|disturbance| disturbance.sentence());
+        sections.extend(self.platform().map(|platform| conditions(platform, calm.as_deref())));
         Ok(html! {
             (DOCTYPE)
             html lang="en" {
@@ -117,6 +126,7 @@ impl Found {
                 }
                 body {
                     h1 { "Colibri" }
+                    @if let Some(warning) = disturbed { p.note { (warning) } }
                     p.lead { (platform) }
                     @for section in sections { (section) }
                 }
@@ -304,7 +314,7 @@ fn parameters(calibration: &Calibration, run: &RunDirectory) -> Result<Markup> {
     })
 }
 
-fn conditions(platform: &Platform) -> Markup {
+fn conditions(platform: &Platform, calm: Option<&str>) -> Markup {
     let mut hosts = platform.hosts.clone();
     hosts.sort();
     hosts.dedup();
@@ -317,6 +327,7 @@ fn conditions(platform: &Platform) -> Markup {
         ("Governor", platform.governor.clone()),
         ("Clock", platform.clock.clone()),
         ("Load before the start", format!("{:.2}", platform.load)),
+        ("Taken by others", calm.unwrap_or_default().to_owned()),
         ("Launcher", platform.launcher.clone()),
         ("Virtual cluster", platform.testbed.clone()),
         ("Settings", platform.settings.join(" ")),

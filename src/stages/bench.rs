@@ -53,6 +53,10 @@ impl Bench for ClusterBench<'_, '_> {
         Ok(path.exists().then(|| document::read(&path)).transpose()?)
     }
 
+    fn waited_seconds(&mut self, name: JobName) -> Result<f64> {
+        Ok(record::read::<CollectiveCall>(&self.files(name).record)?.waited_seconds())
+    }
+
     fn hear(&mut self, number: u32, Batch { visits, expected_seconds, regret }: &Batch) {
         let Regret { mean, greatest } = regret;
         let expected =

@@ -19,7 +19,7 @@ use crate::{
     commands::export,
     stages::{
         bench::{ClusterBench, file, format},
-        chosen,
+        chosen, disturbance,
         export::replacement,
         judging::Judged,
         traced::Traced,
@@ -37,7 +37,7 @@ pub fn confirm(
     judged: &Judged,
     known: &Focus,
     traced: Option<(&Path, &Traced)>,
-    (seconds, seed): (f64, u64),
+    (seconds, goes_on, seed): (f64, bool, u64),
 ) -> Result<Summary> {
     let (run, source) = (bench.run, bench.source);
     let plan: Plan = document::read(&run.plan())?;
@@ -48,6 +48,7 @@ pub fn confirm(
         ways: ways(&plan),
         ranks: plan.ranks,
         seconds,
+        goes_on,
         seed,
     };
     let confirmed = confirm::confirm(bench, &task)?;
@@ -76,6 +77,7 @@ pub fn confirm(
         preload: loadings.next(),
         application: traced.map(|(path, traced)| traced.application(path.display().to_string())),
         regret: Some(known.regret()),
+        disturbance: disturbance::of_run(run)?,
         warnings: [judged.penalties.warnings.clone(), told].concat(),
     };
     document::write(&run.choices(), &choices)?;

@@ -50,6 +50,8 @@ pub struct Judged {
     pub figures: Vec<String>,
     /// What was measured.
     pub samples: Samples,
+    /// The same job by job.
+    jobs: Vec<Samples>,
     functions: Vec<DecisionFunction>,
 }
 
@@ -107,7 +109,7 @@ pub fn judge(
     others: &[Other],
     choices: Option<Vec<Choice>>,
 ) -> Result<Judged> {
-    let Measurements { header, cells, unreached, samples } = measurements;
+    let Measurements { header, cells, unreached, samples, jobs } = measurements;
     let decisions = decisions(source, &cells, models)?;
     run.write(&run.decisions(), &decisions)?;
     let timing = header.get("timing").cloned().unwrap_or_default();
@@ -126,7 +128,7 @@ pub fn judge(
     penalties.warnings.extend(judged_by_itself(run, source));
     run.write(&run.penalty(), &penalties)?;
     let figures = draw(run, &source.calibration, &decisions, &penalties)?;
-    Ok(Judged { penalties, choices, figures, samples, functions })
+    Ok(Judged { penalties, choices, figures, samples, jobs, functions })
 }
 
 /// Constants that were fitted to what they are judged by.
@@ -200,7 +202,7 @@ impl Judged {
         };
         let pair = [find(&names[0])?, find(&names[1])?];
         let platform = self.penalties.platform.clone();
-        let agreement = agreement::agreement(&self.samples, pair, platform);
+        let agreement = agreement::agreement(&self.samples, &self.jobs, pair, platform);
         run.write(&run.agreement(), &agreement)?;
         Ok(agreement)
     }
@@ -377,11 +379,16 @@ pub fn agreement_text(agreement: &Agreement) -> String {
     }
     text += &format!(
         "At the {differing} others the measured times differ by {} at most; by more than {} at {}, \
-         significantly at {}",
+         significantly at {} (as {})",
         percent(agreement.greatest),
         percent(*tolerance),
         agreement.beyond,
         agreement.significantly_beyond,
+        match agreement.jobs {
+            0 => "rank-sum tests tell".to_owned(),
+            1 => "one job shows nothing of others".to_owned(),
+            jobs => format!("{jobs} jobs tell"),
+        }
     );
     text += &match not_measured {
         0 => ".\n".to_owned(),

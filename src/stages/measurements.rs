@@ -74,6 +74,8 @@ pub struct Measurements {
     /// What the plans asked for and the records do not hold.
     pub unreached: Vec<String>,
     pub samples: Samples,
+    /// The same job by job: each batch is one.
+    pub jobs: Vec<Samples>,
 }
 
 impl Measurements {
@@ -92,15 +94,23 @@ impl Measurements {
         let first = batches.first().context("the run has no measurements")?;
         let (header, cells) = (first.record.header.clone(), first.plan.cells.clone());
         let unreached = batches.iter().filter_map(unreached).collect();
+        let jobs = batches.iter().map(|batch| Samples::gather(&batch.record.rows)).collect();
         let rows: Vec<CollectiveCall> =
             batches.into_iter().flat_map(|batch| batch.record.rows).collect();
         let samples = Samples::gather(&rows);
-        Ok((Measurements { header, cells, unreached, samples }, rows))
+        Ok((Measurements { header, cells, unreached, samples, jobs }, rows))
     }
 }
 
 fn unreached(Batch { plan, record, .. }: &Batch) -> Option<String> {
     let wanted: u64 = plan.visits.iter().map(|visit| u64::from(visit.repetitions)).sum();
-    let made = record.rows.iter().filter(|row| row.status != Status::Warmup).count() as u64;
-    (made < wanted).then(|| format!("{made} of {wanted} planned observations were made"))
+    let counts = |row: &&CollectiveCall| !matches!(row.status, Status::Warmup | Status::Disturbed);
+    let made = record.rows.iter().filter(counts).count() as u64;
+    let disturbed = record.rows.iter().filter(|row| row.status == Status::Disturbed).count();
+    (made < wanted).then(|| match disturbed {
+        0 => format!("{made} of {wanted} planned observations were made"),
+        _ => format!(
+            "{made} of {wanted} planned observations were made in peace; {disturbed} were disturbed"
+        ),
+    })
 }

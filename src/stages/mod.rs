@@ -5,6 +5,7 @@ pub mod bench;
 pub mod calibrating;
 pub mod chosen;
 pub mod confirming;
+pub mod disturbance;
 pub mod export;
 pub mod focused;
 pub mod judging;

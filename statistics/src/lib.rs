@@ -1,6 +1,6 @@
 //! What every stage computes of observations, each once: robust summaries ([`median`], [`midmean`],
 //! [`quantile`], trimmed means), where the truth lies ([`median_interval`], [`percentile_interval`]), whether
-//! one sample is smaller than another ([`significance`]), what is left of many such tests
+//! one sample is smaller than another ([`significance`]), what jobs say of a ratio ([`PairedJobs`]), what is left of many such tests
 //! ([`false_discovery_control`], [`family_wise_control`]), and when there are enough observations
 //! ([`stopping`]).
 //!
@@ -11,12 +11,14 @@
 
 mod corrections;
 mod intervals;
+mod jobs;
 pub mod significance;
 pub mod stopping;
 mod summaries;
 
 pub use corrections::{false_discovery_control, family_wise_control};
 pub use intervals::{MedianInterval, bootstrap_widening, median_interval, percentile_interval};
+pub use jobs::{PairedJobs, RatioInterval};
 pub use significance::is_smaller;
 pub use summaries::{
     DEVIATIONS_PER_MEDIAN, geometric_mean, mean, median, midmean, quantile, r_squared,

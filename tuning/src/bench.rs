@@ -25,6 +25,15 @@ pub trait Bench {
         Ok(None)
     }
 
+    /// How long a job that has run waited for others to leave its processors alone, in seconds.
+    ///
+    /// # Errors
+    /// Its record cannot be read.
+    fn waited_seconds(&mut self, name: JobName) -> Result<f64, Self::Error> {
+        let _ = name;
+        Ok(0.0)
+    }
+
     /// Hears of a batch before it is run, or of the empty one that ends the measuring.
     fn hear(&mut self, number: u32, batch: &Batch) {
         let _ = (number, batch);

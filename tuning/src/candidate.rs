@@ -7,7 +7,7 @@ use records::{
     summary::{Gain, Loading, NotLoaded, TakenOut, Way},
     usage::Usage,
 };
-use statistics::geometric_mean;
+use statistics::{PairedJobs, geometric_mean};
 use verification::selection::Choice;
 
 use crate::{
@@ -87,7 +87,9 @@ impl Candidate {
     pub(crate) fn take_out(&mut self, round: &ConfirmingRound, is_last: bool) {
         let Some(loaded) = round.loaded(self.loading.way) else { return };
         let replaced = self.replaced().map(|choice| choice.point).collect();
-        self.confirmation.observe(&round.default, loaded, &replaced);
+        let way = self.loading.way;
+        let turns = |point: Point| PairedJobs::new(&round.turns_at(way, point));
+        self.confirmation.observe(&round.default, loaded, &replaced, &turns);
         if is_last {
             // The rounds before took part in choosing.
             self.loading.harm = round.harm(self.loading.way, self.replaced());
@@ -224,13 +226,16 @@ mod tests {
         Samples::gather(&(0..count).map(row).collect::<Vec<_>>())
     }
 
+    /// Four turns; each sample of which stands for what a turn's visits show.
     fn round(loaded: f64) -> ConfirmingRound {
         rounds(samples(1.0), samples(loaded))
     }
 
     fn rounds(default: Samples, samples: Samples) -> ConfirmingRound {
-        let loaded = vec![LoadedTimes { way: Way::Rules, samples, rows: Vec::new() }];
-        ConfirmingRound { default, loaded, spent: 2.0 }
+        let turns = [default.clone(), samples.clone()].map(|samples| vec![samples; 4]);
+        let [of_default, turns] = turns;
+        let loaded = vec![LoadedTimes { way: Way::Rules, samples, turns, rows: Vec::new() }];
+        ConfirmingRound { default, turns: of_default, loaded, spent: 2.0 }
     }
 
     /// Believed to be ten times as fast.

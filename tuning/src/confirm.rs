@@ -1,7 +1,7 @@
 //! Confirms what was chosen: the default is measured with it loaded, in each way in which it can
 //! be, and without it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use records::{
     Method, Point,
@@ -10,7 +10,7 @@ use records::{
     summary::Loading,
     usage::Usage,
 };
-use verification::{samples::Samples, selection::Choice};
+use verification::{harm, samples::Samples, selection::Choice};
 
 use crate::{
     bench::{Bench, BenchJob, JobName},
@@ -25,6 +25,10 @@ use crate::{
 /// what it shows to be slower is taken out as well: what is told of the rest flatters by no more
 /// than that.
 const ROUNDS: [u32; 2] = [1, 2];
+
+/// As older versions planned.
+const OLDER_TURN_SECONDS: f64 = 10.0;
+const OLDER_MOST_TURNS: usize = 4;
 
 /// How many times what the jobs of a round are expected to take one of them may: each point is seen once
 /// in each, however short the time.
@@ -42,6 +46,9 @@ pub struct ConfirmingTask<'a> {
     pub ranks: u32,
     /// What all jobs together may take, in seconds.
     pub seconds: f64,
+    /// Whether the last round goes on where its turns leave it open what is gained or harmed. Runs that older
+    /// versions began are completed as they were planned, without.
+    pub goes_on: bool,
     /// Of the order of the measurements.
     pub seed: u64,
 }
@@ -71,7 +78,11 @@ struct RoundJobs<'a> {
     loading: Vec<Option<&'a Candidate>>,
     /// What they may take together, in seconds.
     seconds: f64,
+    is_last: bool,
 }
+
+/// The calls that each job of a round made in one turn.
+type Turn = Vec<Vec<CollectiveCall>>;
 
 /// Loads what was chosen in jobs of its own: what is not faster is taken out, and what the rest gains
 /// is told by further jobs.
@@ -91,10 +102,12 @@ pub fn confirm<B: Bench>(
             None => task.seconds / ROUNDS.len() as f64,
             Some(round) => (task.seconds - round.spent).max(0.0),
         };
-        let Some(jobs) = RoundJobs::new(task, number, &candidates, seconds) else { break };
+        let is_last = Some(&number) == ROUNDS.last();
+        let of_round = (number, is_last, seconds);
+        let Some(jobs) = RoundJobs::new(task, of_round, &candidates) else { break };
         let round = jobs.run(bench)?;
         for candidate in &mut candidates {
-            candidate.take_out(&round, Some(&number) == ROUNDS.last());
+            candidate.take_out(&round, is_last);
         }
         last = Some(round);
     }
@@ -126,20 +139,30 @@ impl<'a> RoundJobs<'a> {
     /// Nothing where nothing is to be confirmed.
     fn new(
         task: &'a ConfirmingTask<'a>,
-        round: u32,
+        (round, is_last, seconds): (u32, bool, f64),
         candidates: &'a [Candidate],
-        seconds: f64,
     ) -> Option<Self> {
         let to_load = candidates.iter().filter(|candidate| candidate.replaced().count() > 0);
         let loading: Vec<_> = std::iter::once(None).chain(to_load.map(Some)).collect();
-        (loading.len() > 1).then_some(RoundJobs { task, round, candidates, loading, seconds })
+        let jobs = RoundJobs { task, round, candidates, loading, seconds, is_last };
+        (jobs.loading.len() > 1).then_some(jobs)
     }
 
     /// The states that a machine passes through may last for many seconds; were each job made in one
     /// piece, one of them might have the better state to itself.
-    fn turns(&self) -> usize {
-        let turns = self.seconds / (constants().turn_seconds * self.loading.len() as f64);
-        (turns as usize).clamp(1, constants().most_turns)
+    fn turns(&self, seconds: f64) -> usize {
+        if !self.task.goes_on {
+            let turns = seconds / (OLDER_TURN_SECONDS * self.loading.len() as f64);
+            return (turns as usize).clamp(1, OLDER_MOST_TURNS);
+        }
+        let turns = seconds / self.turn_seconds();
+        let least = if self.is_last { constants().least_turns_at_last } else { 1 };
+        (turns as usize).min(constants().most_turns).max(least)
+    }
+
+    /// What all jobs of a turn take together, in seconds.
+    fn turn_seconds(&self) -> f64 {
+        constants().turn_seconds * self.loading.len() as f64
     }
 
     /// The order of the jobs in a turn: drift must favour none.
@@ -153,44 +176,116 @@ impl<'a> RoundJobs<'a> {
 
     /// Runs the default's jobs and those of each way.
     fn run<B: Bench>(&self, bench: &mut B) -> Result<ConfirmingRound, B::Error> {
-        let repeated = self.repeated();
-        let seconds = OVERRUN * self.seconds.max(repeated.expected_seconds);
-        let mut rows = vec![Vec::new(); self.loading.len()];
+        let goes_on = self.is_last && self.task.goes_on;
+        let share = if goes_on { constants().share_at_last } else { 1.0 };
+        let seconds = share * self.seconds;
+        let repeated = self.repeated((seconds, self.turns(seconds)), 0, &|_| true);
+        let most = OVERRUN * self.seconds.max(repeated.expected_seconds);
+        let mut turns = Vec::new();
         for turn in 0..repeated.plans[0].len() {
-            for index in self.order(turn) {
-                let plan: &Plan = &repeated.plans[index][turn];
-                if plan.visits.is_empty() {
-                    continue;
-                }
-                let (round, load) = (self.round, self.loading[index].map(Candidate::load));
-                let way = load.map(|load| load.way);
-                let name = JobName::Confirming { round, turn: turn as u32 + 1, way };
-                append(&mut rows[index], bench.run(&BenchJob { name, plan, load, seconds })?);
-            }
+            let plans: Vec<&Plan> = repeated.plans.iter().map(|plans| &plans[turn]).collect();
+            turns.push(self.turn(bench, turn, &plans, most)?);
         }
+        if goes_on {
+            self.go_on(bench, &mut turns, most)?;
+        }
+        Ok(self.gathered(&turns))
+    }
+
+    /// Each job once.
+    fn turn<B: Bench>(
+        &self,
+        bench: &mut B,
+        turn: usize,
+        plans: &[&Plan],
+        seconds: f64,
+    ) -> Result<Turn, B::Error> {
+        let mut rows = vec![Vec::new(); plans.len()];
+        for index in self.order(turn) {
+            let plan = plans[index];
+            if plan.visits.is_empty() {
+                continue;
+            }
+            let (round, load) = (self.round, self.loading[index].map(Candidate::load));
+            let way = load.map(|load| load.way);
+            let name = JobName::Confirming { round, turn: turn as u32 + 1, way };
+            rows[index] = bench.run(&BenchJob { name, plan, load, seconds })?;
+        }
+        Ok(rows)
+    }
+
+    /// Further turns at the points where those so far leave it [open](harm::is_open) what is gained or
+    /// harmed, as long as there is time.
+    fn go_on<B: Bench>(
+        &self,
+        bench: &mut B,
+        turns: &mut Vec<Turn>,
+        most: f64,
+    ) -> Result<(), B::Error> {
+        let mut left = self.seconds - self.gathered(turns).spent;
+        let starting = constants().start_seconds * self.loading.len() as f64;
+        while turns.len() < constants().most_turns_at_last {
+            let open = self.open(&self.gathered(turns));
+            let seconds = self.turn_seconds().min(left - starting);
+            if open.is_empty() || seconds <= 0.0 {
+                break;
+            }
+            let number = turns.len();
+            let further = self.repeated((seconds, 1), number, &|point| open.contains(&point));
+            if further.expected_seconds > left - starting {
+                break;
+            }
+            let plans: Vec<&Plan> = further.plans.iter().map(|plans| &plans[0]).collect();
+            let turn = self.turn(bench, number, &plans, most)?;
+            left -= starting + turn.iter().map(|rows| spent(rows)).sum::<f64>();
+            turns.push(turn);
+        }
+        Ok(())
+    }
+
+    fn open(&self, round: &ConfirmingRound) -> BTreeSet<Point> {
+        let of = |candidate: &Candidate| -> Vec<Point> {
+            let way = candidate.load().way;
+            let points = candidate.replaced().map(|choice| choice.point);
+            points.filter(|&point| harm::is_open(&round.turns_at(way, point))).collect()
+        };
+        self.loading.iter().flatten().flat_map(|candidate| of(candidate)).collect()
+    }
+
+    /// What all turns show together.
+    fn gathered(&self, turns: &[Turn]) -> ConfirmingRound {
         let mut round = ConfirmingRound::default();
-        for (candidate, rows) in self.loading.iter().zip(rows) {
+        for (index, candidate) in self.loading.iter().enumerate() {
+            let mut rows = Vec::new();
+            turns.iter().for_each(|turn| append(&mut rows, turn[index].clone()));
+            let turns = turns.iter().map(|turn| Samples::gather(&turn[index])).collect();
             let samples = Samples::gather(&rows);
             round.spent += spent(&rows);
             match candidate {
-                None => round.default = samples,
+                None => (round.default, round.turns) = (samples, turns),
                 Some(Candidate { loading, .. }) => {
-                    round.loaded.push(LoadedTimes { way: loading.way, samples, rows });
+                    round.loaded.push(LoadedTimes { way: loading.way, samples, turns, rows });
                 }
             }
         }
-        Ok(round)
+        round
     }
 
     /// The default, where it is replaced and at the controls, as often as fits in all jobs of a
-    /// round together: each job by what runs in it, which is short where what it replaces may be
-    /// long.
-    fn repeated(&self) -> Repeated {
+    /// `seconds`, in so many turns: each job by what runs in it, which is short where what it replaces may be
+    /// long. Points are left out for which `keep` says no.
+    fn repeated(
+        &self,
+        (seconds, turns): (f64, usize),
+        further: usize,
+        keep: &dyn Fn(Point) -> bool,
+    ) -> Repeated {
         let replaced = self.loading.iter().flatten().flat_map(|candidate| candidate.replaced());
         let controls = self.controls();
         let default: BTreeMap<Point, f64> = replaced
             .chain(controls.iter().copied())
             .map(|choice| (choice.point, choice.default_seconds))
+            .filter(|(point, _)| keep(*point))
             .collect();
         let cell = |&Point { collective, procs, bytes }: &Point| Cell {
             collective,
@@ -199,7 +294,7 @@ impl<'a> RoundJobs<'a> {
             bytes,
         };
         let cells: Vec<Cell> = default.keys().map(cell).collect();
-        let seconds = |candidate: &Option<&Candidate>| {
+        let of_calls = |candidate: &Option<&Candidate>| {
             let times = match candidate {
                 None => default.clone(),
                 Some(loaded) => {
@@ -210,9 +305,9 @@ impl<'a> RoundJobs<'a> {
             };
             cells.iter().map(|cell| times.get(&cell.point()).copied()).collect()
         };
-        let seconds: Vec<Vec<Option<f64>>> = self.loading.iter().map(seconds).collect();
-        let seed = self.task.seed.wrapping_add(self.round.into());
-        plan::repeat(&cells, &seconds, self.task.ranks, self.seconds, (self.turns(), seed))
+        let of_calls: Vec<Vec<Option<f64>>> = self.loading.iter().map(of_calls).collect();
+        let seed = self.task.seed.wrapping_add(self.round.into()).wrapping_add(further as u64);
+        plan::repeat(&cells, &of_calls, self.task.ranks, seconds, (turns, seed))
     }
 
     /// Points at which no candidate replaces the default, so that all jobs run the same: what they

@@ -10,6 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use records::{Collective, Method, Point};
+use statistics::PairedJobs;
 use verification::{harm, samples::Samples, selection::Choice};
 
 use crate::{
@@ -84,8 +85,15 @@ impl Confirmation {
     }
 
     /// Takes in a round of jobs: the default's times without and with the decision loaded. At the
-    /// points that are not `replaced` both ran the same: what they differ by there is the jobs'.
-    pub fn observe(&mut self, default: &Samples, loaded: &Samples, replaced: &BTreeSet<Point>) {
+    /// points that are not `replaced` both ran the same: what they differ by there is the jobs'. A gain is no
+    /// surer than the turns of jobs agree on it, however many visits they have: `turns` gives these.
+    pub fn observe(
+        &mut self,
+        default: &Samples,
+        loaded: &Samples,
+        replaced: &BTreeSet<Point>,
+        turns: &dyn Fn(Point) -> PairedJobs,
+    ) {
         let noise = VisitNoise::new([default, loaded]);
         let of = |samples: &Samples, point: Point| {
             let times = samples.get(point, &Method::Default)?;
@@ -109,7 +117,8 @@ impl Confirmation {
             for (index, point) in points.filter(|(_, point)| replaced.contains(point)) {
                 if let Some(pair) = pair(point) {
                     let (effect, doubt) = jobs.effect(&pair);
-                    let (gain, variance) = (pair.ratio - effect, pair.variance + doubt);
+                    let variance = between_jobs(pair.variance, &turns(point)) + doubt;
+                    let gain = pair.ratio - effect;
                     belief.observe(index, gain, variance);
                     self.seen.insert(point, (gain, variance));
                 }
@@ -146,6 +155,17 @@ impl Confirmation {
         let &(gain, variance) = self.seen.get(&point)?;
         (gain + variance.sqrt() < -harm::TOLERANCE.ln_1p()).then(|| gain.exp())
     }
+}
+
+/// The variance of a gain, as its visits and its turns tell it. That of few turns is itself little known: it
+/// counts by their number, that of the visits as some of them (`visits_as_turns`), and as the least there can be (a
+/// moderated variance, Smyth 2004).
+fn between_jobs(of_visits: f64, turns: &PairedJobs) -> f64 {
+    let Some(of_turns) = turns.squared_error() else { return of_visits };
+    let freedom = turns.count() as f64 - 1.0;
+    let prior = constants().visits_as_turns;
+    let moderated = (prior * of_visits + freedom * of_turns) / (prior + freedom);
+    moderated.max(of_visits)
 }
 
 /// The regions of a map of decisions, a number for each choice: neighbouring sizes on as many
@@ -263,7 +283,8 @@ mod tests {
         let mut confirmation = confirmation(0.1, 0.05);
         assert!((speed_up(&confirmation, 8) - 1.2).abs() < 1e-9);
         let unlucky = |bytes| if bytes == 8 { 1.02 } else { 0.83 };
-        confirmation.observe(&samples(|_| 1.0), &samples(unlucky), &replaced());
+        confirmation
+            .observe(&samples(|_| 1.0), &samples(unlucky), &replaced(), &|_| PairedJobs::default());
         assert!(speed_up(&confirmation, 8) > 1.0 && speed_up(&confirmation, 8) < 1.2);
         assert!(speed_up(&confirmation, 64) > 1.15);
         let point = |bytes| Point { collective: Collective::Bcast, procs: 8, bytes };
@@ -297,7 +318,8 @@ mod tests {
     #[test]
     fn what_is_slower_everywhere_is_seen_at_once() {
         let mut confirmation = confirmation(0.1, 0.2);
-        confirmation.observe(&samples(|_| 1.0), &samples(|_| 1.3), &replaced());
+        confirmation
+            .observe(&samples(|_| 1.0), &samples(|_| 1.3), &replaced(), &|_| PairedJobs::default());
         for power in 0..8 {
             assert!(speed_up(&confirmation, 1 << power) < 0.95);
         }
@@ -307,13 +329,29 @@ mod tests {
     fn a_single_size_that_is_much_slower_is_seen_too() {
         let mut confirmation = confirmation(0.2, 0.05);
         let loaded = samples(|bytes| if bytes == 8 { 2.0 } else { 0.83 });
-        confirmation.observe(&samples(|_| 1.0), &loaded, &replaced());
+        confirmation.observe(&samples(|_| 1.0), &loaded, &replaced(), &|_| PairedJobs::default());
         assert!(speed_up(&confirmation, 8) < 0.9);
         assert!(speed_up(&confirmation, 64) > 1.1);
         let eight = Point { collective: Collective::Bcast, procs: 8, bytes: 8 };
         assert!(!confirmation.believed(eight).unwrap().is_faster(), "in a region that is");
         assert!((confirmation.harm_seen(eight).unwrap() - 0.5).abs() < 0.1);
         assert_eq!(confirmation.harm_seen(Point { bytes: 64, ..eight }), None);
+    }
+
+    #[test]
+    fn a_gain_is_no_surer_than_its_turns_agree() {
+        let turns = |ratios: &[f64]| {
+            PairedJobs::new(&ratios.iter().map(|ratio| [1.0, *ratio]).collect::<Vec<_>>())
+        };
+        assert_eq!(between_jobs(0.01, &turns(&[])), 0.01);
+        assert_eq!(between_jobs(0.01, &turns(&[0.9])), 0.01);
+        assert_eq!(between_jobs(0.01, &turns(&[0.9, 0.9, 0.9])), 0.01);
+        let apart = [0.5, 2.0, 0.6, 1.7, 0.5, 1.9, 0.6, 2.0];
+        let told = between_jobs(1e-4, &turns(&apart));
+        assert!((0.02..0.05).contains(&told), "{told}");
+        assert!(
+            between_jobs(1e-4, &turns(&apart[..3])) < turns(&apart[..3]).squared_error().unwrap()
+        );
     }
 
     /// The loaded job ran while the machine was slower, and gains nothing: seen where nothing is
@@ -325,7 +363,7 @@ mod tests {
         let gain = |slower: f64| {
             let mut confirmation = confirmation(0.1, 0.2);
             let loaded = samples(|bytes| slower * if bytes >= 16 { 0.83 } else { 1.0 });
-            confirmation.observe(&samples(|_| 1.0), &loaded, &replaced);
+            confirmation.observe(&samples(|_| 1.0), &loaded, &replaced, &|_| PairedJobs::default());
             speed_up(&confirmation, 64)
         };
         assert!((gain(1.0) - 1.2).abs() < 0.02, "{}", gain(1.0));

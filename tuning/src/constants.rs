@@ -168,11 +168,21 @@ constants! {
     /// Points at most at which the jobs are compared where nothing is replaced.
     most_controls: usize = 32;
     /// Seconds that a job's turn takes at least: a second of it goes to its start.
-    turn_seconds: f64 = 10.0;
+    turn_seconds: f64 = 5.0;
     /// Turns of a job at most: as many are enough for jobs to have met much the same.
-    most_turns: usize = 4;
+    most_turns: usize = 6;
+    /// Turns of the last round at least: they are samples, of which one alone shows nothing.
+    least_turns_at_last: usize = 2;
+    /// What of the last round's time goes to the turns that it begins with; the rest is for further ones where
+    /// these leave it open whether a call gains or is harmed.
+    share_at_last: f64 = 0.7;
+    /// Turns of the last round at most, further ones counted: what is open then stays open.
+    most_turns_at_last: usize = 16;
 
     // What is believed of a gain.
+
+    /// What the noise of visits tells of a gain's variance counts as so many turns of jobs do.
+    visits_as_turns: f64 = 4.0;
 
     /// Doubt of the gains of all choices of one method together: what was measured with a method forced may
     /// not hold where a file makes the library take it. Over all choices of a method, jobs with rules

@@ -59,7 +59,9 @@ fn visits(rows: &[CollectiveCall]) -> Vec<Visit> {
         let rows = first..first + of_visit.len();
         first = rows.end;
         moment += spent(of_visit);
-        let timed = of_visit.iter().filter(|row| row.status != Status::Warmup);
+        let counts =
+            |row: &&CollectiveCall| !matches!(row.status, Status::Warmup | Status::Disturbed);
+        let timed = of_visit.iter().filter(counts);
         let seconds: Vec<f64> = timed.map(|row| row.seconds).collect();
         let Some(seconds) = median(&seconds).filter(|seconds| *seconds > 0.0) else { continue };
         let CollectiveCall { collective, procs, bytes, ref method, .. } = of_visit[0];

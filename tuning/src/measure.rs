@@ -62,7 +62,7 @@ pub fn measure<B: Bench>(
         };
         let seconds = left.max(constants().start_seconds);
         let made = bench.run(&BenchJob { name, plan: &plan, load: None, seconds })?;
-        left -= constants().start_seconds + spent(&made);
+        left -= constants().start_seconds + spent(&made) + bench.waited_seconds(name)?;
         rows.extend(made);
     }
     Ok(rows)

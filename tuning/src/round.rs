@@ -5,6 +5,7 @@ use records::{
     observation::CollectiveCall,
     summary::{Harm, Way},
 };
+use statistics::midmean;
 use verification::{
     harm::{self, Compared},
     samples::Samples,
@@ -16,6 +17,8 @@ use verification::{
 pub(crate) struct ConfirmingRound {
     /// The default's times without anything loaded.
     pub default: Samples,
+    /// The same turn by turn: in each of them every job runs once, one right after the other.
+    pub turns: Vec<Samples>,
     /// With something loaded, for each way of loading that replaces the default anywhere.
     pub loaded: Vec<LoadedTimes>,
     /// What all jobs spent, in seconds.
@@ -27,15 +30,21 @@ pub(crate) struct ConfirmingRound {
 pub(crate) struct LoadedTimes {
     pub way: Way,
     pub samples: Samples,
+    pub turns: Vec<Samples>,
     pub rows: Vec<CollectiveCall>,
 }
 
 impl ConfirmingRound {
     /// What the default takes without and with something loaded, in seconds: midmeans, since a call may
-    /// have two modes, and a program meets both.
+    /// have two modes, and a program meets both. Over the turns, so that each job counts once; of calls that were
+    /// made in different turns alone, over all.
     pub fn times(&self, way: Way, point: Point) -> Option<(f64, f64)> {
+        let turns = self.turns_at(way, point);
+        let over_turns =
+            |which: usize| midmean(&turns.iter().map(|turn| turn[which]).collect::<Vec<_>>());
         let time = |samples: &Samples| samples.get(point, &Method::Default)?.midmean();
-        time(&self.default).zip(time(self.loaded(way)?))
+        let over_all = || time(&self.default).zip(time(self.loaded(way)?));
+        over_turns(0).zip(over_turns(1)).or_else(over_all)
     }
 
     /// The default's times with something loaded.
@@ -46,19 +55,22 @@ impl ConfirmingRound {
     /// Whether what was loaded made calls slower where it replaces the default; nothing where
     /// nothing was loaded.
     pub fn harm<'c>(&self, way: Way, replaced: impl Iterator<Item = &'c Choice>) -> Option<Harm> {
-        let loaded = self.loaded(way)?;
+        self.loaded(way)?;
         let compared = |choice: &Choice| {
-            let times = |samples: &Samples| {
-                Some(samples.get(choice.point, &Method::Default)?.seconds().to_vec())
-            };
-            Some(Compared {
-                point: choice.point,
-                method: choice.method.clone(),
-                default: times(&self.default)?,
-                loaded: times(loaded)?,
-            })
+            let turns = self.turns_at(way, choice.point);
+            let compared = Compared { point: choice.point, method: choice.method.clone(), turns };
+            (!compared.turns.is_empty()).then_some(compared)
         };
         Some(harm::judge(&replaced.filter_map(compared).collect::<Vec<_>>()))
+    }
+
+    /// What the default takes without and with something loaded, in seconds, in each turn in which both jobs
+    /// called it.
+    pub fn turns_at(&self, way: Way, point: Point) -> Vec<[f64; 2]> {
+        let time = |samples: &Samples| samples.get(point, &Method::Default)?.midmean();
+        let loaded = self.loaded.iter().find(|loaded| loaded.way == way);
+        let turns = self.turns.iter().zip(loaded.into_iter().flat_map(|loaded| &loaded.turns));
+        turns.filter_map(|(without, with)| Some([time(without)?, time(with)?])).collect()
     }
 
     /// Every call made with something loaded.

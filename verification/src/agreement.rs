@@ -5,7 +5,7 @@ use records::{
     agreement::{Agreement, Difference},
     platform::Platform,
 };
-use statistics::{family_wise_control, significance::Test};
+use statistics::{PairedJobs, family_wise_control};
 
 use crate::{functions::DecisionFunction, penalty::message_sizes, samples::Samples};
 
@@ -15,10 +15,11 @@ pub const TOLERANCE: f64 = 0.05;
 const LEVEL: f64 = 0.05;
 
 /// Where two decision functions take different methods, and how much slower the slower one is, by
-/// the midmeans of all observations. Whether it surely is, is told by the medians of visits: the repetitions
-/// of one share the state in which it met the machine.
+/// the midmeans of all observations. Whether it surely is, is told by the ratios in the `jobs` that measured both:
+/// the repetitions of one share its state, so that one job shows nothing.
 pub fn agreement(
     samples: &Samples,
+    jobs: &[Samples],
     [first, second]: [&DecisionFunction; 2],
     platform: Platform,
 ) -> Agreement {
@@ -30,7 +31,7 @@ pub fn agreement(
     let differing = both.iter().filter(|(_, [one, other])| one != other);
     let mut differences: Vec<Difference> = differing
         .clone()
-        .filter_map(|(point, methods)| difference(samples, *point, *methods))
+        .filter_map(|(point, methods)| difference((samples, jobs), *point, *methods))
         .collect();
     let p_values: Vec<f64> = differences.iter().map(|difference| difference.p_value).collect();
     for (difference, p_value) in differences.iter_mut().zip(family_wise_control(&p_values)) {
@@ -48,6 +49,7 @@ pub fn agreement(
         differing,
         not_measured: differing - differences.len() as u32,
         tolerance: TOLERANCE,
+        jobs: jobs.len() as u32,
         beyond: differences.iter().filter(beyond).count() as u32,
         significantly_beyond: differences.iter().filter(beyond).filter(significant).count() as u32,
         greatest: differences.iter().map(|one| one.difference).fold(0.0, f64::max),
@@ -56,7 +58,7 @@ pub fn agreement(
 }
 
 fn difference(
-    samples: &Samples,
+    (samples, jobs): (&Samples, &[Samples]),
     point: Point,
     [first, second]: [&Result<Method, String>; 2],
 ) -> Option<Difference> {
@@ -64,10 +66,14 @@ fn difference(
     let (of_first, of_second) = (samples.get(point, first)?, samples.get(point, second)?);
     let (first_seconds, second_seconds) = (of_first.midmean()?, of_second.midmean()?);
     let (fast, slow) = match first_seconds <= second_seconds {
-        true => (of_first, of_second),
-        false => (of_second, of_first),
+        true => (first, second),
+        false => (second, first),
     };
-    let allowed: Vec<f64> = fast.medians().map(|seconds| seconds * (1.0 + TOLERANCE)).collect();
+    let of_job = |job: &Samples| {
+        let time = |method| job.get(point, method)?.midmean();
+        Some([time(fast)?, time(slow)?])
+    };
+    let pairs: Vec<[f64; 2]> = jobs.iter().filter_map(of_job).collect();
     let Point { collective, procs, bytes } = point;
     Some(Difference {
         collective,
@@ -78,7 +84,7 @@ fn difference(
         second: second.clone(),
         second_seconds,
         difference: (first_seconds / second_seconds).ln().abs().exp_m1(),
-        p_value: Test::RankSum.p_value(&allowed, &slow.medians().collect::<Vec<_>>()),
+        p_value: PairedJobs::new(&pairs).p_value_above(1.0 + TOLERANCE),
     })
 }
 
@@ -104,48 +110,55 @@ mod tests {
 
     #[test]
     fn where_two_functions_differ_the_slower_is_compared_with_the_faster() {
-        let mut rows = Vec::new();
-        for (bytes, linear) in [(1, 1.0), (2, 1.02), (4, 1.5), (8, 1.0)] {
-            for step in 0..8 {
-                let noise = 1.0 + 0.001 * f64::from(step);
-                rows.push(call(LINEAR, "", bytes, linear * noise));
-                rows.push(call(BINOMIAL, "", bytes, noise));
-            }
-        }
-        let samples = Samples::gather(&rows);
+        let job = |job: u32| {
+            let noise = 1.0 + 0.01 * f64::from(job);
+            let at = |(bytes, linear): (u64, f64)| {
+                [call(LINEAR, "", bytes, linear * noise), call(BINOMIAL, "", bytes, 1.0)]
+            };
+            [(1, 1.0), (2, 1.02), (4, 1.5), (8, 1.0)].map(at).concat()
+        };
+        let rows: Vec<Vec<CollectiveCall>> = (0..4).map(job).collect();
+        let samples = Samples::gather(&rows.concat());
+        let jobs: Vec<Samples> = rows.iter().map(|rows| Samples::gather(rows)).collect();
         let one = function("one", [LINEAR, LINEAR, LINEAR, "algorithm 4"]);
         let other = function("other", [LINEAR, BINOMIAL, BINOMIAL, LINEAR]);
-        let found = agreement(&samples, [&one, &other], Platform::default());
+        let found = agreement(&samples, &jobs, [&one, &other], Platform::default());
         assert_eq!((found.points, found.differing, found.not_measured), (4, 3, 1));
         assert_eq!((found.beyond, found.significantly_beyond), (1, 1));
-        assert!((found.greatest - 0.5).abs() < 1e-9);
+        assert!((found.greatest - 0.5).abs() < 0.05);
         let bytes: Vec<u64> = found.differences.iter().map(|difference| difference.bytes).collect();
         assert_eq!(bytes, [2, 4]);
-        let turned = agreement(&samples, [&other, &one], Platform::default());
+        let turned = agreement(&samples, &jobs, [&other, &one], Platform::default());
         assert!((turned.greatest - found.greatest).abs() < 1e-9);
     }
 
-    /// Four visits of each with many repetitions; one alone met the machine in its faster state thrice.
+    /// Two jobs with many repetitions; one of them met the machine in another state.
     #[test]
-    fn repetitions_of_one_visit_are_no_independent_observations() {
-        let mut rows = Vec::new();
-        for (method, of_visits) in [(LINEAR, [1.3; 4]), (BINOMIAL, [1.0, 1.0, 1.0, 1.3])] {
-            for (visit, seconds) in (rows.len() as u32..).zip(of_visits) {
-                rows.extend((0..30).map(|step| CollectiveCall {
-                    visit,
+    fn repetitions_of_one_job_are_no_independent_observations() {
+        let job = |of_jobs: [f64; 2]| -> Vec<CollectiveCall> {
+            let rows = [LINEAR, BINOMIAL].into_iter().zip(of_jobs).flat_map(|(method, seconds)| {
+                (0..30).map(move |step| CollectiveCall {
                     repetition: step,
                     ..call(method, "", 1, seconds * (1.0 + 0.0001 * f64::from(step)))
-                }));
-            }
-        }
-        let samples = Samples::gather(&rows);
+                })
+            });
+            rows.collect()
+        };
         let decided = |name, method: &str| {
             let point = Point { collective: Collective::Bcast, procs: 8, bytes: 1 };
             let decided = BTreeMap::from([(point, method.parse().map_err(|_| String::new()))]);
             DecisionFunction { name: String::from(name), decided }
         };
         let [one, other] = [decided("one", LINEAR), decided("other", BINOMIAL)];
-        let found = agreement(&samples, [&one, &other], Platform::default());
-        assert_eq!((found.beyond, found.significantly_beyond), (1, 0), "{found:?}");
+        let found = |jobs: &[[f64; 2]]| {
+            let rows: Vec<Vec<CollectiveCall>> = jobs.iter().map(|of| job(*of)).collect();
+            let samples = Samples::gather(&rows.concat());
+            let jobs: Vec<Samples> = rows.iter().map(|rows| Samples::gather(rows)).collect();
+            let found = agreement(&samples, &jobs, [&one, &other], Platform::default());
+            (found.jobs, found.beyond, found.significantly_beyond)
+        };
+        assert_eq!(found(&[[1.3, 1.0]]), (1, 1, 0), "one job shows nothing of others");
+        assert_eq!(found(&[[1.5, 1.0], [1.0, 1.0]]), (2, 1, 0));
+        assert_eq!(found(&[[1.3, 1.0], [1.31, 1.0], [1.29, 1.0]]), (3, 1, 1));
     }
 }

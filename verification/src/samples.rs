@@ -104,8 +104,8 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// Gathers a record's rows. Warm-ups are left out; observations with a late start are used
-    /// where such are usual; a method that fell back to another algorithm is not
+    /// Gathers a record's rows. Warm-ups are left out, and what others disturbed where there is anything
+    /// else; observations with a late start are used where such are usual; a method that fell back to another algorithm is not
     /// booked under its name. Methods of which it was seen that they ran the very same at a point
     /// (the library's default, and the algorithm that it takes there) have their times in common.
     pub fn gather(rows: &[CollectiveCall]) -> Self {
@@ -114,6 +114,7 @@ impl Samples {
             let point = Point { collective: row.collective, procs: row.procs, bytes: row.bytes };
             by_cell.entry((point, &row.method)).or_default().push(row);
         }
+        let disturbed = leave_out_disturbed(&mut by_cell);
         let usual = usually_late(&by_cell);
         let mut samples = Samples::default();
         let mut fell_back: BTreeMap<(Collective, &Method, &str), Vec<Point>> = BTreeMap::new();
@@ -139,6 +140,12 @@ impl Samples {
                     "{collective}: {method} ran {ran} instead at {count} points; not counted there"
                 )
             })
+            .chain((disturbed > 0).then(|| {
+                format!(
+                    "at {disturbed} methods and points others took too much of the processors whenever \
+                     they were timed: these times are used as there are no others, and may be too long"
+                )
+            }))
             .collect();
         samples
     }
@@ -215,6 +222,16 @@ fn share_between_the_same(methods: &mut BTreeMap<Method, Times>) {
     }
 }
 
+/// Leaves out what was timed while others took too much of the processors; gives how many cells have
+/// nothing else, which keep it.
+fn leave_out_disturbed(cells: &mut BTreeMap<(Point, &Method), Vec<&CollectiveCall>>) -> usize {
+    let is_calm = |row: &&CollectiveCall| row.status != Status::Disturbed;
+    for rows in cells.values_mut().filter(|rows| rows.iter().any(is_calm)) {
+        rows.retain(is_calm);
+    }
+    cells.values().filter(|rows| rows.iter().any(|row| !is_calm(row))).count()
+}
+
 /// The points at which more than a quarter of the calls began late: that is how ranks start there, as
 /// in the short calls of many ranks on few processors. By each method alone it would be judged
 /// whether its late calls count, and methods compared of which one has them and the other not.
@@ -251,142 +268,4 @@ pub fn follows(one: &CollectiveCall, next: &CollectiveCall) -> bool {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
-    use records::plan::Cell;
-
-    use super::*;
-
-    pub(crate) fn call(method: &str, ran: &str, bytes: u64, seconds: f64) -> CollectiveCall {
-        let method = method.parse().unwrap();
-        let cell = Cell { collective: Collective::Bcast, method, procs: 8, bytes };
-        CollectiveCall { ran: ran.into(), ..CollectiveCall::timed(&cell, seconds) }
-    }
-
-    const POINT: Point = Point { collective: Collective::Bcast, procs: 8, bytes: 64 };
-
-    #[test]
-    fn the_best_is_chosen_on_one_half_and_timed_on_the_other() {
-        let rows: Vec<_> = [1.0, 9.0, 1.0, 9.0]
-            .into_iter()
-            .map(|seconds| call("native:openmpi:linear", "", 64, seconds))
-            .chain([3.0; 4].map(|seconds| call("default", "", 64, seconds)))
-            .collect();
-        let samples = Samples::gather(&rows);
-        let (method, seconds) = samples.best(POINT).unwrap();
-        assert_eq!((method.to_string().as_str(), seconds), ("native:openmpi:linear", 9.0));
-    }
-
-    #[test]
-    fn a_method_that_was_given_up_is_not_the_best_by_chance() {
-        let best = |visits| {
-            let linear = vec![call("native:openmpi:linear", "", 64, 1.0); visits];
-            let default = vec![call("default", "", 64, 3.0); 12];
-            Samples::gather(&[linear, default].concat()).best(POINT).unwrap().1
-        };
-        assert_eq!((best(2), best(3)), (3.0, 1.0));
-    }
-
-    #[test]
-    fn observations_are_told_by_visit() {
-        let visits = [(3, 0, 1.0), (3, 1, 1.1), (8, 0, 5.0), (8, 1, 5.1), (8, 0, 2.0)];
-        let rows: Vec<_> = visits
-            .into_iter()
-            .map(|(visit, repetition, seconds)| CollectiveCall {
-                visit,
-                repetition,
-                ..call("default", "", 64, seconds)
-            })
-            .collect();
-        let samples = Samples::gather(&rows);
-        let times = samples.get(POINT, &Method::Default).unwrap();
-        assert_eq!(times.visits().collect::<Vec<_>>(), [&[1.0, 1.1][..], &[5.0, 5.1], &[2.0]]);
-    }
-
-    #[test]
-    fn a_cell_is_halved_by_visits_where_there_were_several() {
-        let made = |visits: &[(u32, u32, f64)]| {
-            let rows: Vec<_> = visits
-                .iter()
-                .map(|&(visit, repetition, seconds)| CollectiveCall {
-                    visit,
-                    repetition,
-                    ..call("default", "", 64, seconds)
-                })
-                .collect();
-            let samples = Samples::gather(&rows);
-            let times = samples.get(POINT, &Method::Default).unwrap();
-            [Half::Choosing, Half::Timing].map(|half| times.midmean_of(half).unwrap())
-        };
-        assert_eq!(made(&[(3, 1, 1.0), (3, 2, 1.0), (7, 1, 5.0), (7, 2, 5.0)]), [1.0, 5.0]);
-        let of_two_records = [(3, 1, 1.0), (3, 2, 1.0), (3, 1, 5.0), (3, 2, 5.0)];
-        assert_eq!(made(&of_two_records), [1.0, 5.0]);
-        assert_eq!(made(&[(3, 1, 1.0), (3, 2, 5.0), (3, 3, 1.0)]), [1.0, 5.0]);
-        assert_eq!(made(&[(3, 1, 1.0)]), [1.0, 1.0]);
-    }
-
-    #[test]
-    fn a_fall_back_is_not_booked_under_the_name_asked_for() {
-        let rows =
-            [call("native:openmpi:scatter-allgather", "bcast_intra_basic_linear()", 64, 1.0)];
-        let samples = Samples::gather(&rows);
-        assert_eq!(samples.at(POINT).count(), 0);
-        assert!(samples.warnings[0].contains("ran bcast_intra_basic_linear instead"));
-    }
-
-    #[test]
-    fn the_same_under_two_names_has_its_times_in_common() {
-        let (binomial, ran) = ("native:openmpi:binomial", "bcast_intra_binomial(segment=0)");
-        let at = |method, ran, visit, seconds| CollectiveCall {
-            visit,
-            ..call(method, ran, 64, seconds)
-        };
-        let rows = [
-            at(binomial, ran, 0, 1.0),
-            at("default", ran, 1, 2.0),
-            at("native:openmpi:binomial,segment=8", "bcast_intra_binomial(segment=8)", 2, 9.0),
-            at(binomial, ran, 3, 3.0),
-        ];
-        let samples = Samples::gather(&rows);
-        let default = samples.get(POINT, &Method::Default).unwrap();
-        assert_eq!(samples.get(POINT, &binomial.parse().unwrap()), Some(default));
-        assert_eq!((default.count(), default.median()), (3, Some(2.0)));
-        assert_eq!((default.visits().count(), default.ran()), (3, Some(ran)));
-        let other = samples.get(POINT, &"native:openmpi:binomial,segment=8".parse().unwrap());
-        assert_eq!(other.unwrap().seconds(), [9.0]);
-    }
-
-    #[test]
-    fn what_ran_is_not_known_where_it_changed() {
-        let rows = [("", 1.0), ("bcast_intra_pipeline(segment=0)", 2.0)]
-            .map(|(ran, seconds)| call("default", ran, 64, seconds));
-        let samples = Samples::gather(&rows);
-        assert_eq!(samples.get(POINT, &Method::Default).unwrap().ran(), None);
-    }
-
-    #[test]
-    fn warm_ups_are_left_out_and_late_starts_used_only_where_they_are_usual() {
-        const LINEAR: &str = "native:openmpi:linear";
-        let row =
-            |method, seconds, status| CollectiveCall { status, ..call(method, "", 64, seconds) };
-        let times = |rows: &[CollectiveCall], method: &str| {
-            Samples::gather(rows).get(POINT, &method.parse().unwrap()).unwrap().seconds.clone()
-        };
-        let mut rows = vec![
-            row("default", 1.0, Status::Warmup),
-            row("default", 2.0, Status::Ok),
-            row("default", 50.0, Status::Late),
-            row(LINEAR, 3.0, Status::Ok),
-            row(LINEAR, 3.1, Status::Ok),
-        ];
-        assert_eq!(times(&rows, "default"), [2.0]);
-        rows.push(row("default", 51.0, Status::Late));
-        rows.push(row(LINEAR, 60.0, Status::Late));
-        assert_eq!(times(&rows, "default"), [2.0, 50.0, 51.0]);
-        assert_eq!(times(&rows, LINEAR), [3.0, 3.1, 60.0], "of one method as of the other");
-        let alone = [row("default", 50.0, Status::Late)];
-        assert_eq!(
-            times(&[&alone[..], &vec![row(LINEAR, 3.0, Status::Ok); 9]].concat(), "default"),
-            [50.0]
-        );
-    }
-}
+pub(crate) mod tests;

@@ -61,7 +61,8 @@ fn split(violation: &Violation) -> Option<(u32, u64)> {
 /// job.
 pub fn book(violations: &mut [Violation], plan: &Plan, rows: &[CollectiveCall]) {
     let mut times: BTreeMap<(usize, u32), Vec<f64>> = BTreeMap::new();
-    for row in rows.iter().filter(|row| row.status != Status::Warmup) {
+    let counts = |row: &&CollectiveCall| !matches!(row.status, Status::Warmup | Status::Disturbed);
+    for row in rows.iter().filter(counts) {
         let Some(visit) = plan.visits.get(row.visit as usize) else { continue };
         times.entry((visit.cell as usize, visit.calls)).or_default().push(row.seconds);
     }

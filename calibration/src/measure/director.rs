@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, ops::Range};
 
 use records::{
-    Method,
+    Method, disturbance,
     observation::{CollectiveCall, Status},
     plan::{Cell, Plan},
 };
@@ -12,6 +12,9 @@ use serde::de::DeserializeOwned;
 use super::{
     margin::Margin,
     participant::{Call, Command, Participant, Row},
+    queue::{Next, Queue},
+    sampling::Sample,
+    stretches::Stretches,
     timing::{self, Report, Scheme, Start, Timed, Timing},
     tracer::Tracer,
     work::{Visit, Work},
@@ -25,11 +28,14 @@ use crate::{
     progress::Reporter,
     recording::Recording,
     serving,
+    sleep::sleep_until,
     world::{self, World},
 };
 
 /// Calls of a visit that are made without a look at the deadline in between.
 const MOST_IN_A_ROW: u32 = 4;
+/// While rank 0 waits, it looks this often whether the launcher is still there.
+const LOOK_AFTER_THE_LAUNCHER: Nanos = 500_000_000;
 
 /// Goes through the plan.
 pub(super) struct Director<'a> {
@@ -42,6 +48,8 @@ pub(super) struct Director<'a> {
     deadline_seconds: f64,
     progress: Reporter,
     done: u64,
+    queue: Queue,
+    stretches: Stretches,
     /// By number of processes.
     margins: BTreeMap<u32, Margin>,
     /// What the scheme subtracts from the visit's calls.
@@ -59,7 +67,7 @@ impl<'a> Director<'a> {
         participant: Participant,
         writer: Recording<CollectiveCall>,
         deadline_seconds: f64,
-        work: &Work,
+        (work, stretches): (&Work, Stretches),
     ) -> Self {
         Director {
             control: world.control,
@@ -71,6 +79,8 @@ impl<'a> Director<'a> {
             deadline_seconds,
             progress: Reporter::new("measuring", work.planned),
             done: work.done,
+            queue: Queue::new(&work.visits),
+            stretches,
             margins: BTreeMap::new(),
             baseline: Vec::new(),
             due: None,
@@ -88,17 +98,23 @@ impl<'a> Director<'a> {
             self.synchronise(true)?;
             self.note_clocks("clock_errors_at_start")?;
         }
-        for visit in &work.visits {
-            let cell = &plan.cells[plan.visits[visit.index as usize].cell as usize];
-            if !self.visit(visit, cell)? {
+        while let Some(next) = self.next(plan)? {
+            if !self.make(next, plan)? {
                 break;
             }
         }
+        self.close_stretch(plan, true)?;
         if synchronised {
             self.note_clocks("clock_errors_at_end")?;
         }
         serving::end(&self.control)?;
         self.progress.finish(self.done);
+        let left = self.queue.left();
+        if left > 0 {
+            let problem =
+                "visits stay disturbed: others took too much of the processors for too long";
+            world::warn(&format!("{left} {problem}"));
+        }
         if self.done < work.planned {
             let share = 100.0 * self.done as f64 / work.planned as f64;
             let (deadline, done, planned) = (self.deadline_seconds, self.done, work.planned);
@@ -108,6 +124,51 @@ impl<'a> Director<'a> {
             ));
         }
         Ok(())
+    }
+
+    /// The next visit. When none is left, the last stretch tells whether some have to be made again.
+    fn next(&mut self, plan: &Plan) -> Result<Option<Next>> {
+        if let Some(next) = self.queue.next(self.world.elapsed_seconds()) {
+            return Ok(Some(next));
+        }
+        self.close_stretch(plan, true)?;
+        Ok(self.queue.next(self.world.elapsed_seconds()))
+    }
+
+    /// Makes a visit; whether the deadline let it.
+    fn make(&mut self, next: Next, plan: &Plan) -> Result<bool> {
+        let cell = |visit: &Visit| &plan.cells[plan.visits[visit.index as usize].cell as usize];
+        let (begun, done) = (self.world.elapsed_seconds(), self.done);
+        let (Next::Planned(visit) | Next::Again(visit)) = &next;
+        let made = self.visit(visit, cell(visit))?;
+        if let Next::Again(_) = next {
+            // It was counted when it was made first.
+            self.done = done;
+            self.queue.made_again(self.world.elapsed_seconds() - begun);
+        }
+        self.close_stretch(plan, false)?;
+        Ok(made)
+    }
+
+    /// Tells the record what others took of the processors, where there is something to tell, and waits
+    /// for them to end where they go on.
+    fn close_stretch(&mut self, plan: &Plan, end: bool) -> Result<()> {
+        let Some(stretch) = self.stretches.close(end) else { return Ok(()) };
+        self.writer.note(disturbance::KEY, &serde_json::to_string(&stretch)?)?;
+        let elapsed = self.world.elapsed_seconds();
+        let wait = self.queue.close(stretch.is_disturbed(), plan, elapsed);
+        let left = self.deadline_seconds - elapsed;
+        let Some(wait) = wait.map(|wait| wait.min(left)).filter(|wait| *wait > 0.0 && !end) else {
+            return Ok(());
+        };
+        let until = now() + (wait * 1e9) as Nanos;
+        while now() < until {
+            launcher::end_if_gone();
+            sleep_until(until.min(now() + LOOK_AFTER_THE_LAUNCHER));
+        }
+        self.stretches.forget();
+        let waited = self.queue.waited(wait);
+        self.writer.note(disturbance::WAITED, &format!("{waited:.3}"))
     }
 
     fn is_over(&self) -> bool {
@@ -163,6 +224,7 @@ impl<'a> Director<'a> {
             };
             for call in calls {
                 self.writer.append(&call)?;
+                self.queue.made(&call);
                 self.done += u64::from(call.status != Status::Warmup);
                 made += 1;
             }
@@ -184,11 +246,13 @@ impl<'a> Director<'a> {
         let tracer = &self.tracer;
         tracer.reset();
         let mut ran = Vec::new();
-        let own = self.participant.row(row, |participant| {
-            ran.push(participant.ran().unwrap_or_else(|| tracer.read()));
-            tracer.reset();
+        let own = self.participant.watched(|own| {
+            own.row(row, |participant| {
+                ran.push(participant.ran().unwrap_or_else(|| tracer.read()));
+                tracer.reset();
+            })
         })?;
-        let reports = self.hear_all(own, cell.procs)?;
+        let reports = self.hear_watched(own, cell.procs)?;
         let observed = numbers.zip(ran).enumerate().map(|(at, (repetition, ran))| {
             let of_call: Vec<Report> =
                 reports.iter().filter_map(|of_rank| of_rank.get(at)).copied().collect();
@@ -220,6 +284,18 @@ impl<'a> Director<'a> {
         std::iter::once(Ok(own)).chain((1..procs).map(hear)).collect()
     }
 
+    /// The same where each rank has watched its machine.
+    fn hear_watched<T: DeserializeOwned>(
+        &mut self,
+        own: (T, Sample),
+        procs: u32,
+    ) -> Result<Vec<T>> {
+        let (reports, samples): (Vec<T>, Vec<Sample>) =
+            self.hear_all(own, procs)?.into_iter().unzip();
+        self.stretches.take_in(&samples);
+        Ok(reports)
+    }
+
     /// One observation: one call, or with scheme bcast one for each rank that confirms.
     fn observe(&mut self, visit: &Visit, cell: &Cell, repetition: u32) -> Result<CollectiveCall> {
         let replies = match self.scheme.timing {
@@ -246,8 +322,8 @@ impl<'a> Director<'a> {
         let start = Start { agreed: margin.agree(), reply };
         let call = Call { start, check };
         self.tell(cell.procs, Command::Call(call))?;
-        let own = self.participant.call(call)?;
-        let reports = self.hear_all(own, cell.procs)?;
+        let own = self.participant.watched(|own| own.call(call))?;
+        let reports = self.hear_watched(own, cell.procs)?;
         margin.learn(&reports);
         self.margins.insert(cell.procs, margin);
         timing::combine(self.scheme, start, &self.baseline, &reports).ok_or_else(no_report)

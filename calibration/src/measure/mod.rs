@@ -11,6 +11,9 @@ pub mod methods;
 pub mod ours;
 pub mod participant;
 pub mod plugins;
+mod queue;
+mod sampling;
+mod stretches;
 pub mod timing;
 pub mod tool;
 pub mod tracer;
@@ -42,11 +45,11 @@ pub fn run(flags: &Flags, world: &World) -> Result<()> {
     let scheme = Scheme { timing: flags.timing, watched: uncrowded };
     let clock_shared = groups.is_one();
     let synchroniser = Synchroniser::new(world.control, groups);
-    let Some(platform) = platform else {
+    let (sampler, book) = stretches::begin(world)?;
+    let (Some(platform), Some((stretches, seats))) = (platform, book) else {
         return match world.control.hear_asleep(0, Tag::Setup, Patience::of_participant())? {
-            Some(plan) => {
-                Participant::new(plan, scheme, synchroniser, world.control)?.serve(&world.control)
-            }
+            Some(plan) => Participant::new(plan, scheme, synchroniser, world.control, sampler)?
+                .serve(&world.control),
             None => Ok(()),
         };
     };
@@ -54,7 +57,7 @@ pub fn run(flags: &Flags, world: &World) -> Result<()> {
     work::check_plan(&plan, flags.job.ranks, flags.timing, &flags.plan)?;
     // Before the others hear of the plan, so that what the library cannot do is said once, and
     // before the record is begun.
-    let participant = Participant::new(plan.clone(), scheme, synchroniser, world.control)?;
+    let participant = Participant::new(plan.clone(), scheme, synchroniser, world.control, sampler)?;
     let header = header(&plan, &platform, &scheme.description(clock_shared))?;
     let record = &flags.job.record;
     let (recording, earlier) = Recording::open(record, header, &[])?;
@@ -65,8 +68,11 @@ pub fn run(flags: &Flags, world: &World) -> Result<()> {
         return Ok(());
     }
     world.control.tell_others(&Some(&plan), Tag::Setup)?;
-    let writer = recording.begin()?;
-    Director::new(world, scheme, participant, writer, flags.deadline_seconds, &work)
+    let mut writer = recording.begin()?;
+    // Each job has its own.
+    writer.note("placement", &stretches::placement(&seats))?;
+    let deadline_seconds = flags.deadline_seconds;
+    Director::new(world, scheme, participant, writer, deadline_seconds, (&work, stretches))
         .run(&plan, &work)
 }
 

@@ -17,6 +17,7 @@ use super::{
     methods::Methods,
     ours::Carrier,
     plugins::Plugin,
+    sampling::{Sample, Sampler},
     timing::{self, Report, Scheme, Start},
 };
 use crate::{
@@ -77,6 +78,7 @@ pub struct Participant {
     plan: Plan,
     scheme: Scheme,
     synchroniser: Synchroniser,
+    sampler: Sampler,
     methods: Methods,
     buffers: Buffers,
     /// Where the plan has methods of ours.
@@ -115,6 +117,7 @@ impl Participant {
         scheme: Scheme,
         synchroniser: Synchroniser,
         control: Communicator,
+        sampler: Sampler,
     ) -> Result<Self> {
         let native = |cell: &Cell| match cell.method {
             Method::Native(native) => Some((cell.collective, native)),
@@ -147,6 +150,7 @@ impl Participant {
             plan,
             scheme,
             synchroniser,
+            sampler,
             current: None,
         })
     }
@@ -252,6 +256,16 @@ impl Participant {
         (0..row.calls).map(call).collect()
     }
 
+    /// Does something, and tells what was seen of others on this rank's machine meanwhile.
+    ///
+    /// # Errors
+    /// As `act`.
+    pub fn watched<T>(&mut self, act: impl FnOnce(&mut Self) -> Result<T>) -> Result<(T, Sample)> {
+        self.sampler.begin();
+        let done = act(self)?;
+        Ok((done, self.sampler.end()))
+    }
+
     /// Measures what the timing scheme subtracts from the visit's calls; every rank of the visit
     /// must. Rank 0 learns it.
     ///
@@ -292,8 +306,12 @@ impl Participant {
             Command::Synchronise { first: true } => self.synchroniser.begin().map(drop),
             Command::Synchronise { first: false } => self.synchroniser.pass().map(drop),
             Command::Check => self.synchroniser.check().map(drop),
-            Command::Call(call) => control.tell(&self.call(call)?, 0, Tag::Report),
-            Command::Row(row) => control.tell(&self.row(row, |_| ())?, 0, Tag::Report),
+            Command::Call(call) => {
+                control.tell(&self.watched(|own| own.call(call))?, 0, Tag::Report)
+            }
+            Command::Row(row) => {
+                control.tell(&self.watched(|own| own.row(row, |_| ()))?, 0, Tag::Report)
+            }
             Command::Leave => self.leave(),
         })
     }

@@ -51,7 +51,7 @@ impl Work {
         for row in rows {
             check_row(plan, row, path)?;
             let (judged, next) = seen.entry(row.visit).or_default();
-            *judged += u32::from(row.status != Status::Warmup);
+            *judged += u32::from(!matches!(row.status, Status::Warmup | Status::Disturbed));
             *next = (*next).max(row.repetition.saturating_add(1));
         }
         let mut work = Work { visits: Vec::new(), planned: 0, done: 0 };
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn warm_ups_do_not_count_and_late_ones_do() {
+    fn warm_ups_and_disturbed_ones_do_not_count_and_late_ones_do() {
         let rows = [
             row(0, 8, 0, Status::Warmup),
             row(0, 8, 1, Status::Late),
@@ -188,6 +188,7 @@ mod tests {
             row(1, 16, 2, Status::Warmup),
             row(1, 16, 3, Status::Ok),
             row(1, 16, 4, Status::Ok),
+            row(2, 8, 0, Status::Disturbed),
         ];
         let work = Work::new(&plan(), &rows, Path::new("m.csv")).unwrap();
         let visit = |index, warmups, repetitions, next_repetition| Visit {
@@ -196,7 +197,7 @@ mod tests {
             repetitions,
             next_repetition,
         };
-        assert_eq!(work.visits, [visit(0, 1, 2, 2), visit(2, 0, 3, 0)]);
+        assert_eq!(work.visits, [visit(0, 1, 2, 2), visit(2, 0, 3, 1)]);
         assert_eq!((work.planned, work.done), (9, 4));
     }
 

@@ -14,6 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use colibri_calibration::proc_stat::STAND_IN;
 pub use skipped::skipped;
 
 /// The program under test.
@@ -62,6 +63,8 @@ impl Mpi {
             .args(["--oversubscribe", "--bind-to", "none"])
             .args(["--mca", "mpi_yield_when_idle", "1"])
             .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+            // What else runs beside the tests is not to make them measure again.
+            .env(STAND_IN, "/dev/null")
             .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
             .process_group(0);
         if self.dynamic_rules {

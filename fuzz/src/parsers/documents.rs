@@ -89,6 +89,7 @@ pub fn decisions() -> Parser {
                 let platform = files::platform();
                 reads_back(&verification::agreement::agreement(
                     &samples,
+                    &[],
                     [first, second],
                     platform,
                 ));

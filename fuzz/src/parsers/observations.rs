@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use models::fit::{self, Groups, Timed};
 use records::{
     Point,
+    disturbance::Disturbance,
     group_observation::GroupObservation,
     observation::{ClockError, CollectiveCall, PointToPoint},
     pairs::{Member, PairMap},
@@ -24,6 +25,11 @@ const COMMON: &[&str] = &[
     "#@platform=",
     "#@spent_seconds=",
     "#@resumed",
+    "#@disturbance=",
+    "#@waited_seconds=",
+    "\"stolen\":",
+    "null",
+    "disturbed",
     "ok",
     "warmup",
     "late",
@@ -121,7 +127,15 @@ pub fn clock_errors() -> Parser {
 /// Timed collectives, and all that is made of them.
 pub fn measurements() -> Parser {
     parser("measurements", vec![files::measurements()], Inputs::LARGE, |input| {
-        record::<CollectiveCall>(input, |record| judge(&record.rows))
+        record::<CollectiveCall>(input, |record| {
+            let told = Disturbance::of(&record.stretches, record.waited_seconds());
+            if let Some(told) = told {
+                assert!((0.0..=1.0).contains(&told.disturbed), "{told:?}");
+                assert!(!told.sentence().contains("NaN"), "{}", told.sentence());
+                let _ = told.warning();
+            }
+            judge(&record.rows)
+        })
     })
 }
 

@@ -67,7 +67,8 @@ impl Samples {
             match status {
                 Status::Ok => in_time.push((job, visit, seconds)),
                 Status::Late => late.push((job, visit, seconds)),
-                Status::Warmup => {}
+                // Nothing looks at who else runs while two ranks are measured.
+                Status::Warmup | Status::Disturbed => {}
             }
         }
         let (mut with_late, mut rough, mut left_out) = (Vec::new(), Vec::new(), Vec::new());

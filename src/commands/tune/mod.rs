@@ -77,6 +77,9 @@ const CONFIRMING_OF_WHAT_IS_LEFT: f64 = 0.8;
 struct Confirming {
     /// What it may take.
     seconds: f64,
+    /// Whether the last round goes on where its turns leave it open what is gained: older versions did not.
+    #[serde(default)]
+    goes_on: bool,
 }
 
 impl Document for Confirming {
@@ -104,11 +107,11 @@ impl Tune {
         for warning in &judged.penalties.warnings {
             eprintln!("note: {warning}");
         }
-        let seconds = self.confirming_seconds(&run, begun)?;
+        let Confirming { seconds, goes_on } = self.confirming(&run, begun)?;
         let traced = self.traced_as_planned(&run)?;
         let traced = self.trace.as_deref().zip(traced.as_ref());
         let mut bench = ClusterBench { run: &run, site: &mut site, source: &source };
-        let within = (seconds, self.seed);
+        let within = (seconds, goes_on, self.seed);
         let summary = confirming::confirm(&mut bench, &judged, &known, traced, within)?;
         tell::draw_gains(&run, &summary)?;
         drop(site);
@@ -167,11 +170,10 @@ impl Tune {
 
     /// What confirming may take. Written down, since its plans follow from it: a run that goes on has
     /// to complete the same ones.
-    fn confirming_seconds(&self, run: &RunDirectory, begun: Instant) -> Result<f64> {
+    fn confirming(&self, run: &RunDirectory, begun: Instant) -> Result<Confirming> {
         let path = run.file("confirmation.json");
         if path.exists() {
-            let Confirming { seconds } = document::read(&path)?;
-            return Ok(seconds);
+            return Ok(document::read(&path)?);
         }
         let share = self.share(CONFIRMING_SHARE);
         let seconds = match self.run.resume || self.exhaustive {
@@ -182,8 +184,9 @@ impl Tune {
                 share.max(CONFIRMING_OF_WHAT_IS_LEFT * left)
             }
         };
-        document::write(&path, &Confirming { seconds })?;
-        Ok(seconds)
+        let confirming = Confirming { seconds, goes_on: true };
+        document::write(&path, &confirming)?;
+        Ok(confirming)
     }
 
     fn share(&self, share: f64) -> f64 {

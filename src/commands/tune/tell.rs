@@ -24,6 +24,9 @@ const GAINS_SHOWN: usize = 6;
 /// As [`export::how_to_load`].
 pub fn text(summary: &Summary, run: &RunDirectory) -> Result<String> {
     let mut text = String::new();
+    if let Some(warning) = summary.disturbance.and_then(|disturbance| disturbance.warning()) {
+        text += &format!("{warning}\n");
+    }
     if let Some(busy) = summary.platform.busy() {
         text += &format!("Warning: {busy}\n");
     }
@@ -119,10 +122,15 @@ fn not_confirmed(all: &[TakenOut]) -> String {
 
 /// What was found of harm, for people.
 pub fn harm(harm: &Harm) -> String {
-    let Harm { points, tolerance, level, greatest_slowdown, slower, too_few } = harm;
+    let Harm { points, jobs, tolerance, level, greatest_slowdown, detectable, slower, too_few } =
+        harm;
+    let tests = match jobs {
+        0 => "rank-sum tests".to_owned(),
+        jobs => format!("tests over {jobs} turns of jobs"),
+    };
     let mut text = format!(
         "Compared with the default in the last jobs at {points} points: {} significantly more than \
-         {:.0} % slower (rank-sum tests, {:.0} % over all points together)",
+         {:.0} % slower ({tests}, {:.0} % over all points together)",
         slower.len(),
         tolerance * 100.0,
         level * 100.0,
@@ -134,9 +142,17 @@ pub fn harm(harm: &Harm) -> String {
         Some(_) => "; no median is slower.\n".into(),
         None => ".\n".into(),
     };
-    if *too_few > 0 {
+    if let Some(detectable) = detectable {
         text += &format!(
-            "At {too_few} of them there are too few observations for a significant difference.\n"
+            "By how much jobs differ, a call that is {:.0} % slower would have been found at half of the \
+             points (in four of five cases).\n",
+            detectable * 100.0
+        );
+    }
+    if *too_few > 0 {
+        let what = if *jobs == 0 { "observations" } else { "jobs" };
+        text += &format!(
+            "At {too_few} of them there are too few {what} for a significant difference.\n"
         );
     }
     for one in slower {

@@ -70,7 +70,12 @@ fn a_tenth_of_the_exhaustive_time_decides_nearly_as_well() {
 fn two_exhaustive_measurements_of_26_minutes_differ_too() {
     let reference = Reference::read(&EVERYTHING, &grid());
     let functions = [0, 1].map(|quarter| DecisionFunction::measured(&reference.quarter(quarter)));
-    let two = agreement(&reference.judging, [&functions[0], &functions[1]], Platform::default());
+    let two = agreement(
+        &reference.judging,
+        &reference.rounds,
+        [&functions[0], &functions[1]],
+        Platform::default(),
+    );
     let (differing, beyond) = (two.differing, two.beyond);
     let significantly = two.significantly_beyond;
     println!(
@@ -85,7 +90,8 @@ fn mean_disagreement(reference: &Reference, functions: &[DecisionFunction], stag
     let (mut pairs, mut sums) = (0.0, [0.0; 3]);
     for (number, one) in functions.iter().enumerate() {
         for other in &functions[number + 1..] {
-            let two = agreement(&reference.judging, [one, other], Platform::default());
+            let two =
+                agreement(&reference.judging, &reference.rounds, [one, other], Platform::default());
             assert_eq!((two.points, two.not_measured), (2 * 7 * 21, 0));
             let counts = [two.differing, two.beyond, two.significantly_beyond];
             sums = std::array::from_fn(|of| sums[of] + f64::from(counts[of]));

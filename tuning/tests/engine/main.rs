@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
+mod by_jobs;
 mod constants;
 mod focus;
 mod long_replay;

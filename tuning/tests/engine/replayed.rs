@@ -54,6 +54,8 @@ pub struct Reference {
     /// The same, and those by which it is judged.
     seen: Samples,
     pub judging: Samples,
+    /// The same, each cell's first visit, second visit, and so on, in place of jobs: the record is one job's.
+    pub rounds: Vec<Samples>,
     pub seconds: f64,
 }
 
@@ -81,6 +83,7 @@ impl Reference {
         // The first, third, ... visit may be seen, the others judge.
         let mut drawn_from: BTreeMap<_, Visits> = BTreeMap::new();
         let (mut seen, mut judging) = (Vec::new(), Vec::new());
+        let mut rounds: Vec<Vec<CollectiveCall>> = Vec::new();
         for (cell, rows) in by_cell {
             let visits = rows.chunk_by(|one, next| one.visit == next.visit);
             for (number, visit) in visits.enumerate() {
@@ -89,7 +92,11 @@ impl Reference {
                         seen.extend_from_slice(visit);
                         drawn_from.entry(cell.clone()).or_default().push(visit.to_vec());
                     }
-                    _ => judging.extend_from_slice(visit),
+                    _ => {
+                        judging.extend_from_slice(visit);
+                        rounds.resize_with(rounds.len().max(number / 2 + 1), Vec::new);
+                        rounds[number / 2].extend_from_slice(visit);
+                    }
                 }
             }
         }
@@ -99,6 +106,7 @@ impl Reference {
             drawn_from: shared_between_the_same(drawn_from),
             seen: Samples::gather(&seen),
             judging: Samples::gather(&judging),
+            rounds: rounds.iter().map(|rows| Samples::gather(rows)).collect(),
             seconds: spent(&rows),
         }
     }

@@ -55,6 +55,7 @@ pub fn tune<B: Bench>(bench: &mut B, task: &TuningTask<'_>) -> Result<Tuned, B::
         ways: &[way],
         ranks,
         seconds: task.confirming_seconds,
+        goes_on: true,
         seed,
     };
     let (mut ways, _) = confirm(bench, &confirming)?.tell(None);

@@ -1,0 +1,232 @@
+//! What all ranks saw of others on their machines, put together stretch by stretch of the record.
+
+use std::collections::HashMap;
+
+use records::disturbance::Stretch;
+
+use super::sampling::{Sample, Sampler, Seat, Used};
+use crate::{
+    Result,
+    clock::{Nanos, now, seconds},
+    exchange::Tag,
+    patience::Patience,
+    world::World,
+};
+
+/// Rank 0's book on the machines.
+#[derive(Debug)]
+pub struct Stretches {
+    machines: Vec<Machine>,
+    /// For each rank its machine.
+    machine_of: Vec<usize>,
+    since: Nanos,
+}
+
+#[derive(Debug, Default)]
+struct Machine {
+    host: String,
+    processors: u32,
+    /// Most that took part at one time.
+    ranks: u32,
+    used: Used,
+    /// By rank of the job.
+    switches: HashMap<usize, u64>,
+}
+
+/// Makes all ranks known to each other as neighbours on their machines; all ranks must call this. Rank 0
+/// gets the book and where each rank is, every rank its eyes.
+///
+/// # Errors
+/// The MPI library refuses.
+pub fn begin(world: &World) -> Result<(Sampler, Option<(Stretches, Vec<Seat>)>)> {
+    let control = &world.control;
+    if world.rank() != 0 {
+        control.tell(&Seat::own(), 0, Tag::Setup)?;
+        let tasks = control.hear_asleep(0, Tag::Setup, Patience::of_bystander())?;
+        return Ok((Sampler::new(tasks), None));
+    }
+    let mut seats = vec![Seat::own()];
+    for rank in 1..control.size() {
+        seats.push(control.hear(rank, Tag::Setup)?);
+    }
+    let mut told = lookouts(&seats);
+    for rank in 1..control.size() {
+        control.tell(&told[rank as usize], rank, Tag::Setup)?;
+    }
+    Ok((Sampler::new(told.swap_remove(0)), Some((Stretches::new(&seats), seats))))
+}
+
+/// For each machine's first rank all threads of the job on the machine; nothing for the others. Those of
+/// another container cannot be seen from there: an empty name stands for them.
+fn lookouts(seats: &[Seat]) -> Vec<Option<Vec<String>>> {
+    let mut tasks: HashMap<&String, Vec<String>> = HashMap::new();
+    let mut sees: HashMap<&String, &String> = HashMap::new();
+    for seat in seats {
+        let of_machine = tasks.entry(&seat.machine).or_default();
+        match *sees.entry(&seat.machine).or_insert(&seat.processes) == &seat.processes {
+            true => of_machine.extend(seat.tasks.iter().cloned()),
+            false => of_machine.push(String::new()),
+        }
+    }
+    seats.iter().map(|seat| tasks.remove(&seat.machine)).collect()
+}
+
+/// Where the ranks are, for the record: each rank's node, the processors that it may run on, and the one
+/// that it ran on.
+pub fn placement(seats: &[Seat]) -> String {
+    let of = |seat: &Seat| {
+        let ran_on = seat.ran_on.map_or_else(|| "?".to_owned(), |processor| processor.to_string());
+        format!("{} {} on {ran_on}", seat.host, seat.allowed)
+    };
+    seats.iter().map(of).collect::<Vec<_>>().join("; ")
+}
+
+impl Stretches {
+    /// The kernel counts in hundredths of a second: in less no share can be told well.
+    const LENGTH: Nanos = 500_000_000;
+    /// Of the last stretch, which may be shorter, no share is told below this.
+    const LEAST_SECONDS: f64 = 0.25;
+
+    fn new(seats: &[Seat]) -> Self {
+        let mut index: HashMap<&String, usize> = HashMap::new();
+        let mut machines: Vec<Machine> = Vec::new();
+        let mut machine_of = Vec::new();
+        for seat in seats {
+            let of = *index.entry(&seat.machine).or_insert(machines.len());
+            if of == machines.len() {
+                let (host, processors) = (seat.host.clone(), seat.processors);
+                machines.push(Machine { host, processors, ..Machine::default() });
+            }
+            machine_of.push(of);
+        }
+        Stretches { machines, machine_of, since: now() }
+    }
+
+    /// Takes in what the first ranks of the job saw while they took part in something.
+    pub fn take_in(&mut self, samples: &[Sample]) {
+        let mut ranks = vec![0; self.machines.len()];
+        for (rank, (sample, &of)) in samples.iter().zip(&self.machine_of).enumerate() {
+            ranks[of] += 1;
+            let machine = &mut self.machines[of];
+            *machine.switches.entry(rank).or_default() += sample.involuntary_switches;
+            if let Some(used) = sample.machine {
+                let sum = |one: Option<f64>, other: Option<f64>| match (one, other) {
+                    (Some(one), Some(other)) => Some(one + other),
+                    (one, other) => one.or(other),
+                };
+                let before = &mut machine.used;
+                before.all += used.all;
+                before.stolen = sum(before.stolen, used.stolen);
+                before.others = sum(before.others, used.others);
+                before.load = used.load.or(before.load);
+            }
+        }
+        for (machine, ranks) in self.machines.iter_mut().zip(ranks) {
+            machine.ranks = machine.ranks.max(ranks);
+        }
+    }
+
+    /// What there is to tell of the time since the last stretch, if that is long enough, or at the `end`.
+    pub fn close(&mut self, end: bool) -> Option<Stretch> {
+        let lasted = now() - self.since;
+        if lasted < Self::LENGTH && !end {
+            return None;
+        }
+        self.since += lasted;
+        let stretch = self.told(seconds(lasted));
+        for machine in &mut self.machines {
+            (machine.ranks, machine.used) = (0, Used::default());
+            machine.switches.clear();
+        }
+        stretch
+    }
+
+    /// Forgets what was seen, as nothing was measured meanwhile.
+    pub fn forget(&mut self) {
+        self.close(true);
+    }
+
+    /// Of the machine from which most was taken.
+    fn told(&self, seconds: f64) -> Option<Stretch> {
+        let taking_part = || self.machines.iter().filter(|machine| machine.ranks > 0);
+        let load = taking_part().filter_map(|machine| machine.used.load).reduce(f64::max);
+        let told = taking_part().map(|machine| Stretch { load, ..machine.told(seconds) });
+        let taken = |stretch: &Stretch| stretch.taken().unwrap_or(-1.0);
+        let mut worst = told.max_by(|a, b| taken(a).total_cmp(&taken(b)))?;
+        let switches = taking_part().flat_map(|machine| machine.switches.values());
+        worst.involuntary_switches = switches.copied().max().unwrap_or_default();
+        Some(worst)
+    }
+}
+
+impl Machine {
+    fn told(&self, seconds: f64) -> Stretch {
+        let Used { all, stolen, others, .. } = self.used;
+        let is_long = seconds >= Stretches::LEAST_SECONDS;
+        let share = |part: f64| ((part / all).clamp(0.0, 1.0) * 1e4).round() / 1e4;
+        let share = |part: Option<f64>| part.filter(|_| is_long).map(share);
+        Stretch {
+            seconds: (seconds * 1e3).round() / 1e3,
+            host: self.host.clone(),
+            processors: self.processors,
+            ranks: self.ranks,
+            stolen: share(stolen),
+            others: share(others),
+            involuntary_switches: 0,
+            load: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seat(host: &str, machine: &str, task: &str) -> Seat {
+        Seat {
+            host: host.into(),
+            machine: machine.into(),
+            processors: 4,
+            allowed: "0-3".into(),
+            ran_on: Some(2),
+            tasks: vec![task.into()],
+            processes: "pid:[1]".into(),
+        }
+    }
+
+    fn sample(switches: u64, stolen: Option<f64>, others: Option<f64>) -> Sample {
+        let machine = Some(Used { all: 2.0, stolen, others, load: Some(1.5) });
+        Sample { involuntary_switches: switches, machine }
+    }
+
+    #[test]
+    fn one_rank_looks_at_each_machine_for_all_that_are_there() {
+        let seats = [seat("a", "x", "1"), seat("b", "x", "2"), seat("c", "y", "3")];
+        let looked = lookouts(&seats);
+        assert_eq!(looked[0], Some(vec!["1".to_owned(), "2".to_owned()]));
+        assert_eq!((&looked[1], &looked[2]), (&None, &Some(vec!["3".to_owned()])));
+        let contained = Seat { processes: "pid:[2]".into(), ..seat("a", "x", "1") };
+        let looked = lookouts(&[seats[0].clone(), contained]);
+        assert_eq!(looked[0], Some(vec!["1".to_owned(), String::new()]), "unseen, so not known");
+        assert_eq!(placement(&seats[..2]), "a 0-3 on 2; b 0-3 on 2");
+    }
+
+    #[test]
+    fn the_machine_from_which_most_was_taken_is_told() {
+        let seats = [seat("a", "x", "1"), seat("b", "y", "2"), seat("c", "z", "3")];
+        let mut stretches = Stretches::new(&seats);
+        let calm = sample(2, Some(0.0), Some(0.02));
+        stretches.take_in(&[calm, sample(1, Some(0.2), None)]);
+        stretches.take_in(&[calm, sample(9, Some(0.4), None)]);
+        assert_eq!(stretches.close(false), None, "too short to tell");
+        stretches.since -= 400_000_000;
+        let told = stretches.close(true).unwrap();
+        assert_eq!((told.host.as_str(), told.stolen, told.others), ("b", Some(0.15), None));
+        assert_eq!((told.involuntary_switches, told.ranks, told.load), (10, 1, Some(1.5)));
+        assert!(told.is_disturbed());
+        assert_eq!(stretches.close(true), None, "nobody took part in anything");
+        let unseen = Sample { involuntary_switches: 1, machine: None };
+        stretches.take_in(&[unseen]);
+        assert_eq!(stretches.close(true).unwrap().taken(), None);
+    }
+}

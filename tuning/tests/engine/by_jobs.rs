@@ -1,0 +1,93 @@
+//! What confirming makes of jobs that differ from one another, though what they call does not.
+
+use std::collections::BTreeMap;
+
+use records::{
+    Collective, Method, Point,
+    plan::Cell,
+    summary::{Harm, Way},
+};
+use tuning::{
+    JobName, WayToLoad,
+    confirm::{ConfirmingTask, confirm},
+};
+use verification::selection::Choice;
+
+use crate::synthetic::{SyntheticBench, World};
+
+/// By this deviation of the logarithm two jobs differ 1.3 times in the median, as supercomputers' do.
+const STRONG: f64 = 0.275;
+
+fn points() -> impl Iterator<Item = Point> {
+    (0..10).map(|power| Point { collective: Collective::Bcast, procs: 8, bytes: 1 << (2 * power) })
+}
+
+/// Ten sizes, all by one method, believed to gain a fifth.
+fn choices() -> Vec<Choice> {
+    let choice = |point| Choice {
+        point,
+        method: "native:openmpi:binomial".parse().unwrap(),
+        seconds: 1.6e-3,
+        default_seconds: 2e-3,
+    };
+    points().map(choice).collect()
+}
+
+/// Jobs that differ so much; what is loaded takes so many times as long as the default.
+fn world(seed: u64, job_noise: f64, loaded: fn(&Method) -> f64) -> World {
+    World { truth: |_: &Cell| 2e-3, loaded, job_noise, drift: 0.0, ..World::new(seed) }
+}
+
+/// What confirming tells of harm, if anything is left for the last round, how many points it leaves replaced,
+/// and the turns of that round.
+fn confirmed(world: &World) -> (Option<Harm>, usize, u32) {
+    let choices = choices();
+    let doubts: BTreeMap<Point, f64> = points().map(|point| (point, 0.05)).collect();
+    let way = WayToLoad {
+        way: Way::Rules,
+        file: "openmpi.rules",
+        loaded: &|_, method| Ok(method.clone()),
+    };
+    let task = ConfirmingTask {
+        choices: &choices,
+        doubts: &doubts,
+        ways: &[way],
+        ranks: 8,
+        seconds: 240.0,
+        goes_on: true,
+        seed: 1,
+    };
+    let mut bench = SyntheticBench::new(world);
+    let (ways, _) = confirm(&mut bench, &task).unwrap().tell(None);
+    let turns = bench.record.iter().filter_map(|job| match job.name {
+        JobName::Confirming { round: 2, turn, .. } => Some(turn),
+        _ => None,
+    });
+    let replaced = ways[0].choices.iter().filter(|choice| choice.method != Method::Default);
+    (ways[0].loading.harm.clone(), replaced.count(), turns.max().unwrap_or_default())
+}
+
+/// The jobs of each way differ by a third; neither is faster. By the calls that they made, hundreds of each,
+/// nearly every point would be "significantly" slower in half of the runs.
+#[test]
+fn what_jobs_differ_by_is_not_called_harm() {
+    let (mut blamed, mut judged) = (0, 0);
+    for seed in 0..12 {
+        let (harm, ..) = confirmed(&world(seed, STRONG, |_| 1.0));
+        judged += u32::from(harm.is_some());
+        blamed += u32::from(harm.is_some_and(|harm| !harm.slower.is_empty()));
+    }
+    assert!(judged >= 3, "only {judged} of 12 runs have anything left to judge");
+    assert!(blamed <= 2, "{blamed} of 12 runs; one in twenty is expected at most");
+}
+
+#[test]
+fn more_turns_are_made_where_jobs_leave_it_open() {
+    let faster = |method: &Method| if *method == Method::Default { 1.0 } else { 0.7 };
+    let (harm, replaced, calm) = confirmed(&world(1, 0.005, faster));
+    assert!(harm.unwrap().slower.is_empty() && replaced == 10);
+    let (harm, _, turns) = confirmed(&world(1, STRONG, faster));
+    let harm = harm.unwrap();
+    assert!(harm.slower.is_empty() && turns > calm, "{turns} after {calm}");
+    assert!(harm.jobs >= turns && harm.detectable.unwrap() > 0.1, "{harm:?}");
+}

@@ -1,0 +1,151 @@
+use records::plan::Cell;
+
+use super::*;
+
+pub(crate) fn call(method: &str, ran: &str, bytes: u64, seconds: f64) -> CollectiveCall {
+    let method = method.parse().unwrap();
+    let cell = Cell { collective: Collective::Bcast, method, procs: 8, bytes };
+    CollectiveCall { ran: ran.into(), ..CollectiveCall::timed(&cell, seconds) }
+}
+
+const POINT: Point = Point { collective: Collective::Bcast, procs: 8, bytes: 64 };
+
+#[test]
+fn the_best_is_chosen_on_one_half_and_timed_on_the_other() {
+    let rows: Vec<_> = [1.0, 9.0, 1.0, 9.0]
+        .into_iter()
+        .map(|seconds| call("native:openmpi:linear", "", 64, seconds))
+        .chain([3.0; 4].map(|seconds| call("default", "", 64, seconds)))
+        .collect();
+    let samples = Samples::gather(&rows);
+    let (method, seconds) = samples.best(POINT).unwrap();
+    assert_eq!((method.to_string().as_str(), seconds), ("native:openmpi:linear", 9.0));
+}
+
+#[test]
+fn a_method_that_was_given_up_is_not_the_best_by_chance() {
+    let best = |visits| {
+        let linear = vec![call("native:openmpi:linear", "", 64, 1.0); visits];
+        let default = vec![call("default", "", 64, 3.0); 12];
+        Samples::gather(&[linear, default].concat()).best(POINT).unwrap().1
+    };
+    assert_eq!((best(2), best(3)), (3.0, 1.0));
+}
+
+#[test]
+fn observations_are_told_by_visit() {
+    let visits = [(3, 0, 1.0), (3, 1, 1.1), (8, 0, 5.0), (8, 1, 5.1), (8, 0, 2.0)];
+    let rows: Vec<_> = visits
+        .into_iter()
+        .map(|(visit, repetition, seconds)| CollectiveCall {
+            visit,
+            repetition,
+            ..call("default", "", 64, seconds)
+        })
+        .collect();
+    let samples = Samples::gather(&rows);
+    let times = samples.get(POINT, &Method::Default).unwrap();
+    assert_eq!(times.visits().collect::<Vec<_>>(), [&[1.0, 1.1][..], &[5.0, 5.1], &[2.0]]);
+}
+
+#[test]
+fn a_cell_is_halved_by_visits_where_there_were_several() {
+    let made = |visits: &[(u32, u32, f64)]| {
+        let rows: Vec<_> = visits
+            .iter()
+            .map(|&(visit, repetition, seconds)| CollectiveCall {
+                visit,
+                repetition,
+                ..call("default", "", 64, seconds)
+            })
+            .collect();
+        let samples = Samples::gather(&rows);
+        let times = samples.get(POINT, &Method::Default).unwrap();
+        [Half::Choosing, Half::Timing].map(|half| times.midmean_of(half).unwrap())
+    };
+    assert_eq!(made(&[(3, 1, 1.0), (3, 2, 1.0), (7, 1, 5.0), (7, 2, 5.0)]), [1.0, 5.0]);
+    let of_two_records = [(3, 1, 1.0), (3, 2, 1.0), (3, 1, 5.0), (3, 2, 5.0)];
+    assert_eq!(made(&of_two_records), [1.0, 5.0]);
+    assert_eq!(made(&[(3, 1, 1.0), (3, 2, 5.0), (3, 3, 1.0)]), [1.0, 5.0]);
+    assert_eq!(made(&[(3, 1, 1.0)]), [1.0, 1.0]);
+}
+
+#[test]
+fn a_fall_back_is_not_booked_under_the_name_asked_for() {
+    let rows = [call("native:openmpi:scatter-allgather", "bcast_intra_basic_linear()", 64, 1.0)];
+    let samples = Samples::gather(&rows);
+    assert_eq!(samples.at(POINT).count(), 0);
+    assert!(samples.warnings[0].contains("ran bcast_intra_basic_linear instead"));
+}
+
+#[test]
+fn the_same_under_two_names_has_its_times_in_common() {
+    let (binomial, ran) = ("native:openmpi:binomial", "bcast_intra_binomial(segment=0)");
+    let at =
+        |method, ran, visit, seconds| CollectiveCall { visit, ..call(method, ran, 64, seconds) };
+    let rows = [
+        at(binomial, ran, 0, 1.0),
+        at("default", ran, 1, 2.0),
+        at("native:openmpi:binomial,segment=8", "bcast_intra_binomial(segment=8)", 2, 9.0),
+        at(binomial, ran, 3, 3.0),
+    ];
+    let samples = Samples::gather(&rows);
+    let default = samples.get(POINT, &Method::Default).unwrap();
+    assert_eq!(samples.get(POINT, &binomial.parse().unwrap()), Some(default));
+    assert_eq!((default.count(), default.median()), (3, Some(2.0)));
+    assert_eq!((default.visits().count(), default.ran()), (3, Some(ran)));
+    let other = samples.get(POINT, &"native:openmpi:binomial,segment=8".parse().unwrap());
+    assert_eq!(other.unwrap().seconds(), [9.0]);
+}
+
+#[test]
+fn what_ran_is_not_known_where_it_changed() {
+    let rows = [("", 1.0), ("bcast_intra_pipeline(segment=0)", 2.0)]
+        .map(|(ran, seconds)| call("default", ran, 64, seconds));
+    let samples = Samples::gather(&rows);
+    assert_eq!(samples.get(POINT, &Method::Default).unwrap().ran(), None);
+}
+
+#[test]
+fn what_others_disturbed_is_not_averaged_in() {
+    let row =
+        |bytes, seconds, status| CollectiveCall { status, ..call("default", "", bytes, seconds) };
+    let rows = [
+        row(64, 1.0, Status::Ok),
+        row(64, 7.0, Status::Disturbed),
+        row(64, 1.2, Status::Late),
+        row(128, 9.0, Status::Disturbed),
+    ];
+    let samples = Samples::gather(&rows);
+    let times = |bytes| samples.get(Point { bytes, ..POINT }, &Method::Default).unwrap();
+    assert_eq!(times(64).seconds, [1.0, 1.2]);
+    assert_eq!(times(128).seconds, [9.0], "there is nothing else");
+    assert!(samples.warnings[0].contains("at 1 methods and points others took"));
+    assert_eq!(Samples::gather(&rows[..3]).warnings, Vec::<String>::new());
+}
+
+#[test]
+fn warm_ups_are_left_out_and_late_starts_used_only_where_they_are_usual() {
+    const LINEAR: &str = "native:openmpi:linear";
+    let row = |method, seconds, status| CollectiveCall { status, ..call(method, "", 64, seconds) };
+    let times = |rows: &[CollectiveCall], method: &str| {
+        Samples::gather(rows).get(POINT, &method.parse().unwrap()).unwrap().seconds.clone()
+    };
+    let mut rows = vec![
+        row("default", 1.0, Status::Warmup),
+        row("default", 2.0, Status::Ok),
+        row("default", 50.0, Status::Late),
+        row(LINEAR, 3.0, Status::Ok),
+        row(LINEAR, 3.1, Status::Ok),
+    ];
+    assert_eq!(times(&rows, "default"), [2.0]);
+    rows.push(row("default", 51.0, Status::Late));
+    rows.push(row(LINEAR, 60.0, Status::Late));
+    assert_eq!(times(&rows, "default"), [2.0, 50.0, 51.0]);
+    assert_eq!(times(&rows, LINEAR), [3.0, 3.1, 60.0], "of one method as of the other");
+    let alone = [row("default", 50.0, Status::Late)];
+    assert_eq!(
+        times(&[&alone[..], &vec![row(LINEAR, 3.0, Status::Ok); 9]].concat(), "default"),
+        [50.0]
+    );
+}
