@@ -75,7 +75,7 @@ impl Cases {
         let library = ranks.library;
         let kinds = data::pairs(library);
         let mut list = Vec::new();
-        let mut add = |collective, types, send, receive, operation| {
+        let mut add = |collective: Collective, types, send, receive, operation| {
             let roots: &[usize] = match ranks.size {
                 _ if !collective.is_rooted() => &[0],
                 size if size <= 4 => &[0, 1, 2, 3][..size],
