@@ -149,7 +149,7 @@ mod tests {
             first_start_seconds: 0.0,
             last_start_seconds: 0.0,
             seconds: 1e-3,
-            status: if repetition % 3 == 0 { Status::Warmup } else { Status::Ok },
+            status: if repetition.is_multiple_of(3) { Status::Warmup } else { Status::Ok },
         }
     }
 
