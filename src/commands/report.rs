@@ -20,12 +20,12 @@ use records::{
 };
 
 use crate::{
-    commands::{
+    commands::shared::{
+        calibration, gains,
         output::percent,
-        {calibrate, tune::tell},
+        penalties::{self as regions, Means},
     },
     site::run_directory::RunDirectory,
-    stages::regions::{self, Means},
 };
 
 /// Writes report.html: platform, parameters, decisions, penalties, gains and what to load, with
@@ -165,7 +165,7 @@ fn gains(summary: &Summary, run: &RunDirectory) -> Result<Markup> {
         h2 { "What to load, and what it gains" }
         @for way in ways { (way) }
         @if let Some(application) = &summary.application {
-            @for line in tell::expectation(application, summary) { p { (line) } }
+            @for line in gains::expectation(application, summary) { p { (line) } }
         }
         @if let Some(regret) = summary.regret {
             p {
@@ -184,11 +184,11 @@ fn way(loading: &Loading, summary: &Summary, run: &RunDirectory) -> Result<Marku
     let heading = ["collective", "procs", "size", "tuned method", "default", "tuned", "speed-up"];
     let mut figures = Vec::new();
     for collective in summary.message_size.keys() {
-        figures.extend(figure(run, &tell::figure_name(loading.way, collective.name()))?);
+        figures.extend(figure(run, &gains::figure_name(loading.way, collective.name()))?);
     }
     Ok(html! {
-        h3 { (tell::heading(loading.way)) }
-        pre { (tell::how_to_load(loading, run)?) }
+        h3 { (gains::heading(loading.way)) }
+        pre { (gains::how_to_load(loading, run)?) }
         @if gains.is_empty() {
             p { "Nothing beats the library's default here; every call is left to it." }
         } @else {
@@ -205,10 +205,10 @@ fn way(loading: &Loading, summary: &Summary, run: &RunDirectory) -> Result<Marku
                 }
             }
             @for figure in figures { (figure) }
-            (table(&heading, gains.iter().map(|gain| tell::row(gain))))
+            (table(&heading, gains.iter().map(|gain| gains::row(gain))))
         }
         @if let Some(harm) = &loading.harm {
-            pre { (tell::harm(harm)) }
+            pre { (gains::harm(harm)) }
         }
     })
 }
@@ -288,7 +288,7 @@ fn parameters(calibration: &Calibration, run: &RunDirectory) -> Result<Markup> {
     let figure = figure(run, "parameters")?;
     Ok(html! {
         h2 { "The platform's parameters" }
-        pre { (calibrate::summary(calibration)) }
+        pre { (calibration::summary(calibration)) }
         @if let Some(figure) = figure { (figure) }
     })
 }

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use testbed::{Condition, RackShape, Spec, Testbed};
 
 use crate::{
-    commands::{options::NetworkOptions, output},
+    commands::shared::{options::NetworkOptions, output},
     site::{describe, ranks::check_testbed},
 };
 

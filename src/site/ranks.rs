@@ -13,13 +13,13 @@ use serde::{Deserialize, Serialize};
 use testbed::{OpenMpi, Rate, Shims, Spec, Testbed};
 
 use crate::{
-    commands::options::SiteOptions,
     error::usage,
     site::{
         config::{self, Config},
         describe::{self, describe},
         launch::Job,
         launcher::{Family, Launcher, ranks_at_hand},
+        options::SiteOptions,
         process, programs,
         run_directory::RunDirectory,
     },

@@ -22,9 +22,14 @@ use verification::{
 };
 
 use crate::{
-    commands::verify::{self, expectation, predictors},
     site::{ranks::Site, run_directory::RunDirectory},
-    stages::{judging, measurements::files, source::Source},
+    stages::{
+        deciding::judged_models,
+        judging,
+        measurements::files,
+        measuring::{self, expectation, predictors},
+        source::Source,
+    },
 };
 
 /// Measures within about `seconds`, or goes on doing so; tells the regret that is left.
@@ -61,9 +66,9 @@ pub fn measure(
         }
         if !files.done.exists() {
             let plan: Plan = document::read(&files.plan)?;
-            let left = (seconds - spent).max(START_SECONDS) * verify::PATIENCE;
+            let left = (seconds - spent).max(START_SECONDS) * measuring::PATIENCE;
             let deadline = Duration::from_secs_f64(left);
-            verify::measure(site, &plan, &files.plan, &files.record, deadline, &[])?;
+            measuring::measure(site, &plan, &files.plan, &files.record, deadline, &[])?;
             document::write_text(&files.done, "")?;
         }
         let made = record::read::<CollectiveCall>(&files.record)?.rows;
@@ -151,7 +156,7 @@ fn heaviest(grid: &Grid, seconds: f64, expected: plan::Expectation<'_>) -> Vec<C
 
 /// The cells that the models decide for: measured too, so that their penalty can be told.
 fn decided_by_models(source: &Source, cells: &[Cell]) -> Result<Vec<u32>> {
-    let decisions = judging::decisions(source, cells, &judging::judged_models())?;
+    let decisions = judging::decisions(source, cells, &judged_models())?;
     let decided: BTreeSet<(Point, &Method)> = decisions
         .decisions
         .iter()

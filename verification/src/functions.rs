@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use records::{Method, Point, decisions::Decision, openmpi::rules::Rules};
+use records::{Method, Point, choices::Chosen, decisions::Decision, openmpi::rules::Rules};
 
 use crate::{samples::Samples, selection::Choice};
 
@@ -32,6 +32,13 @@ impl DecisionFunction {
     pub fn of_rules(name: &str, rules: &Rules, samples: &Samples) -> Self {
         let decided = samples.points().map(|point| (point, rules.method(point))).collect();
         DecisionFunction { name: name.into(), decided }
+    }
+
+    /// What was chosen, at the points that were measured.
+    pub fn of_chosen(name: &str, chosen: &[&Chosen], samples: &Samples) -> Self {
+        let measured = chosen.iter().filter(|chosen| samples.at(chosen.point()).next().is_some());
+        let decided = measured.map(|chosen| (chosen.point(), Ok(chosen.method.clone())));
+        DecisionFunction { name: name.into(), decided: decided.collect() }
     }
 
     /// One for each model in the list. Points that were not measured are left out.

@@ -11,7 +11,10 @@ use records::{
 use verification::{confirmation::Confirmation, selection::Choice, statistics::geometric_mean};
 
 use super::confirm::Round;
-use crate::stages::export::{Format, replacement};
+use crate::stages::{
+    export::{Format, replacement},
+    exporting::format,
+};
 
 /// One way to load what was chosen, with what is left of the choices.
 pub struct Candidate {
@@ -217,13 +220,5 @@ fn file(way: Way) -> &'static str {
     match way {
         Way::Rules => "openmpi.rules",
         Way::Preload => "profiles",
-    }
-}
-
-/// The form in which what was chosen is written.
-pub fn format(way: Way) -> Format {
-    match way {
-        Way::Rules => Format::Openmpi,
-        Way::Preload => Format::Profile,
     }
 }

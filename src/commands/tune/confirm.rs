@@ -19,14 +19,14 @@ use verification::{
     selection::Choice,
 };
 
-use super::{Tune, candidate::Candidate, tell};
+use super::{Tune, candidate::Candidate};
 use crate::{
-    commands::{export, verify},
+    commands::shared::gains,
     site::{
         ranks::{LazySite, Setting},
         run_directory::RunDirectory,
     },
-    stages::{chosen, judging::Judged, source::Source},
+    stages::{chosen, exporting, judging::Judged, measuring, source::Source},
 };
 
 /// What the first round leaves is told by the second, which had no part in choosing, save that
@@ -131,22 +131,17 @@ impl Tune {
         let mut loadings = Vec::new();
         let next = known.runners_up();
         let next = |choice: &Choice| next.get(&choice.point).cloned();
-        let mut choices = chosen::measured(&judged.penalties, &judged.choices, &next, &doubts);
+        let mut choices =
+            chosen::measured(&judged.penalties, &judged.samples, &judged.choices, &next, &doubts);
         for mut candidate in confirmation.candidates {
             if let Some(round) = &last {
                 warnings.extend(candidate.tell(round, &trace(run))?);
             }
-            choices.confirmed.push(chosen::confirmed(
-                &choices.choices,
-                &candidate.choices,
-                &candidate.loading,
-            ));
-            export::write(
-                candidate.format(),
-                source,
-                &candidate.choices,
-                &run.file(candidate.file()),
-            )?;
+            let confirmed =
+                chosen::confirmed(&choices.choices, &candidate.choices, &candidate.loading);
+            let file = run.file(candidate.file());
+            exporting::write_confirmed(&choices, &confirmed, source, &file)?;
+            choices.confirmed.push(confirmed);
             let traced = traced.as_ref();
             candidate.loading.application_seconds =
                 traced.and_then(|traced| traced.seconds_with(&candidate.loading));
@@ -169,7 +164,7 @@ impl Tune {
         };
         document::write(&run.choices(), &choices)?;
         document::write(&run.summary(), &summary)?;
-        tell::draw_gains(run, &summary)?;
+        gains::draw_gains(run, &summary)?;
         Ok(summary)
     }
 }
@@ -203,7 +198,7 @@ impl Confirmation<'_> {
         let jobs = Jobs { round: number, loading, seconds: self.share(before) };
         let repeated = self.repeated(&jobs);
         // Every point is seen once, however short the time.
-        let deadline = jobs.seconds.max(repeated.expected_seconds) * 2.0 * verify::PATIENCE;
+        let deadline = jobs.seconds.max(repeated.expected_seconds) * 2.0 * measuring::PATIENCE;
         let mut rows = vec![Vec::new(); jobs.loading.len()];
         for turn in 0..repeated.plans[0].len() {
             for index in jobs.order(turn) {
@@ -257,7 +252,7 @@ impl Confirmation<'_> {
                 None => Vec::new(),
             };
             let deadline = Duration::from_secs_f64(deadline_seconds);
-            verify::measure(
+            measuring::measure(
                 site.open(self.run)?,
                 plan,
                 &plan_path,
@@ -325,7 +320,7 @@ impl Confirmation<'_> {
     fn load(&self, (round, turn): (u32, usize), candidate: &Candidate) -> Result<Vec<Setting>> {
         let stage = if round == 1 { "candidate" } else { "confirmed" };
         let path = self.run.file(&format!("{stage}-{}", candidate.file()));
-        export::write(candidate.format(), self.source, &candidate.choices, &path)?;
+        exporting::write(candidate.format(), self.source, &candidate.choices, &path)?;
         let mut settings = Vec::new();
         match candidate.loading.way {
             Way::Rules => {

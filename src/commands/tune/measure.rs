@@ -17,12 +17,12 @@ use verification::{
 
 use super::{CALIBRATION_SHARE, MEASURING_SHARE, Tune};
 use crate::{
-    commands::{calibrate, links, verify},
+    commands::shared::calibration,
     site::{
         ranks::{LazySite, Site},
         run_directory::RunDirectory,
     },
-    stages::{calibrating, focused, source::Source, traced::Traced},
+    stages::{calibrating, focused, links, measuring, source::Source, traced::Traced},
 };
 
 impl Tune {
@@ -31,11 +31,11 @@ impl Tune {
         if !run.calibration().exists() {
             let site = site.open(run)?;
             let budget = Duration::from_secs_f64(self.share(CALIBRATION_SHARE).min(60.0));
-            let wanted = calibrate::Wanted::within(budget, self.seed);
+            let wanted = calibrating::Wanted::within(budget, self.seed);
             calibrating::measure(site, run, &wanted, budget, None)?;
         }
-        let calibration = calibrate::fit(run)?;
-        eprint!("{}", calibrate::summary(&calibration));
+        let calibration = calibrating::fit(run)?;
+        eprint!("{}", calibration::summary(&calibration));
         Ok(calibration)
     }
 
@@ -63,9 +63,9 @@ impl Tune {
             return focused::measure(run, site, source, &grid, seconds, self.seed);
         }
         let plan =
-            verify::planned(run, source, &grid, Extent::Exhaustive { rounds: 3 }, self.seed)?;
+            measuring::planned(run, source, &grid, Extent::Exhaustive { rounds: 3 }, self.seed)?;
         let deadline = Duration::from_secs(30 * 24 * 3600);
-        verify::measure(site, &plan, &run.plan(), &run.measurements(), deadline, &[])
+        measuring::measure(site, &plan, &run.plan(), &run.measurements(), deadline, &[])
     }
 
     /// What is known after the measuring.
@@ -85,7 +85,7 @@ impl Tune {
     pub(super) fn points(&self, usage: Option<&Usage>, site: &Site) -> Result<Grid> {
         match usage {
             Some(usage) => Traced::new(usage, site.ranks())?.grid(&self.grid, site),
-            None => verify::grid(&self.grid, site),
+            None => measuring::grid(&self.grid, site),
         }
     }
 

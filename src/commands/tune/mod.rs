@@ -3,7 +3,6 @@
 mod candidate;
 mod confirm;
 mod measure;
-pub mod tell;
 
 use std::{
     path::PathBuf,
@@ -19,9 +18,10 @@ use records::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    commands::{
+    commands::shared::{
+        gains,
         options::{GridOptions, ModelOptions, ParameterSet, RunOptions, SiteOptions},
-        output,
+        output, penalties,
     },
     error::usage,
     site::{
@@ -29,7 +29,9 @@ use crate::{
         ranks::{self, LazySite, PRELOAD_LIBRARY},
         run_directory::RunDirectory,
     },
-    stages::{judging, measurements::Measurements, source::Source, traced},
+    stages::{
+        deciding::judged_models, judging, measurements::Measurements, source::Source, traced,
+    },
 };
 
 /// Calibrates, decides, measures, exports and confirms; ends with the files to load and what
@@ -101,7 +103,7 @@ impl Tune {
         self.measure(&run, &mut site, &source)?;
         let (measurements, rows) = Measurements::read_with_rows(&run)?;
         let known = self.known(&run, &source, &measurements.cells, rows)?;
-        let (models, choices) = (judging::judged_models(), known.choices());
+        let (models, choices) = (judged_models(), known.choices());
         let judged = judging::judge(&run, &source, measurements, &models, &[], Some(choices))?;
         for warning in &judged.penalties.warnings {
             eprintln!("note: {warning}");
@@ -110,8 +112,8 @@ impl Tune {
         let summary = self.confirm(&run, &mut site, &source, &judged, &known, seconds)?;
         drop(site);
 
-        let told = tell::text(&summary, &run)?;
-        let whole = format!("{told}\n{}", judging::summary(&judged.penalties));
+        let told = gains::text(&summary, &run)?;
+        let whole = format!("{told}\n{}", penalties::summary(&judged.penalties));
         document::write_text(&run.file("summary.txt"), &whole)?;
         output::print(&told)
     }

@@ -1,12 +1,14 @@
 //! What an MPI library loads, one file per format; a new exporter is one file, one variant and one
 //! line here.
 
+mod c;
 mod fit;
 mod intel;
 mod mpich;
 mod openmpi;
 mod openmpi_json;
 mod profiles;
+mod rust;
 mod spans;
 mod ucc;
 mod version;
@@ -98,6 +100,10 @@ pub enum Format {
     Pgtune,
     /// Colibri's preload library: a directory of profiles
     Profile,
+    /// A decision function as a C header: (collective, processes, bytes) to method
+    C,
+    /// A decision function as a Rust module
+    Rust,
 }
 
 impl Format {
@@ -106,8 +112,13 @@ impl Format {
         match self {
             Format::Openmpi | Format::OpenmpiJson => Some(Way::Rules),
             Format::Pgtune | Format::Profile => Some(Way::Preload),
-            Format::Mpich | Format::Intel | Format::Ucc => None,
+            Format::Mpich | Format::Intel | Format::Ucc | Format::C | Format::Rust => None,
         }
+    }
+
+    /// Whether it names every method, whatever loads it.
+    pub fn takes_every_method(self) -> bool {
+        matches!(self, Format::C | Format::Rust)
     }
 
     /// The exporter for a version of the target; `library` is a file of its to look into.
@@ -130,6 +141,8 @@ impl Format {
             Format::Ucc => Box::new(ucc::Ucc::new(version)?),
             Format::Pgtune => Box::new(profiles::Profiles::pgtune(version)?),
             Format::Profile => Box::new(profiles::Profiles::colibri(version)?),
+            Format::C => Box::new(c::CHeader::new(version)?),
+            Format::Rust => Box::new(rust::RustModule::new(version)?),
         })
     }
 }

@@ -1,5 +1,7 @@
 //! `colibri guidelines`: where the MPI library is slower than it should be by its own means.
 
+mod violations;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
@@ -11,6 +13,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use records::{
     Collective, FileError, Method, Point,
+    choices::Choices,
     document::{self, Document},
     observation::CollectiveCall,
     plan::{Cell, Plan},
@@ -31,16 +34,13 @@ use verification::{
 };
 
 use crate::{
-    commands::{
+    commands::shared::{
         options::{List, RunOptions, SiteOptions, collectives, procs, sizes},
         output,
-        {
-            platform,
-            plugins::{self, PluginOptions},
-            verify, violations,
-        },
+        plugins::{self, PluginOptions},
     },
     site::{ranks::Site, run_directory::RunDirectory},
+    stages::{headers::platform, measuring},
 };
 
 /// Measures the library's default against mock-ups, more data and more calls: monotony,
@@ -229,9 +229,9 @@ impl Guidelines {
             }
             let of_job: Plan = document::read(&path)?;
             let deadline =
-                Duration::from_secs_f64(self.seconds_per_job(plan.jobs) * verify::PATIENCE);
+                Duration::from_secs_f64(self.seconds_per_job(plan.jobs) * measuring::PATIENCE);
             eprintln!("job {job} of {}", plan.jobs);
-            verify::measure(site, &of_job, &path, &job_record(run, job), deadline, &[])
+            measuring::measure(site, &of_job, &path, &job_record(run, job), deadline, &[])
                 .with_context(|| format!("job {job}"))?;
             document::write_text(&done, "")?;
         }
@@ -248,7 +248,7 @@ impl Guidelines {
         let trial: Plan = document::read(&path)?;
         let deadline = self.budget.mul_f64(TRIAL_SHARE);
         let begun = Instant::now();
-        verify::measure(site, &trial, &path, &trial_record(run), deadline, &[])
+        measuring::measure(site, &trial, &path, &trial_record(run), deadline, &[])
             .context("trying every method")?;
         let record = record::read::<CollectiveCall>(&trial_record(run))?;
         let samples = Samples::gather(&record.rows);
@@ -281,7 +281,7 @@ impl Guidelines {
     fn cells(&self, site: &Site) -> Result<Vec<Cell>> {
         let ranks = site.ranks();
         let procs = self.procs.as_ref().map_or_else(|| vec![ranks], |procs| procs.0.clone());
-        verify::check_procs(&procs, ranks)?;
+        measuring::check_procs(&procs, ranks)?;
         let with_mockups = || {
             let mut all: Vec<Collective> = mockups::ALL.iter().map(|m| m.collective).collect();
             all.dedup();
@@ -320,7 +320,7 @@ impl Guidelines {
             }
         }
         if self.methods != Methods::Mockups {
-            methods.extend(verify::own_methods(collective, &self.segments.0, procs, bytes));
+            methods.extend(measuring::own_methods(collective, &self.segments.0, procs, bytes));
         }
         methods
     }
@@ -338,7 +338,7 @@ impl Guidelines {
         }
         let plan: Plan = document::read(&path)?;
         let deadline = self.budget.mul_f64(SPLITS_SHARE);
-        verify::measure(site, &plan, &path, &run.file("splits.csv"), deadline, &[])
+        measuring::measure(site, &plan, &path, &run.file("splits.csv"), deadline, &[])
             .context("running splits as k calls")
     }
 
@@ -381,6 +381,14 @@ impl Guidelines {
             violations: found.violations,
             warnings,
         };
+        let choices = Choices {
+            platform: violations.platform.clone(),
+            message_size: violations.message_size.clone(),
+            prediction: None,
+            choices: profiles::choices(&jobs, &settings),
+            confirmed: Vec::new(),
+        };
+        run.write(&run.choices(), &choices)?;
         write_profiles(run, &jobs, &settings)?;
         violations::draw(run, &jobs, &violations)?;
         Ok((violations, plugins::table(&medians(&jobs))))
