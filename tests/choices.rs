@@ -155,6 +155,37 @@ fn every_format_is_told_what_was_chosen_or_what_came_next() {
     }
 }
 
+/// The records are gone, so that nothing could be chosen by them.
+#[test]
+fn what_a_target_cannot_be_told_gives_way_to_what_came_next() {
+    let results = Results::new();
+    let mut choices = results.choices();
+    choices["confirmed"] = Value::Array(Vec::new());
+    for chosen in choices["choices"].as_array_mut().unwrap() {
+        chosen["method"] = "own:double-ring".into();
+    }
+    fs::write(results.path("choices.json"), choices.to_string()).unwrap();
+    let (_, report) = results.export("openmpi", &[]);
+    assert_eq!(report["basis"], "measured");
+    let unexpressed = report["unexpressed"].as_array().unwrap();
+    assert_eq!(unexpressed.len(), choices["choices"].as_array().unwrap().len());
+    let mut replaced = 0;
+    for (one, chosen) in unexpressed.iter().zip(choices["choices"].as_array().unwrap()) {
+        let first = chosen["alternatives"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|other| other["method"].as_str().unwrap().starts_with("native:openmpi:"));
+        let wanted = match first.unwrap() {
+            other if other["beats_default"] == true => other["method"].as_str().unwrap(),
+            _ => "default",
+        };
+        assert_eq!(one["exported"], wanted, "{one}");
+        replaced += u32::from(wanted != "default");
+    }
+    assert!(replaced > 0, "nothing beats the default: {choices}");
+}
+
 /// Whether what is exported instead of a choice is listed there, as faster than the default.
 fn is_listed(choices: &Value, unexpressed: &Value) -> bool {
     let all = choices["choices"].as_array().unwrap();

@@ -23,7 +23,7 @@ pub struct Choices {
     pub message_size: BTreeMap<Collective, String>,
     /// Where predictions come from, if the choices rest on any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub prediction: Option<Prediction>,
+    pub prediction: Option<PredictionSource>,
     /// Among all methods measured or predicted, however they are loaded: ascending by collective,
     /// model, procs, bytes.
     pub choices: Vec<Chosen>,
@@ -34,7 +34,7 @@ pub struct Choices {
 
 /// Where predictions come from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Prediction {
+pub struct PredictionSource {
     /// A preset or a calibration file.
     pub calibration: String,
     /// `printed` or `corrected` closed forms.
@@ -217,7 +217,7 @@ impl Choices {
         Choices {
             platform,
             message_size,
-            prediction: Some(Prediction { calibration, forms, parameters }),
+            prediction: Some(PredictionSource { calibration, forms, parameters }),
             choices: decisions.into_iter().map(chosen).collect(),
             confirmed: Vec::new(),
         }

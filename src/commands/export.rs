@@ -14,7 +14,7 @@ use crate::{
     stages::{
         chosen,
         export::{Exporter, Format, compile},
-        exporting::{self, Fitted, write_files},
+        exporting::{self, FittedChoices, write_files},
         source::Source,
     },
 };
@@ -107,7 +107,7 @@ impl Export {
     }
 
     /// The choices of a run or a file, as the target can be told them.
-    fn fitted(&self, exporter: &dyn Exporter) -> Result<Fitted> {
+    fn fitted(&self, exporter: &dyn Exporter) -> Result<FittedChoices> {
         let model = match self.model.model.as_ref().map(|models| models.0.as_slice()) {
             None => None,
             Some([model]) => Some(*model),

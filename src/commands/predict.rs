@@ -158,6 +158,29 @@ fn draw(source: &Source, rows: &[Row], auto: bool, path: &Path) -> Result<()> {
         (_, [bytes]) => (true, quantity::format_bytes(*bytes)),
         _ => usage!("--figure draws over one of the sizes; fix the other: one of --procs or of -m"),
     };
+    let panels = panels(rows, auto, over_procs);
+    let axis = |label: &str, quantity| figures::Axis { label: label.into(), quantity };
+    let x = match over_procs {
+        true => axis("processes", figures::Quantity::Processes),
+        false => {
+            axis(&format!("message size ({})", collective.message_size()), figures::Quantity::Bytes)
+        }
+    };
+    let y = axis("predicted time", figures::Quantity::Seconds);
+    let mut lines = vec![format!("parameters: {}; closed forms: {}", source.name, source.forms())];
+    let beyond = rows.iter().find(|row| row.extrapolated).map(|row| {
+        let Row { collective, procs, bytes, .. } = *row;
+        source.reach().excess(Point { collective, procs, bytes })
+    });
+    if let Some(Some(excess)) = beyond {
+        lines.push(format!("extrapolated from there on: {excess}"));
+    }
+    let title = format!("Predicted: {collective}, {fixed}");
+    figure::write(figures::panels(&title, &lines, (x, y), &panels), path)
+}
+
+/// A panel per model, in it a curve per method, over the message size or over the processes.
+fn panels(rows: &[Row], auto: bool, over_procs: bool) -> Vec<(String, Vec<figures::Series>)> {
     // In the order of the rows: the model's own.
     let mut panels: Vec<(String, Vec<figures::Series>)> = Vec::new();
     for row in rows {
@@ -183,24 +206,7 @@ fn draw(source: &Source, rows: &[Row], auto: bool, path: &Path) -> Result<()> {
         );
         series.points.push(point);
     }
-    let axis = |label: &str, quantity| figures::Axis { label: label.into(), quantity };
-    let x = match over_procs {
-        true => axis("processes", figures::Quantity::Processes),
-        false => {
-            axis(&format!("message size ({})", collective.message_size()), figures::Quantity::Bytes)
-        }
-    };
-    let y = axis("predicted time", figures::Quantity::Seconds);
-    let mut lines = vec![format!("parameters: {}; closed forms: {}", source.name, source.forms())];
-    let beyond = rows.iter().find(|row| row.extrapolated).map(|row| {
-        let Row { collective, procs, bytes, .. } = *row;
-        source.reach().excess(Point { collective, procs, bytes })
-    });
-    if let Some(Some(excess)) = beyond {
-        lines.push(format!("extrapolated from there on: {excess}"));
-    }
-    let title = format!("Predicted: {collective}, {fixed}");
-    figure::write(figures::panels(&title, &lines, (x, y), &panels), path)
+    panels
 }
 
 /// The first that matches, or a new one.

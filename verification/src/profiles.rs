@@ -44,14 +44,14 @@ pub fn profiles(jobs: &Jobs, settings: &Settings) -> Vec<Profile> {
 }
 
 /// What a method that can replace the default gains at a point, and whether that is significant.
-struct Compared {
+struct Contender {
     point: Point,
     candidate: Winner,
     seconds: f64,
     wins: bool,
 }
 
-fn compared(jobs: &Jobs, settings: &Settings) -> Vec<Compared> {
+fn compared(jobs: &Jobs, settings: &Settings) -> Vec<Contender> {
     let (mut all, mut p_values) = (Vec::new(), Vec::new());
     for point in jobs.points() {
         let default = jobs.of(point, &Method::Default);
@@ -59,7 +59,7 @@ fn compared(jobs: &Jobs, settings: &Settings) -> Vec<Compared> {
             let Some((slow, fast)) = median(default).zip(median(medians)) else { continue };
             let candidate = Winner { method: method.clone(), gain: slow / fast };
             let wins = candidate.gain >= 1.0 + settings.replacement_gain;
-            all.push(Compared { point, candidate, seconds: fast, wins });
+            all.push(Contender { point, candidate, seconds: fast, wins });
             p_values.push(settings.test.p_value(medians, default));
         }
     }
@@ -71,7 +71,7 @@ fn compared(jobs: &Jobs, settings: &Settings) -> Vec<Compared> {
 
 fn winners(jobs: &Jobs, settings: &Settings) -> BTreeMap<Point, Winner> {
     let mut winners: BTreeMap<Point, Winner> = BTreeMap::new();
-    for Compared { point, candidate, .. } in
+    for Contender { point, candidate, .. } in
         compared(jobs, settings).into_iter().filter(|one| one.wins)
     {
         if winners.get(&point).is_none_or(|other| other.gain < candidate.gain) {
@@ -84,7 +84,7 @@ fn winners(jobs: &Jobs, settings: &Settings) -> BTreeMap<Point, Winner> {
 /// What replaces the default at each point at which it was measured: the method of
 /// [`profiles`], or the default; beside it the other methods that could.
 pub fn choices(jobs: &Jobs, settings: &Settings) -> Vec<Chosen> {
-    let mut all: BTreeMap<Point, Vec<Compared>> = BTreeMap::new();
+    let mut all: BTreeMap<Point, Vec<Contender>> = BTreeMap::new();
     for one in compared(jobs, settings) {
         all.entry(one.point).or_default().push(one);
     }
@@ -97,7 +97,7 @@ pub fn choices(jobs: &Jobs, settings: &Settings) -> Vec<Chosen> {
             Some(one) => (one.candidate.method.clone(), one.seconds),
             None => (Method::Default, default),
         };
-        let alternative = |one: &Compared| Alternative {
+        let alternative = |one: &Contender| Alternative {
             method: one.candidate.method.clone(),
             seconds: one.seconds,
             beats_default: one.wins,

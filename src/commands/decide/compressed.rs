@@ -67,25 +67,14 @@ impl Decide {
             })
             .collect();
         if let Some(code) = self.code {
-            let language = match code {
-                Code::C => Language::C,
-                Code::Rust => Language::Rust,
-            };
             let [(model, function)] = all else {
                 usage!("--code prints one function: name one --collective and one --model")
             };
-            let mut origin = vec![
-                format!("Decided by the model {model} with {}, not measured.", source.name),
-                format!(
-                    "Predicted penalty of this form: {:.2} % on average, {:.2} % at most.",
-                    100.0 * function.mean_penalty,
-                    100.0 * function.greatest_penalty
-                ),
-            ];
+            let mut origin = origin(source, *model, function);
             if let Some(excess) = excess(function) {
                 origin.push(format!("Extrapolated in part: up to {excess}."));
             }
-            return output::print(&function.code(language, &origin));
+            return output::print(&function.code(language(code), &origin));
         }
         if self.format == Format::Json {
             return output::print(&(serde_json::to_string_pretty(&rows)? + "\n"));
@@ -112,6 +101,25 @@ impl Decide {
             ]
         })
     }
+}
+
+const fn language(code: Code) -> Language {
+    match code {
+        Code::C => Language::C,
+        Code::Rust => Language::Rust,
+    }
+}
+
+/// Where a compressed function comes from, for its comments.
+fn origin(source: &Source, model: Model, function: &Compressed) -> Vec<String> {
+    vec![
+        format!("Decided by the model {model} with {}, not measured.", source.name),
+        format!(
+            "Predicted penalty of this form: {:.2} % on average, {:.2} % at most.",
+            100.0 * function.mean_penalty,
+            100.0 * function.greatest_penalty
+        ),
+    ]
 }
 
 /// The methods that a compressed function may take anywhere on the grid.

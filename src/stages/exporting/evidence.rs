@@ -8,7 +8,7 @@ use records::{
 use verification::selection::Choice;
 
 /// Neighbouring sizes with the same method that rests on the same.
-struct Stretch<'a> {
+struct EvidenceRange<'a> {
     first: Point,
     last_bytes: u64,
     method: &'a Method,
@@ -20,7 +20,7 @@ struct Stretch<'a> {
 /// A line for each range of sizes at which the default is replaced: `fitted` is what the target is
 /// told of `chosen`, point by point.
 pub fn lines(chosen: &[&Chosen], fitted: &[Choice]) -> Vec<String> {
-    let mut stretches: Vec<Stretch<'_>> = Vec::new();
+    let mut stretches: Vec<EvidenceRange<'_>> = Vec::new();
     for (chosen, fitted) in chosen.iter().zip(fitted) {
         let next = stretch(chosen, fitted);
         match stretches.last_mut() {
@@ -29,17 +29,17 @@ pub fn lines(chosen: &[&Chosen], fitted: &[Choice]) -> Vec<String> {
         }
     }
     let replaced = stretches.iter().filter(|stretch| *stretch.method != Method::Default);
-    replaced.map(Stretch::line).collect()
+    replaced.map(EvidenceRange::line).collect()
 }
 
-fn stretch<'a>(chosen: &Chosen, fitted: &'a Choice) -> Stretch<'a> {
+fn stretch<'a>(chosen: &Chosen, fitted: &'a Choice) -> EvidenceRange<'a> {
     // What stands in for a choice was measured or predicted as that was, but not confirmed.
     let rests_on = match fitted.method == chosen.method {
         true => chosen.rests_on,
         false => chosen.rests_on.min(Evidence::Measured),
     };
     let speed_up = chosen.default_seconds.map(|default| default / fitted.seconds);
-    Stretch {
+    EvidenceRange {
         first: fitted.point,
         last_bytes: fitted.point.bytes,
         method: &fitted.method,
@@ -48,7 +48,7 @@ fn stretch<'a>(chosen: &Chosen, fitted: &'a Choice) -> Stretch<'a> {
     }
 }
 
-impl Stretch<'_> {
+impl EvidenceRange<'_> {
     fn goes_on_with(&self, next: &Self) -> bool {
         let of = |stretch: &Self| (stretch.first.collective, stretch.first.procs, stretch.rests_on);
         of(self) == of(next) && self.method == next.method
@@ -64,7 +64,8 @@ impl Stretch<'_> {
 
     /// `bcast on 8, 8 KiB to 64 KiB: own:pipeline (confirmed, 1.50 to 2.10 times as fast)`
     fn line(&self) -> String {
-        let Stretch { first: Point { collective, procs, bytes }, last_bytes, method, .. } = self;
+        let EvidenceRange { first: Point { collective, procs, bytes }, last_bytes, method, .. } =
+            self;
         let sizes = match bytes == last_bytes {
             true => format_bytes(*bytes),
             false => format!("{} to {}", format_bytes(*bytes), format_bytes(*last_bytes)),

@@ -31,7 +31,7 @@ use crate::{
 use predicted::{Predicted, crossing};
 
 /// Choices as a target can be told them.
-pub struct Fitted {
+pub struct FittedChoices {
     rules: Vec<Rules>,
     choices: Vec<Choice>,
     /// Where they come from; one line each.
@@ -54,7 +54,7 @@ pub fn fitted(
     exporter: &dyn Exporter,
     model: Option<Model>,
     source: Option<&Source>,
-) -> Result<Fitted> {
+) -> Result<FittedChoices> {
     if document.prediction.is_some() {
         return decided(document, exporter, model, source);
     }
@@ -69,8 +69,8 @@ pub fn fitted(
         check_told(&chosen, exporter)?;
     }
     let origin = measured_origin(source, document);
-    let possible = Listed::of(&chosen, exporter);
-    Fitted::new(exporter, &chosen, &possible, source, (origin, basis))
+    let possible = ListedAlternatives::of(&chosen, exporter);
+    FittedChoices::new(exporter, &chosen, &possible, source, (origin, basis))
 }
 
 /// What was measured holds something that the target can be told.
@@ -107,7 +107,7 @@ fn decided(
     exporter: &dyn Exporter,
     model: Option<Model>,
     source: Option<&Source>,
-) -> Result<Fitted> {
+) -> Result<FittedChoices> {
     let models = document.models();
     let name = match (model, &models[..]) {
         (Some(model), _) if models.contains(&model.name()) => model.name(),
@@ -143,11 +143,11 @@ fn decided(
     match &predictor {
         Some(predictor) => {
             let possible = Predicted { predictor, exporter, wanted: &wanted };
-            Fitted::new(exporter, &chosen, &possible, source, of)
+            FittedChoices::new(exporter, &chosen, &possible, source, of)
         }
         None => {
-            let possible = Listed::of(&chosen, exporter);
-            Fitted::new(exporter, &chosen, &possible, source, of)
+            let possible = ListedAlternatives::of(&chosen, exporter);
+            FittedChoices::new(exporter, &chosen, &possible, source, of)
         }
     }
 }
@@ -184,19 +184,19 @@ fn measured_origin(source: Option<&Source>, document: &Choices) -> Vec<String> {
 const MEASURED: &str = "measured best, the default where nothing beats it";
 
 /// What came next at each point, as the choices list it.
-struct Listed<'a> {
+struct ListedAlternatives<'a> {
     chosen: BTreeMap<Point, &'a Chosen>,
     exporter: &'a dyn Exporter,
 }
 
-impl<'a> Listed<'a> {
+impl<'a> ListedAlternatives<'a> {
     fn of(chosen: &[&'a Chosen], exporter: &'a dyn Exporter) -> Self {
         let chosen = chosen.iter().map(|chosen| (chosen.point(), *chosen)).collect();
-        Listed { chosen, exporter }
+        ListedAlternatives { chosen, exporter }
     }
 }
 
-impl Possible for Listed<'_> {
+impl Possible for ListedAlternatives<'_> {
     fn best(&self, point: Point) -> (Method, Option<f64>) {
         let Some(chosen) = self.chosen.get(&point) else { return (Method::Default, None) };
         let is_told = |method: &Method| self.exporter.express(point, method).is_ok();
@@ -217,7 +217,7 @@ impl Possible for Listed<'_> {
     }
 }
 
-impl Fitted {
+impl FittedChoices {
     fn new(
         exporter: &dyn Exporter,
         chosen: &[&Chosen],
@@ -229,7 +229,7 @@ impl Fitted {
         let (choices, unexpressed) = fit(exporter, &wanted, possible);
         let rules = fit_rules(source, &choices)?;
         let comments = [origin.clone(), evidence::lines(chosen, &choices)].concat();
-        Ok(Fitted { rules, choices, origin, comments, basis, unexpressed })
+        Ok(FittedChoices { rules, choices, origin, comments, basis, unexpressed })
     }
 
     /// What an exporter is handed.
@@ -306,9 +306,9 @@ pub fn write_confirmed(
     let exporter = format(confirmed.way).exporter(None, None)?;
     let exporter = exporter.as_ref();
     let chosen: Vec<&Chosen> = confirmed.choices.iter().collect();
-    let possible = Listed::of(&chosen, exporter);
+    let possible = ListedAlternatives::of(&chosen, exporter);
     let of = (measured_origin(Some(source), document), "confirmed");
-    let fitted = Fitted::new(exporter, &chosen, &possible, Some(source), of)?;
+    let fitted = FittedChoices::new(exporter, &chosen, &possible, Some(source), of)?;
     write_anew(exporter, &fitted.export(), path)
 }
 

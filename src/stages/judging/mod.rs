@@ -23,7 +23,14 @@ use verification::{
 use crate::{
     error::usage,
     site::run_directory::RunDirectory,
-    stages::{drawing, headers::platform, links, measurements::Measurements, source::Source},
+    stages::{
+        drawing,
+        headers::platform,
+        links,
+        measurements::Measurements,
+        progress::{self, WorkDone},
+        source::Source,
+    },
 };
 
 use decisions::ALGORITHMS;
@@ -51,6 +58,7 @@ pub fn judge(
     others: &[Other],
     choices: Option<Vec<Choice>>,
 ) -> Result<Judged> {
+    let _shown = progress::show("judging", "", || WorkDone::Unknown);
     let Measurements { header, cells, unreached, samples } = measurements;
     let decisions = decisions(source, &cells, models)?;
     let timing = header.get("timing").cloned().unwrap_or_default();
