@@ -2,7 +2,7 @@
 #             made, else the ranks that this machine holds)
 # make test   installs what is missing, builds, and runs every test but those that take minutes;
 #             COLIBRI_TEST_REQUIRE=all: a test that would be skipped fails
-# make test-long    the tests that take minutes, all of these parts and the replays of records:
+# make test-long    the tests that take minutes, all of these parts:
 # make test-mockups mock-ups on MPICH with 5 and 8 ranks
 # make test-preload every method of the preload library at every size, 1 to 8 ranks; RANKS="4 5": in parts
 # make test-mpi4py  mpi4py's test suite with the preload library against the same without
@@ -10,7 +10,8 @@
 # make soak   random calls through the preload library for SECONDS (3600); SEED repeats a run
 # make fuzz   damaged files and words through every parser, a million for each of small files: half an
 #             hour; FUZZ_SEED takes other ones, FUZZ=5000 so many
-# make bench  benchmarks; they want a quiet machine and say "inconclusive" on a loaded one
+# make bench  benchmarks; they want a quiet machine and say "inconclusive" on a loaded one. Before them, tuning
+#             replayed against the record of a cluster: minutes, on any machine
 
 CARGO ?= cargo
 BUDGET ?= 5m
@@ -39,12 +40,11 @@ test: build test-deps
 	$(CARGO) test --locked --workspace
 
 # Tests say themselves that they take long: #[ignore = "takes minutes: make test-long"]. The soak has a time
-# of its own; replays of records are too slow without optimisation.
+# of its own, and so have replays of long records (make bench), too slow without optimisation.
 test-long: build test-deps
 	$(CARGO) build --locked --workspace
-	$(CARGO) test --locked --workspace --exclude colibri-verification --lib --bins --tests -- \
+	$(CARGO) test --locked --workspace --exclude colibri-tuning --lib --bins --tests -- \
 	    --ignored --nocapture --skip as_long_as_wanted
-	$(CARGO) test --locked --release -p colibri-verification --lib --tests -- --ignored
 	$(MAKE) test-mpi4py
 
 test-mockups: test-deps
@@ -67,6 +67,7 @@ fuzz:
 	    --lib --bins --test parsers --test tests damaged
 
 bench: build
+	$(CARGO) test --locked --release -p colibri-tuning --test engine -- --ignored --nocapture
 	$(CARGO) bench --locked --no-run -p colibri -p colibri-models -p colibri-schedules
 	@./benches/run
 

@@ -18,12 +18,12 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Parser, ValueEnum};
+use libraries::openmpi;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use records::{
     Collective, Method, document,
     observation::{CollectiveCall, Status},
-    openmpi,
     plan::{Cell, Plan, Visit},
     record,
 };
@@ -147,7 +147,7 @@ impl Place {
     }
 
     fn measure(self, arguments: &[String], programs: &Path) -> Result<()> {
-        let program = programs.join("colibri-measure");
+        let program = programs.join("colibri-mpi");
         if self == Place::Shared {
             let mut command = Command::new(OpenMpi::find()?.mpirun());
             command
@@ -155,6 +155,7 @@ impl Place {
                 .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
                 .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
                 .arg(program)
+                .arg("measure")
                 .args(arguments);
             return run(command);
         }
@@ -166,7 +167,7 @@ impl Place {
             .and_then(|mpi| testbed.mpirun(&mpi, self.ranks(), &shims, &[]))
             .map_err(anyhow::Error::from)
             .and_then(|mut command| {
-                command.arg(program).args(arguments);
+                command.arg(program).arg("measure").args(arguments);
                 run(command)
             });
         testbed::down(&name)?;

@@ -7,8 +7,9 @@ use ::fuzz::{
     parsers::{document, is_told},
     runs::{self, Scratch},
 };
-use clap::Parser as _;
-use records::{Collective, Method, Point, openmpi, profile};
+use clap::{Parser as _, ValueEnum as _};
+use libraries::openmpi;
+use records::{Collective, Method, Point, profile};
 use verification::{rules::rules, selection::Choice};
 
 use crate::{
@@ -153,12 +154,12 @@ fn mpich() -> Parser {
         let scratch = Scratch::new();
         let path = scratch.path().join("libmpich.so");
         fs::write(&path, input).unwrap();
-        answer(Format::Mpich.exporter(Some("4.0"), Some(&path)).and_then(|exporter| {
+        let mpich = Format::from_str("mpich", false).unwrap();
+        answer(mpich.exporter(Some("4.0"), Some(&path)).and_then(|exporter| {
             let choices = chosen("native:mpich");
             let rules = rules(&choices, &|_, _, _, _, _, _| None);
             let origin = ["fuzz".to_owned()];
-            let written =
-                exporter.files(&Export { rules: &rules, choices: &choices, origin: &origin })?;
+            let written = exporter.files(&Export { rules: &rules, origin: &origin })?;
             let tree: serde_json::Value = serde_json::from_str(&written[0].text).unwrap();
             assert!(tree.is_object(), "no tuning file");
             Ok(())

@@ -107,7 +107,8 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("colibri: {error:#}");
-            ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
+            let theirs = matches!(error.downcast_ref(), Some(libraries::Error::Usage(_)));
+            ExitCode::from(if theirs || error.is::<Usage>() { 2 } else { 1 })
         }
     }
 }

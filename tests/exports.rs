@@ -1,5 +1,6 @@
 //! Exported files, loaded by the real MPI library: that the algorithms they name ran.
 
+mod forced;
 mod libraries;
 mod pypi;
 
@@ -210,7 +211,7 @@ fn open_mpi_5_0_across_nodes_obeys_without_han_alone() {
 
     let name = format!("t{}-han", std::process::id());
     let spec = testbed::Spec::new(&name, 2, "1gbit".parse().unwrap()).unwrap();
-    let spec = spec.with_ranks_per_node(2).unwrap();
+    let spec = spec.with_ranks_per_node(testbed::RanksPerNode::Same(2)).unwrap();
     let cluster = Cluster(testbed::up(&spec).unwrap());
     let mpi = testbed::OpenMpi::at(library.launcher_path().as_ref()).unwrap();
     let shims = testbed::Shims::in_folder(tracer().parent().unwrap()).unwrap();
@@ -285,25 +286,28 @@ const MPICH_RAN: &[(&str, &str)] = &[
     ("alltoall:1001", "MPIR_Alltoall_intra_pairwise"),
 ];
 
+/// The test program in which MPICH's functions are seen; nothing where it can't be linked so.
+fn watched_program(test: &str, library: &Library, folder: &Path) -> Option<PathBuf> {
+    let found = Command::new("cc").arg("-print-file-name=libmpich.a").output().unwrap();
+    let archive = String::from_utf8(found.stdout).unwrap().trim().to_owned();
+    if !Path::new(&archive).is_absolute() {
+        skipped(test, "no libmpich.a, without which nothing shows what ran");
+        return None;
+    }
+    let notes = WATCHED.map(|name| format!("NOTE(MPIR_{name})")).join(" ");
+    let wrapped = WATCHED.map(|name| format!("-Wl,--wrap=MPIR_{name}"));
+    let linked = [archive.as_str(), "-lpthread", "-lhwloc", "-lucp", "-lucs", "-lm"];
+    let flags = [format!("-DWRAPPED={notes}")].into_iter().chain(wrapped);
+    let flags: Vec<String> = flags.chain(linked.map(Into::into)).collect();
+    Some(library.program(folder, &flags))
+}
+
 #[test]
 fn mpich_4_0_runs_what_its_tuning_file_names() {
     let test = "mpich_4_0_runs_what_its_tuning_file_names";
     let Some(library) = libraries::mpich_4_0(test) else { return };
-    let found = Command::new("cc").arg("-print-file-name=libmpich.a").output().unwrap();
-    let archive = String::from_utf8(found.stdout).unwrap().trim().to_owned();
-    if !Path::new(&archive).is_absolute() {
-        return skipped(test, "no libmpich.a, without which nothing shows what ran");
-    }
     let dir = tempfile::tempdir().unwrap();
-    let notes = WATCHED.map(|name| format!("NOTE(MPIR_{name})")).join(" ");
-    let wrapped = WATCHED.map(|name| format!("-Wl,--wrap=MPIR_{name}"));
-    let linked = [archive.as_str(), "-lpthread", "-lhwloc", "-lucp", "-lucs", "-lm"];
-    let flags: Vec<String> = [format!("-DWRAPPED={notes}")]
-        .into_iter()
-        .chain(wrapped)
-        .chain(linked.map(Into::into))
-        .collect();
-    let program = library.program(dir.path(), &flags);
+    let Some(program) = watched_program(test, &library, dir.path()) else { return };
     let (file, report, stderr) =
         export(dir.path(), MPICH, &["--format", "mpich", "--target-version", "4.0"]);
     assert_eq!(report["unexpressed"], json!([]), "{stderr}");

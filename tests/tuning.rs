@@ -243,6 +243,10 @@ fn a_killed_tuning_run_is_resumed_to_its_end() {
     for wanted in ["What to load", "penalties", "parameters", "Measured on", "coll_tuned_dynamic"] {
         assert!(page.contains(wanted), "{wanted}");
     }
+    let unfolded: String =
+        page.split("<details>").map(|part| part.split("</details>").last().unwrap()).collect();
+    assert!(page.contains("<table>") && !unfolded.contains("<table>"), "a table is not folded");
+    assert!(page.find("Mean speed-up").unwrap() < page.find("coll_tuned_dynamic").unwrap());
     assert!(page.matches("<svg").count() >= 4, "{}", page.matches("<svg").count());
     assert!(!page.contains("src=") && !page.contains("href="), "something is fetched");
     fs::remove_file(directory.join("report.html")).unwrap();

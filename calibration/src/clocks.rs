@@ -1,49 +1,33 @@
-//! `colibri-clocks`: synchronises the ranks' clocks and compares them for a while.
+//! `colibri-mpi clocks`: synchronises the ranks' clocks and compares them for a while.
 
-use std::{collections::BTreeMap, path::PathBuf};
-
-use records::record::Writer;
 use serde::{Deserialize, Serialize};
 
 use crate::{
     Error, Result,
-    calibrate::parse_budget,
     clock::{Nanos, now, seconds},
-    exchange::Tag,
-    launcher::{self, Lock},
+    flags::{JobFlags, parse_budget},
+    launcher,
     patience::Patience,
     platform::{self, Survey},
     progress::Reporter,
+    recording::{self, Recording},
+    serving,
     sleep::sleep_until,
     synchronisation::Synchroniser,
-    world::{JobFlags, World},
+    world::World,
 };
 
-/// The program's name, in messages and in the record.
-pub const PROGRAM: &str = "colibri-clocks";
-
 /// Synchronises the ranks' clocks and compares them for a while
-#[derive(Debug, Clone, clap::Parser)]
-#[command(name = PROGRAM, version)]
+#[derive(Debug, Clone, clap::Args)]
 pub struct Flags {
     #[command(flatten)]
-    job: JobFlags,
-    /// Where the comparisons go; it must not be there yet
-    #[arg(long)]
-    record: PathBuf,
+    pub(crate) job: JobFlags,
     /// For how many seconds the clocks are compared after their synchronisation
     #[arg(long, value_parser = parse_budget)]
     seconds: f64,
     /// Do not synchronise them anew when that is due
     #[arg(long)]
     once: bool,
-}
-
-impl Flags {
-    /// The flags that all programs have.
-    pub fn job(&self) -> &JobFlags {
-        &self.job
-    }
 }
 
 /// What rank 0 tells the others.
@@ -53,8 +37,6 @@ enum Command {
     Pass,
     /// Compare.
     Check,
-    /// The end.
-    Stop,
 }
 
 /// The program on one rank.
@@ -67,21 +49,20 @@ pub fn run(flags: &Flags, world: &World) -> Result<()> {
     let Some(platform) = surroundings.platform else {
         return serve(world, synchroniser);
     };
-    if flags.record.exists() {
-        let problem = format!("{}: is there already; name another", flags.record.display());
+    let path = &flags.job.record;
+    if path.exists() {
+        let problem = format!("{}: is there already; name another", path.display());
         return Err(Error::Usage(problem));
     }
-    let _lock = Lock::take(&flags.record)?;
-    let round_trip = "least way there and least way back of 20 round trips";
-    let header: BTreeMap<String, String> = [
-        ("platform", serde_json::to_string(&platform)?),
-        ("program", format!("{PROGRAM} {}", env!("CARGO_PKG_VERSION"))),
-        ("round_trip", round_trip.to_owned()),
-        ("synchronised", if flags.once { "once" } else { "whenever due" }.to_owned()),
-    ]
-    .map(|(key, value)| (key.to_owned(), value))
-    .into();
-    let mut writer = Writer::open(&flags.record, &header)?;
+    let header = recording::header(
+        "clocks",
+        &platform,
+        [
+            ("round_trip", "least way there and least way back of 20 round trips".to_owned()),
+            ("synchronised", if flags.once { "once" } else { "whenever due" }.to_owned()),
+        ],
+    )?;
+    let mut writer = Recording::open(path, header, &[])?.0.begin()?;
 
     let mut report = synchroniser.begin()?;
     let (begun, mut passed) = (now(), now());
@@ -106,23 +87,23 @@ pub fn run(flags: &Flags, world: &World) -> Result<()> {
         sleep_until(now() + PAUSE);
     }
     progress.finish(u64::MAX);
-    tell(world, Command::Stop)
+    serving::end(&world.control)
 }
 
 /// Between two comparisons.
 const PAUSE: Nanos = 250_000_000;
 
 fn tell(world: &World, command: Command) -> Result<()> {
-    (1..world.control.size()).try_for_each(|rank| world.control.tell(&command, rank, Tag::Command))
+    serving::tell_first(&world.control, world.control.size(), &command)
 }
 
 fn serve(world: &World, mut synchroniser: Synchroniser) -> Result<()> {
     synchroniser.begin()?;
-    loop {
-        match world.control.hear_asleep(0, Tag::Command, Patience::of_bystander())? {
+    serving::follow(&world.control, Patience::of_bystander, |command| {
+        match command {
             Command::Pass => drop(synchroniser.pass()?),
             Command::Check => drop(synchroniser.check()?),
-            Command::Stop => return Ok(()),
         }
-    }
+        Ok(())
+    })
 }

@@ -4,6 +4,7 @@
 use std::{ffi::c_int, mem::MaybeUninit, ptr};
 
 use mpi::ffi;
+use runner::Handle;
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{Error, Result, patience::Patience, sleep::sharpen_timers};
@@ -135,6 +136,11 @@ impl Communicator {
         self.raw
     }
 
+    /// The same as the runner takes it.
+    pub fn handle(&self) -> Handle {
+        self.raw.0 as Handle
+    }
+
     /// This process's rank.
     pub fn rank(&self) -> u32 {
         self.rank as u32
@@ -213,6 +219,17 @@ impl Communicator {
     /// The library refuses.
     pub fn tell<T: Serialize>(&self, value: &T, to: u32, tag: Tag) -> Result<()> {
         self.send(&serde_json::to_vec(value)?, to, tag)
+    }
+
+    /// Sends a value to all other ranks; for what is not timed.
+    ///
+    /// # Errors
+    /// The library refuses.
+    pub fn tell_others<T: Serialize>(&self, value: &T, tag: Tag) -> Result<()> {
+        let own = self.rank();
+        (0..self.size())
+            .filter(|rank| *rank != own)
+            .try_for_each(|rank| self.tell(value, rank, tag))
     }
 
     /// Receives a value, waiting inside MPI, which may spin: for a rank that is about to be timed.

@@ -1,9 +1,9 @@
-//! The MPI programs: `colibri-calibrate` measures a platform point to point, `colibri-measure`
-//! times methods of collectives by a plan, `colibri-pairs` measures the link between every
-//! two ranks, `colibri-links` all of them at once, `colibri-clocks` tells how well the ranks' clocks
-//! can be synchronised.
+//! The MPI program `colibri-mpi`, with a subcommand for each task: `calibrate` measures a platform
+//! point to point, `measure` times methods of collectives by a plan, `pairs` measures the link between
+//! every two ranks, `links` all of them at once, `clocks` tells how well the ranks' clocks can be
+//! synchronised.
 //!
-//! They write raw observations and judge nothing. This is the only package that links MPI, so it
+//! It writes raw observations and judges nothing. This is the only package that links MPI, so it
 //! is built once per MPI library; everything that computes lives elsewhere.
 //!
 //! Two rules shape the code. A rank that has nothing to do sleeps: ranks may outnumber cores many
@@ -15,13 +15,17 @@ pub mod clock;
 pub mod clocks;
 mod error;
 pub mod exchange;
+pub mod flags;
 pub mod launcher;
 pub mod links;
 pub mod measure;
 pub mod pairs;
 pub mod patience;
 pub mod platform;
+pub mod program;
 mod progress;
+pub mod recording;
+pub mod serving;
 pub mod sleep;
 pub mod synchronisation;
 pub mod table;

@@ -1,10 +1,10 @@
-//! `colibri-links`: all links at once.
+//! `colibri-mpi links`: all links at once.
 //!
 //! Every rank of a ring sends a message to the next and receives one from the one before, all from
 //! an agreed instant on. On a network whose links are its own that takes no longer among many ranks
 //! than among few; a virtual cluster is only as good as the machine that carries it.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::collections::BTreeMap;
 
 use mpi::ffi;
 use rand::{SeedableRng, seq::SliceRandom};
@@ -14,19 +14,16 @@ use records::{
     observation::Status,
     platform::Platform,
     quantity,
-    record::{self, Writer},
 };
 use serde::{Deserialize, Serialize};
 
 use crate::{
     Error, Result,
-    calibrate::{
-        group::{start_receive, start_send, wait_for_all},
-        parse_budget,
-    },
+    calibrate::group::{start_receive, start_send, wait_for_all},
     clock::Nanos,
     exchange::{Communicator, Tag},
-    launcher::{self, Lock},
+    flags::{JobFlags, parse_budget},
+    launcher,
     measure::{
         margin::Margin,
         timing::{self, Report, Scheme, Start, Timing},
@@ -34,22 +31,17 @@ use crate::{
     patience::Patience,
     platform::{self, Survey},
     progress::Reporter,
+    recording::{self, Header, Recording},
+    serving,
     synchronisation::{Line, Synchroniser},
-    world::{JobFlags, World},
+    world::World,
 };
 
-/// The program's name, in messages and in the record.
-pub const PROGRAM: &str = "colibri-links";
-
 /// Measures how long a message to the next rank takes when all ranks send one at once
-#[derive(Debug, Clone, clap::Parser)]
-#[command(name = PROGRAM, version)]
+#[derive(Debug, Clone, clap::Args)]
 pub struct Flags {
     #[command(flatten)]
-    job: JobFlags,
-    /// Where the observations go; a record that is there is completed
-    #[arg(long)]
-    record: PathBuf,
+    pub(crate) job: JobFlags,
     /// Numbers of ranks, with commas
     #[arg(long, value_parser = parse_procs)]
     procs: List<u32>,
@@ -83,13 +75,6 @@ fn parse_sizes(text: &str) -> std::result::Result<List<u64>, String> {
     }
 }
 
-impl Flags {
-    /// The flags that all programs have.
-    pub fn job(&self) -> &JobFlags {
-        &self.job
-    }
-}
-
 /// Observations of each ring, beside a first one that makes the connections.
 const OBSERVATIONS: u32 = 7;
 
@@ -115,13 +100,7 @@ pub fn run(flags: &Flags, world: &World) -> Result<()> {
     let largest = flags.sizes.0.iter().copied().max().unwrap_or_default() as usize;
     let mut link = Links::new(world.control, scheme, synchroniser.line(), largest);
     let Some(platform) = surroundings.platform else { return link.serve() };
-    let outcome = direct(flags, world, &mut link, &platform);
-    // The others wait for a word, whatever happened here.
-    let others = 1..world.control.size();
-    others
-        .into_iter()
-        .try_for_each(|rank| world.control.tell(&None::<Ring>, rank, Tag::Command))?;
-    outcome
+    serving::lead(&world.control, || direct(flags, world, &mut link, &platform))
 }
 
 /// One rank's two links of a ring.
@@ -142,12 +121,11 @@ impl Links {
     }
 
     fn serve(mut self) -> Result<()> {
-        let patience = Patience::of_participant;
-        while let Some(ring) = self.comm.hear_asleep::<Option<Ring>>(0, Tag::Command, patience())? {
+        let comm = self.comm;
+        serving::follow(&comm, Patience::of_participant, |ring: Ring| {
             let report = self.take_part(ring)?;
-            self.comm.tell(&report, 0, Tag::Report)?;
-        }
-        Ok(())
+            comm.tell(&report, 0, Tag::Report)
+        })
     }
 
     /// Sends to the next rank and receives from the one before; every rank of the ring must.
@@ -170,16 +148,16 @@ fn direct(flags: &Flags, world: &World, links: &mut Links, platform: &Platform) 
         let ranks = world.control.size();
         return Err(Error::Usage(format!("--procs asks for {most} of {ranks} ranks")));
     }
-    let _lock = Lock::take(&flags.record)?;
+    let header = header(flags, platform, links.scheme)?;
+    let (recording, earlier) = Recording::<GroupObservation>::open(&flags.job.record, header, &[])?;
     let mut seen: BTreeMap<(u32, u64), u32> = BTreeMap::new();
     let mut visit = 0;
-    for row in record::read_begun::<GroupObservation>(&flags.record)?.rows {
+    for row in earlier.rows {
         visit = visit.max(row.visit.saturating_add(1));
         let rows = seen.entry((row.procs, row.bytes)).or_default();
         *rows = (*rows).max(row.repetition.saturating_add(1));
     }
-    let header = header(flags, platform, links.scheme)?;
-    let mut writer = Writer::open(&flags.record, &header)?;
+    let mut writer = recording.begin()?;
     let mut rings: Vec<(u32, u64)> = Vec::new();
     for &procs in &flags.procs.0 {
         rings.extend(flags.sizes.0.iter().map(|&bytes| (procs, bytes)));
@@ -235,7 +213,7 @@ fn observe(
 ) -> Result<(f64, Status)> {
     let comm = links.comm;
     let ring = Ring { procs, bytes, agreed: margin.agree() };
-    (1..procs).try_for_each(|rank| comm.tell(&Some(ring), rank, Tag::Command))?;
+    serving::tell_first(&comm, procs, &ring)?;
     let mut reports = vec![links.take_part(ring)?];
     for rank in 1..procs {
         reports.push(comm.hear_asleep(rank, Tag::Report, Patience::of_participant())?);
@@ -247,13 +225,7 @@ fn observe(
     Ok((timed.seconds, timed.status))
 }
 
-fn header(flags: &Flags, platform: &Platform, scheme: Scheme) -> Result<BTreeMap<String, String>> {
-    Ok([
-        ("platform", serde_json::to_string(platform)?),
-        ("program", format!("{PROGRAM} {}", env!("CARGO_PKG_VERSION"))),
-        ("seed", flags.seed.to_string()),
-        ("timing", scheme.description(true)),
-    ]
-    .map(|(key, value)| (key.to_owned(), value))
-    .into())
+fn header(flags: &Flags, platform: &Platform, scheme: Scheme) -> Result<Header> {
+    let own = [("seed", flags.seed.to_string()), ("timing", scheme.description(true))];
+    recording::header("links", platform, own)
 }

@@ -9,11 +9,12 @@ use crate::{
     Result,
     clock::{self, Nanos, now},
     exchange::{self, Tag},
+    flags::JobFlags,
     patience::Patience,
     sleep::sleep_until,
     synchronisation::Groups,
     transport,
-    world::{JobFlags, World},
+    world::World,
 };
 
 /// What a rank tells about itself.
@@ -88,9 +89,7 @@ pub fn survey(world: &World, job: &JobFlags, survey: Survey) -> Result<Surroundi
     };
     let load = Load { average: load, busy_processors };
     let told = Told { groups, nodes, uncrowded };
-    for rank in 1..control.size() {
-        control.tell(&told, rank, Tag::Setup)?;
-    }
+    control.tell_others(&told, Tag::Setup)?;
     let Told { groups, nodes, uncrowded } = told;
     let hosts = ranks.into_iter().map(|rank| rank.host).collect();
     let platform = Some(describe(hosts, clocks_in_words(&groups, job), load, job)?);

@@ -1,4 +1,4 @@
-//! `colibri-calibrate` under a real `mpirun`.
+//! `colibri-mpi calibrate` under a real `mpirun`.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -13,7 +13,7 @@ use records::{
     record,
 };
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_colibri-calibrate");
+const TASK: &str = "calibrate";
 
 /// Seconds: what is asked for takes a few of them, but a hundred times as long where every message
 /// waits for its turn on an overloaded machine.
@@ -74,7 +74,7 @@ fn every_kind_is_observed_between_any_two_ranks() {
         let path = folder.path().join(format!("{ranks}.csv"));
         let text = format!("{},{}", pair.0, pair.1);
         let args = args(ranks, &path, "0,1,131072", &text, AMPLE);
-        assert_success(&mpi.run(ranks, PROGRAM, &args));
+        assert_success(&mpi.run(ranks, TASK, &args));
         assert_complete(&path, &[0, 1, 131_072], pair);
     }
 }
@@ -87,7 +87,7 @@ fn groups_are_observed_within_the_same_budget() {
     let (path, groups) = (folder.path().join("pair.csv"), folder.path().join("groups.csv"));
     let mut args = args(4, &path, "0,1,1024", "2,3", AMPLE);
     args.extend(["--groups".to_owned(), groups.display().to_string()]);
-    assert_success(&mpi.run(4, PROGRAM, &args));
+    assert_success(&mpi.run(4, TASK, &args));
     let rows = record::read::<GroupObservation>(&groups).unwrap().rows;
     assert!(rows.iter().all(|row| row.seconds > 0.0));
     for (kind, procs, bytes, lengths) in [
@@ -116,21 +116,21 @@ fn a_killed_run_goes_on_and_its_record_is_kept() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("observations.csv");
     let args = args(3, &path, "0,8,4096", "0,1", AMPLE);
-    mpi.kill_at(3, PROGRAM, &args, &path, 150);
+    mpi.kill_at(3, TASK, &args, &path, 150);
     let before = fs::read(&path).unwrap();
 
-    assert_success(&mpi.run(3, PROGRAM, &args));
+    assert_success(&mpi.run(3, TASK, &args));
     let after = fs::read(&path).unwrap();
     assert!(after.starts_with(&before), "what was observed has been changed");
     assert_complete(&path, &[0, 8, 4096], (0, 1));
     let record = record::read::<PointToPoint>(&path).unwrap();
     assert!(record.header["spent_seconds"].parse::<f64>().unwrap() > 0.0);
 
-    assert_success(&mpi.run(3, PROGRAM, &args));
+    assert_success(&mpi.run(3, TASK, &args));
     assert_eq!(fs::read(&path).unwrap(), after, "a finished record is left as it is");
 
     let next: Vec<String> = args.into_iter().chain(["--job".into(), "1".into()]).collect();
-    assert_success(&mpi.run(3, PROGRAM, &next));
+    assert_success(&mpi.run(3, TASK, &next));
     let rows = record::read::<PointToPoint>(&path).unwrap().rows;
     let of_next: Vec<_> = rows.iter().filter(|row| row.job == 1).collect();
     assert!(of_next.len() > 3 * 4 * 4, "{} observations", of_next.len());
@@ -143,7 +143,7 @@ fn a_budget_too_small_is_said_and_small_sizes_come_first() {
     let Some(mpi) = Mpi::find() else { return };
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("observations.csv");
-    let output = mpi.run(2, PROGRAM, &args(2, &path, "0,8,64MiB", "0,1", "0.2"));
+    let output = mpi.run(2, TASK, &args(2, &path, "0,8,64MiB", "0,1", "0.2"));
     assert_success(&output);
     let text = stderr(&output);
     assert!(text.contains("fewer than 8 visits"), "{text}");
@@ -163,7 +163,7 @@ fn what_cannot_be_done_is_refused() {
     let Some(mpi) = Mpi::find() else { return };
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("observations.csv");
-    let run = |ranks, args: &[String]| mpi.run(ranks, PROGRAM, args);
+    let run = |ranks, args: &[String]| mpi.run(ranks, TASK, args);
     let output = run(2, &args(3, &path, "8", "0,1", "1"));
     assert_refused(&output, 1, "the job has 2 ranks, --ranks says 3");
     let output = run(2, &args(2, &path, "8", "0,2", "1"));

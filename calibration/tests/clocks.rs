@@ -1,4 +1,4 @@
-//! `colibri-clocks` under a real `mpirun`.
+//! `colibri-mpi clocks` under a real `mpirun`.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -10,7 +10,7 @@ use std::path::Path;
 use common::{Mpi, assert_success};
 use records::{observation::ClockError, platform::Platform, record};
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_colibri-clocks");
+const TASK: &str = "clocks";
 
 fn args(ranks: u32, record: &Path, further: &[&str]) -> Vec<String> {
     let (ranks, record) = (ranks.to_string(), record.display().to_string());
@@ -29,7 +29,7 @@ fn false_clocks_are_brought_together() {
     let folder = tempfile::tempdir().unwrap();
     for ranks in [2, 4] {
         let path = folder.path().join(format!("{ranks}.csv"));
-        assert_success(&mpi.run(ranks, PROGRAM, &args(ranks, &path, &["--false-clocks", "7"])));
+        assert_success(&mpi.run(ranks, TASK, &args(ranks, &path, &["--false-clocks", "7"])));
         let record = record::read::<ClockError>(&path).unwrap();
         assert!(record.rows.len() >= ranks as usize - 1);
         let mut errors: Vec<f64> =
@@ -55,7 +55,7 @@ fn a_shared_clock_needs_nothing_unless_it_is_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     for (name, further, rows) in [("shared", &[][..], 0), ("own", &["--synchronise"], 1)] {
         let path = folder.path().join(name);
-        assert_success(&mpi.run(2, PROGRAM, &args(2, &path, further)));
+        assert_success(&mpi.run(2, TASK, &args(2, &path, further)));
         let record = record::read::<ClockError>(&path).unwrap();
         assert!(record.rows.len() >= rows && record.rows.is_empty() == (rows == 0));
         assert!(record.rows.iter().all(|row| row.true_error_seconds.is_some()));

@@ -1,4 +1,4 @@
-//! `colibri-links` under a real `mpirun`.
+//! `colibri-mpi links` under a real `mpirun`.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -14,7 +14,7 @@ use records::{
     record,
 };
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_colibri-links");
+const TASK: &str = "links";
 
 fn args(ranks: &str, procs: &str, record: &Path) -> Vec<String> {
     let record = record.display().to_string();
@@ -30,7 +30,7 @@ fn every_ring_is_observed_once_to_warm_up_and_seven_times_after() {
     let Some(mpi) = Mpi::find() else { return };
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("links.csv");
-    assert_success(&mpi.run(4, PROGRAM, &args("4", "2,3,4", &path)));
+    assert_success(&mpi.run(4, TASK, &args("4", "2,3,4", &path)));
     let record = record::read::<GroupObservation>(&path).unwrap();
     let mut seen: BTreeMap<(u32, u64), u32> = BTreeMap::new();
     for row in &record.rows {
@@ -42,12 +42,12 @@ fn every_ring_is_observed_once_to_warm_up_and_seven_times_after() {
     assert_eq!(seen, rings.map(|ring| (ring, 8)).collect());
 
     let before = fs::read(&path).unwrap();
-    assert_success(&mpi.run(4, PROGRAM, &args("4", "2,3,4", &path)));
+    assert_success(&mpi.run(4, TASK, &args("4", "2,3,4", &path)));
     assert!(fs::read(&path).unwrap().starts_with(&before));
     let after = record::read::<GroupObservation>(&path).unwrap();
     assert_eq!(after.rows, record.rows, "a finished record is left as it is");
 
-    let output = mpi.run(2, PROGRAM, &args("2", "2,3", &folder.path().join("other.csv")));
+    let output = mpi.run(2, TASK, &args("2", "2,3", &folder.path().join("other.csv")));
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("--procs asks for 3 of 2 ranks"), "{}", stderr(&output));
 }

@@ -1,4 +1,4 @@
-//! `colibri-measure` under a real `mpirun`.
+//! `colibri-mpi measure` under a real `mpirun`.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -10,18 +10,18 @@ use std::{
     process::{Command, Output},
 };
 
-use common::{Mpi, assert_success, compile, skipped, stderr};
+use common::{Mpi, PROGRAM, assert_success, compile, skipped, stderr};
+use libraries::openmpi;
 use records::{
     Collective, Method, document,
     observation::{ClockError, CollectiveCall, Status},
-    openmpi,
     plan::{Cell, Plan, Visit},
     platform::Platform,
     record::{self, Record},
 };
 use runner::mockups::ALL;
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_colibri-measure");
+const TASK: &str = "measure";
 
 /// A folder with a plan and, later, its record.
 struct Run {
@@ -56,7 +56,7 @@ impl Run {
     }
 
     fn measure(&self, mpi: &Mpi) -> Output {
-        mpi.run(self.plan.ranks, PROGRAM, &self.args(self.plan.ranks, "3000"))
+        mpi.run(self.plan.ranks, TASK, &self.args(self.plan.ranks, "3000"))
     }
 
     fn record(&self) -> Record<CollectiveCall> {
@@ -232,7 +232,7 @@ fn a_killed_run_is_completed_and_its_record_kept() {
     let cells = (0..300).map(|bytes| cell(Collective::Bcast, "default", 4, bytes)).collect();
     let run = Run::new(plan(4, cells, 3));
     let path = run.record_path();
-    mpi.kill_at(4, PROGRAM, &run.args(4, "3000"), &path, 60);
+    mpi.kill_at(4, TASK, &run.args(4, "3000"), &path, 60);
     let before = fs::read(&path).unwrap();
 
     assert_success(&run.measure(&mpi));
@@ -248,12 +248,12 @@ fn a_killed_run_is_completed_and_its_record_kept() {
 fn the_deadline_ends_a_run_in_order() {
     let Some(mpi) = Mpi::find() else { return };
     let run = Run::new(wide_plan(4, &[8, 1024]));
-    let output = mpi.run(4, PROGRAM, &run.args(4, "0.000001"));
+    let output = mpi.run(4, TASK, &run.args(4, "0.000001"));
     assert_success(&output);
     assert!(stderr(&output).contains("0 of"), "{}", stderr(&output));
     assert!(run.record().rows.is_empty());
 
-    let output = mpi.run(4, PROGRAM, &run.args(4, "0.05"));
+    let output = mpi.run(4, TASK, &run.args(4, "0.05"));
     assert_success(&output);
     assert_success(&run.measure(&mpi));
     run.assert_complete();
@@ -277,7 +277,7 @@ fn assert_refused(output: &Output, part: &str) {
     assert_eq!(output.status.code(), Some(1), "{}", stderr(output));
     let text = stderr(output);
     assert!(
-        text.lines().any(|line| line.starts_with("colibri-measure: error") && line.contains(part)),
+        text.lines().any(|line| line.starts_with("colibri-mpi: error") && line.contains(part)),
         "{text}"
     );
 }
@@ -288,10 +288,10 @@ fn what_cannot_be_done_is_refused_in_one_line() {
     let default = |procs| vec![cell(Collective::Bcast, "default", procs, 8)];
 
     let run = Run::new(plan(4, default(2), 1));
-    let output = mpi.run(2, PROGRAM, &run.args(4, "60"));
+    let output = mpi.run(2, TASK, &run.args(4, "60"));
     assert_refused(&output, "the job has 2 ranks, --ranks says 4");
 
-    let output = mpi.run(2, PROGRAM, &run.args(2, "60"));
+    let output = mpi.run(2, TASK, &run.args(2, "60"));
     assert_refused(&output, "field ranks: is 4, but the job has 2 ranks");
 
     let run = Run::new(plan(2, vec![cell(Collective::Bcast, "own:bruck", 2, 8)], 1));
@@ -321,7 +321,7 @@ fn algorithms_are_not_forced_where_the_library_would_ignore_it() {
 #[test]
 fn wrong_flags_are_answered_once() {
     let Some(mpi) = Mpi::find() else { return };
-    let output = mpi.run(2, PROGRAM, &["--ranks".to_owned(), "many".to_owned()]);
+    let output = mpi.run(2, TASK, &["--ranks".to_owned(), "many".to_owned()]);
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(stderr(&output).matches("invalid value 'many'").count(), 1, "{}", stderr(&output));
 }
@@ -338,11 +338,11 @@ fn ranks_without_a_common_clock_are_synchronised() {
     let args = run.args(3, "3000");
     let output = mpi
         .command(2)
-        .arg(PROGRAM)
+        .args([PROGRAM, TASK])
         .args(&args)
         .args([":", "-np", "1", "unshare"])
         .args(unshare)
-        .arg(PROGRAM)
+        .args([PROGRAM, TASK])
         .args(&args)
         .output()
         .unwrap();
@@ -370,7 +370,7 @@ fn every_timing_scheme_times_and_says_what_it_is() {
         let run = Run::new(plan(4, cells(Collective::Bcast).into(), 3));
         let mut args = run.args(4, "3000");
         args.extend(["--timing".to_owned(), timing.to_owned()]);
-        assert_success(&mpi.run(4, PROGRAM, &args));
+        assert_success(&mpi.run(4, TASK, &args));
         let record = run.record();
         assert!(record.header["timing"].starts_with(timing), "{}", record.header["timing"]);
         assert!(record.rows.len() >= 6);
@@ -379,7 +379,7 @@ fn every_timing_scheme_times_and_says_what_it_is() {
     let run = Run::new(plan(4, cells(Collective::Reduce).into(), 1));
     let mut args = run.args(4, "3000");
     args.extend(["--timing".to_owned(), "bcast".to_owned()]);
-    let output = mpi.run(4, PROGRAM, &args);
+    let output = mpi.run(4, TASK, &args);
     assert_refused(&output, "cells[0].collective: is reduce, but the timing scheme bcast");
 }
 
@@ -403,7 +403,7 @@ fn no_rank_looks_for_what_comes_next_while_another_is_calling() {
         let mut command = mpi.command(4);
         command.args(["-x", &format!("LD_PRELOAD={}", library.display())]);
         command.args(["-x", &format!("WATCHER_FILE={}", ends.display())]);
-        assert_success(&command.arg(PROGRAM).args(args).output().unwrap());
+        assert_success(&command.args([PROGRAM, TASK]).args(args).output().unwrap());
         let counts: Vec<u32> = fs::read(&ends)
             .unwrap()
             .chunks_exact(4)
@@ -427,14 +427,14 @@ fn what_was_forced_is_what_ran() {
         .command(4)
         .arg("-x")
         .arg(format!("LD_PRELOAD={}", tracer.display()))
-        .arg(PROGRAM)
+        .args([PROGRAM, TASK])
         .args(run.args(4, "3000"))
         .output()
         .unwrap();
     assert_success(&output);
     for row in run.record().rows.iter().filter(|row| row.procs > 1 && is_usual(row.collective)) {
         assert!(!row.ran.is_empty(), "{row:?}");
-        assert!(openmpi::ran_as_asked(row.collective, &row.method, &row.ran), "{row:?}");
+        assert!(libraries::ran_as_asked(row.collective, &row.method, &row.ran), "{row:?}");
         let segment = row.method.segment_bytes();
         assert!(segment == 0 || row.ran.contains(&format!("segment={segment}")), "{row:?}");
     }

@@ -1,4 +1,4 @@
-//! `colibri-pairs` under a real `mpirun`.
+//! `colibri-mpi pairs` under a real `mpirun`.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -13,7 +13,7 @@ use records::{
     record::{self, Writer},
 };
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_colibri-pairs");
+const TASK: &str = "pairs";
 
 fn args(ranks: u32, record: &Path, budget: &str, at_once: &str) -> Vec<String> {
     let (ranks, record) = (ranks.to_string(), record.display().to_string());
@@ -33,7 +33,7 @@ fn every_link_is_observed_in_both_directions() {
         let path = folder.path().join(format!("{ranks}.csv"));
         // Ample: it ends when all is known well enough or observed often enough.
         let args = args(ranks, &path, "600", at_once);
-        assert_success(&mpi.run(ranks, PROGRAM, &args));
+        assert_success(&mpi.run(ranks, TASK, &args));
         let record = record::read::<PointToPoint>(&path).unwrap();
         let mut seen = BTreeSet::new();
         for row in &record.rows {
@@ -50,7 +50,7 @@ fn every_link_is_observed_in_both_directions() {
         assert!(record.rows.len() >= 7 * wanted.len());
 
         let before = fs::read(&path).unwrap();
-        assert_success(&mpi.run(ranks, PROGRAM, &args));
+        assert_success(&mpi.run(ranks, TASK, &args));
         let after = record::read::<PointToPoint>(&path).unwrap();
         assert!(fs::read(&path).unwrap().starts_with(&before));
         assert_eq!(after.rows, record.rows, "a finished record is left as it is");
@@ -64,7 +64,7 @@ fn what_looking_again_made_uncertain_is_looked_at_further() {
     let Some(mpi) = Mpi::find() else { return };
     let folder = tempfile::tempdir().unwrap();
     let [path, begun] = ["whole.csv", "begun.csv"].map(|name| folder.path().join(name));
-    assert_success(&mpi.run(3, PROGRAM, &args(3, &path, "600", "1")));
+    assert_success(&mpi.run(3, TASK, &args(3, &path, "600", "1")));
     let whole = record::read::<PointToPoint>(&path).unwrap();
     let of_link = |row: &&PointToPoint| (row.sender, row.receiver, row.bytes) == (1, 2, 0);
     let first = whole.rows.iter().find(of_link).unwrap();
@@ -77,7 +77,7 @@ fn what_looking_again_made_uncertain_is_looked_at_further() {
         writer.append(&slow).unwrap();
     }
     drop(writer);
-    assert_success(&mpi.run(3, PROGRAM, &args(3, &begun, "600", "1")));
+    assert_success(&mpi.run(3, TASK, &args(3, &begun, "600", "1")));
     let after = record::read::<PointToPoint>(&begun).unwrap();
     // 12 slow of 20 leave the median anywhere between; 24 are the most that a link is given.
     assert_eq!(after.rows.iter().filter(of_link).count(), 1 + 24);
@@ -88,11 +88,11 @@ fn a_budget_is_kept_and_another_record_refused() {
     let Some(mpi) = Mpi::find() else { return };
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pairs.csv");
-    assert_success(&mpi.run(3, PROGRAM, &args(3, &path, "0.001", "1")));
+    assert_success(&mpi.run(3, TASK, &args(3, &path, "0.001", "1")));
     let record = record::read::<PointToPoint>(&path).unwrap();
     assert!(record.rows.is_empty(), "it was over before anything was begun");
     assert!(record.header["spent_seconds"].parse::<f64>().unwrap() > 0.0);
-    let output = mpi.run(2, PROGRAM, &args(2, &path, "1", "1"));
+    let output = mpi.run(2, TASK, &args(2, &path, "1", "1"));
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("members was 0,1,2 and is 0,1"), "{}", stderr(&output));
 }

@@ -1,4 +1,4 @@
-//! Collectives from C shared libraries, measured by `colibri-measure` under a real `mpirun`.
+//! Collectives from C shared libraries, measured by `colibri-mpi measure` under a real `mpirun`.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -9,7 +9,7 @@ use std::{
     process::Output,
 };
 
-use common::{Mpi, assert_success, compile, stderr};
+use common::{Mpi, PROGRAM, assert_success, compile, stderr};
 use records::{
     Collective, document,
     observation::{CollectiveCall, Status},
@@ -17,7 +17,7 @@ use records::{
     record,
 };
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_colibri-measure");
+const TASK: &str = "measure";
 
 /// A folder with the library of plug-ins.
 struct Folder(tempfile::TempDir);
@@ -53,7 +53,7 @@ impl Folder {
         let [plan, record] = ["plan.json", "measurements.csv"].map(|name| self.path(name));
         let args = ["--ranks", "4", "--deadline-seconds", "3000", "--plan", plan.to_str().unwrap()];
         let args = args.into_iter().chain(["--record", record.to_str().unwrap()]);
-        mpi.run(4, PROGRAM, &args.map(str::to_owned).collect::<Vec<_>>())
+        mpi.run(4, TASK, &args.map(str::to_owned).collect::<Vec<_>>())
     }
 }
 
@@ -126,6 +126,6 @@ fn this_program() -> String {
 fn assert_refused(output: &Output, parts: &[&str]) {
     assert_eq!(output.status.code(), Some(1), "{}", stderr(output));
     let text = stderr(output);
-    let mut errors = text.lines().filter(|line| line.starts_with("colibri-measure: error"));
+    let mut errors = text.lines().filter(|line| line.starts_with("colibri-mpi: error"));
     assert!(errors.any(|line| parts.iter().all(|part| line.contains(part))), "{text}");
 }

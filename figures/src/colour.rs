@@ -138,7 +138,8 @@ fn of_algorithm(algorithm: Algorithm) -> RGBColor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use records::{Collective, openmpi};
+    use libraries::openmpi;
+    use records::Collective;
     use std::collections::BTreeSet;
 
     #[test]

@@ -27,14 +27,11 @@ use records::{
     usage::{Calls, Usage},
     violations::{Better, Class, Count, Verdict, Violation, Violations},
 };
-use verification::{
+use tuning::{
     Weights,
-    functions::DecisionFunction,
-    penalty,
     plan::{Extent, Grid, make},
-    samples::Samples,
-    selection,
 };
+use verification::{functions::DecisionFunction, penalty, samples::Samples, selection};
 
 const PROCS: [u32; 2] = [4, 8];
 const SIZES: [u64; 3] = [64, 4096, 262_144];

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use records::{Algorithm, Collective, openmpi};
+use records::{Algorithm, Collective};
 use schedules::{
     Call, CallError, Entry, Length,
     simulator::{self, Activity, ActivityKind, Costs, Options, Outcome, SimulationError},
@@ -183,7 +183,7 @@ pub struct Blocks {
 impl Run {
     /// The elements are those with which messages are measured.
     pub fn element_bytes(&self) -> u64 {
-        openmpi::element_bytes(self.entry.collective, self.bytes)
+        self.entry.collective.element_bytes(self.bytes)
     }
 
     fn count(&self) -> u64 {

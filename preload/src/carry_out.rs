@@ -10,14 +10,12 @@ use std::{
 };
 
 use judging::Judged;
-use records::Collective;
-use runner::{Arguments, Error, Handle};
+use runner::{Arguments, Error, Family, Handle, Runnable, function_name};
 
 use crate::{
-    choice::{Carrier, Choice, Plan},
+    choice::{Choice, Plan},
     communicators::{self, Place},
     job::{Job, say},
-    library::Family,
     signature::message_bytes,
 };
 
@@ -103,7 +101,7 @@ impl Call {
     pub unsafe fn carry_out(self, library: &dyn Fn() -> c_int) -> c_int {
         let started = self.place.plans.watched.then(Instant::now);
         // SAFETY: the caller vouches for the arguments.
-        let ours = self.choice.and_then(|choice| unsafe { self.guarded(&choice.carrier) });
+        let ours = self.choice.and_then(|choice| unsafe { self.guarded(&choice.runnable) });
         let code = ours.unwrap_or_else(library);
         if let Some(started) = started {
             let ran = self.choice.filter(|_| ours.is_some());
@@ -115,48 +113,51 @@ impl Call {
     }
 
     /// A panic of ours ends the job: the other ranks would wait forever.
-    unsafe fn guarded(&self, carrier: &Carrier) -> Option<c_int> {
+    unsafe fn guarded(&self, method: &Runnable) -> Option<c_int> {
         // SAFETY: the caller vouches for the arguments.
-        let outcome = catch_unwind(AssertUnwindSafe(|| unsafe { self.by(carrier) }));
+        let outcome = catch_unwind(AssertUnwindSafe(|| unsafe { self.by(method) }));
         outcome.unwrap_or_else(|_| {
-            say(&format!("a fault in {}; the job ends", c_name(self.arguments.collective())));
+            say(&format!(
+                "a fault in {}; the job ends",
+                function_name(self.arguments.collective())
+            ));
             let library = &self.job.library;
             // SAFETY: MPI is initialised.
-            unsafe { (library.call.abort)(library.world, 3) };
+            unsafe { (library.mpi.abort)(library.world, 3) };
             std::process::abort()
         })
     }
 
     /// The code, or nothing if the call is the library's, which all ranks decide alike; or which has
     /// been carried out for the sake of the others (see [`Judged`]).
-    unsafe fn by(&self, carrier: &Carrier) -> Option<c_int> {
+    unsafe fn by(&self, method: &Runnable) -> Option<c_int> {
         // SAFETY: the caller vouches for the arguments.
         unsafe {
             let judged = self.judge();
-            if judged == Judged::Library || self.breaks_library(carrier) {
+            if judged == Judged::Library || self.breaks_library(method) {
                 return None;
             }
             let outcome = match judged {
                 Judged::Library => None,
-                Judged::Sound => self.run(carrier),
-                Judged::InPlace => self.in_place().run(carrier),
-                Judged::Uncommitted => return self.with_committed(|call| call.by(carrier)),
-                Judged::Aside => self.aside(carrier),
-                Judged::Refused { can_send } => self.take_part(carrier, can_send),
+                Judged::Sound => self.run(method),
+                Judged::InPlace => self.in_place().run(method),
+                Judged::Uncommitted => return self.with_committed(|call| call.by(method)),
+                Judged::Aside => self.aside(method),
+                Judged::Refused { can_send } => self.take_part(method, can_send),
             };
             outcome.map(|outcome| self.code(outcome))
         }
     }
 
     /// Receives in memory of ours, and then where the application wants it.
-    unsafe fn aside(&self, carrier: &Carrier) -> Option<Result<(), Error>> {
+    unsafe fn aside(&self, method: &Runnable) -> Option<Result<(), Error>> {
         // SAFETY: the caller vouches for the arguments.
         unsafe {
             let (mut stand_ins, arguments) = match self.stand_ins(true) {
                 Ok(made) => made,
                 Err(error) => return Some(Err(error)),
             };
-            let outcome = (Call { arguments, ..*self }).run(carrier)?;
+            let outcome = (Call { arguments, ..*self }).run(method)?;
             Some(match (outcome, self.received()) {
                 (Ok(()), Some(into)) => {
                     stand_ins.received.deliver(self.job.session, &into, self.comm)
@@ -171,14 +172,14 @@ impl Call {
     }
 
     /// For the sake of the other ranks; then the library says what is wrong.
-    unsafe fn take_part(&self, carrier: &Carrier, can_send: bool) -> Option<Result<(), Error>> {
+    unsafe fn take_part(&self, method: &Runnable, can_send: bool) -> Option<Result<(), Error>> {
         // SAFETY: the caller vouches for the arguments.
         unsafe {
             let (stand_ins, arguments) = match self.stand_ins(can_send) {
                 Ok(made) => made,
                 Err(error) => return Some(Err(error)),
             };
-            match (Call { arguments, ..*self }).run(carrier)? {
+            match (Call { arguments, ..*self }).run(method)? {
                 Ok(()) => None,
                 Err(error) => {
                     stand_ins.abandon();
@@ -189,10 +190,10 @@ impl Call {
     }
 
     /// Nothing if the method can't carry out the call, here or on any other rank.
-    unsafe fn run(&self, carrier: &Carrier) -> Option<Result<(), Error>> {
+    unsafe fn run(&self, method: &Runnable) -> Option<Result<(), Error>> {
         let mut worker = self.job.worker();
         // SAFETY: the caller vouches for the arguments.
-        let outcome = unsafe { worker.carry_out(carrier, &self.arguments, self.comm) };
+        let outcome = unsafe { worker.carry_out(method, &self.arguments, self.comm) };
         self.job.give_back(worker);
         match outcome {
             // Nothing was sent, here or on any other rank, or it is wrong by MPI's rules.
@@ -210,7 +211,7 @@ impl Call {
             Err(_) => self.job.library.error_other,
         };
         // SAFETY: the communicator is the application's.
-        unsafe { (self.job.library.call.comm_call_errhandler)(self.comm, code) };
+        unsafe { (self.job.library.mpi.comm_call_errhandler)(self.comm, code) };
         code
     }
 
@@ -218,9 +219,9 @@ impl Call {
     /// to which it doesn't go without us. Seen in 4.0.2 on 2 ranks: Reduce_scatter_block with an
     /// operation that is not commutative, and Reduce in place of more than 2 KiB where the root is
     /// not rank 0. The same on all ranks.
-    unsafe fn breaks_library(&self, carrier: &Carrier) -> bool {
+    unsafe fn breaks_library(&self, method: &Runnable) -> bool {
         let library = &self.job.library;
-        let (Carrier::Mockup(mockup), Family::Mpich) = (carrier, library.family) else {
+        let (Runnable::Mockup(mockup), Family::Mpich) = (method, library.family) else {
             return false;
         };
         let inner = mockup.name.split_once("_as_").map_or("", |(_, inner)| inner);
@@ -228,17 +229,11 @@ impl Call {
             Arguments::Allreduce { data, .. } | Arguments::Reduce { data, .. } => {
                 let mut commutative = 1;
                 // SAFETY: the caller vouches for the operation.
-                unsafe { (library.call.op_commutative)(data.operation, &mut commutative) };
+                unsafe { (library.mpi.op_commutative)(data.operation, &mut commutative) };
                 commutative == 0 && inner.starts_with("reduce_scatter_block")
             }
             Arguments::Gather { root, .. } => *root != 0 && inner == "reduce",
             _ => false,
         }
     }
-}
-
-/// What a collective is called in C.
-pub fn c_name(collective: Collective) -> String {
-    let name = collective.name();
-    format!("MPI_{}{}", name[..1].to_uppercase(), &name[1..])
 }

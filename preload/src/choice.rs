@@ -4,22 +4,13 @@ use records::{
     Collective, Method,
     profile::{OtherProcs, Profile, REPLACED},
 };
-use runner::mockups::{self, Mockup};
+use runner::Runnable;
 
 /// A method that this library can carry out.
 #[derive(Debug, Clone)]
 pub struct Choice {
-    pub carrier: Carrier,
+    pub runnable: Runnable,
     method: Method,
-}
-
-/// Who carries it out.
-#[derive(Debug, Clone)]
-pub enum Carrier {
-    /// One of our schedules.
-    Own(runner::Method),
-    /// Other collectives of the MPI library.
-    Mockup(&'static Mockup),
 }
 
 impl Choice {
@@ -32,32 +23,18 @@ impl Choice {
                 "{collective} is not among the collectives that are replaced ({known})"
             ));
         }
-        let carrier = match method {
-            Method::Default => return Err("default is no replacement".into()),
-            Method::Own { algorithm, segment_bytes } => {
-                runner::Method::new(collective, *algorithm, *segment_bytes)
-                    .map(Carrier::Own)
-                    .map_err(|error| error.to_string())?
+        let runnable = Runnable::new(collective, method).map_err(|error| error.to_string())?;
+        match (runnable, method) {
+            (Some(runnable), _) => Ok(Choice { runnable, method: method.clone() }),
+            (None, Method::Plugin(_)) => {
+                Err(format!("{method}: plug-ins are measured, not carried out here"))
             }
-            Method::Mockup(name) => {
-                let mockup = mockups::find(name)?;
-                if mockup.collective != collective {
-                    let other = mockup.collective;
-                    return Err(format!("{mockup} is a mock-up of {other}, not {collective}"));
-                }
-                Carrier::Mockup(mockup)
-            }
-            Method::Plugin(_) => {
-                return Err(format!("{method}: plug-ins are measured, not carried out here"));
-            }
-            Method::Native(_) => {
-                return Err(format!(
-                    "{method}: one job can't hold several of the MPI library's own algorithms \
-                     here; load them by a rules file (colibri export)"
-                ));
-            }
-        };
-        Ok(Choice { carrier, method: method.clone() })
+            (None, Method::Native(_)) => Err(format!(
+                "{method}: one job can't hold several of the MPI library's own algorithms here; \
+                 load them by a rules file (colibri export)"
+            )),
+            (None, _) => Err("default is no replacement".into()),
+        }
     }
 
     /// As it is written in profiles and traces.

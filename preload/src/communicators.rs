@@ -14,13 +14,12 @@ use std::{
     },
 };
 
-use runner::Handle;
+use runner::{Family, Handle};
 
 use crate::{
     choice::Plans,
     gpu,
     job::{Job, lock, say},
-    library::Family,
     types::spread,
 };
 
@@ -142,7 +141,7 @@ unsafe fn known(job: &Job, comm: Handle) -> Result<Option<Place>, c_int> {
     let place = ptr::from_mut(&mut value).cast();
     // SAFETY: MPI writes a pointer where it finds the attribute, which `enter` has boxed.
     unsafe {
-        let code = (job.library.call.comm_get_attr)(comm, job.keyval, place, &mut there);
+        let code = (job.library.mpi.comm_get_attr)(comm, job.keyval, place, &mut there);
         match code {
             0 => Ok((there != 0).then(|| (*value.cast::<Entry>()).place)),
             code => Err(code),
@@ -155,7 +154,7 @@ unsafe fn known(job: &Job, comm: Handle) -> Result<Option<Place>, c_int> {
 /// # Safety
 /// As [`find`].
 unsafe fn first_use(job: &'static Job, comm: Handle) -> Option<Place> {
-    let call = &job.library.call;
+    let call = &job.library.mpi;
     let (mut is_inter, mut rank, mut size) = (0, 0, 0);
     // SAFETY: the caller vouches for the communicator; outputs are locals.
     let code = unsafe {
@@ -207,7 +206,7 @@ unsafe fn has_strangers(job: &Job, comm: Handle, size: c_int) -> Option<bool> {
     if !MERGED.load(Ordering::Relaxed) {
         return Some(false);
     }
-    let call = &job.library.call;
+    let call = &job.library.mpi;
     let (mut group, mut world): (Handle, Handle) = (0, 0);
     let ranks: Vec<c_int> = (0..size).collect();
     let mut there = ranks.clone();
@@ -251,11 +250,11 @@ unsafe fn agree(job: &Job, comm: Handle, rank: c_int, has_room: bool) -> Option<
     let (has_room, is_on_host) = (u64::from(has_room), u64::from(!job.has_gpu));
     let (own, mut all) = ([digest, !digest, has_room, is_on_host], [0_u64; 4]);
     let bytes = size_of_val(&own) as c_int;
-    let (byte, and) = (job.library.constants.byte, job.library.and);
+    let (byte, and) = (job.library.mpi.constants.byte, job.library.and);
     // SAFETY: both buffers hold so many bytes.
     let code = unsafe {
         let (from, into) = (own.as_ptr().cast(), all.as_mut_ptr().cast());
-        (job.library.call.allreduce)(from, into, bytes, byte, and, comm)
+        (job.library.mpi.allreduce)(from, into, bytes, byte, and, comm)
     };
     if code != 0 {
         return None;
@@ -286,7 +285,7 @@ unsafe fn nodes(job: &Job, comm: Handle, procs: u32) -> Option<Option<u32>> {
     let mut name = [0_u8; 1024];
     let mut length = 0;
     let mut names = vec![[0_u8; LENGTH]; procs as usize];
-    let (call, byte) = (&job.library.call, job.library.constants.byte);
+    let (call, byte) = (&job.library.mpi, job.library.mpi.constants.byte);
     // SAFETY: the buffers hold so many bytes.
     let code = unsafe {
         (call.get_processor_name)(name.as_mut_ptr().cast(), &mut length)
@@ -309,7 +308,7 @@ unsafe fn nodes(job: &Job, comm: Handle, procs: u32) -> Option<Option<u32>> {
 unsafe fn enter(job: &Job, comm: Handle, place: Place, is_tuned: bool) -> Option<Place> {
     let attribute = Box::into_raw(Box::new(Entry { place, is_tuned }));
     // SAFETY: the attribute is given up to MPI, which hands it to `delete` once.
-    let code = unsafe { (job.library.call.comm_set_attr)(comm, job.keyval, attribute.cast()) };
+    let code = unsafe { (job.library.mpi.comm_set_attr)(comm, job.keyval, attribute.cast()) };
     if code != 0 {
         return None;
     }
@@ -386,7 +385,7 @@ pub unsafe fn close(job: &Job) {
         // SAFETY: both communicators are MPI's own; those without the attribute are left alone.
         unsafe {
             if let Ok(Some(_)) = known(job, comm) {
-                (job.library.call.comm_delete_attr)(comm, job.keyval);
+                (job.library.mpi.comm_delete_attr)(comm, job.keyval);
             }
         }
     }

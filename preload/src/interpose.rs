@@ -16,8 +16,7 @@ use runner::{Arguments, Block, Counts, Handle, Reduction};
 use crate::{
     carry_out, communicators,
     job::{self, Job, say},
-    library::Behind,
-    narrow,
+    library::{self, Behind},
 };
 
 type Place = *mut c_void;
@@ -55,7 +54,7 @@ fn reduction(send: Source, receive: Place, datatype: Handle, operation: Handle) 
 #[cold]
 unsafe fn without(name: &str, arguments: Arguments, comm: Handle) -> c_int {
     // SAFETY: the caller vouches for the arguments.
-    if let Some(code) = unsafe { narrow::classic(&arguments, comm) } {
+    if let Some(code) = unsafe { library::call_classic(&arguments, comm) } {
         return code;
     }
     say(&format!("the MPI library has no {name}"));
@@ -63,7 +62,7 @@ unsafe fn without(name: &str, arguments: Arguments, comm: Handle) -> c_int {
         Some(job) => {
             let code = job.library.error_other;
             // SAFETY: the communicator is the application's.
-            unsafe { (job.library.call.comm_call_errhandler)(comm, code) };
+            unsafe { (job.library.mpi.comm_call_errhandler)(comm, code) };
             code
         }
         None => std::process::abort(),

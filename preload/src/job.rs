@@ -137,7 +137,7 @@ impl Job {
 
     fn open() -> Result<(Self, Option<Fault>), String> {
         let library = Library::find()?;
-        let session = Session::open(library.table()?).map_err(|error| error.to_string())?;
+        let session = Session::open(library.mpi).map_err(|error| error.to_string())?;
         let (outcome, digest) = settings::read();
         let (settings, fault) = match outcome {
             Ok(settings) => (settings, None),
@@ -145,14 +145,14 @@ impl Job {
         };
         let is_on_host = settings.is_on_host;
         let (mut keyval, mut alone) = (0, 0);
-        let call = &library.call;
+        let call = &library.mpi;
         let refused = |code| format!("the MPI library refuses what is needed (error code {code})");
         // SAFETY: MPI is initialised; handles are the library's, outputs are locals.
         let code = unsafe {
             let (copy, delete) = (communicators::copy, communicators::delete);
             (call.comm_create_keyval)(copy, delete, &mut keyval, ptr::null_mut::<c_void>())
                 | (call.comm_split)(library.own, 0, 0, &mut alone)
-                | (call.comm_set_errhandler)(alone, library.constants.errors_return)
+                | (call.comm_set_errhandler)(alone, library.mpi.constants.errors_return)
         };
         if code != 0 {
             return Err(refused(code));
@@ -186,8 +186,8 @@ impl Job {
         let (mut alone, mut keyval) = (self.alone, self.keyval);
         // SAFETY: both were made by `open`.
         unsafe {
-            (self.library.call.comm_free)(&mut alone);
-            (self.library.call.comm_free_keyval)(&mut keyval);
+            (self.library.mpi.comm_free)(&mut alone);
+            (self.library.mpi.comm_free_keyval)(&mut keyval);
         }
     }
 }
@@ -232,10 +232,10 @@ pub unsafe fn begin() {
                 if first {
                     say(&why);
                     wait_until_read();
-                    (job.library.call.abort)(world, 2);
+                    (job.library.mpi.abort)(world, 2);
                 }
                 // The first process ends the job.
-                (job.library.call.barrier)(world);
+                (job.library.mpi.barrier)(world);
             }
             _ if first => {
                 job.settings.warnings.iter().for_each(|warning| say(warning));

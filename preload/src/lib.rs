@@ -28,7 +28,6 @@ mod gpu;
 mod interpose;
 mod job;
 mod library;
-mod narrow;
 mod roll_call;
 mod settings;
 mod signature;

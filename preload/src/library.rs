@@ -1,12 +1,15 @@
 //! The MPI library of the process, found at run time.
 
 use std::{
-    ffi::{CStr, CString, c_char, c_int, c_void},
-    fmt, mem, ptr,
-    sync::atomic::{AtomicPtr, Ordering},
+    ffi::{CStr, CString, c_int, c_void},
+    mem, ptr,
+    sync::{
+        OnceLock,
+        atomic::{AtomicPtr, Ordering},
+    },
 };
 
-use runner::{Constants, Handle, Mpi};
+use runner::{Arguments, Constants, Family, Handle, Mpi};
 
 /// What MPI libraries are called as files; a program that loads MPI itself (mpi4py) keeps it out
 /// of the scope in which symbols are searched.
@@ -83,109 +86,42 @@ fn in_files(name: &CStr) -> *mut c_void {
     ptr::null_mut()
 }
 
-/// The kinds of MPI library, by how their headers define handles and constants.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Family {
-    /// Handles are addresses of variables.
-    OpenMpi,
-    /// Handles are ints: MPICH, Intel MPI, MVAPICH, Cray MPICH.
-    Mpich,
-    /// The ABI of MPI 5: handles are addresses, named ones are small numbers.
-    Standard,
-}
-
-impl fmt::Display for Family {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Family::OpenMpi => "Open MPI",
-            Family::Mpich => "MPICH",
-            Family::Standard => "the ABI of MPI 5",
-        })
-    }
-}
-
-macro_rules! functions {
-    ($($name:ident $symbol:literal ($($argument:ty),*);)*) => {
-        /// The functions of the library that this one calls by itself; their handles are words,
-        /// as in [`runner::Mpi`].
-        #[derive(Clone, Copy)]
-        pub struct Functions {
-            $(pub $name: unsafe extern "C" fn($($argument),*) -> c_int,)*
-        }
-
-        impl Functions {
-            fn find() -> Result<Self, String> {
-                Ok(Functions {
-                    $($name: {
-                        let address = function($symbol);
-                        if address.is_null() {
-                            return Err(format!("the MPI library has no {:?}", $symbol));
-                        }
-                        // SAFETY: MPI's function of this name has this signature.
-                        unsafe {
-                            mem::transmute::<
-                                *mut c_void,
-                                unsafe extern "C" fn($($argument),*) -> c_int,
-                            >(address)
-                        }
-                    },)*
-                })
-            }
-        }
+/// The functions of the library; its constants are not known yet.
+///
+/// # Errors
+/// One is missing; says which.
+fn functions() -> Result<Mpi, String> {
+    let find = |name: &CStr| {
+        let Ok(name) = CString::new([b"P", name.to_bytes()].concat()) else {
+            return ptr::null();
+        };
+        function(&name).cast_const()
     };
+    let constants = Constants::new(Family::Standard, |_| ptr::null());
+    // SAFETY: these are the functions of these names; who takes the table for more than calls, which
+    // look at no constant, sets the constants.
+    constants
+        .and_then(|constants| unsafe { Mpi::load(find, constants) })
+        .map_err(|missing| missing.to_string())
 }
 
-type CopyAttribute =
-    unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int;
-type DeleteAttribute = unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void) -> c_int;
-
-functions! {
-    abort c"PMPI_Abort" (Handle, c_int);
-    allgather c"PMPI_Allgather" (*const c_void, c_int, Handle, *mut c_void, c_int, Handle, Handle);
-    allreduce c"PMPI_Allreduce" (*const c_void, *mut c_void, c_int, Handle, Handle, Handle);
-    barrier c"PMPI_Barrier" (Handle);
-    comm_call_errhandler c"PMPI_Comm_call_errhandler" (Handle, c_int);
-    comm_create_keyval c"PMPI_Comm_create_keyval" (CopyAttribute, DeleteAttribute, *mut c_int, *mut c_void);
-    comm_delete_attr c"PMPI_Comm_delete_attr" (Handle, c_int);
-    comm_free c"PMPI_Comm_free" (*mut Handle);
-    comm_free_keyval c"PMPI_Comm_free_keyval" (*mut c_int);
-    comm_get_errhandler c"PMPI_Comm_get_errhandler" (Handle, *mut Handle);
-    comm_get_parent c"PMPI_Comm_get_parent" (*mut Handle);
-    comm_get_attr c"PMPI_Comm_get_attr" (Handle, c_int, *mut c_void, *mut c_int);
-    comm_group c"PMPI_Comm_group" (Handle, *mut Handle);
-    comm_rank c"PMPI_Comm_rank" (Handle, *mut c_int);
-    comm_set_attr c"PMPI_Comm_set_attr" (Handle, c_int, *mut c_void);
-    comm_set_errhandler c"PMPI_Comm_set_errhandler" (Handle, Handle);
-    comm_size c"PMPI_Comm_size" (Handle, *mut c_int);
-    comm_split c"PMPI_Comm_split" (Handle, c_int, c_int, *mut Handle);
-    comm_test_inter c"PMPI_Comm_test_inter" (Handle, *mut c_int);
-    errhandler_free c"PMPI_Errhandler_free" (*mut Handle);
-    gatherv c"PMPI_Gatherv" (*const c_void, c_int, Handle, *mut c_void, *const c_int, *const c_int, Handle, c_int, Handle);
-    gather c"PMPI_Gather" (*const c_void, c_int, Handle, *mut c_void, c_int, Handle, c_int, Handle);
-    get_processor_name c"PMPI_Get_processor_name" (*mut c_char, *mut c_int);
-    group_free c"PMPI_Group_free" (*mut Handle);
-    group_translate_ranks c"PMPI_Group_translate_ranks" (Handle, c_int, *const c_int, Handle, *mut c_int);
-    isend c"PMPI_Isend" (*const c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle);
-    lookup_name c"PMPI_Lookup_name" (*const c_char, Handle, *mut c_char);
-    op_commutative c"PMPI_Op_commutative" (Handle, *mut c_int);
-    publish_name c"PMPI_Publish_name" (*const c_char, Handle, *const c_char);
-    type_commit c"PMPI_Type_commit" (*mut Handle);
-    type_dup c"PMPI_Type_dup" (Handle, *mut Handle);
-    type_free c"PMPI_Type_free" (*mut Handle);
-    type_get_envelope c"PMPI_Type_get_envelope" (Handle, *mut c_int, *mut c_int, *mut c_int, *mut c_int);
-    type_get_extent c"PMPI_Type_get_extent" (Handle, *mut isize, *mut isize);
-    type_get_true_extent c"PMPI_Type_get_true_extent" (Handle, *mut isize, *mut isize);
-    type_size_x c"PMPI_Type_size_x" (Handle, *mut i64);
-    unpublish_name c"PMPI_Unpublish_name" (*const c_char, Handle, *const c_char);
-    wait c"PMPI_Wait" (*mut Handle, *mut c_void);
+/// The library's function with small counts for what has none with large ones; nothing if it lacks
+/// that, too.
+///
+/// # Safety
+/// The arguments must be the application's.
+pub unsafe fn call_classic(arguments: &Arguments, comm: Handle) -> Option<c_int> {
+    static FUNCTIONS: OnceLock<Option<Mpi>> = OnceLock::new();
+    let functions = FUNCTIONS.get_or_init(|| functions().ok()).as_ref()?;
+    // SAFETY: the caller vouches for the arguments.
+    Some(unsafe { functions.call(arguments, comm) })
 }
 
 /// The library, with what its header says.
 #[derive(Clone, Copy)]
 pub struct Library {
     pub family: Family,
-    pub call: Functions,
-    pub constants: Constants,
+    pub mpi: Mpi,
     /// The bits of a word that make up a handle: MPICH's are ints, and the rest of the word in
     /// which one is passed may hold anything.
     pub handle_bits: usize,
@@ -225,27 +161,15 @@ impl Library {
     /// # Errors
     /// None, or one whose header isn't known; says which.
     pub fn find() -> Result<Self, String> {
-        let call = Functions::find()?;
-        match family()? {
-            Family::OpenMpi => open_mpi(call),
-            Family::Mpich => Ok(mpich(call)),
-            Family::Standard => Ok(standard(call)),
+        let (functions, family) = (functions()?, family()?);
+        let constants = Constants::new(family, |name| variable(name).cast_const())
+            .map_err(|missing| missing.to_string())?;
+        let mpi = Mpi { constants, ..functions };
+        match family {
+            Family::OpenMpi => open_mpi(mpi),
+            Family::Mpich => Ok(mpich(mpi)),
+            Family::Standard => Ok(standard(mpi)),
         }
-    }
-
-    /// The runner's table.
-    ///
-    /// # Errors
-    /// A function is missing.
-    pub fn table(&self) -> Result<Mpi, String> {
-        let find = |name: &CStr| {
-            let Ok(name) = CString::new([b"P", name.to_bytes()].concat()) else {
-                return ptr::null();
-            };
-            function(&name).cast_const()
-        };
-        // SAFETY: these are the functions of these names, the constants are of the same library.
-        unsafe { Mpi::load(find, self.constants) }.map_err(|missing| missing.to_string())
     }
 
     /// Whether the operation is one of MPI's own, which are defined for some datatypes only.
@@ -298,7 +222,7 @@ fn family() -> Result<Family, String> {
     Err(format!("the MPI library is none of those that are known (it says '{line}')"))
 }
 
-fn open_mpi(call: Functions) -> Result<Library, String> {
+fn open_mpi(mpi: Mpi) -> Result<Library, String> {
     let at = |name: &CStr| match variable(name) {
         address if address.is_null() => Err(format!("Open MPI has no {name:?}")),
         address => Ok(address.addr()),
@@ -321,15 +245,7 @@ fn open_mpi(call: Functions) -> Result<Library, String> {
     ]);
     Ok(Library {
         family: Family::OpenMpi,
-        call,
-        constants: Constants {
-            in_place: 1,
-            status_ignore: 0,
-            byte: at(c"ompi_mpi_byte")?,
-            packed: at(c"ompi_mpi_packed")?,
-            bitwise_or: at(c"ompi_mpi_op_bor")?,
-            errors_return: at(c"ompi_mpi_errors_return")?,
-        },
+        mpi,
         handle_bits: usize::MAX,
         world: at(c"ompi_mpi_comm_world")?,
         own: at(c"ompi_mpi_comm_self")?,
@@ -345,18 +261,10 @@ fn open_mpi(call: Functions) -> Result<Library, String> {
     })
 }
 
-fn mpich(call: Functions) -> Library {
+fn mpich(mpi: Mpi) -> Library {
     Library {
         family: Family::Mpich,
-        call,
-        constants: Constants {
-            in_place: usize::MAX,
-            status_ignore: 1,
-            byte: 0x4c00_010d,
-            packed: 0x4c00_010f,
-            bitwise_or: 0x5800_0008,
-            errors_return: 0x5400_0001,
-        },
+        mpi,
         handle_bits: u32::MAX as usize,
         world: 0x4400_0000,
         own: 0x4400_0001,
@@ -373,18 +281,10 @@ fn mpich(call: Functions) -> Library {
     }
 }
 
-fn standard(call: Functions) -> Library {
+fn standard(mpi: Mpi) -> Library {
     Library {
         family: Family::Standard,
-        call,
-        constants: Constants {
-            in_place: 1,
-            status_ignore: 0,
-            byte: 0x247,
-            packed: 0x207,
-            bitwise_or: 0x29,
-            errors_return: 0x143,
-        },
+        mpi,
         handle_bits: usize::MAX,
         world: 0x101,
         own: 0x102,

@@ -61,9 +61,9 @@ pub unsafe fn call(library: &Library) -> Roll {
     let (mut rank, mut size, mut parent): (c_int, c_int, Handle) = (0, 0, 0);
     // SAFETY: MPI is initialised; outputs are locals.
     let code = unsafe {
-        (library.call.comm_rank)(library.world, &mut rank)
-            | (library.call.comm_size)(library.world, &mut size)
-            | (library.call.comm_get_parent)(&mut parent)
+        (library.mpi.comm_rank)(library.world, &mut rank)
+            | (library.mpi.comm_size)(library.world, &mut size)
+            | (library.mpi.comm_get_parent)(&mut parent)
     };
     // Spawned processes have the environment of who spawned them.
     let is_spawned = parent & library.handle_bits != library.no_comm;
@@ -194,7 +194,7 @@ impl Names<'_> {
     }
 
     unsafe fn publish(&self, name: &str) -> bool {
-        let (name, publish) = (self.full(name), self.library.call.publish_name);
+        let (name, publish) = (self.full(name), self.library.mpi.publish_name);
         // SAFETY: the caller vouches for MPI; both are C strings.
         unsafe { publish(name.as_ptr(), self.library.no_info, PORT.as_ptr()) == 0 }
     }
@@ -202,14 +202,14 @@ impl Names<'_> {
     unsafe fn is_there(&self, name: &str) -> bool {
         // More than any library's MPI_MAX_PORT_NAME (256 or 1024).
         let mut port: [c_char; 4096] = [0; 4096];
-        let (name, look_up) = (self.full(name), self.library.call.lookup_name);
+        let (name, look_up) = (self.full(name), self.library.mpi.lookup_name);
         // SAFETY: as above; the port has room for what was published.
         unsafe { look_up(name.as_ptr(), self.library.no_info, port.as_mut_ptr()) == 0 }
     }
 
     /// That a name can't be taken back harms nobody: it ends with the job.
     unsafe fn take_back(&self, name: &str) {
-        let (name, take_back) = (self.full(name), self.library.call.unpublish_name);
+        let (name, take_back) = (self.full(name), self.library.mpi.unpublish_name);
         // SAFETY: as above.
         unsafe { take_back(name.as_ptr(), self.library.no_info, PORT.as_ptr()) };
     }
@@ -240,10 +240,10 @@ unsafe fn returning_errors(library: &Library) -> Option<[Handle; 2]> {
     let code = unsafe {
         let mut code = 0;
         for (comm, handler) in [library.world, library.own].into_iter().zip(&mut handlers) {
-            code |= (library.call.comm_get_errhandler)(comm, handler);
+            code |= (library.mpi.comm_get_errhandler)(comm, handler);
         }
         for comm in [library.world, library.own] {
-            code |= (library.call.comm_set_errhandler)(comm, library.constants.errors_return);
+            code |= (library.mpi.comm_set_errhandler)(comm, library.mpi.constants.errors_return);
         }
         code
     };
@@ -254,8 +254,8 @@ unsafe fn restore(library: &Library, handlers: [Handle; 2]) {
     for (comm, mut handler) in [library.world, library.own].into_iter().zip(handlers) {
         // SAFETY: as above; the handler was got from this communicator.
         unsafe {
-            (library.call.comm_set_errhandler)(comm, handler);
-            (library.call.errhandler_free)(&mut handler);
+            (library.mpi.comm_set_errhandler)(comm, handler);
+            (library.mpi.errhandler_free)(&mut handler);
         }
     }
 }

@@ -21,7 +21,7 @@ pub unsafe fn message_bytes(
     place: Place,
     size: impl Fn(Handle) -> Option<u64>,
 ) -> Option<u64> {
-    let in_place = |block: &Block| block.buffer.addr() == job.library.constants.in_place;
+    let in_place = |block: &Block| block.buffer.addr() == job.library.mpi.constants.in_place;
     let root_is_here = |root: c_int| {
         let is_root = u32::try_from(root).is_ok_and(|root| root < place.plans.procs);
         is_root.then_some(root == place.rank)

@@ -42,7 +42,7 @@ impl Types {
     /// MPI must be initialised.
     pub unsafe fn new(library: &Library) -> Result<Self, c_int> {
         // SAFETY: the caller vouches for it; the handle is the library's.
-        let named = unsafe { combiner(library, library.constants.byte)? };
+        let named = unsafe { combiner(library, library.mpi.constants.byte)? };
         let empty = || Known { handle: AtomicUsize::new(0), bytes: AtomicU64::new(0) };
         let known = std::array::from_fn(|_| empty());
         Ok(Types { named, known, writing: Mutex::default() })
@@ -76,7 +76,7 @@ impl Types {
         }
         let mut bytes = 0_i64;
         // SAFETY: the caller vouches for the datatype; the output is a local.
-        if unsafe { (library.call.type_size_x)(handle, &mut bytes) } != 0 {
+        if unsafe { (library.mpi.type_size_x)(handle, &mut bytes) } != 0 {
             return None;
         }
         let bytes = u64::try_from(bytes).ok()?;
@@ -118,7 +118,7 @@ pub fn spread(handle: Handle) -> usize {
 /// How a type was made, or the code of the library.
 unsafe fn combiner(library: &Library, datatype: Handle) -> Result<c_int, c_int> {
     let (mut integers, mut addresses, mut types, mut combiner) = (0, 0, 0, 0);
-    let envelope = library.call.type_get_envelope;
+    let envelope = library.mpi.type_get_envelope;
     // SAFETY: the caller vouches for the datatype; outputs are locals.
     let code =
         unsafe { envelope(datatype, &mut integers, &mut addresses, &mut types, &mut combiner) };

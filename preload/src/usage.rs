@@ -16,9 +16,9 @@ use records::{
     Collective, Method,
     usage::{Calls, Usage as Document},
 };
+use runner::function_name;
 
 use crate::{
-    carry_out::c_name,
     choice::Choice,
     job::{Job, lock, say},
     library::Library,
@@ -93,12 +93,12 @@ impl Usage {
 /// # Safety
 /// All processes of the world must do this.
 pub unsafe fn gather(job: &Job) {
-    let Library { call, world, constants, .. } = &job.library;
+    let Library { mpi, world, .. } = &job.library;
     let (mut rank, mut size) = (0, 0);
     let own = serde_json::to_vec(&job.usage.calls()).unwrap_or_default();
     // SAFETY: the buffers hold as many bytes as is said; all processes are here.
     unsafe {
-        if (call.comm_rank)(*world, &mut rank) | (call.comm_size)(*world, &mut size) != 0 {
+        if (mpi.comm_rank)(*world, &mut rank) | (mpi.comm_size)(*world, &mut size) != 0 {
             return;
         }
         let is_first = rank == 0;
@@ -107,8 +107,8 @@ pub unsafe fn gather(job: &Job) {
         let mut lengths: Vec<c_int> = vec![0; if is_first { size as usize } else { 0 }];
         let bytes = size_of::<c_int>() as c_int;
         let (from, into) = (ptr::from_ref(&length).cast(), lengths.as_mut_ptr().cast());
-        let byte = constants.byte;
-        if (call.gather)(from, bytes, byte, into, bytes, byte, 0, *world) != 0 {
+        let byte = mpi.constants.byte;
+        if (mpi.gather)(from, bytes, byte, into, bytes, byte, 0, *world) != 0 {
             return;
         }
         let mut places = Vec::new();
@@ -118,7 +118,7 @@ pub unsafe fn gather(job: &Job) {
             end += *length as usize;
         }
         let mut all = vec![0_u8; end];
-        let code = (call.gatherv)(
+        let code = (mpi.gatherv)(
             own.as_ptr().cast(),
             length,
             byte,
@@ -176,7 +176,7 @@ fn write(job: &Job, procs: u32, calls: impl Iterator<Item = Calls>) {
                 Method::Mockup(name) => name.clone(),
                 method => method.to_string(),
             };
-            let name = c_name(call.collective);
+            let name = function_name(call.collective);
             lines.insert((name, call.bytes, method));
         }
         let mut text = String::new();

@@ -1,11 +1,9 @@
 //! Carries out calls by our methods, one at a time.
 
 use runner::{
-    Arguments, Executor, Handle, Result, Session,
+    Arguments, Executor, Handle, Result, Runnable, Session,
     mockups::{Limits, Mockups},
 };
-
-use crate::choice::Carrier;
 
 /// Keeps memory from call to call.
 pub struct Worker {
@@ -35,15 +33,15 @@ impl Worker {
     /// `Refused` and `Invalid` come before anything was sent.
     pub unsafe fn carry_out(
         &mut self,
-        carrier: &Carrier,
+        method: &Runnable,
         arguments: &Arguments,
         comm: Handle,
     ) -> Result<()> {
         // SAFETY: the caller vouches for the arguments.
         unsafe {
-            match carrier {
-                Carrier::Own(method) => self.executor.run(method, arguments, comm),
-                Carrier::Mockup(mockup) => {
+            match method {
+                Runnable::Algorithm(method) => self.executor.run(method, arguments, comm),
+                Runnable::Mockup(mockup) => {
                     if self.mockups.is_none() {
                         self.mockups = Some(Mockups::new(self.session, self.limits)?);
                     }

@@ -93,6 +93,24 @@ impl Collective {
             Collective::Barrier => "0",
         }
     }
+
+    /// The size in bytes of the elements with which Colibri measures a message of `bytes`:
+    /// libraries fall back by the number of elements. Reductions are of doubles where these fit.
+    pub const fn element_bytes(self, bytes: u64) -> u64 {
+        match self {
+            Collective::Reduce
+            | Collective::Allreduce
+            | Collective::ReduceScatter
+            | Collective::ReduceScatterBlock
+            | Collective::Scan
+            | Collective::Exscan
+                if bytes >= 8 && bytes.is_multiple_of(8) =>
+            {
+                8
+            }
+            _ => 1,
+        }
+    }
 }
 
 /// One kind of call: what a decision function is asked about, and what is measured.

@@ -5,8 +5,6 @@
 //! CSV records), [`penalty`], [`agreement`], [`profile`]. JSON files carry their schema's name and are read and written by
 //! [`document`]; raw records are append-only and are read and written by [`record`].
 //!
-//! What an MPI library calls its algorithms is in [`openmpi`], [`mpich`], [`intel`] and [`ucc`].
-//!
 //! # What "message size" means
 //!
 //! It is defined here, once, and every file states it; see [`Collective::message_size`].
@@ -22,13 +20,10 @@ pub mod document;
 mod error;
 pub mod export;
 pub mod group_observation;
-pub mod intel;
 mod method;
-pub mod mpich;
 mod names;
 pub mod number;
 pub mod observation;
-pub mod openmpi;
 pub mod pairs;
 pub mod penalty;
 pub mod plan;
@@ -40,7 +35,6 @@ pub mod quantity;
 pub mod reading;
 pub mod record;
 pub mod summary;
-pub mod ucc;
 pub mod usage;
 pub mod violations;
 

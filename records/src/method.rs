@@ -97,27 +97,44 @@ impl FromStr for Algorithm {
     }
 }
 
-/// An MPI library whose own algorithms can be forced.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Library {
-    /// Open MPI, component coll/tuned.
-    OpenMpi,
-    /// MPICH and what is derived from it.
-    Mpich,
-    /// Intel MPI.
-    Intel,
-}
+/// An MPI library by the name that its methods carry: `openmpi` in `native:openmpi:pipeline`.
+///
+/// Which libraries there are is not known here: any short name stands for one.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Library([u8; Library::LONGEST]);
 
 impl Library {
-    /// All of them.
-    pub const ALL: [Library; 3] = [Library::OpenMpi, Library::Mpich, Library::Intel];
+    /// Most letters of a name.
+    const LONGEST: usize = 15;
 
-    const fn name(self) -> &'static str {
-        match self {
-            Library::OpenMpi => "openmpi",
-            Library::Mpich => "mpich",
-            Library::Intel => "intel",
+    /// The library of a name; none where it is empty, long, or not of small letters and digits.
+    pub const fn new(name: &str) -> Option<Self> {
+        let given = name.as_bytes();
+        if given.is_empty() || given.len() > Self::LONGEST {
+            return None;
         }
+        let mut letters = [0; Self::LONGEST];
+        let mut index = 0;
+        while index < given.len() {
+            if !given[index].is_ascii_lowercase() && !given[index].is_ascii_digit() {
+                return None;
+            }
+            letters[index] = given[index];
+            index += 1;
+        }
+        Some(Library(letters))
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        let end = self.0.iter().position(|&letter| letter == 0).unwrap_or(Self::LONGEST);
+        str::from_utf8(&self.0[..end]).unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for Library {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 
@@ -134,8 +151,7 @@ pub struct Native {
 
 /// An algorithm with its parameters, or whatever the library would take by itself.
 ///
-/// Written `default`, `native:openmpi:pipeline,segment=8KiB` (or `native:mpich:`,
-/// `native:intel:`), `own:pipeline,segment=8KiB`, `mockup:bcast_as_scatter_allgather` or
+/// Written `default`, `native:openmpi:pipeline,segment=8KiB` (with any library's name), `own:pipeline,segment=8KiB`, `mockup:bcast_as_scatter_allgather` or
 /// `plugin:/path/to/library.so:MPIB_Bcast_x`. An unsegmented method has no `segment`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Method {
@@ -256,11 +272,8 @@ fn parse(text: &str) -> Result<Method, String> {
             let Some((name, rest)) = rest.split_once(':') else {
                 return Err("a native method is native:openmpi:ALGORITHM[,segment=SIZE]".into());
             };
-            let names = Library::ALL.map(Library::name);
-            let library = Library::ALL
-                .into_iter()
-                .find(|library| library.name() == name)
-                .ok_or_else(|| unknown("library", name, &names))?;
+            let library = Library::new(name)
+                .ok_or_else(|| format!("{} names no MPI library, as openmpi does", quoted(name)))?;
             let (algorithm, segment_bytes) = parse_algorithm(rest)?;
             Ok(Method::Native(Native { library, algorithm, segment_bytes }))
         }
@@ -331,7 +344,9 @@ mod tests {
         for (text, part) in [
             ("native:openmpi:pipelin", "did you mean 'pipeline'?"),
             ("native:pipeline", "native:openmpi:ALGORITHM"),
-            ("native:mpch:pipeline", "did you mean 'mpich'?"),
+            ("native:MPICH:pipeline", "'MPICH' names no MPI library"),
+            ("native::pipeline", "'' names no MPI library"),
+            ("native:alibraryofalongname:pipeline", "names no MPI library"),
             ("own:pipeline,segments=8KiB", "known: segment=SIZE"),
             ("own:linear-redy", "did you mean 'linear-ready'?"),
             ("own:linear,form=ready", "as linear-ready"),
@@ -361,7 +376,8 @@ mod tests {
             let algorithm = Algorithm::ALL[index];
             let native = |library| Method::Native(Native { library, algorithm, segment_bytes });
             let own = Method::Own { algorithm, segment_bytes };
-            for method in Library::ALL.map(native).into_iter().chain([own]) {
+            let libraries = ["openmpi", "mpich", "a", "alibrarysolong1"];
+            for method in libraries.map(|name| native(Library::new(name).unwrap())).into_iter().chain([own]) {
                 prop_assert_eq!(method.to_string().parse::<Method>().unwrap(), method);
             }
         }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Collective, Method, record::Row};
+use crate::{Collective, Method, plan::Cell, record::Row};
 
 /// How an observation was made; the last column of every record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -112,6 +112,26 @@ pub struct CollectiveCall {
     pub seconds: f64,
     /// How it was made.
     pub status: Status,
+}
+
+impl CollectiveCall {
+    /// The first call of the first visit, of which nothing is known but what took how many seconds:
+    /// what tests and simulated benches observe.
+    pub fn timed(cell: &Cell, seconds: f64) -> Self {
+        CollectiveCall {
+            visit: 0,
+            collective: cell.collective,
+            method: cell.method.clone(),
+            ran: String::new(),
+            procs: cell.procs,
+            bytes: cell.bytes,
+            repetition: 0,
+            first_start_seconds: 0.0,
+            last_start_seconds: 0.0,
+            seconds,
+            status: Status::Ok,
+        }
+    }
 }
 
 impl Row for CollectiveCall {

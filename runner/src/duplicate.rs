@@ -79,6 +79,11 @@ impl Session {
         Ok(session)
     }
 
+    /// The table in use.
+    pub fn mpi(&self) -> &Mpi {
+        &self.mpi
+    }
+
     /// How many duplicates MPI has given up. As long as it stays the same, what was found of a
     /// communicator that has one holds.
     pub(crate) fn released(&self) -> u64 {

@@ -5,9 +5,10 @@
 //! functions ([`Mpi`]) that the program fills, so that this library links none and one build of it
 //! serves every MPI library.
 //!
-//! - [`Mpi`], [`Constants`]: the table, with handles as machine words;
+//! - [`Mpi`], [`Constants`]: the table, with handles as machine words; [`Mpi::call`] calls the library's
+//!   own collective;
 //! - [`Session`]: the table in use, and the duplicates of the application's communicators;
-//! - [`Method`]: an algorithm with its parameters;
+//! - [`Method`]: an algorithm with its parameters; [`Runnable`]: that, or a mock-up;
 //! - [`Arguments`]: a collective call, in one form for whatever carries it out;
 //! - [`Executor`]: carries it out by a method;
 //! - [`StandIn`]: memory to receive in, where the application's will not do;
@@ -23,7 +24,9 @@ compile_error!("handles as machine words need a little-endian machine of 64 bits
 
 mod agreed;
 mod arguments;
+mod call;
 mod carrying;
+mod constants;
 mod duplicate;
 mod error;
 mod execution;
@@ -35,6 +38,7 @@ mod method;
 pub mod mockups;
 mod packing;
 mod programs;
+mod runnable;
 mod scratch;
 mod sides;
 mod stand_in;
@@ -47,9 +51,12 @@ mod fake;
 mod tests;
 
 pub use arguments::{Arguments, Block, Blocks, Counts, Reduction};
+pub use call::function_name;
+pub use constants::{Constants, Family};
 pub use duplicate::Session;
 pub use error::{Error, Result};
 pub use executor::Executor;
 pub use method::Method;
+pub use runnable::Runnable;
 pub use stand_in::StandIn;
-pub use table::{Constants, Handle, MissingFunction, Mpi};
+pub use table::{CopyAttribute, DeleteAttribute, Handle, MissingSymbol, Mpi};

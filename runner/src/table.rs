@@ -1,6 +1,8 @@
-//! The table of MPI functions.
+//! The table of MPI functions: their names and signatures are written here, and nowhere else.
 
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
+
+use crate::Constants;
 
 /// A handle of MPI (communicator, datatype, operation, request) as a machine word.
 ///
@@ -10,41 +12,98 @@ use std::ffi::{CStr, c_int, c_void};
 pub type Handle = usize;
 
 /// `MPI_Comm_copy_attr_function`.
-pub(crate) type CopyAttribute =
+pub type CopyAttribute =
     unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int;
 /// `MPI_Comm_delete_attr_function`.
-pub(crate) type DeleteAttribute =
-    unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void) -> c_int;
+pub type DeleteAttribute = unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void) -> c_int;
 
-/// Values that the headers of MPI libraries define differently.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Constants {
-    /// `MPI_IN_PLACE` as an address: 1 in Open MPI and the standard ABI, -1 in MPICH.
-    pub in_place: usize,
-    /// `MPI_STATUS_IGNORE` as an address: 0 in Open MPI and the standard ABI, 1 in MPICH.
-    pub status_ignore: usize,
-    /// `MPI_BYTE`, or another named type of one byte.
-    pub byte: Handle,
-    /// `MPI_BOR`.
-    pub bitwise_or: Handle,
-    /// `MPI_PACKED`.
-    pub packed: Handle,
-    /// `MPI_ERRORS_RETURN`.
-    pub errors_return: Handle,
+/// An MPI library has no such function or variable.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the MPI library has no {0}; wanted one of MPI 3.0 or later")]
+pub struct MissingSymbol(pub String);
+
+/// Hands all functions of the table to a macro: for each the field's name, MPI's name, and the types of
+/// its arguments. A program that links MPI finds their addresses so ([`Mpi::load`]).
+#[macro_export]
+macro_rules! with_mpi_functions {
+    ($callback:ident) => {
+        $callback! {
+            // What messages go through, side by side: beside a short one each line of the cache is seen.
+            irecv MPI_Irecv (*mut c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle);
+            isend MPI_Isend (*const c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle);
+            op_commutative MPI_Op_commutative (Handle, *mut c_int);
+            recv MPI_Recv (*mut c_void, c_int, Handle, c_int, c_int, Handle, *mut c_void);
+            reduce_local MPI_Reduce_local (*const c_void, *mut c_void, c_int, Handle, Handle);
+            send MPI_Send (*const c_void, c_int, Handle, c_int, c_int, Handle);
+            wait MPI_Wait (*mut Handle, *mut c_void);
+            // The others.
+            abort MPI_Abort (Handle, c_int);
+            allgather MPI_Allgather (*const c_void, c_int, Handle, *mut c_void, c_int, Handle, Handle);
+            allgatherv MPI_Allgatherv (*const c_void, c_int, Handle, *mut c_void, *const c_int, *const c_int, Handle, Handle);
+            allreduce MPI_Allreduce (*const c_void, *mut c_void, c_int, Handle, Handle, Handle);
+            alltoall MPI_Alltoall (*const c_void, c_int, Handle, *mut c_void, c_int, Handle, Handle);
+            alltoallv MPI_Alltoallv (*const c_void, *const c_int, *const c_int, Handle, *mut c_void, *const c_int, *const c_int, Handle, Handle);
+            barrier MPI_Barrier (Handle);
+            bcast MPI_Bcast (*mut c_void, c_int, Handle, c_int, Handle);
+            comm_call_errhandler MPI_Comm_call_errhandler (Handle, c_int);
+            comm_create_keyval MPI_Comm_create_keyval (CopyAttribute, DeleteAttribute, *mut c_int, *mut c_void);
+            comm_delete_attr MPI_Comm_delete_attr (Handle, c_int);
+            comm_free MPI_Comm_free (*mut Handle);
+            comm_free_keyval MPI_Comm_free_keyval (*mut c_int);
+            comm_get_attr MPI_Comm_get_attr (Handle, c_int, *mut c_void, *mut c_int);
+            comm_get_errhandler MPI_Comm_get_errhandler (Handle, *mut Handle);
+            comm_get_parent MPI_Comm_get_parent (*mut Handle);
+            comm_group MPI_Comm_group (Handle, *mut Handle);
+            comm_rank MPI_Comm_rank (Handle, *mut c_int);
+            comm_set_attr MPI_Comm_set_attr (Handle, c_int, *mut c_void);
+            comm_set_errhandler MPI_Comm_set_errhandler (Handle, Handle);
+            comm_size MPI_Comm_size (Handle, *mut c_int);
+            comm_split MPI_Comm_split (Handle, c_int, c_int, *mut Handle);
+            comm_test_inter MPI_Comm_test_inter (Handle, *mut c_int);
+            errhandler_free MPI_Errhandler_free (*mut Handle);
+            exscan MPI_Exscan (*const c_void, *mut c_void, c_int, Handle, Handle, Handle);
+            gather MPI_Gather (*const c_void, c_int, Handle, *mut c_void, c_int, Handle, c_int, Handle);
+            gatherv MPI_Gatherv (*const c_void, c_int, Handle, *mut c_void, *const c_int, *const c_int, Handle, c_int, Handle);
+            get_processor_name MPI_Get_processor_name (*mut c_char, *mut c_int);
+            group_free MPI_Group_free (*mut Handle);
+            group_translate_ranks MPI_Group_translate_ranks (Handle, c_int, *const c_int, Handle, *mut c_int);
+            irsend MPI_Irsend (*const c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle);
+            lookup_name MPI_Lookup_name (*const c_char, Handle, *mut c_char);
+            pack MPI_Pack (*const c_void, c_int, Handle, *mut c_void, c_int, *mut c_int, Handle);
+            publish_name MPI_Publish_name (*const c_char, Handle, *const c_char);
+            reduce MPI_Reduce (*const c_void, *mut c_void, c_int, Handle, Handle, c_int, Handle);
+            reduce_scatter MPI_Reduce_scatter (*const c_void, *mut c_void, *const c_int, Handle, Handle, Handle);
+            reduce_scatter_block MPI_Reduce_scatter_block (*const c_void, *mut c_void, c_int, Handle, Handle, Handle);
+            scan MPI_Scan (*const c_void, *mut c_void, c_int, Handle, Handle, Handle);
+            scatter MPI_Scatter (*const c_void, c_int, Handle, *mut c_void, c_int, Handle, c_int, Handle);
+            scatterv MPI_Scatterv (*const c_void, *const c_int, *const c_int, Handle, *mut c_void, c_int, Handle, c_int, Handle);
+            sendrecv MPI_Sendrecv (*const c_void, c_int, Handle, c_int, c_int, *mut c_void, c_int, Handle, c_int, c_int, Handle, *mut c_void);
+            type_commit MPI_Type_commit (*mut Handle);
+            type_create_hindexed MPI_Type_create_hindexed (c_int, *const c_int, *const isize, Handle, *mut Handle);
+            type_create_resized MPI_Type_create_resized (Handle, isize, isize, *mut Handle);
+            type_dup MPI_Type_dup (Handle, *mut Handle);
+            type_free MPI_Type_free (*mut Handle);
+            type_get_envelope MPI_Type_get_envelope (Handle, *mut c_int, *mut c_int, *mut c_int, *mut c_int);
+            type_get_extent MPI_Type_get_extent (Handle, *mut isize, *mut isize);
+            type_get_true_extent MPI_Type_get_true_extent (Handle, *mut isize, *mut isize);
+            type_size_x MPI_Type_size_x (Handle, *mut i64);
+            unpack MPI_Unpack (*const c_void, c_int, *mut c_int, *mut c_void, c_int, Handle, Handle);
+            unpublish_name MPI_Unpublish_name (*const c_char, Handle, *const c_char);
+        }
+    };
 }
 
-/// An MPI library has no such function.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the MPI library has no function {0}; wanted one of MPI 3.0 or later")]
-pub struct MissingFunction(pub String);
-
-macro_rules! functions {
-    ($($name:ident $symbol:literal ($($argument:ty),*);)*) => {
+macro_rules! table {
+    ($($name:ident $symbol:ident ($($argument:ty),*);)*) => {
         /// The functions and constants of one MPI library.
         #[derive(Debug, Clone, Copy)]
         pub struct Mpi {
-            pub(crate) constants: Constants,
-            $(pub(crate) $name: unsafe extern "C" fn($($argument),*) -> c_int,)*
+            /// What its headers define.
+            pub constants: Constants,
+            $(
+                #[doc = concat!("`", stringify!($symbol), "`.")]
+                pub $name: unsafe extern "C" fn($($argument),*) -> c_int,
+            )*
         }
 
         impl Mpi {
@@ -60,18 +119,19 @@ macro_rules! functions {
             pub unsafe fn load(
                 mut find: impl FnMut(&CStr) -> *const c_void,
                 constants: Constants,
-            ) -> Result<Self, MissingFunction> {
-                let mut wanted = |name: &'static CStr| {
-                    let address = find(name);
+            ) -> Result<Self, MissingSymbol> {
+                let mut wanted = |name: &'static str| {
+                    // Every name ends in a zero byte.
+                    let address = find(CStr::from_bytes_with_nul(name.as_bytes()).unwrap_or_default());
                     match address.is_null() {
-                        true => Err(MissingFunction(name.to_string_lossy().into_owned())),
+                        true => Err(MissingSymbol(format!("function {}", name.trim_end_matches('\0')))),
                         false => Ok(address),
                     }
                 };
                 Ok(Mpi {
                     constants,
                     $($name: {
-                        let address = wanted($symbol)?;
+                        let address = wanted(concat!(stringify!($symbol), "\0"))?;
                         // SAFETY: the caller vouches that this is the function of this name; its
                         // handles are words or ints in words (see `Handle`).
                         unsafe {
@@ -87,50 +147,4 @@ macro_rules! functions {
     };
 }
 
-functions! {
-    // What messages go through, side by side: beside a short one each line of the cache is seen.
-    irecv c"MPI_Irecv" (*mut c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle);
-    isend c"MPI_Isend" (*const c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle);
-    op_commutative c"MPI_Op_commutative" (Handle, *mut c_int);
-    recv c"MPI_Recv" (*mut c_void, c_int, Handle, c_int, c_int, Handle, *mut c_void);
-    reduce_local c"MPI_Reduce_local" (*const c_void, *mut c_void, c_int, Handle, Handle);
-    send c"MPI_Send" (*const c_void, c_int, Handle, c_int, c_int, Handle);
-    wait c"MPI_Wait" (*mut Handle, *mut c_void);
-    // The others.
-    allgather c"MPI_Allgather" (*const c_void, c_int, Handle, *mut c_void, c_int, Handle, Handle);
-    allgatherv c"MPI_Allgatherv" (*const c_void, c_int, Handle, *mut c_void, *const c_int, *const c_int, Handle, Handle);
-    allreduce c"MPI_Allreduce" (*const c_void, *mut c_void, c_int, Handle, Handle, Handle);
-    alltoall c"MPI_Alltoall" (*const c_void, c_int, Handle, *mut c_void, c_int, Handle, Handle);
-    alltoallv c"MPI_Alltoallv" (*const c_void, *const c_int, *const c_int, Handle, *mut c_void, *const c_int, *const c_int, Handle, Handle);
-    bcast c"MPI_Bcast" (*mut c_void, c_int, Handle, c_int, Handle);
-    comm_create_keyval c"MPI_Comm_create_keyval" (CopyAttribute, DeleteAttribute, *mut c_int, *mut c_void);
-    comm_delete_attr c"MPI_Comm_delete_attr" (Handle, c_int);
-    comm_free c"MPI_Comm_free" (*mut Handle);
-    comm_get_attr c"MPI_Comm_get_attr" (Handle, c_int, *mut c_void, *mut c_int);
-    comm_rank c"MPI_Comm_rank" (Handle, *mut c_int);
-    comm_set_attr c"MPI_Comm_set_attr" (Handle, c_int, *mut c_void);
-    comm_set_errhandler c"MPI_Comm_set_errhandler" (Handle, Handle);
-    comm_size c"MPI_Comm_size" (Handle, *mut c_int);
-    comm_split c"MPI_Comm_split" (Handle, c_int, c_int, *mut Handle);
-    comm_test_inter c"MPI_Comm_test_inter" (Handle, *mut c_int);
-    exscan c"MPI_Exscan" (*const c_void, *mut c_void, c_int, Handle, Handle, Handle);
-    gather c"MPI_Gather" (*const c_void, c_int, Handle, *mut c_void, c_int, Handle, c_int, Handle);
-    gatherv c"MPI_Gatherv" (*const c_void, c_int, Handle, *mut c_void, *const c_int, *const c_int, Handle, c_int, Handle);
-    irsend c"MPI_Irsend" (*const c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle);
-    pack c"MPI_Pack" (*const c_void, c_int, Handle, *mut c_void, c_int, *mut c_int, Handle);
-    reduce c"MPI_Reduce" (*const c_void, *mut c_void, c_int, Handle, Handle, c_int, Handle);
-    reduce_scatter c"MPI_Reduce_scatter" (*const c_void, *mut c_void, *const c_int, Handle, Handle, Handle);
-    reduce_scatter_block c"MPI_Reduce_scatter_block" (*const c_void, *mut c_void, c_int, Handle, Handle, Handle);
-    scatter c"MPI_Scatter" (*const c_void, c_int, Handle, *mut c_void, c_int, Handle, c_int, Handle);
-    scatterv c"MPI_Scatterv" (*const c_void, *const c_int, *const c_int, Handle, *mut c_void, c_int, Handle, c_int, Handle);
-    sendrecv c"MPI_Sendrecv" (*const c_void, c_int, Handle, c_int, c_int, *mut c_void, c_int, Handle, c_int, c_int, Handle, *mut c_void);
-    type_commit c"MPI_Type_commit" (*mut Handle);
-    type_create_hindexed c"MPI_Type_create_hindexed" (c_int, *const c_int, *const isize, Handle, *mut Handle);
-    type_create_resized c"MPI_Type_create_resized" (Handle, isize, isize, *mut Handle);
-    type_free c"MPI_Type_free" (*mut Handle);
-    type_get_envelope c"MPI_Type_get_envelope" (Handle, *mut c_int, *mut c_int, *mut c_int, *mut c_int);
-    type_get_extent c"MPI_Type_get_extent" (Handle, *mut isize, *mut isize);
-    type_get_true_extent c"MPI_Type_get_true_extent" (Handle, *mut isize, *mut isize);
-    type_size_x c"MPI_Type_size_x" (Handle, *mut i64);
-    unpack c"MPI_Unpack" (*const c_void, c_int, *mut c_int, *mut c_void, c_int, Handle, Handle);
-}
+with_mpi_functions!(table);

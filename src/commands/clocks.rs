@@ -44,7 +44,7 @@ impl Clocks {
     pub fn run(self) -> Result<()> {
         let mut run = RunDirectory::at(&self.directory)?;
         refuse_another(&run)?;
-        let site = Site::find(&self.site, &["colibri-clocks"])?;
+        let site = Site::find(&self.site)?;
         run.make()?;
         refuse_another(&run)?;
         let site = site.open(&run)?;
@@ -60,7 +60,7 @@ impl Clocks {
         if let Some(seed) = self.false_clocks {
             arguments.extend(["--false-clocks".into(), seed.to_string().into()]);
         }
-        site.run("clocks", "colibri-clocks", site.ranks(), &arguments, &[])?;
+        site.run("clocks", site.ranks(), &arguments, &[])?;
         let rows = record::read::<ClockError>(&run.clock_errors())?.rows;
         output::print(&summary(&rows))?;
         eprintln!("written: {}", run.clock_errors().display());

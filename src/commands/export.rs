@@ -13,7 +13,7 @@ use crate::{
     site::run_directory::RunDirectory,
     stages::{
         chosen,
-        export::{Exporter, Format, compile},
+        export::{Exporter, Format},
         exporting::{self, FittedChoices, write_files},
         source::Source,
     },
@@ -67,9 +67,10 @@ pub struct Export {
 impl Export {
     /// Runs the subcommand.
     pub fn run(self) -> Result<()> {
-        if self.compile.is_some() && self.format != Format::Intel {
-            usage!("--compile is for --format intel alone");
-        }
+        let compile = match &self.compile {
+            Some(command) => Some((self.format.compile()?, command)),
+            None => None,
+        };
         let version = self.target_version.as_deref();
         let exporter = self.format.exporter(version, self.target_library.as_deref())?;
         let exporter = exporter.as_ref();
@@ -81,7 +82,7 @@ impl Export {
         match &self.output {
             Some(path) => {
                 report.files = write_files(path, files, exporter)?;
-                if let Some(command) = &self.compile {
+                if let Some((compile, command)) = compile {
                     let compiled = compile(&export, command, path)?;
                     report.files.extend(compiled.iter().map(|path| path.display().to_string()));
                 }

@@ -147,11 +147,15 @@ fn notes<'a>(warnings: impl IntoIterator<Item = &'a String>) -> Markup {
     html! { @for warning in warnings { p.note { "Note: " (warning) } } }
 }
 
-fn table(heading: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Markup {
+/// A table that is folded until its title is clicked.
+fn table(title: &str, heading: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Markup {
     html! {
-        table {
-            tr { @for name in heading { th { (name) } } }
-            @for row in rows { tr { @for cell in row { td { (cell) } } } }
+        details {
+            summary { (title) }
+            table {
+                tr { @for name in heading { th { (name) } } }
+                @for row in rows { tr { @for cell in row { td { (cell) } } } }
+            }
         }
     }
 }
@@ -169,8 +173,8 @@ fn gains(summary: &Summary, run: &RunDirectory) -> Result<Markup> {
         }
         @if let Some(regret) = summary.regret {
             p {
-                "What was not measured is expected to cost " (percent(regret.mean))
-                " on average and " (percent(regret.greatest)) " at most."
+                "Expected penalty for what was not measured: " (percent(regret.mean))
+                " on average, " (percent(regret.greatest)) " at most."
             }
         }
         (notes(&summary.warnings))
@@ -186,26 +190,30 @@ fn way(loading: &Loading, summary: &Summary, run: &RunDirectory) -> Result<Marku
     for collective in summary.message_size.keys() {
         figures.extend(figure(run, &gains::figure_name(loading.way, collective.name()))?);
     }
+    let how_to_load = gains::how_to_load(loading, run)?;
     Ok(html! {
         h3 { (gains::heading(loading.way)) }
-        pre { (gains::how_to_load(loading, run)?) }
         @if gains.is_empty() {
             p { "Nothing beats the library's default here; every call is left to it." }
+            pre { (how_to_load) }
         } @else {
+            p.lead {
+                "Mean speed-up " (format!("{:.2}", loading.mean_speed_up)) " over "
+                (summary.points) " points; " (gains.len()) " replaced, the others left to the default."
+            }
+            pre { (how_to_load) }
             p {
-                "Speed-up over all " (summary.points) " points (geometric mean): "
-                (format!("{:.2}", loading.mean_speed_up)) ". " (gains.len())
-                " points are replaced, the others are left to the library's default. The times are \
-                 midmeans of jobs with and without it loaded, made after the choice."
+                "The mean is geometric. Times are midmeans of jobs with and without it loaded, made \
+                 after the choice."
             }
             @if loading.calls_observed > 0 {
                 p {
                     (loading.calls_as_told) " of " (loading.calls_observed)
-                    " observed calls ran what it names."
+                    " observed calls ran the selected method."
                 }
             }
             @for figure in figures { (figure) }
-            (table(&heading, gains.iter().map(|gain| gains::row(gain))))
+            (table("Every point that is replaced", &heading, gains.iter().map(|gain| gains::row(gain))))
         }
         @if let Some(harm) = &loading.harm {
             pre { (gains::harm(harm)) }
@@ -226,15 +234,16 @@ fn decisions(penalties: &Penalties, run: &RunDirectory) -> Result<Markup> {
             "The penalty is what following a decision costs against the measured best: "
             (penalties.best) ". A call is timed by this scheme: " (penalties.timing) "."
         }
-        (table(&regions::WHOLE, rows))
+        (table("Penalties of each decision function", &regions::WHOLE, rows))
         @if let Some(Means { heading, rows }) = regions::means(penalties) {
             h3 { "By region" }
-            p { "Mean penalties, by what the communicator and the message are like." }
-            (table(&heading.iter().map(String::as_str).collect::<Vec<_>>(), rows))
-            details {
-                summary { "Their medians, 95th percentiles and greatest" }
-                (table(&regions::SPREADS, regions::spreads(penalties)))
-            }
+            @let heading: Vec<&str> = heading.iter().map(String::as_str).collect();
+            (table("Mean penalties by number of processes and message size", &heading, rows))
+            (table(
+                "Their medians, 95th percentiles and greatest",
+                &regions::SPREADS,
+                regions::spreads(penalties),
+            ))
         }
         @for figure in figures { (figure) }
         (notes(&penalties.warnings))
@@ -273,12 +282,11 @@ fn guidelines(violations: &Violations, run: &RunDirectory) -> Result<Markup> {
     Ok(html! {
         h2 { "Performance guidelines" }
         p {
-            "Compared is " (verdict.unit) ", of " (verdict.jobs) " jobs, by a one-sided "
-            (verdict.test) " test; at most " (percent(verdict.level))
-            " of the violations of pattern and monotony are expected to be false."
+            "Compared: " (verdict.unit) ", " (verdict.jobs) " jobs, one-sided " (verdict.test)
+            " test; false discovery rate of pattern and monotony " (percent(verdict.level)) "."
         }
-        (table(&["guideline", "collective", "points", "violated"], counts))
-        @if !violations.violations.is_empty() { (table(&heading, rows)) }
+        (table("Points and violations", &["guideline", "collective", "points", "violated"], counts))
+        @if !violations.violations.is_empty() { (table("Every violation", &heading, rows)) }
         @for figure in figures { (figure) }
         (notes(&violations.warnings))
     })
@@ -288,8 +296,11 @@ fn parameters(calibration: &Calibration, run: &RunDirectory) -> Result<Markup> {
     let figure = figure(run, "parameters")?;
     Ok(html! {
         h2 { "The platform's parameters" }
-        pre { (calibration::summary(calibration)) }
         @if let Some(figure) = figure { (figure) }
+        details {
+            summary { "Every parameter, with its 95 % interval" }
+            pre { (calibration::summary(calibration)) }
+        }
     })
 }
 
@@ -312,9 +323,12 @@ fn conditions(platform: &Platform) -> Markup {
     ];
     html! {
         h2 { "Measured on" }
-        table {
-            @for (name, value) in rows.iter().filter(|(_, value)| !value.is_empty()) {
-                tr { th { (name) } td style="text-align:left" { (value) } }
+        details {
+            summary { "The machines and the MPI library" }
+            table {
+                @for (name, value) in rows.iter().filter(|(_, value)| !value.is_empty()) {
+                    tr { th { (name) } td style="text-align:left" { (value) } }
+                }
             }
         }
     }

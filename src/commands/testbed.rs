@@ -1,14 +1,22 @@
 //! `colibri testbed`: a virtual cluster on this machine.
 
-use std::os::unix::process::CommandExt;
+use std::{
+    ffi::OsString,
+    os::unix::process::CommandExt,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
-use testbed::{Condition, RackShape, Spec, Testbed};
+use testbed::{Condition, Mpi, Spec, Testbed};
 
 use crate::{
     commands::shared::{options::NetworkOptions, output},
-    site::{describe, ranks::check_testbed},
+    site::{
+        describe,
+        launcher::find_on_path,
+        virtual_cluster::{check_testbed, mpi_at_hand, shims},
+    },
 };
 
 /// A virtual cluster on this machine: up, down, status, exec
@@ -25,7 +33,7 @@ enum Action {
         #[command(flatten)]
         name: Name,
 
-        /// Number of nodes [default: 8, or those of the racks]
+        /// Number of nodes [default: 8, or those of the racks or of --ppn]
         #[arg(long, value_name = "N")]
         nodes: Option<u32>,
 
@@ -57,6 +65,29 @@ enum Action {
         )]
         command: Vec<String>,
     },
+    /// Start an MPI program on its ranks, as the runs of `tune --testbed NAME` are
+    Mpirun {
+        #[command(flatten)]
+        name: Name,
+
+        /// Ranks to start [default: all that it holds]
+        #[arg(long, value_name = "N")]
+        ranks: Option<u32>,
+
+        /// The launcher of the library that the program was built for: Open MPI's mpirun, MPICH's
+        /// mpiexec [default: that of the library that Colibri was built for]
+        #[arg(long = "by", value_name = "LAUNCHER")]
+        launcher: Option<PathBuf>,
+
+        /// The program and its arguments
+        #[arg(
+            required = true,
+            trailing_var_arg = true,
+            allow_hyphen_values = true,
+            value_name = "PROGRAM"
+        )]
+        program: Vec<OsString>,
+    },
     /// Say whether this machine can hold one
     Check,
 }
@@ -73,12 +104,15 @@ impl TestbedCommand {
     pub fn run(self) -> Result<()> {
         match self.action {
             Action::Up { name, nodes, network } => {
-                let of_racks = network.racks.map(RackShape::total);
-                up(&network.spec(&name.name, nodes.or(of_racks).unwrap_or(8))?)
+                let nodes = nodes.or(network.told_nodes()).unwrap_or(8);
+                up(&network.spec(&name.name, nodes)?)
             }
             Action::Down { name } => down(&name.name),
             Action::Status => status(),
             Action::Exec { name, node, command } => exec(&name.name, node, &command),
+            Action::Mpirun { name, ranks, launcher, program } => {
+                mpirun(&name.name, ranks, launcher.as_deref(), &program)
+            }
             Action::Check => check_testbed(),
         }
     }
@@ -104,7 +138,11 @@ fn down(name: &str) -> Result<()> {
 }
 
 fn status() -> Result<()> {
-    let rows = testbed::status()?.into_iter().map(|status| {
+    let all = testbed::status()?;
+    let is_up = |status: &&testbed::Status| status.condition == Condition::Standing;
+    let standing: Vec<String> =
+        all.iter().filter(is_up).map(|status| status.name.clone()).collect();
+    let rows = all.into_iter().map(|status| {
         let condition = match status.condition {
             Condition::Standing => "up",
             Condition::Partial => "left behind in part; take it down",
@@ -121,7 +159,33 @@ fn status() -> Result<()> {
     });
     let heading =
         ["name", "nodes", "network", "ranks per node", "processes", "switch", "condition"];
-    output::print(&output::aligned(&heading, rows))
+    output::print(&output::aligned(&heading, rows))?;
+    for name in standing {
+        output::print(&format!(
+            "start a program on it: colibri testbed mpirun --name {name} PROGRAM"
+        ))?;
+    }
+    Ok(())
+}
+
+fn mpirun(
+    name: &str,
+    ranks: Option<u32>,
+    launcher: Option<&Path>,
+    program: &[OsString],
+) -> Result<()> {
+    let testbed = Testbed::open(name)?;
+    let mpi = match launcher {
+        None => mpi_at_hand()?,
+        Some(launcher) => {
+            let found = launcher.to_str().and_then(find_on_path);
+            Mpi::at(found.as_deref().unwrap_or(launcher))?
+        }
+    };
+    let ranks = ranks.unwrap_or(testbed.capacity());
+    let mut command = testbed.launch(&mpi, ranks, &shims(&mpi)?, &[])?;
+    // Takes our place, so that signals and the exit code are the command's own.
+    Err(command.args(program).exec()).context("cannot run the launcher")
 }
 
 fn exec(name: &str, node: Option<u32>, command: &[String]) -> Result<()> {

@@ -6,7 +6,8 @@ use std::{collections::BTreeMap, time::Duration};
 use anyhow::Result;
 use clap::Args;
 use records::quantity;
-use verification::{plan::Extent, selection::Choice};
+use tuning::plan::Extent;
+use verification::selection::Choice;
 
 use crate::{
     commands::shared::{
@@ -127,7 +128,7 @@ impl Verify {
         let mut run = RunDirectory::at(&self.run.directory)?;
         run.begin(&run.measurements(), self.run.resume)?;
         let source = Source::load_for(&run, &self.model)?;
-        let site = Site::find(&self.site, &["colibri-measure", "colibri-links"])?;
+        let site = Site::find(&self.site)?;
         let mut grid = grid(&self.grid, &site)?;
         grid.others = self.plugins.methods(&grid.collectives)?;
         run.make()?;

@@ -1,13 +1,17 @@
 //! A virtual cluster in words.
 
-use testbed::{Links, Loss, Racks, Service, Spec};
+use testbed::{Links, Loss, Placement, Racks, Service, Spec};
 
 /// `8 nodes at 100mbit`, `4 nodes at 1gbit, 10us, slowed 100 times (10mbit, 1ms)`.
 pub fn describe(spec: &Spec) -> String {
-    let Spec { nodes, ranks_per_node, .. } = spec;
-    match ranks_per_node {
-        1 => format!("{nodes} nodes at {}", network(spec)),
-        ranks => format!("{nodes} nodes of {ranks} ranks at {}", network(spec)),
+    let Spec { nodes, ranks_per_node, placement, .. } = spec;
+    let dealt = match placement {
+        Placement::Block => "",
+        Placement::Cyclic => " in turn",
+    };
+    match ranks_per_node.is_one() {
+        true => format!("{nodes} nodes at {}", network(spec)),
+        false => format!("{nodes} nodes of {ranks_per_node} ranks{dealt} at {}", network(spec)),
     }
 }
 
@@ -24,7 +28,10 @@ pub fn network(spec: &Spec) -> String {
     for port in ports {
         text += &format!(", port {port}");
     }
-    let Some(Links { jitter, loss, seed, racks, .. }) = links else { return text };
+    let Some(Links { jitter, loss, seed, racks, inside, .. }) = links else { return text };
+    if let Some(inside) = inside {
+        text += &format!(", inside nodes {} and {}", inside.rate, inside.latency);
+    }
     if let Some(Racks { racks, nodes, uplink }) = racks {
         text += &format!(", {racks} racks of {nodes} with uplinks of {uplink}");
     }
@@ -108,11 +115,14 @@ mod tests {
             jitter: Some("exponential:1us".parse().unwrap()),
             loss: "0.1%".parse().unwrap(),
             seed: 7,
+            inside: Some("100mbit,1us".parse().unwrap()),
             ..links
         };
+        let nodes = spec("10mbit", 1).with_ranks_per_node("2".parse().unwrap()).unwrap();
+        let nodes = Spec { placement: Placement::Cyclic, ..nodes };
         assert_eq!(
-            describe(&spec("10mbit", 1).with_links(links).unwrap()),
-            "16 nodes at 10mbit, 10us, 4 racks of 4 with uplinks of 20mbit, jitter exponential:1us, \
+            describe(&nodes.with_links(links).unwrap()),
+            "16 nodes of 2 ranks in turn at 10mbit, 10us, inside nodes 100mbit and 1us, 4 racks of 4 with uplinks of 20mbit, jitter exponential:1us, \
              loss 0.1%, seed 7"
         );
     }

@@ -78,7 +78,7 @@ impl Job<'_> {
             child.stderr.take().map(|pipe| forward(pipe, sender)),
         ];
         let mut bar = Bar::new(step);
-        let mut said = Said::new(self.symptoms);
+        let mut said = Said::new(self.symptoms.clone());
         let mut moved = Instant::now();
         let ended = loop {
             match events.recv_timeout(Duration::from_millis(100)) {
@@ -137,7 +137,7 @@ impl Said {
         if line.is_empty() {
             return;
         }
-        let words = self.symptoms.map_or(&[][..], |symptoms| symptoms.words);
+        let words = self.symptoms.as_ref().map_or(&[][..], |symptoms| &symptoms.words);
         self.shows_symptom |= words.iter().any(|words| line.contains(words));
         self.is_explained |= is_of_ours(&line) && line.contains(": error");
         self.last.push_back(line);
@@ -153,7 +153,7 @@ impl Said {
 
     fn failure(&self, step: &str, how: &str) -> Failure {
         let mut text = format!("{step}: {how}{}", told(&self.last));
-        if let (true, Some(symptoms)) = (self.shows_symptom, self.symptoms) {
+        if let (true, Some(symptoms)) = (self.shows_symptom, &self.symptoms) {
             text += &format!("\n{}", (symptoms.advice)());
         }
         Failure { text, is_lasting: self.shows_symptom || self.is_explained }
@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn what_our_programs_call_an_error_is_not_tried_again() {
-        let script = format!("{START}; echo 'colibri-measure: error on rank 0: wet'; exit 1");
+        let script = format!("{START}; echo 'colibri-mpi: error on rank 0: wet'; exit 1");
         let (dir, result) = sh(&script, Duration::from_secs(9));
         assert!(result.unwrap_err().to_string().contains("rank 0: wet"));
         assert_eq!(starts(&dir), 1);
@@ -302,7 +302,7 @@ mod tests {
         let mut command = Command::new("sh");
         command.args(["-c", "echo start >> starts; echo all alone; seq 100; exit 1"]);
         command.current_dir(dir.path());
-        let symptoms = Symptoms { words: &["all alone"], advice: || "hold hands".into() };
+        let symptoms = Symptoms { words: vec!["all alone"], advice: || "hold hands".into() };
         let job = Job { symptoms: Some(symptoms), ..job(command, &launched, Duration::MAX) };
         let text = job.run().unwrap_err().to_string();
         assert!(text.ends_with("\n    100\nhold hands"), "{text}");

@@ -10,6 +10,7 @@ use std::{
 };
 
 use anyhow::Result;
+use libraries::{JobStart, MpiLibrary};
 
 use crate::{
     error::usage,
@@ -19,28 +20,21 @@ use crate::{
     },
 };
 
-/// Which MPI library's programs it starts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Family {
-    OpenMpi,
-    Other,
-}
-
 /// Words in what a job says by which it shows that it was started wrongly.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Symptoms {
     /// Any of these, in one line.
-    pub words: &'static [&'static str],
+    pub words: Vec<&'static str>,
     /// What to do about it.
     pub advice: fn() -> String,
 }
 
 /// A launcher: words in which `{np}` and `{nodes}` stand for numbers.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Launcher {
     words: Vec<String>,
-    /// Whose programs it starts.
-    pub family: Family,
+    /// Whose programs it starts, where that is known.
+    pub library: Option<&'static dyn MpiLibrary>,
     /// Whether the ranks share this machine, which may have fewer processors than ranks.
     local: bool,
     /// What Slurm has given us, where it has.
@@ -74,8 +68,8 @@ impl Launcher {
                  write their number into the launcher '{text}'"
             );
         }
-        let family = family(program)?;
-        Ok(Launcher { words, family, local: false, allocation })
+        let library = library(program)?;
+        Ok(Launcher { words, library, local: false, allocation })
     }
 
     /// The launcher at hand: Slurm's inside an allocation, else `mpirun` on PATH.
@@ -85,7 +79,7 @@ impl Launcher {
     pub fn at_hand() -> Result<Self> {
         if env::var_os("SLURM_JOB_ID").is_some() && find_on_path(SRUN).is_some() {
             let mut launcher = Self::parse("srun -n {np}")?;
-            if let Some(kind) = slurm::kind_for(launcher.family == Family::OpenMpi) {
+            if let Some(kind) = slurm::kind_for(launcher.library) {
                 launcher.words.insert(1, format!("--mpi={kind}"));
             }
             return Ok(launcher);
@@ -126,7 +120,7 @@ impl Launcher {
         let names = |word: &String| word.starts_with("--mpi") && word != "--mpi=none";
         let names_management = self.words.iter().any(names);
         let may_start_apart = self.is_srun() && !names_management;
-        may_start_apart.then_some(Symptoms { words: &slurm::APART, advice: slurm::advice })
+        may_start_apart.then_some(Symptoms { words: slurm::apart(), advice: slurm::advice })
     }
 
     /// The command that starts `ranks` ranks of `program` with `arguments`.
@@ -152,11 +146,10 @@ impl Launcher {
         if self.is_srun() && env::var_os(name).is_none() {
             command.env(name, value);
         }
-        if self.family == Family::OpenMpi {
-            command.envs(open_mpi_settings());
-            if self.local && ranks > processors() {
-                command.envs(SHARED_PROCESSORS);
-            }
+        if let Some(library) = self.library {
+            let oversubscribed = self.local && ranks > processors();
+            let start = JobStart { as_root: process::is_root(), oversubscribed };
+            command.envs(library.environment(start));
         }
         if !environment.is_empty() {
             command.arg("env").args(environment.iter().map(|(name, value)| {
@@ -189,28 +182,6 @@ fn processors() -> u32 {
     std::thread::available_parallelism().map_or(1, |n| n.get() as u32)
 }
 
-/// Open MPI 4 (`OMPI_`) and 5 (`PRTE_`) place more ranks than processors only when told; such
-/// ranks must yield while they wait.
-const SHARED_PROCESSORS: [(&str, &str); 4] = [
-    ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
-    ("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"),
-    ("OMPI_MCA_hwloc_base_binding_policy", "none"),
-    ("OMPI_MCA_mpi_yield_when_idle", "1"),
-];
-
-/// Settings that every start by Open MPI's launcher wants, as environment variables.
-fn open_mpi_settings() -> Vec<(&'static str, &'static str)> {
-    let mut settings = vec![
-        // Without it forced algorithms and rules files are silently ignored.
-        ("OMPI_MCA_coll_tuned_use_dynamic_rules", "1"),
-    ];
-    if process::is_root() {
-        settings.push(("OMPI_ALLOW_RUN_AS_ROOT", "1"));
-        settings.push(("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"));
-    }
-    settings
-}
-
 /// Where a program is: a path as it stands, a name sought on PATH.
 pub fn find_on_path(program: &str) -> Option<PathBuf> {
     if program.contains('/') {
@@ -228,15 +199,12 @@ fn is_srun(program: &str) -> bool {
 }
 
 /// Whose programs a launcher starts, by what it says of its version; Slurm's starts any library's.
-fn family(program: &str) -> Result<Family> {
+fn library(program: &str) -> Result<Option<&'static dyn MpiLibrary>> {
     let said = match is_srun(program) {
         true => Some(programs::library()?),
         false => process::said_within(Command::new(program).arg("--version"), PATIENCE),
     };
-    match said {
-        Some(text) if text.contains("Open MPI") || text.contains("OpenRTE") => Ok(Family::OpenMpi),
-        _ => Ok(Family::Other),
-    }
+    Ok(said.and_then(|text| libraries::recognise(&text)))
 }
 
 #[cfg(test)]
@@ -255,8 +223,7 @@ mod tests {
     fn nodes_are_nodes_and_unknown_ones_are_refused() {
         let words = ["sh", "-N", "{nodes}", "-n", "{np}"].map(Into::into).to_vec();
         let nodes = |nodes| Some(Allocation { nodes: Some(nodes), ..Allocation::default() });
-        let launcher =
-            Launcher { words, family: Family::Other, local: false, allocation: nodes(4) };
+        let launcher = Launcher { words, library: None, local: false, allocation: nodes(4) };
         let words = |ranks| {
             let command = launcher.command(ranks, &[], Path::new("prog"), &[]);
             command.get_args().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>()

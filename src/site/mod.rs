@@ -11,3 +11,4 @@ pub mod programs;
 pub mod ranks;
 pub mod run_directory;
 pub mod slurm;
+pub mod virtual_cluster;

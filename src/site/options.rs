@@ -19,9 +19,18 @@ pub struct NetworkOptions {
     #[arg(long = "port", value_name = "NODE[.in|.out]=RATE")]
     pub ports: Vec<testbed::PortRate>,
 
-    /// Ranks on each node [default: 1]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
-    ppn: Option<u32>,
+    /// Ranks on each node: 4, or one number for each node as 4,4,3 [default: 1]
+    #[arg(long, value_name = "N[,N...]")]
+    ppn: Option<testbed::RanksPerNode>,
+
+    /// Which ranks are on a node: block (each node is filled before the next) or cyclic (one to each
+    /// in turn) [default: block]
+    #[arg(long, value_name = "block|cyclic")]
+    placement: Option<testbed::Placement>,
+
+    /// A network inside each node, with a port of this rate for each rank: 100mbit,100us
+    #[arg(long, value_name = "RATE,LATENCY")]
+    pub inside: Option<testbed::Inside>,
 
     /// Latency from node to node, beside the time of the bytes: 10us, 1ms
     #[arg(long, value_name = "TIME")]
@@ -56,8 +65,8 @@ pub struct NetworkOptions {
 impl NetworkOptions {
     /// Whether any was given.
     pub fn is_given(&self) -> bool {
-        let NetworkOptions { rate, ports, ppn, slow, .. } = self;
-        let of_each = rate.is_some() || ppn.is_some() || slow.is_some();
+        let NetworkOptions { rate, ports, ppn, placement, slow, .. } = self;
+        let of_each = rate.is_some() || ppn.is_some() || placement.is_some() || slow.is_some();
         of_each || !ports.is_empty() || self.links().is_some()
     }
 
@@ -70,8 +79,14 @@ impl NetworkOptions {
     }
 
     /// Ranks on each node.
-    pub fn ranks_per_node(&self) -> u32 {
-        self.ppn.unwrap_or(1)
+    pub fn ranks_per_node(&self) -> testbed::RanksPerNode {
+        self.ppn.clone().unwrap_or(testbed::RanksPerNode::Same(1))
+    }
+
+    /// How many nodes there are by what else is told of them.
+    pub fn told_nodes(&self) -> Option<u32> {
+        let of_racks = self.racks.map(testbed::RackShape::total);
+        of_racks.or(self.ppn.as_ref().and_then(testbed::RanksPerNode::nodes))
     }
 
     /// How many times the network is slowed down.
@@ -90,6 +105,7 @@ impl NetworkOptions {
             rate: self.rate()?,
             ports: self.ports.clone(),
             ranks_per_node: self.ranks_per_node(),
+            placement: self.placement.unwrap_or_default(),
             slow: self.slowness(),
             links: self.links(),
         };
@@ -104,11 +120,12 @@ impl NetworkOptions {
             nodes: shape.nodes,
             uplink,
         });
-        let NetworkOptions { latency, jitter, loss, network_seed: seed, .. } = *self;
+        let NetworkOptions { latency, jitter, loss, network_seed: seed, inside, .. } = *self;
         let needed = latency.is_some()
             || jitter.is_some()
             || loss.is_some()
             || seed.is_some()
+            || inside.is_some()
             || racks.is_some();
         needed.then(|| testbed::Links {
             latency: latency.unwrap_or_default(),
@@ -116,6 +133,7 @@ impl NetworkOptions {
             loss: loss.unwrap_or_default(),
             seed: seed.unwrap_or_default(),
             racks,
+            inside,
         })
     }
 }

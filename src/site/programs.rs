@@ -1,4 +1,4 @@
-//! Where the MPI programs and the preloaded libraries are.
+//! Where the MPI program and the preloaded libraries are.
 
 use std::process::Command;
 
@@ -6,12 +6,15 @@ use anyhow::{Context, Result, bail};
 
 pub use testbed::programs::find;
 
-/// What the MPI library that our programs were built for says of its version.
+/// The program that runs on every rank.
+pub const MPI: &str = "colibri-mpi";
+
+/// What the MPI library that it was built for says of its version.
 ///
 /// # Errors
-/// The programs are not there, or do not start here.
+/// The program is not there, or does not start here.
 pub fn library() -> Result<String> {
-    let program = find("colibri-measure")?;
+    let program = find(MPI)?;
     let output = Command::new(&program)
         .arg("--mpi-library")
         .output()

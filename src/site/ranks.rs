@@ -8,9 +8,10 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
+use libraries::{Methods, MpiLibrary};
 use records::document::{self, Document};
 use serde::{Deserialize, Serialize};
-use testbed::{OpenMpi, Rate, Shims, Spec, Testbed};
+use testbed::{Mpi, Spec, Testbed};
 
 use crate::{
     error::usage,
@@ -18,10 +19,11 @@ use crate::{
         config::{self, Config},
         describe::{self, describe},
         launch::Job,
-        launcher::{Family, Launcher, ranks_at_hand},
+        launcher::{Launcher, ranks_at_hand},
         options::SiteOptions,
         process, programs,
         run_directory::RunDirectory,
+        virtual_cluster::{check_testbed, library_of, mpi_at_hand, shims},
     },
 };
 
@@ -52,8 +54,8 @@ pub const PRELOAD_LIBRARY: &str = "libcolibri.so";
 enum Place {
     Launcher(Launcher),
     /// A virtual cluster to be set up for the run.
-    Planned(Spec),
-    Testbed(Cluster),
+    Planned(Spec, Mpi),
+    Testbed(Cluster, Mpi),
 }
 
 /// A virtual cluster; one that was set up for this run is taken down with it.
@@ -76,14 +78,12 @@ impl Document for SetUp {
 }
 
 impl Site {
-    /// Finds the place that the flags name, to run these programs in. Nothing of it is made yet.
+    /// Finds the place that the flags name, to run our MPI program in. Nothing of it is made yet.
     ///
     /// # Errors
     /// A program is not there, there is no launcher, it holds fewer ranks, no virtual cluster can be set up here, ...
-    pub fn find(options: &SiteOptions, needed: &[&str]) -> Result<Self> {
-        for program in needed {
-            programs::find(program)?;
-        }
+    pub fn find(options: &SiteOptions) -> Result<Self> {
+        programs::find(programs::MPI)?;
         let config = Config::read(Path::new(config::FILE))?;
         let wanted = options.ranks.or(config.ranks);
         let (place, ranks) = match &options.testbed {
@@ -122,8 +122,10 @@ impl Site {
     pub fn open(mut self, run: &RunDirectory) -> Result<Self> {
         clear_up(run)?;
         match &mut self.place {
-            Place::Planned(spec) => self.place = Place::Testbed(Cluster::set_up(spec, run)?),
-            Place::Testbed(cluster) => cluster.record = Some(switch_record(run)),
+            Place::Planned(spec, mpi) => {
+                self.place = Place::Testbed(Cluster::set_up(spec, run)?, mpi.clone());
+            }
+            Place::Testbed(cluster, _) => cluster.record = Some(switch_record(run)),
             Place::Launcher(_) => {}
         }
         self.launched = Some(run.launched());
@@ -135,50 +137,51 @@ impl Site {
         self.ranks
     }
 
-    /// Whether the library's own algorithms can be forced and rules loaded.
-    pub fn is_open_mpi(&self) -> bool {
+    /// The MPI library, where it is known.
+    pub fn library(&self) -> Option<&'static dyn MpiLibrary> {
         match &self.place {
-            Place::Launcher(launcher) => launcher.family == Family::OpenMpi,
-            Place::Planned(_) | Place::Testbed(_) => true,
+            Place::Launcher(launcher) => launcher.library,
+            Place::Planned(_, mpi) | Place::Testbed(_, mpi) => Some(library_of(mpi)),
         }
+    }
+
+    /// The library's own methods that can be forced within a job, where it has such.
+    pub fn natives(&self) -> Option<Methods> {
+        Some(self.library()?.within_job()?.methods)
     }
 
     /// Whether the network is one of this machine's own making.
     pub fn is_virtual(&self) -> bool {
-        matches!(self.place, Place::Planned(_) | Place::Testbed(_))
+        matches!(self.place, Place::Planned(..) | Place::Testbed(..))
     }
 
-    /// Runs one of our MPI programs on `ranks` ranks to its end.
+    /// Runs a task of our MPI program on `ranks` ranks to its end.
     ///
     /// # Errors
     /// As [`Job::run`]; the program is not there; the place was not opened.
     pub fn run(
         &self,
-        step: &str,
-        program: &str,
+        task: &str,
         ranks: u32,
         arguments: &[OsString],
         settings: &[Setting],
     ) -> Result<()> {
         let launched = self.launched.as_deref().context("the place was not opened")?;
-        let program = programs::find(program)?;
-        let tracer = || programs::find("libcolibri_tracer.so");
+        let program = programs::find(programs::MPI)?;
         let library = settings.iter().any(|setting| matches!(setting, Setting::PreloadLibrary));
         let library = library.then(|| programs::find(PRELOAD_LIBRARY)).transpose()?;
         let variables = settings.iter().filter_map(|setting| match setting {
             Setting::Variable(name, value) => Some((*name, value.as_os_str())),
             _ => None,
         });
-        let mut arguments = arguments.to_vec();
+        let mut arguments = [&[task.into()], arguments].concat();
         arguments.extend(["--ranks".into(), ranks.to_string().into()]);
         let (mut command, symptoms) = match &self.place {
-            Place::Planned(_) => bail!("the virtual cluster was not set up"),
+            Place::Planned(..) => bail!("the virtual cluster was not set up"),
             Place::Launcher(launcher) => {
                 arguments.extend(["--launcher".into(), launcher.text().into()]);
-                let tracer = match launcher.family {
-                    Family::OpenMpi => Some(tracer()?),
-                    Family::Other => None,
-                };
+                let tracer = launcher.library.and_then(|library| library.tracer());
+                let tracer = tracer.map(programs::find).transpose()?;
                 let mut environment: Vec<(String, OsString)> =
                     variables.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
                 let list = around_theirs(tracer, library);
@@ -186,16 +189,13 @@ impl Site {
                 let command = launcher.command(ranks, &environment, &program, &arguments);
                 (command, launcher.symptoms())
             }
-            Place::Testbed(cluster) => {
+            Place::Testbed(cluster, mpi) => {
                 let testbed = cluster.testbed();
                 arguments.extend(["--testbed".into(), describe(testbed.spec()).into()]);
-                let shims = Shims {
-                    sleep_on_yield: Some(programs::find("libcolibri_yield.so")?),
-                    tracer: Some(tracer()?),
-                };
+                let shims = shims(mpi)?;
                 let library = library.as_ref().map(|path| ("LD_PRELOAD", path.as_os_str()));
                 let environment: Vec<_> = variables.chain(library).collect();
-                let mut command = testbed.mpirun(&OpenMpi::find()?, ranks, &shims, &environment)?;
+                let mut command = testbed.launch(mpi, ranks, &shims, &environment)?;
                 command.arg(program).args(&arguments);
                 (command, None)
             }
@@ -206,7 +206,7 @@ impl Site {
                 command.env(format!("OMPI_MCA_{name}"), value);
             }
         }
-        Job { command, step, launched, patience: self.patience, symptoms }.run()
+        Job { command, step: task, launched, patience: self.patience, symptoms }.run()
     }
 }
 
@@ -255,28 +255,14 @@ fn find_cluster(text: &str, options: &SiteOptions) -> Result<(Place, u32)> {
         }
         let testbed = Testbed::open(text)?;
         let most = testbed.capacity();
-        return Ok((
-            Place::Testbed(Cluster { testbed: Some(testbed), written_down: None, record: None }),
-            most,
-        ));
+        let cluster = Cluster { testbed: Some(testbed), written_down: None, record: None };
+        return Ok((Place::Testbed(cluster, mpi_at_hand()?), most));
     };
     let spec = options.network.spec(&format!("run-{}", std::process::id()), nodes)?;
     spec.check()?;
     check_testbed()?;
-    let most = nodes * spec.ranks_per_node;
-    Ok((Place::Planned(spec), most))
-}
-
-/// Sets up the smallest virtual cluster there is and takes it down: a better answer to whether this
-/// machine can hold one than any look at versions.
-///
-/// # Errors
-/// It cannot.
-pub fn check_testbed() -> Result<()> {
-    let name = format!("check-{}", std::process::id());
-    testbed::up(&Spec::new(&name, 1, "100mbit".parse::<Rate>()?)?)?;
-    testbed::down(&name)?;
-    Ok(())
+    let most = spec.ranks();
+    Ok((Place::Planned(spec, mpi_at_hand()?), most))
 }
 
 impl Cluster {
@@ -324,15 +310,14 @@ impl Drop for Cluster {
 /// A site that is found and opened when it is needed: a run whose records are whole needs none.
 pub struct LazySite<'a> {
     options: &'a SiteOptions,
-    programs: &'a [&'a str],
     site: Option<Site>,
     is_open: bool,
 }
 
 impl<'a> LazySite<'a> {
-    /// At the place that the flags name, for these programs.
-    pub fn new(options: &'a SiteOptions, programs: &'a [&'a str]) -> Self {
-        LazySite { options, programs, site: None, is_open: false }
+    /// At the place that the flags name.
+    pub fn new(options: &'a SiteOptions) -> Self {
+        LazySite { options, site: None, is_open: false }
     }
 
     /// The site, found at the first time.
@@ -341,7 +326,7 @@ impl<'a> LazySite<'a> {
     /// As [`Site::find`].
     pub fn find(&mut self) -> Result<&Site> {
         if self.site.is_none() {
-            self.site = Some(Site::find(self.options, self.programs)?);
+            self.site = Some(Site::find(self.options)?);
         }
         self.site.as_ref().context("the site was found")
     }

@@ -3,6 +3,7 @@
 use std::{env, process::Command, time::Duration};
 
 use anyhow::{Result, bail};
+use libraries::MpiLibrary;
 
 use crate::{error::usage, site::process};
 
@@ -125,25 +126,23 @@ fn is_none_by_default(configuration: &str) -> bool {
 /// What `--mpi` is to be for an MPI library; nothing where Slurm's own setting or the user's is left
 /// alone.
 ///
-/// Open MPI takes PMIx, whatever else is there. Others take PMI-2 as a rule; a site that has set
-/// anything knows better.
-pub fn kind_for(is_open_mpi: bool) -> Option<&'static str> {
+/// What takes one kind alone is given that, whatever else is there. What takes it as a rule is left
+/// to a site that has set anything, which knows better.
+pub fn kind_for(library: Option<&'static dyn MpiLibrary>) -> Option<&'static str> {
     if env::var_os("SLURM_MPI_TYPE").is_some() {
         return None;
     }
-    let kind = if is_open_mpi { "pmix" } else { "pmi2" };
-    let wanted = is_open_mpi || default_is_none();
+    let (kind, alone) = library.map_or(("pmi2", false), |library| library.process_management());
+    let wanted = alone || default_is_none();
     (wanted && offered().iter().any(|offered| offered == kind)).then_some(kind)
 }
 
 /// Words by which a job shows that `srun` has started its ranks without the process management that
-/// their MPI library needs: Open MPI's, and our programs' that find themselves alone. Of Open MPI's
-/// explanation the first line alone may come through before Slurm ends the ranks.
-pub const APART: [&str; 3] = [
-    "The application appears to have been direct launched using \"srun\"",
-    "OPAL ERROR: Unreachable in file",
-    "the job has 1 ranks",
-];
+/// their MPI library needs: the libraries', and our programs' that find themselves alone.
+pub fn apart() -> Vec<&'static str> {
+    let theirs = libraries::ALL.iter().flat_map(|library| library.started_apart());
+    theirs.copied().chain(["the job has 1 ranks"]).collect()
+}
 
 /// What to do about that.
 pub fn advice() -> String {

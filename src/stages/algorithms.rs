@@ -12,14 +12,11 @@ use records::{
     calibration::{Algorithms, Parameters},
     document,
     observation::{CollectiveCall, PointToPoint},
-    openmpi,
     plan::{Cell, Plan},
     quantity, record,
 };
-use verification::{
-    plan::{self, Repeated},
-    samples::Samples,
-};
+use tuning::plan::{self, Repeated};
+use verification::samples::Samples;
 
 use crate::{
     error::usage,
@@ -93,10 +90,10 @@ pub fn measure(
 
 /// The library's own algorithms where they can be forced, and Colibri's.
 fn methods(site: &Site, collective: Collective, procs: u32, bytes: u64) -> Vec<Method> {
-    let natives = match site.is_open_mpi() {
-        true => openmpi::methods(collective, &SEGMENTS, procs, bytes),
-        false => Vec::new(),
-    };
+    let natives = site
+        .natives()
+        .map(|natives| natives(collective, &SEGMENTS, procs, bytes))
+        .unwrap_or_default();
     let own = measuring::own_methods(collective, &SEGMENTS, procs, bytes);
     natives.into_iter().chain(own).collect()
 }

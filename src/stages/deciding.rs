@@ -3,11 +3,11 @@
 use std::thread::{self, available_parallelism};
 
 use anyhow::Result;
+use libraries::openmpi;
 use models::{Model, Predictor, decide};
 use records::{
-    Algorithm, Collective, Library, Method, Native, Point,
+    Algorithm, Collective, Method, Point,
     decisions::{Decision, Decisions},
-    openmpi,
 };
 
 use crate::{
@@ -108,12 +108,7 @@ fn decided(predictor: &Predictor, points: &[Point], wanted: &Wanted<'_>) -> Resu
 /// Whether the MPI library can be told to run a method there: not every algorithm takes segments, and
 /// some fall back to others.
 pub fn can_run(point: Point, method: &Method) -> bool {
-    let Method::Native(native @ Native { library: Library::OpenMpi, .. }) = method else {
-        return true;
-    };
-    let row = openmpi::find(point.collective, native.algorithm);
-    row.is_some_and(|row| row.segmented || native.segment_bytes == 0)
-        && !openmpi::falls_back(point.collective, native, point.procs, point.bytes)
+    libraries::runs(point, method)
 }
 
 /// Says which algorithms are left out because they have no constants, where each has its own.

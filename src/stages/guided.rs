@@ -19,9 +19,9 @@ use records::{
     violations::Violations,
 };
 use serde::{Deserialize, Serialize};
+use tuning::jobs::Repeated;
 use verification::{
     guidelines::{self, Jobs, Settings},
-    jobs::Repeated,
     penalty::message_sizes,
     profiles,
     samples::Samples,

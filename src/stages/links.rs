@@ -43,7 +43,7 @@ pub fn measure(
         "--seed".into(),
         seed.to_string().into(),
     ];
-    site.run("links", "colibri-links", site.ranks(), &arguments, &[])
+    site.run("links", site.ranks(), &arguments, &[])
 }
 
 /// What the run's record of them says; nothing where there is none.

@@ -1,15 +1,15 @@
-//! Measures plans of methods at points, by colibri-measure.
+//! Measures plans of methods at points, by colibri-mpi.
 
 use std::{ffi::OsString, path::Path, time::Duration};
 
 use anyhow::Result;
 use models::Predictor;
 use records::{
-    Algorithm, Collective, Method, document, openmpi,
+    Algorithm, Collective, Method, document,
     plan::{Cell, Plan},
     profile::REPLACED,
 };
-use verification::{
+use tuning::{
     Weights,
     plan::{self, Extent, Grid, Methods},
 };
@@ -27,7 +27,7 @@ use crate::{
     },
 };
 
-/// The timing schemes of colibri-measure, by its words for them.
+/// The timing schemes of colibri-mpi, by its words for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Timing {
     Barrier,
@@ -77,7 +77,7 @@ pub fn grid(options: &GridOptions, site: &Site) -> Result<Grid> {
         check_measurable(site, collective)?;
     }
     // What another library takes by itself can't be told: it is compared with our own.
-    let methods: Methods = if site.is_open_mpi() { openmpi::methods } else { own_methods };
+    let methods: Methods = site.natives().unwrap_or(own_methods);
     Ok(Grid {
         ranks,
         collectives: options.collective.0.clone(),
@@ -95,10 +95,13 @@ pub fn grid(options: &GridOptions, site: &Site) -> Result<Grid> {
 /// # Errors
 /// There is nothing.
 pub fn check_measurable(site: &Site, collective: Collective) -> Result<()> {
-    if site.is_open_mpi() && openmpi::algorithms(collective).is_empty() {
-        usage!("Open MPI has no algorithms of {collective} that can be forced");
+    let forced = site.library().filter(|_| site.natives().is_some());
+    if let Some(library) = forced
+        && library.algorithms(collective).is_empty()
+    {
+        usage!("{} has no algorithms of {collective} that can be forced", library.title());
     }
-    if !site.is_open_mpi() && !REPLACED.contains(&collective) {
+    if forced.is_none() && !REPLACED.contains(&collective) {
         usage!(
             "the launcher at hand is not known to be Open MPI's, whose algorithms can be forced; \
              our own of {collective} are none that the preload library could put in its place"
@@ -212,5 +215,5 @@ pub fn measure_by(
         "--timing".into(),
         timing.name().into(),
     ];
-    site.run("measure", "colibri-measure", plan.ranks, &arguments, settings)
+    site.run("measure", plan.ranks, &arguments, settings)
 }

@@ -1,8 +1,10 @@
 //! The stages of the pipeline, each from files to files; flags and printing are the commands'.
 
 pub mod algorithms;
+pub mod bench;
 pub mod calibrating;
 pub mod chosen;
+pub mod confirming;
 pub mod deciding;
 pub mod drawing;
 pub mod export;

@@ -38,7 +38,7 @@ pub fn measure(
         "--seed".into(),
         seed.to_string().into(),
     ];
-    site.run("pairs", "colibri-pairs", site.ranks(), &arguments, &[])?;
+    site.run("pairs", site.ranks(), &arguments, &[])?;
     let path = run.pair_observations();
     let record: Record<PointToPoint> = record::read(&path)?;
     let counted = Duration::try_from_secs_f64(field(&record.header, "spent_seconds", &path)?);

@@ -10,7 +10,7 @@ use records::{
     summary::{Application, Loading},
     usage::{Calls, Usage},
 };
-use verification::{Weights, plan::Grid};
+use tuning::{Weights, plan::Grid};
 
 use crate::{
     error::usage,

@@ -41,8 +41,10 @@
 mod error;
 #[cfg(test)]
 mod fuzz;
+mod layout;
 mod links;
 mod make;
+mod mpich;
 mod openmpi;
 mod port;
 mod processes;
@@ -62,8 +64,10 @@ mod tcp;
 mod skipped;
 
 pub use error::TestbedError;
-pub use links::{Links, Loss, RackShape, Racks};
+pub use layout::{Placement, RanksPerNode};
+pub use links::{Inside, Links, Loss, RackShape, Racks};
 pub use make::up;
+pub use mpich::{Mpi, Mpich};
 pub use openmpi::{OpenMpi, Shims};
 pub use port::{Direction, PortRate};
 pub use rate::Rate;
@@ -105,9 +109,9 @@ impl Testbed {
         &self.spec
     }
 
-    /// How many ranks it holds: nodes times ranks per node.
+    /// How many ranks it holds.
     pub fn capacity(&self) -> u32 {
-        self.spec.nodes * self.spec.ranks_per_node
+        self.spec.ranks()
     }
 
     /// Where its scripts and temporary files lie; removed by [`down`].

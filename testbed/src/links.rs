@@ -3,9 +3,12 @@
 use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
-use switch::{Delay, Jitter, PortWires, Uplinks, Wiring};
+use switch::{Delay, GroupWires, Jitter, PortWires, Wiring};
 
-use crate::{Rate, Spec, TestbedError, spec::HEAD};
+use crate::{
+    Rate, Spec, TestbedError,
+    spec::{self, HEAD},
+};
 
 /// How the links are beside their rate.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +29,40 @@ pub struct Links {
     /// Nodes in racks; without them all are in one.
     #[serde(default)]
     pub racks: Option<Racks>,
+    /// A network inside each node, with a port for each of its ranks; without one ranks of a node share
+    /// memory, and its port.
+    #[serde(default)]
+    pub inside: Option<Inside>,
+}
+
+/// The network inside a node, as in `100mbit,100us`, before it is slowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inside {
+    /// Of each rank's port, both ways.
+    #[serde(rename = "rate_bits_per_second")]
+    pub rate: Rate,
+    /// Of the way from one rank to another of its node; half of it is each port's.
+    #[serde(rename = "latency_nanoseconds")]
+    pub latency: Delay,
+}
+
+impl FromStr for Inside {
+    type Err = TestbedError;
+
+    fn from_str(text: &str) -> Result<Inside, TestbedError> {
+        let (rate, latency) = match text.split_once(',') {
+            Some((rate, latency)) => (rate, latency),
+            None => (text, "0us"),
+        };
+        let latency = latency.parse().map_err(TestbedError::Spec)?;
+        Ok(Inside { rate: rate.parse()?, latency })
+    }
+}
+
+impl fmt::Display for Inside {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{},{}", self.rate, self.latency)
+    }
 }
 
 /// A share of frames: `0.001` or `0.1%`.
@@ -110,6 +147,7 @@ impl Links {
     pub(crate) fn indispensable(&self) -> Option<&'static str> {
         match self {
             Links { racks: Some(_), .. } => Some("racks"),
+            Links { inside: Some(_), .. } => Some("a network inside nodes"),
             Links { jitter: Some(_), .. } => Some("jitter"),
             Links { loss, .. } if *loss != Loss::default() => Some("loss"),
             _ => None,
@@ -134,6 +172,9 @@ impl Links {
         {
             return wrong(format!("a jitter of {scale} {} times is above 10s", spec.slow));
         }
+        if let Some(inside) = self.inside {
+            inside.check(spec)?;
+        }
         let Some(Racks { racks, nodes, uplink }) = self.racks else { return Ok(()) };
         if racks.checked_mul(nodes) != Some(spec.nodes) || racks == 0 {
             return wrong(format!("{racks} racks of {nodes} nodes are not {} nodes", spec.nodes));
@@ -142,36 +183,110 @@ impl Links {
     }
 }
 
-/// What the switch is to be. The head hangs at all nodes' switch by a link that takes no time.
+impl Inside {
+    fn check(self, spec: &Spec) -> Result<(), TestbedError> {
+        self.rate.slowed(spec.slow)?;
+        if self.latency.times(spec.slow).is_none() {
+            let problem = format!("a latency of {} {} times is above 10s", self.latency, spec.slow);
+            return Err(TestbedError::Spec(problem));
+        }
+        let ports = spec.nodes + spec.ranks();
+        if ports > MOST_PORTS {
+            let problem = format!(
+                "{} nodes of {} ranks with a network inside are {ports} ports; a testbed has at most \
+                 {MOST_PORTS}, one for each node and rank",
+                spec.nodes,
+                spec.ranks()
+            );
+            return Err(TestbedError::Spec(problem));
+        }
+        Ok(())
+    }
+}
+
+/// The nodes' and the ranks' in a network with insides: the switch has 250, one of them the head's.
+const MOST_PORTS: u32 = 249;
+
+/// What the switch is to be: the nodes' ports in order, the ranks' if they have any, then the head's.
+///
+/// The head hangs at all nodes' switch by a link that takes no time. So does a node with a network
+/// inside, by which its ranks are started: what the ranks send each other passes their own ports, and
+/// from node to node also the wires of their node's group.
 pub(crate) fn wiring(spec: &Spec, links: &Links) -> Wiring {
-    // Checked when the spec was made.
-    let slowed = |delay: Delay| delay.times(spec.slow).unwrap_or(delay);
-    let whole = slowed(links.latency).nanoseconds();
-    let half = Delay::from_nanoseconds(whole / 2).unwrap_or_default();
-    let node = |node: u32| PortWires {
-        place: format!("n{node}"),
-        out_bits_per_second: spec.outbound(node).bits_per_second(),
-        in_bits_per_second: spec.inbound(node).bits_per_second(),
-        latency: half,
-        rack: links.racks.map(|racks| (node / racks.nodes) as u16),
+    let racks = links.racks.map_or(0, |racks| racks.racks);
+    let rack_of = |node: u32| links.racks.map(|racks| (node / racks.nodes) as u16);
+    let latency = half(links.latency, spec.slow);
+    let uplink = |rate: Rate| GroupWires {
+        up_bits_per_second: spec.slowed(rate).bits_per_second(),
+        down_bits_per_second: spec.slowed(rate).bits_per_second(),
+        latency,
+        within: None,
     };
-    let head = PortWires {
-        place: HEAD.into(),
+    let mut groups: Vec<GroupWires> =
+        links.racks.iter().map(|racks| uplink(racks.uplink)).collect();
+    groups = groups.into_iter().cycle().take(racks as usize).collect();
+    let mut ports = Vec::new();
+    for node in 0..spec.nodes {
+        let (out, into) = (spec.outbound(node), spec.inbound(node));
+        let (out, into) = (out.bits_per_second(), into.bits_per_second());
+        let rack = rack_of(node);
+        ports.push(match links.inside {
+            Some(_) => without_time(spec::node_place(node)),
+            None => PortWires {
+                place: spec::node_place(node),
+                out_bits_per_second: out,
+                in_bits_per_second: into,
+                latency,
+                group: rack,
+            },
+        });
+        if links.inside.is_some() {
+            let (up_bits_per_second, down_bits_per_second) = (out, into);
+            groups.push(GroupWires {
+                up_bits_per_second,
+                down_bits_per_second,
+                latency,
+                within: rack,
+            });
+        }
+    }
+    if let Some(inside) = links.inside {
+        let rate = spec.slowed(inside.rate).bits_per_second();
+        ports.extend(spec.rank_places().map(|(node, local)| PortWires {
+            place: spec::rank_place(node, local),
+            out_bits_per_second: rate,
+            in_bits_per_second: rate,
+            latency: half(inside.latency, spec.slow),
+            group: Some((racks + node) as u16),
+        }));
+    }
+    ports.push(without_time(HEAD.into()));
+    Wiring {
+        ports,
+        groups,
+        // Checked when the spec was made.
+        jitter: links.jitter.map(|jitter| Jitter {
+            scale: jitter.scale.times(spec.slow).unwrap_or(jitter.scale),
+            ..jitter
+        }),
+        lost_per_billion: links.loss.per_billion,
+        seed: links.seed,
+    }
+}
+
+/// Of either wire, slowed; that it is possible was checked when the spec was made.
+fn half(latency: Delay, slow: u32) -> Delay {
+    let whole = latency.times(slow).unwrap_or(latency).nanoseconds();
+    Delay::from_nanoseconds(whole / 2).unwrap_or_default()
+}
+
+fn without_time(place: String) -> PortWires {
+    PortWires {
+        place,
         out_bits_per_second: 0,
         in_bits_per_second: 0,
         latency: Delay::default(),
-        rack: None,
-    };
-    Wiring {
-        ports: (0..spec.nodes).map(node).chain([head]).collect(),
-        uplinks: links.racks.map(|racks| Uplinks {
-            racks: racks.racks as u16,
-            bits_per_second: spec.slowed(racks.uplink).bits_per_second(),
-            latency: half,
-        }),
-        jitter: links.jitter.map(|jitter| Jitter { scale: slowed(jitter.scale), ..jitter }),
-        lost_per_billion: links.loss.per_billion,
-        seed: links.seed,
+        group: None,
     }
 }
 
@@ -215,16 +330,43 @@ mod tests {
         assert_eq!(wiring.ports.len(), 9);
         let node = &wiring.ports[5];
         assert_eq!((node.out_bits_per_second, node.in_bits_per_second), (10_000_000, 5_000_000));
-        assert_eq!((node.latency.to_string(), node.rack), ("500us".into(), Some(1)));
-        let uplinks = wiring.uplinks.unwrap();
-        assert_eq!((uplinks.racks, uplinks.bits_per_second), (2, 20_000_000));
-        assert_eq!(uplinks.latency.to_string(), "500us");
+        assert_eq!((node.latency.to_string(), node.group), ("500us".into(), Some(1)));
+        assert_eq!(wiring.groups.len(), 2);
+        let uplink = &wiring.groups[1];
+        assert_eq!(
+            (uplink.up_bits_per_second, uplink.down_bits_per_second),
+            (20_000_000, 20_000_000)
+        );
+        assert_eq!((uplink.latency.to_string(), uplink.within), ("500us".into(), None));
         assert_eq!(wiring.jitter.unwrap().to_string(), "100us");
         let head = &wiring.ports[8];
         assert_eq!(
-            (head.out_bits_per_second, head.latency, head.rack),
+            (head.out_bits_per_second, head.latency, head.group),
             (0, Delay::default(), None)
         );
+    }
+
+    #[test]
+    fn a_node_with_an_inside_is_a_group_of_its_ranks() {
+        let inside = Some("10gbit,1us".parse().unwrap());
+        let uplink = "2gbit".parse().unwrap();
+        let racks = Some(Racks { racks: 2, nodes: 4, uplink });
+        let links = Links { latency: "10us".parse().unwrap(), racks, inside, ..Links::default() };
+        let port = "1.in=500mbit".parse().unwrap();
+        let spec = spec(100).with_ranks_per_node("2,2,2,2,1,1,1,1".parse().unwrap()).unwrap();
+        let spec = spec.with_ports(vec![port]).unwrap().with_links(links.clone()).unwrap();
+        let wiring = wiring(&spec, &links);
+        let places: Vec<&str> = wiring.ports.iter().map(|port| &*port.place).collect();
+        assert_eq!((places.len(), places[7], places[8]), (8 + 12 + 1, "n7", "n0r0"));
+        assert_eq!((places[11], places[16], places[20]), ("n1r1", "n4r0", "head"));
+        let (node, rank) = (&wiring.ports[1], &wiring.ports[11]);
+        assert_eq!((node.out_bits_per_second, node.group), (0, None));
+        assert_eq!((rank.out_bits_per_second, rank.in_bits_per_second), (100_000_000, 100_000_000));
+        assert_eq!((rank.latency.to_string(), rank.group), ("50us".into(), Some(3)));
+        let group = &wiring.groups[3];
+        assert_eq!((group.up_bits_per_second, group.down_bits_per_second), (10_000_000, 5_000_000));
+        assert_eq!((group.latency.to_string(), group.within), ("500us".into(), Some(0)));
+        assert_eq!(wiring.groups[9].within, Some(1));
     }
 
     #[test]

@@ -62,7 +62,7 @@ fn refuse_leftovers(name: &str) -> Result<(), TestbedError> {
 fn make(spec: &Spec, tools: &Tools) -> Result<(), TestbedError> {
     state::write(&State::new(spec, Phase::Making))?;
     state::make_temporary_directory(&spec.name)?;
-    scripts::write(&spec.name, tools)?;
+    scripts::write(spec, tools)?;
     let maker = Maker { spec, tools };
     match &spec.links {
         Some(links) => maker.switched(links)?,
@@ -106,7 +106,7 @@ impl Maker<'_> {
             let doing = &*format!("set up the network of {}", wires.place);
             let step = Step { doing, needs: "" };
             self.in_shell(&step, &wires.place, &tcp.settings())?;
-            let setup = tcp.device(port, self.spec.nodes);
+            let setup = tcp.device(port, wiring.ports.len());
             step.run_with(&self.tools.ip, ["-n", name, "-batch", "-"], &setup)?;
         }
         switch.go(&self.spec.name)
@@ -131,7 +131,7 @@ impl Maker<'_> {
         let peer = &*namespace(&self.spec.name, place);
         let pair = ["link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", peer];
         self.ip(&step, HEAD, &pair)?;
-        let address = &*format!("{}/{PREFIX_BITS}", spec::node_address(node));
+        let address = &*format!("{}/{PREFIX_BITS}", spec::port_address(node));
         self.ip(&step, place, &["address", "add", address, "dev", "eth0"])?;
         self.shape(place, "eth0", self.spec.outbound(node))?;
         self.shape(HEAD, port, self.spec.inbound(node))?;

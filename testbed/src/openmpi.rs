@@ -6,7 +6,7 @@ use std::{
     process::Command,
 };
 
-use crate::{NETWORK, Testbed, TestbedError, scripts, state, system};
+use crate::{NETWORK, Placement, Testbed, TestbedError, scripts, state, system};
 
 /// The libraries that are preloaded into every rank.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -35,6 +35,18 @@ impl Shims {
             sleep_on_yield: find("libcolibri_yield.so")?,
             tracer: find("libcolibri_tracer.so")?,
         })
+    }
+
+    /// What is set in every rank: the caller's variables, and what is preloaded.
+    pub(crate) fn environment<'a>(
+        &self,
+        given: &[(&'a str, &'a OsStr)],
+    ) -> Vec<(&'a str, OsString)> {
+        let is_preload = |(key, _): &&(&str, &OsStr)| *key == "LD_PRELOAD";
+        let further = given.iter().find(is_preload).map(|(_, value)| *value);
+        let others = given.iter().filter(|variable| !is_preload(variable));
+        let others = others.map(|(key, value)| (*key, value.to_os_string()));
+        others.chain(self.preload(further).map(|value| ("LD_PRELOAD", value))).collect()
     }
 
     /// The value of `LD_PRELOAD`, with one that the caller asked for behind; none if empty.
@@ -69,17 +81,11 @@ impl OpenMpi {
     /// # Errors
     /// It does not run; it is of another family, or of a version that was never tried.
     pub fn at(mpirun: &Path) -> Result<OpenMpi, TestbedError> {
-        let wrong = |family: String| TestbedError::WrongMpi {
-            mpirun: mpirun.display().to_string(),
-            family,
-        };
-        let output = Command::new(mpirun).arg("--version").output();
-        let output = output.map_err(|error| wrong(format!("no program that runs ({error})")))?;
-        let text = String::from_utf8_lossy(&output.stdout);
+        let text = said(mpirun)?;
         match major_version(&text) {
             Some(major @ 4..=5) => Ok(OpenMpi { mpirun: mpirun.into(), major }),
-            Some(major) => Err(wrong(format!("Open MPI {major}"))),
-            None => Err(wrong(family(&text))),
+            Some(major) => Err(wrong(mpirun, format!("Open MPI {major}"))),
+            None => Err(wrong(mpirun, family(&text))),
         }
     }
 
@@ -89,13 +95,25 @@ impl OpenMpi {
     }
 }
 
+pub(crate) fn wrong(launcher: &Path, family: String) -> TestbedError {
+    TestbedError::WrongMpi { mpirun: launcher.display().to_string(), family }
+}
+
+/// What a launcher says of its version.
+pub(crate) fn said(launcher: &Path) -> Result<String, TestbedError> {
+    let output = Command::new(launcher).arg("--version").output();
+    let output =
+        output.map_err(|error| wrong(launcher, format!("no program that runs ({error})")))?;
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
 /// From `mpirun (Open MPI) 4.1.4`.
 fn major_version(text: &str) -> Option<u32> {
     let (_, version) = text.split_once("(Open MPI) ")?;
     version.split('.').next()?.trim().parse().ok()
 }
 
-fn family(text: &str) -> String {
+pub(crate) fn family(text: &str) -> String {
     match text {
         _ if text.contains("Intel(R) MPI") => "Intel MPI".into(),
         _ if text.contains("HYDRA") => "MPICH".into(),
@@ -105,9 +123,10 @@ fn family(text: &str) -> String {
 }
 
 impl Testbed {
-    /// An `mpirun` command with everything that the testbed needs; the caller adds MCA parameters of
-    /// its own, then the program and its arguments. Rank i runs on node i / (ranks per node), over
-    /// TCP only (and shared memory within a node), not bound to cores.
+    /// An `mpirun` command with everything that the testbed needs; the caller adds the program and its
+    /// arguments, and before them, where nodes have no network inside, MCA parameters of its own.
+    /// Ranks are placed as the spec says, not bound to cores. They talk over TCP, and within a node
+    /// over shared memory if it has no network inside.
     ///
     /// `environment` is set in every rank; an `LD_PRELOAD` in it is loaded behind the shims.
     ///
@@ -120,11 +139,8 @@ impl Testbed {
         shims: &Shims,
         environment: &[(&str, &OsStr)],
     ) -> Result<Command, TestbedError> {
+        self.check_ranks(ranks)?;
         let name = &self.spec().name;
-        if !(1..=self.capacity()).contains(&ranks) {
-            let capacity = self.capacity();
-            return Err(TestbedError::Ranks { name: name.clone(), ranks, capacity });
-        }
         let mut command = self.exec(None, &mpi.mpirun)?;
         let temporary = state::temporary_directory(name);
         command.env("TMPDIR", &temporary);
@@ -143,36 +159,59 @@ impl Testbed {
         if shims.sleep_on_yield.is_some() {
             command.arg("-x").arg(self.idle());
         }
-        let further = environment.iter().find(|(key, _)| *key == "LD_PRELOAD").map(|(_, v)| *v);
-        let preload = shims.preload(further);
-        let others = environment.iter().filter(|(key, _)| *key != "LD_PRELOAD").copied();
-        for (key, value) in others.chain(preload.as_deref().map(|value| ("LD_PRELOAD", value))) {
+        for (key, value) in shims.environment(environment) {
             let mut variable = OsString::from(key);
             variable.push("=");
             variable.push(value);
             command.arg("-x").arg(variable);
         }
+        command.args(self.rank_entry());
         Ok(command)
+    }
+
+    pub(crate) fn check_ranks(&self, ranks: u32) -> Result<(), TestbedError> {
+        let capacity = self.capacity();
+        match (1..=capacity).contains(&ranks) {
+            true => Ok(()),
+            false => Err(TestbedError::Ranks { name: self.spec().name.clone(), ranks, capacity }),
+        }
+    }
+
+    /// What stands before a rank's program: it enters the rank's own network, if there is one.
+    pub(crate) fn rank_entry(&self) -> Vec<OsString> {
+        match self.spec().has_inside() {
+            true => vec!["/bin/sh".into(), scripts::rank_path(&self.spec().name).into()],
+            false => Vec::new(),
+        }
+    }
+
+    /// Whether every message comes through a socket.
+    pub(crate) fn is_all_sockets(&self) -> bool {
+        self.spec().ranks_per_node.is_one() || self.spec().has_inside()
     }
 
     /// How long the shim lets an idle rank wait for its sockets. A message that comes through shared
     /// memory, from a rank of the same node, does not wake it.
-    fn idle(&self) -> String {
-        let microseconds = if self.spec().ranks_per_node == 1 { 1000 } else { 20 };
+    pub(crate) fn idle(&self) -> String {
+        let microseconds = if self.is_all_sockets() { 1000 } else { 20 };
         format!("COLIBRI_IDLE_MICROSECONDS={microseconds}")
     }
 
     fn placement(&self, command: &mut Command, ranks: u32) {
         let spec = self.spec();
-        let slots = spec.ranks_per_node;
-        let hosts: Vec<String> =
-            (0..spec.nodes).map(|node| format!("{}:{slots}", spec.host(node))).collect();
-        command.args(["--host", &hosts.join(","), "-np", &ranks.to_string()]).args([
-            "--map-by",
-            "slot",
-            "--bind-to",
-            "none",
-        ]);
+        let map_by = match spec.placement {
+            Placement::Block => "slot",
+            Placement::Cyclic => "node",
+        };
+        command.args(["--host", &self.hosts(), "-np", &ranks.to_string()]);
+        command.args(["--map-by", map_by, "--bind-to", "none"]);
+    }
+
+    /// Every node's name with how many ranks it holds, as launchers read them.
+    pub(crate) fn hosts(&self) -> String {
+        let spec = self.spec();
+        let host = |node| format!("{}:{}", spec.host(node), spec.ranks_per_node.of(node));
+        (0..spec.nodes).map(host).collect::<Vec<_>>().join(",")
     }
 
     /// Open MPI's parameters: the option they go by, name and value. Everything that differs between
@@ -184,10 +223,10 @@ impl Testbed {
     ) -> Vec<(&'static str, &'static str, OsString)> {
         let mut agent = OsString::from("/bin/sh ");
         agent.push(scripts::agent_path(&self.spec().name));
-        let shared_memory = match (self.spec().ranks_per_node, major) {
-            (1, _) => "self,tcp",
-            (_, 4) => "self,vader,tcp",
-            (_, _) => "self,sm,tcp",
+        let shared_memory = match (self.is_all_sockets(), major) {
+            (true, _) => "self,tcp",
+            (false, 4) => "self,vader,tcp",
+            (false, _) => "self,sm,tcp",
         };
         let mut parameters = match major {
             4 => vec![

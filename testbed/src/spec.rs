@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Links, Rate, TestbedError,
+    Links, Placement, RanksPerNode, Rate, TestbedError,
     port::{self, Direction, PortRate},
 };
 
@@ -14,7 +14,6 @@ pub const NETWORK: &str = "10.77.0.0/24";
 
 const HEAD_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 254);
 const MAX_NODES: u32 = 64;
-const MAX_RANKS_PER_NODE: u32 = 64;
 const MAX_SLOW: u32 = 100_000;
 const MAX_NAME: usize = 15;
 
@@ -37,8 +36,11 @@ pub struct Spec {
     /// Ports with rates of their own.
     #[serde(default)]
     pub ports: Vec<PortRate>,
-    /// How many consecutive ranks share a node (and its port), 1 to 64.
-    pub ranks_per_node: u32,
+    /// How many ranks a node holds, which share its port; 1 to 64.
+    pub ranks_per_node: RanksPerNode,
+    /// Which ranks are on a node.
+    #[serde(default)]
+    pub placement: Placement,
     /// How many times slower than told the network is: rates by this factor lower, latencies higher.
     #[serde(default = "not_slowed")]
     pub slow: u32,
@@ -60,7 +62,9 @@ impl Spec {
     pub fn new(name: &str, nodes: u32, rate: Rate) -> Result<Spec, TestbedError> {
         let ports = Vec::new();
         let name = name.into();
-        let spec = Spec { name, nodes, rate, ports, ranks_per_node: 1, slow: 1, links: None };
+        let (ranks_per_node, placement) = (RanksPerNode::Same(1), Placement::Block);
+        let spec =
+            Spec { name, nodes, rate, ports, ranks_per_node, placement, slow: 1, links: None };
         spec.check()?;
         Ok(spec)
     }
@@ -69,7 +73,10 @@ impl Spec {
     ///
     /// # Errors
     /// As [`Spec::check`].
-    pub fn with_ranks_per_node(mut self, ranks_per_node: u32) -> Result<Spec, TestbedError> {
+    pub fn with_ranks_per_node(
+        mut self,
+        ranks_per_node: RanksPerNode,
+    ) -> Result<Spec, TestbedError> {
         self.ranks_per_node = ranks_per_node;
         self.check()?;
         Ok(self)
@@ -147,25 +154,55 @@ impl Spec {
         }
         self.rate.slowed(self.slow)?;
         in_range("nodes", self.nodes, MAX_NODES)?;
+        self.ranks_per_node.check(self.nodes)?;
         port::check(&self.ports, self.nodes)?;
         for port in &self.ports {
             port.rate.slowed(self.slow)?;
         }
-        if let Some(links) = &self.links {
-            links.check(self)?;
+        match &self.links {
+            Some(links) => links.check(self),
+            None => Ok(()),
         }
-        in_range("ranks per node", self.ranks_per_node, MAX_RANKS_PER_NODE)
     }
 
-    /// All places, the head first.
-    pub(crate) fn places(&self) -> impl Iterator<Item = String> + use<> {
-        std::iter::once(HEAD.into()).chain((0..self.nodes).map(|node| format!("n{node}")))
+    /// How many ranks all nodes hold.
+    pub fn ranks(&self) -> u32 {
+        (0..self.nodes).map(|node| self.ranks_per_node.of(node)).sum()
+    }
+
+    /// Whether the ranks of a node have a network inside it.
+    pub fn has_inside(&self) -> bool {
+        self.links.as_ref().is_some_and(|links| links.inside.is_some())
+    }
+
+    /// All places, the head first, then the nodes', then those that ranks have of their own.
+    pub(crate) fn places(&self) -> impl Iterator<Item = String> + use<'_> {
+        let nodes = (0..self.nodes).map(node_place);
+        let ranks = self.rank_places().filter(|_| self.has_inside());
+        let ranks = ranks.map(|(node, local)| rank_place(node, local));
+        std::iter::once(HEAD.into()).chain(nodes).chain(ranks)
+    }
+
+    /// The node, and the number on it, of every rank that the nodes hold.
+    pub(crate) fn rank_places(&self) -> impl Iterator<Item = (u32, u32)> + use<'_> {
+        let of = |node| (0..self.ranks_per_node.of(node)).map(move |local| (node, local));
+        (0..self.nodes).flat_map(of)
     }
 
     /// What a node's `hostname` says, and Open MPI's name for it.
     pub(crate) fn host(&self, node: u32) -> String {
-        host(&self.name, &format!("n{node}"))
+        host(&self.name, &node_place(node))
     }
+}
+
+/// The place of a node.
+pub(crate) fn node_place(node: u32) -> String {
+    format!("n{node}")
+}
+
+/// The place of a rank, by its number on its node, where ranks have places of their own.
+pub(crate) fn rank_place(node: u32, local: u32) -> String {
+    format!("n{node}r{local}")
 }
 
 fn in_range(what: &str, value: u32, most: u32) -> Result<(), TestbedError> {
@@ -202,18 +239,28 @@ pub(crate) fn namespace(name: &str, place: &str) -> String {
 /// holds no `-`: a testbed `a` does not claim the namespaces of a testbed `a-n0`.
 pub(crate) fn of_namespace(namespace: &str) -> Option<(&str, &str)> {
     let (name, place) = namespace.strip_prefix(PREFIX)?.rsplit_once('-')?;
-    let node = place.strip_prefix('n').is_some_and(|number| {
-        !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit())
-    });
-    (check_name(name).is_ok() && (node || place == HEAD)).then_some((name, place))
+    let is_number =
+        |text: &str| !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_digit());
+    let is_known = place == HEAD
+        || place.strip_prefix('n').is_some_and(|rest| match rest.split_once('r') {
+            Some((node, rank)) => is_number(node) && is_number(rank),
+            None => is_number(rest),
+        });
+    (check_name(name).is_ok() && is_known).then_some((name, place))
+}
+
+/// Whether it is a node's own, neither the head nor a rank's.
+pub(crate) fn is_node(place: &str) -> bool {
+    place != HEAD && !place.contains('r')
 }
 
 pub(crate) fn head_address() -> String {
     HEAD_ADDRESS.to_string()
 }
 
-pub(crate) fn node_address(node: u32) -> String {
-    format!("10.77.0.{}", node + 1)
+/// Of a node, or of another port of the switch but the head's.
+pub(crate) fn port_address(port: u32) -> String {
+    format!("10.77.0.{}", port + 1)
 }
 
 /// How many bits of an address are the network's.
@@ -239,7 +286,9 @@ mod tests {
             let error = Spec::new("a", nodes, rate).unwrap_err().to_string();
             assert!(error.contains(&nodes.to_string()) && error.contains("1 to 64"), "{error}");
         }
-        assert!(Spec::new("a", 2, rate).unwrap().with_ranks_per_node(0).is_err());
+        assert!(
+            Spec::new("a", 2, rate).unwrap().with_ranks_per_node(RanksPerNode::Same(0)).is_err()
+        );
     }
 
     #[test]
@@ -269,9 +318,17 @@ mod tests {
     fn a_namespace_belongs_to_one_testbed() {
         assert_eq!(of_namespace("colibri-a-n0"), Some(("a", "n0")));
         assert_eq!(of_namespace("colibri-a-n0-head"), Some(("a-n0", "head")));
-        for other in
-            ["colibri-a", "colibri--n0", "colibri-a-n", "colibri-a-x", "a-n0", "colibri-n0"]
-        {
+        assert_eq!(of_namespace("colibri-a-n12r3"), Some(("a", "n12r3")));
+        for other in [
+            "colibri-a",
+            "colibri--n0",
+            "colibri-a-n",
+            "colibri-a-nr",
+            "colibri-a-n1r",
+            "colibri-a-x",
+            "a-n0",
+            "colibri-n0",
+        ] {
             assert_eq!(of_namespace(other), None, "{other}");
         }
     }

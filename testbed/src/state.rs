@@ -54,7 +54,9 @@ impl Document for State {
     const SCHEMA: &'static str = "colibri/testbed/1";
 
     fn validate(&self) -> Result<(), (String, String)> {
-        self.spec.check().map_err(|error| ("name, nodes, rate".into(), error.to_string()))
+        self.spec
+            .check()
+            .map_err(|error| ("name, nodes, rate, ranks_per_node".into(), error.to_string()))
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use switch::Service;
 
 use crate::{
-    Phase, Rate, Spec, TestbedError, processes,
+    Phase, RanksPerNode, Rate, Spec, TestbedError, processes,
     remove::live_namespaces,
     spec::{self, namespace},
     state, switch_process, system,
@@ -31,8 +31,8 @@ pub struct Status {
     pub nodes: u32,
     /// Of its ports, as it was asked for; unknown where its state file is lost.
     pub rate: Option<Rate>,
-    /// How many consecutive ranks share a node; unknown where its state file is lost.
-    pub ranks_per_node: Option<u32>,
+    /// How many ranks a node holds; unknown where its state file is lost.
+    pub ranks_per_node: Option<RanksPerNode>,
     /// The processes in it.
     pub processes: Vec<i32>,
     /// What it was made from; unknown where its state file is lost.
@@ -56,7 +56,7 @@ pub fn status() -> Result<Vec<Status>, TestbedError> {
 
 fn status_of(name: String, live: &[String]) -> Status {
     let places = places_in(&name, live);
-    let nodes = places.iter().filter(|place| *place != spec::HEAD).count() as u32;
+    let nodes = places.iter().filter(|place| spec::is_node(place)).count() as u32;
     // A state file that cannot be read is one sign of what the condition says.
     let state = state::read(&name).ok();
     let service = switch_process::service(&name);
@@ -69,7 +69,7 @@ fn status_of(name: String, live: &[String]) -> Status {
         condition: if whole { Condition::Standing } else { Condition::Partial },
         nodes,
         rate: state.as_ref().map(|state| state.spec.rate),
-        ranks_per_node: state.as_ref().map(|state| state.spec.ranks_per_node),
+        ranks_per_node: state.as_ref().map(|state| state.spec.ranks_per_node.clone()),
         processes: processes::of_testbed(&name, &places),
         service,
         spec: state.map(|state| state.spec),

@@ -39,26 +39,57 @@ pub(crate) struct Tcp {
     is_lossy: bool,
 }
 
+/// Wires that lie side by side: of all ports, of all groups.
+#[derive(Debug, Default)]
+struct Level {
+    /// In bits per second.
+    fastest: u64,
+    /// Of a full frame, at the slowest.
+    frame: Nanoseconds,
+    /// What the slowest takes for a full frame, latency included.
+    time: Nanoseconds,
+}
+
+impl Level {
+    /// From rates, 0 being no rate, and latencies.
+    fn of(wires: impl Iterator<Item = ([u64; 2], Nanoseconds)>) -> Level {
+        let mut level = Level::default();
+        for (rates, latency) in wires {
+            for rate in rates.into_iter().filter(|rate| *rate > 0) {
+                let frame = FRAME_BITS * 1_000_000_000 / rate;
+                level.fastest = level.fastest.max(rate);
+                level.frame = level.frame.max(frame);
+                level.time = level.time.max(frame + latency);
+            }
+        }
+        level
+    }
+}
+
 impl Tcp {
     /// What fits the network.
     pub fn of(wiring: &Wiring, is_lossy: bool) -> Tcp {
-        let rates = wiring
-            .ports
-            .iter()
-            .flat_map(|port| [port.out_bits_per_second, port.in_bits_per_second]);
-        let uplink = wiring.uplinks.iter().map(|uplinks| uplinks.bits_per_second);
-        let rates: Vec<u64> = rates.chain(uplink).filter(|rate| *rate > 0).collect();
-        let fastest = rates.iter().copied().max().unwrap_or(1_000_000);
-        let slowest = rates.iter().copied().min().unwrap_or(1_000_000);
-        let frame = FRAME_BITS * 1_000_000_000 / slowest;
-        let latency = wiring.ports.iter().map(|port| port.latency.nanoseconds()).max().unwrap_or(0);
+        let inner = Level::of(wiring.ports.iter().map(|port| {
+            ([port.out_bits_per_second, port.in_bits_per_second], port.latency.nanoseconds())
+        }));
+        let outer = Level::of(wiring.groups.iter().map(|group| {
+            ([group.up_bits_per_second, group.down_bits_per_second], group.latency.nanoseconds())
+        }));
         let jitter = wiring.jitter.map_or(0, |jitter| jitter.scale.nanoseconds() * 10);
-        // There and back over four links at most, and the time of a full frame on each.
-        let round_trip = 8 * (latency + frame) + 2 * jitter;
-        let in_flight = (round_trip as u128 * fastest as u128 / 1_000_000_000) as u64 / FRAME_BITS;
-        // One frame of every other node, before one's own and before its acknowledgement.
-        let nodes = wiring.ports.len() as u64;
-        let turn = round_trip + 2 * 2 * nodes * frame;
+        // There and back, over out and in, and up and down at most twice.
+        let round_trip =
+            [4 * inner.time, 4 * inner.time + 8 * outer.time].map(|time| time + 2 * jitter);
+        let frames_on_the_way = |level: &Level, round_trip: Nanoseconds| {
+            (round_trip as u128 * level.fastest as u128 / 1_000_000_000) as u64 / FRAME_BITS
+        };
+        let inside = frames_on_the_way(&inner, round_trip[0]);
+        let in_flight = match wiring.groups.is_empty() {
+            true => inside,
+            false => inside.max(frames_on_the_way(&outer, round_trip[1])),
+        };
+        // One frame of every other port, before one's own and before its acknowledgement.
+        let ports = wiring.ports.len() as u64;
+        let turn = round_trip[1] + 2 * 2 * ports * inner.frame.max(outer.frame);
         let least = if is_lossy { 0 } else { USUAL_TIMEOUT };
         Tcp {
             window: (2 * in_flight).clamp(LEAST_WINDOW, MOST_WINDOW),
@@ -84,12 +115,12 @@ impl Tcp {
         )
     }
 
-    /// A batch for `ip` in a place: addresses of everybody, none of which is ever asked for, and the
+    /// A batch for `ip` in the place of a port, the last being the head's: addresses of everybody, none of which is ever asked for, and the
     /// way to them.
-    pub fn device(&self, port: usize, nodes: u32) -> String {
-        let address = |port: usize| match port as u32 {
-            node if node < nodes => spec::node_address(node),
-            _ => spec::head_address(),
+    pub fn device(&self, port: usize, ports: usize) -> String {
+        let address = |port: usize| match port + 1 < ports {
+            true => spec::port_address(port as u32),
+            false => spec::head_address(),
         };
         let mac = |port: usize| address_of(port as PortIndex);
         let (own, Tcp { window, timeout_milliseconds, .. }) = (address(port), self);
@@ -102,7 +133,7 @@ impl Tcp {
             mac(port),
             crate::NETWORK,
         );
-        for other in (0..=nodes as usize).filter(|other| *other != port) {
+        for other in (0..ports).filter(|other| *other != port) {
             // A text takes any writing.
             let _ = writeln!(
                 batch,
@@ -141,7 +172,7 @@ mod tests {
 
     #[test]
     fn every_place_knows_all_others() {
-        let batch = tcp("10mbit", "1ms", 3).device(3, 3);
+        let batch = tcp("10mbit", "1ms", 3).device(3, 4);
         assert!(batch.contains("address add 10.77.0.254/24 dev eth0\n"), "{batch}");
         let known: Vec<&str> = batch.lines().filter(|line| line.starts_with("neigh")).collect();
         assert_eq!(known.len(), 3);

@@ -37,9 +37,9 @@ struct Standing {
 }
 
 impl Standing {
-    fn up(suffix: &str, nodes: u32, rate: &str, ranks_per_node: u32) -> Standing {
+    fn up(suffix: &str, nodes: u32, rate: &str, ranks_per_node: &str) -> Standing {
         let spec = Spec::new(&name(suffix), nodes, rate.parse().unwrap()).unwrap();
-        let spec = spec.with_ranks_per_node(ranks_per_node).unwrap();
+        let spec = spec.with_ranks_per_node(ranks_per_node.parse().unwrap()).unwrap();
         Standing { testbed: up(&spec).unwrap() }
     }
 
@@ -99,7 +99,32 @@ fn nothing_is_left_of(name: &str) -> bool {
         && status().unwrap().iter().all(|testbed| testbed.name != name)
 }
 
+/// The programs of other packages are where they are sought, also where this one is tested alone.
+fn programs_are_built() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        let test = std::env::current_exe().unwrap();
+        let folder = test.parent().and_then(Path::parent).unwrap();
+        let files = ["colibri-switch", "libcolibri_yield.so", "libcolibri_tracer.so"];
+        if files.iter().all(|file| folder.join(file).is_file()) {
+            return;
+        }
+        let profile = match folder.file_name().and_then(|name| name.to_str()) {
+            Some("debug") | None => "dev",
+            Some(profile) => profile,
+        };
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let packages = ["colibri-switch", "colibri-yield", "colibri-tracer"];
+        let packages = packages.iter().flat_map(|package| ["--package", package]);
+        let mut build = Command::new(cargo);
+        build.args(["build", "--locked", "--profile", profile]).args(packages);
+        build.arg("--target-dir").arg(folder.parent().unwrap());
+        assert!(build.status().unwrap().success(), "{build:?}");
+    });
+}
+
 fn can_make_namespaces() -> bool {
+    programs_are_built();
     let tried = Command::new("unshare").args(["--net", "true"]).stderr(Stdio::null()).status();
     tried.is_ok_and(|status| status.success()) && !matches!(status(), Err(TestbedError::NotRoot))
 }
@@ -108,7 +133,7 @@ fn can_make_namespaces() -> bool {
 fn a_testbed_stands_is_told_and_goes() {
     need!(can_make_namespaces(), "root");
     let before = Command::new("ip").args(["-o", "link"]).output().unwrap().stdout;
-    let standing = Standing::up("one", 3, "100mbit", 2);
+    let standing = Standing::up("one", 3, "100mbit", "2");
     let name = standing.name().to_string();
 
     assert_eq!(standing.run(Some(1), &["uname", "-n"]), format!("{name}-n1"));
@@ -131,7 +156,7 @@ fn a_testbed_stands_is_told_and_goes() {
     wait_until(|| told().processes == [sleeper.id() as i32]);
     let status = told();
     assert_eq!(status.condition, Condition::Standing);
-    assert_eq!((status.nodes, status.ranks_per_node), (3, Some(2)));
+    assert_eq!((status.nodes, status.ranks_per_node), (3, Some("2".parse().unwrap())));
     assert_eq!(status.rate.unwrap().to_string(), "100mbit");
     let reopened = Testbed::open(&name).unwrap();
     assert_eq!(reopened.spec(), standing.testbed.spec());
@@ -176,8 +201,8 @@ fn a_port_has_the_rate_of_each_direction() {
 #[test]
 fn two_stand_side_by_side_even_if_their_names_begin_alike() {
     need!(can_make_namespaces(), "root");
-    let first = Standing::up("x", 2, "100mbit", 1);
-    let second = Standing::up("x-n0", 1, "10mbit", 1);
+    let first = Standing::up("x", 2, "100mbit", "1");
+    let second = Standing::up("x-n0", 1, "10mbit", "1");
     assert_eq!(first.run(Some(0), &["uname", "-n"]), format!("{}-n0", first.name()));
     assert_eq!(second.run(Some(0), &["uname", "-n"]), format!("{}-n0", second.name()));
     assert_eq!(down(first.name()).unwrap().namespaces, 3);
@@ -188,7 +213,7 @@ fn two_stand_side_by_side_even_if_their_names_begin_alike() {
 #[test]
 fn whatever_a_killed_run_left_is_found_and_ended() {
     need!(can_make_namespaces(), "root");
-    let standing = Standing::up("kill", 3, "100mbit", 1);
+    let standing = Standing::up("kill", 3, "100mbit", "1");
     let name = standing.name().to_string();
     let stubborn = "trap '' TERM; while true; do sleep 1; done";
     let mut children: Vec<Child> =
@@ -251,7 +276,7 @@ fn ranks_fill_the_nodes_in_order() {
     let Ok(mpi) = OpenMpi::find() else {
         return skipped("ranks on a virtual cluster", "needs Open MPI");
     };
-    let standing = Standing::up("rank", 3, "1gbit", 2);
+    let standing = Standing::up("rank", 3, "1gbit", "2");
     let name = standing.name().to_string();
     let tell = "echo $OMPI_COMM_WORLD_RANK $(uname -n) $OMPI_COMM_WORLD_SIZE $TMPDIR";
     for ranks in [1_u32, 2, 5, 6] {
@@ -304,7 +329,7 @@ fn a_mebibyte_takes_the_time_that_the_rate_says() {
     let (true, Ok(mpi)) = (built, OpenMpi::find()) else {
         return skipped("ranks on a virtual cluster", "needs Open MPI");
     };
-    let standing = Standing::up("rate", 2, "100mbit", 1);
+    let standing = Standing::up("rate", 2, "100mbit", "1");
     let measured = || -> f64 {
         let text = standing.mpirun(&mpi, 2, &[program.to_str().unwrap(), "1048576"]);
         text.trim().split(' ').nth(1).unwrap().parse().unwrap()

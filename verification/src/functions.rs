@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use records::{Method, Point, choices::Chosen, decisions::Decision, openmpi::rules::Rules};
+use records::{Method, Point, choices::Chosen, decisions::Decision};
 
 use crate::{samples::Samples, selection::Choice};
 
@@ -29,8 +29,12 @@ impl DecisionFunction {
     }
 
     /// What the library does with a rules file loaded.
-    pub fn of_rules(name: &str, rules: &Rules, samples: &Samples) -> Self {
-        let decided = samples.points().map(|point| (point, rules.method(point))).collect();
+    pub fn of_rules(
+        name: &str,
+        rules: impl Fn(Point) -> Result<Method, String>,
+        samples: &Samples,
+    ) -> Self {
+        let decided = samples.points().map(|point| (point, rules(point))).collect();
         DecisionFunction { name: name.into(), decided }
     }
 

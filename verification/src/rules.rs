@@ -2,39 +2,11 @@
 
 use std::collections::BTreeMap;
 
+pub use libraries::rules::{Band, Rules, Section};
 use records::{Collective, Method};
+use statistics::geometric_mean;
 
 use crate::selection::Choice;
-
-/// What to load for one collective.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Rules {
-    /// The collective.
-    pub collective: Collective,
-    /// One section per communicator size measured, ascending.
-    pub sections: Vec<Section>,
-}
-
-/// The ranges for one communicator size. It holds up to the next section's; the last one holds
-/// for its own size alone.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Section {
-    /// Communicator size.
-    pub procs: u32,
-    /// Ranges of message sizes, ascending; neighbours differ. Each holds up to the next.
-    pub bands: Vec<Band>,
-    /// Largest message size measured; beyond it nothing is claimed.
-    pub last_bytes: u64,
-}
-
-/// A range of message sizes with one method.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Band {
-    /// Smallest message size.
-    pub from_bytes: u64,
-    /// What to take; [`Method::Default`] leaves it to the library.
-    pub method: Method,
-}
 
 /// Where one method gives way to another between two measured sizes: given the collective, the
 /// communicator size, the methods below and above and the two sizes, the first size at which the
@@ -44,12 +16,12 @@ pub type Crossing<'a> = &'a dyn Fn(Collective, u32, &Method, &Method, u64, u64) 
 /// Joins neighbouring equal choices to ranges. A threshold between two measured sizes lies at the
 /// crossing of the two predictions if that falls inside, else at the geometric mean.
 pub fn rules(choices: &[Choice], crossing: Crossing<'_>) -> Vec<Rules> {
-    let mut by_collective: BTreeMap<Collective, BTreeMap<u32, BTreeMap<u64, &Method>>> =
+    let mut by_collective: BTreeMap<Collective, BTreeMap<u32, BTreeMap<u64, &Choice>>> =
         BTreeMap::new();
     for choice in choices {
         let sections = by_collective.entry(choice.point.collective).or_default();
         let bands = sections.entry(choice.point.procs).or_default();
-        bands.insert(choice.point.bytes, &choice.method);
+        bands.insert(choice.point.bytes, choice);
     }
     by_collective
         .into_iter()
@@ -66,29 +38,42 @@ pub fn rules(choices: &[Choice], crossing: Crossing<'_>) -> Vec<Rules> {
 fn section(
     collective: Collective,
     procs: u32,
-    sizes: &BTreeMap<u64, &Method>,
+    sizes: &BTreeMap<u64, &Choice>,
     crossing: Crossing<'_>,
 ) -> Section {
-    let mut bands: Vec<Band> = Vec::new();
+    let mut joined: Vec<(u64, Vec<&Choice>)> = Vec::new();
     let mut below = 0;
-    for (&bytes, &method) in sizes {
-        match bands.last() {
-            Some(last) if last.method == *method => {}
-            Some(last) => {
-                let from_bytes = crossing(collective, procs, &last.method, method, below, bytes)
+    for (&bytes, &choice) in sizes {
+        match joined.last_mut() {
+            Some((_, same)) if same[0].method == choice.method => same.push(choice),
+            Some((_, others)) => {
+                let (last, next) = (&others[0].method, &choice.method);
+                let from_bytes = crossing(collective, procs, last, next, below, bytes)
                     .filter(|crossed| (below + 1..=bytes).contains(crossed))
-                    .unwrap_or_else(|| geometric_mean(below, bytes));
-                bands.push(Band { from_bytes, method: method.clone() });
+                    .unwrap_or_else(|| between(below, bytes));
+                joined.push((from_bytes, vec![choice]));
             }
-            None => bands.push(Band { from_bytes: bytes, method: method.clone() }),
+            None => joined.push((bytes, vec![choice])),
         }
         below = bytes;
     }
-    Section { procs, bands, last_bytes: below }
+    let bands = joined.into_iter().map(|(from_bytes, same)| Band {
+        from_bytes,
+        method: same[0].method.clone(),
+        gain: gain(&same),
+    });
+    Section { procs, bands: bands.collect(), last_bytes: below }
+}
+
+/// How many times as fast as the default, on geometric average; equal times claim nothing.
+fn gain(choices: &[&Choice]) -> Option<f64> {
+    let known = choices.iter().filter(|choice| choice.default_seconds != choice.seconds);
+    let gains: Vec<f64> = known.map(|choice| choice.default_seconds / choice.seconds).collect();
+    geometric_mean(&gains)
 }
 
 /// The geometric mean of two sizes, above the lower one and at most the upper one.
-fn geometric_mean(low: u64, high: u64) -> u64 {
+fn between(low: u64, high: u64) -> u64 {
     let mean = ((low.max(1) as f64) * (high as f64)).sqrt().round() as u64;
     mean.clamp(low + 1, high)
 }

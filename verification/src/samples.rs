@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use records::{
     Collective, Method, Point,
     observation::{CollectiveCall, Status},
-    openmpi,
 };
 use statistics::{median, midmean};
 
@@ -119,8 +118,9 @@ impl Samples {
         let mut samples = Samples::default();
         let mut fell_back: BTreeMap<(Collective, &Method, &str), Vec<Point>> = BTreeMap::new();
         for ((point, method), rows) in by_cell {
-            let other =
-                rows.iter().find(|row| !openmpi::ran_as_asked(point.collective, method, &row.ran));
+            let other = rows
+                .iter()
+                .find(|row| !libraries::ran_as_asked(point.collective, method, &row.ran));
             if let Some(row) = other {
                 let ran = row.ran.rsplit(['>', ';']).next().unwrap_or_default();
                 let ran = ran.split('(').next().unwrap_or_default();
@@ -246,28 +246,20 @@ fn usable(rows: &[&CollectiveCall], late: bool) -> Times {
 /// Whether an observation is of the same visit as the one before. Records that were put together
 /// number their visits each from the start, so a repetition that does not follow the one before
 /// begins a visit too.
-pub(crate) fn follows(one: &CollectiveCall, next: &CollectiveCall) -> bool {
+pub fn follows(one: &CollectiveCall, next: &CollectiveCall) -> bool {
     one.visit == next.visit && one.repetition < next.repetition
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use records::plan::Cell;
+
     use super::*;
 
     pub(crate) fn call(method: &str, ran: &str, bytes: u64, seconds: f64) -> CollectiveCall {
-        CollectiveCall {
-            visit: 0,
-            collective: Collective::Bcast,
-            method: method.parse().unwrap(),
-            ran: ran.into(),
-            procs: 8,
-            bytes,
-            repetition: 0,
-            first_start_seconds: 0.0,
-            last_start_seconds: 0.0,
-            seconds,
-            status: Status::Ok,
-        }
+        let method = method.parse().unwrap();
+        let cell = Cell { collective: Collective::Bcast, method, procs: 8, bytes };
+        CollectiveCall { ran: ran.into(), ..CollectiveCall::timed(&cell, seconds) }
     }
 
     const POINT: Point = Point { collective: Collective::Bcast, procs: 8, bytes: 64 };

@@ -122,10 +122,7 @@ impl CellBench<'_> {
 
     /// Tells all other ranks.
     pub(super) fn tell_all(&self, command: &Command) -> Result<()> {
-        let comm = &self.world.control;
-        (0..comm.size())
-            .filter(|rank| *rank != comm.rank())
-            .try_for_each(|rank| comm.tell(command, rank, Tag::Command))
+        self.world.control.tell_others(command, Tag::Command)
     }
 
     pub(super) fn observe_clock(&mut self) -> Result<()> {

@@ -1,4 +1,4 @@
-//! What `colibri-calibrate` is told.
+//! What `colibri-mpi calibrate` is told.
 
 use std::path::PathBuf;
 
@@ -6,22 +6,15 @@ use records::quantity;
 use statistics::stopping::Criterion;
 
 use super::cells::Cell;
-use crate::world::JobFlags;
-
-/// The program's name, in messages and in the record.
-pub const PROGRAM: &str = "colibri-calibrate";
+use crate::flags::{JobFlags, parse_budget};
 
 /// Measures a platform point to point: raw observations between two ranks
-#[derive(Debug, Clone, clap::Parser)]
-#[command(name = PROGRAM, version)]
+#[derive(Debug, Clone, clap::Args)]
 pub struct Flags {
     #[command(flatten)]
-    pub(super) job: JobFlags,
+    pub(crate) job: JobFlags,
     #[command(flatten)]
     pub(super) precision: Precision,
-    /// Where the observations go; a record that is there is gone on with
-    #[arg(long)]
-    pub(super) record: PathBuf,
     /// Where the observations of more than two ranks go, and of combining; without it there are
     /// none
     #[arg(long)]
@@ -75,11 +68,6 @@ impl Flags {
     /// Messages through a whole group are measured to this size: a chain of ranks takes as many
     /// times longer than a pair.
     const LARGEST_OF_GROUPS: u64 = 64 << 10;
-
-    /// The flags that both programs have.
-    pub fn job(&self) -> &JobFlags {
-        &self.job
-    }
 
     /// The greatest message size, in bytes.
     pub(super) fn largest(&self) -> usize {
@@ -164,13 +152,6 @@ fn parse_pair(text: &str) -> Result<Choice, String> {
             "'{text}' is not a pair; write two different ranks, such as 0,1, or between-nodes or \
              inside-node"
         )),
-    }
-}
-
-pub(crate) fn parse_budget(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(seconds) if seconds > 0.0 && seconds.is_finite() => Ok(seconds),
-        _ => Err(format!("'{text}' is not a number of seconds above 0, such as 60")),
     }
 }
 

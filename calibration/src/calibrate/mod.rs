@@ -1,4 +1,4 @@
-//! `colibri-calibrate`: observations between two ranks and among several, within a budget.
+//! `colibri-mpi calibrate`: observations between two ranks and among several, within a budget.
 
 mod bench;
 pub mod book;
@@ -18,8 +18,7 @@ mod visit;
 use rand_pcg::Pcg64;
 use statistics::stopping::Rule;
 
-pub(crate) use self::flags::parse_budget;
-pub use self::flags::{Flags, PROGRAM};
+pub use self::flags::Flags;
 use self::{
     bench::CellBench,
     cells::{Cell, Experiment},
@@ -187,19 +186,16 @@ fn report(outcome: &Outcome, rule: &Rule, budget_seconds: f64) {
         let budget = format!("the budget of {budget_seconds} s is too small for everything");
         let least = rule.minimum;
         let list = names.join(", ");
-        world::warn(PROGRAM, &format!("{budget}; fewer than {least} visits to: {list}"));
+        world::warn(&format!("{budget}; fewer than {least} visits to: {list}"));
     }
     if let Some((worst, uncertainty)) = outcome.uncertain.first() {
         let percent = |fraction: f64| format!("{:.1} %", fraction * 100.0);
         let many = outcome.uncertain.len();
         let wanted = percent(rule.relative_error);
         let worst = format!("{} (+-{})", worst.describe(), percent(*uncertainty));
-        world::warn(
-            PROGRAM,
-            &format!(
-                "{many} medians are less certain than wanted (+-{wanted}, the smallest messages \
-                 finer); the worst: {worst}"
-            ),
-        );
+        world::warn(&format!(
+            "{many} medians are less certain than wanted (+-{wanted}, the smallest messages \
+             finer); the worst: {worst}"
+        ));
     }
 }

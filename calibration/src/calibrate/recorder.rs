@@ -1,24 +1,13 @@
 //! Rank 0's hand on the record.
 
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-};
-
-use records::{
-    FileError,
-    group_observation::GroupObservation,
-    observation::PointToPoint,
-    platform::Platform,
-    record::{self, Row, Writer},
-};
+use records::{group_observation::GroupObservation, observation::PointToPoint, platform::Platform};
 use serde::{Deserialize, Serialize};
 
-use super::{
-    book::Observation,
-    flags::{Flags, PROGRAM},
+use super::{book::Observation, flags::Flags};
+use crate::{
+    Result,
+    recording::{self, Header, Recording, spent_seconds},
 };
-use crate::{Error, Result, launcher::Lock};
 
 /// What earlier runs left behind.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -34,22 +23,11 @@ pub struct Spent {
 pub struct Recorder {
     /// What earlier runs left behind.
     pub earlier: Spent,
-    pairs: Sheet<PointToPoint>,
-    groups: Option<Sheet<GroupObservation>>,
+    pairs: Recording<PointToPoint>,
+    groups: Option<Recording<GroupObservation>>,
 }
 
-/// One record; touches the file only when there is something to append.
-#[derive(Debug)]
-struct Sheet<T> {
-    path: PathBuf,
-    header: BTreeMap<String, String>,
-    writer: Option<Writer<T>>,
-    _lock: Lock,
-}
-
-const SPENT: &str = "spent_seconds";
-
-/// The keys that a run which goes on with a record must agree with.
+/// The entries of the header that a run which goes on with a record must agree with.
 const IDENTITY: [&str; 1] = ["pair"];
 
 impl Recorder {
@@ -58,13 +36,19 @@ impl Recorder {
     /// # Errors
     /// They cannot be read, or hold something else.
     pub fn new(flags: &Flags, platform: &Platform) -> Result<Self> {
-        let mut earlier = Spent::default();
         let header = header(flags, platform)?;
-        let pairs = Sheet::open(&flags.record, &header, Observation::Pair, &mut earlier)?;
-        let groups = flags.groups.as_deref();
-        let groups = groups
-            .map(|path| Sheet::open(path, &header, Observation::Group, &mut earlier))
-            .transpose()?;
+        let path = &flags.job.record;
+        let (pairs, there) = Recording::open(path, header.clone(), &IDENTITY)?;
+        let seconds = spent_seconds(&there, path)?;
+        let rows = there.rows.into_iter().map(Observation::Pair).collect();
+        let (mut earlier, mut groups) = (Spent { rows, seconds }, None);
+        if let Some(path) = &flags.groups {
+            let (recording, there) = Recording::open(path, header, &IDENTITY)?;
+            // The budget is that of both records together.
+            earlier.seconds = earlier.seconds.max(spent_seconds(&there, path)?);
+            earlier.rows.extend(there.rows.into_iter().map(Observation::Group));
+            groups = Some(recording);
+        }
         Ok(Recorder { earlier, pairs, groups })
     }
 
@@ -86,91 +70,27 @@ impl Recorder {
     /// # Errors
     /// The system refuses.
     pub fn note(&mut self, spent_seconds: f64) -> Result<()> {
-        let text = format!("{spent_seconds:.3}");
-        self.pairs.note(&text)?;
-        self.groups.iter_mut().try_for_each(|groups| groups.note(&text))
+        self.pairs.note_spent(spent_seconds)?;
+        self.groups.iter_mut().try_for_each(|groups| groups.note_spent(spent_seconds))
     }
 }
 
-impl<T: Row> Sheet<T> {
-    /// Adds to `earlier` what the record holds; the budget is that of both records together.
-    fn open(
-        path: &Path,
-        header: &BTreeMap<String, String>,
-        observation: impl Fn(T) -> Observation,
-        earlier: &mut Spent,
-    ) -> Result<Self> {
-        let lock = Lock::take(path)?;
-        let (rows, seconds) = read::<T>(path, header)?;
-        earlier.rows.extend(rows.into_iter().map(observation));
-        earlier.seconds = earlier.seconds.max(seconds);
-        Ok(Sheet { path: path.into(), header: header.clone(), writer: None, _lock: lock })
-    }
-
-    fn append(&mut self, row: &T) -> Result<()> {
-        let writer = match &mut self.writer {
-            Some(writer) => writer,
-            None => self.writer.insert(Writer::open(&self.path, &self.header)?),
-        };
-        Ok(writer.append(row)?)
-    }
-
-    fn note(&mut self, spent_seconds: &str) -> Result<()> {
-        Ok(self.writer.iter_mut().try_for_each(|writer| writer.note(SPENT, spent_seconds))?)
-    }
-}
-
-fn header(flags: &Flags, platform: &Platform) -> Result<BTreeMap<String, String>> {
+fn header(flags: &Flags, platform: &Platform) -> Result<Header> {
     let sizes: Vec<String> = flags.sizes.0.iter().map(u64::to_string).collect();
     let timing = "CLOCK_MONOTONIC of the sender around its own MPI calls (MPI_Send, MPI_Recv; \
                   to several ranks at once MPI_Isend, MPI_Irecv, MPI_Wait; MPI_Reduce_local); \
                   contiguous bytes; two ranks that could come upon one processor are held on different \
                   ones, but free among several ranks; the clock's own cost is not subtracted \
                   (kind clock)";
-    Ok([
+    let own = [
         ("pair", format!("{},{}", flags.pair.0, flags.pair.1)),
-        ("platform", serde_json::to_string(platform)?),
         (
             "precision",
             format!("{} {}", flags.precision.criterion.name(), flags.precision.relative_error),
         ),
-        ("program", format!("{PROGRAM} {}", env!("CARGO_PKG_VERSION"))),
         ("seed", flags.seed.to_string()),
         ("sizes", sizes.join(",")),
         ("timing", timing.to_owned()),
-    ]
-    .map(|(key, value)| (key.to_owned(), value))
-    .into())
-}
-
-/// The rows and the seconds spent of a record that may be there.
-fn read<T: Row>(path: &Path, header: &BTreeMap<String, String>) -> Result<(Vec<T>, f64)> {
-    let there = match record::read::<T>(path) {
-        Ok(there) => there,
-        // Killed before its header was whole: nothing was observed.
-        Err(_) if begins_a_header::<T>(path)? => return Ok((Vec::new(), 0.0)),
-        Err(error) => return Err(error.into()),
-    };
-    for key in IDENTITY {
-        let (old, new) = (there.header.get(key), header.get(key));
-        if old.is_some() && old != new {
-            let [old, new] = [old, new].map(|value| value.map_or("", String::as_str));
-            let problem = format!("is {old}, this run's is {new}; name another --record");
-            return Err(FileError::new(path, problem).in_field(key).into());
-        }
-    }
-    let seconds = match there.header.get(SPENT) {
-        Some(text) => text.parse().map_err(|_| {
-            let problem = format!("is '{text}', wanted a number of seconds");
-            Error::from(FileError::new(path, problem).in_field(SPENT))
-        })?,
-        None => 0.0,
-    };
-    Ok((there.rows, seconds))
-}
-
-/// Whether a file is empty or the beginning of a record's first line.
-fn begins_a_header<T: Row>(path: &Path) -> Result<bool> {
-    let text = std::fs::read_to_string(path).map_err(|e| FileError::io(path, "read", &e))?;
-    Ok(format!("#@schema={}\n", T::SCHEMA).starts_with(&text))
+    ];
+    recording::header("calibrate", platform, own)
 }

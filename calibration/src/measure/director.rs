@@ -6,12 +6,10 @@ use records::{
     Method,
     observation::{CollectiveCall, Status},
     plan::{Cell, Plan},
-    record::Writer,
 };
 use serde::de::DeserializeOwned;
 
 use super::{
-    flags::PROGRAM,
     margin::Margin,
     participant::{Call, Command, Participant, Row},
     timing::{self, Report, Scheme, Start, Timed, Timing},
@@ -25,6 +23,8 @@ use crate::{
     launcher,
     patience::Patience,
     progress::Reporter,
+    recording::Recording,
+    serving,
     world::{self, World},
 };
 
@@ -38,7 +38,7 @@ pub(super) struct Director<'a> {
     scheme: Scheme,
     participant: Participant,
     tracer: Tracer,
-    writer: Writer<CollectiveCall>,
+    writer: Recording<CollectiveCall>,
     deadline_seconds: f64,
     progress: Reporter,
     done: u64,
@@ -57,7 +57,7 @@ impl<'a> Director<'a> {
         world: &'a World,
         scheme: Scheme,
         participant: Participant,
-        writer: Writer<CollectiveCall>,
+        writer: Recording<CollectiveCall>,
         deadline_seconds: f64,
         work: &Work,
     ) -> Self {
@@ -97,18 +97,15 @@ impl<'a> Director<'a> {
         if synchronised {
             self.note_clocks("clock_errors_at_end")?;
         }
-        self.tell(self.control.size(), Command::Stop)?;
+        serving::end(&self.control)?;
         self.progress.finish(self.done);
         if self.done < work.planned {
             let share = 100.0 * self.done as f64 / work.planned as f64;
             let (deadline, done, planned) = (self.deadline_seconds, self.done, work.planned);
-            world::warn(
-                PROGRAM,
-                &format!(
-                    "the deadline of {deadline} s is over: {done} of {planned} observations \
-                     ({share:.0} %) are made; the same command makes the others"
-                ),
-            );
+            world::warn(&format!(
+                "the deadline of {deadline} s is over: {done} of {planned} observations \
+                 ({share:.0} %) are made; the same command makes the others"
+            ));
         }
         Ok(())
     }
@@ -129,7 +126,7 @@ impl<'a> Director<'a> {
     fn note_clocks(&mut self, key: &str) -> Result<()> {
         self.tell(self.control.size(), Command::Check)?;
         let errors = self.participant.synchroniser().check()?;
-        Ok(self.writer.note(key, &serde_json::to_string(&errors)?)?)
+        self.writer.note(key, &serde_json::to_string(&errors)?)
     }
 
     /// Makes what a visit lacks; whether the deadline let it.
@@ -214,7 +211,7 @@ impl<'a> Director<'a> {
     }
 
     fn tell(&self, procs: u32, command: Command) -> Result<()> {
-        (1..procs).try_for_each(|rank| self.control.tell(&command, rank, Tag::Command))
+        serving::tell_first(&self.control, procs, &command)
     }
 
     /// What rank 0 reports, and then each other rank of a visit.

@@ -1,14 +1,15 @@
 //! Communicators on which a collective runs by a given method.
 //!
-//! Open MPI's component coll/tuned reads which algorithm is forced when a communicator is made.
-//! So the settings are written, the communicator is made, and the settings are taken back.
+//! A library reads which algorithm is forced when a communicator is made. So the settings are
+//! written, the communicator is made, and the settings are taken back.
 
-use std::{collections::HashMap, ffi::c_int};
+use std::collections::HashMap;
 
-use records::{Collective, Library, Method, Native, openmpi};
+use libraries::{Variable, WithinJob};
+use records::{Collective, Method, Native};
+use runner::Runnable;
 
 use super::{
-    ours::Ours,
     plugins::Plugin,
     tool::{Setting, Tool},
 };
@@ -23,17 +24,10 @@ pub struct Methods {
     forcing: Option<Forcing>,
 }
 
-/// The settings by which Open MPI's algorithms are forced.
+/// The settings by which the library's algorithms are forced.
 #[derive(Debug)]
 struct Forcing {
-    settings: HashMap<Collective, ForcedCollective>,
-}
-
-#[derive(Debug)]
-struct ForcedCollective {
-    algorithm: Setting,
-    /// Absent where none of the collective's algorithms has segments.
-    segment: Option<Setting>,
+    settings: HashMap<String, Setting>,
 }
 
 /// Whether this version can time a method of a collective on so many processes, with messages of
@@ -49,48 +43,40 @@ pub fn check_supported(
 ) -> Result<()> {
     match method {
         Method::Default => Ok(()),
-        Method::Native(native) => native_id(collective, native).map(|_| ()),
-        Method::Plugin(plugin) => Plugin::load(plugin).map(|_| ()),
-        Method::Own { .. } | Method::Mockup(_) => {
-            let ours = Ours::of(collective, method)?;
-            ours.map_or(Ok(()), |ours| ours.check(procs, bytes))
-        }
+        Method::Native(native) => variables(collective, native).map(|_| ()),
+        Method::Plugin(plugin) => Plugin::load(collective, plugin).map(|_| ()),
+        // The preload library's limits, so that what is timed can be taken there.
+        Method::Own { .. } | Method::Mockup(_) => Runnable::new(collective, method)
+            .and_then(|ours| ours.map_or(Ok(()), |ours| ours.check(procs, bytes)))
+            .map_err(|error| Error::Unsupported(error.to_string())),
     }
 }
 
-/// The number and segment size by which Open MPI knows a method.
-fn native_id(collective: Collective, native: &Native) -> Result<(c_int, c_int)> {
-    if native.library != Library::OpenMpi {
-        let method = Method::Native(*native);
-        return Err(Error::Unsupported(format!(
-            "{method}: only Open MPI's algorithms can be forced, call by call"
-        )));
-    }
-    let row = openmpi::find(collective, native.algorithm).ok_or_else(|| {
-        let known: Vec<&str> =
-            openmpi::algorithms(collective).iter().map(|row| row.algorithm.name()).collect();
+/// How the library of a method is told what to run within a job.
+fn within_job(native: &Native) -> Result<&'static WithinJob> {
+    let library = libraries::find(native.library).map_err(Error::Unsupported)?;
+    library.within_job().ok_or_else(|| {
+        let able = libraries::ALL.iter().filter(|library| library.within_job().is_some());
+        let able: Vec<String> = able.map(|library| format!("{}'s", library.title())).collect();
         Error::Unsupported(format!(
-            "Open MPI has no algorithm {} for {collective} that can be forced (it has: {})",
-            native.algorithm,
-            known.join(", ")
+            "{}: only {} algorithms can be forced, call by call",
+            Method::Native(*native),
+            able.join(" and ")
         ))
-    })?;
-    let segment = c_int::try_from(native.segment_bytes).map_err(|_| {
-        let bytes = native.segment_bytes;
-        Error::Unsupported(format!(
-            "segments of {bytes} bytes; Open MPI takes up to {}",
-            c_int::MAX
-        ))
-    })?;
-    Ok((row.id as c_int, segment))
+    })
+}
+
+/// The settings by which a method is forced.
+fn variables(collective: Collective, native: &Native) -> Result<Vec<Variable>> {
+    (within_job(native)?.variables)(collective, native).map_err(Error::Unsupported)
 }
 
 impl Methods {
-    /// For the collectives of which the plan has native methods: their settings must be there.
+    /// For the native methods that the plan has of some collectives: their settings must be there.
     ///
     /// # Errors
-    /// The library is not Open MPI, lacks the settings, or would ignore them.
-    pub fn new(control: Communicator, natives: &[Collective]) -> Result<Self> {
+    /// The library is another one, lacks the settings, or would ignore them.
+    pub fn new(control: Communicator, natives: &[(Collective, Native)]) -> Result<Self> {
         let forcing = if natives.is_empty() { None } else { Some(Forcing::new(natives)?) };
         Ok(Methods { control, plain: HashMap::new(), forced: HashMap::new(), forcing })
     }
@@ -137,24 +123,27 @@ impl Methods {
 }
 
 impl Forcing {
-    const SWITCH: &'static str = "coll_tuned_use_dynamic_rules";
-
-    fn new(natives: &[Collective]) -> Result<Self> {
+    fn new(natives: &[(Collective, Native)]) -> Result<Self> {
         let tool = Tool::start()?;
-        let switch = required(&tool, Self::SWITCH)?;
-        if switch.read()? & 0xFF == 0 {
-            return Err(Error::Unsupported(format!(
-                "the plan forces algorithms, which Open MPI ignores unless {0} is on; start with \
-                 'mpirun --mca {0} 1'",
-                Self::SWITCH
-            )));
-        }
         let mut settings = HashMap::new();
-        for &collective in natives {
-            let name = format!("coll_tuned_{collective}_algorithm");
-            let segment = tool.setting(&format!("{name}_segmentsize"))?;
-            let forced = ForcedCollective { algorithm: required(&tool, &name)?, segment };
-            settings.insert(collective, forced);
+        for (collective, native) in natives {
+            let WithinJob { switch, switched_by, part, .. } = within_job(native)?;
+            if required(&tool, switch, part)?.read()? & 0xFF == 0 {
+                return Err(Error::Unsupported(format!(
+                    "the plan forces algorithms, which the MPI library ignores unless {switch} is \
+                     on; {switched_by}"
+                )));
+            }
+            for Variable { name, optional, .. } in variables(*collective, native)? {
+                if settings.contains_key(&name) {
+                    continue;
+                }
+                let setting = match optional {
+                    true => tool.setting(&name)?,
+                    false => Some(required(&tool, &name, part)?),
+                };
+                settings.extend(setting.map(|setting| (name, setting)));
+            }
         }
         Ok(Forcing { settings })
     }
@@ -165,31 +154,31 @@ impl Forcing {
         collective: Collective,
         native: &Native,
     ) -> Result<Communicator> {
-        let (id, segment) = native_id(collective, native)?;
-        let Some(settings) = self.settings.get(&collective) else {
-            let problem = format!("no native method of {collective} was announced by the plan");
-            return Err(Error::Unsupported(problem));
-        };
-        let algorithm_before = settings.algorithm.read()?;
-        let segment_before = settings.segment.as_ref().map(Setting::read).transpose()?;
-        settings.algorithm.write(id)?;
-        if let Some(setting) = &settings.segment {
-            setting.write(segment)?;
+        let mut before = Vec::new();
+        for Variable { name, value, optional } in variables(collective, native)? {
+            match self.settings.get(&name) {
+                Some(setting) => {
+                    before.push((setting, setting.read()?));
+                    setting.write(value)?;
+                }
+                None if optional => {}
+                None => {
+                    let method = Method::Native(*native);
+                    let problem = format!("{method} of {collective} was not announced by the plan");
+                    return Err(Error::Unsupported(problem));
+                }
+            }
         }
         let made = plain.duplicate()?;
-        settings.algorithm.write(algorithm_before)?;
-        if let (Some(setting), Some(before)) = (&settings.segment, segment_before) {
-            setting.write(before)?;
-        }
+        before.into_iter().try_for_each(|(setting, value)| setting.write(value))?;
         Ok(made)
     }
 }
 
-fn required(tool: &Tool, name: &str) -> Result<Setting> {
+fn required(tool: &Tool, name: &str, part: &str) -> Result<Setting> {
     tool.setting(name)?.ok_or_else(|| {
         Error::Unsupported(format!(
-            "the plan forces Open MPI's algorithms, but this MPI library has no setting {name}; \
-             is it Open MPI with the component coll/tuned?"
+            "the plan forces algorithms, but this MPI library has no setting {name}; is it {part}?"
         ))
     })
 }
@@ -209,6 +198,7 @@ mod tests {
             (Collective::Scatter, "mockup:scatter_as_bcast", "the limit is 67108864"),
             (Collective::Bcast, "native:openmpi:rabenseifner", "it has: linear, k-chain"),
             (Collective::Bcast, "native:mpich:binomial", "only Open MPI's"),
+            (Collective::Bcast, "native:mpch:binomial", "did you mean 'mpich'?"),
             (Collective::Bcast, "native:openmpi:pipeline,segment=4GiB", "takes up to"),
         ] {
             let method: Method = method.parse().unwrap();

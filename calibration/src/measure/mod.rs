@@ -1,4 +1,4 @@
-//! `colibri-measure`: times methods of collectives by a plan.
+//! `colibri-mpi measure`: times methods of collectives by a plan.
 //!
 //! Rank 0 directs. It tells the ranks of a visit's communicator what comes, call by call
 //! or several calls in a row, and collects what they saw; all others sleep until they are needed.
@@ -16,19 +16,17 @@ pub mod tool;
 pub mod tracer;
 pub mod work;
 
-use std::collections::BTreeMap;
+use records::{Collective, document, plan::Plan, platform::Platform};
 
-use records::{Collective, document, plan::Plan, platform::Platform, record::Writer};
-
-pub use self::flags::{Flags, PROGRAM};
+pub use self::flags::Flags;
 use self::{director::Director, participant::Participant, timing::Scheme, work::Work};
 use crate::{
     Result,
     exchange::Tag,
-    launcher::Lock,
     patience::Patience,
     platform::{self, Surroundings, Survey},
     progress::Reporter,
+    recording::{self, Header, Recording},
     synchronisation::Synchroniser,
     world::World,
 };
@@ -57,24 +55,22 @@ pub fn run(flags: &Flags, world: &World) -> Result<()> {
     // Before the others hear of the plan, so that what the library cannot do is said once, and
     // before the record is begun.
     let participant = Participant::new(plan.clone(), scheme, synchroniser, world.control)?;
-    let _lock = Lock::take(&flags.record)?;
-    let work = Work::new(&plan, &flags.record)?;
-    let others = 1..world.control.size();
+    let header = header(&plan, &platform, &scheme.description(clock_shared))?;
+    let record = &flags.job.record;
+    let (recording, earlier) = Recording::open(record, header, &[])?;
+    let work = Work::new(&plan, &earlier.rows, record)?;
     if work.visits.is_empty() {
-        others
-            .into_iter()
-            .try_for_each(|rank| world.control.tell(&None::<Plan>, rank, Tag::Setup))?;
+        world.control.tell_others(&None::<Plan>, Tag::Setup)?;
         Reporter::new("measuring", work.planned).finish(work.done);
         return Ok(());
     }
-    others.into_iter().try_for_each(|rank| world.control.tell(&Some(&plan), rank, Tag::Setup))?;
-    let header = header(&plan, &platform, &scheme.description(clock_shared))?;
-    let writer = Writer::open(&flags.record, &header)?;
+    world.control.tell_others(&Some(&plan), Tag::Setup)?;
+    let writer = recording.begin()?;
     Director::new(world, scheme, participant, writer, flags.deadline_seconds, &work)
         .run(&plan, &work)
 }
 
-fn header(plan: &Plan, platform: &Platform, timing: &str) -> Result<BTreeMap<String, String>> {
+fn header(plan: &Plan, platform: &Platform, timing: &str) -> Result<Header> {
     let used = Collective::ALL
         .into_iter()
         .filter(|collective| plan.cells.iter().any(|cell| cell.collective == *collective))
@@ -85,15 +81,12 @@ fn header(plan: &Plan, platform: &Platform, timing: &str) -> Result<BTreeMap<Str
             (operation.description.to_owned(), format!("{}: {size}", operation.collective))
         })
         .unzip();
-    Ok([
+    let own = [
         ("calls", calls.join("; ")),
         ("message_size", sizes.join("; ")),
         ("plan_seed", plan.seed.to_string()),
-        ("platform", serde_json::to_string(platform)?),
-        ("program", format!("{PROGRAM} {}", env!("CARGO_PKG_VERSION"))),
         ("ranks", plan.ranks.to_string()),
         ("timing", timing.to_owned()),
-    ]
-    .map(|(key, value)| (key.to_owned(), value))
-    .into())
+    ];
+    recording::header("measure", platform, own)
 }

@@ -1,17 +1,21 @@
 //! What every rank does: wait, asleep, for rank 0's word; call; report.
 
-use std::{collections::HashMap, rc::Rc};
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    rc::Rc,
+};
 
 use records::{
-    Collective, Method,
+    Collective, Method, Native,
     plan::{Cell, Plan},
 };
+use runner::{Mpi, Runnable};
 use serde::{Deserialize, Serialize};
 
 use super::{
     collectives::{self, Buffers, Operation, Place},
     methods::Methods,
-    ours::{Carrier, Ours},
+    ours::Carrier,
     plugins::Plugin,
     timing::{self, Report, Scheme, Start},
 };
@@ -20,7 +24,9 @@ use crate::{
     clock::Nanos,
     exchange::{Communicator, Tag},
     patience::Patience,
+    serving,
     synchronisation::Synchroniser,
+    table,
 };
 
 /// What rank 0 tells the ranks that it needs.
@@ -43,8 +49,6 @@ pub enum Command {
     },
     /// Compare the clocks.
     Check,
-    /// The end.
-    Stop,
 }
 
 /// One call.
@@ -77,7 +81,8 @@ pub struct Participant {
     buffers: Buffers,
     /// Where the plan has methods of ours.
     carrier: Option<Carrier>,
-    plugins: HashMap<records::Plugin, Rc<Plugin>>,
+    plugins: HashMap<(Collective, records::Plugin), Rc<Plugin>>,
+    library: Mpi,
     current: Option<Current>,
 }
 
@@ -96,7 +101,7 @@ struct Current {
 #[derive(Debug)]
 enum Carried {
     Library,
-    Ours(Ours),
+    Ours(Runnable),
     Plugin(Rc<Plugin>),
 }
 
@@ -111,18 +116,21 @@ impl Participant {
         synchroniser: Synchroniser,
         control: Communicator,
     ) -> Result<Self> {
-        let is_native = |cell: &&Cell| matches!(cell.method, Method::Native(_));
-        let mut natives: Vec<Collective> =
-            plan.cells.iter().filter(is_native).map(|cell| cell.collective).collect();
+        let native = |cell: &Cell| match cell.method {
+            Method::Native(native) => Some((cell.collective, native)),
+            _ => None,
+        };
+        let mut natives: Vec<(Collective, Native)> = plan.cells.iter().filter_map(native).collect();
         natives.sort_unstable();
         natives.dedup();
         let (mut outgoing, mut incoming) = (0, 0);
         let mut plugins = HashMap::new();
         for cell in plan.cells.iter().filter(|cell| cell.procs > control.rank()) {
-            if let Method::Plugin(named) = &cell.method
-                && !plugins.contains_key(&**named)
-            {
-                plugins.insert((**named).clone(), Rc::new(Plugin::load(named)?));
+            if let Method::Plugin(named) = &cell.method {
+                let key = (cell.collective, (**named).clone());
+                if let Entry::Vacant(place) = plugins.entry(key) {
+                    place.insert(Rc::new(Plugin::load(cell.collective, named)?));
+                }
             }
             let room = collectives::of(cell.collective).room;
             let (out, into) = room(cell.bytes as usize, cell.procs as usize);
@@ -133,6 +141,7 @@ impl Participant {
         Ok(Participant {
             carrier: has_ours.then(Carrier::start).transpose()?,
             plugins,
+            library: table::table()?,
             methods: Methods::new(control, &natives)?,
             buffers: Buffers::new(outgoing, incoming),
             plan,
@@ -163,12 +172,12 @@ impl Participant {
 
     fn carried(&self, cell: &Cell) -> Result<Carried> {
         if let Method::Plugin(named) = &cell.method {
-            let plugin = self.plugins.get(&**named);
+            let plugin = self.plugins.get(&(cell.collective, (**named).clone()));
             let unknown =
                 || Error::Plugin(format!("{} was not announced by the plan", cell.method));
             return Ok(Carried::Plugin(Rc::clone(plugin.ok_or_else(unknown)?)));
         }
-        let ours = Ours::of(cell.collective, &cell.method)?;
+        let ours = Runnable::new(cell.collective, &cell.method)?;
         Ok(ours.map_or(Carried::Library, Carried::Ours))
     }
 
@@ -193,7 +202,7 @@ impl Participant {
         let Some(Current { operation, comm, bytes, method, carried, calls }) = &self.current else {
             return Err(Error::Usage("a call was announced before its visit".into()));
         };
-        let buffers = &mut self.buffers;
+        let (buffers, library) = (&mut self.buffers, &self.library);
         let clock = self.synchroniser.line();
         let ranks = (comm, comm.size());
         let report = match (carried, self.carrier.as_mut()) {
@@ -215,7 +224,7 @@ impl Participant {
                 return Err(Error::Usage(format!("{method} was not announced by the plan")));
             }
             (Carried::Library, _) => timing::call(self.scheme, ranks, &clock, call.start, || {
-                (0..*calls).try_for_each(|_| operation.call(buffers, *bytes, comm))
+                (0..*calls).try_for_each(|_| operation.call(library, buffers, *bytes, comm))
             })?,
         };
         if call.check {
@@ -274,21 +283,18 @@ impl Participant {
     /// # Errors
     /// As [`visit`](Self::visit) and [`call`](Self::call).
     pub fn serve(mut self, control: &Communicator) -> Result<()> {
-        loop {
-            match control.hear_asleep(0, Tag::Command, Patience::of_participant())? {
-                Command::Visit(index) => {
-                    self.visit(index)?;
-                    control.tell(&(), 0, Tag::Report)?;
-                }
-                Command::Baseline => drop(self.baseline()?),
-                Command::Synchronise { first: true } => drop(self.synchroniser.begin()?),
-                Command::Synchronise { first: false } => drop(self.synchroniser.pass()?),
-                Command::Check => drop(self.synchroniser.check()?),
-                Command::Call(call) => control.tell(&self.call(call)?, 0, Tag::Report)?,
-                Command::Row(row) => control.tell(&self.row(row, |_| ())?, 0, Tag::Report)?,
-                Command::Leave => self.leave()?,
-                Command::Stop => return Ok(()),
+        serving::follow(control, Patience::of_participant, |command| match command {
+            Command::Visit(index) => {
+                self.visit(index)?;
+                control.tell(&(), 0, Tag::Report)
             }
-        }
+            Command::Baseline => self.baseline().map(drop),
+            Command::Synchronise { first: true } => self.synchroniser.begin().map(drop),
+            Command::Synchronise { first: false } => self.synchroniser.pass().map(drop),
+            Command::Check => self.synchroniser.check().map(drop),
+            Command::Call(call) => control.tell(&self.call(call)?, 0, Tag::Report),
+            Command::Row(row) => control.tell(&self.row(row, |_| ())?, 0, Tag::Report),
+            Command::Leave => self.leave(),
+        })
     }
 }

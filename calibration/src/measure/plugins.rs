@@ -12,8 +12,10 @@ use std::{
 };
 
 use mpi::ffi::{self, MPI_Comm};
+use records::Collective;
+use runner::Mpi;
 
-use crate::{Error, Result, exchange};
+use crate::{Error, Result, exchange, table};
 
 type Initialize = unsafe extern "C" fn(MPI_Comm, *mut c_char) -> c_int;
 type Finalize = unsafe extern "C" fn(MPI_Comm) -> c_int;
@@ -22,7 +24,8 @@ type Finalize = unsafe extern "C" fn(MPI_Comm) -> c_int;
 #[derive(Debug)]
 pub struct Plugin {
     named: records::Plugin,
-    function: *const c_void,
+    /// The MPI library's functions, with the plug-in's in place of one.
+    table: Mpi,
     initialize: Option<Initialize>,
     finalize: Option<Finalize>,
     /// As C may change it.
@@ -36,11 +39,11 @@ impl fmt::Display for Plugin {
 }
 
 impl Plugin {
-    /// Loads a plug-in.
+    /// Loads a plug-in for a collective.
     ///
     /// # Errors
     /// There is no such library, it belongs to another MPI library, or has no such function.
-    pub fn load(named: &records::Plugin) -> Result<Self> {
+    pub fn load(collective: Collective, named: &records::Plugin) -> Result<Self> {
         let fault = |problem: String| Error::Plugin(format!("plugin:{named}: {problem}"));
         let text = |text: &str| CString::new(text).map_err(|_| fault("has a zero in it".into()));
         let path = named.library();
@@ -85,12 +88,14 @@ impl Plugin {
                     .into(),
             ));
         }
-        Ok(Plugin { named: named.clone(), function, initialize, finalize, suboptions })
+        // SAFETY: the user vouches for the signature.
+        let table = unsafe { table::table()?.with(collective, function) };
+        Ok(Plugin { named: named.clone(), table, initialize, finalize, suboptions })
     }
 
-    /// The function.
-    pub(super) fn function(&self) -> *const c_void {
-        self.function
+    /// The table in which the collective's function is the plug-in's.
+    pub(super) fn table(&self) -> &Mpi {
+        &self.table
     }
 
     /// Lets the library prepare for calls on a communicator, all ranks of which must call this.

@@ -9,7 +9,6 @@ use records::{
     Collective, FileError,
     observation::{CollectiveCall, Status},
     plan::{Cell, Plan},
-    record,
 };
 
 use super::{collectives, methods, timing::Timing};
@@ -40,18 +39,14 @@ pub struct Work {
 }
 
 impl Work {
-    /// Of a plan and the record that earlier runs left; an empty one where there were none.
+    /// Of a plan and the rows that earlier runs left in the record.
     ///
     /// A run that goes on with a record begins without connections and with cold caches, as the
     /// first run did, so that its first visit of every cell has a warm-up.
     ///
     /// # Errors
-    /// The record cannot be read, or was made by another plan.
-    pub fn new(plan: &Plan, path: &Path) -> Result<Self> {
-        Self::of_rows(plan, &record::read_begun(path)?.rows, path)
-    }
-
-    fn of_rows(plan: &Plan, rows: &[CollectiveCall], path: &Path) -> Result<Self> {
+    /// The record was made by another plan.
+    pub fn new(plan: &Plan, rows: &[CollectiveCall], path: &Path) -> Result<Self> {
         let mut seen: HashMap<u32, (u32, u32)> = HashMap::new();
         for row in rows {
             check_row(plan, row, path)?;
@@ -194,7 +189,7 @@ mod tests {
             row(1, 16, 3, Status::Ok),
             row(1, 16, 4, Status::Ok),
         ];
-        let work = Work::of_rows(&plan(), &rows, Path::new("m.csv")).unwrap();
+        let work = Work::new(&plan(), &rows, Path::new("m.csv")).unwrap();
         let visit = |index, warmups, repetitions, next_repetition| Visit {
             index,
             warmups,
@@ -207,14 +202,14 @@ mod tests {
 
     #[test]
     fn a_first_run_makes_the_plans_warm_ups() {
-        let work = Work::of_rows(&plan(), &[], Path::new("m.csv")).unwrap();
+        let work = Work::new(&plan(), &[], Path::new("m.csv")).unwrap();
         assert!(work.visits.iter().all(|visit| visit.warmups == 0 && visit.repetitions == 3));
     }
 
     #[test]
     fn a_record_of_another_plan_is_refused() {
         for row in [row(0, 16, 0, Status::Ok), row(3, 8, 0, Status::Ok)] {
-            let error = Work::of_rows(&plan(), &[row], Path::new("m.csv")).unwrap_err();
+            let error = Work::new(&plan(), &[row], Path::new("m.csv")).unwrap_err();
             assert!(error.to_string().contains("another plan"), "{error}");
         }
     }

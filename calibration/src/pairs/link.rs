@@ -8,16 +8,7 @@ use crate::{
     exchange::{Communicator, Tag},
 };
 
-/// What rank 0 tells the others.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub enum Command {
-    /// Take part in an exchange; the sender reports its seconds.
-    Exchange(Exchange),
-    /// The end.
-    Stop,
-}
-
-/// One side of some round trips.
+/// What rank 0 tells the others: one side of some round trips, whose seconds the sender reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exchange {
     /// The other side.

@@ -1,4 +1,4 @@
-//! `colibri-pairs`: every link between ranks, each direction by itself.
+//! `colibri-mpi pairs`: every link between ranks, each direction by itself.
 //!
 //! A message goes one way and an empty one comes back, so that what is slow in one direction alone
 //! shows in that direction alone. Pairs are taken in rounds of disjoint ones, in random order; a
@@ -8,12 +8,10 @@
 //! else on the machine disturbed is not.
 
 mod link;
+mod series;
 mod tournament;
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    path::PathBuf,
-};
+use std::collections::HashMap;
 
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_pcg::Pcg64;
@@ -21,37 +19,31 @@ use records::{
     observation::{PointToPoint, PointToPointKind, Status},
     platform::Platform,
     quantity,
-    record::{self, Writer},
 };
-use statistics::{
-    median,
-    stopping::{Criterion, Rule},
-};
+use statistics::stopping::{Criterion, Rule};
 
-use self::link::{Command, Exchange, Link};
+use self::{
+    link::{Exchange, Link},
+    series::{AllSeries, VISIT, slow},
+};
 use crate::{
-    Error, Result,
-    calibrate::parse_budget,
+    Result,
     exchange::{Communicator, Tag},
-    launcher::{self, Lock},
+    flags::{JobFlags, parse_budget},
+    launcher,
     patience::Patience,
     platform::{self, Survey},
     progress::Reporter,
-    world::{JobFlags, World},
+    recording::{self, Header, Recording, spent_seconds},
+    serving,
+    world::World,
 };
 
-/// The program's name, in messages and in the record.
-pub const PROGRAM: &str = "colibri-pairs";
-
 /// Measures the links between all pairs of ranks, each direction by itself
-#[derive(Debug, Clone, clap::Parser)]
-#[command(name = PROGRAM, version)]
+#[derive(Debug, Clone, clap::Args)]
 pub struct Flags {
     #[command(flatten)]
-    job: JobFlags,
-    /// Where the observations go; a record that is there is gone on with
-    #[arg(long)]
-    record: PathBuf,
+    pub(crate) job: JobFlags,
     /// Size of the messages, beside empty ones
     #[arg(long, value_parser = parse_bytes)]
     bytes: u64,
@@ -67,13 +59,6 @@ pub struct Flags {
     /// Seed of the order of the measurements
     #[arg(long)]
     seed: u64,
-}
-
-impl Flags {
-    /// The flags that all programs have.
-    pub fn job(&self) -> &JobFlags {
-        &self.job
-    }
 }
 
 fn parse_bytes(text: &str) -> std::result::Result<u64, String> {
@@ -92,28 +77,17 @@ pub fn run(flags: &Flags, world: &World) -> Result<()> {
     let link = Link::new(world.control, flags.bytes as usize);
     let Some(platform) = surroundings.platform else { return serve(world.control, link) };
     let members = members(&surroundings.nodes, flags.all_ranks);
-    let director = Director::new(flags, world, link, members, &platform);
-    let outcome = director.and_then(Director::run);
-    // The others wait for a word, whatever happened here.
-    let others = 1..world.control.size();
-    others
-        .into_iter()
-        .try_for_each(|rank| world.control.tell(&Command::Stop, rank, Tag::Command))?;
-    outcome
+    serving::lead(&world.control, || Director::new(flags, world, link, members, &platform)?.run())
 }
 
 fn serve(control: Communicator, mut link: Link) -> Result<()> {
-    loop {
-        match control.hear_asleep(0, Tag::Command, Patience::of_player())? {
-            Command::Exchange(exchange) => {
-                let seconds = link.exchange(exchange)?;
-                if exchange.sends {
-                    control.tell(&seconds, 0, Tag::Report)?;
-                }
-            }
-            Command::Stop => return Ok(()),
+    serving::follow(&control, Patience::of_player, |exchange: Exchange| {
+        let seconds = link.exchange(exchange)?;
+        match exchange.sends {
+            true => control.tell(&seconds, 0, Tag::Report),
+            false => Ok(()),
         }
-    }
+    })
 }
 
 /// The first rank of every node; all where they are asked for or on one node.
@@ -122,37 +96,6 @@ fn members(nodes: &[u32], all: bool) -> Vec<u32> {
     let first: Vec<u32> =
         (0..nodes.len()).filter(|rank| is_first(*rank)).map(|rank| rank as u32).collect();
     if all || first.len() < 2 { (0..nodes.len() as u32).collect() } else { first }
-}
-
-/// What is observed of a link at one size: how often, and what counts.
-#[derive(Debug, Default)]
-struct Series {
-    rows: u32,
-    judged: Vec<f64>,
-}
-
-/// By sender, receiver and bytes.
-type AllSeries = HashMap<(u32, u32, u64), Series>;
-
-/// The links that look slow at a size, and were not looked at often enough for that to be believed.
-fn slow(series: &AllSeries, bytes: u64) -> Vec<(u32, u32)> {
-    let of_size = series.iter().filter(|((.., of), _)| *of == bytes);
-    let medians: Vec<((u32, u32), f64, usize)> = of_size
-        .filter_map(|(&(sender, receiver, _), Series { judged, .. })| {
-            Some(((sender, receiver), median(judged)?, judged.len()))
-        })
-        .collect();
-    let Some(usual) = median(&medians.iter().map(|(_, time, _)| *time).collect::<Vec<_>>()) else {
-        return Vec::new();
-    };
-    let looks_slow = |(_, time, count): &&((u32, u32), f64, usize)| {
-        *time > LOOKS_SLOW * usual && *count < BELIEVED
-    };
-    let mut slow: Vec<(u32, u32)> =
-        medians.iter().filter(looks_slow).map(|(link, ..)| *link).collect();
-    // The order of a hash map is no seed's.
-    slow.sort_unstable();
-    slow
 }
 
 /// Rank 0: says who exchanges with whom, and writes what they saw.
@@ -167,9 +110,8 @@ struct Director<'a> {
     /// What an exchange may take with all that belongs to it, in seconds.
     expected: f64,
     spent_before: f64,
-    writer: Writer<PointToPoint>,
+    writer: Recording<PointToPoint>,
     progress: Reporter,
-    _lock: Lock,
 }
 
 /// A link at a size is known well enough: what stands out does so by more than that.
@@ -181,15 +123,8 @@ const RULE: Rule = Rule {
     relative_error: 0.05,
     resolution_seconds: 1e-6,
 };
-/// Observations of one visit: with the first, a warm-up, taken off, enough for an estimate.
-const VISIT: u32 = 4;
 /// The part of the budget for all links; what is left is for those that look slow.
 const SHARE_OF_ALL: f64 = 0.8;
-/// A link looks slow by so many times the median of all; what is named stands out by more.
-const LOOKS_SLOW: f64 = 1.2;
-/// So many observations, five visits, are believed.
-const BELIEVED: usize = 5 * VISIT as usize - 1;
-const SPENT: &str = "spent_seconds";
 
 impl<'a> Director<'a> {
     fn new(
@@ -199,25 +134,14 @@ impl<'a> Director<'a> {
         members: Vec<u32>,
         platform: &Platform,
     ) -> Result<Self> {
-        let lock = Lock::take(&flags.record)?;
-        let earlier = record::read_begun::<PointToPoint>(&flags.record)?;
-        let spent = earlier.header.get(SPENT).and_then(|text| text.parse().ok());
         let at_once = match flags.at_once {
             Some(pairs) => pairs as usize,
             None if members.len() <= 16 => 1,
             None => members.len() / 2,
         };
         let header = header(flags, &members, at_once, platform)?;
-        for key in ["members", "bytes", "at_once"] {
-            let (old, new) = (earlier.header.get(key), header.get(key));
-            if old.is_some() && old != new {
-                let path = flags.record.display();
-                let [old, new] = [old, new].map(|value| value.map_or("", String::as_str));
-                let problem =
-                    format!("{path}: {key} was {old} and is {new}; name another --record");
-                return Err(Error::Usage(problem));
-            }
-        }
+        let path = &flags.job.record;
+        let (writer, earlier) = Recording::open(path, header, &["members", "bytes", "at_once"])?;
         let mut director = Director {
             flags,
             world,
@@ -227,10 +151,9 @@ impl<'a> Director<'a> {
             series: HashMap::new(),
             next_visit: 0,
             expected: 0.0,
-            spent_before: spent.unwrap_or_default(),
-            writer: Writer::open(&flags.record, &header)?,
+            spent_before: spent_seconds(&earlier, path)?,
+            writer: writer.begin()?,
             progress: Reporter::new("pairs", (flags.budget_seconds * 1e3) as u64),
-            _lock: lock,
         };
         earlier.rows.iter().for_each(|row| director.enter(row));
         Ok(director)
@@ -258,9 +181,9 @@ impl<'a> Director<'a> {
                 break;
             }
         }
-        let spent = format!("{:.3}", self.spent_seconds());
+        let spent = self.spent_seconds();
         self.progress.finish(u64::MAX);
-        Ok(self.writer.note(SPENT, &spent)?)
+        self.writer.note_spent(spent)
     }
 
     /// Passes over all links, until each is known well enough or that part of the budget is spent.
@@ -347,7 +270,7 @@ impl<'a> Director<'a> {
                 [(receiver, order(sender, false)), (sender, order(receiver, true))]
             {
                 if rank != 0 {
-                    control.tell(&Command::Exchange(exchange), rank, Tag::Command)?;
+                    serving::tell(&control, rank, &exchange)?;
                 }
             }
         }
@@ -394,41 +317,23 @@ impl<'a> Director<'a> {
     }
 }
 
-fn header(
-    flags: &Flags,
-    members: &[u32],
-    at_once: usize,
-    platform: &Platform,
-) -> Result<BTreeMap<String, String>> {
+fn header(flags: &Flags, members: &[u32], at_once: usize, platform: &Platform) -> Result<Header> {
     let members: Vec<String> = members.iter().map(u32::to_string).collect();
     let timing = "CLOCK_MONOTONIC of the sender around MPI_Send of the message and MPI_Recv of an \
                   empty answer; blocking, contiguous bytes";
-    Ok([
+    let own = [
         ("at_once", at_once.to_string()),
         ("bytes", flags.bytes.to_string()),
         ("members", members.join(",")),
-        ("platform", serde_json::to_string(platform)?),
-        ("program", format!("{PROGRAM} {}", env!("CARGO_PKG_VERSION"))),
         ("seed", flags.seed.to_string()),
         ("timing", timing.to_owned()),
-    ]
-    .map(|(key, value)| (key.to_owned(), value))
-    .into())
+    ];
+    recording::header("pairs", platform, own)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_looks_slow_is_looked_at_until_it_is_believed() {
-        let of = |time: f64, count| Series { rows: 0, judged: vec![time; count] };
-        let mut series: AllSeries = (0..6).map(|to| ((9, to, 0), of(1.0, 3))).collect();
-        series.extend([((9, 7, 0), of(1.3, 3)), ((9, 6, 0), of(5.0, 18))]);
-        series.extend([((9, 8, 0), of(5.0, 19)), ((9, 1, 64), of(5.0, 3))]);
-        assert_eq!(slow(&series, 0), [(9, 6), (9, 7)]);
-        assert!(slow(&series, 64).is_empty() && slow(&series, 1).is_empty());
-    }
 
     #[test]
     fn one_rank_of_each_node_takes_part_unless_all_shall() {

@@ -1,4 +1,4 @@
-//! Runs a program of this package under a real `mpirun`.
+//! Runs the program of this package under a real `mpirun`.
 
 #[path = "../../../tests/skipped.rs"]
 mod skipped;
@@ -15,6 +15,10 @@ use std::{
 };
 
 pub use skipped::skipped;
+
+/// The program under test.
+#[allow(dead_code, reason = "each test program uses its part of this module")]
+pub const PROGRAM: &str = env!("CARGO_BIN_EXE_colibri-mpi");
 
 /// Jobs run one after the other: they share the cores.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -67,16 +71,16 @@ impl Mpi {
         command
     }
 
-    /// Runs a program to its end.
-    pub fn run(&self, ranks: u32, program: &str, args: &[String]) -> Output {
-        self.command(ranks).arg(program).args(args).output().unwrap()
+    /// Runs a task to its end.
+    pub fn run(&self, ranks: u32, task: &str, args: &[String]) -> Output {
+        self.command(ranks).args([PROGRAM, task]).args(args).output().unwrap()
     }
 
-    /// Starts a program and kills the job when `path` has so many lines; gives up after
+    /// Starts a task and kills the job when `path` has so many lines; gives up after
     /// five minutes.
     #[allow(dead_code, reason = "each test program uses its part of this module")]
-    pub fn kill_at(&self, ranks: u32, program: &str, args: &[String], path: &Path, lines: usize) {
-        let mut child = self.command(ranks).arg(program).args(args).spawn().unwrap();
+    pub fn kill_at(&self, ranks: u32, task: &str, args: &[String], path: &Path, lines: usize) {
+        let mut child = self.command(ranks).args([PROGRAM, task]).args(args).spawn().unwrap();
         let patience = Duration::from_secs(300);
         let limit = Instant::now() + patience;
         let written = || fs::read_to_string(path).map_or(0, |text| text.lines().count());

@@ -29,8 +29,9 @@ pub fn platform(ranks: usize) -> Platform {
     }
 }
 
+#[expect(clippy::unwrap_used, reason = "the name is a constant")]
 fn native(algorithm: Algorithm, segment_bytes: u64) -> Method {
-    Method::Native(Native { library: Library::OpenMpi, algorithm, segment_bytes })
+    Method::Native(Native { library: Library::new("openmpi").unwrap(), algorithm, segment_bytes })
 }
 
 /// Switches with the size as the paper's Figure 6 does; `shift` moves the switching points.

@@ -7,8 +7,8 @@ use records::{
     observation::{ClockError, CollectiveCall, PointToPoint},
     pairs::{Member, PairMap},
 };
+use tuning::{drift, focus};
 use verification::{
-    drift, focus,
     functions::DecisionFunction,
     guidelines::{self, Jobs},
     penalty, profiles,

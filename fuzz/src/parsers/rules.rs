@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use records::openmpi::rules::{self, Rules};
+use libraries::openmpi::rules::{self, LoadedRules};
 use verification::functions::DecisionFunction;
 
 use super::{FILE, is_told, points};
@@ -40,7 +40,7 @@ fn read(input: &[u8]) -> Answer {
     }
 }
 
-fn look_up(rules: &Rules) {
+fn look_up(rules: &LoadedRules) {
     for point in points() {
         match rules.method(point) {
             Ok(method) => assert_eq!(method.to_string().parse(), Ok(method)),
@@ -48,6 +48,6 @@ fn look_up(rules: &Rules) {
         }
     }
     let samples = files::samples();
-    let function = DecisionFunction::of_rules("loaded", rules, &samples);
+    let function = DecisionFunction::of_rules("loaded", |point| rules.method(point), &samples);
     assert_eq!(function.decided.len(), samples.points().count());
 }

@@ -3,7 +3,8 @@
 
 use std::fmt::Write as _;
 
-use records::{Method, openmpi};
+use libraries::openmpi;
+use records::Method;
 
 use super::{Compressed, Node};
 

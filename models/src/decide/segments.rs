@@ -19,9 +19,9 @@
 //!
 //! # Elements
 //! What is combined is combined element by element, so that a segment holds whole ones: sizes are
-//! searched in elements then ([`records::openmpi::element_bytes`]).
+//! searched in elements then ([`records::Collective::element_bytes`]).
 
-use records::{Algorithm, Method, openmpi};
+use records::{Algorithm, Method};
 
 use super::DecideError;
 use crate::{
@@ -132,7 +132,7 @@ impl<'a> Search<'a> {
             return Err(DecideError::TooLarge { bytes: point.bytes });
         }
         let (network, known) = (&set.network, f64::INFINITY);
-        let element = openmpi::element_bytes(point.collective, point.bytes);
+        let element = point.collective.element_bytes(point.bytes);
         let mut search = Search { predictor, network, form, whole, element, best: None, known };
         if form.is_candidate(&whole) {
             search.best = Some((0, search.cost(0)));

@@ -1,6 +1,6 @@
 //! How a time is found: which closed form, or which schedule for the simulator.
 
-use records::{Algorithm, Collective, Library, Method, Native, Point};
+use records::{Algorithm, Collective, Method, Point};
 use schedules::Entry;
 
 use super::{PredictError, Predictor, Set, Sets};
@@ -154,21 +154,16 @@ impl Predictor {
             Method::Default => Err(refuse("what the library takes is not known")),
             Method::Mockup(_) => Err(refuse("it is composed of other collectives")),
             Method::Plugin(_) => Err(refuse("what a plug-in does is not known")),
-            Method::Native(Native {
-                library: Library::OpenMpi,
-                algorithm: Algorithm::Linear,
-                ..
-            }) if collective == Collective::Alltoall => match self.model {
-                Model::Refined | Model::Simulated => {
-                    self.way(collective, Algorithm::LinearConcurrent, procs)
+            Method::Native(native) => {
+                match (libraries::unlike_its_name(collective, native), self.model) {
+                    (None, _) => self.way(collective, native.algorithm, procs),
+                    (Some((like, _)), Model::Refined | Model::Simulated) => {
+                        self.way(collective, like, procs)
+                    }
+                    (Some((_, why)), _) => Err(refuse(why)),
                 }
-                _ => Err(refuse(
-                    "it posts all messages at once, the paper's linear one after the other",
-                )),
-            },
-            Method::Native(Native { algorithm, .. }) | Method::Own { algorithm, .. } => {
-                self.way(collective, *algorithm, procs)
             }
+            Method::Own { algorithm, .. } => self.way(collective, *algorithm, procs),
         }
     }
 

@@ -6,7 +6,7 @@ use models::{
     presets::preset,
 };
 use proptest::prelude::*;
-use records::{Algorithm, Collective, Method, calibration::Estimate, decisions::Decision, openmpi};
+use records::{Algorithm, Collective, Method, calibration::Estimate, decisions::Decision};
 
 use crate::tables::numbers;
 
@@ -179,7 +179,7 @@ proptest! {
                         let point = Point { collective, procs, bytes };
                         let seconds = |segment| predictor.predict(point, algorithm, segment);
                         // What is combined is combined in whole elements.
-                        let element = openmpi::element_bytes(collective, bytes);
+                        let element = collective.element_bytes(bytes);
                         let sizes = if seconds(1).is_ok() { 1..bytes.max(1) } else { 0..0 };
                         let sizes = sizes.filter(|size| size.is_multiple_of(element));
                         let splitted = algorithm == Algorithm::SplittedBinary;

@@ -6,13 +6,13 @@
 
 use std::{ffi::c_void, ptr, sync::OnceLock};
 
-use runner::{Arguments, Block, Handle, Reduction};
+use runner::{Arguments, Block, Family, Handle, Reduction};
 
 use super::{
     Call,
     sides::{Side, Sides},
 };
-use crate::{job::lock, library::Family, narrow};
+use crate::job::lock;
 
 /// The verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,7 +124,7 @@ impl Call {
     }
 
     pub(super) fn is_in_place(&self, buffer: *mut c_void) -> bool {
-        buffer.addr() == self.job.library.constants.in_place
+        buffer.addr() == self.job.library.mpi.constants.in_place
     }
 
     /// A count that can be, a committed type, and an address where the type has none of its own.
@@ -163,9 +163,9 @@ impl Call {
             let (nowhere, alone) = (ptr::without_provenance(1 << 12), self.job.alone);
             // Without an element MPICH does not look at the type.
             let code =
-                (library.call.isend)(nowhere, 1, datatype, library.no_rank, 0, alone, &mut request);
-            let status = ptr::without_provenance_mut(library.constants.status_ignore);
-            code == 0 && (library.call.wait)(&mut request, status) == 0
+                (library.mpi.isend)(nowhere, 1, datatype, library.no_rank, 0, alone, &mut request);
+            let status = ptr::without_provenance_mut(library.mpi.constants.status_ignore);
+            code == 0 && (library.mpi.wait)(&mut request, status) == 0
         }
     }
 
@@ -179,7 +179,7 @@ impl Call {
         // SAFETY: the caller vouches for the arguments.
         let Sides { send, receive } = unsafe { self.sides() };
         let nothing = |side: Option<Side>| {
-            let datatype = side.map_or(library.constants.byte, |side| side.block.datatype);
+            let datatype = side.map_or(library.mpi.constants.byte, |side| side.block.datatype);
             Block { buffer: ptr::null_mut(), count: 0, datatype }
         };
         let (send, receive) = (nothing(send), nothing(receive));
@@ -191,7 +191,7 @@ impl Call {
             _ => return false,
         };
         // SAFETY: without elements no address is looked at.
-        unsafe { narrow::classic(&arguments, self.job.alone) == Some(0) }
+        unsafe { self.job.library.mpi.call(&arguments, self.job.alone) == 0 }
     }
 
     /// Goes on with committed duplicates of its types.
@@ -202,7 +202,7 @@ impl Call {
         &self,
         go_on: impl FnOnce(&Call) -> Option<T>,
     ) -> Option<T> {
-        let (mut arguments, call) = (self.arguments, &self.job.library.call);
+        let (mut arguments, call) = (self.arguments, &self.job.library.mpi);
         let mut made: Vec<Handle> = Vec::new();
         // SAFETY: the caller vouches for the arguments.
         let Sides { send, receive } = unsafe { self.sides() };
@@ -292,11 +292,11 @@ impl Call {
             let library = &self.job.library;
             let mut byte = 0_u8;
             let both = ptr::from_mut(&mut byte).cast::<c_void>();
-            let (datatype, operation) = (library.constants.byte, library.and);
+            let (datatype, operation) = (library.mpi.constants.byte, library.and);
             let data = Reduction { send: both, receive: both, datatype, operation };
             let arguments = Arguments::Reduce { data, count: 1, root: 0 };
             // SAFETY: one byte on a communicator of this process alone; refused or nothing moves.
-            unsafe { narrow::classic(&arguments, self.job.alone) != Some(0) }
+            unsafe { library.mpi.call(&arguments, self.job.alone) != 0 }
         })
     }
 
@@ -335,7 +335,7 @@ impl Call {
             let code = unsafe {
                 let (from, into) = (from.as_ptr().cast(), into.as_mut_ptr().cast());
                 let alone = self.job.alone;
-                (library.call.allreduce)(from, into, 1, datatype, operation, alone)
+                (library.mpi.allreduce)(from, into, 1, datatype, operation, alone)
             };
             code == 0
         })

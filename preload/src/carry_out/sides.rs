@@ -147,7 +147,7 @@ impl Call {
     unsafe fn ends(&self, side: &Side) -> Option<(i128, i128)> {
         let Block { buffer, count, datatype } = side.whole();
         let (mut lower, mut extent, mut true_lower, mut true_extent) = (0, 0, 0, 0);
-        let call = &self.job.library.call;
+        let call = &self.job.library.mpi;
         // SAFETY: the caller vouches for the datatype; outputs are locals.
         let code = unsafe {
             (call.type_get_extent)(datatype, &mut lower, &mut extent)
@@ -179,7 +179,7 @@ impl Call {
         let (mut lower, mut extent) = (0, 0);
         // SAFETY: the caller vouches for the datatype; outputs are locals.
         let code = unsafe {
-            (self.job.library.call.type_get_extent)(all.datatype, &mut lower, &mut extent)
+            (self.job.library.mpi.type_get_extent)(all.datatype, &mut lower, &mut extent)
         };
         let before = extent.wrapping_mul(one.count as isize).wrapping_mul(self.place.rank as isize);
         code == 0 && all.buffer.wrapping_byte_offset(before) == one.buffer
@@ -191,7 +191,7 @@ impl Call {
 
     /// The same with `MPI_IN_PLACE` for the own block.
     pub(super) fn in_place(&self) -> Call {
-        let in_place = ptr::without_provenance_mut(self.job.library.constants.in_place);
+        let in_place = ptr::without_provenance_mut(self.job.library.mpi.constants.in_place);
         let mut arguments = self.arguments;
         match &mut arguments {
             Arguments::Allgather { send, .. } | Arguments::Gather { send, .. } => {
@@ -227,7 +227,7 @@ impl Call {
         let moved = |side: Option<Side>, block: &mut Block| {
             let blocks = side.map_or(0, |side| side.blocks.unsigned_abs());
             let mut made = StandIn::of_bytes(self.bytes.saturating_mul(blocks))?;
-            let datatype = self.job.library.constants.byte;
+            let datatype = self.job.library.mpi.constants.byte;
             let count = i64::try_from(self.bytes).unwrap_or(i64::MAX);
             *block = Block { buffer: made.address(), count, datatype };
             Ok(made)

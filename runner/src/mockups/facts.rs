@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use records::{Collective, openmpi::element_bytes};
+use records::Collective;
 
 use crate::{Arguments, Block, Error, Handle, Mpi, Result, Session, error::check, layout::Layout};
 
@@ -92,7 +92,7 @@ impl Facts {
     /// Of a call of `bytes` as [`Collective::message_size`] counts them, with the elements that
     /// Colibri measures with.
     pub fn of_measured(collective: Collective, procs: u32, bytes: u64) -> Self {
-        let size = element_bytes(collective, bytes);
+        let size = collective.element_bytes(bytes);
         let (procs, elements) = (u64::from(procs), bytes / size);
         let count = match collective {
             Collective::ReduceScatter => elements.saturating_mul(procs),

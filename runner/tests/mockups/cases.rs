@@ -254,7 +254,7 @@ impl Case {
     /// The arguments of this rank; what is not significant is nothing that may be used.
     fn arguments(&self, ranks: &Ranks<'_>, memory: &mut Memory, parts: &[c_int]) -> Arguments {
         let Memory { send, receive } = memory;
-        let in_place = ptr::without_provenance_mut(ranks.library.constants.in_place);
+        let in_place = ptr::without_provenance_mut(ranks.library.mpi.constants.in_place);
         let (nothing, at_root) = (insignificant(ranks.library), ranks.rank == self.root);
         let (here, is_here) = (Block { buffer: in_place, ..nothing }, self.is_in_place(ranks.rank));
         let (n, root, count) = (self.count, self.root as c_int, self.count as i64);

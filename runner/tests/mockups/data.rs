@@ -184,9 +184,9 @@ impl Buffer {
             // SAFETY: arrays of one.
             unsafe {
                 let (one, place, inner) = (one.as_ptr(), place.as_ptr(), kind.datatype);
-                check((library.type_hindexed)(1, one, place, inner, &mut moved));
-                check((library.type_resized)(moved, 0, kind.extent, &mut made));
-                check((library.type_commit)(&mut made));
+                check((library.mpi.type_create_hindexed)(1, one, place, inner, &mut moved));
+                check((library.mpi.type_create_resized)(moved, 0, kind.extent, &mut made));
+                check((library.mpi.type_commit)(&mut made));
             }
             library.free_type(moved);
             buffer.absolute = Some((*library, made));

@@ -2,12 +2,10 @@
 //! are by MPI's definition alone. That it is the library's fault is seen where nothing of ours is
 //! called.
 
+use colibri_runner::Family;
 use records::Collective;
 
-use super::{
-    cases::{Case, Cases, Ranks},
-    library::Family,
-};
+use super::cases::{Case, Cases, Ranks};
 
 /// A fault of a library.
 pub struct Fault {

@@ -6,7 +6,7 @@ use std::{
     mem::transmute_copy,
 };
 
-use colibri_runner::{Arguments, Block, Blocks, Constants, Counts, Handle, Mpi};
+use colibri_runner::{Arguments, Constants, Family, Handle, Mpi};
 
 /// A user-defined operation.
 pub type Operation = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut Handle);
@@ -43,7 +43,7 @@ impl Library {
         assert!(!library.is_null(), "{file} cannot be loaded");
         let symbol = |name: &CStr| unsafe { libc::dlsym(library, name.as_ptr()) } as Handle;
         let is_open_mpi = symbol(c"ompi_mpi_byte") != 0;
-        let (names, constants) = match is_open_mpi {
+        let (names, family) = match is_open_mpi {
             true => (
                 Names {
                     world: symbol(c"ompi_mpi_comm_world"),
@@ -52,14 +52,7 @@ impl Library {
                     any_source: -1,
                     request_null: symbol(c"ompi_request_null"),
                 },
-                Constants {
-                    in_place: 1,
-                    status_ignore: 0,
-                    byte: symbol(c"ompi_mpi_byte"),
-                    packed: symbol(c"ompi_mpi_packed"),
-                    bitwise_or: symbol(c"ompi_mpi_op_bor"),
-                    errors_return: symbol(c"ompi_mpi_errors_return"),
-                },
+                Family::OpenMpi,
             ),
             false => (
                 Names {
@@ -69,16 +62,10 @@ impl Library {
                     any_source: -2,
                     request_null: 0x2c00_0000,
                 },
-                Constants {
-                    in_place: usize::MAX,
-                    status_ignore: 1,
-                    byte: 0x4c00_010d,
-                    packed: 0x4c00_010f,
-                    bitwise_or: 0x5800_0008,
-                    errors_return: 0x5400_0001,
-                },
+                Family::Mpich,
             ),
         };
+        let constants = Constants::new(family, |name| symbol(name) as *const c_void).unwrap();
         Library { library, names, constants }
     }
 
@@ -113,94 +100,10 @@ macro_rules! call {
 }
 pub(crate) use call;
 
-type Pointer = *const c_void;
-
-/// One side of a call as C has it.
-fn side(block: &Block) -> (Pointer, c_int, Handle) {
-    (block.buffer.cast_const(), block.count as c_int, block.datatype)
-}
-
-fn ints(counts: Counts) -> *const c_int {
-    match counts {
-        Counts::Int(ints) => ints,
-        Counts::Large(_) => panic!("the classic functions have counts of int"),
-    }
-}
-
-fn sides(blocks: &Blocks) -> (Pointer, *const c_int, *const c_int, Handle) {
-    let Blocks { buffer, counts, displacements, datatype } = *blocks;
-    (buffer.cast_const(), ints(counts), ints(displacements), datatype)
-}
-
 impl Library {
     /// The library's own collective.
     pub fn collective(&self, arguments: &Arguments, comm: Handle) {
-        type V = *const c_int;
-        match arguments {
-            Arguments::Barrier => call!(self, c"MPI_Barrier", comm => Handle),
-            Arguments::Bcast { data, root } => {
-                let (buffer, count, kind) = side(data);
-                call!(self, c"MPI_Bcast", buffer => Pointer, count => c_int, kind => Handle,
-                    *root => c_int, comm => Handle);
-            }
-            Arguments::Allgather { send, receive } => {
-                let (s, r) = (side(send), side(receive));
-                call!(self, c"MPI_Allgather", s.0 => Pointer, s.1 => c_int, s.2 => Handle,
-                    r.0 => Pointer, r.1 => c_int, r.2 => Handle, comm => Handle);
-            }
-            Arguments::Alltoall { send, receive } => {
-                let (s, r) = (side(send), side(receive));
-                call!(self, c"MPI_Alltoall", s.0 => Pointer, s.1 => c_int, s.2 => Handle,
-                    r.0 => Pointer, r.1 => c_int, r.2 => Handle, comm => Handle);
-            }
-            Arguments::Gather { send, receive, root } => {
-                let (s, r) = (side(send), side(receive));
-                call!(self, c"MPI_Gather", s.0 => Pointer, s.1 => c_int, s.2 => Handle,
-                    r.0 => Pointer, r.1 => c_int, r.2 => Handle, *root => c_int, comm => Handle);
-            }
-            Arguments::Scatter { send, receive, root } => {
-                let (s, r) = (side(send), side(receive));
-                call!(self, c"MPI_Scatter", s.0 => Pointer, s.1 => c_int, s.2 => Handle,
-                    r.0 => Pointer, r.1 => c_int, r.2 => Handle, *root => c_int, comm => Handle);
-            }
-            Arguments::Gatherv { send, receive, root } => {
-                let (s, r) = (side(send), sides(receive));
-                call!(self, c"MPI_Gatherv", s.0 => Pointer, s.1 => c_int, s.2 => Handle,
-                    r.0 => Pointer, r.1 => V, r.2 => V, r.3 => Handle, *root => c_int,
-                    comm => Handle);
-            }
-            Arguments::Scatterv { send, receive, root } => {
-                let (s, r) = (sides(send), side(receive));
-                call!(self, c"MPI_Scatterv", s.0 => Pointer, s.1 => V, s.2 => V, s.3 => Handle,
-                    r.0 => Pointer, r.1 => c_int, r.2 => Handle, *root => c_int, comm => Handle);
-            }
-            Arguments::Reduce { data, count, root } => {
-                call!(self, c"MPI_Reduce", data.send => Pointer, data.receive => *mut c_void,
-                    *count as c_int => c_int, data.datatype => Handle, data.operation => Handle,
-                    *root => c_int, comm => Handle);
-            }
-            Arguments::ReduceScatter { data, counts } => {
-                call!(self, c"MPI_Reduce_scatter", data.send => Pointer,
-                    data.receive => *mut c_void, ints(*counts) => V, data.datatype => Handle,
-                    data.operation => Handle, comm => Handle);
-            }
-            Arguments::Allreduce { data, count }
-            | Arguments::Exscan { data, count }
-            | Arguments::ReduceScatterBlock { data, count }
-            | Arguments::Scan { data, count } => {
-                let name = match arguments {
-                    Arguments::Allreduce { .. } => c"MPI_Allreduce",
-                    Arguments::Exscan { .. } => c"MPI_Exscan",
-                    Arguments::Scan { .. } => c"MPI_Scan",
-                    _ => c"MPI_Reduce_scatter_block",
-                };
-                call!(self, name, data.send => Pointer, data.receive => *mut c_void,
-                    *count as c_int => c_int, data.datatype => Handle, data.operation => Handle,
-                    comm => Handle);
-            }
-            Arguments::Allgatherv { .. } | Arguments::Alltoallv { .. } => {
-                panic!("no algorithms of ours are compared with these")
-            }
-        }
+        let code = unsafe { self.table().call(arguments, comm) };
+        assert_eq!(code, 0, "{arguments:?}");
     }
 }

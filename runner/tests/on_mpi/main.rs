@@ -31,22 +31,22 @@ use skipped::skipped;
 const LIBRARY: &str = "COLIBRI_RUNNER_TEST_LIBRARY";
 
 /// An MPI library's launcher, what it calls itself, the library's file, and the ranks to test on.
-struct Family {
+struct Installation {
     launchers: &'static [&'static str],
     version: &'static str,
     library: &'static str,
     ranks: &'static [u32],
 }
 
-const FAMILIES: [Family; 2] = [
-    Family {
+const INSTALLATIONS: [Installation; 2] = [
+    Installation {
         launchers: &["mpirun.openmpi", "mpirun"],
         version: "Open MPI",
         library: "libmpi.so.40",
         ranks: &[1, 2, 3, 4, 5, 7, 8],
     },
     // Its ranks spin while they wait, so that more of them than processors take very long.
-    Family {
+    Installation {
         launchers: &["mpirun.mpich", "mpirun"],
         version: "HYDRA",
         library: "libmpich.so.12",
@@ -63,7 +63,7 @@ fn main() {
     } else if env::args().any(|argument| argument == "--list") {
         println!("ours_agree_with_the_librarys: test");
     } else if !env::args().any(|argument| argument == "--ignored") {
-        for family in FAMILIES {
+        for family in INSTALLATIONS {
             let Some(launcher) = family.launcher() else {
                 skipped("our algorithms", &format!("no mpirun of {} here", family.version));
                 continue;
@@ -81,7 +81,7 @@ fn main() {
     }
 }
 
-impl Family {
+impl Installation {
     fn launcher(&self) -> Option<&'static str> {
         self.launchers.iter().copied().find(|launcher| {
             let version = Command::new(launcher).arg("--version").output();

@@ -107,7 +107,7 @@ impl Calibrate {
     fn measured(&self, begun: Instant) -> Result<RunDirectory> {
         let mut run = RunDirectory::at(&self.run.directory)?;
         self.begin(&run)?;
-        let site = Site::find(&self.site, &["colibri-calibrate", "colibri-pairs"])?;
+        let site = Site::find(&self.site)?;
         calibrating::check(&site, &self.wanted)?;
         if let Some(List(collectives)) = &self.algorithms {
             algorithms::check(&site, collectives)?;

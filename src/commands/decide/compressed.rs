@@ -1,12 +1,13 @@
 //! Decision functions in a shorter form, printed as a table, JSON or source code.
 
 use anyhow::Result;
+use libraries::openmpi;
 use models::{
     Model, Predictor,
     compress::{Bounds, Compressed, Language, Map, Shape},
     decide,
 };
-use records::{Collective, Method, Point, openmpi};
+use records::{Collective, Method, Point};
 
 use super::{Code, Decide, Form};
 use crate::{

@@ -14,13 +14,8 @@ use records::{
     violations::Violations,
 };
 use runner::mockups;
-use verification::{
-    guidelines::Settings,
-    jobs::{self, Repeated},
-    samples::Samples,
-    significance::Test,
-    splits,
-};
+use tuning::jobs::{self, Repeated};
+use verification::{guidelines::Settings, samples::Samples, significance::Test, splits};
 
 use crate::{
     commands::shared::{
@@ -166,7 +161,7 @@ impl Guidelines {
     fn measured(&self) -> Result<(RunDirectory, Site)> {
         let mut run = RunDirectory::at(&self.run.directory)?;
         run.begin(&guided::trial_record(&run), self.run.resume)?;
-        let site = Site::find(&self.site, &["colibri-measure"])?;
+        let site = Site::find(&self.site)?;
         let trial = match self.run.resume && guided::trial_plan(&run).exists() {
             true => None,
             false => Some(jobs::trial(self.cells(&site)?, site.ranks(), self.seed)),

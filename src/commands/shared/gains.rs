@@ -11,7 +11,7 @@ use records::{
 use super::output;
 use crate::{
     site::run_directory::RunDirectory,
-    stages::{drawing, exporting},
+    stages::{bench, drawing, exporting},
 };
 
 /// The greatest gains that are shown of each way: with them the summary fits a screen.
@@ -66,7 +66,7 @@ pub fn how_to_load(loading: &Loading, run: &RunDirectory) -> Result<String> {
     if loading.way == Way::Preload && loading.gains.is_empty() {
         return Ok("For the preload library there is nothing to load.\n".into());
     }
-    let how = exporting::how_to_load(exporting::format(loading.way), &file)?;
+    let how = exporting::how_to_load(bench::format(loading.way), &file)?;
     Ok(format!("To load: {file}\n{how}\n"))
 }
 

@@ -10,7 +10,7 @@ use records::{
     plan::{Cell, Plan},
     usage::Usage,
 };
-use verification::{
+use tuning::{
     focus::Focus,
     plan::{Extent, Grid},
 };
@@ -22,7 +22,9 @@ use crate::{
         ranks::{LazySite, Site},
         run_directory::RunDirectory,
     },
-    stages::{calibrating, focused, links, measuring, source::Source, traced::Traced},
+    stages::{
+        bench::ClusterBench, calibrating, focused, links, measuring, source::Source, traced::Traced,
+    },
 };
 
 impl Tune {
@@ -49,23 +51,24 @@ impl Tune {
         if run.penalty().exists() {
             return Ok(());
         }
-        let site = site.open(run)?;
-        if !site.is_open_mpi() {
+        let opened = site.open(run)?;
+        if opened.natives().is_none() {
             eprintln!(
                 "plan: the launcher at hand is not known to be Open MPI's, whose own algorithms can \
                  be forced: Colibri's are compared with the default, for the preload library alone"
             );
         }
-        let grid = self.points(self.usage(run)?.as_ref(), site)?;
-        links::measure(site, run, &grid.procs, self.seed, self.budget())?;
+        let grid = self.points(self.usage(run)?.as_ref(), opened)?;
+        links::measure(opened, run, &grid.procs, self.seed, self.budget())?;
         if !self.exhaustive {
             let seconds = self.share(MEASURING_SHARE);
-            return focused::measure(run, site, source, &grid, seconds, self.seed);
+            let mut bench = ClusterBench { run, site, source };
+            return focused::measure(&mut bench, &grid, seconds, self.seed);
         }
         let plan =
             measuring::planned(run, source, &grid, Extent::Exhaustive { rounds: 3 }, self.seed)?;
         let deadline = Duration::from_secs(30 * 24 * 3600);
-        measuring::measure(site, &plan, &run.plan(), &run.measurements(), deadline, &[])
+        measuring::measure(opened, &plan, &run.plan(), &run.measurements(), deadline, &[])
     }
 
     /// What is known after the measuring.

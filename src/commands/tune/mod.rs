@@ -1,7 +1,5 @@
 //! `colibri tune`: calibrates, decides, measures, exports and confirms, in this order.
 
-mod candidate;
-mod confirm;
 mod measure;
 
 use std::{
@@ -30,7 +28,8 @@ use crate::{
         run_directory::RunDirectory,
     },
     stages::{
-        deciding::judged_models, judging, measurements::Measurements, source::Source, traced,
+        bench::ClusterBench, confirming, deciding::judged_models, judging,
+        measurements::Measurements, source::Source, traced,
     },
 };
 
@@ -73,9 +72,6 @@ const CONFIRMING_SHARE: f64 = 0.25;
 /// rest starts its jobs.
 const CONFIRMING_OF_WHAT_IS_LEFT: f64 = 0.8;
 
-/// The programs of a run.
-const PROGRAMS: [&str; 3] = ["colibri-calibrate", "colibri-links", "colibri-measure"];
-
 /// What is settled when confirming begins.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Confirming {
@@ -95,7 +91,7 @@ impl Tune {
         let begun = Instant::now();
         // Before the site, so that the lock is held until a virtual cluster is taken down.
         let mut run = RunDirectory::at(&self.run.directory)?;
-        let mut site = LazySite::new(&self.site, &PROGRAMS);
+        let mut site = LazySite::new(&self.site);
         self.begin(&mut run, &mut site)?;
 
         let calibration = self.calibrate(&run, &mut site)?;
@@ -109,7 +105,12 @@ impl Tune {
             eprintln!("note: {warning}");
         }
         let seconds = self.confirming_seconds(&run, begun)?;
-        let summary = self.confirm(&run, &mut site, &source, &judged, &known, seconds)?;
+        let traced = self.traced_as_planned(&run)?;
+        let traced = self.trace.as_deref().zip(traced.as_ref());
+        let mut bench = ClusterBench { run: &run, site: &mut site, source: &source };
+        let within = (seconds, self.seed);
+        let summary = confirming::confirm(&mut bench, &judged, &known, traced, within)?;
+        gains::draw_gains(&run, &summary)?;
         drop(site);
 
         let told = gains::text(&summary, &run)?;

@@ -132,7 +132,7 @@ fn one_job(site: &Site, run: &RunDirectory, wanted: &Wanted, job: &Job) -> Resul
     if wanted.groups {
         arguments.extend(["--groups".into(), run.groups().into()]);
     }
-    site.run("calibrate", "colibri-calibrate", site.ranks(), &arguments, &[])
+    site.run("calibrate", site.ranks(), &arguments, &[])
 }
 
 #[cfg(test)]

@@ -91,7 +91,7 @@ fn pair(text: &str) -> Result<Pair, String> {
 }
 
 impl Pair {
-    /// As colibri-calibrate takes it.
+    /// As colibri-mpi takes it.
     pub fn text(self) -> String {
         match self {
             Pair::These(one, other) => format!("{one},{other}"),

@@ -1,12 +1,12 @@
 //! A decision function as a C header that needs no other file: C99 and later, C++11 and later.
 
-use anyhow::Result;
-use records::{Algorithm, Collective, Method, Point};
-
-use super::{
-    Export, Exporter, File,
+use libraries::{
+    Result,
     spans::{Span, spans},
 };
+use records::{Algorithm, Collective, Method, Point};
+
+use super::{Export, Exporter, File};
 use crate::error::usage;
 
 /// The header.
@@ -17,7 +17,7 @@ impl CHeader {
     ///
     /// # Errors
     /// A version is given.
-    pub fn new(version: Option<&str>) -> Result<Self> {
+    pub fn new(version: Option<&str>) -> anyhow::Result<Self> {
         if let Some(version) = version {
             usage!("--target-version {version}: the header is the same for every version of C");
         }

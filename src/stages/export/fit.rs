@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use libraries::Exporter;
 use records::{Method, Point, export::Unexpressed};
 use verification::selection::Choice;
-
-use super::Exporter;
 
 /// What is known of the methods that a target could take instead.
 pub trait Possible {
@@ -126,8 +125,12 @@ fn unify(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stages::export::Format;
+    use libraries::MpiLibrary;
     use records::Collective;
+
+    fn exporter() -> Box<dyn Exporter> {
+        (libraries::openmpi::OpenMpiLibrary.formats()[0].exporter)(None, None).unwrap()
+    }
 
     /// Binomial takes a second whatever the size, linear as many as there are bytes, nothing is
     /// known of the default.
@@ -156,7 +159,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_told_is_replaced_and_its_cost_is_booked() {
-        let exporter = Format::Openmpi.exporter(None, None).unwrap();
+        let exporter = exporter();
         let wanted = [
             choice(Collective::Bcast, 64, "native:openmpi:pipeline", 0.5),
             choice(Collective::Bcast, 128, "own:pipeline", 0.25),
@@ -172,7 +175,7 @@ mod tests {
 
     #[test]
     fn gather_gets_one_method_for_all_sizes_the_one_that_loses_least() {
-        let exporter = Format::Openmpi.exporter(None, None).unwrap();
+        let exporter = exporter();
         let (linear, binomial) = ("native:openmpi:linear", "native:openmpi:binomial");
         let wanted = [
             choice(Collective::Gather, 1, linear, 1.0),

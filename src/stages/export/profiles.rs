@@ -2,22 +2,16 @@
 //! and number of processes. PGMPITuneLib's text form knows mock-ups only; Colibri's own form every
 //! method that its preload library carries out.
 
-use anyhow::{Result, anyhow};
+use libraries::{
+    Error, Export, Exporter, File, Result,
+    rules::{Rules, Section},
+};
 use records::{
     Algorithm, Collective, Method, Native, Point, document,
     profile::{OtherProcs, Profile, REPLACED, Range, pgtune},
 };
-use verification::{
-    rules::{Rules, Section},
-    selection::Choice,
-    statistics::geometric_mean,
-};
 
-use super::{Export, Exporter, File};
-use crate::{
-    error::usage,
-    site::{programs, ranks::PRELOAD_LIBRARY},
-};
+use crate::site::{programs, ranks::PRELOAD_LIBRARY};
 
 /// A directory of profiles.
 pub enum Profiles {
@@ -49,7 +43,9 @@ impl Profiles {
 
 fn no_version(version: Option<&str>) -> Result<()> {
     if let Some(version) = version {
-        usage!("--target-version {version}: profiles are the same for every version");
+        return Err(Error::Usage(format!(
+            "--target-version {version}: profiles are the same for every version"
+        )));
     }
     Ok(())
 }
@@ -103,14 +99,6 @@ impl Exporter for Profiles {
         }
     }
 
-    fn one_for_all_sizes(&self, _: Collective) -> Option<&'static str> {
-        None
-    }
-
-    fn message_size(&self, _: Collective) -> Option<&'static str> {
-        None
-    }
-
     fn is_directory(&self) -> bool {
         true
     }
@@ -118,14 +106,14 @@ impl Exporter for Profiles {
     fn files(&self, export: &Export<'_>) -> Result<Vec<File>> {
         let mut files = Vec::new();
         for Rules { collective, sections } in export.rules {
-            let profiles = profiles(*collective, sections, export.choices).into_iter();
+            let profiles = profiles(*collective, sections).into_iter();
             for profile in profiles.skip_while(|profile| profile.ranges.is_empty()) {
                 let name = format!("{collective}-{}", profile.procs);
                 files.push(match self {
                     Profiles::Pgtune if profile.ranges.is_empty() => continue,
                     Profiles::Pgtune => File {
                         name: format!("{name}.prf"),
-                        text: pgtune::format(&profile).map_err(|error| anyhow!(error))?,
+                        text: pgtune::format(&profile).map_err(Error::Failed)?,
                     },
                     Profiles::Colibri => {
                         File { name: format!("{name}.json"), text: document::text(&profile)? }
@@ -157,9 +145,9 @@ impl Exporter for Profiles {
 
 /// What replaces the default at each number of processes. Each holds up to the next, so that one
 /// without ranges says that the one below it ends there; the last holds at its own size alone.
-fn profiles(collective: Collective, sections: &[Section], choices: &[Choice]) -> Vec<Profile> {
+fn profiles(collective: Collective, sections: &[Section]) -> Vec<Profile> {
     let mut profiles: Vec<Profile> =
-        sections.iter().map(|section| profile(collective, section, choices)).collect();
+        sections.iter().map(|section| profile(collective, section)).collect();
     if let Some((_, below)) = profiles.split_last_mut() {
         below.iter_mut().for_each(|profile| profile.other_procs = OtherProcs::NearestBelow);
     }
@@ -167,27 +155,18 @@ fn profiles(collective: Collective, sections: &[Section], choices: &[Choice]) ->
 }
 
 /// What replaces the default at one number of processes.
-fn profile(collective: Collective, section: &Section, choices: &[Choice]) -> Profile {
+fn profile(collective: Collective, section: &Section) -> Profile {
     let ends = section.bands.iter().skip(1).map(|next| next.from_bytes - 1);
     let ranges = section
         .bands
         .iter()
         .zip(ends.chain([section.last_bytes]))
         .filter(|(band, _)| band.method != Method::Default)
-        .map(|(band, last_bytes)| {
-            let inside = |choice: &&Choice| {
-                choice.point.collective == collective
-                    && choice.point.procs == section.procs
-                    && (band.from_bytes..=last_bytes).contains(&choice.point.bytes)
-                    && choice.method == band.method
-                    && choice.default_seconds != choice.seconds
-            };
-            let gains = choices.iter().filter(inside);
-            let gains: Vec<f64> =
-                gains.map(|choice| choice.default_seconds / choice.seconds).collect();
-            let method = band.method.clone();
-            let gain = geometric_mean(&gains);
-            Range { first_bytes: band.from_bytes, last_bytes, method, gain }
+        .map(|(band, last_bytes)| Range {
+            first_bytes: band.from_bytes,
+            last_bytes,
+            method: band.method.clone(),
+            gain: band.gain,
         });
     Profile::new(collective, section.procs, ranges.collect())
 }
@@ -213,8 +192,7 @@ pub fn replacement(point: Point, method: &Method) -> Result<Method, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use records::openmpi;
-    use verification::rules::{Band, Section};
+    use libraries::{openmpi, rules::Band};
 
     fn at(collective: Collective, procs: u32) -> Point {
         Point { collective, procs, bytes: 65536 }
@@ -265,7 +243,7 @@ mod tests {
     fn a_size_without_replacements_ends_what_holds_below_it() {
         let section = |procs, method: &str| Section {
             procs,
-            bands: vec![Band { from_bytes: 1, method: method.parse().unwrap() }],
+            bands: vec![Band::new(1, method.parse().unwrap())],
             last_bytes: 64,
         };
         let sections = ["default", "own:linear", "default", "own:binary"];
@@ -275,7 +253,7 @@ mod tests {
             .map(|(method, procs)| section(procs, method))
             .collect();
         let rules = [Rules { collective: Collective::Bcast, sections }];
-        let export = Export { rules: &rules, choices: &[], origin: &[] };
+        let export = Export { rules: &rules, origin: &[] };
         let files = |form: Profiles| -> Vec<String> {
             let files = form.files(&export).unwrap();
             files.into_iter().map(|file| file.name).collect()

@@ -1,13 +1,12 @@
 //! A decision function as a Rust module that needs no crate.
 
-use anyhow::Result;
-use records::{Algorithm, Collective, Method, Point};
-
-use super::{
-    Export, Exporter, File,
-    c::replaced,
+use libraries::{
+    Result,
     spans::{Span, spans},
 };
+use records::{Algorithm, Collective, Method, Point};
+
+use super::{Export, Exporter, File, c::replaced};
 use crate::error::usage;
 
 /// The module.
@@ -18,7 +17,7 @@ impl RustModule {
     ///
     /// # Errors
     /// A version is given.
-    pub fn new(version: Option<&str>) -> Result<Self> {
+    pub fn new(version: Option<&str>) -> anyhow::Result<Self> {
         if let Some(version) = version {
             usage!("--target-version {version}: the module is the same for every version of Rust");
         }

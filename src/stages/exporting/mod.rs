@@ -14,7 +14,6 @@ use records::{
     choices::{Choices, Chosen, Confirmed},
     document,
     export::{ExportReport, Unexpressed},
-    summary::Way,
 };
 use verification::{
     rules::{Rules, rules},
@@ -234,7 +233,7 @@ impl FittedChoices {
 
     /// What an exporter is handed.
     pub fn export(&self) -> Export<'_> {
-        Export { rules: &self.rules, choices: &self.choices, origin: &self.comments }
+        Export { rules: &self.rules, origin: &self.comments }
     }
 
     /// What goes with the exported files; their names are filled in by whoever writes them.
@@ -289,7 +288,7 @@ pub fn write(format: Format, source: &Source, choices: &[Choice], path: &Path) -
     let exporter = format.exporter(None, None)?;
     let rules = fit_rules(Some(source), choices)?;
     let origin = [source.calibration.platform.summary(), MEASURED.into()];
-    write_anew(exporter.as_ref(), &Export { rules: &rules, choices, origin: &origin }, path)
+    write_anew(exporter.as_ref(), &Export { rules: &rules, origin: &origin }, path)
 }
 
 /// Writes what was confirmed for a way of loading, in place of what was there: what
@@ -303,7 +302,7 @@ pub fn write_confirmed(
     source: &Source,
     path: &Path,
 ) -> Result<()> {
-    let exporter = format(confirmed.way).exporter(None, None)?;
+    let exporter = Format::of_way(confirmed.way).exporter(None, None)?;
     let exporter = exporter.as_ref();
     let chosen: Vec<&Chosen> = confirmed.choices.iter().collect();
     let possible = ListedAlternatives::of(&chosen, exporter);
@@ -323,20 +322,12 @@ fn write_anew(exporter: &dyn Exporter, export: &Export<'_>, path: &Path) -> Resu
     Ok(())
 }
 
-/// The form in which what was chosen is written for a way of loading.
-pub fn format(way: Way) -> Format {
-    match way {
-        Way::Rules => Format::Openmpi,
-        Way::Preload => Format::Profile,
-    }
-}
-
 /// How what was written in a form is loaded.
 ///
 /// # Errors
 /// As [`Format::exporter`].
 pub fn how_to_load(format: Format, file: &str) -> Result<String> {
-    let export = Export { rules: &[], choices: &[], origin: &[] };
+    let export = Export { rules: &[], origin: &[] };
     Ok(format.exporter(None, None)?.how_to_load(file, &export))
 }
 

@@ -12,7 +12,7 @@ use records::{
     FileError,
     choices::Choices,
     document::{self, Document as _},
-    openmpi, reading,
+    reading,
 };
 use verification::{functions::DecisionFunction, samples::Samples};
 
@@ -45,8 +45,8 @@ impl Other {
             return Err(FileError::new(&path, format!("{kind}; wanted {wanted}")).into());
         }
         if !text.trim_start().starts_with('{') {
-            let rules = openmpi::rules::parse(&text, &path)?;
-            return Ok(vec![DecisionFunction::of_rules(&self.name, &rules, samples)]);
+            let rules = libraries::read(&text, &path)?;
+            return Ok(vec![DecisionFunction::of_rules(&self.name, rules, samples)]);
         }
         let choices = chosen::parse(&text, &path)?;
         let mut functions = Vec::new();

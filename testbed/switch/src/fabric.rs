@@ -7,7 +7,7 @@ use rand_pcg::Pcg64;
 use rustc_hash::FxHashMap;
 
 use crate::{
-    Distribution, Jitter, Nanoseconds, PortIndex, Wiring,
+    Distribution, Jitter, Nanoseconds, PortIndex, PortWires, Wiring,
     wire::{Pair, Parcel, Wire},
 };
 
@@ -96,11 +96,10 @@ impl<T> Fabric<T> {
         let ports = &wiring.ports;
         let out = ports.iter().map(|port| (port.out_bits_per_second, port.latency));
         let into = ports.iter().map(|port| (port.in_bits_per_second, port.latency));
-        let uplinks = wiring.uplinks.iter().flat_map(|uplinks| {
-            let wires = 2 * usize::from(uplinks.racks);
-            std::iter::repeat_n((uplinks.bits_per_second, uplinks.latency), wires)
-        });
-        let wires = out.chain(into).chain(uplinks);
+        let groups = &wiring.groups;
+        let up = groups.iter().map(|group| (group.up_bits_per_second, group.latency));
+        let down = groups.iter().map(|group| (group.down_bits_per_second, group.latency));
+        let wires = out.chain(into).chain(up).chain(down);
         Fabric {
             wires: wires.map(|(rate, latency)| Wire::new(rate, latency.nanoseconds())).collect(),
             routes: Routes::new(wiring),
@@ -215,41 +214,61 @@ impl<T> Fabric<T> {
     }
 }
 
+/// Out, twice up, twice down, in.
+const MOST_WIRES: usize = 6;
+
 /// The wires that a frame crosses, by number.
 #[derive(Debug, Clone, Copy)]
 struct Route {
-    wires: [u16; 4],
+    wires: [u16; MOST_WIRES],
     length: u8,
 }
 
-/// Wires are numbered: out of each port, into each port, up from each rack, down to each rack.
+impl Route {
+    fn new(crossed: impl IntoIterator<Item = u16>) -> Route {
+        let mut route = Route { wires: [0; MOST_WIRES], length: 0 };
+        for (place, wire) in route.wires.iter_mut().zip(crossed) {
+            *place = wire;
+            route.length += 1;
+        }
+        route
+    }
+}
+
+/// Wires are numbered: out of each port, into each port, up from each group, down to each group.
 #[derive(Debug)]
 struct Routes {
     ports: u16,
-    racks: u16,
-    rack_of: Vec<Option<u16>>,
+    groups: u16,
+    /// Of each port: its group, and the group of that.
+    groups_of: Vec<[Option<u16>; 2]>,
 }
 
 impl Routes {
     fn new(wiring: &Wiring) -> Routes {
+        let outer = |group: u16| wiring.groups[usize::from(group)].within;
+        let groups_of = |port: &PortWires| [port.group, port.group.and_then(outer)];
         Routes {
             ports: wiring.ports.len() as u16,
-            racks: wiring.uplinks.as_ref().map_or(0, |uplinks| uplinks.racks),
-            rack_of: wiring.ports.iter().map(|port| port.rack).collect(),
+            groups: wiring.groups.len() as u16,
+            groups_of: wiring.ports.iter().map(groups_of).collect(),
         }
     }
 
     fn between(&self, source: PortIndex, destination: PortIndex) -> Route {
-        let rack = |port: PortIndex| self.rack_of[usize::from(port)];
+        let [from, to] = [source, destination].map(|port| self.groups_of[usize::from(port)]);
         let into = self.ports + destination;
-        match (rack(source), rack(destination)) {
-            (Some(from), Some(to)) if from != to => {
-                let uplinks = 2 * self.ports;
-                let wires = [source, uplinks + from, uplinks + self.racks + to, into];
-                Route { wires, length: 4 }
-            }
-            _ => Route { wires: [source, into, 0, 0], length: 2 },
+        if from[0].is_none() || to[0].is_none() {
+            return Route::new([source, into]);
         }
+        let left = |own: [Option<u16>; 2], other: [Option<u16>; 2]| {
+            own.into_iter().flatten().filter(move |group| !other.contains(&Some(*group)))
+        };
+        let up = left(from, to).map(|group| 2 * self.ports + group);
+        let down = left(to, from).map(|group| 2 * self.ports + self.groups + group);
+        let mut down: Vec<u16> = down.collect();
+        down.reverse();
+        Route::new([source].into_iter().chain(up).chain(down).chain([into]))
     }
 }
 

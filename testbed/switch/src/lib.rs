@@ -8,9 +8,10 @@
 //!
 //! # The model
 //!
-//! A node's port has two wires, one out of the node and one into it; a rack has two to the rest, up
-//! and down. A frame crosses out, (up, down) and in, and is stored and forwarded by each: it takes the
-//! time of its bytes, then the wire's latency. Frames that meet at a wire are served by fair shares
+//! A port has two wires, one out of its place and one into it. A group of ports has two to the rest,
+//! up and down, and so has a group of groups: nodes of ranks, racks of nodes. A frame crosses out, up
+//! as far as it must, down and in, and is stored and forwarded by each wire: it takes the time of its
+//! bytes, then the wire's latency. Frames that meet at a wire are served by fair shares
 //! per pair of nodes, in bytes; nothing is dropped unless the wiring asks for it. A wire that has
 //! frames to send never pauses: the next one begins when the last one ended, however late the
 //! switch itself was to notice.
@@ -26,7 +27,7 @@ mod wiring;
 pub use address::{address_of, port_of};
 pub use fabric::{Delivery, Fabric};
 pub use service::{Percentiles, Service, Times};
-pub use wiring::{Delay, Distribution, HEAD, Jitter, PortWires, Uplinks, Wiring};
+pub use wiring::{Delay, Distribution, GroupWires, HEAD, Jitter, PortWires, Wiring};
 
 /// A moment or a duration, in nanoseconds of the monotonic clock.
 pub type Nanoseconds = u64;

@@ -20,7 +20,10 @@ use rustix::{
     time::{ClockId, clock_gettime},
 };
 
-use crate::tap::{FRAME_ROOM, Tap};
+use crate::{
+    awake::Processors,
+    tap::{FRAME_ROOM, Tap},
+};
 
 /// Frames that are taken from one device before what has become due is delivered.
 const BATCH: usize = 16;
@@ -28,6 +31,9 @@ const BATCH: usize = 16;
 /// A port whose frames fill this much of the memory is not read until half of them are gone: its node
 /// is held back, by its own device's queue. TCP's windows hold it back long before.
 const MOST_HELD_BYTES: u64 = 64 << 20;
+
+/// After the last frame, processors are kept awake for so long.
+const CALM: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 /// What an event of the listening socket is marked by.
 const LISTENER: u64 = u64::MAX;
@@ -44,6 +50,7 @@ pub struct Server {
     /// Of the last look at the clock; all that was due by then is delivered.
     time: Nanoseconds,
     room: Box<[u8; FRAME_ROOM]>,
+    processors: Processors,
 }
 
 struct Port {
@@ -88,6 +95,7 @@ impl Server {
             },
             time: 0,
             room: Box::new([0; FRAME_ROOM]),
+            processors: Processors::default(),
         })
     }
 
@@ -113,16 +121,21 @@ impl Server {
     }
 
     /// Until a node sends, somebody asks, or a frame is due.
-    fn wait(&self, events: &mut Vec<Event>) -> Result<()> {
-        let patience = self.fabric.next().map(|due| {
+    fn wait(&mut self, events: &mut Vec<Event>) -> Result<()> {
+        let due = self.fabric.next().map(|due| {
             let left = due.saturating_sub(now());
             Timespec {
                 tv_sec: (left / 1_000_000_000) as i64,
                 tv_nsec: (left % 1_000_000_000) as i64,
             }
         });
+        let patience = due.or_else(|| self.processors.are_awake().then_some(CALM));
         events.clear();
         match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), patience.as_ref()) {
+            Ok(0) if due.is_none() => {
+                self.processors.let_sleep();
+                Ok(())
+            }
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
             Err(error) => Err(error).context("cannot wait for frames"),
         }
@@ -156,6 +169,7 @@ impl Server {
             let Some(frame) = tap.read(&mut self.room)? else { break };
             match port_of(frame).filter(|port| usize::from(*port) < self.ports.len()) {
                 Some(destination) => {
+                    self.processors.keep_awake();
                     let (bytes, content) = (frame.len() as u32, Box::from(frame));
                     self.fabric.send(self.time, (source, destination), bytes, content);
                 }

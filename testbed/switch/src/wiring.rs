@@ -129,19 +129,21 @@ pub struct PortWires {
     pub in_bits_per_second: u64,
     /// Of either wire.
     pub latency: Delay,
-    /// In which rack it stands; the head stands in none, and its frames cross no uplink.
-    pub rack: Option<u16>,
+    /// To which group it belongs; a port of none, as the head's, is reached without any uplink.
+    pub group: Option<u16>,
 }
 
-/// The wires between racks: one up and one down for each.
+/// A group's two wires to everything that is not in it: the ranks of a node, the nodes of a rack.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Uplinks {
-    /// How many racks.
-    pub racks: u16,
-    /// Of either wire, in bits per second.
-    pub bits_per_second: u64,
+pub struct GroupWires {
+    /// Of what leaves it, in bits per second.
+    pub up_bits_per_second: u64,
+    /// Of what comes into it, in bits per second.
+    pub down_bits_per_second: u64,
     /// Of either wire.
     pub latency: Delay,
+    /// The group that it belongs to itself, which belongs to none.
+    pub within: Option<u16>,
 }
 
 /// Everything that the network is to be.
@@ -149,8 +151,9 @@ pub struct Uplinks {
 pub struct Wiring {
     /// By number of the port.
     pub ports: Vec<PortWires>,
-    /// Between racks, if there are any.
-    pub uplinks: Option<Uplinks>,
+    /// By number of the group.
+    #[serde(default)]
+    pub groups: Vec<GroupWires>,
     /// Added to the latency of each frame, once on its way.
     pub jitter: Option<Jitter>,
     /// How many frames in a thousand million are lost on their way.
@@ -169,11 +172,21 @@ impl Document for Wiring {
         if !(1..=MOST_PORTS).contains(&self.ports.len()) {
             return wrong("ports", format!("{} ports, 1 to {MOST_PORTS}", self.ports.len()));
         }
-        let racks = self.uplinks.as_ref().map_or(0, |uplinks| uplinks.racks);
+        let group = |index: u16| self.groups.get(usize::from(index));
         for (index, port) in self.ports.iter().enumerate() {
-            if port.rack.is_some_and(|rack| rack >= racks) {
-                let field = format!("ports[{index}].rack");
-                return wrong(&field, format!("{:?} of {racks} racks", port.rack));
+            if let Some(own) = port.group.filter(|own| group(*own).is_none()) {
+                let groups = self.groups.len();
+                return wrong(
+                    &format!("ports[{index}].group"),
+                    format!("{own} of {groups} groups"),
+                );
+            }
+        }
+        for (index, own) in self.groups.iter().enumerate() {
+            let outer = own.within.map(group);
+            if outer.is_some_and(|outer| outer.is_none_or(|outer| outer.within.is_some())) {
+                let what = "no group, or one that is within another itself".into();
+                return wrong(&format!("groups[{index}].within"), what);
             }
         }
         if self.lost_per_billion > 1_000_000_000 {

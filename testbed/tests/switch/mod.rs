@@ -6,6 +6,8 @@ use colibri_testbed::{Links, Loss, Racks, Service};
 
 use super::*;
 
+mod inside;
+
 /// Of payload, at 10 Mbit/s: 1448 of every 1514 bytes on the wire are the message's.
 const WIRE_BYTES_PER_SECOND: f64 = 10e6 / 8.0 * 1448.0 / 1514.0;
 

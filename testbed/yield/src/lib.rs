@@ -14,6 +14,10 @@
 //! Sleeping alone (5 us in each `sched_yield`) was tried and serves less: on a virtual machine such a
 //! sleep took 20 us of processor time and rarely gave the core away.
 //!
+//! MPICH's waiting loop never yields: it asks its sockets, by `epoll_wait` (UCX) or `poll`, over and
+//! over. Where [`POLLS_VARIABLE`] says so, a thread that has asked so often in a row, at once and in
+//! vain, counts as idle, too, and its next question waits.
+//!
 //! Nothing else changes for the program; a thread that works between its `poll`s is not held up.
 //! Linux only; loaded by `LD_PRELOAD`.
 
@@ -30,6 +34,12 @@ use std::{
 /// Long (1000) where all its messages come through sockets. Short where some come through shared
 /// memory, which wakes nobody: without the variable it is 20.
 pub const IDLE_VARIABLE: &str = "COLIBRI_IDLE_MICROSECONDS";
+
+/// In the environment: how many questions in a row in vain make a rank idle, 1 to 1000000. Without
+/// the variable no number does.
+pub const POLLS_VARIABLE: &str = "COLIBRI_IDLE_POLLS";
+
+const MOST_POLLS: i64 = 1_000_000;
 
 const DEFAULT_IDLE_NANOSECONDS: i64 = 20_000;
 const MOST_IDLE_MICROSECONDS: i64 = 100_000;
@@ -49,6 +59,8 @@ thread_local! {
     /// When this thread yielded (nanoseconds of the monotonic clock), if it has not polled since.
     static YIELDED: Cell<Option<i64>> = const { Cell::new(None) };
     static SLACK_IS_SET: Cell<bool> = const { Cell::new(false) };
+    /// How often in a row this thread has asked its sockets in vain, and when it last did.
+    static IN_VAIN: Cell<(i64, i64)> = const { Cell::new((0, 0)) };
 }
 
 /// Replaces the system's: notes that this thread found nothing to do; sleeps for a moment if it was
@@ -56,10 +68,7 @@ thread_local! {
 #[unsafe(no_mangle)]
 pub extern "C" fn sched_yield() -> c_int {
     keeping_errno(|| {
-        if !SLACK_IS_SET.replace(true) {
-            // SAFETY: PR_SET_TIMERSLACK takes one number and touches no memory.
-            unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, TIMER_SLACK_NANOSECONDS) };
-        }
+        wake_in_time();
         if YIELDED.get().is_some() {
             let sleep = timespec(SLEEP_NANOSECONDS);
             // SAFETY: `sleep` lives through the call; a null remainder is allowed. A signal that ends
@@ -82,22 +91,91 @@ pub unsafe extern "C" fn poll(
     count: libc::nfds_t,
     milliseconds: c_int,
 ) -> c_int {
-    let yielded = YIELDED.take();
-    let is_waiting_loop =
-        milliseconds == 0 && yielded.is_some_and(|then| now() - then < WAITING_LOOP_NANOSECONDS);
-    if !is_waiting_loop {
+    if !(milliseconds == 0 && is_waiting_loop()) {
         let limit = timespec(i64::from(milliseconds) * 1_000_000);
         let limit = if milliseconds < 0 { ptr::null() } else { &raw const limit };
         // SAFETY: the caller's entries; the limit lives through the call, and null means for ever.
-        return unsafe { libc::ppoll(sockets, count, limit, ptr::null()) };
+        return noting(milliseconds, || unsafe { libc::ppoll(sockets, count, limit, ptr::null()) });
     }
     let limit = timespec(idle_nanoseconds());
+    // SAFETY: as above.
+    waiting(|| unsafe { libc::ppoll(sockets, count, &limit, ptr::null()) })
+}
+
+/// Replaces the system's, as [`poll`].
+///
+/// # Safety
+/// The system's own: `events` has room for `room` of them.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn epoll_wait(
+    epoll: c_int,
+    events: *mut libc::epoll_event,
+    room: c_int,
+    milliseconds: c_int,
+) -> c_int {
+    if !(milliseconds == 0 && is_waiting_loop()) {
+        // SAFETY: the caller's events; without a mask it is the call that is replaced.
+        return noting(milliseconds, || unsafe {
+            libc::epoll_pwait(epoll, events, room, milliseconds, ptr::null())
+        });
+    }
+    let limit = timespec(idle_nanoseconds());
+    let mut own = libc::pollfd { fd: epoll, events: libc::POLLIN, revents: 0 };
+    // Its own limit counts milliseconds; the epoll is itself a file that can be waited for.
+    // SAFETY: one entry, and the limit, live through the call.
+    let ready = waiting(|| unsafe { libc::ppoll(&mut own, 1, &limit, ptr::null()) });
+    if ready <= 0 {
+        return ready;
+    }
+    // SAFETY: as above.
+    unsafe { libc::epoll_pwait(epoll, events, room, 0, ptr::null()) }
+}
+
+/// Whether this thread has found nothing to do just now, and asks again.
+fn is_waiting_loop() -> bool {
+    let polls = limits().polls;
+    let (times, then) = IN_VAIN.get();
+    let asked_in_vain = polls > 0 && times >= polls;
+    let yielded = YIELDED.take();
+    let last = yielded.or(asked_in_vain.then_some(then));
+    let is_waiting = last.is_some_and(|then| now() - then < WAITING_LOOP_NANOSECONDS);
+    if !is_waiting && asked_in_vain {
+        IN_VAIN.set((0, 0));
+    }
+    is_waiting
+}
+
+/// A question as it was put; what came of it is noted if it was not to wait.
+fn noting(milliseconds: c_int, ask: impl FnOnce() -> c_int) -> c_int {
+    YIELDED.set(None);
+    let ready = ask();
+    if milliseconds == 0 && limits().polls > 0 {
+        let (times, then) = IN_VAIN.get();
+        let now = now();
+        let goes_on = ready == 0 && now - then < WAITING_LOOP_NANOSECONDS;
+        let times = if goes_on { times + 1 } else { i64::from(ready == 0) };
+        IN_VAIN.set((times, now));
+    }
+    ready
+}
+
+/// The wait of an idle thread.
+fn waiting(wait: impl FnOnce() -> c_int) -> c_int {
     keeping_errno_unless_failed(|| {
-        // SAFETY: as above.
-        let ready = unsafe { libc::ppoll(sockets, count, &limit, ptr::null()) };
+        wake_in_time();
+        let ready = wait();
+        let (times, _) = IN_VAIN.get();
+        IN_VAIN.set(if ready == 0 { (times, now()) } else { (0, 0) });
         // The caller did not ask for waiting and need not know of a signal that ended it.
         if ready < 0 && errno() == libc::EINTR { 0 } else { ready }
     })
+}
+
+fn wake_in_time() {
+    if !SLACK_IS_SET.replace(true) {
+        // SAFETY: PR_SET_TIMERSLACK takes one number and touches no memory.
+        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, TIMER_SLACK_NANOSECONDS) };
+    }
 }
 
 fn timespec(nanoseconds: i64) -> libc::timespec {
@@ -111,20 +189,37 @@ fn now() -> i64 {
     time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
+/// What the environment says.
+#[derive(Clone, Copy)]
+struct Limits {
+    idle_nanoseconds: i64,
+    /// 0: none.
+    polls: i64,
+}
+
 /// Read once; what is no number in the range counts as not given, as there is nobody to complain to.
-fn idle_nanoseconds() -> i64 {
-    static KNOWN: AtomicI64 = AtomicI64::new(0);
-    let known = KNOWN.load(Ordering::Relaxed);
-    if known > 0 {
-        return known;
+fn limits() -> Limits {
+    static IDLE: AtomicI64 = AtomicI64::new(0);
+    static POLLS: AtomicI64 = AtomicI64::new(0);
+    let idle_nanoseconds = IDLE.load(Ordering::Acquire);
+    if idle_nanoseconds > 0 {
+        return Limits { idle_nanoseconds, polls: POLLS.load(Ordering::Relaxed) };
     }
-    // A panic may not cross into C.
-    let asked = catch_unwind(|| env::var(IDLE_VARIABLE).ok()?.parse::<i64>().ok()).ok().flatten();
-    let nanoseconds = asked
-        .filter(|microseconds| (1..=MOST_IDLE_MICROSECONDS).contains(microseconds))
-        .map_or(DEFAULT_IDLE_NANOSECONDS, |microseconds| microseconds * 1_000);
-    KNOWN.store(nanoseconds, Ordering::Relaxed);
-    nanoseconds
+    let asked = |name: &str, most| {
+        // A panic may not cross into C.
+        let text = catch_unwind(|| env::var(name).ok()).ok().flatten();
+        text.and_then(|text| text.parse().ok()).filter(|number| (1..=most).contains(number))
+    };
+    let polls = asked(POLLS_VARIABLE, MOST_POLLS).unwrap_or(0);
+    let idle_nanoseconds = asked(IDLE_VARIABLE, MOST_IDLE_MICROSECONDS)
+        .map_or(DEFAULT_IDLE_NANOSECONDS, |microseconds: i64| microseconds * 1_000);
+    POLLS.store(polls, Ordering::Relaxed);
+    IDLE.store(idle_nanoseconds, Ordering::Release);
+    Limits { idle_nanoseconds, polls }
+}
+
+fn idle_nanoseconds() -> i64 {
+    limits().idle_nanoseconds
 }
 
 fn errno() -> c_int {
@@ -208,5 +303,41 @@ mod tests {
         assert_eq!((wrong, errno()), (-1, libc::EFAULT));
         // SAFETY: PR_GET_TIMERSLACK touches no memory.
         assert_eq!(unsafe { libc::prctl(libc::PR_GET_TIMERSLACK) }, 1_000);
+    }
+
+    /// In a process of its own, since the environment is read once.
+    #[test]
+    fn who_asks_in_vain_often_enough_waits() {
+        const CHILD: &str = "COLIBRI_TEST_OF_POLLS";
+        if env::var_os(CHILD).is_none() {
+            let test = std::process::Command::new(env::current_exe().unwrap())
+                .args(["--exact", "tests::who_asks_in_vain_often_enough_waits"])
+                .env(CHILD, "1")
+                .env(POLLS_VARIABLE, "50")
+                .env(IDLE_VARIABLE, "2000")
+                .status();
+            return assert!(test.unwrap().success());
+        }
+        let (mut here, there) = UnixStream::pair().unwrap();
+        // SAFETY: no pointers.
+        let epoll = unsafe { libc::epoll_create1(0) };
+        let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: 7 };
+        // SAFETY: one event.
+        let added =
+            unsafe { libc::epoll_ctl(epoll, libc::EPOLL_CTL_ADD, there.as_raw_fd(), &mut event) };
+        assert_eq!(added, 0);
+        // SAFETY: room for one event.
+        let mut ask = || timed(|| unsafe { epoll_wait(epoll, &mut event, 1, 0) });
+        let is_long = |time: Duration| time >= Duration::from_millis(2);
+        let times: Vec<Duration> = (0..50).map(|_| ask().1).collect();
+        let at_once = times.iter().filter(|time| !is_long(**time)).count();
+        assert!(at_once >= 40, "{times:?}");
+        // Where the thread was off its core it is no waiting loop: try until it was not.
+        assert!((0..2000).any(|_| is_long(ask().1)));
+        std::thread::sleep(Duration::from_millis(1));
+        assert!(!is_long(ask().1), "it has worked between");
+        (0..2000).any(|_| is_long(ask().1));
+        here.write_all(b"x").unwrap();
+        assert_eq!(ask().0, 1);
     }
 }

@@ -14,6 +14,7 @@
 mod files;
 mod graph;
 mod layers;
+mod names;
 mod packages;
 mod source;
 mod tokens;
@@ -21,4 +22,5 @@ mod tokens;
 pub use files::imports;
 pub use graph::{Imports, problems};
 pub use layers::layer_problems;
+pub use names::DefinedTypes;
 pub use packages::{order, order_problems};

@@ -2,7 +2,7 @@
 //! combined byte by byte.
 
 use mpi::ffi;
-use records::{Collective, openmpi::element_bytes};
+use records::Collective;
 use runner::{Arguments, Counts, Reduction};
 
 use super::{
@@ -14,7 +14,7 @@ const DOUBLE: usize = size_of::<f64>();
 
 /// All of these collectives combine the same elements.
 fn is_doubles(bytes: usize) -> bool {
-    element_bytes(Collective::Reduce, bytes as u64) == DOUBLE as u64
+    Collective::Reduce.element_bytes(bytes as u64) == DOUBLE as u64
 }
 
 fn elements(bytes: usize) -> usize {

@@ -2,7 +2,6 @@
 
 mod buffers;
 mod combining;
-mod library;
 mod moving;
 mod operation;
 

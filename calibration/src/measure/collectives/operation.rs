@@ -3,16 +3,13 @@
 use std::ffi::c_int;
 
 use records::Collective;
-use runner::Arguments;
+use runner::{Arguments, Mpi, Runnable, function_name};
 
-use super::{buffers::Buffers, library};
+use super::buffers::Buffers;
 use crate::{
     Error, Result,
     exchange::{Communicator, check},
-    measure::{
-        ours::{Carrier, Ours},
-        plugins::Plugin,
-    },
+    measure::{ours::Carrier, plugins::Plugin},
 };
 
 /// How a collective is called, filled and checked. Root is rank 0 where there is one.
@@ -60,13 +57,18 @@ impl Operation {
     ///
     /// # Errors
     /// The library refuses.
-    pub fn call(&self, buffers: &mut Buffers, bytes: usize, comm: &Communicator) -> Result<()> {
+    pub fn call(
+        &self,
+        library: &Mpi,
+        buffers: &mut Buffers,
+        bytes: usize,
+        comm: &Communicator,
+    ) -> Result<()> {
         let arguments = (self.arguments)(buffers, bytes, Place::of(comm));
-        let (name, function) = library::function(self.collective);
-        // SAFETY: the function is that of the collective; the buffers, from which the arguments were
-        // cut, hold what they say, and all ranks of the visit call.
-        let code = unsafe { library::call(function, &arguments, comm)? };
-        check(name, code)
+        // SAFETY: the buffers, from which the arguments were cut, hold what they say, and all ranks
+        // of the visit call.
+        let code = unsafe { library.call(&arguments, comm.handle()) };
+        check(function_name(self.collective), code)
     }
 
     /// The same call, by a plug-in.
@@ -82,7 +84,7 @@ impl Operation {
     ) -> Result<()> {
         let arguments = (self.arguments)(buffers, bytes, Place::of(comm));
         // SAFETY: as above; that its function has the signature, the user vouches for.
-        let code = unsafe { library::call(plugin.function(), &arguments, comm)? };
+        let code = unsafe { plugin.table().call(&arguments, comm.handle()) };
         plugin.check_call(code)
     }
 
@@ -92,14 +94,14 @@ impl Operation {
     /// The runner refuses.
     pub fn call_ours(
         &self,
-        (carrier, ours): (&mut Carrier, &Ours),
+        (carrier, ours): (&mut Carrier, &Runnable),
         buffers: &mut Buffers,
         bytes: usize,
         comm: &Communicator,
     ) -> Result<()> {
         let arguments = (self.arguments)(buffers, bytes, Place::of(comm));
         // SAFETY: as above; all by the same method.
-        unsafe { carrier.run(ours, &arguments, comm) }
+        unsafe { carrier.run(ours, &arguments, comm.handle()) }
     }
 
     /// Compares the result with what it should be.

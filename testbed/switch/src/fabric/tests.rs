@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Delay, PortWires, Uplinks};
+use crate::{Delay, GroupWires, PortWires};
 
 const TEN_MEGABIT: u64 = 10_000_000;
 /// A full frame at 10 Mbit/s.
@@ -13,6 +13,12 @@ fn delay(text: &str) -> Delay {
     text.parse().unwrap()
 }
 
+fn group(bits_per_second: u64, within: Option<u16>) -> GroupWires {
+    let rate = bits_per_second;
+    let latency = delay("500us");
+    GroupWires { up_bits_per_second: rate, down_bits_per_second: rate, latency, within }
+}
+
 /// Nodes with the same rate and latency of either wire, in racks of as many.
 fn wiring(nodes: u16, per_rack: Option<u16>, uplink: u64) -> Wiring {
     let port = |node: u16| PortWires {
@@ -20,15 +26,12 @@ fn wiring(nodes: u16, per_rack: Option<u16>, uplink: u64) -> Wiring {
         out_bits_per_second: TEN_MEGABIT,
         in_bits_per_second: TEN_MEGABIT,
         latency: delay("500us"),
-        rack: per_rack.map(|size| node / size),
+        group: per_rack.map(|size| node / size),
     };
     Wiring {
         ports: (0..nodes).map(port).collect(),
-        uplinks: per_rack.map(|size| Uplinks {
-            racks: nodes.div_ceil(size),
-            bits_per_second: uplink,
-            latency: delay("500us"),
-        }),
+        groups: per_rack
+            .map_or(Vec::new(), |size| vec![group(uplink, None); (nodes.div_ceil(size)).into()]),
         jitter: None,
         lost_per_billion: 0,
         seed: 0,
@@ -249,4 +252,40 @@ proptest! {
             }
         }
     }
+}
+
+/// Two racks of two nodes of two ranks; the inside of a node takes no part in what crosses racks.
+#[test]
+fn a_frame_climbs_only_as_far_as_it_must() {
+    let inside = PortWires {
+        place: String::new(),
+        out_bits_per_second: 10 * TEN_MEGABIT,
+        in_bits_per_second: 10 * TEN_MEGABIT,
+        latency: delay("50us"),
+        group: None,
+    };
+    let racks = [None; 2].map(|within| group(TEN_MEGABIT / 2, within));
+    let nodes = [0, 0, 1, 1].map(|rack| group(TEN_MEGABIT, Some(rack)));
+    let ports =
+        [2, 2, 3, 3, 4, 4, 5, 5].map(|group| PortWires { group: Some(group), ..inside.clone() });
+    let wiring = Wiring {
+        ports: ports.into_iter().chain([inside]).collect(),
+        groups: racks.into_iter().chain(nodes).collect(),
+        ..wiring(1, None, 0)
+    };
+    let fast = FULL / 10 + 50_000;
+    let (node, rack) = (FULL + 500_000, 2 * FULL + 500_000);
+    let (mut fabric, mut now) = (Fabric::new(&wiring), 0);
+    let mut time = |source, destination| {
+        fabric.send(now, (source, destination), 1514, ());
+        let begin = now;
+        now = all(&mut fabric).pop().unwrap().due;
+        now - begin
+    };
+    assert_eq!(time(0, 1), 2 * fast);
+    assert_eq!(time(1, 2), 2 * fast + 2 * node);
+    assert_eq!(time(3, 4), 2 * fast + 2 * node + 2 * rack);
+    assert_eq!(time(7, 0), 2 * fast + 2 * node + 2 * rack);
+    // What is in no group, as the head, is outside of all of them.
+    assert_eq!(time(8, 0), 2 * fast);
 }

@@ -1,0 +1,77 @@
+//! `colibri-mpi`: one program with a subcommand for each task.
+
+use std::{process::ExitCode, thread, time::Duration};
+
+use clap::Parser;
+
+use crate::{calibrate, clocks, exchange, flags::PROGRAM, links, measure, pairs, world};
+
+/// Measures under an MPI launcher: raw observations, for `colibri` to judge
+#[derive(Debug, Parser)]
+#[command(name = PROGRAM, version)]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Debug, clap::Subcommand)]
+#[allow(clippy::large_enum_variant, reason = "there is one in a process")]
+enum Task {
+    Calibrate(calibrate::Flags),
+    Clocks(clocks::Flags),
+    Links(links::Flags),
+    Measure(measure::Flags),
+    Pairs(pairs::Flags),
+}
+
+/// As the only argument: says which MPI library the program was built for, and starts none.
+const LIBRARY_FLAG: &str = "--mpi-library";
+
+/// The program on one rank; gives its exit code.
+///
+/// With `--mpi-library` alone it only says which MPI library it was built for. Flags are read
+/// before MPI starts.
+pub fn main() -> ExitCode {
+    if std::env::args_os().skip(1).eq([LIBRARY_FLAG]) {
+        return tell_library();
+    }
+    let task = match Arguments::try_parse() {
+        Ok(arguments) => arguments.task,
+        Err(error) => return refuse(&error),
+    };
+    match &task {
+        Task::Calibrate(flags) => world::run(&flags.job, |world| calibrate::run(flags, world)),
+        Task::Clocks(flags) => world::run(&flags.job, |world| clocks::run(flags, world)),
+        Task::Links(flags) => world::run(&flags.job, |world| links::run(flags, world)),
+        Task::Measure(flags) => world::run(&flags.job, |world| measure::run(flags, world)),
+        Task::Pairs(flags) => world::run(&flags.job, |world| pairs::run(flags, world)),
+    }
+}
+
+fn tell_library() -> ExitCode {
+    match exchange::library_version() {
+        Ok(version) => {
+            println!("{version}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Every rank reads the same flags; one of them says what is wrong with these.
+fn refuse(error: &clap::Error) -> ExitCode {
+    let rank = ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok());
+    if rank.is_none_or(|rank| rank == "0") {
+        // A closed stderr is no reason to hide the exit code.
+        let _ = error.print();
+    } else {
+        // A launcher ends the others when the first fails: not before it was said why.
+        thread::sleep(Duration::from_secs(1));
+    }
+    if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS }
+}

@@ -1,0 +1,107 @@
+//! The files that a target loads.
+
+use std::path::{Path, PathBuf};
+
+use records::{Algorithm, Collective, FileError, Method, Point, summary::Way};
+
+use crate::{error::Result, rules::Rules};
+
+/// Everything that an exporter may tell.
+pub struct Export<'a> {
+    /// What to load, one entry per collective.
+    pub rules: &'a [Rules],
+    /// Where it comes from, for the file's comments; one line each, without line ends.
+    pub origin: &'a [String],
+}
+
+/// A file to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct File {
+    /// Its name where the export is a directory; empty where it is one file.
+    pub name: String,
+    /// What is in it.
+    pub text: String,
+}
+
+/// A target that loads files, in one version.
+pub trait Exporter {
+    /// Who loads it, for people: `Open MPI 4.1`.
+    fn target(&self) -> String;
+
+    /// How the target spells an algorithm that a model decided for by its name.
+    fn named(&self, algorithm: Algorithm, segment_bytes: u64) -> Method;
+
+    /// Whether the target can be told to run a method at a point; the reason where it can't.
+    /// [`Method::Default`] is not asked for: every target can be left to itself.
+    ///
+    /// # Errors
+    /// Why not.
+    fn express(&self, point: Point, method: &Method) -> Result<(), String>;
+
+    /// The algorithms that it has for a collective.
+    fn algorithms(&self, collective: Collective) -> Vec<Algorithm>;
+
+    /// Why one method has to serve for all message sizes of a collective, where it has to.
+    fn one_for_all_sizes(&self, _: Collective) -> Option<&'static str> {
+        None
+    }
+
+    /// What a message size is to the target, where it is not what it is to Colibri.
+    fn message_size(&self, _: Collective) -> Option<&'static str> {
+        None
+    }
+
+    /// Whether the export is a directory of files.
+    fn is_directory(&self) -> bool {
+        false
+    }
+
+    /// The files.
+    ///
+    /// # Errors
+    /// What the export holds can't be written.
+    fn files(&self, export: &Export<'_>) -> Result<Vec<File>>;
+
+    /// How it is loaded, for people.
+    fn how_to_load(&self, file: &str, export: &Export<'_>) -> String;
+}
+
+/// A form of file that a library loads, of which it may have several.
+pub struct FileFormat {
+    /// As `--format` names it.
+    pub name: &'static str,
+    /// What it is, for the help.
+    pub about: &'static str,
+    /// The way of loading for which `tune` confirms choices, where it does so for this form.
+    pub way: Option<Way>,
+    /// Whether a file of the library is looked into.
+    pub takes_library: bool,
+    /// The exporter for a version of the library; the file to look into.
+    pub exporter: MakeExporter,
+    /// What a file makes the library run, read from its text, where that can be read; the path is
+    /// for the errors.
+    pub read: Option<ReadFile>,
+    /// How the library itself makes files of its own out of what was exported, where it does.
+    pub compile: Option<Compile>,
+}
+
+/// Makes the exporter for a version of the library, with a file of the library to look into.
+pub type MakeExporter = fn(Option<&str>, Option<&Path>) -> Result<Box<dyn Exporter>>;
+
+/// Reads a file's text; the path is for the errors.
+pub type ReadFile = fn(&str, &Path) -> Result<MethodAt, FileError>;
+
+/// What a library runs at a point with a file loaded; in words where that has no name here.
+pub type MethodAt = Box<dyn Fn(Point) -> Result<Method, String>>;
+
+/// Starts a command with the library to make files of its own beside the exported one.
+pub type Compile = fn(&Export<'_>, &str, &Path) -> Result<Vec<PathBuf>>;
+
+/// The answer where a target has no such algorithm.
+pub fn lacks(target: &str, collective: Collective, method: &Method, known: &[Algorithm]) -> String {
+    if known.is_empty() {
+        return format!("{target} takes no algorithm for {collective}");
+    }
+    let known: Vec<&str> = known.iter().map(|algorithm| algorithm.name()).collect();
+    format!("{target} cannot be told {method} for {collective} (it has: {})", known.join(", "))
+}

@@ -1,0 +1,25 @@
+//! A room for each MPI library: how it is recognised, its algorithms and their numbers, how they
+//! are forced and seen to run, what a size means to it, what its algorithms must not be used for,
+//! and the files that it loads.
+//!
+//! [`MpiLibrary`] says what a library is. Each has a folder here and a line in [`ALL`]. What was
+//! chosen is decided elsewhere: the exporters here write [`rules`] that are given to them.
+
+#![forbid(unsafe_code)]
+
+mod error;
+mod exporter;
+pub mod intel;
+mod library;
+pub mod mpich;
+pub mod openmpi;
+mod registry;
+pub mod rules;
+pub mod spans;
+pub mod ucc;
+mod version;
+
+pub use error::{Error, Result};
+pub use exporter::{Compile, Export, Exporter, File, FileFormat, MethodAt, lacks};
+pub use library::{Damage, Danger, JobStart, Methods, MpiLibrary, UnsafeFor, Variable, WithinJob};
+pub use registry::{ALL, find, formats, ran_as_asked, read, recognise, runs, unlike_its_name};

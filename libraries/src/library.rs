@@ -1,0 +1,176 @@
+//! What an MPI library is to Colibri.
+
+use std::fmt;
+
+use records::{Algorithm, Collective, Library, Method, Native, Point};
+
+use crate::exporter::FileFormat;
+
+/// An MPI library, or one of collectives that serves under it.
+///
+/// What a library does not say of itself is the rule: nothing to set for a start, nothing to be
+/// forced within a job, no tracer.
+pub trait MpiLibrary: Sync {
+    /// As methods name it: `openmpi`.
+    fn library(&self) -> Library;
+
+    /// As people name it: `Open MPI`.
+    fn title(&self) -> &'static str;
+
+    /// Whether it is this one that says so of its version, by `MPI_Get_library_version` or by
+    /// `--version` of its launcher.
+    fn says(&self, version: &str) -> bool;
+
+    /// Environment variables that every start by its own launcher wants.
+    fn environment(&self, _: JobStart) -> Vec<(&'static str, &'static str)> {
+        Vec::new()
+    }
+
+    /// The kind of process management that Slurm's `srun` has to give it, and whether it takes no
+    /// other.
+    fn process_management(&self) -> (&'static str, bool) {
+        ("pmi2", false)
+    }
+
+    /// Words by which its ranks show that they were started without process management.
+    fn started_apart(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// The algorithms that it has for a collective, in some version, and that have a name in the
+    /// field; each once.
+    fn algorithms(&self, collective: Collective) -> Vec<Algorithm>;
+
+    /// Whether a call would run the algorithm with these segments, and not fall back to another
+    /// one or end the program.
+    fn runs(&self, point: Point, native: &Native) -> bool;
+
+    /// What one of its algorithms really is, and why, where that is not what the field means by
+    /// the name.
+    fn unlike_its_name(&self, _: Collective, _: Algorithm) -> Option<(Algorithm, &'static str)> {
+        None
+    }
+
+    /// Environment variables by which a version runs an algorithm in a whole job; none where it
+    /// can't.
+    fn forced_by(
+        &self,
+        version: (u32, u32),
+        collective: Collective,
+        native: &Native,
+    ) -> Option<Vec<(String, String)>>;
+
+    /// How algorithms are forced one after the other within a job, where that works.
+    fn within_job(&self) -> Option<&'static WithinJob> {
+        None
+    }
+
+    /// The library to preload that tells which algorithms ran, where there is one.
+    fn tracer(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Whether what was seen to run is what was asked for, and not what the library fell back to.
+    /// Nothing seen is no contradiction.
+    fn ran_as_asked(&self, _: Collective, _: &Native, _ran: &str) -> bool {
+        true
+    }
+
+    /// By what its files look a message up, where it is not what a size is to Colibri.
+    fn message_size(&self, _: Collective) -> Option<&'static str> {
+        None
+    }
+
+    /// What its algorithms must not be used for.
+    fn dangers(&self) -> Vec<Danger> {
+        Vec::new()
+    }
+
+    /// The files that it loads.
+    fn formats(&self) -> &'static [FileFormat];
+}
+
+impl fmt::Debug for dyn MpiLibrary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.title())
+    }
+}
+
+/// How a job is started.
+#[derive(Debug, Clone, Copy)]
+pub struct JobStart {
+    /// By the system's administrator, which some launchers refuse.
+    pub as_root: bool,
+    /// With more ranks than processors on this machine.
+    pub oversubscribed: bool,
+}
+
+/// The methods of a collective with these segment sizes, on so many processes, for messages of so
+/// many bytes.
+pub type Methods = fn(Collective, &[u64], u32, u64) -> Vec<Method>;
+
+/// Forcing by control variables of MPI's tool interface: a communicator keeps what held when it
+/// was made.
+pub struct WithinJob {
+    /// What is to be compared.
+    pub methods: Methods,
+    /// The control variable that must be on, or the others are ignored.
+    pub switch: &'static str,
+    /// How it is turned on.
+    pub switched_by: &'static str,
+    /// Of what part of the library the variables are.
+    pub part: &'static str,
+    /// The variables of an algorithm.
+    pub variables: fn(Collective, &Native) -> Result<Vec<Variable>, String>,
+}
+
+/// A control variable to be set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Variable {
+    /// Its name.
+    pub name: String,
+    /// What forces.
+    pub value: i32,
+    /// Whether the library may lack it.
+    pub optional: bool,
+}
+
+/// An algorithm that must not be used for some calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Danger {
+    /// The collective.
+    pub collective: Collective,
+    /// The algorithm.
+    pub algorithm: Algorithm,
+    /// For which calls.
+    pub unsafe_for: UnsafeFor,
+    /// What comes of it.
+    pub damage: Damage,
+    /// Where that was seen or read.
+    pub source: &'static str,
+}
+
+/// Calls for which an algorithm must not be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnsafeFor {
+    /// With an operation that is not commutative.
+    NotCommutative,
+    /// With an operation of the user's, or fewer elements than the greatest power of two that is
+    /// not above the number of ranks.
+    UserOperationOrFewElements,
+    /// With `MPI_IN_PLACE`.
+    InPlace,
+    /// On other than two ranks.
+    NotTwoRanks,
+    /// On ranks that are no power of two.
+    NotPowerOfTwo,
+}
+
+/// What comes of a dangerous algorithm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Damage {
+    /// Wrong results.
+    WrongResults,
+    /// The program ends, or its results are wrong.
+    Failure,
+}

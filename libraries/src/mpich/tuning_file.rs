@@ -1,0 +1,305 @@
+//! MPICH's tuning file (`MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE`), 4.0 to 5.0.
+//!
+//! A tree of conditions whose objects are *ordered*: of siblings the first that holds is taken, for
+//! good. MPICH has no default beside the file: it must hold every collective, each path ending in
+//! an algorithm. So the version's own file, which every libmpich carries, is taken and only the
+//! tuned collectives' trees are replaced. Below the conditions on the communicator, which MPICH
+//! resolves when it is made, the bands of message sizes are put in front of what stood there; a
+//! band that is left to the library holds exactly what stood there.
+
+use std::path::Path;
+
+use records::{Algorithm, Collective, Method, Native, Point};
+use serde_json::{Map, Value};
+
+use super::{
+    algorithms::{self, LIBRARY, MpichAlgorithm, Needs, Version},
+    built_in,
+};
+use crate::{
+    error::{Result, fail, usage},
+    exporter::{Export, Exporter, File, lacks},
+    rules::{Band, Rules},
+    spans::{Span, narrow, spans},
+    version::Versions,
+};
+
+const VERSIONS: Versions =
+    Versions { target: "MPICH", known: &[(4, 0), (4, 1), (4, 2), (4, 3), (5, 0)] };
+
+/// Thresholds are `int` in MPICH.
+const LARGEST: u64 = i32::MAX as u64;
+
+type Tree = Map<String, Value>;
+
+/// The tuning file of one build.
+pub struct TuningFile {
+    version: Version,
+    defaults: Tree,
+}
+
+impl TuningFile {
+    /// For a version, whose own choices are read from `library` (a libmpich or libmpi) or from
+    /// the one of this version that is found on this machine.
+    ///
+    /// # Errors
+    /// No version is given, its format is not known, or there is no library of it.
+    pub fn new(version: Option<&str>, library: Option<&Path>) -> Result<Self> {
+        let Some(text) = version else {
+            usage!(
+                "MPICH's tuning file differs from version to version; say which one, as in \
+                 --target-version 4.0"
+            );
+        };
+        let (major, minor) = VERSIONS.read(text)?;
+        let defaults = built_in::defaults((major, minor), library)?;
+        Ok(TuningFile { version: Version { major, minor }, defaults })
+    }
+}
+
+impl Exporter for TuningFile {
+    fn target(&self) -> String {
+        format!("MPICH {}.{}", self.version.major, self.version.minor)
+    }
+
+    fn named(&self, algorithm: Algorithm, segment_bytes: u64) -> Method {
+        Method::Native(Native { library: LIBRARY, algorithm, segment_bytes })
+    }
+
+    fn express(&self, point: Point, method: &Method) -> Result<(), String> {
+        let Point { collective, procs, bytes } = point;
+        let found = match method {
+            Method::Native(native) => algorithms::find(self.version, collective, native),
+            _ => None,
+        };
+        match found {
+            None => Err(lacks(&self.target(), collective, method, &self.algorithms(collective))),
+            Some(row) if row.needs == Needs::PowerOfTwo && !procs.is_power_of_two() => {
+                Err(format!("{} runs {method} only on powers of two", self.target()))
+            }
+            Some(_) if bytes.saturating_mul(scale(collective, procs)) > LARGEST => {
+                Err(format!("{} knows no message sizes above {LARGEST} bytes", self.target()))
+            }
+            Some(_) => Ok(()),
+        }
+    }
+
+    fn algorithms(&self, collective: Collective) -> Vec<Algorithm> {
+        let here = |row: &&MpichAlgorithm| {
+            row.since <= self.version && row.until.is_none_or(|until| self.version < until)
+        };
+        let mut algorithms: Vec<Algorithm> = algorithms::algorithms(collective)
+            .iter()
+            .filter(here)
+            .map(|row| row.algorithm)
+            .collect();
+        algorithms.sort_unstable();
+        algorithms.dedup();
+        algorithms
+    }
+
+    fn one_for_all_sizes(&self, collective: Collective) -> Option<&'static str> {
+        match collective {
+            Collective::Gather | Collective::Scatter => {
+                Some("MPICH leaves the type's size out of the message size")
+            }
+            Collective::Scan | Collective::Exscan => {
+                Some("MPICH's file has no message size for this collective")
+            }
+            _ => None,
+        }
+    }
+
+    fn message_size(&self, collective: Collective) -> Option<&'static str> {
+        message_size(collective)
+    }
+
+    fn files(&self, export: &Export<'_>) -> Result<Vec<File>> {
+        let mut tree = self.defaults.clone();
+        for rules in export.rules {
+            let pointer = format!("/collective={}/comm_type=intra", rules.collective);
+            let default = Value::Object(tree.clone());
+            let Some(own) = default.pointer(&pointer).and_then(Value::as_object) else {
+                fail!("{} has no choice of algorithm for {}", self.target(), rules.collective);
+            };
+            let tuned = self.tuned(rules, own)?;
+            if let Some(place) = tree
+                .get_mut(&format!("collective={}", rules.collective))
+                .and_then(|collective| collective.get_mut("comm_type=intra"))
+            {
+                *place = Value::Object(tuned);
+            }
+        }
+        let text = serde_json::to_string_pretty(&tree)? + "\n";
+        Ok(vec![File { name: String::new(), text }])
+    }
+
+    fn how_to_load(&self, file: &str, export: &Export<'_>) -> String {
+        let mut text =
+            format!("{}:  export MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE={file}", self.target());
+        for rules in export.rules {
+            let name = rules.collective.name().to_uppercase();
+            text += &format!(" MPIR_CVAR_{name}_DEVICE_COLLECTIVE=0");
+        }
+        text += "\n(the device's own compositions of these collectives would come before the file)";
+        text
+    }
+}
+
+fn counts_all_blocks(collective: Collective) -> bool {
+    matches!(
+        collective,
+        Collective::Allgather | Collective::ReduceScatter | Collective::ReduceScatterBlock
+    )
+}
+
+/// What a size is to its file, where it is not Colibri's.
+pub fn message_size(collective: Collective) -> Option<&'static str> {
+    counts_all_blocks(collective).then_some("the blocks of all ranks together")
+}
+
+/// What MPICH counts for a byte of ours.
+fn scale(collective: Collective, procs: u32) -> u64 {
+    if counts_all_blocks(collective) { u64::from(procs) } else { 1 }
+}
+
+fn object(entries: impl IntoIterator<Item = (String, Tree)>) -> Tree {
+    entries.into_iter().map(|(key, tree)| (key, Value::Object(tree))).collect()
+}
+
+impl TuningFile {
+    /// The tree of a collective's communicators, in front of what stood there.
+    fn tuned(&self, rules: &Rules, own: &Tree) -> Result<Tree> {
+        let collective = rules.collective;
+        let spans = spans(rules, self.one_for_all_sizes(collective).is_some())?;
+        let spans = if counts_all_blocks(collective) { narrow(spans) } else { spans };
+        let mut entries: Vec<(String, Tree)> = Vec::new();
+        let mut free = 0;
+        for span in &spans {
+            if span.first > free + 1 {
+                entries.push((format!("comm_size<={}", span.first - 1), own.clone()));
+            }
+            let tree = self.graft(collective, span, own)?;
+            entries.push((format!("comm_size<={}", span.last), tree));
+            free = span.last;
+        }
+        entries.push(("comm_size=any".into(), own.clone()));
+        Ok(object(entries))
+    }
+
+    /// Puts the bands below the conditions on the communicator.
+    fn graft(&self, collective: Collective, span: &Span, own: &Tree) -> Result<Tree> {
+        let on_communicator =
+            |key: &String| key.starts_with("comm_") || key.starts_with("is_node_consecutive");
+        if own.is_empty() || !own.keys().all(on_communicator) {
+            return self.bands(collective, span, own);
+        }
+        let mut tree = Tree::new();
+        for (key, below) in own {
+            let holds = holds(key, span);
+            if holds == Some(false) {
+                continue;
+            }
+            let Some(below) = below.as_object() else {
+                fail!("the library's tuning of {collective} holds no object at {key}");
+            };
+            let below = self.graft(collective, span, below)?;
+            if holds == Some(true) && tree.is_empty() {
+                return Ok(below);
+            }
+            tree.insert(key.clone(), Value::Object(below));
+            if holds == Some(true) {
+                break;
+            }
+        }
+        Ok(tree)
+    }
+
+    fn bands(&self, collective: Collective, span: &Span, own: &Tree) -> Result<Tree> {
+        let of_band = |band: &Band| match &band.method {
+            Method::Default => Ok(own.clone()),
+            method => self.guarded(collective, method, own),
+        };
+        if let [only] = span.bands.as_slice() {
+            return of_band(only);
+        }
+        let size = if counts_all_blocks(collective) { "total_msg_size" } else { "avg_msg_size" };
+        let mut entries = Vec::new();
+        for (index, band) in span.bands.iter().enumerate() {
+            let end = span.bands.get(index + 1).map(|next| {
+                // What lies between two multiples of the number of ranks belongs to none.
+                next.from_bytes.saturating_mul(scale(collective, span.first)) - 1
+            });
+            match end {
+                Some(end) if end < LARGEST => {
+                    entries.push((format!("{size}<={end}"), of_band(band)?));
+                }
+                _ => {
+                    entries.push((format!("{size}=any"), of_band(band)?));
+                    break;
+                }
+            }
+        }
+        Ok(object(entries))
+    }
+
+    /// An algorithm behind the conditions without which it must not run; else what stood there.
+    fn guarded(&self, collective: Collective, method: &Method, own: &Tree) -> Result<Tree> {
+        let found = match method {
+            Method::Native(native) => algorithms::find(self.version, collective, native)
+                .map(|row| (row, native.segment_bytes)),
+            _ => None,
+        };
+        let Some((row, segment_bytes)) = found else {
+            fail!("{} cannot be told {method} for {collective}", self.target());
+        };
+        let run = leaf(collective, row, segment_bytes);
+        let own = || own.clone();
+        let either = |yes: (&str, Tree), no: (&str, Tree)| {
+            object([(yes.0.to_owned(), yes.1), (no.0.to_owned(), no.1)])
+        };
+        Ok(match row.needs {
+            // Powers of two: it was chosen for one size, and holds at that size alone.
+            Needs::Nothing | Needs::PowerOfTwo => run,
+            Needs::Commutative => either(("is_commutative=yes", run), ("is_commutative=no", own())),
+            Needs::NotInPlace => {
+                either(("is_sendbuf_inplace=yes", own()), ("is_sendbuf_inplace=no", run))
+            }
+            Needs::BuiltInAndManyElements => {
+                let enough = either(("count<pow2", own()), ("count=any", run));
+                either(("is_op_built_in=yes", enough), ("is_op_built_in=no", own()))
+            }
+        })
+    }
+}
+
+/// Whether a condition on the communicator's size holds for all of a span, or for none of it.
+fn holds(key: &str, span: &Span) -> Option<bool> {
+    let Span { first, last, .. } = *span;
+    let all_up_to = |most: u32| match () {
+        () if last <= most => Some(true),
+        () if first > most => Some(false),
+        () => None,
+    };
+    match key.strip_prefix("comm_size")? {
+        "=any" => Some(true),
+        "=pow2" if first == last => Some(first.is_power_of_two()),
+        condition => match condition.strip_prefix("<=") {
+            Some(most) => all_up_to(most.parse().ok()?),
+            None => all_up_to(condition.strip_prefix('<')?.parse::<u32>().ok()?.checked_sub(1)?),
+        },
+    }
+}
+
+/// An algorithm with its parameters.
+fn leaf(collective: Collective, row: &MpichAlgorithm, segment_bytes: u64) -> Tree {
+    let mut parameters: Vec<String> = row.parameters.iter().map(|&text| text.into()).collect();
+    if let Some(segment) = row.segment {
+        parameters.push(format!("{}={segment_bytes}", segment.name));
+        parameters.extend(segment.followed_by.iter().map(|&text| text.into()));
+    }
+    let name = collective.name();
+    let (first, rest) = name.split_at(1);
+    let key = format!("algorithm=MPIR_{}{rest}_intra_{}", first.to_uppercase(), row.name);
+    object([(key, object(parameters.into_iter().map(|text| (text, Tree::new()))))])
+}

@@ -1,0 +1,280 @@
+//! Open MPI's classic rules file for component coll/tuned, as 4.0, 4.1 and 5.0 read it.
+//!
+//! The reader takes whitespace-separated numbers and skips `#` comments. A communicator takes the
+//! last section whose size is at most its own, a call the last band whose first byte is at most
+//! its message; algorithm 0 leaves the call to the library. So each collective begins with a
+//! section 0 and ends with a section past the largest size measured, each section with a band 0,
+//! and nothing is claimed outside the grid. (Open MPI 6 reads sections of a classic file shifted
+//! by one; it wants the JSON form.)
+
+use records::{Algorithm, Collective, Method, Point, quantity};
+
+use super::{
+    algorithms::{self, id},
+    tuned::{Line, TOTAL, express, lines, message_size, named, one_for_all_sizes},
+};
+use crate::{
+    error::{Result, fail, usage},
+    exporter::{Export, Exporter, File},
+    spans::{Span, narrow, spans},
+    version::{Versions, numbers},
+};
+
+const VERSIONS: Versions = Versions { target: "Open MPI", known: &[(4, 0), (4, 1), (5, 0)] };
+
+/// The classic form.
+pub struct Classic {
+    /// The first two numbers of the version.
+    version: (u32, u32),
+}
+
+impl Classic {
+    /// For a version; 4.1's file is 5.0's, too.
+    ///
+    /// # Errors
+    /// The version reads another form.
+    pub fn new(version: Option<&str>) -> Result<Self> {
+        let version = version.unwrap_or("4.1");
+        if let Some((6, 0)) = numbers(version) {
+            usage!(
+                "Open MPI 6.0 reads the sections of a classic file shifted by one; write its \
+                 rules by --format openmpi-json"
+            );
+        }
+        Ok(Classic { version: VERSIONS.read(version)? })
+    }
+}
+
+impl Exporter for Classic {
+    fn target(&self) -> String {
+        format!("Open MPI {}.{}", self.version.0, self.version.1)
+    }
+
+    fn named(&self, algorithm: Algorithm, segment_bytes: u64) -> Method {
+        named(algorithm, segment_bytes)
+    }
+
+    fn express(&self, point: Point, method: &Method) -> Result<(), String> {
+        express(&self.target(), point, method)
+    }
+
+    fn algorithms(&self, collective: Collective) -> Vec<Algorithm> {
+        algorithms::named(collective)
+    }
+
+    fn one_for_all_sizes(&self, collective: Collective) -> Option<&'static str> {
+        one_for_all_sizes(collective)
+    }
+
+    fn message_size(&self, collective: Collective) -> Option<&'static str> {
+        match collective {
+            Collective::Allgatherv if self.version == (4, 0) => Some(TOTAL),
+            _ => message_size(collective),
+        }
+    }
+
+    fn files(&self, export: &Export<'_>) -> Result<Vec<File>> {
+        let mut text = format!("# coll/tuned rules of {}, written by colibri\n", self.target());
+        for line in export.origin {
+            text += &format!("# {line}\n");
+        }
+        text += &format!("{} # collectives\n", export.rules.len());
+        for rules in export.rules {
+            let Some(id) = id(rules.collective) else {
+                fail!("Open MPI's rules know no {}", rules.collective);
+            };
+            let total = self.message_size(rules.collective) == Some(TOTAL);
+            let one = one_for_all_sizes(rules.collective).is_some();
+            let spans = spans(rules, one)?;
+            let spans = if total { narrow(spans) } else { spans };
+            let size = self.message_size(rules.collective);
+            let size = size.unwrap_or_else(|| rules.collective.message_size());
+            text += &format!("{id} # {}; message size: {size}\n", rules.collective);
+            text += &format!("{} # communicator sizes\n", spans.len() + 2);
+            text += "0 1 # smaller than measured: left to the library\n0 0 0 0\n";
+            for span in &spans {
+                write_section(&mut text, rules.collective, span, total)?;
+            }
+            let after = spans.last().map_or(1, |span| span.last + 1);
+            text += &format!("{after} 1 # larger than measured: left to the library\n0 0 0 0\n");
+        }
+        Ok(vec![File { name: String::new(), text }])
+    }
+
+    fn how_to_load(&self, file: &str, _: &Export<'_>) -> String {
+        let mut text = format!(
+            "{}:  mpirun --mca coll_tuned_use_dynamic_rules 1 \
+             --mca coll_tuned_dynamic_rules_filename {file} ...\n\
+             or for every run:     export OMPI_MCA_coll_tuned_use_dynamic_rules=1 \
+             OMPI_MCA_coll_tuned_dynamic_rules_filename={file}",
+            if self.version == (4, 1) { "Open MPI 4.1 to 5.0".into() } else { self.target() },
+        );
+        if self.version != (4, 0) {
+            text += "\n(Open MPI 5.0 across nodes: also --mca coll_han_priority 0, or coll/han \
+                     takes the call first)";
+        }
+        text
+    }
+}
+
+fn write_section(
+    text: &mut String,
+    collective: Collective,
+    span: &Span,
+    total: bool,
+) -> Result<()> {
+    let lines = lines(collective, span, total)?;
+    *text += &format!(
+        "{} {} # processes, bands: bytes algorithm fan-out segment\n",
+        span.first,
+        lines.len()
+    );
+    for (Line { from_bytes, id, fan_out, segment_bytes }, method) in lines {
+        let size = quantity::format_bytes(from_bytes);
+        let name = method.short();
+        *text += &format!("{from_bytes} {id} {fan_out} {segment_bytes} # from {size}: {name}\n");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        openmpi::{algorithms::methods, rules as loaded},
+        rules::{Band, Rules, Section},
+    };
+
+    /// The numbers that Open MPI's reader sees: comments go, the rest is split at blanks.
+    fn numbers(text: &str) -> Vec<u64> {
+        text.lines()
+            .map(|line| line.split('#').next().unwrap_or_default())
+            .flat_map(str::split_whitespace)
+            .map(|word| word.parse().unwrap())
+            .collect()
+    }
+
+    fn band(from_bytes: u64, method: &str) -> Band {
+        Band::new(from_bytes, method.parse().unwrap())
+    }
+
+    fn written(version: &str, collective: Collective, sections: Vec<Section>) -> Result<String> {
+        let rules = [Rules { collective, sections }];
+        let origin = ["a test with 3 words".into()];
+        let export = Export { rules: &rules, origin: &origin };
+        Ok(Classic::new(Some(version))?.files(&export)?.remove(0).text)
+    }
+
+    #[test]
+    fn nothing_is_claimed_outside_the_grid() {
+        let bands = vec![
+            band(1, "default"),
+            band(3000, "native:openmpi:k-chain,segment=1KiB"),
+            band(65536, "native:openmpi:pipeline,segment=8KiB"),
+        ];
+        let sections = vec![Section { procs: 8, bands, last_bytes: 1 << 20 }];
+        let wanted = [
+            1, 7, 3, // one collective: bcast, three communicator sizes
+            0, 1, 0, 0, 0, 0, // smaller ones
+            8, 4, 0, 0, 0, 0, 3000, 2, 4, 1024, 65536, 3, 0, 8192, 1_048_577, 0, 0, 0, // 8
+            9, 1, 0, 0, 0, 0, // larger ones
+        ];
+        assert_eq!(numbers(&written("4.1", Collective::Bcast, sections).unwrap()), wanted);
+    }
+
+    /// Sizes over all ranks, a size 0 that may be MPI_IN_PLACE, a method for two ranks only.
+    #[test]
+    fn allgather_counts_all_blocks_and_leaves_size_0_alone() {
+        let two = vec![band(0, "native:openmpi:two-procs"), band(100, "native:openmpi:ring")];
+        let four = vec![band(0, "native:openmpi:ring")];
+        let sections = vec![
+            Section { procs: 2, bands: two, last_bytes: 1000 },
+            Section { procs: 4, bands: four, last_bytes: 1000 },
+        ];
+        let wanted = [
+            1, 0, 5, // allgather
+            0, 1, 0, 0, 0, 0, // smaller
+            2, 4, 0, 0, 0, 0, 1, 6, 0, 0, 200, 4, 0, 0, 2002, 0, 0, 0, // 2
+            3, 3, 0, 0, 0, 0, 300, 4, 0, 0, 3003, 0, 0,
+            0, // 3: no algorithm for two processes
+            4, 3, 0, 0, 0, 0, 1, 4, 0, 0, 4004, 0, 0, 0, // 4
+            5, 1, 0, 0, 0, 0, // larger
+        ];
+        let text = written("5.0", Collective::Allgather, sections).unwrap();
+        assert_eq!(numbers(&text), wanted, "{text}");
+    }
+
+    #[test]
+    fn gather_and_scatter_have_one_band_without_end() {
+        for (collective, id) in [(Collective::Gather, 9), (Collective::Scatter, 15)] {
+            let bands = vec![band(1, "native:openmpi:binomial")];
+            let sections = vec![Section { procs: 4, bands, last_bytes: 1000 }];
+            let wanted = [1, id, 3, 0, 1, 0, 0, 0, 0, 4, 1, 0, 2, 0, 0, 5, 1, 0, 0, 0, 0];
+            assert_eq!(numbers(&written("4.1", collective, sections).unwrap()), wanted);
+        }
+    }
+
+    #[test]
+    fn what_open_mpi_cannot_run_is_refused() {
+        for method in ["own:pipeline", "native:openmpi:rabenseifner", "mockup:bcast_as_scatter"] {
+            let bands = vec![band(1, method)];
+            let sections = vec![Section { procs: 8, bands, last_bytes: 1 }];
+            assert!(written("4.1", Collective::Bcast, sections).is_err(), "{method}");
+        }
+        let point = Point { collective: Collective::Bcast, procs: 8, bytes: 4 };
+        let fails = |method: &str| express("Open MPI", point, &method.parse().unwrap()).is_err();
+        assert!(fails("native:openmpi:scatter-allgather"), "fewer elements than processes");
+        assert!(fails("native:mpich:binomial"));
+        assert!(!fails("native:openmpi:binomial"));
+    }
+
+    #[test]
+    fn open_mpi_6_does_not_get_a_classic_file() {
+        let error = Classic::new(Some("6.0")).err().unwrap().to_string();
+        assert!(error.contains("shifted by one") && error.contains("openmpi-json"), "{error}");
+        assert!(Classic::new(Some("4.0.7")).is_ok());
+        assert!(Classic::new(Some("3.1")).is_err());
+        assert!(Classic::new(Some("x")).is_err());
+    }
+
+    /// What is written is read back as the library reads it: at every point that was decided the
+    /// method decided for, outside of them the default.
+    #[test]
+    fn the_file_says_at_every_point_what_was_decided() {
+        let names = ["default", "native:openmpi:pipeline,segment=1KiB", "native:openmpi:binomial"];
+        for collective in [Collective::Bcast, Collective::Allreduce, Collective::Allgather] {
+            let mut decided = Vec::new();
+            let mut sections: Vec<Section> = Vec::new();
+            for procs in [2, 3, 8] {
+                let mut bands: Vec<Band> = Vec::new();
+                for bytes in 0..=20 {
+                    let mut known = vec![Method::Default];
+                    known.extend(names.iter().map(|name| name.parse().unwrap()));
+                    known.extend(methods(collective, &[0, 1024], procs, 1 << bytes));
+                    let point = Point { collective, procs, bytes: 1 << bytes };
+                    known.retain(|method| {
+                        *method == Method::Default
+                            || express("Open MPI", point, method).is_ok()
+                                && method.segment_bytes() < point.bytes
+                    });
+                    let method = known[(procs as usize * 7 + bytes * 5) % known.len()].clone();
+                    decided.push((point, method.clone()));
+                    bands.push(Band::new(point.bytes, method));
+                }
+                bands.dedup_by(|next, kept| next.method == kept.method);
+                sections.push(Section { procs, bands, last_bytes: 1 << 20 });
+            }
+            let rules = [Rules { collective, sections }];
+            let export = Export { rules: &rules, origin: &[] };
+            let text = Classic::new(None).unwrap().files(&export).unwrap().remove(0).text;
+            let read = loaded::parse(&text, std::path::Path::new("x.rules")).unwrap();
+            for (point, method) in &decided {
+                assert_eq!(read.method(*point).as_ref(), Ok(method), "{point:?}\n{text}");
+            }
+            for (procs, bytes) in [(1, 64), (9, 64), (8, 1 << 21)] {
+                let point = Point { collective, procs, bytes };
+                assert_eq!(read.method(point), Ok(Method::Default));
+            }
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! What component coll/tuned can be told, and what a size is to it: the same in both forms of its
+//! rules.
+
+use records::{Algorithm, Collective, Method, Native, Point};
+
+use super::algorithms::{self, LIBRARY};
+use crate::{
+    error::{Result, fail},
+    exporter::lacks,
+    rules::Band,
+    spans::Span,
+};
+
+pub fn named(algorithm: Algorithm, segment_bytes: u64) -> Method {
+    Method::Native(Native { library: LIBRARY, algorithm, segment_bytes })
+}
+
+/// Message sizes that count the blocks of all ranks.
+pub const TOTAL: &str = "the blocks of all ranks together";
+
+/// What `coll_tuned_decision_dynamic.c` (4.1, 5.0, 6.0) looks a message up by.
+pub fn message_size(collective: Collective) -> Option<&'static str> {
+    match collective {
+        Collective::Allgather
+        | Collective::Alltoall
+        | Collective::ReduceScatter
+        | Collective::ReduceScatterBlock => Some(TOTAL),
+        _ => None,
+    }
+}
+
+/// Whether a size of 0 is also what MPI_IN_PLACE looks like, whatever the message.
+pub fn zero_is_in_place(collective: Collective) -> bool {
+    matches!(collective, Collective::Allgather | Collective::Alltoall)
+}
+
+pub fn one_for_all_sizes(collective: Collective) -> Option<&'static str> {
+    match collective {
+        Collective::Gather | Collective::Scatter => Some(
+            "Open MPI looks the message up by arguments that are not significant on every rank: \
+             with two bands ranks would run different algorithms",
+        ),
+        Collective::Scan | Collective::Exscan => {
+            Some("Open MPI leaves the count out of the message size")
+        }
+        Collective::Alltoallv => Some("Open MPI takes every message for one of size 0"),
+        _ => None,
+    }
+}
+
+pub fn express(target: &str, point: Point, method: &Method) -> Result<(), String> {
+    let Point { collective, procs, bytes } = point;
+    let known = algorithms::named(collective);
+    let Method::Native(native @ Native { library: LIBRARY, .. }) = method else {
+        return Err(lacks(target, collective, method, &known));
+    };
+    let Some(row) = algorithms::find(collective, native.algorithm) else {
+        return Err(lacks(target, collective, method, &known));
+    };
+    if native.segment_bytes > 0 && !row.segmented {
+        return Err(format!("{target} has no segments in {} of {collective}", native.algorithm));
+    }
+    if native.segment_bytes > u64::from(i32::MAX as u32) {
+        return Err(format!("{target} takes segments of at most {} bytes", i32::MAX));
+    }
+    if algorithms::falls_back(collective, native, procs, bytes) {
+        return Err(format!(
+            "{target} would not run {method} for {collective} of {bytes} bytes on {procs}"
+        ));
+    }
+    Ok(())
+}
+
+/// A band as both forms write it.
+pub struct Line {
+    /// The first size, in what the target counts.
+    pub from_bytes: u64,
+    /// Number of the algorithm; 0 leaves it to the library.
+    pub id: u32,
+    pub fan_out: u32,
+    pub segment_bytes: u64,
+}
+
+/// The bands of a span; `total` says that sizes count the blocks of all ranks.
+///
+/// # Errors
+/// A method that the rules can't name.
+pub fn lines(collective: Collective, span: &Span, total: bool) -> Result<Vec<(Line, &Method)>> {
+    let mut lines = Vec::new();
+    for Band { from_bytes, method, .. } in &span.bands {
+        let scale = if total { span.first.into() } else { 1 };
+        // The library's sizes are signed; no call reaches what lies beyond.
+        let within = |bytes: &u64| *bytes <= i64::MAX as u64;
+        let Some(mut from_bytes) = from_bytes.checked_mul(scale).filter(within) else { break };
+        let (id, fan_out, segment_bytes) = columns(collective, method)?;
+        if from_bytes == 0 && id != 0 && zero_is_in_place(collective) {
+            let untouched = Line { from_bytes: 0, id: 0, fan_out: 0, segment_bytes: 0 };
+            lines.push((untouched, &Method::Default));
+            from_bytes = 1;
+        }
+        lines.push((Line { from_bytes, id, fan_out, segment_bytes }, method));
+    }
+    Ok(lines)
+}
+
+fn columns(collective: Collective, method: &Method) -> Result<(u32, u32, u64)> {
+    let native = match method {
+        Method::Default => return Ok((0, 0, 0)),
+        Method::Native(native) if native.library == LIBRARY => native,
+        _ => fail!("{method} is not an algorithm of Open MPI; its rules cannot name it"),
+    };
+    let Some(row) = algorithms::find(collective, native.algorithm) else {
+        fail!("Open MPI has no {} for {collective}", native.algorithm);
+    };
+    let fan_out = if native.algorithm == Algorithm::KChain { algorithms::CHAIN_FAN_OUT } else { 0 };
+    Ok((row.id, fan_out, native.segment_bytes))
+}

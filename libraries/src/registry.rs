@@ -1,0 +1,144 @@
+//! All libraries: a new one is a folder, declared in `lib.rs`, and a line here.
+
+use std::path::Path;
+
+use records::{Algorithm, Collective, FileError, Library, Method, Native, Point, unknown};
+
+use crate::{
+    exporter::{FileFormat, MethodAt},
+    library::MpiLibrary,
+};
+
+/// The libraries that are known.
+#[rustfmt::skip]
+pub const ALL: &[&dyn MpiLibrary] = &[
+    &crate::openmpi::OpenMpiLibrary,
+    &crate::mpich::MpichLibrary,
+    &crate::intel::IntelLibrary,
+    &crate::ucc::UccLibrary,
+];
+
+/// The library of a name.
+///
+/// # Errors
+/// There is none; which there are.
+pub fn find(library: Library) -> Result<&'static dyn MpiLibrary, String> {
+    ALL.iter().copied().find(|known| known.library() == library).ok_or_else(|| {
+        let names: Vec<Library> = ALL.iter().map(|known| known.library()).collect();
+        let names: Vec<&str> = names.iter().map(Library::name).collect();
+        unknown("library", library.name(), &names)
+    })
+}
+
+/// The library that says this of its version, by `MPI_Get_library_version` or by `--version` of
+/// its launcher.
+pub fn recognise(version: &str) -> Option<&'static dyn MpiLibrary> {
+    ALL.iter().copied().find(|known| known.says(version))
+}
+
+/// The forms of all files.
+pub fn formats() -> impl Iterator<Item = &'static FileFormat> {
+    ALL.iter().flat_map(|library| library.formats())
+}
+
+/// What a library runs with a file loaded, read from the file's text by whichever reads it.
+///
+/// # Errors
+/// None does; what the first one says of it.
+pub fn read(text: &str, path: &Path) -> Result<MethodAt, FileError> {
+    let mut read = formats().filter_map(|format| format.read).map(|read| read(text, path));
+    let first = read.next().unwrap_or_else(|| Err(FileError::new(path, "no library reads it")));
+    first.or_else(|error| read.find_map(Result::ok).ok_or(error))
+}
+
+/// Whether a call would run a method, which only a library's own may not.
+pub fn runs(point: Point, method: &Method) -> bool {
+    match native(method) {
+        Some((library, native)) => library.runs(point, native),
+        None => true,
+    }
+}
+
+/// Whether what was seen to run is what was asked for, and not what the library fell back to.
+/// Nothing seen is no contradiction.
+pub fn ran_as_asked(collective: Collective, method: &Method, ran: &str) -> bool {
+    match native(method) {
+        Some((library, native)) => library.ran_as_asked(collective, native, ran),
+        None => true,
+    }
+}
+
+/// What a native algorithm really is, and why, where that is not what the field means by its name.
+pub fn unlike_its_name(
+    collective: Collective,
+    native: &Native,
+) -> Option<(Algorithm, &'static str)> {
+    find(native.library).ok()?.unlike_its_name(collective, native.algorithm)
+}
+
+fn native(method: &Method) -> Option<(&'static dyn MpiLibrary, &Native)> {
+    let Method::Native(native) = method else { return None };
+    Some((find(native.library).ok()?, native))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_libraries_say_of_themselves_is_recognised() {
+        for (said, title) in [
+            ("Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4", "Open MPI"),
+            ("mpirun (Open MPI) 5.0.11\n\nReport bugs to", "Open MPI"),
+            ("mpirun.real (OpenRTE) 4.1.4\n\nReport bugs to", "Open MPI"),
+            ("MPICH Version:\t4.0.2\nMPICH Device:\tch4:ofi\n", "MPICH"),
+            ("HYDRA build details:\n    Version:  4.0.2\n", "MPICH"),
+            ("MVAPICH Version      : 4.0\n", "MPICH"),
+            ("Intel(R) MPI Library 2021.19.0 for Linux* OS\n", "Intel MPI"),
+            ("Intel(R) MPI Library for Linux* OS, Version 2021.19 Build 2025\n", "Intel MPI"),
+        ] {
+            assert_eq!(recognise(said).map(|library| library.title()), Some(title), "{said}");
+        }
+        assert!(recognise("slurm 22.05.8").is_none());
+    }
+
+    #[test]
+    fn every_library_has_its_own_name_and_formats() {
+        for (index, library) in ALL.iter().enumerate() {
+            assert!(ALL[..index].iter().all(|other| other.library() != library.library()));
+        }
+        let mut names: Vec<&str> = formats().map(|format| format.name).collect();
+        names.sort_unstable();
+        assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
+        let error = find(Library::new("mpch").unwrap()).err().unwrap();
+        assert!(error.contains("did you mean 'mpich'?"), "{error}");
+    }
+
+    /// A danger is one of an algorithm that is known, and says where it was seen.
+    #[test]
+    fn dangers_are_those_of_known_algorithms() {
+        for library in ALL {
+            for danger in library.dangers() {
+                let known = library.algorithms(danger.collective);
+                assert!(known.contains(&danger.algorithm), "{danger:?}");
+                assert!(!danger.source.is_empty(), "{danger:?}");
+            }
+        }
+    }
+
+    /// Whatever can be forced is known by the name that its variables are found by.
+    #[test]
+    fn every_algorithm_can_be_forced_for_a_whole_job() {
+        for library in ALL {
+            for collective in Collective::ALL {
+                for algorithm in library.algorithms(collective) {
+                    let native = Native { library: library.library(), algorithm, segment_bytes: 0 };
+                    let versions = [(1, 3), (4, 0), (5, 0), (2021, 19)];
+                    let forced = versions.map(|it| library.forced_by(it, collective, &native));
+                    let forced = forced.into_iter().flatten().next();
+                    assert!(forced.is_some_and(|it| !it.is_empty()), "{collective} {native:?}");
+                }
+            }
+        }
+    }
+}

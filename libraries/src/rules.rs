@@ -1,0 +1,43 @@
+//! What is to be loaded, as ranges of sizes.
+
+use records::{Collective, Method};
+
+/// What to load for one collective.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rules {
+    /// The collective.
+    pub collective: Collective,
+    /// One section per communicator size measured, ascending.
+    pub sections: Vec<Section>,
+}
+
+/// The ranges for one communicator size. It holds up to the next section's; the last one holds
+/// for its own size alone.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Section {
+    /// Communicator size.
+    pub procs: u32,
+    /// Ranges of message sizes, ascending; neighbours differ. Each holds up to the next.
+    pub bands: Vec<Band>,
+    /// Largest message size measured; beyond it nothing is claimed.
+    pub last_bytes: u64,
+}
+
+/// A range of message sizes with one method.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Band {
+    /// Smallest message size.
+    pub from_bytes: u64,
+    /// What to take; [`Method::Default`] leaves it to the library.
+    pub method: Method,
+    /// How many times as fast as the default it is, where that is known: the geometric mean over
+    /// the sizes in the range.
+    pub gain: Option<f64>,
+}
+
+impl Band {
+    /// Of which no gain is known.
+    pub fn new(from_bytes: u64, method: Method) -> Self {
+        Band { from_bytes, method, gain: None }
+    }
+}

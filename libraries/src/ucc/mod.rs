@@ -1,0 +1,63 @@
+//! UCC: collectives that serve under an MPI library, by its component tl/ucp.
+
+mod algorithms;
+mod tune_string;
+
+use records::{Algorithm, Collective, Library, Native, Point};
+
+use crate::{exporter::FileFormat, library::MpiLibrary};
+
+/// UCC.
+pub struct UccLibrary;
+
+const FORMATS: &[FileFormat] = &[FileFormat {
+    name: "ucc",
+    about: "UCC: a shell script that sets UCC_TL_UCP_TUNE",
+    way: None,
+    takes_library: false,
+    exporter: |version, _| Ok(Box::new(tune_string::TuneString::new(version)?)),
+    read: None,
+    compile: None,
+}];
+
+impl MpiLibrary for UccLibrary {
+    fn library(&self) -> Library {
+        algorithms::LIBRARY
+    }
+
+    fn title(&self) -> &'static str {
+        "UCC"
+    }
+
+    /// It is none that a program is linked with.
+    fn says(&self, _: &str) -> bool {
+        false
+    }
+
+    fn algorithms(&self, collective: Collective) -> Vec<Algorithm> {
+        algorithms::named(collective)
+    }
+
+    fn runs(&self, point: Point, native: &Native) -> bool {
+        native.segment_bytes == 0 && algorithms::name(point.collective, native.algorithm).is_some()
+    }
+
+    fn forced_by(
+        &self,
+        _: (u32, u32),
+        collective: Collective,
+        native: &Native,
+    ) -> Option<Vec<(String, String)>> {
+        let name = algorithms::name(collective, native.algorithm)?;
+        let value = (native.segment_bytes == 0).then(|| format!("{collective}:@{name}"))?;
+        Some(vec![("UCC_TL_UCP_TUNE".into(), value)])
+    }
+
+    fn message_size(&self, collective: Collective) -> Option<&'static str> {
+        tune_string::message_size(collective)
+    }
+
+    fn formats(&self) -> &'static [FileFormat] {
+        FORMATS
+    }
+}

@@ -1,0 +1,91 @@
+//! What the headers of MPI libraries define differently.
+
+use std::{
+    ffi::{CStr, c_void},
+    fmt,
+};
+
+use crate::{Handle, MissingSymbol};
+
+/// The kinds of MPI library, by how their headers define handles and constants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Family {
+    /// Handles are addresses of variables.
+    OpenMpi,
+    /// Handles are ints: MPICH, Intel MPI, MVAPICH, Cray MPICH.
+    Mpich,
+    /// The ABI of MPI 5: handles are addresses, named ones are small numbers.
+    Standard,
+}
+
+impl fmt::Display for Family {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Family::OpenMpi => "Open MPI",
+            Family::Mpich => "MPICH",
+            Family::Standard => "the ABI of MPI 5",
+        })
+    }
+}
+
+/// Values that the headers of MPI libraries define differently.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Constants {
+    /// `MPI_IN_PLACE` as an address: 1 in Open MPI and the standard ABI, -1 in MPICH.
+    pub in_place: usize,
+    /// `MPI_STATUS_IGNORE` as an address: 0 in Open MPI and the standard ABI, 1 in MPICH.
+    pub status_ignore: usize,
+    /// `MPI_BYTE`, or another named type of one byte.
+    pub byte: Handle,
+    /// `MPI_BOR`.
+    pub bitwise_or: Handle,
+    /// `MPI_PACKED`.
+    pub packed: Handle,
+    /// `MPI_ERRORS_RETURN`.
+    pub errors_return: Handle,
+}
+
+impl Constants {
+    /// Of a family; `variable` gives the address of a variable of the library, in which Open MPI
+    /// keeps its handles; null where there is none.
+    ///
+    /// # Errors
+    /// Open MPI lacks a variable.
+    pub fn new(
+        family: Family,
+        variable: impl Fn(&CStr) -> *const c_void,
+    ) -> Result<Self, MissingSymbol> {
+        let at = |name: &CStr| match variable(name) {
+            address if address.is_null() => {
+                Err(MissingSymbol(format!("variable {}", name.to_string_lossy())))
+            }
+            address => Ok(address.addr()),
+        };
+        Ok(match family {
+            Family::OpenMpi => Constants {
+                in_place: 1,
+                status_ignore: 0,
+                byte: at(c"ompi_mpi_byte")?,
+                packed: at(c"ompi_mpi_packed")?,
+                bitwise_or: at(c"ompi_mpi_op_bor")?,
+                errors_return: at(c"ompi_mpi_errors_return")?,
+            },
+            Family::Mpich => Constants {
+                in_place: usize::MAX,
+                status_ignore: 1,
+                byte: 0x4c00_010d,
+                packed: 0x4c00_010f,
+                bitwise_or: 0x5800_0008,
+                errors_return: 0x5400_0001,
+            },
+            Family::Standard => Constants {
+                in_place: 1,
+                status_ignore: 0,
+                byte: 0x247,
+                packed: 0x207,
+                bitwise_or: 0x29,
+                errors_return: 0x143,
+            },
+        })
+    }
+}

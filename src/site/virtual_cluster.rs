@@ -1,0 +1,66 @@
+//! What a virtual cluster needs of this machine: that it can be made, and an MPI library.
+
+use std::path::Path;
+
+use anyhow::Result;
+use libraries::{MpiLibrary, mpich::MpichLibrary, openmpi::OpenMpiLibrary};
+use testbed::{Mpi, Mpich, OpenMpi, Rate, Shims, Spec};
+
+use crate::site::programs;
+
+/// The launcher on PATH of the library that our programs were built for.
+///
+/// # Errors
+/// There is none; a library that no virtual cluster was tried with.
+pub fn mpi_at_hand() -> Result<Mpi> {
+    let ours = libraries::recognise(&programs::library()?).map(|library| library.library());
+    match ours == Some(MpichLibrary.library()) {
+        true => Ok(Mpi::Mpich(Mpich::find()?)),
+        false => Ok(Mpi::OpenMpi(OpenMpi::find()?)),
+    }
+}
+
+/// The library that a launcher is of.
+pub fn library_of(mpi: &Mpi) -> &'static dyn MpiLibrary {
+    match mpi {
+        Mpi::OpenMpi(_) => &OpenMpiLibrary,
+        Mpi::Mpich(_) => &MpichLibrary,
+    }
+}
+
+/// What is preloaded into every rank on a virtual cluster.
+///
+/// # Errors
+/// It is not there.
+pub fn shims(mpi: &Mpi) -> Result<Shims> {
+    let tracer = library_of(mpi).tracer().map(programs::find).transpose()?;
+    Ok(Shims { sleep_on_yield: Some(programs::find("libcolibri_yield.so")?), tracer })
+}
+
+/// Sets up the smallest virtual cluster there is and takes it down: a better answer to whether this
+/// machine can hold one than any look at versions.
+///
+/// # Errors
+/// It cannot.
+pub fn check_testbed() -> Result<()> {
+    clear_checks()?;
+    let name = format!("{CHECK}{}", std::process::id());
+    testbed::up(&Spec::new(&name, 1, "100mbit".parse::<Rate>()?)?)?;
+    testbed::down(&name)?;
+    Ok(())
+}
+
+/// The first part of the name of a virtual cluster that only tries; the process's number is the rest.
+const CHECK: &str = "check-";
+
+/// Takes down what checks that were killed have left.
+fn clear_checks() -> Result<()> {
+    for left in testbed::status()? {
+        let process = left.name.strip_prefix(CHECK).and_then(|number| number.parse::<u32>().ok());
+        let ended = |process: u32| !Path::new("/proc").join(process.to_string()).exists();
+        if process.is_some_and(ended) {
+            testbed::down(&left.name)?;
+        }
+    }
+    Ok(())
+}

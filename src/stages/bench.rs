@@ -1,0 +1,147 @@
+//! The bench of a real cluster: a job is a start of the measuring program, and leaves its plan, its
+//! record and a file that says that the record is whole.
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use anyhow::{Context, Result};
+use records::{
+    document,
+    observation::CollectiveCall,
+    plan::Plan,
+    record,
+    summary::{Regret, Way},
+};
+use tuning::{Bench, BenchJob, JobName, Load, focus::Batch};
+
+use crate::{
+    site::{
+        ranks::{LazySite, Setting},
+        run_directory::RunDirectory,
+    },
+    stages::{
+        export::Format,
+        exporting,
+        measurements::{Files, files},
+        measuring,
+        source::Source,
+    },
+};
+
+/// Runs jobs at a site; a run's directory keeps what they recorded.
+pub struct ClusterBench<'a, 's> {
+    pub run: &'a RunDirectory,
+    pub site: &'a mut LazySite<'s>,
+    pub source: &'a Source,
+}
+
+impl Bench for ClusterBench<'_, '_> {
+    type Error = anyhow::Error;
+
+    fn run(&mut self, job: &BenchJob<'_>) -> Result<Vec<CollectiveCall>> {
+        let Files { plan, record, done } = self.files(job.name);
+        if !done.exists() {
+            self.measure(job, &plan, &record)?;
+            document::write_text(&done, "")?;
+        }
+        Ok(record::read::<CollectiveCall>(&record)?.rows)
+    }
+
+    fn planned(&mut self, name: JobName) -> Result<Option<Plan>> {
+        let path = self.files(name).plan;
+        Ok(path.exists().then(|| document::read(&path)).transpose()?)
+    }
+
+    fn hear(&mut self, number: u32, Batch { visits, expected_seconds, regret }: &Batch) {
+        let Regret { mean, greatest } = regret;
+        let expected =
+            format!("expected regret {:.1} %, greatest {:.0} %", mean * 100.0, greatest * 100.0);
+        match visits.len() {
+            0 => eprintln!("plan: {expected}; nothing more to measure"),
+            visits => eprintln!(
+                "plan {number}: {expected}; {visits} visits, about {expected_seconds:.0} s"
+            ),
+        }
+    }
+}
+
+impl ClusterBench<'_, '_> {
+    /// What the preload library saw in the first turn of the first round. Later it doesn't look, which
+    /// would take some 100 ns of each call.
+    pub fn trace(run: &RunDirectory) -> PathBuf {
+        run.file("confirmation-1-1-preload.usage.json")
+    }
+
+    fn files(&self, name: JobName) -> Files {
+        let (round, turn, way) = match name {
+            JobName::Batch(number) => return files(self.run, number as usize),
+            JobName::Confirming { round, turn, way } => (round, turn, way_name(way)),
+        };
+        let file = |end: &str| self.run.file(&format!("confirmation-{round}-{turn}-{way}{end}"));
+        Files { plan: file("-plan.json"), record: file(".csv"), done: file(".done") }
+    }
+
+    fn measure(&mut self, job: &BenchJob<'_>, plan: &Path, record: &Path) -> Result<()> {
+        let deadline = Duration::from_secs_f64(job.seconds * measuring::PATIENCE);
+        let JobName::Confirming { round, way, .. } = job.name else {
+            // What was planned before is completed as it is.
+            if !plan.exists() {
+                document::write(plan, job.plan)?;
+            }
+            let site = self.site.open(self.run)?;
+            return measuring::measure(site, job.plan, plan, record, deadline, &[]);
+        };
+        document::write(plan, job.plan)?;
+        let settings = match job.load {
+            Some(load) => self.settings(job.name, load)?,
+            None => Vec::new(),
+        };
+        let site = self.site.open(self.run)?;
+        measuring::measure(site, job.plan, plan, record, deadline, &settings)
+            .with_context(|| format!("confirmation {round}, {}", way_name(way)))
+    }
+
+    /// Writes what a job is to load, and says how.
+    fn settings(&self, name: JobName, load: Load<'_>) -> Result<Vec<Setting>> {
+        let is_first = matches!(name, JobName::Confirming { round: 1, .. });
+        let stage = if is_first { "candidate" } else { "confirmed" };
+        let path = self.run.file(&format!("{stage}-{}", file(load.way)));
+        exporting::write(format(load.way), self.source, load.choices, &path)?;
+        let path = path.into_os_string();
+        Ok(match load.way {
+            Way::Rules => vec![Setting::Parameter("coll_tuned_dynamic_rules_filename", path)],
+            Way::Preload => {
+                let mut settings =
+                    vec![Setting::PreloadLibrary, Setting::Variable("COLIBRI_PROFILES", path)];
+                if matches!(name, JobName::Confirming { round: 1, turn: 1, .. }) {
+                    let trace = Self::trace(self.run).into_os_string();
+                    settings.push(Setting::Variable("COLIBRI_TRACE", trace));
+                }
+                settings
+            }
+        })
+    }
+}
+
+fn way_name(way: Option<Way>) -> &'static str {
+    match way {
+        None => "default",
+        Some(Way::Rules) => "rules",
+        Some(Way::Preload) => "preload",
+    }
+}
+
+/// The file or directory that is loaded.
+pub const fn file(way: Way) -> &'static str {
+    match way {
+        Way::Rules => "openmpi.rules",
+        Way::Preload => "profiles",
+    }
+}
+
+/// The form in which what was chosen is written.
+pub fn format(way: Way) -> Format {
+    Format::of_way(way)
+}

@@ -1,0 +1,142 @@
+//! Launching a program by MPICH on a testbed.
+
+use std::{
+    ffi::OsStr,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use crate::{
+    OpenMpi, Placement, Shims, Testbed, TestbedError, openmpi, scripts, spec::head_address, state,
+    system,
+};
+
+/// How often a rank asks its sockets in vain before it counts as idle. One round of MPICH's progress
+/// asks once or a few times.
+const IDLE_POLLS: &str = "COLIBRI_IDLE_POLLS=100";
+
+/// An MPICH whose `mpiexec` (Hydra) runs on the testbed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mpich {
+    mpiexec: PathBuf,
+}
+
+impl Mpich {
+    /// The first on PATH of `mpiexec.mpich`, `mpiexec.hydra`, `mpiexec` and `mpirun` that is MPICH's.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn find() -> Result<Mpich, TestbedError> {
+        let names = ["mpiexec.mpich", "mpiexec.hydra", "mpiexec", "mpirun"];
+        let found = names.into_iter().filter_map(system::on_path);
+        let missing = TestbedError::NoProgram { program: "mpiexec.mpich", package: "mpich" };
+        found.filter_map(|mpiexec| Self::at(&mpiexec).ok()).next().ok_or(missing)
+    }
+
+    /// This `mpiexec`.
+    ///
+    /// # Errors
+    /// It does not run, or is of another family.
+    pub fn at(mpiexec: &Path) -> Result<Mpich, TestbedError> {
+        let said = openmpi::said(mpiexec)?;
+        match said.contains("HYDRA") {
+            true => Ok(Mpich { mpiexec: mpiexec.into() }),
+            false => Err(openmpi::wrong(mpiexec, openmpi::family(&said))),
+        }
+    }
+}
+
+/// A library whose launcher runs on the testbed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mpi {
+    /// Open MPI 4 or 5.
+    OpenMpi(OpenMpi),
+    /// MPICH 4 or 5.
+    Mpich(Mpich),
+}
+
+impl Mpi {
+    /// Of this launcher, by what it says of itself.
+    ///
+    /// # Errors
+    /// It does not run, or is of another family.
+    pub fn at(launcher: &Path) -> Result<Mpi, TestbedError> {
+        match Mpich::at(launcher) {
+            Ok(mpich) => Ok(Mpi::Mpich(mpich)),
+            Err(_) => OpenMpi::at(launcher).map(Mpi::OpenMpi),
+        }
+    }
+}
+
+impl Testbed {
+    /// A launcher's command with everything that the testbed needs; the caller adds the program and
+    /// its arguments. See [`Testbed::mpirun`] and [`Testbed::mpiexec`].
+    ///
+    /// # Errors
+    /// More ranks than the testbed holds, or none.
+    pub fn launch(
+        &self,
+        mpi: &Mpi,
+        ranks: u32,
+        shims: &Shims,
+        environment: &[(&str, &OsStr)],
+    ) -> Result<Command, TestbedError> {
+        match mpi {
+            Mpi::OpenMpi(mpi) => self.mpirun(mpi, ranks, shims, environment),
+            Mpi::Mpich(mpi) => self.mpiexec(mpi, ranks, shims, environment),
+        }
+    }
+
+    /// An `mpiexec` command of MPICH's, as [`Testbed::mpirun`] is Open MPI's. MPICH tells nodes apart
+    /// by its daemons; where nodes have a network inside, or ranks are dealt in turn, no two ranks
+    /// share memory to it, but their host names still say which are on one node.
+    ///
+    /// # Errors
+    /// More ranks than the testbed holds, or none.
+    pub fn mpiexec(
+        &self,
+        mpi: &Mpich,
+        ranks: u32,
+        shims: &Shims,
+        environment: &[(&str, &OsStr)],
+    ) -> Result<Command, TestbedError> {
+        self.check_ranks(ranks)?;
+        let name = &self.spec().name;
+        let mut command = self.exec(None, "env")?;
+        command.env("TMPDIR", state::temporary_directory(name));
+        // By the shell, since `/run` is commonly mounted so that nothing in it may be executed.
+        command.env("HYDRA_LAUNCHER_EXTRA_ARGS", scripts::agent_path(name));
+        for variable in ["UCX_NET_DEVICES=eth0", "FI_TCP_IFACE=eth0", "FI_PROVIDER=tcp"] {
+            command.arg(variable);
+        }
+        command.arg("UCX_TLS=tcp,self");
+        if self.spec().has_inside() {
+            command.arg("MPIR_CVAR_NOLOCAL=1");
+        }
+        if shims.sleep_on_yield.is_some() {
+            command.arg(self.idle()).arg(IDLE_POLLS);
+        }
+        command.arg(&mpi.mpiexec).args(["-localhost", &head_address()]);
+        command.args(["-launcher", "ssh", "-launcher-exec", "/bin/sh"]);
+        command.args(["-hosts", &self.hosts_in_turn(), "-n", &ranks.to_string()]);
+        for (key, value) in shims.environment(environment) {
+            command.arg("-genv").arg(key).arg(value);
+        }
+        command.args(self.rank_entry());
+        Ok(command)
+    }
+
+    /// As [`Testbed::hosts`]; where ranks are dealt in turn a node is named again for each round.
+    fn hosts_in_turn(&self) -> String {
+        let spec = self.spec();
+        if spec.placement == Placement::Block {
+            return self.hosts();
+        }
+        let rounds = (0..spec.nodes).map(|node| spec.ranks_per_node.of(node)).max().unwrap_or(0);
+        let round = |round| {
+            let nodes = (0..spec.nodes).filter(move |node| spec.ranks_per_node.of(*node) > round);
+            nodes.map(|node| format!("{}:1", spec.host(node)))
+        };
+        (0..rounds).flat_map(round).collect::<Vec<_>>().join(",")
+    }
+}

@@ -1,0 +1,70 @@
+//! What runs the engine's jobs.
+
+use records::{observation::CollectiveCall, plan::Plan, summary::Way};
+use verification::selection::Choice;
+
+use crate::focus::Batch;
+
+/// Runs jobs: on a cluster, from a record, or in a world that is made up.
+pub trait Bench {
+    /// Why a job could not be run.
+    type Error;
+
+    /// Every call that a job made, in order; of one that ran before, what was recorded then.
+    ///
+    /// # Errors
+    /// The job fails.
+    fn run(&mut self, job: &BenchJob<'_>) -> Result<Vec<CollectiveCall>, Self::Error>;
+
+    /// The plan of a job that was planned before: it is completed as it was planned then.
+    ///
+    /// # Errors
+    /// There is one, which cannot be read.
+    fn planned(&mut self, name: JobName) -> Result<Option<Plan>, Self::Error> {
+        let _ = name;
+        Ok(None)
+    }
+
+    /// Hears of a batch before it is run, or of the empty one that ends the measuring.
+    fn hear(&mut self, number: u32, batch: &Batch) {
+        let _ = (number, batch);
+    }
+}
+
+/// One job: a start of the measuring program on all ranks.
+#[derive(Debug, Clone, Copy)]
+pub struct BenchJob<'a> {
+    /// No two jobs of a tuning have the same.
+    pub name: JobName,
+    /// What it measures.
+    pub plan: &'a Plan,
+    /// What the MPI library is to load; nothing: it runs as it is.
+    pub load: Option<Load<'a>>,
+    /// What it may take, in seconds.
+    pub seconds: f64,
+}
+
+/// A job's name within a tuning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JobName {
+    /// A batch of the focused measuring, by its number from 1.
+    Batch(u32),
+    /// The default without anything loaded, or with what was chosen loaded in one way.
+    Confirming {
+        /// From 1.
+        round: u32,
+        /// Which part of the round's plan, from 1.
+        turn: u32,
+        /// What is loaded.
+        way: Option<Way>,
+    },
+}
+
+/// What a job has the MPI library load.
+#[derive(Debug, Clone, Copy)]
+pub struct Load<'a> {
+    /// How.
+    pub way: Way,
+    /// At every point; [`Method::Default`](records::Method::Default) where the library's default is left.
+    pub choices: &'a [Choice],
+}

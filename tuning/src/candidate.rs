@@ -1,0 +1,272 @@
+//! What was chosen, as it can be loaded in one way.
+
+use std::collections::BTreeMap;
+
+use records::{
+    Method, Point,
+    summary::{Gain, Loading, NotLoaded, TakenOut, Way},
+    usage::Usage,
+};
+use statistics::geometric_mean;
+use verification::selection::Choice;
+
+use crate::constants::constants;
+use crate::{bench::Load, confirmation::Confirmation, round::ConfirmingRound};
+
+/// A way to load what is chosen.
+#[derive(Clone, Copy)]
+pub struct WayToLoad<'a> {
+    /// Which.
+    pub way: Way,
+    /// The file or directory to load, relative to the run's directory.
+    pub file: &'a str,
+    /// What is loaded for a method that was chosen at a point; else why it cannot be loaded.
+    pub loaded: &'a dyn Fn(Point, &Method) -> Result<Method, String>,
+}
+
+/// One way to load what was chosen, with what is left of the choices.
+#[derive(Debug, Clone)]
+pub struct Candidate {
+    /// At every point.
+    pub choices: Vec<Choice>,
+    /// What is told of it.
+    pub loading: Loading,
+    /// What is believed of its gains.
+    confirmation: Confirmation,
+}
+
+impl Candidate {
+    /// The choices, as far as they can be loaded in this way. `doubts` are standard deviations of
+    /// the logarithms of what they gain.
+    pub fn new(to_load: &WayToLoad<'_>, choices: &[Choice], doubts: &BTreeMap<Point, f64>) -> Self {
+        let way = to_load.way;
+        let mut choices = choices.to_vec();
+        let mut unexpressed = Vec::new();
+        for choice in &mut choices {
+            let Point { collective, procs, bytes } = choice.point;
+            let loaded = (to_load.loaded)(choice.point, &choice.method);
+            choice.method = loaded.unwrap_or_else(|reason| {
+                let method = choice.method.clone();
+                unexpressed.push(NotLoaded { collective, procs, bytes, method, reason });
+                Method::Default
+            });
+        }
+        let loading = Loading {
+            way,
+            file: to_load.file.into(),
+            gains: Vec::new(),
+            taken_out: Vec::new(),
+            unexpressed,
+            mean_speed_up: 1.0,
+            calls_observed: 0,
+            calls_as_told: 0,
+            harm: None,
+            application_seconds: None,
+        };
+        let other = match way {
+            Way::Rules => constants().same_implementation,
+            Way::Preload => constants().other_implementation,
+        };
+        let confirmation = Confirmation::new(&choices, doubts, other);
+        Candidate { choices, loading, confirmation }
+    }
+
+    /// What a job loads.
+    pub fn load(&self) -> Load<'_> {
+        Load { way: self.loading.way, choices: &self.choices }
+    }
+
+    /// The points at which the default is replaced.
+    pub fn replaced(&self) -> impl Iterator<Item = &Choice> {
+        self.choices.iter().filter(|choice| choice.method != Method::Default)
+    }
+
+    /// Leaves to the default what [a round](Confirmation::taken_out) does not confirm, and what the
+    /// last one shows to be significantly slower.
+    pub(crate) fn take_out(&mut self, round: &ConfirmingRound, is_last: bool) {
+        let Some(loaded) = round.loaded(self.loading.way) else { return };
+        let replaced = self.replaced().map(|choice| choice.point).collect();
+        self.confirmation.observe(&round.default, loaded, &replaced);
+        if is_last {
+            // The rounds before took part in choosing.
+            self.loading.harm = round.harm(self.loading.way, self.replaced());
+        }
+        for choice in self.choices.iter_mut().filter(|choice| choice.method != Method::Default) {
+            let harm = self.loading.harm.as_ref().and_then(|harm| harm.speed_up(choice.point));
+            let taken_out = || self.confirmation.taken_out(choice.point, is_last);
+            let Some(speed_up) = harm.or_else(taken_out) else { continue };
+            self.loading.taken_out.push(TakenOut {
+                collective: choice.point.collective,
+                procs: choice.point.procs,
+                bytes: choice.point.bytes,
+                method: std::mem::replace(&mut choice.method, Method::Default),
+                speed_up,
+            });
+        }
+    }
+
+    /// Books what a round shows to be gained, and whether what was loaded was obeyed; gives what a
+    /// reader must know. `usage` is what the preload library saw.
+    pub(crate) fn tell(&mut self, round: &ConfirmingRound, usage: Option<&Usage>) -> Vec<String> {
+        let mut warnings = Vec::new();
+        let way = self.loading.way;
+        for choice in self.choices.iter_mut().filter(|choice| choice.method != Method::Default) {
+            let Point { collective, procs, bytes } = choice.point;
+            let Some((default_seconds, tuned_seconds)) = round.times(way, choice.point) else {
+                warnings.push(format!(
+                    "{collective} of {bytes} bytes on {procs}: the budget ended before {} was \
+                     confirmed there, so it is left to the default",
+                    self.loading.file
+                ));
+                choice.method = Method::Default;
+                continue;
+            };
+            let speed_up = default_seconds / tuned_seconds;
+            if speed_up <= 1.0 {
+                self.loading.taken_out.push(TakenOut {
+                    collective,
+                    procs,
+                    bytes,
+                    method: std::mem::replace(&mut choice.method, Method::Default),
+                    speed_up,
+                });
+                continue;
+            }
+            (choice.default_seconds, choice.seconds) = (default_seconds, tuned_seconds);
+            self.loading.gains.push(Gain {
+                collective,
+                procs,
+                bytes,
+                method: choice.method.clone(),
+                default_seconds,
+                tuned_seconds,
+                speed_up,
+            });
+        }
+        let gains = self.loading.gains.iter().map(|gain| gain.speed_up);
+        let left_alone = self.choices.len() - self.loading.gains.len();
+        let all: Vec<f64> = gains.chain(std::iter::repeat_n(1.0, left_alone)).collect();
+        self.loading.mean_speed_up = geometric_mean(&all).unwrap_or(1.0);
+        let (observed, as_told) = match way {
+            Way::Rules => self.ran_by_rules(round),
+            Way::Preload => usage.map_or((0, 0), |usage| self.ran_by_profiles(usage)),
+        };
+        (self.loading.calls_observed, self.loading.calls_as_told) = (observed, as_told);
+        if as_told < observed {
+            warnings.push(format!(
+                "with {} loaded {} of {observed} calls ran another method than it names",
+                self.loading.file,
+                observed - as_told,
+            ));
+        }
+        warnings
+    }
+
+    /// Calls of which the tracer saw what ran, and those that ran what the rules say.
+    fn ran_by_rules(&self, round: &ConfirmingRound) -> (u64, u64) {
+        let (mut observed, mut as_told) = (0, 0);
+        for choice in self.replaced() {
+            let Point { collective, procs, bytes } = choice.point;
+            let rows = round.rows(Way::Rules).filter(|row| {
+                (row.collective, row.procs, row.bytes) == (collective, procs, bytes)
+                    && !row.ran.is_empty()
+            });
+            for row in rows {
+                observed += 1;
+                as_told += u64::from(libraries::ran_as_asked(collective, &choice.method, &row.ran));
+            }
+        }
+        (observed, as_told)
+    }
+
+    /// The same by what the preload library says that it did.
+    fn ran_by_profiles(&self, usage: &Usage) -> (u64, u64) {
+        let (mut observed, mut as_told) = (0, 0);
+        for choice in self.replaced() {
+            let Point { collective, procs, bytes } = choice.point;
+            let here = usage.calls.iter().filter(|calls| {
+                (calls.collective, calls.procs, calls.bytes) == (collective, procs, bytes)
+            });
+            for calls in here {
+                observed += calls.calls;
+                as_told += if calls.method == choice.method { calls.calls } else { 0 };
+            }
+        }
+        (observed, as_told)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use records::{Collective, observation::CollectiveCall, plan::Cell};
+    use verification::samples::Samples;
+
+    use super::*;
+    use crate::round::LoadedTimes;
+
+    const POINT: Point = Point { collective: Collective::Bcast, procs: 8, bytes: 64 };
+
+    /// Ten visits of the default, every second of which took twice as long as those between.
+    fn samples(seconds: f64) -> Samples {
+        visits(10, |visit| seconds * f64::from(1 + visit % 2))
+    }
+
+    fn visits(count: u32, seconds: impl Fn(u32) -> f64) -> Samples {
+        let cell = Cell {
+            collective: POINT.collective,
+            method: Method::Default,
+            procs: POINT.procs,
+            bytes: POINT.bytes,
+        };
+        let row =
+            |visit: u32| CollectiveCall { visit, ..CollectiveCall::timed(&cell, seconds(visit)) };
+        Samples::gather(&(0..count).map(row).collect::<Vec<_>>())
+    }
+
+    fn round(loaded: f64) -> ConfirmingRound {
+        rounds(samples(1.0), samples(loaded))
+    }
+
+    fn rounds(default: Samples, samples: Samples) -> ConfirmingRound {
+        let loaded = vec![LoadedTimes { way: Way::Rules, samples, rows: Vec::new() }];
+        ConfirmingRound { default, loaded, spent: 2.0 }
+    }
+
+    /// Believed to be ten times as fast.
+    fn candidate() -> Candidate {
+        let method = "native:openmpi:pipeline".parse().unwrap();
+        let choice = Choice { point: POINT, method, seconds: 0.1, default_seconds: 1.0 };
+        let way = WayToLoad {
+            way: Way::Rules,
+            file: "openmpi.rules",
+            loaded: &|_, method| Ok(method.clone()),
+        };
+        Candidate::new(&way, &[choice], &BTreeMap::from([(POINT, 0.02)]))
+    }
+
+    #[test]
+    fn what_the_last_round_shows_to_do_harm_is_taken_out_whatever_was_believed() {
+        let left = |loaded, is_last| {
+            let mut candidate = candidate();
+            candidate.take_out(&round(loaded), is_last);
+            (candidate.replaced().count(), candidate.loading.taken_out)
+        };
+        assert_eq!(left(2.0, false).0, 1, "one round as noisy as that does not overthrow it");
+        let (replaced, taken_out) = left(2.0, true);
+        assert_eq!((replaced, taken_out.len()), (0, 1));
+        assert!((taken_out[0].speed_up - 0.5).abs() < 1e-9);
+        assert_eq!(left(1.05, true), (1, Vec::new()), "that is no harm");
+    }
+
+    /// So little slower that jobs may differ as much: what is believed would let it stay.
+    #[test]
+    fn what_is_told_to_be_significantly_slower_is_not_loaded() {
+        let steady = |seconds: f64| visits(200, move |visit| seconds + 1e-4 * f64::from(visit));
+        let mut candidate = candidate();
+        candidate.take_out(&rounds(steady(1.0), steady(1.07)), true);
+        let harm = candidate.loading.harm.clone().unwrap();
+        assert_eq!(harm.slower.len(), 1, "{harm:?}");
+        assert_eq!(candidate.replaced().count(), 0);
+        assert_eq!(candidate.loading.taken_out[0].method, harm.slower[0].method);
+    }
+}

@@ -1,0 +1,338 @@
+//! What runs with a decision loaded say of the gains that were believed of it.
+//!
+//! The gain of each choice, the logarithm of the default's time over the chosen method's, is
+//! believed with some doubt when the measuring is over. Runs with the decision loaded, which had no
+//! part in choosing, make it surer or take it away, at a point itself and, less, at its neighbours
+//! of the same method. What is sure is asked of a region of the map of decisions, the neighbouring
+//! sizes and numbers of processes that have the same method: a short call's gain shows over these
+//! long before it shows at one of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use records::{Collective, Method, Point};
+use verification::{harm, samples::Samples, selection::Choice};
+
+use crate::constants::constants;
+use crate::{
+    belief::{Belief, Prior},
+    visit_noise::{VisitNoise, decade},
+};
+
+/// What is believed of a choice that replaces the default.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Believed {
+    /// How many times as fast as the default it is.
+    pub speed_up: f64,
+    /// Whether it is faster, in a region that surely is.
+    pub is_surely_faster: bool,
+}
+
+impl Believed {
+    /// Whether it is rather faster than not.
+    pub fn is_faster(&self) -> bool {
+        self.speed_up > 1.0
+    }
+}
+
+/// The gains that are believed of the choices that replace the default.
+#[derive(Debug, Clone)]
+pub struct Confirmation {
+    tracks: Vec<Track>,
+    /// Logarithms of the gains that the last round showed by itself, with the variances of their
+    /// noise.
+    seen: BTreeMap<Point, (f64, f64)>,
+}
+
+/// The choices of one method of one collective.
+#[derive(Debug, Clone)]
+struct Track {
+    belief: Belief,
+    /// For each point the indices of its region's.
+    regions: Vec<Vec<usize>>,
+}
+
+impl Confirmation {
+    /// Before any run; the choices at all points, ascending. `doubts` are standard deviations of
+    /// the logarithm of the gain; `other` is one of an error that all choices of one method have in
+    /// common, because what is loaded is not what was measured.
+    pub fn new(choices: &[Choice], doubts: &BTreeMap<Point, f64>, other: f64) -> Self {
+        let mut tracks: BTreeMap<(Collective, &Method), Vec<usize>> = BTreeMap::new();
+        for (index, choice) in choices.iter().enumerate() {
+            if choice.method != Method::Default {
+                let of = (choice.point.collective, &choice.method);
+                tracks.entry(of).or_default().push(index);
+            }
+        }
+        let regions = regions(choices);
+        let prior = |choice: &Choice| {
+            let doubt = doubts.get(&choice.point).copied().unwrap_or_default();
+            let mean = (choice.default_seconds / choice.seconds).ln();
+            Prior { mean, own: doubt.max(constants().least_doubt) }
+        };
+        let track = |track: Vec<usize>| {
+            let points = track.iter().map(|&index| choices[index].point).collect();
+            let priors: Vec<Prior> = track.iter().map(|&index| prior(&choices[index])).collect();
+            let belief = Belief::new(points, &priors, constants().jobs_differ.hypot(other), other);
+            let mut of_region: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+            for (here, &index) in track.iter().enumerate() {
+                of_region.entry(regions[index]).or_default().push(here);
+            }
+            let regions = track.iter().map(|&index| of_region[&regions[index]].clone()).collect();
+            Track { belief, regions }
+        };
+        Confirmation { tracks: tracks.into_values().map(track).collect(), seen: BTreeMap::new() }
+    }
+
+    /// Takes in a round of jobs: the default's times without and with the decision loaded. At the
+    /// points that are not `replaced` both ran the same: what they differ by there is the jobs'.
+    pub fn observe(&mut self, default: &Samples, loaded: &Samples, replaced: &BTreeSet<Point>) {
+        let noise = VisitNoise::new([default, loaded]);
+        let of = |samples: &Samples, point: Point| {
+            let times = samples.get(point, &Method::Default)?;
+            let seconds = times.midmean().filter(|seconds| *seconds > 0.0)?;
+            Some((seconds, noise.variance(point.procs, seconds, times.visits().count())))
+        };
+        let pair = |point: Point| {
+            let (without, with) = of(default, point).zip(of(loaded, point))?;
+            Some(Pair {
+                procs: point.procs,
+                seconds: without.0,
+                ratio: (without.0 / with.0).ln(),
+                variance: without.1 + with.1,
+            })
+        };
+        let controls = default.points().filter(|point| !replaced.contains(point));
+        let jobs = Jobs::new(&noise, controls.filter_map(pair));
+        self.seen.clear();
+        for Track { belief, .. } in &mut self.tracks {
+            let points = belief.points().to_vec().into_iter().enumerate();
+            for (index, point) in points.filter(|(_, point)| replaced.contains(point)) {
+                if let Some(pair) = pair(point) {
+                    let (effect, doubt) = jobs.effect(&pair);
+                    let (gain, variance) = (pair.ratio - effect, pair.variance + doubt);
+                    belief.observe(index, gain, variance);
+                    self.seen.insert(point, (gain, variance));
+                }
+            }
+        }
+    }
+
+    /// What is believed of a choice; nothing where the default was left.
+    pub fn believed(&self, point: Point) -> Option<Believed> {
+        self.tracks.iter().find_map(|Track { belief, regions }| {
+            let index = belief.points().iter().position(|&of| of == point)?;
+            let gain = belief.mean(index);
+            let (of_region, variance) = belief.average(&regions[index]);
+            let is_surely_faster = gain > 0.0 && of_region > constants().surely * variance.sqrt();
+            Some(Believed { speed_up: gain.exp(), is_surely_faster })
+        })
+    }
+
+    /// How many times as fast as the default a choice is that is to be left to the default after a
+    /// round; nothing where it stays. What is not believed to be faster is left; after the last
+    /// round what is not surely so, and what that one by itself [shows to do
+    /// harm](Self::harm_seen), whatever was believed of it.
+    pub fn taken_out(&self, point: Point, is_last: bool) -> Option<f64> {
+        let believed = self.believed(point)?;
+        let stays = if is_last { believed.is_surely_faster } else { believed.is_faster() };
+        let harm = self.harm_seen(point).filter(|_| is_last);
+        harm.or((!stays).then_some(believed.speed_up))
+    }
+
+    /// How many times as fast as the default the last round by itself shows a choice to be, where
+    /// that is slower by more than is no harm even if its noise made it look worse by a standard
+    /// deviation.
+    pub fn harm_seen(&self, point: Point) -> Option<f64> {
+        let &(gain, variance) = self.seen.get(&point)?;
+        (gain + variance.sqrt() < -harm::TOLERANCE.ln_1p()).then(|| gain.exp())
+    }
+}
+
+/// The regions of a map of decisions, a number for each choice: neighbouring sizes on as many
+/// processes, and neighbouring numbers of processes with messages of one size, are of one if they
+/// have the same method.
+fn regions(choices: &[Choice]) -> Vec<usize> {
+    // The lines along which two are neighbours (collective, which line), with the place on them.
+    type Place = (Collective, u64, u64);
+    let lines: [fn(Point) -> Place; 2] = [
+        |of| (of.collective, of.procs.into(), of.bytes),
+        |of| (of.collective, of.bytes, of.procs.into()),
+    ];
+    let mut order: Vec<usize> = (0..choices.len()).collect();
+    let mut regions = order.clone();
+    for line in lines {
+        order.sort_by_key(|&index| line(choices[index].point));
+        for two in order.windows(2) {
+            let [one, other] = [two[0], two[1]];
+            let [here, there] = [one, other].map(|index| line(choices[index].point));
+            let are_neighbours = (here.0, here.1) == (there.0, there.1);
+            if are_neighbours && choices[one].method == choices[other].method {
+                let (kept, gone) = (regions[one], regions[other]);
+                let of_other = regions.iter_mut().filter(|region| **region == gone);
+                of_other.for_each(|region| *region = kept);
+            }
+        }
+    }
+    regions
+}
+
+/// A point in two jobs.
+struct Pair {
+    procs: u32,
+    /// The time in the first.
+    seconds: f64,
+    /// Logarithm of how many times as long that is as in the second, and its variance.
+    ratio: f64,
+    variance: f64,
+}
+
+/// What two jobs differ by where both run the same: by the decade of the time, the logarithm with
+/// its variance.
+struct Jobs<'n> {
+    noise: &'n VisitNoise,
+    seen: BTreeMap<i32, (f64, f64)>,
+}
+
+impl<'n> Jobs<'n> {
+    fn new(noise: &'n VisitNoise, controls: impl Iterator<Item = Pair>) -> Self {
+        let mut jobs = Jobs { noise, seen: BTreeMap::new() };
+        for pair in controls {
+            // The posterior of a normal.
+            let (mean, before) = jobs.effect(&pair);
+            let weight = before / (before + pair.variance);
+            let after = (mean + weight * (pair.ratio - mean), before * (1.0 - weight));
+            jobs.seen.insert(decade(pair.seconds), after);
+        }
+        jobs
+    }
+
+    fn effect(&self, pair: &Pair) -> (f64, f64) {
+        let noise = self.noise.variance(pair.procs, pair.seconds, 1);
+        let before =
+            (constants().jobs_differ_of_noise.powi(2) * noise).max(constants().jobs_differ.powi(2));
+        self.seen.get(&decade(pair.seconds)).copied().unwrap_or((0.0, before))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use records::observation::CollectiveCall;
+
+    use super::*;
+    use crate::testing::call;
+
+    const METHOD: &str = "native:openmpi:binomial";
+
+    /// Eight sizes, all of one region, each 1.2 times as fast.
+    fn confirmation(doubt: f64, other: f64) -> Confirmation {
+        let choice = |bytes| Choice {
+            point: Point { collective: Collective::Bcast, procs: 8, bytes },
+            method: METHOD.parse().unwrap(),
+            seconds: 1.0,
+            default_seconds: 1.2,
+        };
+        let choices: Vec<Choice> = (0..8).map(|power| choice(1 << power)).collect();
+        let doubts = choices.iter().map(|choice| (choice.point, doubt)).collect();
+        Confirmation::new(&choices, &doubts, other)
+    }
+
+    /// Four visits of each size; those of one size differ by 10 %.
+    fn samples(seconds: impl Fn(u64) -> f64) -> Samples {
+        let visits = (0..32_u32).map(|visit| {
+            let bytes = 1 << (visit % 8);
+            let noise = if visit / 8 % 2 == 0 { 1.0 } else { 1.1 };
+            CollectiveCall { visit, ..call("default", "", bytes, noise * seconds(bytes)) }
+        });
+        Samples::gather(&visits.collect::<Vec<_>>())
+    }
+
+    fn speed_up(confirmation: &Confirmation, bytes: u64) -> f64 {
+        let point = Point { collective: Collective::Bcast, procs: 8, bytes };
+        confirmation.believed(point).unwrap().speed_up
+    }
+
+    /// All sizes of [`confirmation`].
+    fn replaced() -> BTreeSet<Point> {
+        let point =
+            |power| Point { collective: Collective::Bcast, procs: 8, bytes: 1_u64 << power };
+        (0..8_u32).map(point).collect()
+    }
+
+    #[test]
+    fn one_unlucky_size_does_not_overthrow_what_its_neighbours_confirm() {
+        let mut confirmation = confirmation(0.1, 0.05);
+        assert!((speed_up(&confirmation, 8) - 1.2).abs() < 1e-9);
+        let unlucky = |bytes| if bytes == 8 { 1.02 } else { 0.83 };
+        confirmation.observe(&samples(|_| 1.0), &samples(unlucky), &replaced());
+        assert!(speed_up(&confirmation, 8) > 1.0 && speed_up(&confirmation, 8) < 1.2);
+        assert!(speed_up(&confirmation, 64) > 1.15);
+        let point = |bytes| Point { collective: Collective::Bcast, procs: 8, bytes };
+        assert!([8, 64].iter().all(|&b| confirmation.believed(point(b)).unwrap().is_surely_faster));
+        assert_eq!(confirmation.believed(Point { procs: 4, ..point(8) }), None);
+    }
+
+    /// One size on several numbers of processes, each by itself too doubtful.
+    #[test]
+    fn neighbouring_numbers_of_processes_are_sure_together() {
+        let is_sure = |left_to_the_default: &[u32]| {
+            let choice = |procs: u32| Choice {
+                point: Point { collective: Collective::Bcast, procs, bytes: 8 },
+                method: match left_to_the_default.contains(&procs) {
+                    true => Method::Default,
+                    false => METHOD.parse().unwrap(),
+                },
+                seconds: 1.0,
+                default_seconds: 1.2,
+            };
+            let choices: Vec<Choice> = [2, 3, 4, 6, 8, 11].map(choice).into();
+            let doubts = choices.iter().map(|choice| (choice.point, 0.3)).collect();
+            let confirmation = Confirmation::new(&choices, &doubts, 0.02);
+            confirmation.believed(choices[5].point).unwrap().is_surely_faster
+        };
+        assert!(is_sure(&[]));
+        assert!(!is_sure(&[4]), "the others are not next to it");
+        assert!(!is_sure(&[2, 3, 4, 6, 8]));
+    }
+
+    #[test]
+    fn what_is_slower_everywhere_is_seen_at_once() {
+        let mut confirmation = confirmation(0.1, 0.2);
+        confirmation.observe(&samples(|_| 1.0), &samples(|_| 1.3), &replaced());
+        for power in 0..8 {
+            assert!(speed_up(&confirmation, 1 << power) < 0.95);
+        }
+    }
+
+    #[test]
+    fn a_single_size_that_is_much_slower_is_seen_too() {
+        let mut confirmation = confirmation(0.2, 0.05);
+        let loaded = samples(|bytes| if bytes == 8 { 2.0 } else { 0.83 });
+        confirmation.observe(&samples(|_| 1.0), &loaded, &replaced());
+        assert!(speed_up(&confirmation, 8) < 0.9);
+        assert!(speed_up(&confirmation, 64) > 1.1);
+        let eight = Point { collective: Collective::Bcast, procs: 8, bytes: 8 };
+        assert!(!confirmation.believed(eight).unwrap().is_faster(), "in a region that is");
+        assert!((confirmation.harm_seen(eight).unwrap() - 0.5).abs() < 0.1);
+        assert_eq!(confirmation.harm_seen(Point { bytes: 64, ..eight }), None);
+    }
+
+    /// The loaded job ran while the machine was slower, and gains nothing: seen where nothing is
+    /// replaced.
+    #[test]
+    fn what_two_jobs_differ_by_where_both_run_the_default_is_no_gain() {
+        let replaced: BTreeSet<Point> =
+            replaced().into_iter().filter(|point| point.bytes >= 16).collect();
+        let gain = |slower: f64| {
+            let mut confirmation = confirmation(0.1, 0.2);
+            let loaded = samples(|bytes| slower * if bytes >= 16 { 0.83 } else { 1.0 });
+            confirmation.observe(&samples(|_| 1.0), &loaded, &replaced);
+            speed_up(&confirmation, 64)
+        };
+        assert!((gain(1.0) - 1.2).abs() < 0.02, "{}", gain(1.0));
+        assert!(
+            (gain(1.08) - gain(1.0)).abs() < 0.05,
+            "{} where the machine is slower",
+            gain(1.08)
+        );
+    }
+}

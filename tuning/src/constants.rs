@@ -1,0 +1,212 @@
+//! Every number by which the engine is steered, in one place.
+//!
+//! Noise, errors and doubts are standard deviations of the logarithm of a time: 0.05 is about 5 %. What
+//! halving and doubling each of them does is in `docs/experiments/constants.md`.
+
+use std::cell::Cell;
+
+macro_rules! constants {
+    ($($(#[$documentation:meta])* $name:ident: $type:ty = $value:expr;)*) => {
+        /// The numbers by which the engine is steered.
+        #[derive(Debug, Clone, PartialEq)]
+        pub struct Constants {
+            $($(#[$documentation])* pub $name: $type,)*
+        }
+
+        impl Constants {
+            /// As every tuning has them.
+            pub const USUAL: Constants = Constants { $($name: $value),* };
+            /// What they are called.
+            pub const NAMES: &'static [&'static str] = &[$(stringify!($name)),*];
+
+            /// The same with one of them, by its name, so many times as great; a count is rounded down,
+            /// to 1 at least.
+            #[must_use]
+            pub fn scaled(&self, name: &str, factor: f64) -> Self {
+                let mut scaled = self.clone();
+                match name {
+                    $(stringify!($name) => scaled.$name = Scaled::scaled(self.$name, factor),)*
+                    _ => {}
+                }
+                scaled
+            }
+
+            /// One of them, by its name.
+            pub fn get(&self, name: &str) -> Option<f64> {
+                match name {
+                    $(stringify!($name) => Some(self.$name as f64),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+trait Scaled {
+    fn scaled(self, factor: f64) -> Self;
+}
+
+impl Scaled for f64 {
+    fn scaled(self, factor: f64) -> Self {
+        self * factor
+    }
+}
+
+impl Scaled for usize {
+    fn scaled(self, factor: f64) -> Self {
+        ((self as f64 * factor) as usize).max(1)
+    }
+}
+
+constants! {
+    // What measuring costs.
+
+    /// Seconds that starting a job takes.
+    start_seconds: f64 = 3.0;
+    /// Seconds that waking the ranks of a visit takes.
+    waking_seconds: f64 = 2e-3;
+    /// Seconds, for each process, that the barriers before and after a call take.
+    synchronisation_seconds: f64 = 0.1e-3;
+    /// Calls below so many seconds are observed twice in a visit: they are noisy and cheap.
+    two_calls_seconds: f64 = 20e-3;
+    /// Longer calls than so many seconds are not warmed up: another call costs more than it could change.
+    warm_up_seconds: f64 = 0.5;
+
+    // The noise of a visit.
+
+    /// Noise of one visit where too few were made to tell.
+    visit_noise: f64 = 0.1;
+    /// Noise that visits don't take away.
+    lasting_noise: f64 = 0.005;
+    /// Pairs of visits that tell their noise, at least.
+    least_pairs: usize = 8;
+
+    // The machine's state of the moment.
+
+    /// Seconds after which a state of the machine is over, on average.
+    state_seconds: f64 = 0.5;
+    /// How many visits at the same time weigh as much as the belief that nothing was the matter.
+    calm_weight: f64 = 8.0;
+    /// What a visit says of the state at most, in standard deviations of its noise: single ones stray.
+    most_noise: f64 = 2.0;
+    /// How often what cells take and what moments add are told from each other.
+    drift_sweeps: usize = 8;
+
+    // What is believed before anything was observed.
+
+    /// Error of the models together.
+    modelled_error: f64 = 0.3;
+    /// Error for a method that no model knows.
+    unknown_error: f64 = 1.0;
+    /// The least error that is believed after observations that fit the models.
+    least_error: f64 = 0.05;
+    /// Error that is a method's own at one point and not at its neighbours. Were it as much as the models
+    /// disagree by, one unlucky visit would rule a method out at one size amidst others at which it is
+    /// the best.
+    own_error: f64 = 0.015;
+    /// Observed cells of a collective that tell how far its models were off, at least.
+    least_cells: usize = 10;
+    /// How many observed cells of a method weigh as much, in how far the models are off for it, as what
+    /// they are off by for all methods together.
+    others_cells: f64 = 4.0;
+    /// Error of one model for one method beside the others of a point, before anything was observed.
+    model_doubt: f64 = 0.3;
+    /// Observed cells that weigh as much as that.
+    model_doubt_cells: f64 = 4.0;
+    /// The least of a model's error that is believed.
+    least_model_doubt: f64 = 0.03;
+    /// The most that one observation says of it: a visit that strayed is no model's fault.
+    most_model_error: f64 = 1.0;
+
+    // What an observation tells.
+
+    /// How far in sizes what was seen at one point tells of others, in octaves (factors of two).
+    octaves_of_bytes: f64 = 6.0;
+    /// The same in numbers of processes: trees change their shape from one to the next.
+    octaves_of_procs: f64 = 1.0;
+    /// Share of the visits that stray.
+    stray_share: f64 = 0.15;
+    /// Noise of these: calls of 3 ms and more, whose visits agree within 1 to 8 %, were seen off by 7 to 30 %
+    /// in one visit of ten.
+    straying: f64 = 0.2;
+    /// Times the usual noise, beside it.
+    straying_of_noise: f64 = 2.0;
+    /// How often all visits are gone through: what the first ones say of the others, and back.
+    visit_sweeps: usize = 4;
+    /// The least that a visit adds to what is known without it, relatively; where that is more than what
+    /// a visit that strayed tells by itself, as little as that.
+    least_added: f64 = 0.02;
+
+    // What is measured next.
+
+    /// Expected regret, relative to the time decided for, below which a method is not measured.
+    tolerance: f64 = 0.01;
+    /// Expected times that differ by less, relatively, are alike: what is taken of these, the default if it
+    /// is one of them, must not hang on noise, or two tunings would differ.
+    alike: f64 = 0.02;
+    /// Seconds below which calls are very noisy: what matters is then visited three times.
+    very_short_seconds: f64 = 2e-3;
+    /// Seconds below which calls are noisy: it is then visited twice.
+    short_seconds: f64 = 20e-3;
+    /// Time kept for settling what is to be exported, over what today's decisions need: they change still.
+    spare: f64 = 2.0;
+    /// Share of the time left that one batch takes: the fewer visits are made in the dark, the better, but
+    /// each batch starts a job.
+    batch_share: f64 = 1.0 / 3.0;
+    /// Seconds that a batch that explores takes at least: a single visit would outrun a shorter one, and use
+    /// up what is kept for settling.
+    least_batch_seconds: f64 = 1.0;
+
+    // The jobs that confirm.
+
+    /// How often a cell is visited at most in a round. Two visits of a short call differ by a third: the
+    /// medians of so many, by some per cent.
+    most_visits: f64 = 96.0;
+    /// Seconds up to which two visits of a call differ by much the same, relatively; beyond, their variance
+    /// falls as the time grows.
+    noisy_seconds: f64 = 1e-3;
+    /// Points at most at which the jobs are compared where nothing is replaced.
+    most_controls: usize = 32;
+    /// Seconds that a job's turn takes at least: a second of it goes to its start.
+    turn_seconds: f64 = 10.0;
+    /// Turns of a job at most: as many are enough for jobs to have met much the same.
+    most_turns: usize = 4;
+
+    // What is believed of a gain.
+
+    /// Doubt of the gains of all choices of one method together: what was measured with a method forced may
+    /// not hold where a file makes the library take it. Over all choices of a method, jobs with rules
+    /// loaded gained what hundreds of visits with it forced had shown but for 0.03 (root mean square), once
+    /// what the jobs differed by elsewhere was taken off.
+    same_implementation: f64 = 0.03;
+    /// The same where Colibri's schedules are loaded, and the library's algorithms of the same names were
+    /// measured.
+    other_implementation: f64 = 0.15;
+    /// What two jobs differ by, beside the noise of their visits.
+    jobs_differ: f64 = 0.02;
+    /// The same of short calls, of which each job finds the machine in other states: before it is seen
+    /// where both jobs run the default, this of the noise of a visit.
+    jobs_differ_of_noise: f64 = 0.5;
+    /// Least doubt of a gain.
+    least_doubt: f64 = 0.05;
+    /// Standard deviations by which a region must be believed to be faster than the default: one of ten
+    /// that are no faster would be.
+    surely: f64 = 1.28;
+}
+
+thread_local! {
+    static IN_USE: Cell<&'static Constants> = const { Cell::new(&Constants::USUAL) };
+}
+
+/// Those in use.
+pub(crate) fn constants() -> &'static Constants {
+    IN_USE.get()
+}
+
+/// Does some work with other ones than the usual, on this thread: for experiments alone.
+pub fn with<T>(constants: &'static Constants, work: impl FnOnce() -> T) -> T {
+    let before = IN_USE.replace(constants);
+    let done = work();
+    IN_USE.set(before);
+    done
+}

@@ -1,0 +1,258 @@
+//! Which measurements could still change a decision.
+//!
+//! Of every method at every point it is believed something (`Belief`): first what the models
+//! predict, then what was observed there and nearby. From that follows the *expected regret* of a
+//! decision: how much slower it is expected to be than what might turn out better. Measured next
+//! is what takes away most regret for its cost; a method that has no chance any more is not
+//! measured again, a switching point is closed in on from both sides, and the measuring ends when
+//! the regret left is small or the time is used up.
+
+mod batch;
+mod models;
+mod prior;
+mod visits;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+pub use self::batch::Batch;
+use self::{prior::Priors, visits::Visit};
+pub use crate::costs::spent;
+use records::{Collective, Method, Point, plan::Cell, summary::Regret};
+use statrs::distribution::{Continuous, ContinuousCDF, Normal};
+use verification::{samples::Samples, selection::Choice};
+
+use crate::constants::constants;
+use crate::{Weights, belief::Belief, plan::Expectation, visit_noise::VisitNoise};
+
+/// The state of the knowledge about a grid of cells.
+pub struct Focus {
+    tracks: Vec<Track>,
+    /// Per point: the tracks that have it, with their index of it.
+    points: BTreeMap<Point, Vec<(usize, usize)>>,
+    noise: VisitNoise,
+    /// Cells that are to be seen at least once, if there is time.
+    wanted: BTreeSet<u32>,
+    weights: Weights,
+}
+
+/// One method of one collective.
+struct Track {
+    method: Method,
+    belief: Belief,
+    /// Index of each point's cell, and how often it was visited.
+    cells: Vec<u32>,
+    visits: Vec<usize>,
+    /// Where it was seen that the default runs the very same.
+    is_default: Vec<bool>,
+}
+
+impl Focus {
+    /// What is known of `cells` after `samples`.
+    pub fn new(cells: &[Cell], expected: Expectation<'_>, samples: &Samples) -> Self {
+        let priors = Priors::new(cells, expected, samples);
+        let mut by_method: BTreeMap<(Collective, &Method), Vec<u32>> = BTreeMap::new();
+        for (cell, index) in cells.iter().zip(0..) {
+            by_method.entry((cell.collective, &cell.method)).or_default().push(index);
+        }
+        let mut focus = Focus {
+            tracks: Vec::new(),
+            points: BTreeMap::new(),
+            noise: VisitNoise::new([samples]),
+            wanted: BTreeSet::new(),
+            weights: Weights::default(),
+        };
+        for indices in by_method.into_values() {
+            let track = focus.track(cells, indices, &priors, samples);
+            for (index, &point) in track.belief.points().iter().enumerate() {
+                focus.points.entry(point).or_default().push((focus.tracks.len(), index));
+            }
+            focus.tracks.push(track);
+        }
+        focus
+    }
+
+    /// One method of one collective: the cells at these indices.
+    fn track(
+        &self,
+        cells: &[Cell],
+        indices: Vec<u32>,
+        priors: &Priors,
+        samples: &Samples,
+    ) -> Track {
+        let of_track = indices.iter().map(|&index| &cells[index as usize]);
+        let method = cells[indices[0] as usize].method.clone();
+        let points: Vec<Point> = of_track.map(Cell::point).collect();
+        let mut belief = priors.belief(&indices, points.clone());
+        let ran = points.iter().filter_map(|&point| samples.get(point, &method)?.ran());
+        let runs: BTreeSet<&str> = ran.collect();
+        let mut seen = Vec::new();
+        let mut visits = vec![0; points.len()];
+        let mut is_default = vec![method == Method::Default; points.len()];
+        for (index, &point) in points.iter().enumerate() {
+            let default = samples.get(point, &Method::Default);
+            // What a method ran at one point it would run at any other.
+            let same = default.filter(|times| times.ran().is_some_and(|ran| runs.contains(ran)));
+            is_default[index] |= same.is_some();
+            let Some(times) = same.or_else(|| samples.get(point, &method)) else { continue };
+            let medians = times.medians().filter(|seconds| *seconds > 0.0);
+            let before = seen.len();
+            let noise = |seconds| self.noise.variance(point.procs, seconds, 1);
+            seen.extend(medians.map(|seconds| Visit::new(index, seconds, noise(seconds))));
+            visits[index] = seen.len() - before;
+        }
+        visits::take_in(&mut belief, &mut seen);
+        Track { method, belief, cells: indices, visits, is_default }
+    }
+
+    /// Asks that these cells (by index) be seen at least once, if there is time when nothing is in
+    /// doubt any more: what others decided for, so that it can be told what that costs.
+    #[must_use]
+    pub fn wanting(self, cells: impl IntoIterator<Item = u32>) -> Self {
+        Focus { wanted: cells.into_iter().collect(), ..self }
+    }
+
+    /// Says how much each point matters: the regret is weighted by it.
+    #[must_use]
+    pub fn weighing(self, weights: Weights) -> Self {
+        Focus { weights, ..self }
+    }
+
+    /// The method decided for at each point: of those that are faster than the default, and not only
+    /// alike, by what was observed of both there and nearby, the one with the least expected time;
+    /// else the default. How sure that is, is what confirms it to say.
+    pub fn decisions(&self) -> impl Iterator<Item = (Point, &Method)> {
+        self.points
+            .iter()
+            .map(|(&point, candidates)| (point, self.method(self.decided(candidates))))
+    }
+
+    /// The default where that is the very same.
+    fn method(&self, one: (usize, usize)) -> &Method {
+        if self.is_default(one) { &Method::Default } else { &self.tracks[one.0].method }
+    }
+
+    /// What to load at every point at which the default was seen, ascending: of the methods seen
+    /// there, what is decided for among these.
+    pub fn choices(&self) -> Vec<Choice> {
+        let choice = |(point, default, decided): (Point, (usize, usize), (usize, usize))| Choice {
+            point,
+            method: self.method(decided).clone(),
+            seconds: self.seconds(decided.0, decided.1),
+            default_seconds: self.seconds(default.0, default.1),
+        };
+        self.to_load().map(choice).collect()
+    }
+
+    /// The standard deviation of the logarithm of what a choice is believed to gain.
+    pub fn doubts(&self) -> BTreeMap<Point, f64> {
+        let variance = |(track, index): (usize, usize)| self.tracks[track].belief.variance(index);
+        self.to_load()
+            .map(|(point, default, decided)| {
+                (point, (variance(default) + variance(decided)).sqrt())
+            })
+            .collect()
+    }
+
+    /// At each of [`choices`](Self::choices) the method believed to be the next fastest of those seen
+    /// there, with its time in seconds; nothing where no other was seen.
+    pub fn runners_up(&self) -> BTreeMap<Point, (Method, f64)> {
+        let runner_up = |(point, _, decided): (Point, (usize, usize), (usize, usize))| {
+            let others = self.points[&point].iter().copied().filter(|&one| {
+                self.method(one) != self.method(decided) && self.tracks[one.0].visits[one.1] > 0
+            });
+            let timed = others.map(|one| (one, self.seconds(one.0, one.1)));
+            let (one, seconds) = timed.min_by(|(_, a), (_, b)| a.total_cmp(b))?;
+            Some((point, (self.method(one).clone(), seconds)))
+        };
+        self.to_load().filter_map(runner_up).collect()
+    }
+
+    /// The default and what is decided for, among the methods seen at a point.
+    fn to_load(&self) -> impl Iterator<Item = (Point, (usize, usize), (usize, usize))> {
+        let seen = |&(track, index): &(usize, usize)| self.tracks[track].visits[index] > 0;
+        self.points.iter().filter_map(move |(&point, candidates)| {
+            let candidates: Vec<_> = candidates.iter().copied().filter(seen).collect();
+            Some((point, self.default(&candidates)?, self.decided(&candidates)))
+        })
+    }
+
+    /// The regret of these decisions: the expected gain of what might be better, relative; its mean
+    /// is weighted.
+    pub fn regret(&self) -> Regret {
+        let worst = |candidates: &Vec<(usize, usize)>| {
+            let others = self.challengers(candidates);
+            others.map(|(_, regret)| regret).fold(0.0, f64::max)
+        };
+        let (mut sum, mut weights, mut greatest) = (0.0, 0.0, 0.0_f64);
+        for (&point, candidates) in &self.points {
+            let (regret, weight) = (worst(candidates), self.weights.at(point));
+            sum += weight * regret;
+            weights += weight;
+            greatest = greatest.max(regret);
+        }
+        let mean = if weights > 0.0 { sum / weights } else { 0.0 };
+        Regret { mean, greatest }
+    }
+
+    fn seconds(&self, track: usize, index: usize) -> f64 {
+        self.tracks[track].belief.mean(index).exp()
+    }
+
+    /// The default, under the name under which most is known of it.
+    fn default(&self, candidates: &[(usize, usize)]) -> Option<(usize, usize)> {
+        let variance = |&(track, index): &(usize, usize)| self.tracks[track].belief.variance(index);
+        let named = candidates.iter().copied().filter(|&one| self.is_default(one));
+        named.min_by(|a, b| variance(a).total_cmp(&variance(b)))
+    }
+
+    fn decided(&self, candidates: &[(usize, usize)]) -> (usize, usize) {
+        let belief = |(track, _): (usize, usize)| &self.tracks[track].belief;
+        let mean = |one: (usize, usize)| belief(one).mean(one.1);
+        let default = self.default(candidates);
+        let is_faster = |&one: &(usize, usize)| {
+            default.is_none_or(|default| {
+                !self.is_default(one) && mean(default) - mean(one) > constants().alike.ln_1p()
+            })
+        };
+        let faster = || candidates.iter().copied().filter(is_faster);
+        let least = faster().map(mean).fold(f64::INFINITY, f64::min);
+        // In the order of the methods' names.
+        let alike = faster().find(|&one| mean(one) <= least + constants().alike.ln_1p());
+        alike.or(default).expect("a point is made with its first candidate")
+    }
+
+    fn is_default(&self, (track, index): (usize, usize)) -> bool {
+        self.tracks[track].is_default[index]
+    }
+
+    /// The other candidates, each with the regret of not taking it: the expected gain, where it is
+    /// one, of it over the decided method, relative to that one's time, as far as it goes beyond what is
+    /// alike.
+    fn challengers<'s>(
+        &'s self,
+        candidates: &'s [(usize, usize)],
+    ) -> impl Iterator<Item = ((usize, usize), f64)> + 's {
+        let decided = self.decided(candidates);
+        let (at, best) = (decided.1, &self.tracks[decided.0].belief);
+        let is_default = self.is_default(decided);
+        let others = candidates
+            .iter()
+            .filter(move |&&other| other != decided && !(is_default && self.is_default(other)));
+        others.map(move |&(track, index)| {
+            let other = &self.tracks[track].belief;
+            let lead = best.mean(at) - other.mean(index) - constants().alike.ln_1p();
+            let spread = (best.variance(at) + other.variance(index)).sqrt();
+            ((track, index), expected_gain(lead, spread))
+        })
+    }
+}
+
+/// E[max(0, X)] for a normal X.
+fn expected_gain(mean: f64, deviation: f64) -> f64 {
+    if deviation <= 0.0 {
+        return mean.max(0.0);
+    }
+    let normal = Normal::standard();
+    let z = mean / deviation;
+    deviation * normal.pdf(z) + mean * normal.cdf(z)
+}

@@ -1,0 +1,212 @@
+//! What to measure next: what takes away most regret for its cost, then what is to be exported.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rand::{SeedableRng, seq::SliceRandom};
+use rand_pcg::Pcg64;
+use records::{
+    Method,
+    plan::{Cell, Plan, Visit},
+    summary::Regret,
+};
+
+use super::{Focus, Track};
+use crate::constants::constants;
+use crate::costs::{calls, visit_seconds};
+
+/// What to measure next.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Batch {
+    /// In order of their worth; empty where nothing is left to measure.
+    pub visits: Vec<Visit>,
+    /// How long they should take.
+    pub expected_seconds: f64,
+    /// Before they are made.
+    pub regret: Regret,
+}
+
+impl Batch {
+    /// The plan that makes these visits to `cells`, in an order that is random, fixed by the seed. In
+    /// the order of their worth the defaults would come first, and how fast the machine was then would
+    /// be taken for how fast the default is.
+    pub fn plan(mut self, cells: Vec<Cell>, ranks: u32, seed: u64) -> Plan {
+        self.visits.shuffle(&mut Pcg64::seed_from_u64(seed));
+        Plan { seed, ranks, cells, visits: self.visits }
+    }
+}
+
+impl Track {
+    /// How often a method at a point is visited at least, if it matters.
+    fn visits_wanted(&self, index: usize) -> usize {
+        match self.belief.mean(index).exp() {
+            seconds if seconds < constants().very_short_seconds => 3,
+            seconds if seconds < constants().short_seconds => 2,
+            _ => 1,
+        }
+    }
+}
+
+impl Focus {
+    /// What to measure next, if `seconds` are left for all that is still to be measured.
+    ///
+    /// A share of what is left after confirming today's decisions goes into one batch, since what it
+    /// shows makes the next one better.
+    pub fn next(mut self, seconds: f64) -> Batch {
+        let regret = self.regret();
+        let settling: f64 =
+            self.unsettled().iter().map(|&(track, index)| self.cost(track, index)).sum();
+        let mut batch = Batch { visits: Vec::new(), expected_seconds: 0.0, regret };
+        let share = constants().batch_share * (seconds - constants().spare * settling);
+        while share >= constants().least_batch_seconds && batch.expected_seconds < share {
+            let worthy = self.worthiest();
+            if worthy.is_empty() {
+                break;
+            }
+            for (track, index) in worthy {
+                if batch.expected_seconds < share {
+                    self.visit(&mut batch, track, index);
+                }
+            }
+        }
+        if batch.visits.is_empty() {
+            // Nothing is in doubt, or there is no time for it: what is to be exported is confirmed.
+            for (track, index) in self.unsettled() {
+                if batch.expected_seconds < seconds {
+                    self.visit(&mut batch, track, index);
+                }
+            }
+        }
+        batch
+    }
+
+    fn visit(&mut self, batch: &mut Batch, track: usize, index: usize) {
+        batch.expected_seconds += self.cost(track, index);
+        let (warmups, repetitions) = self.calls(track, index);
+        let seconds = self.seconds(track, index);
+        let procs = self.tracks[track].belief.points()[index].procs;
+        let noise = self.noise.variance(procs, seconds, 1);
+        let track = &mut self.tracks[track];
+        batch.visits.push(Visit { cell: track.cells[index], warmups, repetitions, calls: 1 });
+        track.belief.expect(index, noise);
+        track.visits[index] += 1;
+    }
+
+    fn calls(&self, track: usize, index: usize) -> (u32, u32) {
+        calls(self.seconds(track, index))
+    }
+
+    /// What a visit costs, in seconds.
+    fn cost(&self, track: usize, index: usize) -> f64 {
+        let procs = self.tracks[track].belief.points()[index].procs;
+        visit_seconds(procs, self.seconds(track, index), self.calls(track, index))
+    }
+
+    /// Whose observations take away most regret for their cost, most first; none where none is
+    /// worth it. Where the default was never seen it comes first, since everything is compared with
+    /// it, then what is [unexplored](Focus::unexplored); what is [wanted](Focus::wanting) comes last.
+    ///
+    /// At most one of each track, since what it shows changes the worth of its neighbours, and
+    /// none that is worth less than half of the worthiest.
+    fn worthiest(&self) -> Vec<(usize, usize)> {
+        let which = |wanted: &dyn Fn(&Track, usize) -> bool| -> Vec<(usize, usize)> {
+            let all = self.points.values().flatten().copied();
+            all.filter(|&(track, index)| wanted(&self.tracks[track], index)).collect()
+        };
+        let defaults = which(&|track, index| {
+            track.method == Method::Default && track.visits[index] < track.visits_wanted(index)
+        });
+        if !defaults.is_empty() {
+            return defaults;
+        }
+        let unexplored = self.unexplored();
+        if !unexplored.is_empty() {
+            return unexplored;
+        }
+        let mut of_track: BTreeMap<usize, (usize, f64)> = BTreeMap::new();
+        for (&point, candidates) in &self.points {
+            for ((track, index), worth) in self.worths(candidates, self.weights.at(point)) {
+                let most = of_track.entry(track).or_insert((index, worth));
+                if worth > most.1 {
+                    *most = (index, worth);
+                }
+            }
+        }
+        if of_track.is_empty() {
+            return which(&|track, index| {
+                track.visits[index] == 0 && self.wanted.contains(&track.cells[index])
+            });
+        }
+        let most = of_track.values().map(|(_, worth)| *worth).fold(0.0, f64::max);
+        let mut worthy: Vec<(usize, (usize, f64))> =
+            of_track.into_iter().filter(|(_, (_, worth))| *worth >= most / 2.0).collect();
+        worthy.sort_by(|(_, (_, a)), (_, (_, b))| b.total_cmp(a));
+        worthy.into_iter().map(|(track, (index, _))| (track, index)).collect()
+    }
+
+    /// Where each method is seen at least once, if it was not, at each number of processes: at the least
+    /// and the greatest size at which its calls are very short. There the models err most, each method
+    /// in its own way at all sizes alike, and a visit costs next to nothing.
+    fn unexplored(&self) -> Vec<(usize, usize)> {
+        let mut unexplored = Vec::new();
+        for (track, Track { belief, visits, .. }) in self.tracks.iter().enumerate() {
+            let mut ends: BTreeMap<u32, (usize, usize)> = BTreeMap::new();
+            for (index, point) in belief.points().iter().enumerate() {
+                if belief.mean(index).exp() < constants().very_short_seconds
+                    && self.weights.at(*point) > 0.0
+                {
+                    let ends = ends.entry(point.procs).or_insert((index, index));
+                    let bytes = |index: usize| belief.points()[index].bytes;
+                    *ends = (
+                        std::cmp::min_by_key(ends.0, index, |&index| bytes(index)),
+                        std::cmp::max_by_key(ends.1, index, |&index| bytes(index)),
+                    );
+                }
+            }
+            let ends: BTreeSet<usize> = ends.into_values().flat_map(<[usize; 2]>::from).collect();
+            unexplored
+                .extend(ends.into_iter().filter(|&end| visits[end] == 0).map(|end| (track, end)));
+        }
+        unexplored
+    }
+
+    /// What an observation of the decided method or of one that might be better would take away,
+    /// per second: the share of the weighted regret that is its uncertainty's.
+    fn worths(&self, candidates: &[(usize, usize)], weight: f64) -> Vec<((usize, usize), f64)> {
+        let decided = self.decided(candidates);
+        let variance = |(track, index): (usize, usize)| self.tracks[track].belief.variance(index);
+        let mut worths = Vec::new();
+        for (other, regret) in self.challengers(candidates) {
+            let regret = weight * regret;
+            if regret >= constants().tolerance {
+                let both = variance(decided) + variance(other);
+                worths.extend(
+                    [decided, other]
+                        .map(|one| (one, regret * variance(one) / both / self.cost(one.0, one.1))),
+                );
+            }
+        }
+        worths
+    }
+
+    /// Decided methods, and the defaults that they are compared with, that were visited too seldom to
+    /// be exported; the cheapest first.
+    fn unsettled(&self) -> Vec<(usize, usize)> {
+        let mut unsettled = Vec::new();
+        for candidates in self.points.values() {
+            let decided = self.decided(candidates);
+            if self.is_default(decided) {
+                continue;
+            }
+            unsettled.extend(
+                [Some(decided), self.default(candidates)].into_iter().flatten().filter(
+                    |&(track, index)| {
+                        self.tracks[track].visits[index] < self.tracks[track].visits_wanted(index)
+                    },
+                ),
+            );
+        }
+        unsettled
+            .sort_by(|a: &(usize, usize), b| self.cost(a.0, a.1).total_cmp(&self.cost(b.0, b.1)));
+        unsettled
+    }
+}

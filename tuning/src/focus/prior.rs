@@ -1,0 +1,144 @@
+//! What is believed of a cell before it is observed: what the models predict, each counting as far as it
+//! was right nearby, made right by what all methods were off by there.
+//!
+//! Much of what the models miss is the platform's and not a method's (the processors that several
+//! ranks share, say), and changes no decision. Told apart, it makes what is left smaller, and so
+//! fewer observations enough.
+
+use std::collections::BTreeMap;
+
+use records::{Collective, Point, plan::Cell};
+use statistics::median;
+use verification::samples::Samples;
+
+use super::models;
+use crate::constants::constants;
+use crate::{
+    belief::{Belief, Prior},
+    plan::Expectation,
+};
+
+/// By the index of a cell.
+pub(super) struct Priors {
+    priors: Vec<Prior>,
+    is_modelled: Vec<bool>,
+    /// Square of the logarithm of observed over believed, where that was observed.
+    squares: BTreeMap<usize, f64>,
+    /// Root mean square of these, where enough was observed.
+    errors: BTreeMap<Collective, f64>,
+}
+
+impl Priors {
+    pub fn new(cells: &[Cell], expected: Expectation<'_>, samples: &Samples) -> Self {
+        let seen = |(index, cell): (usize, &Cell)| {
+            let seconds = samples.get(cell.point(), &cell.method)?.median()?;
+            (seconds > 0.0).then(|| (index, seconds.ln()))
+        };
+        let observed: Vec<(usize, f64)> = cells.iter().enumerate().filter_map(seen).collect();
+        let times = cells.iter().map(expected).collect();
+        let predicted = models::together(cells, times, &observed);
+        let is_modelled: Vec<bool> = predicted.iter().map(Option::is_some).collect();
+        let mut priors = before(cells, &predicted);
+        let off = |priors: &[Prior]| -> Vec<(usize, f64)> {
+            let modelled = observed.iter().filter(|(index, _)| is_modelled[*index]);
+            modelled.map(|&(index, seconds)| (index, seconds - priors[index].mean)).collect()
+        };
+        let common = common(cells, &off(&priors));
+        for (prior, cell) in priors.iter_mut().zip(cells) {
+            prior.mean += common.get(&cell.point()).copied().unwrap_or_default();
+        }
+        let off = off(&priors);
+        let errors = errors(cells, &off);
+        let squares = off.into_iter().map(|(index, off)| (index, off.powi(2))).collect();
+        Priors { priors, is_modelled, squares, errors }
+    }
+
+    /// Of one method of one collective: the cells at these indices, with their points.
+    pub fn belief(&self, indices: &[u32], points: Vec<Point>) -> Belief {
+        let of_track = || indices.iter().map(|&index| index as usize);
+        let error = match of_track().all(|index| self.is_modelled[index]) {
+            true => {
+                let of_collective = points.first().and_then(|of| self.errors.get(&of.collective));
+                let others = of_collective.copied().unwrap_or(constants().modelled_error);
+                let own: Vec<f64> =
+                    of_track().filter_map(|i| self.squares.get(&i)).copied().collect();
+                let sum = own.iter().sum::<f64>() + constants().others_cells * others.powi(2);
+                (sum / (own.len() as f64 + constants().others_cells)).sqrt()
+            }
+            false => constants().unknown_error,
+        };
+        let priors: Vec<Prior> = of_track().map(|index| self.priors[index]).collect();
+        Belief::new(points, &priors, error, error)
+    }
+}
+
+/// What is believed of each cell by the logarithm of what the models say of it. What none knows is taken
+/// for the mean of what they say at its point.
+fn before(cells: &[Cell], predicted: &[Option<f64>]) -> Vec<Prior> {
+    let mut means: BTreeMap<Point, (f64, f64)> = BTreeMap::new();
+    for (cell, predicted) in cells.iter().zip(predicted) {
+        if let Some(mean) = predicted {
+            let (sum, count) = means.entry(cell.point()).or_default();
+            *sum += mean;
+            *count += 1.0;
+        }
+    }
+    let prior = |(cell, predicted): (&Cell, &Option<f64>)| match predicted {
+        Some(mean) => Prior { mean: *mean, own: constants().own_error },
+        None => {
+            let (sum, count) = means.get(&cell.point()).copied().unwrap_or((1e-3_f64.ln(), 1.0));
+            Prior { mean: sum / count, own: constants().modelled_error }
+        }
+    };
+    cells.iter().zip(predicted).map(prior).collect()
+}
+
+/// What all methods of a collective have in common at each point of what they were off by: the
+/// median over the methods observed, smoothed over the points.
+fn common(cells: &[Cell], off: &[(usize, f64)]) -> BTreeMap<Point, f64> {
+    let mut points: BTreeMap<Collective, BTreeMap<Point, Vec<f64>>> = BTreeMap::new();
+    for cell in cells {
+        points.entry(cell.collective).or_default().entry(cell.point()).or_default();
+    }
+    for &(index, off) in off {
+        let cell = &cells[index];
+        if let Some(offs) =
+            points.get_mut(&cell.collective).and_then(|of| of.get_mut(&cell.point()))
+        {
+            offs.push(off);
+        }
+    }
+    let smoothed = |of_collective: BTreeMap<Point, Vec<f64>>| {
+        let places: Vec<Point> = of_collective.keys().copied().collect();
+        let nothing = vec![Prior { mean: 0.0, own: constants().own_error }; places.len()];
+        let mut belief =
+            Belief::new(places, &nothing, constants().modelled_error, constants().modelled_error);
+        for (index, offs) in of_collective.values().enumerate() {
+            if let Some(middle) = median(offs) {
+                belief.observe(
+                    index,
+                    middle,
+                    constants().modelled_error.powi(2) / offs.len() as f64,
+                );
+            }
+        }
+        let means =
+            (0..belief.points().len()).map(|index| (belief.points()[index], belief.mean(index)));
+        means.collect::<Vec<_>>()
+    };
+    points.into_values().flat_map(smoothed).collect()
+}
+
+/// How far off the models were, per collective; nothing where too little was observed to tell.
+fn errors(cells: &[Cell], off: &[(usize, f64)]) -> BTreeMap<Collective, f64> {
+    let mut squares: BTreeMap<Collective, Vec<f64>> = BTreeMap::new();
+    for (index, off) in off {
+        squares.entry(cells[*index].collective).or_default().push(off.powi(2));
+    }
+    let told = squares.into_iter().filter(|(_, squares)| squares.len() >= constants().least_cells);
+    let root = |squares: Vec<f64>| (squares.iter().sum::<f64>() / squares.len() as f64).sqrt();
+    told.map(|(collective, squares)| {
+        (collective, root(squares).clamp(constants().least_error, constants().unknown_error))
+    })
+    .collect()
+}

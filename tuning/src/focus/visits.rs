@@ -1,0 +1,177 @@
+//! What visits say of a method's times, if some of them met the machine in a bad moment.
+//!
+//! Most visits are as near to the truth as visits are to each other, but one in some is far off,
+//! and a method is often seen once or twice. So each visit is taken for a draw from a mixture of a
+//! narrow and a wide normal: one that disagrees with what the models and the neighbouring points
+//! make expected tells little, and leaves the doubt that has the method looked at again. What is
+//! believed stays normal by expectation propagation (T. Minka, "Expectation Propagation for
+//! approximate Bayesian inference", UAI 2001, section 3: the clutter problem).
+
+use crate::belief::Belief;
+use crate::constants::constants;
+
+/// One visit.
+pub(super) struct Visit {
+    index: usize,
+    logarithm: f64,
+    /// Variances of a usual visit and of one that strayed.
+    usual: f64,
+    strayed: f64,
+    /// What it is now taken for: a normal, by its precision and its precision times its mean.
+    precision: f64,
+    pull: f64,
+}
+
+impl Visit {
+    /// Of the point with this index, with the median time of its calls and the variance of the
+    /// logarithm of that, if it is a usual one.
+    pub fn new(index: usize, seconds: f64, usual: f64) -> Self {
+        let strayed = constants().straying.powi(2) + constants().straying_of_noise.powi(2) * usual;
+        Visit { index, logarithm: seconds.ln(), usual, strayed, precision: 0.0, pull: 0.0 }
+    }
+
+    /// Mean and variance of what is known after this visit, if `mean` and `variance` are those
+    /// without it.
+    fn after(&self, mean: f64, variance: f64) -> (f64, f64) {
+        // Each part of the mixture by itself: its weight, and the normal after it.
+        let part = |share: f64, noise: f64| {
+            let total = variance + noise;
+            let surprise = self.logarithm - mean;
+            let weight = share * (-surprise.powi(2) / total / 2.0).exp() / total.sqrt();
+            (weight, mean + variance / total * surprise, variance * noise / total)
+        };
+        let parts = [
+            part(1.0 - constants().stray_share, self.usual),
+            part(constants().stray_share, self.strayed),
+        ];
+        let weights = parts.iter().map(|(weight, ..)| weight).sum::<f64>();
+        let mean = parts.iter().map(|(weight, mean, _)| weight / weights * mean).sum::<f64>();
+        let variance = parts.iter().map(|(weight, of_part, variance)| {
+            weight / weights * (variance + (of_part - mean).powi(2))
+        });
+        (mean, variance.sum())
+    }
+
+    /// Takes it in, instead of what it was taken for before.
+    fn take_in(&mut self, belief: &mut Belief) {
+        let (mean, variance) = (belief.mean(self.index), belief.variance(self.index));
+        let precision = 1.0 / variance - self.precision;
+        if precision <= 0.0 {
+            return;
+        }
+        let before = (mean / variance - self.pull) / precision;
+        let (after, variance) = self.after(before, 1.0 / precision);
+        // Two parts far apart are wider than what was known before; that no observation can say.
+        let least = (constants().least_added * precision).min(1.0 / self.strayed);
+        let added = (1.0 / variance - precision).max(least);
+        let pull = after * (precision + added) - before * precision;
+        let change = added - self.precision;
+        if change != 0.0 {
+            belief.observe(self.index, (pull - self.pull) / change, 1.0 / change);
+            (self.precision, self.pull) = (added, pull);
+        }
+    }
+}
+
+/// Takes all visits in.
+pub(super) fn take_in(belief: &mut Belief, visits: &mut [Visit]) {
+    for _ in 0..constants().visit_sweeps {
+        for visit in &mut *visits {
+            visit.take_in(belief);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use records::{Collective, Point};
+
+    use super::*;
+    use crate::belief::Prior;
+
+    /// Three neighbouring sizes, of which the models are thought to be off by about 0.3.
+    fn belief() -> Belief {
+        let point = |bytes| Point { collective: Collective::Bcast, procs: 8, bytes };
+        let points = [1, 2, 4].map(|kibibytes| point(kibibytes << 10)).to_vec();
+        Belief::new(points, &[Prior { mean: 0.0, own: 0.05 }; 3], 0.3, 0.3)
+    }
+
+    fn visit(index: usize, logarithm: f64) -> Visit {
+        Visit { index, logarithm, usual: 0.0025, strayed: 0.05, precision: 0.0, pull: 0.0 }
+    }
+
+    /// Mean and variance after these visits of the middle point, which is known by nothing else.
+    fn integrated(before: (f64, f64), visits: &[Visit]) -> (f64, f64) {
+        let normal = |x: f64, variance: f64| (-x * x / variance / 2.0).exp() / variance.sqrt();
+        let mut moments = [0.0; 3];
+        for step in -40_000..40_000 {
+            let at = f64::from(step) * 1e-4;
+            let likelihood = visits.iter().map(|visit| {
+                let off = at - visit.logarithm;
+                (1.0 - constants().stray_share) * normal(off, visit.usual)
+                    + constants().stray_share * normal(off, visit.strayed)
+            });
+            let density = normal(at - before.0, before.1) * likelihood.product::<f64>();
+            moments = [0, 1, 2].map(|power| moments[power as usize] + density * at.powi(power));
+        }
+        let mean = moments[1] / moments[0];
+        (mean, moments[2] / moments[0] - mean * mean)
+    }
+
+    #[test]
+    fn what_is_believed_is_the_mixtures_mean_and_variance() {
+        for off in [0.0, 0.2, 0.5, -1.0] {
+            let mut believed = belief();
+            let before = (believed.mean(1), believed.variance(1));
+            let mut visits = [visit(1, off)];
+            take_in(&mut believed, &mut visits);
+            let (mean, variance) = integrated(before, &visits);
+            assert!((believed.mean(1) - mean).abs() < 1e-6, "{off}: {mean}");
+            assert!((believed.variance(1) / variance - 1.0).abs() < 1e-4, "{off}: {variance}");
+        }
+    }
+
+    #[test]
+    fn of_several_visits_it_is_nearly_that() {
+        let mut believed = belief();
+        let before = (believed.mean(1), believed.variance(1));
+        let mut visits = [visit(1, 0.1), visit(1, 0.14), visit(1, 0.7)];
+        take_in(&mut believed, &mut visits);
+        let (mean, variance) = integrated(before, &visits);
+        assert!((believed.mean(1) - mean).abs() < 0.01, "{} {mean}", believed.mean(1));
+        assert!(((believed.variance(1) / variance).sqrt() - 1.0).abs() < 0.25, "{variance}");
+    }
+
+    /// Each visit tells something, but not in proportion to what is known already: by compound interest
+    /// some hundred visits would make certain what is not.
+    #[test]
+    fn many_visits_tell_no_more_than_their_noise_allows() {
+        let mut believed = belief();
+        let visits = (0..400).map(|number| visit(1, if number % 2 == 0 { 0.05 } else { 0.15 }));
+        take_in(&mut believed, &mut visits.collect::<Vec<_>>());
+        let (mean, deviation) = (believed.mean(1), believed.variance(1).sqrt());
+        let least = (0.0025_f64 / 400.0).sqrt();
+        assert!((mean - 0.1).abs() < 2.0 * least, "{mean}");
+        assert!(deviation > 0.9 * least && deviation < 2.0 * least, "{deviation} {least}");
+    }
+
+    /// Seen: a pipeline whose only visit took 13 ms, where its neighbours had it expected at 9 and
+    /// where it took 8.7 whenever it was looked at again.
+    #[test]
+    fn a_visit_that_its_neighbours_contradict_leaves_doubt_until_others_agree_with_it() {
+        let believed = |of_middle: &[f64]| {
+            let mut believed = belief();
+            let neighbours = [(0, 0.0), (0, 0.02), (2, 0.0), (2, -0.02)];
+            let all = neighbours.into_iter().chain(of_middle.iter().map(|&off| (1, off)));
+            let mut visits: Vec<Visit> = all.map(|(index, off)| visit(index, off)).collect();
+            take_in(&mut believed, &mut visits);
+            (believed.mean(1), believed.variance(1).sqrt())
+        };
+        let (expected, doubt) = believed(&[]);
+        let (mean, deviation) = believed(&[0.4]);
+        assert!(mean - expected < 0.13, "{mean}");
+        assert!(deviation > 0.8 * doubt);
+        let (mean, _) = believed(&[0.4, 0.39, 0.42, 0.4]);
+        assert!(mean > 0.35, "{mean}");
+    }
+}

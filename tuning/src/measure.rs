@@ -1,0 +1,81 @@
+//! Measures what could still change a decision: batch after batch, each planned from what the
+//! ones before it showed.
+
+use records::{observation::CollectiveCall, plan::Cell};
+use verification::samples::Samples;
+
+use crate::constants::constants;
+use crate::{
+    Weights,
+    bench::{Bench, BenchJob, JobName},
+    costs::spent,
+    drift::steadied,
+    focus::Focus,
+    plan::Expectation,
+};
+
+/// What is to be measured, and in which time.
+pub struct MeasuringTask<'a> {
+    /// Every method at every point.
+    pub cells: &'a [Cell],
+    /// What the models say of them.
+    pub expected: Expectation<'a>,
+    /// How much each point matters.
+    pub weights: &'a Weights,
+    /// Cells, by index, that are to be seen at least once if there is time.
+    pub wanted: &'a [u32],
+    /// Ranks of a job.
+    pub ranks: u32,
+    /// What all jobs together may take, in seconds.
+    pub seconds: f64,
+    /// Of the order of the measurements.
+    pub seed: u64,
+}
+
+/// Measures until nothing is in doubt or the time is used up; gives every call in the order in which they
+/// were made.
+///
+/// # Errors
+/// The bench's.
+pub fn measure<B: Bench>(
+    bench: &mut B,
+    task: &MeasuringTask<'_>,
+) -> Result<Vec<CollectiveCall>, B::Error> {
+    let mut rows = Vec::new();
+    let mut left = task.seconds;
+    for number in 1.. {
+        let name = JobName::Batch(number);
+        let plan = match bench.planned(name)? {
+            Some(plan) => plan,
+            None => {
+                let known = known(rows.clone(), task.cells, task.expected, task.weights);
+                let batch = known
+                    .wanting(task.wanted.iter().copied())
+                    .next(left - constants().start_seconds);
+                bench.hear(number, &batch);
+                if batch.visits.is_empty() {
+                    break;
+                }
+                let seed = task.seed.wrapping_add(number.into());
+                batch.plan(task.cells.to_vec(), task.ranks, seed)
+            }
+        };
+        let seconds = left.max(constants().start_seconds);
+        let made = bench.run(&BenchJob { name, plan: &plan, load: None, seconds })?;
+        left -= constants().start_seconds + spent(&made);
+        rows.extend(made);
+    }
+    Ok(rows)
+}
+
+/// What is known of these cells after all calls that were made, in their order; the regret is
+/// weighted.
+pub fn known(
+    rows: Vec<CollectiveCall>,
+    cells: &[Cell],
+    expected: Expectation<'_>,
+    weights: &Weights,
+) -> Focus {
+    let seen = Samples::gather(&steadied(rows));
+    Focus::new(cells, expected, &seen).weighing(weights.clone())
+}

@@ -1,0 +1,376 @@
+//! What to measure, in which order, within a budget.
+
+use std::collections::BTreeMap;
+
+use rand::{SeedableRng, seq::SliceRandom};
+use rand_pcg::Pcg64;
+use records::{
+    Collective, Method, Point,
+    plan::{Cell, Plan, Visit},
+};
+
+pub use libraries::Methods;
+
+use crate::constants::constants;
+use crate::{
+    Weights,
+    costs::{calls, synchronisation, visit_seconds},
+};
+
+mod repeated;
+mod thinned;
+
+pub use repeated::{Repeated, repeat};
+pub use thinned::thinned;
+
+/// The points to measure and the methods to compare there.
+#[derive(Debug, Clone)]
+pub struct Grid {
+    /// Ranks of the job.
+    pub ranks: u32,
+    /// Collectives.
+    pub collectives: Vec<Collective>,
+    /// Communicator sizes, ascending.
+    pub procs: Vec<u32>,
+    /// Message sizes, ascending.
+    pub sizes: Vec<u64>,
+    /// Segment sizes of what the default is compared with; 0 is unsegmented.
+    pub segments: Vec<u64>,
+    /// What the default is compared with.
+    pub methods: Methods,
+    /// How much each point matters; one without weight is left out.
+    pub weights: Weights,
+    /// Methods beside these, each with its collective.
+    pub others: Vec<(Collective, Method)>,
+}
+
+/// What each model says of one cell, in seconds; always the same models in the same order, none where
+/// one has nothing to say.
+pub type Expectation<'a> = &'a dyn Fn(&Cell) -> Vec<Option<f64>>;
+
+/// The greatest of what the models say.
+fn greatest(times: &[Option<f64>]) -> Option<f64> {
+    times.iter().copied().flatten().reduce(f64::max)
+}
+
+/// The least of what the models say.
+fn least(times: &[Option<f64>]) -> Option<f64> {
+    times.iter().copied().flatten().reduce(f64::min)
+}
+
+/// How much to measure.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Extent {
+    /// Every method at every point, in this many rounds.
+    Exhaustive {
+        /// How often each cell is visited.
+        rounds: u32,
+    },
+    /// As much as fits in this many seconds: what the models hold for hopeless is left out first,
+    /// then rounds, then every second message size.
+    Within {
+        /// The budget.
+        seconds: f64,
+    },
+}
+
+/// A plan, and what to expect of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Planned {
+    /// The plan.
+    pub plan: Plan,
+    /// How long it should take, in seconds.
+    pub expected_seconds: f64,
+    /// What was left out and why.
+    pub notes: Vec<String>,
+}
+
+/// A method is hopeless where every model says that it takes this many times what the best takes.
+const HOPELESS: f64 = 2.0;
+/// Fewest and most rounds within a budget: two make the two halves of the observations.
+const ROUNDS: std::ops::RangeInclusive<u32> = 2..=6;
+/// Calls that are very short are noisy: in every round of an exhaustive plan their cells are visited
+/// twice.
+const VISITS_OF_VERY_SHORT: usize = 2;
+/// Fewest message sizes to which a budget may thin the grid.
+pub const FEWEST_SIZES: usize = 4;
+
+/// Makes a plan. The order is random, fixed by the seed: drift is not taken for a difference.
+pub fn make(grid: &Grid, extent: Extent, seed: u64, expected: Expectation<'_>) -> Planned {
+    let all = cells(grid, &grid.sizes);
+    match extent {
+        Extent::Exhaustive { rounds } => {
+            let costed = Costed::new(all, expected);
+            let rounds = costed.all(rounds);
+            costed.planned(grid.ranks, rounds, seed, Vec::new())
+        }
+        Extent::Within { seconds } => within(grid, seconds, seed, all, expected),
+    }
+}
+
+fn within(
+    grid: &Grid,
+    seconds: f64,
+    seed: u64,
+    all: Vec<Cell>,
+    expected: Expectation<'_>,
+) -> Planned {
+    let mut notes = Vec::new();
+    let mut sizes = grid.sizes.clone();
+    let count = all.len();
+    let mut hopeful = Costed::new(hopeful(all, expected), expected);
+    if hopeful.cells.len() < count {
+        let left = count - hopeful.cells.len();
+        notes.push(format!(
+            "{left} of {count} cells left out: every model says they take over {HOPELESS} times the best"
+        ));
+    }
+    loop {
+        let fitting = ROUNDS
+            .rev()
+            .map(|rounds| hopeful.all(rounds))
+            .find(|all| hopeful.seconds(all) <= seconds);
+        if let Some(rounds) = fitting {
+            return hopeful.planned(grid.ranks, rounds, seed, notes);
+        }
+        let coarser = every_second(&sizes);
+        if coarser.len() < FEWEST_SIZES {
+            let fewest = hopeful.all(*ROUNDS.start());
+            notes.push(format!(
+                "even {} visits of the coarsest grid need about {:.0} s, more than the {seconds} s \
+                 there are; what is not reached will be said",
+                ROUNDS.start(),
+                hopeful.seconds(&fewest),
+            ));
+            return hopeful.planned(grid.ranks, fewest, seed, notes);
+        }
+        notes.push(format!(
+            "message sizes thinned from {} to {}: the budget is too short for all",
+            sizes.len(),
+            coarser.len()
+        ));
+        sizes = coarser;
+        hopeful.retain(|cell| sizes.contains(&cell.bytes));
+    }
+}
+
+/// Every second size, the first and the last kept.
+pub fn every_second(sizes: &[u64]) -> Vec<u64> {
+    let last = sizes.len().saturating_sub(1);
+    sizes
+        .iter()
+        .enumerate()
+        .filter(|(index, _)| (last - index).is_multiple_of(2) || *index == 0)
+        .map(|(_, &size)| size)
+        .collect()
+}
+
+/// Every method at every point with a weight, the default first.
+pub fn cells(grid: &Grid, sizes: &[u64]) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for &collective in &grid.collectives {
+        // A barrier has no message.
+        let sizes = if collective == Collective::Barrier { &[0] } else { sizes };
+        for &procs in &grid.procs {
+            for &bytes in sizes {
+                if grid.weights.at(Point { collective, procs, bytes }) == 0.0 {
+                    continue;
+                }
+                let compared = (grid.methods)(collective, &grid.segments, procs, bytes);
+                let others = grid.others.iter().filter(|(of, _)| *of == collective);
+                let others = others.map(|(_, method)| method.clone());
+                let methods = std::iter::once(Method::Default).chain(compared).chain(others);
+                cells.extend(methods.map(|method| Cell { collective, method, procs, bytes }));
+            }
+        }
+    }
+    cells
+}
+
+/// What two calls of every default should take, in seconds: as much as the slowest method that a
+/// model knows at its point.
+pub fn defaults_seconds(cells: &[Cell], expected: Expectation<'_>) -> f64 {
+    let costed = Costed::new(cells.to_vec(), expected);
+    let defaults = costed.cells.iter().filter(|(cell, _)| cell.method == Method::Default);
+    defaults.map(|(cell, cost)| 2.0 * (cost + synchronisation(cell.procs))).sum()
+}
+
+/// What a call of each cell should take at most, in seconds: what no model knows as much as the
+/// slowest that one knows at its point.
+pub fn expected_seconds(cells: &[Cell], expected: Expectation<'_>) -> Vec<f64> {
+    Costed::new(cells.to_vec(), expected).cells.into_iter().map(|(_, cost)| cost).collect()
+}
+
+/// Skips methods that no model finds competitive. The default stays, and what no model knows.
+fn hopeful(cells: Vec<Cell>, expected: Expectation<'_>) -> Vec<Cell> {
+    let times: Vec<_> = cells.iter().map(expected).collect();
+    let mut bounds: BTreeMap<Point, f64> = BTreeMap::new();
+    for (cell, times) in cells.iter().zip(&times) {
+        if let Some(high) = greatest(times) {
+            let bound = bounds.entry(cell.point()).or_insert(high);
+            *bound = bound.min(high);
+        }
+    }
+    let has_chance =
+        |cell: &Cell, times: &[Option<f64>]| match (least(times), bounds.get(&cell.point())) {
+            (Some(low), Some(bound)) => low <= HOPELESS * bound,
+            _ => true,
+        };
+    let hopeful = cells.into_iter().zip(times).filter(|(cell, times)| has_chance(cell, times));
+    hopeful.map(|(cell, _)| cell).collect()
+}
+
+/// Cells with what a call of each should cost at most, in seconds.
+struct Costed {
+    cells: Vec<(Cell, f64)>,
+}
+
+impl Costed {
+    /// A method that no model knows is taken for as slow as the slowest that one knows there.
+    fn new(cells: Vec<Cell>, expected: Expectation<'_>) -> Self {
+        let known: Vec<Option<f64>> = cells.iter().map(|cell| greatest(&expected(cell))).collect();
+        let mut slowest: BTreeMap<Point, f64> = BTreeMap::new();
+        for (cell, known) in cells.iter().zip(&known) {
+            let slowest = slowest.entry(cell.point()).or_default();
+            *slowest = slowest.max(known.unwrap_or_default());
+        }
+        let costed = cells.into_iter().zip(known).map(|(cell, known)| {
+            let cost = known.unwrap_or_else(|| slowest[&cell.point()]);
+            (cell, cost)
+        });
+        Costed { cells: costed.collect() }
+    }
+
+    fn retain(&mut self, keep: impl Fn(&Cell) -> bool) {
+        self.cells.retain(|(cell, _)| keep(cell));
+    }
+
+    /// What a call of a cell costs, in seconds.
+    fn cost(&self, cell: u32) -> f64 {
+        self.cells[cell as usize].1
+    }
+
+    /// What a visit costs, in seconds.
+    fn visit_seconds(&self, cell: u32) -> f64 {
+        let (Cell { procs, .. }, cost) = &self.cells[cell as usize];
+        visit_seconds(*procs, *cost, calls(*cost))
+    }
+
+    /// All cells in so many rounds.
+    fn all(&self, rounds: u32) -> Vec<Vec<u32>> {
+        let visits = |cell: u32| match self.cost(cell) {
+            cost if cost < constants().very_short_seconds => VISITS_OF_VERY_SHORT,
+            _ => 1,
+        };
+        let cells = 0..self.cells.len() as u32;
+        let of_round = cells.flat_map(|cell| std::iter::repeat_n(cell, visits(cell))).collect();
+        vec![of_round; rounds as usize]
+    }
+
+    /// What these cells in each round cost, in seconds.
+    fn seconds(&self, rounds: &[Vec<u32>]) -> f64 {
+        rounds.iter().flatten().map(|&cell| self.visit_seconds(cell)).sum()
+    }
+
+    /// These cells in each round, in random order.
+    fn planned(self, ranks: u32, rounds: Vec<Vec<u32>>, seed: u64, notes: Vec<String>) -> Planned {
+        let expected_seconds = self.seconds(&rounds);
+        let mut random = Pcg64::seed_from_u64(seed);
+        let mut visits = Vec::new();
+        for mut order in rounds {
+            order.shuffle(&mut random);
+            visits.extend(order.into_iter().map(|cell| {
+                let (warmups, repetitions) = calls(self.cost(cell));
+                Visit { cell, warmups, repetitions, calls: 1 }
+            }));
+        }
+        let cells = self.cells.into_iter().map(|(cell, _)| cell).collect();
+        Planned { plan: Plan { seed, ranks, cells, visits }, expected_seconds, notes }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use records::Algorithm;
+
+    use super::*;
+
+    fn grid() -> Grid {
+        Grid {
+            ranks: 8,
+            collectives: vec![Collective::Bcast],
+            procs: vec![2, 4, 8],
+            sizes: (0..21).map(|power| 1 << power).collect(),
+            segments: vec![0, 1024, 8192],
+            methods: libraries::openmpi::methods,
+            weights: Weights::default(),
+            others: Vec::new(),
+        }
+    }
+
+    /// Linear costs p - 1 messages, everything else that is known one; k-chains are not known.
+    fn expected(cell: &Cell) -> Vec<Option<f64>> {
+        let one = 1e-4 + cell.bytes as f64 * 1e-7;
+        vec![match cell.method.algorithm().map(Algorithm::name) {
+            Some("linear") => Some(one * f64::from(cell.procs - 1)),
+            Some("k-chain") | None => None,
+            Some(_) => Some(one),
+        }]
+    }
+
+    #[test]
+    fn exhaustive_plans_visit_every_cell_in_every_round_in_an_order_fixed_by_the_seed() {
+        let make = |seed| make(&grid(), Extent::Exhaustive { rounds: 3 }, seed, &expected);
+        let planned = make(7);
+        let mut visited = vec![0; planned.plan.cells.len()];
+        planned.plan.visits.iter().for_each(|visit| visited[visit.cell as usize] += 1);
+        let wanted = |cell: &Cell| match expected(cell)[0] {
+            Some(seconds) if seconds < constants().very_short_seconds => 6,
+            Some(_) => 3,
+            // As slow as the slowest that is known there: linear.
+            None if 1e-4 + cell.bytes as f64 * 1e-7
+                < constants().very_short_seconds / f64::from(cell.procs - 1) =>
+            {
+                6
+            }
+            None => 3,
+        };
+        assert_eq!(visited, planned.plan.cells.iter().map(wanted).collect::<Vec<_>>());
+        assert_eq!(planned, make(7));
+        assert_ne!(planned.plan.visits, make(8).plan.visits);
+        assert!(planned.notes.is_empty());
+    }
+
+    #[test]
+    fn a_budget_is_kept_by_leaving_out_the_hopeless_first_and_saying_so() {
+        let budget = |seconds| make(&grid(), Extent::Within { seconds }, 1, &expected);
+        let wide = budget(1e6);
+        assert!(wide.plan.visits.len() >= wide.plan.cells.len() * *ROUNDS.end() as usize);
+        let linear = |cell: &&Cell| cell.method.to_string() == "native:openmpi:linear";
+        assert!(wide.plan.cells.iter().filter(linear).all(|cell| cell.procs == 2));
+        assert!(wide.notes[0].contains("left out"), "{:?}", wide.notes);
+        let tight = budget(40.0);
+        assert!(tight.expected_seconds <= 40.0 && tight.plan.cells.len() < wide.plan.cells.len());
+        assert!(tight.notes[1].contains("thinned"), "{:?}", tight.notes);
+        let defaults = |cell: &&Cell| cell.method == Method::Default;
+        assert!(tight.plan.cells.iter().filter(defaults).count() >= 3 * 4);
+    }
+
+    #[test]
+    fn an_impossible_budget_is_said() {
+        let planned = make(&grid(), Extent::Within { seconds: 0.1 }, 1, &expected);
+        assert!(
+            planned.notes.last().unwrap().contains("more than the 0.1 s"),
+            "{:?}",
+            planned.notes
+        );
+    }
+
+    #[test]
+    fn thinning_keeps_the_ends() {
+        assert_eq!(every_second(&[1, 2, 4, 8]), [1, 2, 8]);
+        assert_eq!(every_second(&[1, 2, 4]), [1, 4]);
+        assert_eq!(every_second(&[1, 2]), [1, 2]);
+        assert_eq!(every_second(&[1]), [1]);
+    }
+}

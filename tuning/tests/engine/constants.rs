@@ -1,0 +1,58 @@
+//! What halving and doubling each constant does, on both benches: the table of
+//! `docs/experiments/constants.md`.
+
+use statistics::mean;
+use tuning::constants::{self, Constants};
+
+use crate::{
+    on_synthetic::{penalties, tuned},
+    replayed::Reference,
+    short_replay,
+    synthetic::World,
+};
+
+const WORLDS: u64 = 4;
+const REPLAYS: u64 = 3;
+
+/// Penalties in per cent of what is exported, each the mean over all points: one of each world, one of each
+/// replay.
+fn exported(reference: &Reference) -> [Vec<f64>; 2] {
+    let of_world = |seed| {
+        let world = World::new(seed);
+        100.0 * mean(&penalties(&world, &tuned(&world).confirmed.choices)).unwrap()
+    };
+    let of_replay = |seed| {
+        let tuned = short_replay::tuned(reference, seed);
+        100.0 * reference.penalty(&tuned.confirmed.choices, 0..u64::MAX).0
+    };
+    [(0..WORLDS).map(of_world).collect(), (1..=REPLAYS).map(of_replay).collect()]
+}
+
+fn figures(reference: &Reference, constants: Constants) -> [f64; 2] {
+    let constants = Box::leak(Box::new(constants));
+    constants::with(constants, || exported(reference)).map(|all| mean(&all).unwrap())
+}
+
+#[test]
+#[ignore = "takes minutes: make bench"]
+fn no_constant_is_on_an_edge() {
+    let reference = short_replay::reference();
+    let each = exported(&reference);
+    println!("Each world and each replay: {each:.2?}\n");
+    let usual = each.map(|all| mean(&all).unwrap());
+    println!("| constant | value | synthetic, halved | doubled | replayed, halved | doubled |");
+    println!("|---|---:|---:|---:|---:|---:|");
+    println!("| as they are | | {:.2} | {0:.2} | {:.2} | {1:.2} |", usual[0], usual[1]);
+    for name in Constants::NAMES {
+        let value = Constants::USUAL.get(name).unwrap();
+        let [half, double] =
+            [0.5, 2.0].map(|factor| figures(&reference, Constants::USUAL.scaled(name, factor)));
+        println!(
+            "| `{name}` | {value} | {:.2} | {:.2} | {:.2} | {:.2} |",
+            half[0], double[0], half[1], double[1]
+        );
+        for [synthetic, replayed] in [half, double] {
+            assert!(synthetic < 3.0 && replayed < 5.0, "{name}: {synthetic} {replayed}");
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! What is measured next, of what is known.
+
+use std::collections::BTreeMap;
+
+use records::{
+    Collective, Method, Point,
+    observation::CollectiveCall,
+    plan::{Cell, Visit},
+};
+use tuning::{
+    Weights,
+    focus::{Batch, Focus},
+};
+use verification::samples::Samples;
+
+use crate::{synthetic::World, truth};
+
+/// A machine that is fast for some seconds must not make the default fast.
+#[test]
+fn a_batch_is_measured_in_random_order() {
+    let world = World::new(1);
+    let batch = Focus::new(&world.cells, &truth::expected, &Samples::gather(&[])).next(60.0);
+    let is_default = |visit: &Visit| world.cells[visit.cell as usize].method == Method::Default;
+    let place_of_defaults = |visits: &[Visit]| {
+        let places = visits.iter().enumerate().filter(|(_, visit)| is_default(visit));
+        let places: Vec<f64> = places.map(|(place, _)| place as f64).collect();
+        places.iter().sum::<f64>() / places.len() as f64 / visits.len() as f64
+    };
+    assert!(place_of_defaults(&batch.visits) < 0.3, "first by their worth");
+    let plan = |seed| batch.clone().plan(world.cells.clone(), 16, seed);
+    for seed in 1..=4 {
+        let place = place_of_defaults(&plan(seed).visits);
+        assert!((0.4..0.6).contains(&place), "{place}");
+    }
+    assert_eq!(plan(1), plan(1));
+    let sorted = |mut visits: Vec<Visit>| {
+        visits.sort_by_key(|visit| visit.cell);
+        visits
+    };
+    assert_eq!(sorted(plan(1).visits), sorted(batch.visits.clone()));
+}
+
+/// Where all the time is spent at a few points, these get the observations, and their regret is
+/// what is told.
+#[test]
+fn what_an_application_uses_is_measured_first() {
+    let is_used = |point: Point| point.procs == 16 && (4096..=65536).contains(&point.bytes);
+    let world = World::new(5);
+    let defaults = |cell: &Cell| cell.method == Method::Default;
+    let indexed = world.cells.iter().zip(0..).filter(|(cell, _)| defaults(cell));
+    let visit = |(_, cell)| Visit { cell, warmups: 0, repetitions: 2, calls: 1 };
+    let visits: Vec<Visit> = indexed.map(visit).collect();
+    // As often as is wanted of the shortest default.
+    let rows = world.measure(&vec![visits; 3].concat(), 1);
+    let samples = Samples::gather(&rows);
+    let used: BTreeMap<Point, f64> =
+        world.cells.iter().map(Cell::point).map(|at| (at, f64::from(is_used(at)))).collect();
+    let focus = || Focus::new(&world.cells, &truth::expected, &samples);
+    let weighed = || focus().weighing(Weights::of(&used));
+    let seconds = 20.0;
+    let visits = |batch: Batch| -> (usize, usize) {
+        let here = |visit: &&Visit| is_used(world.cells[visit.cell as usize].point());
+        (batch.visits.iter().filter(here).count(), batch.visits.len())
+    };
+    let (here, all) = visits(weighed().next(seconds));
+    assert!(here == all && all > 10, "{here} of {all} visits are where the time is spent");
+    let (here, all) = visits(focus().next(seconds));
+    assert!(here < all / 2, "{here} of {all} visits without weights");
+    assert_ne!(weighed().regret().mean, focus().regret().mean);
+    assert_eq!(weighed().regret().greatest, focus().regret().greatest);
+}
+
+/// Where the tracer saw that the default runs an algorithm itself, that one is not taken for a better
+/// one because its few observations were lucky.
+#[test]
+fn what_the_default_runs_itself_does_not_replace_it() {
+    let binomial: Method = "native:openmpi:binomial".parse().unwrap();
+    let cell = |method: &Method, bytes| Cell {
+        collective: Collective::Bcast,
+        method: method.clone(),
+        procs: 8,
+        bytes,
+    };
+    let sizes = || (0..8).map(|power| 1 << power);
+    let cells: Vec<Cell> =
+        sizes().flat_map(|bytes| [&Method::Default, &binomial].map(|of| cell(of, bytes))).collect();
+    let replaced = |ran: &str| {
+        let row = |(visit, (cell, seconds)): (u32, (Cell, f64))| CollectiveCall {
+            visit,
+            ran: ran.into(),
+            ..CollectiveCall::timed(&cell, seconds)
+        };
+        let defaults =
+            sizes().flat_map(|bytes| [1.0, 1.1].map(|s| (cell(&Method::Default, bytes), s)));
+        let lucky =
+            [16, 32].into_iter().flat_map(|bytes| [0.5, 0.55].map(|s| (cell(&binomial, bytes), s)));
+        let rows: Vec<CollectiveCall> = (0..).zip(defaults.chain(lucky)).map(row).collect();
+        let focus = Focus::new(
+            &cells,
+            &|cell| [0.9, 1.1].map(|of| cell.method.algorithm().map(|_| of)).to_vec(),
+            &Samples::gather(&rows),
+        );
+        let choices = focus.choices();
+        assert_eq!(choices.len(), 8);
+        choices.iter().filter(|choice| choice.method != Method::Default).count()
+    };
+    assert_eq!(replaced(""), 2, "it is not known that they are the same");
+    assert_eq!(replaced("bcast_intra_binomial(segment=0)"), 0);
+}

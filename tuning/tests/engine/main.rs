@@ -1,0 +1,14 @@
+//! The engine on two benches that need no cluster: a world that is made up, whose truth is known, and the
+//! record of a real cluster on which everything was measured.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
+mod constants;
+mod focus;
+mod long_replay;
+mod on_synthetic;
+mod replayed;
+mod short_replay;
+mod synthetic;
+mod truth;
+mod tuned;

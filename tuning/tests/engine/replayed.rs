@@ -1,0 +1,267 @@
+//! A record in which everything was measured, as a bench: what a tuning would have measured is drawn
+//! from one half of the record's observations, and what it decides is judged by the other half.
+
+use std::{
+    collections::BTreeMap,
+    convert::Infallible,
+    fs::File,
+    io::Read,
+    ops::Range,
+    path::{Path, PathBuf},
+};
+
+use flate2::read::GzDecoder;
+use models::{Forms, Model, Predictor};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64;
+use records::{
+    Collective, Method, Point,
+    calibration::Calibration,
+    document,
+    observation::{CollectiveCall, Status},
+    plan::{Cell, Visit},
+    record,
+};
+use tuning::{
+    Bench, BenchJob, Weights,
+    focus::spent,
+    plan::{Grid, cells},
+};
+use verification::{
+    samples::{Samples, Times},
+    selection::Choice,
+};
+
+use crate::tuned::{Tuned, TuningTask, mean_and_95th, tune};
+
+/// 16 nodes at 100 Mbit/s, bcast and reduce: everything measured by `colibri verify`.
+fn data(name: &str) -> (String, PathBuf) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../figures/data/testbed-16").join(name);
+    let mut text = String::new();
+    GzDecoder::new(File::open(&path).unwrap()).read_to_string(&mut text).unwrap();
+    (text, path)
+}
+
+/// The calls of each visit.
+type Visits = Vec<Vec<CollectiveCall>>;
+
+/// The record of everything, and what the models say.
+pub struct Reference {
+    cells: Vec<Cell>,
+    predictors: Vec<Predictor>,
+    /// The visits that a tuning may see, by cell.
+    drawn_from: BTreeMap<(Point, Method), Visits>,
+    /// The same, and those by which it is judged.
+    seen: Samples,
+    pub judging: Samples,
+    pub seconds: f64,
+}
+
+impl Reference {
+    /// What these files hold of a grid.
+    pub fn read(names: &[&str], grid: &Grid) -> Self {
+        let mut rows = Vec::new();
+        for name in names {
+            let (text, path) = data(name);
+            rows.extend(record::parse::<CollectiveCall>(&text, &path).unwrap().rows);
+        }
+        rows.retain(|row| {
+            grid.collectives.contains(&row.collective) && grid.procs.contains(&row.procs)
+        });
+        let (text, path) = data("calibration.json.gz");
+        let calibration: Calibration = document::parse(&text, &path).unwrap();
+        let models = [Model::Hockney, Model::LogGp, Model::PLogP, Model::Refined];
+        let predictor =
+            |model| Predictor::new(model, Forms::Corrected, &calibration.measured).unwrap();
+        let mut by_cell: BTreeMap<(Point, Method), Vec<CollectiveCall>> = BTreeMap::new();
+        for row in &rows {
+            let point = Point { collective: row.collective, procs: row.procs, bytes: row.bytes };
+            by_cell.entry((point, row.method.clone())).or_default().push(row.clone());
+        }
+        // The first, third, ... visit may be seen, the others judge.
+        let mut drawn_from: BTreeMap<_, Visits> = BTreeMap::new();
+        let (mut seen, mut judging) = (Vec::new(), Vec::new());
+        for (cell, rows) in by_cell {
+            let visits = rows.chunk_by(|one, next| one.visit == next.visit);
+            for (number, visit) in visits.enumerate() {
+                match number % 2 {
+                    0 => {
+                        seen.extend_from_slice(visit);
+                        drawn_from.entry(cell.clone()).or_default().push(visit.to_vec());
+                    }
+                    _ => judging.extend_from_slice(visit),
+                }
+            }
+        }
+        Reference {
+            cells: cells(grid, &grid.sizes),
+            predictors: models.map(predictor).into(),
+            drawn_from: shared_between_the_same(drawn_from),
+            seen: Samples::gather(&seen),
+            judging: Samples::gather(&judging),
+            seconds: spent(&rows),
+        }
+    }
+
+    fn expected(&self, cell: &Cell) -> Vec<Option<f64>> {
+        let seconds = |predictor: &Predictor| {
+            predictor.predict_method_seconds(cell.point(), &cell.method).ok()
+        };
+        self.predictors.iter().map(seconds).collect()
+    }
+
+    /// Tunes in so many seconds, from some time of the record on.
+    pub fn tune(&self, measuring_seconds: f64, confirming_seconds: f64, seed: u64) -> Tuned {
+        let expected = |cell: &Cell| self.expected(cell);
+        let task = TuningTask {
+            cells: &self.cells,
+            expected: &expected,
+            ranks: 16,
+            measuring_seconds,
+            confirming_seconds,
+            seed,
+        };
+        let Ok(tuned) = tune(&mut ReplayBench::new(self, seed), &task);
+        let spent = spent(&tuned.rows);
+        assert!(spent < 1.1 * measuring_seconds, "{spent} of {measuring_seconds} s");
+        tuned
+    }
+
+    /// What is fastest, if by more than `tune` takes for a gain, by every second of the visits
+    /// that may be seen.
+    pub fn quarter(&self, quarter: usize) -> Vec<Choice> {
+        let visits = self.drawn_from.iter().flat_map(|((_, method), visits)| {
+            let of_quarter = visits.iter().skip(quarter).step_by(2);
+            of_quarter.flatten().map(|row| CollectiveCall { method: method.clone(), ..row.clone() })
+        });
+        let samples = Samples::gather(&visits.collect::<Vec<_>>());
+        let choice = |point: Point| {
+            let default_seconds = samples.get(point, &Method::Default)?.midmean()?;
+            let (best, times) = samples.least(point, Times::midmean)?;
+            let seconds = times.midmean()?;
+            let method = match seconds * GAIN < default_seconds {
+                true => best.clone(),
+                false => Method::Default,
+            };
+            Some(Choice { point, method, seconds, default_seconds })
+        };
+        samples.points().filter_map(choice).collect()
+    }
+
+    /// Mean and 95th percentile of what following the choices costs against the method that is best
+    /// by what a tuning may see, both timed by what it may not.
+    pub fn penalty(&self, choices: &[Choice], sizes: Range<u64>) -> (f64, f64) {
+        let penalty = |choice: &Choice| {
+            let (best, _) = self.seen.least(choice.point, Times::midmean).unwrap();
+            let seconds =
+                |method| self.judging.get(choice.point, method).unwrap().midmean().unwrap();
+            seconds(&choice.method) / seconds(best) - 1.0
+        };
+        let counts = |choice: &&Choice| sizes.contains(&choice.point.bytes);
+        mean_and_95th(&choices.iter().filter(counts).map(penalty).collect::<Vec<_>>())
+    }
+}
+
+/// As `tune` has it: what is faster by less is alike.
+const GAIN: f64 = 1.02;
+
+/// What was seen to run the very same at a point (the default, and the algorithm that it takes) has
+/// its visits in common, in the order in which they were made: a record may have few by one of the names.
+fn shared_between_the_same(
+    visits: BTreeMap<(Point, Method), Visits>,
+) -> BTreeMap<(Point, Method), Visits> {
+    // What was not seen is only itself.
+    let what_ran = |point: Point, visits: &Visits| match &visits[0][0] {
+        call if call.ran.is_empty() => (point, call.method.to_string()),
+        call => (point, call.ran.clone()),
+    };
+    let mut same: BTreeMap<(Point, String), Vec<(f64, _)>> = BTreeMap::new();
+    for ((point, _), visits) in &visits {
+        let times = (0..visits.len()).map(|number| number as f64 / visits.len() as f64);
+        let timed = times.zip(visits.iter().cloned());
+        same.entry(what_ran(*point, visits)).or_default().extend(timed);
+    }
+    same.values_mut().for_each(|visits| visits.sort_by(|a, b| a.0.total_cmp(&b.0)));
+    let shared = visits.into_iter().map(|((point, method), visits)| {
+        let all = same[&what_ran(point, &visits)].iter().map(|(_, visit)| visit.clone());
+        ((point, method), all.collect())
+    });
+    shared.collect()
+}
+
+/// All that the record holds.
+pub fn grid() -> Grid {
+    Grid {
+        ranks: 16,
+        collectives: vec![Collective::Bcast, Collective::Reduce],
+        procs: vec![2, 3, 4, 6, 8, 11, 16],
+        sizes: (0..=20).map(|power| 1 << power).collect(),
+        segments: vec![0, 1 << 10, 8 << 10, 64 << 10],
+        methods: libraries::openmpi::methods,
+        weights: Weights::default(),
+        others: Vec::new(),
+    }
+}
+
+/// Visits dealt out in the order in which they were made, from some time of the record on: a tuning
+/// meets the machine in the states of its few minutes, not in those of all of the record.
+struct ReplayBench<'a> {
+    reference: &'a Reference,
+    /// Share of the record's time that is over.
+    now: f64,
+    /// How many of each cell's visits are over.
+    dealt: BTreeMap<(Point, Method), usize>,
+    visits: u32,
+}
+
+impl<'a> ReplayBench<'a> {
+    fn new(reference: &'a Reference, seed: u64) -> Self {
+        let now = Pcg64::seed_from_u64(seed).random();
+        ReplayBench { reference, now, dealt: BTreeMap::new(), visits: 0 }
+    }
+
+    fn visit(
+        &mut self,
+        point: Point,
+        method: &Method,
+        visit: &Visit,
+        rows: &mut Vec<CollectiveCall>,
+    ) {
+        let cell = (point, method.clone());
+        let Some(known) = self.reference.drawn_from.get(&cell) else { return };
+        let next = self.dealt.entry(cell).or_default();
+        *next = (*next).max((self.now * known.len() as f64) as usize) + 1;
+        let drawn = &known[(*next - 1) % known.len()];
+        self.visits += 1;
+        for (status, count) in [(true, visit.warmups), (false, visit.repetitions)] {
+            let of_status = drawn.iter().filter(|row| (row.status == Status::Warmup) == status);
+            let taken = of_status.take(count as usize);
+            rows.extend(taken.map(|row| CollectiveCall {
+                visit: self.visits,
+                method: method.clone(),
+                ..row.clone()
+            }));
+        }
+    }
+}
+
+impl Bench for ReplayBench<'_> {
+    type Error = Infallible;
+
+    /// Whatever a loaded decision makes run, the default is called.
+    fn run(&mut self, job: &BenchJob<'_>) -> Result<Vec<CollectiveCall>, Infallible> {
+        let mut rows = Vec::new();
+        for visit in &job.plan.visits {
+            let cell = &job.plan.cells[visit.cell as usize];
+            let loaded = job
+                .load
+                .and_then(|load| load.choices.iter().find(|choice| choice.point == cell.point()));
+            let method = loaded.map_or(&cell.method, |choice| &choice.method);
+            let before = rows.len();
+            self.visit(cell.point(), method, visit, &mut rows);
+            rows[before..].iter_mut().for_each(|row| row.method = cell.method.clone());
+            self.now += spent(&rows[before..]) / self.reference.seconds;
+        }
+        Ok(rows)
+    }
+}

@@ -1,0 +1,68 @@
+//! A tuning from the first batch to what is loaded in the end, on any bench.
+
+use records::{observation::CollectiveCall, plan::Cell, summary::Way};
+use statistics::quantile;
+use tuning::{
+    Bench, WayToLoad, Weights,
+    confirm::{ConfirmedWay, ConfirmingTask, confirm},
+    focus::Focus,
+    measure::{MeasuringTask, known, measure},
+    plan::Expectation,
+};
+use verification::selection::Choice;
+
+/// What is to be tuned, and in which time.
+pub struct TuningTask<'a> {
+    pub cells: &'a [Cell],
+    pub expected: Expectation<'a>,
+    pub ranks: u32,
+    pub measuring_seconds: f64,
+    pub confirming_seconds: f64,
+    pub seed: u64,
+}
+
+/// What it ends in.
+pub struct Tuned {
+    /// Every call of the focused measuring.
+    pub rows: Vec<CollectiveCall>,
+    pub known: Focus,
+    /// What confirming leaves.
+    pub confirmed: ConfirmedWay,
+}
+
+impl Tuned {
+    /// What measuring chose.
+    pub fn chosen(&self) -> Vec<Choice> {
+        self.known.choices()
+    }
+}
+
+pub fn tune<B: Bench>(bench: &mut B, task: &TuningTask<'_>) -> Result<Tuned, B::Error> {
+    let &TuningTask { cells, expected, ranks, seed, .. } = task;
+    let weights = &Weights::default();
+    let seconds = task.measuring_seconds;
+    let measuring = MeasuringTask { cells, expected, weights, wanted: &[], ranks, seconds, seed };
+    let rows = measure(bench, &measuring)?;
+    let known = known(rows.clone(), cells, expected, weights);
+    let way = WayToLoad {
+        way: Way::Rules,
+        file: "openmpi.rules",
+        loaded: &|_, method| Ok(method.clone()),
+    };
+    let confirming = ConfirmingTask {
+        choices: &known.choices(),
+        doubts: &known.doubts(),
+        ways: &[way],
+        ranks,
+        seconds: task.confirming_seconds,
+        seed,
+    };
+    let (mut ways, _) = confirm(bench, &confirming)?.tell(None);
+    Ok(Tuned { rows, known, confirmed: ways.remove(0) })
+}
+
+/// Mean and 95th percentile.
+pub fn mean_and_95th(values: &[f64]) -> (f64, f64) {
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    (mean, quantile(values, 0.95).unwrap())
+}
