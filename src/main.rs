@@ -17,10 +17,10 @@ use clap::{
 use records::shortened;
 
 use crate::{
-    commands::options::RunOptions,
     error::Usage,
     site::{
         begun::{self, Completed},
+        options::RunOptions,
         process,
     },
 };

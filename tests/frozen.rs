@@ -23,7 +23,7 @@ use steps::{CALIBRATION, FrozenCommand, GUIDELINES, TUNE};
 const REWRITE: &str = "COLIBRI_REWRITE_EXPECTED";
 
 /// What is read of MPICH's library: its version, and how it chooses by itself.
-const LIBRARY_OF_MPICH: &str = concat!(
+pub const LIBRARY_OF_MPICH: &str = concat!(
     "\u{7f}ELF\04.0.2\0{",
     r#""collective=bcast":{"comm_type=intra":{"algorithm=MPIR_Bcast_intra_binomial":{}}},"#,
     r#""collective=reduce":{"comm_type=intra":{"algorithm=MPIR_Reduce_intra_binomial":{}}}"#,

@@ -35,12 +35,20 @@ pub fn colibri_process(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -
 /// Runs it, wants `code`, and gives (stdout, stderr).
 #[track_caller]
 pub fn run(code: i32, arguments: &[&str]) -> (String, String) {
+    let (answered, stdout, stderr) = run_output(arguments);
+    assert_eq!(answered, code, "colibri {arguments:?}\n{stdout}\n{stderr}");
+    (stdout, stderr)
+}
+
+/// Runs it, and gives its exit code, stdout and stderr.
+#[track_caller]
+pub fn run_output(arguments: &[&str]) -> (i32, String, String) {
     let output = colibri().args(arguments).output().unwrap();
     let [stdout, stderr] =
         [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
-    assert_eq!(output.status.code(), Some(code), "colibri {arguments:?}\n{stdout}\n{stderr}");
     assert!(!stderr.contains("panicked"), "{stderr}");
-    (stdout, stderr)
+    let code = output.status.code();
+    (code.unwrap_or_else(|| panic!("colibri {arguments:?} was killed\n{stderr}")), stdout, stderr)
 }
 
 /// Nothing, and it is said that the test is skipped, where no virtual cluster can be made.

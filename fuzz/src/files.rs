@@ -11,7 +11,7 @@ use models::presets::preset;
 use records::{
     Collective, Method,
     calibration::{Calibration, Operation, Parameters},
-    choices::{Choices, Chosen, Confirmed, Evidence, RunnerUp},
+    choices::{Alternative, Choices, Chosen, Confirmed, Evidence, RunnerUp},
     decisions::Decisions,
     disturbance::{self, Disturbance, Stretch},
     document::{self, Document},
@@ -328,17 +328,17 @@ pub fn penalties() -> String {
 
 /// What a run has chosen.
 pub fn choices() -> String {
-    let one = |choice: &selection::Choice| Chosen {
-        collective: choice.point.collective,
-        procs: choice.point.procs,
-        bytes: choice.point.bytes,
-        method: choice.method.clone(),
-        seconds: choice.seconds,
-        default_seconds: choice.default_seconds,
-        rests_on: Evidence::Confirmed,
-        doubt: Some(0.1),
-        next: Some(RunnerUp { method: method("own:linear"), seconds: 2.0 * choice.seconds }),
-        default_because: None,
+    let one = |choice: &selection::Choice| {
+        let seconds = choice.seconds;
+        let times = (seconds, Some(choice.default_seconds));
+        let [linear, binomial] = ["own:linear", "own:binomial"].map(method);
+        let other = Alternative { method: binomial, seconds, beats_default: true };
+        Chosen {
+            doubt: Some(0.1),
+            next: Some(RunnerUp { method: linear, seconds: 2.0 * seconds }),
+            alternatives: vec![other],
+            ..Chosen::new(choice.point, choice.method.clone(), times, Evidence::Confirmed)
+        }
     };
     let choices: Vec<Chosen> = selection::choose(&samples()).iter().map(one).collect();
     let confirmed =
@@ -346,6 +346,7 @@ pub fn choices() -> String {
     text(&Choices {
         platform: platform(),
         message_size: BTreeMap::from([(BCAST, BCAST.message_size().to_owned())]),
+        prediction: None,
         choices,
         confirmed: confirmed.into(),
     })

@@ -15,7 +15,7 @@ pub mod mpich;
 pub mod openmpi;
 mod registry;
 pub mod rules;
-mod spans;
+pub mod spans;
 pub mod ucc;
 mod version;
 

@@ -1,11 +1,18 @@
-//! `choices.json`: what a run has chosen at each point, and what that rests on. A run ends in this
-//! document; exports read it and choose nothing by themselves.
+//! `choices.json`: what was chosen at each point, and what that rests on. `decide`, `verify`,
+//! `guidelines` and `tune` end in this document; exports read it and choose nothing by themselves.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Collective, Method, Point, document::Document, platform::Platform, summary::Way};
+use crate::{
+    Collective, Method, Point,
+    decisions::{Decision, Decisions},
+    document::Document,
+    number::check_procs,
+    platform::Platform,
+    summary::Way,
+};
 
 /// What a run has chosen.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -14,11 +21,26 @@ pub struct Choices {
     pub platform: Platform,
     /// What a message size means, per collective.
     pub message_size: BTreeMap<Collective, String>,
-    /// Among all methods measured, however they are loaded: ascending by collective, procs, bytes.
+    /// Where predictions come from, if the choices rest on any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prediction: Option<PredictionSource>,
+    /// Among all methods measured or predicted, however they are loaded: ascending by collective,
+    /// model, procs, bytes.
     pub choices: Vec<Chosen>,
     /// What was confirmed for each way of loading, in the same order.
     #[serde(default)]
     pub confirmed: Vec<Confirmed>,
+}
+
+/// Where predictions come from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PredictionSource {
+    /// A preset or a calibration file.
+    pub calibration: String,
+    /// `printed` or `corrected` closed forms.
+    pub forms: String,
+    /// `measured` or `fitted` parameters.
+    pub parameters: String,
 }
 
 /// What jobs made after the choice have left of it, for one way of loading.
@@ -35,24 +57,41 @@ pub struct Confirmed {
 pub struct Chosen {
     /// The collective.
     pub collective: Collective,
+    /// The model that decided, where the choice rests on a prediction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// Communicator size.
     pub procs: u32,
     /// Message size.
     pub bytes: u64,
     /// What to load; [`Method::Default`] where the library is left alone.
     pub method: Method,
-    /// Its time, as it is believed or was measured.
+    /// Its time, as it is predicted, believed or was measured.
     pub seconds: f64,
-    /// The default's time, as it is believed or was measured.
-    pub default_seconds: f64,
+    /// The default's time, as it is believed or was measured; a prediction does not know it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_seconds: Option<f64>,
     /// What these times rest on.
     pub rests_on: Evidence,
     /// Standard deviation of the logarithm of `default_seconds / seconds`, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub doubt: Option<f64>,
+    /// Lower and upper end of the interval (95 %) of a predicted time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval_seconds: Option<[f64; 2]>,
+    /// Other methods that the uncertainty of a prediction does not tell apart, cheapest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ties: Vec<Method>,
+    /// A prediction for more processes or a larger message than was calibrated.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub extrapolated: bool,
     /// The next best method, where another one was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<RunnerUp>,
+    /// The other methods measured there, best first: where a target cannot be told the method, it
+    /// takes the first of these that it can be told.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub alternatives: Vec<Alternative>,
     /// Why the point is left to the default, where it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_because: Option<String>,
@@ -79,7 +118,50 @@ pub struct RunnerUp {
     pub seconds: f64,
 }
 
+/// Another method that was measured at a point.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Alternative {
+    /// Which.
+    pub method: Method,
+    /// Its time.
+    pub seconds: f64,
+    /// Whether it is significantly faster than the default, so that it may replace it.
+    pub beats_default: bool,
+}
+
 impl Chosen {
+    /// A choice with its times, in seconds, and nothing else known of it.
+    pub fn new(
+        point: Point,
+        method: Method,
+        (seconds, default_seconds): (f64, Option<f64>),
+        rests_on: Evidence,
+    ) -> Self {
+        let Point { collective, procs, bytes } = point;
+        Chosen {
+            collective,
+            model: None,
+            procs,
+            bytes,
+            method,
+            seconds,
+            default_seconds,
+            rests_on,
+            doubt: None,
+            interval_seconds: None,
+            ties: Vec::new(),
+            extrapolated: false,
+            next: None,
+            alternatives: Vec::new(),
+            default_because: None,
+        }
+    }
+
+    /// The default's time over the choice's, where both are known.
+    pub fn speed_up(&self) -> Option<f64> {
+        Some(self.default_seconds? / self.seconds)
+    }
+
     /// Where.
     pub fn point(&self) -> Point {
         let Chosen { collective, procs, bytes, .. } = *self;
@@ -87,18 +169,26 @@ impl Chosen {
     }
 
     fn validate(&self) -> Result<(), (&'static str, String)> {
+        let is_time = |seconds: f64| match self.rests_on {
+            // By some models a message of no bytes costs nothing.
+            Evidence::Predicted => seconds.is_finite() && seconds >= 0.0,
+            Evidence::Measured | Evidence::Confirmed => seconds.is_finite() && seconds > 0.0,
+        };
+        let alternatives = self.alternatives.iter().map(|other| ("alternatives", other.seconds));
         for (field, seconds) in [
-            ("seconds", Some(self.seconds)),
-            ("default_seconds", Some(self.default_seconds)),
-            ("next.seconds", self.next.as_ref().map(|next| next.seconds)),
-        ] {
-            if seconds.is_some_and(|seconds| !(seconds.is_finite() && seconds > 0.0)) {
-                return Err((field, "wanted a time above 0".into()));
+            Some(("seconds", self.seconds)),
+            self.default_seconds.map(|seconds| ("default_seconds", seconds)),
+            self.next.as_ref().map(|next| ("next.seconds", next.seconds)),
+        ]
+        .into_iter()
+        .flatten()
+        .chain(alternatives)
+        {
+            if !is_time(seconds) {
+                return Err((field, format!("is {seconds}; wanted a time above 0")));
             }
         }
-        if self.procs == 0 {
-            return Err(("procs", "wanted at least 1".into()));
-        }
+        check_procs(self.procs).map_err(|problem| ("procs", problem))?;
         match self.doubt {
             Some(doubt) if !(doubt.is_finite() && doubt >= 0.0) => {
                 Err(("doubt", "wanted a standard deviation of 0 or more".into()))
@@ -109,6 +199,58 @@ impl Chosen {
 }
 
 impl Choices {
+    /// What models decided, `platform` being the one that their parameters were measured on.
+    pub fn predicted(platform: Platform, decisions: Decisions) -> Self {
+        let Decisions { calibration, forms, parameters, message_size, decisions } = decisions;
+        let chosen = |decision: Decision| {
+            let Decision { collective, procs, bytes, .. } = decision;
+            let point = Point { collective, procs, bytes };
+            let times = (decision.seconds, None);
+            Chosen {
+                model: Some(decision.model),
+                interval_seconds: Some([decision.low_seconds, decision.high_seconds]),
+                ties: decision.ties,
+                extrapolated: decision.extrapolated,
+                ..Chosen::new(point, decision.method, times, Evidence::Predicted)
+            }
+        };
+        Choices {
+            platform,
+            message_size,
+            prediction: Some(PredictionSource { calibration, forms, parameters }),
+            choices: decisions.into_iter().map(chosen).collect(),
+            confirmed: Vec::new(),
+        }
+    }
+
+    /// The models that have chosen, each once, in alphabetical order; none where measurements have.
+    pub fn models(&self) -> Vec<&str> {
+        let models: BTreeSet<&str> =
+            self.choices.iter().filter_map(|chosen| chosen.model.as_deref()).collect();
+        models.into_iter().collect()
+    }
+
+    /// What one model has chosen; with none given, what measurements have.
+    pub fn of_model(&self, model: Option<&str>) -> impl Iterator<Item = &Chosen> {
+        self.choices.iter().filter(move |chosen| chosen.model.as_deref() == model)
+    }
+
+    /// What was confirmed at each point, in whichever way of loading gained most there; nothing
+    /// where no way was tried.
+    pub fn confirmed_in_any_way(&self) -> Option<Vec<&Chosen>> {
+        let (first, others) = self.confirmed.split_first()?;
+        let best = |(index, chosen)| {
+            let others = others.iter().filter_map(move |way| way.choices.get(index));
+            let gain = |chosen: &&Chosen| match chosen.method {
+                Method::Default => 1.0,
+                _ => chosen.speed_up().unwrap_or(1.0),
+            };
+            let all = std::iter::once(chosen).chain(others);
+            all.reduce(|best, other| if gain(&other) > gain(&best) { other } else { best })
+        };
+        Some(first.choices.iter().enumerate().filter_map(best).collect())
+    }
+
     /// What was confirmed for a way of loading; nothing where nothing was.
     pub fn confirmed(&self, way: Way) -> Option<&[Chosen]> {
         let of_way = self.confirmed.iter().find(|confirmed| confirmed.way == way);
@@ -129,11 +271,11 @@ impl Document for Choices {
 }
 
 fn validate(field: &str, choices: &[Chosen]) -> Result<(), (String, String)> {
-    let mut points = BTreeSet::new();
+    let mut points: BTreeSet<(Option<&str>, Point)> = BTreeSet::new();
     for (index, chosen) in choices.iter().enumerate() {
         let wrong = |(inner, problem)| (format!("{field}[{index}].{inner}"), problem);
         chosen.validate().map_err(wrong)?;
-        if !points.insert(chosen.point()) {
+        if !points.insert((chosen.model.as_deref(), chosen.point())) {
             return Err((format!("{field}[{index}]"), "this point was chosen for before".into()));
         }
     }
@@ -148,24 +290,24 @@ mod tests {
     use crate::document;
 
     fn chosen(bytes: u64) -> Chosen {
+        let point = Point { collective: Collective::Bcast, procs: 8, bytes };
+        let method: Method = "own:pipeline,segment=8KiB".parse().unwrap();
         Chosen {
-            collective: Collective::Bcast,
-            procs: 8,
-            bytes,
-            method: "own:pipeline,segment=8KiB".parse().unwrap(),
-            seconds: 0.01,
-            default_seconds: 0.04,
-            rests_on: Evidence::Confirmed,
             doubt: Some(0.02),
             next: Some(RunnerUp { method: Method::Default, seconds: 0.04 }),
-            default_because: None,
+            ..Chosen::new(point, method, (0.01, Some(0.04)), Evidence::Confirmed)
         }
     }
 
     fn choices(chosen: Vec<Chosen>) -> Choices {
         let confirmed = vec![Confirmed { way: Way::Preload, choices: chosen.clone() }];
-        let message_size = BTreeMap::new();
-        Choices { platform: Platform::default(), message_size, choices: chosen, confirmed }
+        Choices {
+            platform: Platform::default(),
+            message_size: BTreeMap::new(),
+            prediction: None,
+            choices: chosen,
+            confirmed,
+        }
     }
 
     #[test]
@@ -191,5 +333,56 @@ mod tests {
             let error = document::parse::<Choices>(&text, Path::new("x")).unwrap_err().to_string();
             assert!(error.contains(wanted), "{wanted}: {error}");
         }
+    }
+
+    #[test]
+    fn a_file_from_before_alternatives_were_listed_is_read() {
+        let old = r#"{"collective": "bcast", "procs": 8, "bytes": 1, "method": "own:linear",
+            "seconds": 1.0, "default_seconds": 2.0, "rests_on": "measured"}"#;
+        let chosen: Chosen = serde_json::from_str(old).unwrap();
+        assert_eq!((chosen.speed_up(), chosen.alternatives.len()), (Some(2.0), 0));
+    }
+
+    #[test]
+    fn what_models_decided_is_told_apart_by_model() {
+        let decision = |model: &str, seconds| Decision {
+            collective: Collective::Bcast,
+            model: model.into(),
+            procs: 8,
+            bytes: 1,
+            method: "own:linear".parse().unwrap(),
+            seconds,
+            low_seconds: 0.0,
+            high_seconds: 2.0,
+            ties: vec!["own:binomial".parse().unwrap()],
+            extrapolated: true,
+        };
+        let decisions = Decisions {
+            calibration: "preset:frodo".into(),
+            forms: "corrected".into(),
+            parameters: "measured".into(),
+            message_size: BTreeMap::new(),
+            decisions: vec![decision("loggp", 0.0), decision("plogp", 1.0)],
+        };
+        let written = Choices::predicted(Platform::default(), decisions);
+        let text = document::text(&written).unwrap();
+        let read: Choices = document::parse(&text, Path::new("x")).unwrap();
+        assert_eq!(read, written);
+        assert_eq!(read.models(), ["loggp", "plogp"]);
+        let of_plogp: Vec<f64> = read.of_model(Some("plogp")).map(|one| one.seconds).collect();
+        assert_eq!(of_plogp, [1.0]);
+        assert_eq!(read.of_model(None).count(), 0);
+    }
+
+    #[test]
+    fn of_several_ways_the_one_that_gained_most_is_taken() {
+        let fast = Chosen { seconds: 0.005, ..chosen(64) };
+        let left = Chosen { method: Method::Default, seconds: 0.04, ..chosen(128) };
+        let mut written = choices(vec![chosen(64), left.clone()]);
+        written.confirmed.push(Confirmed { way: Way::Rules, choices: vec![fast.clone(), left] });
+        let confirmed = written.confirmed_in_any_way().unwrap();
+        assert_eq!((confirmed[0], &confirmed[1].method), (&fast, &Method::Default));
+        written.confirmed.clear();
+        assert_eq!(written.confirmed_in_any_way(), None);
     }
 }

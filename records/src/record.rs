@@ -11,6 +11,7 @@ use std::{
     fs::{File, OpenOptions},
     io::Write,
     path::{Path, PathBuf},
+    sync::atomic::{AtomicU64, Ordering},
 };
 
 use serde::{Serialize, de::DeserializeOwned};
@@ -54,6 +55,14 @@ pub struct Record<T> {
     pub stretches: Vec<Stretch>,
     /// Lines cut off by a kill, which hold no observation.
     pub torn: usize,
+}
+
+/// Bytes of records that this process has read, told while a long one is being read.
+static BYTES_READ: AtomicU64 = AtomicU64::new(0);
+
+/// How many bytes of records this process has read so far.
+pub fn bytes_read() -> u64 {
+    BYTES_READ.load(Ordering::Relaxed)
 }
 
 impl<T: Row> Record<T> {
@@ -117,6 +126,7 @@ pub fn parse<T: Row>(text: &str, path: &Path) -> Result<Record<T>, FileError> {
     while let Some((line, number)) = lines.next() {
         let cut = !line.ends_with('\n')
             || lines.peek().is_some_and(|(next, _)| next.trim_end() == RESUMED);
+        BYTES_READ.fetch_add(line.len() as u64, Ordering::Relaxed);
         let line = line.trim_end_matches(['\n', '\r']);
         let fault = |problem: String| FileError::new(path, problem).at_line(number);
         if let Some(entry) = line.strip_prefix("#@") {

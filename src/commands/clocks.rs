@@ -7,7 +7,7 @@ use clap::Args;
 use records::{observation::ClockError, quantity, record};
 
 use crate::{
-    commands::{options::SiteOptions, output},
+    commands::shared::{options::SiteOptions, output},
     site::{ranks::Site, run_directory::RunDirectory},
 };
 

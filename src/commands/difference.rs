@@ -10,30 +10,27 @@ use std::{
 use anyhow::Result;
 use clap::Args;
 use models::{Model, Predictor};
-use records::{
-    Collective, Method, Point,
-    decisions::{Decision, Decisions},
-    document, quantity,
-};
+use records::{Collective, Method, Point, quantity};
 use serde::Serialize;
 use verification::{samples::Samples, statistics::geometric_mean};
 
 use crate::{
-    commands::{
-        draw,
-        options::{ModelOptions, figure},
+    commands::shared::{
+        figure,
+        options::{ModelOptions, figure as figure_file},
         output::{self, Format},
     },
     error::{Usage, usage},
     site::run_directory::RunDirectory,
-    stages::{measurements::Measurements, source::Source},
+    stages::{chosen, measurements::Measurements, source::Source},
 };
 
 /// Compares two decision functions: where they differ, and what following the second instead of the
 /// first costs, by a model or as measured
 #[derive(Debug, Args)]
 pub struct Difference {
-    /// The first: a decisions.json, with :MODEL behind it where it holds several models' decisions
+    /// The first: a choices.json, a run's directory, or a decisions.json with :MODEL behind it where
+    /// it holds several models' decisions
     #[arg(value_name = "FILE[:MODEL]")]
     first: OsString,
 
@@ -50,7 +47,7 @@ pub struct Difference {
     run: Option<PathBuf>,
 
     /// Also draw the difference, as .svg or .png
-    #[arg(long, value_name = "FILE", value_parser = figure())]
+    #[arg(long, value_name = "FILE", value_parser = figure_file())]
     figure: Option<PathBuf>,
 
     /// How the differences are printed: as a table those alone, else every point
@@ -98,7 +95,10 @@ impl Difference {
         if let Some(path) = &self.figure {
             let points: Vec<figures::Difference> = rows.iter().map(Row::drawn).collect();
             let names = [first.0.as_str(), second.0.as_str()];
-            draw::write(figures::difference_map(collective, names, &judge.name(), &points), path)?;
+            figure::write(
+                figures::difference_map(collective, names, &judge.name(), &points),
+                path,
+            )?;
         }
         match self.format {
             Format::Json | Format::Csv => output::rows(self.format, &rows, &HEADING, cells),
@@ -260,29 +260,41 @@ fn summary(rows: &[Row], judge: &Judge) -> String {
 /// A decision function and its name: `decisions.json, loggp`.
 fn load(given: &OsStr) -> Result<(String, Function)> {
     let (path, model) = split(given)?;
-    let Decisions { decisions, .. } = document::read(path)?;
+    let choices = match path.is_dir() {
+        true => chosen::of_run(&RunDirectory::read(path)?)?,
+        false => chosen::read(path)?,
+    };
     let path = path.display();
-    let models: BTreeSet<&str> = decisions.iter().map(|one| one.model.as_str()).collect();
-    let names: Vec<&str> = models.iter().copied().collect();
-    let model = match (model, &names[..]) {
-        (_, []) => usage!("{path}: holds no decisions"),
-        (Some(model), _) if models.contains(model.name()) => model.name().to_owned(),
-        (None, [only]) => (*only).to_owned(),
-        (Some(model), _) => {
-            usage!("{path}: holds no decisions of {model} (it has: {})", names.join(", "))
-        }
-        (None, [first, ..]) => usage!(
-            "{path}: holds decisions of several models; say which, as in {path}:{first} (it has: \
-             {})",
+    if choices.choices.is_empty() {
+        usage!("{path}: holds no decisions");
+    }
+    let functions = chosen::functions(&choices);
+    let names: Vec<&str> = functions.iter().filter_map(|(model, _)| *model).collect();
+    let wanted = model.map(Model::name);
+    let found = match (wanted, &functions[..]) {
+        (None, [only]) => Some(only),
+        (None, _) => usage!(
+            "{path}: holds decisions of several models; say which, as in {path}:{} (it has: {})",
+            names[0],
             names.join(", ")
         ),
+        (wanted, all) => all.iter().find(|(model, _)| *model == wanted),
     };
-    let of_model = decisions.into_iter().filter(|decision| decision.model == model);
-    let function = of_model.map(|decision| {
-        let Decision { collective, procs, bytes, method, .. } = decision;
-        (Point { collective, procs, bytes }, method)
-    });
-    Ok((format!("{path}, {model}"), function.collect()))
+    match (found, wanted) {
+        (Some((model, chosen)), _) => {
+            let function = chosen.iter().map(|chosen| (chosen.point(), chosen.method.clone()));
+            let name = model.map_or_else(|| path.to_string(), |model| format!("{path}, {model}"));
+            Ok((name, function.collect()))
+        }
+        (None, Some(model)) if names.is_empty() => {
+            usage!("{path}: was measured; no decisions of {model} are in it")
+        }
+        (None, model) => usage!(
+            "{path}: holds no decisions of {} (it has: {})",
+            model.unwrap_or_default(),
+            names.join(", ")
+        ),
+    }
 }
 
 /// A file's name may have a colon of its own: what is behind the last one is a model's name where

@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::Result;
 use clap::{ArgGroup, Args};
-use figures::{Figure, FigureError};
+use figures::Figure;
 use models::simulated::Run;
 use records::{Collective, document, quantity, unknown};
 use schedules::{
@@ -16,9 +16,10 @@ use schedules::{
 };
 
 use crate::{
-    commands::{
+    commands::shared::{
+        figure::{answer, write},
+        network::{NetworkOptions, RendezvousCost, Simulator, check_options, in_words},
         output,
-        simulate::{NetworkOptions, RendezvousCost, Simulator, check_options, in_words},
     },
     error::{Usage, usage},
 };
@@ -226,23 +227,5 @@ fn form(path: &Path, with_graphviz: bool) -> Result<Form> {
             let endings = if with_graphviz { ".dot, .svg or .png" } else { ".svg or .png" };
             usage!("--output {}: wanted a name that ends with {endings}", path.display())
         }
-    }
-}
-
-/// Writes a figure that could be drawn.
-///
-/// # Errors
-/// It could not, or the file cannot be written.
-pub fn write(figure: Result<Figure, FigureError>, path: &Path) -> Result<()> {
-    figure.and_then(|figure| figures::save_as(&figure, path)).map_err(answer)
-}
-
-/// What the figures refuse was asked for wrongly; the rest failed.
-fn answer(error: FigureError) -> anyhow::Error {
-    match error {
-        FigureError::TooMuch { .. }
-        | FigureError::Impossible(_)
-        | FigureError::NothingToDraw(_) => Usage(error.to_string()).into(),
-        FigureError::File(_) | FigureError::Drawing(_) => error.into(),
     }
 }

@@ -11,13 +11,15 @@ use records::{Collective, Method, Point, quantity};
 use serde::Serialize;
 
 use crate::{
-    commands::{
-        decide::{can_run, default_models, tell_without},
+    commands::shared::{
         options::{ModelOptions, Segments, segments},
         output,
     },
     error::usage,
-    stages::source::Source,
+    stages::{
+        deciding::{can_run, default_models, tell_without},
+        source::Source,
+    },
 };
 
 /// Explains a decision: the candidates in order, what each parameter contributes to their times,

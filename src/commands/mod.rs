@@ -1,62 +1,18 @@
-//! The subcommands, one file each.
+//! The subcommands: a file or folder each, none importing another; what several share lies in
+//! `shared`.
 
 pub mod calibrate;
 pub mod clocks;
-mod compare;
 pub mod decide;
 pub mod difference;
 pub mod draw;
 pub mod explain;
 pub mod export;
 pub mod guidelines;
-pub mod links;
-pub mod options;
-pub mod output;
-pub mod pairs;
-pub mod plugins;
 pub mod predict;
 pub mod report;
+mod shared;
 pub mod simulate;
 pub mod testbed;
 pub mod tune;
 pub mod verify;
-mod violations;
-
-use std::{collections::BTreeMap, path::Path};
-
-use anyhow::Result;
-use records::{FileError, platform::Platform};
-
-/// The platform that a record's header states.
-pub fn platform(header: &BTreeMap<String, String>, path: &Path) -> Result<Platform> {
-    let fault = |problem: String| FileError::new(path, problem).in_field("#@platform");
-    let text = header.get("platform").ok_or_else(|| fault("is missing".into()))?;
-    Ok(serde_json::from_str(text).map_err(|error| fault(error.to_string()))?)
-}
-
-/// A number in a record's header.
-fn field<T: std::str::FromStr>(
-    header: &BTreeMap<String, String>,
-    key: &str,
-    path: &Path,
-) -> Result<T> {
-    match list(header, key, path)?.into_iter().next() {
-        Some(value) => Ok(value),
-        None => Err(FileError::new(path, "is empty").in_field(format!("#@{key}")).into()),
-    }
-}
-
-/// Numbers in a record's header, with commas between them.
-fn list<T: std::str::FromStr>(
-    header: &BTreeMap<String, String>,
-    key: &str,
-    path: &Path,
-) -> Result<Vec<T>> {
-    let fault = |problem: String| FileError::new(path, problem).in_field(format!("#@{key}"));
-    let text = header.get(key).ok_or_else(|| fault("is missing".into()))?;
-    let numbers: Result<Vec<T>, FileError> = text
-        .split(',')
-        .map(|part| part.parse().map_err(|_| fault(format!("is '{text}'; wanted numbers"))))
-        .collect();
-    Ok(numbers?)
-}

@@ -12,16 +12,17 @@ use records::{Algorithm, Collective, Method, Point, quantity};
 use serde::Serialize;
 
 use crate::{
-    commands::{
-        options::{GridOptions, List, ModelOptions, Segments, algorithms, figure},
+    commands::shared::{
+        figure,
+        options::{GridOptions, List, ModelOptions, Segments, algorithms, figure as figure_file},
         output::{self, Format},
-        {
-            decide::{can_run, tell_without},
-            draw,
-        },
     },
     error::usage,
-    stages::{simulating, source::Source},
+    stages::{
+        deciding::{can_run, sizes, tell_without},
+        simulating,
+        source::Source,
+    },
 };
 
 /// Predicts what each algorithm costs, from closed forms or by simulation
@@ -39,7 +40,7 @@ pub struct Predict {
 
     /// Also draw them, as .svg or .png, a panel per model: over the message size where there is one
     /// communicator size, over the processes where there is one message size
-    #[arg(long, value_name = "FILE", value_parser = figure())]
+    #[arg(long, value_name = "FILE", value_parser = figure_file())]
     figure: Option<PathBuf>,
 
     /// How the predictions are printed
@@ -157,6 +158,29 @@ fn draw(source: &Source, rows: &[Row], auto: bool, path: &Path) -> Result<()> {
         (_, [bytes]) => (true, quantity::format_bytes(*bytes)),
         _ => usage!("--figure draws over one of the sizes; fix the other: one of --procs or of -m"),
     };
+    let panels = panels(rows, auto, over_procs);
+    let axis = |label: &str, quantity| figures::Axis { label: label.into(), quantity };
+    let x = match over_procs {
+        true => axis("processes", figures::Quantity::Processes),
+        false => {
+            axis(&format!("message size ({})", collective.message_size()), figures::Quantity::Bytes)
+        }
+    };
+    let y = axis("predicted time", figures::Quantity::Seconds);
+    let mut lines = vec![format!("parameters: {}; closed forms: {}", source.name, source.forms())];
+    let beyond = rows.iter().find(|row| row.extrapolated).map(|row| {
+        let Row { collective, procs, bytes, .. } = *row;
+        source.reach().excess(Point { collective, procs, bytes })
+    });
+    if let Some(Some(excess)) = beyond {
+        lines.push(format!("extrapolated from there on: {excess}"));
+    }
+    let title = format!("Predicted: {collective}, {fixed}");
+    figure::write(figures::panels(&title, &lines, (x, y), &panels), path)
+}
+
+/// A panel per model, in it a curve per method, over the message size or over the processes.
+fn panels(rows: &[Row], auto: bool, over_procs: bool) -> Vec<(String, Vec<figures::Series>)> {
     // In the order of the rows: the model's own.
     let mut panels: Vec<(String, Vec<figures::Series>)> = Vec::new();
     for row in rows {
@@ -182,24 +206,7 @@ fn draw(source: &Source, rows: &[Row], auto: bool, path: &Path) -> Result<()> {
         );
         series.points.push(point);
     }
-    let axis = |label: &str, quantity| figures::Axis { label: label.into(), quantity };
-    let x = match over_procs {
-        true => axis("processes", figures::Quantity::Processes),
-        false => {
-            axis(&format!("message size ({})", collective.message_size()), figures::Quantity::Bytes)
-        }
-    };
-    let y = axis("predicted time", figures::Quantity::Seconds);
-    let mut lines = vec![format!("parameters: {}; closed forms: {}", source.name, source.forms())];
-    let beyond = rows.iter().find(|row| row.extrapolated).map(|row| {
-        let Row { collective, procs, bytes, .. } = *row;
-        source.reach().excess(Point { collective, procs, bytes })
-    });
-    if let Some(Some(excess)) = beyond {
-        lines.push(format!("extrapolated from there on: {excess}"));
-    }
-    let title = format!("Predicted: {collective}, {fixed}");
-    draw::write(figures::panels(&title, &lines, (x, y), &panels), path)
+    panels
 }
 
 /// The first that matches, or a new one.
@@ -209,11 +216,6 @@ fn named<T>(all: &mut Vec<T>, is: impl FnMut(&T) -> bool, new: impl FnOnce() -> 
         all.len() - 1
     });
     &mut all[place]
-}
-
-/// A barrier has one size, 0, whatever sizes the other collectives are asked for.
-pub fn sizes(collective: Collective, sizes: &[u64]) -> &[u64] {
-    if collective == Collective::Barrier { &[0] } else { sizes }
 }
 
 /// The algorithm, with whose it is where that makes a difference.

@@ -20,15 +20,13 @@ use records::{
 };
 
 use crate::{
-    commands::{
+    commands::shared::{
+        calibration, gains,
         output::percent,
-        {calibrate, tune::tell},
+        penalties::{self as regions, Means},
     },
     site::run_directory::RunDirectory,
-    stages::{
-        disturbance,
-        regions::{self, Means},
-    },
+    stages::disturbance,
 };
 
 /// Writes report.html: platform, parameters, decisions, penalties, gains and what to load, with
@@ -179,7 +177,7 @@ fn gains(summary: &Summary, run: &RunDirectory) -> Result<Markup> {
         h2 { "What to load, and what it gains" }
         @for way in ways { (way) }
         @if let Some(application) = &summary.application {
-            @for line in tell::expectation(application, summary) { p { (line) } }
+            @for line in gains::expectation(application, summary) { p { (line) } }
         }
         @if let Some(regret) = summary.regret {
             p {
@@ -198,11 +196,11 @@ fn way(loading: &Loading, summary: &Summary, run: &RunDirectory) -> Result<Marku
     let heading = ["collective", "procs", "size", "tuned method", "default", "tuned", "speed-up"];
     let mut figures = Vec::new();
     for collective in summary.message_size.keys() {
-        figures.extend(figure(run, &tell::figure_name(loading.way, collective.name()))?);
+        figures.extend(figure(run, &gains::figure_name(loading.way, collective.name()))?);
     }
-    let how_to_load = tell::how_to_load(loading, run)?;
+    let how_to_load = gains::how_to_load(loading, run)?;
     Ok(html! {
-        h3 { (tell::heading(loading.way)) }
+        h3 { (gains::heading(loading.way)) }
         @if gains.is_empty() {
             p { "Nothing beats the library's default here; every call is left to it." }
             pre { (how_to_load) }
@@ -223,10 +221,10 @@ fn way(loading: &Loading, summary: &Summary, run: &RunDirectory) -> Result<Marku
                 }
             }
             @for figure in figures { (figure) }
-            (table("Every point that is replaced", &heading, gains.iter().map(|gain| tell::row(gain))))
+            (table("Every point that is replaced", &heading, gains.iter().map(|gain| gains::row(gain))))
         }
         @if let Some(harm) = &loading.harm {
-            pre { (tell::harm(harm)) }
+            pre { (gains::harm(harm)) }
         }
     })
 }
@@ -309,7 +307,7 @@ fn parameters(calibration: &Calibration, run: &RunDirectory) -> Result<Markup> {
         @if let Some(figure) = figure { (figure) }
         details {
             summary { "Every parameter, with its 95 % interval" }
-            pre { (calibrate::summary(calibration)) }
+            pre { (calibration::summary(calibration)) }
         }
     })
 }

@@ -11,7 +11,7 @@ use clap::{Args, Subcommand};
 use testbed::{Condition, Mpi, Spec, Testbed};
 
 use crate::{
-    commands::{options::NetworkOptions, output},
+    commands::shared::{options::NetworkOptions, output},
     site::{
         describe,
         launcher::find_on_path,

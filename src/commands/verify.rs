@@ -1,43 +1,29 @@
 //! `colibri verify`: measures decisions and the library's own algorithms, and says what following
 //! each decision function costs.
 
-use std::{collections::BTreeMap, ffi::OsString, path::Path, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
 use anyhow::Result;
 use clap::Args;
-use models::Predictor;
-use records::{
-    Algorithm, Collective, Method, document,
-    plan::{Cell, Plan},
-    profile::REPLACED,
-    quantity,
-};
-use tuning::{
-    Weights,
-    plan::{self, Extent, Grid, Methods},
-};
+use records::quantity;
+use tuning::plan::Extent;
 use verification::selection::Choice;
 
 use crate::{
-    commands::{
-        options::{GridOptions, ModelOptions, RunOptions, Segments, SiteOptions, with_a_path},
-        output,
-        {
-            links,
-            plugins::{self, PluginOptions},
-        },
+    commands::shared::{
+        options::{GridOptions, ModelOptions, RunOptions, SiteOptions, with_a_path},
+        output, penalties,
+        plugins::{self, PluginOptions},
     },
-    error::usage,
-    site::{
-        ranks::{Setting, Site},
-        run_directory::RunDirectory,
-    },
+    site::{ranks::Site, run_directory::RunDirectory},
     stages::{
         chosen,
-        judging::{self, Other, judged_models},
+        deciding::judged_models,
+        judging::{self, Other},
+        links,
         measurements::Measurements,
-        regions,
-        source::{Source, powers_of_two_and},
+        measuring::{Timing, grid, measure_by, planned},
+        source::Source,
     },
 };
 
@@ -97,28 +83,6 @@ fn two_names(text: &str) -> Result<[String; 2], String> {
     names.try_into().map_err(|_| "wanted two names, as in default,measured".into())
 }
 
-/// The timing schemes of colibri-mpi, by its words for them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Timing {
-    Barrier,
-    Global,
-    Max,
-    Root,
-    Bcast,
-}
-
-impl Timing {
-    const fn name(self) -> &'static str {
-        match self {
-            Timing::Barrier => "barrier",
-            Timing::Global => "global",
-            Timing::Max => "max",
-            Timing::Root => "root",
-            Timing::Bcast => "bcast",
-        }
-    }
-}
-
 impl Verify {
     /// Runs the subcommand.
     pub fn run(self) -> Result<()> {
@@ -132,14 +96,24 @@ impl Verify {
         };
         let models = self.model.model.map_or_else(judged_models, |models| models.0);
         let measurements = Measurements::read(&run)?;
-        let judged = judging::judge(&run, &source, measurements, &models, &self.others, None)?;
-        let next = |choice: &Choice| chosen::next_measured(&judged.samples, choice);
-        let choices = chosen::measured(&judged.penalties, &judged.choices, &next, &BTreeMap::new());
-        run.write(&run.choices(), &choices)?;
-        let mut text = judging::summary(&judged.penalties);
-        text += &regions::text(&judged.penalties);
+        // What a tuning run has confirmed stays: it rests on more than the measurements alone.
+        let kept = match run.choices().exists() {
+            true => Some(chosen::read(&run.choices())?).filter(|there| !there.confirmed.is_empty()),
+            false => None,
+        };
+        let choices = kept.as_ref().map(|kept| kept.choices.iter().map(Choice::from).collect());
+        let judged = judging::judge(&run, &source, measurements, &models, &self.others, choices)?;
+        if kept.is_none() {
+            let next = |choice: &Choice| chosen::next_measured(&judged.samples, choice);
+            let (penalties, doubts) = (&judged.penalties, BTreeMap::new());
+            let choices =
+                chosen::measured(penalties, &judged.samples, &judged.choices, &next, &doubts);
+            run.write(&run.choices(), &choices)?;
+        }
+        let mut text = penalties::summary(&judged.penalties);
+        text += &penalties::text(&judged.penalties);
         if let Some(names) = &self.compare {
-            text += &judging::agreement_text(&judged.agreement(&run, names)?);
+            text += &penalties::agreement_text(&judged.agreement(&run, names)?);
         }
         output::print(&text)?;
         output::print(&plugins::table(&judged.times()))?;
@@ -171,173 +145,4 @@ impl Verify {
         measure_by(self.timing, &site, &plan, &run.plan(), &run.measurements(), deadline, &[])?;
         Ok((run, source))
     }
-}
-
-/// How far a job that turns out to take longer than expected may run over its time, as a factor.
-pub const PATIENCE: f64 = 1.3;
-
-/// Whether a job of so many ranks holds communicators of these sizes.
-pub fn check_procs(procs: &[u32], ranks: u32) -> Result<()> {
-    if let Some(most) = procs.iter().find(|&&procs| procs > ranks) {
-        usage!(
-            "--procs asks for {most} processes, but a job has {ranks} ranks; give --ranks or fewer"
-        );
-    }
-    Ok(())
-}
-
-/// The points to measure at a site.
-pub fn grid(options: &GridOptions, site: &Site) -> Result<Grid> {
-    let Segments::These(segments) = &options.segments else {
-        usage!("say which segment sizes to measure, as in --segments 0,1KiB,8KiB");
-    };
-    let ranks = site.ranks();
-    let procs = match &options.procs {
-        Some(procs) => procs.0.clone(),
-        None => powers_of_two_and(ranks),
-    };
-    check_procs(&procs, ranks)?;
-    for &collective in &options.collective.0 {
-        check_measurable(site, collective)?;
-    }
-    // What another library takes by itself can't be told: it is compared with our own.
-    let methods: Methods = site.natives().unwrap_or(own_methods);
-    Ok(Grid {
-        ranks,
-        collectives: options.collective.0.clone(),
-        procs,
-        sizes: options.sizes.0.clone(),
-        segments: segments.clone(),
-        methods,
-        weights: Weights::default(),
-        others: Vec::new(),
-    })
-}
-
-/// Whether there is anything at a site to compare a collective's default with.
-///
-/// # Errors
-/// There is nothing.
-pub fn check_measurable(site: &Site, collective: Collective) -> Result<()> {
-    let forced = site.library().filter(|_| site.natives().is_some());
-    if let Some(library) = forced
-        && library.algorithms(collective).is_empty()
-    {
-        usage!("{} has no algorithms of {collective} that can be forced", library.title());
-    }
-    if forced.is_none() && !REPLACED.contains(&collective) {
-        usage!(
-            "the launcher at hand is not known to be Open MPI's, whose algorithms can be forced; \
-             our own of {collective} are none that the preload library could put in its place"
-        );
-    }
-    Ok(())
-}
-
-/// Our own algorithms of a collective on so many processes: each with every segment size that is
-/// less than the message, those without segments once. Of several forms of an algorithm, the plain
-/// one.
-pub fn own_methods(
-    collective: Collective,
-    segments: &[u64],
-    procs: u32,
-    bytes: u64,
-) -> Vec<Method> {
-    let mut methods = Vec::new();
-    for &algorithm in Algorithm::ALL.iter().filter(|algorithm| algorithm.plain().is_none()) {
-        let method = |segment_bytes| runner::Method::new(collective, algorithm, segment_bytes);
-        let segments: &[u64] = if method(1).is_ok() { segments } else { &[0] };
-        for &segment_bytes in segments.iter().filter(|&&segment| segment == 0 || segment < bytes) {
-            if method(segment_bytes).is_ok_and(|method| method.check_ranks(procs).is_ok()) {
-                methods.push(Method::Own { algorithm, segment_bytes });
-            }
-        }
-    }
-    methods
-}
-
-/// The run's plan: the one that is there, or a new one.
-pub fn planned(
-    run: &RunDirectory,
-    source: &Source,
-    grid: &Grid,
-    extent: Extent,
-    seed: u64,
-) -> Result<Plan> {
-    let path = run.plan();
-    if path.exists() {
-        return Ok(document::read(&path)?);
-    }
-    let predictors = predictors(source)?;
-    let planned = plan::make(grid, extent, seed, &|cell| expectation(&predictors, cell));
-    for note in &planned.notes {
-        eprintln!("plan: {note}");
-    }
-    eprintln!(
-        "plan: {} cells, {} visits, about {:.0} s",
-        planned.plan.cells.len(),
-        planned.plan.visits.len(),
-        planned.expected_seconds
-    );
-    document::write(&path, &planned.plan)?;
-    Ok(planned.plan)
-}
-
-/// The models that say what a cell may cost.
-pub fn predictors(source: &Source) -> Result<Vec<Predictor>> {
-    let models = judged_models().into_iter().filter(|model| source.holds(*model));
-    models.map(|model| source.predictor(model)).collect()
-}
-
-/// What each model predicts for a cell, in seconds.
-pub fn expectation(predictors: &[Predictor], cell: &Cell) -> Vec<Option<f64>> {
-    let of = |predictor: &Predictor| predictor.predict_method_seconds(cell.point(), &cell.method);
-    predictors.iter().map(|predictor| of(predictor).ok()).collect()
-}
-
-/// Measures a plan, or goes on measuring it, as programs and the usual benchmarks call: at once after
-/// a barrier. What ranks that sleep to an agreed instant owe to that, no program would see. The longest of
-/// the ranks' own times would not do: where ranks leave the barrier apart, short calls seem to take
-/// next to nothing at times.
-pub fn measure(
-    site: &Site,
-    plan: &Plan,
-    plan_path: &Path,
-    record: &Path,
-    deadline: Duration,
-    settings: &[Setting],
-) -> Result<()> {
-    measure_by(Timing::Barrier, site, plan, plan_path, record, deadline, settings)
-}
-
-/// The same by another timing scheme.
-fn measure_by(
-    timing: Timing,
-    site: &Site,
-    plan: &Plan,
-    plan_path: &Path,
-    record: &Path,
-    deadline: Duration,
-    settings: &[Setting],
-) -> Result<()> {
-    if plan.ranks != site.ranks() {
-        usage!(
-            "{} is for {} ranks, but {} are to be started; give --ranks {}",
-            plan_path.display(),
-            plan.ranks,
-            site.ranks(),
-            plan.ranks
-        );
-    }
-    let arguments: Vec<OsString> = vec![
-        "--plan".into(),
-        plan_path.into(),
-        "--record".into(),
-        record.into(),
-        "--deadline-seconds".into(),
-        deadline.as_secs_f64().to_string().into(),
-        "--timing".into(),
-        timing.name().into(),
-    ];
-    site.run("measure", plan.ranks, &arguments, settings)
 }

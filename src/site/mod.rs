@@ -5,6 +5,7 @@ pub mod config;
 pub mod describe;
 pub mod launch;
 pub mod launcher;
+pub mod options;
 pub mod process;
 pub mod programs;
 pub mod ranks;

@@ -14,13 +14,13 @@ use serde::{Deserialize, Serialize};
 use testbed::{Mpi, Spec, Testbed};
 
 use crate::{
-    commands::options::SiteOptions,
     error::usage,
     site::{
         config::{self, Config},
         describe::{self, describe},
         launch::Job,
         launcher::{Launcher, ranks_at_hand},
+        options::SiteOptions,
         process, programs,
         run_directory::RunDirectory,
         virtual_cluster::{check_testbed, library_of, mpi_at_hand, shims},

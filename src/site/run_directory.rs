@@ -13,7 +13,7 @@ use records::{
 };
 use rustix::fs::{Access, access};
 
-use crate::{commands::options::RunOptions, site::begun::holds_anything};
+use crate::site::{begun::holds_anything, options::RunOptions};
 
 /// A run's directory.
 ///

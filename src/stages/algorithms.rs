@@ -1,6 +1,6 @@
 //! Constants of algorithms: their collectives timed at a few points, and what the times say.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use models::{
@@ -9,7 +9,7 @@ use models::{
 };
 use records::{
     Collective, Method,
-    calibration::{AlgorithmFit, Algorithms, Calibration, Parameters},
+    calibration::{Algorithms, Parameters},
     document,
     observation::{CollectiveCall, PointToPoint},
     plan::{Cell, Plan},
@@ -19,13 +19,13 @@ use tuning::plan::{self, Repeated};
 use verification::samples::Samples;
 
 use crate::{
-    commands::{
-        output,
-        {predict::sizes, verify},
-    },
     error::usage,
     site::{ranks::Site, run_directory::RunDirectory},
-    stages::{judging, measurements, source::powers_of_two_and},
+    stages::{
+        deciding::{judged_models, sizes},
+        measurements, measuring,
+        source::powers_of_two_and,
+    },
 };
 
 /// Of what is left of a calibration's budget.
@@ -85,7 +85,7 @@ pub fn measure(
         );
     }
     let record = run.algorithm_times();
-    verify::measure(site, &plan, &path, &record, within, &[])
+    measuring::measure(site, &plan, &path, &record, within, &[])
 }
 
 /// The library's own algorithms where they can be forced, and Colibri's.
@@ -94,7 +94,7 @@ fn methods(site: &Site, collective: Collective, procs: u32, bytes: u64) -> Vec<M
         .natives()
         .map(|natives| natives(collective, &SEGMENTS, procs, bytes))
         .unwrap_or_default();
-    let own = verify::own_methods(collective, &SEGMENTS, procs, bytes);
+    let own = measuring::own_methods(collective, &SEGMENTS, procs, bytes);
     natives.into_iter().chain(own).collect()
 }
 
@@ -108,11 +108,11 @@ fn planned(
 ) -> Result<Plan> {
     let rows = record::read::<PointToPoint>(&run.observations())?.rows;
     let parameters = fit::fit_values(&rows)?;
-    let models = judging::judged_models().into_iter();
+    let models = judged_models().into_iter();
     let predictors = models
         .map(|model| Predictor::new(model, Forms::Corrected, &parameters))
         .collect::<Result<Vec<_>, _>>()?;
-    let expected = |cell: &Cell| verify::expectation(&predictors, cell);
+    let expected = |cell: &Cell| measuring::expectation(&predictors, cell);
     let mut numbers = powers_of_two_and(site.ranks());
     numbers.drain(..numbers.len().saturating_sub(NUMBERS));
     let mut largest = SIZES.len();
@@ -212,43 +212,4 @@ fn timed(run: &RunDirectory, others: bool) -> Result<(Vec<String>, Vec<Collectiv
         }
     }
     Ok((names, rows))
-}
-
-/// The constants, for people: those of the refined forms, which know every algorithm.
-pub fn summary(calibration: &Calibration) -> String {
-    let Some(Algorithms { fits, records }) = &calibration.algorithms else { return String::new() };
-    let mut shown: BTreeMap<(Collective, &Method), &AlgorithmFit> = BTreeMap::new();
-    for fit in fits {
-        let place = shown.entry((fit.collective, &fit.method)).or_insert(fit);
-        if fit.model == models::Model::Refined.name() {
-            *place = fit;
-        }
-    }
-    let row = |fit: &&AlgorithmFit| {
-        let (alpha, beta) = (fit.alpha_seconds, fit.beta_seconds_per_byte);
-        let time = quantity::format_seconds;
-        let rate = |seconds: f64| format!("{:.5} us/byte", seconds * 1e6);
-        vec![
-            fit.collective.to_string(),
-            fit.method.to_string(),
-            time(alpha.value),
-            format!("{} .. {}", time(alpha.low), time(alpha.high)),
-            rate(beta.value),
-            format!("{} .. {}", rate(beta.low), rate(beta.high)),
-            format!("{:.4}", fit.r_squared),
-            format!("{:.1} %", 100.0 * fit.median_residual),
-        ]
-    };
-    let heading = [
-        "collective",
-        "algorithm",
-        "alpha",
-        "95 % interval",
-        "beta",
-        "95 % interval",
-        "R^2",
-        "off by",
-    ];
-    let text = output::aligned(&heading, shown.values().map(row));
-    format!("\nConstants of each algorithm, by its refined form ({})\n\n{text}", records.join(", "))
 }

@@ -17,14 +17,15 @@ use records::{
 use tuning::{Bench, BenchJob, JobName, Load, focus::Batch};
 
 use crate::{
-    commands::{export, verify},
     site::{
         ranks::{LazySite, Setting},
         run_directory::RunDirectory,
     },
     stages::{
         export::Format,
+        exporting,
         measurements::{Files, files},
+        measuring,
         source::Source,
     },
 };
@@ -87,14 +88,14 @@ impl ClusterBench<'_, '_> {
     }
 
     fn measure(&mut self, job: &BenchJob<'_>, plan: &Path, record: &Path) -> Result<()> {
-        let deadline = Duration::from_secs_f64(job.seconds * verify::PATIENCE);
+        let deadline = Duration::from_secs_f64(job.seconds * measuring::PATIENCE);
         let JobName::Confirming { round, way, .. } = job.name else {
             // What was planned before is completed as it is.
             if !plan.exists() {
                 document::write(plan, job.plan)?;
             }
             let site = self.site.open(self.run)?;
-            return verify::measure(site, job.plan, plan, record, deadline, &[]);
+            return measuring::measure(site, job.plan, plan, record, deadline, &[]);
         };
         document::write(plan, job.plan)?;
         let settings = match job.load {
@@ -102,7 +103,7 @@ impl ClusterBench<'_, '_> {
             None => Vec::new(),
         };
         let site = self.site.open(self.run)?;
-        verify::measure(site, job.plan, plan, record, deadline, &settings)
+        measuring::measure(site, job.plan, plan, record, deadline, &settings)
             .with_context(|| format!("confirmation {round}, {}", way_name(way)))
     }
 
@@ -111,7 +112,7 @@ impl ClusterBench<'_, '_> {
         let is_first = matches!(name, JobName::Confirming { round: 1, .. });
         let stage = if is_first { "candidate" } else { "confirmed" };
         let path = self.run.file(&format!("{stage}-{}", file(load.way)));
-        export::write(format(load.way), self.source, load.choices, &path)?;
+        exporting::write(format(load.way), self.source, load.choices, &path)?;
         let path = path.into_os_string();
         Ok(match load.way {
             Way::Rules => vec![Setting::Parameter("coll_tuned_dynamic_rules_filename", path)],

@@ -1,14 +1,67 @@
 //! What a run has chosen, as it is written down in `choices.json`.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::Path};
 
+use anyhow::Result;
 use records::{
-    Method, Point,
+    FileError, Method, Point,
     choices::{Choices, Chosen, Confirmed, Evidence, RunnerUp},
+    decisions::Decisions,
+    document::{self, Document as _},
     penalty::Penalties,
+    platform::Platform,
+    reading,
     summary::Loading,
 };
-use verification::{samples::Samples, selection::Choice};
+use verification::{
+    samples::Samples,
+    selection::{Choice, alternatives},
+};
+
+use crate::{error::usage, site::run_directory::RunDirectory};
+
+/// Reads a file of choices; an older decisions.json too, whose choices rest on predictions.
+///
+/// # Errors
+/// As [`document::read`].
+pub fn read(path: &Path) -> Result<Choices> {
+    let text = reading::text(path).map_err(|e| FileError::io(path, "read", &e))?;
+    parse(&text, path)
+}
+
+/// The same from its text; `path` is for the errors.
+///
+/// # Errors
+/// As [`read`].
+pub fn parse(text: &str, path: &Path) -> Result<Choices> {
+    if document::schema(text).as_deref() == Some(Decisions::SCHEMA) {
+        let decisions = document::parse(text, path)?;
+        return Ok(Choices::predicted(Platform::default(), decisions));
+    }
+    Ok(document::parse(text, path)?)
+}
+
+/// What a run has chosen.
+///
+/// # Errors
+/// Nothing yet.
+pub fn of_run(run: &RunDirectory) -> Result<Choices> {
+    let path = run.choices();
+    if path.exists() {
+        return Ok(document::read(&path)?);
+    }
+    let directory = run.path().display();
+    match run.options().exists() {
+        true => usage!(
+            "{directory}: the tuning has not come to its end, or an older Colibri made it; \
+             'colibri tune {directory} --resume' completes it"
+        ),
+        false => usage!(
+            "{directory}: nothing was chosen yet; 'colibri verify {directory} --from-record' \
+             chooses from what was measured"
+        ),
+    }
+}
 
 /// Why a method that is a little faster is not chosen, nor one that is faster only by chance.
 const NOTHING_FASTER: &str = "no method measured here is significantly faster";
@@ -17,25 +70,26 @@ const NOTHING_FASTER: &str = "no method measured here is significantly faster";
 /// time in seconds, `doubts` the standard deviation of the logarithm of its gain.
 pub fn measured(
     penalties: &Penalties,
+    samples: &Samples,
     choices: &[Choice],
     next: &dyn Fn(&Choice) -> Option<(Method, f64)>,
     doubts: &BTreeMap<Point, f64>,
 ) -> Choices {
-    let chosen = |choice: &Choice| Chosen {
-        collective: choice.point.collective,
-        procs: choice.point.procs,
-        bytes: choice.point.bytes,
-        method: choice.method.clone(),
-        seconds: choice.seconds,
-        default_seconds: choice.default_seconds,
-        rests_on: Evidence::Measured,
-        doubt: doubts.get(&choice.point).copied(),
-        next: next(choice).map(|(method, seconds)| RunnerUp { method, seconds }),
-        default_because: (choice.method == Method::Default).then(|| NOTHING_FASTER.into()),
+    let chosen = |choice: &Choice| {
+        let times = (choice.seconds, Some(choice.default_seconds));
+        let Choice { point, method, .. } = choice;
+        Chosen {
+            doubt: doubts.get(point).copied(),
+            next: next(choice).map(|(method, seconds)| RunnerUp { method, seconds }),
+            alternatives: alternatives(samples, *point, method),
+            default_because: (*method == Method::Default).then(|| NOTHING_FASTER.into()),
+            ..Chosen::new(*point, method.clone(), times, Evidence::Measured)
+        }
     };
     Choices {
         platform: penalties.platform.clone(),
         message_size: penalties.message_size.clone(),
+        prediction: None,
         choices: choices.iter().map(chosen).collect(),
         confirmed: Vec::new(),
     }
@@ -57,9 +111,11 @@ pub fn confirmed(chosen: &[Chosen], choices: &[Choice], loading: &Loading) -> Co
         Chosen {
             method: choice.method.clone(),
             seconds,
-            default_seconds: choice.default_seconds,
+            default_seconds: Some(choice.default_seconds),
             rests_on: if is_default { Evidence::Measured } else { Evidence::Confirmed },
             default_because: is_default.then(|| why_default(before, loading)),
+            // What came next was not confirmed.
+            alternatives: Vec::new(),
             ..before.clone()
         }
     };
@@ -83,4 +139,16 @@ fn why_default(chosen: &Chosen, loading: &Loading) -> String {
         }
         _ => format!("the budget ended before {} was confirmed", chosen.method),
     }
+}
+
+/// The decision functions that choices hold: one for each model that has chosen, or the one that was
+/// measured, what was confirmed first.
+pub fn functions(choices: &Choices) -> Vec<(Option<&str>, Vec<&Chosen>)> {
+    let models = choices.models();
+    if !models.is_empty() {
+        let of_model = |model| (Some(model), choices.of_model(Some(model)).collect());
+        return models.into_iter().map(of_model).collect();
+    }
+    let confirmed = choices.confirmed_in_any_way();
+    vec![(None, confirmed.unwrap_or_else(|| choices.choices.iter().collect()))]
 }

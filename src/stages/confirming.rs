@@ -15,15 +15,13 @@ use tuning::{
 };
 use verification::selection::Choice;
 
-use crate::{
-    commands::export,
-    stages::{
-        bench::{ClusterBench, file, format},
-        chosen, disturbance,
-        export::replacement,
-        judging::Judged,
-        traced::Traced,
-    },
+use crate::stages::{
+    bench::{ClusterBench, file},
+    chosen, disturbance,
+    export::replacement,
+    exporting,
+    judging::Judged,
+    traced::Traced,
 };
 
 /// Loads what was chosen in jobs of its own, which take about `seconds`: what is not faster is
@@ -57,13 +55,14 @@ pub fn confirm(
     let (ways, told) = confirmed.tell(usage.as_ref());
     let next = known.runners_up();
     let next = |choice: &Choice| next.get(&choice.point).cloned();
-    let mut choices = chosen::measured(&judged.penalties, &judged.choices, &next, &doubts);
+    let mut choices =
+        chosen::measured(&judged.penalties, &judged.samples, &judged.choices, &next, &doubts);
     let mut loadings = Vec::new();
     for mut one in ways {
         let confirmed = chosen::confirmed(&choices.choices, &one.choices, &one.loading);
+        let path = run.file(file(one.loading.way));
+        exporting::write_confirmed(&choices, &confirmed, source, &path)?;
         choices.confirmed.push(confirmed);
-        let way = one.loading.way;
-        export::write(format(way), source, &one.choices, &run.file(file(way)))?;
         one.loading.application_seconds =
             traced.and_then(|(_, traced)| traced.seconds_with(&one.loading));
         loadings.push(one.loading);

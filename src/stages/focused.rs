@@ -11,9 +11,12 @@ use tuning::{
     plan::{Grid, thinned},
 };
 
-use crate::{
-    commands::verify::{expectation, predictors},
-    stages::{bench::ClusterBench, judging, source::Source},
+use crate::stages::{
+    bench::ClusterBench,
+    deciding::judged_models,
+    judging,
+    measuring::{expectation, predictors},
+    source::Source,
 };
 
 /// Measures within about `seconds`, or goes on doing so; tells the regret that is left.
@@ -63,7 +66,7 @@ pub fn known(
 
 /// The cells that the models decide for: measured too, so that their penalty can be told.
 fn decided_by_models(source: &Source, cells: &[Cell]) -> Result<Vec<u32>> {
-    let decisions = judging::decisions(source, cells, &judging::judged_models())?;
+    let decisions = judging::decisions(source, cells, &judged_models())?;
     let decided: BTreeSet<(Point, &Method)> = decisions
         .decisions
         .iter()

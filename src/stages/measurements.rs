@@ -1,6 +1,6 @@
 //! What a run's jobs have timed: their plans and records, batch after batch.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{collections::BTreeMap, fs, path::PathBuf};
 
 use anyhow::{Context, Result};
 use records::{
@@ -11,7 +11,10 @@ use records::{
 };
 use verification::samples::Samples;
 
-use crate::site::run_directory::RunDirectory;
+use crate::{
+    site::run_directory::RunDirectory,
+    stages::progress::{self, Shown, WorkDone},
+};
 
 /// The files of a batch: the first is `plan.json` with `measurements.csv`.
 pub struct Files {
@@ -50,6 +53,7 @@ pub struct Batch {
 /// # Errors
 /// There is none, or one cannot be read.
 pub fn batches(run: &RunDirectory) -> Result<Vec<Batch>> {
+    let _shown = show_reading(run);
     let mut all = Vec::new();
     for batch in 1.. {
         let files = files(run, batch);
@@ -63,6 +67,15 @@ pub fn batches(run: &RunDirectory) -> Result<Vec<Batch>> {
         });
     }
     Ok(all)
+}
+
+/// Shows how much of all batches is read.
+fn show_reading(run: &RunDirectory) -> Shown {
+    let sizes = (1..).map_while(|batch| fs::metadata(files(run, batch).record).ok());
+    let (before, of) = (record::bytes_read(), sizes.map(|file| file.len()).sum());
+    progress::show("reading", "bytes", move || {
+        WorkDone::Part(record::bytes_read().saturating_sub(before).min(of), of)
+    })
 }
 
 /// Everything that a run has timed.

@@ -10,9 +10,9 @@ use records::{
 };
 
 use crate::{
-    commands::options::{GridOptions, ModelOptions, ParameterSet},
     error::{Usage, usage},
     site::run_directory::RunDirectory,
+    stages::options::{GridOptions, ModelOptions, ParameterSet},
 };
 
 /// A calibration, and how it is to be used.

@@ -13,12 +13,12 @@ use records::{
 use tuning::{Weights, plan::Grid};
 
 use crate::{
-    commands::{
-        options::{GridOptions, List},
-        verify,
-    },
     error::usage,
     site::ranks::Site,
+    stages::{
+        measuring,
+        options::{GridOptions, List},
+    },
 };
 
 /// Larger messages are not measured: their elements, single bytes, could not be counted.
@@ -116,13 +116,13 @@ impl Traced {
     /// The points that the application uses, and what is to be compared there.
     ///
     /// # Errors
-    /// As [`verify::grid`].
+    /// As [`measuring::grid`].
     pub fn grid(&self, options: &GridOptions, site: &Site) -> Result<Grid> {
         let mut options = options.clone();
         options.collective = distinct(self.at.keys().map(|point| point.collective));
         options.procs = Some(distinct(self.at.keys().map(|point| point.procs)));
         options.sizes = distinct(self.at.keys().map(|point| point.bytes));
-        Ok(Grid { weights: self.weights(), ..verify::grid(&options, site)? })
+        Ok(Grid { weights: self.weights(), ..measuring::grid(&options, site)? })
     }
 
     /// How much each point matters.

@@ -27,6 +27,9 @@ pub const TUNE: &[FrozenCommand] = steps! {
     "export-openmpi-json": "export tune --format openmpi-json --output openmpi.json";
     "export-profile": "export tune --format profile --output profiles";
     "export-intel": "export tune --format intel";
+    "export-c": "export tune --format c";
+    "export-rust": "export tune --format rust";
+    "difference-runs": "difference tune tune/decisions.json:plogp --collective bcast --run tune";
     "difference-measured": "difference tune/decisions.json:plogp tune/decisions.json:loggp "
         "--collective bcast --run tune --figure difference.svg";
     "difference-json": "difference tune/decisions.json:plogp tune/decisions.json:loggp "
@@ -40,6 +43,8 @@ pub const GUIDELINES: &[FrozenCommand] = steps! {
     "report": "report guidelines";
     "other-test": "guidelines guidelines --from-record --test kolmogorov-smirnov --level 0.2 "
         "--least-gain 0.02";
+    "export-profile": "export guidelines --format profile --output profiles";
+    "export-c": "export guidelines --format c";
 };
 
 /// On the record of a calibration of four nodes.
@@ -91,6 +96,7 @@ pub const CALIBRATION: &[FrozenCommand] = steps! {
         "--calibration calibration/calibration.json --output openmpi.rules";
     "export-openmpi-json": "export --decisions decisions.json --format openmpi-json --model plogp "
         "--calibration calibration/calibration.json --output openmpi.json";
+    "export-c": "export decisions.json --format c --model plogp";
     "export-mpich": "export --decisions decisions.json --format mpich --model plogp "
         "--calibration calibration/calibration.json --target-version 4.0 "
         "--target-library libmpich.so --output mpich.json";

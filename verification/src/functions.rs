@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use records::{Method, Point, decisions::Decision};
+use records::{Method, Point, choices::Chosen, decisions::Decision};
 
 use crate::{samples::Samples, selection::Choice};
 
@@ -36,6 +36,13 @@ impl DecisionFunction {
     ) -> Self {
         let decided = samples.points().map(|point| (point, rules(point))).collect();
         DecisionFunction { name: name.into(), decided }
+    }
+
+    /// What was chosen, at the points that were measured.
+    pub fn of_chosen(name: &str, chosen: &[&Chosen], samples: &Samples) -> Self {
+        let measured = chosen.iter().filter(|chosen| samples.at(chosen.point()).next().is_some());
+        let decided = measured.map(|chosen| (chosen.point(), Ok(chosen.method.clone())));
+        DecisionFunction { name: name.into(), decided: decided.collect() }
     }
 
     /// One for each model in the list. Points that were not measured are left out.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use records::{
     Collective, Method, Point,
+    choices::{Alternative, Chosen, Evidence},
     profile::{Profile, REPLACED, Range},
 };
 use statistics::{false_discovery_control, median};
@@ -42,32 +43,76 @@ pub fn profiles(jobs: &Jobs, settings: &Settings) -> Vec<Profile> {
     measured.into_iter().filter_map(profile).collect()
 }
 
-fn winners(jobs: &Jobs, settings: &Settings) -> BTreeMap<Point, Winner> {
-    let mut candidates = Vec::new();
+/// What a method that can replace the default gains at a point, and whether that is significant.
+struct Contender {
+    point: Point,
+    candidate: Winner,
+    seconds: f64,
+    wins: bool,
+}
+
+fn compared(jobs: &Jobs, settings: &Settings) -> Vec<Contender> {
+    let (mut all, mut p_values) = (Vec::new(), Vec::new());
     for point in jobs.points() {
         let default = jobs.of(point, &Method::Default);
-        let others = jobs.at(point).filter(|(method, _)| can_replace(method));
-        for (method, medians) in others {
-            let Some(gain) = median(default).zip(median(medians)).map(|(slow, fast)| slow / fast)
-            else {
-                continue;
-            };
-            let p_value = settings.test.p_value(medians, default);
-            candidates.push((point, Winner { method: method.clone(), gain }, p_value));
+        for (method, medians) in jobs.at(point).filter(|(method, _)| can_replace(method)) {
+            let Some((slow, fast)) = median(default).zip(median(medians)) else { continue };
+            let candidate = Winner { method: method.clone(), gain: slow / fast };
+            let wins = candidate.gain >= 1.0 + settings.replacement_gain;
+            all.push(Contender { point, candidate, seconds: fast, wins });
+            p_values.push(settings.test.p_value(medians, default));
         }
     }
-    let p_values: Vec<f64> = candidates.iter().map(|(_, _, p_value)| *p_value).collect();
+    for (one, corrected) in all.iter_mut().zip(false_discovery_control(&p_values)) {
+        one.wins = one.wins && corrected <= settings.level;
+    }
+    all
+}
+
+fn winners(jobs: &Jobs, settings: &Settings) -> BTreeMap<Point, Winner> {
     let mut winners: BTreeMap<Point, Winner> = BTreeMap::new();
-    for ((point, winner, _), corrected) in
-        candidates.into_iter().zip(false_discovery_control(&p_values))
+    for Contender { point, candidate, .. } in
+        compared(jobs, settings).into_iter().filter(|one| one.wins)
     {
-        let wins = corrected <= settings.level && winner.gain >= 1.0 + settings.replacement_gain;
-        if wins && winners.get(&point).is_none_or(|other| other.gain < winner.gain) {
-            winners.insert(point, winner);
+        if winners.get(&point).is_none_or(|other| other.gain < candidate.gain) {
+            winners.insert(point, candidate);
         }
     }
     winners
 }
+
+/// What replaces the default at each point at which it was measured: the method of
+/// [`profiles`], or the default; beside it the other methods that could.
+pub fn choices(jobs: &Jobs, settings: &Settings) -> Vec<Chosen> {
+    let mut all: BTreeMap<Point, Vec<Contender>> = BTreeMap::new();
+    for one in compared(jobs, settings) {
+        all.entry(one.point).or_default().push(one);
+    }
+    let of_point = |point: Point| {
+        let default = jobs.median(point, &Method::Default)?;
+        let mut others = all.remove(&point).unwrap_or_default();
+        others.sort_by(|a, b| b.candidate.gain.total_cmp(&a.candidate.gain));
+        let winner = others.iter().position(|one| one.wins).map(|index| others.remove(index));
+        let (method, seconds) = match &winner {
+            Some(one) => (one.candidate.method.clone(), one.seconds),
+            None => (Method::Default, default),
+        };
+        let alternative = |one: &Contender| Alternative {
+            method: one.candidate.method.clone(),
+            seconds: one.seconds,
+            beats_default: one.wins,
+        };
+        Some(Chosen {
+            alternatives: others.iter().map(alternative).collect(),
+            default_because: winner.is_none().then(|| NO_WINNER.into()),
+            ..Chosen::new(point, method, (seconds, Some(default)), Evidence::Measured)
+        })
+    };
+    jobs.points().filter_map(of_point).collect()
+}
+
+/// Why a point is left to the default.
+const NO_WINNER: &str = "no method that could replace it is significantly faster over all jobs";
 
 /// What the preload library can carry out.
 fn can_replace(method: &Method) -> bool {
@@ -139,6 +184,29 @@ mod tests {
         );
         assert!((profiles[0].ranges[1].gain.unwrap() - 1.25).abs() < 1e-9, "the least of a range");
         records::document::Document::validate(&profiles[0]).unwrap();
+    }
+
+    #[test]
+    fn choices_are_the_winners_and_the_others_follow_them() {
+        let cells = [
+            ("default", 8, 1.0),
+            ("own:linear", 8, 0.5),
+            ("own:binomial", 8, 0.7),
+            ("own:binary", 8, 0.98),
+            ("default", 16, 1.0),
+            ("own:linear", 16, 0.99),
+        ];
+        let chosen = choices(&jobs(&cells), &Settings::default());
+        let told: Vec<(String, bool, usize)> = chosen
+            .iter()
+            .map(|one| {
+                let beating = one.alternatives.iter().filter(|other| other.beats_default).count();
+                (one.method.to_string(), one.default_because.is_some(), beating)
+            })
+            .collect();
+        assert_eq!(told, [("own:linear".into(), false, 1), ("default".to_string(), true, 0)]);
+        assert!((chosen[0].speed_up().unwrap() - 2.0).abs() < 1e-9);
+        assert_eq!(chosen[0].alternatives[0].method.to_string(), "own:binomial");
     }
 
     #[test]

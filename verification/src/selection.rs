@@ -1,6 +1,11 @@
 //! Where a measured method should replace the library's default.
 
-use records::{Method, Point, choices::Chosen};
+use std::collections::BTreeSet;
+
+use records::{
+    Method, Point,
+    choices::{Alternative, Chosen},
+};
 use statistics::is_smaller;
 
 use crate::samples::{Half, Samples};
@@ -30,7 +35,8 @@ impl From<&Chosen> for Choice {
             point: chosen.point(),
             method: chosen.method.clone(),
             seconds: chosen.seconds,
-            default_seconds: chosen.default_seconds,
+            // A prediction does not know the default: the same time claims no gain.
+            default_seconds: chosen.default_seconds.unwrap_or(chosen.seconds),
         }
     }
 }
@@ -48,16 +54,41 @@ fn choose_at(samples: &Samples, point: Point) -> Option<Choice> {
     let default = samples.get(point, &Method::Default)?;
     let default_seconds = default.midmean_of(Half::Timing)?;
     let (best, best_seconds) = samples.best(point)?;
-    let gains_in = |half| {
-        let best = samples.get(point, best)?.midmean_of(half)?;
-        Some(best * (1.0 + LEAST_GAIN) < default.midmean_of(half)?)
-    };
-    let alpha = CHANCE / samples.at(point).count() as f64;
-    let significant = is_smaller(samples.get(point, best)?.seconds(), default.seconds(), alpha);
-    let replace = significant && gains_in(Half::Choosing)? && gains_in(Half::Timing)?;
+    let replace = beats_default(samples, point, best)?;
     let (method, seconds) =
         if replace { (best.clone(), best_seconds) } else { (Method::Default, default_seconds) };
     Some(Choice { point, method, seconds, default_seconds })
+}
+
+/// Whether a method is faster than the default in both halves, and significantly so.
+fn beats_default(samples: &Samples, point: Point, method: &Method) -> Option<bool> {
+    let (default, times) = (samples.get(point, &Method::Default)?, samples.get(point, method)?);
+    let gains_in =
+        |half| Some(times.midmean_of(half)? * (1.0 + LEAST_GAIN) < default.midmean_of(half)?);
+    let alpha = CHANCE / samples.at(point).count() as f64;
+    let significant = is_smaller(times.seconds(), default.seconds(), alpha);
+    Some(significant && gains_in(Half::Choosing)? && gains_in(Half::Timing)?)
+}
+
+/// The methods measured at a point beside the default and the one chosen, as [`choose`] would rank
+/// them: the well visited first, by the half that chooses, their times from the other half.
+pub fn alternatives(samples: &Samples, point: Point, chosen: &Method) -> Vec<Alternative> {
+    let well_visited: BTreeSet<&Method> =
+        samples.well_visited(point).map(|(method, _)| method).collect();
+    let others = samples.at(point).filter(|(method, _)| {
+        **method != Method::Default && *method != chosen && !matches!(method, Method::Plugin(_))
+    });
+    let mut ranked: Vec<((bool, f64), Alternative)> = others
+        .filter_map(|(method, times)| {
+            let rank = (!well_visited.contains(method), times.midmean_of(Half::Choosing)?);
+            let seconds = times.midmean_of(Half::Timing)?;
+            let beats_default =
+                !rank.0 && beats_default(samples, point, method).unwrap_or_default();
+            Some((rank, Alternative { method: method.clone(), seconds, beats_default }))
+        })
+        .collect();
+    ranked.sort_by(|(a, _), (b, _)| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    ranked.into_iter().map(|(_, alternative)| alternative).collect()
 }
 
 #[cfg(test)]
@@ -83,5 +114,28 @@ mod tests {
     fn luck_in_one_half_and_small_gains_do_not() {
         assert_eq!(chosen([1.0, 2.1, 1.0, 2.1], [2.0; 4]).method, Method::Default);
         assert_eq!(chosen([1.97; 4], [2.0; 4]).method, Method::Default);
+    }
+
+    #[test]
+    fn alternatives_are_ranked_and_say_whether_they_beat_the_default() {
+        let rows = |method, seconds: [f64; 4]| seconds.map(|it| call(method, "", 64, it));
+        let samples = Samples::gather(
+            &[
+                rows("native:openmpi:pipeline", [1.0, 1.1, 1.0, 1.1]),
+                rows("native:openmpi:linear", [1.99, 1.98, 1.99, 1.98]),
+                rows("own:binomial", [1.2, 1.3, 1.2, 1.3]),
+                rows("default", [2.0; 4]),
+            ]
+            .concat(),
+        );
+        let point = samples.points().next().unwrap();
+        let chosen = choose(&samples).remove(0).method;
+        let others = alternatives(&samples, point, &chosen);
+        let told: Vec<_> = others
+            .iter()
+            .map(|other| (other.method.to_string(), other.seconds, other.beats_default))
+            .collect();
+        let wanted = [("own:binomial", 1.3, true), ("native:openmpi:linear", 1.98, false)];
+        assert_eq!(told, wanted.map(|(name, seconds, beats)| (name.to_owned(), seconds, beats)));
     }
 }

@@ -17,12 +17,14 @@ use tuning::{
 
 use super::{CALIBRATION_SHARE, MEASURING_SHARE, Tune};
 use crate::{
-    commands::{calibrate, links, verify},
+    commands::shared::calibration,
     site::{
         ranks::{LazySite, Site},
         run_directory::RunDirectory,
     },
-    stages::{bench::ClusterBench, calibrating, focused, source::Source, traced::Traced},
+    stages::{
+        bench::ClusterBench, calibrating, focused, links, measuring, source::Source, traced::Traced,
+    },
 };
 
 impl Tune {
@@ -31,11 +33,11 @@ impl Tune {
         if !run.calibration().exists() {
             let site = site.open(run)?;
             let budget = Duration::from_secs_f64(self.share(CALIBRATION_SHARE).min(60.0));
-            let wanted = calibrate::Wanted::within(budget, self.seed);
+            let wanted = calibrating::Wanted::within(budget, self.seed);
             calibrating::measure(site, run, &wanted, budget, None)?;
         }
-        let calibration = calibrate::fit(run)?;
-        eprint!("{}", calibrate::summary(&calibration));
+        let calibration = calibrating::fit(run)?;
+        eprint!("{}", calibration::summary(&calibration));
         Ok(calibration)
     }
 
@@ -64,9 +66,9 @@ impl Tune {
             return focused::measure(&mut bench, &grid, seconds, self.seed);
         }
         let plan =
-            verify::planned(run, source, &grid, Extent::Exhaustive { rounds: 3 }, self.seed)?;
+            measuring::planned(run, source, &grid, Extent::Exhaustive { rounds: 3 }, self.seed)?;
         let deadline = Duration::from_secs(30 * 24 * 3600);
-        verify::measure(opened, &plan, &run.plan(), &run.measurements(), deadline, &[])
+        measuring::measure(opened, &plan, &run.plan(), &run.measurements(), deadline, &[])
     }
 
     /// What is known after the measuring.
@@ -86,7 +88,7 @@ impl Tune {
     pub(super) fn points(&self, usage: Option<&Usage>, site: &Site) -> Result<Grid> {
         match usage {
             Some(usage) => Traced::new(usage, site.ranks())?.grid(&self.grid, site),
-            None => verify::grid(&self.grid, site),
+            None => measuring::grid(&self.grid, site),
         }
     }
 

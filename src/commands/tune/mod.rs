@@ -1,7 +1,6 @@
 //! `colibri tune`: calibrates, decides, measures, exports and confirms, in this order.
 
 mod measure;
-pub mod tell;
 
 use std::{
     path::PathBuf,
@@ -17,9 +16,10 @@ use records::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    commands::{
+    commands::shared::{
+        gains,
         options::{GridOptions, ModelOptions, ParameterSet, RunOptions, SiteOptions},
-        output,
+        output, penalties,
     },
     error::usage,
     site::{
@@ -28,8 +28,8 @@ use crate::{
         run_directory::RunDirectory,
     },
     stages::{
-        bench::ClusterBench, confirming, judging, measurements::Measurements, source::Source,
-        traced,
+        bench::ClusterBench, confirming, deciding::judged_models, judging,
+        measurements::Measurements, source::Source, traced,
     },
 };
 
@@ -102,7 +102,7 @@ impl Tune {
         self.measure(&run, &mut site, &source)?;
         let (measurements, rows) = Measurements::read_with_rows(&run)?;
         let known = self.known(&run, &source, &measurements.cells, rows)?;
-        let (models, choices) = (judging::judged_models(), known.choices());
+        let (models, choices) = (judged_models(), known.choices());
         let judged = judging::judge(&run, &source, measurements, &models, &[], Some(choices))?;
         for warning in &judged.penalties.warnings {
             eprintln!("note: {warning}");
@@ -113,11 +113,11 @@ impl Tune {
         let mut bench = ClusterBench { run: &run, site: &mut site, source: &source };
         let within = (seconds, goes_on, self.seed);
         let summary = confirming::confirm(&mut bench, &judged, &known, traced, within)?;
-        tell::draw_gains(&run, &summary)?;
+        gains::draw_gains(&run, &summary)?;
         drop(site);
 
-        let told = tell::text(&summary, &run)?;
-        let whole = format!("{told}\n{}", judging::summary(&judged.penalties));
+        let told = gains::text(&summary, &run)?;
+        let whole = format!("{told}\n{}", penalties::summary(&judged.penalties));
         document::write_text(&run.file("summary.txt"), &whole)?;
         output::print(&told)
     }

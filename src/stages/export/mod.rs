@@ -1,8 +1,10 @@
 //! What an MPI library, or one that stands before it, loads. Each form of a library's is in its
 //! folder in `libraries`; another exporter is one file, one variant and one line here.
 
+mod c;
 mod fit;
 mod profiles;
+mod rust;
 
 use std::{path::Path, sync::LazyLock};
 
@@ -25,11 +27,15 @@ pub enum Format {
     Pgtune,
     /// Colibri's preload library: a directory of profiles
     Profile,
+    /// A decision function as a C header
+    C,
+    /// A decision function as a Rust module
+    Rust,
 }
 
 static ALL: LazyLock<Vec<Format>> = LazyLock::new(|| {
     let theirs = libraries::formats().map(Format::Of);
-    theirs.chain([Format::Pgtune, Format::Profile]).collect()
+    theirs.chain([Format::Pgtune, Format::Profile, Format::C, Format::Rust]).collect()
 });
 
 impl ValueEnum for Format {
@@ -42,6 +48,10 @@ impl ValueEnum for Format {
             Format::Of(theirs) => (theirs.name, theirs.about),
             Format::Pgtune => ("pgtune", "PGMPITuneLib: a directory of profiles (mock-ups only)"),
             Format::Profile => ("profile", "Colibri's preload library: a directory of profiles"),
+            Format::C => {
+                ("c", "A decision function as a C header: (collective, processes, bytes) to method")
+            }
+            Format::Rust => ("rust", "A decision function as a Rust module"),
         };
         Some(PossibleValue::new(name).help(about))
     }
@@ -66,7 +76,13 @@ impl Format {
         match self {
             Format::Of(theirs) => theirs.way,
             Format::Pgtune | Format::Profile => Some(Way::Preload),
+            Format::C | Format::Rust => None,
         }
+    }
+
+    /// Whether it names every method, whatever loads it.
+    pub fn takes_every_method(self) -> bool {
+        matches!(self, Format::C | Format::Rust)
     }
 
     /// How the library makes files of its own out of what was exported.
@@ -101,6 +117,8 @@ impl Format {
             Format::Of(theirs) => (theirs.exporter)(version, library)?,
             Format::Pgtune => Box::new(profiles::Profiles::pgtune(version)?),
             Format::Profile => Box::new(profiles::Profiles::colibri(version)?),
+            Format::C => Box::new(c::CHeader::new(version)?),
+            Format::Rust => Box::new(rust::RustModule::new(version)?),
         })
     }
 }

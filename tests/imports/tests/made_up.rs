@@ -4,17 +4,22 @@
 
 use std::fs;
 
-use imports::{imports, problems};
+use imports::{Imports, imports, layer_problems, problems};
 
 /// What is wrong with a package of these files.
 fn told(files: &[(&str, &str)], known: &[(&str, &str)]) -> Vec<String> {
+    problems(&made(files), known)
+}
+
+/// The imports of a package of these files.
+fn made(files: &[(&str, &str)]) -> Imports {
     let dir = tempfile::tempdir().unwrap();
     for (name, text) in files {
         let path = dir.path().join("src").join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
-    problems(&imports(dir.path(), dir.path()).unwrap(), known)
+    imports(dir.path(), dir.path()).unwrap()
 }
 
 #[test]
@@ -76,4 +81,46 @@ fn the_list_of_what_is_known_can_only_shrink() {
     let not_needed = told(&files, &[("src/a.rs", "src/b.rs")]);
     let wanted = "no circle holds the import of src/b.rs by src/a.rs: take it off the list";
     assert_eq!(not_needed, [wanted]);
+}
+
+/// A package in layers whose stage and command are given.
+fn layered(stage: &str, command: &str, shared: &str) -> Vec<String> {
+    layer_problems(&made(&[
+        ("main.rs", "mod commands; mod site; mod stages; fn main() { commands::a::run() }"),
+        ("commands/mod.rs", "pub mod a; pub mod b; mod shared;"),
+        ("commands/a.rs", command),
+        ("commands/b/mod.rs", "mod text; pub fn run() { text::told() } pub struct B;"),
+        ("commands/b/text.rs", "pub fn told() {}"),
+        ("commands/shared/mod.rs", "pub mod output;"),
+        ("commands/shared/output.rs", shared),
+        ("stages/mod.rs", "pub mod fit;"),
+        ("stages/fit.rs", stage),
+        ("site/mod.rs", "pub mod launch; pub mod place;"),
+        ("site/launch.rs", "pub fn launch() {}"),
+        ("site/place.rs", "use super::launch::launch; pub struct Place;"),
+    ]))
+}
+
+#[test]
+fn layers_and_shared_modules_are_used_downwards() {
+    let (stage, shared) = ("use crate::site::launch; pub fn fit() {}", "pub fn print() {}");
+    let command = "use super::shared::output; use crate::{site::place::Place, stages::fit::fit};";
+    assert_eq!(layered(stage, command, shared), [""; 0]);
+}
+
+#[test]
+fn an_import_upwards_or_across_is_told() {
+    let (stage, command, shared) = ("pub fn fit() {}", "pub fn run() {}", "pub fn print() {}");
+    assert_eq!(
+        layered("use crate::commands::shared::output::print;", command, shared),
+        ["src/stages/fit.rs imports src/commands/shared/output.rs, which is a layer above it"]
+    );
+    let across = ["src/commands/a.rs imports another command's src/commands/b/mod.rs; what two \
+                   need is shared"];
+    assert_eq!(layered(stage, "use super::b::B; pub fn run() {}", shared), across);
+    assert_eq!(layered(stage, "pub fn run() { crate::commands::b::run() }", shared), across);
+    assert_eq!(
+        layered(stage, command, "use crate::commands::a::run;"),
+        ["src/commands/shared/output.rs is shared, but imports a command's src/commands/a.rs"]
+    );
 }

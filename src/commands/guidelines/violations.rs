@@ -10,7 +10,7 @@ use records::{
 };
 use verification::{guidelines::Jobs, statistics::quantile};
 
-use crate::{commands::output, site::run_directory::RunDirectory, stages::judging};
+use crate::{commands::shared::output, site::run_directory::RunDirectory, stages::drawing};
 
 /// All of them, with how they were judged.
 pub fn summary(violations: &Violations) -> String {
@@ -119,7 +119,7 @@ pub fn draw(run: &RunDirectory, jobs: &Jobs, found: &Violations) -> Result<()> {
             Err(error) => return Err(error.into()),
         }
     }
-    judging::save(run, &drawn).map(drop)
+    drawing::save(run, &drawn).map(drop)
 }
 
 fn relative(jobs: &Jobs, found: &Violations, collective: Collective, procs: u32) -> Relative {

@@ -1,46 +1,33 @@
 //! `colibri guidelines`: where the MPI library is slower than it should be by its own means.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fs,
-    path::PathBuf,
-    time::{Duration, Instant},
-};
+mod violations;
+
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use clap::Args;
 use records::{
-    Collective, FileError, Method, Point,
-    document::{self, Document},
+    Collective, Method, document,
     observation::CollectiveCall,
     plan::{Cell, Plan},
-    profile::{REPLACED, pgtune},
     quantity, record,
     violations::Violations,
 };
 use runner::mockups;
-use serde::{Deserialize, Serialize};
 use tuning::jobs::{self, Repeated};
-use verification::{
-    guidelines::{self, Jobs, Settings},
-    penalty::message_sizes,
-    profiles,
-    samples::Samples,
-    significance::Test,
-    splits,
-};
+use verification::{guidelines::Settings, samples::Samples, significance::Test, splits};
 
 use crate::{
-    commands::{
+    commands::shared::{
         options::{List, RunOptions, SiteOptions, collectives, procs, sizes},
         output,
-        {
-            platform,
-            plugins::{self, PluginOptions},
-            verify, violations,
-        },
+        plugins::{self, PluginOptions},
     },
     site::{ranks::Site, run_directory::RunDirectory},
+    stages::{
+        guided::{self, JobsPlan, JudgedJobs},
+        measuring,
+    },
 };
 
 /// Measures the library's default against mock-ups, more data and more calls: monotony,
@@ -142,29 +129,6 @@ const TRIAL_SHARE: f64 = 0.15;
 const JOBS_SHARE: f64 = 0.7;
 const SPLITS_SHARE: f64 = 0.08;
 
-/// What all jobs measure; written when the trial is over.
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
-struct JobsPlan {
-    jobs: u32,
-    seed: u64,
-    ranks: u32,
-    cells: Vec<Cell>,
-    repetitions: Vec<u32>,
-    expected_seconds: f64,
-    notes: Vec<String>,
-}
-
-impl Document for JobsPlan {
-    const SCHEMA: &'static str = "colibri/jobs/1";
-
-    fn validate(&self) -> Result<(), (String, String)> {
-        match self.cells.len() == self.repetitions.len() {
-            true => Ok(()),
-            false => Err(("repetitions".into(), "wanted one number for each cell".into())),
-        }
-    }
-}
-
 impl Guidelines {
     /// Runs the subcommand.
     pub fn run(self) -> Result<()> {
@@ -175,16 +139,18 @@ impl Guidelines {
                 (run, Some(site))
             }
         };
-        let plan: JobsPlan = document::read(&jobs_plan(&run))
+        let plan: JobsPlan = document::read(&guided::jobs_plan(&run))
             .context("there is no run to judge; leave out --from-record to measure one")?;
-        let (mut found, plugins) = self.judge(&run, &plan)?;
+        let JudgedJobs { violations: mut found, jobs } =
+            guided::judge(&run, &plan, &self.settings())?;
+        violations::draw(&run, &jobs, &found)?;
         if let Some(site) = &site {
             self.run_splits(&run, site, &found)?;
         }
-        book_splits(&run, &mut found)?;
+        guided::book_splits(&run, &mut found)?;
         run.write(&run.violations(), &found)?;
         output::print(&violations::summary(&found))?;
-        output::print(&plugins)?;
+        output::print(&plugins::table(&guided::medians(&jobs)))?;
         if run.is_written_to() {
             eprintln!("written: {}", run.violations().display());
         }
@@ -194,26 +160,26 @@ impl Guidelines {
     /// The run, measured; nothing is made before all that can be known of it allows it to begin.
     fn measured(&self) -> Result<(RunDirectory, Site)> {
         let mut run = RunDirectory::at(&self.run.directory)?;
-        run.begin(&trial_record(&run), self.run.resume)?;
+        run.begin(&guided::trial_record(&run), self.run.resume)?;
         let site = Site::find(&self.site)?;
-        let trial = match self.run.resume && trial_plan(&run).exists() {
+        let trial = match self.run.resume && guided::trial_plan(&run).exists() {
             true => None,
             false => Some(jobs::trial(self.cells(&site)?, site.ranks(), self.seed)),
         };
         run.make()?;
-        run.begin(&trial_record(&run), self.run.resume)?;
+        run.begin(&guided::trial_record(&run), self.run.resume)?;
         let site = site.open(&run)?;
-        run.keep(&self.run, &[trial_record(&run)])?;
+        run.keep(&self.run, &[guided::trial_record(&run)])?;
         if let Some(trial) = trial {
-            document::write(&trial_plan(&run), &trial)?;
+            document::write(&guided::trial_plan(&run), &trial)?;
         }
         self.measure(&run, &site)?;
         Ok((run, site))
     }
 
     fn measure(&self, run: &RunDirectory, site: &Site) -> Result<()> {
-        let plan = match jobs_plan(run).exists() {
-            true => document::read(&jobs_plan(run))?,
+        let plan = match guided::jobs_plan(run).exists() {
+            true => document::read(&guided::jobs_plan(run))?,
             false => self.plan(run, site)?,
         };
         let repeated = plan.repeated();
@@ -229,9 +195,9 @@ impl Guidelines {
             }
             let of_job: Plan = document::read(&path)?;
             let deadline =
-                Duration::from_secs_f64(self.seconds_per_job(plan.jobs) * verify::PATIENCE);
+                Duration::from_secs_f64(self.seconds_per_job(plan.jobs) * measuring::PATIENCE);
             eprintln!("job {job} of {}", plan.jobs);
-            verify::measure(site, &of_job, &path, &job_record(run, job), deadline, &[])
+            measuring::measure(site, &of_job, &path, &guided::job_record(run, job), deadline, &[])
                 .with_context(|| format!("job {job}"))?;
             document::write_text(&done, "")?;
         }
@@ -244,13 +210,13 @@ impl Guidelines {
 
     /// Tries every cell, and plans from what that took.
     fn plan(&self, run: &RunDirectory, site: &Site) -> Result<JobsPlan> {
-        let path = trial_plan(run);
+        let path = guided::trial_plan(run);
         let trial: Plan = document::read(&path)?;
         let deadline = self.budget.mul_f64(TRIAL_SHARE);
         let begun = Instant::now();
-        verify::measure(site, &trial, &path, &trial_record(run), deadline, &[])
+        measuring::measure(site, &trial, &path, &guided::trial_record(run), deadline, &[])
             .context("trying every method")?;
-        let record = record::read::<CollectiveCall>(&trial_record(run))?;
+        let record = record::read::<CollectiveCall>(&guided::trial_record(run))?;
         let samples = Samples::gather(&record.rows);
         // What a busy machine or a slow network takes to agree on starts, seen in the trial.
         let calls: f64 = record.rows.iter().map(|row| row.seconds).sum();
@@ -273,7 +239,7 @@ impl Guidelines {
             expected_seconds,
             notes,
         };
-        document::write(&jobs_plan(run), &plan)?;
+        document::write(&guided::jobs_plan(run), &plan)?;
         Ok(plan)
     }
 
@@ -281,7 +247,7 @@ impl Guidelines {
     fn cells(&self, site: &Site) -> Result<Vec<Cell>> {
         let ranks = site.ranks();
         let procs = self.procs.as_ref().map_or_else(|| vec![ranks], |procs| procs.0.clone());
-        verify::check_procs(&procs, ranks)?;
+        measuring::check_procs(&procs, ranks)?;
         let with_mockups = || {
             let mut all: Vec<Collective> = mockups::ALL.iter().map(|m| m.collective).collect();
             all.dedup();
@@ -320,7 +286,7 @@ impl Guidelines {
             }
         }
         if self.methods != Methods::Mockups {
-            methods.extend(verify::own_methods(collective, &self.segments.0, procs, bytes));
+            methods.extend(measuring::own_methods(collective, &self.segments.0, procs, bytes));
         }
         methods
     }
@@ -338,30 +304,14 @@ impl Guidelines {
         }
         let plan: Plan = document::read(&path)?;
         let deadline = self.budget.mul_f64(SPLITS_SHARE);
-        verify::measure(site, &plan, &path, &run.file("splits.csv"), deadline, &[])
+        measuring::measure(site, &plan, &path, &run.file("splits.csv"), deadline, &[])
             .context("running splits as k calls")
     }
 
-    /// Judges the records; profiles and figures are written. Also gives what plug-ins took, for
-    /// people.
-    fn judge(&self, run: &RunDirectory, plan: &JobsPlan) -> Result<(Violations, String)> {
-        let mut samples = Vec::new();
-        let mut warnings = plan.notes.clone();
-        let mut first = None;
-        for job in 1..=plan.jobs {
-            let path = job_record(run, job);
-            let record = record::read::<CollectiveCall>(&path)?;
-            let of_job = Samples::gather(&record.rows);
-            warnings.extend(of_job.warnings.iter().map(|warning| format!("job {job}: {warning}")));
-            let of_platform = platform(&record.header, &path)?;
-            warnings.extend(of_platform.busy().map(|busy| format!("job {job}: {busy}")));
-            samples.push(of_job);
-            first.get_or_insert((of_platform, record.header));
-        }
-        let (platform, header) = first.context("the plan has no jobs")?;
-        let jobs = Jobs::new(&samples);
+    /// By what is judged.
+    fn settings(&self) -> Settings {
         let defaults = Settings::default();
-        let settings = Settings {
+        Settings {
             test: match self.test {
                 TestName::RankSum => Test::RankSum,
                 TestName::KolmogorovSmirnov => Test::KolmogorovSmirnov,
@@ -370,101 +320,6 @@ impl Guidelines {
             least_gain: self.least_gain.unwrap_or(defaults.least_gain),
             replacement_gain: self.least_gain.unwrap_or(defaults.replacement_gain),
             ..defaults
-        };
-        let found = guidelines::judge(&jobs, &settings);
-        let violations = Violations {
-            platform,
-            timing: header.get("timing").cloned().unwrap_or_default(),
-            message_size: message_sizes(found.counts.iter().map(|count| count.collective)),
-            verdict: found.verdict,
-            counts: found.counts,
-            violations: found.violations,
-            warnings,
-        };
-        write_profiles(run, &jobs, &settings)?;
-        violations::draw(run, &jobs, &violations)?;
-        Ok((violations, plugins::table(&medians(&jobs))))
-    }
-}
-
-impl JobsPlan {
-    fn repeated(&self) -> Repeated {
-        Repeated {
-            cells: self.cells.clone(),
-            repetitions: self.repetitions.clone(),
-            expected_seconds: self.expected_seconds,
-            notes: Vec::new(),
         }
     }
-}
-
-fn jobs_plan(run: &RunDirectory) -> PathBuf {
-    run.file("jobs.json")
-}
-
-fn trial_plan(run: &RunDirectory) -> PathBuf {
-    run.file("trial-plan.json")
-}
-
-fn trial_record(run: &RunDirectory) -> PathBuf {
-    run.file("trial.csv")
-}
-
-fn job_record(run: &RunDirectory, job: u32) -> PathBuf {
-    run.file(&format!("job-{job}.csv"))
-}
-
-/// Books what k calls really took, where they were run.
-fn book_splits(run: &RunDirectory, violations: &mut Violations) -> Result<()> {
-    let (plan, path) = (run.file("splits-plan.json"), run.file("splits.csv"));
-    if plan.exists() && path.exists() {
-        let plan: Plan = document::read(&plan)?;
-        let rows = record::read::<CollectiveCall>(&path)?.rows;
-        splits::book(&mut violations.violations, &plan, &rows);
-    }
-    Ok(())
-}
-
-/// Profiles in Colibri's form, and as pgtune text where that can express them.
-fn write_profiles(run: &RunDirectory, jobs: &Jobs, settings: &Settings) -> Result<()> {
-    if !run.is_written_to() {
-        return Ok(());
-    }
-    let directory = run.file("profiles");
-    if directory.exists() {
-        // Made anew from the records: what an earlier judgement left must not be loaded.
-        fs::remove_dir_all(&directory).map_err(|e| FileError::io(&directory, "empty", &e))?;
-    }
-    let unreplaced = jobs.points().map(|point| point.collective);
-    let unreplaced: BTreeSet<&str> =
-        unreplaced.filter(|one| !REPLACED.contains(one)).map(Collective::name).collect();
-    for name in unreplaced {
-        eprintln!("note: no profile of {name}: the preload library does not replace it");
-    }
-    for profile in profiles::profiles(jobs, settings) {
-        for directory in [&directory, &run.file("profiles/pgtune")] {
-            fs::create_dir_all(directory)
-                .map_err(|e| FileError::io(directory, "make this directory", &e))?;
-        }
-        let name = format!("{}-{}", profile.collective, profile.procs);
-        let path = directory.join(format!("{name}.json"));
-        document::write(&path, &profile)?;
-        eprintln!("written: {}", path.display());
-        match pgtune::format(&profile) {
-            Ok(text) => document::write_text(&directory.join(format!("pgtune/{name}.prf")), &text)?,
-            Err(reason) => eprintln!("note: no pgtune form of {name}: {reason}"),
-        }
-    }
-    Ok(())
-}
-
-/// The methods of each point with the number and the median of the jobs' medians.
-fn medians(jobs: &Jobs) -> BTreeMap<Point, Vec<(&Method, usize, f64)>> {
-    let of = |point| {
-        let methods = jobs.at(point).filter_map(move |(method, medians)| {
-            Some((method, medians.len(), jobs.median(point, method)?))
-        });
-        (point, methods.collect())
-    };
-    jobs.points().map(of).collect()
 }

@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use records::{
     Collective,
-    penalty::{Penalties, Region, RegionSummary, Summary},
+    agreement::Agreement,
+    penalty::{Distribution, Penalties, Region, RegionSummary, Summary},
+    quantity,
 };
 
-use crate::commands::output::{self, percent};
+use super::output::{self, percent};
 
 /// The heading of [`whole`].
 pub const WHOLE: [&str; 7] =
@@ -88,4 +90,93 @@ pub fn text(penalties: &Penalties) -> String {
     let Some(Means { heading, rows }) = means(penalties) else { return String::new() };
     let heading: Vec<&str> = heading.iter().map(String::as_str).collect();
     format!("\nMean penalty by region\n\n{}", output::aligned(&heading, rows))
+}
+
+/// The penalties, for people.
+pub fn summary(penalties: &Penalties) -> String {
+    let incomplete = penalties.summaries.iter().any(|summary| summary.not_measured > 0);
+    let rows = penalties.summaries.iter().map(|summary| {
+        let mut row = whole(summary);
+        if incomplete {
+            row.push(summary.not_measured.to_string());
+        }
+        row
+    });
+    let mut heading = WHOLE.to_vec();
+    if incomplete {
+        heading.push("not measured");
+    }
+    let mut text = format!("Penalty against the measured best ({})\n\n", penalties.best);
+    text += &output::aligned(&heading, rows);
+    for noise in &penalties.noise {
+        let words = |spread: &Distribution| {
+            let Distribution { mean, percentile_95, .. } = *spread;
+            format!(
+                "{} on average, {} at the 95th percentile",
+                percent(mean),
+                percent(percentile_95)
+            )
+        };
+        text += &format!(
+            "noise of {}: choosing on one half of the observations and timing on the other costs \
+             {}; a method's times in the two halves differ by {}\n",
+            noise.collective,
+            words(&noise.choice),
+            words(&noise.halves),
+        );
+    }
+    for warning in &penalties.warnings {
+        text += &format!("note: {warning}\n");
+    }
+    text
+}
+
+/// Where two decision functions differ, for people.
+pub fn agreement_text(agreement: &Agreement) -> String {
+    const SHOWN: usize = 12;
+    let Agreement { first, second, points, differing, not_measured, tolerance, .. } = agreement;
+    let mut text = format!(
+        "\n{first} and {second} decide alike at {} of {points} points.\n",
+        points - differing
+    );
+    if *differing == 0 {
+        return text;
+    }
+    text += &format!(
+        "At the {differing} others the measured times differ by {} at most; by more than {} at {}, \
+         significantly at {} (as {})",
+        percent(agreement.greatest),
+        percent(*tolerance),
+        agreement.beyond,
+        agreement.significantly_beyond,
+        match agreement.jobs {
+            0 => "rank-sum tests tell".to_owned(),
+            1 => "one job shows nothing of others".to_owned(),
+            jobs => format!("{jobs} jobs tell"),
+        }
+    );
+    text += &match not_measured {
+        0 => ".\n".to_owned(),
+        count => format!("; at {count} not both were measured.\n"),
+    };
+    let mut differences: Vec<_> = agreement.differences.iter().collect();
+    differences.sort_by(|a, b| b.difference.total_cmp(&a.difference));
+    let rows = differences.iter().take(SHOWN).map(|one| {
+        vec![
+            one.collective.to_string(),
+            one.procs.to_string(),
+            quantity::format_bytes(one.bytes),
+            one.first.short(),
+            quantity::format_seconds(one.first_seconds),
+            one.second.short(),
+            quantity::format_seconds(one.second_seconds),
+            percent(one.difference),
+            format!("{:.1e}", one.p_value),
+        ]
+    });
+    let heading =
+        ["collective", "procs", "size", first, "its time", second, "its time", "difference", "p"];
+    text += "\n";
+    text += &output::aligned(&heading, rows);
+    text
 }

@@ -1,5 +1,8 @@
 //! Point-to-point measurements in several jobs, within one budget.
 
+mod fit;
+mod wanted;
+
 use std::{
     ffi::OsString,
     time::{Duration, Instant},
@@ -8,10 +11,10 @@ use std::{
 use anyhow::{Context, Result};
 use records::{observation::PointToPoint, record};
 
-use crate::{
-    commands::calibrate::Wanted,
-    site::{ranks::Site, run_directory::RunDirectory},
-};
+use crate::site::{ranks::Site, run_directory::RunDirectory};
+
+pub use fit::{fit, fit_with};
+pub use wanted::Wanted;
 
 /// Jobs to measure in: what the same message costs differs more between two starts of the launcher
 /// than within one.

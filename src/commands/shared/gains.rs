@@ -8,10 +8,10 @@ use records::{
     summary::{Application, Gain, Harm, Loading, NotLoaded, Slower, Summary, TakenOut, Way},
 };
 
+use super::output;
 use crate::{
-    commands::{export, output},
     site::run_directory::RunDirectory,
-    stages::{bench, judging},
+    stages::{bench, drawing, exporting},
 };
 
 /// The greatest gains that are shown of each way: with them the summary fits a screen.
@@ -21,7 +21,7 @@ const GAINS_SHOWN: usize = 6;
 /// `summary.json` and the report.
 ///
 /// # Errors
-/// As [`export::how_to_load`].
+/// As [`exporting::how_to_load`].
 pub fn text(summary: &Summary, run: &RunDirectory) -> Result<String> {
     let mut text = String::new();
     if let Some(warning) = summary.disturbance.and_then(|disturbance| disturbance.warning()) {
@@ -63,13 +63,13 @@ pub fn heading(way: Way) -> &'static str {
 /// How what a run wrote for one way is loaded.
 ///
 /// # Errors
-/// As [`export::how_to_load`].
+/// As [`exporting::how_to_load`].
 pub fn how_to_load(loading: &Loading, run: &RunDirectory) -> Result<String> {
     let file = run.file(&loading.file).display().to_string();
     if loading.way == Way::Preload && loading.gains.is_empty() {
         return Ok("For the preload library there is nothing to load.\n".into());
     }
-    let how = export::how_to_load(bench::format(loading.way), &file)?;
+    let how = exporting::how_to_load(bench::format(loading.way), &file)?;
     Ok(format!("To load: {file}\n{how}\n"))
 }
 
@@ -249,7 +249,7 @@ pub fn draw_gains(run: &RunDirectory, summary: &Summary) -> Result<()> {
             drawn.push((name, figures::gain(collective, &lines, &gains)?));
         }
     }
-    judging::save(run, &drawn).map(drop)
+    drawing::save(run, &drawn).map(drop)
 }
 
 /// The name of a figure of gains.

@@ -9,13 +9,14 @@ use anyhow::Result;
 use records::{
     observation::PointToPoint,
     pairs::{Member, PairMap},
-    quantity,
     record::{self, Record},
 };
 use verification::pairs;
 
-use super::{field, list, platform};
-use crate::site::{ranks::Site, run_directory::RunDirectory};
+use crate::{
+    site::{ranks::Site, run_directory::RunDirectory},
+    stages::headers::{field, list, platform},
+};
 
 /// Measures the links, or goes on measuring, into the run's record of them. Gives what starting and
 /// ending the job took beside the time that it counts itself.
@@ -83,23 +84,4 @@ pub fn judge(run: &RunDirectory) -> Result<Option<PairMap>> {
         figures::save(&figures::pair_map(&map)?, &figures.join("pairs"))?;
     }
     Ok(Some(map))
-}
-
-/// The map in words.
-pub fn summary(map: &PairMap) -> String {
-    let noun = if map.one_per_node { "nodes" } else { "ranks" };
-    let (links, count) = (map.links.len(), map.members.len());
-    let size = quantity::format_bytes(map.bytes);
-    let mut text = format!("\n{links} links between {count} {noun}, messages of {size}: ");
-    match map.findings.is_empty() {
-        true if links > 0 => text += "none stands out\n",
-        _ => text += "\n",
-    }
-    for finding in &map.findings {
-        text += &format!("  {}\n", finding.text);
-    }
-    for warning in &map.warnings {
-        text += &format!("note: {warning}\n");
-    }
-    text
 }

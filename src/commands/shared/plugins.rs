@@ -10,10 +10,8 @@ use anyhow::Result;
 use clap::Args;
 use records::{Collective, Method, Plugin, Point, quantity};
 
-use crate::{
-    commands::output,
-    error::{Usage, usage},
-};
+use super::output;
+use crate::error::{Usage, usage};
 
 /// Collectives from outside.
 #[derive(Debug, Clone, Args)]

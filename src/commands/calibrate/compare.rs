@@ -10,7 +10,7 @@ use records::{
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::commands::output::{self, Format};
+use crate::commands::shared::output::{self, Format};
 
 /// One parameter in both calibrations.
 #[derive(Debug, Clone, PartialEq, Serialize)]

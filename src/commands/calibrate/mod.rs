@@ -1,0 +1,163 @@
+//! `colibri calibrate`: measures the platform point to point.
+
+mod compare;
+mod pairs;
+
+use std::{
+    collections::BTreeSet,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+use anyhow::Result;
+use clap::Args;
+use records::{Collective, calibration::Calibration, quantity};
+
+use crate::{
+    commands::shared::{
+        calibration,
+        options::{List, RunOptions, SiteOptions, collectives},
+        output::{self, Format},
+    },
+    site::{ranks::Site, run_directory::RunDirectory},
+    stages::{
+        algorithms,
+        calibrating::{self, Wanted, fit_with},
+        drawing, pairs as links,
+    },
+};
+
+/// Measures Hockney's, LogGP's and PLogP's parameters between two nodes
+#[derive(Debug, Args)]
+pub struct Calibrate {
+    #[command(flatten)]
+    pub run: RunOptions,
+
+    #[command(flatten)]
+    site: SiteOptions,
+
+    #[command(flatten)]
+    pub(crate) wanted: Wanted,
+
+    /// How long it may take
+    #[arg(long, value_name = "TIME", value_parser = quantity::parse_duration, default_value = "60s")]
+    budget: Duration,
+
+    /// Do not measure the links between all pairs of nodes
+    #[arg(long)]
+    no_pairs: bool,
+
+    /// Also fit constants of its own to each algorithm of these collectives, with commas: they are
+    /// timed; or, with --from-record, what verify or tune has timed in the directory is taken too
+    #[arg(long, value_name = "NAMES", value_parser = collectives)]
+    algorithms: Option<List<Collective>>,
+
+    /// Measure nothing; fit the parameters to the observations that are there
+    #[arg(long, conflicts_with_all = ["resume", "launcher", "testbed"])]
+    from_record: bool,
+
+    /// Measure nothing; say what changed significantly between two calibrations
+    #[arg(long, num_args = 2, value_name = "FILE", conflicts_with_all = ["resume", "launcher", "testbed", "from_record"])]
+    compare: Option<Vec<PathBuf>>,
+
+    /// How a comparison is printed
+    #[arg(long, value_enum, default_value_t = Format::Table, requires = "compare")]
+    format: Format,
+}
+
+/// Of the budget, for the links between all pairs.
+const PAIRS_SHARE: f64 = 0.25;
+const PAIRS_MOST: Duration = Duration::from_secs(8);
+/// Large enough that a byte's time shows beside a message's, on networks of 10 Gbit/s too.
+const PAIRS_BYTES: u64 = 64 << 10;
+
+/// The part of the budget that is measured in even where setting up took longer than all of it.
+const LEAST: f64 = 0.1;
+/// Kept for fitting and drawing: what they take whatever was measured, and of the budget what they
+/// take to go through the observations made in it.
+const ANALYSIS: Duration = Duration::from_millis(500);
+const ANALYSIS_SHARE: f64 = 0.05;
+
+impl Calibrate {
+    /// Runs the subcommand.
+    pub fn run(self) -> Result<()> {
+        if let Some(paths) = &self.compare {
+            return compare::run(paths, self.format);
+        }
+        let run = match self.from_record {
+            true => RunDirectory::judge(&self.run.directory)?,
+            false => self.measured(Instant::now())?,
+        };
+        let asked = self.algorithms.as_ref().map(|List(collectives)| collectives.as_slice());
+        let calibration = fit_with(&run, asked, self.from_record)?;
+        let mut text = calibration::summary(&calibration);
+        if let Some(map) = links::judge(&run)? {
+            text += &pairs::summary(&map);
+        }
+        output::print(&text)?;
+        let figures = draw(&run, &calibration)?;
+        let parameters = run.is_written_to().then(|| run.calibration().display().to_string());
+        for path in parameters.into_iter().chain(figures) {
+            eprintln!("written: {path}");
+        }
+        Ok(())
+    }
+
+    /// The run, measured; nothing is made before all that can be known of it allows it to begin.
+    fn measured(&self, begun: Instant) -> Result<RunDirectory> {
+        let mut run = RunDirectory::at(&self.run.directory)?;
+        self.begin(&run)?;
+        let site = Site::find(&self.site)?;
+        calibrating::check(&site, &self.wanted)?;
+        if let Some(List(collectives)) = &self.algorithms {
+            algorithms::check(&site, collectives)?;
+        }
+        run.make()?;
+        self.begin(&run)?;
+        let site = site.open(&run)?;
+        let records = [run.observations(), run.pair_observations(), run.algorithm_times()];
+        let with_them = [run.groups(), run.algorithm_plan()];
+        run.keep(&self.run, &[&records[..], &with_them].concat())?;
+        self.measure(&run, site, begun)?;
+        Ok(run)
+    }
+
+    fn begin(&self, run: &RunDirectory) -> Result<()> {
+        run.begin(&run.observations(), self.run.resume)?;
+        run.begin(&run.pair_observations(), self.run.resume)?;
+        run.begin(&run.algorithm_times(), self.run.resume)
+    }
+
+    fn measure(&self, run: &RunDirectory, site: Site, begun: Instant) -> Result<()> {
+        // Taking a virtual cluster down takes about as long as setting it up.
+        let kept = begun.elapsed() + ANALYSIS + self.budget.mul_f64(ANALYSIS_SHARE);
+        let mut starting = None;
+        if !self.no_pairs && site.ranks() > 1 {
+            let share = self.budget.mul_f64(PAIRS_SHARE).min(PAIRS_MOST);
+            starting = Some(links::measure(&site, run, PAIRS_BYTES, self.wanted.seed, share)?);
+        }
+        let left = self.budget.saturating_sub(begun.elapsed() + kept);
+        let left = left.max(self.budget.mul_f64(LEAST));
+        let Some(List(collectives)) = &self.algorithms else {
+            return calibrating::measure(&site, run, &self.wanted, left, starting);
+        };
+        let of_algorithms = left.mul_f64(algorithms::SHARE);
+        calibrating::measure(&site, run, &self.wanted, left - of_algorithms, starting)?;
+        // What the others left is theirs too.
+        let left = self.budget.saturating_sub(begun.elapsed() + kept).max(of_algorithms);
+        algorithms::measure(&site, run, collectives, self.wanted.seed, left)
+    }
+}
+
+fn draw(run: &RunDirectory, calibration: &Calibration) -> Result<Vec<String>> {
+    let mut drawn = vec![("parameters".to_owned(), figures::parameters(calibration)?)];
+    if !calibration.fits.is_empty() {
+        drawn.push(("fits".to_owned(), figures::fits(calibration)?));
+    }
+    let of_algorithms = calibration.algorithms.iter().flat_map(|algorithms| &algorithms.fits);
+    for collective in of_algorithms.map(|fit| fit.collective).collect::<BTreeSet<Collective>>() {
+        let figure = figures::algorithm_fits(calibration, collective)?;
+        drawn.push((format!("algorithms-{collective}"), figure));
+    }
+    drawing::save(run, &drawn)
+}

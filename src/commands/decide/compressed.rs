@@ -1,0 +1,187 @@
+//! Decision functions in a shorter form, printed as a table, JSON or source code.
+
+use anyhow::Result;
+use libraries::openmpi;
+use models::{
+    Model, Predictor,
+    compress::{Bounds, Compressed, Language, Map, Shape},
+    decide,
+};
+use records::{Collective, Method, Point};
+
+use super::{Code, Decide, Form};
+use crate::{
+    commands::shared::output::{self, Format},
+    error::usage,
+    stages::{
+        deciding::{Target, Wanted, sizes},
+        options::Segments,
+        source::Source,
+    },
+};
+
+impl Decide {
+    /// The compressed functions, by collective and model.
+    pub(super) fn compressed(
+        &self,
+        source: &Source,
+        wanted: &Wanted<'_>,
+        form: Form,
+    ) -> Result<Vec<(Model, Compressed)>> {
+        let shape = match form {
+            Form::Table => Shape::Table,
+            Form::Tree => Shape::Tree,
+            Form::Quadtree => Shape::Quadtree,
+        };
+        let bounds = Bounds { depth: self.depth, penalty: self.within };
+        let mut compressed = Vec::new();
+        for &collective in wanted.collectives {
+            for &model in wanted.models {
+                let predictor = source.predictor(model)?;
+                let methods = candidates(&predictor, collective, wanted)?;
+                let grid = (wanted.procs, sizes(collective, wanted.sizes));
+                let map = Map::new(&predictor, collective, grid, &methods)?;
+                compressed.push((model, map.compress(&predictor, shape, bounds)?));
+            }
+        }
+        Ok(compressed)
+    }
+
+    pub(super) fn print_compressed(
+        &self,
+        source: &Source,
+        wanted: &Wanted<'_>,
+        all: &[(Model, Compressed)],
+    ) -> Result<()> {
+        let excess = |function: &Compressed| {
+            let collective = function.collective;
+            let procs = wanted.procs.iter().copied().max()?;
+            let bytes = sizes(collective, wanted.sizes).iter().copied().max()?;
+            source.reach().excess(Point { collective, procs, bytes })
+        };
+        let rows: Vec<CompressedRow> = all
+            .iter()
+            .map(|(model, function)| CompressedRow {
+                model: model.name(),
+                extrapolated: excess(function).is_some(),
+                function,
+            })
+            .collect();
+        if let Some(code) = self.code {
+            let [(model, function)] = all else {
+                usage!("--code prints one function: name one --collective and one --model")
+            };
+            let mut origin = origin(source, *model, function);
+            if let Some(excess) = excess(function) {
+                origin.push(format!("Extrapolated in part: up to {excess}."));
+            }
+            return output::print(&function.code(language(code), &origin));
+        }
+        if self.format == Format::Json {
+            return output::print(&(serde_json::to_string_pretty(&rows)? + "\n"));
+        }
+        let short: Vec<Size> = rows.iter().map(CompressedRow::size).collect();
+        let heading = [
+            "collective",
+            "model",
+            "entries",
+            "nodes",
+            "mean penalty",
+            "greatest penalty",
+            "extrapolated",
+        ];
+        output::rows(self.format, &short, &heading, |row| {
+            vec![
+                row.collective.to_string(),
+                row.model.into(),
+                row.entries.to_string(),
+                row.nodes.to_string(),
+                format!("{:.2} %", 100.0 * row.mean_penalty),
+                format!("{:.2} %", 100.0 * row.greatest_penalty),
+                output::mark(row.extrapolated),
+            ]
+        })
+    }
+}
+
+const fn language(code: Code) -> Language {
+    match code {
+        Code::C => Language::C,
+        Code::Rust => Language::Rust,
+    }
+}
+
+/// Where a compressed function comes from, for its comments.
+fn origin(source: &Source, model: Model, function: &Compressed) -> Vec<String> {
+    vec![
+        format!("Decided by the model {model} with {}, not measured.", source.name),
+        format!(
+            "Predicted penalty of this form: {:.2} % on average, {:.2} % at most.",
+            100.0 * function.mean_penalty,
+            100.0 * function.greatest_penalty
+        ),
+    ]
+}
+
+/// The methods that a compressed function may take anywhere on the grid.
+fn candidates(
+    predictor: &Predictor,
+    collective: Collective,
+    wanted: &Wanted<'_>,
+) -> Result<Vec<Method>> {
+    let Segments::These(segments) = wanted.segments else {
+        usage!("--compress wants the segment sizes listed, as in --segments 0,1KiB,8KiB")
+    };
+    let mut methods = match wanted.target {
+        Target::Any => {
+            let known = predictor.model().algorithms(collective);
+            decide::methods(predictor, collective, &known, segments)?
+        }
+        Target::Openmpi => {
+            let most = |bytes: &[u64]| bytes.iter().copied().max().unwrap_or(0);
+            let procs = wanted.procs.iter().copied().max().unwrap_or(1);
+            openmpi::methods(collective, segments, procs, most(sizes(collective, wanted.sizes)))
+        }
+    };
+    methods.retain(|method| predictor.knows(collective, method));
+    if methods.is_empty() {
+        usage!("{collective} has no candidates in model {}", predictor.model());
+    }
+    Ok(methods)
+}
+
+#[derive(serde::Serialize)]
+struct CompressedRow<'a> {
+    model: &'static str,
+    /// A part of the grid lies beyond what was calibrated.
+    extrapolated: bool,
+    #[serde(flatten)]
+    function: &'a Compressed,
+}
+
+/// How large a compressed function is, and what that costs.
+#[derive(serde::Serialize)]
+struct Size {
+    collective: Collective,
+    model: &'static str,
+    entries: usize,
+    nodes: usize,
+    mean_penalty: f64,
+    greatest_penalty: f64,
+    extrapolated: bool,
+}
+
+impl CompressedRow<'_> {
+    fn size(&self) -> Size {
+        let Compressed { collective, entries, mean_penalty, greatest_penalty, .. } = *self.function;
+        Size {
+            collective,
+            model: self.model,
+            entries,
+            nodes: self.function.nodes.len(),
+            mean_penalty,
+            greatest_penalty,
+            extrapolated: self.extrapolated,
+        }
+    }
+}

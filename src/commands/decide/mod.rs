@@ -1,0 +1,188 @@
+//! `colibri decide`: which method each model takes at each point of a grid.
+
+mod compressed;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+use records::{
+    Collective, Method,
+    choices::Choices,
+    decisions::{Decision, Decisions},
+    document, quantity,
+};
+
+use crate::{
+    commands::shared::{
+        figure,
+        options::{GridOptions, ModelOptions, figure as figure_file},
+        output::{self, Format},
+    },
+    error::usage,
+    stages::{
+        deciding::{Target, Wanted, decisions, default_models},
+        simulating,
+        source::Source,
+    },
+};
+
+/// Decides, at each point, for the method that is predicted to be the cheapest
+#[derive(Debug, Args)]
+pub struct Decide {
+    #[command(flatten)]
+    model: ModelOptions,
+
+    #[command(flatten)]
+    grid: GridOptions,
+
+    /// Decide among what this target can be told to run
+    #[arg(long, value_enum, default_value_t = Target::Any)]
+    target: Target,
+
+    /// How the decisions are printed
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+
+    /// Print the decision function in a shorter form instead, with what that costs
+    #[arg(long, value_enum, value_name = "FORM")]
+    compress: Option<Form>,
+
+    /// Levels of a compressed tree
+    #[arg(long, value_name = "N", default_value_t = 16, requires = "compress")]
+    depth: u32,
+
+    /// Penalty up to which a part of a compressed tree is not split, as 0.05 for 5 %
+    #[arg(long, value_name = "SHARE", value_parser = share, default_value_t = 0.0, requires = "compress")]
+    within: f64,
+
+    /// Print the compressed function as source code
+    #[arg(long, value_enum, value_name = "LANGUAGE", requires = "compress")]
+    code: Option<Code>,
+
+    /// Also draw them, as .svg or .png: one panel per model
+    #[arg(long, value_name = "FILE", value_parser = figure_file())]
+    figure: Option<PathBuf>,
+
+    /// Also write them to this file of choices, which `export` and `difference` read
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// Forms of a decision function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Form {
+    /// Per communicator size, the message sizes at which the method changes
+    Table,
+    /// A decision tree
+    Tree,
+    /// A quadtree
+    Quadtree,
+}
+
+/// Languages of source code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Code {
+    C,
+    Rust,
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(share) if share >= 0.0 => Ok(share),
+        _ => Err("wanted a number from 0 on, as 0.05 for 5 %".into()),
+    }
+}
+
+const HEADING: [&str; 9] = [
+    "collective",
+    "model",
+    "procs",
+    "bytes",
+    "method",
+    "predicted",
+    "95 % interval",
+    "extrapolated",
+    "ties",
+];
+
+impl Decide {
+    /// Runs the subcommand.
+    pub fn run(self) -> Result<()> {
+        let source = Source::load(&self.model)?;
+        let _shown = simulating::show();
+        let models = match &self.model.model {
+            Some(models) => models.0.clone(),
+            None => source.models(default_models()),
+        };
+        let wanted = Wanted {
+            collectives: &self.grid.collective.0,
+            procs: &source.procs(&self.grid),
+            sizes: &self.grid.sizes.0,
+            segments: &self.grid.segments,
+            models: &models,
+            target: self.target,
+        };
+        if let Some(form) = self.compress {
+            let compressed = self.compressed(&source, &wanted, form)?;
+            return self.print_compressed(&source, &wanted, &compressed);
+        }
+        let decisions = decisions(&source, &wanted)?;
+        if let Some(path) = &self.figure {
+            let [collective] = self.grid.collective.0[..] else {
+                usage!("--figure draws one collective; name it by --collective")
+            };
+            figure::write(figures::decision_map(&decisions, None, collective), path)?;
+        }
+        if let Some(path) = &self.output {
+            let platform = source.calibration.platform.clone();
+            document::write(path, &Choices::predicted(platform, decisions.clone()))?;
+        }
+        output::rows(self.format, &rows(&decisions), &HEADING, |row| {
+            let [seconds, low, high] =
+                [row.seconds, row.low_seconds, row.high_seconds].map(quantity::format_seconds);
+            vec![
+                row.collective.to_string(),
+                row.model.clone(),
+                row.procs.to_string(),
+                row.bytes.to_string(),
+                row.method.to_string(),
+                seconds,
+                format!("{low} .. {high}"),
+                output::mark(row.extrapolated),
+                row.ties.clone(),
+            ]
+        })
+    }
+}
+
+/// A decision as a flat row.
+#[derive(serde::Serialize)]
+struct Row {
+    collective: Collective,
+    model: String,
+    procs: u32,
+    bytes: u64,
+    method: Method,
+    seconds: f64,
+    low_seconds: f64,
+    high_seconds: f64,
+    ties: String,
+    extrapolated: bool,
+}
+
+fn rows(decisions: &Decisions) -> Vec<Row> {
+    let row = |decision: &Decision| Row {
+        collective: decision.collective,
+        model: decision.model.clone(),
+        procs: decision.procs,
+        bytes: decision.bytes,
+        method: decision.method.clone(),
+        seconds: decision.seconds,
+        low_seconds: decision.low_seconds,
+        high_seconds: decision.high_seconds,
+        ties: decision.ties.iter().map(Method::to_string).collect::<Vec<_>>().join(" "),
+        extrapolated: decision.extrapolated,
+    };
+    decisions.decisions.iter().map(row).collect()
+}

@@ -1,0 +1,116 @@
+//! A calibration, for people.
+
+use std::collections::BTreeMap;
+
+use models::fit::{GAP_PER_BYTE_MEASURED, LATENCY_MEASURED};
+use records::{
+    Collective, Method,
+    calibration::{AlgorithmFit, Algorithms, Calibration, Estimate, Parameters},
+    quantity,
+};
+
+use super::output;
+
+/// The parameters, for people.
+pub fn summary(calibration: &Calibration) -> String {
+    let sets = [Some(&calibration.measured), calibration.fitted.as_ref()];
+    // A parameter that another set's stands in for is told by what says so in the file.
+    let cells = |stand_in: &str, of: &dyn Fn(&Parameters) -> Option<[String; 3]>| -> Vec<String> {
+        let cell = |set: &&Parameters| match of(set) {
+            _ if set.derived.iter().any(|it| it == stand_in) => {
+                ["not determined".into(), String::new()]
+            }
+            Some([value, low, high]) => [value, format!("{low} .. {high}")],
+            None => [String::new(), String::new()],
+        };
+        sets.iter().flatten().flat_map(cell).collect()
+    };
+    let time_unless = |stand_in: &str, of: fn(&Parameters) -> Option<Estimate>| {
+        cells(stand_in, &|set| {
+            of(set).map(|it| [it.value, it.low, it.high].map(quantity::format_seconds))
+        })
+    };
+    let time = |of| time_unless("", of);
+    let per_byte_unless = |stand_in: &str, of: fn(&Parameters) -> Estimate| {
+        let rate = |seconds: f64| format!("{:.5} us/byte", seconds * 1e6);
+        cells(stand_in, &|set| {
+            let it = of(set);
+            Some([it.value, it.low, it.high].map(rate))
+        })
+    };
+    let per_byte = |of| per_byte_unless("", of);
+    let rows = [
+        ("Hockney", "alpha", time(|set| Some(set.hockney.alpha_seconds))),
+        (
+            "",
+            "beta",
+            per_byte_unless(GAP_PER_BYTE_MEASURED, |set| set.hockney.beta_seconds_per_byte),
+        ),
+        ("LogGP", "L", time_unless(LATENCY_MEASURED, |set| Some(set.loggp.latency_seconds))),
+        ("", "o", time(|set| Some(set.loggp.overhead_seconds))),
+        ("", "g", time(|set| Some(set.loggp.gap_seconds))),
+        ("", "G", per_byte_unless(GAP_PER_BYTE_MEASURED, |set| set.loggp.gap_seconds_per_byte)),
+        ("PLogP", "L", time_unless(LATENCY_MEASURED, |set| Some(set.plogp.latency_seconds))),
+        ("", "g(0)", time(|set| gap_at(set, 0))),
+        ("", "g(64 KiB)", time(|set| gap_at(set, 64 << 10))),
+        ("any", "gamma", per_byte(|set| set.gamma_seconds_per_byte)),
+    ];
+    let rows = rows.map(|(model, name, cells)| {
+        [model.to_owned(), name.to_owned()].into_iter().chain(cells).collect()
+    });
+    let mut heading = vec!["model", "parameter", "measured", "95 % interval"];
+    if calibration.fitted.is_some() {
+        heading.extend(["fitted", "95 % interval"]);
+    }
+    let mut text = calibration.platform.summary() + "\n\n";
+    text += &output::aligned(&heading, rows);
+    text += &algorithms(calibration);
+    for warning in &calibration.warnings {
+        text += &format!("note: {warning}\n");
+    }
+    text
+}
+
+fn gap_at(parameters: &Parameters, bytes: u64) -> Option<Estimate> {
+    let knot = parameters.plogp.knots.iter().find(|knot| knot.bytes == bytes);
+    knot.map(|knot| knot.gap_seconds)
+}
+
+/// The constants, for people: those of the refined forms, which know every algorithm.
+fn algorithms(calibration: &Calibration) -> String {
+    let Some(Algorithms { fits, records }) = &calibration.algorithms else { return String::new() };
+    let mut shown: BTreeMap<(Collective, &Method), &AlgorithmFit> = BTreeMap::new();
+    for fit in fits {
+        let place = shown.entry((fit.collective, &fit.method)).or_insert(fit);
+        if fit.model == models::Model::Refined.name() {
+            *place = fit;
+        }
+    }
+    let row = |fit: &&AlgorithmFit| {
+        let (alpha, beta) = (fit.alpha_seconds, fit.beta_seconds_per_byte);
+        let time = quantity::format_seconds;
+        let rate = |seconds: f64| format!("{:.5} us/byte", seconds * 1e6);
+        vec![
+            fit.collective.to_string(),
+            fit.method.to_string(),
+            time(alpha.value),
+            format!("{} .. {}", time(alpha.low), time(alpha.high)),
+            rate(beta.value),
+            format!("{} .. {}", rate(beta.low), rate(beta.high)),
+            format!("{:.4}", fit.r_squared),
+            format!("{:.1} %", 100.0 * fit.median_residual),
+        ]
+    };
+    let heading = [
+        "collective",
+        "algorithm",
+        "alpha",
+        "95 % interval",
+        "beta",
+        "95 % interval",
+        "R^2",
+        "off by",
+    ];
+    let text = output::aligned(&heading, shown.values().map(row));
+    format!("\nConstants of each algorithm, by its refined form ({})\n\n{text}", records.join(", "))
+}

@@ -1,0 +1,10 @@
+//! What several subcommands share: flags, and what is printed.
+
+pub mod calibration;
+pub mod figure;
+pub mod gains;
+pub mod network;
+pub mod options;
+pub mod output;
+pub mod penalties;
+pub mod plugins;

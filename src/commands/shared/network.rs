@@ -1,0 +1,204 @@
+//! The simulator, as `simulate` and `draw` take it from their flags.
+
+use std::ffi::OsString;
+
+use anyhow::Result;
+use clap::Args;
+use models::{
+    Model,
+    parameters::Network,
+    simulated::{Blocks, Run},
+};
+use records::{Collective, quantity};
+use schedules::{
+    Entry,
+    simulator::{self, Activity, Options, Outcome},
+};
+
+use crate::{
+    error::{Usage, usage},
+    stages::{
+        options::{ModelOptions, ParameterSet},
+        source::Source,
+    },
+};
+
+/// What messages cost in a simulation.
+#[derive(Debug, Clone, Args)]
+pub struct NetworkOptions {
+    /// A calibration.json, or preset:frodo, preset:boba (Table 5 of the paper)
+    #[arg(long, value_name = "FILE|preset:NAME")]
+    pub calibration: Option<OsString>,
+
+    /// Whose parameters a message costs
+    #[arg(long, value_enum, default_value_t = CostModel::PLogP)]
+    pub model: CostModel,
+
+    /// Parameters measured point to point, or fitted to collectives
+    #[arg(long, value_enum, default_value_t = ParameterSet::Measured)]
+    pub parameters: ParameterSet,
+
+    /// Messages from this size on wait for their receive to be posted [default: none does]
+    #[arg(long, value_name = "SIZE", value_parser = quantity::parse_bytes)]
+    pub rendezvous: Option<u64>,
+
+    /// What that adds where the receive is posted already: seconds, or a message of no bytes there
+    /// and back [default: round-trip]
+    #[arg(
+        long,
+        value_name = "round-trip|SECONDS",
+        requires = "rendezvous",
+        allow_hyphen_values = true,
+        value_parser = rendezvous_cost
+    )]
+    pub rendezvous_cost: Option<RendezvousCost>,
+}
+
+/// What a rendezvous adds to its message.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum RendezvousCost {
+    RoundTrip,
+    Seconds(f64),
+}
+
+impl RendezvousCost {
+    /// As [`Options::handshake`] has it.
+    const fn handshake(self) -> Option<f64> {
+        match self {
+            RendezvousCost::RoundTrip => None,
+            RendezvousCost::Seconds(seconds) => Some(seconds),
+        }
+    }
+}
+
+fn rendezvous_cost(text: &str) -> Result<RendezvousCost, String> {
+    if text == "round-trip" {
+        return Ok(RendezvousCost::RoundTrip);
+    }
+    match text.parse::<f64>() {
+        Ok(seconds) if seconds.is_finite() && seconds >= 0.0 => {
+            Ok(RendezvousCost::Seconds(seconds))
+        }
+        _ => Err("wanted round-trip or seconds from 0 on, such as 0 or 30e-6".into()),
+    }
+}
+
+/// The models that tell when a processor and a port are busy; Hockney's doesn't.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum CostModel {
+    #[value(name = "loggp")]
+    LogGp,
+    #[value(name = "plogp")]
+    PLogP,
+}
+
+impl CostModel {
+    pub fn name(self) -> &'static str {
+        self.model().name()
+    }
+
+    pub fn model(self) -> Model {
+        match self {
+            CostModel::LogGp => Model::LogGp,
+            CostModel::PLogP => Model::PLogP,
+        }
+    }
+}
+
+/// `8 KiB`, or `none`.
+pub fn segment_text(segment_bytes: u64) -> String {
+    match segment_bytes {
+        0 => "none".into(),
+        bytes => quantity::format_bytes(bytes),
+    }
+}
+
+/// Flags that none of the algorithms looks at would promise what doesn't happen.
+///
+/// # Errors
+/// A root or a fan-out is given and means nothing.
+pub fn check_options(
+    collective: Collective,
+    entries: &[&Entry],
+    root: Option<u32>,
+    fan_out: Option<u32>,
+) -> Result<()> {
+    if root.is_some() && !collective.is_rooted() {
+        usage!("--root: {collective} has no root");
+    }
+    if fan_out.is_some() && !entries.iter().any(|entry| entry.fanned) {
+        let names: Vec<_> = entries.iter().map(|entry| entry.name).collect();
+        usage!(
+            "--fan-out: {collective} {} doesn't look at it; k-chain and k-nomial do",
+            names.join(", ")
+        );
+    }
+    Ok(())
+}
+
+/// What is simulated, in words: `64 KiB (count x type size) in segments of 8 KiB, root 0`.
+pub fn in_words(run: &Run) -> String {
+    let mut words = match run.entry.collective {
+        Collective::Barrier => vec!["no message".to_owned()],
+        other => {
+            let size = quantity::format_bytes(run.bytes);
+            vec![format!("{size} ({})", other.message_size())]
+        }
+    };
+    if run.entry.segmented && run.segment_bytes > 0 {
+        words.push(format!("segments of {}", segment_text(run.segment_bytes)));
+    }
+    let call = run.call(&Blocks::default()).fan_out;
+    if run.entry.fanned {
+        words.push(format!("fan-out {call}"));
+    }
+    if run.entry.collective.is_rooted() {
+        words.push(format!("root {}", run.root));
+    }
+    words.join(", ")
+}
+
+/// The simulator under the costs of one platform.
+pub struct Simulator {
+    pub source: Source,
+    network: Network,
+    rendezvous_bytes: Option<u64>,
+    handshake: Option<f64>,
+    /// Its memory serves one call after the other.
+    engine: simulator::Simulator,
+}
+
+impl Simulator {
+    /// # Errors
+    /// As for [`Source::load`], or the parameters are none.
+    pub fn load(options: &NetworkOptions) -> Result<Self> {
+        let source = Source::load(&ModelOptions {
+            calibration: options.calibration.clone(),
+            model: None,
+            forms: models::Forms::default(),
+            parameters: options.parameters,
+        })?;
+        let network = Network::new(options.model.model(), source.chosen()?)?;
+        Ok(Simulator {
+            source,
+            network,
+            rendezvous_bytes: options.rendezvous,
+            handshake: options.rendezvous_cost.and_then(RendezvousCost::handshake),
+            engine: simulator::Simulator::new(),
+        })
+    }
+
+    /// Simulates one call and shows every activity, if somebody wants to see them.
+    ///
+    /// # Errors
+    /// The algorithm can't serve the call, or it takes too long: used wrongly.
+    pub fn run(&mut self, run: &Run, observe: Option<&mut dyn FnMut(Activity)>) -> Result<Outcome> {
+        let options = Options {
+            element_bytes: run.element_bytes(),
+            rendezvous_bytes: self.rendezvous_bytes,
+            handshake: self.handshake,
+        };
+        run.simulate(&mut self.engine, &self.network, options, observe)
+            .map_err(|error| Usage(error.to_string()).into())
+    }
+}

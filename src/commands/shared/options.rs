@@ -1,0 +1,40 @@
+//! Flags that several subcommands share, and the values in them.
+
+use std::{
+    ffi::{OsStr, OsString},
+    path::PathBuf,
+};
+
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use records::Algorithm;
+
+use crate::stages::options::each;
+pub use crate::{
+    site::options::{NetworkOptions, RunOptions, SiteOptions},
+    stages::options::{
+        GridOptions, List, ModelOptions, ParameterSet, Segments, collectives, procs, segments,
+        sizes,
+    },
+};
+
+pub fn algorithms(text: &str) -> Result<List<Algorithm>, String> {
+    each(text)
+}
+
+/// Takes a value in which a file is named: that need not be UTF-8.
+pub fn with_a_path<T: Clone + Send + Sync + 'static>(
+    parse: fn(OsString) -> Result<T, String>,
+) -> impl TypedValueParser<Value = T> {
+    OsStringValueParser::new().try_map(parse)
+}
+
+/// A file to draw into. Endings that would not be written are refused before any work.
+pub fn figure() -> impl TypedValueParser<Value = PathBuf> {
+    with_a_path(|name| {
+        let path = PathBuf::from(name);
+        match path.extension().and_then(OsStr::to_str) {
+            Some("svg" | "png") => Ok(path),
+            _ => Err("wanted a name that ends with .svg or .png".into()),
+        }
+    })
+}

@@ -1,0 +1,340 @@
+//! From choices to the files that an MPI library loads. What is loaded was chosen before: where a
+//! target cannot be told a choice, what came next is read from the choices.
+
+mod evidence;
+mod predicted;
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use anyhow::Result;
+use models::Model;
+use records::{
+    FileError, Method, Point,
+    calibration::Calibration,
+    choices::{Choices, Chosen, Confirmed},
+    document,
+    export::{ExportReport, Unexpressed},
+};
+use verification::{
+    rules::{Rules, rules},
+    selection::Choice,
+};
+
+use crate::{
+    error::usage,
+    stages::{
+        export::{Export, Exporter, File, Format, Possible, fit},
+        source::Source,
+    },
+};
+use predicted::{Predicted, crossing};
+
+/// Choices as a target can be told them.
+pub struct FittedChoices {
+    rules: Vec<Rules>,
+    choices: Vec<Choice>,
+    /// Where they come from; one line each.
+    origin: Vec<String>,
+    /// The same and what each rests on: what stands in the file.
+    comments: Vec<String>,
+    basis: &'static str,
+    unexpressed: Vec<Unexpressed>,
+}
+
+/// What a document of choices holds for a format, as it can be told. `model` names whose predictions
+/// are wanted, `source` the parameters by which a threshold between two sizes is set; without, it is
+/// their geometric mean.
+///
+/// # Errors
+/// There is nothing that the target can be told, or several models have chosen and none is named.
+pub fn fitted(
+    document: &Choices,
+    format: Format,
+    exporter: &dyn Exporter,
+    model: Option<Model>,
+    source: Option<&Source>,
+) -> Result<FittedChoices> {
+    if document.prediction.is_some() {
+        return decided(document, exporter, model, source);
+    }
+    let confirmed = match format.way() {
+        Some(way) => document.confirmed(way).map(|all| all.iter().collect()),
+        None if format.takes_every_method() => document.confirmed_in_any_way(),
+        None => None,
+    };
+    let basis = if confirmed.is_some() { "confirmed" } else { "measured" };
+    let chosen: Vec<&Chosen> = confirmed.unwrap_or_else(|| document.choices.iter().collect());
+    if basis == "measured" {
+        check_told(&chosen, exporter)?;
+    }
+    let origin = measured_origin(source, document);
+    let possible = ListedAlternatives::of(&chosen, exporter);
+    FittedChoices::new(exporter, &chosen, &possible, source, (origin, basis))
+}
+
+/// What was measured holds something that the target can be told.
+fn check_told(chosen: &[&Chosen], exporter: &dyn Exporter) -> Result<()> {
+    let is_told = |point, method: &Method| {
+        *method != Method::Default && exporter.express(point, method).is_ok()
+    };
+    let told = chosen.iter().any(|chosen| {
+        let mut others = chosen.alternatives.iter();
+        is_told(chosen.point(), &chosen.method)
+            || others.any(|other| is_told(chosen.point(), &other.method))
+    });
+    let is_old = chosen.iter().all(|chosen| chosen.alternatives.is_empty());
+    let is_replaced = chosen.iter().any(|chosen| chosen.method != Method::Default);
+    match told {
+        true => Ok(()),
+        false if is_old && !is_replaced => Ok(()),
+        false => usage!(
+            "there is no measured method that {} can be told to run{}; what a model decides, by the \
+             algorithms' names, is exported from the file that `decide --output` writes",
+            exporter.target(),
+            if is_old { OLD } else { "" }
+        ),
+    }
+}
+
+/// Choices without alternatives, of which there would be some.
+const OLD: &str = " (choices that an older Colibri wrote do not list what came next: 'colibri \
+                   verify DIR --from-record' writes them anew)";
+
+/// What a model decided, each algorithm by its name in the target.
+fn decided(
+    document: &Choices,
+    exporter: &dyn Exporter,
+    model: Option<Model>,
+    source: Option<&Source>,
+) -> Result<FittedChoices> {
+    let models = document.models();
+    let name = match (model, &models[..]) {
+        (Some(model), _) if models.contains(&model.name()) => model.name(),
+        (None, [only]) => only,
+        (Some(model), _) => {
+            usage!("no decisions of the model {model} (there are those of: {})", models.join(", "))
+        }
+        (None, _) => usage!(
+            "say which one model's decisions to write, as in --model plogp (there are those of: {})",
+            models.join(", ")
+        ),
+    };
+    let named = |chosen: &Chosen| Chosen { method: named(chosen, exporter), ..chosen.clone() };
+    let chosen: Vec<Chosen> = document.of_model(Some(name)).map(named).collect();
+    let chosen: Vec<&Chosen> = chosen.iter().collect();
+    let mut origin =
+        vec![platform_of(source, document), format!("decided by the model {name}, not measured")];
+    let beyond = chosen.iter().filter(|chosen| chosen.extrapolated).count();
+    if beyond > 0 {
+        let note = format!(
+            "{beyond} of {} decisions are extrapolated beyond what was calibrated",
+            chosen.len()
+        );
+        eprintln!("{note}");
+        origin.push(note);
+    }
+    let wanted: Vec<Choice> = chosen.iter().copied().map(Choice::from).collect();
+    let predictor = match (source, name.parse::<Model>()) {
+        (Some(source), Ok(model)) => Some(source.predictor(model)?),
+        _ => None,
+    };
+    let of = (origin, "predicted");
+    match &predictor {
+        Some(predictor) => {
+            let possible = Predicted { predictor, exporter, wanted: &wanted };
+            FittedChoices::new(exporter, &chosen, &possible, source, of)
+        }
+        None => {
+            let possible = ListedAlternatives::of(&chosen, exporter);
+            FittedChoices::new(exporter, &chosen, &possible, source, of)
+        }
+    }
+}
+
+/// A method that a model decided for by its name, as the target spells it.
+fn named(chosen: &Chosen, exporter: &dyn Exporter) -> Method {
+    let method = &chosen.method;
+    match method {
+        _ if exporter.express(chosen.point(), method).is_ok() => method.clone(),
+        Method::Native(native) => exporter.named(native.algorithm, native.segment_bytes),
+        Method::Own { algorithm, segment_bytes } => exporter.named(*algorithm, *segment_bytes),
+        other => other.clone(),
+    }
+}
+
+/// What the calibration was measured on; a preset names no hosts.
+fn platform_of(source: Option<&Source>, document: &Choices) -> String {
+    match source.map(|source| &source.calibration) {
+        Some(Calibration { platform, source, .. }) if platform.hosts.is_empty() => source.clone(),
+        Some(Calibration { platform, .. }) => platform.summary(),
+        None => match &document.prediction {
+            Some(prediction) if document.platform.hosts.is_empty() => {
+                prediction.calibration.clone()
+            }
+            _ => document.platform.summary(),
+        },
+    }
+}
+
+fn measured_origin(source: Option<&Source>, document: &Choices) -> Vec<String> {
+    vec![platform_of(source, document), MEASURED.into()]
+}
+
+const MEASURED: &str = "measured best, the default where nothing beats it";
+
+/// What came next at each point, as the choices list it.
+struct ListedAlternatives<'a> {
+    chosen: BTreeMap<Point, &'a Chosen>,
+    exporter: &'a dyn Exporter,
+}
+
+impl<'a> ListedAlternatives<'a> {
+    fn of(chosen: &[&'a Chosen], exporter: &'a dyn Exporter) -> Self {
+        let chosen = chosen.iter().map(|chosen| (chosen.point(), *chosen)).collect();
+        ListedAlternatives { chosen, exporter }
+    }
+}
+
+impl Possible for ListedAlternatives<'_> {
+    fn best(&self, point: Point) -> (Method, Option<f64>) {
+        let Some(chosen) = self.chosen.get(&point) else { return (Method::Default, None) };
+        let is_told = |method: &Method| self.exporter.express(point, method).is_ok();
+        match chosen.alternatives.iter().find(|other| is_told(&other.method)) {
+            Some(other) if other.beats_default => (other.method.clone(), Some(other.seconds)),
+            _ => (Method::Default, chosen.default_seconds),
+        }
+    }
+
+    fn seconds(&self, point: Point, method: &Method) -> Option<f64> {
+        let chosen = self.chosen.get(&point)?;
+        let other = chosen.alternatives.iter().find(|other| other.method == *method);
+        match method {
+            Method::Default => chosen.default_seconds,
+            _ if chosen.method == *method => Some(chosen.seconds),
+            _ => Some(other?.seconds),
+        }
+    }
+}
+
+impl FittedChoices {
+    fn new(
+        exporter: &dyn Exporter,
+        chosen: &[&Chosen],
+        possible: &dyn Possible,
+        source: Option<&Source>,
+        (origin, basis): (Vec<String>, &'static str),
+    ) -> Result<Self> {
+        let wanted: Vec<Choice> = chosen.iter().copied().map(Choice::from).collect();
+        let (choices, unexpressed) = fit(exporter, &wanted, possible);
+        let rules = fit_rules(source, &choices)?;
+        let comments = [origin.clone(), evidence::lines(chosen, &choices)].concat();
+        Ok(FittedChoices { rules, choices, origin, comments, basis, unexpressed })
+    }
+
+    /// What an exporter is handed.
+    pub fn export(&self) -> Export<'_> {
+        Export { rules: &self.rules, origin: &self.comments }
+    }
+
+    /// What goes with the exported files; their names are filled in by whoever writes them.
+    pub fn report(&self, exporter: &dyn Exporter) -> ExportReport {
+        let collectives = self.choices.iter().map(|choice| choice.point.collective);
+        let in_target = collectives.clone().filter_map(|collective| {
+            Some((collective, exporter.message_size(collective)?.to_owned()))
+        });
+        ExportReport {
+            target: exporter.target(),
+            files: Vec::new(),
+            basis: self.basis.into(),
+            origin: self.origin.clone(),
+            message_size: collectives
+                .clone()
+                .map(|collective| (collective, collective.message_size().to_owned()))
+                .collect(),
+            message_size_in_target: in_target.collect(),
+            decisions: self.choices.len() as u64,
+            unexpressed: self.unexpressed.clone(),
+        }
+    }
+}
+
+/// Writes what an exporter makes of an export, into a file or, where the target loads several, a
+/// directory; names what was written.
+///
+/// # Errors
+/// The system refuses.
+pub fn write_files(path: &Path, files: Vec<File>, exporter: &dyn Exporter) -> Result<Vec<String>> {
+    if exporter.is_directory() {
+        fs::create_dir_all(path).map_err(|e| FileError::io(path, "make this directory", &e))?;
+        if files.is_empty() {
+            eprintln!("nothing replaces the default, so that there is no file to write");
+        }
+    }
+    let mut written = Vec::new();
+    for File { name, text } in files {
+        let path = if name.is_empty() { path.to_owned() } else { path.join(name) };
+        document::write_text(&path, &text)?;
+        written.push(path.display().to_string());
+    }
+    Ok(written)
+}
+
+/// Writes choices that are to be tried, in place of what was there; no directory where nothing
+/// replaces the default.
+///
+/// # Errors
+/// As [`Format::exporter`]; the system refuses.
+pub fn write(format: Format, source: &Source, choices: &[Choice], path: &Path) -> Result<()> {
+    let exporter = format.exporter(None, None)?;
+    let rules = fit_rules(Some(source), choices)?;
+    let origin = [source.calibration.platform.summary(), MEASURED.into()];
+    write_anew(exporter.as_ref(), &Export { rules: &rules, origin: &origin }, path)
+}
+
+/// Writes what was confirmed for a way of loading, in place of what was there: what
+/// `colibri export` writes of it.
+///
+/// # Errors
+/// As [`write`].
+pub fn write_confirmed(
+    document: &Choices,
+    confirmed: &Confirmed,
+    source: &Source,
+    path: &Path,
+) -> Result<()> {
+    let exporter = Format::of_way(confirmed.way).exporter(None, None)?;
+    let exporter = exporter.as_ref();
+    let chosen: Vec<&Chosen> = confirmed.choices.iter().collect();
+    let possible = ListedAlternatives::of(&chosen, exporter);
+    let of = (measured_origin(Some(source), document), "confirmed");
+    let fitted = FittedChoices::new(exporter, &chosen, &possible, Some(source), of)?;
+    write_anew(exporter, &fitted.export(), path)
+}
+
+fn write_anew(exporter: &dyn Exporter, export: &Export<'_>, path: &Path) -> Result<()> {
+    let files = exporter.files(export)?;
+    if exporter.is_directory() && path.exists() {
+        fs::remove_dir_all(path).map_err(|e| FileError::io(path, "empty", &e))?;
+    }
+    if !files.is_empty() {
+        write_files(path, files, exporter)?;
+    }
+    Ok(())
+}
+
+/// How what was written in a form is loaded.
+///
+/// # Errors
+/// As [`Format::exporter`].
+pub fn how_to_load(format: Format, file: &str) -> Result<String> {
+    let export = Export { rules: &[], origin: &[] };
+    Ok(format.exporter(None, None)?.how_to_load(file, &export))
+}
+
+fn fit_rules(source: Option<&Source>, choices: &[Choice]) -> Result<Vec<Rules>> {
+    // The model with the most to say of a size between two measured ones.
+    let predictor = source.map(|source| source.predictor(Model::PLogP)).transpose()?;
+    Ok(rules(choices, &|collective, procs, below, above, low, high| {
+        crossing(predictor.as_ref()?, (collective, procs), [below, above], [low, high])
+    }))
+}

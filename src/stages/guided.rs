@@ -1,0 +1,187 @@
+//! The jobs that guidelines are judged by: what they measure, where their records lie, and what they
+//! say.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::PathBuf,
+};
+
+use anyhow::{Context, Result};
+use records::{
+    Collective, FileError, Method, Point,
+    choices::Choices,
+    document::{self, Document},
+    observation::CollectiveCall,
+    plan::{Cell, Plan},
+    profile::{REPLACED, pgtune},
+    record,
+    violations::Violations,
+};
+use serde::{Deserialize, Serialize};
+use tuning::jobs::Repeated;
+use verification::{
+    guidelines::{self, Jobs, Settings},
+    penalty::message_sizes,
+    profiles,
+    samples::Samples,
+    splits,
+};
+
+use crate::{site::run_directory::RunDirectory, stages::headers::platform};
+
+/// What all jobs measure; written when the trial is over.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub struct JobsPlan {
+    pub jobs: u32,
+    pub seed: u64,
+    pub ranks: u32,
+    pub cells: Vec<Cell>,
+    pub repetitions: Vec<u32>,
+    pub expected_seconds: f64,
+    pub notes: Vec<String>,
+}
+
+impl Document for JobsPlan {
+    const SCHEMA: &'static str = "colibri/jobs/1";
+
+    fn validate(&self) -> Result<(), (String, String)> {
+        match self.cells.len() == self.repetitions.len() {
+            true => Ok(()),
+            false => Err(("repetitions".into(), "wanted one number for each cell".into())),
+        }
+    }
+}
+
+impl JobsPlan {
+    /// The cells with their repetitions, of which each job's plan is made.
+    pub fn repeated(&self) -> Repeated {
+        Repeated {
+            cells: self.cells.clone(),
+            repetitions: self.repetitions.clone(),
+            expected_seconds: self.expected_seconds,
+            notes: Vec::new(),
+        }
+    }
+}
+
+pub fn jobs_plan(run: &RunDirectory) -> PathBuf {
+    run.file("jobs.json")
+}
+
+pub fn trial_plan(run: &RunDirectory) -> PathBuf {
+    run.file("trial-plan.json")
+}
+
+pub fn trial_record(run: &RunDirectory) -> PathBuf {
+    run.file("trial.csv")
+}
+
+pub fn job_record(run: &RunDirectory, job: u32) -> PathBuf {
+    run.file(&format!("job-{job}.csv"))
+}
+
+/// What was made of the jobs' records.
+pub struct JudgedJobs {
+    /// Where the library breaks the guidelines.
+    pub violations: Violations,
+    /// The medians of all jobs.
+    pub jobs: Jobs,
+}
+
+/// Judges the records; choices and profiles are written.
+///
+/// # Errors
+/// A record cannot be read, or a result not be written.
+pub fn judge(run: &RunDirectory, plan: &JobsPlan, settings: &Settings) -> Result<JudgedJobs> {
+    let mut samples = Vec::new();
+    let mut warnings = plan.notes.clone();
+    let mut first = None;
+    for job in 1..=plan.jobs {
+        let path = job_record(run, job);
+        let record = record::read::<CollectiveCall>(&path)?;
+        let of_job = Samples::gather(&record.rows);
+        warnings.extend(of_job.warnings.iter().map(|warning| format!("job {job}: {warning}")));
+        let of_platform = platform(&record.header, &path)?;
+        warnings.extend(of_platform.busy().map(|busy| format!("job {job}: {busy}")));
+        samples.push(of_job);
+        first.get_or_insert((of_platform, record.header));
+    }
+    let (platform, header) = first.context("the plan has no jobs")?;
+    let jobs = Jobs::new(&samples);
+    let found = guidelines::judge(&jobs, settings);
+    let violations = Violations {
+        platform,
+        timing: header.get("timing").cloned().unwrap_or_default(),
+        message_size: message_sizes(found.counts.iter().map(|count| count.collective)),
+        verdict: found.verdict,
+        counts: found.counts,
+        violations: found.violations,
+        warnings,
+    };
+    let choices = Choices {
+        platform: violations.platform.clone(),
+        message_size: violations.message_size.clone(),
+        prediction: None,
+        choices: profiles::choices(&jobs, settings),
+        confirmed: Vec::new(),
+    };
+    run.write(&run.choices(), &choices)?;
+    write_profiles(run, &jobs, settings)?;
+    Ok(JudgedJobs { violations, jobs })
+}
+
+/// Books what k calls really took, where they were run.
+pub fn book_splits(run: &RunDirectory, violations: &mut Violations) -> Result<()> {
+    let (plan, path) = (run.file("splits-plan.json"), run.file("splits.csv"));
+    if plan.exists() && path.exists() {
+        let plan: Plan = document::read(&plan)?;
+        let rows = record::read::<CollectiveCall>(&path)?.rows;
+        splits::book(&mut violations.violations, &plan, &rows);
+    }
+    Ok(())
+}
+
+/// Profiles in Colibri's form, and as pgtune text where that can express them.
+fn write_profiles(run: &RunDirectory, jobs: &Jobs, settings: &Settings) -> Result<()> {
+    if !run.is_written_to() {
+        return Ok(());
+    }
+    let directory = run.file("profiles");
+    if directory.exists() {
+        // Made anew from the records: what an earlier judgement left must not be loaded.
+        fs::remove_dir_all(&directory).map_err(|e| FileError::io(&directory, "empty", &e))?;
+    }
+    let unreplaced = jobs.points().map(|point| point.collective);
+    let unreplaced: BTreeSet<&str> =
+        unreplaced.filter(|one| !REPLACED.contains(one)).map(Collective::name).collect();
+    for name in unreplaced {
+        eprintln!("note: no profile of {name}: the preload library does not replace it");
+    }
+    for profile in profiles::profiles(jobs, settings) {
+        for directory in [&directory, &run.file("profiles/pgtune")] {
+            fs::create_dir_all(directory)
+                .map_err(|e| FileError::io(directory, "make this directory", &e))?;
+        }
+        let name = format!("{}-{}", profile.collective, profile.procs);
+        let path = directory.join(format!("{name}.json"));
+        document::write(&path, &profile)?;
+        eprintln!("written: {}", path.display());
+        match pgtune::format(&profile) {
+            Ok(text) => document::write_text(&directory.join(format!("pgtune/{name}.prf")), &text)?,
+            Err(reason) => eprintln!("note: no pgtune form of {name}: {reason}"),
+        }
+    }
+    Ok(())
+}
+
+/// The methods of each point with the number and the median of the jobs' medians.
+pub fn medians(jobs: &Jobs) -> BTreeMap<Point, Vec<(&Method, usize, f64)>> {
+    let of = |point| {
+        let methods = jobs.at(point).filter_map(move |(method, medians)| {
+            Some((method, medians.len(), jobs.median(point, method)?))
+        });
+        (point, methods.collect())
+    };
+    jobs.points().map(of).collect()
+}

@@ -1,0 +1,109 @@
+//! Decisions of the models at the points of a run, among the methods that it has measured.
+
+use anyhow::{Context, Result};
+use models::Model;
+use records::{Collective, Method, decisions::Decisions, plan::Cell};
+
+use crate::stages::{
+    deciding::{self, Target},
+    options::{ParameterSet, Segments},
+    source::Source,
+};
+
+/// What is added to a model's name where its parameters were fitted to collectives.
+pub const FITTED: &str = "-fitted";
+
+/// The same where each algorithm has constants of its own.
+pub const ALGORITHMS: &str = "-algorithms";
+
+/// The measured parameters and, where the calibration has them, the fitted ones and the constants of
+/// algorithms, each with what is added to the models' names.
+fn sets(source: &Source) -> impl Iterator<Item = (&'static str, Source)> {
+    let sets = [
+        ("", ParameterSet::Measured),
+        (FITTED, ParameterSet::Fitted),
+        (ALGORITHMS, ParameterSet::Algorithms),
+    ];
+    sets.into_iter().filter_map(|(suffix, set)| Some((suffix, source.with(set)?)))
+}
+
+/// Decisions at the points of these cells among the methods that can be loaded, by each model with
+/// each set of parameters.
+pub fn decisions(source: &Source, cells: &[Cell], models: &[Model]) -> Result<Decisions> {
+    let mut all: Option<Decisions> = None;
+    for (suffix, source) in sets(source) {
+        let models: Vec<Model> =
+            models.iter().copied().filter(|model| source.holds(*model)).collect();
+        let Some(mut of_set) = decisions_of_set(&source, cells, &models)? else { continue };
+        of_set.decisions.iter_mut().for_each(|decision| decision.model += suffix);
+        match &mut all {
+            None => all = Some(of_set),
+            Some(all) => {
+                all.decisions.extend(of_set.decisions);
+                all.parameters += &format!("; {} where a name ends in {suffix}", of_set.parameters);
+            }
+        }
+    }
+    all.context("there are no parameters to decide by")
+}
+
+/// None where the set has parameters for none of the models and cells.
+fn decisions_of_set(
+    source: &Source,
+    cells: &[Cell],
+    models: &[Model],
+) -> Result<Option<Decisions>> {
+    let mut collectives: Vec<Collective> = cells.iter().map(|cell| cell.collective).collect();
+    collectives.sort_unstable();
+    collectives.dedup();
+    let distinct = |of: fn(&Cell) -> u64| {
+        let mut values: Vec<u64> = cells.iter().map(of).collect();
+        values.sort_unstable();
+        values.dedup();
+        values
+    };
+    let procs: Vec<u32> =
+        distinct(|cell| cell.procs.into()).into_iter().map(|procs| procs as u32).collect();
+    let predictors = models.iter().map(|model| source.predictor(*model));
+    let predictors = predictors.collect::<Result<Vec<_>>>()?;
+    let modelled = |cell: &&Cell| {
+        predictors.iter().any(|predictor| predictor.knows(cell.collective, &cell.method))
+    };
+    let mut segments: Vec<u64> =
+        cells.iter().filter(modelled).map(|cell| cell.method.segment_bytes()).collect();
+    segments.sort_unstable();
+    segments.dedup();
+    let is_own = |cell: &Cell| matches!(cell.method, Method::Own { .. });
+    let target = if cells.iter().any(is_own) { Target::Any } else { Target::Openmpi };
+    let mut all: Option<Decisions> = None;
+    for (&model, predictor) in models.iter().zip(&predictors) {
+        let timed = |of: Collective| {
+            let mut cells = cells.iter().filter(|cell| cell.collective == of);
+            cells.any(|cell| predictor.knows(of, &cell.method))
+        };
+        let is_known = |of: &Collective| match predictor.is_by_method() {
+            true => timed(*of),
+            false => !model.algorithms(*of).is_empty(),
+        };
+        let known: Vec<Collective> = collectives.iter().copied().filter(is_known).collect();
+        let of_model = deciding::decisions(
+            source,
+            &deciding::Wanted {
+                collectives: &known,
+                procs: &procs,
+                sizes: &distinct(|cell| cell.bytes),
+                segments: &Segments::These(segments.clone()),
+                models: &[model],
+                target,
+            },
+        )?;
+        match &mut all {
+            None => all = Some(of_model),
+            Some(all) => {
+                all.decisions.extend(of_model.decisions);
+                all.message_size.extend(of_model.message_size);
+            }
+        }
+    }
+    Ok(all)
+}

@@ -1,0 +1,146 @@
+//! What a run's measurements say: of the models' decisions, of those in other files, of the
+//! library's default.
+
+mod decisions;
+mod functions;
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use models::Model;
+use records::{
+    Method, Point, agreement::Agreement, calibration::Calibration, choices::Choices,
+    decisions::Decisions, penalty::Penalties,
+};
+use verification::{
+    agreement,
+    functions::DecisionFunction,
+    penalty,
+    samples::Samples,
+    selection::{self, Choice},
+};
+
+use crate::{
+    error::usage,
+    site::run_directory::RunDirectory,
+    stages::{
+        drawing,
+        headers::platform,
+        links,
+        measurements::Measurements,
+        progress::{self, WorkDone},
+        source::Source,
+    },
+};
+
+use decisions::ALGORITHMS;
+pub use decisions::decisions;
+pub use functions::{Other, other};
+
+/// What was made of a run's measurements.
+pub struct Judged {
+    pub penalties: Penalties,
+    pub choices: Vec<Choice>,
+    /// The figures written.
+    pub figures: Vec<String>,
+    /// What was measured.
+    pub samples: Samples,
+    /// The same job by job.
+    jobs: Vec<Samples>,
+    functions: Vec<DecisionFunction>,
+}
+
+/// Judges a run's measurements: decisions, penalties and figures are written. Without `choices`
+/// what is to be exported is chosen by the measurements of each point alone.
+pub fn judge(
+    run: &RunDirectory,
+    source: &Source,
+    measurements: Measurements,
+    models: &[Model],
+    others: &[Other],
+    choices: Option<Vec<Choice>>,
+) -> Result<Judged> {
+    let _shown = progress::show("judging", "", || WorkDone::Unknown);
+    let Measurements { header, cells, unreached, samples, jobs } = measurements;
+    let decisions = decisions(source, &cells, models)?;
+    let timing = header.get("timing").cloned().unwrap_or_default();
+    let platform = platform(&header, &run.measurements())?;
+    run.write(&run.decisions(), &Choices::predicted(platform.clone(), decisions.clone()))?;
+    let choices = choices.unwrap_or_else(|| selection::choose(&samples));
+    let mut functions = DecisionFunction::of_decisions(&decisions.decisions, &samples);
+    functions.push(DecisionFunction::default(&samples));
+    functions.push(DecisionFunction::measured(&choices));
+    for other in others {
+        functions.extend(other.read(&samples)?);
+    }
+    let busy_links = links::judge(run)?;
+    let mut penalties = penalty::penalties(&samples, &functions, busy_links, platform, &timing);
+    penalties.warnings.extend(penalties.platform.busy());
+    penalties.warnings.extend(unreached);
+    penalties.warnings.extend(judged_by_itself(run, source));
+    run.write(&run.penalty(), &penalties)?;
+    let figures = draw(run, &source.calibration, &decisions, &penalties)?;
+    Ok(Judged { penalties, choices, figures, samples, jobs, functions })
+}
+
+/// Constants that were fitted to what they are judged by.
+fn judged_by_itself(run: &RunDirectory, source: &Source) -> Option<String> {
+    let records = &source.calibration.algorithms.as_ref()?.records;
+    let measurements = run.measurements();
+    let of_run = records.iter().any(|record| measurements.ends_with(record));
+    (of_run && source.is_of_run()).then(|| {
+        format!("decisions ending in {ALGORITHMS} rest on constants fitted to these measurements")
+    })
+}
+
+impl Judged {
+    /// The methods of each point with the number and the median of their times.
+    pub fn times(&self) -> BTreeMap<Point, Vec<(&Method, usize, f64)>> {
+        let of = |point| {
+            let methods = self
+                .samples
+                .at(point)
+                .filter_map(|(method, times)| Some((method, times.count(), times.median()?)));
+            (point, methods.collect())
+        };
+        self.samples.points().map(of).collect()
+    }
+
+    /// Compares two of the decision functions judged, by their names; writes it down.
+    ///
+    /// # Errors
+    /// There is none of that name.
+    pub fn agreement(&self, run: &RunDirectory, names: &[String; 2]) -> Result<Agreement> {
+        let find = |name: &String| -> Result<&DecisionFunction> {
+            match self.functions.iter().find(|function| function.name == *name) {
+                Some(function) => Ok(function),
+                None => {
+                    let names: Vec<&str> =
+                        self.functions.iter().map(|function| function.name.as_str()).collect();
+                    usage!("no decisions of '{name}' are judged; there are: {}", names.join(", "))
+                }
+            }
+        };
+        let pair = [find(&names[0])?, find(&names[1])?];
+        let platform = self.penalties.platform.clone();
+        let agreement = agreement::agreement(&self.samples, &self.jobs, pair, platform);
+        run.write(&run.agreement(), &agreement)?;
+        Ok(agreement)
+    }
+}
+
+fn draw(
+    run: &RunDirectory,
+    calibration: &Calibration,
+    decisions: &Decisions,
+    penalties: &Penalties,
+) -> Result<Vec<String>> {
+    let mut drawn = vec![("parameters".to_owned(), figures::parameters(calibration)?)];
+    for collective in penalties.message_size.keys().copied() {
+        let map = figures::penalty_map(penalties, collective)?;
+        drawn.push((format!("penalty-{collective}"), map));
+        let map = figures::decision_map(decisions, Some(penalties), collective)?;
+        drawn.push((format!("decisions-{collective}"), map));
+    }
+    drawing::save(run, &drawn)
+}

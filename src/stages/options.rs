@@ -1,0 +1,119 @@
+//! What models and grids are wanted, as subcommands take it from their flags.
+
+use std::ffi::OsString;
+
+use clap::Args;
+use models::{Forms, Model};
+use records::{Collective, quantity};
+
+/// A list in a flag: `4,8,16` or a range.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct List<T>(pub Vec<T>);
+
+pub fn sizes(text: &str) -> Result<List<u64>, String> {
+    quantity::parse_sizes(text).map(List)
+}
+
+pub fn procs(text: &str) -> Result<List<u32>, String> {
+    quantity::parse_procs(text).map(List)
+}
+
+pub fn each<T: std::str::FromStr<Err = String> + PartialEq>(text: &str) -> Result<List<T>, String> {
+    let mut values = Vec::new();
+    for part in text.split(',') {
+        let value = part.trim().parse()?;
+        if !values.contains(&value) {
+            values.push(value);
+        }
+    }
+    Ok(List(values))
+}
+
+pub fn collectives(text: &str) -> Result<List<Collective>, String> {
+    each(text)
+}
+
+pub fn models(text: &str) -> Result<List<Model>, String> {
+    match text {
+        "all" => Ok(List(Model::ALL.to_vec())),
+        _ => each(text),
+    }
+}
+
+/// Segment sizes to consider.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Segments {
+    /// These; 0 is unsegmented.
+    These(Vec<u64>),
+    /// Whichever is best.
+    Auto,
+}
+
+pub fn segments(text: &str) -> Result<Segments, String> {
+    match text {
+        "auto" => Ok(Segments::Auto),
+        _ => quantity::parse_sizes(text)
+            .map(Segments::These)
+            .map_err(|error| format!("{error}; or `auto`")),
+    }
+}
+
+/// Which parameters and which closed forms.
+#[derive(Debug, Clone, Args)]
+pub struct ModelOptions {
+    /// A calibration.json, or preset:frodo, preset:boba (Table 5 of the paper)
+    #[arg(long, value_name = "FILE|preset:NAME")]
+    pub calibration: Option<OsString>,
+
+    /// hockney, logp, loggp, plogp, refined, simulated (several with commas), or all
+    #[arg(long, value_name = "MODELS", value_parser = models)]
+    pub model: Option<List<Model>>,
+
+    /// The closed forms as the paper prints them, or corrected
+    #[arg(long, value_name = "printed|corrected", default_value = "corrected")]
+    pub forms: Forms,
+
+    /// Parameters measured point to point, fitted to collectives, or Hockney's constants of each
+    /// algorithm by itself (with the models hockney and refined)
+    #[arg(long, value_enum, default_value_t = ParameterSet::Measured)]
+    pub parameters: ParameterSet,
+}
+
+/// Which of a calibration's parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum ParameterSet {
+    Measured,
+    Fitted,
+    Algorithms,
+}
+
+impl ParameterSet {
+    pub fn name(self) -> &'static str {
+        match self {
+            ParameterSet::Measured => "measured",
+            ParameterSet::Fitted => "fitted",
+            ParameterSet::Algorithms => "algorithms",
+        }
+    }
+}
+
+/// Which collectives, at which points.
+#[derive(Debug, Clone, Args)]
+pub struct GridOptions {
+    /// Collectives, with commas
+    #[arg(long, value_name = "NAMES", value_parser = collectives, default_value = "bcast,reduce")]
+    pub collective: List<Collective>,
+
+    /// Communicator sizes: 4,8,16 or 2..32 (every one), also more than the calibration's platform
+    /// has [default: powers of two up to the platform's size, and that; 32 where it is not known]
+    #[arg(long, short, value_name = "LIST", value_parser = procs)]
+    pub procs: Option<List<u32>>,
+
+    /// Message sizes: 1KiB,64KiB or 1..8MiB (powers of two); what a size means is per collective
+    #[arg(long, short = 'm', value_name = "LIST", value_parser = sizes, default_value = "1..1MiB")]
+    pub sizes: List<u64>,
+
+    /// Segment sizes (0: unsegmented), or auto
+    #[arg(long, value_name = "LIST", value_parser = segments, default_value = "0,1KiB,8KiB")]
+    pub segments: Segments,
+}
