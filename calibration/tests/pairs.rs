@@ -94,5 +94,9 @@ fn a_budget_is_kept_and_another_record_refused() {
     assert!(record.header["spent_seconds"].parse::<f64>().unwrap() > 0.0);
     let output = mpi.run(2, TASK, &args(2, &path, "1", "1"));
     assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("members was 0,1,2 and is 0,1"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("field members: is 0,1,2, this run's is 0,1;"),
+        "{}",
+        stderr(&output)
+    );
 }
