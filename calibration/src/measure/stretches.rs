@@ -33,12 +33,15 @@ struct Machine {
     switches: HashMap<usize, u64>,
 }
 
+/// Rank 0's book, and where each rank is.
+type Lead = (Stretches, Vec<Seat>);
+
 /// Makes all ranks known to each other as neighbours on their machines; all ranks must call this. Rank 0
 /// gets the book and where each rank is, every rank its eyes.
 ///
 /// # Errors
 /// The MPI library refuses.
-pub fn begin(world: &World) -> Result<(Sampler, Option<(Stretches, Vec<Seat>)>)> {
+pub fn begin(world: &World) -> Result<(Sampler, Option<Lead>)> {
     let control = &world.control;
     if world.rank() != 0 {
         control.tell(&Seat::own(), 0, Tag::Setup)?;
