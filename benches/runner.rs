@@ -23,7 +23,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use records::{
     Collective, Method, document,
-    observation::{CollectiveCall, Status},
+    observation::{CollectiveCall, ObservationStatus},
     plan::{Cell, Plan, Visit},
     record,
 };
@@ -258,7 +258,8 @@ impl Rounds {
                         let rows = rows.iter().filter(|row| row.status == status);
                         rows.map(|row| row.seconds).collect()
                     };
-                    let (good, late) = (of_status(Status::Ok), of_status(Status::Late));
+                    let (good, late) =
+                        (of_status(ObservationStatus::Ok), of_status(ObservationStatus::Late));
                     counted += good.len() + late.len();
                     together += good.len();
                     median(if good.is_empty() { &late } else { &good })

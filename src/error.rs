@@ -3,12 +3,12 @@
 /// The command was used wrongly; the message says what would be right.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct Usage(pub String);
+pub struct WrongUse(pub String);
 
 /// Ends the function with a usage error.
 macro_rules! usage {
     ($($text:tt)*) => {
-        return Err($crate::error::Usage(format!($($text)*)).into())
+        return Err($crate::error::WrongUse(format!($($text)*)).into())
     };
 }
 pub(crate) use usage;

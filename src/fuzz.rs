@@ -14,9 +14,9 @@ use verification::{rules::rules, selection::Choice};
 
 use crate::{
     Cli, Command,
-    site::{begun::Given, config::Config},
+    site::{begun::GivenOptions, config::Config},
     stages::{
-        export::{Export, Format},
+        export::{Export, ExportFormat},
         traced::Traced,
     },
 };
@@ -87,7 +87,7 @@ fn tune_options() -> Parser {
 }"#;
     const WORDS: &[&str] =
         &["schema", "command", "options", "budget", "bcast", "null", "true", "gbit", "rate"];
-    let read = |input: &[u8]| document::<Given>(input, |_| ());
+    let read = |input: &[u8]| document::<GivenOptions>(input, |_| ());
     Parser {
         name: "tune options",
         samples: vec![SAMPLE.into()],
@@ -154,7 +154,7 @@ fn mpich() -> Parser {
         let scratch = Scratch::new();
         let path = scratch.path().join("libmpich.so");
         fs::write(&path, input).unwrap();
-        let mpich = Format::from_str("mpich", false).unwrap();
+        let mpich = ExportFormat::from_str("mpich", false).unwrap();
         answer(mpich.exporter(Some("4.0"), Some(&path)).and_then(|exporter| {
             let choices = chosen("native:mpich");
             let rules = rules(&choices, &|_, _, _, _, _, _| None);

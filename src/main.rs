@@ -17,7 +17,7 @@ use clap::{
 use records::shortened;
 
 use crate::{
-    error::Usage,
+    error::WrongUse,
     site::{
         begun::{self, Completed},
         options::RunOptions,
@@ -41,14 +41,14 @@ enum Command {
     Clocks(commands::clocks::Clocks),
     Predict(commands::predict::Predict),
     Decide(commands::decide::Decide),
-    Difference(commands::difference::Difference),
+    Difference(commands::difference::DifferenceCommand),
     Explain(commands::explain::Explain),
     Verify(commands::verify::Verify),
     Guidelines(commands::guidelines::Guidelines),
-    Report(commands::report::Report),
+    Report(commands::report::ReportCommand),
     Simulate(commands::simulate::Simulate),
     Draw(commands::draw::Draw),
-    Export(commands::export::Export),
+    Export(commands::export::ExportCommand),
     Testbed(commands::testbed::TestbedCommand),
 }
 
@@ -108,7 +108,7 @@ fn main() -> ExitCode {
         Err(error) => {
             eprintln!("colibri: {error:#}");
             let theirs = matches!(error.downcast_ref(), Some(libraries::Error::Usage(_)));
-            ExitCode::from(if theirs || error.is::<Usage>() { 2 } else { 1 })
+            ExitCode::from(if theirs || error.is::<WrongUse>() { 2 } else { 1 })
         }
     }
 }

@@ -80,7 +80,7 @@ fn constants_of_algorithms_are_measured_predicted_with_decided_by_and_judged() {
     }
     let simulate = ["simulate", "--collective", "bcast", "--procs", "2", "--sizes", "8"];
     let (_, stderr) = run(2, &[&simulate[..], &ours].concat());
-    assert!(stderr.contains("what whole collectives cost, not messages"), "{stderr}");
+    assert!(stderr.contains("the cost of whole collectives, not of messages"), "{stderr}");
     let again = ["calibrate", &directory, "--from-record", "--algorithms", "bcast,allgather"];
     let (_, stderr) = run(2, &again);
     assert!(stderr.contains("no times of allgather"), "{stderr}");

@@ -123,7 +123,7 @@ fn a_short_form_states_its_size_and_penalty() {
     assert_eq!(function["nodes"].as_array().unwrap().len(), 2 * entries - 1);
     let auto = ["--compress", "tree", "--segments", "auto"];
     let (_, error) = run(2, &[&MAP[..], &auto].concat());
-    assert!(error.contains("listed"), "{error}");
+    assert!(error.contains("a list of segment sizes"), "{error}");
     let (_, error) = run(2, &[&MAP[..], &["--depth", "3"]].concat());
     assert!(error.contains("--compress"), "{error}");
 }
@@ -265,7 +265,8 @@ fn two_decision_functions_are_compared_by_what_following_the_second_costs() {
         assert!((cost - (second / first - 1.0)).abs() < 1e-12, "{row}");
     }
     let (table, _) = run(0, &compare);
-    let last = format!("They differ at {} of 77 points; there the second costs", different.len());
+    let last =
+        format!("They differ at {} of 77 points; there the second's time differs", different.len());
     assert!(table.contains(&last), "{table}");
     let svg = fs::read_to_string(&figure).unwrap();
     assert!(svg.contains("predicted by refined with preset:frodo"), "{svg}");
@@ -280,7 +281,7 @@ fn two_decision_functions_are_compared_by_what_following_the_second_costs() {
         ([&[wrong.as_str(), &one][..], &judge].concat(), "it has: hockney, loggp"),
         ([&[missing.as_str(), &one][..], &judge].concat(), "did you mean 'plogp'?"),
         ([&[first.as_str(), &one, "--collective", "reduce"][..], &judge].concat(), "for reduce"),
-        (vec![first.as_str(), &one, "--run", "/no/such/run"], "no run's directory"),
+        (vec![first.as_str(), &one, "--run", "/no/such/run"], "not a run directory"),
     ] {
         let (_, stderr) = run(2, &[&["difference"][..], &arguments].concat());
         assert!(stderr.contains(wanted), "{arguments:?}: {stderr}");

@@ -27,7 +27,7 @@ fn hop_and_gap(bytes: f64) -> (f64, f64) {
 
 fn assert_close(row: &Value, wanted: f64) {
     let seconds = row["seconds"].as_f64().unwrap();
-    assert!((seconds / wanted - 1.0).abs() < 1e-9, "{row}: wanted {wanted}");
+    assert!((seconds / wanted - 1.0).abs() < 1e-9, "{row}: expected {wanted}");
 }
 
 /// Table 2's pipeline is exact: (P - 1) messages, then a gap for each further segment; so is its
@@ -113,7 +113,7 @@ fn a_rendezvous_costs_its_handshake_and_an_odd_number_leaves_an_algorithm_out() 
 
     let arguments = ["simulate", "--collective", "allgather", "-p", "7", "-m", "1KiB"];
     let (_, stderr) = run(0, &[&arguments[..], &FRODO].concat());
-    assert!(stderr.contains("neighbor-exchange left out for 7 processes"), "{stderr}");
+    assert!(stderr.contains("neighbor-exchange skipped for 7 processes"), "{stderr}");
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn wrong_simulations_are_answered_with_what_would_be_right() {
         ("--algorithm pipelin", "did you mean 'pipeline'?"),
         ("--collective bcats", "did you mean 'bcast'?"),
         ("--collective allgather --algorithm neighbor-exchange -p 7", "needs an even number"),
-        ("--procs 4 --root 4", "wanted 0 to 3"),
+        ("--procs 4 --root 4", "expected 0 to 3"),
         ("--procs 0", "at least 1"),
         ("--collective barrier --root 0", "barrier has no root"),
         ("--algorithm binary --fan-out 3", "k-chain and k-nomial"),
@@ -130,7 +130,7 @@ fn wrong_simulations_are_answered_with_what_would_be_right() {
         ("--segments auto", "0,1KiB,8KiB"),
         ("--model hockney", "[possible values: loggp, plogp]"),
         ("--rendezvous 64kb", "4KiB"),
-        ("--rendezvous 64KiB --rendezvous-cost -1e-6", "from 0 on, such as 0 or 30e-6"),
+        ("--rendezvous 64KiB --rendezvous-cost -1e-6", "0 or more, such as 0 or 30e-6"),
         ("--rendezvous 64KiB --rendezvous-cost free", "round-trip or seconds"),
         ("--rendezvous-cost 0", "--rendezvous <SIZE>"),
         ("--collective alltoallv", "no schedules"),
@@ -188,7 +188,7 @@ fn wrong_drawings_are_answered_with_what_would_be_right() {
         (String::from("--procs 4"), "--topology"),
         ("--topology k-nominal --procs 4".into(), "did you mean 'k-nomial'?"),
         ("--topology binary --procs 0".into(), "1.."),
-        ("--topology binary --procs 4 --root 4".into(), "wanted 0 to 3"),
+        ("--topology binary --procs 4 --root 4".into(), "expected 0 to 3"),
         ("--topology binary --procs 4 --fan-out 2".into(), "k-chain and k-nomial"),
         ("--topology k-nomial --procs 4 --fan-out 1".into(), "at least 2"),
         ("--topology flat --procs 129 -o /nowhere/x.svg".into(), "at most 128"),
@@ -201,7 +201,7 @@ fn wrong_drawings_are_answered_with_what_would_be_right() {
         (format!("{schedule} -o /nowhere/x.svg --procs 65"), "cannot be used multiple times"),
         (format!("{schedule} -o /nowhere/x.svg --segments 1"), "at most 1000"),
         (format!("{schedule} -o /nowhere/x.svg --segments 100"), "at most 1000"),
-        (format!("{schedule} -o /nowhere/x.svg --root 4"), "wanted 0 to 3"),
+        (format!("{schedule} -o /nowhere/x.svg --root 4"), "expected 0 to 3"),
         (format!("{schedule} -o /nowhere/x.svg --fan-out 3"), "k-chain and k-nomial"),
         (schedule.replace("pipeline", "pipelin") + " -o /nowhere/x.svg", "'pipeline'?"),
         (schedule.replace("--procs 4", "--procs 65") + " -o /nowhere/x.svg", "at most 64"),

@@ -163,7 +163,7 @@ fn open_mpi_runs_what_its_rules_name(library: &Library, version: &str) {
     let [gather] = unexpressed.as_slice() else { panic!("{unexpressed:?}") };
     assert_eq!(gather["exported"], "native:openmpi:binomial");
     assert!(gather["reason"].as_str().unwrap().contains("not significant on every rank"));
-    assert!(stderr.contains("1 of 24 decisions cannot be told"), "{stderr}");
+    assert!(stderr.contains("1 of 24 decisions cannot be expressed"), "{stderr}");
     assert_eq!(report["message_size_in_target"]["allgather"], "the blocks of all ranks together");
 }
 
@@ -455,12 +455,12 @@ fn wrong_targets_are_answered_with_right_ones() {
         (&["--format", "openmpi", "--target-version", "6.0"][..], "openmpi-json"),
         (&["--format", "openmpi-json", "--target-version", "5.0"], "--format openmpi"),
         (&["--format", "mpich"], "--target-version 4.0"),
-        (&["--format", "mpich", "--target-version", "9.9"], "the nearest that is known is 5.0"),
-        (&["--format", "openmpi", "--target-version", "4.1.x.y"], "is no version"),
-        (&["--format", "openmpi", "--target-version", "9.9"], "is known is 5.0"),
-        (&["--format", "openmpi-json", "--target-version", "9.9"], "is known is 6.0"),
-        (&["--format", "intel", "--target-version", "2022.3"], "is known is 2021.3"),
-        (&["--format", "ucc", "--target-version", "1.3.x"], "is no version"),
+        (&["--format", "mpich", "--target-version", "9.9"], "the nearest is 5.0"),
+        (&["--format", "openmpi", "--target-version", "4.1.x.y"], "is not a version"),
+        (&["--format", "openmpi", "--target-version", "9.9"], "the nearest is 5.0"),
+        (&["--format", "openmpi-json", "--target-version", "9.9"], "the nearest is 6.0"),
+        (&["--format", "intel", "--target-version", "2022.3"], "the nearest is 2021.3"),
+        (&["--format", "ucc", "--target-version", "1.3.x"], "is not a version"),
         (&["--format", "ucc", "--target-version", "1.1"], "1.3"),
         (&["--format", "openmpi", "--target-library", "x"], "mpich alone"),
         (&["--format", "ucc", "--compile", "x", "--output", "/dev/null"], "intel alone"),
@@ -470,5 +470,5 @@ fn wrong_targets_are_answered_with_right_ones() {
     }
     let device = ["--format", "mpich", "--target-version", "4.0", "--target-library", "/dev/null"];
     let (_, stderr) = run(1, &[&from[..], &[&decisions], &device].concat());
-    assert!(stderr.contains("/dev/null: is no regular file"), "{stderr}");
+    assert!(stderr.contains("/dev/null: is not a regular file"), "{stderr}");
 }

@@ -65,5 +65,5 @@ fn clocks_are_synchronised_on_request_and_compared() {
         run(0, &["clocks", directory, "--ranks", "2", "--for", "1s", "--false-clocks", "1"]);
     assert!(stdout.contains("drift") && stdout.contains("exact"), "{stdout}");
     let (_, stderr) = run(1, &["clocks", directory, "--ranks", "2"]);
-    assert!(stderr.contains("is there already; name another directory"), "{stderr}");
+    assert!(stderr.contains("already exists; name another directory"), "{stderr}");
 }

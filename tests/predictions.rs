@@ -114,7 +114,7 @@ fn predictions_are_drawn_over_both_sizes() {
     }
     let both = ["--collective", "bcast", "--procs", "4,8", "-m", "1,2", "x.svg"];
     let (_, stderr) = run(2, &[&arguments[..5], &both[..6], &["--figure", both[6]]].concat());
-    assert!(stderr.contains("one of --procs or of -m"), "{stderr}");
+    assert!(stderr.contains("give one value of the other"), "{stderr}");
 }
 
 /// The paper's section 6.3: small messages without segments, pipelines for the largest.

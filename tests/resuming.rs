@@ -26,7 +26,7 @@ fn a_run_goes_on_by_the_options_that_it_was_begun_with() {
     let first = fs::read_to_string(&record).unwrap();
 
     let (_, stderr) = run(1, &resume[..2]);
-    assert!(stderr.contains("go on with it by --resume"), "{stderr}");
+    assert!(stderr.contains("continue it by --resume"), "{stderr}");
 
     // The same in other words, and a default that is said.
     run(0, &[&resume[..], &["-m", "0,1,2,4,8,16,32,64,128,256,512,1024", "--seed=1"]].concat());
@@ -58,7 +58,7 @@ fn what_another_command_has_recorded_is_not_gone_on_with() {
     fs::write(dir.path().join("observations.csv"), "x").unwrap();
     let path = dir.path().to_str().unwrap();
     let (_, stderr) = run(1, &["tune", path, "--resume", "--launcher", "true {np}"]);
-    assert!(stderr.contains("not of a tuning run"), "{stderr}");
+    assert!(stderr.contains("something other than tuning"), "{stderr}");
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
 }
 

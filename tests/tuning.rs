@@ -305,9 +305,9 @@ fn calibrate_decide_verify_and_export_work_on_local_ranks() {
     let judge = ["verify", &directory, "--from-record", "--compare", "exported,measured"];
     let others: Vec<&str> = others.iter().map(String::as_str).collect();
     let (stdout, _) = run(0, &[&judge[..], &others].concat());
-    assert!(stdout.contains("exported and measured decide alike at 4 of 4 points"), "{stdout}");
+    assert!(stdout.contains("exported and measured agree at 4 of 4 points"), "{stdout}");
     assert!(stdout.contains("models:plogp") && stdout.contains("noise of reduce"), "{stdout}");
-    let untimed = "plain: at 2 points the method decided for was not measured";
+    let untimed = "plain: at 2 points the decided method was not measured";
     assert!(stdout.contains(untimed), "{stdout}");
     let agreement = json(&dir.path().join("run/agreement.json"));
     assert_eq!(agreement["differing"], 0);

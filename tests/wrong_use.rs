@@ -41,15 +41,15 @@ fn broken_files_are_named_with_line_and_field() {
         ("{\"schema\": \"colibri/calibration/1\", \"source\": \"x\", \"plat", "truncated"),
         (
             "{\"schema\": \"colibri/decisions/1\"}",
-            ": is colibri/decisions/1; wanted colibri/calibration/1",
+            ": is colibri/decisions/1; expected colibri/calibration/1",
         ),
         (
             "#@schema=colibri/measurements/1\nvisit,collective\n",
-            ": is a measurements record; wanted colibri/calibration/1",
+            ": is a measurements record; expected colibri/calibration/1",
         ),
         ("{\"schema\": \"colibri/calibration/1\",\n \"source\": 7}", "line 2, field source"),
         ("{\"schema\": \"colibri/calibration/1\", 3}", "line 1: key must be a string"),
-        ("", ": is empty; wanted colibri/calibration/1"),
+        ("", ": is empty; expected colibri/calibration/1"),
     ] {
         fs::write(&path, text).unwrap();
         let (_, stderr) = run(1, &["predict", "--calibration", name]);
@@ -356,7 +356,7 @@ fn a_network_that_cannot_be_is_refused() {
     let run_directory = dir.path().to_str().unwrap();
     for (place, part) in [
         (&["--launcher", "true {np}"][..], "add --testbed with a number of nodes"),
-        (&["--testbed", "no-such-one"], "given when it was set up"),
+        (&["--testbed", "no-such-one"], "was set up with its network"),
     ] {
         let words = [&["calibrate", run_directory, "--latency", "1ms"], place].concat();
         let (_, stderr) = run(2, &words);

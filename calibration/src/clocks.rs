@@ -19,20 +19,20 @@ use crate::{
 
 /// Synchronises the ranks' clocks and compares them for a while
 #[derive(Debug, Clone, clap::Args)]
-pub struct Flags {
+pub struct ClocksFlags {
     #[command(flatten)]
     pub(crate) job: JobFlags,
     /// For how many seconds the clocks are compared after their synchronisation
     #[arg(long, value_parser = parse_budget)]
     seconds: f64,
-    /// Do not synchronise them anew when that is due
+    /// Do not resynchronise when that is due
     #[arg(long)]
     once: bool,
 }
 
 /// What rank 0 tells the others.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-enum Command {
+enum ClocksCommand {
     /// Synchronise anew.
     Pass,
     /// Compare.
@@ -43,7 +43,7 @@ enum Command {
 ///
 /// # Errors
 /// The record is there already or cannot be written; the MPI library refuses.
-pub fn run(flags: &Flags, world: &World) -> Result<()> {
+pub fn run(flags: &ClocksFlags, world: &World) -> Result<()> {
     let surroundings = platform::survey(world, &flags.job, Survey::WithLoad)?;
     let mut synchroniser = Synchroniser::new(world.control, surroundings.groups);
     let Some(platform) = surroundings.platform else {
@@ -51,7 +51,7 @@ pub fn run(flags: &Flags, world: &World) -> Result<()> {
     };
     let path = &flags.job.record;
     if path.exists() {
-        let problem = format!("{}: is there already; name another", path.display());
+        let problem = format!("{}: already exists; name another", path.display());
         return Err(Error::Usage(problem));
     }
     let header = recording::header(
@@ -69,7 +69,7 @@ pub fn run(flags: &Flags, world: &World) -> Result<()> {
     let mut progress = Reporter::new("comparing clocks", flags.seconds as u64);
     loop {
         launcher::end_if_gone();
-        tell(world, Command::Check)?;
+        tell(world, ClocksCommand::Check)?;
         for error in synchroniser.check()? {
             writer.append(&error)?;
         }
@@ -80,7 +80,7 @@ pub fn run(flags: &Flags, world: &World) -> Result<()> {
         }
         // The clocks are compared before they are synchronised anew: at their worst.
         if report.is_some_and(|report| !flags.once && now() - passed >= report.pause()) {
-            tell(world, Command::Pass)?;
+            tell(world, ClocksCommand::Pass)?;
             report = synchroniser.pass()?;
             passed = now();
         }
@@ -93,7 +93,7 @@ pub fn run(flags: &Flags, world: &World) -> Result<()> {
 /// Between two comparisons.
 const PAUSE: Nanos = 250_000_000;
 
-fn tell(world: &World, command: Command) -> Result<()> {
+fn tell(world: &World, command: ClocksCommand) -> Result<()> {
     serving::tell_first(&world.control, world.control.size(), &command)
 }
 
@@ -101,8 +101,8 @@ fn serve(world: &World, mut synchroniser: Synchroniser) -> Result<()> {
     synchroniser.begin()?;
     serving::follow(&world.control, Patience::of_bystander, |command| {
         match command {
-            Command::Pass => drop(synchroniser.pass()?),
-            Command::Check => drop(synchroniser.check()?),
+            ClocksCommand::Pass => drop(synchroniser.pass()?),
+            ClocksCommand::Check => drop(synchroniser.check()?),
         }
         Ok(())
     })

@@ -11,7 +11,7 @@ pub struct JobFlags {
     /// Ranks that the job must have
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     pub ranks: u32,
-    /// Where the observations go; a record that is there is gone on with
+    /// File of the observations; an existing record is continued
     #[arg(long)]
     pub record: PathBuf,
     /// The command that launched the ranks, for the record
@@ -23,7 +23,7 @@ pub struct JobFlags {
     /// Synchronise the ranks' clocks even where they share one
     #[arg(long)]
     pub synchronise: bool,
-    /// Give every rank a false clock, drawn from this seed: a trial of the synchronisation
+    /// Test the synchronisation: give every rank a false clock drawn from this seed
     #[arg(long, hide = true, value_name = "SEED")]
     pub false_clocks: Option<u64>,
 }

@@ -11,7 +11,7 @@ use rand::{SeedableRng, seq::SliceRandom};
 use rand_pcg::Pcg64;
 use records::{
     group_observation::{GroupKind, GroupObservation},
-    observation::Status,
+    observation::ObservationStatus,
     platform::Platform,
     quantity,
 };
@@ -26,28 +26,28 @@ use crate::{
     launcher,
     measure::{
         margin::Margin,
-        timing::{self, Report, Scheme, Start, Timing},
+        timing::{self, CallReport, Scheme, Start, TimingScheme},
     },
     patience::Patience,
     platform::{self, Survey},
     progress::Reporter,
-    recording::{self, Header, Recording},
+    recording::{self, RecordHeader, Recording},
     serving,
-    synchronisation::{Line, Synchroniser},
+    synchronisation::{ClockLine, Synchroniser},
     world::World,
 };
 
 /// Measures how long a message to the next rank takes when all ranks send one at once
 #[derive(Debug, Clone, clap::Args)]
-pub struct Flags {
+pub struct LinksFlags {
     #[command(flatten)]
     pub(crate) job: JobFlags,
     /// Numbers of ranks, with commas
     #[arg(long, value_parser = parse_procs)]
-    procs: List<u32>,
+    procs: FlagList<u32>,
     /// Sizes of the messages, with commas
     #[arg(long, value_parser = parse_sizes)]
-    sizes: List<u64>,
+    sizes: FlagList<u64>,
     /// Seconds from the start of MPI to the end
     #[arg(long, value_parser = parse_budget)]
     budget_seconds: f64,
@@ -58,20 +58,20 @@ pub struct Flags {
 
 /// A list in one flag.
 #[derive(Debug, Clone)]
-pub struct List<T>(Vec<T>);
+pub struct FlagList<T>(Vec<T>);
 
-fn parse_procs(text: &str) -> std::result::Result<List<u32>, String> {
+fn parse_procs(text: &str) -> std::result::Result<FlagList<u32>, String> {
     match quantity::parse_procs(text)? {
-        procs if procs.contains(&1) => Err("a ring of 1 rank; wanted at least 2".into()),
-        procs => Ok(List(procs)),
+        procs if procs.contains(&1) => Err("a ring of 1 rank; expected at least 2".into()),
+        procs => Ok(FlagList(procs)),
     }
 }
 
-fn parse_sizes(text: &str) -> std::result::Result<List<u64>, String> {
+fn parse_sizes(text: &str) -> std::result::Result<FlagList<u64>, String> {
     let sizes = quantity::parse_sizes(text)?;
     match sizes.iter().find(|&&bytes| bytes > i32::MAX as u64) {
         Some(bytes) => Err(format!("{bytes} bytes; one message has at most {}", i32::MAX)),
-        None => Ok(List(sizes)),
+        None => Ok(FlagList(sizes)),
     }
 }
 
@@ -80,7 +80,7 @@ const OBSERVATIONS: u32 = 7;
 
 /// One ring at one instant.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-struct Ring {
+struct TimedRing {
     procs: u32,
     bytes: u64,
     agreed: Nanos,
@@ -90,47 +90,47 @@ struct Ring {
 ///
 /// # Errors
 /// The record cannot be used; a ring is larger than the job; the MPI library refuses.
-pub fn run(flags: &Flags, world: &World) -> Result<()> {
+pub fn run(flags: &LinksFlags, world: &World) -> Result<()> {
     let surroundings = platform::survey(world, &flags.job, Survey::WithLoad)?;
-    let scheme = Scheme { timing: Timing::Global, watched: surroundings.uncrowded };
+    let scheme = Scheme { timing: TimingScheme::Global, watched: surroundings.uncrowded };
     let mut synchroniser = Synchroniser::new(world.control, surroundings.groups);
     if !synchroniser.is_exact() {
         synchroniser.begin()?;
     }
     let largest = flags.sizes.0.iter().copied().max().unwrap_or_default() as usize;
-    let mut link = Links::new(world.control, scheme, synchroniser.line(), largest);
+    let mut link = RingLinks::new(world.control, scheme, synchroniser.line(), largest);
     let Some(platform) = surroundings.platform else { return link.serve() };
     serving::lead(&world.control, || direct(flags, world, &mut link, &platform))
 }
 
 /// One rank's two links of a ring.
-struct Links {
+struct RingLinks {
     comm: Communicator,
     scheme: Scheme,
-    clock: Line,
+    clock: ClockLine,
     outgoing: Vec<u8>,
     incoming: Vec<u8>,
     requests: Vec<ffi::MPI_Request>,
 }
 
-impl Links {
-    fn new(comm: Communicator, scheme: Scheme, clock: Line, largest: usize) -> Self {
+impl RingLinks {
+    fn new(comm: Communicator, scheme: Scheme, clock: ClockLine, largest: usize) -> Self {
         // Not zeros: those need not be there in memory.
         let [outgoing, incoming] = [0x5A, 0xA5].map(|byte| vec![byte; largest]);
-        Links { comm, scheme, clock, outgoing, incoming, requests: Vec::with_capacity(2) }
+        RingLinks { comm, scheme, clock, outgoing, incoming, requests: Vec::with_capacity(2) }
     }
 
     fn serve(mut self) -> Result<()> {
         let comm = self.comm;
-        serving::follow(&comm, Patience::of_participant, |ring: Ring| {
+        serving::follow(&comm, Patience::of_participant, |ring: TimedRing| {
             let report = self.take_part(ring)?;
             comm.tell(&report, 0, Tag::Report)
         })
     }
 
     /// Sends to the next rank and receives from the one before; every rank of the ring must.
-    fn take_part(&mut self, Ring { procs, bytes, agreed }: Ring) -> Result<Report> {
-        let Links { comm, scheme, clock, outgoing, incoming, requests } = self;
+    fn take_part(&mut self, TimedRing { procs, bytes, agreed }: TimedRing) -> Result<CallReport> {
+        let RingLinks { comm, scheme, clock, outgoing, incoming, requests } = self;
         let (next, before) = ((comm.rank() + 1) % procs, (comm.rank() + procs - 1) % procs);
         let bytes = bytes as usize;
         timing::call(*scheme, (comm, procs), clock, Start { agreed, reply: 0 }, || {
@@ -143,7 +143,12 @@ impl Links {
 
 /// Rank 0: one observation of every ring after the other, in random order, until there are enough
 /// or the time is over.
-fn direct(flags: &Flags, world: &World, links: &mut Links, platform: &Platform) -> Result<()> {
+fn direct(
+    flags: &LinksFlags,
+    world: &World,
+    links: &mut RingLinks,
+    platform: &Platform,
+) -> Result<()> {
     if let Some(most) = flags.procs.0.iter().find(|&&procs| procs > world.control.size()) {
         let ranks = world.control.size();
         return Err(Error::Usage(format!("--procs asks for {most} of {ranks} ranks")));
@@ -180,7 +185,7 @@ fn direct(flags: &Flags, world: &World, links: &mut Links, platform: &Platform) 
             let margin = margins.entry(procs).or_insert(Margin::new(procs));
             let (seconds, late) = observe(links, procs, bytes, margin)?;
             let status = match (*repetition, late) {
-                (0, _) => Status::Warmup,
+                (0, _) => ObservationStatus::Warmup,
                 (_, late) => late,
             };
             writer.append(&GroupObservation {
@@ -206,13 +211,13 @@ fn direct(flags: &Flags, world: &World, links: &mut Links, platform: &Platform) 
 
 /// One observation of one ring: its seconds, and whether all began in time.
 fn observe(
-    links: &mut Links,
+    links: &mut RingLinks,
     procs: u32,
     bytes: u64,
     margin: &mut Margin,
-) -> Result<(f64, Status)> {
+) -> Result<(f64, ObservationStatus)> {
     let comm = links.comm;
-    let ring = Ring { procs, bytes, agreed: margin.agree() };
+    let ring = TimedRing { procs, bytes, agreed: margin.agree() };
     serving::tell_first(&comm, procs, &ring)?;
     let mut reports = vec![links.take_part(ring)?];
     for rank in 1..procs {
@@ -225,7 +230,7 @@ fn observe(
     Ok((timed.seconds, timed.status))
 }
 
-fn header(flags: &Flags, platform: &Platform, scheme: Scheme) -> Result<Header> {
+fn header(flags: &LinksFlags, platform: &Platform, scheme: Scheme) -> Result<RecordHeader> {
     let own = [("seed", flags.seed.to_string()), ("timing", scheme.description(true))];
     recording::header("links", platform, own)
 }

@@ -13,7 +13,7 @@ use crate::{
     patience::Patience,
     proc_stat,
     sleep::sleep_until,
-    synchronisation::Groups,
+    synchronisation::ClockGroups,
     transport,
     world::World,
 };
@@ -31,7 +31,7 @@ struct Introduction {
 #[derive(Debug)]
 pub struct Surroundings {
     /// Which ranks read one clock.
-    pub groups: Groups,
+    pub groups: ClockGroups,
     /// For each rank the number of its node, in the order of the nodes' first ranks.
     pub nodes: Vec<u32>,
     /// Every machine has a processor for each of its ranks.
@@ -42,8 +42,8 @@ pub struct Surroundings {
 
 /// What rank 0 tells the others.
 #[derive(Debug, Serialize, Deserialize)]
-struct Told {
-    groups: Groups,
+struct PlatformFacts {
+    groups: ClockGroups,
     nodes: Vec<u32>,
     uncrowded: bool,
 }
@@ -73,7 +73,7 @@ pub fn survey(world: &World, job: &JobFlags, survey: Survey) -> Result<Surroundi
     if world.rank() != 0 {
         control.tell(&own, 0, Tag::Setup)?;
         // Asleep: rank 0 looks meanwhile at what else is running.
-        let Told { groups, nodes, uncrowded } =
+        let PlatformFacts { groups, nodes, uncrowded } =
             control.hear_asleep(0, Tag::Setup, Patience::of_bystander())?;
         return Ok(Surroundings { groups, nodes, uncrowded, platform: None });
     }
@@ -88,23 +88,23 @@ pub fn survey(world: &World, job: &JobFlags, survey: Survey) -> Result<Surroundi
         Survey::WithLoad => busy_processors(),
         Survey::InShort => 0.0,
     };
-    let load = Load { average: load, busy_processors };
-    let told = Told { groups, nodes, uncrowded };
+    let load = MachineLoad { average: load, busy_processors };
+    let told = PlatformFacts { groups, nodes, uncrowded };
     control.tell_others(&told, Tag::Setup)?;
-    let Told { groups, nodes, uncrowded } = told;
+    let PlatformFacts { groups, nodes, uncrowded } = told;
     let hosts = ranks.into_iter().map(|rank| rank.host).collect();
     let platform = Some(describe(hosts, clocks_in_words(&groups, job), load, job)?);
     Ok(Surroundings { groups, nodes, uncrowded, platform })
 }
 
 /// Ranks with one name of a clock read one, unless each is to be taken for having its own.
-fn groups(ranks: &[Introduction], own: bool) -> Groups {
+fn groups(ranks: &[Introduction], own: bool) -> ClockGroups {
     let first_of = match own {
         true => (0..ranks.len() as u32).collect(),
         false => first_alike(ranks.iter().map(|rank| &rank.clock)),
     };
     let has_referee = ranks.iter().map(|rank| rank.clock == ranks[0].clock).collect();
-    Groups { first_of, has_referee }
+    ClockGroups { first_of, has_referee }
 }
 
 /// For each name the place of the first that is the same.
@@ -133,7 +133,7 @@ fn is_uncrowded(ranks: &[Introduction]) -> bool {
     })
 }
 
-fn clocks_in_words(groups: &Groups, job: &JobFlags) -> &'static str {
+fn clocks_in_words(groups: &ClockGroups, job: &JobFlags) -> &'static str {
     match (job.false_clocks, groups.is_one()) {
         (Some(_), _) => "made false on every rank, for a trial of their synchronisation",
         (None, true) => "shared by all ranks (same boot of the kernel, same time namespace)",
@@ -143,12 +143,17 @@ fn clocks_in_words(groups: &Groups, job: &JobFlags) -> &'static str {
 }
 
 /// What else runs on rank 0's machine.
-struct Load {
+struct MachineLoad {
     average: f64,
     busy_processors: f64,
 }
 
-fn describe(hosts: Vec<String>, sharing: &str, load: Load, job: &JobFlags) -> Result<Platform> {
+fn describe(
+    hosts: Vec<String>,
+    sharing: &str,
+    load: MachineLoad,
+    job: &JobFlags,
+) -> Result<Platform> {
     Ok(Platform {
         hosts,
         mpi_library: exchange::library_version()?,

@@ -9,7 +9,7 @@ use crate::{calibrate, clocks, exchange, flags::PROGRAM, links, measure, pairs, 
 /// Measures under an MPI launcher: raw observations, for `colibri` to judge
 #[derive(Debug, Parser)]
 #[command(name = PROGRAM, version)]
-struct Arguments {
+struct ProgramArguments {
     #[command(subcommand)]
     task: Task,
 }
@@ -17,11 +17,11 @@ struct Arguments {
 #[derive(Debug, clap::Subcommand)]
 #[allow(clippy::large_enum_variant, reason = "there is one in a process")]
 enum Task {
-    Calibrate(calibrate::Flags),
-    Clocks(clocks::Flags),
-    Links(links::Flags),
-    Measure(measure::Flags),
-    Pairs(pairs::Flags),
+    Calibrate(calibrate::CalibrateFlags),
+    Clocks(clocks::ClocksFlags),
+    Links(links::LinksFlags),
+    Measure(measure::MeasureFlags),
+    Pairs(pairs::PairsFlags),
 }
 
 /// As the only argument: says which MPI library the program was built for, and starts none.
@@ -35,7 +35,7 @@ pub fn main() -> ExitCode {
     if std::env::args_os().skip(1).eq([LIBRARY_FLAG]) {
         return tell_library();
     }
-    let task = match Arguments::try_parse() {
+    let task = match ProgramArguments::try_parse() {
         Ok(arguments) => arguments.task,
         Err(error) => return refuse(&error),
     };

@@ -15,7 +15,7 @@ use records::{
 use crate::{Result, clock::now, flags::PROGRAM, sleep::sleep_until};
 
 /// What stands above a record's rows.
-pub type Header = BTreeMap<String, String>;
+pub type RecordHeader = BTreeMap<String, String>;
 
 /// The header of a task's record: the task's own entries, the program, and what it ran on.
 ///
@@ -25,7 +25,7 @@ pub fn header<const N: usize>(
     task: &str,
     platform: &Platform,
     own: [(&str, String); N],
-) -> Result<Header> {
+) -> Result<RecordHeader> {
     let program = format!("{PROGRAM} {task} {}", env!("CARGO_PKG_VERSION"));
     let shared = [("platform", serde_json::to_string(platform)?), ("program", program)];
     Ok(own.into_iter().chain(shared).map(|(key, value)| (key.to_owned(), value)).collect())
@@ -36,7 +36,7 @@ pub fn header<const N: usize>(
 #[derive(Debug)]
 pub struct Recording<T> {
     path: PathBuf,
-    header: Header,
+    header: RecordHeader,
     writer: Option<Writer<T>>,
     _lock: Lock,
 }
@@ -47,7 +47,7 @@ impl<T: Row> Recording<T> {
     ///
     /// # Errors
     /// Another run is writing to it; it cannot be read or written, or is another's.
-    pub fn open(path: &Path, header: Header, identity: &[&str]) -> Result<(Self, Record<T>)> {
+    pub fn open(path: &Path, header: RecordHeader, identity: &[&str]) -> Result<(Self, Record<T>)> {
         let lock = Lock::take(path)?;
         let earlier = record::read_begun::<T>(path)?;
         for key in identity {
@@ -111,7 +111,7 @@ const SPENT: &str = "spent_seconds";
 pub fn spent_seconds<T>(earlier: &Record<T>, path: &Path) -> Result<f64> {
     let Some(text) = earlier.header.get(SPENT) else { return Ok(0.0) };
     text.parse().map_err(|_| {
-        let problem = format!("is '{text}', wanted a number of seconds");
+        let problem = format!("is '{text}', expected a number of seconds");
         FileError::new(path, problem).in_field(SPENT).into()
     })
 }

@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_void};
 
 use mpi::ffi;
-use runner::{Constants, Family, Mpi, Session};
+use runner::{AbiFamily, Mpi, MpiConstants, Session};
 
 use crate::{Error, Result};
 
@@ -27,13 +27,13 @@ fn variable(name: &CStr) -> *const c_void {
 }
 
 /// Of the library that is linked.
-fn family() -> Family {
+fn family() -> AbiFamily {
     if size_of::<ffi::MPI_Comm>() == size_of::<i32>() {
-        Family::Mpich
+        AbiFamily::Mpich
     } else if variable(c"ompi_mpi_byte").is_null() {
-        Family::Standard
+        AbiFamily::Standard
     } else {
-        Family::OpenMpi
+        AbiFamily::OpenMpi
     }
 }
 
@@ -43,7 +43,7 @@ fn family() -> Family {
 /// It is older than MPI 3.0.
 pub fn table() -> Result<Mpi> {
     let missing = |missing: runner::MissingSymbol| Error::Unsupported(missing.to_string());
-    let constants = Constants::new(family(), variable).map_err(missing)?;
+    let constants = MpiConstants::new(family(), variable).map_err(missing)?;
     // SAFETY: `linked` gives the functions of these names, the constants are of the same library.
     unsafe { Mpi::load(linked, constants) }.map_err(missing)
 }

@@ -9,7 +9,7 @@ use std::{fs, path::Path, process::Output};
 use common::{Mpi, assert_success, stderr};
 use records::{
     group_observation::{GroupKind, GroupObservation},
-    observation::{PointToPoint, PointToPointKind, Status},
+    observation::{ObservationStatus, PointToPoint, PointToPointKind},
     record,
 };
 
@@ -58,9 +58,9 @@ fn assert_complete(path: &Path, sizes: &[u64], pair: (u32, u32)) {
             for length in lengths {
                 let all: Vec<_> = all.iter().filter(|row| row.messages == length).collect();
                 assert!(all.iter().zip(0..).all(|(row, number)| row.repetition == number));
-                let judged = all.iter().filter(|row| row.status == Status::Ok).count();
+                let judged = all.iter().filter(|row| row.status == ObservationStatus::Ok).count();
                 assert!(judged >= 8, "{kind:?} of {bytes} bytes x {length}: {judged}");
-                assert!(judged == all.len() || all[0].status == Status::Warmup);
+                assert!(judged == all.len() || all[0].status == ObservationStatus::Warmup);
             }
         }
     }
@@ -99,7 +99,8 @@ fn groups_are_observed_within_the_same_budget() {
         (GroupKind::Combine, 1, 64, 1),
     ] {
         let is_asked = |row: &&GroupObservation| {
-            (row.kind, row.procs, row.bytes) == (kind, procs, bytes) && row.status == Status::Ok
+            (row.kind, row.procs, row.bytes) == (kind, procs, bytes)
+                && row.status == ObservationStatus::Ok
         };
         let mut found: Vec<u32> = rows.iter().filter(is_asked).map(|row| row.messages).collect();
         found.sort_unstable();
@@ -176,5 +177,5 @@ fn what_cannot_be_done_is_refused() {
     assert!(!path.exists());
     fs::write(&path, "#@schema=colibri/measurements/1\n").unwrap();
     let output = run(2, &args(2, &path, "8", "0,1", "1"));
-    assert_refused(&output, 1, "wanted colibri/observations/2");
+    assert_refused(&output, 1, "expected colibri/observations/2");
 }

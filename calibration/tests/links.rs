@@ -10,7 +10,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 use common::{Mpi, assert_success, stderr};
 use records::{
     group_observation::{GroupKind, GroupObservation},
-    observation::Status,
+    observation::ObservationStatus,
     record,
 };
 
@@ -35,7 +35,7 @@ fn every_ring_is_observed_once_to_warm_up_and_seven_times_after() {
     let mut seen: BTreeMap<(u32, u64), u32> = BTreeMap::new();
     for row in &record.rows {
         assert!(row.kind == GroupKind::Ring && row.seconds > 0.0, "{row:?}");
-        assert_eq!(row.status == Status::Warmup, row.repetition == 0);
+        assert_eq!(row.status == ObservationStatus::Warmup, row.repetition == 0);
         *seen.entry((row.procs, row.bytes)).or_default() += 1;
     }
     let rings = [2, 3, 4].into_iter().flat_map(|procs| [(procs, 1 << 10), (procs, 1 << 16)]);

@@ -24,7 +24,7 @@ use records::{
     Collective, Method,
     disturbance::Stretch,
     document,
-    observation::{ClockError, CollectiveCall, Status},
+    observation::{ClockError, CollectiveCall, ObservationStatus},
     plan::{Cell, Plan, Visit},
     platform::Platform,
     record::{self, Record},
@@ -80,7 +80,7 @@ impl Run {
         for (index, visit) in self.plan.visits.iter().enumerate() {
             let rows: Vec<&CollectiveCall> =
                 record.rows.iter().filter(|row| row.visit as usize == index).collect();
-            let judged = rows.iter().filter(|row| row.status != Status::Warmup).count();
+            let judged = rows.iter().filter(|row| row.status != ObservationStatus::Warmup).count();
             assert_eq!(judged, visit.repetitions as usize, "visit {index}");
             let cell = &self.plan.cells[visit.cell as usize];
             for (row, repetition) in rows.iter().zip(0..) {
@@ -184,12 +184,18 @@ fn what_was_made_while_processors_were_stolen_is_marked_and_made_again() {
     let record = run.record();
     let disturbed: Vec<&Stretch> = record.stretches.iter().filter(|of| of.is_disturbed()).collect();
     let count = |status| record.rows.iter().filter(|row| row.status == status).count();
-    assert!(!disturbed.is_empty() && count(Status::Disturbed) > 0, "{:?}", record.stretches);
+    assert!(
+        !disturbed.is_empty() && count(ObservationStatus::Disturbed) > 0,
+        "{:?}",
+        record.stretches
+    );
     assert!(disturbed.iter().all(|of| of.stolen.unwrap() > 0.05 && of.others == Some(0.0)));
     assert!(disturbed.iter().all(|of| of.load.is_some() && of.host == disturbed[0].host));
     for index in 0..60 {
         let of_visit = record.rows.iter().filter(|row| row.visit == index);
-        let good = of_visit.clone().filter(|row| matches!(row.status, Status::Ok | Status::Late));
+        let good = of_visit
+            .clone()
+            .filter(|row| matches!(row.status, ObservationStatus::Ok | ObservationStatus::Late));
         assert_eq!(good.count(), 2, "visit {index}");
         let numbers: Vec<u32> = of_visit.map(|row| row.repetition).collect();
         assert!(numbers.iter().is_sorted(), "{numbers:?}");

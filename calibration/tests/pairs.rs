@@ -9,7 +9,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 
 use common::{Mpi, assert_success, stderr};
 use records::{
-    observation::{PointToPoint, PointToPointKind, Status},
+    observation::{ObservationStatus, PointToPoint, PointToPointKind},
     record::{self, Writer},
 };
 
@@ -38,7 +38,7 @@ fn every_link_is_observed_in_both_directions() {
         let mut seen = BTreeSet::new();
         for row in &record.rows {
             assert!(row.kind == PointToPointKind::RoundTrip && row.seconds > 0.0);
-            assert_eq!(row.status == Status::Warmup, row.repetition == 0);
+            assert_eq!(row.status == ObservationStatus::Warmup, row.repetition == 0);
             seen.insert((row.sender, row.receiver, row.bytes));
         }
         let links = (0..ranks).flat_map(|one| (0..ranks).map(move |other| (one, other)));
@@ -72,7 +72,8 @@ fn what_looking_again_made_uncertain_is_looked_at_further() {
     let mut writer = Writer::open(&begun, &whole.header).unwrap();
     whole.rows.iter().filter(|row| !of_link(row)).for_each(|row| writer.append(row).unwrap());
     for repetition in 0..13 {
-        let status = if repetition == 0 { Status::Warmup } else { Status::Ok };
+        let status =
+            if repetition == 0 { ObservationStatus::Warmup } else { ObservationStatus::Ok };
         let slow = PointToPoint { repetition, status, seconds: 1.0, ..first.clone() };
         writer.append(&slow).unwrap();
     }

@@ -12,7 +12,7 @@ use std::{
 use common::{Mpi, PROGRAM, assert_success, compile, stderr};
 use records::{
     Collective, document,
-    observation::{CollectiveCall, Status},
+    observation::{CollectiveCall, ObservationStatus},
     plan::{Cell, Plan, Visit},
     record,
 };
@@ -82,7 +82,7 @@ fn right_plug_ins_are_measured_like_any_other_method() {
     let count = cells.len();
     assert_success(&folder.measure(&mpi, cells));
     let rows = record::read::<CollectiveCall>(&folder.path("measurements.csv")).unwrap().rows;
-    let counted = rows.iter().filter(|row| row.status != Status::Warmup).count();
+    let counted = rows.iter().filter(|row| row.status != ObservationStatus::Warmup).count();
     assert_eq!(counted, 4 * count);
     for row in rows {
         let is_plugin = row.method.to_string().starts_with("plugin:");

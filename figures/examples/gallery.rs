@@ -4,8 +4,8 @@
 use std::{error::Error, path::PathBuf};
 
 use colibri_figures::{
-    self as figures, Axis, Figure, Gain, GainPoint, Point, Quantity, Series, Trace, curves, gain,
-    gains, save,
+    self as figures, Axis, Curve, Figure, GainPanel, GainPoint, PlotPoint, Quantity, Trace, curves,
+    gain, gains, save,
 };
 use records::{Algorithm, Collective, Method};
 
@@ -88,14 +88,14 @@ fn mixed() -> Result<Figure, figures::FigureError> {
 /// Predictions by four models and a measurement, with intervals.
 fn predictions() -> Result<Figure, figures::FigureError> {
     let names = ["measured", "hockney", "loggp", "plogp", "simulated"];
-    let series = names.iter().zip([1.0, 1.9, 1.3, 0.8, 1.05]).map(|(name, factor)| Series {
+    let series = names.iter().zip([1.0, 1.9, 1.3, 0.8, 1.05]).map(|(name, factor)| Curve {
         name: (*name).into(),
         trace: if *name == "measured" { Trace::Marked } else { Trace::Line },
         points: made_up::sizes(24)
             .into_iter()
             .map(|bytes| {
                 let y = factor * made_up::seconds(8, bytes);
-                Point { x: bytes as f64, y, low: y * 0.8, high: y * 1.3 }
+                PlotPoint { x: bytes as f64, y, low: y * 0.8, high: y * 1.3 }
             })
             .collect(),
     });
@@ -109,7 +109,7 @@ fn barrier() -> Result<Figure, figures::FigureError> {
     let gains = (2..=32).map(|procs| {
         let tuned_seconds = made_up::seconds(procs, 0);
         let default_seconds = tuned_seconds * (1.0 + f64::from(procs) / 16.0);
-        Gain { procs, points: vec![GainPoint { bytes: 0, default_seconds, tuned_seconds }] }
+        GainPanel { procs, points: vec![GainPoint { bytes: 0, default_seconds, tuned_seconds }] }
     });
     let lines = [made_up::platform(32).summary()];
     gain(Collective::Barrier, &lines, &gains.collect::<Vec<_>>())

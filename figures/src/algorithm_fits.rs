@@ -6,7 +6,7 @@ use records::{
 use crate::{
     Figure, FigureError,
     page::{self, Heading, panel_name},
-    plot::{Axis, Plot, Plots, Point, Series, Trace},
+    plot::{Axis, Curve, Plot, PlotPoint, Plots, Trace},
     ticks::Quantity,
 };
 
@@ -51,13 +51,13 @@ pub fn algorithm_fits(
     Figure::of_plots(Plots::new(Heading { title, lines: texts }, panels)?)
 }
 
-fn series(fit: &AlgorithmFit) -> Series {
+fn series(fit: &AlgorithmFit) -> Curve {
     let over_form = |point: &TimedPoint| {
         let form = point.seconds - point.residual_seconds;
-        Point::exact(point.seconds, point.seconds / form)
+        PlotPoint::exact(point.seconds, point.seconds / form)
     };
     let points = fit.points.iter().map(over_form).collect();
-    Series { name: fit.method.to_string(), trace: Trace::Scattered, points }
+    Curve { name: fit.method.to_string(), trace: Trace::Scattered, points }
 }
 
 /// Which forms hold least, by the median residual.

@@ -39,13 +39,13 @@ pub(crate) fn on_scale(position: f64) -> RGBColor {
 pub(crate) fn of_ratio(ratio: f64) -> RGBColor {
     let (excess, slower) = if ratio >= 1.0 { (ratio, true) } else { (1.0 / ratio, false) };
     match excess - 1.0 {
-        excess if excess < LEAST => SAME,
+        excess if excess < LEAST => EQUAL_TIMES,
         excess => on_sides((excess / LEAST).ln() / (GREATEST / LEAST).ln(), slower),
     }
 }
 
 /// Times that are as good as equal.
-pub(crate) const SAME: RGBColor = RGBColor(222, 222, 222);
+pub(crate) const EQUAL_TIMES: RGBColor = RGBColor(222, 222, 222);
 
 /// ColorBrewer's red and blue from their light ends (0) to the dark ones (1).
 pub(crate) fn on_sides(position: f64, slower: bool) -> RGBColor {
@@ -159,8 +159,8 @@ mod tests {
 
     #[test]
     fn the_sides_of_a_ratio_darken_steadily_and_differ() {
-        assert_eq!([of_ratio(1.0), of_ratio(1.049), of_ratio(1.0 / 1.049)], [SAME; 3]);
-        let mut last = [luminance(SAME); 2];
+        assert_eq!([of_ratio(1.0), of_ratio(1.049), of_ratio(1.0 / 1.049)], [EQUAL_TIMES; 3]);
+        let mut last = [luminance(EQUAL_TIMES); 2];
         for step in 0..=30 {
             let ratio = 1.0 + LEAST * 60_f64.powf(f64::from(step) / 30.0);
             let sides = [of_ratio(ratio), of_ratio(1.0 / ratio)];

@@ -3,7 +3,7 @@
 use crate::{
     Figure, FigureError,
     page::{Heading, panel_name},
-    plot::{Axis, Plot, Plots, Series},
+    plot::{Axis, Curve, Plot, Plots},
 };
 
 /// Curves over a common axis, both axes logarithmic, with intervals where points have them.
@@ -18,7 +18,7 @@ pub fn curves(
     lines: &[String],
     x: Axis,
     y: Axis,
-    series: &[Series],
+    series: &[Curve],
 ) -> Result<Figure, FigureError> {
     panels(title, lines, (x, y), &[(String::new(), series.to_vec())])
 }
@@ -32,7 +32,7 @@ pub fn panels(
     title: &str,
     lines: &[String],
     (x, y): (Axis, Axis),
-    panels: &[(String, Vec<Series>)],
+    panels: &[(String, Vec<Curve>)],
 ) -> Result<Figure, FigureError> {
     let panels = panels.iter().enumerate().map(|(index, (name, series))| Plot {
         title: match name.as_str() {

@@ -6,14 +6,14 @@ use crate::{
     Figure, FigureError,
     canvas::Hatch,
     colour,
-    map::{Cell, Map, Panel},
-    page::{self, Heading, Key, Legend, panel_name},
+    map::{MapCell, MapFigure, Panel},
+    page::{self, Heading, Legend, LegendKey, panel_name},
     penalty_map::{rank, size_label},
 };
 
 /// What is taken at one point.
 #[derive(Debug, Clone, Copy)]
-struct Choice<'a> {
+struct PanelChoice<'a> {
     method: &'a Method,
     /// Others tie with it.
     tied: bool,
@@ -22,7 +22,7 @@ struct Choice<'a> {
 }
 
 /// What one panel shows, by (procs, bytes).
-type Choices<'a> = BTreeMap<(u32, u64), Choice<'a>>;
+type PanelChoices<'a> = BTreeMap<(u32, u64), PanelChoice<'a>>;
 
 /// Which method each model takes, in the manner of the paper's Figure 6.
 ///
@@ -37,9 +37,9 @@ pub fn decision_map(
     measured: Option<&Penalties>,
     collective: Collective,
 ) -> Result<Figure, FigureError> {
-    let mut models: BTreeMap<&str, Choices<'_>> = BTreeMap::new();
+    let mut models: BTreeMap<&str, PanelChoices<'_>> = BTreeMap::new();
     for decision in decisions.decisions.iter().filter(|d| d.collective == collective) {
-        let choice = Choice {
+        let choice = PanelChoice {
             method: &decision.method,
             tied: !decision.ties.is_empty(),
             extrapolated: decision.extrapolated,
@@ -52,7 +52,7 @@ pub fn decision_map(
         let present: Vec<Collective> = present.into_iter().collect();
         return Err(FigureError::no_cells("decisions", collective, &present));
     }
-    let mut panels: Vec<(&str, Choices<'_>)> = models.into_iter().collect();
+    let mut panels: Vec<(&str, PanelChoices<'_>)> = models.into_iter().collect();
     panels.sort_by_key(|(name, _)| rank(name));
     if let Some(penalties) = measured {
         let best = best(penalties, collective);
@@ -93,13 +93,13 @@ pub fn measured_map(penalties: &Penalties, collective: Collective) -> Result<Fig
     draw(heading, &[("measured best", best)], x_label)
 }
 
-fn best(penalties: &Penalties, collective: Collective) -> Choices<'_> {
+fn best(penalties: &Penalties, collective: Collective) -> PanelChoices<'_> {
     penalties
         .penalties
         .iter()
         .filter(|penalty| penalty.collective == collective)
         .map(|penalty| {
-            let choice = Choice { method: &penalty.best, tied: false, extrapolated: false };
+            let choice = PanelChoice { method: &penalty.best, tied: false, extrapolated: false };
             ((penalty.procs, penalty.bytes), choice)
         })
         .collect()
@@ -107,10 +107,10 @@ fn best(penalties: &Penalties, collective: Collective) -> Choices<'_> {
 
 fn draw(
     heading: Heading,
-    panels: &[(&str, Choices<'_>)],
+    panels: &[(&str, PanelChoices<'_>)],
     x_label: String,
 ) -> Result<Figure, FigureError> {
-    let look = Look::of(panels);
+    let look = Look::from_panels(panels);
     let legend = look.legend(panels);
     let panels = panels.iter().enumerate().map(|(index, (name, choices))| {
         let mut detail = page::points(choices.len());
@@ -125,7 +125,7 @@ fn draw(
         let cells = choices.iter().map(|(place, choice)| (*place, look.cell(choice)));
         Panel { title: format!("{} {name}", panel_name(index)), detail, cells: cells.collect() }
     });
-    Figure::of_map(Map::new(heading, panels.collect(), x_label, legend, None)?)
+    Figure::of_map(MapFigure::new(heading, panels.collect(), x_label, legend, None)?)
 }
 
 /// Hatchings of segment sizes, the wider the smaller the segments.
@@ -146,7 +146,7 @@ struct Look<'a> {
 }
 
 impl<'a> Look<'a> {
-    fn of(panels: &[(&str, Choices<'a>)]) -> Self {
+    fn from_panels(panels: &[(&str, PanelChoices<'a>)]) -> Self {
         let methods: BTreeSet<&'a Method> = methods(panels).collect();
         let sizes: BTreeSet<u64> =
             methods.iter().map(|method| method.segment_bytes()).filter(|size| *size > 0).collect();
@@ -174,8 +174,8 @@ impl<'a> Look<'a> {
             .map_or(Hatch::Plain, |class| SEGMENT_HATCHES[class])
     }
 
-    fn cell(&self, choice: &Choice<'_>) -> Cell {
-        let Choice { method, tied, extrapolated } = *choice;
+    fn cell(&self, choice: &PanelChoice<'_>) -> MapCell {
+        let PanelChoice { method, tied, extrapolated } = *choice;
         let texts = match composed(method) {
             Some(name) => {
                 let index = self.mockups.iter().position(|mockup| *mockup == name).unwrap_or(0);
@@ -186,7 +186,7 @@ impl<'a> Look<'a> {
                 bytes => [quantity::compact_bytes(bytes), letters(bytes)],
             },
         };
-        Cell {
+        MapCell {
             fill: colour::of_method(method),
             hatch: self.hatch(method),
             texts,
@@ -196,26 +196,28 @@ impl<'a> Look<'a> {
         }
     }
 
-    fn legend(&self, panels: &[(&str, Choices<'_>)]) -> Legend {
-        let mut entries = vec![(Key::Word, "algorithm:".to_owned())];
+    fn legend(&self, panels: &[(&str, PanelChoices<'_>)]) -> Legend {
+        let mut entries = vec![(LegendKey::Word, "algorithm:".to_owned())];
         let algorithms: BTreeSet<_> = methods(panels).filter_map(Method::algorithm).collect();
         for algorithm in algorithms {
             let method = Method::Own { algorithm, segment_bytes: 0 };
-            let key = Key::Patch { fill: colour::of_method(&method), hatch: Hatch::Plain };
+            let key = LegendKey::Patch { fill: colour::of_method(&method), hatch: Hatch::Plain };
             entries.push((key, algorithm.to_string()));
         }
         if methods(panels).any(|method| *method == Method::Default) {
-            let key = Key::Patch { fill: colour::of_method(&Method::Default), hatch: Hatch::Plain };
+            let key =
+                LegendKey::Patch { fill: colour::of_method(&Method::Default), hatch: Hatch::Plain };
             entries.push((key, "the library's default".into()));
         }
         for (index, name) in self.mockups.iter().enumerate() {
             let method = Method::Mockup((*name).to_owned());
-            let key = Key::Patch { fill: colour::of_method(&method), hatch: self.hatch(&method) };
+            let key =
+                LegendKey::Patch { fill: colour::of_method(&method), hatch: self.hatch(&method) };
             entries.push((key, format!("M{} = {name}", index + 1)));
         }
         if !self.segments.is_empty() {
-            entries.push((Key::Word, "segment size:".into()));
-            let plain = Key::Patch { fill: colour::LIGHT, hatch: Hatch::Plain };
+            entries.push((LegendKey::Word, "segment size:".into()));
+            let plain = LegendKey::Patch { fill: colour::LIGHT, hatch: Hatch::Plain };
             entries.push((plain, "unsegmented".into()));
             for (class, (least, greatest)) in self.segments.iter().enumerate() {
                 let text = match least == greatest {
@@ -227,30 +229,32 @@ impl<'a> Look<'a> {
                     }
                 };
                 let hatch = SEGMENT_HATCHES[class];
-                entries.push((Key::Patch { fill: colour::LIGHT, hatch }, text));
+                entries.push((LegendKey::Patch { fill: colour::LIGHT, hatch }, text));
             }
         }
         let marks_begin = entries.len();
-        let any = |of: fn(&Choice<'_>) -> bool| {
+        let any = |of: fn(&PanelChoice<'_>) -> bool| {
             panels.iter().flat_map(|(_, choices)| choices.values()).any(of)
         };
         if any(|choice| choice.tied) {
-            entries.push((Key::Dot, "ties with others within the uncertainty".into()));
+            entries.push((LegendKey::Dot, "ties with others within the uncertainty".into()));
         }
         if any(|choice| choice.extrapolated) {
-            entries.push((Key::Outlined, "extrapolated beyond what was calibrated".into()));
+            entries.push((LegendKey::Outlined, "extrapolated beyond what was calibrated".into()));
         }
         if self.frames {
-            entries.push((Key::Framed, "Colibri's own, on point-to-point".into()));
+            entries.push((LegendKey::Framed, "Colibri's own, on point-to-point".into()));
         }
         if entries.len() > marks_begin {
-            entries.insert(marks_begin, (Key::Word, "marks:".into()));
+            entries.insert(marks_begin, (LegendKey::Word, "marks:".into()));
         }
         Legend { entries }
     }
 }
 
-fn methods<'a, 'b>(panels: &'b [(&str, Choices<'a>)]) -> impl Iterator<Item = &'a Method> + 'b {
+fn methods<'a, 'b>(
+    panels: &'b [(&str, PanelChoices<'a>)],
+) -> impl Iterator<Item = &'a Method> + 'b {
     panels.iter().flat_map(|(_, choices)| choices.values().map(|choice| choice.method))
 }
 

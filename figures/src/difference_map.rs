@@ -7,15 +7,15 @@ use crate::{
     Figure, FigureError,
     canvas::Hatch,
     colour,
-    map::{Cell, Map, Panel},
-    page::{self, Heading, Key, Legend},
+    map::{MapCell, MapFigure, Panel},
+    page::{self, Heading, Legend, LegendKey},
     penalty_map::size_label,
-    scale_bar::Scale,
+    scale_bar::ColourScale,
 };
 
 /// What two decision functions take at one point, and what that costs.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Difference {
+pub struct ComparedPoint {
     /// Communicator size.
     pub procs: u32,
     /// Message size.
@@ -26,7 +26,7 @@ pub struct Difference {
     pub seconds: Option<[f64; 2]>,
 }
 
-impl Difference {
+impl ComparedPoint {
     /// The second one's time over the first one's; none where it is not known.
     pub fn ratio(&self) -> Option<f64> {
         let [first, second] = self.seconds?;
@@ -53,7 +53,7 @@ pub fn difference_map(
     collective: Collective,
     names: [&str; 2],
     judged_by: &str,
-    points: &[Difference],
+    points: &[ComparedPoint],
 ) -> Result<Figure, FigureError> {
     if points.is_empty() {
         let problem = format!("the two functions have no point of {collective} in common");
@@ -82,12 +82,18 @@ pub fn difference_map(
     };
     let x_label = size_label(None, collective);
     let label = "time(B) / time(A) - 1, in %".to_owned();
-    let map = Map::new(heading, vec![panel], x_label, legend(&pairs), Some(Scale::Ratio(label)))?;
+    let map = MapFigure::new(
+        heading,
+        vec![panel],
+        x_label,
+        legend(&pairs),
+        Some(ColourScale::Ratio(label)),
+    )?;
     Figure::of_map(map)
 }
 
 /// Two methods that stand against each other at some points.
-struct Pair<'a> {
+struct MethodPair<'a> {
     methods: [&'a Method; 2],
     points: usize,
     /// Of those points whose times are known.
@@ -95,21 +101,21 @@ struct Pair<'a> {
 }
 
 /// The most frequent one first.
-fn pairs(points: &[Difference]) -> Vec<Pair<'_>> {
-    let mut pairs: BTreeMap<[&Method; 2], Pair<'_>> = BTreeMap::new();
+fn pairs(points: &[ComparedPoint]) -> Vec<MethodPair<'_>> {
+    let mut pairs: BTreeMap<[&Method; 2], MethodPair<'_>> = BTreeMap::new();
     for point in points.iter().filter(|point| point.differs()) {
         let methods = [&point.methods[0], &point.methods[1]];
-        let new = || Pair { methods, points: 0, ratios: Vec::new() };
+        let new = || MethodPair { methods, points: 0, ratios: Vec::new() };
         let pair = pairs.entry(methods).or_insert_with(new);
         pair.points += 1;
         pair.ratios.extend(point.ratio());
     }
-    let mut pairs: Vec<Pair<'_>> = pairs.into_values().collect();
+    let mut pairs: Vec<MethodPair<'_>> = pairs.into_values().collect();
     pairs.sort_by_key(|pair| std::cmp::Reverse(pair.points));
     pairs
 }
 
-fn cell(point: &Difference, number: Option<usize>) -> Cell {
+fn cell(point: &ComparedPoint, number: Option<usize>) -> MapCell {
     let (fill, hatch) = match (point.differs(), point.ratio()) {
         (false, _) => (colour::WHITE, Hatch::Plain),
         (true, Some(ratio)) => (colour::of_ratio(ratio), Hatch::Plain),
@@ -117,20 +123,20 @@ fn cell(point: &Difference, number: Option<usize>) -> Cell {
     };
     let text = number.filter(|number| *number <= MOST_PAIRS).map(|number| number.to_string());
     let text = text.unwrap_or_default();
-    Cell { fill, hatch, texts: [text.clone(), text], dot: false, framed: false, outlined: false }
+    MapCell { fill, hatch, texts: [text.clone(), text], dot: false, framed: false, outlined: false }
 }
 
 /// How cells look whose times are not known.
 const UNKNOWN: Hatch = Hatch::Falling(6);
 
-fn legend(pairs: &[Pair<'_>]) -> Legend {
+fn legend(pairs: &[MethodPair<'_>]) -> Legend {
     let mut entries = Vec::new();
     if pairs.iter().any(|pair| pair.ratios.len() < pair.points) {
-        let key = Key::Patch { fill: colour::LIGHT, hatch: UNKNOWN };
+        let key = LegendKey::Patch { fill: colour::LIGHT, hatch: UNKNOWN };
         entries.push((key, "a time is not known".into()));
     }
     if !pairs.is_empty() {
-        entries.push((Key::Word, "A's method \u{2192} B's:".into()));
+        entries.push((LegendKey::Word, "A's method \u{2192} B's:".into()));
     }
     let own: BTreeSet<bool> = pairs
         .iter()
@@ -147,11 +153,11 @@ fn legend(pairs: &[Pair<'_>]) -> Legend {
         let points = page::points(pair.points);
         let cost = span(&pair.ratios).map_or_else(String::new, |span| format!(", {span}"));
         let text = format!("{number}: {first} \u{2192} {second} ({points}{cost})");
-        entries.push((Key::Word, text));
+        entries.push((LegendKey::Word, text));
     }
     if let Some(rest) = pairs.get(MOST_PAIRS..).filter(|rest| !rest.is_empty()) {
         let points = page::points(rest.iter().map(|pair| pair.points).sum());
-        entries.push((Key::Word, format!("and {} more pairs at {points}", rest.len())));
+        entries.push((LegendKey::Word, format!("and {} more pairs at {points}", rest.len())));
     }
     Legend { entries }
 }
@@ -173,8 +179,8 @@ fn signed_percent(ratio: f64) -> String {
     }
 }
 
-fn summary(points: &[Difference]) -> String {
-    let different: Vec<&Difference> = points.iter().filter(|point| point.differs()).collect();
+fn summary(points: &[ComparedPoint]) -> String {
+    let different: Vec<&ComparedPoint> = points.iter().filter(|point| point.differs()).collect();
     let agree = points.len() - different.len();
     let ratios: Vec<f64> = different.iter().filter_map(|point| point.ratio()).collect();
     let mut text = format!("they agree at {agree} of {}", page::points(points.len()));

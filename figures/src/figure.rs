@@ -14,7 +14,7 @@ use plotters::{
 use records::FileError;
 
 use crate::{
-    FigureError, canvas::Canvas, colour, map::Map, plot::Plots, raster::Raster,
+    FigureError, canvas::Canvas, colour, map::MapFigure, plot::Plots, raster::Raster,
     space_time_page::SpaceTime, tree_page::TreePage,
 };
 
@@ -29,14 +29,14 @@ pub struct Figure {
 
 #[derive(Debug, Clone)]
 enum Page {
-    Map(Map),
+    Map(MapFigure),
     Plots(Plots),
     Tree(TreePage),
     SpaceTime(SpaceTime),
 }
 
 impl Figure {
-    pub(crate) fn of_map(map: Map) -> Result<Self, FigureError> {
+    pub(crate) fn of_map(map: MapFigure) -> Result<Self, FigureError> {
         let size = map.size()?;
         Ok(Figure { page: Page::Map(map), size })
     }

@@ -3,7 +3,7 @@ use records::calibration::{Calibration, FitPoint, LineFit};
 use crate::{
     Figure, FigureError,
     page::{self, Heading, panel_name},
-    plot::{Axis, Plot, Plots, Point, Series, Trace},
+    plot::{Axis, Curve, Plot, PlotPoint, Plots, Trace},
     ticks::Quantity,
 };
 
@@ -27,15 +27,15 @@ pub fn fits(calibration: &Calibration) -> Result<Figure, FigureError> {
     let line = |fit: &LineFit, point: &FitPoint| {
         fit.intercept_seconds + fit.slope_seconds * f64::from(point.procs)
     };
-    let series = |of: &dyn Fn(&LineFit, &FitPoint) -> f64| -> Vec<Series> {
+    let series = |of: &dyn Fn(&LineFit, &FitPoint) -> f64| -> Vec<Curve> {
         let points = |fit: &LineFit| {
             fit.points
                 .iter()
-                .map(|point| Point::exact(point.procs.into(), of(fit, point)))
+                .map(|point| PlotPoint::exact(point.procs.into(), of(fit, point)))
                 .collect()
         };
         let series =
-            |fit: &&LineFit| Series { name: name(fit), trace: Trace::Marked, points: points(fit) };
+            |fit: &&LineFit| Curve { name: name(fit), trace: Trace::Marked, points: points(fit) };
         shown.iter().map(series).collect()
     };
     let times = series(&|_, point| point.seconds);

@@ -6,13 +6,13 @@ use statistics::geometric_mean;
 use crate::{
     Figure, FigureError,
     page::{self, Heading, panel_name},
-    plot::{Axis, Notes, Plot, Plots, Point, Series, Trace},
+    plot::{Axis, Curve, Notes, Plot, PlotPoint, Plots, Trace},
     ticks::Quantity,
 };
 
 /// The times of one process count, before and after tuning.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Gain {
+pub struct GainPanel {
     /// Communicator size.
     pub procs: u32,
     /// One per message size, ascending.
@@ -32,7 +32,11 @@ pub struct GainPoint {
 
 /// The default's times and those of a decision function (`None`: of the measured best), taken from
 /// a penalty file, ascending by process count. Points that lack one of the two are not in it.
-pub fn gains(penalties: &Penalties, collective: Collective, decided_by: Option<&str>) -> Vec<Gain> {
+pub fn gains(
+    penalties: &Penalties,
+    collective: Collective,
+    decided_by: Option<&str>,
+) -> Vec<GainPanel> {
     let mut tuned: BTreeMap<(u32, u64), f64> = BTreeMap::new();
     let mut default: BTreeMap<(u32, u64), f64> = BTreeMap::new();
     for penalty in penalties.penalties.iter().filter(|p| p.collective == collective) {
@@ -50,13 +54,13 @@ pub fn gains(penalties: &Penalties, collective: Collective, decided_by: Option<&
             Some(_) => {}
         }
     }
-    let mut gains: Vec<Gain> = Vec::new();
+    let mut gains: Vec<GainPanel> = Vec::new();
     for ((procs, bytes), tuned_seconds) in tuned {
         let Some(default_seconds) = default.get(&(procs, bytes)).copied() else { continue };
         let point = GainPoint { bytes, default_seconds, tuned_seconds };
         match gains.last_mut().filter(|gain| gain.procs == procs) {
             Some(gain) => gain.points.push(point),
-            None => gains.push(Gain { procs, points: vec![point] }),
+            None => gains.push(GainPanel { procs, points: vec![point] }),
         }
     }
     gains
@@ -73,7 +77,7 @@ pub fn gains(penalties: &Penalties, collective: Collective, decided_by: Option<&
 pub fn gain(
     collective: Collective,
     lines: &[String],
-    gains: &[Gain],
+    gains: &[GainPanel],
 ) -> Result<Figure, FigureError> {
     let heading =
         Heading { title: format!("Default against tuned: {collective}"), lines: lines.to_vec() };
@@ -99,10 +103,10 @@ pub fn gain(
 }
 
 fn panel(title: String, x: Axis, points: &[(f64, GainPoint)]) -> Plot {
-    let series = |name: &str, seconds: fn(&GainPoint) -> f64| Series {
+    let series = |name: &str, seconds: fn(&GainPoint) -> f64| Curve {
         name: name.into(),
         trace: Trace::Marked,
-        points: points.iter().map(|(x, point)| Point::exact(*x, seconds(point))).collect(),
+        points: points.iter().map(|(x, point)| PlotPoint::exact(*x, seconds(point))).collect(),
     };
     let ratios: Vec<(f64, f64)> = points
         .iter()

@@ -13,12 +13,12 @@ use crate::{
         self, GREATEST_WIDTH, Heading, LEAST_WIDTH, LINE, Legend, MARGIN, PANEL_HEADING,
         columns_and_rows, panel_heading,
     },
-    scale_bar::{self, Scale},
+    scale_bar::{self, ColourScale},
 };
 
 /// What is drawn at one (procs, bytes).
 #[derive(Debug, Clone)]
-pub(crate) struct Cell {
+pub(crate) struct MapCell {
     pub(crate) fill: RGBColor,
     pub(crate) hatch: Hatch,
     /// The same text, the longest form first; the first that fits all cells is written.
@@ -36,11 +36,11 @@ pub(crate) struct Panel {
     pub(crate) title: String,
     pub(crate) detail: String,
     /// By procs and bytes.
-    pub(crate) cells: BTreeMap<(u32, u64), Cell>,
+    pub(crate) cells: BTreeMap<(u32, u64), MapCell>,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Map {
+pub(crate) struct MapFigure {
     heading: Heading,
     panels: Vec<Panel>,
     /// Rows and columns: every value that occurs in a panel, ascending.
@@ -49,7 +49,7 @@ pub(crate) struct Map {
     x_label: String,
     legend: Legend,
     /// What the cells' colours say, where these are a scale.
-    scale: Option<Scale>,
+    scale: Option<ColourScale>,
     /// Rows and columns are ranks, not process counts and message sizes.
     ranks: bool,
 }
@@ -67,13 +67,13 @@ const GAP: i32 = 30;
 const BELOW: i32 = 84;
 const TEXT_PADDING: i32 = 8;
 
-impl Map {
+impl MapFigure {
     pub(crate) fn new(
         heading: Heading,
         panels: Vec<Panel>,
         x_label: String,
         mut legend: Legend,
-        scale: Option<Scale>,
+        scale: Option<ColourScale>,
     ) -> Result<Self, FigureError> {
         let mut procs: Vec<u32> = panels.iter().flat_map(|p| p.cells.keys().map(|k| k.0)).collect();
         let mut sizes: Vec<u64> = panels.iter().flat_map(|p| p.cells.keys().map(|k| k.1)).collect();
@@ -92,15 +92,15 @@ impl Map {
         }
         let cells = procs.len() * sizes.len();
         if panels.iter().any(|panel| panel.cells.len() < cells) {
-            let key = page::Key::Patch { fill: colour::EMPTY, hatch: NO_DATA };
+            let key = page::LegendKey::Patch { fill: colour::EMPTY, hatch: NO_DATA };
             legend.entries.push((key, "no data".into()));
         }
-        Ok(Map { heading, panels, procs, sizes, x_label, legend, scale, ranks: false })
+        Ok(MapFigure { heading, panels, procs, sizes, x_label, legend, scale, ranks: false })
     }
 
     /// The same with ranks on both axes: the rows send, the columns receive.
     pub(crate) fn between_ranks(self) -> Self {
-        Map { ranks: true, ..self }
+        MapFigure { ranks: true, ..self }
     }
 
     /// Number and unit of a column, to be written one above the other.
@@ -112,7 +112,7 @@ impl Map {
     }
 
     pub(crate) fn size(&self) -> Result<(u32, u32), FigureError> {
-        let layout = Layout::of(self)?;
+        let layout = MapLayout::from_map(self)?;
         Ok((layout.width as u32, layout.height as u32))
     }
 
@@ -120,7 +120,7 @@ impl Map {
         &self,
         canvas: &Canvas<'_, DB>,
     ) -> Result<(), FigureError> {
-        let layout = Layout::of(self)?;
+        let layout = MapLayout::from_map(self)?;
         self.heading.draw(canvas, layout.width)?;
         for (index, panel) in self.panels.iter().enumerate() {
             let (column, row) = (index % layout.columns, index / layout.columns);
@@ -149,7 +149,7 @@ impl Map {
         &self,
         canvas: &Canvas<'_, DB>,
         panel: &Panel,
-        layout: &Layout,
+        layout: &MapLayout,
         (left, top): Pixel,
     ) -> Result<(), FigureError> {
         let (width, height) = layout.cell;
@@ -227,7 +227,7 @@ impl Map {
     fn draw_grid<DB: DrawingBackend>(
         &self,
         canvas: &Canvas<'_, DB>,
-        layout: &Layout,
+        layout: &MapLayout,
         (left, top): Pixel,
     ) -> Result<(), FigureError> {
         let (width, height) = layout.cell;
@@ -252,7 +252,7 @@ impl Map {
     fn draw_axes<DB: DrawingBackend>(
         &self,
         canvas: &Canvas<'_, DB>,
-        layout: &Layout,
+        layout: &MapLayout,
         (left, top): Pixel,
     ) -> Result<(), FigureError> {
         let (width, height) = layout.cell;
@@ -306,13 +306,13 @@ fn runs(count: usize, holds: impl Fn(usize) -> bool) -> Vec<(usize, usize)> {
 /// How cells without data look.
 const NO_DATA: Hatch = Hatch::Rising(8);
 
-fn looks(cell: Option<&Cell>) -> (RGBColor, Hatch) {
+fn looks(cell: Option<&MapCell>) -> (RGBColor, Hatch) {
     cell.map_or((colour::EMPTY, NO_DATA), |cell| (cell.fill, cell.hatch))
 }
 
 fn draw_marks<DB: DrawingBackend>(
     canvas: &Canvas<'_, DB>,
-    cell: &Cell,
+    cell: &MapCell,
     place: Rect,
     text: Option<(usize, u32)>,
 ) -> Result<(), FigureError> {
@@ -347,7 +347,7 @@ fn size_label(bytes: u64) -> (String, String) {
 }
 
 /// Everything that follows from the number of panels, rows and columns.
-struct Layout {
+struct MapLayout {
     width: i32,
     height: i32,
     columns: usize,
@@ -362,8 +362,8 @@ struct Layout {
     labelled_rows: Vec<bool>,
 }
 
-impl Layout {
-    fn of(map: &Map) -> Result<Self, FigureError> {
+impl MapLayout {
+    fn from_map(map: &MapFigure) -> Result<Self, FigureError> {
         let cell = cell_size(map);
         let cells_width = map.sizes.len() as i32 * cell.0;
         // A narrow map leaves its panels room for titles and the axis label.
@@ -376,7 +376,7 @@ impl Layout {
         let legend_top = panels_top + rows as i32 * panel_height;
         let scale = if map.scale.is_some() { scale_bar::HEIGHT } else { 0 };
         let height = legend_top + scale + map.legend.height(width)? + MARGIN;
-        Ok(Layout {
+        Ok(MapLayout {
             width,
             height,
             columns,
@@ -394,7 +394,7 @@ impl Layout {
 
 /// Few rows: wide cells with their numbers in them, panels below each other. Many: a bird's view,
 /// nearer where one panel is alone.
-fn cell_size(map: &Map) -> (i32, i32) {
+fn cell_size(map: &MapFigure) -> (i32, i32) {
     let (columns, rows) = (map.sizes.len().max(1) as i32, map.procs.len().max(1) as i32);
     match (rows, map.panels.len()) {
         (..=8, _) => ((1400 / columns).clamp(4, 80), (130 / rows).clamp(40, 100)),
@@ -404,7 +404,7 @@ fn cell_size(map: &Map) -> (i32, i32) {
 }
 
 fn fitting_text(
-    map: &Map,
+    map: &MapFigure,
     (width, height): (i32, i32),
 ) -> Result<Option<(usize, u32)>, FigureError> {
     for em in [TICK, TICK - 2] {
@@ -422,7 +422,7 @@ fn fitting_text(
 }
 
 /// Every column, or every second, fifth or tenth, counted from 1 KiB or 1 MiB on where these are.
-fn labelled_columns(map: &Map, width: i32) -> Result<Vec<bool>, FigureError> {
+fn labelled_columns(map: &MapFigure, width: i32) -> Result<Vec<bool>, FigureError> {
     let sizes = &map.sizes;
     let anchor = [1 << 10, 1 << 20, 1]
         .into_iter()

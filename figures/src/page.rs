@@ -72,7 +72,7 @@ impl Heading {
 
 /// What stands before a legend's text.
 #[derive(Debug, Clone)]
-pub(crate) enum Key {
+pub(crate) enum LegendKey {
     /// A patch as a cell has it.
     Patch { fill: RGBColor, hatch: Hatch },
     /// A patch with a dot in its corner.
@@ -90,7 +90,7 @@ pub(crate) enum Key {
 /// Texts with their keys, from left to right in as many rows as needed.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Legend {
-    pub(crate) entries: Vec<(Key, String)>,
+    pub(crate) entries: Vec<(LegendKey, String)>,
 }
 
 const KEY_WIDTH: i32 = 42;
@@ -103,7 +103,7 @@ impl Legend {
         let mut places = Vec::new();
         for (key, text) in &self.entries {
             let needed = key_width(key) + font::width(text, TEXT)? + 28;
-            let starts_group = matches!(key, Key::Word) && x > MARGIN;
+            let starts_group = matches!(key, LegendKey::Word) && x > MARGIN;
             if starts_group || (x > MARGIN && x + needed > width - MARGIN) {
                 (x, y) = (MARGIN, y + LEGEND_ROW);
             }
@@ -141,32 +141,32 @@ impl Legend {
     }
 }
 
-fn key_width(key: &Key) -> i32 {
-    if matches!(key, Key::Word) { 0 } else { KEY_WIDTH + 9 }
+fn key_width(key: &LegendKey) -> i32 {
+    if matches!(key, LegendKey::Word) { 0 } else { KEY_WIDTH + 9 }
 }
 
 fn draw_key<DB: DrawingBackend>(
     canvas: &Canvas<'_, DB>,
-    key: &Key,
+    key: &LegendKey,
     patch: Rect,
 ) -> Result<(), FigureError> {
     match key {
-        Key::Word => Ok(()),
-        Key::Patch { fill, hatch } => {
+        LegendKey::Word => Ok(()),
+        LegendKey::Patch { fill, hatch } => {
             canvas.fill(patch, *fill)?;
             canvas.hatch(patch, *hatch, hatch_color(*fill))?;
             canvas.frame(patch, colour::GREY)
         }
-        Key::Dot => {
+        LegendKey::Dot => {
             canvas.fill(patch, colour::LIGHT)?;
             canvas.frame(patch, colour::GREY)?;
             dot(canvas, patch, colour::LIGHT)
         }
-        Key::Framed => {
+        LegendKey::Framed => {
             canvas.fill(patch, colour::LIGHT)?;
             inner_frame(canvas, patch, colour::LIGHT)
         }
-        Key::Outlined => {
+        LegendKey::Outlined => {
             canvas.fill(patch, colour::LIGHT)?;
             let (right, bottom) = (patch.right(), patch.bottom());
             outline(
@@ -179,7 +179,7 @@ fn draw_key<DB: DrawingBackend>(
                 ],
             )
         }
-        Key::Curve { color, dashes, marker: kind } => {
+        LegendKey::Curve { color, dashes, marker: kind } => {
             let (x, y) = patch.center();
             if let Some(dashes) = dashes {
                 canvas.dashes(&[(patch.x, y), (patch.right(), y)], *color, *dashes)?;

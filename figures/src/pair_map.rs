@@ -5,9 +5,9 @@ use crate::{
     Figure, FigureError,
     canvas::Hatch,
     colour,
-    map::{Cell, Map, Panel},
+    map::{MapCell, MapFigure, Panel},
     page::{self, Heading, Legend, panel_name},
-    scale_bar::Scale,
+    scale_bar::ColourScale,
 };
 
 const SCALE: &str = "slower than the median of all links by, in %";
@@ -44,8 +44,8 @@ pub fn pair_map(map: &PairMap) -> Result<Figure, FigureError> {
     ];
     let heading = Heading { title: "Links between ranks".into(), lines };
     let legend = Legend::default();
-    let scale = Some(Scale::Penalty(SCALE));
-    let map = Map::new(heading, panels, "receiver (rank)".into(), legend, scale)?;
+    let scale = Some(ColourScale::Penalty(SCALE));
+    let map = MapFigure::new(heading, panels, "receiver (rank)".into(), legend, scale)?;
     Figure::of_map(map.between_ranks())
 }
 
@@ -59,7 +59,7 @@ fn panel(
     let median = upper_median(&mut times).unwrap_or_default();
     let cells = map.links.iter().map(|link| {
         let slower = if median > 0.0 { time(link) / median - 1.0 } else { 0.0 };
-        let cell = Cell {
+        let cell = MapCell {
             fill: colour::of_penalty(slower),
             hatch: Hatch::Plain,
             texts: [text(link), String::new()],

@@ -1,6 +1,7 @@
 use records::{
     calibration::{
-        Calibration, Estimate, GammaKnot, GapKnot, Hockney, LogGp, ManyGap, PLogP, Parameters,
+        Calibration, Estimate, GammaKnot, GapKnot, HockneyEstimates, LogGpEstimates, ManyGap,
+        PLogPEstimates, Parameters,
     },
     quantity::format_seconds,
 };
@@ -8,7 +9,7 @@ use records::{
 use crate::{
     Figure, FigureError,
     page::{self, Heading, panel_name},
-    plot::{Axis, Plot, Plots, Point, Series, Trace},
+    plot::{Axis, Curve, Plot, PlotPoint, Plots, Trace},
     ticks::Quantity,
 };
 
@@ -54,7 +55,7 @@ fn message_times(name: String, origin: &str, parameters: &Parameters) -> Plot {
     let Parameters { hockney, loggp, plogp, .. } = parameters;
     let sizes = sizes(plogp);
     let over_sizes = |time: &dyn Fn(u64) -> Estimate| {
-        sizes.iter().map(|bytes| point(*bytes, time(*bytes))).collect::<Vec<Point>>()
+        sizes.iter().map(|bytes| point(*bytes, time(*bytes))).collect::<Vec<PlotPoint>>()
     };
     let plogp_points = plogp.knots.iter().map(|knot| {
         point(knot.bytes, sum([(plogp.latency_seconds, 1.0), (knot.gap_seconds, 1.0)]))
@@ -65,12 +66,12 @@ fn message_times(name: String, origin: &str, parameters: &Parameters) -> Plot {
         x: size_axis(),
         y: Axis { label: "time".into(), quantity: Quantity::Seconds },
         series: vec![
-            Series {
+            Curve {
                 name: "Hockney: alpha + beta m".into(),
                 trace: Trace::Line,
                 points: over_sizes(&|bytes| hockney_time(hockney, bytes)),
             },
-            Series {
+            Curve {
                 name: "LogGP: L + 2 o + (m - 1) G".into(),
                 trace: Trace::Line,
                 points: over_sizes(&|bytes| loggp_time(loggp, bytes)),
@@ -81,7 +82,7 @@ fn message_times(name: String, origin: &str, parameters: &Parameters) -> Plot {
     }
 }
 
-fn of_plogp(name: String, origin: &str, plogp: &PLogP) -> Plot {
+fn of_plogp(name: String, origin: &str, plogp: &PLogPEstimates) -> Plot {
     let over_knots = |value: fn(&records::calibration::PLogPKnot) -> Estimate| {
         plogp.knots.iter().map(|knot| point(knot.bytes, value(knot))).collect()
     };
@@ -95,7 +96,7 @@ fn of_plogp(name: String, origin: &str, plogp: &PLogP) -> Plot {
             marked("PLogP: g(m)", over_knots(|knot| knot.gap_seconds)),
             marked("PLogP: os(m)", over_knots(|knot| knot.send_overhead_seconds)),
             marked("PLogP: or(m)", over_knots(|knot| knot.receive_overhead_seconds)),
-            Series { name: "PLogP: L".into(), trace: Trace::Line, points: latency.collect() },
+            Curve { name: "PLogP: L".into(), trace: Trace::Line, points: latency.collect() },
         ],
         notes: None,
     }
@@ -123,14 +124,14 @@ fn of_hockney(name: String, parameters: &Parameters) -> Option<Plot> {
 /// g(m, k) / (k g(m)): 1 where partners are no matter.
 fn of_partners(name: String, parameters: &Parameters) -> Option<Plot> {
     let plogp = &parameters.plogp;
-    let series = |direction: &str, gaps: &[ManyGap]| -> Vec<Series> {
+    let series = |direction: &str, gaps: &[ManyGap]| -> Vec<Curve> {
         let ratio = |many: &ManyGap, knot: &GapKnot| {
             let alone = plogp.knots.iter().find(|alone| alone.bytes == knot.bytes)?;
             let one = alone.gap_seconds.value * f64::from(many.partners);
             let Estimate { value, low, high } = knot.gap_seconds;
             // A logarithmic axis has no empty message.
             let x = knot.bytes.max(1) as f64;
-            (one > 0.0).then(|| Point { x, y: value / one, low: low / one, high: high / one })
+            (one > 0.0).then(|| PlotPoint { x, y: value / one, low: low / one, high: high / one })
         };
         gaps.iter()
             .map(|many| {
@@ -156,7 +157,7 @@ fn of_gamma(name: String, parameters: &Parameters) -> Option<Plot> {
         let nanoseconds = |knot: &GammaKnot| {
             let Estimate { value, low, high } = knot.seconds_per_byte;
             let x = knot.bytes.max(1) as f64;
-            Point { x, y: value * 1e9, low: low * 1e9, high: high * 1e9 }
+            PlotPoint { x, y: value * 1e9, low: low * 1e9, high: high * 1e9 }
         };
         let points = gamma.knots.iter().map(nanoseconds).collect();
         marked(&format!("gamma: {}", gamma.operation.name()), points)
@@ -171,26 +172,26 @@ fn of_gamma(name: String, parameters: &Parameters) -> Option<Plot> {
     })
 }
 
-fn marked(name: &str, points: Vec<Point>) -> Series {
-    Series { name: name.into(), trace: Trace::Marked, points }
+fn marked(name: &str, points: Vec<PlotPoint>) -> Curve {
+    Curve { name: name.into(), trace: Trace::Marked, points }
 }
 
 /// Sizes at which the straight lines are drawn: powers of two up to the greatest knot, at least to
 /// 1 MiB.
-fn sizes(plogp: &PLogP) -> Vec<u64> {
+fn sizes(plogp: &PLogPEstimates) -> Vec<u64> {
     let greatest = plogp.knots.last().map_or(0, |knot| knot.bytes).max(1 << 20);
     (0..64).map(|shift| 1_u64 << shift).take_while(|bytes| *bytes <= greatest).collect()
 }
 
-fn point(bytes: u64, Estimate { value, low, high }: Estimate) -> Point {
-    Point { x: bytes as f64, y: value, low, high }
+fn point(bytes: u64, Estimate { value, low, high }: Estimate) -> PlotPoint {
+    PlotPoint { x: bytes as f64, y: value, low, high }
 }
 
-fn hockney_time(hockney: &Hockney, bytes: u64) -> Estimate {
+fn hockney_time(hockney: &HockneyEstimates, bytes: u64) -> Estimate {
     sum([(hockney.alpha_seconds, 1.0), (hockney.beta_seconds_per_byte, bytes as f64)])
 }
 
-fn loggp_time(loggp: &LogGp, bytes: u64) -> Estimate {
+fn loggp_time(loggp: &LogGpEstimates, bytes: u64) -> Estimate {
     sum([
         (loggp.latency_seconds, 1.0),
         (loggp.overhead_seconds, 2.0),
@@ -246,7 +247,7 @@ mod tests {
 
     #[test]
     fn message_times_are_the_models() {
-        let hockney = Hockney {
+        let hockney = HockneyEstimates {
             alpha_seconds: Estimate { value: 1e-4, low: 9e-5, high: 2e-4 },
             beta_seconds_per_byte: Estimate { value: 1e-7, low: 1e-7, high: 2e-7 },
         };
@@ -254,7 +255,7 @@ mod tests {
         assert!((time.value - 2e-4).abs() < 1e-12);
         assert!((time.low - 1.9e-4).abs() < 1e-12);
         assert!((time.high - 4e-4).abs() < 1e-12);
-        let loggp = LogGp {
+        let loggp = LogGpEstimates {
             latency_seconds: Estimate::exact(5e-5),
             overhead_seconds: Estimate::exact(1e-5),
             gap_seconds: Estimate::exact(2e-5),

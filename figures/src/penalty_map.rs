@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use records::{
     Collective,
-    penalty::{Penalties, Penalty, Summary},
+    penalty::{Penalties, Penalty, PenaltySummary},
 };
 use statistics::mean;
 
@@ -10,9 +10,9 @@ use crate::{
     Figure, FigureError,
     canvas::Hatch,
     colour,
-    map::{Cell, Map, Panel},
-    page::{self, Heading, Key, Legend, panel_name},
-    scale_bar::{self, Scale},
+    map::{MapCell, MapFigure, Panel},
+    page::{self, Heading, Legend, LegendKey, panel_name},
+    scale_bar::{self, ColourScale},
 };
 
 /// What it costs to follow each decision function, in the manner of the paper's Figure 7.
@@ -57,14 +57,16 @@ pub fn penalty_map(penalties: &Penalties, collective: Collective) -> Result<Figu
     let x_label = size_label(penalties.message_size.get(&collective), collective);
     let mut legend = Legend::default();
     if functions.iter().any(|(_, cells)| cells.iter().any(|cell| cell.machine_limited)) {
-        legend.entries.push((Key::Dot, "limited by the machine under the virtual cluster".into()));
+        legend
+            .entries
+            .push((LegendKey::Dot, "limited by the machine under the virtual cluster".into()));
     }
-    let scale = Some(Scale::Penalty(scale_bar::PENALTY));
-    let map = Map::new(heading, panels.collect(), x_label, legend, scale)?;
+    let scale = Some(ColourScale::Penalty(scale_bar::PENALTY));
+    let map = MapFigure::new(heading, panels.collect(), x_label, legend, scale)?;
     Figure::of_map(map)
 }
 
-fn panel(index: usize, name: &str, cells: &[&Penalty], summary: Option<&Summary>) -> Panel {
+fn panel(index: usize, name: &str, cells: &[&Penalty], summary: Option<&PenaltySummary>) -> Panel {
     let finite = cells.iter().map(|cell| cell.penalty).filter(|penalty| penalty.is_finite());
     let (points, mean, greatest) = match summary {
         Some(summary) => (summary.points as usize, summary.mean, summary.greatest),
@@ -91,12 +93,12 @@ fn panel(index: usize, name: &str, cells: &[&Penalty], summary: Option<&Summary>
     }
 }
 
-fn shaded(penalty: f64, dot: bool) -> Cell {
+fn shaded(penalty: f64, dot: bool) -> MapCell {
     let short = match penalty * 100.0 {
         p if p > 999.5 => ">999".to_owned(),
         p => format!("{:.0}", p.max(0.0)),
     };
-    Cell {
+    MapCell {
         fill: colour::of_penalty(penalty),
         hatch: Hatch::Plain,
         texts: [format!("{short}%"), short],

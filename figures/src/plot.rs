@@ -5,8 +5,8 @@ use crate::{
     canvas::{Align, Canvas, DASHES, Pixel, TEXT, TICK},
     colour, font,
     page::{
-        Heading, Key, LEAST_WIDTH, LINE, Legend, MARGIN, PANEL_HEADING, columns_and_rows, marker,
-        panel_heading,
+        Heading, LEAST_WIDTH, LINE, Legend, LegendKey, MARGIN, PANEL_HEADING, columns_and_rows,
+        marker, panel_heading,
     },
     ticks::{Quantity, format_tick, padded, span, ticks},
 };
@@ -32,7 +32,7 @@ pub struct Axis {
 
 /// A value with the interval that holds it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Point {
+pub struct PlotPoint {
     /// Where.
     pub x: f64,
     /// The value.
@@ -43,10 +43,10 @@ pub struct Point {
     pub high: f64,
 }
 
-impl Point {
+impl PlotPoint {
     /// A value without an interval.
     pub const fn exact(x: f64, y: f64) -> Self {
-        Point { x, y, low: y, high: y }
+        PlotPoint { x, y, low: y, high: y }
     }
 
     /// A logarithmic axis can show it.
@@ -68,13 +68,13 @@ pub enum Trace {
 
 /// One curve.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Series {
+pub struct Curve {
     /// Its name in the legend.
     pub name: String,
     /// How it is drawn.
     pub trace: Trace,
     /// Its points; by ascending x where they are joined.
-    pub points: Vec<Point>,
+    pub points: Vec<PlotPoint>,
 }
 
 /// One panel.
@@ -84,7 +84,7 @@ pub(crate) struct Plot {
     pub(crate) detail: String,
     pub(crate) x: Axis,
     pub(crate) y: Axis,
-    pub(crate) series: Vec<Series>,
+    pub(crate) series: Vec<Curve>,
     pub(crate) notes: Option<Notes>,
 }
 
@@ -117,7 +117,7 @@ impl Plots {
         let (mut shown, mut dropped) = (0, 0);
         for series in panels.iter_mut().flat_map(|panel| &mut panel.series) {
             let before = series.points.len();
-            series.points.retain(Point::is_drawable);
+            series.points.retain(PlotPoint::is_drawable);
             shown += series.points.len();
             dropped += before - series.points.len();
         }
@@ -152,9 +152,9 @@ impl Plots {
         let entries = names.iter().enumerate().map(|(index, (name, trace))| {
             let (color, kind) = look(index);
             let key = match trace {
-                Trace::Line => Key::Curve { color, dashes: Some(kind), marker: None },
-                Trace::Marked => Key::Curve { color, dashes: Some(0), marker: Some(kind) },
-                Trace::Scattered => Key::Curve { color, dashes: None, marker: Some(kind) },
+                Trace::Line => LegendKey::Curve { color, dashes: Some(kind), marker: None },
+                Trace::Marked => LegendKey::Curve { color, dashes: Some(0), marker: Some(kind) },
+                Trace::Scattered => LegendKey::Curve { color, dashes: None, marker: Some(kind) },
             };
             (key, font::printable(name))
         });
@@ -163,7 +163,7 @@ impl Plots {
     }
 
     pub(crate) fn size(&self) -> Result<(u32, u32), FigureError> {
-        let layout = Layout::of(self)?;
+        let layout = PlotLayout::from_plots(self)?;
         Ok((layout.width as u32, layout.height as u32))
     }
 
@@ -171,7 +171,7 @@ impl Plots {
         &self,
         canvas: &Canvas<'_, DB>,
     ) -> Result<(), FigureError> {
-        let layout = Layout::of(self)?;
+        let layout = PlotLayout::from_plots(self)?;
         self.heading.draw(canvas, layout.width)?;
         for (index, panel) in self.panels.iter().enumerate() {
             let (column, row) = (index % layout.columns, index / layout.columns);
@@ -242,7 +242,7 @@ fn axes<'a, DB: DrawingBackend + 'a>(
     panel: &Plot,
     width: i32,
 ) -> Result<Chart<'a, DB>, FigureError> {
-    let points: Vec<&Point> = panel.series.iter().flat_map(|series| &series.points).collect();
+    let points: Vec<&PlotPoint> = panel.series.iter().flat_map(|series| &series.points).collect();
     let (x_low, x_high) = span(points.iter().map(|point| point.x));
     let (y_low, y_high) = span(points.iter().map(|point| point.y));
     // Intervals may widen the axis, but not by so much that the curves become flat.
@@ -290,7 +290,7 @@ enum Pass {
 fn draw_series<DB: DrawingBackend>(
     canvas: &Canvas<'_, DB>,
     chart: &Chart<'_, DB>,
-    series: &Series,
+    series: &Curve,
     index: usize,
     pass: Pass,
 ) -> Result<(), FigureError> {
@@ -321,7 +321,7 @@ fn draw_series<DB: DrawingBackend>(
 fn draw_band<DB: DrawingBackend>(
     canvas: &Canvas<'_, DB>,
     chart: &Chart<'_, DB>,
-    series: &Series,
+    series: &Curve,
     places: &[Pixel],
     color: RGBColor,
 ) -> Result<(), FigureError> {
@@ -346,7 +346,7 @@ fn draw_bar<DB: DrawingBackend>(
 }
 
 /// The pixel rows of a point's interval, cut off at the edges of the panel.
-fn interval<DB: DrawingBackend>(chart: &Chart<'_, DB>, point: &Point) -> (i32, i32) {
+fn interval<DB: DrawingBackend>(chart: &Chart<'_, DB>, point: &PlotPoint) -> (i32, i32) {
     let (_, rows) = chart.plotting_area().get_pixel_range();
     let low = end(chart, point.x, point.low, rows.end).clamp(rows.start, rows.end);
     let high = end(chart, point.x, point.high, rows.start).clamp(rows.start, rows.end);
@@ -384,7 +384,7 @@ fn draw_notes<DB: DrawingBackend>(
 }
 
 /// Everything that follows from the number of panels.
-struct Layout {
+struct PlotLayout {
     width: i32,
     height: i32,
     columns: usize,
@@ -393,8 +393,8 @@ struct Layout {
     legend_top: i32,
 }
 
-impl Layout {
-    fn of(plots: &Plots) -> Result<Self, FigureError> {
+impl PlotLayout {
+    fn from_plots(plots: &Plots) -> Result<Self, FigureError> {
         let panel = match plots.panels.len() {
             1 => (1050, 620),
             _ => (748, 520),
@@ -404,7 +404,7 @@ impl Layout {
         let panels_top = plots.heading.height(width)? + LINE / 2;
         let legend_top = panels_top + rows as i32 * (panel.1 + GAP) - GAP / 2;
         let height = legend_top + plots.legend.height(width)? + MARGIN;
-        Ok(Layout { width, height, columns, panel, panels_top, legend_top })
+        Ok(PlotLayout { width, height, columns, panel, panels_top, legend_top })
     }
 }
 

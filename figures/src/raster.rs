@@ -13,7 +13,8 @@ use crate::{FigureError, font};
 
 pub(crate) struct Raster<'a>(BitMapBackend<'a>);
 
-type Outcome<'a> = Result<(), DrawingErrorKind<<BitMapBackend<'a> as DrawingBackend>::ErrorType>>;
+type DrawingOutcome<'a> =
+    Result<(), DrawingErrorKind<<BitMapBackend<'a> as DrawingBackend>::ErrorType>>;
 
 impl<'a> Raster<'a> {
     /// `pixels` holds three bytes per pixel.
@@ -29,15 +30,15 @@ impl<'a> DrawingBackend for Raster<'a> {
         self.0.get_size()
     }
 
-    fn ensure_prepared(&mut self) -> Outcome<'a> {
+    fn ensure_prepared(&mut self) -> DrawingOutcome<'a> {
         self.0.ensure_prepared()
     }
 
-    fn present(&mut self) -> Outcome<'a> {
+    fn present(&mut self) -> DrawingOutcome<'a> {
         self.0.present()
     }
 
-    fn draw_pixel(&mut self, point: BackendCoord, color: BackendColor) -> Outcome<'a> {
+    fn draw_pixel(&mut self, point: BackendCoord, color: BackendColor) -> DrawingOutcome<'a> {
         self.0.draw_pixel(point, color)
     }
 
@@ -46,7 +47,7 @@ impl<'a> DrawingBackend for Raster<'a> {
         from: BackendCoord,
         to: BackendCoord,
         style: &S,
-    ) -> Outcome<'a> {
+    ) -> DrawingOutcome<'a> {
         self.0.draw_line(from, to, style)
     }
 
@@ -56,7 +57,7 @@ impl<'a> DrawingBackend for Raster<'a> {
         bottom_right: BackendCoord,
         style: &S,
         fill: bool,
-    ) -> Outcome<'a> {
+    ) -> DrawingOutcome<'a> {
         self.0.draw_rect(upper_left, bottom_right, style, fill)
     }
 
@@ -64,7 +65,7 @@ impl<'a> DrawingBackend for Raster<'a> {
         &mut self,
         path: I,
         style: &S,
-    ) -> Outcome<'a> {
+    ) -> DrawingOutcome<'a> {
         self.0.draw_path(path, style)
     }
 
@@ -72,7 +73,7 @@ impl<'a> DrawingBackend for Raster<'a> {
         &mut self,
         corners: I,
         style: &S,
-    ) -> Outcome<'a> {
+    ) -> DrawingOutcome<'a> {
         self.0.fill_polygon(corners, style)
     }
 
@@ -82,7 +83,7 @@ impl<'a> DrawingBackend for Raster<'a> {
         radius: u32,
         style: &S,
         fill: bool,
-    ) -> Outcome<'a> {
+    ) -> DrawingOutcome<'a> {
         self.0.draw_circle(center, radius, style, fill)
     }
 
@@ -91,7 +92,7 @@ impl<'a> DrawingBackend for Raster<'a> {
         text: &str,
         style: &S,
         pos: BackendCoord,
-    ) -> Outcome<'a> {
+    ) -> DrawingOutcome<'a> {
         let em = font::em(style.size());
         let broken = |error: FigureError| DrawingErrorKind::FontError(Box::new(error));
         let (glyphs, width) = font::lay_out(text, em).map_err(broken)?;

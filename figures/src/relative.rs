@@ -3,13 +3,13 @@ use records::Collective;
 use crate::{
     Figure, FigureError,
     page::{self, Heading, panel_name},
-    plot::{Axis, Notes, Plot, Plots, Point, Series, Trace},
+    plot::{Axis, Curve, Notes, Plot, PlotPoint, Plots, Trace},
     ticks::Quantity,
 };
 
 /// The methods of one process count beside the library's default.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Relative {
+pub struct RelativePanel {
     /// Communicator size.
     pub procs: u32,
     /// The methods, the default among them.
@@ -51,7 +51,7 @@ pub struct RelativePoint {
 pub fn relative(
     collective: Collective,
     lines: &[String],
-    relatives: &[Relative],
+    relatives: &[RelativePanel],
 ) -> Result<Figure, FigureError> {
     let heading = Heading {
         title: format!("Time relative to the library's default: {collective}"),
@@ -62,14 +62,14 @@ pub fn relative(
     Figure::of_plots(Plots::new(heading, panels.collect())?)
 }
 
-fn panel(collective: Collective, index: usize, relative: &Relative) -> Plot {
-    let series = |method: &RelativeMethod| Series {
+fn panel(collective: Collective, index: usize, relative: &RelativePanel) -> Plot {
+    let series = |method: &RelativeMethod| Curve {
         name: method.name.clone(),
         trace: Trace::Marked,
         points: method
             .points
             .iter()
-            .map(|point| Point {
+            .map(|point| PlotPoint {
                 x: point.bytes as f64,
                 y: point.median,
                 low: point.least,

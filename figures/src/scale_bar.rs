@@ -23,7 +23,7 @@ pub(crate) const PENALTY: &str = "penalty: time(decided) / time(best measured) -
 
 /// What the colours of a map's cells say.
 #[derive(Debug, Clone)]
-pub(crate) enum Scale {
+pub(crate) enum ColourScale {
     /// Penalties; what their percentages mean.
     Penalty(&'static str),
     /// Ratios of two times; what their percentages mean.
@@ -34,11 +34,11 @@ pub(crate) enum Scale {
 pub(crate) fn draw<DB: DrawingBackend>(
     canvas: &Canvas<'_, DB>,
     top: i32,
-    scale: &Scale,
+    scale: &ColourScale,
 ) -> Result<(), FigureError> {
     match scale {
-        Scale::Penalty(label) => penalties(canvas, top, label),
-        Scale::Ratio(label) => ratios(canvas, top, label),
+        ColourScale::Penalty(label) => penalties(canvas, top, label),
+        ColourScale::Ratio(label) => ratios(canvas, top, label),
     }
 }
 
@@ -74,7 +74,7 @@ fn ratios<DB: DrawingBackend>(
     });
     let right = bar(canvas, (MARGIN + 20, y), STEPS / 2, faster, &mirrored)?;
     let same = Rect { x: right + 40, y, width: PATCH, height: HIGH };
-    patch(canvas, same, colour::SAME, &format!("within {:.0} %", LEAST * 100.0))?;
+    patch(canvas, same, colour::EQUAL_TIMES, &format!("within {:.0} %", LEAST * 100.0))?;
     let ticks = excesses.map(|excess| (excess, format!("+{:.0} %", 100.0 * excess)));
     let slower = |position: f64| colour::on_sides(position, true);
     bar(canvas, (same.right() + 40, y), STEPS / 2, slower, &ticks).map(drop)

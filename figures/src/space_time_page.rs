@@ -7,7 +7,7 @@ use crate::{
     FigureError,
     canvas::{Align, Canvas, Hatch, Pixel, Rect, TEXT, TICK},
     colour,
-    page::{Heading, Key, LINE, Legend, MARGIN},
+    page::{Heading, LINE, Legend, LegendKey, MARGIN},
 };
 
 const WIDTH: i32 = 1500;
@@ -26,7 +26,7 @@ const LEAST_BAR: i32 = 3;
 
 /// Something that takes a rank's time, in seconds.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Bar {
+pub(crate) struct ActivityBar {
     pub(crate) rank: u32,
     pub(crate) begin: f64,
     pub(crate) end: f64,
@@ -55,7 +55,7 @@ pub(crate) enum What {
 impl What {
     const ALL: [What; 5] = [What::Wait, What::Send, What::Receive, What::Combine, What::Copy];
 
-    pub(crate) fn of(kind: ActivityKind) -> Self {
+    pub(crate) fn from_activity(kind: ActivityKind) -> Self {
         match kind {
             ActivityKind::Send { .. } => What::Send,
             ActivityKind::Receive { .. } => What::Receive,
@@ -86,12 +86,12 @@ impl What {
     }
 }
 
-fn legend(bars: &[Bar], arrows: &[Arrow]) -> Legend {
+fn legend(bars: &[ActivityBar], arrows: &[Arrow]) -> Legend {
     let shown = What::ALL.into_iter().filter(|what| bars.iter().any(|bar| bar.what == *what));
-    let patch = |what: What| Key::Patch { fill: what.fill(), hatch: Hatch::Plain };
+    let patch = |what: What| LegendKey::Patch { fill: what.fill(), hatch: Hatch::Plain };
     let mut entries: Vec<_> = shown.map(|what| (patch(what), what.name().to_owned())).collect();
     if !arrows.is_empty() {
-        let key = Key::Curve { color: colour::GREY, dashes: Some(0), marker: None };
+        let key = LegendKey::Curve { color: colour::GREY, dashes: Some(0), marker: None };
         entries.push((key, "message, from leaving its sender to being taken in".into()));
     }
     Legend { entries }
@@ -102,7 +102,7 @@ fn legend(bars: &[Bar], arrows: &[Arrow]) -> Legend {
 pub(crate) struct SpaceTime {
     heading: Heading,
     legend: Legend,
-    bars: Vec<Bar>,
+    bars: Vec<ActivityBar>,
     arrows: Vec<Arrow>,
     /// When each rank is done.
     done: Vec<f64>,
@@ -112,7 +112,7 @@ pub(crate) struct SpaceTime {
 impl SpaceTime {
     pub(crate) fn new(
         heading: Heading,
-        bars: Vec<Bar>,
+        bars: Vec<ActivityBar>,
         arrows: Vec<Arrow>,
         done: Vec<f64>,
         seconds: f64,
@@ -222,7 +222,7 @@ impl<DB: DrawingBackend> Scene<'_, DB> {
         Ok(())
     }
 
-    fn bar(&self, bar: &Bar) -> Result<(), FigureError> {
+    fn bar(&self, bar: &ActivityBar) -> Result<(), FigureError> {
         let half = self.half(bar.what);
         let (begin, end) = self.stretch(bar);
         let y = self.y(bar.rank) - half;
@@ -234,7 +234,7 @@ impl<DB: DrawingBackend> Scene<'_, DB> {
 
     /// Where a bar begins and ends. One that would be too narrow grows: if it receives, to the
     /// left, over its wait, else to the right, so that what follows it at once stays visible.
-    fn stretch(&self, bar: &Bar) -> (i32, i32) {
+    fn stretch(&self, bar: &ActivityBar) -> (i32, i32) {
         let (begin, end) = (self.x(bar.begin), self.x(bar.end));
         match bar.what {
             What::Wait => (begin, end),

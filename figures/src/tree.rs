@@ -1,11 +1,11 @@
 //! A topology, as Graphviz text or as a picture.
 
-use schedules::topology::{ChildOrder, Shape, Topology};
+use schedules::topology::{ChildOrder, Topology, TreeShape};
 
 use crate::{
     Figure, FigureError,
     page::Heading,
-    tree_page::{Node, TreePage},
+    tree_page::{DrawnRank, TreePage},
 };
 
 /// Most ranks in a Graphviz text.
@@ -19,7 +19,11 @@ const MOST_RANKS: u32 = 128;
 /// # Errors
 /// There is no such tree (no ranks, a root that is none of them, a fan-out below what the topology
 /// takes), or it has more than 2^20 ranks.
-pub fn dot(topology: &Topology, shape: Shape, order: ChildOrder) -> Result<String, FigureError> {
+pub fn dot(
+    topology: &Topology,
+    shape: TreeShape,
+    order: ChildOrder,
+) -> Result<String, FigureError> {
     let nodes = walk(topology, shape, order, MOST_RANKS_AS_TEXT)?;
     let mut text = format!("digraph \"{}\" {{\n", topology.name);
     text += &format!("  label=\"{}, root {}\";\n", title(topology, shape), shape.root);
@@ -40,7 +44,11 @@ pub fn dot(topology: &Topology, shape: Shape, order: ChildOrder) -> Result<Strin
 ///
 /// # Errors
 /// There is no such tree, as for [`dot`], or it has more than 128 ranks.
-pub fn tree(topology: &Topology, shape: Shape, order: ChildOrder) -> Result<Figure, FigureError> {
+pub fn tree(
+    topology: &Topology,
+    shape: TreeShape,
+    order: ChildOrder,
+) -> Result<Figure, FigureError> {
     let nodes = walk(topology, shape, order, MOST_RANKS)?;
     let order = match order {
         ChildOrder::Ascending => "ascending",
@@ -55,7 +63,7 @@ pub fn tree(topology: &Topology, shape: Shape, order: ChildOrder) -> Result<Figu
 }
 
 /// `k-nomial tree of 13 ranks, radix 4`.
-fn title(topology: &Topology, shape: Shape) -> String {
+fn title(topology: &Topology, shape: TreeShape) -> String {
     let fan_out = match fan_out(topology) {
         Some((what, _)) => format!(", {what} {}", shape.fan_out),
         None => String::new(),
@@ -80,32 +88,32 @@ fn fan_out(topology: &Topology) -> Option<(&'static str, u32)> {
 
 fn walk(
     topology: &Topology,
-    shape: Shape,
+    shape: TreeShape,
     order: ChildOrder,
     limit: u32,
-) -> Result<Vec<Node>, FigureError> {
-    let Shape { ranks, root, fan_out: given } = shape;
+) -> Result<Vec<DrawnRank>, FigureError> {
+    let TreeShape { ranks, root, fan_out: given } = shape;
     if ranks == 0 {
-        return Err(FigureError::Impossible("a tree of 0 ranks; wanted at least 1".into()));
+        return Err(FigureError::Impossible("a tree of 0 ranks; expected at least 1".into()));
     }
     if root >= ranks {
-        let problem = format!("root {root} of {ranks} ranks; wanted 0 to {}", ranks - 1);
+        let problem = format!("root {root} of {ranks} ranks; expected 0 to {}", ranks - 1);
         return Err(FigureError::Impossible(problem));
     }
     if let Some((what, least)) = fan_out(topology).filter(|(_, least)| given < *least) {
-        let problem = format!("{} with {what} {given}; wanted at least {least}", topology.name);
+        let problem = format!("{} with {what} {given}; expected at least {least}", topology.name);
         return Err(FigureError::Impossible(problem));
     }
     if ranks > limit {
         let [count, limit] = [ranks, limit].map(|ranks| ranks as usize);
         return Err(FigureError::TooMuch { what: "ranks", count, limit });
     }
-    let mut nodes = vec![Node { rank: root, level: 0, children: 0..0 }];
+    let mut nodes = vec![DrawnRank { rank: root, level: 0, children: 0..0 }];
     let mut at = 0;
-    while let Some(Node { rank, level, .. }) = nodes.get(at).cloned() {
+    while let Some(DrawnRank { rank, level, .. }) = nodes.get(at).cloned() {
         let first = nodes.len();
         let children = topology.children(shape, rank, order).into_iter();
-        nodes.extend(children.map(|rank| Node { rank, level: level + 1, children: 0..0 }));
+        nodes.extend(children.map(|rank| DrawnRank { rank, level: level + 1, children: 0..0 }));
         nodes[at].children = first..nodes.len();
         at += 1;
     }
@@ -128,7 +136,7 @@ mod tests {
             fan_out in 2_u32..9, ascending: bool,
         ) {
             let order = if ascending { ChildOrder::Ascending } else { ChildOrder::Descending };
-            let shape = Shape { ranks, root: root % ranks, fan_out };
+            let shape = TreeShape { ranks, root: root % ranks, fan_out };
             let nodes = walk(&TOPOLOGIES[index], shape, order, MOST_RANKS).unwrap();
             let (middles, width) = columns(&nodes);
             prop_assert_eq!(nodes.len() as u32, ranks);

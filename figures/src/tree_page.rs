@@ -8,7 +8,7 @@ use crate::{
     FigureError,
     canvas::{Align, Canvas, Hatch, Pixel, TEXT, TICK},
     colour,
-    page::{Heading, Key, LEAST_WIDTH, LINE, Legend, MARGIN},
+    page::{Heading, LEAST_WIDTH, LINE, Legend, LegendKey, MARGIN},
 };
 
 pub(crate) const RADIUS: i32 = 20;
@@ -20,7 +20,7 @@ const NAMES: i32 = 90;
 
 /// A rank of a tree; the nodes of a tree come level by level.
 #[derive(Debug, Clone)]
-pub(crate) struct Node {
+pub(crate) struct DrawnRank {
     pub(crate) rank: u32,
     pub(crate) level: i32,
     /// Where its children stand among the nodes.
@@ -31,7 +31,7 @@ pub(crate) struct Node {
 ///
 /// Every leaf has a column of its own, those of a subtree side by side; a parent stands in the
 /// middle between its first and its last child. So subtrees never overlap.
-pub(crate) fn columns(nodes: &[Node]) -> (Vec<i32>, i32) {
+pub(crate) fn columns(nodes: &[DrawnRank]) -> (Vec<i32>, i32) {
     let mut leaves = vec![1; nodes.len()];
     for (index, node) in nodes.iter().enumerate().rev() {
         if !node.children.is_empty() {
@@ -62,18 +62,19 @@ pub(crate) fn columns(nodes: &[Node]) -> (Vec<i32>, i32) {
 pub(crate) struct TreePage {
     heading: Heading,
     legend: Legend,
-    nodes: Vec<Node>,
+    nodes: Vec<DrawnRank>,
     middles: Vec<i32>,
     tree_width: i32,
     levels: i32,
 }
 
 impl TreePage {
-    pub(crate) fn new(heading: Heading, nodes: Vec<Node>) -> Self {
+    pub(crate) fn new(heading: Heading, nodes: Vec<DrawnRank>) -> Self {
         let (middles, tree_width) = columns(&nodes);
         let levels = nodes.iter().map(|node| node.level).max().unwrap_or(0) + 1;
-        let entries = Role::ALL.iter().filter(|role| nodes.iter().any(|n| Role::of(n) == **role));
-        let patch = |role: &Role| Key::Patch { fill: role.fill(), hatch: Hatch::Plain };
+        let entries =
+            Role::ALL.iter().filter(|role| nodes.iter().any(|n| Role::from_node(n) == **role));
+        let patch = |role: &Role| LegendKey::Patch { fill: role.fill(), hatch: Hatch::Plain };
         let entries = entries.map(|role| (patch(role), role.name().to_owned())).collect();
         TreePage { heading, legend: Legend { entries }, nodes, middles, tree_width, levels }
     }
@@ -115,7 +116,7 @@ impl TreePage {
             edges(canvas, place(index), &children)?;
         }
         for (index, node) in self.nodes.iter().enumerate() {
-            let fill = Role::of(node).fill();
+            let fill = Role::from_node(node).fill();
             canvas.disc(place(index), RADIUS, colour::GREY)?;
             canvas.disc(place(index), RADIUS - 1, fill)?;
             let color = colour::contrasting(fill);
@@ -153,7 +154,7 @@ enum Role {
 impl Role {
     const ALL: [Role; 3] = [Role::Root, Role::Inner, Role::Leaf];
 
-    fn of(node: &Node) -> Self {
+    fn from_node(node: &DrawnRank) -> Self {
         match (node.level, node.children.is_empty()) {
             (0, _) => Role::Root,
             (_, false) => Role::Inner,

@@ -5,8 +5,8 @@
 use std::{fs, path::Path};
 
 use colibri_figures::{
-    Axis, Difference, Figure, FigureError, Gain, GainPoint, Point, Quantity, Series, Trace,
-    algorithm_fits, curves, decision_map, difference_map, fits, gain, gains, measured_map,
+    Axis, ComparedPoint, Curve, Figure, FigureError, GainPanel, GainPoint, PlotPoint, Quantity,
+    Trace, algorithm_fits, curves, decision_map, difference_map, fits, gain, gains, measured_map,
     pair_map, panels, parameters, penalty_map, save,
 };
 use proptest::prelude::*;
@@ -34,7 +34,7 @@ fn every_kind() -> Vec<Figure> {
     ]
 }
 
-fn difference(points: &[Difference]) -> Result<Figure, FigureError> {
+fn difference(points: &[ComparedPoint]) -> Result<Figure, FigureError> {
     difference_map(BCAST, ["a.json, loggp", "b.json, plogp"], "predicted by plogp", points)
 }
 
@@ -109,10 +109,10 @@ fn what_lies_beyond_the_calibration_is_outlined() {
 fn panels_share_one_legend() {
     let axis = |label: &str, quantity| Axis { label: label.into(), quantity };
     let axes = (axis("processes", Quantity::Processes), axis("time", Quantity::Seconds));
-    let series = |name: &str| Series {
+    let series = |name: &str| Curve {
         name: name.into(),
         trace: Trace::Line,
-        points: vec![Point::exact(2.0, 1e-5), Point::exact(4.0, 1e-4)],
+        points: vec![PlotPoint::exact(2.0, 1e-5), PlotPoint::exact(4.0, 1e-4)],
     };
     let all = [
         ("hockney".to_owned(), vec![series("linear"), series("binary")]),
@@ -135,13 +135,13 @@ fn a_pair_map_has_its_findings_and_both_axes() {
 }
 
 fn time_curves(x: &[f64], y: &[f64]) -> Figure {
-    try_curves(x.iter().zip(y).map(|(x, y)| Point::exact(*x, *y)).collect()).unwrap()
+    try_curves(x.iter().zip(y).map(|(x, y)| PlotPoint::exact(*x, *y)).collect()).unwrap()
 }
 
-fn try_curves(points: Vec<Point>) -> Result<Figure, FigureError> {
+fn try_curves(points: Vec<PlotPoint>) -> Result<Figure, FigureError> {
     let axis = |label: &str, quantity| Axis { label: label.into(), quantity };
     let (x, y) = (axis("message size", Quantity::Bytes), axis("time", Quantity::Seconds));
-    let series = [Trace::Marked, Trace::Line].map(|trace| Series {
+    let series = [Trace::Marked, Trace::Line].map(|trace| Curve {
         name: format!("{trace:?}"),
         trace,
         points: points.clone(),
@@ -464,7 +464,7 @@ fn gains_are_default_over_tuned() {
         penalty.decided_seconds = if penalty.decided == Method::Default { 0.307 } else { 0.0614 };
     }
     let point = |tuned_seconds| GainPoint { bytes: 1024, default_seconds: 0.307, tuned_seconds };
-    let wanted = |tuned| vec![Gain { procs: 8, points: vec![point(tuned)] }];
+    let wanted = |tuned| vec![GainPanel { procs: 8, points: vec![point(tuned)] }];
     assert_eq!(gains(&penalties, BCAST, None), wanted(0.049));
     assert_eq!(gains(&penalties, BCAST, Some("plogp")), wanted(0.0614));
     assert_eq!(gains(&penalties, BCAST, Some("nobody")), []);
@@ -484,11 +484,11 @@ fn gains_are_default_over_tuned() {
 
 #[test]
 fn a_barrier_is_drawn_over_the_processes() {
-    let gains: Vec<Gain> = [2, 4, 8]
+    let gains: Vec<GainPanel> = [2, 4, 8]
         .map(|procs| {
             let default_seconds = f64::from(procs) * 2e-5;
             let point = GainPoint { bytes: 0, default_seconds, tuned_seconds: 1e-5 };
-            Gain { procs, points: vec![point] }
+            GainPanel { procs, points: vec![point] }
         })
         .into();
     let svg = gain(Collective::Barrier, &[], &gains).unwrap().svg().unwrap();
@@ -508,7 +508,7 @@ fn an_empty_input_says_why_there_is_nothing() {
         (measured_map(&made_up::penalties(&[], &[1]), reduce), "no cells for reduce (it is empty)"),
         (decision_map(&decisions, None, reduce), "the decisions file has no cells for reduce"),
         (gain(BCAST, &[], &[]), "there are no points"),
-        (try_curves(vec![Point::exact(0.0, 1.0)]), "none of 2 points is positive and finite"),
+        (try_curves(vec![PlotPoint::exact(0.0, 1.0)]), "none of 2 points is positive and finite"),
     ] {
         let text = outcome.unwrap_err().to_string();
         assert!(text.starts_with("nothing to draw: ") && text.contains(wanted), "{text}");
@@ -527,7 +527,11 @@ fn more_than_fits_is_an_error_with_the_limit() {
 
 #[test]
 fn what_a_logarithmic_axis_cannot_show_is_said() {
-    let points = vec![Point::exact(1.0, 1e-5), Point::exact(0.0, 1.0), Point::exact(2.0, f64::NAN)];
+    let points = vec![
+        PlotPoint::exact(1.0, 1e-5),
+        PlotPoint::exact(0.0, 1.0),
+        PlotPoint::exact(2.0, f64::NAN),
+    ];
     let svg = try_curves(points).unwrap().svg().unwrap();
     let note =
         "4 of 6 points are not shown: zero or not finite, which logarithmic axes do not have";
@@ -586,7 +590,7 @@ proptest! {
     fn no_curve_makes_it_panic(
         values in proptest::collection::vec((any::<f64>(), any::<f64>(), any::<f64>(), any::<f64>()), 0..8),
     ) {
-        let points = values.into_iter().map(|(x, y, low, high)| Point { x, y, low, high }).collect();
+        let points = values.into_iter().map(|(x, y, low, high)| PlotPoint { x, y, low, high }).collect();
         match try_curves(points) {
             Ok(figure) => prop_assert!(figure.svg().unwrap().ends_with("</svg>\n")),
             Err(error) => prop_assert!(matches!(error, FigureError::NothingToDraw(_))),

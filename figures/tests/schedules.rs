@@ -8,11 +8,11 @@ use proptest::prelude::*;
 use records::{Algorithm, Collective};
 use schedules::{
     Call, find,
-    simulator::{Activity, ActivityKind, LogGp, Options, simulate_observed},
-    topology::{self, ChildOrder, Shape, TOPOLOGIES, Topology},
+    simulator::{Activity, ActivityKind, LogGpCosts, Options, simulate_observed},
+    topology::{self, ChildOrder, TOPOLOGIES, Topology, TreeShape},
 };
 
-const MODEL: LogGp = LogGp {
+const MODEL: LogGpCosts = LogGpCosts {
     latency: 60e-6,
     overhead: 8e-6,
     gap: 24e-6,
@@ -24,8 +24,8 @@ fn named(name: &str) -> &'static Topology {
     topology::find(name).unwrap()
 }
 
-fn shape(ranks: u32, root: u32, fan_out: u32) -> Shape {
-    Shape { ranks, root, fan_out }
+fn shape(ranks: u32, root: u32, fan_out: u32) -> TreeShape {
+    TreeShape { ranks, root, fan_out }
 }
 
 fn activities(collective: Collective, algorithm: Algorithm, call: &Call<'_>) -> Vec<Activity> {
@@ -95,9 +95,9 @@ fn trees_that_are_none_or_too_large_are_refused() {
         }
     };
     refused("binary", shape(0, 0, 2), "at least 1");
-    refused("binary", shape(4, 4, 2), "wanted 0 to 3");
-    refused("k-nomial", shape(4, 0, 1), "radix 1; wanted at least 2");
-    refused("k-chain", shape(4, 0, 0), "chains 0; wanted at least 1");
+    refused("binary", shape(4, 4, 2), "expected 0 to 3");
+    refused("k-nomial", shape(4, 0, 1), "radix 1; expected at least 2");
+    refused("k-chain", shape(4, 0, 0), "chains 0; expected at least 1");
     refused("flat", shape(u32::MAX, 0, 2), "too much to draw: 4294967295 ranks");
 }
 

@@ -59,7 +59,7 @@ impl Inputs {
             Ok(text) if text == "whole" => self.whole,
             Ok(text) => text
                 .parse()
-                .unwrap_or_else(|_| panic!("FUZZ={text}: wanted `whole` or a number of inputs")),
+                .unwrap_or_else(|_| panic!("FUZZ={text}: expected `whole` or a number of inputs")),
             Err(_) => self.short,
         }
     }
@@ -94,7 +94,7 @@ const MOST_GROWTH: usize = 4;
 /// There was: every kind of fault is told, with the smallest input that was found for it.
 pub fn run(parser: &Parser) {
     let seed = match env::var("FUZZ_SEED") {
-        Ok(text) => text.parse().unwrap_or_else(|_| panic!("FUZZ_SEED={text}: wanted a number")),
+        Ok(text) => text.parse().unwrap_or_else(|_| panic!("FUZZ_SEED={text}: expected a number")),
         Err(_) => 20_261_122,
     };
     let report = run_with(parser, parser.inputs.wanted(), seed);

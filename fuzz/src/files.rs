@@ -16,14 +16,15 @@ use records::{
     disturbance::{self, Disturbance, Stretch},
     document::{self, Document},
     group_observation::{GroupKind, GroupObservation},
-    observation::{ClockError, CollectiveCall, PointToPoint, PointToPointKind, Status},
+    observation::{ClockError, CollectiveCall, ObservationStatus, PointToPoint, PointToPointKind},
     penalty::{BusyLinks, Penalties},
     plan::Plan,
     platform::{ClockSource, Platform},
-    profile::{OtherProcs, Profile, Range, pgtune as pgtune_form},
+    profile::{OtherProcs, Profile, ProfileRange, pgtune as pgtune_form},
     record::{self, Row},
     summary::{
-        Application, Gain, Harm, Loading, NotLoaded, Regret, Slower, Summary, TakenOut, Way,
+        Application, Gain, Harm, LoadWay, Loading, NotLoaded, Regret, Slower, TakenOut,
+        TuningSummary,
     },
     usage::{Calls, Usage},
     violations::{Better, Class, Count, Verdict, Violation, Violations},
@@ -106,8 +107,8 @@ pub fn rules() -> Vec<Vec<u8>> {
     bytes([small, "0", tuned])
 }
 
-fn range(first_bytes: u64, last_bytes: u64, name: &str) -> Range {
-    Range { first_bytes, last_bytes, method: method(name), gain: Some(1.5) }
+fn range(first_bytes: u64, last_bytes: u64, name: &str) -> ProfileRange {
+    ProfileRange { first_bytes, last_bytes, method: method(name), gain: Some(1.5) }
 }
 
 /// Profiles in Colibri's form.
@@ -268,7 +269,11 @@ fn timed() -> Vec<CollectiveCall> {
                 first_start_seconds: 0.0,
                 last_start_seconds: 1e-6,
                 seconds: slow * shake * (1e-5 + cell.bytes as f64 * 1e-9),
-                status: if repetition < asked.warmups { Status::Warmup } else { Status::Ok },
+                status: if repetition < asked.warmups {
+                    ObservationStatus::Warmup
+                } else {
+                    ObservationStatus::Ok
+                },
             });
         }
     }
@@ -342,7 +347,7 @@ pub fn choices() -> String {
     };
     let choices: Vec<Chosen> = selection::choose(&samples()).iter().map(one).collect();
     let confirmed =
-        [Way::Rules, Way::Preload].map(|way| Confirmed { way, choices: choices.clone() });
+        [LoadWay::Rules, LoadWay::Preload].map(|way| Confirmed { way, choices: choices.clone() });
     text(&Choices {
         platform: platform(),
         message_size: BTreeMap::from([(BCAST, BCAST.message_size().to_owned())]),
@@ -383,7 +388,7 @@ fn point_to_point(
         visit: repetition / 2,
         repetition,
         seconds: seconds * (1.0 + 0.01 * f64::from(repetition * 7 % 5)),
-        status: if repetition == 0 { Status::Warmup } else { Status::Ok },
+        status: if repetition == 0 { ObservationStatus::Warmup } else { ObservationStatus::Ok },
     };
     (0..7).map(one).collect()
 }
@@ -438,7 +443,7 @@ fn group(
         visit: repetition / 2,
         repetition,
         seconds: seconds * (1.0 + 0.01 * f64::from(repetition * 3 % 7)),
-        status: Status::Ok,
+        status: ObservationStatus::Ok,
     };
     (0..4).map(one).collect()
 }
@@ -508,12 +513,12 @@ pub fn clock_errors() -> String {
         seen_error_seconds: -2e-7,
         true_error_seconds: rank.is_multiple_of(2).then_some(1e-7),
         drift_ppm: 1.5,
-        status: Status::Ok,
+        status: ObservationStatus::Ok,
     };
     record_of(&header(), &(1..6).map(one).collect::<Vec<_>>())
 }
 
-fn loading(way: Way, file: &str) -> Loading {
+fn loading(way: LoadWay, file: &str) -> Loading {
     let (collective, procs, bytes) = (BCAST, 8, 65_536);
     let method = method("own:pipeline,segment=8KiB");
     Loading {
@@ -570,12 +575,12 @@ fn loading(way: Way, file: &str) -> Loading {
 
 /// What tuning gained.
 pub fn summary() -> String {
-    text(&Summary {
+    text(&TuningSummary {
         platform: platform(),
         message_size: BTreeMap::from([(BCAST, BCAST.message_size().to_owned())]),
         points: 3,
-        loading: loading(Way::Rules, "openmpi.rules"),
-        preload: Some(loading(Way::Preload, "profiles")),
+        loading: loading(LoadWay::Rules, "openmpi.rules"),
+        preload: Some(loading(LoadWay::Preload, "profiles")),
         application: Some(Application {
             trace: "usage.json".into(),
             seconds: 60.0,

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use records::{Algorithm, Collective, FileError, Method, Point, summary::Way};
+use records::{Algorithm, Collective, FileError, Method, Point, summary::LoadWay};
 
 use crate::{error::Result, rules::Rules};
 
@@ -73,7 +73,7 @@ pub struct FileFormat {
     /// What it is, for the help.
     pub about: &'static str,
     /// The way of loading for which `tune` confirms choices, where it does so for this form.
-    pub way: Option<Way>,
+    pub way: Option<LoadWay>,
     /// Whether a file of the library is looked into.
     pub takes_library: bool,
     /// The exporter for a version of the library; the file to look into.
@@ -103,5 +103,5 @@ pub fn lacks(target: &str, collective: Collective, method: &Method, known: &[Alg
         return format!("{target} takes no algorithm for {collective}");
     }
     let known: Vec<&str> = known.iter().map(|algorithm| algorithm.name()).collect();
-    format!("{target} cannot be told {method} for {collective} (it has: {})", known.join(", "))
+    format!("{target} cannot select {method} for {collective} (it has: {})", known.join(", "))
 }

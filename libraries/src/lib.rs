@@ -21,5 +21,7 @@ mod version;
 
 pub use error::{Error, Result};
 pub use exporter::{Compile, Export, Exporter, File, FileFormat, MethodAt, lacks};
-pub use library::{Damage, Danger, JobStart, Methods, MpiLibrary, UnsafeFor, Variable, WithinJob};
+pub use library::{
+    Damage, Danger, JobStart, MethodsOf, MpiLibrary, UnsafeFor, Variable, WithinJob,
+};
 pub use registry::{ALL, find, formats, ran_as_asked, read, recognise, runs, unlike_its_name};

@@ -107,13 +107,13 @@ pub struct JobStart {
 
 /// The methods of a collective with these segment sizes, on so many processes, for messages of so
 /// many bytes.
-pub type Methods = fn(Collective, &[u64], u32, u64) -> Vec<Method>;
+pub type MethodsOf = fn(Collective, &[u64], u32, u64) -> Vec<Method>;
 
 /// Forcing by control variables of MPI's tool interface: a communicator keeps what held when it
 /// was made.
 pub struct WithinJob {
     /// What is to be compared.
-    pub methods: Methods,
+    pub methods: MethodsOf,
     /// The control variable that must be on, or the others are ignored.
     pub switch: &'static str,
     /// How it is turned on.

@@ -8,24 +8,24 @@ pub struct Rules {
     /// The collective.
     pub collective: Collective,
     /// One section per communicator size measured, ascending.
-    pub sections: Vec<Section>,
+    pub sections: Vec<ProcsRange>,
 }
 
 /// The ranges for one communicator size. It holds up to the next section's; the last one holds
 /// for its own size alone.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Section {
+pub struct ProcsRange {
     /// Communicator size.
     pub procs: u32,
     /// Ranges of message sizes, ascending; neighbours differ. Each holds up to the next.
-    pub bands: Vec<Band>,
+    pub bands: Vec<BytesRange>,
     /// Largest message size measured; beyond it nothing is claimed.
     pub last_bytes: u64,
 }
 
 /// A range of message sizes with one method.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Band {
+pub struct BytesRange {
     /// Smallest message size.
     pub from_bytes: u64,
     /// What to take; [`Method::Default`] leaves it to the library.
@@ -35,9 +35,9 @@ pub struct Band {
     pub gain: Option<f64>,
 }
 
-impl Band {
+impl BytesRange {
     /// Of which no gain is known.
     pub fn new(from_bytes: u64, method: Method) -> Self {
-        Band { from_bytes, method, gain: None }
+        BytesRange { from_bytes, method, gain: None }
     }
 }

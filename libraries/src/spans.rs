@@ -5,19 +5,19 @@ use records::{Collective, Method};
 
 use crate::{
     error::{Result, fail},
-    rules::{Band, Rules, Section},
+    rules::{BytesRange, ProcsRange, Rules},
 };
 
 /// Communicator sizes with the same bands.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Span {
+pub struct ProcsSpan {
     /// The smallest communicator.
     pub first: u32,
     /// The largest one.
     pub last: u32,
     /// Bands of message sizes, the first from 0, neighbours differing; each holds up to the next,
     /// the last one without end.
-    pub bands: Vec<Band>,
+    pub bands: Vec<BytesRange>,
 }
 
 /// The spans of a collective, ascending. What lies outside is left to the library.
@@ -28,7 +28,7 @@ pub struct Span {
 ///
 /// # Errors
 /// There are several methods where there can be only one.
-pub fn spans(rules: &Rules, one_for_all: bool) -> Result<Vec<Span>> {
+pub fn spans(rules: &Rules, one_for_all: bool) -> Result<Vec<ProcsSpan>> {
     let mut spans = Vec::new();
     let ends = rules.sections.iter().skip(1).map(|next| next.procs - 1);
     let last = rules.sections.last().map(|section| section.procs);
@@ -42,10 +42,10 @@ pub fn spans(rules: &Rules, one_for_all: bool) -> Result<Vec<Span>> {
                 band.method = Method::Default;
             }
             others.dedup_by(|next, kept| next.method == kept.method);
-            spans.push(Span { first, last: first, bands });
-            spans.push(Span { first: first + 1, last, bands: others });
+            spans.push(ProcsSpan { first, last: first, bands });
+            spans.push(ProcsSpan { first: first + 1, last, bands: others });
         } else {
-            spans.push(Span { first, last, bands });
+            spans.push(ProcsSpan { first, last, bands });
         }
     }
     Ok(spans)
@@ -53,16 +53,16 @@ pub fn spans(rules: &Rules, one_for_all: bool) -> Result<Vec<Span>> {
 
 /// Splits spans so that a threshold in bytes over all ranks, right for a span's first size, is off
 /// by at most a thirty-second at its last.
-pub fn narrow(spans: Vec<Span>) -> Vec<Span> {
+pub fn narrow(spans: Vec<ProcsSpan>) -> Vec<ProcsSpan> {
     let mut narrow = Vec::new();
-    for Span { mut first, last, bands } in spans {
+    for ProcsSpan { mut first, last, bands } in spans {
         while bands.len() > 1 && first < last {
             let end = last.min(first + first / 32);
-            narrow.push(Span { first, last: end, bands: bands.clone() });
+            narrow.push(ProcsSpan { first, last: end, bands: bands.clone() });
             first = end + 1;
         }
         if first <= last {
-            narrow.push(Span { first, last, bands });
+            narrow.push(ProcsSpan { first, last, bands });
         }
     }
     narrow
@@ -81,7 +81,11 @@ fn holds_at_one_size(collective: Collective, method: &Method) -> bool {
 }
 
 /// The bands of a section with the default around them.
-fn bands(collective: Collective, section: &Section, one_for_all: bool) -> Result<Vec<Band>> {
+fn bands(
+    collective: Collective,
+    section: &ProcsRange,
+    one_for_all: bool,
+) -> Result<Vec<BytesRange>> {
     if one_for_all {
         let [only] = section.bands.as_slice() else {
             fail!(
@@ -90,9 +94,9 @@ fn bands(collective: Collective, section: &Section, one_for_all: bool) -> Result
                 section.procs
             );
         };
-        return Ok(vec![Band::new(0, only.method.clone())]);
+        return Ok(vec![BytesRange::new(0, only.method.clone())]);
     }
-    let default = |from_bytes| Band::new(from_bytes, Method::Default);
+    let default = |from_bytes| BytesRange::new(from_bytes, Method::Default);
     let mut bands = Vec::new();
     if section.bands.first().is_none_or(|first| first.from_bytes > 0) {
         bands.push(default(0));
@@ -108,12 +112,12 @@ fn bands(collective: Collective, section: &Section, one_for_all: bool) -> Result
 mod tests {
     use super::*;
 
-    fn band(from_bytes: u64, method: &str) -> Band {
-        Band::new(from_bytes, method.parse().unwrap())
+    fn band(from_bytes: u64, method: &str) -> BytesRange {
+        BytesRange::new(from_bytes, method.parse().unwrap())
     }
 
-    fn section(procs: u32, bands: Vec<Band>) -> Section {
-        Section { procs, bands, last_bytes: 1024 }
+    fn section(procs: u32, bands: Vec<BytesRange>) -> ProcsRange {
+        ProcsRange { procs, bands, last_bytes: 1024 }
     }
 
     #[test]
@@ -146,7 +150,7 @@ mod tests {
     #[test]
     fn narrow_spans_cover_the_same_sizes_and_are_narrow() {
         let bands = vec![band(0, "default"), band(8, "native:openmpi:ring")];
-        let narrowed = narrow(vec![Span { first: 4, last: 300, bands }]);
+        let narrowed = narrow(vec![ProcsSpan { first: 4, last: 300, bands }]);
         let mut next = 4;
         for span in &narrowed {
             assert_eq!(span.first, next);
@@ -154,7 +158,7 @@ mod tests {
             next = span.last + 1;
         }
         assert_eq!(next, 301);
-        let single = Span { first: 4, last: 300, bands: vec![band(0, "default")] };
+        let single = ProcsSpan { first: 4, last: 300, bands: vec![band(0, "default")] };
         assert_eq!(narrow(vec![single.clone()]), [single]);
     }
 }

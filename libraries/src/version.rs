@@ -22,7 +22,7 @@ impl Versions {
         let Some(version) = numbers(text) else {
             let (major, minor) = known.last().copied().unwrap_or_default();
             usage!(
-                "--target-version {} is no version; write it as {major}.{minor} or \
+                "--target-version {} is not a version; write it as {major}.{minor} or \
                  {major}.{minor}.1",
                 quoted(text)
             );
@@ -38,7 +38,7 @@ impl Versions {
             names => names.join(", "),
         };
         usage!(
-            "{target} {} is not known here; the nearest that is known is {} (known: {})",
+            "{target} {} is not known; the nearest is {} (known: {})",
             in_words(&version),
             known.iter().min_by_key(far).map(in_words).unwrap_or_default(),
             names
@@ -76,11 +76,11 @@ mod tests {
         for text in ["4", "4.1.x.y", "4.1.4.2", "4.1.x", "4.+1", "4.", "", "v4.1", "4.99999999999"]
         {
             let error = versions.read(text).unwrap_err().to_string();
-            assert!(error.contains("is no version; write it as 5.0"), "{text}: {error}");
+            assert!(error.contains("is not a version; write it as 5.0"), "{text}: {error}");
         }
         for (text, nearest) in [("9.9", "5.0"), ("4.3", "4.1"), ("3.1", "4.1"), ("3.0.6", "4.0")] {
             let error = versions.read(text).unwrap_err().to_string();
-            let wanted = format!("the nearest that is known is {nearest} (known: 4.0, 4.1, 5.0)");
+            let wanted = format!("the nearest is {nearest} (known: 4.0, 4.1, 5.0)");
             assert!(error.contains(&wanted), "{text}: {error}");
         }
     }

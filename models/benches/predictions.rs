@@ -4,7 +4,7 @@ use divan::{Bencher, black_box, counter::ItemsCount};
 use models::{
     Forms, Model, Point, Predictor, algorithms,
     closed_forms::COLLECTIVES,
-    compress::{Bounds, Map, Shape},
+    compress::{Bounds, CompressionForm, DecisionGrid},
     decide::{Segments, decide_map, methods},
     fit::fit,
     presets::preset,
@@ -13,7 +13,7 @@ use rand::{RngExt as _, SeedableRng as _};
 use records::{
     Algorithm, Collective,
     calibration::{Estimate, Parameters},
-    observation::{PointToPoint, PointToPointKind, Status},
+    observation::{ObservationStatus, PointToPoint, PointToPointKind},
 };
 
 fn main() {
@@ -124,8 +124,8 @@ fn whole_map_uncertain(bencher: Bencher) {
 }
 
 /// Looking up the decision function of the paper's Figure 6 in its short forms.
-#[divan::bench(args = [Shape::Table, Shape::Tree, Shape::Quadtree])]
-fn look_ups(bencher: Bencher, shape: Shape) {
+#[divan::bench(args = [CompressionForm::Table, CompressionForm::Tree, CompressionForm::Quadtree])]
+fn look_ups(bencher: Bencher, shape: CompressionForm) {
     const POINTS: usize = 1000;
     let predictor = predictor(Model::LogGp);
     let bcast = Collective::Bcast;
@@ -133,7 +133,7 @@ fn look_ups(bencher: Bencher, shape: Shape) {
     let sizes: Vec<u64> = (0..=23).map(|shift| 1 << shift).collect();
     let segments = [0, 1 << 10, 8 << 10];
     let methods = methods(&predictor, bcast, algorithms(bcast), &segments).expect("known");
-    let map = Map::new(&predictor, bcast, (&procs, &sizes), &methods).expect("a grid");
+    let map = DecisionGrid::new(&predictor, bcast, (&procs, &sizes), &methods).expect("a grid");
     let bounds = Bounds { depth: 16, penalty: 0.0 };
     let compressed = map.compress(&predictor, shape, bounds).expect("segments of some size");
     let mut random = rand_pcg::Pcg64Mcg::seed_from_u64(1);
@@ -175,7 +175,7 @@ fn whole_fit(bencher: Bencher) {
                     visit: repetition,
                     repetition,
                     seconds: seconds * random.random_range(0.95..1.05),
-                    status: Status::Ok,
+                    status: ObservationStatus::Ok,
                 });
             }
         }

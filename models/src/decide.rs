@@ -13,13 +13,13 @@ mod switching;
 
 pub use error::{AUTO_LIMIT, DecideError};
 pub use segments::{best_segment, best_segment_of};
-pub use switching::{Stretch, methods, switching_points};
+pub use switching::{SwitchingRange, methods, switching_points};
 
 use records::{Algorithm, Collective, Method, decisions::Decision};
 
 use crate::{
     Point, PredictError, Predictor,
-    predict::{Sought, Spread, Way, check, equal},
+    predict::{CostSource, Evaluation, Spread, check, equal},
 };
 
 /// Which segment sizes are candidates.
@@ -63,7 +63,7 @@ pub fn decide(
         };
         for segment_bytes in sizes {
             let method = method.clone().with_segment(segment_bytes);
-            candidates.push(Candidate::new(predictor, point, method)?);
+            candidates.push(CandidateMethod::new(predictor, point, method)?);
         }
     }
     arg_min(predictor, point, candidates)
@@ -79,7 +79,7 @@ fn compared(
     check(point)?;
     let has_form = |method: &Method| -> Result<bool, DecideError> {
         let sought = predictor.look_up_method(point, method)?;
-        Ok(matches!(sought.way, Way::Form(_)) && sought.way.segmented())
+        Ok(matches!(sought.way, CostSource::Form(_)) && sought.way.segmented())
     };
     let formed = methods.iter().map(has_form).collect::<Result<Vec<_>, _>>()?;
     let of_forms = methods.iter().zip(&formed).filter(|(_, formed)| **formed);
@@ -121,7 +121,8 @@ pub fn decide_among(
     point: Point,
     methods: &[Method],
 ) -> Result<Decision, DecideError> {
-    let candidates = methods.iter().map(|method| Candidate::new(predictor, point, method.clone()));
+    let candidates =
+        methods.iter().map(|method| CandidateMethod::new(predictor, point, method.clone()));
     arg_min(predictor, point, candidates.collect::<Result<_, _>>()?)
 }
 
@@ -170,14 +171,14 @@ pub(crate) fn seconds_of(
 /// simulated comes last, and is not begun where it surely takes too long for that.
 fn timed(
     predictor: &Predictor,
-    candidates: Vec<Candidate>,
+    candidates: Vec<CandidateMethod>,
 ) -> Result<Vec<(Method, Spread)>, DecideError> {
     let mut values = vec![f64::INFINITY; candidates.len()];
     let mut least = f64::INFINITY;
     for simulated in [false, true] {
         for (candidate, value) in candidates.iter().zip(&mut values) {
             let sought = &candidate.sought;
-            let is_simulated = matches!(sought.way, Way::Simulated(_));
+            let is_simulated = matches!(sought.way, CostSource::Simulated(_));
             if is_simulated == simulated && !sought.surely_exceeds(predictor.tie_limit(least)) {
                 *value = predictor.seconds(sought)?;
                 least = least.min(*value);
@@ -202,22 +203,22 @@ fn timed(
 
 /// Whether it is worth while to evaluate a time at the ends of the parameters' intervals. What is
 /// simulated is bounded there first, which takes a hundredth of the time.
-fn may_be_tie(predictor: &Predictor, sought: &Sought, value: f64, best: &Spread) -> bool {
-    matches!(sought.way, Way::Form(_))
+fn may_be_tie(predictor: &Predictor, sought: &Evaluation, value: f64, best: &Spread) -> bool {
+    matches!(sought.way, CostSource::Form(_))
         || predictor.least_spread(sought, value).may_be_as_cheap_as(best)
 }
 
-struct Candidate<'a> {
+struct CandidateMethod<'a> {
     method: Method,
-    sought: Sought<'a>,
+    sought: Evaluation<'a>,
 }
 
-impl<'a> Candidate<'a> {
+impl<'a> CandidateMethod<'a> {
     fn new(predictor: &'a Predictor, point: Point, method: Method) -> Result<Self, PredictError> {
         let sought = predictor.look_up_method(point, &method)?;
         let segment_bytes = effective(point, method.segment_bytes());
         let method = method.with_segment(segment_bytes);
-        Ok(Candidate { method, sought })
+        Ok(CandidateMethod { method, sought })
     }
 }
 
@@ -229,11 +230,11 @@ fn effective(point: Point, segment_bytes: u64) -> u64 {
 fn arg_min(
     predictor: &Predictor,
     point: Point,
-    candidates: Vec<Candidate>,
+    candidates: Vec<CandidateMethod>,
 ) -> Result<Decision, DecideError> {
     check(point)?;
     let none_given = candidates.is_empty();
-    let mut kept: Vec<Candidate> = Vec::with_capacity(candidates.len());
+    let mut kept: Vec<CandidateMethod> = Vec::with_capacity(candidates.len());
     for candidate in candidates {
         let given_before = kept.iter().any(|known| known.method == candidate.method);
         if candidate.sought.is_candidate() && !given_before {

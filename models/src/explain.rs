@@ -12,9 +12,9 @@ use serde::Serialize;
 
 use crate::{
     Model, NetworkModel, Point, PredictError, Predictor,
-    closed_forms::{Form, FormulaError, Shape, Text, evaluate, symbol, terms},
-    parameters::{Hockney, Network, ParametersError, PointToPoint},
-    predict::{Sought, Way},
+    closed_forms::{CallShape, ClosedForm, FormulaError, Text, evaluate, symbol, terms},
+    parameters::{Hockney, Network, ParametersError, PointToPointParameters},
+    predict::{CostSource, Evaluation},
 };
 
 /// What one parameter contributes to a time.
@@ -34,19 +34,19 @@ pub struct Term {
 
 /// A closed form as text, with its terms' numbers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Formula {
+pub struct FormulaText {
     /// As in the tables: `L + n_s (P - 1) g(m_s)`; words where no formula says what is done.
     pub text: String,
     /// The terms of its sum, or what else the time falls into; they sum to the time. None where it
     /// has no parts.
-    pub parts: Vec<Part>,
+    pub parts: Vec<TimePart>,
     /// What its symbols stand for.
     pub symbols: Vec<Symbol>,
 }
 
 /// A part of a time.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Part {
+pub struct TimePart {
     /// As in the formula.
     pub text: String,
     /// Seconds.
@@ -94,25 +94,25 @@ struct Changed {
 }
 
 /// Relative change of a parameter: a power of two, so that it is exact.
-const CHANGE: f64 = 1.0 / (1 << 20) as f64;
+const RELATIVE_CHANGE: f64 = 1.0 / (1 << 20) as f64;
 /// In the order in which they are tried.
 const CHANGES: [f64; 8] = [
-    CHANGE,
-    -CHANGE,
-    2.0 * CHANGE,
-    -2.0 * CHANGE,
-    3.0 * CHANGE,
-    -3.0 * CHANGE,
-    5.0 * CHANGE,
-    -5.0 * CHANGE,
+    RELATIVE_CHANGE,
+    -RELATIVE_CHANGE,
+    2.0 * RELATIVE_CHANGE,
+    -2.0 * RELATIVE_CHANGE,
+    3.0 * RELATIVE_CHANGE,
+    -3.0 * RELATIVE_CHANGE,
+    5.0 * RELATIVE_CHANGE,
+    -5.0 * RELATIVE_CHANGE,
 ];
 /// The least and the most that a parameter may contribute, in whole times: it takes some off where a
 /// message that waits for a port has its overhead behind it by then, and the others then sum to more
 /// than the time. A jump is far outside, or too small to matter.
-const CONTRIBUTES: [f64; 2] = [-1.0, 2.0];
+const CONTRIBUTION_RANGE: [f64; 2] = [-1.0, 2.0];
 
 /// Multiplies a parameter by a factor.
-type Scale<T> = fn(&mut T, f64);
+type Scaling<T> = fn(&mut T, f64);
 
 impl Explainer {
     /// Prepares what [`Explainer::terms`] needs of a model with these parameters; where each algorithm
@@ -152,7 +152,7 @@ impl Explainer {
     /// As [`Predictor::predict_method`].
     pub fn terms(&self, point: Point, method: &Method) -> Result<Vec<Term>, ExplainError> {
         let time = self.predictor.predict_method_seconds(point, method)?;
-        let [least, most] = CONTRIBUTES.map(|times| times * time);
+        let [least, most] = CONTRIBUTION_RANGE.map(|times| times * time);
         let own = self.predictor.constants(point.collective, method);
         let mut terms = Vec::new();
         for Changed { parameter, value, predictors } in &self.changed {
@@ -185,22 +185,22 @@ impl Explainer {
     ///
     /// # Errors
     /// As [`Predictor::predict_method`].
-    pub fn formula(&self, point: Point, method: &Method) -> Result<Formula, ExplainError> {
-        let Sought { way, shape, set } = self.predictor.look_up_method(point, method)?;
+    pub fn formula(&self, point: Point, method: &Method) -> Result<FormulaText, ExplainError> {
+        let Evaluation { way, shape, set } = self.predictor.look_up_method(point, method)?;
         match way {
-            Way::Form(form) => self.of_form(form, &shape, &set.network),
-            Way::Simulated(_) => Ok(in_words("simulated, message by message")),
+            CostSource::Form(form) => self.of_form(form, &shape, &set.network),
+            CostSource::Simulated(_) => Ok(in_words("simulated, message by message")),
         }
     }
 
     fn of_form(
         &self,
-        form: &Form,
-        shape: &Shape,
+        form: &ClosedForm,
+        shape: &CallShape,
         network: &Network,
-    ) -> Result<Formula, ExplainError> {
+    ) -> Result<FormulaText, ExplainError> {
         let forms = self.predictor.forms();
-        let seconds = |shape: &Shape| form.seconds(network, shape, forms);
+        let seconds = |shape: &CallShape| form.seconds(network, shape, forms);
         match form.text(network, shape, forms) {
             _ if seconds(shape) == 0.0 => Ok(in_words("nothing is sent")),
             Text::Formula(formula) => {
@@ -213,11 +213,11 @@ impl Explainer {
                     Some(value)
                 };
                 let terms = terms(formula).into_iter();
-                let part = |term: &str| -> Result<Part, FormulaError> {
-                    Ok(Part { text: term.into(), seconds: evaluate(term, &mut value)? })
+                let part = |term: &str| -> Result<TimePart, FormulaError> {
+                    Ok(TimePart { text: term.into(), seconds: evaluate(term, &mut value)? })
                 };
                 let parts = terms.map(part).collect::<Result<_, _>>()?;
-                Ok(Formula { text: formula.into(), parts, symbols })
+                Ok(FormulaText { text: formula.into(), parts, symbols })
             }
             Text::Words(words) => {
                 let mut formula = in_words(words);
@@ -225,8 +225,8 @@ impl Explainer {
                     let first = seconds(&shape.with_segments(1, shape.segment()));
                     let others = format!("the other {} segments", shape.segments() - 1.0);
                     formula.parts = vec![
-                        Part { text: "the first segment".into(), seconds: first },
-                        Part { text: others, seconds: seconds(shape) - first },
+                        TimePart { text: "the first segment".into(), seconds: first },
+                        TimePart { text: others, seconds: seconds(shape) - first },
                     ];
                 }
                 Ok(formula)
@@ -236,14 +236,14 @@ impl Explainer {
 }
 
 /// Alpha, beta, and what combining takes, of every algorithm.
-const CONSTANTS: [(&str, Scale<Network>); 3] = [
+const CONSTANTS: [(&str, Scaling<Network>); 3] = [
     ("alpha", |network, by| of_hockney(network, |it| it.alpha *= by)),
     ("beta", |network, by| of_hockney(network, |it| it.beta *= by)),
     ("gamma", |network, by| network.combining.scale(by)),
 ];
 
 fn of_hockney(network: &mut Network, change: impl FnOnce(&mut Hockney)) {
-    if let PointToPoint::Hockney(hockney) = &mut network.model {
+    if let PointToPointParameters::Hockney(hockney) = &mut network.model {
         change(hockney);
     }
 }
@@ -256,17 +256,17 @@ fn constant(own: Hockney, parameter: &str) -> Option<f64> {
     }
 }
 
-fn in_words(words: &str) -> Formula {
-    Formula { text: words.into(), parts: Vec::new(), symbols: Vec::new() }
+fn in_words(words: &str) -> FormulaText {
+    FormulaText { text: words.into(), parts: Vec::new(), symbols: Vec::new() }
 }
 
 fn rows(
     model: Model,
     parameters: &Parameters,
-) -> Vec<(&'static str, Option<f64>, Scale<Parameters>)> {
+) -> Vec<(&'static str, Option<f64>, Scaling<Parameters>)> {
     let Parameters { hockney, loggp, plogp, .. } = parameters;
     let gamma = parameters.gamma.is_empty().then_some(parameters.gamma_seconds_per_byte.value);
-    let mut rows: Vec<(&'static str, Option<f64>, Scale<Parameters>)> = match model.network() {
+    let mut rows: Vec<(&'static str, Option<f64>, Scaling<Parameters>)> = match model.network() {
         NetworkModel::Hockney => vec![
             ("alpha", Some(hockney.alpha_seconds.value), |p, by| {
                 scale(&mut p.hockney.alpha_seconds, by)

@@ -1,9 +1,9 @@
 //! Closed forms at a point, with the uncertainty that the parameters give.
 
+mod cost_source;
 mod error;
 mod sets;
 mod spread;
-mod way;
 
 use records::{
     Algorithm, Collective, Method, Point,
@@ -13,16 +13,16 @@ use records::{
 use crate::{
     Forms, Model, Reach,
     closed_forms::algorithms,
-    parameters::{Hockney, MOST_PARAMETERS, Network, ParametersError, PointToPoint},
+    parameters::{Hockney, MOST_PARAMETERS, Network, ParametersError, PointToPointParameters},
 };
 
 pub use error::PredictError;
 use sets::Sets;
 pub use spread::Prediction;
 pub(crate) use {
+    cost_source::{CostSource, Evaluation, check},
     sets::Set,
     spread::{Spread, equal},
-    way::{Sought, Way, check},
 };
 
 /// One model with its parameters and its version of the closed forms.
@@ -165,10 +165,10 @@ impl Predictor {
         point: Point,
         method: &Method,
     ) -> Result<Option<f64>, PredictError> {
-        let Sought { way, shape, set } = self.look_up_method(point, method)?;
+        let Evaluation { way, shape, set } = self.look_up_method(point, method)?;
         Ok(match way {
-            Way::Form(form) => form.greatest_seconds(&set.network, &shape, self.forms),
-            Way::Simulated(_) => None,
+            CostSource::Form(form) => form.greatest_seconds(&set.network, &shape, self.forms),
+            CostSource::Simulated(_) => None,
         })
     }
 
@@ -223,12 +223,12 @@ impl Predictor {
         self.seconds(&self.look_up_method(point, method)?)
     }
 
-    pub(crate) fn seconds(&self, sought: &Sought) -> Result<f64, PredictError> {
+    pub(crate) fn seconds(&self, sought: &Evaluation) -> Result<f64, PredictError> {
         sought.seconds(&sought.set.network, self.forms)
     }
 
     /// `value` is [`Predictor::seconds`].
-    pub(crate) fn spread(&self, sought: &Sought, value: f64) -> Result<Spread, PredictError> {
+    pub(crate) fn spread(&self, sought: &Evaluation, value: f64) -> Result<Spread, PredictError> {
         let seconds = |network| sought.seconds(network, self.forms);
         let mut ends = [[value; 2]; MOST_PARAMETERS];
         for (place, [low, high]) in ends.iter_mut().zip(&sought.set.ends) {
@@ -239,7 +239,7 @@ impl Predictor {
 
     /// As [`Predictor::spread`], but that at the ends there stand lower bounds: what is no tie by
     /// these is none.
-    pub(crate) fn least_spread(&self, sought: &Sought, value: f64) -> Spread {
+    pub(crate) fn least_spread(&self, sought: &Evaluation, value: f64) -> Spread {
         let at_least = |network| sought.at_least(network, f64::INFINITY);
         let mut ends = [[value; 2]; MOST_PARAMETERS];
         for (place, [low, high]) in ends.iter_mut().zip(&sought.set.ends) {
@@ -274,8 +274,8 @@ impl Predictor {
 
     /// The constants of a method, where each has its own.
     pub(crate) fn constants(&self, collective: Collective, method: &Method) -> Option<Hockney> {
-        match (&self.sets, self.sets.of(collective, method).map(|set| &set.network.model)) {
-            (Sets::ByMethod(_), Some(PointToPoint::Hockney(hockney))) => Some(*hockney),
+        match (&self.sets, self.sets.find(collective, method).map(|set| &set.network.model)) {
+            (Sets::ByMethod(_), Some(PointToPointParameters::Hockney(hockney))) => Some(*hockney),
             _ => None,
         }
     }
@@ -303,7 +303,7 @@ impl Predictor {
 
     /// Whether the model knows a method, so that it can be a candidate.
     pub fn knows(&self, collective: Collective, method: &Method) -> bool {
-        self.way_of(collective, method, 1).is_ok() && self.sets.of(collective, method).is_some()
+        self.way_of(collective, method, 1).is_ok() && self.sets.find(collective, method).is_some()
     }
 
     /// Whether a method may cut its message into segments.

@@ -41,17 +41,20 @@ pub fn preset(name: &str) -> Result<Calibration, String> {
     })?;
     let Hockney { alpha, beta } = loggp.to_hockney();
     let mut measured = Parameters::new(
-        calibration::Hockney {
+        calibration::HockneyEstimates {
             alpha_seconds: Estimate::exact(alpha),
             beta_seconds_per_byte: Estimate::exact(beta),
         },
-        calibration::LogGp {
+        calibration::LogGpEstimates {
             latency_seconds: Estimate::exact(loggp.latency),
             overhead_seconds: Estimate::exact(loggp.overhead),
             gap_seconds: Estimate::exact(loggp.gap),
             gap_seconds_per_byte: Estimate::exact(loggp.gap_per_byte),
         },
-        calibration::PLogP::new(Estimate::exact(latency), knots.iter().map(exact_knot).collect()),
+        calibration::PLogPEstimates::new(
+            Estimate::exact(latency),
+            knots.iter().map(exact_knot).collect(),
+        ),
     );
     measured.derived = vec!["plogp from loggp".into(), "hockney from loggp".into()];
     Ok(Calibration {

@@ -22,7 +22,7 @@ pub struct Reach {
 
 impl Reach {
     /// Of parameters of a calibration, measured or fitted.
-    pub fn of(calibration: &Calibration, parameters: &Parameters) -> Self {
+    pub fn from_calibration(calibration: &Calibration, parameters: &Parameters) -> Self {
         let procs = match calibration.platform.hosts.len() {
             0 => presets::cluster(&calibration.source),
             ranks => u32::try_from(ranks).ok(),
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn a_preset_reaches_as_far_as_its_cluster() {
         let frodo = presets::preset("frodo").unwrap();
-        let reach = Reach::of(&frodo, &frodo.measured);
+        let reach = Reach::from_calibration(&frodo, &frodo.measured);
         // The paper does not say up to which size it measured.
         assert_eq!(reach, Reach { procs: Some(32), bytes: None });
         assert!(reach.covers(point(32, u64::MAX)));
@@ -88,9 +88,9 @@ mod tests {
         let mut calibration = presets::preset("boba").unwrap();
         calibration.source = "observations.csv".into();
         calibration.measured.derived.clear();
-        assert_eq!(Reach::of(&calibration, &calibration.measured).procs, None);
+        assert_eq!(Reach::from_calibration(&calibration, &calibration.measured).procs, None);
         calibration.platform.hosts = vec!["a".into(), "b".into(), "c".into()];
-        let reach = Reach::of(&calibration, &calibration.measured);
+        let reach = Reach::from_calibration(&calibration, &calibration.measured);
         assert_eq!(reach, Reach { procs: Some(3), bytes: Some(1 << 20) });
         assert!(reach.covers(point(3, 1 << 20)));
         let excess = reach.excess(point(4, 2 << 20)).unwrap();

@@ -8,7 +8,7 @@ use schedules::{
     simulator::{self, Activity, ActivityKind, Costs, Options, Outcome, SimulationError},
 };
 
-use crate::parameters::{Network, PointToPoint};
+use crate::parameters::{Network, PointToPointParameters};
 
 /// What messages cost under a model's parameters. Hockney's sender is busy until all has left, and
 /// its receiver never.
@@ -19,38 +19,38 @@ use crate::parameters::{Network, PointToPoint};
 impl Costs for Network {
     fn send_overhead(&self, bytes: u64) -> f64 {
         match &self.model {
-            PointToPoint::Hockney(net) => net.message(bytes as f64),
-            PointToPoint::LogGp(net) => net.overhead,
-            PointToPoint::PLogP(net) => net.at(bytes as f64).send,
+            PointToPointParameters::Hockney(net) => net.message(bytes as f64),
+            PointToPointParameters::LogGp(net) => net.overhead,
+            PointToPointParameters::PLogP(net) => net.at(bytes as f64).send,
         }
     }
 
     fn receive_overhead(&self, bytes: u64) -> f64 {
         match &self.model {
-            PointToPoint::Hockney(_) => 0.0,
-            PointToPoint::LogGp(net) => net.overhead,
-            PointToPoint::PLogP(net) => net.at(bytes as f64).receive,
+            PointToPointParameters::Hockney(_) => 0.0,
+            PointToPointParameters::LogGp(net) => net.overhead,
+            PointToPointParameters::PLogP(net) => net.at(bytes as f64).receive,
         }
     }
 
     fn gap(&self, bytes: u64, destinations: u32) -> f64 {
         let size = bytes as f64;
         match &self.model {
-            PointToPoint::Hockney(net) => net.message(size),
-            PointToPoint::LogGp(net) => net.gap(size),
-            PointToPoint::PLogP(net) if destinations > 1 => {
+            PointToPointParameters::Hockney(net) => net.message(size),
+            PointToPointParameters::LogGp(net) => net.gap(size),
+            PointToPointParameters::PLogP(net) if destinations > 1 => {
                 net.gap_to(size, destinations) / f64::from(destinations)
             }
-            PointToPoint::PLogP(net) => net.gap(size),
+            PointToPointParameters::PLogP(net) => net.gap(size),
         }
     }
 
     fn flight(&self, bytes: u64) -> f64 {
         let size = bytes as f64;
         match &self.model {
-            PointToPoint::Hockney(_) => 0.0,
-            PointToPoint::LogGp(net) => net.latency + net.stream(size),
-            PointToPoint::PLogP(net) => {
+            PointToPointParameters::Hockney(_) => 0.0,
+            PointToPointParameters::LogGp(net) => net.latency + net.stream(size),
+            PointToPointParameters::PLogP(net) => {
                 let costs = net.at(size);
                 (net.latency() + costs.gap - costs.send - costs.receive).max(0.0)
             }
@@ -175,7 +175,7 @@ pub struct Run {
 
 /// The blocks of a call with one count per rank: all are alike.
 #[derive(Debug, Default)]
-pub struct Blocks {
+pub struct EqualCounts {
     counts: Vec<u64>,
     displacements: Vec<u64>,
 }
@@ -190,19 +190,22 @@ impl Run {
         self.bytes / self.element_bytes()
     }
 
-    /// See [`Blocks`]; empty where all blocks have the call's own count.
-    pub fn blocks(&self) -> Blocks {
+    /// See [`EqualCounts`]; empty where all blocks have the call's own count.
+    pub fn blocks(&self) -> EqualCounts {
         if !self.entry.collective.has_counts() {
-            return Blocks::default();
+            return EqualCounts::default();
         }
         let count = self.count();
         // What overflows here is refused by the check of the call.
         let displacements = (0..u64::from(self.procs)).map(|rank| rank.saturating_mul(count));
-        Blocks { counts: vec![count; self.procs as usize], displacements: displacements.collect() }
+        EqualCounts {
+            counts: vec![count; self.procs as usize],
+            displacements: displacements.collect(),
+        }
     }
 
     /// The call in elements. A segment holds whole elements, at least one.
-    pub fn call<'a>(&self, blocks: &'a Blocks) -> Call<'a> {
+    pub fn call<'a>(&self, blocks: &'a EqualCounts) -> Call<'a> {
         let segment = match self.segment_bytes {
             0 => 0,
             bytes => (bytes / self.element_bytes()).max(1),

@@ -10,13 +10,13 @@ use std::{
     time::Instant,
 };
 
-pub use self::call::{Call, choose, is_left_alone};
-use self::judging::Judged;
-use runner::{Arguments, Error, Family, Runnable, function_name};
+pub use self::call::{InterceptedCall, choose, is_left_alone};
+use self::judging::Judgement;
+use runner::{AbiFamily, Arguments, Error, Runnable, function_name};
 
 use crate::say::say;
 
-impl Call {
+impl InterceptedCall {
     /// The code of a method of ours, or of `library`: the MPI library's own function with the same
     /// arguments.
     ///
@@ -54,21 +54,21 @@ impl Call {
     }
 
     /// The code, or nothing if the call is the library's, which all ranks decide alike; or which has
-    /// been carried out for the sake of the others (see [`Judged`]).
+    /// been carried out for the sake of the others (see [`Judgement`]).
     unsafe fn by(&self, method: &Runnable) -> Option<c_int> {
         // SAFETY: the caller vouches for the arguments.
         unsafe {
             let judged = self.judge();
-            if judged == Judged::Library || self.breaks_library(method) {
+            if judged == Judgement::Library || self.breaks_library(method) {
                 return None;
             }
             let outcome = match judged {
-                Judged::Library => None,
-                Judged::Sound => self.run(method),
-                Judged::InPlace => self.in_place().run(method),
-                Judged::Uncommitted => return self.with_committed(|call| call.by(method)),
-                Judged::Aside => self.aside(method),
-                Judged::Refused { can_send } => self.take_part(method, can_send),
+                Judgement::Library => None,
+                Judgement::Sound => self.run(method),
+                Judgement::InPlace => self.in_place().run(method),
+                Judgement::Uncommitted => return self.with_committed(|call| call.by(method)),
+                Judgement::Aside => self.aside(method),
+                Judgement::Refused { can_send } => self.take_part(method, can_send),
             };
             outcome.map(|outcome| self.code(outcome))
         }
@@ -82,7 +82,7 @@ impl Call {
                 Ok(made) => made,
                 Err(error) => return Some(Err(error)),
             };
-            let outcome = (Call { arguments, ..*self }).run(method)?;
+            let outcome = (InterceptedCall { arguments, ..*self }).run(method)?;
             Some(match (outcome, self.received()) {
                 (Ok(()), Some(into)) => {
                     stand_ins.received.deliver(self.job.session, &into, self.comm)
@@ -104,7 +104,7 @@ impl Call {
                 Ok(made) => made,
                 Err(error) => return Some(Err(error)),
             };
-            match (Call { arguments, ..*self }).run(method)? {
+            match (InterceptedCall { arguments, ..*self }).run(method)? {
                 Ok(()) => None,
                 Err(error) => {
                     stand_ins.abandon();
@@ -146,7 +146,7 @@ impl Call {
     /// not rank 0. The same on all ranks.
     unsafe fn breaks_library(&self, method: &Runnable) -> bool {
         let library = &self.job.library;
-        let (Runnable::Mockup(mockup), Family::Mpich) = (method, library.family) else {
+        let (Runnable::Mockup(mockup), AbiFamily::Mpich) = (method, library.family) else {
             return false;
         };
         let inner = mockup.name.split_once("_as_").map_or("", |(_, inner)| inner);

@@ -8,12 +8,12 @@ use runner::Runnable;
 
 /// A method that this library can carry out.
 #[derive(Debug, Clone)]
-pub struct Choice {
+pub struct CarriedMethod {
     pub runnable: Runnable,
     method: Method,
 }
 
-impl Choice {
+impl CarriedMethod {
     /// # Errors
     /// There is no such method, or it can't be had here.
     pub fn new(collective: Collective, method: &Method) -> Result<Self, String> {
@@ -25,15 +25,15 @@ impl Choice {
         }
         let runnable = Runnable::new(collective, method).map_err(|error| error.to_string())?;
         match (runnable, method) {
-            (Some(runnable), _) => Ok(Choice { runnable, method: method.clone() }),
+            (Some(runnable), _) => Ok(CarriedMethod { runnable, method: method.clone() }),
             (None, Method::Plugin(_)) => {
                 Err(format!("{method}: plug-ins are measured, not carried out here"))
             }
             (None, Method::Native(_)) => Err(format!(
-                "{method}: one job can't hold several of the MPI library's own algorithms here; \
+                "{method}: the preload library cannot select the MPI library's own algorithms; \
                  load them by a rules file (colibri export)"
             )),
-            (None, _) => Err("default is no replacement".into()),
+            (None, _) => Err("default is not a replacement".into()),
         }
     }
 
@@ -45,22 +45,22 @@ impl Choice {
 
 /// The methods of one collective on communicators of one size.
 #[derive(Debug)]
-pub struct Plan {
+pub struct MethodTable {
     /// For each k, how many ranges begin at or below 2^k: a search is among those of one octave.
     octaves: [u32; 65],
     /// Ascending; beside `lasts` and `choices`, so that a search touches little memory.
     firsts: Box<[u64]>,
     lasts: Box<[u64]>,
-    choices: Box<[Choice]>,
+    choices: Box<[CarriedMethod]>,
 }
 
-impl Default for Plan {
+impl Default for MethodTable {
     fn default() -> Self {
-        Plan::of(Vec::new())
+        MethodTable::from_spans(Vec::new())
     }
 }
 
-impl Plan {
+impl MethodTable {
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.firsts.is_empty()
@@ -68,7 +68,7 @@ impl Plan {
 
     /// The method for a message, if it isn't the library's default.
     #[inline]
-    pub fn find(&self, bytes: u64) -> Option<&Choice> {
+    pub fn find(&self, bytes: u64) -> Option<&CarriedMethod> {
         let (low, high) = self.around(bytes);
         let among = self.firsts.get(low..high)?;
         let index = low + among.partition_point(|first| *first <= bytes);
@@ -105,8 +105,9 @@ impl Plan {
         (self.octaves[octave] as usize, self.octaves[octave + 1] as usize)
     }
 
-    fn of(spans: Vec<(u64, u64, Choice)>) -> Self {
-        let mut plan: (Vec<u64>, Vec<u64>, Vec<Choice>) = (Vec::new(), Vec::new(), Vec::new());
+    fn from_spans(spans: Vec<(u64, u64, CarriedMethod)>) -> Self {
+        let mut plan: (Vec<u64>, Vec<u64>, Vec<CarriedMethod>) =
+            (Vec::new(), Vec::new(), Vec::new());
         for (first, last, choice) in spans {
             plan.0.push(first);
             plan.1.push(last);
@@ -116,7 +117,7 @@ impl Plan {
             let end = 1_u64.checked_shl(power as u32).unwrap_or(u64::MAX);
             plan.0.partition_point(|first| *first <= end) as u32
         });
-        Plan {
+        MethodTable {
             octaves,
             firsts: plan.0.into_boxed_slice(),
             lasts: plan.1.into_boxed_slice(),
@@ -133,13 +134,13 @@ pub struct Plans {
     pub agreed: bool,
     /// Whether every call is noted.
     pub watched: bool,
-    by_collective: [Plan; Collective::ALL.len()],
+    by_collective: [MethodTable; Collective::ALL.len()],
 }
 
 impl Plans {
     /// `forced`: for all calls of a collective, a method or the library; `nodes`: on how many nodes the communicator's processes are, where a profile asks for it.
     pub fn new(
-        forced: &[(Collective, Option<Choice>)],
+        forced: &[(Collective, Option<CarriedMethod>)],
         profiles: &[Profile],
         procs: u32,
         nodes: Option<u32>,
@@ -151,7 +152,7 @@ impl Plans {
                 Some((_, choice)) => choice.iter().map(|c| (0, u64::MAX, c.clone())).collect(),
                 None => spans(profiles, collective, procs, nodes),
             };
-            plans.by_collective[collective as usize] = Plan::of(spans);
+            plans.by_collective[collective as usize] = MethodTable::from_spans(spans);
         }
         plans
     }
@@ -167,7 +168,7 @@ impl Plans {
     }
 
     #[inline]
-    pub fn of(&self, collective: Collective) -> &Plan {
+    pub fn for_collective(&self, collective: Collective) -> &MethodTable {
         &self.by_collective[collective as usize]
     }
 }
@@ -179,7 +180,7 @@ fn spans(
     collective: Collective,
     procs: u32,
     nodes: Option<u32>,
-) -> Vec<(u64, u64, Choice)> {
+) -> Vec<(u64, u64, CarriedMethod)> {
     // One of the same number of nodes says more than one that doesn't tell.
     let fits = |profile: &&Profile| {
         profile.collective == collective && (profile.nodes.is_none() || profile.nodes == nodes)
@@ -204,7 +205,7 @@ fn spans(
     ranges
         .into_iter()
         .filter_map(|(first, last, method)| {
-            Some((first, last, Choice::new(collective, method).ok()?))
+            Some((first, last, CarriedMethod::new(collective, method).ok()?))
         })
         .collect()
 }
@@ -230,12 +231,12 @@ fn agreed<'a>(below: &'a Profile, above: &'a Profile) -> Vec<(u64, u64, &'a Meth
 #[cfg(test)]
 mod tests {
     use super::*;
-    use records::profile::Range;
+    use records::profile::ProfileRange;
 
     fn profile(procs: u32, ranges: &[(u64, u64, &str)]) -> Profile {
         let ranges = ranges
             .iter()
-            .map(|(first_bytes, last_bytes, method)| Range {
+            .map(|(first_bytes, last_bytes, method)| ProfileRange {
                 first_bytes: *first_bytes,
                 last_bytes: *last_bytes,
                 method: method.parse().unwrap(),
@@ -247,7 +248,10 @@ mod tests {
 
     fn found(profiles: &[Profile], procs: u32, nodes: Option<u32>, bytes: u64) -> Option<String> {
         let plans = Plans::new(&[], profiles, procs, nodes, false);
-        plans.of(Collective::Bcast).find(bytes).map(|choice| choice.method().to_string())
+        plans
+            .for_collective(Collective::Bcast)
+            .find(bytes)
+            .map(|choice| choice.method().to_string())
     }
 
     #[test]
@@ -296,7 +300,8 @@ mod tests {
     /// The short cut of the search finds what a plain search does.
     #[test]
     fn every_message_finds_its_range() {
-        let choice = || Choice::new(Collective::Bcast, &"own:binomial".parse().unwrap()).unwrap();
+        let choice =
+            || CarriedMethod::new(Collective::Bcast, &"own:binomial".parse().unwrap()).unwrap();
         let ends = [0, 3, 4, 7, 8, 9, 15, 16, 100, 1 << 40, u64::MAX - 1];
         for step in 1..4 {
             let spans: Vec<_> = ends.iter().step_by(step).map(|end| (*end, *end + 1)).collect();
@@ -306,7 +311,9 @@ mod tests {
                     kept.push(span);
                 }
             }
-            let plan = Plan::of(kept.iter().map(|span| (span.0, span.1, choice())).collect());
+            let plan = MethodTable::from_spans(
+                kept.iter().map(|span| (span.0, span.1, choice())).collect(),
+            );
             let near = ends.iter().flat_map(|end| [*end, end.saturating_add(1), end / 2, end / 3]);
             for bytes in near.chain([1, 2, 5, u64::MAX]) {
                 let wanted = kept.iter().any(|span| (span.0..=span.1).contains(&bytes));
@@ -319,15 +326,16 @@ mod tests {
     /// What is forced goes before every profile, for every message.
     #[test]
     fn forced_methods_hold_everywhere() {
-        let choice = Choice::new(Collective::Bcast, &"own:binomial".parse().unwrap()).unwrap();
+        let choice =
+            CarriedMethod::new(Collective::Bcast, &"own:binomial".parse().unwrap()).unwrap();
         let forced = [(Collective::Bcast, Some(choice)), (Collective::Reduce, None)];
         let plans = Plans::new(&forced, &[profile(4, &[(0, 9, "own:linear")])], 4, None, false);
         for bytes in [0, 9, u64::MAX] {
             assert_eq!(
-                plans.of(Collective::Bcast).find(bytes).unwrap().method().to_string(),
+                plans.for_collective(Collective::Bcast).find(bytes).unwrap().method().to_string(),
                 "own:binomial"
             );
         }
-        assert!(plans.of(Collective::Reduce).is_empty());
+        assert!(plans.for_collective(Collective::Reduce).is_empty());
     }
 }

@@ -14,25 +14,25 @@ use std::{
     },
 };
 
-use runner::{Family, Handle};
+use runner::{AbiFamily, Handle};
 
-use crate::{choice::Plans, gpu, job::Job, lock::lock, say::say, types::spread};
+use crate::{choice::Plans, gpu, job::JobContext, lock::lock, say::say, types::spread};
 
 /// What holds for a process in a communicator.
 #[derive(Debug, Clone, Copy)]
-pub struct Place {
+pub struct CommunicatorPlace {
     pub plans: &'static Plans,
     pub rank: c_int,
 }
 
 /// What a communicator has as its attribute.
-struct Entry {
-    place: Place,
+struct CommunicatorEntry {
+    place: CommunicatorPlace,
     /// Whether it is one of [`TUNED`].
     is_tuned: bool,
 }
 
-struct Slot {
+struct CachedCommunicator {
     /// The handle; 0 in an empty slot.
     key: AtomicUsize,
     plans: AtomicPtr<Plans>,
@@ -41,10 +41,10 @@ struct Slot {
 
 const SLOTS: usize = 1024;
 /// An entry is in one of so many slots, or not in the table.
-const NEAR: usize = 4;
+const SLOTS_PER_ENTRY: usize = 4;
 
-static TABLE: [Slot; SLOTS] = [const {
-    Slot {
+static TABLE: [CachedCommunicator; SLOTS] = [const {
+    CachedCommunicator {
         key: AtomicUsize::new(0),
         plans: AtomicPtr::new(ptr::null_mut()),
         rank: AtomicI32::new(0),
@@ -70,23 +70,23 @@ const MOST_OF_MPICH: usize = 256;
 static MERGED: AtomicBool = AtomicBool::new(false);
 
 /// Whether the user has been told that processes have different settings.
-static TOLD: AtomicBool = AtomicBool::new(false);
+static DIFFERENCE_TOLD: AtomicBool = AtomicBool::new(false);
 
 #[inline(always)]
-fn slot(key: usize, turn: usize) -> &'static Slot {
+fn slot(key: usize, turn: usize) -> &'static CachedCommunicator {
     &TABLE[spread(key).wrapping_add(turn) % SLOTS]
 }
 
-impl Slot {
+impl CachedCommunicator {
     /// The caller must be in a call on the communicator of this key.
     #[inline(always)]
-    fn read(&self, key: usize) -> Option<Place> {
+    fn read(&self, key: usize) -> Option<CommunicatorPlace> {
         if self.key.load(Ordering::Acquire) != key {
             return None;
         }
         // SAFETY: null, or plans that live on.
         let plans = unsafe { self.plans.load(Ordering::Relaxed).as_ref()? };
-        Some(Place { plans, rank: self.rank.load(Ordering::Relaxed) })
+        Some(CommunicatorPlace { plans, rank: self.rank.load(Ordering::Relaxed) })
     }
 }
 
@@ -96,26 +96,26 @@ impl Slot {
 /// # Safety
 /// `comm` must be what the application passed as its communicator.
 #[inline(always)]
-pub unsafe fn find(comm: Handle) -> Option<Place> {
+pub unsafe fn find(comm: Handle) -> Option<CommunicatorPlace> {
     // SAFETY: the caller vouches for it.
     find_at_once(comm).or_else(|| unsafe { search(comm & HANDLE_BITS.load(Ordering::Relaxed)) })
 }
 
 /// The same where the communicator is known and at its first place in the table.
 #[inline(always)]
-pub fn find_at_once(comm: Handle) -> Option<Place> {
+pub fn find_at_once(comm: Handle) -> Option<CommunicatorPlace> {
     let key = comm & HANDLE_BITS.load(Ordering::Relaxed);
     slot(key, 0).read(key)
 }
 
 #[cold]
 #[inline(never)]
-unsafe fn search(key: usize) -> Option<Place> {
-    let job = Job::current()?;
+unsafe fn search(key: usize) -> Option<CommunicatorPlace> {
+    let job = JobContext::current()?;
     if key == 0 || key == job.library.no_comm {
         return None;
     }
-    if let Some(place) = (1..NEAR).find_map(|turn| slot(key, turn).read(key)) {
+    if let Some(place) = (1..SLOTS_PER_ENTRY).find_map(|turn| slot(key, turn).read(key)) {
         return Some(place);
     }
     // SAFETY: the caller vouches for the communicator.
@@ -130,7 +130,7 @@ unsafe fn search(key: usize) -> Option<Place> {
 }
 
 /// By its attribute; the library's code where this is no communicator.
-unsafe fn known(job: &Job, comm: Handle) -> Result<Option<Place>, c_int> {
+unsafe fn known(job: &JobContext, comm: Handle) -> Result<Option<CommunicatorPlace>, c_int> {
     let mut value: *mut c_void = ptr::null_mut();
     let mut there = 0;
     let place = ptr::from_mut(&mut value).cast();
@@ -138,7 +138,7 @@ unsafe fn known(job: &Job, comm: Handle) -> Result<Option<Place>, c_int> {
     unsafe {
         let code = (job.library.mpi.comm_get_attr)(comm, job.keyval, place, &mut there);
         match code {
-            0 => Ok((there != 0).then(|| (*value.cast::<Entry>()).place)),
+            0 => Ok((there != 0).then(|| (*value.cast::<CommunicatorEntry>()).place)),
             code => Err(code),
         }
     }
@@ -148,7 +148,7 @@ unsafe fn known(job: &Job, comm: Handle) -> Result<Option<Place>, c_int> {
 ///
 /// # Safety
 /// As [`find`].
-unsafe fn first_use(job: &'static Job, comm: Handle) -> Option<Place> {
+unsafe fn first_use(job: &'static JobContext, comm: Handle) -> Option<CommunicatorPlace> {
     let call = &job.library.mpi;
     let (mut is_inter, mut rank, mut size) = (0, 0, 0);
     // SAFETY: the caller vouches for the communicator; outputs are locals.
@@ -164,20 +164,29 @@ unsafe fn first_use(job: &'static Job, comm: Handle) -> Option<Place> {
     // SAFETY: as above.
     if is_inter != 0 || unsafe { has_strangers(job, comm, size)? } {
         // SAFETY: as above.
-        return unsafe { enter(job, comm, Place { plans: Job::idle_plans(procs), rank }, false) };
+        return unsafe {
+            enter(
+                job,
+                comm,
+                CommunicatorPlace { plans: JobContext::idle_plans(procs), rank },
+                false,
+            )
+        };
     }
     let has_room = reserve(job);
     // SAFETY: as above; all ranks are here.
     let entered = unsafe {
         agree(job, comm, rank, has_room).and_then(|agreed| {
             let plans = match agreed {
-                _ if gpu::is_agreed() && agreed != Agreed::Nothing => job.untuned_plans(procs),
-                Agreed::Settings => job.plans(procs, nodes(job, comm, procs)?),
-                Agreed::NoRoom => job.untuned_plans(procs),
-                Agreed::Nothing => Job::idle_plans(procs),
+                _ if gpu::is_agreed() && agreed != CommunicatorAgreement::Nothing => {
+                    job.untuned_plans(procs)
+                }
+                CommunicatorAgreement::Settings => job.plans(procs, nodes(job, comm, procs)?),
+                CommunicatorAgreement::NoRoom => job.untuned_plans(procs),
+                CommunicatorAgreement::Nothing => JobContext::idle_plans(procs),
             };
-            let is_tuned = agreed == Agreed::Settings && plans.has_methods();
-            let place = enter(job, comm, Place { plans, rank }, is_tuned)?;
+            let is_tuned = agreed == CommunicatorAgreement::Settings && plans.has_methods();
+            let place = enter(job, comm, CommunicatorPlace { plans, rank }, is_tuned)?;
             Some((place, is_tuned))
         })
     };
@@ -197,7 +206,7 @@ pub unsafe fn merging() {
 
 /// Whether there are processes of another world (see [`MERGED`]). To these the ones of this world
 /// are strangers, so that all ranks come to the same answer without a message.
-unsafe fn has_strangers(job: &Job, comm: Handle, size: c_int) -> Option<bool> {
+unsafe fn has_strangers(job: &JobContext, comm: Handle, size: c_int) -> Option<bool> {
     if !MERGED.load(Ordering::Relaxed) {
         return Some(false);
     }
@@ -219,11 +228,11 @@ unsafe fn has_strangers(job: &Job, comm: Handle, size: c_int) -> Option<bool> {
 }
 
 /// Whether there may be one more communicator with a second one.
-fn reserve(job: &Job) -> bool {
+fn reserve(job: &JobContext) -> bool {
     let most = match job.library.family {
-        Family::OpenMpi => usize::MAX,
+        AbiFamily::OpenMpi => usize::MAX,
         // The ABI of MPI 5 may be MPICH's.
-        Family::Mpich | Family::Standard => MOST_OF_MPICH,
+        AbiFamily::Mpich | AbiFamily::Standard => MOST_OF_MPICH,
     };
     let more = |tuned: usize| (tuned < most).then_some(tuned + 1);
     TUNED.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
@@ -231,7 +240,7 @@ fn reserve(job: &Job) -> bool {
 
 /// What the ranks of a communicator have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Agreed {
+enum CommunicatorAgreement {
     /// The settings, and room for a second communicator.
     Settings,
     /// The settings alone.
@@ -240,7 +249,12 @@ enum Agreed {
 }
 
 /// Nothing where MPI fails.
-unsafe fn agree(job: &Job, comm: Handle, rank: c_int, has_room: bool) -> Option<Agreed> {
+unsafe fn agree(
+    job: &JobContext,
+    comm: Handle,
+    rank: c_int,
+    has_room: bool,
+) -> Option<CommunicatorAgreement> {
     let digest = job.settings.digest;
     let (has_room, is_on_host) = (u64::from(has_room), u64::from(!job.has_gpu));
     let (own, mut all) = ([digest, !digest, has_room, is_on_host], [0_u64; 4]);
@@ -259,19 +273,19 @@ unsafe fn agree(job: &Job, comm: Handle, rank: c_int, has_room: bool) -> Option<
     }
     // The bits that all have set, and those that none has.
     let is_agreed = all[0] == !all[1];
-    if !is_agreed && rank == 0 && !TOLD.swap(true, Ordering::Relaxed) {
+    if !is_agreed && rank == 0 && !DIFFERENCE_TOLD.swap(true, Ordering::Relaxed) {
         say("the processes have different settings (COLIBRI_* or the contents of the profiles; \
              does the launcher pass them to every node?); the application runs untuned");
     }
     Some(match (is_agreed, all[2] != 0) {
-        (true, true) => Agreed::Settings,
-        (true, false) => Agreed::NoRoom,
-        (false, _) => Agreed::Nothing,
+        (true, true) => CommunicatorAgreement::Settings,
+        (true, false) => CommunicatorAgreement::NoRoom,
+        (false, _) => CommunicatorAgreement::Nothing,
     })
 }
 
 /// On how many nodes the processes are, if any profile asks.
-unsafe fn nodes(job: &Job, comm: Handle, procs: u32) -> Option<Option<u32>> {
+unsafe fn nodes(job: &JobContext, comm: Handle, procs: u32) -> Option<Option<u32>> {
     if job.settings.profiles.iter().all(|profile| profile.nodes.is_none()) {
         return Some(None);
     }
@@ -300,16 +314,22 @@ unsafe fn nodes(job: &Job, comm: Handle, procs: u32) -> Option<Option<u32>> {
 }
 
 /// Makes a communicator known.
-unsafe fn enter(job: &Job, comm: Handle, place: Place, is_tuned: bool) -> Option<Place> {
-    let attribute = Box::into_raw(Box::new(Entry { place, is_tuned }));
+unsafe fn enter(
+    job: &JobContext,
+    comm: Handle,
+    place: CommunicatorPlace,
+    is_tuned: bool,
+) -> Option<CommunicatorPlace> {
+    let attribute = Box::into_raw(Box::new(CommunicatorEntry { place, is_tuned }));
     // SAFETY: the attribute is given up to MPI, which hands it to `delete` once.
     let code = unsafe { (job.library.mpi.comm_set_attr)(comm, job.keyval, attribute.cast()) };
     if code != 0 {
         return None;
     }
     let _writing = lock(&WRITING);
-    let empty =
-        (0..NEAR).map(|turn| slot(comm, turn)).find(|slot| slot.key.load(Ordering::Relaxed) == 0);
+    let empty = (0..SLOTS_PER_ENTRY)
+        .map(|turn| slot(comm, turn))
+        .find(|slot| slot.key.load(Ordering::Relaxed) == 0);
     if let Some(slot) = empty {
         slot.rank.store(place.rank, Ordering::Relaxed);
         slot.plans.store(ptr::from_ref(place.plans).cast_mut(), Ordering::Relaxed);
@@ -340,13 +360,13 @@ pub unsafe extern "C" fn delete(
     _state: *mut c_void,
 ) -> c_int {
     // SAFETY: boxed by `enter`, and here once.
-    let entry = unsafe { Box::from_raw(value.cast::<Entry>()) };
+    let entry = unsafe { Box::from_raw(value.cast::<CommunicatorEntry>()) };
     if entry.is_tuned {
         TUNED.fetch_sub(1, Ordering::Relaxed);
     }
     let key = comm & HANDLE_BITS.load(Ordering::Relaxed);
     let _writing = lock(&WRITING);
-    let slots = (0..NEAR).map(|turn| slot(key, turn));
+    let slots = (0..SLOTS_PER_ENTRY).map(|turn| slot(key, turn));
     if key != 0 {
         slots
             .filter(|slot| slot.key.load(Ordering::Relaxed) == key)
@@ -356,7 +376,7 @@ pub unsafe extern "C" fn delete(
 }
 
 /// From here on communicators are looked for.
-pub fn open(job: &Job) {
+pub fn open(job: &JobContext) {
     HANDLE_BITS.store(job.library.handle_bits, Ordering::Release);
 }
 
@@ -375,7 +395,7 @@ pub unsafe fn meet(world: Handle) -> Option<bool> {
 ///
 /// # Safety
 /// MPI must still be there.
-pub unsafe fn close(job: &Job) {
+pub unsafe fn close(job: &JobContext) {
     for comm in [job.library.world, job.library.own] {
         // SAFETY: both communicators are MPI's own; those without the attribute are left alone.
         unsafe {

@@ -10,7 +10,7 @@ use records::{
 };
 
 use crate::{
-    choice::{Choice, Plans},
+    choice::{CarriedMethod, Plans},
     report, settings,
 };
 
@@ -55,7 +55,7 @@ fn words() -> Parser {
         let mut parts = input.splitn(2, |byte| *byte == b'=');
         let [name, value] =
             [(); 2].map(|()| OsString::from_vec(parts.next().unwrap_or_default().to_vec()));
-        for warning in settings::strangers([name.clone()].into_iter()) {
+        for warning in settings::unknown_settings([name.clone()].into_iter()) {
             is_told(&warning);
         }
         // A directory would be read.
@@ -67,13 +67,18 @@ fn words() -> Parser {
                 let plans = Plans::new(&settings.forced, &[], 4, None, false);
                 for (collective, choice) in &settings.forced {
                     for bytes in [0, 1, u64::MAX] {
-                        let found = plans.of(*collective).find(bytes).map(Choice::method);
-                        assert_eq!(found, choice.as_ref().map(Choice::method));
+                        let found = plans
+                            .for_collective(*collective)
+                            .find(bytes)
+                            .map(CarriedMethod::method);
+                        assert_eq!(found, choice.as_ref().map(CarriedMethod::method));
                     }
                 }
                 Answer::Accepted
             }
-            Err(settings::Fault::Fatal(why) | settings::Fault::Untuned(why)) => is_told(&why),
+            Err(settings::SettingFault::Fatal(why) | settings::SettingFault::Untuned(why)) => {
+                is_told(&why)
+            }
         }
     }
     let samples = SAMPLES.iter().map(|sample| sample.as_bytes().to_vec()).collect();
@@ -105,7 +110,7 @@ fn profiles() -> Parser {
             Err(error) => return is_told(&error),
         };
         for range in &profile.ranges {
-            if let Err(problem) = Choice::new(profile.collective, &range.method) {
+            if let Err(problem) = CarriedMethod::new(profile.collective, &range.method) {
                 return is_told(&problem);
             }
         }
@@ -122,7 +127,7 @@ fn look_up(profile: &Profile) {
     let near = ends.flat_map(|end| [end.saturating_sub(1), end, end.saturating_add(1)]);
     let messages: Vec<u64> = near.chain([0, 1, 1000, u64::MAX]).collect();
     let found = |plans: &Plans, bytes| {
-        plans.of(collective).find(bytes).map(|choice| choice.method().clone())
+        plans.for_collective(collective).find(bytes).map(|choice| choice.method().clone())
     };
 
     let alone = std::slice::from_ref(profile);
@@ -146,7 +151,9 @@ fn look_up(profile: &Profile) {
             }
         }
         assert!(
-            Collective::ALL.iter().all(|other| *other == collective || plans.of(*other).is_empty())
+            Collective::ALL
+                .iter()
+                .all(|other| *other == collective || plans.for_collective(*other).is_empty())
         );
     }
 }

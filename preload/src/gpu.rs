@@ -11,16 +11,16 @@ const RUNTIMES: [&str; 4] = ["libcudart.so", "libcuda.so", "libamdhip64.so", "li
 
 /// Whether a process of the world may have buffers on a GPU; the same on all of them, who come to know
 /// it together when they first use the world.
-static AGREED: AtomicBool = AtomicBool::new(false);
+static GPU_AGREED: AtomicBool = AtomicBool::new(false);
 
 /// The processes of the world have found that one of them may.
 pub fn agree() {
-    AGREED.store(true, Ordering::Relaxed);
+    GPU_AGREED.store(true, Ordering::Relaxed);
 }
 
 /// Whether everything is left to the library since buffers may lie on a GPU.
 pub fn is_agreed() -> bool {
-    AGREED.load(Ordering::Relaxed)
+    GPU_AGREED.load(Ordering::Relaxed)
 }
 
 /// Whether this process has one of them loaded now. What is loaded later is not seen: all ranks would

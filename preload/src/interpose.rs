@@ -15,37 +15,42 @@ use runner::{Arguments, Block, Counts, Handle, Reduction};
 
 use crate::{
     carry_out, communicators,
-    job::Job,
+    job::JobContext,
     library::{self, Behind},
     lifetime,
     say::say,
 };
 
-type Place = *mut c_void;
-type Source = *const c_void;
+type ReceiveAddress = *mut c_void;
+type SendAddress = *const c_void;
 
 /// Counts per rank: `int` or `MPI_Count`.
-trait Number: Copy {
+trait CountType: Copy {
     fn counts(array: *const Self) -> Counts;
 }
 
-impl Number for c_int {
+impl CountType for c_int {
     fn counts(array: *const Self) -> Counts {
         Counts::Int(array)
     }
 }
 
-impl Number for i64 {
+impl CountType for i64 {
     fn counts(array: *const Self) -> Counts {
         Counts::Large(array)
     }
 }
 
-fn block(buffer: Source, count: impl Into<i64>, datatype: Handle) -> Block {
+fn block(buffer: SendAddress, count: impl Into<i64>, datatype: Handle) -> Block {
     Block { buffer: buffer.cast_mut(), count: count.into(), datatype }
 }
 
-fn reduction(send: Source, receive: Place, datatype: Handle, operation: Handle) -> Reduction {
+fn reduction(
+    send: SendAddress,
+    receive: ReceiveAddress,
+    datatype: Handle,
+    operation: Handle,
+) -> Reduction {
     Reduction { send, receive, datatype, operation }
 }
 
@@ -60,7 +65,7 @@ unsafe fn without(name: &str, arguments: Arguments, comm: Handle) -> c_int {
         return code;
     }
     say(&format!("the MPI library has no {name}"));
-    match Job::current() {
+    match JobContext::current() {
         Some(job) => {
             let code = job.library.error_other;
             // SAFETY: the communicator is the application's.
@@ -95,7 +100,7 @@ macro_rules! catch {
                     if behind.is_null() {
                         return without(stringify!($pmpi), $arguments, comm);
                     }
-                    mem::transmute::<Place, Function>(behind)($($name,)* comm)
+                    mem::transmute::<ReceiveAddress, Function>(behind)($($name,)* comm)
                 }
             }
             #[inline(never)]
@@ -113,7 +118,7 @@ macro_rules! catch {
             unsafe {
                 match BEHIND.known() {
                     Some(behind) if carry_out::is_left_alone(&$arguments, comm) => {
-                        mem::transmute::<Place, Function>(behind)($($name,)* comm)
+                        mem::transmute::<ReceiveAddress, Function>(behind)($($name,)* comm)
                     }
                     _ => chosen($($name,)* comm),
                 }
@@ -138,27 +143,27 @@ macro_rules! with_counts {
      $reduce_scatter_block:ident $p_reduce_scatter_block:ident
      $scan:ident $p_scan:ident $scatter:ident $p_scatter:ident) => {
         catch! {
-            $allgather $p_allgather (send: Source, scount: N, stype: Handle, receive: Place, rcount: N, rtype: Handle)
+            $allgather $p_allgather (send: SendAddress, scount: N, stype: Handle, receive: ReceiveAddress, rcount: N, rtype: Handle)
                 Arguments::Allgather { send: block(send, scount, stype), receive: block(receive, rcount, rtype) };
-            $allreduce $p_allreduce (send: Source, receive: Place, count: N, datatype: Handle, op: Handle)
+            $allreduce $p_allreduce (send: SendAddress, receive: ReceiveAddress, count: N, datatype: Handle, op: Handle)
                 Arguments::Allreduce { data: reduction(send, receive, datatype, op), count: count.into() };
-            $alltoall $p_alltoall (send: Source, scount: N, stype: Handle, receive: Place, rcount: N, rtype: Handle)
+            $alltoall $p_alltoall (send: SendAddress, scount: N, stype: Handle, receive: ReceiveAddress, rcount: N, rtype: Handle)
                 Arguments::Alltoall { send: block(send, scount, stype), receive: block(receive, rcount, rtype) };
-            $bcast $p_bcast (buffer: Place, count: N, datatype: Handle, root: c_int)
+            $bcast $p_bcast (buffer: ReceiveAddress, count: N, datatype: Handle, root: c_int)
                 Arguments::Bcast { data: block(buffer, count, datatype), root };
-            $exscan $p_exscan (send: Source, receive: Place, count: N, datatype: Handle, op: Handle)
+            $exscan $p_exscan (send: SendAddress, receive: ReceiveAddress, count: N, datatype: Handle, op: Handle)
                 Arguments::Exscan { data: reduction(send, receive, datatype, op), count: count.into() };
-            $gather $p_gather (send: Source, scount: N, stype: Handle, receive: Place, rcount: N, rtype: Handle, root: c_int)
+            $gather $p_gather (send: SendAddress, scount: N, stype: Handle, receive: ReceiveAddress, rcount: N, rtype: Handle, root: c_int)
                 Arguments::Gather { send: block(send, scount, stype), receive: block(receive, rcount, rtype), root };
-            $reduce $p_reduce (send: Source, receive: Place, count: N, datatype: Handle, op: Handle, root: c_int)
+            $reduce $p_reduce (send: SendAddress, receive: ReceiveAddress, count: N, datatype: Handle, op: Handle, root: c_int)
                 Arguments::Reduce { data: reduction(send, receive, datatype, op), count: count.into(), root };
-            $reduce_scatter $p_reduce_scatter (send: Source, receive: Place, counts: *const N, datatype: Handle, op: Handle)
+            $reduce_scatter $p_reduce_scatter (send: SendAddress, receive: ReceiveAddress, counts: *const N, datatype: Handle, op: Handle)
                 Arguments::ReduceScatter { data: reduction(send, receive, datatype, op), counts: N::counts(counts) };
-            $reduce_scatter_block $p_reduce_scatter_block (send: Source, receive: Place, count: N, datatype: Handle, op: Handle)
+            $reduce_scatter_block $p_reduce_scatter_block (send: SendAddress, receive: ReceiveAddress, count: N, datatype: Handle, op: Handle)
                 Arguments::ReduceScatterBlock { data: reduction(send, receive, datatype, op), count: count.into() };
-            $scan $p_scan (send: Source, receive: Place, count: N, datatype: Handle, op: Handle)
+            $scan $p_scan (send: SendAddress, receive: ReceiveAddress, count: N, datatype: Handle, op: Handle)
                 Arguments::Scan { data: reduction(send, receive, datatype, op), count: count.into() };
-            $scatter $p_scatter (send: Source, scount: N, stype: Handle, receive: Place, rcount: N, rtype: Handle, root: c_int)
+            $scatter $p_scatter (send: SendAddress, scount: N, stype: Handle, receive: ReceiveAddress, rcount: N, rtype: Handle, root: c_int)
                 Arguments::Scatter { send: block(send, scount, stype), receive: block(receive, rcount, rtype), root };
         }
     };
@@ -220,7 +225,7 @@ macro_rules! border {
             // is; what is beside wants to be called here.
             unsafe {
                 before();
-                let code = mem::transmute::<Place, Function>(behind)($($name),*);
+                let code = mem::transmute::<ReceiveAddress, Function>(behind)($($name),*);
                 if code == 0 {
                     after();
                 }

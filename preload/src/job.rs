@@ -16,18 +16,18 @@ use runner::{CopyAttribute, DeleteAttribute, Handle, Session};
 use crate::{
     choice::Plans,
     gpu,
-    library::Library,
+    library::LoadedLibrary,
     lock::lock,
-    settings::{self, Fault, Settings},
-    types::Types,
-    usage::Usage,
+    settings::{self, PreloadSettings, SettingFault},
+    types::DatatypeFacts,
+    usage::UsageCounts,
     worker::Worker,
 };
 
 /// Everything that calls need.
-pub struct Job {
-    pub library: Library,
-    pub settings: Settings,
+pub struct JobContext {
+    pub library: LoadedLibrary,
+    pub settings: PreloadSettings,
     pub session: &'static Session,
     /// Of the attribute by which communicators are known.
     pub keyval: c_int,
@@ -35,8 +35,8 @@ pub struct Job {
     pub has_gpu: bool,
     /// A communicator of this process alone that returns errors: on it arguments are tried.
     pub alone: Handle,
-    pub types: Types,
-    pub usage: Usage,
+    pub types: DatatypeFacts,
+    pub usage: UsageCounts,
     pub started: Instant,
     /// Those that no call is using.
     workers: Mutex<Vec<Worker>>,
@@ -46,19 +46,19 @@ pub struct Job {
     pub tried: Mutex<HashMap<(Handle, Handle), bool>>,
 }
 
-static JOB: AtomicPtr<Job> = AtomicPtr::new(ptr::null_mut());
+static JOB: AtomicPtr<JobContext> = AtomicPtr::new(ptr::null_mut());
 
-impl Job {
+impl JobContext {
     /// Nothing before `MPI_Init` and after `MPI_Finalize`.
     #[inline]
-    pub fn current() -> Option<&'static Job> {
+    pub fn current() -> Option<&'static JobContext> {
         // SAFETY: null, or a job that was leaked.
         unsafe { JOB.load(Ordering::Acquire).as_ref() }
     }
 
-    /// From here on this is the current job, to the end of the process or [`Job::leave`].
-    pub fn enter(self) -> &'static Job {
-        let job: &'static Job = Box::leak(Box::new(self));
+    /// From here on this is the current job, to the end of the process or [`JobContext::leave`].
+    pub fn enter(self) -> &'static JobContext {
+        let job: &'static JobContext = Box::leak(Box::new(self));
         JOB.store(ptr::from_ref(job).cast_mut(), Ordering::Release);
         job
     }
@@ -68,7 +68,7 @@ impl Job {
         JOB.store(ptr::null_mut(), Ordering::Release);
     }
 
-    /// What a thread carries out one call with; to be given back by [`Job::give_back`]. No lock is
+    /// What a thread carries out one call with; to be given back by [`JobContext::give_back`]. No lock is
     /// held meanwhile, so that threads on different communicators don't wait for each other.
     pub fn worker(&self) -> Worker {
         let spare = lock(&self.workers).pop();
@@ -83,7 +83,7 @@ impl Job {
     pub fn plans(&self, procs: u32, nodes: Option<u32>) -> &'static Plans {
         let mut plans = lock(&self.plans);
         plans.entry((procs, nodes)).or_insert_with(|| {
-            let Settings { forced, profiles, .. } = &self.settings;
+            let PreloadSettings { forced, profiles, .. } = &self.settings;
             Box::leak(Box::new(Plans::new(forced, profiles, procs, nodes, self.is_watched())))
         })
     }
@@ -120,13 +120,13 @@ impl Job {
     pub fn open(
         copy: CopyAttribute,
         delete: DeleteAttribute,
-    ) -> Result<(Self, Option<Fault>), String> {
-        let library = Library::find()?;
+    ) -> Result<(Self, Option<SettingFault>), String> {
+        let library = LoadedLibrary::find()?;
         let session = Session::open(library.mpi).map_err(|error| error.to_string())?;
         let (outcome, digest) = settings::read();
         let (settings, fault) = match outcome {
             Ok(settings) => (settings, None),
-            Err(fault) => (Settings { digest, ..Settings::default() }, Some(fault)),
+            Err(fault) => (PreloadSettings { digest, ..PreloadSettings::default() }, Some(fault)),
         };
         let is_on_host = settings.is_on_host;
         let (mut keyval, mut alone) = (0, 0);
@@ -142,8 +142,8 @@ impl Job {
             return Err(refused(code));
         }
         // SAFETY: as above.
-        let types = unsafe { Types::new(&library).map_err(refused)? };
-        let job = Job {
+        let types = unsafe { DatatypeFacts::new(&library).map_err(refused)? };
+        let job = JobContext {
             library,
             settings,
             session,
@@ -152,7 +152,7 @@ impl Job {
             has_gpu: fault.is_none() && !is_on_host && gpu::is_loaded(),
             alone,
             types,
-            usage: Usage::default(),
+            usage: UsageCounts::default(),
             started: Instant::now(),
             workers: Mutex::default(),
             plans: Mutex::default(),

@@ -9,7 +9,7 @@ use std::{
     },
 };
 
-use runner::{Arguments, Constants, Family, Handle, Mpi};
+use runner::{AbiFamily, Arguments, Handle, Mpi, MpiConstants};
 
 /// What MPI libraries are called as files; a program that loads MPI itself (mpi4py) keeps it out
 /// of the scope in which symbols are searched.
@@ -97,7 +97,7 @@ fn functions() -> Result<Mpi, String> {
         };
         function(&name).cast_const()
     };
-    let constants = Constants::new(Family::Standard, |_| ptr::null());
+    let constants = MpiConstants::new(AbiFamily::Standard, |_| ptr::null());
     // SAFETY: these are the functions of these names; who takes the table for more than calls, which
     // look at no constant, sets the constants.
     constants
@@ -119,8 +119,8 @@ pub unsafe fn call_classic(arguments: &Arguments, comm: Handle) -> Option<c_int>
 
 /// The library, with what its header says.
 #[derive(Clone, Copy)]
-pub struct Library {
-    pub family: Family,
+pub struct LoadedLibrary {
+    pub family: AbiFamily,
     pub mpi: Mpi,
     /// The bits of a word that make up a handle: MPICH's are ints, and the rest of the word in
     /// which one is passed may hold anything.
@@ -140,7 +140,7 @@ pub struct Library {
     pub error_memory: c_int,
     /// `MPI_ERR_OTHER`.
     pub error_other: c_int,
-    /// Where named operations end; see [`Library::is_named_operation`].
+    /// Where named operations end; see [`LoadedLibrary::is_named_operation`].
     operations: Operations,
 }
 
@@ -155,20 +155,20 @@ enum Operations {
     Below(usize),
 }
 
-impl Library {
+impl LoadedLibrary {
     /// The library that the process has loaded.
     ///
     /// # Errors
     /// None, or one whose header isn't known; says which.
     pub fn find() -> Result<Self, String> {
         let (functions, family) = (functions()?, family()?);
-        let constants = Constants::new(family, |name| variable(name).cast_const())
+        let constants = MpiConstants::new(family, |name| variable(name).cast_const())
             .map_err(|missing| missing.to_string())?;
         let mpi = Mpi { constants, ..functions };
         match family {
-            Family::OpenMpi => open_mpi(mpi),
-            Family::Mpich => Ok(mpich(mpi)),
-            Family::Standard => Ok(standard(mpi)),
+            AbiFamily::OpenMpi => open_mpi(mpi),
+            AbiFamily::Mpich => Ok(mpich(mpi)),
+            AbiFamily::Standard => Ok(standard(mpi)),
         }
     }
 
@@ -183,7 +183,7 @@ impl Library {
     }
 }
 
-fn family() -> Result<Family, String> {
+fn family() -> Result<AbiFamily, String> {
     let address = function(c"PMPI_Get_library_version");
     if address.is_null() {
         return Err("no MPI library of version 3 or later is loaded".into());
@@ -198,7 +198,7 @@ fn family() -> Result<Family, String> {
         }
     };
     if file.rsplit('/').next().is_some_and(|name| name.starts_with("libmpi_abi.")) {
-        return Ok(Family::Standard);
+        return Ok(AbiFamily::Standard);
     }
     // More than any library's MPI_MAX_LIBRARY_VERSION_STRING (256 to 8192).
     let mut text = [0_u8; 1 << 15];
@@ -213,16 +213,16 @@ fn family() -> Result<Family, String> {
         CStr::from_bytes_until_nul(&text).unwrap_or_default().to_string_lossy()
     };
     if text.starts_with("Open MPI") {
-        return Ok(Family::OpenMpi);
+        return Ok(AbiFamily::OpenMpi);
     }
     if ["MPICH", "Intel(R) MPI", "MVAPICH"].iter().any(|name| text.contains(name)) {
-        return Ok(Family::Mpich);
+        return Ok(AbiFamily::Mpich);
     }
     let line = text.lines().next().unwrap_or_default();
-    Err(format!("the MPI library is none of those that are known (it says '{line}')"))
+    Err(format!("the MPI library is not a known one (it says '{line}')"))
 }
 
-fn open_mpi(mpi: Mpi) -> Result<Library, String> {
+fn open_mpi(mpi: Mpi) -> Result<LoadedLibrary, String> {
     let at = |name: &CStr| match variable(name) {
         address if address.is_null() => Err(format!("Open MPI has no {name:?}")),
         address => Ok(address.addr()),
@@ -243,8 +243,8 @@ fn open_mpi(mpi: Mpi) -> Result<Library, String> {
         at(c"ompi_mpi_op_replace")?,
         at(c"ompi_mpi_op_no_op")?,
     ]);
-    Ok(Library {
-        family: Family::OpenMpi,
+    Ok(LoadedLibrary {
+        family: AbiFamily::OpenMpi,
         mpi,
         handle_bits: usize::MAX,
         world: at(c"ompi_mpi_comm_world")?,
@@ -261,9 +261,9 @@ fn open_mpi(mpi: Mpi) -> Result<Library, String> {
     })
 }
 
-fn mpich(mpi: Mpi) -> Library {
-    Library {
-        family: Family::Mpich,
+fn mpich(mpi: Mpi) -> LoadedLibrary {
+    LoadedLibrary {
+        family: AbiFamily::Mpich,
         mpi,
         handle_bits: u32::MAX as usize,
         world: 0x4400_0000,
@@ -281,9 +281,9 @@ fn mpich(mpi: Mpi) -> Library {
     }
 }
 
-fn standard(mpi: Mpi) -> Library {
-    Library {
-        family: Family::Standard,
+fn standard(mpi: Mpi) -> LoadedLibrary {
+    LoadedLibrary {
+        family: AbiFamily::Standard,
         mpi,
         handle_bits: usize::MAX,
         world: 0x101,

@@ -4,24 +4,24 @@ use std::env;
 
 use crate::{
     communicators, gpu,
-    job::Job,
-    library::Library,
+    job::JobContext,
+    library::LoadedLibrary,
     report,
     roll_call::{self, Roll},
     say::{say, wait_until_read},
-    settings::Fault,
+    settings::SettingFault,
 };
 
-const ON_GPU: &str = "a process has a GPU's runtime loaded (CUDA, HIP or Level Zero), so that buffers may \
-    lie on the GPU: every call is left to the MPI library; COLIBRI_GPU=host says that all buffers are \
-    in the host's memory";
+const ON_GPU: &str = "a GPU's runtime is loaded (CUDA, HIP or Level Zero), so every call is left \
+                      to the MPI library; COLIBRI_GPU=host says that all buffers are in the host's \
+                      memory";
 
 /// After `MPI_Init`.
 ///
 /// # Safety
 /// MPI must have just been initialised by this thread; all processes of the world must do this.
 pub unsafe fn begin() {
-    let (job, fault) = match Job::open(communicators::copy, communicators::delete) {
+    let (job, fault) = match JobContext::open(communicators::copy, communicators::delete) {
         Ok(opened) => opened,
         Err(why) => {
             if is_first_by_launcher() {
@@ -48,10 +48,10 @@ pub unsafe fn begin() {
         roll_call::over(&job.library);
         let Some(first) = met else { return };
         match fault {
-            Some(Fault::Untuned(why)) if first => {
+            Some(SettingFault::Untuned(why)) if first => {
                 say(&format!("{why}; the application runs untuned"));
             }
-            Some(Fault::Fatal(why)) => {
+            Some(SettingFault::Fatal(why)) => {
                 if first {
                     say(&why);
                     wait_until_read();
@@ -77,21 +77,21 @@ pub unsafe fn begin() {
 /// # Safety
 /// MPI must be initialised and not finalised; all processes of the world must do this.
 pub unsafe fn end() {
-    let Some(job) = Job::current() else { return };
+    let Some(job) = JobContext::current() else { return };
     // SAFETY: as above; after this no call comes here any more.
     unsafe {
         if job.is_watched() && communicators::meet(job.library.world).is_some() {
             report::gather(job);
         }
         communicators::close(job);
-        let Library { world, own, .. } = &job.library;
+        let LoadedLibrary { world, own, .. } = &job.library;
         for comm in [*world, *own] {
             // MPI ends; a communicator that it won't free ends with it.
             let _ = job.session.release(comm);
         }
         job.free();
     }
-    Job::leave();
+    JobContext::leave();
 }
 
 /// Whether the launcher calls this process the first; for what goes wrong before MPI can be asked.

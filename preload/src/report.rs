@@ -14,14 +14,14 @@ use records::{
 };
 use runner::function_name;
 
-use crate::{job::Job, library::Library, say::say, trace};
+use crate::{job::JobContext, library::LoadedLibrary, say::say, trace};
 
 /// Brings what all processes have done to the first, which writes it.
 ///
 /// # Safety
 /// All processes of the world must do this.
-pub unsafe fn gather(job: &Job) {
-    let Library { mpi, world, .. } = &job.library;
+pub unsafe fn gather(job: &JobContext) {
+    let LoadedLibrary { mpi, world, .. } = &job.library;
     let (mut rank, mut size) = (0, 0);
     let own = serde_json::to_vec(&job.usage.calls()).unwrap_or_default();
     // SAFETY: the buffers hold as many bytes as is said; all processes are here.
@@ -75,7 +75,7 @@ pub(crate) fn parse(text: &[u8]) -> Vec<Calls> {
 static WARNED: AtomicBool = AtomicBool::new(false);
 
 /// Says before the application runs that its trace can't be written where it is wanted.
-pub fn warn(job: &Job) {
+pub fn warn(job: &JobContext) {
     let Some(path) = &job.settings.trace else { return };
     if let Err(why) = trace::place(path) {
         WARNED.store(true, Ordering::Relaxed);
@@ -84,7 +84,7 @@ pub fn warn(job: &Job) {
 }
 
 /// In the file, and as PGMPITuneLib's lines.
-fn write(job: &Job, procs: u32, calls: impl Iterator<Item = Calls>) {
+fn write(job: &JobContext, procs: u32, calls: impl Iterator<Item = Calls>) {
     let library = job.library.family.to_string();
     let seconds = job.started.elapsed().as_secs_f64();
     let document = Document::of_all_ranks(procs, library, seconds, calls);

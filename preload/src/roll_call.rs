@@ -23,7 +23,7 @@ use std::{
 
 use runner::Handle;
 
-use crate::library::Library;
+use crate::library::LoadedLibrary;
 
 /// After so long without a new name, the missing processes are taken to be without this library.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -49,7 +49,7 @@ pub enum Roll {
 
 /// The names of this world, in an MPI library that keeps them for us.
 struct Names<'a> {
-    library: &'a Library,
+    library: &'a LoadedLibrary,
     world: String,
 }
 
@@ -57,7 +57,7 @@ struct Names<'a> {
 ///
 /// # Safety
 /// MPI must just have been initialised, by this thread.
-pub unsafe fn call(library: &Library) -> Roll {
+pub unsafe fn call(library: &LoadedLibrary) -> Roll {
     let (mut rank, mut size, mut parent): (c_int, c_int, Handle) = (0, 0, 0);
     // SAFETY: MPI is initialised; outputs are locals.
     let code = unsafe {
@@ -87,7 +87,7 @@ pub unsafe fn call(library: &Library) -> Roll {
 ///
 /// # Safety
 /// MPI must be initialised.
-pub unsafe fn over(library: &Library) {
+pub unsafe fn over(library: &LoadedLibrary) {
     if !GIVEN.swap(false, Ordering::Relaxed) {
         return;
     }
@@ -234,7 +234,7 @@ fn alone(rank: c_int) -> String {
 
 /// Where errors of names are raised, according to the MPI library: the handlers of both, after
 /// they have been replaced by one that returns.
-unsafe fn returning_errors(library: &Library) -> Option<[Handle; 2]> {
+unsafe fn returning_errors(library: &LoadedLibrary) -> Option<[Handle; 2]> {
     let mut handlers = [0, 0];
     // SAFETY: MPI is initialised; the communicators are its own.
     let code = unsafe {
@@ -250,7 +250,7 @@ unsafe fn returning_errors(library: &Library) -> Option<[Handle; 2]> {
     (code == 0).then_some(handlers)
 }
 
-unsafe fn restore(library: &Library, handlers: [Handle; 2]) {
+unsafe fn restore(library: &LoadedLibrary, handlers: [Handle; 2]) {
     for (comm, mut handler) in [library.world, library.own].into_iter().zip(handlers) {
         // SAFETY: as above; the handler was got from this communicator.
         unsafe {

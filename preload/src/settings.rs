@@ -15,7 +15,7 @@ use records::{
     quantity,
 };
 
-use crate::choice::Choice;
+use crate::choice::CarriedMethod;
 
 pub const PROFILES: &str = "COLIBRI_PROFILES";
 pub const FORCE: &str = "COLIBRI_FORCE";
@@ -38,9 +38,9 @@ const OTHERS: [&str; 7] = [
 
 /// What is to be done in this process, if all others are told the same.
 #[derive(Debug, Default)]
-pub struct Settings {
+pub struct PreloadSettings {
     /// Methods for every call of a collective; none is the library's.
-    pub forced: Vec<(Collective, Option<Choice>)>,
+    pub forced: Vec<(Collective, Option<CarriedMethod>)>,
     pub profiles: Vec<Profile>,
     /// The limit to the memory for data of one call.
     pub memory_bytes: Option<u64>,
@@ -56,7 +56,7 @@ pub struct Settings {
 
 /// Why the settings can't be followed.
 #[derive(Debug)]
-pub enum Fault {
+pub enum SettingFault {
     /// The application runs as if this library weren't there.
     Untuned(String),
     /// The application doesn't run: a measurement of something else than was asked for is worse
@@ -67,7 +67,7 @@ pub enum Fault {
 /// Reads the environment and the profiles that it names.
 ///
 /// Beside the settings it gives, in any case, the digest of all that they came from.
-pub fn read() -> (Result<Settings, Fault>, u64) {
+pub fn read() -> (Result<PreloadSettings, SettingFault>, u64) {
     let mut hasher = DefaultHasher::new();
     env!("CARGO_PKG_VERSION").hash(&mut hasher);
     let variables: Vec<_> = OURS.map(|name| (name, variable(name))).into_iter().collect();
@@ -83,9 +83,9 @@ pub fn read() -> (Result<Settings, Fault>, u64) {
     match &mut outcome {
         Ok(settings) => {
             let _ = write!(Hashing(&mut hasher), "{:?}", settings.profiles);
-            settings.warnings.extend(strangers(env::vars_os().map(|(name, _)| name)));
+            settings.warnings.extend(unknown_settings(env::vars_os().map(|(name, _)| name)));
         }
-        Err(Fault::Untuned(why) | Fault::Fatal(why)) => why.hash(&mut hasher),
+        Err(SettingFault::Untuned(why) | SettingFault::Fatal(why)) => why.hash(&mut hasher),
     }
     let digest = hasher.finish();
     if let Ok(settings) = &mut outcome {
@@ -107,53 +107,56 @@ fn variable(name: &str) -> Option<OsString> {
     env::var_os(name).filter(|value| !value.is_empty())
 }
 
-pub(crate) fn follow(variable: impl Fn(&str) -> Option<OsString>) -> Result<Settings, Fault> {
+pub(crate) fn follow(
+    variable: impl Fn(&str) -> Option<OsString>,
+) -> Result<PreloadSettings, SettingFault> {
     let text = |name: &str| match variable(name) {
         Some(value) => match value.into_string() {
             Ok(text) => Ok(Some(text)),
-            Err(value) => Err(Fault::Fatal(format!("{name}={value:?} is no text"))),
+            Err(value) => Err(SettingFault::Fatal(format!("{name}={value:?} is not UTF-8 text"))),
         },
         None => Ok(None),
     };
-    let mut settings = Settings::default();
+    let mut settings = PreloadSettings::default();
     if let Some(force) = text(FORCE)? {
-        settings.forced = forced(&force).map_err(Fault::Fatal)?;
+        settings.forced = forced(&force).map_err(SettingFault::Fatal)?;
     }
     if let Some(memory) = text(MEMORY)? {
         let bytes = quantity::parse_bytes(&memory)
-            .map_err(|problem| Fault::Fatal(format!("{MEMORY}: {problem}")))?;
+            .map_err(|problem| SettingFault::Fatal(format!("{MEMORY}: {problem}")))?;
         settings.memory_bytes = Some(bytes);
     }
     settings.footer = match text(FOOTER)?.as_deref() {
         None | Some("0") => false,
         Some("1") => true,
         Some(other) => {
-            return Err(Fault::Fatal(format!("{FOOTER}={other}; wanted 0 or 1")));
+            return Err(SettingFault::Fatal(format!("{FOOTER}={other}; expected 0 or 1")));
         }
     };
     settings.is_on_host = match text(GPU)?.as_deref() {
         None => false,
         Some("host") => true,
         Some(other) => {
-            return Err(Fault::Fatal(format!(
-                "{GPU}={other}; wanted host (all buffers are in the host's memory), or nothing"
+            return Err(SettingFault::Fatal(format!(
+                "{GPU}={other}; expected host (all buffers are in the host's memory), or nothing"
             )));
         }
     };
     settings.trace = variable(TRACE).map(PathBuf::from);
     if let Some(directory) = variable(PROFILES) {
-        (settings.profiles, settings.warnings) = profiles(&directory).map_err(Fault::Untuned)?;
+        (settings.profiles, settings.warnings) =
+            profiles(&directory).map_err(SettingFault::Untuned)?;
     }
     Ok(settings)
 }
 
 /// `bcast=own:ring;reduce=reduce_as_allreduce`
-fn forced(text: &str) -> Result<Vec<(Collective, Option<Choice>)>, String> {
-    let mut all: Vec<(Collective, Option<Choice>)> = Vec::new();
+fn forced(text: &str) -> Result<Vec<(Collective, Option<CarriedMethod>)>, String> {
+    let mut all: Vec<(Collective, Option<CarriedMethod>)> = Vec::new();
     for part in text.split(';').map(str::trim).filter(|part| !part.is_empty()) {
         let wrong = |problem: String| format!("{FORCE}: '{part}': {problem}");
         let Some((collective, method)) = part.split_once('=') else {
-            return Err(wrong("wanted COLLECTIVE=METHOD, such as bcast=own:binomial".into()));
+            return Err(wrong("expected COLLECTIVE=METHOD, such as bcast=own:binomial".into()));
         };
         let collective: Collective = collective.trim().parse().map_err(wrong)?;
         let method = method.trim();
@@ -169,7 +172,7 @@ fn forced(text: &str) -> Result<Vec<(Collective, Option<Choice>)>, String> {
         }
         let choice = match method {
             Method::Default => None,
-            method => Some(Choice::new(collective, &method).map_err(wrong)?),
+            method => Some(CarriedMethod::new(collective, &method).map_err(wrong)?),
         };
         all.push((collective, choice));
     }
@@ -177,7 +180,7 @@ fn forced(text: &str) -> Result<Vec<(Collective, Option<Choice>)>, String> {
 }
 
 /// So many profiles that can't be used are told each by a line.
-const TOLD: usize = 5;
+const PROFILES_TOLD: usize = 5;
 
 /// The profiles, and what is to be told of those that can't be used. Which these are may differ between
 /// the ranks: the digest is of those that can, so that they are the same on all ranks or on none.
@@ -186,7 +189,7 @@ fn profiles(directory: &OsStr) -> Result<(Vec<Profile>, Vec<String>), String> {
     let check = |profile: &Profile| {
         let methods = profile.ranges.iter().map(|range| &range.method);
         for method in methods {
-            Choice::new(profile.collective, method)?;
+            CarriedMethod::new(profile.collective, method)?;
         }
         // One without a range is wrong as well where the collective is none of ours.
         match REPLACED.contains(&profile.collective) {
@@ -199,18 +202,18 @@ fn profiles(directory: &OsStr) -> Result<(Vec<Profile>, Vec<String>), String> {
     if found.profiles.is_empty() {
         return Err(why.swap_remove(0));
     }
-    let more = why.len().saturating_sub(TOLD);
-    why.truncate(TOLD);
+    let more = why.len().saturating_sub(PROFILES_TOLD);
+    why.truncate(PROFILES_TOLD);
     let mut told: Vec<String> =
-        why.into_iter().map(|why| format!("{why}; this profile is left out")).collect();
+        why.into_iter().map(|why| format!("{why}; this profile is ignored")).collect();
     if more > 0 {
-        told.push(format!("{more} more profiles are left out"));
+        told.push(format!("{more} more profiles are ignored"));
     }
     Ok((found.profiles, told))
 }
 
 /// Names that begin as ours do and are none.
-pub(crate) fn strangers(names: impl Iterator<Item = OsString>) -> Vec<String> {
+pub(crate) fn unknown_settings(names: impl Iterator<Item = OsString>) -> Vec<String> {
     let mut strange: Vec<String> = names
         .filter(|name| name.as_bytes().starts_with(b"COLIBRI_"))
         .filter_map(|name| name.into_string().ok())
@@ -232,11 +235,11 @@ pub(crate) fn strangers(names: impl Iterator<Item = OsString>) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn with(name: &'static str, value: &str) -> Result<Settings, String> {
+    fn with(name: &'static str, value: &str) -> Result<PreloadSettings, String> {
         let value = OsString::from(value);
         follow(|wanted| (wanted == name).then(|| value.clone())).map_err(|fault| match fault {
-            Fault::Untuned(why) => format!("untuned: {why}"),
-            Fault::Fatal(why) => format!("fatal: {why}"),
+            SettingFault::Untuned(why) => format!("untuned: {why}"),
+            SettingFault::Fatal(why) => format!("fatal: {why}"),
         })
     }
 
@@ -274,7 +277,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said_with_what_would_be_right() {
         for (name, value, wanted) in [
-            (FORCE, "bcast", "fatal: COLIBRI_FORCE: 'bcast': wanted COLLECTIVE=METHOD"),
+            (FORCE, "bcast", "fatal: COLIBRI_FORCE: 'bcast': expected COLLECTIVE=METHOD"),
             (FORCE, "bcats=own:linear", "did you mean 'bcast'?"),
             (FORCE, "scatter=own:linear-ascending", "known: binomial, linear, linear-blocking"),
             (FORCE, "bcast=own:binomal", "did you mean 'binomial'?"),
@@ -283,8 +286,8 @@ mod tests {
             (FORCE, "bcast=native:openmpi:linear", "rules file"),
             (FORCE, "alltoallv=own:linear", "alltoallv"),
             (MEMORY, "much", "fatal: COLIBRI_MEMORY"),
-            (FOOTER, "yes", "wanted 0 or 1"),
-            (GPU, "device", "fatal: COLIBRI_GPU=device; wanted host"),
+            (FOOTER, "yes", "expected 0 or 1"),
+            (GPU, "device", "fatal: COLIBRI_GPU=device; expected host"),
             (PROFILES, "/nowhere/at/all", "untuned: /nowhere/at/all: cannot read"),
         ] {
             let error = with(name, value).unwrap_err();
@@ -301,7 +304,7 @@ mod tests {
             "COLIBRI_FORCE",
             "PATH",
         ];
-        let told = strangers(names.map(OsString::from).into_iter());
+        let told = unknown_settings(names.map(OsString::from).into_iter());
         assert_eq!(told.len(), 1);
         assert!(told[0].contains("did you mean COLIBRI_PROFILES?"), "{told:?}");
     }

@@ -4,7 +4,7 @@ use std::ffi::c_int;
 
 use runner::{Arguments, Block, Handle};
 
-use crate::{communicators::Place, job::Job};
+use crate::{communicators::CommunicatorPlace, job::JobContext};
 
 /// The size by which a method is chosen (see [`records::Collective::message_size`]).
 ///
@@ -16,9 +16,9 @@ use crate::{communicators::Place, job::Job};
 /// The arguments must be the application's.
 #[inline(always)]
 pub unsafe fn message_bytes(
-    job: &Job,
+    job: &JobContext,
     arguments: &Arguments,
-    place: Place,
+    place: CommunicatorPlace,
     size: impl Fn(Handle) -> Option<u64>,
 ) -> Option<u64> {
     let in_place = |block: &Block| block.buffer.addr() == job.library.mpi.constants.in_place;

@@ -19,10 +19,10 @@ pub fn place(path: &Path) -> Result<PathBuf, String> {
         Ok(there) if there.is_symlink() => {
             let place = fs::canonicalize(path);
             let place = place.map_err(|_| told("this symbolic link points to nothing"))?;
-            self::place(&place).map_err(|_| told("it points to no regular file"))
+            self::place(&place).map_err(|_| told("it does not point to a regular file"))
         }
         Ok(there) if there.is_file() => Ok(path.into()),
-        Ok(_) => Err(told("this is no regular file")),
+        Ok(_) => Err(told("this is not a regular file")),
     }
 }
 
@@ -120,7 +120,7 @@ mod tests {
         assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
         for path in [&*path, folder.path(), Path::new("/dev/null")] {
             let told = write(path, &usage()).unwrap_err();
-            assert!(told.contains("no regular file"), "{told}");
+            assert!(told.contains("regular file"), "{told}");
         }
     }
 }

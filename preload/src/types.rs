@@ -11,10 +11,10 @@ use std::{
 
 use runner::Handle;
 
-use crate::{library::Library, lock::lock};
+use crate::{library::LoadedLibrary, lock::lock};
 
 /// What is known of datatypes.
-pub struct Types {
+pub struct DatatypeFacts {
     /// By what MPI says that a type is one of its own.
     named: c_int,
     known: [Known; SLOTS],
@@ -34,18 +34,18 @@ struct Known {
 /// one.
 const SLOTS: usize = 512;
 
-impl Types {
+impl DatatypeFacts {
     /// # Errors
     /// The code of the library, which refuses to tell.
     ///
     /// # Safety
     /// MPI must be initialised.
-    pub unsafe fn new(library: &Library) -> Result<Self, c_int> {
+    pub unsafe fn new(library: &LoadedLibrary) -> Result<Self, c_int> {
         // SAFETY: the caller vouches for it; the handle is the library's.
         let named = unsafe { combiner(library, library.mpi.constants.byte)? };
         let empty = || Known { handle: AtomicUsize::new(0), bytes: AtomicU64::new(0) };
         let known = std::array::from_fn(|_| empty());
-        Ok(Types { named, known, writing: Mutex::default() })
+        Ok(DatatypeFacts { named, known, writing: Mutex::default() })
     }
 
     /// The bytes of data in one element; nothing for what is no type.
@@ -53,7 +53,7 @@ impl Types {
     /// # Safety
     /// The handle must be the application's.
     #[inline(always)]
-    pub unsafe fn bytes(&self, library: &Library, datatype: Handle) -> Option<u64> {
+    pub unsafe fn bytes(&self, library: &LoadedLibrary, datatype: Handle) -> Option<u64> {
         // SAFETY: the caller vouches for the datatype.
         self.known(library, datatype)
             .or_else(|| unsafe { self.ask(library, datatype & library.handle_bits) })
@@ -61,7 +61,7 @@ impl Types {
 
     /// The same without a question to MPI; nothing for what has not been asked for, or can't be kept.
     #[inline(always)]
-    pub fn known(&self, library: &Library, datatype: Handle) -> Option<u64> {
+    pub fn known(&self, library: &LoadedLibrary, datatype: Handle) -> Option<u64> {
         let handle = datatype & library.handle_bits;
         let known = &self.known[spread(handle) % SLOTS];
         let is_it = known.handle.load(Ordering::Acquire) == handle;
@@ -70,7 +70,7 @@ impl Types {
 
     #[cold]
     #[inline(never)]
-    unsafe fn ask(&self, library: &Library, handle: Handle) -> Option<u64> {
+    unsafe fn ask(&self, library: &LoadedLibrary, handle: Handle) -> Option<u64> {
         if handle == library.no_type {
             return None;
         }
@@ -95,9 +95,9 @@ impl Types {
     /// Whether the type is one of MPI's own.
     ///
     /// # Safety
-    /// As [`Types::bytes`].
+    /// As [`DatatypeFacts::bytes`].
     #[inline(always)]
-    pub unsafe fn is_named(&self, library: &Library, datatype: Handle) -> bool {
+    pub unsafe fn is_named(&self, library: &LoadedLibrary, datatype: Handle) -> bool {
         let handle = datatype & library.handle_bits;
         // Only those are known whose size is.
         if self.known[spread(handle) % SLOTS].handle.load(Ordering::Acquire) == handle {
@@ -116,7 +116,7 @@ pub fn spread(handle: Handle) -> usize {
 }
 
 /// How a type was made, or the code of the library.
-unsafe fn combiner(library: &Library, datatype: Handle) -> Result<c_int, c_int> {
+unsafe fn combiner(library: &LoadedLibrary, datatype: Handle) -> Result<c_int, c_int> {
     let (mut integers, mut addresses, mut types, mut combiner) = (0, 0, 0, 0);
     let envelope = library.mpi.type_get_envelope;
     // SAFETY: the caller vouches for the datatype; outputs are locals.

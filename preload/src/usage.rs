@@ -4,45 +4,45 @@ use std::{collections::HashMap, ptr, sync::Mutex, time::Duration};
 
 use records::{Collective, Method, usage::Calls};
 
-use crate::{choice::Choice, lock::lock};
+use crate::{choice::CarriedMethod, lock::lock};
 
 /// Kinds of call that are kept apart; later ones are kept by the power of two below their size.
 const KINDS: usize = 10_000;
 
 /// One kind of call. A choice lives as long as the process: its address stands for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Kind {
+struct CallKind {
     collective: Collective,
     procs: u32,
     bytes: u64,
-    choice: Option<*const Choice>,
+    choice: Option<*const CarriedMethod>,
 }
 
 // SAFETY: the address is of a value that lives on and never changes.
-unsafe impl Send for Kind {}
+unsafe impl Send for CallKind {}
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Tally {
+struct CallTally {
     calls: u64,
     time: Duration,
 }
 
 /// What this process has done.
 #[derive(Debug, Default)]
-pub struct Usage(Mutex<HashMap<Kind, Tally>>);
+pub struct UsageCounts(Mutex<HashMap<CallKind, CallTally>>);
 
-impl Usage {
+impl UsageCounts {
     /// One call; no choice if the library carried it out.
     pub fn note(
         &self,
         collective: Collective,
         procs: u32,
         bytes: u64,
-        choice: Option<&'static Choice>,
+        choice: Option<&'static CarriedMethod>,
         time: Duration,
     ) {
         let mut kinds = lock(&self.0);
-        let mut kind = Kind { collective, procs, bytes, choice: choice.map(ptr::from_ref) };
+        let mut kind = CallKind { collective, procs, bytes, choice: choice.map(ptr::from_ref) };
         if kinds.len() >= KINDS && !kinds.contains_key(&kind) {
             kind.bytes = bytes.checked_ilog2().map_or(0, |power| 1 << power);
         }

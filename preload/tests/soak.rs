@@ -17,7 +17,7 @@ use rand::{Rng, RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use records::{
     document,
-    profile::{Profile, Range},
+    profile::{Profile, ProfileRange},
 };
 
 /// A profile of every collective for communicators of every size, with a random method for each of
@@ -34,7 +34,7 @@ fn profiles(folder: &Path, ranks: u32, random: &mut impl Rng) {
                 if random.random_bool(0.8) {
                     let name = &names[random.random_range(0..names.len())];
                     let method = name.parse().unwrap();
-                    ranges.push(Range { first_bytes, last_bytes, method, gain: None });
+                    ranges.push(ProfileRange { first_bytes, last_bytes, method, gain: None });
                 }
                 first_bytes = last_bytes + 1;
             }

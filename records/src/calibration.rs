@@ -31,7 +31,7 @@ impl Estimate {
 
 /// Hockney: a message of m bytes takes `alpha + beta m`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Hockney {
+pub struct HockneyEstimates {
     /// Start-up time of a message.
     pub alpha_seconds: Estimate,
     /// Time per byte.
@@ -41,7 +41,7 @@ pub struct Hockney {
 /// LogP/LogGP: a message of m bytes takes `L + 2 o + (m - 1) G`; messages follow each other by
 /// `g + (m - 1) G`. LogP is LogGP with G = 0.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct LogGp {
+pub struct LogGpEstimates {
     /// L.
     pub latency_seconds: Estimate,
     /// o, of the sender and of the receiver.
@@ -55,7 +55,7 @@ pub struct LogGp {
 /// PLogP: a message of m bytes takes `L + g(m)`; messages follow each other by `g(m)`.
 /// Its L is end to end, unlike LogGP's.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct PLogP {
+pub struct PLogPEstimates {
     /// L, end to end.
     pub latency_seconds: Estimate,
     /// os, or and g at measured sizes, ascending; linear between them and beyond the last.
@@ -68,10 +68,10 @@ pub struct PLogP {
     pub gap_by_sources: Vec<ManyGap>,
 }
 
-impl PLogP {
+impl PLogPEstimates {
     /// Of messages between two ranks alone: g(m, k) was not measured.
     pub fn new(latency_seconds: Estimate, knots: Vec<PLogPKnot>) -> Self {
-        PLogP {
+        PLogPEstimates {
             latency_seconds,
             knots,
             gap_by_destinations: Vec::new(),
@@ -239,11 +239,11 @@ pub struct PLogPKnot {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Parameters {
     /// Hockney's.
-    pub hockney: Hockney,
+    pub hockney: HockneyEstimates,
     /// LogP's and LogGP's.
-    pub loggp: LogGp,
+    pub loggp: LogGpEstimates,
     /// PLogP's.
-    pub plogp: PLogP,
+    pub plogp: PLogPEstimates,
     /// gamma: time to combine one byte of a reduction of doubles by `MPI_SUM`, in large messages.
     pub gamma_seconds_per_byte: Estimate,
     /// gamma(m) by operation, where it was measured.
@@ -251,7 +251,7 @@ pub struct Parameters {
     pub gamma: Vec<Gamma>,
     /// LogGP's measured by itself; `loggp` is converted from PLogP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub loggp_direct: Option<LogGp>,
+    pub loggp_direct: Option<LogGpEstimates>,
     /// Hockney's over the message size, ascending.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hockney_by_size: Vec<HockneyKnot>,
@@ -265,7 +265,7 @@ pub struct Parameters {
 
 impl Parameters {
     /// The three models' own parameters; nothing else was measured, gamma is 0.
-    pub fn new(hockney: Hockney, loggp: LogGp, plogp: PLogP) -> Self {
+    pub fn new(hockney: HockneyEstimates, loggp: LogGpEstimates, plogp: PLogPEstimates) -> Self {
         Parameters {
             hockney,
             loggp,

@@ -11,7 +11,7 @@ use crate::{
     document::Document,
     number::check_procs,
     platform::Platform,
-    summary::Way,
+    summary::LoadWay,
 };
 
 /// What a run has chosen.
@@ -47,7 +47,7 @@ pub struct PredictionSource {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Confirmed {
     /// How it is loaded.
-    pub way: Way,
+    pub way: LoadWay,
     /// At every point of [`Choices::choices`], what that way can't load being left to the default.
     pub choices: Vec<Chosen>,
 }
@@ -185,13 +185,13 @@ impl Chosen {
         .chain(alternatives)
         {
             if !is_time(seconds) {
-                return Err((field, format!("is {seconds}; wanted a time above 0")));
+                return Err((field, format!("is {seconds}; expected a time above 0")));
             }
         }
         check_procs(self.procs).map_err(|problem| ("procs", problem))?;
         match self.doubt {
             Some(doubt) if !(doubt.is_finite() && doubt >= 0.0) => {
-                Err(("doubt", "wanted a standard deviation of 0 or more".into()))
+                Err(("doubt", "expected a standard deviation of 0 or more".into()))
             }
             _ => Ok(()),
         }
@@ -252,7 +252,7 @@ impl Choices {
     }
 
     /// What was confirmed for a way of loading; nothing where nothing was.
-    pub fn confirmed(&self, way: Way) -> Option<&[Chosen]> {
+    pub fn confirmed(&self, way: LoadWay) -> Option<&[Chosen]> {
         let of_way = self.confirmed.iter().find(|confirmed| confirmed.way == way);
         of_way.map(|confirmed| confirmed.choices.as_slice())
     }
@@ -276,7 +276,7 @@ fn validate(field: &str, choices: &[Chosen]) -> Result<(), (String, String)> {
         let wrong = |(inner, problem)| (format!("{field}[{index}].{inner}"), problem);
         chosen.validate().map_err(wrong)?;
         if !points.insert((chosen.model.as_deref(), chosen.point())) {
-            return Err((format!("{field}[{index}]"), "this point was chosen for before".into()));
+            return Err((format!("{field}[{index}]"), "this point occurs twice".into()));
         }
     }
     Ok(())
@@ -300,7 +300,7 @@ mod tests {
     }
 
     fn choices(chosen: Vec<Chosen>) -> Choices {
-        let confirmed = vec![Confirmed { way: Way::Preload, choices: chosen.clone() }];
+        let confirmed = vec![Confirmed { way: LoadWay::Preload, choices: chosen.clone() }];
         Choices {
             platform: Platform::default(),
             message_size: BTreeMap::new(),
@@ -316,8 +316,8 @@ mod tests {
         let text = document::text(&written).unwrap();
         let read: Choices = document::parse(&text, Path::new("x")).unwrap();
         assert_eq!(read, written);
-        assert_eq!(read.confirmed(Way::Preload).unwrap().len(), 2);
-        assert_eq!(read.confirmed(Way::Rules), None);
+        assert_eq!(read.confirmed(LoadWay::Preload).unwrap().len(), 2);
+        assert_eq!(read.confirmed(LoadWay::Rules), None);
     }
 
     #[test]
@@ -379,7 +379,9 @@ mod tests {
         let fast = Chosen { seconds: 0.005, ..chosen(64) };
         let left = Chosen { method: Method::Default, seconds: 0.04, ..chosen(128) };
         let mut written = choices(vec![chosen(64), left.clone()]);
-        written.confirmed.push(Confirmed { way: Way::Rules, choices: vec![fast.clone(), left] });
+        written
+            .confirmed
+            .push(Confirmed { way: LoadWay::Rules, choices: vec![fast.clone(), left] });
         let confirmed = written.confirmed_in_any_way().unwrap();
         assert_eq!((confirmed[0], &confirmed[1].method), (&fast, &Method::Default));
         written.confirmed.clear();

@@ -29,7 +29,7 @@ impl Document for Decisions {
             let field = |name: &str| format!("decisions[{index}].{name}");
             check_procs(decision.procs).map_err(|problem| (field("procs"), problem))?;
             if decision.seconds < 0.0 {
-                let problem = format!("is {}; wanted 0 or more", decision.seconds);
+                let problem = format!("is {}; expected 0 or more", decision.seconds);
                 return Err((field("seconds"), problem));
             }
         }

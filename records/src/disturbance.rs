@@ -101,7 +101,7 @@ pub struct Disturbance {
 
 impl Disturbance {
     /// Of a run's stretches; nothing of none, as in records of older versions.
-    pub fn of(stretches: &[Stretch], waited_seconds: f64) -> Option<Self> {
+    pub fn from_stretches(stretches: &[Stretch], waited_seconds: f64) -> Option<Self> {
         let sum = |of: &dyn Fn(&Stretch) -> f64| stretches.iter().map(of).sum::<f64>();
         let seconds = sum(&|stretch| stretch.seconds);
         let known = sum(&|stretch| stretch.taken().map_or(0.0, |_| stretch.seconds));
@@ -173,11 +173,11 @@ mod tests {
         assert_eq!(stretch(None, None).taken(), None);
         assert!(!stretch(None, None).is_disturbed());
         assert_eq!(stretch(Some(0.0), None).taken(), Some(0.0));
-        let unknown = Disturbance::of(&[stretch(None, None)], 0.0).unwrap();
+        let unknown = Disturbance::from_stretches(&[stretch(None, None)], 0.0).unwrap();
         assert_eq!(unknown.taken, None);
         assert!(unknown.sentence().contains("not known"), "{}", unknown.sentence());
         assert_eq!(unknown.warning(), None);
-        assert_eq!(Disturbance::of(&[], 0.0), None);
+        assert_eq!(Disturbance::from_stretches(&[], 0.0), None);
     }
 
     #[test]
@@ -192,14 +192,14 @@ mod tests {
     fn a_third_of_the_time_disturbed_is_told_and_a_hiccup_is_not() {
         let calm = || stretch(Some(0.0), Some(0.01));
         let busy = || stretch(Some(0.02), Some(0.5));
-        let found = Disturbance::of(&[calm(), calm(), busy()], 12.0).unwrap();
+        let found = Disturbance::from_stretches(&[calm(), calm(), busy()], 12.0).unwrap();
         assert!((found.disturbed - 1.0 / 3.0).abs() < 1e-9);
         let told = found.warning().unwrap();
         assert!(told.starts_with("18 % of the processors were taken by others: repeat when calm"));
         assert!(told.contains("33 % of the time") && told.contains("12 s were waited"), "{told}");
         let mut mostly = vec![calm(); 99];
         mostly.push(busy());
-        assert_eq!(Disturbance::of(&mostly, 0.0).unwrap().warning(), None);
+        assert_eq!(Disturbance::from_stretches(&mostly, 0.0).unwrap().warning(), None);
     }
 
     #[test]

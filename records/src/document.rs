@@ -8,7 +8,7 @@ use std::{
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::{FileError, number::Numbers, quoted, reading};
+use crate::{FileError, number::NumberCheck, quoted, reading};
 
 /// A JSON file with a schema of its own.
 pub trait Document: Serialize + DeserializeOwned {
@@ -51,20 +51,20 @@ pub fn read<T: Document>(path: &Path) -> Result<T, FileError> {
 /// As [`read`].
 pub fn parse<T: Document>(text: &str, path: &Path) -> Result<T, FileError> {
     if let Some(kind) = other_kind(text) {
-        return Err(FileError::new(path, format!("{kind}; wanted {}", T::SCHEMA)));
+        return Err(FileError::new(path, format!("{kind}; expected {}", T::SCHEMA)));
     }
     let schema: Schema = from_json(text, path)?;
     match schema.schema.as_deref() {
         Some(schema) if schema == T::SCHEMA => {}
         Some(other) => {
-            return Err(FileError::new(path, format!("{}; wanted {}", named(other), T::SCHEMA)));
+            return Err(FileError::new(path, format!("{}; expected {}", named(other), T::SCHEMA)));
         }
         None => {
-            let problem = format!("is missing; wanted \"{}\"", T::SCHEMA);
+            let problem = format!("is missing; expected \"{}\"", T::SCHEMA);
             return Err(FileError::new(path, problem).in_field("schema"));
         }
     }
-    from_json::<Numbers>(text, path)?;
+    from_json::<NumberCheck>(text, path)?;
     let body: T = from_json(text, path)?;
     check_fractions(&body, path)?;
     body.validate().map_err(|(field, problem)| FileError::new(path, problem).in_field(field))?;
@@ -75,7 +75,7 @@ pub fn parse<T: Document>(text: &str, path: &Path) -> Result<T, FileError> {
 fn check_fractions<T: Document>(body: &T, path: &Path) -> Result<(), FileError> {
     let fault = |problem: String| FileError::new(path, problem);
     let written = serde_json::to_value(body).map_err(|error| fault(error.to_string()))?;
-    serde_path_to_error::deserialize::<_, Numbers>(written).map(drop).map_err(|error| {
+    serde_path_to_error::deserialize::<_, NumberCheck>(written).map(drop).map_err(|error| {
         let field = error.path().to_string();
         fault(error.into_inner().to_string()).in_field(field)
     })
@@ -257,19 +257,19 @@ mod tests {
                 "{\n \"schema\": \"colibri/thing/1\",\n \"inner\": {\"seconds\": \"x\"}}",
                 "line 3, field inner.seconds",
             ),
-            ("{\"schema\": \"colibri/thing/2\"}", "is colibri/thing/2; wanted colibri/thing/1"),
-            ("{\"schema\": \"thing\"}", "is of the kind 'thing'; wanted colibri/thing/1"),
+            ("{\"schema\": \"colibri/thing/2\"}", "is colibri/thing/2; expected colibri/thing/1"),
+            ("{\"schema\": \"thing\"}", "is of the kind 'thing'; expected colibri/thing/1"),
             (
                 "#@schema=colibri/measurements/1\nvisit,",
-                "thing.json: is a measurements record; wanted colibri/thing/1",
+                "thing.json: is a measurements record; expected colibri/thing/1",
             ),
             (
                 "{\"schema\": \"colibri/thing/1\",\n\"inner\": {\"seconds\": 1.7e308}}",
-                "line 2, field inner.seconds: is 1.7e308; wanted a number between",
+                "line 2, field inner.seconds: is 1.7e308; expected a number between",
             ),
             (
                 "{\"schema\": \"colibri/thing/1\", \"inner\": {\"seconds\": 8829338300843641}}",
-                "field inner.seconds: is 8.829338300843641e15; wanted a number between",
+                "field inner.seconds: is 8.829338300843641e15; expected a number between",
             ),
             ("{\"schema\": 1e999}", "line 1, field schema: number out of range"),
             ("{}", "field schema: is missing"),
@@ -279,7 +279,7 @@ mod tests {
                 "field inner.seconds: is negative",
             ),
             ("{\"schema\": \"colibri/thing/1\"", "truncated"),
-            ("", "thing.json: is empty; wanted colibri/thing/1"),
+            ("", "thing.json: is empty; expected colibri/thing/1"),
             (" \n", "is empty"),
         ] {
             let error = parse::<Thing>(text, path).unwrap_err().to_string();

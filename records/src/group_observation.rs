@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{calibration::Operation, observation::Status, record::Row};
+use crate::{calibration::Operation, observation::ObservationStatus, record::Row};
 
 /// What was timed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -50,7 +50,7 @@ pub struct GroupObservation {
     /// What the clock said, its own cost not subtracted.
     pub seconds: f64,
     /// How it was made.
-    pub status: Status,
+    pub status: ObservationStatus,
 }
 
 impl Row for GroupObservation {

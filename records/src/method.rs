@@ -290,7 +290,7 @@ fn parse_algorithm(text: &str) -> Result<(Algorithm, u64), String> {
             Some(("segment", size)) => segment_bytes = quantity::parse_bytes(size)?,
             Some(("form", _)) => {
                 return Err(format!(
-                    "a form belongs to the name, as linear-ready: {} is no parameter (known: \
+                    "a form belongs to the name, as linear-ready: {} is not a parameter (known: \
                      segment=SIZE)",
                     quoted(part)
                 ));

@@ -20,7 +20,7 @@ const LEAST_READING: f64 = 1e-30;
 pub fn check(number: f64) -> Result<(), String> {
     match number.abs() <= MOST {
         true => Ok(()),
-        false => Err(format!("is {number:e}; wanted a number between -{MOST:e} and {MOST:e}")),
+        false => Err(format!("is {number:e}; expected a number between -{MOST:e} and {MOST:e}")),
     }
 }
 
@@ -32,7 +32,7 @@ pub fn check_reading(number: f64) -> Result<(), String> {
     check(number)?;
     match number == 0.0 || number.abs() >= LEAST_READING {
         true => Ok(()),
-        false => Err(format!("is {number:e}; wanted 0 or at least {LEAST_READING:e}")),
+        false => Err(format!("is {number:e}; expected 0 or at least {LEAST_READING:e}")),
     }
 }
 
@@ -43,58 +43,58 @@ pub fn check_reading(number: f64) -> Result<(), String> {
 pub fn check_procs(procs: u32) -> Result<(), String> {
     match (1..=MOST_PROCS).contains(&procs) {
         true => Ok(()),
-        false => Err(format!("is {procs}; wanted 1 to {MOST_PROCS}")),
+        false => Err(format!("is {procs}; expected 1 to {MOST_PROCS}")),
     }
 }
 
 /// Reads any JSON and keeps nothing; fails at the first number that [`check`] refuses.
-pub(crate) struct Numbers;
+pub(crate) struct NumberCheck;
 
-impl<'de> Deserialize<'de> for Numbers {
+impl<'de> Deserialize<'de> for NumberCheck {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Numbers)
+        deserializer.deserialize_any(NumberCheck)
     }
 }
 
-impl<'de> Visitor<'de> for Numbers {
-    type Value = Numbers;
+impl<'de> Visitor<'de> for NumberCheck {
+    type Value = NumberCheck;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("any JSON")
     }
 
-    fn visit_f64<E: Error>(self, number: f64) -> Result<Numbers, E> {
-        check(number).map(|()| Numbers).map_err(E::custom)
+    fn visit_f64<E: Error>(self, number: f64) -> Result<NumberCheck, E> {
+        check(number).map(|()| NumberCheck).map_err(E::custom)
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<Numbers, E> {
-        Ok(Numbers)
+    fn visit_bool<E>(self, _: bool) -> Result<NumberCheck, E> {
+        Ok(NumberCheck)
     }
 
-    fn visit_i64<E>(self, _: i64) -> Result<Numbers, E> {
-        Ok(Numbers)
+    fn visit_i64<E>(self, _: i64) -> Result<NumberCheck, E> {
+        Ok(NumberCheck)
     }
 
-    fn visit_u64<E>(self, _: u64) -> Result<Numbers, E> {
-        Ok(Numbers)
+    fn visit_u64<E>(self, _: u64) -> Result<NumberCheck, E> {
+        Ok(NumberCheck)
     }
 
-    fn visit_str<E>(self, _: &str) -> Result<Numbers, E> {
-        Ok(Numbers)
+    fn visit_str<E>(self, _: &str) -> Result<NumberCheck, E> {
+        Ok(NumberCheck)
     }
 
-    fn visit_unit<E>(self) -> Result<Numbers, E> {
-        Ok(Numbers)
+    fn visit_unit<E>(self) -> Result<NumberCheck, E> {
+        Ok(NumberCheck)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<Numbers, A::Error> {
-        while let Some(Numbers) = values.next_element()? {}
-        Ok(Numbers)
+    fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<NumberCheck, A::Error> {
+        while let Some(NumberCheck) = values.next_element()? {}
+        Ok(NumberCheck)
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Numbers, A::Error> {
-        while let Some((_, Numbers)) = entries.next_entry::<String, Numbers>()? {}
-        Ok(Numbers)
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<NumberCheck, A::Error> {
+        while let Some((_, NumberCheck)) = entries.next_entry::<String, NumberCheck>()? {}
+        Ok(NumberCheck)
     }
 }
 
@@ -117,9 +117,9 @@ mod tests {
 
     #[test]
     fn one_such_number_anywhere_is_found() {
-        let read = |text: &str| serde_json::from_str::<Numbers>(text).map(|_| ());
+        let read = |text: &str| serde_json::from_str::<NumberCheck>(text).map(|_| ());
         assert!(read(r#"{"a": [1, -2, 3.5, null, true, {"b": "1e300"}], "c": 1e15}"#).is_ok());
         let error = read(r#"{"a": [1, {"b": 1e300}]}"#).unwrap_err().to_string();
-        assert!(error.contains("is 1e300; wanted a number"), "{error}");
+        assert!(error.contains("is 1e300; expected a number"), "{error}");
     }
 }

@@ -7,7 +7,7 @@ use crate::{Collective, Method, plan::Cell, record::Row};
 /// How an observation was made; the last column of every record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Status {
+pub enum ObservationStatus {
     /// As planned.
     Ok,
     /// The first of its kind, which pays for connections and caches; kept, not judged.
@@ -62,7 +62,7 @@ pub struct PointToPoint {
     /// What the clock said, its own cost not subtracted.
     pub seconds: f64,
     /// How it was made.
-    pub status: Status,
+    pub status: ObservationStatus,
 }
 
 impl Row for PointToPoint {
@@ -114,7 +114,7 @@ pub struct CollectiveCall {
     /// The time of the call by the record's timing scheme (header `timing`).
     pub seconds: f64,
     /// How it was made.
-    pub status: Status,
+    pub status: ObservationStatus,
 }
 
 impl CollectiveCall {
@@ -132,7 +132,7 @@ impl CollectiveCall {
             first_start_seconds: 0.0,
             last_start_seconds: 0.0,
             seconds,
-            status: Status::Ok,
+            status: ObservationStatus::Ok,
         }
     }
 }
@@ -166,8 +166,8 @@ impl Row for CollectiveCall {
     }
 
     fn disturb(&mut self) {
-        if self.status != Status::Warmup {
-            self.status = Status::Disturbed;
+        if self.status != ObservationStatus::Warmup {
+            self.status = ObservationStatus::Disturbed;
         }
     }
 }
@@ -189,7 +189,7 @@ pub struct ClockError {
     /// How fast its own clock goes away from rank 0's, in parts per million.
     pub drift_ppm: f64,
     /// How it was made.
-    pub status: Status,
+    pub status: ObservationStatus,
 }
 
 impl Row for ClockError {
@@ -250,8 +250,8 @@ mod tests {
         ];
         let path = std::path::Path::new("m.csv");
         let record = crate::record::parse::<CollectiveCall>(&text.concat(), path).unwrap();
-        let found: Vec<Status> = record.rows.iter().map(|row| row.status).collect();
-        use Status::{Disturbed, Ok, Warmup};
+        let found: Vec<ObservationStatus> = record.rows.iter().map(|row| row.status).collect();
+        use ObservationStatus::{Disturbed, Ok, Warmup};
         assert_eq!(found, [Warmup, Ok, Warmup, Disturbed, Disturbed, Ok, Disturbed, Ok]);
         assert_eq!(record.stretches.len(), 4);
         assert_eq!(record.stretches[3].taken(), None, "not known, and not 0");
@@ -269,7 +269,7 @@ mod tests {
     fn no_status_begins_another() {
         let names = ["ok", "warmup", "late", "disturbed"];
         for name in names {
-            assert!(serde_json::from_str::<Status>(&format!("\"{name}\"")).is_ok());
+            assert!(serde_json::from_str::<ObservationStatus>(&format!("\"{name}\"")).is_ok());
             assert_eq!(names.iter().filter(|other| other.starts_with(name)).count(), 1);
         }
     }

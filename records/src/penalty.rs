@@ -18,7 +18,7 @@ pub struct Penalties {
     /// What a message size means, per collective.
     pub message_size: BTreeMap<Collective, String>,
     /// One per collective and decision function.
-    pub summaries: Vec<Summary>,
+    pub summaries: Vec<PenaltySummary>,
     /// The same by regions of the map: one per collective, decision function and region that holds
     /// points, ascending in this order.
     #[serde(default)]
@@ -42,7 +42,7 @@ impl Document for Penalties {
 
 /// One decision function's penalties, summed up. All are fractions: 0.05 is 5 %.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Summary {
+pub struct PenaltySummary {
     /// The collective.
     pub collective: Collective,
     /// Whose decision: a model's name, `default`, `measured`, or the name given to a file.
@@ -70,7 +70,7 @@ pub struct RegionSummary {
     pub region: Region,
     /// What following the decision function costs there.
     #[serde(flatten)]
-    pub summary: Summary,
+    pub summary: PenaltySummary,
 }
 
 /// A rectangle of a penalty map; what bounds it belongs to it.
@@ -94,9 +94,9 @@ impl Region {
 
     /// The region that a point lies in: up to 4, 16, 64 and more processes; messages below 8 KiB,
     /// below 64 KiB, and longer ones.
-    pub fn of(procs: u32, bytes: u64) -> Self {
-        let (first_procs, next_procs) = around(&Self::PROCS, procs);
-        let (first_bytes, next_bytes) = around(&Self::BYTES, bytes);
+    pub fn containing(procs: u32, bytes: u64) -> Self {
+        let (first_procs, next_procs) = enclosing(&Self::PROCS, procs);
+        let (first_bytes, next_bytes) = enclosing(&Self::BYTES, bytes);
         Region {
             first_procs,
             last_procs: next_procs.map(|next| next - 1),
@@ -125,7 +125,7 @@ impl Region {
 }
 
 /// The greatest of ascending beginnings that is not above a value, and the one after it.
-fn around<T: Copy + PartialOrd>(beginnings: &[T], value: T) -> (T, Option<T>) {
+fn enclosing<T: Copy + PartialOrd>(beginnings: &[T], value: T) -> (T, Option<T>) {
     let after = beginnings.partition_point(|beginning| *beginning <= value).max(1);
     (beginnings[after - 1], beginnings.get(after).copied())
 }
@@ -216,7 +216,7 @@ mod tests {
             (17, 65_536, "17 to 64 64 KiB and more"),
             (u32::MAX, u64::MAX, "65 and more 64 KiB and more"),
         ] {
-            let region = Region::of(procs, bytes);
+            let region = Region::containing(procs, bytes);
             let words = format!("{} {}", region.procs_in_words(), region.bytes_in_words());
             assert_eq!(words, wanted);
             assert!(region.first_procs <= procs && region.first_bytes <= bytes);
@@ -228,8 +228,8 @@ mod tests {
     #[test]
     fn a_region_stands_beside_its_numbers_in_the_file() {
         let one = RegionSummary {
-            region: Region::of(70, 10_000),
-            summary: Summary {
+            region: Region::containing(70, 10_000),
+            summary: PenaltySummary {
                 collective: Collective::Bcast,
                 decided_by: "default".into(),
                 points: 3,

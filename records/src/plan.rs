@@ -68,7 +68,7 @@ impl Document for Plan {
     fn validate(&self) -> Result<(), (String, String)> {
         for (index, cell) in self.cells.iter().enumerate() {
             if cell.procs == 0 || cell.procs > self.ranks {
-                let problem = format!("is {}, wanted 1 to {} (ranks)", cell.procs, self.ranks);
+                let problem = format!("is {}, expected 1 to {} (ranks)", cell.procs, self.ranks);
                 return Err((format!("cells[{index}].procs"), problem));
             }
         }
@@ -79,7 +79,7 @@ impl Document for Plan {
                 return Err((format!("visits[{index}].cell"), problem));
             }
             if visit.calls == 0 {
-                let problem = "is 0, wanted at least 1".to_owned();
+                let problem = "is 0, expected at least 1".to_owned();
                 return Err((format!("visits[{index}].calls"), problem));
             }
         }

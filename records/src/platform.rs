@@ -80,7 +80,7 @@ impl Platform {
         (*busy_processors > BUSY).then(|| {
             format!(
                 "the machine was busy just before the start ({busy_processors:.1} of {cores} \
-                 processors): these times say little; measure again when it is quiet"
+                 processors), so these times are unreliable; measure again when it is idle"
             )
         })
     }

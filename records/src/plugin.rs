@@ -24,7 +24,7 @@ impl Plugin {
         let first = |letter: char| letter.is_ascii_alphabetic() || letter == '_';
         let later = |letter: char| first(letter) || letter.is_ascii_digit();
         if library.is_empty() {
-            return Err("names no library; wanted LIBRARY:SYMBOL".into());
+            return Err("names no library; expected LIBRARY:SYMBOL".into());
         }
         if library.contains(SUBOPTIONS) {
             return Err(format!("the library's name may not contain '{SUBOPTIONS}'"));
@@ -34,7 +34,7 @@ impl Plugin {
         }
         if !symbol.starts_with(first) || !symbol.chars().all(later) {
             return Err(format!(
-                "{} is no name of a C function; wanted LIBRARY:SYMBOL",
+                "{} is not the name of a C function; expected LIBRARY:SYMBOL",
                 quoted(symbol)
             ));
         }
@@ -81,7 +81,7 @@ impl Plugin {
         told.ok_or_else(|| {
             let known = Collective::ALL.map(Collective::name).join(", ");
             format!(
-                "{} doesn't tell which collective it is; its name must contain one ({known})",
+                "{} names no collective; its name must contain one ({known})",
                 quoted(&self.symbol)
             )
         })

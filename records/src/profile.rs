@@ -35,7 +35,7 @@ pub struct Profile {
     #[serde(default)]
     pub library: String,
     /// Ascending, without overlap; what lies in none is left to the library.
-    pub ranges: Vec<Range>,
+    pub ranges: Vec<ProfileRange>,
 }
 
 /// What holds at a communicator size that no profile was measured at.
@@ -55,7 +55,7 @@ pub enum OtherProcs {
 /// Message sizes that have one replacement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Range {
+pub struct ProfileRange {
     /// The smallest.
     pub first_bytes: u64,
     /// The largest, which belongs to it.
@@ -99,18 +99,18 @@ impl Document for Profile {
             let field = |name: &str| format!("ranges[{index}].{name}");
             if before.is_some_and(|before| range.first_bytes <= before) {
                 let problem = format!(
-                    "is {}, inside the range before it; wanted more than its last_bytes",
+                    "is {}, inside the range before it; expected more than its last_bytes",
                     range.first_bytes
                 );
                 return Err((field("first_bytes"), problem));
             }
             if range.last_bytes < range.first_bytes {
                 let problem =
-                    format!("is {}; wanted {} or more", range.last_bytes, range.first_bytes);
+                    format!("is {}; expected {} or more", range.last_bytes, range.first_bytes);
                 return Err((field("last_bytes"), problem));
             }
             if range.gain.is_some_and(|gain| gain < 0.0) {
-                return Err((field("gain"), "is negative; wanted 0 or more".into()));
+                return Err((field("gain"), "is negative; expected 0 or more".into()));
             }
             check_method(self.collective, &range.method)
                 .map_err(|problem| (field("method"), problem))?;
@@ -122,7 +122,7 @@ impl Document for Profile {
 
 impl Profile {
     /// A profile of one collective at one communicator size.
-    pub fn new(collective: Collective, procs: u32, ranges: Vec<Range>) -> Self {
+    pub fn new(collective: Collective, procs: u32, ranges: Vec<ProfileRange>) -> Self {
         Profile {
             schema: IgnoredAny,
             collective,
@@ -228,8 +228,8 @@ mod tests {
     use super::*;
     use std::process::Command;
 
-    fn range(first_bytes: u64, last_bytes: u64, method: &str) -> Range {
-        Range { first_bytes, last_bytes, method: method.parse().unwrap(), gain: None }
+    fn range(first_bytes: u64, last_bytes: u64, method: &str) -> ProfileRange {
+        ProfileRange { first_bytes, last_bytes, method: method.parse().unwrap(), gain: None }
     }
 
     fn profile() -> Profile {
@@ -273,7 +273,7 @@ mod tests {
             let (field, problem) = profile.validate().unwrap_err();
             format!("{field}: {problem}")
         };
-        assert_eq!(fault(|p| p.procs = 0), "procs: is 0; wanted 1 to 16777216");
+        assert_eq!(fault(|p| p.procs = 0), "procs: is 0; expected 1 to 16777216");
         let overlap = fault(|p| p.ranges[1].first_bytes = 8);
         assert!(overlap.starts_with("ranges[1].first_bytes: is 8, inside"), "{overlap}");
         let at_the_end = fault(|p| {

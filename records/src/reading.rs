@@ -26,8 +26,8 @@ pub fn open(path: &Path) -> io::Result<File> {
     let kind = file.metadata()?.file_type();
     match kind {
         _ if kind.is_file() || kind.is_dir() => Ok(file),
-        _ if kind.is_fifo() => Err(io::Error::other("is a named pipe; wanted a regular file")),
-        _ => Err(io::Error::other("is no regular file")),
+        _ if kind.is_fifo() => Err(io::Error::other("is a named pipe; expected a regular file")),
+        _ => Err(io::Error::other("is not a regular file")),
     }
 }
 

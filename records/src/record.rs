@@ -156,7 +156,7 @@ pub fn parse<T: Row>(text: &str, path: &Path) -> Result<Record<T>, FileError> {
                     record.torn += 1;
                     continue;
                 }
-                return Err(fault(format!("wrong columns; wanted {}", T::COLUMNS.join(","))));
+                return Err(fault(format!("wrong columns; expected {}", T::COLUMNS.join(","))));
             }
             columns_seen = true;
         } else {
@@ -168,7 +168,7 @@ pub fn parse<T: Row>(text: &str, path: &Path) -> Result<Record<T>, FileError> {
         }
     }
     if text.trim().is_empty() {
-        return Err(FileError::new(path, format!("is empty; wanted {}", T::SCHEMA)));
+        return Err(FileError::new(path, format!("is empty; expected {}", T::SCHEMA)));
     }
     check_schema::<T>(schema.as_deref(), path)?;
     Ok(record)
@@ -181,7 +181,7 @@ fn checked<T: Row>(row: T) -> Result<T, (String, String)> {
     }
     let empty = row.counts().into_iter().find(|(_, count)| *count == 0);
     match empty {
-        Some((column, _)) => Err((column.into(), "is 0; wanted 1 or more".into())),
+        Some((column, _)) => Err((column.into(), "is 0; expected 1 or more".into())),
         None => Ok(row),
     }
 }
@@ -189,7 +189,9 @@ fn checked<T: Row>(row: T) -> Result<T, (String, String)> {
 fn check_schema<T: Row>(schema: Option<&str>, path: &Path) -> Result<(), FileError> {
     match schema {
         Some(schema) if schema == T::SCHEMA => Ok(()),
-        Some(other) => Err(FileError::new(path, format!("{}; wanted {}", named(other), T::SCHEMA))),
+        Some(other) => {
+            Err(FileError::new(path, format!("{}; expected {}", named(other), T::SCHEMA)))
+        }
         None => Err(FileError::new(path, format!("no line #@schema={}", T::SCHEMA))),
     }
 }
@@ -201,7 +203,7 @@ fn parse_line<T: Row>(
 ) -> Result<T, (String, String)> {
     let fields = splitter.fields(line);
     if fields.len() != columns.len() {
-        let problem = format!("{} fields, wanted {}", fields.len(), columns.len());
+        let problem = format!("{} fields, expected {}", fields.len(), columns.len());
         return Err((String::new(), problem));
     }
     fields.deserialize(Some(columns)).map_err(|error| match error.kind() {

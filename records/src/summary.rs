@@ -11,7 +11,7 @@ use crate::{
 /// What the library's default costs and what the tuned choice costs, measured with what is to be
 /// loaded, in jobs made after the choice.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Summary {
+pub struct TuningSummary {
     /// What was measured on.
     pub platform: Platform,
     /// What a message size means, per collective.
@@ -37,11 +37,11 @@ pub struct Summary {
     pub warnings: Vec<String>,
 }
 
-impl Document for Summary {
+impl Document for TuningSummary {
     const SCHEMA: &'static str = "colibri/summary/1";
 }
 
-impl Summary {
+impl TuningSummary {
     /// Every way in which what was chosen can be loaded.
     pub fn loadings(&self) -> impl Iterator<Item = &Loading> {
         std::iter::once(&self.loading).chain(&self.preload)
@@ -51,7 +51,7 @@ impl Summary {
 /// How what was chosen gets into a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Way {
+pub enum LoadWay {
     /// A rules file, which the MPI library reads.
     #[default]
     Rules,
@@ -64,7 +64,7 @@ pub enum Way {
 pub struct Loading {
     /// Which.
     #[serde(default)]
-    pub way: Way,
+    pub way: LoadWay,
     /// The file or directory to load, relative to the run's directory.
     pub file: String,
     /// Points at which it replaces the default, ascending.
@@ -228,7 +228,7 @@ mod tests {
     use super::*;
     use crate::document;
 
-    fn loading(way: Way, file: &str) -> Loading {
+    fn loading(way: LoadWay, file: &str) -> Loading {
         Loading {
             way,
             file: file.into(),
@@ -253,19 +253,19 @@ mod tests {
 
     #[test]
     fn both_ways_read_back_and_the_first_is_at_the_top() {
-        let summary = Summary {
+        let summary = TuningSummary {
             platform: Platform::default(),
             message_size: BTreeMap::new(),
             points: 3,
-            loading: loading(Way::Rules, "openmpi.rules"),
-            preload: Some(loading(Way::Preload, "profiles")),
+            loading: loading(LoadWay::Rules, "openmpi.rules"),
+            preload: Some(loading(LoadWay::Preload, "profiles")),
             application: None,
             regret: None,
             disturbance: None,
             warnings: Vec::new(),
         };
         let text = document::text(&summary).unwrap();
-        assert_eq!(document::parse::<Summary>(&text, Path::new("x")).unwrap(), summary);
+        assert_eq!(document::parse::<TuningSummary>(&text, Path::new("x")).unwrap(), summary);
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(value["file"], "openmpi.rules");
         assert_eq!(value["preload"]["gains"][0]["speed_up"], 4.0);

@@ -47,13 +47,13 @@ impl Document for Usage {
 
     fn validate(&self) -> Result<(), (String, String)> {
         if self.seconds < 0.0 {
-            return Err(("seconds".into(), format!("is {}; wanted 0 or more", self.seconds)));
+            return Err(("seconds".into(), format!("is {}; expected 0 or more", self.seconds)));
         }
         for (index, calls) in self.calls.iter().enumerate() {
             check_procs(calls.procs)
                 .map_err(|problem| (format!("calls[{index}].procs"), problem))?;
             if calls.seconds < 0.0 {
-                let problem = format!("is {}; wanted 0 or more", calls.seconds);
+                let problem = format!("is {}; expected 0 or more", calls.seconds);
                 return Err((format!("calls[{index}].seconds"), problem));
             }
         }

@@ -6,15 +6,15 @@ use records::Collective;
 use schedules::Call;
 
 use crate::{
-    Arguments, Block, Counts, Error, Handle, Method, Mpi, Reduction, Result,
-    duplicate::Member,
+    Arguments, Block, Counts, Error, Handle, Mpi, OwnMethod, Reduction, Result,
+    duplicate::CommunicatorMember,
     error::check,
-    types::{Type, Types},
+    types::{DatatypeCache, Type},
 };
 
 /// What MPI demands to be equal on all ranks of a call.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Agreed {
+pub(crate) struct UniformArguments {
     /// 0 where there is none.
     pub root: u32,
     /// As [`Call::count`]: bytes where data is only moved, elements where it is combined.
@@ -28,39 +28,49 @@ pub(crate) struct Agreed {
     pub packed: Option<u64>,
 }
 
-impl Agreed {
+impl UniformArguments {
     /// # Safety
     /// The arguments must be as MPI demands.
     pub unsafe fn of(
         mpi: &Mpi,
-        types: &Types,
+        types: &DatatypeCache,
         arguments: &Arguments,
-        member: Member,
+        member: CommunicatorMember,
     ) -> Result<Self> {
         let ranks = u64::from(member.size);
         let here = |root: c_int| member.rank as c_int == root;
         let moved = |block: &Block, root, blocks: u64| {
-            let count = bytes_of(types.of(mpi, block.datatype)?, block.count)?;
+            let count = bytes_of(types.look_up(mpi, block.datatype)?, block.count)?;
             // Too many to count is refused with the number of elements.
             let packed = Some(count.saturating_mul(blocks));
-            Ok(Agreed { root: member.root(root)?, count, unit: 1, commutative: true, packed })
+            Ok(UniformArguments {
+                root: member.root(root)?,
+                count,
+                unit: 1,
+                commutative: true,
+                packed,
+            })
         };
         let sized_at_root = |root| {
             let root = member.root(root)?;
-            Ok(Agreed { root, count: 0, unit: 1, commutative: true, packed: None })
+            Ok(UniformArguments { root, count: 0, unit: 1, commutative: true, packed: None })
         };
         let combined = |data: &Reduction, count, root| {
-            let size = types.of(mpi, data.datatype)?.layout.size;
+            let size = types.look_up(mpi, data.datatype)?.layout.size;
             // Nothing is combined where elements hold no data.
             let count = if size == 0 { 0 } else { non_negative(count)? };
             let (root, unit) = (member.root(root)?, size as u64);
             let commutative = is_commutative(mpi, data.operation)?;
-            Ok(Agreed { root, count, unit, commutative, packed: Some(0) })
+            Ok(UniformArguments { root, count, unit, commutative, packed: Some(0) })
         };
         match arguments {
-            Arguments::Barrier => {
-                Ok(Agreed { root: 0, count: 0, unit: 1, commutative: true, packed: Some(0) })
-            }
+            Arguments::Barrier => Ok(UniformArguments {
+                root: 0,
+                count: 0,
+                unit: 1,
+                commutative: true,
+                packed: Some(0),
+            }),
             Arguments::Bcast { data, root } => moved(data, *root, 1),
             Arguments::Allgather { receive, .. } => moved(receive, 0, ranks + 1),
             Arguments::Alltoall { receive, .. } => moved(receive, 0, 2 * ranks),
@@ -88,7 +98,7 @@ impl Agreed {
 
     /// The call that a schedule is asked for; `vectors` are of `reduce_scatter` alone, whose
     /// blocks all ranks know.
-    pub fn call<'a>(&self, method: &Method, ranks: u32, vectors: &'a Vectors) -> Call<'a> {
+    pub fn call<'a>(&self, method: &OwnMethod, ranks: u32, vectors: &'a Vectors) -> Call<'a> {
         let vectors = match method.collective() {
             Collective::ReduceScatter => (&vectors.counts[..], &vectors.displacements[..]),
             Collective::Gatherv | Collective::Scatterv => (&[0][..], &[0][..]),
@@ -150,7 +160,7 @@ fn bytes_of(Type { layout, .. }: Type, count: i64) -> Result<u64> {
 
 pub(crate) fn non_negative(count: i64) -> Result<u64> {
     u64::try_from(count)
-        .map_err(|_| Error::Invalid(format!("{count} elements; wanted none or more")))
+        .map_err(|_| Error::Invalid(format!("{count} elements; expected 0 or more")))
 }
 
 pub(crate) fn too_many(count: u64) -> Error {

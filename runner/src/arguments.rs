@@ -35,7 +35,7 @@ pub enum Counts {
 
 /// Blocks of different length, one per rank.
 #[derive(Debug, Clone, Copy)]
-pub struct Blocks {
+pub struct VectorBlocks {
     /// As [`Block::buffer`].
     pub buffer: *mut c_void,
     /// Elements of each rank's block.
@@ -65,21 +65,21 @@ pub struct Reduction {
 #[allow(missing_docs, reason = "the names are MPI's own")]
 pub enum Arguments {
     Allgather { send: Block, receive: Block },
-    Allgatherv { send: Block, receive: Blocks },
+    Allgatherv { send: Block, receive: VectorBlocks },
     Allreduce { data: Reduction, count: i64 },
     Alltoall { send: Block, receive: Block },
-    Alltoallv { send: Blocks, receive: Blocks },
+    Alltoallv { send: VectorBlocks, receive: VectorBlocks },
     Barrier,
     Bcast { data: Block, root: c_int },
     Exscan { data: Reduction, count: i64 },
     Gather { send: Block, receive: Block, root: c_int },
-    Gatherv { send: Block, receive: Blocks, root: c_int },
+    Gatherv { send: Block, receive: VectorBlocks, root: c_int },
     Reduce { data: Reduction, count: i64, root: c_int },
     ReduceScatter { data: Reduction, counts: Counts },
     ReduceScatterBlock { data: Reduction, count: i64 },
     Scan { data: Reduction, count: i64 },
     Scatter { send: Block, receive: Block, root: c_int },
-    Scatterv { send: Blocks, receive: Block, root: c_int },
+    Scatterv { send: VectorBlocks, receive: Block, root: c_int },
 }
 
 impl Counts {

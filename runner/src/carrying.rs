@@ -6,15 +6,15 @@ use records::Collective;
 use schedules::Call;
 
 use crate::{
-    Arguments, Error, Executor, Handle, Method, Reduction, Result,
-    agreed::{Agreed, Vectors, too_many},
-    duplicate::{Duplicate, Member},
-    execution::{Execution, Memory},
-    layout::Layout,
+    Arguments, Error, Executor, Handle, OwnMethod, Reduction, Result,
+    agreed::{UniformArguments, Vectors, too_many},
+    duplicate::{CommunicatorMember, Duplicate},
+    execution::{BufferAddresses, Execution},
+    layout::BufferLayout,
     packing::Packing,
-    programs::Key,
-    scratch::{Resources, Scratch},
-    sides::{Load, Side, Sides},
+    programs::ProgramKey,
+    scratch::{Resources, ScratchMemory},
+    sides::{ApplicationBuffer, ApplicationBuffers, ReceiveReads},
 };
 
 impl Executor {
@@ -22,7 +22,11 @@ impl Executor {
     ///
     /// # Safety
     /// As [`Executor::run`]; the key must be of these arguments.
-    pub(crate) unsafe fn follow(&mut self, key: &Key, arguments: &Arguments) -> Option<Result<()>> {
+    pub(crate) unsafe fn follow(
+        &mut self,
+        key: &ProgramKey,
+        arguments: &Arguments,
+    ) -> Option<Result<()>> {
         let program = self.programs.find(key)?;
         let Resources { temporary, requests, .. } = &mut self.resources;
         let (base, bytes) = program.scratch;
@@ -39,7 +43,7 @@ impl Executor {
             mpi: &self.session.mpi,
             comm: program.comm,
             layout: program.layout,
-            memory: Memory { send, receive, temporary, counts, header },
+            memory: BufferAddresses { send, receive, temporary, counts, header },
             operation: arguments.reduction().map_or(0, |data| data.operation),
             longest: self.longest,
             requests,
@@ -61,14 +65,14 @@ impl Executor {
     /// As [`Executor::run`]; the method has been agreed on.
     pub(crate) unsafe fn combine(
         &mut self,
-        key: Option<Key>,
-        method: &Method,
+        key: Option<ProgramKey>,
+        method: &OwnMethod,
         data: &Reduction,
-        agreed: &Agreed,
-        (comm, member): (Handle, Member),
+        agreed: &UniformArguments,
+        (comm, member): (Handle, CommunicatorMember),
     ) -> Result<()> {
         let mpi = &self.session.mpi;
-        let layout = self.types.of(mpi, data.datatype)?.layout;
+        let layout = self.types.look_up(mpi, data.datatype)?.layout;
         let in_place = data.send.addr() == mpi.constants.in_place;
         if in_place && method.collective() == Collective::Reduce && member.rank != agreed.root {
             return Err(Error::Invalid("MPI_IN_PLACE is for the root alone".to_owned()));
@@ -96,11 +100,11 @@ impl Executor {
     /// As [`Executor::run`]; the method has been agreed on.
     pub(crate) unsafe fn move_data(
         &mut self,
-        key: Option<Key>,
-        method: &Method,
-        sides: &Sides,
-        agreed: &Agreed,
-        (comm, member): (Handle, Member),
+        key: Option<ProgramKey>,
+        method: &OwnMethod,
+        sides: &ApplicationBuffers,
+        agreed: &UniformArguments,
+        (comm, member): (Handle, CommunicatorMember),
     ) -> Result<()> {
         let mpi = &self.session.mpi;
         let mut vectors = mem::take(&mut self.resources.vectors);
@@ -113,7 +117,7 @@ impl Executor {
         if is_vector {
             (call.counts, call.displacements) = (&vectors.counts, &vectors.displacements);
         }
-        let scratch = |side: Option<Side>| side.map_or(0, |side| side.scratch());
+        let scratch = |side: Option<ApplicationBuffer>| side.map_or(0, |side| side.scratch());
         let sent = scratch(sides.send);
         let packed = self.resources.packed.reserve(sent + scratch(sides.receive))?;
         let send = sides.send.map_or(ptr::null_mut(), |side| side.message(packed));
@@ -129,12 +133,14 @@ impl Executor {
             }
             if let Some(side) = &sides.receive {
                 match sides.load {
-                    Load::Nothing => {}
-                    Load::Own => side.pack_block(&packing(side.layout()), receive, comm.rank)?,
-                    Load::All => side.pack(&packing(side.layout()), receive)?,
+                    ReceiveReads::Nothing => {}
+                    ReceiveReads::Own => {
+                        side.pack_block(&packing(side.layout()), receive, comm.rank)?
+                    }
+                    ReceiveReads::All => side.pack(&packing(side.layout()), receive)?,
                 }
             }
-            let bytes = Layout::bytes(mpi);
+            let bytes = BufferLayout::bytes(mpi);
             let outcome = self.execute(method, &call, comm, bytes, (send, receive), 0);
             if outcome.is_ok() {
                 self.learn(key, &call, comm, bytes);
@@ -150,7 +156,13 @@ impl Executor {
     }
 
     /// Keeps the program of a call that was carried out, if its types keep their meaning.
-    fn learn(&mut self, key: Option<Key>, call: &Call<'_>, comm: Duplicate, layout: Layout) {
+    fn learn(
+        &mut self,
+        key: Option<ProgramKey>,
+        call: &Call<'_>,
+        comm: Duplicate,
+        layout: BufferLayout,
+    ) {
         if let Some(key) = key
             && self.types.are_plain()
         {
@@ -173,17 +185,17 @@ impl Executor {
     /// The buffers (send, receive) must hold what the schedule of the call reads and writes there.
     unsafe fn execute(
         &mut self,
-        method: &Method,
+        method: &OwnMethod,
         call: &Call<'_>,
         comm: Duplicate,
-        layout: Layout,
+        layout: BufferLayout,
         (send, receive): (*mut u8, *mut u8),
         operation: Handle,
     ) -> Result<()> {
         let entry = method.entry;
         let needs = entry.needs_in(call, comm.rank, &mut self.round);
         let Resources { temporary, requests, header, .. } = &mut self.resources;
-        let room = |needed: u64, temporary: &mut Scratch| {
+        let room = |needed: u64, temporary: &mut ScratchMemory| {
             let (base, bytes) = layout.placement(needed).map_err(|_| Error::Memory(usize::MAX))?;
             Ok(temporary.reserve(bytes)?.wrapping_offset(base))
         };
@@ -195,7 +207,7 @@ impl Executor {
         header.clear();
         header.resize(words, 0);
         let header = header.as_mut_ptr();
-        let memory = Memory {
+        let memory = BufferAddresses {
             send,
             receive,
             // With a header, it is known only after round 0.

@@ -14,12 +14,12 @@ pub type Handle = usize;
 
 /// An MPI library has no such function or variable.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the MPI library has no {0}; wanted one of MPI 3.0 or later")]
+#[error("the MPI library has no {0}; expected one of MPI 3.0 or later")]
 pub struct MissingSymbol(pub String);
 
 /// The kinds of MPI library, by how their headers define handles and constants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Family {
+pub enum AbiFamily {
     /// Handles are addresses of variables.
     OpenMpi,
     /// Handles are ints: MPICH, Intel MPI, MVAPICH, Cray MPICH.
@@ -28,19 +28,19 @@ pub enum Family {
     Standard,
 }
 
-impl fmt::Display for Family {
+impl fmt::Display for AbiFamily {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Family::OpenMpi => "Open MPI",
-            Family::Mpich => "MPICH",
-            Family::Standard => "the ABI of MPI 5",
+            AbiFamily::OpenMpi => "Open MPI",
+            AbiFamily::Mpich => "MPICH",
+            AbiFamily::Standard => "the ABI of MPI 5",
         })
     }
 }
 
 /// Values that the headers of MPI libraries define differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Constants {
+pub struct MpiConstants {
     /// `MPI_IN_PLACE` as an address: 1 in Open MPI and the standard ABI, -1 in MPICH.
     pub in_place: usize,
     /// `MPI_STATUS_IGNORE` as an address: 0 in Open MPI and the standard ABI, 1 in MPICH.
@@ -55,14 +55,14 @@ pub struct Constants {
     pub errors_return: Handle,
 }
 
-impl Constants {
+impl MpiConstants {
     /// Of a family; `variable` gives the address of a variable of the library, in which Open MPI
     /// keeps its handles; null where there is none.
     ///
     /// # Errors
     /// Open MPI lacks a variable.
     pub fn new(
-        family: Family,
+        family: AbiFamily,
         variable: impl Fn(&CStr) -> *const c_void,
     ) -> Result<Self, MissingSymbol> {
         let at = |name: &CStr| match variable(name) {
@@ -72,7 +72,7 @@ impl Constants {
             address => Ok(address.addr()),
         };
         Ok(match family {
-            Family::OpenMpi => Constants {
+            AbiFamily::OpenMpi => MpiConstants {
                 in_place: 1,
                 status_ignore: 0,
                 byte: at(c"ompi_mpi_byte")?,
@@ -80,7 +80,7 @@ impl Constants {
                 bitwise_or: at(c"ompi_mpi_op_bor")?,
                 errors_return: at(c"ompi_mpi_errors_return")?,
             },
-            Family::Mpich => Constants {
+            AbiFamily::Mpich => MpiConstants {
                 in_place: usize::MAX,
                 status_ignore: 1,
                 byte: 0x4c00_010d,
@@ -88,7 +88,7 @@ impl Constants {
                 bitwise_or: 0x5800_0008,
                 errors_return: 0x5400_0001,
             },
-            Family::Standard => Constants {
+            AbiFamily::Standard => MpiConstants {
                 in_place: 1,
                 status_ignore: 0,
                 byte: 0x247,

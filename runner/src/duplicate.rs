@@ -27,13 +27,13 @@ pub struct Session {
 
 /// A rank of a communicator of the application's.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Member {
+pub(crate) struct CommunicatorMember {
     pub rank: u32,
     pub size: u32,
     ours: Option<Handle>,
 }
 
-impl Member {
+impl CommunicatorMember {
     /// Whether there is a duplicate of the communicator.
     pub fn has_duplicate(self) -> bool {
         self.ours.is_some()
@@ -44,7 +44,7 @@ impl Member {
         u32::try_from(root)
             .ok()
             .filter(|root| *root < self.size)
-            .ok_or_else(|| Error::Invalid(format!("root {root}; wanted 0 to {}", self.size - 1)))
+            .ok_or_else(|| Error::Invalid(format!("root {root}; expected 0 to {}", self.size - 1)))
     }
 }
 
@@ -94,7 +94,7 @@ impl Session {
     ///
     /// # Safety
     /// `comm` must be a communicator or a handle that MPI refuses.
-    pub(crate) unsafe fn member(&self, comm: Handle) -> Result<Member> {
+    pub(crate) unsafe fn member(&self, comm: Handle) -> Result<CommunicatorMember> {
         let mut value: *mut c_void = ptr::null_mut();
         let mut there = 0;
         let place = ptr::from_mut(&mut value).cast();
@@ -105,7 +105,7 @@ impl Session {
             // SAFETY: an attribute of our keyval is a `Duplicate` that `make` boxed, and lives
             // until `delete`.
             let Duplicate { comm, rank, size } = unsafe { *value.cast::<Duplicate>() };
-            return Ok(Member { rank, size, ours: Some(comm) });
+            return Ok(CommunicatorMember { rank, size, ours: Some(comm) });
         }
         let (mut is_inter, mut rank, mut size) = (0, 0, 0);
         // SAFETY: the caller vouches for the communicator; outputs are locals.
@@ -115,7 +115,7 @@ impl Session {
             check("MPI_Comm_size", (self.mpi.comm_size)(comm, &mut size))?;
         }
         match is_inter {
-            0 => Ok(Member { rank: rank as u32, size: size as u32, ours: None }),
+            0 => Ok(CommunicatorMember { rank: rank as u32, size: size as u32, ours: None }),
             _ => Err(Error::Refused("the communicator is an inter-communicator".into())),
         }
     }
@@ -124,8 +124,12 @@ impl Session {
     ///
     /// # Safety
     /// `member` must be of `comm`, which must be a communicator.
-    pub(crate) unsafe fn duplicate(&self, comm: Handle, member: Member) -> Result<Duplicate> {
-        let Member { rank, size, ours } = member;
+    pub(crate) unsafe fn duplicate(
+        &self,
+        comm: Handle,
+        member: CommunicatorMember,
+    ) -> Result<Duplicate> {
+        let CommunicatorMember { rank, size, ours } = member;
         if let Some(comm) = ours {
             return Ok(Duplicate { comm, rank, size });
         }

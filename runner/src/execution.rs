@@ -2,19 +2,19 @@
 
 use std::ffi::{c_int, c_void};
 
-use schedules::{Buffer, Order, Range, Step};
+use schedules::{Buffer, OperandOrder, Range, Step};
 
 use crate::{
     Handle, Mpi, Result,
     duplicate::Duplicate,
     error::check,
-    layout::Layout,
+    layout::BufferLayout,
     message::{Content, TAG, copy, pieces},
 };
 
 /// Where element (word) 0 of each of a schedule's buffers lies.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Memory {
+pub(crate) struct BufferAddresses {
     /// Only read.
     pub send: *mut u8,
     pub receive: *mut u8,
@@ -29,22 +29,22 @@ pub(crate) struct Execution<'a> {
     pub mpi: &'a Mpi,
     pub comm: Duplicate,
     /// Of the elements; words have their own.
-    pub layout: Layout,
-    pub memory: Memory,
+    pub layout: BufferLayout,
+    pub memory: BufferAddresses,
     pub operation: Handle,
     pub longest: c_int,
     pub requests: &'a mut [Handle],
 }
 
 /// A range as MPI sees it.
-struct Place {
+struct MpiRange {
     address: *mut u8,
-    layout: Layout,
+    layout: BufferLayout,
     count: u64,
 }
 
 impl Execution<'_> {
-    fn place(&self, range: Range) -> Place {
+    fn place(&self, range: Range) -> MpiRange {
         let base = match range.buffer {
             Buffer::Send => self.memory.send,
             Buffer::Receive => self.memory.receive,
@@ -53,14 +53,14 @@ impl Execution<'_> {
             Buffer::Header => return self.words(self.memory.header, range),
         };
         let address = base.wrapping_offset(self.layout.offset(range.start));
-        Place { address, layout: self.layout, count: range.count }
+        MpiRange { address, layout: self.layout, count: range.count }
     }
 
     /// Words travel as bytes.
-    fn words(&self, base: *mut u8, range: Range) -> Place {
+    fn words(&self, base: *mut u8, range: Range) -> MpiRange {
         let bytes = |words: u64| words * size_of::<u64>() as u64;
         let address = base.wrapping_add(bytes(range.start) as usize);
-        Place { address, layout: Layout::bytes(self.mpi), count: bytes(range.count) }
+        MpiRange { address, layout: BufferLayout::bytes(self.mpi), count: bytes(range.count) }
     }
 
     /// Carries out the steps of a round.
@@ -110,7 +110,7 @@ impl Execution<'_> {
     /// # Safety
     /// As [`Execution::step`].
     unsafe fn send(&self, peer: u32, range: Range) -> Result<()> {
-        let Place { address, layout, count } = self.place(range);
+        let MpiRange { address, layout, count } = self.place(range);
         let Content { count, datatype, .. } =
             &Content::new(self.mpi, &layout, count, self.longest)?;
         let (from, peer) = (address.cast_const().cast(), peer as c_int);
@@ -122,7 +122,7 @@ impl Execution<'_> {
     /// # Safety
     /// As [`Execution::step`].
     unsafe fn receive(&self, peer: u32, range: Range) -> Result<()> {
-        let Place { address, layout, count } = self.place(range);
+        let MpiRange { address, layout, count } = self.place(range);
         let Content { count, datatype, .. } =
             &Content::new(self.mpi, &layout, count, self.longest)?;
         let (into, peer) = (address.cast(), peer as c_int);
@@ -143,7 +143,7 @@ impl Execution<'_> {
                     Step::SendReady { .. } => (mpi.irsend, "MPI_Irsend"),
                     _ => (mpi.isend, "MPI_Isend"),
                 };
-                let Place { address, layout, count } = self.place(range);
+                let MpiRange { address, layout, count } = self.place(range);
                 let content = Content::new(mpi, &layout, count, self.longest)?;
                 let request = &mut self.requests[slot as usize];
                 *request = 0;
@@ -157,7 +157,7 @@ impl Execution<'_> {
                 check(name, code)
             }
             Step::Receive { peer, slot, range } => {
-                let Place { address, layout, count } = self.place(range);
+                let MpiRange { address, layout, count } = self.place(range);
                 let content = Content::new(mpi, &layout, count, self.longest)?;
                 let request = &mut self.requests[slot as usize];
                 *request = 0;
@@ -179,11 +179,11 @@ impl Execution<'_> {
                 // SAFETY: the caller vouches for the ranges, whose lengths agree.
                 unsafe { self.copy(source, into) }
             }
-            Step::Combine { source, into, order: Order::SourceFirst } => {
+            Step::Combine { source, into, order: OperandOrder::SourceFirst } => {
                 // SAFETY: as above.
                 unsafe { self.reduce_local(source, into) }
             }
-            Step::Combine { source, into, order: Order::IntoFirst } => {
+            Step::Combine { source, into, order: OperandOrder::IntoFirst } => {
                 // SAFETY: as above; the source may be lost, and never is `Send`.
                 unsafe {
                     self.reduce_local(into, source)?;
@@ -208,7 +208,7 @@ impl Execution<'_> {
     /// As [`Execution::step`].
     unsafe fn reduce_local(&self, source: Range, into: Range) -> Result<()> {
         let (from, to) = (self.place(source), self.place(into));
-        let Layout { datatype, .. } = self.layout;
+        let BufferLayout { datatype, .. } = self.layout;
         for (start, length) in pieces(to.count, self.longest) {
             let offset = self.layout.offset(start);
             let from = from.address.wrapping_offset(offset).cast_const().cast();

@@ -5,14 +5,14 @@ use std::ffi::c_int;
 use schedules::Round;
 
 use crate::{
-    Arguments, Error, Handle, Method, Result, Session,
-    agreed::Agreed,
-    duplicate::Member,
+    Arguments, Error, Handle, OwnMethod, Result, Session,
+    agreed::UniformArguments,
+    duplicate::CommunicatorMember,
     limit::Limit,
-    programs::{Key, Programs},
+    programs::{ProgramKey, Programs},
     scratch::Resources,
-    sides::Sides,
-    types::Types,
+    sides::ApplicationBuffers,
+    types::DatatypeCache,
 };
 
 /// Carries out collectives, one at a time.
@@ -36,8 +36,8 @@ pub struct Executor {
     pub(crate) programs: Programs,
     pub(crate) longest: c_int,
     limit: Option<Limit>,
-    pub(crate) ran: Option<Method>,
-    pub(crate) types: Types,
+    pub(crate) ran: Option<OwnMethod>,
+    pub(crate) types: DatatypeCache,
     last: Option<Last>,
 }
 
@@ -45,7 +45,7 @@ pub struct Executor {
 #[derive(Debug, Clone, Copy)]
 struct Last {
     comm: Handle,
-    member: Member,
+    member: CommunicatorMember,
     /// See [`Session::released`].
     released: u64,
 }
@@ -61,7 +61,7 @@ impl Executor {
             longest: c_int::MAX,
             limit: None,
             ran: None,
-            types: Types::default(),
+            types: DatatypeCache::default(),
             last: None,
         }
     }
@@ -86,7 +86,7 @@ impl Executor {
     }
 
     /// What was carried out last, since the last [`Executor::forget`].
-    pub fn ran(&self) -> Option<&Method> {
+    pub fn ran(&self) -> Option<&OwnMethod> {
         self.ran.as_ref()
     }
 
@@ -111,7 +111,7 @@ impl Executor {
     /// wrong with the call.
     pub unsafe fn accepts(
         &mut self,
-        method: &Method,
+        method: &OwnMethod,
         arguments: &Arguments,
         comm: Handle,
     ) -> Result<()> {
@@ -133,13 +133,13 @@ impl Executor {
     /// See [`Error`], and [`Executor::accepts`] for what is refused.
     pub unsafe fn run(
         &mut self,
-        method: &Method,
+        method: &OwnMethod,
         arguments: &Arguments,
         comm: Handle,
     ) -> Result<()> {
         // SAFETY: the caller vouches for all arguments.
         unsafe {
-            let key = Key::of(self.session, method, arguments, comm);
+            let key = ProgramKey::from_call(self.session, method, arguments, comm);
             if let Some(outcome) = key.as_ref().and_then(|key| self.follow(key, arguments)) {
                 return outcome;
             }
@@ -149,7 +149,13 @@ impl Executor {
                 self.combine(key, method, data, &agreed, (comm, member))?;
             } else {
                 let mpi = &self.session.mpi;
-                let sides = Sides::of(mpi, &self.types, arguments, &agreed, member)?;
+                let sides = ApplicationBuffers::from_arguments(
+                    mpi,
+                    &self.types,
+                    arguments,
+                    &agreed,
+                    member,
+                )?;
                 self.move_data(key, method, &sides, &agreed, (comm, member))?;
             }
         }
@@ -162,7 +168,7 @@ impl Executor {
     ///
     /// # Safety
     /// As [`Executor::run`].
-    unsafe fn member(&mut self, comm: Handle) -> Result<Member> {
+    unsafe fn member(&mut self, comm: Handle) -> Result<CommunicatorMember> {
         let released = self.session.released();
         match self.last {
             Some(last) if last.comm == comm && last.released == released => Ok(last.member),
@@ -181,11 +187,11 @@ impl Executor {
     /// As [`Executor::run`].
     unsafe fn agree(
         &mut self,
-        method: &Method,
+        method: &OwnMethod,
         arguments: &Arguments,
-        member: Member,
+        member: CommunicatorMember,
         comm: Handle,
-    ) -> Result<Agreed> {
+    ) -> Result<UniformArguments> {
         let (wanted, collective) = (method.collective(), arguments.collective());
         if wanted != collective {
             let problem = format!("{method} is a method of {wanted}, not {collective}");
@@ -195,7 +201,7 @@ impl Executor {
         self.types.begin_call();
         // SAFETY: the caller vouches for the arguments, which hold a count per rank.
         let agreed = unsafe {
-            let agreed = Agreed::of(mpi, &self.types, arguments, member)?;
+            let agreed = UniformArguments::of(mpi, &self.types, arguments, member)?;
             if let Arguments::ReduceScatter { counts, .. } = arguments {
                 self.resources.vectors.set_contiguous(*counts, member.size, agreed.unit)?;
             }

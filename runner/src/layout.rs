@@ -6,7 +6,7 @@ use crate::{Error, Handle, Mpi, Result, error::check};
 
 /// The elements of a buffer: element `i` lies at `base + i * extent`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Layout {
+pub(crate) struct BufferLayout {
     pub datatype: Handle,
     /// Bytes of data of one element.
     pub size: usize,
@@ -21,7 +21,7 @@ pub(crate) struct Layout {
 /// Scratch memory begins at a multiple of this, as any basic type of C wants it.
 pub(crate) const ALIGNMENT: usize = align_of::<u128>();
 
-impl Layout {
+impl BufferLayout {
     /// Bytes, the unit of collectives that move data.
     pub fn bytes(mpi: &Mpi) -> Self {
         Self::plain(mpi.constants.byte, 1)
@@ -31,10 +31,10 @@ impl Layout {
     pub fn plain(datatype: Handle, size: u32) -> Self {
         let extent = size as isize;
         let (lower, true_lower, true_extent) = (0, 0, extent);
-        Layout { datatype, size: size as usize, lower, extent, true_lower, true_extent }
+        BufferLayout { datatype, size: size as usize, lower, extent, true_lower, true_extent }
     }
 
-    pub fn of(mpi: &Mpi, datatype: Handle) -> Result<Self> {
+    pub fn from_datatype(mpi: &Mpi, datatype: Handle) -> Result<Self> {
         let (mut size, mut lower, mut extent) = (0_i64, 0_isize, 0_isize);
         let (mut true_lower, mut true_extent) = (0_isize, 0_isize);
         // SAFETY: the caller of the collective vouches for the datatype; the rest are locals.
@@ -47,7 +47,7 @@ impl Layout {
         }
         let size = usize::try_from(size)
             .map_err(|_| Error::Invalid(format!("a datatype of {size} bytes")))?;
-        Ok(Layout { datatype, size, lower, extent, true_lower, true_extent })
+        Ok(BufferLayout { datatype, size, lower, extent, true_lower, true_extent })
     }
 
     /// Whether elements follow each other without gaps, so that they may be copied as bytes from
@@ -114,8 +114,13 @@ fn combiner(mpi: &Mpi, datatype: Handle) -> Result<c_int> {
 mod tests {
     use super::*;
 
-    const fn layout(size: usize, extent: isize, true_lower: isize, true_extent: isize) -> Layout {
-        Layout { datatype: 0, size, lower: 0, extent, true_lower, true_extent }
+    const fn layout(
+        size: usize,
+        extent: isize,
+        true_lower: isize,
+        true_extent: isize,
+    ) -> BufferLayout {
+        BufferLayout { datatype: 0, size, lower: 0, extent, true_lower, true_extent }
     }
 
     #[test]

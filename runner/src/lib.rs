@@ -5,10 +5,10 @@
 //! functions ([`Mpi`]) that the program fills, so that this library links none and one build of it
 //! serves every MPI library.
 //!
-//! - [`Mpi`], [`Constants`]: the table, with handles as machine words; [`Mpi::call`] calls the library's
+//! - [`Mpi`], [`MpiConstants`]: the table, with handles as machine words; [`Mpi::call`] calls the library's
 //!   own collective;
 //! - [`Session`]: the table in use, and the duplicates of the application's communicators;
-//! - [`Method`]: an algorithm with its parameters; [`Runnable`]: that, or a mock-up;
+//! - [`OwnMethod`]: an algorithm with its parameters; [`Runnable`]: that, or a mock-up;
 //! - [`Arguments`]: a collective call, in one form for whatever carries it out;
 //! - [`Executor`]: carries it out by a method;
 //! - [`StandIn`]: memory to receive in, where the application's will not do;
@@ -50,13 +50,13 @@ mod fake;
 #[cfg(test)]
 mod tests;
 
-pub use arguments::{Arguments, Block, Blocks, Counts, Reduction};
+pub use arguments::{Arguments, Block, Counts, Reduction, VectorBlocks};
 pub use call::function_name;
-pub use constants::{Constants, Family, Handle, MissingSymbol};
+pub use constants::{AbiFamily, Handle, MissingSymbol, MpiConstants};
 pub use duplicate::Session;
 pub use error::{Error, Result};
 pub use executor::Executor;
-pub use method::Method;
+pub use method::OwnMethod;
 pub use runnable::Runnable;
 pub use stand_in::StandIn;
 pub use table::{CopyAttribute, DeleteAttribute, Mpi};

@@ -2,7 +2,7 @@
 
 use schedules::Call;
 
-use crate::{Error, Method, Result, agreed::Agreed};
+use crate::{Error, OwnMethod, Result, agreed::UniformArguments};
 
 /// The limit, and what the last call needed: programs call the same collective again and again,
 /// and all ranks have to be looked at.
@@ -15,7 +15,7 @@ pub(crate) struct Limit {
 /// What a schedule needs of a call.
 #[derive(Debug)]
 struct Needed {
-    method: Method,
+    method: OwnMethod,
     call: Call<'static>,
     counts: Vec<u64>,
     elements: u64,
@@ -28,11 +28,16 @@ impl Limit {
 
     /// # Errors
     /// What some rank may need exceeds the limit.
-    pub fn check(&mut self, method: &Method, call: &Call<'_>, agreed: &Agreed) -> Result<()> {
+    pub fn check(
+        &mut self,
+        method: &OwnMethod,
+        call: &Call<'_>,
+        agreed: &UniformArguments,
+    ) -> Result<()> {
         let Some(packed) = agreed.packed else {
             return Err(Error::Refused(format!(
-                "what {method} of {} needs depends on counts that only the root knows; wanted no \
-                 limit on scratch memory",
+                "the memory that {method} of {} needs depends on counts that only the root knows, \
+                 so it takes no limit on scratch memory",
                 method.collective()
             )));
         };
@@ -48,7 +53,7 @@ impl Limit {
     }
 
     /// On the rank that needs most, in place or not, which for a root others don't know.
-    fn elements(&mut self, method: &Method, call: &Call<'_>) -> u64 {
+    fn elements(&mut self, method: &OwnMethod, call: &Call<'_>) -> u64 {
         let scalars = Call { counts: &[], displacements: &[], header: &[], ..*call };
         if let Some(last) = &self.last
             && last.method == *method

@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use crate::{Handle, Mpi, Result, duplicate::Duplicate, error::check, layout::Layout};
+use crate::{Handle, Mpi, Result, duplicate::Duplicate, error::check, layout::BufferLayout};
 
 /// The tag of messages between ranks. They match by order, as the schedules want it.
 pub(crate) const TAG: c_int = 0;
@@ -22,7 +22,7 @@ pub(crate) struct Content<'a> {
 
 impl<'a> Content<'a> {
     /// `count` elements; more than `longest` are described by a type of blocks.
-    pub fn new(mpi: &'a Mpi, layout: &Layout, count: u64, longest: c_int) -> Result<Self> {
+    pub fn new(mpi: &'a Mpi, layout: &BufferLayout, count: u64, longest: c_int) -> Result<Self> {
         if count <= longest as u64 {
             return Ok(Content {
                 mpi,
@@ -36,7 +36,7 @@ impl<'a> Content<'a> {
 
     /// `count` elements as one of a type whose extent is theirs together, so that blocks of them
     /// follow each other as the elements do.
-    pub fn whole(mpi: &'a Mpi, layout: &Layout, count: u64, longest: c_int) -> Result<Self> {
+    pub fn whole(mpi: &'a Mpi, layout: &BufferLayout, count: u64, longest: c_int) -> Result<Self> {
         let pieces = || pieces(count, longest);
         let lengths: Vec<c_int> = pieces().map(|(_, length)| length).collect();
         let places: Vec<isize> = pieces().map(|(start, _)| layout.offset(start)).collect();
@@ -88,7 +88,7 @@ pub(crate) fn pieces(count: u64, longest: c_int) -> impl Iterator<Item = (u64, c
 pub(crate) unsafe fn copy(
     mpi: &Mpi,
     comm: &Duplicate,
-    layout: &Layout,
+    layout: &BufferLayout,
     longest: c_int,
     (source, into): (*const u8, *mut u8),
     count: u64,

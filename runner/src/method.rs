@@ -7,13 +7,13 @@ use crate::{Error, Result};
 
 /// An algorithm of one collective with its parameters.
 #[derive(Debug, Clone, Copy)]
-pub struct Method {
+pub struct OwnMethod {
     pub(crate) entry: &'static Entry,
     segment_bytes: u64,
     fan_out: u32,
 }
 
-impl Method {
+impl OwnMethod {
     /// The number of chains of k-chain and the radix of k-nomial: what Open MPI has by default.
     const FAN_OUT: u32 = 4;
 
@@ -28,21 +28,21 @@ impl Method {
             let known = known.join(", ");
             Error::Refused(format!("{collective} has no algorithm {algorithm} (known: {known})"))
         })?;
-        Method::of(entry, segment_bytes)
+        OwnMethod::from_entry(entry, segment_bytes)
     }
 
-    /// A form of an algorithm; see [`Method::new`].
+    /// A form of an algorithm; see [`OwnMethod::new`].
     ///
     /// # Errors
     /// The algorithm has no segments.
-    pub fn of(entry: &'static Entry, segment_bytes: u64) -> Result<Self> {
+    pub fn from_entry(entry: &'static Entry, segment_bytes: u64) -> Result<Self> {
         if segment_bytes > 0 && !entry.segmented {
             return Err(Error::Refused(format!(
-                "{} {} has no segments; wanted a segment size of 0",
+                "{} {} has no segments; expected a segment size of 0",
                 entry.collective, entry.name
             )));
         }
-        Ok(Method { entry, segment_bytes, fan_out: Self::FAN_OUT })
+        Ok(OwnMethod { entry, segment_bytes, fan_out: Self::FAN_OUT })
     }
 
     /// What it is for.
@@ -56,7 +56,7 @@ impl Method {
     /// It needs an even number of ranks.
     pub fn check_ranks(&self, ranks: u32) -> Result<()> {
         if self.entry.requirements.even && ranks > 1 && !ranks.is_multiple_of(2) {
-            let problem = format!("{self} needs an even number of ranks; wanted no {ranks}");
+            let problem = format!("{self} needs an even number of ranks; got {ranks}");
             return Err(Error::Refused(problem));
         }
         Ok(())
@@ -75,15 +75,15 @@ impl Method {
     }
 }
 
-impl PartialEq for Method {
+impl PartialEq for OwnMethod {
     fn eq(&self, other: &Self) -> bool {
-        let parameters = |method: &Method| (method.segment_bytes, method.fan_out);
+        let parameters = |method: &OwnMethod| (method.segment_bytes, method.fan_out);
         std::ptr::eq(self.entry, other.entry) && parameters(self) == parameters(other)
     }
 }
 
 /// `own:pipeline(segment=8192)`, `own:linear`: what is recorded as having run.
-impl fmt::Display for Method {
+impl fmt::Display for OwnMethod {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "own:{}", self.entry.name)?;
         if self.segment_bytes > 0 {
@@ -99,26 +99,26 @@ mod tests {
 
     #[test]
     fn segments_hold_whole_elements() {
-        let method = Method::new(Collective::Reduce, Algorithm::Pipeline, 100).unwrap();
+        let method = OwnMethod::new(Collective::Reduce, Algorithm::Pipeline, 100).unwrap();
         assert_eq!([8, 100, 101, 0].map(|bytes| method.segment(bytes)), [12, 1, 1, 0]);
-        let method = Method::new(Collective::Reduce, Algorithm::Pipeline, 0).unwrap();
+        let method = OwnMethod::new(Collective::Reduce, Algorithm::Pipeline, 0).unwrap();
         assert_eq!(method.segment(8), 0);
     }
 
     #[test]
     fn a_method_that_is_none_is_refused_with_what_there_is() {
-        let error = Method::new(Collective::Bcast, Algorithm::Bruck, 0).unwrap_err().to_string();
+        let error = OwnMethod::new(Collective::Bcast, Algorithm::Bruck, 0).unwrap_err().to_string();
         assert!(error.contains("known: binary"), "{error}");
         let error =
-            Method::new(Collective::Reduce, Algorithm::Rabenseifner, 8).unwrap_err().to_string();
+            OwnMethod::new(Collective::Reduce, Algorithm::Rabenseifner, 8).unwrap_err().to_string();
         assert!(error.contains("no segments"), "{error}");
     }
 
     #[test]
     fn what_ran_is_written_as_the_tracer_does() {
-        let method = Method::new(Collective::Bcast, Algorithm::Pipeline, 8192).unwrap();
+        let method = OwnMethod::new(Collective::Bcast, Algorithm::Pipeline, 8192).unwrap();
         assert_eq!(method.to_string(), "own:pipeline(segment=8192)");
-        let method = Method::new(Collective::Bcast, Algorithm::Linear, 0).unwrap();
+        let method = OwnMethod::new(Collective::Bcast, Algorithm::Linear, 0).unwrap();
         assert_eq!(method.to_string(), "own:linear");
     }
 }

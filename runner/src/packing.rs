@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_void};
 use crate::{
     Error, Handle, Mpi, Result,
     error::check,
-    layout::Layout,
+    layout::BufferLayout,
     message::{Content, TAG_SELF, pieces},
 };
 
@@ -16,7 +16,7 @@ use crate::{
 pub(crate) struct Packing<'a> {
     pub mpi: &'a Mpi,
     pub comm: Handle,
-    pub layout: Layout,
+    pub layout: BufferLayout,
     pub longest: c_int,
 }
 
@@ -28,7 +28,7 @@ impl Packing<'_> {
             // SAFETY: the caller vouches for both buffers.
             return unsafe { self.carry(user, message, count, true) };
         };
-        let Layout { datatype, size, .. } = self.layout;
+        let BufferLayout { datatype, size, .. } = self.layout;
         for (start, length) in pieces(count, most) {
             let from = user.wrapping_offset(self.layout.offset(start)).cast();
             let into = message.wrapping_add(start as usize * size).cast();
@@ -49,7 +49,7 @@ impl Packing<'_> {
             // SAFETY: the caller vouches for both buffers.
             return unsafe { self.carry(user, message.cast_mut(), count, false) };
         };
-        let Layout { datatype, size, .. } = self.layout;
+        let BufferLayout { datatype, size, .. } = self.layout;
         for (start, length) in pieces(count, most) {
             let from = message.wrapping_add(start as usize * size).cast();
             let into = user.wrapping_offset(self.layout.offset(start)).cast();
@@ -86,7 +86,8 @@ impl Packing<'_> {
         let mut own = 0;
         // SAFETY: the communicator is ours.
         check("MPI_Comm_rank", unsafe { (self.mpi.comm_rank)(self.comm, &mut own) })?;
-        let packed = Layout { datatype: self.mpi.constants.packed, ..Layout::bytes(self.mpi) };
+        let packed =
+            BufferLayout { datatype: self.mpi.constants.packed, ..BufferLayout::bytes(self.mpi) };
         let bytes = count * self.layout.size as u64;
         let packed = Content::new(self.mpi, &packed, bytes, self.longest)?;
         let elements = Content::new(self.mpi, &self.layout, count, self.longest)?;

@@ -11,17 +11,17 @@ use records::Collective;
 use schedules::{Call, Round, Step};
 
 use crate::{
-    Arguments, Block, Handle, Method, Reduction, Session, agreed::is_commutative,
-    duplicate::Duplicate, layout::Layout,
+    Arguments, Block, Handle, OwnMethod, Reduction, Session, agreed::is_commutative,
+    duplicate::Duplicate, layout::BufferLayout,
 };
 
 /// All that a program depends on, if the types are plain ones, whose handles keep their meaning.
 ///
 /// What is not significant on this rank is compared like the rest: it is read, but means nothing.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Key {
-    sides: [Side; 2],
-    method: Method,
+pub(crate) struct ProgramKey {
+    sides: [SideKey; 2],
+    method: OwnMethod,
     comm: Handle,
     /// See [`Session::released`]: the handle of a communicator that was freed may be another's.
     released: u64,
@@ -33,7 +33,7 @@ pub(crate) struct Key {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Side {
+struct SideKey {
     count: i64,
     datatype: Handle,
     in_place: bool,
@@ -41,19 +41,19 @@ struct Side {
 
 /// What this rank does in a call.
 #[derive(Debug)]
-pub(crate) struct Program {
-    key: Key,
+pub(crate) struct RankProgram {
+    key: ProgramKey,
     pub comm: Duplicate,
-    pub layout: Layout,
+    pub layout: BufferLayout,
     pub slots: usize,
     /// Where the base of the scratch memory lies from its beginning, and its bytes.
     pub scratch: (isize, usize),
     pub steps: Vec<Step>,
 }
 
-impl Program {
+impl RankProgram {
     /// By which it was made.
-    pub fn method(&self) -> Method {
+    pub fn method(&self) -> OwnMethod {
         self.key.method
     }
 }
@@ -61,7 +61,7 @@ impl Program {
 /// The programs that were made last.
 #[derive(Debug, Default)]
 pub(crate) struct Programs {
-    kept: Vec<Program>,
+    kept: Vec<RankProgram>,
     /// Which was followed last.
     last: usize,
     /// Which is replaced next.
@@ -70,25 +70,25 @@ pub(crate) struct Programs {
     draft: Vec<Step>,
 }
 
-impl Key {
+impl ProgramKey {
     /// Nothing for calls with a count per rank, and where the library knows no such operation.
-    pub fn of(
+    pub fn from_call(
         session: &Session,
-        method: &Method,
+        method: &OwnMethod,
         arguments: &Arguments,
         comm: Handle,
     ) -> Option<Self> {
         let mpi = &session.mpi;
         let is_in_place = |address: usize| address == mpi.constants.in_place;
-        let side = |block: &Block| Side {
+        let side = |block: &Block| SideKey {
             count: block.count,
             datatype: block.datatype,
             in_place: is_in_place(block.buffer.addr()),
         };
-        let nothing = Side { count: 0, datatype: 0, in_place: false };
+        let nothing = SideKey { count: 0, datatype: 0, in_place: false };
         let operand = |data: &Reduction, count: i64| {
             let (datatype, in_place) = (data.datatype, is_in_place(data.send.addr()));
-            [Side { count, datatype, in_place }, nothing]
+            [SideKey { count, datatype, in_place }, nothing]
         };
         let (sides, root) = match arguments {
             Arguments::Barrier => ([nothing, nothing], 0),
@@ -115,7 +115,7 @@ impl Key {
         };
         let (method, released) = (*method, session.released());
         let collective = arguments.collective();
-        Some(Key { sides, method, comm, released, collective, root, operation, commutative })
+        Some(ProgramKey { sides, method, comm, released, collective, root, operation, commutative })
     }
 }
 
@@ -128,7 +128,7 @@ impl Programs {
     const MOST_STEPS: usize = 128;
 
     /// The program of an earlier call like this.
-    pub fn find(&mut self, key: &Key) -> Option<&Program> {
+    pub fn find(&mut self, key: &ProgramKey) -> Option<&RankProgram> {
         if self.kept.get(self.last).is_none_or(|program| program.key != *key) {
             self.last = self.kept.iter().position(|program| program.key == *key)?;
         }
@@ -139,10 +139,10 @@ impl Programs {
     /// if there are enough. Those made before a communicator was freed are never found again.
     pub fn keep(
         &mut self,
-        key: Key,
+        key: ProgramKey,
         call: &Call<'_>,
         comm: Duplicate,
-        layout: Layout,
+        layout: BufferLayout,
         round: &mut Round,
     ) {
         let entry = key.method.entry;
@@ -164,7 +164,7 @@ impl Programs {
             self.oldest = 0;
         }
         let (slots, steps) = (needs.slots as usize, self.draft.clone());
-        let program = Program { key, comm, layout, slots, scratch, steps };
+        let program = RankProgram { key, comm, layout, slots, scratch, steps };
         match self.kept.get_mut(self.oldest) {
             Some(oldest) => *oldest = program,
             None => self.kept.push(program),

@@ -5,7 +5,7 @@ use std::fmt;
 use records::Collective;
 
 use crate::{
-    Error, Method, Result,
+    Error, OwnMethod, Result,
     mockups::{self, Limits, Mockup},
 };
 
@@ -13,7 +13,7 @@ use crate::{
 #[derive(Debug, Clone, Copy)]
 pub enum Runnable {
     /// An algorithm with its parameters.
-    Algorithm(Method),
+    Algorithm(OwnMethod),
     /// A composition of the library's collectives.
     Mockup(&'static Mockup),
 }
@@ -29,7 +29,7 @@ impl Runnable {
                 Ok(None)
             }
             records::Method::Own { algorithm, segment_bytes } => {
-                Method::new(collective, *algorithm, *segment_bytes)
+                OwnMethod::new(collective, *algorithm, *segment_bytes)
                     .map(|method| Some(Runnable::Algorithm(method)))
             }
             records::Method::Mockup(name) => {

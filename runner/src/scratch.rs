@@ -4,9 +4,9 @@ use crate::{Error, Handle, Result, agreed::Vectors, layout::ALIGNMENT};
 
 /// Scratch memory, aligned for every basic type.
 #[derive(Debug, Default)]
-pub(crate) struct Scratch(Vec<u128>);
+pub(crate) struct ScratchMemory(Vec<u128>);
 
-impl Scratch {
+impl ScratchMemory {
     /// What is kept between calls of a buffer, in bytes; more is given back after the call.
     pub const KEPT_BYTES: usize = 64 << 20;
 
@@ -23,7 +23,7 @@ impl Scratch {
     /// Gives back what is more than is kept.
     pub fn trim(&mut self) {
         if self.0.len() > Self::KEPT_BYTES / ALIGNMENT {
-            *self = Scratch::default();
+            *self = ScratchMemory::default();
         }
     }
 
@@ -37,9 +37,9 @@ impl Scratch {
 #[derive(Debug, Default)]
 pub(crate) struct Resources {
     /// The schedule's `Temporary`.
-    pub temporary: Scratch,
+    pub temporary: ScratchMemory,
     /// The packed form of the application's data.
-    pub packed: Scratch,
+    pub packed: ScratchMemory,
     /// One per slot.
     pub requests: Vec<Handle>,
     /// Counts and displacements, where there is one per rank.
@@ -67,11 +67,11 @@ mod tests {
 
     #[test]
     fn memory_is_kept_up_to_a_limit() {
-        let mut scratch = Scratch::default();
+        let mut scratch = ScratchMemory::default();
         let first = scratch.reserve(1000).unwrap();
         scratch.trim();
         assert_eq!(scratch.reserve(1000).unwrap(), first);
-        scratch.reserve(Scratch::KEPT_BYTES + 1).unwrap();
+        scratch.reserve(ScratchMemory::KEPT_BYTES + 1).unwrap();
         scratch.trim();
         assert_eq!(scratch.bytes(), 0);
         assert_eq!(scratch.reserve(usize::MAX / 2), Err(Error::Memory(usize::MAX / 2)));

@@ -1,17 +1,17 @@
 //! The two sides of a call that moves data: what this rank sends, and where it receives.
 
 use crate::{
-    Arguments, Block, Blocks, Counts, Error, Mpi, Result,
-    agreed::{Agreed, Vectors, non_negative, too_many},
-    duplicate::Member,
-    layout::Layout,
+    Arguments, Block, Counts, Error, Mpi, Result, VectorBlocks,
+    agreed::{UniformArguments, Vectors, non_negative, too_many},
+    duplicate::CommunicatorMember,
+    layout::BufferLayout,
     packing::Packing,
-    types::{Type, Types},
+    types::{DatatypeCache, Type},
 };
 
 /// What of the receive buffer the schedule reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Load {
+pub(crate) enum ReceiveReads {
     Nothing,
     /// This rank's own block.
     Own,
@@ -20,7 +20,7 @@ pub(crate) enum Load {
 
 /// Where the blocks of a side are.
 #[derive(Debug, Clone, Copy)]
-enum Form {
+enum BlockPlacement {
     /// One after the other, each of so many elements.
     Even { count: u64 },
     /// By the application's counts and displacements.
@@ -29,10 +29,10 @@ enum Form {
 
 /// A buffer of the application.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Side {
+pub(crate) struct ApplicationBuffer {
     user: *mut u8,
-    layout: Layout,
-    form: Form,
+    layout: BufferLayout,
+    form: BlockPlacement,
     blocks: u32,
     /// Of all blocks.
     bytes: u64,
@@ -42,31 +42,38 @@ pub(crate) struct Side {
 
 /// Both sides, as far as they mean something on this rank.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Sides {
-    pub send: Option<Side>,
-    pub receive: Option<Side>,
+pub(crate) struct ApplicationBuffers {
+    pub send: Option<ApplicationBuffer>,
+    pub receive: Option<ApplicationBuffer>,
     pub in_place: bool,
-    pub load: Load,
+    pub load: ReceiveReads,
     /// Whether there is something to unpack afterwards.
     pub store: bool,
 }
 
-impl Side {
+impl ApplicationBuffer {
     fn even(of: Type, block: &Block, blocks: u32) -> Result<Self> {
         let layout = of.layout;
         let count = non_negative(block.count)?;
         let all = count.checked_mul(u64::from(blocks)).ok_or_else(|| too_many(count))?;
         let bytes = all.checked_mul(layout.size as u64).ok_or_else(|| too_many(all))?;
         let user = block.buffer.cast();
-        Side { user, layout, form: Form::Even { count }, blocks, bytes, packed: !of.is_plain }
-            .checked()
+        ApplicationBuffer {
+            user,
+            layout,
+            form: BlockPlacement::Even { count },
+            blocks,
+            bytes,
+            packed: !of.is_plain,
+        }
+        .checked()
     }
 
     /// # Safety
     /// There must be a count and a displacement for each rank.
-    unsafe fn uneven(of: Type, blocks: &Blocks, ranks: u32) -> Result<Self> {
+    unsafe fn uneven(of: Type, blocks: &VectorBlocks, ranks: u32) -> Result<Self> {
         let layout = of.layout;
-        let Blocks { buffer, counts, displacements, .. } = *blocks;
+        let VectorBlocks { buffer, counts, displacements, .. } = *blocks;
         let mut bytes = 0_u64;
         for rank in 0..ranks as usize {
             // SAFETY: the caller vouches for the length.
@@ -75,16 +82,17 @@ impl Side {
             let sum = block.and_then(|block| bytes.checked_add(block));
             bytes = sum.ok_or_else(|| too_many(count))?;
         }
-        let form = Form::Uneven { counts, displacements };
+        let form = BlockPlacement::Uneven { counts, displacements };
         let packed = !of.is_plain;
-        Side { user: buffer.cast(), layout, form, blocks: ranks, bytes, packed }.checked()
+        ApplicationBuffer { user: buffer.cast(), layout, form, blocks: ranks, bytes, packed }
+            .checked()
     }
 
     fn checked(self) -> Result<Self> {
         if self.bytes == 0 {
-            return Ok(Side { packed: false, ..self });
+            return Ok(ApplicationBuffer { packed: false, ..self });
         }
-        if let Form::Even { count } = self.form {
+        if let BlockPlacement::Even { count } = self.form {
             self.layout.span(count * u64::from(self.blocks))?;
         }
         Ok(self)
@@ -98,8 +106,8 @@ impl Side {
     /// First element and number of elements of a block.
     fn block(&self, index: u32) -> (i64, u64) {
         match self.form {
-            Form::Even { count } => ((count * u64::from(index)) as i64, count),
-            Form::Uneven { counts, displacements } => {
+            BlockPlacement::Even { count } => ((count * u64::from(index)) as i64, count),
+            BlockPlacement::Uneven { counts, displacements } => {
                 // SAFETY: who made the side vouched for the length; counts were looked at then.
                 let (count, place) =
                     unsafe { (counts.get(index as usize), displacements.get(index as usize)) };
@@ -117,8 +125,8 @@ impl Side {
     pub fn message(&self, scratch: *mut u8) -> *mut u8 {
         match (self.packed, self.form) {
             (true, _) => scratch,
-            (false, Form::Even { .. }) => self.user,
-            (false, Form::Uneven { .. }) => self.address(self.lowest()),
+            (false, BlockPlacement::Even { .. }) => self.user,
+            (false, BlockPlacement::Uneven { .. }) => self.address(self.lowest()),
         }
     }
 
@@ -153,8 +161,8 @@ impl Side {
     fn runs(&self) -> impl Iterator<Item = (i64, u64, usize)> {
         let size = self.layout.size;
         let (blocks, even) = match self.form {
-            Form::Even { count } => (1, Some((0, count * u64::from(self.blocks)))),
-            Form::Uneven { .. } => (self.blocks, None),
+            BlockPlacement::Even { count } => (1, Some((0, count * u64::from(self.blocks)))),
+            BlockPlacement::Uneven { .. } => (self.blocks, None),
         };
         (0..blocks).scan(0, move |end, index| {
             let (place, count) = even.unwrap_or_else(|| self.block(index));
@@ -178,10 +186,10 @@ impl Side {
         Ok(())
     }
 
-    /// As [`Side::pack`], for one of even blocks or of the blocks of a v-form.
+    /// As [`ApplicationBuffer::pack`], for one of even blocks or of the blocks of a v-form.
     ///
     /// # Safety
-    /// As [`Side::pack`].
+    /// As [`ApplicationBuffer::pack`].
     pub unsafe fn pack_block(
         &self,
         packing: &Packing<'_>,
@@ -191,8 +199,10 @@ impl Side {
         let (place, count) = self.block(index);
         let before: u64 = match (self.packed, self.form) {
             (false, _) => return Ok(()),
-            (true, Form::Even { count }) => count * u64::from(index),
-            (true, Form::Uneven { .. }) => (0..index).map(|other| self.block(other).1).sum(),
+            (true, BlockPlacement::Even { count }) => count * u64::from(index),
+            (true, BlockPlacement::Uneven { .. }) => {
+                (0..index).map(|other| self.block(other).1).sum()
+            }
         };
         let message = message.wrapping_add(before as usize * self.layout.size);
         // SAFETY: the caller vouches for both.
@@ -202,7 +212,7 @@ impl Side {
     /// Brings the message to the application's memory.
     ///
     /// # Safety
-    /// As [`Side::pack`].
+    /// As [`ApplicationBuffer::pack`].
     pub unsafe fn unpack(&self, packing: &Packing<'_>, message: *const u8) -> Result<()> {
         if self.packed {
             for (place, count, start) in self.runs() {
@@ -213,37 +223,38 @@ impl Side {
         Ok(())
     }
 
-    pub fn layout(&self) -> Layout {
+    pub fn layout(&self) -> BufferLayout {
         self.layout
     }
 }
 
-impl Sides {
+impl ApplicationBuffers {
     /// Looks at nothing that MPI says is not significant on this rank.
     ///
     /// # Safety
     /// The arguments must be as MPI demands.
-    pub unsafe fn of(
+    pub unsafe fn from_arguments(
         mpi: &Mpi,
-        types: &Types,
+        types: &DatatypeCache,
         arguments: &Arguments,
-        agreed: &Agreed,
-        member: Member,
+        agreed: &UniformArguments,
+        member: CommunicatorMember,
     ) -> Result<Self> {
         let (ranks, is_root) = (member.size, member.rank == agreed.root);
         let is_in_place = |block: &Block| block.buffer.addr() == mpi.constants.in_place;
-        let of = |datatype| types.of(mpi, datatype);
-        let even = |block: &Block, blocks| Side::even(of(block.datatype)?, block, blocks);
-        let uneven = |blocks: &Blocks| {
+        let of = |datatype| types.look_up(mpi, datatype);
+        let even =
+            |block: &Block, blocks| ApplicationBuffer::even(of(block.datatype)?, block, blocks);
+        let uneven = |blocks: &VectorBlocks| {
             // SAFETY: a block per rank at the root, by MPI.
-            unsafe { Side::uneven(of(blocks.datatype)?, blocks, ranks) }
+            unsafe { ApplicationBuffer::uneven(of(blocks.datatype)?, blocks, ranks) }
         };
         let (in_place, send, receive, load);
         match arguments {
             Arguments::Bcast { data, .. } => {
                 (in_place, send) = (false, None);
                 receive = (ranks > 1).then(|| even(data, 1)).transpose()?;
-                load = if is_root { Load::All } else { Load::Nothing };
+                load = if is_root { ReceiveReads::All } else { ReceiveReads::Nothing };
             }
             Arguments::Gather { send: own, .. } | Arguments::Gatherv { send: own, .. } => {
                 in_place = is_root && is_in_place(own);
@@ -253,7 +264,7 @@ impl Sides {
                     Arguments::Gatherv { receive, .. } if is_root => Some(uneven(receive)?),
                     _ => None,
                 };
-                load = if in_place { Load::Own } else { Load::Nothing };
+                load = if in_place { ReceiveReads::Own } else { ReceiveReads::Nothing };
             }
             Arguments::Scatter { receive: own, .. } | Arguments::Scatterv { receive: own, .. } => {
                 in_place = is_root && is_in_place(own);
@@ -263,24 +274,24 @@ impl Sides {
                     Arguments::Scatterv { send, .. } if is_root => Some(uneven(send)?),
                     _ => None,
                 };
-                load = Load::Nothing;
+                load = ReceiveReads::Nothing;
             }
             Arguments::Allgather { send: own, receive: all } => {
                 in_place = is_in_place(own);
                 send = (!in_place).then(|| even(own, 1)).transpose()?;
                 receive = Some(even(all, ranks)?);
-                load = if in_place { Load::Own } else { Load::Nothing };
+                load = if in_place { ReceiveReads::Own } else { ReceiveReads::Nothing };
             }
             Arguments::Alltoall { send: own, receive: all } => {
                 in_place = is_in_place(own);
                 send = (!in_place).then(|| even(own, ranks)).transpose()?;
                 receive = Some(even(all, ranks)?);
-                load = if in_place { Load::All } else { Load::Nothing };
+                load = if in_place { ReceiveReads::All } else { ReceiveReads::Nothing };
             }
-            _ => (in_place, send, receive, load) = (false, None, None, Load::Nothing),
+            _ => (in_place, send, receive, load) = (false, None, None, ReceiveReads::Nothing),
         }
         let store = !(is_root && matches!(arguments, Arguments::Bcast { .. }));
-        Ok(Sides { send, receive, in_place, load, store })
+        Ok(ApplicationBuffers { send, receive, in_place, load, store })
     }
 
     /// The blocks of a v-form as this rank knows them: all of them at the root, elsewhere its own.
@@ -288,7 +299,7 @@ impl Sides {
         let uneven = [&self.send, &self.receive]
             .into_iter()
             .flatten()
-            .find(|side| matches!(side.form, Form::Uneven { .. }));
+            .find(|side| matches!(side.form, BlockPlacement::Uneven { .. }));
         if let Some(side) = uneven {
             return side.set_vectors(vectors);
         }

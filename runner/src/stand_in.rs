@@ -3,19 +3,19 @@
 use std::{ffi::c_void, ptr};
 
 use crate::{
-    Block, Error, Handle, Mpi, Result, Session, agreed::non_negative, layout::Layout,
-    message::copy, packing::Packing, scratch::Scratch,
+    Block, Error, Handle, Mpi, Result, Session, agreed::non_negative, layout::BufferLayout,
+    message::copy, packing::Packing, scratch::ScratchMemory,
 };
 
 /// Where one rank receives in one call, if it must not touch the application's memory while the
 /// call is under way: because it sends from there, too, or because it is told no place.
 #[derive(Debug)]
 pub struct StandIn {
-    memory: Scratch,
+    memory: ScratchMemory,
     /// Where element 0 lies, from the beginning of the memory.
     base: isize,
     /// Elements of data that is combined; nothing where it is moved, as bytes.
-    elements: Option<Layout>,
+    elements: Option<BufferLayout>,
 }
 
 impl StandIn {
@@ -25,7 +25,7 @@ impl StandIn {
     /// There is no such memory.
     pub fn of_bytes(bytes: u64) -> Result<Self> {
         let bytes = usize::try_from(bytes).map_err(|_| Error::Memory(usize::MAX))?;
-        let mut memory = Scratch::default();
+        let mut memory = ScratchMemory::default();
         memory.reserve(bytes)?;
         Ok(StandIn { memory, base: 0, elements: None })
     }
@@ -38,9 +38,9 @@ impl StandIn {
     /// # Errors
     /// There is no such memory, or MPI refuses to tell how the elements lie.
     pub unsafe fn of_elements(session: &Session, datatype: Handle, count: u64) -> Result<Self> {
-        let layout = Layout::of(&session.mpi, datatype)?;
+        let layout = BufferLayout::from_datatype(&session.mpi, datatype)?;
         let (base, bytes) = layout.placement(count)?;
-        let mut memory = Scratch::default();
+        let mut memory = ScratchMemory::default();
         memory.reserve(bytes)?;
         Ok(StandIn { memory, base, elements: Some(layout) })
     }
@@ -72,7 +72,7 @@ impl StandIn {
             if let Some(layout) = &self.elements {
                 return copy(mpi, &ours, layout, longest, (from, user), count);
             }
-            let layout = Layout::of(mpi, into.datatype)?;
+            let layout = BufferLayout::from_datatype(mpi, into.datatype)?;
             if layout.is_plain(mpi)? {
                 from.copy_to_nonoverlapping(user, count as usize * layout.size);
                 return Ok(());

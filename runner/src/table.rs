@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 
-use crate::{Constants, Handle, MissingSymbol};
+use crate::{Handle, MissingSymbol, MpiConstants};
 
 /// `MPI_Comm_copy_attr_function`.
 pub type CopyAttribute =
@@ -87,7 +87,7 @@ macro_rules! table {
         #[derive(Debug, Clone, Copy)]
         pub struct Mpi {
             /// What its headers define.
-            pub constants: Constants,
+            pub constants: MpiConstants,
             $(
                 #[doc = concat!("`", stringify!($symbol), "`.")]
                 pub $name: unsafe extern "C" fn($($argument),*) -> c_int,
@@ -106,7 +106,7 @@ macro_rules! table {
             /// A function is missing.
             pub unsafe fn load(
                 mut find: impl FnMut(&CStr) -> *const c_void,
-                constants: Constants,
+                constants: MpiConstants,
             ) -> Result<Self, MissingSymbol> {
                 let mut wanted = |name: &'static str| {
                     // Every name ends in a zero byte.

@@ -4,11 +4,13 @@ use std::ffi::c_void;
 
 use records::{Algorithm, Collective};
 
-use crate::{Arguments, Block, Constants, Error, Executor, Method, Mpi, Reduction, Session, fake};
+use crate::{
+    Arguments, Block, Error, Executor, Mpi, MpiConstants, OwnMethod, Reduction, Session, fake,
+};
 
 /// `MPI_Bcast` of `count` elements at `buffer`.
 unsafe fn bcast(
-    method: &Method,
+    method: &OwnMethod,
     (buffer, count, datatype): (*mut c_void, i64, usize),
     root: i32,
     executor: &mut Executor,
@@ -21,11 +23,14 @@ unsafe fn bcast(
 
 const COUNTS: [usize; 4] = [0, 1, 2, 11];
 
-fn methods(collective: Collective) -> Vec<Method> {
+fn methods(collective: Collective) -> Vec<OwnMethod> {
     schedules::of_collective(collective)
         .flat_map(|entry| {
             let segments: &[u64] = if entry.segmented { &[0, 5] } else { &[0] };
-            segments.iter().map(|segment| Method::of(entry, *segment).unwrap()).collect::<Vec<_>>()
+            segments
+                .iter()
+                .map(|segment| OwnMethod::from_entry(entry, *segment).unwrap())
+                .collect::<Vec<_>>()
         })
         .collect()
 }
@@ -130,7 +135,7 @@ fn reductions_keep_the_order_of_ranks_and_the_gaps() {
 
 #[test]
 fn an_error_of_the_library_is_returned_and_the_executor_goes_on() {
-    let method = Method::new(Collective::Bcast, Algorithm::Linear, 0).unwrap();
+    let method = OwnMethod::new(Collective::Bcast, Algorithm::Linear, 0).unwrap();
     let outcomes = fake::run(2, |rank| {
         let mut executor = executor();
         let mut byte = 7 * u8::from(rank == 0);
@@ -177,7 +182,7 @@ fn calls_like_earlier_ones_are_told_from_others() {
 
 #[test]
 fn what_ran_is_known_until_it_is_forgotten() {
-    let method = Method::new(Collective::Bcast, Algorithm::Pipeline, 8192).unwrap();
+    let method = OwnMethod::new(Collective::Bcast, Algorithm::Pipeline, 8192).unwrap();
     fake::run(1, |_| {
         let mut executor = executor();
         let mut call = |count| {
@@ -197,7 +202,7 @@ fn what_ran_is_known_until_it_is_forgotten() {
 
 #[test]
 fn a_function_that_is_missing_is_named() {
-    let constants = Constants {
+    let constants = MpiConstants {
         in_place: 1,
         status_ignore: 0,
         byte: 1,

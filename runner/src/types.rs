@@ -2,13 +2,13 @@
 
 use std::cell::Cell;
 
-use crate::{Handle, Mpi, Result, layout::Layout};
+use crate::{Handle, Mpi, Result, layout::BufferLayout};
 
 /// A datatype that was asked for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Type {
-    pub layout: Layout,
-    /// See [`Layout::is_plain`].
+    pub layout: BufferLayout,
+    /// See [`BufferLayout::is_plain`].
     pub is_plain: bool,
 }
 
@@ -18,20 +18,20 @@ pub(crate) struct Type {
 /// short message. Plain types are named ones, and a named type keeps its handle for good; a derived
 /// one may be freed after the call, and its handle be another's in the next.
 #[derive(Debug, Default)]
-pub(crate) struct Types {
+pub(crate) struct DatatypeCache {
     known: Cell<[Option<Type>; 2]>,
     next: Cell<usize>,
 }
 
-impl Types {
+impl DatatypeCache {
     /// What MPI says of a type.
-    pub fn of(&self, mpi: &Mpi, datatype: Handle) -> Result<Type> {
+    pub fn look_up(&self, mpi: &Mpi, datatype: Handle) -> Result<Type> {
         let mut known = self.known.get();
         if let Some(found) = known.iter().flatten().find(|known| known.layout.datatype == datatype)
         {
             return Ok(*found);
         }
-        let layout = Layout::of(mpi, datatype)?;
+        let layout = BufferLayout::from_datatype(mpi, datatype)?;
         let made = Type { layout, is_plain: layout.is_plain(mpi)? };
         let place = self.next.get();
         known[place] = Some(made);
@@ -58,13 +58,13 @@ mod tests {
 
     #[test]
     fn only_plain_types_outlive_a_call() {
-        let (mpi, types) = (fake::table(), Types::default());
-        let kept = |types: &Types| -> Vec<Handle> {
+        let (mpi, types) = (fake::table(), DatatypeCache::default());
+        let kept = |types: &DatatypeCache| -> Vec<Handle> {
             types.known.get().iter().flatten().map(|known| known.layout.datatype).collect()
         };
-        assert!(!types.of(&mpi, fake::SPREAD).unwrap().is_plain);
-        assert!(types.of(&mpi, fake::BYTE).unwrap().is_plain);
-        assert_eq!(types.of(&mpi, fake::SPREAD).unwrap().layout.size, 2);
+        assert!(!types.look_up(&mpi, fake::SPREAD).unwrap().is_plain);
+        assert!(types.look_up(&mpi, fake::BYTE).unwrap().is_plain);
+        assert_eq!(types.look_up(&mpi, fake::SPREAD).unwrap().layout.size, 2);
         assert_eq!(kept(&types), [fake::SPREAD, fake::BYTE]);
         assert!(!types.are_plain());
         types.begin_call();

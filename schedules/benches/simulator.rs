@@ -10,7 +10,7 @@ use std::{hint::black_box, time::Instant};
 
 use colibri_schedules::{
     Call, find,
-    simulator::{LogGp, Options, Simulator},
+    simulator::{LogGpCosts, Options, Simulator},
 };
 use records::{Algorithm, Collective};
 
@@ -19,7 +19,7 @@ const RUNS: usize = 5;
 
 fn main() {
     let only = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
-    let model = LogGp {
+    let model = LogGpCosts {
         latency: 30.40e-6,
         overhead: 8.15e-6,
         gap: 8.683e-6,

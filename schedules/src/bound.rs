@@ -121,11 +121,11 @@ mod tests {
 
     use crate::{
         Call, ENTRIES,
-        simulator::{LogGp, Options, simulate},
+        simulator::{LogGpCosts, Options, simulate},
     };
     use records::{Algorithm, Collective};
 
-    const COSTS: LogGp = LogGp {
+    const COSTS: LogGpCosts = LogGpCosts {
         latency: 61.0,
         overhead: 8.0,
         gap: 24.0,
@@ -156,7 +156,7 @@ mod tests {
             let v_form = entry.collective.v_form_of().is_some() && entry.collective.is_rooted();
             let call = Call::new(ranks, count);
             prop_assume!(!v_form && entry.check_everywhere(&call).is_ok());
-            let costs = LogGp { gap, gap_per_byte: per_byte, ..COSTS };
+            let costs = LogGpCosts { gap, gap_per_byte: per_byte, ..COSTS };
             let seconds = simulate(entry, &call, &costs, Options::default()).unwrap().seconds;
             let told = |enough| entry.at_least(&call, &costs, Options::default(), enough);
             prop_assert!(told(f64::INFINITY) <= seconds * (1.0 + 1e-9));

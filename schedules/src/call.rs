@@ -85,28 +85,28 @@ impl Call<'_> {
 
 /// A run of elements without a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Span {
+pub struct ElementSpan {
     /// First element.
     pub start: u64,
     /// How many.
     pub count: u64,
 }
 
-impl Span {
+impl ElementSpan {
     /// The span in a buffer.
-    pub const fn of(self, buffer: Buffer) -> Range {
+    pub const fn in_buffer(self, buffer: Buffer) -> Range {
         Range::new(buffer, self.start, self.count)
     }
 
     /// Part `index` of `parts` parts, whose sizes differ by one at most, the larger ones first.
-    pub const fn part(self, index: u64, parts: u64) -> Span {
+    pub const fn part(self, index: u64, parts: u64) -> ElementSpan {
         let (size, larger) = (self.count / parts, self.count % parts);
         let before = index * size + if index < larger { index } else { larger };
-        Span { start: self.start + before, count: size + (index < larger) as u64 }
+        ElementSpan { start: self.start + before, count: size + (index < larger) as u64 }
     }
 
     /// The two halves, the larger one first.
-    pub const fn halves(self) -> (Span, Span) {
+    pub const fn halves(self) -> (ElementSpan, ElementSpan) {
         (self.part(0, 2), self.part(1, 2))
     }
 
@@ -119,14 +119,17 @@ impl Span {
         }
     }
 
-    /// Segment `index` of [`Span::segments`].
-    pub const fn segment(self, index: u64, segment: u64) -> Span {
+    /// Segment `index` of [`ElementSpan::segments`].
+    pub const fn segment(self, index: u64, segment: u64) -> ElementSpan {
         if segment == 0 || segment >= self.count {
             return self;
         }
         let before = index * segment;
         let left = self.count - before;
-        Span { start: self.start + before, count: if left < segment { left } else { segment } }
+        ElementSpan {
+            start: self.start + before,
+            count: if left < segment { left } else { segment },
+        }
     }
 }
 
@@ -138,7 +141,7 @@ mod tests {
     proptest! {
         #[test]
         fn parts_and_segments_tile(start in 0_u64..9, count in 0_u64..99, pieces in 1_u64..20) {
-            let span = Span { start, count };
+            let span = ElementSpan { start, count };
             let mut at = start;
             for index in 0..pieces {
                 let part = span.part(index, pieces);

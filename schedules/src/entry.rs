@@ -55,7 +55,7 @@ pub struct CallError {
 
 impl Entry {
     /// An algorithm that asks nothing of a call.
-    pub const fn of<P: Program>(
+    pub const fn new<P: Program>(
         collective: Collective,
         algorithm: Algorithm,
         description: &'static str,
@@ -103,15 +103,15 @@ impl Entry {
         let problem = if call.ranks == 0 {
             "0 ranks; a communicator has at least 1".into()
         } else if self.collective.is_rooted() && call.root >= call.ranks {
-            format!("root {} of {} ranks; wanted 0 to {}", call.root, call.ranks, call.ranks - 1)
+            format!("root {} of {} ranks; expected 0 to {}", call.root, call.ranks, call.ranks - 1)
         } else if self.requirements.commutative && !call.commutative {
             "the operation is not commutative; this algorithm changes the order of operands".into()
         } else if self.requirements.even && call.ranks > 1 && call.ranks % 2 == 1 {
             format!("{} ranks; this algorithm needs an even number", call.ranks)
         } else if self.fanned && call.fan_out < least {
-            format!("fan-out {}; wanted at least {least}", call.fan_out)
+            format!("fan-out {}; expected at least {least}", call.fan_out)
         } else if call.ranks > 1 << 30 {
-            format!("{} ranks; wanted at most {}", call.ranks, 1 << 30)
+            format!("{} ranks; expected at most {}", call.ranks, 1 << 30)
         } else if call.count.checked_mul(2 * u64::from(call.ranks)).is_none() {
             format!("{} elements for each of {} ranks overflow", call.count, call.ranks)
         } else if let Some(problem) = self.counts_problem(call) {
@@ -146,9 +146,9 @@ impl Entry {
         let (counts, places) = (call.counts.len(), call.displacements.len());
         let ends = call.counts.iter().zip(call.displacements);
         if ![least, call.ranks as usize].contains(&counts) {
-            Some(format!("{counts} counts for {} ranks; wanted as many", call.ranks))
+            Some(format!("{counts} counts for {} ranks; expected as many", call.ranks))
         } else if counts != places {
-            Some(format!("{counts} counts but {places} displacements; wanted as many"))
+            Some(format!("{counts} counts but {places} displacements; expected as many"))
         } else if ends.into_iter().any(|(count, place)| count.checked_add(*place).is_none()) {
             Some("a block's end overflows".into())
         } else if call.counts.iter().try_fold(0_u64, |sum, count| sum.checked_add(*count)).is_none()

@@ -81,14 +81,14 @@ impl Entry {
 mod tests {
     use crate::{
         Call, ENTRIES,
-        simulator::{ActivityKind, LogGp, Options, simulate_observed},
+        simulator::{ActivityKind, LogGpCosts, Options, simulate_observed},
     };
     use records::Collective;
 
     /// What is told without executing is what is executed, give or take a factor of 3.
     #[test]
     fn the_length_is_about_that_of_the_execution() {
-        let costs = LogGp {
+        let costs = LogGpCosts {
             latency: 61.0,
             overhead: 8.0,
             gap: 24.0,

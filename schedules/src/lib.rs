@@ -46,10 +46,10 @@ mod step;
 pub mod topology;
 
 pub use algorithms::ENTRIES;
-pub use call::{Call, Span};
+pub use call::{Call, ElementSpan};
 pub use entry::{CallError, Entry, Requirements};
 pub use estimate::Length;
 pub use program::{Header, Needs, Program, Then};
 pub use range::{Buffer, Range};
 pub use registry::{find, find_named, of_collective};
-pub use step::{Order, Round, Step};
+pub use step::{OperandOrder, Round, Step};

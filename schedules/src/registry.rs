@@ -52,7 +52,7 @@ mod tests {
         let entry = find(Collective::Reduce, Algorithm::Binary).unwrap();
         for (call, part) in [
             (Call::new(0, 1), "at least 1"),
-            (Call { root: 4, ..Call::new(4, 1) }, "wanted 0 to 3"),
+            (Call { root: 4, ..Call::new(4, 1) }, "expected 0 to 3"),
             (Call { commutative: false, ..Call::new(4, 1) }, "not commutative"),
             (Call::new(4, u64::MAX / 4), "overflow"),
         ] {

@@ -4,7 +4,7 @@ use crate::{Buffer, Range, arrangement::Arrangement};
 
 /// Which operand of a combination stands left; it matters to non-commutative operations only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
+pub enum OperandOrder {
     /// `into = source op into`: what `MPI_Reduce_local(source, into)` does.
     SourceFirst,
     /// `into = into op source`. The source is lost: an executor may compute
@@ -54,12 +54,12 @@ pub enum Step {
     },
     /// Combines two ranges of one length by the reduction operation, into the second.
     Combine {
-        /// Read; lost for [`Order::IntoFirst`].
+        /// Read; lost for [`OperandOrder::IntoFirst`].
         source: Range,
         /// Read and written.
         into: Range,
         /// Which operand stands left.
-        order: Order,
+        order: OperandOrder,
     },
     /// Copies a range onto another one of the same length.
     Copy {
@@ -162,10 +162,10 @@ impl Round {
 
     /// `into = source op into`.
     pub(crate) fn combine_left(&mut self, source: Range, into: Range) {
-        self.combine(source, into, Order::SourceFirst);
+        self.combine(source, into, OperandOrder::SourceFirst);
     }
 
-    pub(crate) fn combine(&mut self, source: Range, into: Range, order: Order) {
+    pub(crate) fn combine(&mut self, source: Range, into: Range, order: OperandOrder) {
         if into.count > 0 {
             self.push(Step::Combine { source, into, order });
         }

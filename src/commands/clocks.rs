@@ -21,20 +21,20 @@ pub struct Clocks {
     #[command(flatten)]
     site: SiteOptions,
 
-    /// For how long the clocks are compared after their synchronisation
+    /// How long to compare the clocks after their synchronisation
     #[arg(long = "for", value_name = "TIME", value_parser = quantity::parse_duration, default_value = "10s")]
     duration: Duration,
 
-    /// Do not synchronise them anew when that is due
+    /// Do not resynchronise when that is due
     #[arg(long)]
     once: bool,
 
-    /// Synchronise them even where the ranks share one
+    /// Synchronise even if the ranks share one clock
     #[arg(long)]
     synchronise: bool,
 
-    /// Give every rank a false clock (up to 3 ms off, up to 20 ppm fast or slow), drawn from this
-    /// seed: a trial in which the kernel's clock is the referee
+    /// Test the synchronisation: give every rank a false clock drawn from this seed (up to 3 ms
+    /// off, up to 20 ppm fast or slow), and compare with the kernel's clock
     #[arg(long, value_name = "SEED")]
     false_clocks: Option<u64>,
 }
@@ -72,7 +72,7 @@ impl Clocks {
 fn refuse_another(run: &RunDirectory) -> Result<()> {
     let path = run.clock_errors();
     if path.exists() {
-        bail!("{}: is there already; name another directory", path.display());
+        bail!("{}: already exists; name another directory", path.display());
     }
     Ok(())
 }
@@ -81,8 +81,8 @@ fn refuse_another(run: &RunDirectory) -> Result<()> {
 /// last.
 fn summary(rows: &[ClockError]) -> String {
     if rows.is_empty() {
-        return "the ranks share one clock: nothing to synchronise (--synchronise does it all the \
-                same)\n"
+        return "the ranks share one clock, so there is nothing to synchronise (--synchronise does \
+                it anyway)\n"
             .into();
     }
     let mut ranks: BTreeMap<u32, Vec<&ClockError>> = BTreeMap::new();

@@ -18,31 +18,31 @@ use crate::{
     commands::shared::{
         figure,
         options::{ModelOptions, figure as figure_file},
-        output::{self, Format},
+        output::{self, TableFormat},
     },
-    error::{Usage, usage},
+    error::{WrongUse, usage},
     site::run_directory::RunDirectory,
-    stages::{chosen, measurements::Measurements, source::Source},
+    stages::{chosen, measurements::Measurements, source::CalibrationSource},
 };
 
 /// Compares two decision functions: where they differ, and what following the second instead of the
 /// first costs, by a model or as measured
 #[derive(Debug, Args)]
-pub struct Difference {
+pub struct DifferenceCommand {
     /// The first: a choices.json, a run's directory, or a decisions.json with :MODEL behind it where
     /// it holds several models' decisions
     #[arg(value_name = "FILE[:MODEL]")]
     first: OsString,
 
-    /// The second
+    /// Second decision function
     #[arg(value_name = "FILE[:MODEL]")]
     second: OsString,
 
-    /// The collective [default: the one that both decide for]
+    /// The collective [default: the one that both files hold]
     #[arg(long, value_name = "NAME")]
     collective: Option<Collective>,
 
-    /// A run whose measured times say what each method costs, instead of a calibration and a model
+    /// Compare by the times measured in this run, instead of by a calibration and a model
     #[arg(long, value_name = "DIR", conflicts_with_all = ["calibration", "model"])]
     run: Option<PathBuf>,
 
@@ -50,9 +50,9 @@ pub struct Difference {
     #[arg(long, value_name = "FILE", value_parser = figure_file())]
     figure: Option<PathBuf>,
 
-    /// How the differences are printed: as a table those alone, else every point
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    /// Output format; a table lists only points that differ, json and csv list all
+    #[arg(long, value_enum, default_value_t = TableFormat::Table)]
+    format: TableFormat,
 
     #[command(flatten)]
     model: ModelOptions,
@@ -60,7 +60,7 @@ pub struct Difference {
 
 /// What both take at one point.
 #[derive(Serialize)]
-struct Row {
+struct DifferenceRow {
     collective: Collective,
     procs: u32,
     bytes: u64,
@@ -77,7 +77,7 @@ struct Row {
 /// Decisions by point.
 type Function = BTreeMap<Point, Method>;
 
-impl Difference {
+impl DifferenceCommand {
     /// Runs the subcommand.
     pub fn run(self) -> Result<()> {
         let judge = self.judge()?;
@@ -87,13 +87,14 @@ impl Difference {
         let rows = rows(&judge, collective, &first.1, &second.1);
         if rows.is_empty() {
             usage!(
-                "{} and {} have no point of {collective} in common; decide both on one grid",
+                "{} and {} have no point of {collective} in common; decide both on the same grid",
                 self.first.display(),
                 self.second.display()
             );
         }
         if let Some(path) = &self.figure {
-            let points: Vec<figures::Difference> = rows.iter().map(Row::drawn).collect();
+            let points: Vec<figures::ComparedPoint> =
+                rows.iter().map(DifferenceRow::drawn).collect();
             let names = [first.0.as_str(), second.0.as_str()];
             figure::write(
                 figures::difference_map(collective, names, &judge.name(), &points),
@@ -101,9 +102,11 @@ impl Difference {
             )?;
         }
         match self.format {
-            Format::Json | Format::Csv => output::rows(self.format, &rows, &HEADING, cells),
-            Format::Table => {
-                let different: Vec<&Row> = rows.iter().filter(|row| !row.same).collect();
+            TableFormat::Json | TableFormat::Csv => {
+                output::rows(self.format, &rows, &HEADING, cells)
+            }
+            TableFormat::Table => {
+                let different: Vec<&DifferenceRow> = rows.iter().filter(|row| !row.same).collect();
                 if !different.is_empty() {
                     output::rows(self.format, &different, &HEADING, |row| cells(row))?;
                 }
@@ -115,7 +118,7 @@ impl Difference {
     fn judge(&self) -> Result<Judge> {
         if let Some(path) = &self.run {
             if !path.is_dir() {
-                usage!("{}: is no run's directory", path.display());
+                usage!("{}: is not a run directory", path.display());
             }
             let run = RunDirectory::read(path)?;
             let samples = Measurements::read(&run)?.samples;
@@ -123,15 +126,15 @@ impl Difference {
         }
         let Some(calibration) = &self.model.calibration else {
             usage!(
-                "whose times? Say --calibration FILE and --model NAME, as in --calibration \
-                 preset:frodo --model refined, or --run DIR for measured ones"
+                "no times to compare by; give --run DIR (measured), or --calibration FILE and \
+                 --model NAME (predicted)"
             );
         };
         let models = self.model.model.as_ref().map(|models| models.0.as_slice());
         let Some(&[model]) = models else {
-            usage!("by which one model? Say it by --model, as in --model refined");
+            usage!("name one model to predict by, as in --model refined");
         };
-        let source = Source::load(&self.model)?;
+        let source = CalibrationSource::load(&self.model)?;
         let predictor = Box::new(source.predictor(model)?);
         let calibration = calibration.to_string_lossy().into_owned();
         Ok(Judge::Predicted { predictor, calibration })
@@ -164,7 +167,7 @@ impl Difference {
 const HEADING: [&str; 8] =
     ["collective", "procs", "bytes", "first", "second", "first's", "second's", "more"];
 
-fn cells(row: &Row) -> Vec<String> {
+fn cells(row: &DifferenceRow) -> Vec<String> {
     let seconds =
         |seconds: Option<f64>| seconds.map_or_else(|| "not known".into(), quantity::format_seconds);
     vec![
@@ -206,9 +209,9 @@ impl Judge {
     }
 }
 
-impl Row {
-    fn drawn(&self) -> figures::Difference {
-        figures::Difference {
+impl DifferenceRow {
+    fn drawn(&self) -> figures::ComparedPoint {
+        figures::ComparedPoint {
             procs: self.procs,
             bytes: self.bytes,
             methods: [self.first.clone(), self.second.clone()],
@@ -217,12 +220,17 @@ impl Row {
     }
 }
 
-fn rows(judge: &Judge, collective: Collective, first: &Function, second: &Function) -> Vec<Row> {
+fn rows(
+    judge: &Judge,
+    collective: Collective,
+    first: &Function,
+    second: &Function,
+) -> Vec<DifferenceRow> {
     let common = first.iter().filter(|(point, _)| point.collective == collective);
     let common = common.filter_map(|(point, method)| Some((*point, method, second.get(point)?)));
     let row = |(point, first, second): (Point, &Method, &Method)| {
         let [a, b] = [first, second].map(|method| judge.seconds(point, method));
-        Row {
+        DifferenceRow {
             collective,
             procs: point.procs,
             bytes: point.bytes,
@@ -237,8 +245,8 @@ fn rows(judge: &Judge, collective: Collective, first: &Function, second: &Functi
     common.map(row).collect()
 }
 
-fn summary(rows: &[Row], judge: &Judge) -> String {
-    let different: Vec<&Row> = rows.iter().filter(|row| !row.same).collect();
+fn summary(rows: &[DifferenceRow], judge: &Judge) -> String {
+    let different: Vec<&DifferenceRow> = rows.iter().filter(|row| !row.same).collect();
     let mut text = format!("They differ at {} of {} points", different.len(), rows.len());
     let costs: Vec<f64> =
         different.iter().filter_map(|row| Some(1.0 + row.relative_cost?)).collect();
@@ -247,7 +255,7 @@ fn summary(rows: &[Row], judge: &Judge) -> String {
     if let (Some(mean), Some(least), Some(greatest)) = (geometric_mean(&costs), least, greatest) {
         let percent = |ratio: f64| format!("{:+.1} %", 100.0 * (ratio - 1.0));
         text += &format!(
-            "; there the second costs {} in the geometric mean, {} to {}, {}",
+            "; there the second's time differs by {} in the geometric mean ({} to {}), {}",
             percent(mean),
             percent(least),
             percent(greatest),
@@ -304,7 +312,7 @@ fn split(given: &OsStr) -> Result<(&Path, Option<Model>)> {
     match bytes.iter().rposition(|byte| *byte == b':') {
         Some(colon) if !Path::new(given).exists() => {
             let model = String::from_utf8_lossy(&bytes[colon + 1..]);
-            let model = model.parse::<Model>().map_err(Usage)?;
+            let model = model.parse::<Model>().map_err(WrongUse)?;
             Ok((Path::new(OsStr::from_bytes(&bytes[..colon])), Some(model)))
         }
         _ => Ok((Path::new(given), None)),

@@ -12,16 +12,16 @@ use models::simulated::Run;
 use records::{Collective, document, quantity, unknown};
 use schedules::{
     find_named,
-    topology::{self, ChildOrder, Shape, TOPOLOGIES, Topology},
+    topology::{self, ChildOrder, TOPOLOGIES, Topology, TreeShape},
 };
 
 use crate::{
     commands::shared::{
         figure::{answer, write},
-        network::{NetworkOptions, RendezvousCost, Simulator, check_options, in_words},
+        network::{CostOptions, PlatformSimulator, RendezvousCost, check_options, in_words},
         output,
     },
-    error::{Usage, usage},
+    error::{WrongUse, usage},
 };
 
 /// Draws a topology (Graphviz, SVG, PNG) or a schedule in time (SVG, PNG)
@@ -32,7 +32,7 @@ pub struct Draw {
     #[arg(long, value_name = "NAME", value_parser = topology)]
     topology: Option<&'static Topology>,
 
-    /// Draw what every rank does in time, as the simulator has it
+    /// Draw a schedule's space-time diagram, as simulated
     #[arg(long)]
     schedule: bool,
 
@@ -48,9 +48,9 @@ pub struct Draw {
     #[arg(long, value_name = "K")]
     fan_out: Option<u32>,
 
-    /// A topology's children from left to right
-    #[arg(long, value_enum, default_value_t = Order::Ascending, conflicts_with = "schedule")]
-    order: Order,
+    /// Order of a topology's children from left to right
+    #[arg(long, value_enum, default_value_t = ChildrenOrder::Ascending, conflicts_with = "schedule")]
+    order: ChildrenOrder,
 
     /// The schedule's collective
     #[arg(
@@ -70,7 +70,7 @@ pub struct Draw {
     )]
     algorithm: Option<String>,
 
-    /// Message size; what it means is per collective
+    /// Message size, as each collective defines it
     #[arg(long, short = 'm', value_name = "SIZE", value_parser = quantity::parse_bytes, conflicts_with = "topology")]
     sizes: Option<u64>,
 
@@ -79,17 +79,17 @@ pub struct Draw {
     segments: Option<u64>,
 
     #[command(flatten)]
-    network: NetworkOptions,
+    network: CostOptions,
 
-    /// The file, in the form of its ending: .dot (a topology), .svg or .png [default: a topology
-    /// as Graphviz text on stdout]
+    /// File to draw into; its ending gives the form: .dot (a topology), .svg or .png [default: a
+    /// topology as Graphviz text on stdout]
     #[arg(long, short, value_name = "FILE", required_if_eq("schedule", "true"))]
     output: Option<PathBuf>,
 }
 
 /// In which order children stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Order {
+enum ChildrenOrder {
     /// Nearest after the root first
     Ascending,
     /// Farthest first, as a binomial broadcast serves them
@@ -98,7 +98,7 @@ enum Order {
 
 /// What a file holds, by the ending of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum DrawingForm {
     Graphviz,
     Picture,
 }
@@ -116,42 +116,45 @@ impl Draw {
         match (self.topology, self.collective, &self.algorithm) {
             (Some(topology), ..) => self.draw_topology(topology),
             (None, Some(collective), Some(algorithm)) => self.draw_schedule(collective, algorithm),
-            (None, ..) => usage!("draw what? --topology NAME, or --schedule with its collective"),
+            (None, ..) => usage!(
+                "nothing to draw; give --topology NAME, or --schedule with \
+                                  --collective NAME"
+            ),
         }
     }
 
     fn draw_topology(&self, topology: &Topology) -> Result<()> {
         if self.network.calibration.is_some() || self.network.rendezvous.is_some() {
-            usage!("--calibration and --rendezvous are for --schedule; a topology knows no times");
+            usage!("--calibration and --rendezvous are for --schedule; a topology has no times");
         }
         if self.fan_out.is_some() && !figures::has_fan_out(topology) {
-            usage!("--fan-out: {} doesn't look at it; k-chain and k-nomial do", topology.name);
+            usage!("--fan-out: {} has none; k-chain and k-nomial have", topology.name);
         }
-        let shape = Shape {
+        let shape = TreeShape {
             ranks: self.procs,
             root: self.root.unwrap_or(0),
             fan_out: self.fan_out.unwrap_or(4),
         };
         let order = match self.order {
-            Order::Ascending => ChildOrder::Ascending,
-            Order::Descending => ChildOrder::Descending,
+            ChildrenOrder::Ascending => ChildOrder::Ascending,
+            ChildrenOrder::Descending => ChildOrder::Descending,
         };
         let text = || figures::dot(topology, shape, order).map_err(answer);
         match &self.output {
             None => output::print(&text()?),
             Some(path) => match form(path, true)? {
-                Form::Graphviz => Ok(document::write_text(path, &text()?)?),
-                Form::Picture => write(figures::tree(topology, shape, order), path),
+                DrawingForm::Graphviz => Ok(document::write_text(path, &text()?)?),
+                DrawingForm::Picture => write(figures::tree(topology, shape, order), path),
             },
         }
     }
 
     fn draw_schedule(&self, collective: Collective, algorithm: &str) -> Result<()> {
         let Some(path) = &self.output else {
-            usage!("--schedule needs a file to draw into: --output schedule.svg or .png");
+            usage!("--schedule needs a file to draw into, as in --output schedule.svg");
         };
         form(path, false)?;
-        let entry = find_named(collective, algorithm).map_err(Usage)?;
+        let entry = find_named(collective, algorithm).map_err(WrongUse)?;
         check_options(collective, &[entry], self.root, self.fan_out)?;
         if self.segments.is_some() && !entry.segmented {
             usage!("--segments: {collective} {algorithm} has no segments");
@@ -160,7 +163,7 @@ impl Draw {
             (Collective::Barrier, None) => 0,
             (Collective::Barrier, Some(_)) => usage!("--sizes: a barrier has no message"),
             (_, Some(bytes)) => bytes,
-            (_, None) => usage!("which message size? --sizes 64KiB, say"),
+            (_, None) => usage!("--schedule needs a message size, as in --sizes 64KiB"),
         };
         let run = Run {
             entry,
@@ -170,7 +173,7 @@ impl Draw {
             bytes,
             segment_bytes: self.segments.unwrap_or(0),
         };
-        let mut simulator = Simulator::load(&self.network)?;
+        let mut simulator = PlatformSimulator::load(&self.network)?;
         write(Ok(diagram(&mut simulator, &run, &self.network)?), path)
     }
 }
@@ -183,7 +186,7 @@ fn check_extent(run: &Run) -> Result<()> {
     }
     let blocks = run.blocks();
     let call = run.call(&blocks);
-    run.entry.check_everywhere(&call).map_err(|error| Usage(error.to_string()))?;
+    run.entry.check_everywhere(&call).map_err(|error| WrongUse(error.to_string()))?;
     let rounds: u64 = (0..run.procs).map(|rank| run.entry.needs(&call, rank).rounds).sum();
     // No rank has more than a few rounds without a message.
     if rounds > 16 * figures::MOST_MESSAGES as u64 {
@@ -195,7 +198,7 @@ fn check_extent(run: &Run) -> Result<()> {
     Ok(())
 }
 
-fn diagram(simulator: &mut Simulator, run: &Run, network: &NetworkOptions) -> Result<Figure> {
+fn diagram(simulator: &mut PlatformSimulator, run: &Run, network: &CostOptions) -> Result<Figure> {
     check_extent(run)?;
     let mut activities = Vec::new();
     simulator.run(run, Some(&mut |activity| activities.push(activity)))?;
@@ -219,13 +222,13 @@ fn diagram(simulator: &mut Simulator, run: &Run, network: &NetworkOptions) -> Re
 }
 
 /// What a file is to hold. Endings that would not be written are refused before any work.
-fn form(path: &Path, with_graphviz: bool) -> Result<Form> {
+fn form(path: &Path, with_graphviz: bool) -> Result<DrawingForm> {
     match path.extension().and_then(OsStr::to_str) {
-        Some("svg" | "png") => Ok(Form::Picture),
-        Some("dot" | "gv") if with_graphviz => Ok(Form::Graphviz),
+        Some("svg" | "png") => Ok(DrawingForm::Picture),
+        Some("dot" | "gv") if with_graphviz => Ok(DrawingForm::Graphviz),
         _ => {
             let endings = if with_graphviz { ".dot, .svg or .png" } else { ".svg or .png" };
-            usage!("--output {}: wanted a name that ends with {endings}", path.display())
+            usage!("--output {}: expected a name that ends with {endings}", path.display())
         }
     }
 }

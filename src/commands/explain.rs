@@ -5,20 +5,20 @@ use clap::Args;
 use models::{
     Model, Prediction, Predictor,
     decide::{best_segment_of, methods},
-    explain::{Formula, Symbol, Term},
+    explain::{FormulaText, Symbol, Term},
 };
 use records::{Collective, Method, Point, quantity};
 use serde::Serialize;
 
 use crate::{
     commands::shared::{
-        options::{ModelOptions, Segments, segments},
+        options::{ModelOptions, SegmentOption, segments},
         output,
     },
     error::usage,
     stages::{
         deciding::{can_run, default_models, tell_without},
-        source::Source,
+        source::CalibrationSource,
     },
 };
 
@@ -37,22 +37,22 @@ pub struct Explain {
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1 << 20))]
     procs: u32,
 
-    /// Message size, as 64KiB; 0 for a barrier
+    /// Message size, such as 64KiB; 0 for a barrier
     #[arg(long = "size", alias = "sizes", short = 'm', value_name = "SIZE", value_parser = quantity::parse_bytes)]
     bytes: Option<u64>,
 
     /// Segment sizes (0: unsegmented), or auto
     #[arg(long, value_name = "LIST", value_parser = segments, default_value = "0,1KiB,8KiB")]
-    segments: Segments,
+    segments: SegmentOption,
 
-    /// How the explanation is printed
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = ExplanationFormat::Table)]
+    format: ExplanationFormat,
 }
 
 /// How an explanation is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Format {
+pub enum ExplanationFormat {
     Table,
     Json,
 }
@@ -68,13 +68,13 @@ struct Explanation {
     /// By what the point lies beyond what was calibrated; none where it doesn't.
     extrapolated: Option<String>,
     /// Cheapest first.
-    candidates: Vec<Candidate>,
+    candidates: Vec<ExplainedMethod>,
     /// Seconds by parameter that the best saves against the next; what it pays more is negative.
     best_saves: Vec<Saving>,
 }
 
 #[derive(Serialize)]
-struct Candidate {
+struct ExplainedMethod {
     method: Method,
     /// n_s.
     segments: u64,
@@ -84,7 +84,7 @@ struct Candidate {
     /// Time over the best one's, less one.
     behind: f64,
     terms: Vec<Term>,
-    formula: Formula,
+    formula: FormulaText,
 }
 
 #[derive(Serialize)]
@@ -96,12 +96,12 @@ struct Saving {
 impl Explain {
     /// Runs the subcommand.
     pub fn run(self) -> Result<()> {
-        let source = Source::load(&self.model)?;
+        let source = CalibrationSource::load(&self.model)?;
         let bytes = match (self.collective, self.bytes) {
             (Collective::Barrier, None | Some(0)) => 0,
-            (Collective::Barrier, Some(_)) => usage!("a barrier carries nothing; leave out -m"),
+            (Collective::Barrier, Some(_)) => usage!("a barrier carries no data; leave out -m"),
             (_, Some(bytes)) => bytes,
-            (collective, None) => usage!("which message size of {collective}? Say it by -m 64KiB"),
+            (collective, None) => usage!("{collective} needs a message size, as in -m 64KiB"),
         };
         let point = Point { collective: self.collective, procs: self.procs, bytes };
         let models = match &self.model.model {
@@ -117,21 +117,28 @@ impl Explain {
             explanations.push(self.explain(&source, model, point)?);
         }
         match self.format {
-            Format::Json => output::print(&(serde_json::to_string_pretty(&explanations)? + "\n")),
-            Format::Table => {
+            ExplanationFormat::Json => {
+                output::print(&(serde_json::to_string_pretty(&explanations)? + "\n"))
+            }
+            ExplanationFormat::Table => {
                 let texts: Vec<String> = explanations.iter().map(text).collect();
                 output::print(&texts.join("\n"))
             }
         }
     }
 
-    fn explain(&self, source: &Source, model: Model, point: Point) -> Result<Explanation> {
+    fn explain(
+        &self,
+        source: &CalibrationSource,
+        model: Model,
+        point: Point,
+    ) -> Result<Explanation> {
         let predictor = source.predictor(model)?;
         let explainer = source.explainer(&predictor)?;
         let mut candidates = Vec::new();
         for method in self.methods(&predictor, point)? {
             let Prediction { seconds, low, high } = predictor.predict_method(point, &method)?;
-            candidates.push(Candidate {
+            candidates.push(ExplainedMethod {
                 segments: match method.segment_bytes() {
                     0 => 1,
                     segment => point.bytes.div_ceil(segment).max(1),
@@ -150,7 +157,7 @@ impl Explain {
             match predictor.is_by_method() {
                 true => usage!("no constants of {model} were fitted for {}", self.collective),
                 false => usage!(
-                    "{} has no closed forms in model {model}; take --model refined",
+                    "{} has no closed forms in model {model}; use --model refined",
                     self.collective
                 ),
             }
@@ -180,13 +187,13 @@ impl Explain {
         known.retain(|one| predictor.model().serves(point.collective, *one, point.procs));
         tell_without(predictor, point.collective, &known);
         let found = match &self.segments {
-            Segments::These(sizes) => {
+            SegmentOption::These(sizes) => {
                 let sizes: Vec<u64> =
                     sizes.iter().copied().filter(|size| *size < point.bytes.max(1)).collect();
                 let sizes = if sizes.is_empty() { vec![0] } else { sizes };
                 methods(predictor, point.collective, &known, &sizes)?
             }
-            Segments::Auto => {
+            SegmentOption::Auto => {
                 let mut found = Vec::new();
                 for method in methods(predictor, point.collective, &known, &[0])? {
                     if let Some(segment) = best_segment_of(predictor, point, &method)? {
@@ -204,8 +211,8 @@ impl Explain {
 }
 
 /// By parameter, in the order of the model's.
-fn savings(best: &Candidate, next: &Candidate) -> Vec<Saving> {
-    let of = |candidate: &Candidate, parameter| {
+fn savings(best: &ExplainedMethod, next: &ExplainedMethod) -> Vec<Saving> {
+    let of = |candidate: &ExplainedMethod, parameter| {
         let terms = candidate.terms.iter();
         terms.filter(|term| term.parameter == parameter).map(|term| term.seconds).sum::<f64>()
     };
@@ -231,7 +238,7 @@ fn text(explanation: &Explanation) -> String {
     if let Some(excess) = &explanation.extrapolated {
         text += &format!("extrapolated: {excess}\n");
     }
-    let row = |(place, candidate): (usize, &Candidate)| {
+    let row = |(place, candidate): (usize, &ExplainedMethod)| {
         vec![
             (place + 1).to_string(),
             candidate.method.to_string(),
@@ -259,7 +266,7 @@ fn text(explanation: &Explanation) -> String {
             quantity::format_seconds(next.seconds - best.seconds),
             match best.high_seconds > best.low_seconds {
                 true => format!(
-                    " (its interval: {} .. {})",
+                    " (95 % interval of its prediction: {} .. {})",
                     quantity::format_seconds(best.low_seconds),
                     quantity::format_seconds(best.high_seconds)
                 ),
@@ -267,7 +274,7 @@ fn text(explanation: &Explanation) -> String {
             }
         );
     }
-    text += "\nFormulas, with the numbers of their terms:\n";
+    text += "\nFormulas with their values:\n";
     for (place, candidate) in candidates.iter().enumerate() {
         text += &format!("{:>3} {}\n", place + 1, candidate.method);
         text += &formula(&candidate.formula);
@@ -276,7 +283,7 @@ fn text(explanation: &Explanation) -> String {
 }
 
 /// The formula, what its terms come to, and what its symbols are.
-fn formula(formula: &Formula) -> String {
+fn formula(formula: &FormulaText) -> String {
     let mut text = format!("      {}\n", formula.text);
     let of_words = formula.symbols.is_empty();
     let parts = formula.parts.iter().map(|part| {

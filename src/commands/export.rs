@@ -13,50 +13,50 @@ use crate::{
     site::run_directory::RunDirectory,
     stages::{
         chosen,
-        export::{Exporter, Format},
+        export::{ExportFormat, Exporter},
         exporting::{self, FittedChoices, write_files},
-        source::Source,
+        source::CalibrationSource,
     },
 };
 
 /// Writes what was chosen in the form that an MPI library or a program loads
 #[derive(Debug, Args)]
-pub struct Export {
+pub struct ExportCommand {
     /// Directory of a run that has chosen (`colibri tune`, `verify`, `guidelines`), or a file of
     /// choices (made by `decide --output FILE`)
     #[arg(default_value = "colibri-run", value_name = "DIR|FILE")]
     directory: PathBuf,
 
-    /// For which library
+    /// What loads the file
     #[arg(long, value_enum)]
-    format: Format,
+    format: ExportFormat,
 
-    /// For which version of it: Open MPI 4.0, 4.1 (which 5.0 reads, too), 5.0 or 6.0; MPICH 4.0 to
-    /// 5.0 (must be said); Intel MPI 2019 on; UCC 1.3
+    /// Version of that library: Open MPI 4.0, 4.1 (5.0 reads it too), 5.0 or 6.0; MPICH 4.0 to 5.0
+    /// (required); Intel MPI 2019 or later; UCC 1.3
     #[arg(long, value_name = "VERSION")]
     target_version: Option<String>,
 
-    /// MPICH's library, of which the file takes what it leaves alone [default: the one of that
-    /// version on this machine]
+    /// MPICH's library, whose built-in tuning is kept for all that was not tuned [default: the one
+    /// of that version on this machine]
     #[arg(long, value_name = "FILE")]
     target_library: Option<PathBuf>,
 
-    /// The file to write, or the directory where the format is one of many files [default: stdout]
+    /// The file to write, or the directory if the format has many files [default: stdout]
     #[arg(long, short, value_name = "PATH")]
     output: Option<PathBuf>,
 
-    /// Where to write which decisions the target can't be told, and what that costs [default:
-    /// OUTPUT.export.json; not written where the export goes to stdout]
+    /// Report of the decisions that the target cannot express, and what that costs [default:
+    /// OUTPUT.export.json; none if the export goes to stdout]
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 
-    /// For Intel MPI: also let the library compile its own tuning files (OUTPUT's name ending in
-    /// .RANKS.dat), by a command that runs any program of it, as in 'mpirun -n 2 IMB-MPI1 -help'
+    /// For Intel MPI: also make its binary tuning files (named like OUTPUT, ending in .RANKS.dat)
+    /// by a command that runs any MPI program, as in 'mpirun -n 2 IMB-MPI1 -help'
     #[arg(long, value_name = "COMMAND", requires = "output")]
     compile: Option<String>,
 
-    /// Instead of what was measured write what --model decided in this file (made by `decide
-    /// --output FILE`), each algorithm by its name; no measurement has confirmed it
+    /// Export what --model decided in this file (made by `decide --output FILE`) instead of what
+    /// was measured; algorithms go by their names, and nothing is confirmed
     #[arg(long, value_name = "FILE")]
     decisions: Option<PathBuf>,
 
@@ -64,7 +64,7 @@ pub struct Export {
     model: ModelOptions,
 }
 
-impl Export {
+impl ExportCommand {
     /// Runs the subcommand.
     pub fn run(self) -> Result<()> {
         let compile = match &self.compile {
@@ -92,8 +92,11 @@ impl Export {
             }
             None => match files.as_slice() {
                 [only] => output::print(&only.text)?,
-                [] => usage!("nothing replaces the default, so that there is no file to write"),
-                _ => usage!("{} files are to be written; say where by --output", files.len()),
+                [] => usage!("nothing replaces the default, so there is no file to write"),
+                _ => usage!(
+                    "this export has {} files; name their directory by --output",
+                    files.len()
+                ),
             },
         }
         let beside = self.output.map(|path| {
@@ -112,7 +115,7 @@ impl Export {
         let model = match self.model.model.as_ref().map(|models| models.0.as_slice()) {
             None => None,
             Some([model]) => Some(*model),
-            Some(_) => usage!("say which one model's decisions to write, as in --model plogp"),
+            Some(_) => usage!("name the one model whose decisions to export, as in --model plogp"),
         };
         let file = self.decisions.as_ref().or(Some(&self.directory).filter(|path| path.is_file()));
         let (choices, source) = match file {
@@ -125,7 +128,7 @@ impl Export {
                 let run = RunDirectory::read(&self.directory)?;
                 let is_calibrated = self.model.calibration.is_some() || run.calibration().exists();
                 let choices = chosen::of_run(&run)?;
-                let source = is_calibrated.then(|| Source::load_for(&run, &self.model));
+                let source = is_calibrated.then(|| CalibrationSource::load_for(&run, &self.model));
                 (choices, source.transpose()?)
             }
         };
@@ -134,7 +137,7 @@ impl Export {
 
     /// The calibration named by a flag, or else the one that a file of predictions names, where it
     /// is still there.
-    fn source_of(&self, choices: &Choices) -> Result<Option<Source>> {
+    fn source_of(&self, choices: &Choices) -> Result<Option<CalibrationSource>> {
         let mut options = self.model.clone();
         if let (None, Some(prediction)) = (&options.calibration, &choices.prediction) {
             let name = &prediction.calibration;
@@ -142,7 +145,7 @@ impl Export {
             options.calibration = is_there.then(|| name.into());
         }
         match options.calibration {
-            Some(_) => Ok(Some(Source::load(&options)?)),
+            Some(_) => Ok(Some(CalibrationSource::load(&options)?)),
             None => Ok(None),
         }
     }
@@ -157,7 +160,7 @@ fn tell(report: &ExportReport) {
     let losses: Vec<f64> =
         report.unexpressed.iter().filter_map(|one| Some(1.0 + one.loss?)).collect();
     eprintln!(
-        "{count} of {} decisions cannot be told to {}; what is exported there costs, {}:",
+        "{count} of {} decisions cannot be expressed for {}; what is exported instead costs, {}:",
         report.decisions, report.target, report.basis
     );
     match geometric_mean(&losses) {
@@ -167,7 +170,7 @@ fn tell(report: &ExportReport) {
                 if unknown > 0 { format!(", at {unknown} not known") } else { String::new() };
             eprintln!("  {:.1} % more on average{rest}", (mean - 1.0) * 100.0);
         }
-        None => eprintln!("  not known how much more (they are left to the library)"),
+        None => eprintln!("  an unknown amount more (they are left to the library)"),
     }
     let worst = report.unexpressed.iter().filter(|one| one.loss.is_some());
     let worst = worst.max_by(|a, b| a.loss.unwrap_or(0.0).total_cmp(&b.loss.unwrap_or(0.0)));

@@ -14,14 +14,16 @@ use serde::Serialize;
 use crate::{
     commands::shared::{
         figure,
-        options::{GridOptions, List, ModelOptions, Segments, algorithms, figure as figure_file},
-        output::{self, Format},
+        options::{
+            GridOptions, List, ModelOptions, SegmentOption, algorithms, figure as figure_file,
+        },
+        output::{self, TableFormat},
     },
     error::usage,
     stages::{
         deciding::{can_run, sizes, tell_without},
         simulating,
-        source::Source,
+        source::CalibrationSource,
     },
 };
 
@@ -34,22 +36,22 @@ pub struct Predict {
     #[command(flatten)]
     grid: GridOptions,
 
-    /// Algorithms, with commas [default: all that the model knows]
+    /// Algorithms, with commas [default: all that the model covers]
     #[arg(long, value_name = "NAMES", value_parser = algorithms)]
     algorithm: Option<List<Algorithm>>,
 
-    /// Also draw them, as .svg or .png, a panel per model: over the message size where there is one
-    /// communicator size, over the processes where there is one message size
+    /// Also draw them, as .svg or .png, a panel per model: over message size if there is one
+    /// communicator size, over processes if there is one message size
     #[arg(long, value_name = "FILE", value_parser = figure_file())]
     figure: Option<PathBuf>,
 
-    /// How the predictions are printed
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = TableFormat::Table)]
+    format: TableFormat,
 }
 
 #[derive(Serialize)]
-struct Row {
+struct PredictionRow {
     collective: Collective,
     algorithm: Algorithm,
     /// The method, where each has constants of its own.
@@ -83,7 +85,7 @@ const HEADING: [&str; 10] = [
 impl Predict {
     /// Runs the subcommand.
     pub fn run(self) -> Result<()> {
-        let source = Source::load(&self.model)?;
+        let source = CalibrationSource::load(&self.model)?;
         let _shown = simulating::show();
         let models = self.model.model.as_ref().map(|models| models.0.clone());
         let procs = source.procs(&self.grid);
@@ -113,7 +115,7 @@ impl Predict {
             }
         }
         if let Some(path) = &self.figure {
-            draw(&source, &rows, self.grid.segments == Segments::Auto, path)?;
+            draw(&source, &rows, self.grid.segments == SegmentOption::Auto, path)?;
         }
         output::rows(self.format, &rows, &HEADING, |row| {
             let segment = match row.segment_bytes {
@@ -140,8 +142,8 @@ impl Predict {
 
 /// Draws the rows: a panel per model, in it a curve per method, over the message size or over the
 /// processes. With `auto` a method's segments are another at each point.
-fn draw(source: &Source, rows: &[Row], auto: bool, path: &Path) -> Result<()> {
-    let distinct = |of: fn(&Row) -> u64| {
+fn draw(source: &CalibrationSource, rows: &[PredictionRow], auto: bool, path: &Path) -> Result<()> {
+    let distinct = |of: fn(&PredictionRow) -> u64| {
         let values: BTreeSet<u64> = rows.iter().map(of).collect();
         values.into_iter().collect::<Vec<_>>()
     };
@@ -156,7 +158,7 @@ fn draw(source: &Source, rows: &[Row], auto: bool, path: &Path) -> Result<()> {
         (_, [0]) => (true, "no message".into()),
         ([procs], _) => (false, format!("{procs} processes")),
         (_, [bytes]) => (true, quantity::format_bytes(*bytes)),
-        _ => usage!("--figure draws over one of the sizes; fix the other: one of --procs or of -m"),
+        _ => usage!("--figure draws over --procs or over -m; give one value of the other"),
     };
     let panels = panels(rows, auto, over_procs);
     let axis = |label: &str, quantity| figures::Axis { label: label.into(), quantity };
@@ -169,7 +171,7 @@ fn draw(source: &Source, rows: &[Row], auto: bool, path: &Path) -> Result<()> {
     let y = axis("predicted time", figures::Quantity::Seconds);
     let mut lines = vec![format!("parameters: {}; closed forms: {}", source.name, source.forms())];
     let beyond = rows.iter().find(|row| row.extrapolated).map(|row| {
-        let Row { collective, procs, bytes, .. } = *row;
+        let PredictionRow { collective, procs, bytes, .. } = *row;
         source.reach().excess(Point { collective, procs, bytes })
     });
     if let Some(Some(excess)) = beyond {
@@ -180,13 +182,17 @@ fn draw(source: &Source, rows: &[Row], auto: bool, path: &Path) -> Result<()> {
 }
 
 /// A panel per model, in it a curve per method, over the message size or over the processes.
-fn panels(rows: &[Row], auto: bool, over_procs: bool) -> Vec<(String, Vec<figures::Series>)> {
+fn panels(
+    rows: &[PredictionRow],
+    auto: bool,
+    over_procs: bool,
+) -> Vec<(String, Vec<figures::Curve>)> {
     // In the order of the rows: the model's own.
-    let mut panels: Vec<(String, Vec<figures::Series>)> = Vec::new();
+    let mut panels: Vec<(String, Vec<figures::Curve>)> = Vec::new();
     for row in rows {
         let x = if over_procs { f64::from(row.procs) } else { row.bytes as f64 };
         let point =
-            figures::Point { x, y: row.seconds, low: row.low_seconds, high: row.high_seconds };
+            figures::PlotPoint { x, y: row.seconds, low: row.low_seconds, high: row.high_seconds };
         let panel =
             named(&mut panels, |panel| panel.0 == row.model, || (row.model.to_owned(), Vec::new()));
         let own = Method::Own { algorithm: row.algorithm, segment_bytes: row.segment_bytes };
@@ -198,7 +204,7 @@ fn panels(rows: &[Row], auto: bool, over_procs: bool) -> Vec<(String, Vec<figure
         let series = named(
             &mut panel.1,
             |series| series.name == name,
-            || figures::Series {
+            || figures::Curve {
                 name: name.clone(),
                 trace: figures::Trace::Line,
                 points: Vec::new(),
@@ -219,7 +225,7 @@ fn named<T>(all: &mut Vec<T>, is: impl FnMut(&T) -> bool, new: impl FnOnce() -> 
 }
 
 /// The algorithm, with whose it is where that makes a difference.
-fn name(row: &Row) -> String {
+fn name(row: &PredictionRow) -> String {
     match &row.method {
         Some(method) => method.clone().with_segment(0).to_string(),
         None => row.algorithm.to_string(),
@@ -228,7 +234,7 @@ fn name(row: &Row) -> String {
 
 /// The models of the paper's tables; where it has none, the refined one. Of constants of algorithms
 /// both that have them.
-fn default_models(source: &Source, collective: Collective) -> Vec<Model> {
+fn default_models(source: &CalibrationSource, collective: Collective) -> Vec<Model> {
     let usual = source.models(Model::TABLES.to_vec()).into_iter();
     let known: Vec<Model> =
         usual.filter(|model| !model.algorithms(collective).is_empty()).collect();
@@ -243,7 +249,7 @@ fn wanted(
     let known = model.algorithms(collective);
     if known.is_empty() {
         usage!(
-            "{collective} has no closed forms in model {model}; take --model refined or simulated"
+            "{collective} has no closed forms in model {model}; use --model refined or simulated"
         );
     }
     let Some(List(asked)) = asked else { return Ok(known) };
@@ -284,15 +290,15 @@ fn predict(
     predictor: &Predictor,
     point: Point,
     (algorithm, method): (Algorithm, &Method),
-    segments: &Segments,
-) -> Result<Vec<Row>> {
+    segments: &SegmentOption,
+) -> Result<Vec<PredictionRow>> {
     let segmented = predictor.segmented(point.collective, method)?;
     let segments = match segments {
         _ if !segmented => vec![0],
-        Segments::Auto => {
+        SegmentOption::Auto => {
             models::decide::best_segment_of(predictor, point, method)?.into_iter().collect()
         }
-        Segments::These(these) => these.clone(),
+        SegmentOption::These(these) => these.clone(),
     };
     let mut rows = Vec::new();
     for segment_bytes in segments {
@@ -301,7 +307,7 @@ fn predict(
             continue;
         }
         let prediction = predictor.predict_method(point, &method)?;
-        rows.push(Row {
+        rows.push(PredictionRow {
             collective: point.collective,
             algorithm,
             segment_bytes,

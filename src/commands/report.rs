@@ -15,7 +15,7 @@ use records::{
     penalty::Penalties,
     platform::Platform,
     quantity::{format_bytes, format_seconds},
-    summary::{Gain, Loading, Summary},
+    summary::{Gain, Loading, TuningSummary},
     violations::Violations,
 };
 
@@ -32,7 +32,7 @@ use crate::{
 /// Writes report.html: platform, parameters, decisions, penalties, gains and what to load, with
 /// all figures in the one file
 #[derive(Debug, Args)]
-pub struct Report {
+pub struct ReportCommand {
     /// Directory of a run (`colibri tune`, `calibrate`, `verify`, `guidelines`)
     #[arg(default_value = "colibri-run", value_name = "DIR")]
     directory: PathBuf,
@@ -42,11 +42,11 @@ pub struct Report {
     output: Option<PathBuf>,
 }
 
-impl Report {
+impl ReportCommand {
     /// Runs the subcommand.
     pub fn run(self) -> Result<()> {
         let run = RunDirectory::read(&self.directory)?;
-        let found = Found::read(&run)?;
+        let found = RunResults::read(&run)?;
         let path = self.output.unwrap_or_else(|| run.file("report.html"));
         document::write_text(&path, &found.page(&run)?.into_string())?;
         eprintln!("written: {}", path.display());
@@ -55,8 +55,8 @@ impl Report {
 }
 
 /// What of a run's results is there.
-struct Found {
-    summary: Option<Summary>,
+struct RunResults {
+    summary: Option<TuningSummary>,
     calibration: Option<Calibration>,
     penalties: Option<Penalties>,
     violations: Option<Violations>,
@@ -66,9 +66,9 @@ fn read_if_there<T: Document>(path: &Path) -> Result<Option<T>> {
     Ok(if path.exists() { Some(document::read(path)?) } else { None })
 }
 
-impl Found {
+impl RunResults {
     fn read(run: &RunDirectory) -> Result<Self> {
-        let found = Found {
+        let found = RunResults {
             summary: read_if_there(&run.summary())?,
             calibration: read_if_there(&run.calibration())?,
             penalties: read_if_there(&run.penalty())?,
@@ -168,7 +168,7 @@ fn table(title: &str, heading: &[&str], rows: impl IntoIterator<Item = Vec<Strin
     }
 }
 
-fn gains(summary: &Summary, run: &RunDirectory) -> Result<Markup> {
+fn gains(summary: &TuningSummary, run: &RunDirectory) -> Result<Markup> {
     let mut ways = Vec::new();
     for loading in summary.loadings() {
         ways.push(way(loading, summary, run)?);
@@ -190,7 +190,7 @@ fn gains(summary: &Summary, run: &RunDirectory) -> Result<Markup> {
 }
 
 /// One way to load what was chosen.
-fn way(loading: &Loading, summary: &Summary, run: &RunDirectory) -> Result<Markup> {
+fn way(loading: &Loading, summary: &TuningSummary, run: &RunDirectory) -> Result<Markup> {
     let mut gains: Vec<&Gain> = loading.gains.iter().collect();
     gains.sort_by(|a, b| b.speed_up.total_cmp(&a.speed_up));
     let heading = ["collective", "procs", "size", "tuned method", "default", "tuned", "speed-up"];

@@ -9,11 +9,11 @@ use serde::Serialize;
 
 use crate::{
     commands::shared::{
-        network::{NetworkOptions, Simulator, check_options, segment_text},
-        options::{GridOptions, Segments},
-        output::{self, Format},
+        network::{CostOptions, PlatformSimulator, check_options, segment_text},
+        options::{GridOptions, SegmentOption},
+        output::{self, TableFormat},
     },
-    error::{Usage, usage},
+    error::{WrongUse, usage},
     stages::{deciding::sizes, simulating},
 };
 
@@ -21,7 +21,7 @@ use crate::{
 #[derive(Debug, Args)]
 pub struct Simulate {
     #[command(flatten)]
-    network: NetworkOptions,
+    network: CostOptions,
 
     #[command(flatten)]
     grid: GridOptions,
@@ -38,13 +38,13 @@ pub struct Simulate {
     #[arg(long, value_name = "K")]
     fan_out: Option<u32>,
 
-    /// How the times are printed
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = TableFormat::Table)]
+    format: TableFormat,
 }
 
 #[derive(Serialize)]
-struct Row {
+struct SimulationRow {
     collective: Collective,
     algorithm: &'static str,
     segment_bytes: u64,
@@ -62,12 +62,10 @@ const HEADING: [&str; 8] =
 impl Simulate {
     /// Runs the subcommand.
     pub fn run(self) -> Result<()> {
-        let mut simulator = Simulator::load(&self.network)?;
+        let mut simulator = PlatformSimulator::load(&self.network)?;
         let _shown = simulating::show();
-        let Segments::These(segments) = &self.grid.segments else {
-            usage!(
-                "--segments auto: the simulator takes the sizes that it is given, as 0,1KiB,8KiB"
-            );
+        let SegmentOption::These(segments) = &self.grid.segments else {
+            usage!("--segments auto: the simulator needs a list of sizes, such as 0,1KiB,8KiB");
         };
         let procs = simulator.source.procs(&self.grid);
         let mut rows = Vec::new();
@@ -119,7 +117,7 @@ impl Simulate {
             return Ok(all);
         }
         let named = self.algorithm.iter().map(|name| find_named(collective, name.trim()));
-        Ok(named.collect::<Result<_, _>>().map_err(Usage)?)
+        Ok(named.collect::<Result<_, _>>().map_err(WrongUse)?)
     }
 
     /// Of all algorithms those are left out, and it is said, that can't do with `procs`; one that
@@ -129,16 +127,14 @@ impl Simulate {
         let leaves_out = unfit && self.algorithm.is_empty();
         if leaves_out {
             let Entry { collective, name, .. } = entry;
-            eprintln!(
-                "{collective} {name} left out for {procs} processes: it needs an even number"
-            );
+            eprintln!("{collective} {name} skipped for {procs} processes: it needs an even number");
         }
         leaves_out
     }
 
-    fn row(&self, simulator: &mut Simulator, run: Run) -> Result<Row> {
+    fn row(&self, simulator: &mut PlatformSimulator, run: Run) -> Result<SimulationRow> {
         let outcome = simulator.run(&run, None)?;
-        Ok(Row {
+        Ok(SimulationRow {
             collective: run.entry.collective,
             algorithm: run.entry.name,
             segment_bytes: run.segment_bytes,

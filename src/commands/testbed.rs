@@ -8,10 +8,10 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
-use testbed::{Condition, Mpi, Spec, Testbed};
+use testbed::{Condition, Spec, Testbed, TestbedMpi};
 
 use crate::{
-    commands::shared::{options::NetworkOptions, output},
+    commands::shared::{options::TestbedOptions, output},
     site::{
         describe,
         launcher::find_on_path,
@@ -38,7 +38,7 @@ enum Action {
         nodes: Option<u32>,
 
         #[command(flatten)]
-        network: NetworkOptions,
+        network: TestbedOptions,
     },
     /// Take it down: its processes end, nothing of it stays
     Down {
@@ -123,7 +123,7 @@ fn up(spec: &Spec) -> Result<()> {
     describe::tell_what_is_missing(spec, testbed.spec());
     let name = &spec.name;
     let made = describe::describe(testbed.spec());
-    eprintln!("{name}: {made} is up; run on it by --testbed {name}");
+    eprintln!("{name}: {made} is up; use it by --testbed {name}");
     eprintln!("take it down by `colibri testbed down --name {name}`");
     Ok(())
 }
@@ -139,13 +139,13 @@ fn down(name: &str) -> Result<()> {
 
 fn status() -> Result<()> {
     let all = testbed::status()?;
-    let is_up = |status: &&testbed::Status| status.condition == Condition::Standing;
+    let is_up = |status: &&testbed::TestbedStatus| status.condition == Condition::Standing;
     let standing: Vec<String> =
         all.iter().filter(is_up).map(|status| status.name.clone()).collect();
     let rows = all.into_iter().map(|status| {
         let condition = match status.condition {
             Condition::Standing => "up",
-            Condition::Partial => "left behind in part; take it down",
+            Condition::Partial => "incomplete; take it down",
         };
         vec![
             status.name,
@@ -179,7 +179,7 @@ fn mpirun(
         None => mpi_at_hand()?,
         Some(launcher) => {
             let found = launcher.to_str().and_then(find_on_path);
-            Mpi::at(found.as_deref().unwrap_or(launcher))?
+            TestbedMpi::at(found.as_deref().unwrap_or(launcher))?
         }
     };
     let ranks = ranks.unwrap_or(testbed.capacity());

@@ -22,8 +22,8 @@ use crate::{
         judging::{self, Other},
         links,
         measurements::Measurements,
-        measuring::{Timing, grid, measure_by, planned},
-        source::Source,
+        measuring::{TimingOption, grid, measure_by, planned},
+        source::CalibrationSource,
     },
 };
 
@@ -50,7 +50,7 @@ pub struct Verify {
     #[arg(long, value_name = "TIME", value_parser = quantity::parse_duration)]
     budget: Option<Duration>,
 
-    /// How often each method is visited at each point when everything is measured
+    /// Visits to each method at each point when everything is measured
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), default_value_t = 3)]
     rounds: u32,
 
@@ -58,29 +58,28 @@ pub struct Verify {
     #[arg(long, default_value_t = 1)]
     seed: u64,
 
-    /// How a call is timed: on the ranks' common clock, after a barrier or from an agreed instant on;
-    /// the longest of the ranks' own times; rank 0's with a confirming barrier; for bcast, the root's with each rank's reply
-    #[arg(long, value_enum, default_value_t = Timing::Barrier)]
-    timing: Timing,
+    /// How a call is timed
+    #[arg(long, value_enum, default_value_t = TimingOption::Barrier)]
+    timing: TimingOption,
 
-    /// Measure nothing; judge the measurements that are there
+    /// Measure nothing; judge the existing measurements
     #[arg(long, conflicts_with_all = ["resume", "launcher", "testbed", "budget"])]
     from_record: bool,
 
-    /// Judge further decisions against these measurements, under this name: an Open MPI rules file,
-    /// a decisions.json, or the directory of a tuning run (its openmpi.rules); several times
+    /// Also judge these decisions by the measurements, under this name: an Open MPI rules file, a
+    /// decisions.json, or a tuning run's directory (its openmpi.rules); repeatable
     #[arg(long = "judge", value_name = "NAME=FILE", value_parser = with_a_path(judging::other))]
     others: Vec<Other>,
 
-    /// Say where two of the decisions judged differ (default, measured, a model, a name given by
-    /// --judge), and how much that makes by these measurements
+    /// Compare two of the judged decisions (default, measured, a model, a name given by --judge):
+    /// where they differ, and what that costs
     #[arg(long, value_name = "NAME,NAME", value_parser = two_names)]
     compare: Option<[String; 2]>,
 }
 
 fn two_names(text: &str) -> Result<[String; 2], String> {
     let names: Vec<String> = text.split(',').map(|name| name.trim().to_owned()).collect();
-    names.try_into().map_err(|_| "wanted two names, as in default,measured".into())
+    names.try_into().map_err(|_| "expected two names, as in default,measured".into())
 }
 
 impl Verify {
@@ -89,7 +88,7 @@ impl Verify {
         let (run, source) = match self.from_record {
             true => {
                 let run = RunDirectory::judge(&self.run.directory)?;
-                let source = Source::load_for(&run, &self.model)?;
+                let source = CalibrationSource::load_for(&run, &self.model)?;
                 (run, source)
             }
             false => self.measured()?,
@@ -124,10 +123,10 @@ impl Verify {
     }
 
     /// The run, measured; nothing is made before all that can be known of it allows it to begin.
-    fn measured(&self) -> Result<(RunDirectory, Source)> {
+    fn measured(&self) -> Result<(RunDirectory, CalibrationSource)> {
         let mut run = RunDirectory::at(&self.run.directory)?;
         run.begin(&run.measurements(), self.run.resume)?;
-        let source = Source::load_for(&run, &self.model)?;
+        let source = CalibrationSource::load_for(&run, &self.model)?;
         let site = Site::find(&self.site)?;
         let mut grid = grid(&self.grid, &site)?;
         grid.others = self.plugins.methods(&grid.collectives)?;

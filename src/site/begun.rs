@@ -16,18 +16,18 @@ use crate::error::usage;
 
 /// The options that a command was given, without their defaults.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Given {
+pub struct GivenOptions {
     /// The subcommand.
     command: String,
     /// By their long names, each with its values; a flag has none.
     options: BTreeMap<String, Vec<String>>,
 }
 
-impl Document for Given {
+impl Document for GivenOptions {
     const SCHEMA: &'static str = "colibri/options/1";
 }
 
-impl Given {
+impl GivenOptions {
     /// The file that holds them in a run's directory.
     pub fn file(&self) -> String {
         file(&self.command)
@@ -81,7 +81,7 @@ pub struct Completed {
     /// With the options that were given when the run was begun.
     pub arguments: Vec<OsString>,
     /// What is to be written down for the next time.
-    pub given: Given,
+    pub given: GivenOptions,
     /// Whether there is a run to go on with.
     pub resumes: bool,
 }
@@ -110,13 +110,13 @@ pub fn complete(
         Some(directory) => directory,
         None => return Ok(None),
     };
-    let mut given = Given { command: name.into(), options: options(command, of_command) };
+    let mut given = GivenOptions { command: name.into(), options: options(command, of_command) };
     let has_begun = resumable.records.iter().any(|record| holds_anything(&directory.join(record)));
     let mut completed = arguments.to_vec();
     let resumes = of_command.get_flag("resume") && has_begun;
     let path = directory.join(file(name));
     if of_command.get_flag("resume") && path.exists() {
-        let before: Given = document::read(&path)?;
+        let before: GivenOptions = document::read(&path)?;
         let now: BTreeSet<String> = given.options.keys().cloned().collect();
         if has_begun {
             let fixed = Fixed { command, meaning, before: &before, resumable };
@@ -175,13 +175,13 @@ fn words(option: &str, values: &[String]) -> Vec<OsString> {
 struct Fixed<'a> {
     command: &'a Command,
     meaning: Meaning,
-    before: &'a Given,
+    before: &'a GivenOptions,
     resumable: &'a Resumable,
 }
 
 impl Fixed<'_> {
     /// Whether those of now are the same.
-    fn check(&self, directory: &Path, now: &Given) -> Result<()> {
+    fn check(&self, directory: &Path, now: &GivenOptions) -> Result<()> {
         let differs = |(option, values): &(&String, &Vec<String>)| {
             !self.resumable.may_change(option) && !self.means_the_same(option, values)
         };
@@ -196,8 +196,8 @@ impl Fixed<'_> {
             .collect();
         if !told.is_empty() {
             usage!(
-                "{}: the run was begun with other options: {}; leave them out to go on with it, or \
-                 begin another run in another directory",
+                "{}: the run was begun with other options: {}; leave them out to continue it, or \
+                 begin a run in another directory",
                 directory.display(),
                 told.join("; ")
             );

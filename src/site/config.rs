@@ -39,7 +39,7 @@ impl Config {
         })?;
         match config.ranks {
             Some(ranks) if !RANKS.contains(&ranks.into()) => {
-                let problem = format!("is {ranks}; wanted {} to {}", RANKS.start(), RANKS.end());
+                let problem = format!("is {ranks}; expected {} to {}", RANKS.start(), RANKS.end());
                 Err(FileError::new(path, problem).in_field("ranks"))
             }
             _ => Ok(config),

@@ -1,13 +1,13 @@
 //! A virtual cluster in words.
 
-use testbed::{Links, Loss, Placement, Racks, Service, Spec};
+use testbed::{LinkOptions, Loss, Racks, RankPlacement, Service, Spec};
 
 /// `8 nodes at 100mbit`, `4 nodes at 1gbit, 10us, slowed 100 times (10mbit, 1ms)`.
 pub fn describe(spec: &Spec) -> String {
     let Spec { nodes, ranks_per_node, placement, .. } = spec;
     let dealt = match placement {
-        Placement::Block => "",
-        Placement::Cyclic => " in turn",
+        RankPlacement::Block => "",
+        RankPlacement::Cyclic => " in turn",
     };
     match ranks_per_node.is_one() {
         true => format!("{nodes} nodes at {}", network(spec)),
@@ -28,7 +28,7 @@ pub fn network(spec: &Spec) -> String {
     for port in ports {
         text += &format!(", port {port}");
     }
-    let Some(Links { jitter, loss, seed, racks, inside, .. }) = links else { return text };
+    let Some(LinkOptions { jitter, loss, seed, racks, inside, .. }) = links else { return text };
     if let Some(inside) = inside {
         text += &format!(", inside nodes {} and {}", inside.rate, inside.latency);
     }
@@ -85,8 +85,8 @@ fn slowed_values(spec: &Spec) -> String {
 pub fn tell_what_is_missing(asked: &Spec, made: &Spec) {
     if asked.links.is_some() && made.links.is_none() {
         eprintln!(
-            "colibri: no TAP devices here (/dev/net/tun): the virtual cluster has its rates by token \
-             buckets, and no latency"
+            "colibri: no TAP devices (/dev/net/tun): the virtual cluster limits rates by token \
+             buckets and adds no latency"
         );
     }
 }
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn what_was_set_and_what_it_comes_to_are_both_told() {
-        let links = Links { latency: "10us".parse().unwrap(), ..Links::default() };
+        let links = LinkOptions { latency: "10us".parse().unwrap(), ..LinkOptions::default() };
         assert_eq!(describe(&spec("100mbit", 1)), "16 nodes at 100mbit");
         assert_eq!(describe(&spec("1gbit", 100)), "16 nodes at 1gbit, slowed 100 times (10mbit)");
         assert_eq!(
@@ -110,7 +110,7 @@ mod tests {
             "16 nodes at 1gbit, 10us, slowed 100 times (10mbit, 1ms)"
         );
         let racks = Racks { racks: 4, nodes: 4, uplink: "20mbit".parse().unwrap() };
-        let links = Links {
+        let links = LinkOptions {
             racks: Some(racks),
             jitter: Some("exponential:1us".parse().unwrap()),
             loss: "0.1%".parse().unwrap(),
@@ -119,7 +119,7 @@ mod tests {
             ..links
         };
         let nodes = spec("10mbit", 1).with_ranks_per_node("2".parse().unwrap()).unwrap();
-        let nodes = Spec { placement: Placement::Cyclic, ..nodes };
+        let nodes = Spec { placement: RankPlacement::Cyclic, ..nodes };
         assert_eq!(
             describe(&nodes.with_links(links).unwrap()),
             "16 nodes of 2 ranks in turn at 10mbit, 10us, inside nodes 100mbit and 1us, 4 racks of 4 with uplinks of 20mbit, jitter exponential:1us, \

@@ -18,13 +18,13 @@ use crate::site::{launcher::Symptoms, process};
 /// How many of the program's last lines an error shows.
 const LINES_SHOWN: usize = 12;
 
-enum Event {
+enum JobEvent {
     Progress(Progress),
     Line(String),
 }
 
 /// A job to run.
-pub struct Job<'a> {
+pub struct LaunchedJob<'a> {
     /// What starts it.
     pub command: Command,
     /// Its name in progress and errors.
@@ -47,7 +47,7 @@ struct Failure {
     is_lasting: bool,
 }
 
-impl Job<'_> {
+impl LaunchedJob<'_> {
     /// Runs it to its end. One that fails is tried once more: a node or a network may have failed
     /// for a moment, and what was recorded is kept.
     ///
@@ -58,10 +58,10 @@ impl Job<'_> {
         if first.is_lasting {
             bail!("{}", first.text);
         }
-        eprintln!("{}\n{}: is tried once more", first.text, self.step);
+        eprintln!("{}\n{}: trying once more", first.text, self.step);
         match self.attempt()? {
             None => Ok(()),
-            Some(second) => bail!("{} (twice: the first time is told above)", second.text),
+            Some(second) => bail!("{} (twice; the first failure is shown above)", second.text),
         }
     }
 
@@ -77,16 +77,16 @@ impl Job<'_> {
             child.stdout.take().map(|pipe| forward(pipe, sender.clone())),
             child.stderr.take().map(|pipe| forward(pipe, sender)),
         ];
-        let mut bar = Bar::new(step);
+        let mut bar = ProgressDisplay::new(step);
         let mut said = Said::new(self.symptoms.clone());
         let mut moved = Instant::now();
         let ended = loop {
             match events.recv_timeout(Duration::from_millis(100)) {
-                Ok(Event::Progress(progress)) => {
+                Ok(JobEvent::Progress(progress)) => {
                     moved = Instant::now();
                     bar.show(&progress);
                 }
-                Ok(Event::Line(line)) => {
+                Ok(JobEvent::Line(line)) => {
                     moved = Instant::now();
                     said.note(line);
                 }
@@ -97,7 +97,8 @@ impl Job<'_> {
                 process::end(&mut child)?;
                 process::forget(self.launched);
                 bail!(
-                    "{step}: interrupted; what was recorded is kept, --resume goes on from there"
+                    "{step}: interrupted; what was recorded is kept, and --resume continues from \
+                     there"
                 );
             }
             if moved.elapsed() > self.patience {
@@ -152,7 +153,7 @@ impl Said {
     }
 
     fn failure(&self, step: &str, how: &str) -> Failure {
-        let mut text = format!("{step}: {how}{}", told(&self.last));
+        let mut text = format!("{step}: {how}{}", as_typed(&self.last));
         if let (true, Some(symptoms)) = (self.shows_symptom, &self.symptoms) {
             text += &format!("\n{}", (symptoms.advice)());
         }
@@ -173,13 +174,16 @@ fn how_it_ended(status: ExitStatus) -> String {
     }
 }
 
-fn forward(pipe: impl Read + Send + 'static, events: Sender<Event>) -> std::thread::JoinHandle<()> {
+fn forward(
+    pipe: impl Read + Send + 'static,
+    events: Sender<JobEvent>,
+) -> std::thread::JoinHandle<()> {
     std::thread::spawn(move || {
         for line in BufReader::new(pipe).split(b'\n').map_while(Result::ok) {
             let line = String::from_utf8_lossy(&line).trim_end().to_owned();
             let event = match Progress::parse(&line) {
-                Some(progress) => Event::Progress(progress),
-                None => Event::Line(line),
+                Some(progress) => JobEvent::Progress(progress),
+                None => JobEvent::Line(line),
             };
             if events.send(event).is_err() {
                 break;
@@ -188,9 +192,9 @@ fn forward(pipe: impl Read + Send + 'static, events: Sender<Event>) -> std::thre
     })
 }
 
-fn told(last: &VecDeque<String>) -> String {
+fn as_typed(last: &VecDeque<String>) -> String {
     match last.len() {
-        0 => "; it said nothing".into(),
+        0 => "; it printed nothing".into(),
         _ => last.iter().fold("; it said:".into(), |text, line| text + "\n    " + line),
     }
 }
@@ -202,13 +206,13 @@ fn shown(command: &Command) -> String {
 }
 
 /// A bar with an estimate of the end on a terminal, a plain line every ten seconds elsewhere.
-struct Bar {
+struct ProgressDisplay {
     step: String,
     bar: Option<ProgressBar>,
     told: Option<Instant>,
 }
 
-impl Bar {
+impl ProgressDisplay {
     fn new(step: &str) -> Self {
         let bar = std::io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::new(0);
@@ -219,7 +223,7 @@ impl Bar {
             bar.set_prefix(step.to_owned());
             bar
         });
-        Bar { step: step.into(), bar, told: None }
+        ProgressDisplay { step: step.into(), bar, told: None }
     }
 
     fn show(&mut self, progress: &Progress) {
@@ -249,8 +253,8 @@ impl Bar {
 mod tests {
     use super::*;
 
-    fn job(command: Command, launched: &Path, patience: Duration) -> Job<'_> {
-        Job { command, step: "step", launched, patience, symptoms: None }
+    fn job(command: Command, launched: &Path, patience: Duration) -> LaunchedJob<'_> {
+        LaunchedJob { command, step: "step", launched, patience, symptoms: None }
     }
 
     /// In a directory of its own.
@@ -303,7 +307,8 @@ mod tests {
         command.args(["-c", "echo start >> starts; echo all alone; seq 100; exit 1"]);
         command.current_dir(dir.path());
         let symptoms = Symptoms { words: vec!["all alone"], advice: || "hold hands".into() };
-        let job = Job { symptoms: Some(symptoms), ..job(command, &launched, Duration::MAX) };
+        let job =
+            LaunchedJob { symptoms: Some(symptoms), ..job(command, &launched, Duration::MAX) };
         let text = job.run().unwrap_err().to_string();
         assert!(text.ends_with("\n    100\nhold hands"), "{text}");
         assert_eq!(starts(&dir), 1);

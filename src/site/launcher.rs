@@ -64,8 +64,8 @@ impl Launcher {
         let nodes = allocation.and_then(|allocation| allocation.nodes);
         if nodes.is_none() && words.iter().any(|word| word.contains("{nodes}")) {
             usage!(
-                "how many nodes {{nodes}} stands for is known in an allocation of Slurm alone; \
-                 write their number into the launcher '{text}'"
+                "{{nodes}} is known only in an allocation of Slurm; write the number of nodes into \
+                 the launcher '{text}'"
             );
         }
         let library = library(program)?;

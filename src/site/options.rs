@@ -5,17 +5,16 @@ use std::{path::PathBuf, time::Duration};
 use clap::Args;
 use records::quantity;
 
-use crate::site::{begun::Given, config::RANKS};
+use crate::site::{begun::GivenOptions, config::RANKS};
 
 /// What a virtual cluster is to be beside its number of nodes.
 #[derive(Debug, Clone, Args)]
-pub struct NetworkOptions {
+pub struct TestbedOptions {
     /// Rate of each link, both ways [default: 100mbit]
     #[arg(long, value_name = "RATE")]
     rate: Option<testbed::Rate>,
 
-    /// A node's port with a rate of its own, or one direction of it (in: what the node receives);
-    /// may be given several times
+    /// Rate of one node's port, or of one direction of it (in: what the node receives); repeatable
     #[arg(long = "port", value_name = "NODE[.in|.out]=RATE")]
     pub ports: Vec<testbed::PortRate>,
 
@@ -26,17 +25,17 @@ pub struct NetworkOptions {
     /// Which ranks are on a node: block (each node is filled before the next) or cyclic (one to each
     /// in turn) [default: block]
     #[arg(long, value_name = "block|cyclic")]
-    placement: Option<testbed::Placement>,
+    placement: Option<testbed::RankPlacement>,
 
     /// A network inside each node, with a port of this rate for each rank: 100mbit,100us
     #[arg(long, value_name = "RATE,LATENCY")]
     pub inside: Option<testbed::Inside>,
 
-    /// Latency from node to node, beside the time of the bytes: 10us, 1ms
+    /// Latency from node to node, added to the transmission time: 10us, 1ms
     #[arg(long, value_name = "TIME")]
     pub latency: Option<testbed::Delay>,
 
-    /// What is added to each frame's latency: 100us (evenly from 0), exponential:100us (in the mean)
+    /// Random delay added to each frame: 100us (uniform from 0), exponential:100us (mean)
     #[arg(long, value_name = "TIME")]
     pub jitter: Option<testbed::Jitter>,
 
@@ -48,7 +47,7 @@ pub struct NetworkOptions {
     #[arg(long, value_name = "N")]
     pub network_seed: Option<u64>,
 
-    /// Nodes in racks, and how many in each: 4x4
+    /// Number of racks and of nodes in each: 4x4
     #[arg(long, value_name = "RACKSxNODES", requires = "uplink")]
     pub racks: Option<testbed::RackShape>,
 
@@ -56,16 +55,16 @@ pub struct NetworkOptions {
     #[arg(long, value_name = "RATE", requires = "racks")]
     pub uplink: Option<testbed::Rate>,
 
-    /// Slow the network down by this factor, so that the processors matter less: rates become lower
-    /// and latencies higher [default: 1]
+    /// Slow the network down by this factor (lower rates, higher latencies), so that the processors
+    /// matter less [default: 1]
     #[arg(long, value_name = "FACTOR")]
     slow: Option<u32>,
 }
 
-impl NetworkOptions {
+impl TestbedOptions {
     /// Whether any was given.
     pub fn is_given(&self) -> bool {
-        let NetworkOptions { rate, ports, ppn, placement, slow, .. } = self;
+        let TestbedOptions { rate, ports, ppn, placement, slow, .. } = self;
         let of_each = rate.is_some() || ppn.is_some() || placement.is_some() || slow.is_some();
         of_each || !ports.is_empty() || self.links().is_some()
     }
@@ -114,20 +113,20 @@ impl NetworkOptions {
     }
 
     /// What needs a switch of our own, if anything does.
-    pub fn links(&self) -> Option<testbed::Links> {
+    pub fn links(&self) -> Option<testbed::LinkOptions> {
         let racks = self.racks.zip(self.uplink).map(|(shape, uplink)| testbed::Racks {
             racks: shape.racks,
             nodes: shape.nodes,
             uplink,
         });
-        let NetworkOptions { latency, jitter, loss, network_seed: seed, inside, .. } = *self;
+        let TestbedOptions { latency, jitter, loss, network_seed: seed, inside, .. } = *self;
         let needed = latency.is_some()
             || jitter.is_some()
             || loss.is_some()
             || seed.is_some()
             || inside.is_some()
             || racks.is_some();
-        needed.then(|| testbed::Links {
+        needed.then(|| testbed::LinkOptions {
             latency: latency.unwrap_or_default(),
             jitter,
             loss: loss.unwrap_or_default(),
@@ -146,7 +145,7 @@ pub struct SiteOptions {
     #[arg(long, value_name = "COMMAND", conflicts_with = "testbed")]
     pub launcher: Option<String>,
 
-    /// Ranks to start [default: all that Slurm gave or this machine can hold]
+    /// Ranks to start [default: as many as Slurm's allocation or this machine holds]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(RANKS))]
     pub ranks: Option<u32>,
 
@@ -156,7 +155,7 @@ pub struct SiteOptions {
     pub testbed: Option<String>,
 
     #[command(flatten, next_help_heading = "Virtual cluster set up for this run")]
-    pub network: NetworkOptions,
+    pub network: TestbedOptions,
 
     /// End a program that makes no progress for this long
     #[arg(long, value_name = "TIME", value_parser = quantity::parse_duration, default_value = "2m")]
@@ -170,12 +169,11 @@ pub struct RunOptions {
     #[arg(default_value = "colibri-run", value_name = "DIR")]
     pub directory: PathBuf,
 
-    /// Go on with the run that the directory holds, by the options that it was begun with; begin one
-    /// where there is none
+    /// Continue the directory's run with the options it was begun with, or begin one
     #[arg(long)]
     pub resume: bool,
 
     /// What is written down, so that the run can go on.
     #[arg(skip)]
-    pub given: Given,
+    pub given: GivenOptions,
 }

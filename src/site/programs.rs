@@ -21,8 +21,8 @@ pub fn library() -> Result<String> {
         .with_context(|| format!("cannot start {}", program.display()))?;
     if !output.status.success() {
         bail!(
-            "`{} --mpi-library` failed; is the MPI library that it was built for at hand, or its \
-             module to be loaded? It said: {}",
+            "`{} --mpi-library` failed; is the MPI library that it was built for installed, and \
+             its module loaded? It printed: {}",
             program.display(),
             String::from_utf8_lossy(&output.stderr).trim()
         );

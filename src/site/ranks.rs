@@ -8,17 +8,17 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use libraries::{Methods, MpiLibrary};
+use libraries::{MethodsOf, MpiLibrary};
 use records::document::{self, Document};
 use serde::{Deserialize, Serialize};
-use testbed::{Mpi, Spec, Testbed};
+use testbed::{Spec, Testbed, TestbedMpi};
 
 use crate::{
     error::usage,
     site::{
         config::{self, Config},
         describe::{self, describe},
-        launch::Job,
+        launch::LaunchedJob,
         launcher::{Launcher, ranks_at_hand},
         options::SiteOptions,
         process, programs,
@@ -30,7 +30,7 @@ use crate::{
 /// A place to run MPI programs: found first, which makes nothing, and opened when a run is sure to
 /// begin.
 pub struct Site {
-    place: Place,
+    place: RunLocation,
     ranks: u32,
     patience: Duration,
     /// Where the program that runs is written down; set when the place is opened.
@@ -39,7 +39,7 @@ pub struct Site {
 
 /// What the ranks are started with, beside the program's own arguments.
 #[derive(Debug, Clone)]
-pub enum Setting {
+pub enum JobSetting {
     /// A parameter of Open MPI (MCA).
     Parameter(&'static str, OsString),
     /// An environment variable.
@@ -51,11 +51,11 @@ pub enum Setting {
 /// The preload library's file.
 pub const PRELOAD_LIBRARY: &str = "libcolibri.so";
 
-enum Place {
+enum RunLocation {
     Launcher(Launcher),
     /// A virtual cluster to be set up for the run.
-    Planned(Spec, Mpi),
-    Testbed(Cluster, Mpi),
+    Planned(Spec, TestbedMpi),
+    Testbed(Cluster, TestbedMpi),
 }
 
 /// A virtual cluster; one that was set up for this run is taken down with it.
@@ -91,7 +91,7 @@ impl Site {
                 let (place, most) = find_cluster(cluster, options)?;
                 if wanted.is_some_and(|ranks| ranks > most) {
                     usage!(
-                        "the virtual cluster holds {most} ranks; ask for at most these, or for more nodes"
+                        "the virtual cluster holds {most} ranks; ask for fewer ranks or more nodes"
                     );
                 }
                 (place, wanted.unwrap_or(most))
@@ -99,7 +99,8 @@ impl Site {
             None => {
                 if options.network.is_given() {
                     usage!(
-                        "a network is given to a virtual cluster only; add --testbed with a number of nodes"
+                        "network options are for a virtual cluster only; add --testbed with a \
+                         number of nodes"
                     );
                 }
                 let launcher = match options.launcher.as_ref().or(config.launcher.as_ref()) {
@@ -108,7 +109,7 @@ impl Site {
                 };
                 let ranks = wanted.map_or_else(ranks_at_hand, Ok)?;
                 launcher.check(ranks)?;
-                (Place::Launcher(launcher), ranks)
+                (RunLocation::Launcher(launcher), ranks)
             }
         };
         Ok(Site { place, ranks, patience: options.patience, launched: None })
@@ -122,11 +123,11 @@ impl Site {
     pub fn open(mut self, run: &RunDirectory) -> Result<Self> {
         clear_up(run)?;
         match &mut self.place {
-            Place::Planned(spec, mpi) => {
-                self.place = Place::Testbed(Cluster::set_up(spec, run)?, mpi.clone());
+            RunLocation::Planned(spec, mpi) => {
+                self.place = RunLocation::Testbed(Cluster::set_up(spec, run)?, mpi.clone());
             }
-            Place::Testbed(cluster, _) => cluster.record = Some(switch_record(run)),
-            Place::Launcher(_) => {}
+            RunLocation::Testbed(cluster, _) => cluster.record = Some(switch_record(run)),
+            RunLocation::Launcher(_) => {}
         }
         self.launched = Some(run.launched());
         Ok(self)
@@ -140,45 +141,45 @@ impl Site {
     /// The MPI library, where it is known.
     pub fn library(&self) -> Option<&'static dyn MpiLibrary> {
         match &self.place {
-            Place::Launcher(launcher) => launcher.library,
-            Place::Planned(_, mpi) | Place::Testbed(_, mpi) => Some(library_of(mpi)),
+            RunLocation::Launcher(launcher) => launcher.library,
+            RunLocation::Planned(_, mpi) | RunLocation::Testbed(_, mpi) => Some(library_of(mpi)),
         }
     }
 
     /// The library's own methods that can be forced within a job, where it has such.
-    pub fn natives(&self) -> Option<Methods> {
+    pub fn natives(&self) -> Option<MethodsOf> {
         Some(self.library()?.within_job()?.methods)
     }
 
     /// Whether the network is one of this machine's own making.
     pub fn is_virtual(&self) -> bool {
-        matches!(self.place, Place::Planned(..) | Place::Testbed(..))
+        matches!(self.place, RunLocation::Planned(..) | RunLocation::Testbed(..))
     }
 
     /// Runs a task of our MPI program on `ranks` ranks to its end.
     ///
     /// # Errors
-    /// As [`Job::run`]; the program is not there; the place was not opened.
+    /// As [`LaunchedJob::run`]; the program is not there; the place was not opened.
     pub fn run(
         &self,
         task: &str,
         ranks: u32,
         arguments: &[OsString],
-        settings: &[Setting],
+        settings: &[JobSetting],
     ) -> Result<()> {
         let launched = self.launched.as_deref().context("the place was not opened")?;
         let program = programs::find(programs::MPI)?;
-        let library = settings.iter().any(|setting| matches!(setting, Setting::PreloadLibrary));
+        let library = settings.iter().any(|setting| matches!(setting, JobSetting::PreloadLibrary));
         let library = library.then(|| programs::find(PRELOAD_LIBRARY)).transpose()?;
         let variables = settings.iter().filter_map(|setting| match setting {
-            Setting::Variable(name, value) => Some((*name, value.as_os_str())),
+            JobSetting::Variable(name, value) => Some((*name, value.as_os_str())),
             _ => None,
         });
         let mut arguments = [&[task.into()], arguments].concat();
         arguments.extend(["--ranks".into(), ranks.to_string().into()]);
         let (mut command, symptoms) = match &self.place {
-            Place::Planned(..) => bail!("the virtual cluster was not set up"),
-            Place::Launcher(launcher) => {
+            RunLocation::Planned(..) => bail!("the virtual cluster was not set up"),
+            RunLocation::Launcher(launcher) => {
                 arguments.extend(["--launcher".into(), launcher.text().into()]);
                 let tracer = launcher.library.and_then(|library| library.tracer());
                 let tracer = tracer.map(programs::find).transpose()?;
@@ -189,7 +190,7 @@ impl Site {
                 let command = launcher.command(ranks, &environment, &program, &arguments);
                 (command, launcher.symptoms())
             }
-            Place::Testbed(cluster, mpi) => {
+            RunLocation::Testbed(cluster, mpi) => {
                 let testbed = cluster.testbed();
                 arguments.extend(["--testbed".into(), describe(testbed.spec()).into()]);
                 let shims = shims(mpi)?;
@@ -202,11 +203,11 @@ impl Site {
         };
         command.env("OMPI_MCA_coll_tuned_use_dynamic_rules", "1");
         for setting in settings {
-            if let Setting::Parameter(name, value) = setting {
+            if let JobSetting::Parameter(name, value) = setting {
                 command.env(format!("OMPI_MCA_{name}"), value);
             }
         }
-        Job { command, step: task, launched, patience: self.patience, symptoms }.run()
+        LaunchedJob { command, step: task, launched, patience: self.patience, symptoms }.run()
     }
 }
 
@@ -246,23 +247,24 @@ fn switch_record(run: &RunDirectory) -> PathBuf {
 }
 
 /// A number of nodes is to be set up anew, a name is one that is up; with the ranks that it holds.
-fn find_cluster(text: &str, options: &SiteOptions) -> Result<(Place, u32)> {
+fn find_cluster(text: &str, options: &SiteOptions) -> Result<(RunLocation, u32)> {
     let Ok(nodes) = text.parse::<u32>() else {
         if options.network.is_given() {
             usage!(
-                "the network of the virtual cluster {text} was given when it was set up; leave it out"
+                "the virtual cluster {text} was set up with its network; leave out the network's \
+                 options"
             );
         }
         let testbed = Testbed::open(text)?;
         let most = testbed.capacity();
         let cluster = Cluster { testbed: Some(testbed), written_down: None, record: None };
-        return Ok((Place::Testbed(cluster, mpi_at_hand()?), most));
+        return Ok((RunLocation::Testbed(cluster, mpi_at_hand()?), most));
     };
     let spec = options.network.spec(&format!("run-{}", std::process::id()), nodes)?;
     spec.check()?;
     check_testbed()?;
     let most = spec.ranks();
-    Ok((Place::Planned(spec, mpi_at_hand()?), most))
+    Ok((RunLocation::Planned(spec, mpi_at_hand()?), most))
 }
 
 impl Cluster {
@@ -295,7 +297,7 @@ impl Drop for Cluster {
             && let Some(record) = &self.record
             && let Err(error) = document::write(record, &service)
         {
-            eprintln!("colibri: how the switch has served could not be recorded: {error}");
+            eprintln!("colibri: the switch's statistics could not be recorded: {error}");
         }
         let Some(path) = &self.written_down else { return };
         match testbed::down(&testbed.spec().name) {

@@ -117,7 +117,7 @@ impl RunDirectory {
         let mut run = Self::read(path)?;
         run.is_written_to = access(&run.path, Access::WRITE_OK).is_ok();
         if !run.is_written_to {
-            eprintln!("{}: cannot be written to; results are only told", run.path.display());
+            eprintln!("{}: cannot be written to; results are only printed", run.path.display());
             return Ok(run);
         }
         // A command that works in it has made the file; where files can't be locked nobody can
@@ -213,7 +213,7 @@ impl RunDirectory {
     pub fn begin(&self, record: &Path, resume: bool) -> Result<()> {
         if !resume && holds_anything(record) {
             bail!(
-                "{}: is there already; go on with it by --resume, or name another directory",
+                "{}: already exists; continue it by --resume, or name another directory",
                 record.display()
             );
         }
@@ -264,7 +264,7 @@ impl Drop for RunDirectory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::site::begun::Given;
+    use crate::site::begun::GivenOptions;
 
     fn open(path: &Path) -> Result<RunDirectory> {
         let mut run = RunDirectory::at(path)?;
@@ -274,7 +274,7 @@ mod tests {
 
     fn keep(run: &mut RunDirectory) {
         let directory = run.path().to_owned();
-        let options = RunOptions { directory, resume: false, given: Given::default() };
+        let options = RunOptions { directory, resume: false, given: GivenOptions::default() };
         run.keep(&options, &[]).unwrap();
     }
 

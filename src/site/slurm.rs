@@ -64,9 +64,8 @@ impl Allocation {
         let most = most.max(self.tasks.unwrap_or(0));
         if ranks > most && env::var_os("SLURM_OVERCOMMIT").is_none() {
             usage!(
-                "{ranks} ranks are more than Slurm's allocation holds, which has {most} \
-                 processors; give --ranks {most} or fewer, or ask salloc or sbatch for more, as \
-                 by -n {ranks}"
+                "{ranks} ranks do not fit Slurm's allocation of {most} processors; give --ranks \
+                 {most} or fewer, or ask salloc or sbatch for more: -n {ranks}"
             );
         }
         Ok(())
@@ -76,7 +75,7 @@ impl Allocation {
 fn number(name: &str, text: &str) -> Result<u32> {
     match text.trim().parse() {
         Ok(number @ 1..) => Ok(number),
-        _ => bail!("{name}, which Slurm sets, is '{text}'; wanted a number above 0"),
+        _ => bail!("{name}, which Slurm sets, is '{text}'; expected a number above 0"),
     }
 }
 
@@ -92,7 +91,7 @@ fn sum(name: &str, text: &str) -> Result<u32> {
     let sum = text.split(',').try_fold(0_u32, |sum, next| sum.checked_add(item(next)?));
     match sum {
         Some(sum @ 1..) => Ok(sum),
-        _ => bail!("{name}, which Slurm sets, is '{text}'; wanted numbers, as in 2(x3),1"),
+        _ => bail!("{name}, which Slurm sets, is '{text}'; expected numbers, as in 2(x3),1"),
     }
 }
 
@@ -152,7 +151,7 @@ pub fn advice() -> String {
     let what = "srun started each rank by itself, without the process management that the MPI \
                 library needs";
     let list = match offered.is_empty() {
-        true => "`srun --mpi=list` tells none".to_owned(),
+        true => "`srun --mpi=list` lists none".to_owned(),
         false => format!("`srun --mpi=list` offers {}", offered.join(", ")),
     };
     match kind {
@@ -161,8 +160,8 @@ pub fn advice() -> String {
              Open MPI takes pmix, MPICH and Intel MPI take pmi2)"
         ),
         None => format!(
-            "{what}, and {list}: take the MPI library's own launcher, as in --launcher 'mpirun \
-             -np {{np}}'"
+            "{what}, and {list}: use the MPI library's own launcher, as in --launcher 'mpirun -np \
+             {{np}}'"
         ),
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use libraries::{MpiLibrary, mpich::MpichLibrary, openmpi::OpenMpiLibrary};
-use testbed::{Mpi, Mpich, OpenMpi, Rate, Shims, Spec};
+use testbed::{Mpich, OpenMpi, Rate, Shims, Spec, TestbedMpi};
 
 use crate::site::programs;
 
@@ -12,19 +12,19 @@ use crate::site::programs;
 ///
 /// # Errors
 /// There is none; a library that no virtual cluster was tried with.
-pub fn mpi_at_hand() -> Result<Mpi> {
+pub fn mpi_at_hand() -> Result<TestbedMpi> {
     let ours = libraries::recognise(&programs::library()?).map(|library| library.library());
     match ours == Some(MpichLibrary.library()) {
-        true => Ok(Mpi::Mpich(Mpich::find()?)),
-        false => Ok(Mpi::OpenMpi(OpenMpi::find()?)),
+        true => Ok(TestbedMpi::Mpich(Mpich::find()?)),
+        false => Ok(TestbedMpi::OpenMpi(OpenMpi::find()?)),
     }
 }
 
 /// The library that a launcher is of.
-pub fn library_of(mpi: &Mpi) -> &'static dyn MpiLibrary {
+pub fn library_of(mpi: &TestbedMpi) -> &'static dyn MpiLibrary {
     match mpi {
-        Mpi::OpenMpi(_) => &OpenMpiLibrary,
-        Mpi::Mpich(_) => &MpichLibrary,
+        TestbedMpi::OpenMpi(_) => &OpenMpiLibrary,
+        TestbedMpi::Mpich(_) => &MpichLibrary,
     }
 }
 
@@ -32,7 +32,7 @@ pub fn library_of(mpi: &Mpi) -> &'static dyn MpiLibrary {
 ///
 /// # Errors
 /// It is not there.
-pub fn shims(mpi: &Mpi) -> Result<Shims> {
+pub fn shims(mpi: &TestbedMpi) -> Result<Shims> {
     let tracer = library_of(mpi).tracer().map(programs::find).transpose()?;
     Ok(Shims { sleep_on_yield: Some(programs::find("libcolibri_yield.so")?), tracer })
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use models::{
     Forms, Predictor,
-    fit::{self, Timed},
+    fit::{self, MethodTime},
 };
 use records::{
     Collective, Method,
@@ -15,7 +15,7 @@ use records::{
     plan::{Cell, Plan},
     quantity, record,
 };
-use tuning::plan::{self, Repeated};
+use tuning::plan::{self, RepeatedPlan};
 use verification::samples::Samples;
 
 use crate::{
@@ -119,7 +119,7 @@ fn planned(
     loop {
         let cells = cells(site, collectives, &numbers, &SIZES[..largest]);
         let times = plan::expected_seconds(&cells, &expected).into_iter().map(Some).collect();
-        let Repeated { mut plans, expected_seconds } =
+        let RepeatedPlan { mut plans, expected_seconds } =
             plan::repeat(&cells, &[times], site.ranks(), seconds, (1, seed));
         let plan = plans.remove(0).remove(0);
         let whole = expected_seconds <= seconds;
@@ -171,7 +171,7 @@ pub fn fit(
     for point in samples.points().filter(|point| of(point.collective)) {
         for (method, times) in samples.at(point) {
             let Some(seconds) = times.median() else { continue };
-            timed.push(Timed { point, method: method.clone(), seconds });
+            timed.push(MethodTime { point, method: method.clone(), seconds });
         }
     }
     let is_timed = |of: &Collective| timed.iter().any(|one| one.point.collective == *of);
@@ -185,7 +185,7 @@ pub fn fit(
             );
         }
         warnings.push(format!(
-            "no algorithm of {missing} was timed within the budget; go on with --resume and a \
+            "no algorithm of {missing} was timed within the budget; continue with --resume and a \
              longer --budget"
         ));
     }

@@ -12,21 +12,21 @@ use records::{
     observation::CollectiveCall,
     plan::Plan,
     record,
-    summary::{Regret, Way},
+    summary::{LoadWay, Regret},
 };
 use tuning::{Bench, BenchJob, JobName, Load, focus::Batch};
 
 use crate::{
     site::{
-        ranks::{LazySite, Setting},
+        ranks::{JobSetting, LazySite},
         run_directory::RunDirectory,
     },
     stages::{
-        export::Format,
+        export::ExportFormat,
         exporting,
         measurements::{Files, files},
         measuring,
-        source::Source,
+        source::CalibrationSource,
     },
 };
 
@@ -34,7 +34,7 @@ use crate::{
 pub struct ClusterBench<'a, 's> {
     pub run: &'a RunDirectory,
     pub site: &'a mut LazySite<'s>,
-    pub source: &'a Source,
+    pub source: &'a CalibrationSource,
 }
 
 impl Bench for ClusterBench<'_, '_> {
@@ -108,20 +108,24 @@ impl ClusterBench<'_, '_> {
     }
 
     /// Writes what a job is to load, and says how.
-    fn settings(&self, name: JobName, load: Load<'_>) -> Result<Vec<Setting>> {
+    fn settings(&self, name: JobName, load: Load<'_>) -> Result<Vec<JobSetting>> {
         let is_first = matches!(name, JobName::Confirming { round: 1, .. });
         let stage = if is_first { "candidate" } else { "confirmed" };
         let path = self.run.file(&format!("{stage}-{}", file(load.way)));
         exporting::write(format(load.way), self.source, load.choices, &path)?;
         let path = path.into_os_string();
         Ok(match load.way {
-            Way::Rules => vec![Setting::Parameter("coll_tuned_dynamic_rules_filename", path)],
-            Way::Preload => {
-                let mut settings =
-                    vec![Setting::PreloadLibrary, Setting::Variable("COLIBRI_PROFILES", path)];
+            LoadWay::Rules => {
+                vec![JobSetting::Parameter("coll_tuned_dynamic_rules_filename", path)]
+            }
+            LoadWay::Preload => {
+                let mut settings = vec![
+                    JobSetting::PreloadLibrary,
+                    JobSetting::Variable("COLIBRI_PROFILES", path),
+                ];
                 if matches!(name, JobName::Confirming { round: 1, turn: 1, .. }) {
                     let trace = Self::trace(self.run).into_os_string();
-                    settings.push(Setting::Variable("COLIBRI_TRACE", trace));
+                    settings.push(JobSetting::Variable("COLIBRI_TRACE", trace));
                 }
                 settings
             }
@@ -129,23 +133,23 @@ impl ClusterBench<'_, '_> {
     }
 }
 
-fn way_name(way: Option<Way>) -> &'static str {
+fn way_name(way: Option<LoadWay>) -> &'static str {
     match way {
         None => "default",
-        Some(Way::Rules) => "rules",
-        Some(Way::Preload) => "preload",
+        Some(LoadWay::Rules) => "rules",
+        Some(LoadWay::Preload) => "preload",
     }
 }
 
 /// The file or directory that is loaded.
-pub const fn file(way: Way) -> &'static str {
+pub const fn file(way: LoadWay) -> &'static str {
     match way {
-        Way::Rules => "openmpi.rules",
-        Way::Preload => "profiles",
+        LoadWay::Rules => "openmpi.rules",
+        LoadWay::Preload => "profiles",
     }
 }
 
 /// The form in which what was chosen is written.
-pub fn format(way: Way) -> Format {
-    Format::of_way(way)
+pub fn format(way: LoadWay) -> ExportFormat {
+    ExportFormat::of_way(way)
 }

@@ -53,12 +53,12 @@ pub fn of_run(run: &RunDirectory) -> Result<Choices> {
     let directory = run.path().display();
     match run.options().exists() {
         true => usage!(
-            "{directory}: the tuning has not come to its end, or an older Colibri made it; \
-             'colibri tune {directory} --resume' completes it"
+            "{directory}: the tuning is not complete, or an older Colibri made it; 'colibri tune \
+             {directory} --resume' completes it"
         ),
         false => usage!(
-            "{directory}: nothing was chosen yet; 'colibri verify {directory} --from-record' \
-             chooses from what was measured"
+            "{directory}: holds no choices yet; 'colibri verify {directory} --from-record' makes \
+             them from the measurements"
         ),
     }
 }

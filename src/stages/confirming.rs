@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use records::{
     Method, document,
     plan::{Cell, Plan},
-    summary::{Summary, Way},
+    summary::{LoadWay, TuningSummary},
 };
 use tuning::{
     WayToLoad,
@@ -20,7 +20,7 @@ use crate::stages::{
     chosen, disturbance,
     export::replacement,
     exporting,
-    judging::Judged,
+    judging::JudgedRun,
     traced::Traced,
 };
 
@@ -32,18 +32,18 @@ use crate::stages::{
 /// A job fails; the records are kept.
 pub fn confirm(
     bench: &mut ClusterBench<'_, '_>,
-    judged: &Judged,
+    judged: &JudgedRun,
     known: &Focus,
     traced: Option<(&Path, &Traced)>,
     (seconds, goes_on, seed): (f64, bool, u64),
-) -> Result<Summary> {
+) -> Result<TuningSummary> {
     let (run, source) = (bench.run, bench.source);
     let plan: Plan = document::read(&run.plan())?;
     let doubts = known.doubts();
     let task = ConfirmingTask {
         choices: &judged.choices,
         doubts: &doubts,
-        ways: ways(&plan),
+        ways: ways_to_load(&plan),
         ranks: plan.ranks,
         seconds,
         goes_on,
@@ -68,7 +68,7 @@ pub fn confirm(
         loadings.push(one.loading);
     }
     let mut loadings = loadings.into_iter();
-    let summary = Summary {
+    let summary = TuningSummary {
         platform: judged.penalties.platform.clone(),
         message_size: judged.penalties.message_size.clone(),
         points: judged.choices.len() as u32,
@@ -86,14 +86,14 @@ pub fn confirm(
 
 /// The ways to load what was chosen among the methods of a plan: by rules only where the MPI library has
 /// algorithms of its own there.
-fn ways(plan: &Plan) -> &'static [WayToLoad<'static>] {
+fn ways_to_load(plan: &Plan) -> &'static [WayToLoad<'static>] {
     const WAYS: &[WayToLoad<'static>] = &[
         WayToLoad {
-            way: Way::Rules,
-            file: file(Way::Rules),
+            way: LoadWay::Rules,
+            file: file(LoadWay::Rules),
             loaded: &|_, method| Ok(method.clone()),
         },
-        WayToLoad { way: Way::Preload, file: file(Way::Preload), loaded: &replacement },
+        WayToLoad { way: LoadWay::Preload, file: file(LoadWay::Preload), loaded: &replacement },
     ];
     let is_native = |cell: &Cell| matches!(cell.method, Method::Native(_));
     if plan.cells.iter().any(is_native) { WAYS } else { &WAYS[1..] }

@@ -12,13 +12,13 @@ use records::{
 
 use crate::{
     error::usage,
-    stages::{options::Segments, source::Source},
+    stages::{options::SegmentOption, source::CalibrationSource},
 };
 
 /// What the decisions are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Target {
-    /// Every algorithm that the model knows
+    /// Every algorithm that the model covers
     Any,
     /// Open MPI's own algorithms
     Openmpi,
@@ -35,17 +35,17 @@ pub fn judged_models() -> Vec<Model> {
 }
 
 /// What is to be decided.
-pub struct Wanted<'a> {
+pub struct DecisionRequest<'a> {
     pub collectives: &'a [Collective],
     pub procs: &'a [u32],
     pub sizes: &'a [u64],
-    pub segments: &'a Segments,
+    pub segments: &'a SegmentOption,
     pub models: &'a [Model],
     pub target: Target,
 }
 
 /// Every decision wanted, ascending by collective, model, procs and bytes.
-pub fn decisions(source: &Source, wanted: &Wanted<'_>) -> Result<Decisions> {
+pub fn decisions(source: &CalibrationSource, wanted: &DecisionRequest<'_>) -> Result<Decisions> {
     let mut decisions = Vec::new();
     let mut collectives = wanted.collectives.to_vec();
     collectives.sort_unstable();
@@ -53,8 +53,8 @@ pub fn decisions(source: &Source, wanted: &Wanted<'_>) -> Result<Decisions> {
         for &model in wanted.models {
             if model.algorithms(collective).is_empty() {
                 usage!(
-                    "{collective} has no closed forms in model {model}, so that it can't decide; \
-                     take --model refined or simulated"
+                    "{collective} has no closed forms in model {model}; use --model refined or \
+                     simulated"
                 );
             }
             let predictor = source.predictor(model)?;
@@ -82,7 +82,11 @@ pub fn decisions(source: &Source, wanted: &Wanted<'_>) -> Result<Decisions> {
 }
 
 /// The decision at each point, in their order; all processors work on them.
-fn decided(predictor: &Predictor, points: &[Point], wanted: &Wanted<'_>) -> Result<Vec<Decision>> {
+fn decided(
+    predictor: &Predictor,
+    points: &[Point],
+    wanted: &DecisionRequest<'_>,
+) -> Result<Vec<Decision>> {
     /// Fewer are decided before another processor has begun.
     const LEAST: usize = 64;
     let processors = available_parallelism().map_or(1, usize::from);
@@ -118,15 +122,15 @@ pub fn tell_without(predictor: &Predictor, collective: Collective, known: &[Algo
     if !names.is_empty() && names.len() < known.len() {
         let (model, names) = (predictor.model(), names.join(", "));
         eprintln!(
-            "note: left out, since no constants of {model} were fitted: {collective} by {names}"
+            "note: skipped, since no constants of {model} were fitted: {collective} by {names}"
         );
     }
 }
 
-fn decision(predictor: &Predictor, point: Point, wanted: &Wanted<'_>) -> Result<Decision> {
+fn decision(predictor: &Predictor, point: Point, wanted: &DecisionRequest<'_>) -> Result<Decision> {
     let Point { collective, procs, bytes } = point;
     match (wanted.target, wanted.segments) {
-        (Target::Any, Segments::These(segments)) if predictor.is_by_method() => {
+        (Target::Any, SegmentOption::These(segments)) if predictor.is_by_method() => {
             let model = predictor.model();
             let known = model.algorithms(collective);
             let mut methods = decide::methods(predictor, collective, &known, segments)?;
@@ -137,27 +141,25 @@ fn decision(predictor: &Predictor, point: Point, wanted: &Wanted<'_>) -> Result<
         }
         (Target::Any, segments) => {
             let segments = match segments {
-                Segments::Auto => decide::Segments::Auto,
-                Segments::These(these) => decide::Segments::List(these.clone()),
+                SegmentOption::Auto => decide::Segments::Auto,
+                SegmentOption::These(these) => decide::Segments::List(these.clone()),
             };
             let algorithms = predictor.model().algorithms(collective);
             Ok(decide::decide(predictor, point, &algorithms, &segments)?)
         }
-        (Target::Openmpi, Segments::These(segments)) => {
+        (Target::Openmpi, SegmentOption::These(segments)) => {
             let mut methods = openmpi::methods(collective, segments, procs, bytes);
             methods.retain(|method| predictor.knows(collective, method));
             if methods.is_empty() {
                 usage!(
-                    "of Open MPI's algorithms for {collective} none is known to model {}",
+                    "no algorithm of Open MPI for {collective} is known to model {}",
                     predictor.model()
                 );
             }
             Ok(decide::decide_among(predictor, point, &methods)?)
         }
-        (Target::Openmpi, Segments::Auto) => {
-            usage!(
-                "for Open MPI say which segment sizes are candidates, as in --segments 0,1KiB,8KiB"
-            )
+        (Target::Openmpi, SegmentOption::Auto) => {
+            usage!("for Open MPI, list the candidate segment sizes, as in --segments 0,1KiB,8KiB")
         }
     }
 }

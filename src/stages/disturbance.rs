@@ -18,7 +18,7 @@ pub fn of_run(run: &RunDirectory) -> Result<Option<Disturbance>> {
         waited += record.waited_seconds();
         stretches.extend(record.stretches);
     }
-    Ok(Disturbance::of(&stretches, waited))
+    Ok(Disturbance::from_stretches(&stretches, waited))
 }
 
 /// The measurements and what confirmed them.

@@ -16,7 +16,7 @@ use crate::stages::{
     deciding::judged_models,
     judging,
     measuring::{expectation, predictors},
-    source::Source,
+    source::CalibrationSource,
 };
 
 /// Measures within about `seconds`, or goes on doing so; tells the regret that is left.
@@ -56,7 +56,7 @@ pub fn measure(
 pub fn known(
     rows: Vec<CollectiveCall>,
     cells: &[Cell],
-    source: &Source,
+    source: &CalibrationSource,
     weights: &Weights,
 ) -> Result<Focus> {
     let predictors = predictors(source)?;
@@ -65,7 +65,7 @@ pub fn known(
 }
 
 /// The cells that the models decide for: measured too, so that their penalty can be told.
-fn decided_by_models(source: &Source, cells: &[Cell]) -> Result<Vec<u32>> {
+fn decided_by_models(source: &CalibrationSource, cells: &[Cell]) -> Result<Vec<u32>> {
     let decisions = judging::decisions(source, cells, &judged_models())?;
     let decided: BTreeSet<(Point, &Method)> = decisions
         .decisions

@@ -19,9 +19,9 @@ use records::{
     violations::Violations,
 };
 use serde::{Deserialize, Serialize};
-use tuning::jobs::Repeated;
+use tuning::jobs::JobPlan;
 use verification::{
-    guidelines::{self, Jobs, Settings},
+    guidelines::{self, JobMedians, ViolationTest},
     penalty::message_sizes,
     profiles,
     samples::Samples,
@@ -48,15 +48,15 @@ impl Document for JobsPlan {
     fn validate(&self) -> Result<(), (String, String)> {
         match self.cells.len() == self.repetitions.len() {
             true => Ok(()),
-            false => Err(("repetitions".into(), "wanted one number for each cell".into())),
+            false => Err(("repetitions".into(), "expected one number for each cell".into())),
         }
     }
 }
 
 impl JobsPlan {
     /// The cells with their repetitions, of which each job's plan is made.
-    pub fn repeated(&self) -> Repeated {
-        Repeated {
+    pub fn repeated(&self) -> JobPlan {
+        JobPlan {
             cells: self.cells.clone(),
             repetitions: self.repetitions.clone(),
             expected_seconds: self.expected_seconds,
@@ -86,14 +86,14 @@ pub struct JudgedJobs {
     /// Where the library breaks the guidelines.
     pub violations: Violations,
     /// The medians of all jobs.
-    pub jobs: Jobs,
+    pub jobs: JobMedians,
 }
 
 /// Judges the records; choices and profiles are written.
 ///
 /// # Errors
 /// A record cannot be read, or a result not be written.
-pub fn judge(run: &RunDirectory, plan: &JobsPlan, settings: &Settings) -> Result<JudgedJobs> {
+pub fn judge(run: &RunDirectory, plan: &JobsPlan, settings: &ViolationTest) -> Result<JudgedJobs> {
     let mut samples = Vec::new();
     let mut warnings = plan.notes.clone();
     let mut first = None;
@@ -108,7 +108,7 @@ pub fn judge(run: &RunDirectory, plan: &JobsPlan, settings: &Settings) -> Result
         first.get_or_insert((of_platform, record.header));
     }
     let (platform, header) = first.context("the plan has no jobs")?;
-    let jobs = Jobs::new(&samples);
+    let jobs = JobMedians::new(&samples);
     let found = guidelines::judge(&jobs, settings);
     let violations = Violations {
         platform,
@@ -143,7 +143,7 @@ pub fn book_splits(run: &RunDirectory, violations: &mut Violations) -> Result<()
 }
 
 /// Profiles in Colibri's form, and as pgtune text where that can express them.
-fn write_profiles(run: &RunDirectory, jobs: &Jobs, settings: &Settings) -> Result<()> {
+fn write_profiles(run: &RunDirectory, jobs: &JobMedians, settings: &ViolationTest) -> Result<()> {
     if !run.is_written_to() {
         return Ok(());
     }
@@ -176,7 +176,7 @@ fn write_profiles(run: &RunDirectory, jobs: &Jobs, settings: &Settings) -> Resul
 }
 
 /// The methods of each point with the number and the median of the jobs' medians.
-pub fn medians(jobs: &Jobs) -> BTreeMap<Point, Vec<(&Method, usize, f64)>> {
+pub fn medians(jobs: &JobMedians) -> BTreeMap<Point, Vec<(&Method, usize, f64)>> {
     let of = |point| {
         let methods = jobs.at(point).filter_map(move |(method, medians)| {
             Some((method, medians.len(), jobs.median(point, method)?))

@@ -34,7 +34,7 @@ pub fn list<T: std::str::FromStr>(
     let text = header.get(key).ok_or_else(|| fault("is missing".into()))?;
     let numbers: Result<Vec<T>, FileError> = text
         .split(',')
-        .map(|part| part.parse().map_err(|_| fault(format!("is '{text}'; wanted numbers"))))
+        .map(|part| part.parse().map_err(|_| fault(format!("is '{text}'; expected numbers"))))
         .collect();
     Ok(numbers?)
 }

@@ -5,12 +5,12 @@ use std::{ffi::OsString, time::Duration};
 
 use anyhow::Result;
 use records::{group_observation::GroupObservation, penalty::BusyLinks, record};
-use verification::links::{self, FEW};
+use verification::links::{self, FEWEST_NODES};
 
 use crate::site::{ranks::Site, run_directory::RunDirectory};
 
 /// A few seconds are enough, and no more than this share of a budget.
-const MOST: Duration = Duration::from_secs(12);
+const MOST_LINKS_TIME: Duration = Duration::from_secs(12);
 const SHARE: f64 = 0.05;
 /// From one packet to the largest messages that are common.
 const SIZES: &str = "1024,4096,16384,65536,262144,1048576";
@@ -24,13 +24,14 @@ pub fn measure(
     seed: u64,
     budget: Option<Duration>,
 ) -> Result<()> {
-    let mut procs: Vec<u32> = procs.iter().copied().filter(|&procs| procs > FEW).collect();
+    let mut procs: Vec<u32> = procs.iter().copied().filter(|&procs| procs > FEWEST_NODES).collect();
     if procs.is_empty() || !site.is_virtual() {
         return Ok(());
     }
-    procs.insert(0, FEW);
+    procs.insert(0, FEWEST_NODES);
     let procs: Vec<String> = procs.iter().map(u32::to_string).collect();
-    let budget = budget.map_or(MOST, |budget| budget.mul_f64(SHARE).min(MOST));
+    let budget =
+        budget.map_or(MOST_LINKS_TIME, |budget| budget.mul_f64(SHARE).min(MOST_LINKS_TIME));
     let arguments: Vec<OsString> = vec![
         "--record".into(),
         run.links().into(),

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fs, path::PathBuf};
 use anyhow::{Context, Result};
 use records::{
     document,
-    observation::{CollectiveCall, Status},
+    observation::{CollectiveCall, ObservationStatus},
     plan::{Cell, Plan},
     record::{self, Record},
 };
@@ -41,7 +41,7 @@ pub fn files(run: &RunDirectory, batch: usize) -> Files {
 }
 
 /// A plan with its record.
-pub struct Batch {
+pub struct RecordedPlan {
     /// Of the record's file.
     pub name: String,
     pub plan: Plan,
@@ -52,7 +52,7 @@ pub struct Batch {
 ///
 /// # Errors
 /// There is none, or one cannot be read.
-pub fn batches(run: &RunDirectory) -> Result<Vec<Batch>> {
+pub fn batches(run: &RunDirectory) -> Result<Vec<RecordedPlan>> {
     let _shown = show_reading(run);
     let mut all = Vec::new();
     for batch in 1.. {
@@ -60,7 +60,7 @@ pub fn batches(run: &RunDirectory) -> Result<Vec<Batch>> {
         if batch > 1 && !files.record.exists() {
             break;
         }
-        all.push(Batch {
+        all.push(RecordedPlan {
             name: files.record.file_name().unwrap_or_default().to_string_lossy().into_owned(),
             plan: document::read(&files.plan)?,
             record: record::read::<CollectiveCall>(&files.record)?,
@@ -115,11 +115,14 @@ impl Measurements {
     }
 }
 
-fn unreached(Batch { plan, record, .. }: &Batch) -> Option<String> {
+fn unreached(RecordedPlan { plan, record, .. }: &RecordedPlan) -> Option<String> {
     let wanted: u64 = plan.visits.iter().map(|visit| u64::from(visit.repetitions)).sum();
-    let counts = |row: &&CollectiveCall| !matches!(row.status, Status::Warmup | Status::Disturbed);
+    let counts = |row: &&CollectiveCall| {
+        !matches!(row.status, ObservationStatus::Warmup | ObservationStatus::Disturbed)
+    };
     let made = record.rows.iter().filter(counts).count() as u64;
-    let disturbed = record.rows.iter().filter(|row| row.status == Status::Disturbed).count();
+    let disturbed =
+        record.rows.iter().filter(|row| row.status == ObservationStatus::Disturbed).count();
     (made < wanted).then(|| match disturbed {
         0 => format!("{made} of {wanted} planned observations were made"),
         _ => format!(

@@ -11,25 +11,25 @@ use records::{
 };
 use tuning::{
     Weights,
-    plan::{self, Extent, Grid, Methods},
+    plan::{self, Extent, Grid, MethodsOf},
 };
 
 use crate::{
     error::usage,
     site::{
-        ranks::{Setting, Site},
+        ranks::{JobSetting, Site},
         run_directory::RunDirectory,
     },
     stages::{
         deciding::judged_models,
-        options::{GridOptions, Segments},
-        source::{Source, powers_of_two_and},
+        options::{GridOptions, SegmentOption},
+        source::{CalibrationSource, powers_of_two_and},
     },
 };
 
 /// The timing schemes of colibri-mpi, by its words for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Timing {
+pub enum TimingOption {
     Barrier,
     Global,
     Max,
@@ -37,14 +37,14 @@ pub enum Timing {
     Bcast,
 }
 
-impl Timing {
+impl TimingOption {
     pub const fn name(self) -> &'static str {
         match self {
-            Timing::Barrier => "barrier",
-            Timing::Global => "global",
-            Timing::Max => "max",
-            Timing::Root => "root",
-            Timing::Bcast => "bcast",
+            TimingOption::Barrier => "barrier",
+            TimingOption::Global => "global",
+            TimingOption::Max => "max",
+            TimingOption::Root => "root",
+            TimingOption::Bcast => "bcast",
         }
     }
 }
@@ -64,7 +64,7 @@ pub fn check_procs(procs: &[u32], ranks: u32) -> Result<()> {
 
 /// The points to measure at a site.
 pub fn grid(options: &GridOptions, site: &Site) -> Result<Grid> {
-    let Segments::These(segments) = &options.segments else {
+    let SegmentOption::These(segments) = &options.segments else {
         usage!("say which segment sizes to measure, as in --segments 0,1KiB,8KiB");
     };
     let ranks = site.ranks();
@@ -77,7 +77,7 @@ pub fn grid(options: &GridOptions, site: &Site) -> Result<Grid> {
         check_measurable(site, collective)?;
     }
     // What another library takes by itself can't be told: it is compared with our own.
-    let methods: Methods = site.natives().unwrap_or(own_methods);
+    let methods: MethodsOf = site.natives().unwrap_or(own_methods);
     Ok(Grid {
         ranks,
         collectives: options.collective.0.clone(),
@@ -103,8 +103,8 @@ pub fn check_measurable(site: &Site, collective: Collective) -> Result<()> {
     }
     if forced.is_none() && !REPLACED.contains(&collective) {
         usage!(
-            "the launcher at hand is not known to be Open MPI's, whose algorithms can be forced; \
-             our own of {collective} are none that the preload library could put in its place"
+            "not known to be Open MPI, whose algorithms can be forced, and the preload library \
+             replaces no calls of {collective}; nothing could be loaded"
         );
     }
     Ok(())
@@ -121,7 +121,7 @@ pub fn own_methods(
 ) -> Vec<Method> {
     let mut methods = Vec::new();
     for &algorithm in Algorithm::ALL.iter().filter(|algorithm| algorithm.plain().is_none()) {
-        let method = |segment_bytes| runner::Method::new(collective, algorithm, segment_bytes);
+        let method = |segment_bytes| runner::OwnMethod::new(collective, algorithm, segment_bytes);
         let segments: &[u64] = if method(1).is_ok() { segments } else { &[0] };
         for &segment_bytes in segments.iter().filter(|&&segment| segment == 0 || segment < bytes) {
             if method(segment_bytes).is_ok_and(|method| method.check_ranks(procs).is_ok()) {
@@ -135,7 +135,7 @@ pub fn own_methods(
 /// The run's plan: the one that is there, or a new one.
 pub fn planned(
     run: &RunDirectory,
-    source: &Source,
+    source: &CalibrationSource,
     grid: &Grid,
     extent: Extent,
     seed: u64,
@@ -160,7 +160,7 @@ pub fn planned(
 }
 
 /// The models that say what a cell may cost.
-pub fn predictors(source: &Source) -> Result<Vec<Predictor>> {
+pub fn predictors(source: &CalibrationSource) -> Result<Vec<Predictor>> {
     let models = judged_models().into_iter().filter(|model| source.holds(*model));
     models.map(|model| source.predictor(model)).collect()
 }
@@ -181,20 +181,20 @@ pub fn measure(
     plan_path: &Path,
     record: &Path,
     deadline: Duration,
-    settings: &[Setting],
+    settings: &[JobSetting],
 ) -> Result<()> {
-    measure_by(Timing::Barrier, site, plan, plan_path, record, deadline, settings)
+    measure_by(TimingOption::Barrier, site, plan, plan_path, record, deadline, settings)
 }
 
 /// The same by another timing scheme.
 pub fn measure_by(
-    timing: Timing,
+    timing: TimingOption,
     site: &Site,
     plan: &Plan,
     plan_path: &Path,
     record: &Path,
     deadline: Duration,
-    settings: &[Setting],
+    settings: &[JobSetting],
 ) -> Result<()> {
     if plan.ranks != site.ranks() {
         usage!(

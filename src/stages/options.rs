@@ -42,18 +42,18 @@ pub fn models(text: &str) -> Result<List<Model>, String> {
 
 /// Segment sizes to consider.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Segments {
+pub enum SegmentOption {
     /// These; 0 is unsegmented.
     These(Vec<u64>),
     /// Whichever is best.
     Auto,
 }
 
-pub fn segments(text: &str) -> Result<Segments, String> {
+pub fn segments(text: &str) -> Result<SegmentOption, String> {
     match text {
-        "auto" => Ok(Segments::Auto),
+        "auto" => Ok(SegmentOption::Auto),
         _ => quantity::parse_sizes(text)
-            .map(Segments::These)
+            .map(SegmentOption::These)
             .map_err(|error| format!("{error}; or `auto`")),
     }
 }
@@ -69,12 +69,12 @@ pub struct ModelOptions {
     #[arg(long, value_name = "MODELS", value_parser = models)]
     pub model: Option<List<Model>>,
 
-    /// The closed forms as the paper prints them, or corrected
+    /// Closed forms as the paper prints them, or corrected
     #[arg(long, value_name = "printed|corrected", default_value = "corrected")]
     pub forms: Forms,
 
-    /// Parameters measured point to point, fitted to collectives, or Hockney's constants of each
-    /// algorithm by itself (with the models hockney and refined)
+    /// Parameters measured point to point, fitted to collectives, or Hockney's constants fitted to
+    /// each algorithm (with the models hockney and refined)
     #[arg(long, value_enum, default_value_t = ParameterSet::Measured)]
     pub parameters: ParameterSet,
 }
@@ -104,16 +104,16 @@ pub struct GridOptions {
     #[arg(long, value_name = "NAMES", value_parser = collectives, default_value = "bcast,reduce")]
     pub collective: List<Collective>,
 
-    /// Communicator sizes: 4,8,16 or 2..32 (every one), also more than the calibration's platform
-    /// has [default: powers of two up to the platform's size, and that; 32 where it is not known]
+    /// Communicator sizes: 4,8,16 or 2..32 (every one), also beyond the platform's size [default:
+    /// powers of two up to the platform's size, and that size; 32 if unknown]
     #[arg(long, short, value_name = "LIST", value_parser = procs)]
     pub procs: Option<List<u32>>,
 
-    /// Message sizes: 1KiB,64KiB or 1..8MiB (powers of two); what a size means is per collective
+    /// Message sizes: 1KiB,64KiB or 1..8MiB (powers of two), as each collective defines them
     #[arg(long, short = 'm', value_name = "LIST", value_parser = sizes, default_value = "1..1MiB")]
     pub sizes: List<u64>,
 
     /// Segment sizes (0: unsegmented), or auto
     #[arg(long, value_name = "LIST", value_parser = segments, default_value = "0,1KiB,8KiB")]
-    pub segments: Segments,
+    pub segments: SegmentOption,
 }

@@ -74,7 +74,7 @@ pub fn judge(run: &RunDirectory) -> Result<Option<PairMap>> {
     if links.len() < all {
         let reached = links.len();
         warnings.push(format!(
-            "{reached} of {all} links between {noun}s were reached within the budget"
+            "{reached} of {all} links between {noun}s were measured within the budget"
         ));
     }
     let map =

@@ -15,7 +15,7 @@ const OFTEN: Duration = Duration::from_millis(250);
 /// What is over sooner shows nothing.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How often a line is written where there is no terminal.
-const SELDOM: Duration = Duration::from_secs(10);
+const LINE_INTERVAL: Duration = Duration::from_secs(10);
 
 /// How far something is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub fn show(
                 if begun.elapsed() >= PATIENCE {
                     draw(bar.get_or_insert_with(|| new_bar(what, units, done_so_far)), done_so_far);
                 }
-            } else if done_so_far != WorkDone::Idle && told.elapsed() >= SELDOM {
+            } else if done_so_far != WorkDone::Idle && told.elapsed() >= LINE_INTERVAL {
                 told = Instant::now();
                 eprintln!("{}", line(what, units, done_so_far, begun.elapsed()));
             }

@@ -10,14 +10,14 @@ use records::{
 };
 
 use crate::{
-    error::{Usage, usage},
+    error::{WrongUse, usage},
     site::run_directory::RunDirectory,
     stages::options::{GridOptions, ModelOptions, ParameterSet},
 };
 
 /// A calibration, and how it is to be used.
 #[derive(Clone)]
-pub struct Source {
+pub struct CalibrationSource {
     /// As the user named it.
     pub name: String,
     /// The calibration.
@@ -30,7 +30,7 @@ pub struct Source {
 /// Name of a run's own calibration.
 const OF_RUN: &str = "calibration.json";
 
-impl Source {
+impl CalibrationSource {
     /// Loads what the flags name.
     ///
     /// # Errors
@@ -38,12 +38,12 @@ impl Source {
     pub fn load(options: &ModelOptions) -> Result<Self> {
         let Some(name) = &options.calibration else {
             usage!(
-                "which platform? Name its calibration by --calibration FILE (`colibri calibrate` \
-                 makes one), or take --calibration preset:frodo or preset:boba"
+                "no calibration given; use --calibration FILE (`colibri calibrate` makes one), \
+                 --calibration preset:frodo or preset:boba"
             );
         };
         let calibration = match name.to_str().and_then(|name| name.strip_prefix("preset:")) {
-            Some(preset) => presets::preset(preset).map_err(Usage)?,
+            Some(preset) => presets::preset(preset).map_err(WrongUse)?,
             None => document::read(Path::new(name))?,
         };
         Self::new(&name.to_string_lossy(), calibration, options)
@@ -78,7 +78,7 @@ impl Source {
     /// # Errors
     /// The parameters that are wanted are not there, or not with these forms.
     fn new(name: &str, calibration: Calibration, options: &ModelOptions) -> Result<Self> {
-        let source = Source {
+        let source = CalibrationSource {
             name: name.into(),
             calibration,
             parameters: options.parameters,
@@ -86,7 +86,7 @@ impl Source {
         };
         match source.parameters {
             ParameterSet::Fitted if source.calibration.fitted.is_none() => {
-                usage!("{name} holds no fitted parameters; take --parameters measured");
+                usage!("{name} holds no fitted parameters; use --parameters measured");
             }
             ParameterSet::Algorithms if source.calibration.algorithms.is_none() => usage!(
                 "{name} holds no constants of algorithms; `colibri calibrate DIR --algorithms \
@@ -110,7 +110,7 @@ impl Source {
                 self.calibration.algorithms.is_some() && self.forms == Forms::Corrected
             }
         };
-        there.then(|| Source { parameters, ..self.clone() })
+        there.then(|| CalibrationSource { parameters, ..self.clone() })
     }
 
     /// The parameters of messages that are wanted.
@@ -122,7 +122,7 @@ impl Source {
             (ParameterSet::Measured, _) => Ok(&self.calibration.measured),
             (ParameterSet::Fitted, Some(fitted)) => Ok(fitted),
             _ => usage!(
-                "constants of algorithms say what whole collectives cost, not messages; take \
+                "constants of algorithms give the cost of whole collectives, not of messages; use \
                  --parameters measured or fitted"
             ),
         }
@@ -162,7 +162,7 @@ impl Source {
         let predictor = match self.algorithms() {
             None => Predictor::new(model, self.forms, self.chosen()?)?,
             Some(_) if !self.holds(model) => usage!(
-                "the constants of algorithms are alpha and beta of Hockney's model; take --model \
+                "the constants of algorithms are alpha and beta of Hockney's model; use --model \
                  hockney or refined"
             ),
             Some(Algorithms { fits, .. }) => {
@@ -189,9 +189,9 @@ impl Source {
         match (self.algorithms(), &self.calibration.fitted) {
             (Some(algorithms), _) => Reach::of_algorithms(&algorithms.fits),
             (None, Some(fitted)) if self.parameters == ParameterSet::Fitted => {
-                Reach::of(&self.calibration, fitted)
+                Reach::from_calibration(&self.calibration, fitted)
             }
-            _ => Reach::of(&self.calibration, &self.calibration.measured),
+            _ => Reach::from_calibration(&self.calibration, &self.calibration.measured),
         }
     }
 

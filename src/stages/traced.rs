@@ -60,7 +60,7 @@ pub fn read(path: &Path) -> Result<Usage> {
     }
     if !usage.calls.iter().any(is_tunable) {
         return Err(fault(
-            "holds no call that can be tuned: wanted one with data on two or more processes, of \
+            "holds no call that can be tuned: expected one with data on two or more processes, of \
              a collective that the preload library replaces",
         )
         .into());
@@ -127,7 +127,7 @@ impl Traced {
 
     /// How much each point matters.
     pub fn weights(&self) -> Weights {
-        Weights::of(&self.at.iter().map(|(&point, used)| (point, used.seconds)).collect())
+        Weights::from_seconds(&self.at.iter().map(|(&point, used)| (point, used.seconds)).collect())
     }
 
     /// What is known of the application.
@@ -251,7 +251,7 @@ mod tests {
         }
         std::fs::write(&path, "{\"schema\": \"colibri/plan/1\"}").unwrap();
         let error = read(&path).unwrap_err().to_string();
-        assert!(error.contains("wanted colibri/usage/1"), "{error}");
+        assert!(error.contains("expected colibri/usage/1"), "{error}");
         document::write(&path, &usage(vec![calls(Collective::Barrier, 2, 0, 1.0)])).unwrap();
         read(&path).unwrap();
     }

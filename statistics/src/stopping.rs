@@ -52,7 +52,7 @@ impl std::str::FromStr for Criterion {
     fn from_str(text: &str) -> Result<Self, String> {
         Self::ALL.into_iter().find(|criterion| criterion.name() == text).ok_or_else(|| {
             let names = Self::ALL.map(Criterion::name).join(", ");
-            format!("'{text}' is no criterion; there are {names}")
+            format!("'{text}' is not a criterion (known: {names})")
         })
     }
 }

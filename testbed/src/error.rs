@@ -32,7 +32,8 @@ pub enum TestbedError {
     Spec(String),
     /// A testbed of that name, or what is left of one, is there.
     #[error(
-        "a testbed '{name}' is there already ({what}); remove it first: colibri testbed down --name {name}"
+        "a testbed '{name}' already exists ({what}); remove it first: colibri testbed down --name \
+         {name}"
     )]
     Exists {
         /// Its name.

@@ -71,7 +71,7 @@ impl FromStr for RanksPerNode {
             Ok([ranks]) => Ok(RanksPerNode::Same(*ranks)),
             Ok(ranks) => Ok(RanksPerNode::Each(ranks.to_vec())),
             Err(_) => Err(TestbedError::Spec(format!(
-                "'{text}' is no number of ranks per node; write 4, or one for each node as 4,4,3"
+                "'{text}' is not a number of ranks per node; write 4, or one for each node as 4,4,3"
             ))),
         }
     }
@@ -92,7 +92,7 @@ impl fmt::Display for RanksPerNode {
 /// In which order ranks are dealt to nodes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Placement {
+pub enum RankPlacement {
     /// Each node is filled before the next one.
     #[default]
     Block,
@@ -100,13 +100,13 @@ pub enum Placement {
     Cyclic,
 }
 
-impl FromStr for Placement {
+impl FromStr for RankPlacement {
     type Err = TestbedError;
 
-    fn from_str(text: &str) -> Result<Placement, TestbedError> {
+    fn from_str(text: &str) -> Result<RankPlacement, TestbedError> {
         match text {
-            "block" => Ok(Placement::Block),
-            "cyclic" => Ok(Placement::Cyclic),
+            "block" => Ok(RankPlacement::Block),
+            "cyclic" => Ok(RankPlacement::Cyclic),
             _ => Err(TestbedError::Spec(format!(
                 "'{text}' is not a placement of ranks; write block or cyclic"
             ))),
@@ -114,11 +114,11 @@ impl FromStr for Placement {
     }
 }
 
-impl fmt::Display for Placement {
+impl fmt::Display for RankPlacement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Placement::Block => "block",
-            Placement::Cyclic => "cyclic",
+            RankPlacement::Block => "block",
+            RankPlacement::Cyclic => "cyclic",
         })
     }
 }
@@ -150,7 +150,7 @@ mod tests {
             assert!(error.contains(part), "{error}");
         }
         assert!(
-            "scatter".parse::<Placement>().unwrap_err().to_string().contains("block or cyclic")
+            "scatter".parse::<RankPlacement>().unwrap_err().to_string().contains("block or cyclic")
         );
     }
 

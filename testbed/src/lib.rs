@@ -4,7 +4,7 @@
 //! Each node is a network namespace with a host name of its own; a veth pair leads from it to a
 //! bridge, which stands in one more namespace, the *head*, where `mpirun` runs. A token-bucket filter
 //! on both ends of the pair gives the port its rate in both directions, the same for all or one of its
-//! own ([`PortRate`]). Where more than a rate is asked for ([`Links`]: latency, racks), each place has
+//! own ([`PortRate`]). Where more than a rate is asked for ([`LinkOptions`]: latency, racks), each place has
 //! a TAP device instead, and one process, the switch, passes frames between them when they are due.
 //! Nothing shows in the root namespace, so several testbeds stand side by side, with the same
 //! addresses even.
@@ -64,18 +64,18 @@ mod tcp;
 mod skipped;
 
 pub use error::TestbedError;
-pub use layout::{Placement, RanksPerNode};
-pub use links::{Inside, Links, Loss, RackShape, Racks};
+pub use layout::{RankPlacement, RanksPerNode};
+pub use links::{Inside, LinkOptions, Loss, RackShape, Racks};
 pub use make::up;
-pub use mpich::{Mpi, Mpich};
+pub use mpich::{Mpich, TestbedMpi};
 pub use openmpi::{OpenMpi, Shims};
 pub use port::{Direction, PortRate};
 pub use rate::Rate;
 pub use remove::{Removed, down};
 pub use spec::{NETWORK, Spec};
 pub use state::{Phase, STATE_DIRECTORY};
-pub use status::{Condition, Status, status};
-pub use switch::{Delay, Distribution, Jitter, Percentiles, Service};
+pub use status::{Condition, TestbedStatus, status};
+pub use switch::{Delay, Jitter, JitterDistribution, Percentiles, Service};
 
 use std::{ffi::OsStr, path::PathBuf, process::Command};
 

@@ -12,7 +12,7 @@ use crate::{
 
 /// How the links are beside their rate.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Links {
+pub struct LinkOptions {
     /// Of the way from one node to another in its rack, in nanoseconds; half of it is each link's,
     /// and each uplink's.
     #[serde(rename = "latency_nanoseconds")]
@@ -84,7 +84,7 @@ impl FromStr for Loss {
         match share.filter(|share| (0.0..=0.5).contains(share)) {
             Some(share) => Ok(Loss { per_billion: (share * 1e9).round() as u32 }),
             None => Err(TestbedError::Spec(format!(
-                "'{text}' is not a share of frames; write 0.001 or 0.1%, at most a half"
+                "'{text}' is not a share of frames; write 0.001 or 0.1%, at most 50%"
             ))),
         }
     }
@@ -135,21 +135,21 @@ impl FromStr for RackShape {
         };
         read().ok_or_else(|| {
             TestbedError::Spec(format!(
-                "'{text}' is no number of racks and nodes in each; write 4x4"
+                "'{text}' is not a number of racks and of nodes in each; write 4x4"
             ))
         })
     }
 }
 
-impl Links {
+impl LinkOptions {
     /// What is asked for that a network of the kernel's own cannot even leave out: without it the
     /// network would be another.
     pub(crate) fn indispensable(&self) -> Option<&'static str> {
         match self {
-            Links { racks: Some(_), .. } => Some("racks"),
-            Links { inside: Some(_), .. } => Some("a network inside nodes"),
-            Links { jitter: Some(_), .. } => Some("jitter"),
-            Links { loss, .. } if *loss != Loss::default() => Some("loss"),
+            LinkOptions { racks: Some(_), .. } => Some("racks"),
+            LinkOptions { inside: Some(_), .. } => Some("a network inside nodes"),
+            LinkOptions { jitter: Some(_), .. } => Some("jitter"),
+            LinkOptions { loss, .. } if *loss != Loss::default() => Some("loss"),
             _ => None,
         }
     }
@@ -163,14 +163,17 @@ impl Links {
         let wrong = |problem: String| Err(TestbedError::Spec(problem));
         if self.latency.times(spec.slow).is_none() {
             return wrong(format!(
-                "a latency of {} {} times is above 10s",
+                "a latency of {} slowed down {} times is above 10s",
                 self.latency, spec.slow
             ));
         }
         if let Some(Jitter { scale, .. }) = self.jitter
             && scale.times(spec.slow).is_none()
         {
-            return wrong(format!("a jitter of {scale} {} times is above 10s", spec.slow));
+            return wrong(format!(
+                "a jitter of {scale} slowed down {} times is above 10s",
+                spec.slow
+            ));
         }
         if let Some(inside) = self.inside {
             inside.check(spec)?;
@@ -187,7 +190,10 @@ impl Inside {
     fn check(self, spec: &Spec) -> Result<(), TestbedError> {
         self.rate.slowed(spec.slow)?;
         if self.latency.times(spec.slow).is_none() {
-            let problem = format!("a latency of {} {} times is above 10s", self.latency, spec.slow);
+            let problem = format!(
+                "a latency of {} slowed down {} times is above 10s",
+                self.latency, spec.slow
+            );
             return Err(TestbedError::Spec(problem));
         }
         let ports = spec.nodes + spec.ranks();
@@ -212,7 +218,7 @@ const MOST_PORTS: u32 = 249;
 /// The head hangs at all nodes' switch by a link that takes no time. So does a node with a network
 /// inside, by which its ranks are started: what the ranks send each other passes their own ports, and
 /// from node to node also the wires of their node's group.
-pub(crate) fn wiring(spec: &Spec, links: &Links) -> Wiring {
+pub(crate) fn wiring(spec: &Spec, links: &LinkOptions) -> Wiring {
     let racks = links.racks.map_or(0, |racks| racks.racks);
     let rack_of = |node: u32| links.racks.map(|racks| (node / racks.nodes) as u16);
     let latency = half(links.latency, spec.slow);
@@ -318,11 +324,11 @@ mod tests {
     #[test]
     fn the_wiring_is_slowed_and_halves_the_latency() {
         let uplink = "2gbit".parse().unwrap();
-        let links = Links {
+        let links = LinkOptions {
             latency: "10us".parse().unwrap(),
             jitter: Some("1us".parse().unwrap()),
             racks: Some(Racks { racks: 2, nodes: 4, uplink }),
-            ..Links::default()
+            ..LinkOptions::default()
         };
         let port = "5.in=500mbit".parse().unwrap();
         let spec = spec(100).with_ports(vec![port]).unwrap().with_links(links.clone()).unwrap();
@@ -351,7 +357,12 @@ mod tests {
         let inside = Some("10gbit,1us".parse().unwrap());
         let uplink = "2gbit".parse().unwrap();
         let racks = Some(Racks { racks: 2, nodes: 4, uplink });
-        let links = Links { latency: "10us".parse().unwrap(), racks, inside, ..Links::default() };
+        let links = LinkOptions {
+            latency: "10us".parse().unwrap(),
+            racks,
+            inside,
+            ..LinkOptions::default()
+        };
         let port = "1.in=500mbit".parse().unwrap();
         let spec = spec(100).with_ranks_per_node("2,2,2,2,1,1,1,1".parse().unwrap()).unwrap();
         let spec = spec.with_ports(vec![port]).unwrap().with_links(links.clone()).unwrap();
@@ -372,11 +383,11 @@ mod tests {
     #[test]
     fn links_that_cannot_be_are_refused() {
         let uplink = "20mbit".parse().unwrap();
-        let racks = |racks, nodes| Links {
+        let racks = |racks, nodes| LinkOptions {
             racks: Some(Racks { racks, nodes, uplink }),
-            ..Links::default()
+            ..LinkOptions::default()
         };
-        let late = Links { latency: "1s".parse().unwrap(), ..Links::default() };
+        let late = LinkOptions { latency: "1s".parse().unwrap(), ..LinkOptions::default() };
         for (slow, links, part) in [
             (1, racks(2, 5), "2 racks of 5 nodes are not 8 nodes"),
             (100, racks(2, 4), "20mbit slowed 100 times"),

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use crate::{
-    Links, Phase, Rate, Spec, Testbed, TestbedError, links, remove, scripts,
+    LinkOptions, Phase, Rate, Spec, Testbed, TestbedError, links, remove, scripts,
     spec::{self, HEAD, PREFIX_BITS, namespace},
     state::{self, State},
     status, switch_process,
-    system::{self, NAMESPACES, Step, Tools},
+    system::{self, NAMESPACES, SystemStep, Tools},
     tcp::Tcp,
 };
 
@@ -84,13 +84,13 @@ impl Maker<'_> {
     }
 
     /// A switch of our own, with a device in each place.
-    fn switched(&self, links: &Links) -> Result<(), TestbedError> {
+    fn switched(&self, links: &LinkOptions) -> Result<(), TestbedError> {
         for place in self.spec.places() {
             self.namespace(&place)?;
         }
         let wiring = links::wiring(self.spec, links);
         let switch = switch_process::start(&self.spec.name, &wiring)?;
-        let step = Step { doing: "connect the nodes to the switch", needs: "" };
+        let step = SystemStep { doing: "connect the nodes to the switch", needs: "" };
         let moves = wiring.ports.iter().map(|port| {
             let place = &port.place;
             format!("link set {place} netns {} name eth0\n", namespace(&self.spec.name, place))
@@ -100,11 +100,11 @@ impl Maker<'_> {
         let batch = ["--", &ip, "-batch", "-"];
         let arguments = [&*within].into_iter().chain(batch);
         step.run_with(&self.tools.nsenter, arguments, &moves.collect::<String>())?;
-        let tcp = Tcp::of(&wiring, links.is_lossy());
+        let tcp = Tcp::for_wiring(&wiring, links.is_lossy());
         for (port, wires) in wiring.ports.iter().enumerate() {
             let name = &*namespace(&self.spec.name, &wires.place);
             let doing = &*format!("set up the network of {}", wires.place);
-            let step = Step { doing, needs: "" };
+            let step = SystemStep { doing, needs: "" };
             self.in_shell(&step, &wires.place, &tcp.settings())?;
             let setup = tcp.device(port, wiring.ports.len());
             step.run_with(&self.tools.ip, ["-n", name, "-batch", "-"], &setup)?;
@@ -114,7 +114,7 @@ impl Maker<'_> {
 
     fn head(&self) -> Result<(), TestbedError> {
         self.namespace(HEAD)?;
-        let step = Step { doing: "make the switch", needs: "a kernel with CONFIG_BRIDGE" };
+        let step = SystemStep { doing: "make the switch", needs: "a kernel with CONFIG_BRIDGE" };
         self.ip(&step, HEAD, &["link", "add", BRIDGE, "type", "bridge"])?;
         let address = format!("{}/{PREFIX_BITS}", spec::head_address());
         self.ip(&step, HEAD, &["address", "add", &address, "dev", BRIDGE])?;
@@ -127,7 +127,7 @@ impl Maker<'_> {
         self.namespace(place)?;
 
         let doing = &*format!("connect node {node} to the switch");
-        let step = Step { doing, needs: "a kernel with CONFIG_VETH" };
+        let step = SystemStep { doing, needs: "a kernel with CONFIG_VETH" };
         let peer = &*namespace(&self.spec.name, place);
         let pair = ["link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", peer];
         self.ip(&step, HEAD, &pair)?;
@@ -144,14 +144,19 @@ impl Maker<'_> {
     fn namespace(&self, place: &str) -> Result<(), TestbedError> {
         let name = &*namespace(&self.spec.name, place);
         let doing = &*format!("make the network namespace {name}");
-        let step = Step { doing, needs: "CAP_SYS_ADMIN and a kernel with CONFIG_NET_NS" };
+        let step = SystemStep { doing, needs: "CAP_SYS_ADMIN and a kernel with CONFIG_NET_NS" };
         step.run(&self.tools.ip, ["netns", "add", name])?;
         self.ip(&step, place, &["link", "set", "lo", "up"])?;
         let no_ipv6 = "f=/proc/sys/net/ipv6/conf/all/disable_ipv6; test ! -e $f || echo 1 > $f";
         self.in_shell(&step, place, no_ipv6)
     }
 
-    fn in_shell(&self, step: &Step<'_>, place: &str, script: &str) -> Result<(), TestbedError> {
+    fn in_shell(
+        &self,
+        step: &SystemStep<'_>,
+        place: &str,
+        script: &str,
+    ) -> Result<(), TestbedError> {
         let net = format!("--net={NAMESPACES}/{}", namespace(&self.spec.name, place));
         step.run(&self.tools.nsenter, [&net, "--", "/bin/sh", "-c", script])
     }
@@ -159,7 +164,7 @@ impl Maker<'_> {
     /// The rate of what a device sends. The queue of 200 ms is long enough that nothing is dropped.
     fn shape(&self, place: &str, device: &str, rate: Rate) -> Result<(), TestbedError> {
         let doing = &*format!("limit {device} of {place} to {rate}");
-        let step = Step { doing, needs: "a kernel with CONFIG_NET_SCH_TBF" };
+        let step = SystemStep { doing, needs: "a kernel with CONFIG_NET_SCH_TBF" };
         let bits = &*format!("{}bit", rate.bits_per_second());
         let burst = &*rate.burst_bytes().to_string();
         let name = &*namespace(&self.spec.name, place);
@@ -170,7 +175,12 @@ impl Maker<'_> {
         self.ip(&step, place, &["link", "set", device, "gso_max_size", &bytes.to_string()])
     }
 
-    fn ip(&self, step: &Step<'_>, place: &str, arguments: &[&str]) -> Result<(), TestbedError> {
+    fn ip(
+        &self,
+        step: &SystemStep<'_>,
+        place: &str,
+        arguments: &[&str],
+    ) -> Result<(), TestbedError> {
         let name = &*namespace(&self.spec.name, place);
         step.run(&self.tools.ip, ["-n", name].iter().chain(arguments))
     }
@@ -196,7 +206,7 @@ mod tests {
     /// The tools; none where they cannot be used.
     fn usable_tools() -> Option<Tools> {
         let tools = Tools::find().ok()?;
-        let step = Step { doing: "try", needs: "" };
+        let step = SystemStep { doing: "try", needs: "" };
         let usable =
             system::require_root().is_ok() && step.run(&tools.unshare, ["--net", "true"]).is_ok();
         if !usable {
@@ -260,13 +270,13 @@ mod tests {
 
     #[test]
     fn without_tap_devices_there_is_no_latency_and_nothing_else_is_left_out() {
-        let links = Links { latency: "1ms".parse().unwrap(), ..Links::default() };
+        let links = LinkOptions { latency: "1ms".parse().unwrap(), ..LinkOptions::default() };
         let asked = spec("tapless").with_links(links.clone()).unwrap();
         let none = Path::new("/nonexistent/tun");
         let reduced = possible(&asked, none).unwrap();
         assert_eq!(reduced, Spec { links: None, ..asked.clone() });
         assert_eq!(possible(&asked, Path::new("/dev/null")).unwrap(), asked);
-        let lossy = Links { loss: "1%".parse().unwrap(), ..links };
+        let lossy = LinkOptions { loss: "1%".parse().unwrap(), ..links };
         let error = possible(&asked.with_links(lossy).unwrap(), none).unwrap_err().to_string();
         assert!(
             error.contains("loss cannot be had here") && error.contains("/nonexistent/tun"),

@@ -7,8 +7,8 @@ use std::{
 };
 
 use crate::{
-    OpenMpi, Placement, Shims, Testbed, TestbedError, openmpi, scripts, spec::head_address, state,
-    system,
+    OpenMpi, RankPlacement, Shims, Testbed, TestbedError, openmpi, scripts, spec::head_address,
+    state, system,
 };
 
 /// How often a rank asks its sockets in vain before it counts as idle. One round of MPICH's progress
@@ -48,22 +48,22 @@ impl Mpich {
 
 /// A library whose launcher runs on the testbed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Mpi {
+pub enum TestbedMpi {
     /// Open MPI 4 or 5.
     OpenMpi(OpenMpi),
     /// MPICH 4 or 5.
     Mpich(Mpich),
 }
 
-impl Mpi {
+impl TestbedMpi {
     /// Of this launcher, by what it says of itself.
     ///
     /// # Errors
     /// It does not run, or is of another family.
-    pub fn at(launcher: &Path) -> Result<Mpi, TestbedError> {
+    pub fn at(launcher: &Path) -> Result<TestbedMpi, TestbedError> {
         match Mpich::at(launcher) {
-            Ok(mpich) => Ok(Mpi::Mpich(mpich)),
-            Err(_) => OpenMpi::at(launcher).map(Mpi::OpenMpi),
+            Ok(mpich) => Ok(TestbedMpi::Mpich(mpich)),
+            Err(_) => OpenMpi::at(launcher).map(TestbedMpi::OpenMpi),
         }
     }
 }
@@ -76,14 +76,14 @@ impl Testbed {
     /// More ranks than the testbed holds, or none.
     pub fn launch(
         &self,
-        mpi: &Mpi,
+        mpi: &TestbedMpi,
         ranks: u32,
         shims: &Shims,
         environment: &[(&str, &OsStr)],
     ) -> Result<Command, TestbedError> {
         match mpi {
-            Mpi::OpenMpi(mpi) => self.mpirun(mpi, ranks, shims, environment),
-            Mpi::Mpich(mpi) => self.mpiexec(mpi, ranks, shims, environment),
+            TestbedMpi::OpenMpi(mpi) => self.mpirun(mpi, ranks, shims, environment),
+            TestbedMpi::Mpich(mpi) => self.mpiexec(mpi, ranks, shims, environment),
         }
     }
 
@@ -129,7 +129,7 @@ impl Testbed {
     /// As [`Testbed::hosts`]; where ranks are dealt in turn a node is named again for each round.
     fn hosts_in_turn(&self) -> String {
         let spec = self.spec();
-        if spec.placement == Placement::Block {
+        if spec.placement == RankPlacement::Block {
             return self.hosts();
         }
         let rounds = (0..spec.nodes).map(|node| spec.ranks_per_node.of(node)).max().unwrap_or(0);

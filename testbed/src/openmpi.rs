@@ -6,7 +6,7 @@ use std::{
     process::Command,
 };
 
-use crate::{NETWORK, Placement, Testbed, TestbedError, scripts, state, system};
+use crate::{NETWORK, RankPlacement, Testbed, TestbedError, scripts, state, system};
 
 /// The libraries that are preloaded into every rank.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -200,8 +200,8 @@ impl Testbed {
     fn placement(&self, command: &mut Command, ranks: u32) {
         let spec = self.spec();
         let map_by = match spec.placement {
-            Placement::Block => "slot",
-            Placement::Cyclic => "node",
+            RankPlacement::Block => "slot",
+            RankPlacement::Cyclic => "node",
         };
         command.args(["--host", &self.hosts(), "-np", &ranks.to_string()]);
         command.args(["--map-by", map_by, "--bind-to", "none"]);

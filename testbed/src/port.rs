@@ -80,7 +80,10 @@ pub(crate) fn check(ports: &[PortRate], nodes: u32) -> Result<(), TestbedError> 
     for (index, port) in ports.iter().enumerate() {
         if port.node >= nodes {
             let last = nodes.saturating_sub(1);
-            let problem = format!("the port {port} is of no node; nodes are numbered 0 to {last}");
+            let problem = format!(
+                "the port {port} belongs to no node; nodes are numbered 0 to \
+                                   {last}"
+            );
             return Err(TestbedError::Spec(problem));
         }
         if let Some(other) = ports[..index].iter().find(|other| other.overlaps(port)) {

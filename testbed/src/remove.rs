@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use crate::{
     TestbedError, processes, spec, state, status, switch_process,
-    system::{self, NAMESPACES, Step, Tools},
+    system::{self, NAMESPACES, SystemStep, Tools},
 };
 
 /// What [`down`] found and removed.
@@ -43,7 +43,7 @@ pub fn down(name: &str) -> Result<Removed, TestbedError> {
     let namespaces = status::namespaces_of(name)?;
     for namespace in &namespaces {
         let doing = &*format!("remove the network namespace {namespace}");
-        Step { doing, needs: "" }.run(&tools.ip, ["netns", "delete", namespace])?;
+        SystemStep { doing, needs: "" }.run(&tools.ip, ["netns", "delete", namespace])?;
     }
     remove_shared_memory(name);
     // Last: as long as anything is left, the directory tells of it.

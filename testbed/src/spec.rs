@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Links, Placement, RanksPerNode, Rate, TestbedError,
+    LinkOptions, RankPlacement, RanksPerNode, Rate, TestbedError,
     port::{self, Direction, PortRate},
 };
 
@@ -40,14 +40,14 @@ pub struct Spec {
     pub ranks_per_node: RanksPerNode,
     /// Which ranks are on a node.
     #[serde(default)]
-    pub placement: Placement,
+    pub placement: RankPlacement,
     /// How many times slower than told the network is: rates by this factor lower, latencies higher.
     #[serde(default = "not_slowed")]
     pub slow: u32,
     /// How links are beside their rate; with them frames pass a switch of our own, without them the
     /// kernel's bridge and token buckets.
     #[serde(default)]
-    pub links: Option<Links>,
+    pub links: Option<LinkOptions>,
 }
 
 fn not_slowed() -> u32 {
@@ -62,7 +62,7 @@ impl Spec {
     pub fn new(name: &str, nodes: u32, rate: Rate) -> Result<Spec, TestbedError> {
         let ports = Vec::new();
         let name = name.into();
-        let (ranks_per_node, placement) = (RanksPerNode::Same(1), Placement::Block);
+        let (ranks_per_node, placement) = (RanksPerNode::Same(1), RankPlacement::Block);
         let spec =
             Spec { name, nodes, rate, ports, ranks_per_node, placement, slow: 1, links: None };
         spec.check()?;
@@ -106,7 +106,7 @@ impl Spec {
     ///
     /// # Errors
     /// As [`Spec::check`].
-    pub fn with_links(mut self, links: Links) -> Result<Spec, TestbedError> {
+    pub fn with_links(mut self, links: LinkOptions) -> Result<Spec, TestbedError> {
         self.links = Some(links);
         self.check()?;
         Ok(self)
@@ -114,9 +114,9 @@ impl Spec {
 
     /// The same by the kernel's own means, which are without latency.
     pub(crate) fn without_links(&self, hindrance: &str) -> Result<Spec, TestbedError> {
-        match self.links.as_ref().and_then(Links::indispensable) {
+        match self.links.as_ref().and_then(LinkOptions::indispensable) {
             Some(what) => {
-                Err(TestbedError::Spec(format!("{what} cannot be had here: {hindrance}")))
+                Err(TestbedError::Spec(format!("{what} is not possible here: {hindrance}")))
             }
             None => Ok(Spec { links: None, ..self.clone() }),
         }
@@ -149,7 +149,7 @@ impl Spec {
     pub fn check(&self) -> Result<(), TestbedError> {
         check_name(&self.name)?;
         if !(1..=MAX_SLOW).contains(&self.slow) {
-            let problem = format!("slowed {} times; 1 to {MAX_SLOW} is possible", self.slow);
+            let problem = format!("slowed down {} times; 1 to {MAX_SLOW} is possible", self.slow);
             return Err(TestbedError::Spec(problem));
         }
         self.rate.slowed(self.slow)?;
@@ -222,7 +222,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), TestbedError> {
     match good {
         true => Ok(()),
         false => Err(TestbedError::Spec(format!(
-            "'{name}' is not a testbed's name: 1 to {MAX_NAME} of a-z, 0-9 and '-' between them"
+            "'{name}' is not a testbed's name; use 1 to {MAX_NAME} of a-z, 0-9 and '-' between them"
         ))),
     }
 }

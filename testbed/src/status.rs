@@ -22,7 +22,7 @@ pub enum Condition {
 
 /// A testbed, or what is left of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Status {
+pub struct TestbedStatus {
     /// Its name.
     pub name: String,
     /// Whether it is whole.
@@ -46,7 +46,7 @@ pub struct Status {
 ///
 /// # Errors
 /// Not root; a directory that cannot be listed.
-pub fn status() -> Result<Vec<Status>, TestbedError> {
+pub fn status() -> Result<Vec<TestbedStatus>, TestbedError> {
     system::require_root()?;
     let live = live_namespaces()?;
     let mut names: BTreeSet<String> = state::names()?.into_iter().collect();
@@ -54,7 +54,7 @@ pub fn status() -> Result<Vec<Status>, TestbedError> {
     Ok(names.into_iter().map(|name| status_of(name, &live)).collect())
 }
 
-fn status_of(name: String, live: &[String]) -> Status {
+fn status_of(name: String, live: &[String]) -> TestbedStatus {
     let places = places_in(&name, live);
     let nodes = places.iter().filter(|place| spec::is_node(place)).count() as u32;
     // A state file that cannot be read is one sign of what the condition says.
@@ -65,7 +65,7 @@ fn status_of(name: String, live: &[String]) -> Status {
             && state.spec.links.is_some() == service.is_some()
             && state.spec.places().all(|place| live.contains(&namespace(&name, &place)))
     });
-    Status {
+    TestbedStatus {
         condition: if whole { Condition::Standing } else { Condition::Partial },
         nodes,
         rate: state.as_ref().map(|state| state.spec.rate),

@@ -32,12 +32,12 @@ pub(crate) fn hindrance(tun: &Path) -> Option<String> {
 }
 
 /// A switch that has made its devices and waits for them to be set up; it ends if this is dropped.
-pub(crate) struct Waiting {
+pub(crate) struct StartingSwitch {
     child: Child,
 }
 
 /// Starts it, and waits until it has made its devices.
-pub(crate) fn start(name: &str, wiring: &Wiring) -> Result<Waiting, TestbedError> {
+pub(crate) fn start(name: &str, wiring: &Wiring) -> Result<StartingSwitch, TestbedError> {
     let directory = state::directory(name);
     document::write(&directory.join("wiring.json"), wiring)?;
     let program = programs::find(PROGRAM)?;
@@ -65,7 +65,7 @@ pub(crate) fn start(name: &str, wiring: &Wiring) -> Result<Waiting, TestbedError
         let _ = BufReader::new(output).read_line(&mut said);
     }
     if said.trim() == "made" {
-        return Ok(Waiting { child });
+        return Ok(StartingSwitch { child });
     }
     let problem = fs::read_to_string(&log_path).unwrap_or_default();
     let status = child.wait().map(|status| status.to_string()).unwrap_or_default();
@@ -75,7 +75,7 @@ pub(crate) fn start(name: &str, wiring: &Wiring) -> Result<Waiting, TestbedError
     }))
 }
 
-impl Waiting {
+impl StartingSwitch {
     /// The namespace in which its devices are.
     pub fn namespace(&self) -> PathBuf {
         Path::new("/proc").join(self.child.id().to_string()).join("ns/net")

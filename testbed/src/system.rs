@@ -57,12 +57,12 @@ pub(crate) fn on_path(program: &str) -> Option<PathBuf> {
 }
 
 /// A step in the making: what it does, and what it may be that it cannot.
-pub(crate) struct Step<'a> {
+pub(crate) struct SystemStep<'a> {
     pub doing: &'a str,
     pub needs: &'a str,
 }
 
-impl Step<'_> {
+impl SystemStep<'_> {
     /// Runs a program to its end.
     pub fn run<I, A>(&self, program: &Path, arguments: I) -> Result<(), TestbedError>
     where
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn a_failing_step_tells_what_the_program_said_and_what_it_needs() {
-        let step = Step { doing: "make a bridge", needs: "a kernel with CONFIG_BRIDGE" };
+        let step = SystemStep { doing: "make a bridge", needs: "a kernel with CONFIG_BRIDGE" };
         let shell = Path::new("/bin/sh");
         let error = step.run(shell, ["-c", "echo no >&2; echo way >&2; exit 2"]).unwrap_err();
         let wanted = "cannot make a bridge: sh: no; way (it needs a kernel with CONFIG_BRIDGE)";

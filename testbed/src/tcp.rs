@@ -68,7 +68,7 @@ impl Level {
 
 impl Tcp {
     /// What fits the network.
-    pub fn of(wiring: &Wiring, is_lossy: bool) -> Tcp {
+    pub fn for_wiring(wiring: &Wiring, is_lossy: bool) -> Tcp {
         let inner = Level::of(wiring.ports.iter().map(|port| {
             ([port.out_bits_per_second, port.in_bits_per_second], port.latency.nanoseconds())
         }));
@@ -151,13 +151,13 @@ mod tests {
     use switch::Delay;
 
     use super::*;
-    use crate::{Links, Spec, links::wiring};
+    use crate::{LinkOptions, Spec, links::wiring};
 
     fn tcp(rate: &str, latency: &str, nodes: u32) -> Tcp {
         let latency: Delay = latency.parse().unwrap();
-        let links = Links { latency, ..Links::default() };
+        let links = LinkOptions { latency, ..LinkOptions::default() };
         let spec = Spec::new("a", nodes, rate.parse().unwrap()).unwrap();
-        Tcp::of(&wiring(&spec, &links), false)
+        Tcp::for_wiring(&wiring(&spec, &links), false)
     }
 
     #[test]

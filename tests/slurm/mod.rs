@@ -73,7 +73,7 @@ fn tune_finds_its_way_in_an_allocation() {
     let more = "\"$COLIBRI\" tune more --ranks 5";
     let (code, said) = in_allocation(&cluster, &ON_EVERY_NODE, place, more);
     assert_eq!(code, Some(2), "{said}");
-    assert!(said.contains("5 ranks are more than Slurm's allocation holds"), "{said}");
+    assert!(said.contains("5 ranks do not fit Slurm's allocation"), "{said}");
     assert!(!said.contains("srun: error") && !place.join("more").exists(), "{said}");
 }
 
@@ -118,7 +118,7 @@ fn a_rank_that_crashes_ends_the_job_at_once_which_is_tried_once_more() {
     let (code, said) = in_allocation(&cluster, &ON_EVERY_NODE, dir.path(), &script);
     assert_eq!(code, Some(1), "{said}");
     assert!(begun.elapsed() < Duration::from_secs(60), "{said}");
-    assert!(said.contains("task 1: Aborted") && said.contains("is tried once more"), "{said}");
+    assert!(said.contains("task 1: Aborted") && said.contains("trying once more"), "{said}");
     assert!(said.contains("exit code 3") && said.contains("twice"), "{said}");
     let ranks = fs::read_to_string(dir.path().join("ranks")).unwrap();
     for step in ["0: 4 on 4", "1: 4 on 4"] {

@@ -35,7 +35,7 @@ impl Belief {
         let mean = DVector::from_iterator(points.len(), priors.iter().map(|prior| prior.mean));
         let covariance = DMatrix::from_fn(points.len(), points.len(), |row, column| {
             let own = if row == column { priors[row].own.powi(2) } else { 0.0 };
-            common.powi(2) + smooth.powi(2) * likeness(points[row], points[column]) + own
+            common.powi(2) + smooth.powi(2) * covariance(points[row], points[column]) + own
         });
         Belief { points, mean, covariance }
     }
@@ -84,7 +84,7 @@ impl Belief {
 /// Matern's covariance of order 3/2, in both directions. Smoother ones (the normal curve) hold what lies
 /// between two observations for surer than it is: beliefs were then off by a factor of 1.5 from what was
 /// observed, as trees change their shape from one number of processes to the next.
-pub(crate) fn likeness(a: Point, b: Point) -> f64 {
+pub(crate) fn covariance(a: Point, b: Point) -> f64 {
     let octaves = |a: f64, b: f64| (a.max(0.5) / b.max(0.5)).log2().abs();
     let matern =
         |distance: f64| (1.0 + 3.0_f64.sqrt() * distance) * (-3.0_f64.sqrt() * distance).exp();

@@ -1,6 +1,6 @@
 //! What runs the engine's jobs.
 
-use records::{observation::CollectiveCall, plan::Plan, summary::Way};
+use records::{observation::CollectiveCall, plan::Plan, summary::LoadWay};
 use verification::selection::Choice;
 
 use crate::focus::Batch;
@@ -65,7 +65,7 @@ pub enum JobName {
         /// Which part of the round's plan, from 1.
         turn: u32,
         /// What is loaded.
-        way: Option<Way>,
+        way: Option<LoadWay>,
     },
 }
 
@@ -73,7 +73,7 @@ pub enum JobName {
 #[derive(Debug, Clone, Copy)]
 pub struct Load<'a> {
     /// How.
-    pub way: Way,
+    pub way: LoadWay,
     /// At every point; [`Method::Default`](records::Method::Default) where the library's default is left.
     pub choices: &'a [Choice],
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use records::{
     Method, Point,
-    summary::{Gain, Loading, NotLoaded, TakenOut, Way},
+    summary::{Gain, LoadWay, Loading, NotLoaded, TakenOut},
     usage::Usage,
 };
 use statistics::{PairedJobs, geometric_mean};
@@ -18,7 +18,7 @@ use crate::{
 #[derive(Clone, Copy)]
 pub struct WayToLoad<'a> {
     /// Which.
-    pub way: Way,
+    pub way: LoadWay,
     /// The file or directory to load, relative to the run's directory.
     pub file: &'a str,
     /// What is loaded for a method that was chosen at a point; else why it cannot be loaded.
@@ -27,7 +27,7 @@ pub struct WayToLoad<'a> {
 
 /// One way to load what was chosen, with what is left of the choices.
 #[derive(Debug, Clone)]
-pub struct Candidate {
+pub struct LoadCandidate {
     /// At every point.
     pub choices: Vec<Choice>,
     /// What is told of it.
@@ -36,7 +36,7 @@ pub struct Candidate {
     confirmation: Confirmation,
 }
 
-impl Candidate {
+impl LoadCandidate {
     /// The choices, as far as they can be loaded in this way. `doubts` are standard deviations of
     /// the logarithms of what they gain.
     pub fn new(to_load: &WayToLoad<'_>, choices: &[Choice], doubts: &BTreeMap<Point, f64>) -> Self {
@@ -65,11 +65,11 @@ impl Candidate {
             application_seconds: None,
         };
         let other = match way {
-            Way::Rules => constants().same_implementation,
-            Way::Preload => constants().other_implementation,
+            LoadWay::Rules => constants().same_implementation,
+            LoadWay::Preload => constants().other_implementation,
         };
         let confirmation = Confirmation::new(&choices, doubts, other);
-        Candidate { choices, loading, confirmation }
+        LoadCandidate { choices, loading, confirmation }
     }
 
     /// What a job loads.
@@ -151,13 +151,13 @@ impl Candidate {
         let all: Vec<f64> = gains.chain(std::iter::repeat_n(1.0, left_alone)).collect();
         self.loading.mean_speed_up = geometric_mean(&all).unwrap_or(1.0);
         let (observed, as_told) = match way {
-            Way::Rules => self.ran_by_rules(round),
-            Way::Preload => usage.map_or((0, 0), |usage| self.ran_by_profiles(usage)),
+            LoadWay::Rules => self.ran_by_rules(round),
+            LoadWay::Preload => usage.map_or((0, 0), |usage| self.ran_by_profiles(usage)),
         };
         (self.loading.calls_observed, self.loading.calls_as_told) = (observed, as_told);
         if as_told < observed {
             warnings.push(format!(
-                "with {} loaded {} of {observed} calls ran another method than it names",
+                "with {} loaded, {} of {observed} calls ran a method other than the selected one",
                 self.loading.file,
                 observed - as_told,
             ));
@@ -170,7 +170,7 @@ impl Candidate {
         let (mut observed, mut as_told) = (0, 0);
         for choice in self.replaced() {
             let Point { collective, procs, bytes } = choice.point;
-            let rows = round.rows(Way::Rules).filter(|row| {
+            let rows = round.rows(LoadWay::Rules).filter(|row| {
                 (row.collective, row.procs, row.bytes) == (collective, procs, bytes)
                     && !row.ran.is_empty()
             });
@@ -234,20 +234,20 @@ mod tests {
     fn rounds(default: Samples, samples: Samples) -> ConfirmingRound {
         let turns = [default.clone(), samples.clone()].map(|samples| vec![samples; 4]);
         let [of_default, turns] = turns;
-        let loaded = vec![LoadedTimes { way: Way::Rules, samples, turns, rows: Vec::new() }];
+        let loaded = vec![LoadedTimes { way: LoadWay::Rules, samples, turns, rows: Vec::new() }];
         ConfirmingRound { default, turns: of_default, loaded, spent: 2.0 }
     }
 
     /// Believed to be ten times as fast.
-    fn candidate() -> Candidate {
+    fn candidate() -> LoadCandidate {
         let method = "native:openmpi:pipeline".parse().unwrap();
         let choice = Choice { point: POINT, method, seconds: 0.1, default_seconds: 1.0 };
         let way = WayToLoad {
-            way: Way::Rules,
+            way: LoadWay::Rules,
             file: "openmpi.rules",
             loaded: &|_, method| Ok(method.clone()),
         };
-        Candidate::new(&way, &[choice], &BTreeMap::from([(POINT, 0.02)]))
+        LoadCandidate::new(&way, &[choice], &BTreeMap::from([(POINT, 0.02)]))
     }
 
     #[test]

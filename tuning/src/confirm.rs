@@ -14,10 +14,10 @@ use verification::{harm, samples::Samples, selection::Choice};
 
 use crate::{
     bench::{Bench, BenchJob, JobName},
-    candidate::{Candidate, WayToLoad},
+    candidate::{LoadCandidate, WayToLoad},
     constants::constants,
-    costs::spent,
-    plan::{self, Repeated},
+    costs::spent_seconds,
+    plan::{self, RepeatedPlan},
     round::{ConfirmingRound, LoadedTimes},
 };
 
@@ -32,7 +32,7 @@ const OLDER_MOST_TURNS: usize = 4;
 
 /// How many times what the jobs of a round are expected to take one of them may: each point is seen once
 /// in each, however short the time.
-const OVERRUN: f64 = 2.0;
+const JOB_OVERRUN: f64 = 2.0;
 
 /// What is to be confirmed, and in which time.
 pub struct ConfirmingTask<'a> {
@@ -56,7 +56,7 @@ pub struct ConfirmingTask<'a> {
 /// What is left of the choices, in each way to load them, and what the last round showed of it.
 #[derive(Debug, Clone)]
 pub struct ConfirmedWays {
-    candidates: Vec<Candidate>,
+    candidates: Vec<LoadCandidate>,
     last: Option<ConfirmingRound>,
 }
 
@@ -74,8 +74,8 @@ pub struct ConfirmedWay {
 struct RoundJobs<'a> {
     task: &'a ConfirmingTask<'a>,
     round: u32,
-    candidates: &'a [Candidate],
-    loading: Vec<Option<&'a Candidate>>,
+    candidates: &'a [LoadCandidate],
+    loading: Vec<Option<&'a LoadCandidate>>,
     /// What they may take together, in seconds.
     seconds: f64,
     is_last: bool,
@@ -93,8 +93,8 @@ pub fn confirm<B: Bench>(
     bench: &mut B,
     task: &ConfirmingTask<'_>,
 ) -> Result<ConfirmedWays, B::Error> {
-    let candidate = |way| Candidate::new(way, task.choices, task.doubts);
-    let mut candidates: Vec<Candidate> = task.ways.iter().map(candidate).collect();
+    let candidate = |way| LoadCandidate::new(way, task.choices, task.doubts);
+    let mut candidates: Vec<LoadCandidate> = task.ways.iter().map(candidate).collect();
     let mut last: Option<ConfirmingRound> = None;
     for number in ROUNDS {
         // Half of the time at first, what is left of it then.
@@ -140,7 +140,7 @@ impl<'a> RoundJobs<'a> {
     fn new(
         task: &'a ConfirmingTask<'a>,
         (round, is_last, seconds): (u32, bool, f64),
-        candidates: &'a [Candidate],
+        candidates: &'a [LoadCandidate],
     ) -> Option<Self> {
         let to_load = candidates.iter().filter(|candidate| candidate.replaced().count() > 0);
         let loading: Vec<_> = std::iter::once(None).chain(to_load.map(Some)).collect();
@@ -180,7 +180,7 @@ impl<'a> RoundJobs<'a> {
         let share = if goes_on { constants().share_at_last } else { 1.0 };
         let seconds = share * self.seconds;
         let repeated = self.repeated((seconds, self.turns(seconds)), 0, &|_| true);
-        let most = OVERRUN * self.seconds.max(repeated.expected_seconds);
+        let most = JOB_OVERRUN * self.seconds.max(repeated.expected_seconds);
         let mut turns = Vec::new();
         for turn in 0..repeated.plans[0].len() {
             let plans: Vec<&Plan> = repeated.plans.iter().map(|plans| &plans[turn]).collect();
@@ -206,7 +206,7 @@ impl<'a> RoundJobs<'a> {
             if plan.visits.is_empty() {
                 continue;
             }
-            let (round, load) = (self.round, self.loading[index].map(Candidate::load));
+            let (round, load) = (self.round, self.loading[index].map(LoadCandidate::load));
             let way = load.map(|load| load.way);
             let name = JobName::Confirming { round, turn: turn as u32 + 1, way };
             rows[index] = bench.run(&BenchJob { name, plan, load, seconds })?;
@@ -237,14 +237,14 @@ impl<'a> RoundJobs<'a> {
             }
             let plans: Vec<&Plan> = further.plans.iter().map(|plans| &plans[0]).collect();
             let turn = self.turn(bench, number, &plans, most)?;
-            left -= starting + turn.iter().map(|rows| spent(rows)).sum::<f64>();
+            left -= starting + turn.iter().map(|rows| spent_seconds(rows)).sum::<f64>();
             turns.push(turn);
         }
         Ok(())
     }
 
     fn open(&self, round: &ConfirmingRound) -> BTreeSet<Point> {
-        let of = |candidate: &Candidate| -> Vec<Point> {
+        let of = |candidate: &LoadCandidate| -> Vec<Point> {
             let way = candidate.load().way;
             let points = candidate.replaced().map(|choice| choice.point);
             points.filter(|&point| harm::is_open(&round.turns_at(way, point))).collect()
@@ -260,10 +260,10 @@ impl<'a> RoundJobs<'a> {
             turns.iter().for_each(|turn| append(&mut rows, turn[index].clone()));
             let turns = turns.iter().map(|turn| Samples::gather(&turn[index])).collect();
             let samples = Samples::gather(&rows);
-            round.spent += spent(&rows);
+            round.spent += spent_seconds(&rows);
             match candidate {
                 None => (round.default, round.turns) = (samples, turns),
-                Some(Candidate { loading, .. }) => {
+                Some(LoadCandidate { loading, .. }) => {
                     round.loaded.push(LoadedTimes { way: loading.way, samples, turns, rows });
                 }
             }
@@ -279,7 +279,7 @@ impl<'a> RoundJobs<'a> {
         (seconds, turns): (f64, usize),
         further: usize,
         keep: &dyn Fn(Point) -> bool,
-    ) -> Repeated {
+    ) -> RepeatedPlan {
         let replaced = self.loading.iter().flatten().flat_map(|candidate| candidate.replaced());
         let controls = self.controls();
         let default: BTreeMap<Point, f64> = replaced
@@ -294,7 +294,7 @@ impl<'a> RoundJobs<'a> {
             bytes,
         };
         let cells: Vec<Cell> = default.keys().map(cell).collect();
-        let of_calls = |candidate: &Option<&Candidate>| {
+        let of_calls = |candidate: &Option<&LoadCandidate>| {
             let times = match candidate {
                 None => default.clone(),
                 Some(loaded) => {
@@ -315,7 +315,7 @@ impl<'a> RoundJobs<'a> {
     fn controls(&self) -> Vec<&Choice> {
         let Some(first) = self.candidates.first() else { return Vec::new() };
         let is_left = |point: Point| {
-            let mut replaced = self.candidates.iter().flat_map(Candidate::replaced);
+            let mut replaced = self.candidates.iter().flat_map(LoadCandidate::replaced);
             replaced.all(|choice| choice.point != point)
         };
         let controls: Vec<&Choice> = first

@@ -38,7 +38,7 @@ impl Believed {
 /// The gains that are believed of the choices that replace the default.
 #[derive(Debug, Clone)]
 pub struct Confirmation {
-    tracks: Vec<Track>,
+    tracks: Vec<MethodChoices>,
     /// Logarithms of the gains that the last round showed by itself, with the variances of their
     /// noise.
     seen: BTreeMap<Point, (f64, f64)>,
@@ -46,7 +46,7 @@ pub struct Confirmation {
 
 /// The choices of one method of one collective.
 #[derive(Debug, Clone)]
-struct Track {
+struct MethodChoices {
     belief: Belief,
     /// For each point the indices of its region's.
     regions: Vec<Vec<usize>>,
@@ -79,7 +79,7 @@ impl Confirmation {
                 of_region.entry(regions[index]).or_default().push(here);
             }
             let regions = track.iter().map(|&index| of_region[&regions[index]].clone()).collect();
-            Track { belief, regions }
+            MethodChoices { belief, regions }
         };
         Confirmation { tracks: tracks.into_values().map(track).collect(), seen: BTreeMap::new() }
     }
@@ -102,7 +102,7 @@ impl Confirmation {
         };
         let pair = |point: Point| {
             let (without, with) = of(default, point).zip(of(loaded, point))?;
-            Some(Pair {
+            Some(PointPair {
                 procs: point.procs,
                 seconds: without.0,
                 ratio: (without.0 / with.0).ln(),
@@ -110,9 +110,9 @@ impl Confirmation {
             })
         };
         let controls = default.points().filter(|point| !replaced.contains(point));
-        let jobs = Jobs::new(&noise, controls.filter_map(pair));
+        let jobs = JobDifferences::new(&noise, controls.filter_map(pair));
         self.seen.clear();
-        for Track { belief, .. } in &mut self.tracks {
+        for MethodChoices { belief, .. } in &mut self.tracks {
             let points = belief.points().to_vec().into_iter().enumerate();
             for (index, point) in points.filter(|(_, point)| replaced.contains(point)) {
                 if let Some(pair) = pair(point) {
@@ -128,7 +128,7 @@ impl Confirmation {
 
     /// What is believed of a choice; nothing where the default was left.
     pub fn believed(&self, point: Point) -> Option<Believed> {
-        self.tracks.iter().find_map(|Track { belief, regions }| {
+        self.tracks.iter().find_map(|MethodChoices { belief, regions }| {
             let index = belief.points().iter().position(|&of| of == point)?;
             let gain = belief.mean(index);
             let (of_region, variance) = belief.average(&regions[index]);
@@ -197,7 +197,7 @@ fn regions(choices: &[Choice]) -> Vec<usize> {
 }
 
 /// A point in two jobs.
-struct Pair {
+struct PointPair {
     procs: u32,
     /// The time in the first.
     seconds: f64,
@@ -208,14 +208,14 @@ struct Pair {
 
 /// What two jobs differ by where both run the same: by the decade of the time, the logarithm with
 /// its variance.
-struct Jobs<'n> {
+struct JobDifferences<'n> {
     noise: &'n VisitNoise,
     seen: BTreeMap<i32, (f64, f64)>,
 }
 
-impl<'n> Jobs<'n> {
-    fn new(noise: &'n VisitNoise, controls: impl Iterator<Item = Pair>) -> Self {
-        let mut jobs = Jobs { noise, seen: BTreeMap::new() };
+impl<'n> JobDifferences<'n> {
+    fn new(noise: &'n VisitNoise, controls: impl Iterator<Item = PointPair>) -> Self {
+        let mut jobs = JobDifferences { noise, seen: BTreeMap::new() };
         for pair in controls {
             // The posterior of a normal.
             let (mean, before) = jobs.effect(&pair);
@@ -226,7 +226,7 @@ impl<'n> Jobs<'n> {
         jobs
     }
 
-    fn effect(&self, pair: &Pair) -> (f64, f64) {
+    fn effect(&self, pair: &PointPair) -> (f64, f64) {
         let noise = self.noise.variance(pair.procs, pair.seconds, 1);
         let before =
             (constants().jobs_differ_of_noise.powi(2) * noise).max(constants().jobs_differ.powi(2));

@@ -10,27 +10,27 @@ use std::{collections::BTreeMap, ops::Range};
 
 use records::{
     Method, Point,
-    observation::{CollectiveCall, Status},
+    observation::{CollectiveCall, ObservationStatus},
 };
 use statistics::{median, midmean};
 use verification::samples::{Samples, follows};
 
-use crate::{constants::constants, costs::spent, visit_noise::VisitNoise};
+use crate::{constants::constants, costs::spent_seconds, visit_noise::VisitNoise};
 
 /// The calls of a record, in the order in which they were made, without what the machine's state of the
 /// moment added to each visit, as far as the visits around it tell.
-pub fn steadied(mut rows: Vec<CollectiveCall>) -> Vec<CollectiveCall> {
+pub fn without_drift(mut rows: Vec<CollectiveCall>) -> Vec<CollectiveCall> {
     let visits = visits(&rows);
     // In standard deviations of the noise.
     let mut added = vec![0.0; visits.len()];
     for _ in 0..constants().drift_sweeps {
-        let usual = usual(&visits, &added);
-        let off = |(of, added): (&Visit, &f64)| {
+        let usual = typical_logarithms(&visits, &added);
+        let off = |(of, added): (&RecordedVisit, &f64)| {
             let beside = (of.logarithm - usual[of.cell]) / of.noise - added;
             added + beside.clamp(-constants().most_noise, constants().most_noise)
         };
         let off: Vec<f64> = visits.iter().zip(&added).map(off).collect();
-        added = around(&visits, &off);
+        added = local_drift(&visits, &off);
     }
     for (visit, added) in visits.iter().zip(&added) {
         let factor = (-added * visit.noise).exp();
@@ -40,7 +40,7 @@ pub fn steadied(mut rows: Vec<CollectiveCall>) -> Vec<CollectiveCall> {
 }
 
 /// One visit of a record.
-struct Visit {
+struct RecordedVisit {
     rows: Range<usize>,
     /// Number of the cell, from 0.
     cell: usize,
@@ -51,16 +51,17 @@ struct Visit {
     moment: f64,
 }
 
-fn visits(rows: &[CollectiveCall]) -> Vec<Visit> {
+fn visits(rows: &[CollectiveCall]) -> Vec<RecordedVisit> {
     let noise = VisitNoise::new([&Samples::gather(rows)]);
     let mut cells: BTreeMap<(Point, &Method), usize> = BTreeMap::new();
     let (mut visits, mut first, mut moment) = (Vec::new(), 0, 0.0);
     for of_visit in rows.chunk_by(follows) {
         let rows = first..first + of_visit.len();
         first = rows.end;
-        moment += spent(of_visit);
-        let counts =
-            |row: &&CollectiveCall| !matches!(row.status, Status::Warmup | Status::Disturbed);
+        moment += spent_seconds(of_visit);
+        let counts = |row: &&CollectiveCall| {
+            !matches!(row.status, ObservationStatus::Warmup | ObservationStatus::Disturbed)
+        };
         let timed = of_visit.iter().filter(counts);
         let seconds: Vec<f64> = timed.map(|row| row.seconds).collect();
         let Some(seconds) = median(&seconds).filter(|seconds| *seconds > 0.0) else { continue };
@@ -68,13 +69,13 @@ fn visits(rows: &[CollectiveCall]) -> Vec<Visit> {
         let count = cells.len();
         let cell = *cells.entry((Point { collective, procs, bytes }, method)).or_insert(count);
         let noise = noise.variance(procs, seconds, 1).sqrt();
-        visits.push(Visit { rows, cell, logarithm: seconds.ln(), noise, moment });
+        visits.push(RecordedVisit { rows, cell, logarithm: seconds.ln(), noise, moment });
     }
     visits
 }
 
 /// What each cell takes when nothing is the matter, as the logarithm of its time.
-fn usual(visits: &[Visit], added: &[f64]) -> Vec<f64> {
+fn typical_logarithms(visits: &[RecordedVisit], added: &[f64]) -> Vec<f64> {
     let count = visits.iter().map(|visit| visit.cell + 1).max().unwrap_or_default();
     let mut cells = vec![Vec::new(); count];
     for (visit, added) in visits.iter().zip(added) {
@@ -86,7 +87,7 @@ fn usual(visits: &[Visit], added: &[f64]) -> Vec<f64> {
 
 /// By how many standard deviations the visits made at about the time of each were off, itself left
 /// out; the longer before or after it, the less they say.
-fn around(visits: &[Visit], off: &[f64]) -> Vec<f64> {
+fn local_drift(visits: &[RecordedVisit], off: &[f64]) -> Vec<f64> {
     let count = visits.len();
     let mut around = vec![(0.0, constants().calm_weight); count];
     let mut pass = |order: &mut dyn Iterator<Item = usize>| {
@@ -131,9 +132,9 @@ mod tests {
                 (_, false) => (LATE, 1.0),
             };
             let seconds = 1e-3 * state * noise.sample(&mut random);
-            [Status::Warmup, Status::Ok].map(|status| CollectiveCall {
+            [ObservationStatus::Warmup, ObservationStatus::Ok].map(|status| CollectiveCall {
                 visit,
-                repetition: u32::from(status == Status::Ok),
+                repetition: u32::from(status == ObservationStatus::Ok),
                 status,
                 ..call(method, "", 64, seconds)
             })
@@ -151,7 +152,7 @@ mod tests {
     fn methods_seen_in_different_states_of_the_machine_are_compared_as_in_one() {
         let rows = record(1.2);
         assert!(middle(&rows, EARLY) / middle(&rows, LATE) > 1.15);
-        let steadied = steadied(rows);
+        let steadied = without_drift(rows);
         let ratio = middle(&steadied, EARLY) / middle(&steadied, LATE);
         assert!((ratio - 1.0).abs() < 0.04, "{ratio}");
     }
@@ -159,7 +160,7 @@ mod tests {
     #[test]
     fn what_is_noise_stays() {
         let rows = record(1.0);
-        for (row, steadied) in rows.iter().zip(steadied(rows.clone())) {
+        for (row, steadied) in rows.iter().zip(without_drift(rows.clone())) {
             assert!((row.seconds / steadied.seconds).ln().abs() < 0.05, "{row:?} {steadied:?}");
             assert_eq!(CollectiveCall { seconds: row.seconds, ..steadied }, *row);
         }
@@ -171,11 +172,11 @@ mod tests {
         let one = CollectiveCall { visit: 4000, ..call("native:openmpi:binary", "", 64, 1.2e-3) };
         rows.insert(400, one);
         let one = vec![rows[0].clone()];
-        let rows = steadied(rows);
+        let rows = without_drift(rows);
         let seconds = middle(&rows, "native:openmpi:binary");
         let default = middle(&rows, "default");
         assert!((seconds / default - 1.0).abs() < 0.05, "{seconds} {default}");
-        assert_eq!(steadied(one.clone()), one);
-        assert!(steadied(Vec::new()).is_empty());
+        assert_eq!(without_drift(one.clone()), one);
+        assert!(without_drift(Vec::new()).is_empty());
     }
 }

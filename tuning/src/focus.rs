@@ -15,8 +15,8 @@ mod visits;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use self::batch::Batch;
-use self::{prior::Priors, visits::Visit};
-pub use crate::costs::spent;
+use self::{prior::Priors, visits::NoisyVisit};
+pub use crate::costs::spent_seconds;
 use records::{Collective, Method, Point, plan::Cell, summary::Regret};
 use statrs::distribution::{Continuous, ContinuousCDF, Normal};
 use verification::{samples::Samples, selection::Choice};
@@ -27,7 +27,7 @@ use crate::{
 
 /// The state of the knowledge about a grid of cells.
 pub struct Focus {
-    tracks: Vec<Track>,
+    tracks: Vec<MethodTrack>,
     /// Per point: the tracks that have it, with their index of it.
     points: BTreeMap<Point, Vec<(usize, usize)>>,
     noise: VisitNoise,
@@ -37,7 +37,7 @@ pub struct Focus {
 }
 
 /// One method of one collective.
-struct Track {
+struct MethodTrack {
     method: Method,
     belief: Belief,
     /// Index of each point's cell, and how often it was visited.
@@ -79,7 +79,7 @@ impl Focus {
         indices: Vec<u32>,
         priors: &Priors,
         samples: &Samples,
-    ) -> Track {
+    ) -> MethodTrack {
         let of_track = indices.iter().map(|&index| &cells[index as usize]);
         let method = cells[indices[0] as usize].method.clone();
         let points: Vec<Point> = of_track.map(Cell::point).collect();
@@ -98,11 +98,11 @@ impl Focus {
             let medians = times.medians().filter(|seconds| *seconds > 0.0);
             let before = seen.len();
             let noise = |seconds| self.noise.variance(point.procs, seconds, 1);
-            seen.extend(medians.map(|seconds| Visit::new(index, seconds, noise(seconds))));
+            seen.extend(medians.map(|seconds| NoisyVisit::new(index, seconds, noise(seconds))));
             visits[index] = seen.len() - before;
         }
         visits::take_in(&mut belief, &mut seen);
-        Track { method, belief, cells: indices, visits, is_default }
+        MethodTrack { method, belief, cells: indices, visits, is_default }
     }
 
     /// Asks that these cells (by index) be seen at least once, if there is time when nothing is in

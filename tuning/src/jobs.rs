@@ -18,10 +18,10 @@ const PRECISION: f64 = 0.01;
 /// Fewest and most repetitions of a cell in one job.
 const REPETITIONS: std::ops::RangeInclusive<u32> = 3..=200;
 /// A method that takes so many times what the default takes is not measured again.
-const HOPELESS: f64 = 1.5;
+const SKIPPED_AFTER_TRIAL: f64 = 1.5;
 /// Calls of each cell in the first job; of the default at the smallest size, which tells how
 /// precise the others can be, there are more.
-const TRIED: u32 = 2;
+const TRIAL_CALLS: u32 = 2;
 const TRIED_AT_SMALLEST: u32 = 10;
 
 /// What a first job tries: every cell, smallest messages first, so that what a short budget does
@@ -35,7 +35,7 @@ pub fn trial(mut cells: Vec<Cell>, ranks: u32, seed: u64) -> Plan {
         Visit {
             cell: index,
             warmups: 1,
-            repetitions: if first { TRIED_AT_SMALLEST } else { TRIED },
+            repetitions: if first { TRIED_AT_SMALLEST } else { TRIAL_CALLS },
             calls: 1,
         }
     });
@@ -53,7 +53,7 @@ fn smallest_sizes(cells: &[Cell]) -> BTreeMap<(Collective, u32), u64> {
 
 /// What each of the jobs is to measure.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Repeated {
+pub struct JobPlan {
     /// What all of them measure, each in an order of its own.
     pub cells: Vec<Cell>,
     /// Observations of each cell in one job.
@@ -66,7 +66,7 @@ pub struct Repeated {
 
 /// The cells that the trial reached and that have a chance, repeated as PGMPITuneLib predicts and
 /// as `seconds` for one job allow, where an observation costs `overhead` seconds beside its call.
-pub fn repeated(trial: &Plan, tried: &Samples, seconds: f64, overhead: f64) -> Repeated {
+pub fn repeated(trial: &Plan, tried: &Samples, seconds: f64, overhead: f64) -> JobPlan {
     let mut notes = Vec::new();
     let least = |cell: &Cell, method: &Method| -> Option<f64> {
         let Cell { collective, procs, bytes, .. } = *cell;
@@ -80,7 +80,8 @@ pub fn repeated(trial: &Plan, tried: &Samples, seconds: f64, overhead: f64) -> R
         match times {
             // What the user brings is measured in any case.
             (Some(own), Some(default))
-                if own <= HOPELESS * default || matches!(cell.method, Method::Plugin(_)) =>
+                if own <= SKIPPED_AFTER_TRIAL * default
+                    || matches!(cell.method, Method::Plugin(_)) =>
             {
                 cells.push((cell.clone(), own))
             }
@@ -90,13 +91,15 @@ pub fn repeated(trial: &Plan, tried: &Samples, seconds: f64, overhead: f64) -> R
     }
     if hopeless > 0 {
         notes.push(format!(
-            "{hopeless} cells left out: tried, they took over {HOPELESS} times what the default takes"
+            "{hopeless} cells skipped: in the trial they took over {SKIPPED_AFTER_TRIAL} times the default's \
+             time"
         ));
     }
     let unreached = trial.cells.len() - cells.len() - hopeless;
     if unreached > 0 {
         notes.push(format!(
-            "{unreached} cells left out: the trial did not reach them or its calls fell back"
+            "{unreached} cells skipped: the trial did not reach them, or the library ran another \
+             method"
         ));
     }
     let spend = seconds_to_spend(trial, tried);
@@ -125,13 +128,13 @@ pub fn repeated(trial: &Plan, tried: &Samples, seconds: f64, overhead: f64) -> R
     let expected_seconds = expected(&repetitions);
     if expected_seconds > seconds {
         notes.push(format!(
-            "{} observations of each cell need about {expected_seconds:.0} s in each job, more than \
-             the {seconds:.0} s there are; what is not reached will be said",
+            "{} observations of each cell need about {expected_seconds:.0} s in each job, more \
+             than the {seconds:.0} s available; what is not reached will be listed",
             REPETITIONS.start()
         ));
     }
     let cells = cells.into_iter().map(|(cell, _)| cell).collect();
-    Repeated { cells, repetitions, expected_seconds, notes }
+    JobPlan { cells, repetitions, expected_seconds, notes }
 }
 
 /// What the smallest message needs to be precise, per collective and number of processes.
@@ -143,7 +146,7 @@ fn seconds_to_spend(trial: &Plan, tried: &Samples) -> BTreeMap<(Collective, u32)
     smallest_sizes(&trial.cells).into_iter().filter_map(spend).collect()
 }
 
-impl Repeated {
+impl JobPlan {
     /// The plan of one job: half of each cell's observations in a first round, half in a second,
     /// both in random order, so that drift is not taken for a difference.
     pub fn plan(&self, ranks: u32, seed: u64) -> Plan {

@@ -8,8 +8,8 @@ use crate::{
     Weights,
     bench::{Bench, BenchJob, JobName},
     constants::constants,
-    costs::spent,
-    drift::steadied,
+    costs::spent_seconds,
+    drift::without_drift,
     focus::Focus,
     plan::Expectation,
 };
@@ -62,7 +62,7 @@ pub fn measure<B: Bench>(
         };
         let seconds = left.max(constants().start_seconds);
         let made = bench.run(&BenchJob { name, plan: &plan, load: None, seconds })?;
-        left -= constants().start_seconds + spent(&made) + bench.waited_seconds(name)?;
+        left -= constants().start_seconds + spent_seconds(&made) + bench.waited_seconds(name)?;
         rows.extend(made);
     }
     Ok(rows)
@@ -76,6 +76,6 @@ pub fn known(
     expected: Expectation<'_>,
     weights: &Weights,
 ) -> Focus {
-    let seen = Samples::gather(&steadied(rows));
+    let seen = Samples::gather(&without_drift(rows));
     Focus::new(cells, expected, &seen).weighing(weights.clone())
 }

@@ -9,7 +9,7 @@ use records::{
     plan::{Cell, Plan, Visit},
 };
 
-pub use libraries::Methods;
+pub use libraries::MethodsOf;
 
 use crate::{
     Weights,
@@ -20,7 +20,7 @@ use crate::{
 mod repeated;
 mod thinned;
 
-pub use repeated::{Repeated, repeat};
+pub use repeated::{RepeatedPlan, repeat};
 pub use thinned::thinned;
 
 /// The points to measure and the methods to compare there.
@@ -37,7 +37,7 @@ pub struct Grid {
     /// Segment sizes of what the default is compared with; 0 is unsegmented.
     pub segments: Vec<u64>,
     /// What the default is compared with.
-    pub methods: Methods,
+    pub methods: MethodsOf,
     /// How much each point matters; one without weight is left out.
     pub weights: Weights,
     /// Methods beside these, each with its collective.
@@ -86,7 +86,7 @@ pub struct Planned {
 }
 
 /// A method is hopeless where every model says that it takes this many times what the best takes.
-const HOPELESS: f64 = 2.0;
+const SKIPPED_BY_MODELS: f64 = 2.0;
 /// Fewest and most rounds within a budget: two make the two halves of the observations.
 const ROUNDS: std::ops::RangeInclusive<u32> = 2..=6;
 /// Calls that are very short are noisy: in every round of an exhaustive plan their cells are visited
@@ -118,11 +118,12 @@ fn within(
     let mut notes = Vec::new();
     let mut sizes = grid.sizes.clone();
     let count = all.len();
-    let mut hopeful = Costed::new(hopeful(all, expected), expected);
+    let mut hopeful = Costed::new(competitive(all, expected), expected);
     if hopeful.cells.len() < count {
         let left = count - hopeful.cells.len();
         notes.push(format!(
-            "{left} of {count} cells left out: every model says they take over {HOPELESS} times the best"
+            "{left} of {count} cells skipped: every model predicts over {SKIPPED_BY_MODELS} times the best \
+             method's time"
         ));
     }
     loop {
@@ -138,7 +139,7 @@ fn within(
             let fewest = hopeful.all(*ROUNDS.start());
             notes.push(format!(
                 "even {} visits of the coarsest grid need about {:.0} s, more than the {seconds} s \
-                 there are; what is not reached will be said",
+                 available; what is not reached will be listed",
                 ROUNDS.start(),
                 hopeful.seconds(&fewest),
             ));
@@ -202,7 +203,7 @@ pub fn expected_seconds(cells: &[Cell], expected: Expectation<'_>) -> Vec<f64> {
 }
 
 /// Skips methods that no model finds competitive. The default stays, and what no model knows.
-fn hopeful(cells: Vec<Cell>, expected: Expectation<'_>) -> Vec<Cell> {
+fn competitive(cells: Vec<Cell>, expected: Expectation<'_>) -> Vec<Cell> {
     let times: Vec<_> = cells.iter().map(expected).collect();
     let mut bounds: BTreeMap<Point, f64> = BTreeMap::new();
     for (cell, times) in cells.iter().zip(&times) {
@@ -213,7 +214,7 @@ fn hopeful(cells: Vec<Cell>, expected: Expectation<'_>) -> Vec<Cell> {
     }
     let has_chance =
         |cell: &Cell, times: &[Option<f64>]| match (least(times), bounds.get(&cell.point())) {
-            (Some(low), Some(bound)) => low <= HOPELESS * bound,
+            (Some(low), Some(bound)) => low <= SKIPPED_BY_MODELS * bound,
             _ => true,
         };
     let hopeful = cells.into_iter().zip(times).filter(|(cell, times)| has_chance(cell, times));
@@ -348,7 +349,7 @@ mod tests {
         assert!(wide.plan.visits.len() >= wide.plan.cells.len() * *ROUNDS.end() as usize);
         let linear = |cell: &&Cell| cell.method.to_string() == "native:openmpi:linear";
         assert!(wide.plan.cells.iter().filter(linear).all(|cell| cell.procs == 2));
-        assert!(wide.notes[0].contains("left out"), "{:?}", wide.notes);
+        assert!(wide.notes[0].contains("skipped"), "{:?}", wide.notes);
         let tight = budget(40.0);
         assert!(tight.expected_seconds <= 40.0 && tight.plan.cells.len() < wide.plan.cells.len());
         assert!(tight.notes[1].contains("thinned"), "{:?}", tight.notes);

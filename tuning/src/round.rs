@@ -3,7 +3,7 @@
 use records::{
     Method, Point,
     observation::CollectiveCall,
-    summary::{Harm, Way},
+    summary::{Harm, LoadWay},
 };
 use statistics::midmean;
 use verification::{
@@ -28,7 +28,7 @@ pub(crate) struct ConfirmingRound {
 /// What was seen with something loaded.
 #[derive(Debug, Clone)]
 pub(crate) struct LoadedTimes {
-    pub way: Way,
+    pub way: LoadWay,
     pub samples: Samples,
     pub turns: Vec<Samples>,
     pub rows: Vec<CollectiveCall>,
@@ -38,7 +38,7 @@ impl ConfirmingRound {
     /// What the default takes without and with something loaded, in seconds: midmeans, since a call may
     /// have two modes, and a program meets both. Over the turns, so that each job counts once; of calls that were
     /// made in different turns alone, over all.
-    pub fn times(&self, way: Way, point: Point) -> Option<(f64, f64)> {
+    pub fn times(&self, way: LoadWay, point: Point) -> Option<(f64, f64)> {
         let turns = self.turns_at(way, point);
         let over_turns =
             |which: usize| midmean(&turns.iter().map(|turn| turn[which]).collect::<Vec<_>>());
@@ -48,13 +48,17 @@ impl ConfirmingRound {
     }
 
     /// The default's times with something loaded.
-    pub fn loaded(&self, way: Way) -> Option<&Samples> {
+    pub fn loaded(&self, way: LoadWay) -> Option<&Samples> {
         self.loaded.iter().find(|loaded| loaded.way == way).map(|loaded| &loaded.samples)
     }
 
     /// Whether what was loaded made calls slower where it replaces the default; nothing where
     /// nothing was loaded.
-    pub fn harm<'c>(&self, way: Way, replaced: impl Iterator<Item = &'c Choice>) -> Option<Harm> {
+    pub fn harm<'c>(
+        &self,
+        way: LoadWay,
+        replaced: impl Iterator<Item = &'c Choice>,
+    ) -> Option<Harm> {
         self.loaded(way)?;
         let compared = |choice: &Choice| {
             let turns = self.turns_at(way, choice.point);
@@ -66,7 +70,7 @@ impl ConfirmingRound {
 
     /// What the default takes without and with something loaded, in seconds, in each turn in which both jobs
     /// called it.
-    pub fn turns_at(&self, way: Way, point: Point) -> Vec<[f64; 2]> {
+    pub fn turns_at(&self, way: LoadWay, point: Point) -> Vec<[f64; 2]> {
         let time = |samples: &Samples| samples.get(point, &Method::Default)?.midmean();
         let loaded = self.loaded.iter().find(|loaded| loaded.way == way);
         let turns = self.turns.iter().zip(loaded.into_iter().flat_map(|loaded| &loaded.turns));
@@ -74,7 +78,7 @@ impl ConfirmingRound {
     }
 
     /// Every call made with something loaded.
-    pub fn rows(&self, way: Way) -> impl Iterator<Item = &CollectiveCall> {
+    pub fn rows(&self, way: LoadWay) -> impl Iterator<Item = &CollectiveCall> {
         let loaded = self.loaded.iter().filter(move |loaded| loaded.way == way);
         loaded.flat_map(|loaded| &loaded.rows)
     }

@@ -13,7 +13,7 @@ impl Weights {
     /// tolerable at a point is so, too, where it has weights.
     ///
     /// Points at which no time is spent have none.
-    pub fn of(seconds: &BTreeMap<Point, f64>) -> Self {
+    pub fn from_seconds(seconds: &BTreeMap<Point, f64>) -> Self {
         let used = || seconds.iter().filter(|(_, seconds)| **seconds > 0.0);
         let mean = used().map(|(_, seconds)| seconds).sum::<f64>() / used().count().max(1) as f64;
         Weights(used().map(|(&point, seconds)| (point, seconds / mean)).collect())
@@ -62,7 +62,7 @@ mod tests {
     #[test]
     fn weights_have_a_mean_of_one_and_unused_points_have_none() {
         let seconds = [(point(1), 3.0), (point(2), 0.0), (point(4), 1.0)];
-        let weights = Weights::of(&seconds.into());
+        let weights = Weights::from_seconds(&seconds.into());
         assert_eq!([1, 2, 4, 8].map(|bytes| weights.at(point(bytes))), [1.5, 0.0, 0.5, 0.0]);
         assert_eq!(weights.points(), 2);
         let (heaviest, share) = weights.heaviest(1);
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn where_nothing_is_said_every_point_counts_alike() {
-        let weights = Weights::of(&BTreeMap::new());
+        let weights = Weights::from_seconds(&BTreeMap::new());
         assert!(weights.are_equal());
         assert_eq!(weights.at(point(7)), 1.0);
     }

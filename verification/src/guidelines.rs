@@ -16,7 +16,7 @@ use crate::samples::Samples;
 
 /// How a violation is told from noise.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Settings {
+pub struct ViolationTest {
     /// How samples are compared.
     pub test: Test,
     /// Greatest share of false ones among the violations.
@@ -29,9 +29,9 @@ pub struct Settings {
     pub split_tolerance: f64,
 }
 
-impl Default for Settings {
+impl Default for ViolationTest {
     fn default() -> Self {
-        Settings {
+        ViolationTest {
             test: Test::RankSum,
             level: 0.05,
             least_gain: 0.05,
@@ -43,14 +43,14 @@ impl Default for Settings {
 
 /// The medians of several jobs that measured the same cells.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Jobs {
+pub struct JobMedians {
     medians: BTreeMap<Point, BTreeMap<Method, Vec<f64>>>,
     jobs: u32,
 }
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct GuidelineFindings {
     /// How it was judged.
     pub verdict: Verdict,
     /// Per class and collective.
@@ -59,10 +59,10 @@ pub struct Found {
     pub violations: Vec<Violation>,
 }
 
-impl Jobs {
+impl JobMedians {
     /// Of each job's observations.
     pub fn new<'a>(jobs: impl IntoIterator<Item = &'a Samples>) -> Self {
-        let mut all = Jobs::default();
+        let mut all = JobMedians::default();
         for samples in jobs {
             all.jobs += 1;
             for point in samples.points() {
@@ -87,17 +87,17 @@ impl Jobs {
     }
 
     /// The median of each job in seconds; empty where nothing was measured.
-    pub fn of(&self, point: Point, method: &Method) -> &[f64] {
+    pub fn medians_of(&self, point: Point, method: &Method) -> &[f64] {
         self.medians.get(&point).and_then(|methods| methods.get(method)).map_or(&[], Vec::as_slice)
     }
 
     /// The median of the jobs' medians, in seconds.
     pub fn median(&self, point: Point, method: &Method) -> Option<f64> {
-        median(self.of(point, method))
+        median(self.medians_of(point, method))
     }
 
     fn of_default(&self, point: Point) -> &[f64] {
-        self.of(point, &Method::Default)
+        self.medians_of(point, &Method::Default)
     }
 }
 
@@ -112,12 +112,12 @@ struct Comparison {
 }
 
 /// Judges every guideline at every point at which the default was measured.
-pub fn judge(jobs: &Jobs, settings: &Settings) -> Found {
+pub fn judge(jobs: &JobMedians, settings: &ViolationTest) -> GuidelineFindings {
     let mut comparisons = patterns(jobs, settings.test);
     comparisons.extend(monotonies(jobs, settings.test));
     let p_values: Vec<f64> = comparisons.iter().map(|comparison| comparison.p_value).collect();
     let corrected = false_discovery_control(&p_values);
-    let mut counts = Counts::default();
+    let mut counts = ViolationCounts::default();
     let mut violations = Vec::new();
     for (comparison, corrected) in comparisons.iter().zip(corrected) {
         counts.judged(comparison.class, comparison.point);
@@ -133,7 +133,7 @@ pub fn judge(jobs: &Jobs, settings: &Settings) -> Found {
     }
     violations.sort_by_key(|v| (v.class, v.collective, v.procs, v.bytes));
     let jobs = jobs.jobs as usize;
-    Found {
+    GuidelineFindings {
         verdict: Verdict {
             unit: "the median of one job's observations".into(),
             jobs: jobs as u32,
@@ -168,7 +168,7 @@ impl Comparison {
         })
     }
 
-    fn violation(&self, jobs: &Jobs, corrected: f64) -> Violation {
+    fn violation(&self, jobs: &JobMedians, corrected: f64) -> Violation {
         let Point { collective, procs, bytes } = self.point;
         Violation {
             class: self.class,
@@ -192,14 +192,14 @@ impl Comparison {
     }
 }
 
-fn less_than_a_barrier(jobs: &Jobs, procs: u32, gained: f64) -> Option<bool> {
+fn less_than_a_barrier(jobs: &JobMedians, procs: u32, gained: f64) -> Option<bool> {
     let barrier = Point { collective: Collective::Barrier, procs, bytes: 0 };
     jobs.median(barrier, &Method::Default).map(|seconds| gained < seconds)
 }
 
 /// The default against every mock-up. Our own algorithms and forced ones break no guideline of
 /// the interface; they are for profiles.
-fn patterns(jobs: &Jobs, test: Test) -> Vec<Comparison> {
+fn patterns(jobs: &JobMedians, test: Test) -> Vec<Comparison> {
     let mut comparisons = Vec::new();
     for point in jobs.points() {
         for (method, fast) in jobs.at(point) {
@@ -221,7 +221,7 @@ fn patterns(jobs: &Jobs, test: Test) -> Vec<Comparison> {
 }
 
 /// Every size against the next larger one.
-fn monotonies(jobs: &Jobs, test: Test) -> Vec<Comparison> {
+fn monotonies(jobs: &JobMedians, test: Test) -> Vec<Comparison> {
     let points: Vec<Point> = jobs.points().collect();
     let series = |pair: &&[Point]| {
         (pair[0].collective, pair[0].procs) == (pair[1].collective, pair[1].procs)
@@ -236,7 +236,7 @@ fn monotonies(jobs: &Jobs, test: Test) -> Vec<Comparison> {
 
 /// Every size against k calls of each smaller one. For each size at most one violation is told:
 /// the one with the fewest calls.
-fn splits(jobs: &Jobs, tolerance: f64) -> Vec<(Point, Option<Violation>)> {
+fn splits(jobs: &JobMedians, tolerance: f64) -> Vec<(Point, Option<Violation>)> {
     let mut judged = Vec::new();
     let points: Vec<Point> = jobs.points().filter(|point| point.bytes > 0).collect();
     for &point in &points {
@@ -281,9 +281,9 @@ fn splits(jobs: &Jobs, tolerance: f64) -> Vec<(Point, Option<Violation>)> {
 
 /// Points judged and violated, per class and collective.
 #[derive(Default)]
-struct Counts(BTreeMap<(Class, Collective), (BTreeSet<Point>, BTreeSet<Point>)>);
+struct ViolationCounts(BTreeMap<(Class, Collective), (BTreeSet<Point>, BTreeSet<Point>)>);
 
-impl Counts {
+impl ViolationCounts {
     fn judged(&mut self, class: Class, point: Point) {
         self.0.entry((class, point.collective)).or_default().0.insert(point);
     }
@@ -311,7 +311,7 @@ mod tests {
     use crate::samples::tests::call;
 
     /// Six jobs of bcast at the sizes and times given, each a little different.
-    fn jobs(cells: &[(&str, u64, f64)]) -> Jobs {
+    fn jobs(cells: &[(&str, u64, f64)]) -> JobMedians {
         let samples: Vec<Samples> = (0..6)
             .map(|job| {
                 let noise = 1.0 + 0.001 * f64::from(job);
@@ -322,11 +322,11 @@ mod tests {
                 Samples::gather(&rows)
             })
             .collect();
-        Jobs::new(&samples)
+        JobMedians::new(&samples)
     }
 
     fn found(cells: &[(&str, u64, f64)]) -> Vec<Violation> {
-        judge(&jobs(cells), &Settings::default()).violations
+        judge(&jobs(cells), &ViolationTest::default()).violations
     }
 
     #[test]
@@ -380,8 +380,8 @@ mod tests {
         let samples: Vec<Samples> = (0..3)
             .map(|_| Samples::gather(&cells.map(|(method, bytes, s)| call(method, "", bytes, s))))
             .collect();
-        let strict = Settings { level: 0.01, ..Settings::default() };
-        let found = judge(&Jobs::new(&samples), &strict);
+        let strict = ViolationTest { level: 0.01, ..ViolationTest::default() };
+        let found = judge(&JobMedians::new(&samples), &strict);
         assert!(found.violations.is_empty());
         assert!((found.verdict.least_p_value - 0.05).abs() < 1e-12);
         assert_eq!(found.counts[0].points, 1);

@@ -9,23 +9,25 @@ use std::collections::BTreeMap;
 use records::{
     Point,
     group_observation::{GroupKind, GroupObservation},
-    observation::Status,
+    observation::ObservationStatus,
     penalty::BusyLinks,
 };
 use statistics::median;
 
 /// The nodes among which the machine is taken to carry all links: the fewest in a ring of which
 /// every link has a connection of its own.
-pub const FEW: u32 = 3;
+pub const FEWEST_NODES: u32 = 3;
 /// A greater relative slowdown than this limits what is measured.
 pub const TOLERANCE: f64 = 0.1;
 
 /// The times of all numbers of nodes that were measured, ascending by these and by size; those of
-/// the fewest, at least [`FEW`], are what the others are compared with.
+/// the fewest, at least [`FEWEST_NODES`], are what the others are compared with.
 pub fn busy_links(rows: &[GroupObservation]) -> Vec<BusyLinks> {
     let mut times: BTreeMap<(u32, u64), Vec<f64>> = BTreeMap::new();
     let counts = |row: &&GroupObservation| {
-        row.kind == GroupKind::Ring && row.procs >= FEW && row.status != Status::Warmup
+        row.kind == GroupKind::Ring
+            && row.procs >= FEWEST_NODES
+            && row.status != ObservationStatus::Warmup
     };
     for row in rows.iter().filter(counts) {
         times.entry((row.procs, row.bytes)).or_default().push(row.seconds);
@@ -81,7 +83,7 @@ mod tests {
             visit: repetition,
             repetition,
             seconds,
-            status: if repetition == 0 { Status::Warmup } else { Status::Ok },
+            status: if repetition == 0 { ObservationStatus::Warmup } else { ObservationStatus::Ok },
         }
     }
 

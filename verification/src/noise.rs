@@ -8,7 +8,7 @@ use records::{
 };
 use statistics::{mean, median, quantile};
 
-use crate::samples::{Half, Samples, Times};
+use crate::samples::{MethodTimes, ObservationHalf, Samples};
 
 /// The noise of a record, per collective: over the points at which at least two well visited methods
 /// were observed at least twice, and those methods.
@@ -44,9 +44,9 @@ pub(crate) fn distribution(values: &[f64]) -> Option<Distribution> {
 
 /// The midmeans of both halves, for each method with observations in both.
 fn halves(samples: &Samples, point: Point) -> Vec<[f64; 2]> {
-    let of_method = |times: &Times| {
+    let of_method = |times: &MethodTimes| {
         let midmean = |half| times.midmean_of(half).filter(|seconds| *seconds > 0.0);
-        Some([midmean(Half::Choosing)?, midmean(Half::Timing)?])
+        Some([midmean(ObservationHalf::Choosing)?, midmean(ObservationHalf::Timing)?])
     };
     let often = samples.well_visited(point).filter(|(_, times)| times.count() > 1);
     often.filter_map(|(_, times)| of_method(times)).collect()

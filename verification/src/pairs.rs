@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use records::{
     calibration::Estimate,
-    observation::{PointToPoint, PointToPointKind, Status},
+    observation::{ObservationStatus, PointToPoint, PointToPointKind},
     pairs::{Finding, Link},
 };
 use statistics::{DEVIATIONS_PER_MEDIAN, MedianInterval, median_interval};
@@ -30,7 +30,8 @@ const LEAST_OF_CELLS: usize = 3;
 pub fn links(rows: &[PointToPoint], bytes: u64) -> Vec<Link> {
     let mut times: BTreeMap<(u32, u32), [Vec<f64>; 2]> = BTreeMap::new();
     for row in rows {
-        let counts = row.kind == PointToPointKind::RoundTrip && row.status != Status::Warmup;
+        let counts =
+            row.kind == PointToPointKind::RoundTrip && row.status != ObservationStatus::Warmup;
         let which = usize::from(row.bytes == bytes);
         if counts && (row.bytes == bytes || row.bytes == 0) {
             times.entry((row.sender, row.receiver)).or_default()[which].push(row.seconds);
@@ -67,13 +68,14 @@ fn estimate(times: &[f64]) -> Option<Estimate> {
 /// `number` gives a rank its number.
 pub fn findings(links: &[Link], noun: &str, number: impl Fn(u32) -> u32) -> Vec<Finding> {
     let words = Words { noun, number: &number };
-    let per_byte: Vec<Cell> = links
+    let per_byte: Vec<DirectedLink> = links
         .iter()
         .filter(|link| link.seconds_per_byte.value > 0.0)
-        .map(|link| Cell::new(link, &link.seconds_per_byte))
+        .map(|link| DirectedLink::new(link, &link.seconds_per_byte))
         .collect();
     let mut findings = stand_out(&per_byte, &words, true);
-    let empty: Vec<Cell> = links.iter().map(|link| Cell::new(link, &link.empty_seconds)).collect();
+    let empty: Vec<DirectedLink> =
+        links.iter().map(|link| DirectedLink::new(link, &link.empty_seconds)).collect();
     findings.extend(stand_out(&empty, &words, false));
     findings
 }
@@ -84,7 +86,7 @@ struct Words<'a> {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Cell {
+struct DirectedLink {
     sender: u32,
     receiver: u32,
     logarithm: f64,
@@ -92,11 +94,11 @@ struct Cell {
     doubt: f64,
 }
 
-impl Cell {
+impl DirectedLink {
     fn new(link: &Link, seconds: &Estimate) -> Self {
         let Link { sender, receiver, .. } = *link;
         let [logarithm, low] = [seconds.value, seconds.low].map(|seconds| seconds.max(1e-12).ln());
-        Cell { sender, receiver, logarithm, doubt: logarithm - low }
+        DirectedLink { sender, receiver, logarithm, doubt: logarithm - low }
     }
 }
 
@@ -107,12 +109,13 @@ struct Polished {
     left: Vec<f64>,
 }
 
-fn polish(cells: &[Cell], with_ports: bool) -> Polished {
+fn polish(cells: &[DirectedLink], with_ports: bool) -> Polished {
     const ROUNDS: usize = 20;
     let mut left: Vec<f64> = cells.iter().map(|cell| cell.logarithm).collect();
     let common = median(&left);
     left.iter_mut().for_each(|value| *value -= common);
-    let zero = |of: fn(&Cell) -> u32| cells.iter().map(move |cell| (of(cell), 0.0)).collect();
+    let zero =
+        |of: fn(&DirectedLink) -> u32| cells.iter().map(move |cell| (of(cell), 0.0)).collect();
     let mut polished =
         Polished { senders: zero(|cell| cell.sender), receivers: zero(|cell| cell.receiver), left };
     for _ in 0..if with_ports { ROUNDS } else { 0 } {
@@ -125,9 +128,14 @@ fn polish(cells: &[Cell], with_ports: bool) -> Polished {
 
 /// Moves the median of what is left of every row (or column) into its effect, and what all effects
 /// have in common back.
-fn sweep(cells: &[Cell], left: &mut [f64], effects: &mut BTreeMap<u32, f64>, of: fn(&Cell) -> u32) {
+fn sweep(
+    cells: &[DirectedLink],
+    left: &mut [f64],
+    effects: &mut BTreeMap<u32, f64>,
+    of: fn(&DirectedLink) -> u32,
+) {
     for (rank, effect) in effects.iter_mut() {
-        let mine = |cell: &Cell| of(cell) == *rank;
+        let mine = |cell: &DirectedLink| of(cell) == *rank;
         let values: Vec<f64> = cells
             .iter()
             .zip(&*left)
@@ -150,7 +158,7 @@ fn median(values: &[f64]) -> f64 {
 
 /// Whether every port that has cells has enough of them in both directions: in a sparse sample a
 /// slow port would be taken for its partners' fault.
-fn tells_ports(cells: &[Cell]) -> bool {
+fn tells_ports(cells: &[DirectedLink]) -> bool {
     let mut counts: BTreeMap<(bool, u32), usize> = BTreeMap::new();
     for cell in cells {
         *counts.entry((true, cell.sender)).or_default() += 1;
@@ -159,7 +167,7 @@ fn tells_ports(cells: &[Cell]) -> bool {
     counts.values().all(|count| *count >= LEAST_OF_CELLS)
 }
 
-fn stand_out(cells: &[Cell], words: &Words<'_>, is_rate: bool) -> Vec<Finding> {
+fn stand_out(cells: &[DirectedLink], words: &Words<'_>, is_rate: bool) -> Vec<Finding> {
     if cells.len() < 2 {
         return Vec::new();
     }
@@ -191,7 +199,7 @@ fn stand_out(cells: &[Cell], words: &Words<'_>, is_rate: bool) -> Vec<Finding> {
         }
     }
     for (cell, &left) in cells.iter().zip(&left) {
-        let Cell { sender, receiver, doubt, .. } = *cell;
+        let DirectedLink { sender, receiver, doubt, .. } = *cell;
         if left > f64::max(link.ln() + doubt, DEVIATIONS * deviation) {
             findings.push(Finding {
                 sender: Some(sender),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use records::{
     Collective, Point,
-    penalty::{BusyLinks, Penalties, Penalty, Region, RegionSummary, Summary},
+    penalty::{BusyLinks, Penalties, Penalty, PenaltySummary, Region, RegionSummary},
     platform::Platform,
 };
 
@@ -12,14 +12,14 @@ use crate::{
     functions::DecisionFunction,
     links::is_limited,
     noise::{distribution, noise},
-    samples::{Half, Samples, Times},
+    samples::{MethodTimes, ObservationHalf, Samples},
 };
 
 /// How the best was chosen and timed, in words, for the file.
-const BEST: &str = "least midmean (mean of the middle half of the observations) over every method \
-    measured, the default included, but those with less than a quarter of the most visits; chosen \
-    on one half of the visits (observations, where there was one visit) and timed on the other, \
-    both ways";
+const BEST: &str = "least midmean (mean of the middle half of the observations) of all measured \
+                    methods, the default included; methods with less than a quarter of the most \
+                    visits are excluded; chosen on one half of the visits (observations, where \
+                    there was one visit) and timed on the other, both ways";
 
 /// The penalties of decision functions at every point measured. `busy_links` says where the
 /// machine under a virtual cluster is the limit.
@@ -58,7 +58,7 @@ pub fn penalties(
     all.sort_by(|a, b| order(a).cmp(&order(b)));
     warnings.extend(limited_in_words(&all));
     let summaries = summed_up(&all, &missing, |_| ()).into_iter().map(|(_, summary)| summary);
-    let regions = summed_up(&all, &missing, |point| Region::of(point.procs, point.bytes));
+    let regions = summed_up(&all, &missing, |point| Region::containing(point.procs, point.bytes));
     let regions = regions.into_iter().map(|(region, summary)| RegionSummary { region, summary });
     Penalties {
         platform,
@@ -90,14 +90,14 @@ pub fn message_sizes(
 
 fn penalty(samples: &Samples, function: &DecisionFunction, point: Point) -> Option<Penalty> {
     let decided = function.decided.get(&point)?.as_ref().ok()?;
-    let (best, _) = samples.least(point, Times::midmean)?;
+    let (best, _) = samples.least(point, MethodTimes::midmean)?;
     let times = samples.get(point, decided)?;
     // What is best by one half is timed by the other, and so is what was decided.
-    let ratio = |half: Half| {
+    let ratio = |half: ObservationHalf| {
         let (_, best_seconds) = samples.best_by(point, half)?;
         Some(times.midmean_of(half.other())? / best_seconds)
     };
-    let ratio = (ratio(Half::Choosing)? * ratio(Half::Timing)?).sqrt();
+    let ratio = (ratio(ObservationHalf::Choosing)? * ratio(ObservationHalf::Timing)?).sqrt();
     let decided_seconds = times.midmean()?;
     Some(Penalty {
         collective: point.collective,
@@ -124,8 +124,8 @@ fn not_measured(name: &str, methods: &BTreeMap<String, u32>) -> Option<String> {
     let more = if methods.len() > NAMED { ", ..." } else { "" };
     (count > 0).then(|| {
         format!(
-            "{name}: at {count} points the method decided for was not measured, so that there is \
-             no penalty ({}{more})",
+            "{name}: at {count} points the decided method was not measured, so there is no penalty \
+             ({}{more})",
             named.join(", ")
         )
     })
@@ -144,8 +144,8 @@ fn limited_in_words(penalties: &[Penalty]) -> Option<String> {
     let procs: Vec<String> = procs.iter().map(u32::to_string).collect();
     (!limited.is_empty()).then(|| {
         format!(
-            "{} of {} points are limited by this machine (on {} processes): it does not carry all \
-             links of the virtual cluster at once there",
+            "{} of {} points are limited by this machine (on {} processes): it cannot carry all \
+             links of the virtual cluster at once",
             limited.len(),
             points.len(),
             procs.join(", ")
@@ -159,7 +159,7 @@ fn summed_up<'a, Part: Ord>(
     penalties: &'a [Penalty],
     missing: &[(Point, &'a str)],
     part: impl Fn(Point) -> Part,
-) -> Vec<(Part, Summary)> {
+) -> Vec<(Part, PenaltySummary)> {
     type Group = (Vec<f64>, u32);
     let mut groups: BTreeMap<(Collective, &str, Part), Group> = BTreeMap::new();
     for penalty in penalties {
@@ -174,7 +174,7 @@ fn summed_up<'a, Part: Ord>(
     let summary = |((collective, decided_by, part), group): ((_, &str, Part), Group)| {
         let (values, not_measured) = group;
         let spread = distribution(&values)?;
-        let summary = Summary {
+        let summary = PenaltySummary {
             collective,
             decided_by: decided_by.into(),
             points: values.len() as u32,
@@ -275,7 +275,7 @@ mod tests {
                 (one.summary.decided_by.as_str(), one.region, one.summary.points, one.summary.mean)
             })
             .collect();
-        let [short, medium, long] = [64, 8192, 1 << 20].map(|bytes| Region::of(8, bytes));
+        let [short, medium, long] = [64, 8192, 1 << 20].map(|bytes| Region::containing(8, bytes));
         assert_eq!(
             told,
             [

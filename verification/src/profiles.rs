@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use records::{
     Collective, Method, Point,
     choices::{Alternative, Chosen, Evidence},
-    profile::{Profile, REPLACED, Range},
+    profile::{Profile, ProfileRange, REPLACED},
 };
 use statistics::{false_discovery_control, median};
 
-use crate::guidelines::{Jobs, Settings};
+use crate::guidelines::{JobMedians, ViolationTest};
 
 /// A replacement at one point, with the default's time over its own.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,18 +19,18 @@ struct Winner {
 }
 
 /// A measured size, and what wins there.
-type Measured = (u64, Option<Winner>);
+type SizeWinner = (u64, Option<Winner>);
 
 /// One profile for each collective and number of processes at which something wins: the fastest of
-/// the methods that are faster than the default by [`Settings::replacement_gain`] and significantly
+/// the methods that are faster than the default by [`ViolationTest::replacement_gain`] and significantly
 /// so, after correction for all that was compared.
 ///
 /// Collectives that the preload library does not replace have none.
 ///
 /// Measured sizes that follow each other and agree are one range; nothing is claimed between sizes
 /// that don't, nor beyond those measured.
-pub fn profiles(jobs: &Jobs, settings: &Settings) -> Vec<Profile> {
-    let mut measured: BTreeMap<(Collective, u32), Vec<Measured>> = BTreeMap::new();
+pub fn profiles(jobs: &JobMedians, settings: &ViolationTest) -> Vec<Profile> {
+    let mut measured: BTreeMap<(Collective, u32), Vec<SizeWinner>> = BTreeMap::new();
     let winners = winners(jobs, settings);
     for point in jobs.points().filter(|point| REPLACED.contains(&point.collective)) {
         let series = measured.entry((point.collective, point.procs)).or_default();
@@ -51,10 +51,10 @@ struct Contender {
     wins: bool,
 }
 
-fn compared(jobs: &Jobs, settings: &Settings) -> Vec<Contender> {
+fn compared(jobs: &JobMedians, settings: &ViolationTest) -> Vec<Contender> {
     let (mut all, mut p_values) = (Vec::new(), Vec::new());
     for point in jobs.points() {
-        let default = jobs.of(point, &Method::Default);
+        let default = jobs.medians_of(point, &Method::Default);
         for (method, medians) in jobs.at(point).filter(|(method, _)| can_replace(method)) {
             let Some((slow, fast)) = median(default).zip(median(medians)) else { continue };
             let candidate = Winner { method: method.clone(), gain: slow / fast };
@@ -69,7 +69,7 @@ fn compared(jobs: &Jobs, settings: &Settings) -> Vec<Contender> {
     all
 }
 
-fn winners(jobs: &Jobs, settings: &Settings) -> BTreeMap<Point, Winner> {
+fn winners(jobs: &JobMedians, settings: &ViolationTest) -> BTreeMap<Point, Winner> {
     let mut winners: BTreeMap<Point, Winner> = BTreeMap::new();
     for Contender { point, candidate, .. } in
         compared(jobs, settings).into_iter().filter(|one| one.wins)
@@ -83,7 +83,7 @@ fn winners(jobs: &Jobs, settings: &Settings) -> BTreeMap<Point, Winner> {
 
 /// What replaces the default at each point at which it was measured: the method of
 /// [`profiles`], or the default; beside it the other methods that could.
-pub fn choices(jobs: &Jobs, settings: &Settings) -> Vec<Chosen> {
+pub fn choices(jobs: &JobMedians, settings: &ViolationTest) -> Vec<Chosen> {
     let mut all: BTreeMap<Point, Vec<Contender>> = BTreeMap::new();
     for one in compared(jobs, settings) {
         all.entry(one.point).or_default().push(one);
@@ -120,12 +120,12 @@ fn can_replace(method: &Method) -> bool {
 }
 
 /// The gain told for a range is the least in it.
-fn ranges(series: &[Measured]) -> Vec<Range> {
-    let method = |entry: &Measured| entry.1.as_ref().map(|winner| winner.method.clone());
-    let same = |a: &Measured, b: &Measured| method(a) == method(b);
-    let range = |run: &[Measured]| {
+fn ranges(series: &[SizeWinner]) -> Vec<ProfileRange> {
+    let method = |entry: &SizeWinner| entry.1.as_ref().map(|winner| winner.method.clone());
+    let same = |a: &SizeWinner, b: &SizeWinner| method(a) == method(b);
+    let range = |run: &[SizeWinner]| {
         let gains = run.iter().filter_map(|(_, winner)| winner.as_ref().map(|winner| winner.gain));
-        Some(Range {
+        Some(ProfileRange {
             first_bytes: run.first()?.0,
             last_bytes: run.last()?.0,
             method: method(run.first()?)?,
@@ -141,7 +141,7 @@ mod tests {
     use crate::samples::{Samples, tests::call};
     use records::observation::CollectiveCall;
 
-    fn jobs(cells: &[(&str, u64, f64)]) -> Jobs {
+    fn jobs(cells: &[(&str, u64, f64)]) -> JobMedians {
         let job = |job: u32| {
             let noise = 1.0 + 0.001 * f64::from(job);
             let row = |&(method, bytes, seconds): &(&str, u64, f64)| {
@@ -149,7 +149,7 @@ mod tests {
             };
             Samples::gather(&cells.iter().map(row).collect::<Vec<_>>())
         };
-        Jobs::new(&(0..6).map(job).collect::<Vec<_>>())
+        JobMedians::new(&(0..6).map(job).collect::<Vec<_>>())
     }
 
     #[test]
@@ -170,7 +170,7 @@ mod tests {
             ("default", 128, 1.0),
             (linear, 128, 0.5),
         ];
-        let profiles = profiles(&jobs(&cells), &Settings::default());
+        let profiles = profiles(&jobs(&cells), &ViolationTest::default());
         assert_eq!(profiles.len(), 1);
         let told: Vec<(u64, u64, String)> = profiles[0]
             .ranges
@@ -196,7 +196,7 @@ mod tests {
             ("default", 16, 1.0),
             ("own:linear", 16, 0.99),
         ];
-        let chosen = choices(&jobs(&cells), &Settings::default());
+        let chosen = choices(&jobs(&cells), &ViolationTest::default());
         let told: Vec<(String, bool, usize)> = chosen
             .iter()
             .map(|one| {
@@ -213,7 +213,7 @@ mod tests {
     fn the_least_gain_is_the_users() {
         let cells = [("default", 8, 1.0), ("own:linear", 8, 0.8), ("own:binomial", 8, 0.9)];
         let with = |replacement_gain| {
-            let settings = Settings { replacement_gain, ..Settings::default() };
+            let settings = ViolationTest { replacement_gain, ..ViolationTest::default() };
             profiles(&jobs(&cells), &settings).len()
         };
         assert_eq!([0.0, 0.24, 0.26, 2.0].map(with), [1, 1, 0, 0]);
@@ -228,7 +228,7 @@ mod tests {
                 |(method, seconds)| CollectiveCall { collective, ..call(method, "", 8, seconds) };
             let samples = Samples::gather(&cells.map(row));
             let samples: Vec<Samples> = (0..6).map(|_| samples.clone()).collect();
-            profiles(&Jobs::new(&samples), &Settings::default()).len()
+            profiles(&JobMedians::new(&samples), &ViolationTest::default()).len()
         };
         assert_eq!([Collective::Scatter, Collective::Scatterv].map(of), [1, 0]);
     }
@@ -236,6 +236,6 @@ mod tests {
     #[test]
     fn a_collective_that_nothing_beats_has_no_profile() {
         let cells = [("default", 8, 1.0), ("own:linear", 8, 1.1)];
-        assert!(profiles(&jobs(&cells), &Settings::default()).is_empty());
+        assert!(profiles(&jobs(&cells), &ViolationTest::default()).is_empty());
     }
 }

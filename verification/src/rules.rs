@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-pub use libraries::rules::{Band, Rules, Section};
+pub use libraries::rules::{BytesRange, ProcsRange, Rules};
 use records::{Collective, Method};
 use statistics::geometric_mean;
 
@@ -40,7 +40,7 @@ fn section(
     procs: u32,
     sizes: &BTreeMap<u64, &Choice>,
     crossing: Crossing<'_>,
-) -> Section {
+) -> ProcsRange {
     let mut joined: Vec<(u64, Vec<&Choice>)> = Vec::new();
     let mut below = 0;
     for (&bytes, &choice) in sizes {
@@ -57,12 +57,12 @@ fn section(
         }
         below = bytes;
     }
-    let bands = joined.into_iter().map(|(from_bytes, same)| Band {
+    let bands = joined.into_iter().map(|(from_bytes, same)| BytesRange {
         from_bytes,
         method: same[0].method.clone(),
         gain: gain(&same),
     });
-    Section { procs, bands: bands.collect(), last_bytes: below }
+    ProcsRange { procs, bands: bands.collect(), last_bytes: below }
 }
 
 /// How many times as fast as the default, on geometric average; equal times claim nothing.

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use records::{
     Collective, Method, Point,
-    observation::{CollectiveCall, Status},
+    observation::{CollectiveCall, ObservationStatus},
 };
 use statistics::{median, midmean};
 
 /// The times of one method at one point, in the order in which they were observed.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Times {
+pub struct MethodTimes {
     seconds: Vec<f64>,
     /// How many of them the first visit made, the second, ...; what follows at once is more alike
     /// than what was observed at different times.
@@ -24,24 +24,24 @@ pub struct Times {
 /// halved by visits, since the calls of one visit have the machine's state of that moment in
 /// common: what was lucky in one of them was lucky in the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Half {
+pub enum ObservationHalf {
     /// The first, third, ... visit (observation, where there was one visit): to choose by.
     Choosing,
     /// The second, fourth, ...: to tell the time of what was chosen.
     Timing,
 }
 
-impl Half {
+impl ObservationHalf {
     /// The other one.
     pub const fn other(self) -> Self {
         match self {
-            Half::Choosing => Half::Timing,
-            Half::Timing => Half::Choosing,
+            ObservationHalf::Choosing => ObservationHalf::Timing,
+            ObservationHalf::Timing => ObservationHalf::Choosing,
         }
     }
 }
 
-impl Times {
+impl MethodTimes {
     /// How many observations.
     pub fn count(&self) -> usize {
         self.seconds.len()
@@ -85,12 +85,12 @@ impl Times {
 
     /// The [`midmean`] of one half, in seconds. The observations of a single visit are dealt to both
     /// halves in turn; a single one must serve for both.
-    pub fn midmean_of(&self, half: Half) -> Option<f64> {
+    pub fn midmean_of(&self, half: ObservationHalf) -> Option<f64> {
         let parts: Vec<&[f64]> = match self.visits.len() {
             0 | 1 => self.seconds.chunks(1).collect(),
             _ => self.visits().collect(),
         };
-        let skipped = usize::from(half == Half::Timing && parts.len() > 1);
+        let skipped = usize::from(half == ObservationHalf::Timing && parts.len() > 1);
         midmean(&parts.into_iter().skip(skipped).step_by(2).flatten().copied().collect::<Vec<_>>())
     }
 }
@@ -98,7 +98,7 @@ impl Times {
 /// All times, by point and method.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Samples {
-    times: BTreeMap<Point, BTreeMap<Method, Times>>,
+    times: BTreeMap<Point, BTreeMap<Method, MethodTimes>>,
     /// What a reader must know: methods that fell back, points with too few observations.
     pub warnings: Vec<String>,
 }
@@ -110,7 +110,7 @@ impl Samples {
     /// (the library's default, and the algorithm that it takes there) have their times in common.
     pub fn gather(rows: &[CollectiveCall]) -> Self {
         let mut by_cell: BTreeMap<(Point, &Method), Vec<&CollectiveCall>> = BTreeMap::new();
-        for row in rows.iter().filter(|row| row.status != Status::Warmup) {
+        for row in rows.iter().filter(|row| row.status != ObservationStatus::Warmup) {
             let point = Point { collective: row.collective, procs: row.procs, bytes: row.bytes };
             by_cell.entry((point, &row.method)).or_default().push(row);
         }
@@ -166,22 +166,22 @@ impl Samples {
     }
 
     /// The methods measured at a point, with their times.
-    pub fn at(&self, point: Point) -> impl Iterator<Item = (&Method, &Times)> {
+    pub fn at(&self, point: Point) -> impl Iterator<Item = (&Method, &MethodTimes)> {
         self.times.get(&point).into_iter().flatten()
     }
 
     /// The times of one method at a point.
-    pub fn get(&self, point: Point, method: &Method) -> Option<&Times> {
+    pub fn get(&self, point: Point, method: &Method) -> Option<&MethodTimes> {
         self.times.get(&point)?.get(method)
     }
 
     /// The method with the least midmean of the choosing half, and its time from the other half.
     pub fn best(&self, point: Point) -> Option<(&Method, f64)> {
-        self.best_by(point, Half::Choosing)
+        self.best_by(point, ObservationHalf::Choosing)
     }
 
     /// The method with the least midmean of one half, and its time from the other half.
-    pub fn best_by(&self, point: Point, half: Half) -> Option<(&Method, f64)> {
+    pub fn best_by(&self, point: Point, half: ObservationHalf) -> Option<(&Method, f64)> {
         let (method, times) = self.least(point, |times| times.midmean_of(half))?;
         Some((method, times.midmean_of(half.other())?))
     }
@@ -189,9 +189,9 @@ impl Samples {
     /// The methods at a point that were visited at least a quarter as often as the one visited most.
     /// The others were given up as too slow; the midmeans of their few visits vary so much that one
     /// of them would be the least by chance.
-    pub fn well_visited(&self, point: Point) -> impl Iterator<Item = (&Method, &Times)> {
+    pub fn well_visited(&self, point: Point) -> impl Iterator<Item = (&Method, &MethodTimes)> {
         const SHARE: usize = 4;
-        let visits = |times: &Times| times.visits.len();
+        let visits = |times: &MethodTimes| times.visits.len();
         let most = self.at(point).map(|(_, times)| visits(times)).max().unwrap_or_default();
         self.at(point).filter(move |(_, times)| SHARE * visits(times) >= most)
     }
@@ -200,15 +200,15 @@ impl Samples {
     pub fn least(
         &self,
         point: Point,
-        of: impl Fn(&Times) -> Option<f64>,
-    ) -> Option<(&Method, &Times)> {
-        let value = |times: &Times| of(times).unwrap_or(f64::INFINITY);
+        of: impl Fn(&MethodTimes) -> Option<f64>,
+    ) -> Option<(&Method, &MethodTimes)> {
+        let value = |times: &MethodTimes| of(times).unwrap_or(f64::INFINITY);
         self.well_visited(point).min_by(|a, b| value(a.1).total_cmp(&value(b.1)))
     }
 }
 
-fn share_between_the_same(methods: &mut BTreeMap<Method, Times>) {
-    let mut by_what_ran: BTreeMap<String, Times> = BTreeMap::new();
+fn share_between_the_same(methods: &mut BTreeMap<Method, MethodTimes>) {
+    let mut by_what_ran: BTreeMap<String, MethodTimes> = BTreeMap::new();
     for times in methods.values() {
         let Some(ran) = &times.ran else { continue };
         let all = by_what_ran.entry(ran.clone()).or_default();
@@ -225,7 +225,7 @@ fn share_between_the_same(methods: &mut BTreeMap<Method, Times>) {
 /// Leaves out what was timed while others took too much of the processors; gives how many cells have
 /// nothing else, which keep it.
 fn leave_out_disturbed(cells: &mut BTreeMap<(Point, &Method), Vec<&CollectiveCall>>) -> usize {
-    let is_calm = |row: &&CollectiveCall| row.status != Status::Disturbed;
+    let is_calm = |row: &&CollectiveCall| row.status != ObservationStatus::Disturbed;
     for rows in cells.values_mut().filter(|rows| rows.iter().any(is_calm)) {
         rows.retain(is_calm);
     }
@@ -239,20 +239,20 @@ fn usually_late(cells: &BTreeMap<(Point, &Method), Vec<&CollectiveCall>>) -> BTr
     let mut counts: BTreeMap<Point, (usize, usize)> = BTreeMap::new();
     for ((point, _), rows) in cells {
         let (late, all) = counts.entry(*point).or_default();
-        *late += rows.iter().filter(|row| row.status == Status::Late).count();
+        *late += rows.iter().filter(|row| row.status == ObservationStatus::Late).count();
         *all += rows.len();
     }
     counts.into_iter().filter(|(_, (late, all))| 4 * late > *all).map(|(point, _)| point).collect()
 }
 
 /// What counts of a cell: late calls where they are usual, or where there are no others.
-fn usable(rows: &[&CollectiveCall], late: bool) -> Times {
-    let all = late || rows.iter().all(|row| row.status != Status::Ok);
+fn usable(rows: &[&CollectiveCall], late: bool) -> MethodTimes {
+    let all = late || rows.iter().all(|row| row.status != ObservationStatus::Ok);
     let ran = rows.first().map(|row| &row.ran).filter(|ran| !ran.is_empty());
     let ran = ran.filter(|ran| rows.iter().all(|row| row.ran == **ran)).cloned();
-    let mut times = Times { ran, ..Times::default() };
+    let mut times = MethodTimes { ran, ..MethodTimes::default() };
     for visit in rows.chunk_by(|one, next| follows(one, next)) {
-        let usable = visit.iter().filter(|row| all || row.status == Status::Ok);
+        let usable = visit.iter().filter(|row| all || row.status == ObservationStatus::Ok);
         let before = times.seconds.len();
         times.seconds.extend(usable.map(|row| row.seconds));
         times.visits.extend(Some(times.seconds.len() - before).filter(|&count| count > 0));

@@ -8,13 +8,13 @@ use records::{
 };
 use statistics::is_smaller;
 
-use crate::samples::{Half, Samples};
+use crate::samples::{ObservationHalf, Samples};
 
 /// Least relative gain for which the default is replaced.
 pub const LEAST_GAIN: f64 = 0.05;
 /// Probability, per point, that a method that is no faster replaces the default by chance; it is
 /// shared among the methods compared there (Bonferroni).
-const CHANCE: f64 = 0.05;
+const FALSE_REPLACEMENT_RATE: f64 = 0.05;
 
 /// What to load at one point.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,7 +52,7 @@ pub fn choose(samples: &Samples) -> Vec<Choice> {
 
 fn choose_at(samples: &Samples, point: Point) -> Option<Choice> {
     let default = samples.get(point, &Method::Default)?;
-    let default_seconds = default.midmean_of(Half::Timing)?;
+    let default_seconds = default.midmean_of(ObservationHalf::Timing)?;
     let (best, best_seconds) = samples.best(point)?;
     let replace = beats_default(samples, point, best)?;
     let (method, seconds) =
@@ -65,9 +65,9 @@ fn beats_default(samples: &Samples, point: Point, method: &Method) -> Option<boo
     let (default, times) = (samples.get(point, &Method::Default)?, samples.get(point, method)?);
     let gains_in =
         |half| Some(times.midmean_of(half)? * (1.0 + LEAST_GAIN) < default.midmean_of(half)?);
-    let alpha = CHANCE / samples.at(point).count() as f64;
+    let alpha = FALSE_REPLACEMENT_RATE / samples.at(point).count() as f64;
     let significant = is_smaller(times.seconds(), default.seconds(), alpha);
-    Some(significant && gains_in(Half::Choosing)? && gains_in(Half::Timing)?)
+    Some(significant && gains_in(ObservationHalf::Choosing)? && gains_in(ObservationHalf::Timing)?)
 }
 
 /// The methods measured at a point beside the default and the one chosen, as [`choose`] would rank
@@ -80,8 +80,9 @@ pub fn alternatives(samples: &Samples, point: Point, chosen: &Method) -> Vec<Alt
     });
     let mut ranked: Vec<((bool, f64), Alternative)> = others
         .filter_map(|(method, times)| {
-            let rank = (!well_visited.contains(method), times.midmean_of(Half::Choosing)?);
-            let seconds = times.midmean_of(Half::Timing)?;
+            let rank =
+                (!well_visited.contains(method), times.midmean_of(ObservationHalf::Choosing)?);
+            let seconds = times.midmean_of(ObservationHalf::Timing)?;
             let beats_default =
                 !rank.0 && beats_default(samples, point, method).unwrap_or_default();
             Some((rank, Alternative { method: method.clone(), seconds, beats_default }))

@@ -9,7 +9,7 @@ use rand::{SeedableRng, seq::SliceRandom};
 use rand_pcg::Pcg64;
 use records::{
     Method,
-    observation::{CollectiveCall, Status},
+    observation::{CollectiveCall, ObservationStatus},
     plan::{Cell, Plan, Visit},
     violations::{Better, Class, Violation},
 };
@@ -61,7 +61,9 @@ fn split(violation: &Violation) -> Option<(u32, u64)> {
 /// job.
 pub fn book(violations: &mut [Violation], plan: &Plan, rows: &[CollectiveCall]) {
     let mut times: BTreeMap<(usize, u32), Vec<f64>> = BTreeMap::new();
-    let counts = |row: &&CollectiveCall| !matches!(row.status, Status::Warmup | Status::Disturbed);
+    let counts = |row: &&CollectiveCall| {
+        !matches!(row.status, ObservationStatus::Warmup | ObservationStatus::Disturbed)
+    };
     for row in rows.iter().filter(counts) {
         let Some(visit) = plan.visits.get(row.visit as usize) else { continue };
         times.entry((visit.cell as usize, visit.calls)).or_default().push(row.seconds);
@@ -122,7 +124,9 @@ mod tests {
         let mut rows = Vec::new();
         for (visit, index) in plan.visits.iter().zip(0..) {
             let cell = &plan.cells[visit.cell as usize];
-            for (seconds, status) in [(9.0, Status::Warmup), (1.0, Status::Ok)] {
+            for (seconds, status) in
+                [(9.0, ObservationStatus::Warmup), (1.0, ObservationStatus::Ok)]
+            {
                 // A call takes as many seconds as it has bytes; calls in a row save a tenth.
                 let seconds = seconds * cell.bytes as f64 * f64::from(visit.calls);
                 let seconds = if visit.calls > 1 { seconds * 0.9 } else { seconds };

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 use colibri_verification::{
-    guidelines::{Found, Jobs, Settings, judge},
+    guidelines::{GuidelineFindings, JobMedians, ViolationTest, judge},
     samples::Samples,
     significance::Test,
 };
@@ -13,7 +13,7 @@ use rand_distr::{Distribution, LogNormal};
 use rand_pcg::Pcg64;
 use records::{
     Collective, Method,
-    observation::{CollectiveCall, Status},
+    observation::{CollectiveCall, ObservationStatus},
     violations::Class,
 };
 
@@ -40,7 +40,7 @@ fn log_normal(random: &mut Pcg64, deviation: f64) -> f64 {
 }
 
 /// What so many jobs measure of a library that takes `seconds` for a method and a size.
-fn measured(seed: u64, jobs: u32, seconds: impl Fn(&Method, u64) -> f64) -> Jobs {
+fn measured(seed: u64, jobs: u32, seconds: impl Fn(&Method, u64) -> f64) -> JobMedians {
     let mut random = Pcg64::seed_from_u64(seed);
     let methods = METHODS.map(|method| method.parse::<Method>().unwrap());
     let mut samples = Vec::new();
@@ -70,18 +70,18 @@ fn measured(seed: u64, jobs: u32, seconds: impl Fn(&Method, u64) -> f64) -> Jobs
                         first_start_seconds: 0.0,
                         last_start_seconds: 0.0,
                         seconds: seconds(method, bytes) * noise,
-                        status: Status::Ok,
+                        status: ObservationStatus::Ok,
                     });
                 }
             }
         }
         samples.push(Samples::gather(&rows));
     }
-    Jobs::new(&samples)
+    JobMedians::new(&samples)
 }
 
 /// Whether anything is said to be broken, or something of one class.
-fn is_blamed(found: &Found, class: Option<Class>) -> bool {
+fn is_blamed(found: &GuidelineFindings, class: Option<Class>) -> bool {
     found.violations.iter().any(|violation| class.is_none_or(|class| violation.class == class))
 }
 
@@ -90,11 +90,11 @@ fn is_blamed(found: &Found, class: Option<Class>) -> bool {
 fn blamed(
     name: &str,
     runs: u32,
-    settings: &Settings,
+    settings: &ViolationTest,
     seconds: impl Fn(&Method, u64) -> f64 + Copy,
 ) -> f64 {
     let found = (0..runs).map(|seed| judge(&measured(seed.into(), 6, seconds), settings));
-    let found: Vec<Found> = found.collect();
+    let found: Vec<GuidelineFindings> = found.collect();
     let share = |class| {
         found.iter().filter(|found| is_blamed(found, class)).count() as f64 / f64::from(runs)
     };
@@ -124,15 +124,15 @@ fn a_library_that_breaks_no_guideline_is_seldom_blamed_for_anything() {
     // Where nothing is broken every discovery is false: in 5 % of the runs at most, 7.5 of 150, and
     // hardly ever in 15.
     for test in [Test::RankSum, Test::KolmogorovSmirnov] {
-        let strict = Settings { test, least_gain: 0.0, ..Settings::default() };
+        let strict = ViolationTest { test, least_gain: 0.0, ..ViolationTest::default() };
         let share = blamed("equal times", 150, &strict, equal);
         assert!(share < 0.1, "{}: {share}", test.name());
     }
-    let share = blamed("equal times", 150, &Settings::default(), equal);
+    let share = blamed("equal times", 150, &ViolationTest::default(), equal);
     assert!(share < 0.1, "{share}");
-    let share = blamed("start-up and bytes", 150, &Settings::default(), with_start_up);
+    let share = blamed("start-up and bytes", 150, &ViolationTest::default(), with_start_up);
     assert!(share < 0.1, "{share}");
-    blamed("in proportion", 150, &Settings::default(), in_proportion);
+    blamed("in proportion", 150, &ViolationTest::default(), in_proportion);
 }
 
 /// k calls on a part take just as long as one on the whole.
@@ -153,7 +153,7 @@ fn found(class: Class, jobs: u32, seconds: impl Fn(&Method, u64) -> f64) -> (f64
     };
     let (mut right, mut wrong) = (0, 0);
     for seed in 0..RUNS {
-        let found = judge(&measured(1000 + u64::from(seed), jobs, slow), &Settings::default());
+        let found = judge(&measured(1000 + u64::from(seed), jobs, slow), &ViolationTest::default());
         let mut points: Vec<_> = found.violations.iter().filter(|one| one.class == class).collect();
         points.dedup_by_key(|one| (one.collective, one.procs, one.bytes));
         right += points.iter().filter(|one| SLOW.contains(&one.bytes)).count();

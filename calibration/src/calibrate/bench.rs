@@ -2,22 +2,22 @@
 
 use records::{
     group_observation::GroupObservation,
-    observation::{PointToPoint, PointToPointKind, Status},
+    observation::{ObservationStatus, PointToPoint, PointToPointKind},
 };
 use statistics::{median_interval, stopping::Rule};
 
 use super::{
     book::{Book, Observation},
-    cells::{Cell, Experiment, Kind},
+    cells::{Experiment, ObservedKind, SizedExperiment},
     combine::Combiner,
-    command::Command,
-    flags::{Flags, Precision},
-    group::{self, Group},
+    command::PairCommand,
+    flags::{CalibrateFlags, Precision},
+    group::{self, GroupMember},
     pair::Sender,
     placement::Placement,
     recorder::{Recorder, Spent},
-    schedule::Bench,
-    visit::Visit,
+    schedule::ScheduleBench,
+    visit::VisitTimes,
 };
 use crate::{
     Error, Result,
@@ -40,7 +40,7 @@ pub(super) struct CellBench<'a> {
     /// Whether all ranks take part, not the pair alone.
     all_attend: bool,
     sender: Sender,
-    group: Group,
+    group: GroupMember,
     combiner: Combiner,
     /// At rank 0; a sender elsewhere sends its observations there.
     recorder: Option<Recorder>,
@@ -59,11 +59,11 @@ impl<'a> CellBench<'a> {
     /// # Errors
     /// The MPI library refuses.
     pub(super) fn new(
-        flags: &Flags,
+        flags: &CalibrateFlags,
         world: &'a World,
         recorder: Option<Recorder>,
         earlier: &Spent,
-        groups: &[Cell],
+        groups: &[SizedExperiment],
     ) -> Result<Self> {
         let comm = world.control;
         let order = group::order(flags.pair, flags.job.ranks);
@@ -77,7 +77,7 @@ impl<'a> CellBench<'a> {
             placement: Placement::agree(&comm, flags.pair.1, flags.job_number)?,
             all_attend: false,
             sender: Sender::new(comm, flags.pair.1, flags.largest()),
-            group: Group::new(comm, order, groups),
+            group: GroupMember::new(comm, order, groups),
             combiner: Combiner::new(groups),
             recorder,
             visit: book.next_visit(),
@@ -112,7 +112,7 @@ impl CellBench<'_> {
         if self.all_attend != all {
             self.all_attend = all;
             self.placement.hold(!all);
-            self.tell_all(&Command::Attend(all))?;
+            self.tell_all(&PairCommand::Attend(all))?;
             if !all {
                 sleep_until(now() + Self::QUIET);
             }
@@ -121,29 +121,35 @@ impl CellBench<'_> {
     }
 
     /// Tells all other ranks.
-    pub(super) fn tell_all(&self, command: &Command) -> Result<()> {
+    pub(super) fn tell_all(&self, command: &PairCommand) -> Result<()> {
         self.world.control.tell_others(command, Tag::Command)
     }
 
     pub(super) fn observe_clock(&mut self) -> Result<()> {
-        let cell = Cell::of_pair(Experiment::RoundTrip, 0);
+        let cell = SizedExperiment::of_pair(Experiment::RoundTrip, 0);
         let there = self.book.clock().len();
         for reading in there..Self::CLOCK_READINGS {
             let begun = now();
             let ended = now();
-            let kind = Kind::Pair(PointToPointKind::Clock);
+            let kind = ObservedKind::Pair(PointToPointKind::Clock);
             self.record(kind, &cell, seconds(ended - begun), reading == 0)?;
         }
         Ok(())
     }
 
-    fn record(&mut self, kind: Kind, cell: &Cell, seconds: f64, warm_up: bool) -> Result<()> {
-        let &Cell { procs, bytes, messages, .. } = cell;
+    fn record(
+        &mut self,
+        kind: ObservedKind,
+        cell: &SizedExperiment,
+        seconds: f64,
+        warm_up: bool,
+    ) -> Result<()> {
+        let &SizedExperiment { procs, bytes, messages, .. } = cell;
         let repetition = self.book.next_repetition(kind, cell);
-        let status = if warm_up { Status::Warmup } else { Status::Ok };
+        let status = if warm_up { ObservationStatus::Warmup } else { ObservationStatus::Ok };
         let (sender, receiver) = self.pair;
         let row = match kind {
-            Kind::Pair(kind) => Observation::Pair(PointToPoint {
+            ObservedKind::Pair(kind) => Observation::Pair(PointToPoint {
                 kind,
                 sender,
                 receiver,
@@ -155,7 +161,7 @@ impl CellBench<'_> {
                 seconds,
                 status,
             }),
-            Kind::Group(kind, operation) => Observation::Group(GroupObservation {
+            ObservedKind::Group(kind, operation) => Observation::Group(GroupObservation {
                 kind,
                 operation,
                 procs,
@@ -171,7 +177,7 @@ impl CellBench<'_> {
         self.book.enter(&row);
         match &mut self.recorder {
             Some(recorder) => recorder.append(&[row]),
-            None => self.world.control.tell(&Command::Record(vec![row]), 0, Tag::Command),
+            None => self.world.control.tell(&PairCommand::Record(vec![row]), 0, Tag::Command),
         }
     }
 
@@ -199,7 +205,7 @@ impl CellBench<'_> {
         let seconds = self.spent_seconds();
         match &mut self.recorder {
             Some(recorder) => recorder.note(seconds),
-            None => self.world.control.tell(&Command::Spent(seconds), 0, Tag::Command),
+            None => self.world.control.tell(&PairCommand::Spent(seconds), 0, Tag::Command),
         }
     }
 
@@ -212,14 +218,14 @@ impl CellBench<'_> {
     /// How long a message of this size surely takes: 1.2 times the round trip (as logp_mpi), of
     /// the slow ones among those seen.
     fn wait(&self, bytes: u64) -> Nanos {
-        let cell = Cell::of_pair(Experiment::RoundTrip, bytes);
-        let mut sorted = self.book.judged(Kind::Pair(PointToPointKind::RoundTrip), &cell);
+        let cell = SizedExperiment::of_pair(Experiment::RoundTrip, bytes);
+        let mut sorted = self.book.judged(ObservedKind::Pair(PointToPointKind::RoundTrip), &cell);
         sorted.sort_unstable_by(f64::total_cmp);
         let slow = sorted.get(sorted.len() * 9 / 10).copied().unwrap_or_default();
         ((1.2 * slow).max(Self::LEAST_WAIT) * 1e9) as Nanos
     }
 
-    fn measure_part(&mut self, cell: &Cell, visit: Visit) -> Result<()> {
+    fn measure_part(&mut self, cell: &SizedExperiment, visit: VisitTimes) -> Result<()> {
         let count = visit.unjudged + visit.judged;
         let wait = self.wait(cell.bytes);
         match cell.experiment {
@@ -242,24 +248,24 @@ impl CellBench<'_> {
     }
 
     /// Waits are taken from round trips, which may have to be made first.
-    fn ensure_round_trip(&mut self, cell: &Cell) -> Result<()> {
-        let round_trip = Cell::of_pair(Experiment::RoundTrip, cell.bytes);
+    fn ensure_round_trip(&mut self, cell: &SizedExperiment) -> Result<()> {
+        let round_trip = SizedExperiment::of_pair(Experiment::RoundTrip, cell.bytes);
         let waits = [Experiment::ReceiveOverhead, Experiment::SpacedOne, Experiment::SpacedTrain];
         if waits.contains(&cell.experiment) && self.book.visits(&round_trip) == 0 {
-            self.measure(&round_trip, Visit { unjudged: 0, judged: 1 })?;
+            self.measure(&round_trip, VisitTimes { unjudged: 0, judged: 1 })?;
         }
         Ok(())
     }
 }
 
-impl Bench for CellBench<'_> {
+impl ScheduleBench for CellBench<'_> {
     type Error = Error;
 
-    fn prepare(&mut self, cell: &Cell) -> Result<()> {
+    fn prepare(&mut self, cell: &SizedExperiment) -> Result<()> {
         self.attend(!cell.experiment.is_of_pair())
     }
 
-    fn measure(&mut self, cell: &Cell, visit: Visit) -> Result<()> {
+    fn measure(&mut self, cell: &SizedExperiment, visit: VisitTimes) -> Result<()> {
         self.ensure_round_trip(cell)?;
         self.visit = self.book.next_visit();
         for part in cell.parts() {
@@ -276,11 +282,11 @@ impl Bench for CellBench<'_> {
         self.spent_before + self.world.elapsed_seconds()
     }
 
-    fn visits(&self, cell: &Cell) -> usize {
+    fn visits(&self, cell: &SizedExperiment) -> usize {
         self.book.visits(cell)
     }
 
-    fn visits_of_job(&self, cell: &Cell) -> usize {
+    fn visits_of_job(&self, cell: &SizedExperiment) -> usize {
         self.book.visits_of_job(cell, self.job)
     }
 
@@ -289,7 +295,7 @@ impl Bench for CellBench<'_> {
         if self.job < self.jobs { Self::LEAST / self.jobs as usize } else { 0 }
     }
 
-    fn uncertainty(&self, cell: &Cell, rule: &Rule) -> f64 {
+    fn uncertainty(&self, cell: &SizedExperiment, rule: &Rule) -> f64 {
         self.book.uncertainty(cell, rule)
     }
 }

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use records::{
     group_observation::GroupObservation,
-    observation::{PointToPoint, PointToPointKind, Status},
+    observation::{ObservationStatus, PointToPoint, PointToPointKind},
 };
 use serde::{Deserialize, Serialize};
 use statistics::{median, stopping::Rule};
 
-use super::cells::{Cell, Experiment, Kind};
+use super::cells::{Experiment, ObservedKind, SizedExperiment};
 
 /// An observation for one of the two records.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -22,43 +22,43 @@ pub enum Observation {
 
 /// One series of observations: the same thing again and again.
 #[derive(Debug, Clone, Default)]
-struct Series {
+struct ObservationSeries {
     rows: u32,
-    visits: Vec<Visit>,
+    visits: Vec<JudgedVisit>,
 }
 
 /// The judged observations of one visit; what is observed at one go shares the machine's state
 /// and is worth hardly more than a single observation.
 #[derive(Debug, Clone)]
-struct Visit {
+struct JudgedVisit {
     job: u32,
     number: u32,
     judged: Vec<f64>,
 }
 
 /// Kind, processes, bytes, messages.
-type Key = (Kind, u32, u64, u32);
+type SeriesKey = (ObservedKind, u32, u64, u32);
 
 /// What a row says beside its key.
-struct Outcome {
+struct RowOutcome {
     job: u32,
     visit: u32,
     repetition: u32,
     seconds: f64,
-    status: Status,
+    status: ObservationStatus,
 }
 
 impl Observation {
-    fn key(&self) -> Key {
+    fn key(&self) -> SeriesKey {
         match self {
-            Observation::Pair(row) => (Kind::Pair(row.kind), 2, row.bytes, row.messages),
+            Observation::Pair(row) => (ObservedKind::Pair(row.kind), 2, row.bytes, row.messages),
             Observation::Group(row) => {
-                (Kind::Group(row.kind, row.operation), row.procs, row.bytes, row.messages)
+                (ObservedKind::Group(row.kind, row.operation), row.procs, row.bytes, row.messages)
             }
         }
     }
 
-    fn outcome(&self) -> Outcome {
+    fn outcome(&self) -> RowOutcome {
         match *self {
             Observation::Pair(PointToPoint { job, visit, repetition, seconds, status, .. })
             | Observation::Group(GroupObservation {
@@ -68,7 +68,7 @@ impl Observation {
                 seconds,
                 status,
                 ..
-            }) => Outcome { job, visit, repetition, seconds, status },
+            }) => RowOutcome { job, visit, repetition, seconds, status },
         }
     }
 }
@@ -76,7 +76,7 @@ impl Observation {
 /// All series, those of earlier runs included.
 #[derive(Debug, Default)]
 pub struct Book {
-    series: HashMap<Key, Series>,
+    series: HashMap<SeriesKey, ObservationSeries>,
     next_visit: u32,
 }
 
@@ -95,47 +95,50 @@ impl Book {
 
     /// Adds one observation; warm-ups are counted but not judged.
     pub fn enter(&mut self, row: &Observation) {
-        let Outcome { job, visit, repetition, seconds, status } = row.outcome();
+        let RowOutcome { job, visit, repetition, seconds, status } = row.outcome();
         self.next_visit = self.next_visit.max(visit.saturating_add(1));
         let series = self.series.entry(row.key()).or_default();
         series.rows = series.rows.max(repetition.saturating_add(1));
-        if status == Status::Warmup {
+        if status == ObservationStatus::Warmup {
             return;
         }
         match series.visits.last_mut() {
             Some(last) if last.number == visit => last.judged.push(seconds),
-            _ => series.visits.push(Visit { job, number: visit, judged: vec![seconds] }),
+            _ => series.visits.push(JudgedVisit { job, number: visit, judged: vec![seconds] }),
         }
     }
 
     /// The number of the next observation of a kind at a cell.
-    pub fn next_repetition(&self, kind: Kind, cell: &Cell) -> u32 {
+    pub fn next_repetition(&self, kind: ObservedKind, cell: &SizedExperiment) -> u32 {
         self.series.get(&key(kind, cell)).map_or(0, |series| series.rows)
     }
 
-    fn of(&self, kind: Kind, cell: &Cell) -> &[Visit] {
+    fn visits_of(&self, kind: ObservedKind, cell: &SizedExperiment) -> &[JudgedVisit] {
         self.series.get(&key(kind, cell)).map_or(&[], |series| &series.visits)
     }
 
     /// The judged observations of a kind at a cell, in the order in which they were made.
-    pub fn judged(&self, kind: Kind, cell: &Cell) -> Vec<f64> {
-        self.of(kind, cell).iter().flat_map(|visit| &visit.judged).copied().collect()
+    pub fn judged(&self, kind: ObservedKind, cell: &SizedExperiment) -> Vec<f64> {
+        self.visits_of(kind, cell).iter().flat_map(|visit| &visit.judged).copied().collect()
     }
 
     /// The medians of the visits of a kind at a cell.
-    pub fn medians(&self, kind: Kind, cell: &Cell) -> Vec<f64> {
-        self.of(kind, cell).iter().filter_map(|visit| median(&visit.judged)).collect()
+    pub fn medians(&self, kind: ObservedKind, cell: &SizedExperiment) -> Vec<f64> {
+        self.visits_of(kind, cell).iter().filter_map(|visit| median(&visit.judged)).collect()
     }
 
     /// The judged readings of the clock.
     pub fn clock(&self) -> Vec<f64> {
-        self.judged(Kind::Pair(PointToPointKind::Clock), &Cell::of_pair(Experiment::RoundTrip, 0))
+        self.judged(
+            ObservedKind::Pair(PointToPointKind::Clock),
+            &SizedExperiment::of_pair(Experiment::RoundTrip, 0),
+        )
     }
 
     /// The message sizes of round trips, ascending.
     pub fn sizes(&self) -> Vec<u64> {
-        let of_round_trips = |&(kind, _, bytes, _): &Key| {
-            (kind == Kind::Pair(PointToPointKind::RoundTrip)).then_some(bytes)
+        let of_round_trips = |&(kind, _, bytes, _): &SeriesKey| {
+            (kind == ObservedKind::Pair(PointToPointKind::RoundTrip)).then_some(bytes)
         };
         let mut sizes: Vec<u64> = self.series.keys().filter_map(of_round_trips).collect();
         sizes.sort_unstable();
@@ -143,26 +146,29 @@ impl Book {
     }
 
     /// Visits to a cell that count: those of its scarcest kind.
-    pub fn visits(&self, cell: &Cell) -> usize {
-        cell.series().map(|(kind, part)| self.of(kind, &part).len()).min().unwrap_or_default()
+    pub fn visits(&self, cell: &SizedExperiment) -> usize {
+        cell.series()
+            .map(|(kind, part)| self.visits_of(kind, &part).len())
+            .min()
+            .unwrap_or_default()
     }
 
     /// The same of one job alone.
-    pub fn visits_of_job(&self, cell: &Cell, job: u32) -> usize {
-        let of_job = |(kind, part): (Kind, Cell)| {
-            self.of(kind, &part).iter().filter(|visit| visit.job == job).count()
+    pub fn visits_of_job(&self, cell: &SizedExperiment, job: u32) -> usize {
+        let of_job = |(kind, part): (ObservedKind, SizedExperiment)| {
+            self.visits_of(kind, &part).iter().filter(|visit| visit.job == job).count()
         };
         cell.series().map(of_job).min().unwrap_or_default()
     }
 
     /// How uncertain a cell is: its least certain kind, by the rule for its visits' medians.
-    pub fn uncertainty(&self, cell: &Cell, rule: &Rule) -> f64 {
+    pub fn uncertainty(&self, cell: &SizedExperiment, rule: &Rule) -> f64 {
         let series = cell.series();
         series.map(|(kind, part)| rule.uncertainty(&self.medians(kind, &part))).fold(0.0, f64::max)
     }
 }
 
-fn key(kind: Kind, cell: &Cell) -> Key {
+fn key(kind: ObservedKind, cell: &SizedExperiment) -> SeriesKey {
     (kind, cell.procs, cell.bytes, cell.messages)
 }
 
@@ -186,16 +192,16 @@ mod tests {
                 status,
             })
         };
-        let cell = Cell::of_pair(Experiment::RoundTrip, 8);
+        let cell = SizedExperiment::of_pair(Experiment::RoundTrip, 8);
         let [round_trip, train] =
-            [PointToPointKind::RoundTrip, PointToPointKind::Train].map(Kind::Pair);
+            [PointToPointKind::RoundTrip, PointToPointKind::Train].map(ObservedKind::Pair);
         let (back, send) = (PointToPointKind::RoundTrip, PointToPointKind::SendOverhead);
         let mut book = Book::new(&[
-            row(back, (0, 4), 0, Status::Warmup),
-            row(send, (0, 4), 0, Status::Warmup),
-            row(back, (0, 4), 1, Status::Ok),
-            row(back, (0, 4), 2, Status::Ok),
-            row(back, (1, 6), 3, Status::Ok),
+            row(back, (0, 4), 0, ObservationStatus::Warmup),
+            row(send, (0, 4), 0, ObservationStatus::Warmup),
+            row(back, (0, 4), 1, ObservationStatus::Ok),
+            row(back, (0, 4), 2, ObservationStatus::Ok),
+            row(back, (1, 6), 3, ObservationStatus::Ok),
         ]);
         assert_eq!(book.next_repetition(round_trip, &cell), 4);
         assert_eq!(book.next_repetition(train, &cell), 0);
@@ -204,7 +210,7 @@ mod tests {
         assert_eq!(book.medians(round_trip, &cell), [1.5, 3.0], "a visit counts once");
         assert_eq!(book.visits(&cell), 0, "no send has been judged");
         assert_eq!(book.sizes(), [8]);
-        book.enter(&row(send, (1, 6), 1, Status::Ok));
+        book.enter(&row(send, (1, 6), 1, ObservationStatus::Ok));
         assert_eq!((book.visits(&cell), book.visits_of_job(&cell, 1)), (1, 1));
         assert_eq!(book.visits_of_job(&cell, 0), 0);
     }

@@ -36,7 +36,7 @@ pub enum Experiment {
 
 /// A kind of observation, with what keeps apart those of one kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum ObservedKind {
     /// Between two ranks.
     Pair(PointToPointKind),
     /// Among more, or on one.
@@ -50,22 +50,25 @@ impl Experiment {
         [Experiment::RoundTrip, Experiment::ReceiveOverhead, Experiment::Trains];
 
     /// The kinds of observation that one repetition makes.
-    pub fn kinds(self) -> impl Iterator<Item = Kind> {
+    pub fn kinds(self) -> impl Iterator<Item = ObservedKind> {
         use PointToPointKind as Pair;
         let alone = |kind| [Some(kind), None];
         let kinds = match self {
-            Experiment::RoundTrip => {
-                [Some(Kind::Pair(Pair::RoundTrip)), Some(Kind::Pair(Pair::SendOverhead))]
+            Experiment::RoundTrip => [
+                Some(ObservedKind::Pair(Pair::RoundTrip)),
+                Some(ObservedKind::Pair(Pair::SendOverhead)),
+            ],
+            Experiment::ReceiveOverhead => alone(ObservedKind::Pair(Pair::ReceiveOverhead)),
+            Experiment::Trains => alone(ObservedKind::Pair(Pair::Train)),
+            Experiment::SpacedOne | Experiment::SpacedTrain => {
+                alone(ObservedKind::Pair(Pair::SpacedTrain))
             }
-            Experiment::ReceiveOverhead => alone(Kind::Pair(Pair::ReceiveOverhead)),
-            Experiment::Trains => alone(Kind::Pair(Pair::Train)),
-            Experiment::SpacedOne | Experiment::SpacedTrain => alone(Kind::Pair(Pair::SpacedTrain)),
-            Experiment::FlatBarrier => alone(Kind::Group(GroupKind::FlatBarrier, None)),
-            Experiment::ChainBcast => alone(Kind::Group(GroupKind::ChainBcast, None)),
-            Experiment::FanOut => alone(Kind::Group(GroupKind::FanOut, None)),
-            Experiment::FanIn => alone(Kind::Group(GroupKind::FanIn, None)),
+            Experiment::FlatBarrier => alone(ObservedKind::Group(GroupKind::FlatBarrier, None)),
+            Experiment::ChainBcast => alone(ObservedKind::Group(GroupKind::ChainBcast, None)),
+            Experiment::FanOut => alone(ObservedKind::Group(GroupKind::FanOut, None)),
+            Experiment::FanIn => alone(ObservedKind::Group(GroupKind::FanIn, None)),
             Experiment::Combine(operation) => {
-                alone(Kind::Group(GroupKind::Combine, Some(operation)))
+                alone(ObservedKind::Group(GroupKind::Combine, Some(operation)))
             }
         };
         kinds.into_iter().flatten()
@@ -73,7 +76,7 @@ impl Experiment {
 
     /// Whether it is between the sender and the mirror.
     pub fn is_of_pair(self) -> bool {
-        self.kinds().all(|kind| matches!(kind, Kind::Pair(_)))
+        self.kinds().all(|kind| matches!(kind, ObservedKind::Pair(_)))
     }
 }
 
@@ -92,7 +95,7 @@ fn fitting(whole: u64, bytes: u64, most: u32) -> u32 {
 
 /// An experiment at one message size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Cell {
+pub struct SizedExperiment {
     /// What is timed.
     pub experiment: Experiment,
     /// Ranks that take part: 2 between two, 1 for the root alone.
@@ -103,7 +106,7 @@ pub struct Cell {
     pub messages: u32,
 }
 
-impl Cell {
+impl SizedExperiment {
     /// Barriers in a row: the clock and the last release are spread over them.
     const BARRIERS: u32 = 8;
     /// Messages of a spaced train, as Netgauge has.
@@ -122,30 +125,38 @@ impl Cell {
             Experiment::SpacedTrain => Self::SPACED,
             _ => 1,
         };
-        Cell { experiment, procs: 2, bytes, messages }
+        SizedExperiment { experiment, procs: 2, bytes, messages }
     }
 
     /// Every cell between two ranks, by size and then by experiment.
-    pub fn all_of_pair(sizes: &[u64]) -> Vec<Cell> {
+    pub fn all_of_pair(sizes: &[u64]) -> Vec<SizedExperiment> {
         let spaced = sizes.iter().copied().find(|bytes| *bytes > 0);
         let of_size = |&bytes: &u64| {
             let spaced = [Experiment::SpacedOne, Experiment::SpacedTrain]
                 .into_iter()
                 .filter(move |_| Some(bytes) == spaced);
-            Experiment::OF_SIZE.into_iter().chain(spaced).map(move |one| Cell::of_pair(one, bytes))
+            Experiment::OF_SIZE
+                .into_iter()
+                .chain(spaced)
+                .map(move |one| SizedExperiment::of_pair(one, bytes))
         };
         sizes.iter().flat_map(of_size).collect()
     }
 
     /// Every cell of more than two ranks, and of one, by size: `sizes` are those of the chains,
     /// `ranks` all that there are.
-    pub fn all_of_groups(sizes: &[u64], ranks: u32) -> Vec<Cell> {
+    pub fn all_of_groups(sizes: &[u64], ranks: u32) -> Vec<SizedExperiment> {
         let mut cells = Vec::new();
         // Two numbers of processes lie on any line.
         if ranks > 3 {
             let swept = swept(ranks);
             let at = |experiment, bytes, messages| {
-                swept.iter().map(move |&procs| Cell { experiment, procs, bytes, messages })
+                swept.iter().map(move |&procs| SizedExperiment {
+                    experiment,
+                    procs,
+                    bytes,
+                    messages,
+                })
             };
             cells.extend(at(Experiment::FlatBarrier, 0, Self::BARRIERS));
             cells.extend(sizes.iter().flat_map(|&bytes| at(Experiment::ChainBcast, bytes, 1)));
@@ -157,7 +168,7 @@ impl Cell {
                 for experiment in [Experiment::FanOut, Experiment::FanIn] {
                     let procs = partners + 1;
                     let short = rounds(bytes, partners);
-                    cells.extend([short, 2 * short].map(|messages| Cell {
+                    cells.extend([short, 2 * short].map(|messages| SizedExperiment {
                         experiment,
                         procs,
                         bytes,
@@ -169,7 +180,12 @@ impl Cell {
         for operation in Operation::ALL {
             cells.extend(Self::COMBINED_SIZES.map(|bytes| {
                 let messages = fitting(256 << 10, bytes, 1024);
-                Cell { experiment: Experiment::Combine(operation), procs: 1, bytes, messages }
+                SizedExperiment {
+                    experiment: Experiment::Combine(operation),
+                    procs: 1,
+                    bytes,
+                    messages,
+                }
             }));
         }
         cells.sort_by_key(|cell| cell.bytes);
@@ -184,8 +200,8 @@ impl Cell {
 
     /// Whether the two are of one size and of no use without each other: what is observed between
     /// two ranks, a chain over all numbers of ranks, messages from and to all others.
-    pub fn is_looked_at_with(&self, other: &Cell) -> bool {
-        let kind = |cell: &Cell| match cell.experiment {
+    pub fn is_looked_at_with(&self, other: &SizedExperiment) -> bool {
+        let kind = |cell: &SizedExperiment| match cell.experiment {
             experiment if experiment.is_of_pair() => Experiment::RoundTrip,
             Experiment::FanIn => Experiment::FanOut,
             experiment => experiment,
@@ -201,14 +217,14 @@ impl Cell {
     }
 
     /// Its parts, which one visit times one after the other: the two trains.
-    pub fn parts(self) -> impl Iterator<Item = Cell> {
+    pub fn parts(self) -> impl Iterator<Item = SizedExperiment> {
         let trains = self.experiment == Experiment::Trains;
-        let twice = trains.then_some(Cell { messages: 2 * self.messages, ..self });
+        let twice = trains.then_some(SizedExperiment { messages: 2 * self.messages, ..self });
         std::iter::once(self).chain(twice)
     }
 
     /// Every series of observations that a visit adds to: the kind, and the part.
-    pub fn series(&self) -> impl Iterator<Item = (Kind, Cell)> + use<> {
+    pub fn series(&self) -> impl Iterator<Item = (ObservedKind, SizedExperiment)> + use<> {
         self.parts().flat_map(|part| part.experiment.kinds().map(move |kind| (kind, part)))
     }
 
@@ -220,7 +236,7 @@ impl Cell {
     /// For people: `train of 128 messages of 64 B`.
     pub fn describe(&self) -> String {
         let size = format_bytes(self.bytes);
-        let Cell { procs, messages, .. } = self;
+        let SizedExperiment { procs, messages, .. } = self;
         match self.experiment {
             Experiment::RoundTrip => format!("round trip of {size}"),
             Experiment::ReceiveOverhead => format!("receive overhead of {size}"),
@@ -241,10 +257,11 @@ impl Cell {
 
 /// Numbers of processes, ascending: every one up to 8, then 12, 16, 24, 32, ... and all.
 fn swept(ranks: u32) -> Vec<u32> {
-    let powers = std::iter::successors(Some(Cell::EVERY), |procs| procs.checked_mul(2));
+    let powers = std::iter::successors(Some(SizedExperiment::EVERY), |procs| procs.checked_mul(2));
     let steps = powers.flat_map(|procs| [procs + procs / 2, 2 * procs]);
     let steps = steps.take_while(|&procs| procs < ranks);
-    let mut swept: Vec<u32> = (2..=ranks.min(Cell::EVERY)).chain(steps).chain([ranks]).collect();
+    let mut swept: Vec<u32> =
+        (2..=ranks.min(SizedExperiment::EVERY)).chain(steps).chain([ranks]).collect();
     swept.dedup();
     swept
 }
@@ -266,12 +283,12 @@ mod tests {
     fn trains_are_long_for_small_messages_and_short_for_large_ones() {
         let lengths = [0, 1, 512, 1024, 8192, 65_536, 1 << 20, 1 << 40].map(train_length);
         assert_eq!(lengths, [128, 128, 128, 64, 8, 1, 1, 1]);
-        assert_eq!(Cell::of_pair(Experiment::Trains, 1 << 20).messages, 1);
+        assert_eq!(SizedExperiment::of_pair(Experiment::Trains, 1 << 20).messages, 1);
     }
 
     #[test]
     fn cells_of_a_size_stand_together() {
-        let cells = Cell::all_of_pair(&[0, 8, 16]);
+        let cells = SizedExperiment::all_of_pair(&[0, 8, 16]);
         assert_eq!(cells.len(), 11, "the smallest message is sent in spaced trains too");
         assert!(cells[..3].iter().all(|cell| cell.bytes == 0));
         assert!(cells[3..8].iter().all(|cell| cell.bytes == 8));
@@ -287,14 +304,14 @@ mod tests {
         assert_eq!([1, 2, 3, 4, 8, 9].map(|ranks| partners(ranks).len()), [0, 0, 1, 2, 3, 3]);
         assert_eq!(partners(8), [2, 4, 7]);
 
-        let cells = Cell::all_of_groups(&[0, 1, 65_536], 8);
+        let cells = SizedExperiment::all_of_groups(&[0, 1, 65_536], 8);
         assert!(cells.is_sorted_by_key(|cell| cell.bytes));
         assert!(cells.iter().all(|cell| !cell.experiment.is_of_pair() && cell.procs <= 8));
         let count = |experiment| cells.iter().filter(|cell| cell.experiment == experiment).count();
         assert_eq!(count(Experiment::FlatBarrier), 7);
         assert_eq!(count(Experiment::ChainBcast), 21);
         assert_eq!(count(Experiment::FanIn), 4 * 3 * 2);
-        let alone = Cell::all_of_groups(&[0, 1], 2);
+        let alone = SizedExperiment::all_of_groups(&[0, 1], 2);
         assert!(alone.iter().all(|cell| matches!(cell.experiment, Experiment::Combine(_))));
     }
 }

@@ -10,7 +10,7 @@ use mpi::{
 use records::{calibration::Operation, group_observation::GroupKind};
 
 use super::{
-    cells::{Cell, Experiment, Kind},
+    cells::{Experiment, ObservedKind, SizedExperiment},
     pair::Observed,
 };
 use crate::{
@@ -29,7 +29,7 @@ pub struct Combiner {
 
 impl Combiner {
     /// For the cells that combine.
-    pub fn new(cells: &[Cell]) -> Self {
+    pub fn new(cells: &[SizedExperiment]) -> Self {
         let combining =
             cells.iter().filter(|cell| matches!(cell.experiment, Experiment::Combine(_)));
         let largest = combining.map(|cell| cell.bytes).max().unwrap_or_default();
@@ -42,7 +42,7 @@ impl Combiner {
     ///
     /// # Errors
     /// The MPI library refuses.
-    pub fn repeat(&mut self, cell: &Cell, operation: Operation) -> Result<Observed> {
+    pub fn repeat(&mut self, cell: &SizedExperiment, operation: Operation) -> Result<Observed> {
         let count = (cell.bytes / operation.element_bytes()) as c_int;
         let (datatype, function) = handles(operation);
         let begun = now();
@@ -61,7 +61,7 @@ impl Combiner {
             check("MPI_Reduce_local", code)?;
         }
         let ended = now();
-        let kind = Kind::Group(GroupKind::Combine, Some(operation));
+        let kind = ObservedKind::Group(GroupKind::Combine, Some(operation));
         Ok(vec![(kind, seconds(ended - begun))])
     }
 }

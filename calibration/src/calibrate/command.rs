@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{book::Observation, cells::Cell};
+use super::{book::Observation, cells::SizedExperiment};
 use crate::{
     Result,
     exchange::{Communicator, Tag},
@@ -11,9 +11,9 @@ use crate::{
 
 /// What to do.
 #[derive(Debug, Serialize, Deserialize)]
-pub enum Command {
+pub enum PairCommand {
     /// To those who take part: so many repetitions.
-    Measure(Cell, u32),
+    Measure(SizedExperiment, u32),
     /// To all: from now on every rank takes part, or the mirror alone does.
     Attend(bool),
     /// To rank 0, where it is not the sender: observations for the record.
@@ -39,7 +39,7 @@ pub enum Attention {
 ///
 /// # Errors
 /// The MPI library refuses.
-pub fn next(comm: &Communicator, sender: u32, attention: Attention) -> Result<Command> {
+pub fn next(comm: &Communicator, sender: u32, attention: Attention) -> Result<PairCommand> {
     match attention {
         Attention::Mirror => comm.hear(sender, Tag::Command),
         Attention::Participant => {

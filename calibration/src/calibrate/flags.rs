@@ -5,18 +5,17 @@ use std::path::PathBuf;
 use records::quantity;
 use statistics::stopping::Criterion;
 
-use super::cells::Cell;
+use super::cells::SizedExperiment;
 use crate::flags::{JobFlags, parse_budget};
 
 /// Measures a platform point to point: raw observations between two ranks
 #[derive(Debug, Clone, clap::Args)]
-pub struct Flags {
+pub struct CalibrateFlags {
     #[command(flatten)]
     pub(crate) job: JobFlags,
     #[command(flatten)]
     pub(super) precision: Precision,
-    /// Where the observations of more than two ranks go, and of combining; without it there are
-    /// none
+    /// File of the observations of more than two ranks and of combining [default: none are made]
     #[arg(long)]
     pub(super) groups: Option<PathBuf>,
     /// Message sizes in bytes, such as 0,1,2,4 or 1..1MiB
@@ -25,7 +24,7 @@ pub struct Flags {
     /// The sending and the receiving rank: two ranks such as 0,1; between-nodes, the first ranks of
     /// the first two nodes (0,1 where there is one); inside-node, the first two of one node
     #[arg(long = "pair", value_parser = parse_pair)]
-    pub(super) choice: Choice,
+    pub(super) choice: PairChoice,
     /// What is chosen, known when the ranks have told where they are.
     #[arg(skip)]
     pub(super) pair: (u32, u32),
@@ -48,11 +47,12 @@ pub struct Flags {
 /// When a cell is certain enough, if the budget lasts.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(super) struct Precision {
-    /// By what it is told: median-interval, rse, cov-mean or cov-median (those of NREP)
+    /// Criterion by which a measurement is precise enough: median-interval, rse, cov-mean or
+    /// cov-median (those of NREP)
     #[arg(long = "stop-by", default_value = Criterion::MedianInterval.name())]
     pub(super) criterion: Criterion,
-    /// And what it shall be at most, as a part of the time; far above 1 the least number of visits
-    /// is enough
+    /// Greatest value of that criterion, as a share of the time; far above 1 the least number of
+    /// visits is enough
     #[arg(long = "precision", value_parser = parse_precision, default_value = "0.025")]
     pub(super) relative_error: f64,
 }
@@ -64,7 +64,7 @@ fn parse_precision(text: &str) -> Result<f64, String> {
     }
 }
 
-impl Flags {
+impl CalibrateFlags {
     /// Messages through a whole group are measured to this size: a chain of ranks takes as many
     /// times longer than a pair.
     const LARGEST_OF_GROUPS: u64 = 64 << 10;
@@ -78,13 +78,13 @@ impl Flags {
         self.job_number + 1 >= self.job_count
     }
 
-    pub(super) fn group_cells(&self) -> Vec<Cell> {
+    pub(super) fn group_cells(&self) -> Vec<SizedExperiment> {
         if self.groups.is_none() {
             return Vec::new();
         }
         let sizes = &self.sizes.0;
         let small = sizes.partition_point(|bytes| *bytes <= Self::LARGEST_OF_GROUPS);
-        Cell::all_of_groups(&sizes[..small], self.job.ranks)
+        SizedExperiment::all_of_groups(&sizes[..small], self.job.ranks)
     }
 }
 
@@ -105,13 +105,13 @@ fn parse_sizes(text: &str) -> Result<Sizes, String> {
 
 /// Which pair is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Choice {
+pub(super) enum PairChoice {
     These(u32, u32),
     BetweenNodes,
     InsideNode,
 }
 
-impl Choice {
+impl PairChoice {
     /// The pair in a job whose ranks are on these nodes; else what is wrong.
     pub(super) fn pair(self, nodes: &[u32]) -> Result<(u32, u32), String> {
         let last = nodes.len() - 1;
@@ -123,7 +123,7 @@ impl Choice {
             found.filter(|_| last > 0)
         };
         match self {
-            Choice::These(one, other) => {
+            PairChoice::These(one, other) => {
                 match [one, other].iter().find(|rank| **rank > last as u32) {
                     None => Ok((one, other)),
                     Some(rank) => {
@@ -132,22 +132,24 @@ impl Choice {
                 }
             }
             _ if last == 0 => Err("a pair needs two ranks; the job has one".into()),
-            Choice::BetweenNodes => Ok(with(false).unwrap_or((0, 1))),
-            Choice::InsideNode => with(true).ok_or_else(|| {
+            PairChoice::BetweenNodes => Ok(with(false).unwrap_or((0, 1))),
+            PairChoice::InsideNode => with(true).ok_or_else(|| {
                 "--pair inside-node needs a node with two ranks; every node has one".into()
             }),
         }
     }
 }
 
-fn parse_pair(text: &str) -> Result<Choice, String> {
+fn parse_pair(text: &str) -> Result<PairChoice, String> {
     let ranks = text.split_once(',').and_then(|(sender, receiver)| {
         Some((sender.trim().parse().ok()?, receiver.trim().parse().ok()?))
     });
     match (text, ranks) {
-        ("between-nodes", _) => Ok(Choice::BetweenNodes),
-        ("inside-node", _) => Ok(Choice::InsideNode),
-        (_, Some((sender, receiver))) if sender != receiver => Ok(Choice::These(sender, receiver)),
+        ("between-nodes", _) => Ok(PairChoice::BetweenNodes),
+        ("inside-node", _) => Ok(PairChoice::InsideNode),
+        (_, Some((sender, receiver))) if sender != receiver => {
+            Ok(PairChoice::These(sender, receiver))
+        }
         _ => Err(format!(
             "'{text}' is not a pair; write two different ranks, such as 0,1, or between-nodes or \
              inside-node"

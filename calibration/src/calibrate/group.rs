@@ -9,8 +9,8 @@ use mpi::ffi;
 use records::group_observation::GroupKind;
 
 use super::{
-    cells::{Cell, Experiment, Kind},
-    command::Command,
+    cells::{Experiment, ObservedKind, SizedExperiment},
+    command::PairCommand,
     pair::{Observed, touched},
 };
 use crate::{
@@ -27,7 +27,7 @@ pub fn order(pair: (u32, u32), ranks: u32) -> Vec<u32> {
 
 /// One rank's hands in a group.
 #[derive(Debug)]
-pub struct Group {
+pub struct GroupMember {
     comm: Communicator,
     /// World ranks, the root first.
     order: Vec<u32>,
@@ -39,9 +39,9 @@ pub struct Group {
     requests: Vec<ffi::MPI_Request>,
 }
 
-impl Group {
+impl GroupMember {
     /// For the cells in which this rank takes part.
-    pub fn new(comm: Communicator, order: Vec<u32>, cells: &[Cell]) -> Self {
+    pub fn new(comm: Communicator, order: Vec<u32>, cells: &[SizedExperiment]) -> Self {
         let place = order.iter().position(|rank| *rank == comm.rank()).unwrap_or_default();
         let of_several = || cells.iter().filter(|cell| cell.procs as usize > place.max(1));
         let largest = of_several().map(|cell| cell.bytes as usize).max().unwrap_or_default();
@@ -49,7 +49,7 @@ impl Group {
             .filter(|cell| place == 0 && cell.experiment == Experiment::FanIn)
             .map(|cell| (cell.procs as usize - 1) * cell.bytes as usize);
         let gathered = gathered.max().unwrap_or_default();
-        Group {
+        GroupMember {
             comm,
             place,
             outgoing: touched(largest),
@@ -59,7 +59,7 @@ impl Group {
         }
     }
 
-    fn members(&self, cell: &Cell) -> &[u32] {
+    fn members(&self, cell: &SizedExperiment) -> &[u32] {
         &self.order[1..cell.procs as usize]
     }
 
@@ -67,9 +67,9 @@ impl Group {
     ///
     /// # Errors
     /// The MPI library refuses.
-    pub fn begin(&mut self, cell: Cell, count: u32) -> Result<()> {
+    pub fn begin(&mut self, cell: SizedExperiment, count: u32) -> Result<()> {
         for &rank in self.members(&cell) {
-            self.comm.tell(&Command::Measure(cell, count), rank, Tag::Command)?;
+            self.comm.tell(&PairCommand::Measure(cell, count), rank, Tag::Command)?;
         }
         self.members(&cell)
             .iter()
@@ -80,7 +80,7 @@ impl Group {
     ///
     /// # Errors
     /// The MPI library refuses.
-    pub fn repeat(&mut self, cell: Cell) -> Result<Observed> {
+    pub fn repeat(&mut self, cell: SizedExperiment) -> Result<Observed> {
         let bytes = cell.bytes as usize;
         let (kind, seconds) = match cell.experiment {
             Experiment::FlatBarrier => (GroupKind::FlatBarrier, self.barriers(&cell)?),
@@ -89,11 +89,11 @@ impl Group {
             Experiment::FanIn => (GroupKind::FanIn, self.fan_in(&cell, bytes)?),
             _ => return Err(not_of_a_group(&cell)),
         };
-        Ok(vec![(Kind::Group(kind, None), seconds)])
+        Ok(vec![(ObservedKind::Group(kind, None), seconds)])
     }
 
     /// The first barrier is not timed: after it everybody is as far as after any other.
-    fn barriers(&mut self, cell: &Cell) -> Result<f64> {
+    fn barriers(&mut self, cell: &SizedExperiment) -> Result<f64> {
         self.barrier(cell)?;
         let begun = now();
         for _ in 0..cell.messages {
@@ -102,13 +102,13 @@ impl Group {
         Ok(seconds(now() - begun))
     }
 
-    fn barrier(&self, cell: &Cell) -> Result<()> {
+    fn barrier(&self, cell: &SizedExperiment) -> Result<()> {
         let members = self.members(cell);
         members.iter().try_for_each(|&rank| self.comm.receive(&mut [], rank, Tag::Signal))?;
         members.iter().try_for_each(|&rank| self.comm.send(&[], rank, Tag::Signal))
     }
 
-    fn chain(&self, cell: &Cell) -> Result<f64> {
+    fn chain(&self, cell: &SizedExperiment) -> Result<f64> {
         let last = self.order[cell.procs as usize - 1];
         let begun = now();
         self.comm.send(&self.outgoing[..cell.bytes as usize], self.order[1], Tag::Data)?;
@@ -116,7 +116,7 @@ impl Group {
         Ok(seconds(now() - begun))
     }
 
-    fn fan_out(&mut self, cell: &Cell, bytes: usize) -> Result<f64> {
+    fn fan_out(&mut self, cell: &SizedExperiment, bytes: usize) -> Result<f64> {
         let begun = now();
         for _ in 0..cell.messages {
             for &rank in &self.order[1..cell.procs as usize] {
@@ -131,7 +131,7 @@ impl Group {
         Ok(seconds(now() - begun))
     }
 
-    fn fan_in(&mut self, cell: &Cell, bytes: usize) -> Result<f64> {
+    fn fan_in(&mut self, cell: &SizedExperiment, bytes: usize) -> Result<f64> {
         let begun = now();
         self.members(cell).iter().try_for_each(|&rank| self.comm.send(&[], rank, Tag::Signal))?;
         for _ in 0..cell.messages {
@@ -146,11 +146,11 @@ impl Group {
         Ok(seconds(now() - begun))
     }
 
-    /// At a member: answers what one [`Command::Measure`] asked for.
+    /// At a member: answers what one [`PairCommand::Measure`] asked for.
     ///
     /// # Errors
     /// The MPI library refuses.
-    pub fn answer(&mut self, cell: Cell, count: u32) -> Result<()> {
+    pub fn answer(&mut self, cell: SizedExperiment, count: u32) -> Result<()> {
         let (root, bytes) = (self.order[0], cell.bytes as usize);
         self.comm.send(&[], root, Tag::Signal)?;
         for _ in 0..count {
@@ -188,7 +188,7 @@ impl Group {
     }
 }
 
-fn not_of_a_group(cell: &Cell) -> Error {
+fn not_of_a_group(cell: &SizedExperiment) -> Error {
     Error::Usage(format!("{} is not measured among several ranks", cell.describe()))
 }
 

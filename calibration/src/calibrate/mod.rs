@@ -18,17 +18,17 @@ mod visit;
 use rand_pcg::Pcg64;
 use statistics::stopping::Rule;
 
-pub use self::flags::Flags;
+pub use self::flags::CalibrateFlags;
 use self::{
     bench::CellBench,
-    cells::{Cell, Experiment},
-    command::{Attention, Command},
-    group::Group,
+    cells::{Experiment, SizedExperiment},
+    command::{Attention, PairCommand},
+    group::GroupMember,
     pace::Pace,
     pair::Mirror,
     placement::Placement,
     recorder::{Recorder, Spent},
-    schedule::{Bench, Outcome},
+    schedule::{ScheduleBench, ScheduleOutcome},
 };
 use crate::{
     Error, Result,
@@ -41,7 +41,7 @@ use crate::{
 ///
 /// # Errors
 /// The pair is not in the job; the record cannot be used; the MPI library refuses.
-pub fn run(flags: &Flags, world: &World) -> Result<()> {
+pub fn run(flags: &CalibrateFlags, world: &World) -> Result<()> {
     let survey = if flags.job_number == 0 { Survey::WithLoad } else { Survey::InShort };
     let surroundings = platform::survey(world, &flags.job, survey)?;
     let pair = match flags.choice.pair(&surroundings.nodes) {
@@ -50,7 +50,7 @@ pub fn run(flags: &Flags, world: &World) -> Result<()> {
         Err(problem) if world.rank() == 0 => return Err(Error::Usage(problem)),
         Err(_) => return Ok(()),
     };
-    let flags = &Flags { pair, ..flags.clone() };
+    let flags = &CalibrateFlags { pair, ..flags.clone() };
     let recorder = match surroundings.platform {
         Some(platform) => Some(Recorder::new(flags, &platform)?),
         None => None,
@@ -63,7 +63,7 @@ pub fn run(flags: &Flags, world: &World) -> Result<()> {
 }
 
 /// Every rank but the sender: does what the sender says, and sleeps where that is nothing.
-fn serve(flags: &Flags, world: &World, mut recorder: Option<Recorder>) -> Result<()> {
+fn serve(flags: &CalibrateFlags, world: &World, mut recorder: Option<Recorder>) -> Result<()> {
     let (sender, mirror) = flags.pair;
     let comm = world.control;
     if let Some(recorder) = &recorder {
@@ -78,20 +78,22 @@ fn serve(flags: &Flags, world: &World, mut recorder: Option<Recorder>) -> Result
     let mut attention = idle;
     let mut mirror = Mirror::new(comm, sender, if is_mirror { flags.largest() } else { 0 });
     let order = group::order(flags.pair, flags.job.ranks);
-    let mut group = Group::new(comm, order, &flags.group_cells());
+    let mut group = GroupMember::new(comm, order, &flags.group_cells());
     loop {
         match command::next(&comm, sender, attention)? {
-            Command::Measure(cell, count) if cell.experiment.is_of_pair() => {
+            PairCommand::Measure(cell, count) if cell.experiment.is_of_pair() => {
                 mirror.answer(cell, count)?;
             }
-            Command::Measure(cell, count) => group.answer(cell, count)?,
-            Command::Attend(all) => {
+            PairCommand::Measure(cell, count) => group.answer(cell, count)?,
+            PairCommand::Attend(all) => {
                 placement.hold(!all);
                 attention = if all && !is_mirror { Attention::Participant } else { idle };
             }
-            Command::Record(rows) => recorder.iter_mut().try_for_each(|to| to.append(&rows))?,
-            Command::Spent(seconds) => recorder.iter_mut().try_for_each(|to| to.note(seconds))?,
-            Command::Stop => return Ok(()),
+            PairCommand::Record(rows) => recorder.iter_mut().try_for_each(|to| to.append(&rows))?,
+            PairCommand::Spent(seconds) => {
+                recorder.iter_mut().try_for_each(|to| to.note(seconds))?
+            }
+            PairCommand::Stop => return Ok(()),
         }
     }
 }
@@ -101,7 +103,7 @@ fn serve(flags: &Flags, world: &World, mut recorder: Option<Recorder>) -> Result
 const SHARE_OF_PAIR: f64 = 0.6;
 
 /// The sender: decides and times.
-fn send(flags: &Flags, world: &World, recorder: Option<Recorder>) -> Result<()> {
+fn send(flags: &CalibrateFlags, world: &World, recorder: Option<Recorder>) -> Result<()> {
     let comm = world.control;
     let earlier: Spent = match &recorder {
         Some(recorder) => recorder.earlier.clone(),
@@ -121,7 +123,7 @@ fn send(flags: &Flags, world: &World, recorder: Option<Recorder>) -> Result<()> 
     let mut pace = Pace::new(&pair_cells(flags, &bench), begun, budget);
     add_sizes(flags, &rule, pair_until, &mut random, &mut pace, &mut bench)?;
     let cells = pair_cells(flags, &bench);
-    let mut measure = |cells: &[Cell], until: f64| {
+    let mut measure = |cells: &[SizedExperiment], until: f64| {
         schedule::run(cells, &rule, until, &mut random, &mut pace, &mut bench)
     };
     let mut outcome = measure(&cells, pair_until)?;
@@ -131,7 +133,7 @@ fn send(flags: &Flags, world: &World, recorder: Option<Recorder>) -> Result<()> 
         outcome.add(of_groups);
     }
     bench.end()?;
-    bench.tell_all(&Command::Stop)?;
+    bench.tell_all(&PairCommand::Stop)?;
     if flags.is_last_job() {
         report(&outcome, &rule, budget);
     }
@@ -142,7 +144,7 @@ fn send(flags: &Flags, world: &World, recorder: Option<Recorder>) -> Result<()> 
 ///
 /// Nothing is added to a record that is finished.
 fn add_sizes(
-    flags: &Flags,
+    flags: &CalibrateFlags,
     rule: &Rule,
     budget_seconds: f64,
     random: &mut Pcg64,
@@ -160,26 +162,26 @@ fn add_sizes(
         if sizes.is_empty() || bench.spent_seconds() >= budget_seconds {
             return Ok(());
         }
-        cells = Cell::all_of_pair(&sizes);
+        cells = SizedExperiment::all_of_pair(&sizes);
         cells.retain(|cell| Experiment::OF_SIZE.contains(&cell.experiment));
     }
 }
 
 /// The cells between two ranks, those of added sizes included.
-fn pair_cells(flags: &Flags, bench: &CellBench) -> Vec<Cell> {
+fn pair_cells(flags: &CalibrateFlags, bench: &CellBench) -> Vec<SizedExperiment> {
     let mut sizes = bench.book().sizes();
     sizes.extend(&flags.sizes.0);
     sizes.sort_unstable();
     sizes.dedup();
-    Cell::all_of_pair(&sizes)
+    SizedExperiment::all_of_pair(&sizes)
 }
 
 /// Says on stderr what the budget did not reach.
-fn report(outcome: &Outcome, rule: &Rule, budget_seconds: f64) {
+fn report(outcome: &ScheduleOutcome, rule: &Rule, budget_seconds: f64) {
     if !outcome.unreached.is_empty() {
         const NAMED: usize = 4;
         let mut names: Vec<String> =
-            outcome.unreached.iter().take(NAMED).map(Cell::describe).collect();
+            outcome.unreached.iter().take(NAMED).map(SizedExperiment::describe).collect();
         if let more @ 1.. = outcome.unreached.len().saturating_sub(NAMED) {
             names.push(format!("{more} more"));
         }
@@ -194,7 +196,7 @@ fn report(outcome: &Outcome, rule: &Rule, budget_seconds: f64) {
         let wanted = percent(rule.relative_error);
         let worst = format!("{} (+-{})", worst.describe(), percent(*uncertainty));
         world::warn(&format!(
-            "{many} medians are less certain than wanted (+-{wanted}, the smallest messages \
+            "{many} medians are less precise than asked for (+-{wanted}, the smallest messages \
              finer); the worst: {worst}"
         ));
     }

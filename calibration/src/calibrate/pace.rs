@@ -5,12 +5,12 @@
 //! what was measured at different times would be the drift's. So a *round* over all these cells
 //! is due every fraction of a second, and each round counts as much as any other.
 
-use super::{cells::Cell, visit::Visit};
+use super::{cells::SizedExperiment, visit::VisitTimes};
 
 /// When the next round is due, and what its visits cost.
 #[derive(Debug)]
 pub struct Pace {
-    tasks: Vec<(Cell, f64)>,
+    tasks: Vec<(SizedExperiment, f64)>,
     /// Seconds from one round to the next, if a round does not take too much of them.
     period: f64,
     due: f64,
@@ -32,7 +32,7 @@ impl Pace {
     const UNKNOWN_SECONDS: f64 = 2e-3;
 
     /// For those of the cells that are decisive, from `now` to `until`, in seconds of the budget.
-    pub fn new(cells: &[Cell], now: f64, until: f64) -> Self {
+    pub fn new(cells: &[SizedExperiment], now: f64, until: f64) -> Self {
         let decisive = cells.iter().filter(|cell| cell.is_decisive());
         Pace {
             tasks: decisive.map(|cell| (*cell, Self::UNKNOWN_SECONDS)).collect(),
@@ -59,9 +59,9 @@ impl Pace {
     }
 
     /// A cell, the visit to it, and about the seconds that takes.
-    pub fn visit(&self, index: usize) -> (Cell, Visit, f64) {
+    pub fn visit(&self, index: usize) -> (SizedExperiment, VisitTimes, f64) {
         let (cell, seconds) = self.tasks[index];
-        let visit = Visit::of(seconds);
+        let visit = VisitTimes::for_call_time(seconds);
         (cell, visit, f64::from(visit.repetitions()) * seconds)
     }
 

@@ -3,8 +3,8 @@
 use records::observation::PointToPointKind;
 
 use super::{
-    cells::{Cell, Experiment, Kind},
-    command::Command,
+    cells::{Experiment, ObservedKind, SizedExperiment},
+    command::PairCommand,
 };
 use crate::{
     Error, Result,
@@ -23,7 +23,7 @@ pub struct Sender {
 }
 
 /// The seconds of one repetition, by kind of observation.
-pub type Observed = Vec<(Kind, f64)>;
+pub type Observed = Vec<(ObservedKind, f64)>;
 
 impl Sender {
     /// For messages of at most `largest` bytes.
@@ -35,8 +35,8 @@ impl Sender {
     ///
     /// # Errors
     /// The MPI library refuses.
-    pub fn begin(&mut self, cell: Cell, count: u32) -> Result<()> {
-        self.comm.tell(&Command::Measure(cell, count), self.mirror, Tag::Command)?;
+    pub fn begin(&mut self, cell: SizedExperiment, count: u32) -> Result<()> {
+        self.comm.tell(&PairCommand::Measure(cell, count), self.mirror, Tag::Command)?;
         self.comm.receive(&mut [], self.mirror, Tag::Signal)?;
         self.comm.exchange_signals(self.mirror, self.mirror)
     }
@@ -45,7 +45,7 @@ impl Sender {
     ///
     /// # Errors
     /// The MPI library refuses.
-    pub fn repeat(&mut self, cell: Cell, wait: Nanos) -> Result<Observed> {
+    pub fn repeat(&mut self, cell: SizedExperiment, wait: Nanos) -> Result<Observed> {
         let bytes = cell.bytes as usize;
         match cell.experiment {
             Experiment::RoundTrip => self.round_trip(bytes),
@@ -65,8 +65,8 @@ impl Sender {
         self.comm.receive(&mut [], self.mirror, Tag::Signal)?;
         let ended = now();
         Ok(vec![
-            (Kind::Pair(PointToPointKind::RoundTrip), seconds(ended - begun)),
-            (Kind::Pair(PointToPointKind::SendOverhead), seconds(sent - begun)),
+            (ObservedKind::Pair(PointToPointKind::RoundTrip), seconds(ended - begun)),
+            (ObservedKind::Pair(PointToPointKind::SendOverhead), seconds(sent - begun)),
         ])
     }
 
@@ -76,7 +76,7 @@ impl Sender {
         let begun = now();
         self.comm.receive(&mut self.incoming[..bytes], self.mirror, Tag::Data)?;
         let ended = now();
-        Ok(vec![(Kind::Pair(PointToPointKind::ReceiveOverhead), seconds(ended - begun))])
+        Ok(vec![(ObservedKind::Pair(PointToPointKind::ReceiveOverhead), seconds(ended - begun))])
     }
 
     fn train(&mut self, bytes: usize, messages: u32) -> Result<Observed> {
@@ -86,7 +86,7 @@ impl Sender {
         }
         self.comm.receive(&mut [], self.mirror, Tag::Signal)?;
         let ended = now();
-        Ok(vec![(Kind::Pair(PointToPointKind::Train), seconds(ended - begun))])
+        Ok(vec![(ObservedKind::Pair(PointToPointKind::Train), seconds(ended - begun))])
     }
 
     /// Waits by watching the clock: a sleeper wakes late, and what it then sends is not what a
@@ -108,7 +108,10 @@ impl Sender {
         }
         self.comm.receive(&mut self.incoming[..bytes], self.mirror, Tag::Data)?;
         let ended = now();
-        Ok(vec![(Kind::Pair(PointToPointKind::SpacedTrain), seconds(ended - begun - waited))])
+        Ok(vec![(
+            ObservedKind::Pair(PointToPointKind::SpacedTrain),
+            seconds(ended - begun - waited),
+        )])
     }
 }
 
@@ -126,11 +129,11 @@ impl Mirror {
         Mirror { comm, sender, buffer: touched(largest) }
     }
 
-    /// Answers what one `Command::Measure` asked for.
+    /// Answers what one `PairCommand::Measure` asked for.
     ///
     /// # Errors
     /// The MPI library refuses.
-    pub fn answer(&mut self, cell: Cell, count: u32) -> Result<()> {
+    pub fn answer(&mut self, cell: SizedExperiment, count: u32) -> Result<()> {
         self.comm.send(&[], self.sender, Tag::Signal)?;
         self.comm.exchange_signals(self.sender, self.sender)?;
         let message = &mut self.buffer[..cell.bytes as usize];
@@ -159,7 +162,7 @@ impl Mirror {
     }
 }
 
-fn not_of_a_pair(cell: &Cell) -> Error {
+fn not_of_a_pair(cell: &SizedExperiment) -> Error {
     Error::Usage(format!("{} is not measured between two ranks", cell.describe()))
 }
 

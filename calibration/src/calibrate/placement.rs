@@ -17,7 +17,7 @@ use crate::{
 
 /// Where a rank may run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Place {
+struct RankLocation {
     machine: String,
     /// Numbers of processors, ascending; empty where the system does not tell.
     processors: Vec<usize>,
@@ -36,8 +36,8 @@ impl Placement {
     /// # Errors
     /// The MPI library refuses.
     pub fn agree(comm: &Communicator, mirror: u32, job: u32) -> Result<Self> {
-        let theirs: Place = comm.hear(mirror, Tag::Setup)?;
-        let chosen = choose(&Place::own(), &theirs, job);
+        let theirs: RankLocation = comm.hear(mirror, Tag::Setup)?;
+        let chosen = choose(&RankLocation::own(), &theirs, job);
         comm.tell(&chosen.map(|(_, mirrors)| mirrors), mirror, Tag::Setup)?;
         Ok(Self::new(chosen.map(|(senders, _)| senders)))
     }
@@ -47,7 +47,7 @@ impl Placement {
     /// # Errors
     /// The MPI library refuses.
     pub fn hear(comm: &Communicator, sender: u32) -> Result<Self> {
-        comm.tell(&Place::own(), sender, Tag::Setup)?;
+        comm.tell(&RankLocation::own(), sender, Tag::Setup)?;
         Ok(Self::new(comm.hear(sender, Tag::Setup)?))
     }
 
@@ -79,10 +79,10 @@ impl Placement {
     }
 }
 
-impl Place {
+impl RankLocation {
     fn own() -> Self {
         let processors = allowed().map(|set| members(&set)).unwrap_or_default();
-        Place { machine: clock::machine(), processors }
+        RankLocation { machine: clock::machine(), processors }
     }
 }
 
@@ -104,7 +104,7 @@ fn members(set: &libc::cpu_set_t) -> Vec<usize> {
 }
 
 /// Different processors for the sender and the mirror, where they might come upon the same.
-fn choose(sender: &Place, mirror: &Place, job: u32) -> Option<(usize, usize)> {
+fn choose(sender: &RankLocation, mirror: &RankLocation, job: u32) -> Option<(usize, usize)> {
     let shared = |processor: &usize| mirror.processors.contains(processor);
     if sender.machine != mirror.machine || !sender.processors.iter().any(shared) {
         return None;
@@ -126,8 +126,8 @@ fn choose(sender: &Place, mirror: &Place, job: u32) -> Option<(usize, usize)> {
 mod tests {
     use super::*;
 
-    fn place(machine: &str, processors: &[usize]) -> Place {
-        Place { machine: machine.into(), processors: processors.into() }
+    fn place(machine: &str, processors: &[usize]) -> RankLocation {
+        RankLocation { machine: machine.into(), processors: processors.into() }
     }
 
     #[test]

@@ -3,10 +3,10 @@
 use records::{group_observation::GroupObservation, observation::PointToPoint, platform::Platform};
 use serde::{Deserialize, Serialize};
 
-use super::{book::Observation, flags::Flags};
+use super::{book::Observation, flags::CalibrateFlags};
 use crate::{
     Result,
-    recording::{self, Header, Recording, spent_seconds},
+    recording::{self, RecordHeader, Recording, spent_seconds},
 };
 
 /// What earlier runs left behind.
@@ -35,7 +35,7 @@ impl Recorder {
     ///
     /// # Errors
     /// They cannot be read, or hold something else.
-    pub fn new(flags: &Flags, platform: &Platform) -> Result<Self> {
+    pub fn new(flags: &CalibrateFlags, platform: &Platform) -> Result<Self> {
         let header = header(flags, platform)?;
         let path = &flags.job.record;
         let (pairs, there) = Recording::open(path, header.clone(), &IDENTITY)?;
@@ -75,7 +75,7 @@ impl Recorder {
     }
 }
 
-fn header(flags: &Flags, platform: &Platform) -> Result<Header> {
+fn header(flags: &CalibrateFlags, platform: &Platform) -> Result<RecordHeader> {
     let sizes: Vec<String> = flags.sizes.0.iter().map(u64::to_string).collect();
     let timing = "CLOCK_MONOTONIC of the sender around its own MPI calls (MPI_Send, MPI_Recv; \
                   to several ranks at once MPI_Isend, MPI_Irecv, MPI_Wait; MPI_Reduce_local); \

@@ -5,7 +5,7 @@ use statistics::median_interval;
 
 use super::{
     book::Book,
-    cells::{Cell, Experiment},
+    cells::{Experiment, SizedExperiment},
 };
 
 /// A departure that is looked into (logp_mpi's `max_diff`).
@@ -19,7 +19,7 @@ const NEAREST_PART: u64 = 16;
 
 /// g at one size, with the ends of its median's interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Gap {
+struct MeasuredGap {
     bytes: u64,
     seconds: f64,
     low: f64,
@@ -33,20 +33,20 @@ struct Gap {
 pub fn sizes(book: &Book, asked: &[u64]) -> Vec<u64> {
     let measured = book.sizes();
     let added = measured.iter().filter(|bytes| !asked.contains(bytes)).count();
-    let gaps: Vec<Gap> = measured.iter().filter_map(|&bytes| gap(book, bytes)).collect();
+    let gaps: Vec<MeasuredGap> = measured.iter().filter_map(|&bytes| gap(book, bytes)).collect();
     let mut sizes = between(&gaps);
     sizes.retain(|bytes| !measured.contains(bytes));
     sizes.truncate(AT_A_TIME.min(IN_ALL.saturating_sub(added)));
     sizes
 }
 
-fn gap(book: &Book, bytes: u64) -> Option<Gap> {
-    let trains = Cell::of_pair(Experiment::Trains, bytes);
+fn gap(book: &Book, bytes: u64) -> Option<MeasuredGap> {
+    let trains = SizedExperiment::of_pair(Experiment::Trains, bytes);
     let mut medians =
         trains.series().map(|(kind, part)| median_interval(&book.medians(kind, &part), 0.95));
     let (short, long) = (medians.next()??, medians.next()??);
     let further = f64::from(trains.messages);
-    Some(Gap {
+    Some(MeasuredGap {
         bytes,
         seconds: (long.median - short.median) / further,
         low: (long.low - short.high) / further,
@@ -55,7 +55,7 @@ fn gap(book: &Book, bytes: u64) -> Option<Gap> {
 }
 
 /// Middles between the sizes that depart and their neighbours, the greatest departures first.
-fn between(gaps: &[Gap]) -> Vec<u64> {
+fn between(gaps: &[MeasuredGap]) -> Vec<u64> {
     let mut departures: Vec<(f64, [u64; 3])> = Vec::new();
     for window in gaps.windows(3) {
         let [left, middle, right] = window else { continue };
@@ -88,12 +88,12 @@ fn between(gaps: &[Gap]) -> Vec<u64> {
 mod tests {
     use super::*;
 
-    fn gaps(of: impl Fn(f64) -> f64, error: f64) -> Vec<Gap> {
+    fn gaps(of: impl Fn(f64) -> f64, error: f64) -> Vec<MeasuredGap> {
         let sizes = std::iter::once(0).chain((0..=20).map(|shift| 1_u64 << shift));
         let gap = |bytes: u64| {
             let seconds = of(bytes as f64);
             let (low, high) = (seconds * (1.0 - error), seconds * (1.0 + error));
-            Gap { bytes, seconds, low, high }
+            MeasuredGap { bytes, seconds, low, high }
         };
         sizes.map(gap).collect()
     }

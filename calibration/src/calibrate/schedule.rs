@@ -11,10 +11,10 @@ use rand::seq::SliceRandom;
 use rand_pcg::Pcg64;
 use statistics::stopping::Rule;
 
-use super::{cells::Cell, pace::Pace, visit::Visit};
+use super::{cells::SizedExperiment, pace::Pace, visit::VisitTimes};
 
 /// What the schedule needs of the thing that measures.
-pub trait Bench {
+pub trait ScheduleBench {
     /// Why it cannot go on.
     type Error;
 
@@ -23,43 +23,43 @@ pub trait Bench {
     ///
     /// # Errors
     /// Telling them failed.
-    fn prepare(&mut self, cell: &Cell) -> Result<(), Self::Error>;
+    fn prepare(&mut self, cell: &SizedExperiment) -> Result<(), Self::Error>;
 
     /// Makes observations of a cell.
     ///
     /// # Errors
     /// Measuring failed.
-    fn measure(&mut self, cell: &Cell, visit: Visit) -> Result<(), Self::Error>;
+    fn measure(&mut self, cell: &SizedExperiment, visit: VisitTimes) -> Result<(), Self::Error>;
 
     /// Seconds of the budget that are spent.
     fn spent_seconds(&self) -> f64;
 
     /// Visits with judged observations of a cell so far.
-    fn visits(&self, cell: &Cell) -> usize;
+    fn visits(&self, cell: &SizedExperiment) -> usize;
 
     /// Those of this job.
-    fn visits_of_job(&self, cell: &Cell) -> usize;
+    fn visits_of_job(&self, cell: &SizedExperiment) -> usize;
 
     /// Those that every cell shall have in this job, whatever it has had before.
     fn least_of_job(&self) -> usize;
 
     /// How uncertain a cell is, by the rule.
-    fn uncertainty(&self, cell: &Cell, rule: &Rule) -> f64;
+    fn uncertainty(&self, cell: &SizedExperiment, rule: &Rule) -> f64;
 }
 
 /// Where the schedule ended.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Outcome {
+pub struct ScheduleOutcome {
     /// Cells without the least number of visits.
-    pub unreached: Vec<Cell>,
+    pub unreached: Vec<SizedExperiment>,
     /// Cells that have it but are less certain than wanted, with their uncertainty; the least
     /// certain first.
-    pub uncertain: Vec<(Cell, f64)>,
+    pub uncertain: Vec<(SizedExperiment, f64)>,
 }
 
-impl Outcome {
+impl ScheduleOutcome {
     /// Adds another schedule's.
-    pub fn add(&mut self, other: Outcome) {
+    pub fn add(&mut self, other: ScheduleOutcome) {
         self.unreached.extend(other.unreached);
         self.uncertain.extend(other.uncertain);
         self.uncertain.sort_by(|one, other| other.1.total_cmp(&one.1));
@@ -68,8 +68,8 @@ impl Outcome {
 
 /// A cell to be measured.
 #[derive(Debug, Clone, Copy)]
-struct Task {
-    cell: Cell,
+struct CellTask {
+    cell: SizedExperiment,
     /// What one repetition costs, as far as is known.
     seconds: f64,
     /// As the bench said after the last visit; kept, because it sorts all observations.
@@ -82,17 +82,17 @@ struct Task {
 ///
 /// # Errors
 /// As the bench's.
-pub fn run<B: Bench>(
-    cells: &[Cell],
+pub fn run<B: ScheduleBench>(
+    cells: &[SizedExperiment],
     rule: &Rule,
     budget_seconds: f64,
     random: &mut Pcg64,
     pace: &mut Pace,
     bench: &mut B,
-) -> Result<Outcome, B::Error> {
-    let unfinished: Vec<Cell> =
+) -> Result<ScheduleOutcome, B::Error> {
+    let unfinished: Vec<SizedExperiment> =
         cells.iter().filter(|cell| wants_more(cell, rule, bench)).copied().collect();
-    let mut schedule = Schedule { rule, budget_seconds, pace, bench };
+    let mut schedule = VisitSchedule { rule, budget_seconds, pace, bench };
     let mut tasks = schedule.look_around(&unfinished)?;
     schedule.reach_minimum(&mut tasks, random)?;
     schedule.refine(&mut tasks, random)?;
@@ -100,13 +100,13 @@ pub fn run<B: Bench>(
 }
 
 /// Whether a cell lacks visits or certainty.
-pub fn wants_more<B: Bench>(cell: &Cell, rule: &Rule, bench: &B) -> bool {
+pub fn wants_more<B: ScheduleBench>(cell: &SizedExperiment, rule: &Rule, bench: &B) -> bool {
     lacking(cell, rule, bench) > 0
         || !cell.rule(rule).is_content(bench.visits(cell), bench.uncertainty(cell, rule))
 }
 
 /// Visits that a cell lacks to the least number, in all or in this job.
-fn lacking<B: Bench>(cell: &Cell, rule: &Rule, bench: &B) -> usize {
+fn lacking<B: ScheduleBench>(cell: &SizedExperiment, rule: &Rule, bench: &B) -> usize {
     /// Jobs differ in what a small message costs; a large one is its bytes.
     const SMALL: u64 = 1 << 10;
     const LEAST_OF_SMALL: usize = 4;
@@ -116,14 +116,14 @@ fn lacking<B: Bench>(cell: &Cell, rule: &Rule, bench: &B) -> usize {
     in_all.max(least.saturating_sub(bench.visits_of_job(cell)))
 }
 
-struct Schedule<'a, B> {
+struct VisitSchedule<'a, B> {
     rule: &'a Rule,
     budget_seconds: f64,
     pace: &'a mut Pace,
     bench: &'a mut B,
 }
 
-impl<B: Bench> Schedule<'_, B> {
+impl<B: ScheduleBench> VisitSchedule<'_, B> {
     /// Observations of the first look: as few as the fits can do with.
     const FEW: u32 = 3;
     /// The two least sizes are looked at in any case if they are no larger: that takes no time on
@@ -132,39 +132,39 @@ impl<B: Bench> Schedule<'_, B> {
     /// Of what is left, for the first look.
     const FIRST_SHARE: f64 = 0.5;
 
-    fn task(&self, cell: Cell, seconds: f64) -> Task {
-        Task { cell, seconds, uncertainty: self.bench.uncertainty(&cell, self.rule) }
+    fn task(&self, cell: SizedExperiment, seconds: f64) -> CellTask {
+        CellTask { cell, seconds, uncertainty: self.bench.uncertainty(&cell, self.rule) }
     }
 
     fn left_seconds(&self) -> f64 {
         self.budget_seconds - self.bench.spent_seconds()
     }
 
-    fn lacking(&self, cell: &Cell) -> usize {
+    fn lacking(&self, cell: &SizedExperiment) -> usize {
         lacking(cell, self.rule, self.bench)
     }
 
     /// What the least number of visits to the tasks still costs.
-    fn minimum_seconds(&self, tasks: &[Task]) -> f64 {
-        let seconds = |task: &Task| Self::visit_seconds(task) * self.lacking(&task.cell) as f64;
+    fn minimum_seconds(&self, tasks: &[CellTask]) -> f64 {
+        let seconds = |task: &CellTask| Self::visit_seconds(task) * self.lacking(&task.cell) as f64;
         tasks.iter().map(seconds).sum()
     }
 
     /// A warm-up and a few observations of everything that has none, from small sizes up; of an
     /// experiment for which a size takes too long no larger ones.
-    fn look_around(&mut self, cells: &[Cell]) -> Result<Vec<Task>, B::Error> {
+    fn look_around(&mut self, cells: &[SizedExperiment]) -> Result<Vec<CellTask>, B::Error> {
         let end = self.bench.spent_seconds() + Self::FIRST_SHARE * self.left_seconds();
         let mut indispensable: Vec<u64> = cells.iter().map(|cell| cell.bytes).collect();
         indispensable.dedup();
         indispensable.truncate(2);
         indispensable.retain(|bytes| *bytes <= Self::INDISPENSABLE);
-        let mut tasks: Vec<Task> = Vec::new();
+        let mut tasks: Vec<CellTask> = Vec::new();
         let mut too_long = Vec::new();
-        for size in cells.chunk_by(Cell::is_looked_at_with) {
+        for size in cells.chunk_by(SizedExperiment::is_looked_at_with) {
             if too_long.contains(&size[0].experiment) {
                 continue;
             }
-            let looks: Vec<Visit> = size.iter().map(|cell| self.first_look(cell)).collect();
+            let looks: Vec<VisitTimes> = size.iter().map(|cell| self.first_look(cell)).collect();
             let expected = size
                 .iter()
                 .zip(&looks)
@@ -186,12 +186,16 @@ impl<B: Bench> Schedule<'_, B> {
         Ok(tasks)
     }
 
-    fn first_look(&self, cell: &Cell) -> Visit {
+    fn first_look(&self, cell: &SizedExperiment) -> VisitTimes {
         let judged = if self.bench.visits(cell) == 0 { Self::FEW } else { 0 };
-        Visit { unjudged: 1, judged }
+        VisitTimes { unjudged: 1, judged }
     }
 
-    fn reach_minimum(&mut self, tasks: &mut [Task], random: &mut Pcg64) -> Result<(), B::Error> {
+    fn reach_minimum(
+        &mut self,
+        tasks: &mut [CellTask],
+        random: &mut Pcg64,
+    ) -> Result<(), B::Error> {
         loop {
             // What was begun may cost more than there is: then the largest sizes wait.
             let mut carried = tasks.len();
@@ -206,7 +210,7 @@ impl<B: Bench> Schedule<'_, B> {
         }
     }
 
-    fn refine(&mut self, tasks: &mut [Task], random: &mut Pcg64) -> Result<(), B::Error> {
+    fn refine(&mut self, tasks: &mut [CellTask], random: &mut Pcg64) -> Result<(), B::Error> {
         loop {
             let mut open: Vec<usize> =
                 (0..tasks.len()).filter(|&index| self.is_open(&tasks[index])).collect();
@@ -227,7 +231,7 @@ impl<B: Bench> Schedule<'_, B> {
 
     /// The decisive ones have their visits beside the others', as long as there are such: none of
     /// those, if any other is there.
-    fn decisive_last(tasks: &[Task], which: impl Iterator<Item = usize>) -> Vec<usize> {
+    fn decisive_last(tasks: &[CellTask], which: impl Iterator<Item = usize>) -> Vec<usize> {
         let (decisive, others): (Vec<usize>, Vec<usize>) =
             which.partition(|&index| tasks[index].cell.is_decisive());
         if others.is_empty() { decisive } else { others }
@@ -235,13 +239,13 @@ impl<B: Bench> Schedule<'_, B> {
 
     /// How much less certain than wanted, over the square root of what a visit costs. Over the cost
     /// itself, nearly all of the budget would go to small messages; without it, to large ones.
-    fn urgency(task: &Task) -> f64 {
+    fn urgency(task: &CellTask) -> f64 {
         let wanted = 1.0 / task.cell.fineness();
         task.uncertainty / wanted / Self::visit_seconds(task).max(1e-9).sqrt()
     }
 
     /// Whether a task has its least number, wants more, and one more fits.
-    fn is_open(&self, task: &Task) -> bool {
+    fn is_open(&self, task: &CellTask) -> bool {
         let visits = self.bench.visits(&task.cell);
         visits >= self.rule.minimum
             && !task.cell.rule(self.rule).is_content(visits, task.uncertainty)
@@ -251,7 +255,7 @@ impl<B: Bench> Schedule<'_, B> {
     /// Visits the tasks once in random order, each if it still fits; whether any was measured.
     fn pass(
         &mut self,
-        tasks: &mut [Task],
+        tasks: &mut [CellTask],
         mut order: Vec<usize>,
         random: &mut Pcg64,
     ) -> Result<bool, B::Error> {
@@ -270,8 +274,8 @@ impl<B: Bench> Schedule<'_, B> {
     }
 
     /// Visits a task once more.
-    fn again(&mut self, task: &mut Task) -> Result<(), B::Error> {
-        let latest = self.timed(&task.cell, Visit::of(task.seconds))?;
+    fn again(&mut self, task: &mut CellTask) -> Result<(), B::Error> {
+        let latest = self.timed(&task.cell, VisitTimes::for_call_time(task.seconds))?;
         // A repetition that took longer is believed at once, a shorter one slowly.
         *task = self.task(task.cell, latest.max((task.seconds + latest) / 2.0));
         Ok(())
@@ -291,20 +295,20 @@ impl<B: Bench> Schedule<'_, B> {
         Ok(())
     }
 
-    fn visit_seconds(task: &Task) -> f64 {
-        f64::from(Visit::of(task.seconds).repetitions()) * task.seconds
+    fn visit_seconds(task: &CellTask) -> f64 {
+        f64::from(VisitTimes::for_call_time(task.seconds).repetitions()) * task.seconds
     }
 
     /// Measures and gives the seconds of one repetition.
-    fn timed(&mut self, cell: &Cell, visit: Visit) -> Result<f64, B::Error> {
+    fn timed(&mut self, cell: &SizedExperiment, visit: VisitTimes) -> Result<f64, B::Error> {
         self.bench.prepare(cell)?;
         let before = self.bench.spent_seconds();
         self.bench.measure(cell, visit)?;
         Ok((self.bench.spent_seconds() - before) / f64::from(visit.repetitions().max(1)))
     }
 
-    fn outcome(&self, cells: &[Cell]) -> Outcome {
-        let mut outcome = Outcome::default();
+    fn outcome(&self, cells: &[SizedExperiment]) -> ScheduleOutcome {
+        let mut outcome = ScheduleOutcome::default();
         for cell in cells {
             let uncertainty = self.bench.uncertainty(cell, self.rule);
             if self.lacking(cell) > 0 {
@@ -320,8 +324,8 @@ impl<B: Bench> Schedule<'_, B> {
 
 /// What a repetition may cost, from the same experiment at the size before: as much more as the
 /// messages hold more bytes, a KiB per message being taken for what a message costs by itself.
-fn expected_seconds(cell: &Cell, known: &[Task]) -> f64 {
-    let weight = |cell: &Cell| {
+fn expected_seconds(cell: &SizedExperiment, known: &[CellTask]) -> f64 {
+    let weight = |cell: &SizedExperiment| {
         (cell.bytes as f64 + 1024.0) * f64::from(cell.messages) * f64::from(cell.procs)
     };
     let before = known.iter().rev().find(|task| task.cell.experiment == cell.experiment);

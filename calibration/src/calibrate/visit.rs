@@ -2,7 +2,7 @@
 
 /// Repetitions of a cell at one go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Visit {
+pub struct VisitTimes {
     /// The first ones, which find connections, caches and the other rank as what came before left
     /// them.
     pub unjudged: u32,
@@ -10,7 +10,7 @@ pub struct Visit {
     pub judged: u32,
 }
 
-impl Visit {
+impl VisitTimes {
     /// About what a visit takes: telling the other rank costs time too.
     const SECONDS: f64 = 2e-3;
     /// Most judged repetitions in one visit: they share one state of the machine.
@@ -19,9 +19,9 @@ impl Visit {
     const LONG_SECONDS: f64 = 5e-3;
 
     /// To a cell of which one repetition takes so long.
-    pub fn of(seconds: f64) -> Self {
+    pub fn for_call_time(seconds: f64) -> Self {
         let fitting = (Self::SECONDS / seconds.max(1e-9)) as u32;
-        Visit {
+        VisitTimes {
             unjudged: u32::from(seconds < Self::LONG_SECONDS),
             judged: fitting.clamp(1, Self::MOST),
         }

@@ -4,20 +4,20 @@ use std::{collections::BTreeMap, ops::Range};
 
 use records::{
     Method, disturbance,
-    observation::{CollectiveCall, Status},
+    observation::{CollectiveCall, ObservationStatus},
     plan::{Cell, Plan},
 };
 use serde::de::DeserializeOwned;
 
 use super::{
     margin::Margin,
-    participant::{Call, Command, Participant, Row},
-    queue::{Next, Queue},
-    sampling::Sample,
+    participant::{CallRequest, CallSeries, MeasureCommand, Participant},
+    queue::{Next, VisitQueue},
+    sampling::RankSample,
     stretches::Stretches,
-    timing::{self, Report, Scheme, Start, Timed, Timing},
+    timing::{self, CallReport, Scheme, Start, TimedCall, TimingScheme},
     tracer::Tracer,
-    work::{Visit, Work},
+    work::{OpenVisit, OpenWork},
 };
 use crate::{
     Error, Result,
@@ -48,7 +48,7 @@ pub(super) struct Director<'a> {
     deadline_seconds: f64,
     progress: Reporter,
     done: u64,
-    queue: Queue,
+    queue: VisitQueue,
     stretches: Stretches,
     /// By number of processes.
     margins: BTreeMap<u32, Margin>,
@@ -67,7 +67,7 @@ impl<'a> Director<'a> {
         participant: Participant,
         writer: Recording<CollectiveCall>,
         deadline_seconds: f64,
-        (work, stretches): (&Work, Stretches),
+        (work, stretches): (&OpenWork, Stretches),
     ) -> Self {
         Director {
             control: world.control,
@@ -79,7 +79,7 @@ impl<'a> Director<'a> {
             deadline_seconds,
             progress: Reporter::new("measuring", work.planned),
             done: work.done,
-            queue: Queue::new(&work.visits),
+            queue: VisitQueue::new(&work.visits),
             stretches,
             margins: BTreeMap::new(),
             baseline: Vec::new(),
@@ -91,7 +91,7 @@ impl<'a> Director<'a> {
     ///
     /// # Errors
     /// The MPI library or the system refuses; a collective computed something wrong.
-    pub fn run(mut self, plan: &Plan, work: &Work) -> Result<()> {
+    pub fn run(mut self, plan: &Plan, work: &OpenWork) -> Result<()> {
         let synchronised =
             self.scheme.compares_clocks() && !self.participant.synchroniser().is_exact();
         if synchronised {
@@ -119,8 +119,8 @@ impl<'a> Director<'a> {
             let share = 100.0 * self.done as f64 / work.planned as f64;
             let (deadline, done, planned) = (self.deadline_seconds, self.done, work.planned);
             world::warn(&format!(
-                "the deadline of {deadline} s is over: {done} of {planned} observations \
-                 ({share:.0} %) are made; the same command makes the others"
+                "the deadline of {deadline} s has passed with {done} of {planned} observations \
+                 ({share:.0} %) made; the same command makes the rest"
             ));
         }
         Ok(())
@@ -137,7 +137,7 @@ impl<'a> Director<'a> {
 
     /// Makes a visit; whether the deadline let it.
     fn make(&mut self, next: Next, plan: &Plan) -> Result<bool> {
-        let cell = |visit: &Visit| &plan.cells[plan.visits[visit.index as usize].cell as usize];
+        let cell = |visit: &OpenVisit| &plan.cells[plan.visits[visit.index as usize].cell as usize];
         let (begun, done) = (self.world.elapsed_seconds(), self.done);
         let (Next::Planned(visit) | Next::Again(visit)) = &next;
         let made = self.visit(visit, cell(visit))?;
@@ -176,7 +176,7 @@ impl<'a> Director<'a> {
     }
 
     fn synchronise(&mut self, first: bool) -> Result<()> {
-        self.tell(self.control.size(), Command::Synchronise { first })?;
+        self.tell(self.control.size(), MeasureCommand::Synchronise { first })?;
         let synchroniser = self.participant.synchroniser();
         let report = if first { synchroniser.begin()? } else { synchroniser.pass()? };
         self.due = report.map(|report| now() + report.pause());
@@ -185,13 +185,13 @@ impl<'a> Director<'a> {
 
     /// Writes into the record how far the clocks are from rank 0's now.
     fn note_clocks(&mut self, key: &str) -> Result<()> {
-        self.tell(self.control.size(), Command::Check)?;
+        self.tell(self.control.size(), MeasureCommand::Check)?;
         let errors = self.participant.synchroniser().check()?;
         self.writer.note(key, &serde_json::to_string(&errors)?)
     }
 
     /// Makes what a visit lacks; whether the deadline let it.
-    fn visit(&mut self, visit: &Visit, cell: &Cell) -> Result<bool> {
+    fn visit(&mut self, visit: &OpenVisit, cell: &Cell) -> Result<bool> {
         if self.is_over() {
             return Ok(false);
         }
@@ -200,14 +200,14 @@ impl<'a> Director<'a> {
         }
         let made = self.repeat(visit, cell)?;
         if matches!(cell.method, Method::Plugin(_)) {
-            self.tell(cell.procs, Command::Leave)?;
+            self.tell(cell.procs, MeasureCommand::Leave)?;
             self.participant.leave()?;
         }
         Ok(made)
     }
 
     /// The calls of a visit; whether the deadline let all be made.
-    fn repeat(&mut self, visit: &Visit, cell: &Cell) -> Result<bool> {
+    fn repeat(&mut self, visit: &OpenVisit, cell: &Cell) -> Result<bool> {
         let planned = visit.warmups.saturating_add(visit.repetitions);
         let mut made = 0;
         while made < planned {
@@ -225,7 +225,7 @@ impl<'a> Director<'a> {
             for call in calls {
                 self.writer.append(&call)?;
                 self.queue.made(&call);
-                self.done += u64::from(call.status != Status::Warmup);
+                self.done += u64::from(call.status != ObservationStatus::Warmup);
                 made += 1;
             }
             self.progress.update(self.done);
@@ -236,13 +236,13 @@ impl<'a> Director<'a> {
     /// These calls of a visit, reported when all are made.
     fn row(
         &mut self,
-        visit: &Visit,
+        visit: &OpenVisit,
         cell: &Cell,
         numbers: Range<u32>,
     ) -> Result<Vec<CollectiveCall>> {
         let calls = numbers.end - numbers.start;
-        let row = Row { visit: visit.index, calls, first: numbers.start == 0 };
-        self.tell(cell.procs, Command::Row(row))?;
+        let row = CallSeries { visit: visit.index, calls, first: numbers.start == 0 };
+        self.tell(cell.procs, MeasureCommand::Row(row))?;
         let tracer = &self.tracer;
         tracer.reset();
         let mut ran = Vec::new();
@@ -254,7 +254,7 @@ impl<'a> Director<'a> {
         })?;
         let reports = self.hear_watched(own, cell.procs)?;
         let observed = numbers.zip(ran).enumerate().map(|(at, (repetition, ran))| {
-            let of_call: Vec<Report> =
+            let of_call: Vec<CallReport> =
                 reports.iter().filter_map(|of_rank| of_rank.get(at)).copied().collect();
             let timed = timing::combine(self.scheme, Start::default(), &[], &of_call);
             Ok(observation((visit, cell), repetition, ran, timed.ok_or_else(no_report)?))
@@ -263,18 +263,18 @@ impl<'a> Director<'a> {
     }
 
     /// Wakes the visit's ranks and waits until each can make its calls.
-    fn begin(&mut self, visit: &Visit, cell: &Cell) -> Result<()> {
-        self.tell(cell.procs, Command::Visit(visit.index))?;
+    fn begin(&mut self, visit: &OpenVisit, cell: &Cell) -> Result<()> {
+        self.tell(cell.procs, MeasureCommand::Visit(visit.index))?;
         self.participant.visit(visit.index)?;
         self.hear_all((), cell.procs)?;
         if self.scheme.needs_baseline() {
-            self.tell(cell.procs, Command::Baseline)?;
+            self.tell(cell.procs, MeasureCommand::Baseline)?;
             self.baseline = self.participant.baseline()?;
         }
         Ok(())
     }
 
-    fn tell(&self, procs: u32, command: Command) -> Result<()> {
+    fn tell(&self, procs: u32, command: MeasureCommand) -> Result<()> {
         serving::tell_first(&self.control, procs, &command)
     }
 
@@ -287,23 +287,28 @@ impl<'a> Director<'a> {
     /// The same where each rank has watched its machine.
     fn hear_watched<T: DeserializeOwned>(
         &mut self,
-        own: (T, Sample),
+        own: (T, RankSample),
         procs: u32,
     ) -> Result<Vec<T>> {
-        let (reports, samples): (Vec<T>, Vec<Sample>) =
+        let (reports, samples): (Vec<T>, Vec<RankSample>) =
             self.hear_all(own, procs)?.into_iter().unzip();
         self.stretches.take_in(&samples);
         Ok(reports)
     }
 
     /// One observation: one call, or with scheme bcast one for each rank that confirms.
-    fn observe(&mut self, visit: &Visit, cell: &Cell, repetition: u32) -> Result<CollectiveCall> {
+    fn observe(
+        &mut self,
+        visit: &OpenVisit,
+        cell: &Cell,
+        repetition: u32,
+    ) -> Result<CollectiveCall> {
         let replies = match self.scheme.timing {
-            Timing::Bcast => 1..cell.procs,
+            TimingScheme::Bcast => 1..cell.procs,
             _ => 0..1,
         };
         self.tracer.reset();
-        let mut longest: Option<Timed> = None;
+        let mut longest: Option<TimedCall> = None;
         for reply in replies {
             let check = repetition == 0 && longest.is_none();
             let timed = self.call(cell, reply, check)?;
@@ -317,11 +322,11 @@ impl<'a> Director<'a> {
         Ok(observation((visit, cell), repetition, ran, timed))
     }
 
-    fn call(&mut self, cell: &Cell, reply: u32, check: bool) -> Result<Timed> {
+    fn call(&mut self, cell: &Cell, reply: u32, check: bool) -> Result<TimedCall> {
         let mut margin = self.margins.get(&cell.procs).copied().unwrap_or(Margin::new(cell.procs));
         let start = Start { agreed: margin.agree(), reply };
-        let call = Call { start, check };
-        self.tell(cell.procs, Command::Call(call))?;
+        let call = CallRequest { start, check };
+        self.tell(cell.procs, MeasureCommand::Call(call))?;
         let own = self.participant.watched(|own| own.call(call))?;
         let reports = self.hear_watched(own, cell.procs)?;
         margin.learn(&reports);
@@ -336,10 +341,10 @@ fn no_report() -> Error {
 
 /// The row of one call of a visit.
 fn observation(
-    (visit, cell): (&Visit, &Cell),
+    (visit, cell): (&OpenVisit, &Cell),
     repetition: u32,
     ran: String,
-    timed: Timed,
+    timed: TimedCall,
 ) -> CollectiveCall {
     CollectiveCall {
         visit: visit.index,
@@ -352,6 +357,6 @@ fn observation(
         first_start_seconds: timed.first_start_seconds,
         last_start_seconds: timed.last_start_seconds,
         seconds: timed.seconds,
-        status: if repetition < visit.warmups { Status::Warmup } else { timed.status },
+        status: if repetition < visit.warmups { ObservationStatus::Warmup } else { timed.status },
     }
 }

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use super::timing::Timing;
+use super::timing::TimingScheme;
 use crate::flags::{JobFlags, parse_budget};
 
 /// Times methods of MPI collectives by a plan
 #[derive(Debug, Clone, clap::Args)]
-pub struct Flags {
+pub struct MeasureFlags {
     #[command(flatten)]
     pub(crate) job: JobFlags,
     /// What to measure
@@ -17,6 +17,6 @@ pub struct Flags {
     #[arg(long, value_parser = parse_budget)]
     pub(super) deadline_seconds: f64,
     /// How a call is timed
-    #[arg(long, value_enum, default_value_t = Timing::Barrier)]
-    pub(super) timing: Timing,
+    #[arg(long, value_enum, default_value_t = TimingScheme::Barrier)]
+    pub(super) timing: TimingScheme,
 }

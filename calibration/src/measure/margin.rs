@@ -1,6 +1,6 @@
 //! How far ahead a start is agreed.
 
-use super::timing::Report;
+use super::timing::CallReport;
 use crate::clock::{Nanos, now};
 
 /// How far ahead an instant is agreed: long enough that every rank has heard of it, as learnt
@@ -26,7 +26,7 @@ impl Margin {
     }
 
     /// Learns from one call.
-    pub fn learn(&mut self, reports: &[Report]) {
+    pub fn learn(&mut self, reports: &[CallReport]) {
         let Some(slack) = reports.iter().map(|report| report.slack).min() else { return };
         if slack < self.nanos / 5 {
             self.nanos = (self.nanos * 3 / 2).min(Self::MOST);
@@ -44,14 +44,14 @@ mod tests {
     fn the_margin_grows_with_lateness_and_shrinks_with_leisure() {
         let mut margin = Margin::new(8);
         let begun = margin.nanos;
-        margin.learn(&[Report { start: 0, end: 0, slack: -5 }]);
+        margin.learn(&[CallReport { start: 0, end: 0, slack: -5 }]);
         assert!(margin.nanos > begun);
         for _ in 0..1000 {
-            margin.learn(&[Report { start: 0, end: 0, slack: margin.nanos }]);
+            margin.learn(&[CallReport { start: 0, end: 0, slack: margin.nanos }]);
         }
         assert_eq!(margin.nanos, margin.least);
         for _ in 0..1000 {
-            margin.learn(&[Report { start: 0, end: 0, slack: -1 }]);
+            margin.learn(&[CallReport { start: 0, end: 0, slack: -1 }]);
         }
         assert_eq!(margin.nanos, Margin::MOST);
     }

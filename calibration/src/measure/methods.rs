@@ -10,14 +10,14 @@ use records::{Collective, Method, Native};
 use runner::Runnable;
 
 use super::{
-    plugins::Plugin,
-    tool::{Setting, Tool},
+    plugins::LoadedPlugin,
+    tool::{ControlVariable, Tool},
 };
 use crate::{Error, Result, exchange::Communicator};
 
 /// The communicators of a rank, each made once.
 #[derive(Debug)]
-pub struct Methods {
+pub struct MethodCommunicators {
     control: Communicator,
     plain: HashMap<u32, Communicator>,
     forced: HashMap<(u32, Collective, Native), Communicator>,
@@ -27,7 +27,7 @@ pub struct Methods {
 /// The settings by which the library's algorithms are forced.
 #[derive(Debug)]
 struct Forcing {
-    settings: HashMap<String, Setting>,
+    settings: HashMap<String, ControlVariable>,
 }
 
 /// Whether this version can time a method of a collective on so many processes, with messages of
@@ -44,7 +44,7 @@ pub fn check_supported(
     match method {
         Method::Default => Ok(()),
         Method::Native(native) => variables(collective, native).map(|_| ()),
-        Method::Plugin(plugin) => Plugin::load(collective, plugin).map(|_| ()),
+        Method::Plugin(plugin) => LoadedPlugin::load(collective, plugin).map(|_| ()),
         // The preload library's limits, so that what is timed can be taken there.
         Method::Own { .. } | Method::Mockup(_) => Runnable::new(collective, method)
             .and_then(|ours| ours.map_or(Ok(()), |ours| ours.check(procs, bytes)))
@@ -71,14 +71,14 @@ fn variables(collective: Collective, native: &Native) -> Result<Vec<Variable>> {
     (within_job(native)?.variables)(collective, native).map_err(Error::Unsupported)
 }
 
-impl Methods {
+impl MethodCommunicators {
     /// For the native methods that the plan has of some collectives: their settings must be there.
     ///
     /// # Errors
     /// The library is another one, lacks the settings, or would ignore them.
     pub fn new(control: Communicator, natives: &[(Collective, Native)]) -> Result<Self> {
         let forcing = if natives.is_empty() { None } else { Some(Forcing::new(natives)?) };
-        Ok(Methods { control, plain: HashMap::new(), forced: HashMap::new(), forcing })
+        Ok(MethodCommunicators { control, plain: HashMap::new(), forced: HashMap::new(), forcing })
     }
 
     /// The communicator of the first `procs` ranks on which `collective` runs by `method`.
@@ -175,7 +175,7 @@ impl Forcing {
     }
 }
 
-fn required(tool: &Tool, name: &str, part: &str) -> Result<Setting> {
+fn required(tool: &Tool, name: &str, part: &str) -> Result<ControlVariable> {
     tool.setting(name)?.ok_or_else(|| {
         Error::Unsupported(format!(
             "the plan forces algorithms, but this MPI library has no setting {name}; is it {part}?"

@@ -21,15 +21,15 @@ pub mod work;
 
 use records::{Collective, document, plan::Plan, platform::Platform};
 
-pub use self::flags::Flags;
-use self::{director::Director, participant::Participant, timing::Scheme, work::Work};
+pub use self::flags::MeasureFlags;
+use self::{director::Director, participant::Participant, timing::Scheme, work::OpenWork};
 use crate::{
     Result,
     exchange::Tag,
     patience::Patience,
     platform::{self, Surroundings, Survey},
     progress::Reporter,
-    recording::{self, Header, Recording},
+    recording::{self, RecordHeader, Recording},
     synchronisation::Synchroniser,
     world::World,
 };
@@ -39,7 +39,7 @@ use crate::{
 /// # Errors
 /// The plan or the record cannot be used; the MPI library cannot do what the plan asks for; a
 /// collective computed something wrong.
-pub fn run(flags: &Flags, world: &World) -> Result<()> {
+pub fn run(flags: &MeasureFlags, world: &World) -> Result<()> {
     let Surroundings { groups, uncrowded, platform, .. } =
         platform::survey(world, &flags.job, Survey::WithLoad)?;
     let scheme = Scheme { timing: flags.timing, watched: uncrowded };
@@ -61,7 +61,7 @@ pub fn run(flags: &Flags, world: &World) -> Result<()> {
     let header = header(&plan, &platform, &scheme.description(clock_shared))?;
     let record = &flags.job.record;
     let (recording, earlier) = Recording::open(record, header, &[])?;
-    let work = Work::new(&plan, &earlier.rows, record)?;
+    let work = OpenWork::new(&plan, &earlier.rows, record)?;
     if work.visits.is_empty() {
         world.control.tell_others(&None::<Plan>, Tag::Setup)?;
         Reporter::new("measuring", work.planned).finish(work.done);
@@ -76,11 +76,11 @@ pub fn run(flags: &Flags, world: &World) -> Result<()> {
         .run(&plan, &work)
 }
 
-fn header(plan: &Plan, platform: &Platform, timing: &str) -> Result<Header> {
+fn header(plan: &Plan, platform: &Platform, timing: &str) -> Result<RecordHeader> {
     let used = Collective::ALL
         .into_iter()
         .filter(|collective| plan.cells.iter().any(|cell| cell.collective == *collective))
-        .map(collectives::of);
+        .map(collectives::operation_of);
     let (calls, sizes): (Vec<String>, Vec<String>) = used
         .map(|operation| {
             let size = operation.collective.message_size();

@@ -13,12 +13,12 @@ use runner::{Mpi, Runnable};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    collectives::{self, Buffers, Operation, Place},
-    methods::Methods,
+    collectives::{self, Buffers, CallingRank, MeasuredOperation},
+    methods::MethodCommunicators,
     ours::Carrier,
-    plugins::Plugin,
-    sampling::{Sample, Sampler},
-    timing::{self, Report, Scheme, Start},
+    plugins::LoadedPlugin,
+    sampling::{RankSample, Sampler},
+    timing::{self, CallReport, Scheme, Start},
 };
 use crate::{
     Error, Result,
@@ -32,15 +32,15 @@ use crate::{
 
 /// What rank 0 tells the ranks that it needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Command {
+pub enum MeasureCommand {
     /// The next calls are those of this visit; to be answered when they can be made.
     Visit(u32),
     /// Measure what the timing scheme subtracts from the visit's calls.
     Baseline,
     /// Call the visit's collective once.
-    Call(Call),
+    Call(CallRequest),
     /// Call the collective of a visit several times in a row; no `Visit` goes before.
-    Row(Row),
+    Row(CallSeries),
     /// The visit's calls are made: its plug-in is to free what it has prepared.
     Leave,
     /// Synchronise the clocks, for the first time or anew.
@@ -54,7 +54,7 @@ pub enum Command {
 
 /// One call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Call {
+pub struct CallRequest {
     /// When and how.
     pub start: Start,
     /// Check the result: the visit's first call, for which the buffers were filled.
@@ -63,7 +63,7 @@ pub struct Call {
 
 /// Calls in a row, each begun when a barrier has brought the ranks together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Row {
+pub struct CallSeries {
     /// The visit's index.
     pub visit: u32,
     /// How many.
@@ -79,18 +79,18 @@ pub struct Participant {
     scheme: Scheme,
     synchroniser: Synchroniser,
     sampler: Sampler,
-    methods: Methods,
+    methods: MethodCommunicators,
     buffers: Buffers,
     /// Where the plan has methods of ours.
     carrier: Option<Carrier>,
-    plugins: HashMap<(Collective, records::Plugin), Rc<Plugin>>,
+    plugins: HashMap<(Collective, records::Plugin), Rc<LoadedPlugin>>,
     library: Mpi,
     current: Option<Current>,
 }
 
 #[derive(Debug)]
 struct Current {
-    operation: &'static Operation,
+    operation: &'static MeasuredOperation,
     comm: Communicator,
     bytes: usize,
     method: Method,
@@ -104,7 +104,7 @@ struct Current {
 enum Carried {
     Library,
     Ours(Runnable),
-    Plugin(Rc<Plugin>),
+    Plugin(Rc<LoadedPlugin>),
 }
 
 impl Participant {
@@ -132,10 +132,10 @@ impl Participant {
             if let Method::Plugin(named) = &cell.method {
                 let key = (cell.collective, (**named).clone());
                 if let Entry::Vacant(place) = plugins.entry(key) {
-                    place.insert(Rc::new(Plugin::load(cell.collective, named)?));
+                    place.insert(Rc::new(LoadedPlugin::load(cell.collective, named)?));
                 }
             }
-            let room = collectives::of(cell.collective).room;
+            let room = collectives::operation_of(cell.collective).room;
             let (out, into) = room(cell.bytes as usize, cell.procs as usize);
             (outgoing, incoming) = (outgoing.max(out), incoming.max(into));
         }
@@ -145,7 +145,7 @@ impl Participant {
             carrier: has_ours.then(Carrier::start).transpose()?,
             plugins,
             library: table::table()?,
-            methods: Methods::new(control, &natives)?,
+            methods: MethodCommunicators::new(control, &natives)?,
             buffers: Buffers::new(outgoing, incoming),
             plan,
             scheme,
@@ -163,8 +163,8 @@ impl Participant {
         let visit = &self.plan.visits[index as usize];
         let cell = &self.plan.cells[visit.cell as usize];
         let comm = self.methods.communicator(cell.procs, cell.collective, &cell.method)?;
-        let (operation, bytes) = (collectives::of(cell.collective), cell.bytes as usize);
-        operation.prepare(&mut self.buffers, bytes, Place::of(&comm));
+        let (operation, bytes) = (collectives::operation_of(cell.collective), cell.bytes as usize);
+        operation.prepare(&mut self.buffers, bytes, CallingRank::from_communicator(&comm));
         let carried = self.carried(cell)?;
         if let Carried::Plugin(plugin) = &carried {
             plugin.initialize(comm.raw())?;
@@ -202,7 +202,7 @@ impl Participant {
     ///
     /// # Errors
     /// The MPI library refuses; the result is wrong.
-    pub fn call(&mut self, call: Call) -> Result<Report> {
+    pub fn call(&mut self, call: CallRequest) -> Result<CallReport> {
         let Some(Current { operation, comm, bytes, method, carried, calls }) = &self.current else {
             return Err(Error::Usage("a call was announced before its visit".into()));
         };
@@ -233,7 +233,7 @@ impl Participant {
         };
         if call.check {
             operation
-                .check(&self.buffers, *bytes, Place::of(comm))
+                .check(&self.buffers, *bytes, CallingRank::from_communicator(comm))
                 .map_err(|error| Error::WrongResult(format!("{error} (method {method})")))?;
         }
         Ok(report)
@@ -243,13 +243,17 @@ impl Participant {
     ///
     /// # Errors
     /// As [`visit`](Self::visit) and [`call`](Self::call).
-    pub fn row(&mut self, row: Row, mut called: impl FnMut(&Self)) -> Result<Vec<Report>> {
+    pub fn row(
+        &mut self,
+        row: CallSeries,
+        mut called: impl FnMut(&Self),
+    ) -> Result<Vec<CallReport>> {
         if row.first {
             self.visit(row.visit)?;
         }
         let call = |number| {
             let check = row.first && number == 0;
-            let report = self.call(Call { start: Start::default(), check })?;
+            let report = self.call(CallRequest { start: Start::default(), check })?;
             called(self);
             Ok(report)
         };
@@ -260,7 +264,10 @@ impl Participant {
     ///
     /// # Errors
     /// As `act`.
-    pub fn watched<T>(&mut self, act: impl FnOnce(&mut Self) -> Result<T>) -> Result<(T, Sample)> {
+    pub fn watched<T>(
+        &mut self,
+        act: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<(T, RankSample)> {
         self.sampler.begin();
         let done = act(self)?;
         Ok((done, self.sampler.end()))
@@ -298,21 +305,21 @@ impl Participant {
     /// As [`visit`](Self::visit) and [`call`](Self::call).
     pub fn serve(mut self, control: &Communicator) -> Result<()> {
         serving::follow(control, Patience::of_participant, |command| match command {
-            Command::Visit(index) => {
+            MeasureCommand::Visit(index) => {
                 self.visit(index)?;
                 control.tell(&(), 0, Tag::Report)
             }
-            Command::Baseline => self.baseline().map(drop),
-            Command::Synchronise { first: true } => self.synchroniser.begin().map(drop),
-            Command::Synchronise { first: false } => self.synchroniser.pass().map(drop),
-            Command::Check => self.synchroniser.check().map(drop),
-            Command::Call(call) => {
+            MeasureCommand::Baseline => self.baseline().map(drop),
+            MeasureCommand::Synchronise { first: true } => self.synchroniser.begin().map(drop),
+            MeasureCommand::Synchronise { first: false } => self.synchroniser.pass().map(drop),
+            MeasureCommand::Check => self.synchroniser.check().map(drop),
+            MeasureCommand::Call(call) => {
                 control.tell(&self.watched(|own| own.call(call))?, 0, Tag::Report)
             }
-            Command::Row(row) => {
+            MeasureCommand::Row(row) => {
                 control.tell(&self.watched(|own| own.row(row, |_| ()))?, 0, Tag::Report)
             }
-            Command::Leave => self.leave(),
+            MeasureCommand::Leave => self.leave(),
         })
     }
 }

@@ -22,7 +22,7 @@ type Finalize = unsafe extern "C" fn(MPI_Comm) -> c_int;
 
 /// A function of a library that is loaded, to the end of the process.
 #[derive(Debug)]
-pub struct Plugin {
+pub struct LoadedPlugin {
     named: records::Plugin,
     /// The MPI library's functions, with the plug-in's in place of one.
     table: Mpi,
@@ -32,13 +32,13 @@ pub struct Plugin {
     suboptions: CString,
 }
 
-impl fmt::Display for Plugin {
+impl fmt::Display for LoadedPlugin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "plugin:{}", self.named)
     }
 }
 
-impl Plugin {
+impl LoadedPlugin {
     /// Loads a plug-in for a collective.
     ///
     /// # Errors
@@ -90,7 +90,7 @@ impl Plugin {
         }
         // SAFETY: the user vouches for the signature.
         let table = unsafe { table::table()?.with(collective, function) };
-        Ok(Plugin { named: named.clone(), table, initialize, finalize, suboptions })
+        Ok(LoadedPlugin { named: named.clone(), table, initialize, finalize, suboptions })
     }
 
     /// The table in which the collective's function is the plug-in's.
@@ -149,7 +149,7 @@ fn open(path: &CStr) -> std::result::Result<*mut c_void, String> {
     // SAFETY: the text stands until the next call of the loader in this thread.
     let text = unsafe { libc::dlerror() };
     if text.is_null() {
-        return Err("the loader says no reason".into());
+        return Err("the loader gives no reason".into());
     }
     // SAFETY: as above; it is a C string.
     Err(unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use records::{
-    observation::{CollectiveCall, Status},
+    observation::{CollectiveCall, ObservationStatus},
     plan::Plan,
 };
 
-use super::work::Visit;
+use super::work::OpenVisit;
 
 /// What of a job's time may go to waiting for others to end and to making visits again, as a part of all that
 /// has passed.
@@ -23,16 +23,16 @@ const LONGEST_WAIT: f64 = 8.0;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Next {
     /// A visit for the first time.
-    Planned(Visit),
+    Planned(OpenVisit),
     /// A visit that was disturbed.
-    Again(Visit),
+    Again(OpenVisit),
 }
 
 /// The visits that are left, and what was made in the present stretch.
 #[derive(Debug)]
-pub struct Queue {
-    planned: VecDeque<Visit>,
-    again: VecDeque<Visit>,
+pub struct VisitQueue {
+    planned: VecDeque<OpenVisit>,
+    again: VecDeque<OpenVisit>,
     /// By visit how often it was made again.
     times: BTreeMap<u32, u32>,
     /// By visit the observations of the present stretch, and the number of its next one.
@@ -43,10 +43,10 @@ pub struct Queue {
     again_seconds: f64,
 }
 
-impl Queue {
+impl VisitQueue {
     /// In the order given.
-    pub fn new(planned: &[Visit]) -> Self {
-        Queue {
+    pub fn new(planned: &[OpenVisit]) -> Self {
+        VisitQueue {
             planned: planned.iter().copied().collect(),
             again: VecDeque::new(),
             times: BTreeMap::new(),
@@ -80,7 +80,7 @@ impl Queue {
     /// An observation was made.
     pub fn made(&mut self, call: &CollectiveCall) {
         let (lost, next) = self.present.entry(call.visit).or_default();
-        *lost += u32::from(call.status != Status::Warmup);
+        *lost += u32::from(call.status != ObservationStatus::Warmup);
         *next = call.repetition.saturating_add(1);
     }
 
@@ -96,7 +96,7 @@ impl Queue {
             let times = self.times.get(&index).copied().unwrap_or_default();
             if lost > 0 && times < MOST_TIMES {
                 let warmups = plan.visits[index as usize].warmups;
-                let visit = Visit { index, warmups, repetitions: lost, next_repetition };
+                let visit = OpenVisit { index, warmups, repetitions: lost, next_repetition };
                 self.again.push_back(visit);
             }
         }
@@ -124,7 +124,7 @@ mod tests {
 
     use super::*;
 
-    fn setting() -> (Plan, Vec<Visit>) {
+    fn setting() -> (Plan, Vec<OpenVisit>) {
         let cell = plan::Cell {
             collective: Collective::Bcast,
             method: Method::Default,
@@ -133,7 +133,7 @@ mod tests {
         };
         let visit = plan::Visit { cell: 0, warmups: 1, repetitions: 2, calls: 1 };
         let plan = Plan { seed: 1, ranks: 4, cells: vec![cell], visits: vec![visit; 3] };
-        let visit = |index| Visit { index, warmups: 1, repetitions: 2, next_repetition: 0 };
+        let visit = |index| OpenVisit { index, warmups: 1, repetitions: 2, next_repetition: 0 };
         (plan, (0..3).map(visit).collect())
     }
 
@@ -149,21 +149,25 @@ mod tests {
             first_start_seconds: 0.0,
             last_start_seconds: 0.0,
             seconds: 1e-3,
-            status: if repetition.is_multiple_of(3) { Status::Warmup } else { Status::Ok },
+            status: if repetition.is_multiple_of(3) {
+                ObservationStatus::Warmup
+            } else {
+                ObservationStatus::Ok
+            },
         }
     }
 
     #[test]
     fn what_was_disturbed_is_made_again_at_the_end_but_not_for_ever() {
         let (plan, visits) = setting();
-        let mut queue = Queue::new(&visits);
+        let mut queue = VisitQueue::new(&visits);
         for visit in 0..3 {
             assert_eq!(queue.next(10.0), Some(Next::Planned(visits[visit as usize])));
             (0..3).for_each(|repetition| queue.made(&call(visit, repetition)));
             queue.close(visit == 1, &plan, 10.0);
         }
         for (times, next_repetition) in [(1, 3), (2, 6)] {
-            let again = Visit { index: 1, warmups: 1, repetitions: 2, next_repetition };
+            let again = OpenVisit { index: 1, warmups: 1, repetitions: 2, next_repetition };
             assert_eq!(queue.next(10.0), Some(Next::Again(again)), "time {times}");
             let numbers = next_repetition..next_repetition + 3;
             numbers.for_each(|repetition| queue.made(&call(1, repetition)));
@@ -175,7 +179,7 @@ mod tests {
     #[test]
     fn what_lasts_is_waited_out_within_a_part_of_the_time() {
         let (plan, visits) = setting();
-        let mut queue = Queue::new(&visits);
+        let mut queue = VisitQueue::new(&visits);
         let mut waits = Vec::new();
         for _ in 0..6 {
             queue.made(&call(0, 1));

@@ -16,7 +16,7 @@ use crate::{
 
 /// What a rank saw since it was last asked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Sample {
+pub struct RankSample {
     /// How often the system took the processor from it (getrusage).
     pub involuntary_switches: u64,
     /// Of its machine, from the rank that looks there, when it has looked.
@@ -101,12 +101,12 @@ fn tasks_of_switches() -> Vec<String> {
 pub struct Sampler {
     at: Nanos,
     switches: u64,
-    machine: Option<Machine>,
+    machine: Option<MachineWatch>,
 }
 
 /// The eyes of a machine's first rank.
 #[derive(Debug)]
-struct Machine {
+struct MachineWatch {
     path: PathBuf,
     /// The job's on this machine; none where one of them cannot be seen.
     tasks: Option<Vec<String>>,
@@ -128,7 +128,7 @@ impl Sampler {
 
     /// `tasks` are all threads of the job on this machine, told to the rank that is to look at it.
     pub fn new(tasks: Option<Vec<String>>) -> Self {
-        let machine = tasks.map(Machine::new);
+        let machine = tasks.map(MachineWatch::new);
         let mut sampler = Sampler { at: 0, switches: 0, machine };
         sampler.begin();
         sampler
@@ -145,16 +145,16 @@ impl Sampler {
     }
 
     /// After it.
-    pub fn end(&mut self) -> Sample {
+    pub fn end(&mut self) -> RankSample {
         let switches = involuntary_switches();
         let lost = switches.saturating_sub(std::mem::replace(&mut self.switches, switches));
         self.at = now();
         let machine = self.machine.as_mut().filter(|machine| machine.is_due(self.at));
-        Sample { involuntary_switches: lost, machine: machine.and_then(Machine::look) }
+        RankSample { involuntary_switches: lost, machine: machine.and_then(MachineWatch::look) }
     }
 }
 
-impl Machine {
+impl MachineWatch {
     /// Looking may take this part of the time.
     const PART: Nanos = 100;
 
@@ -163,7 +163,7 @@ impl Machine {
         let tasks: BTreeSet<String> = tasks.into_iter().collect();
         let all_seen = tasks.iter().all(|task| ran_seconds(task).is_some());
         let tasks = all_seen.then(|| tasks.into_iter().collect());
-        Machine { path: proc_stat::path(), tasks, before: None, looked: 0, cost: 0 }
+        MachineWatch { path: proc_stat::path(), tasks, before: None, looked: 0, cost: 0 }
     }
 
     fn is_due(&self, now: Nanos) -> bool {
@@ -296,8 +296,8 @@ mod tests {
             // SAFETY: takes nothing and touches no memory.
             let thread = unsafe { libc::gettid() };
             let own = vec![format!("/proc/self/task/{thread}")];
-            let mut jobs = [own, Vec::new(), vec!["/proc/0/task/0".into()]].map(Machine::new);
-            let nothing = jobs.each_mut().map(Machine::look);
+            let mut jobs = [own, Vec::new(), vec!["/proc/0/task/0".into()]].map(MachineWatch::new);
+            let nothing = jobs.each_mut().map(MachineWatch::look);
             assert_eq!(nothing, [None; 3], "nothing has passed");
             let until = now() + 300_000_000;
             while now() < until {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use records::disturbance::Stretch;
 
-use super::sampling::{Sample, Sampler, Seat, Used};
+use super::sampling::{RankSample, Sampler, Seat, Used};
 use crate::{
     Result,
     clock::{Nanos, now, seconds},
@@ -16,14 +16,14 @@ use crate::{
 /// Rank 0's book on the machines.
 #[derive(Debug)]
 pub struct Stretches {
-    machines: Vec<Machine>,
+    machines: Vec<MachineBook>,
     /// For each rank its machine.
     machine_of: Vec<usize>,
     since: Nanos,
 }
 
 #[derive(Debug, Default)]
-struct Machine {
+struct MachineBook {
     host: String,
     processors: u32,
     /// Most that took part at one time.
@@ -92,13 +92,13 @@ impl Stretches {
 
     fn new(seats: &[Seat]) -> Self {
         let mut index: HashMap<&String, usize> = HashMap::new();
-        let mut machines: Vec<Machine> = Vec::new();
+        let mut machines: Vec<MachineBook> = Vec::new();
         let mut machine_of = Vec::new();
         for seat in seats {
             let of = *index.entry(&seat.machine).or_insert(machines.len());
             if of == machines.len() {
                 let (host, processors) = (seat.host.clone(), seat.processors);
-                machines.push(Machine { host, processors, ..Machine::default() });
+                machines.push(MachineBook { host, processors, ..MachineBook::default() });
             }
             machine_of.push(of);
         }
@@ -106,7 +106,7 @@ impl Stretches {
     }
 
     /// Takes in what the first ranks of the job saw while they took part in something.
-    pub fn take_in(&mut self, samples: &[Sample]) {
+    pub fn take_in(&mut self, samples: &[RankSample]) {
         let mut ranks = vec![0; self.machines.len()];
         for (rank, (sample, &of)) in samples.iter().zip(&self.machine_of).enumerate() {
             ranks[of] += 1;
@@ -162,7 +162,7 @@ impl Stretches {
     }
 }
 
-impl Machine {
+impl MachineBook {
     fn told(&self, seconds: f64) -> Stretch {
         let Used { all, stolen, others, .. } = self.used;
         let is_long = seconds >= Stretches::LEAST_SECONDS;
@@ -197,9 +197,9 @@ mod tests {
         }
     }
 
-    fn sample(switches: u64, stolen: Option<f64>, others: Option<f64>) -> Sample {
+    fn sample(switches: u64, stolen: Option<f64>, others: Option<f64>) -> RankSample {
         let machine = Some(Used { all: 2.0, stolen, others, load: Some(1.5) });
-        Sample { involuntary_switches: switches, machine }
+        RankSample { involuntary_switches: switches, machine }
     }
 
     #[test]
@@ -228,7 +228,7 @@ mod tests {
         assert_eq!((told.involuntary_switches, told.ranks, told.load), (10, 1, Some(1.5)));
         assert!(told.is_disturbed());
         assert_eq!(stretches.close(true), None, "nobody took part in anything");
-        let unseen = Sample { involuntary_switches: 1, machine: None };
+        let unseen = RankSample { involuntary_switches: 1, machine: None };
         stretches.take_in(&[unseen]);
         assert_eq!(stretches.close(true).unwrap().taken(), None);
     }

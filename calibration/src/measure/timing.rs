@@ -28,7 +28,7 @@
 //! calling, and most from pipelines, which some ranks leave long before others.
 
 use clap::ValueEnum;
-use records::observation::Status;
+use records::observation::ObservationStatus;
 use serde::{Deserialize, Serialize};
 use statistics::median;
 
@@ -37,16 +37,16 @@ use crate::{
     clock::{Nanos, now, seconds},
     exchange::{Communicator, Tag},
     sleep::{sleep_until, wait_until},
-    synchronisation::Line,
+    synchronisation::ClockLine,
 };
 
 /// The classical schemes, by what a user calls them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-pub enum Timing {
+pub enum TimingScheme {
     /// After a barrier, from the first start to the last end on a clock that all ranks share or that was
     /// synchronised
     Barrier,
-    /// The same from an agreed instant on
+    /// As barrier, but starting at an agreed instant instead
     Global,
     /// The longest of the ranks' own times
     Max,
@@ -60,7 +60,7 @@ pub enum Timing {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scheme {
     /// Which one.
-    pub timing: Timing,
+    pub timing: TimingScheme,
     /// Ranks watch for the agreed instant, as each has a processor; else they sleep to it.
     pub watched: bool,
 }
@@ -74,45 +74,51 @@ impl Scheme {
         };
         let wait = if self.watched { "watch for" } else { "sleep to" };
         let way = match self.timing {
-            Timing::Global => format!(
+            TimingScheme::Global => format!(
                 "global: all ranks {wait} an agreed instant of {clock}; seconds = last end - first \
                  start; starts are in seconds after that instant; late: last start - first start > \
                  10 % of seconds + 50 us"
             ),
-            Timing::Barrier => format!(
+            TimingScheme::Barrier => format!(
                 "barrier: a dissemination barrier; seconds = last end - first start by {clock}; starts \
                  are in seconds after the first; late: last start > 10 % of seconds + 50 us"
             ),
-            Timing::Max => "max: a dissemination barrier, then every rank times its own call; \
+            TimingScheme::Max => {
+                "max: a dissemination barrier, then every rank times its own call; \
                             seconds = the longest; starts are not known (0)"
-                .into(),
-            Timing::Root => "root: a dissemination barrier, then rank 0 times its call and a \
+                    .into()
+            }
+            TimingScheme::Root => {
+                "root: a dissemination barrier, then rank 0 times its call and a \
                              second barrier; seconds = that less the median time of such a \
                              barrier; starts are not known (0)"
-                .into(),
-            Timing::Bcast => "bcast: for every rank but the root: a dissemination barrier, then \
+                    .into()
+            }
+            TimingScheme::Bcast => {
+                "bcast: for every rank but the root: a dissemination barrier, then \
                               the root times its call and an empty reply from that rank; seconds = \
                               the longest of these, each less half of the median empty round trip; \
                               starts are not known (0)"
-                .into(),
+                    .into()
+            }
         };
         format!("{way}; after each call a dissemination barrier, not timed")
     }
 
     /// Whether ranks compare their clocks.
     pub fn compares_clocks(self) -> bool {
-        matches!(self.timing, Timing::Global | Timing::Barrier)
+        matches!(self.timing, TimingScheme::Global | TimingScheme::Barrier)
     }
 
     /// Whether ranks need no word from rank 0 between the calls of a visit, as a barrier brings them
     /// together.
     pub fn calls_in_a_row(self) -> bool {
-        matches!(self.timing, Timing::Barrier | Timing::Max)
+        matches!(self.timing, TimingScheme::Barrier | TimingScheme::Max)
     }
 
     /// Whether a visit begins with [`baseline`].
     pub fn needs_baseline(self) -> bool {
-        matches!(self.timing, Timing::Root | Timing::Bcast)
+        matches!(self.timing, TimingScheme::Root | TimingScheme::Bcast)
     }
 }
 
@@ -127,7 +133,7 @@ pub struct Start {
 
 /// What one rank saw of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Report {
+pub struct CallReport {
     /// The clock before the call; the global one where the scheme compares clocks.
     pub start: Nanos,
     /// The clock after it.
@@ -145,12 +151,12 @@ pub struct Report {
 pub fn call(
     scheme: Scheme,
     (comm, procs): (&Communicator, u32),
-    clock: &Line,
+    clock: &ClockLine,
     Start { agreed, reply }: Start,
     collective: impl FnOnce() -> Result<()>,
-) -> Result<Report> {
+) -> Result<CallReport> {
     let slack = match scheme.timing {
-        Timing::Global => {
+        TimingScheme::Global => {
             let instant = clock.local(agreed);
             let slack = instant - now();
             if scheme.watched {
@@ -160,7 +166,7 @@ pub fn call(
             }
             slack
         }
-        Timing::Barrier | Timing::Max | Timing::Root | Timing::Bcast => {
+        TimingScheme::Barrier | TimingScheme::Max | TimingScheme::Root | TimingScheme::Bcast => {
             disseminate(comm, procs)?;
             0
         }
@@ -168,17 +174,17 @@ pub fn call(
     let start = now();
     collective()?;
     match scheme.timing {
-        Timing::Global | Timing::Barrier | Timing::Max => {}
-        Timing::Root => disseminate(comm, procs)?,
-        Timing::Bcast if comm.rank() == 0 => comm.receive(&mut [], reply, Tag::Signal)?,
-        Timing::Bcast if comm.rank() == reply => comm.send(&[], 0, Tag::Signal)?,
-        Timing::Bcast => {}
+        TimingScheme::Global | TimingScheme::Barrier | TimingScheme::Max => {}
+        TimingScheme::Root => disseminate(comm, procs)?,
+        TimingScheme::Bcast if comm.rank() == 0 => comm.receive(&mut [], reply, Tag::Signal)?,
+        TimingScheme::Bcast if comm.rank() == reply => comm.send(&[], 0, Tag::Signal)?,
+        TimingScheme::Bcast => {}
     }
     let end = now();
     disseminate(comm, procs)?;
     Ok(match scheme.compares_clocks() {
-        true => Report { start: clock.global(start), end: clock.global(end), slack },
-        false => Report { start, end, slack },
+        true => CallReport { start: clock.global(start), end: clock.global(end), slack },
+        false => CallReport { start, end, slack },
     })
 }
 
@@ -190,9 +196,9 @@ pub fn call(
 /// The MPI library refuses.
 pub fn baseline(scheme: Scheme, comm: &Communicator) -> Result<Vec<Nanos>> {
     match scheme.timing {
-        Timing::Global | Timing::Barrier | Timing::Max => Ok(Vec::new()),
-        Timing::Root => Ok(vec![median_of(|| disseminate(comm, comm.size()))?]),
-        Timing::Bcast => {
+        TimingScheme::Global | TimingScheme::Barrier | TimingScheme::Max => Ok(Vec::new()),
+        TimingScheme::Root => Ok(vec![median_of(|| disseminate(comm, comm.size()))?]),
+        TimingScheme::Bcast => {
             let others = 1..comm.size();
             if comm.rank() != 0 {
                 for _ in 0..BASELINE {
@@ -239,7 +245,7 @@ fn disseminate(comm: &Communicator, procs: u32) -> Result<()> {
 
 /// One call as all ranks together saw it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Timed {
+pub struct TimedCall {
     /// The first rank's start after the agreed instant, where there is one.
     pub first_start_seconds: f64,
     /// The last rank's.
@@ -247,7 +253,7 @@ pub struct Timed {
     /// What the call took, by the scheme.
     pub seconds: f64,
     /// Whether the ranks started together.
-    pub status: Status,
+    pub status: ObservationStatus,
 }
 
 /// Puts the ranks' reports of one call together, rank 0's first; nothing without a report.
@@ -255,32 +261,32 @@ pub fn combine(
     scheme: Scheme,
     Start { agreed, reply }: Start,
     baseline: &[Nanos],
-    reports: &[Report],
-) -> Option<Timed> {
+    reports: &[CallReport],
+) -> Option<TimedCall> {
     let root = reports.first()?;
     let subtract = |rank: u32| baseline.get(rank as usize).copied().unwrap_or_default();
-    let of_span = |span: Nanos| Timed {
+    let of_span = |span: Nanos| TimedCall {
         first_start_seconds: 0.0,
         last_start_seconds: 0.0,
         seconds: seconds(span.max(0)),
-        status: Status::Ok,
+        status: ObservationStatus::Ok,
     };
     Some(match scheme.timing {
-        Timing::Max => of_span(reports.iter().map(|report| report.end - report.start).max()?),
-        Timing::Root => of_span(root.end - root.start - subtract(0)),
-        Timing::Bcast => of_span(root.end - root.start - subtract(reply) / 2),
-        Timing::Global | Timing::Barrier => {
+        TimingScheme::Max => of_span(reports.iter().map(|report| report.end - report.start).max()?),
+        TimingScheme::Root => of_span(root.end - root.start - subtract(0)),
+        TimingScheme::Bcast => of_span(root.end - root.start - subtract(reply) / 2),
+        TimingScheme::Global | TimingScheme::Barrier => {
             let first = reports.iter().map(|report| report.start).min()?;
             let last = reports.iter().map(|report| report.start).max()?;
             let end = reports.iter().map(|report| report.end).max()?;
             let took = seconds(end - first);
             let late = seconds(last - first) > 0.1 * took + 50e-6;
-            let agreed = if scheme.timing == Timing::Global { agreed } else { first };
-            Timed {
+            let agreed = if scheme.timing == TimingScheme::Global { agreed } else { first };
+            TimedCall {
                 first_start_seconds: seconds(first - agreed),
                 last_start_seconds: seconds(last - agreed),
                 seconds: took,
-                status: if late { Status::Late } else { Status::Ok },
+                status: if late { ObservationStatus::Late } else { ObservationStatus::Ok },
             }
         }
     })
@@ -292,54 +298,54 @@ mod tests {
 
     const START: Start = Start { agreed: 0, reply: 0 };
 
-    const fn by(timing: Timing) -> Scheme {
+    const fn by(timing: TimingScheme) -> Scheme {
         Scheme { timing, watched: false }
     }
 
-    const fn report(start: Nanos, end: Nanos) -> Report {
-        Report { start, end, slack: 0 }
+    const fn report(start: Nanos, end: Nanos) -> CallReport {
+        CallReport { start, end, slack: 0 }
     }
 
     #[test]
     fn a_call_lasts_from_the_first_start_to_the_last_end() {
         let reports = [report(1_005_000, 1_300_000), report(1_020_000, 3_005_000)];
         let start = Start { agreed: 1_000_000, ..START };
-        let timed = combine(by(Timing::Global), start, &[], &reports).unwrap();
+        let timed = combine(by(TimingScheme::Global), start, &[], &reports).unwrap();
         assert_eq!(timed.seconds, 2e-3);
         assert_eq!((timed.first_start_seconds, timed.last_start_seconds), (5e-6, 20e-6));
-        assert_eq!(timed.status, Status::Ok);
-        assert_eq!(combine(by(Timing::Global), START, &[], &[]), None);
+        assert_eq!(timed.status, ObservationStatus::Ok);
+        assert_eq!(combine(by(TimingScheme::Global), START, &[], &[]), None);
     }
 
     #[test]
     fn after_a_barrier_starts_count_from_the_first() {
         let reports = [report(1_005_000, 1_300_000), report(1_020_000, 3_005_000)];
-        let timed = combine(by(Timing::Barrier), START, &[], &reports).unwrap();
+        let timed = combine(by(TimingScheme::Barrier), START, &[], &reports).unwrap();
         assert_eq!((timed.seconds, timed.first_start_seconds), (2e-3, 0.0));
-        assert_eq!((timed.last_start_seconds, timed.status), (15e-6, Status::Ok));
+        assert_eq!((timed.last_start_seconds, timed.status), (15e-6, ObservationStatus::Ok));
     }
 
     #[test]
     fn a_late_start_is_marked_where_it_matters() {
         let late = |start, end| {
             let reports = [report(0, end), report(start, end)];
-            combine(by(Timing::Global), START, &[], &reports).unwrap().status
+            combine(by(TimingScheme::Global), START, &[], &reports).unwrap().status
         };
-        assert_eq!(late(100_000, 200_000), Status::Late);
-        assert_eq!(late(100_000, 2_000_000), Status::Ok);
+        assert_eq!(late(100_000, 200_000), ObservationStatus::Late);
+        assert_eq!(late(100_000, 2_000_000), ObservationStatus::Ok);
     }
 
     #[test]
     fn the_classical_schemes_take_what_they_say() {
         let reports = [report(7_000_000_000, 7_000_300_000), report(5, 500_005)];
-        let timed = combine(by(Timing::Max), START, &[], &reports).unwrap();
+        let timed = combine(by(TimingScheme::Max), START, &[], &reports).unwrap();
         assert_eq!((timed.seconds, timed.last_start_seconds), (5e-4, 0.0));
-        let timed = combine(by(Timing::Root), START, &[100_000], &reports).unwrap();
+        let timed = combine(by(TimingScheme::Root), START, &[100_000], &reports).unwrap();
         assert_eq!(timed.seconds, 2e-4);
         let start = Start { reply: 1, ..START };
-        let timed = combine(by(Timing::Bcast), start, &[0, 100_000], &reports).unwrap();
+        let timed = combine(by(TimingScheme::Bcast), start, &[0, 100_000], &reports).unwrap();
         assert_eq!(timed.seconds, 2.5e-4);
-        let timed = combine(by(Timing::Root), START, &[900_000], &reports).unwrap();
+        let timed = combine(by(TimingScheme::Root), START, &[900_000], &reports).unwrap();
         assert_eq!(timed.seconds, 0.0, "a barrier that was slower beforehand makes no past");
     }
 }

@@ -15,7 +15,7 @@ pub struct Tool(());
 
 /// A setting of the library that is a whole number (MPI's "control variable").
 #[derive(Debug)]
-pub struct Setting {
+pub struct ControlVariable {
     name: String,
     handle: ffi::MPI_T_cvar_handle,
 }
@@ -37,7 +37,7 @@ impl Tool {
     ///
     /// # Errors
     /// It is there, but is no single number or cannot be held.
-    pub fn setting(&self, name: &str) -> Result<Option<Setting>> {
+    pub fn setting(&self, name: &str) -> Result<Option<ControlVariable>> {
         let c_name = CString::new(name).map_err(|_| unusable(name, "has a zero in its name"))?;
         let (mut index, mut count) = (0, 0);
         let mut handle = ptr::null_mut();
@@ -52,7 +52,7 @@ impl Tool {
             check("MPI_T_cvar_handle_alloc", code)?;
         }
         match count {
-            1 => Ok(Some(Setting { name: name.to_owned(), handle })),
+            1 => Ok(Some(ControlVariable { name: name.to_owned(), handle })),
             _ => Err(unusable(name, "is not a single number")),
         }
     }
@@ -62,7 +62,7 @@ fn unusable(name: &str, why: &str) -> Error {
     Error::Unsupported(format!("the MPI library's setting {name} {why}"))
 }
 
-impl Setting {
+impl ControlVariable {
     /// Its value.
     ///
     /// # Errors

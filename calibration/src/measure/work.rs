@@ -7,16 +7,16 @@ use std::{
 
 use records::{
     Collective, FileError,
-    observation::{CollectiveCall, Status},
+    observation::{CollectiveCall, ObservationStatus},
     plan::{Cell, Plan},
 };
 
-use super::{collectives, methods, timing::Timing};
+use super::{collectives, methods, timing::TimingScheme};
 use crate::{Error, Result};
 
 /// A visit that is not done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Visit {
+pub struct OpenVisit {
     /// Its index in the plan.
     pub index: u32,
     /// Calls to make first.
@@ -29,16 +29,16 @@ pub struct Visit {
 
 /// The visits of a plan that are not done.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Work {
+pub struct OpenWork {
     /// In the plan's order.
-    pub visits: Vec<Visit>,
+    pub visits: Vec<OpenVisit>,
     /// Observations in the plan, without warm-ups.
     pub planned: u64,
     /// Of these, observations in the record.
     pub done: u64,
 }
 
-impl Work {
+impl OpenWork {
     /// Of a plan and the rows that earlier runs left in the record.
     ///
     /// A run that goes on with a record begins without connections and with cold caches, as the
@@ -51,10 +51,13 @@ impl Work {
         for row in rows {
             check_row(plan, row, path)?;
             let (judged, next) = seen.entry(row.visit).or_default();
-            *judged += u32::from(!matches!(row.status, Status::Warmup | Status::Disturbed));
+            *judged += u32::from(!matches!(
+                row.status,
+                ObservationStatus::Warmup | ObservationStatus::Disturbed
+            ));
             *next = (*next).max(row.repetition.saturating_add(1));
         }
-        let mut work = Work { visits: Vec::new(), planned: 0, done: 0 };
+        let mut work = OpenWork { visits: Vec::new(), planned: 0, done: 0 };
         let mut cold: HashSet<u32> = match rows {
             [] => HashSet::new(),
             _ => (0..plan.cells.len() as u32).collect(),
@@ -67,7 +70,7 @@ impl Work {
             let repetitions = visit.repetitions - done;
             if repetitions > 0 {
                 let warmups = visit.warmups.max(u32::from(cold.remove(&visit.cell)));
-                work.visits.push(Visit { index, warmups, repetitions, next_repetition });
+                work.visits.push(OpenVisit { index, warmups, repetitions, next_repetition });
             }
         }
         Ok(work)
@@ -103,7 +106,7 @@ fn check_row(plan: &Plan, row: &CollectiveCall, path: &Path) -> Result<()> {
 ///
 /// # Errors
 /// The first thing that it cannot.
-pub fn check_plan(plan: &Plan, ranks: u32, timing: Timing, path: &Path) -> Result<()> {
+pub fn check_plan(plan: &Plan, ranks: u32, timing: TimingScheme, path: &Path) -> Result<()> {
     let fault =
         |field: String, problem: String| Error::from(FileError::new(path, problem).in_field(field));
     if plan.ranks != ranks {
@@ -112,12 +115,12 @@ pub fn check_plan(plan: &Plan, ranks: u32, timing: Timing, path: &Path) -> Resul
     }
     for (index, cell) in plan.cells.iter().enumerate() {
         let field = |name: &str| format!("cells[{index}].{name}");
-        if timing == Timing::Bcast && cell.collective != Collective::Bcast {
+        if timing == TimingScheme::Bcast && cell.collective != Collective::Bcast {
             let problem =
                 format!("is {}, but the timing scheme bcast is for bcast", cell.collective);
             return Err(fault(field("collective"), problem));
         }
-        if timing == Timing::Bcast && cell.procs < 2 {
+        if timing == TimingScheme::Bcast && cell.procs < 2 {
             let problem = "is 1, but the timing scheme bcast needs a rank that confirms";
             return Err(fault(field("procs"), problem.into()));
         }
@@ -162,7 +165,7 @@ mod tests {
         }
     }
 
-    fn row(visit: u32, bytes: u64, repetition: u32, status: Status) -> CollectiveCall {
+    fn row(visit: u32, bytes: u64, repetition: u32, status: ObservationStatus) -> CollectiveCall {
         CollectiveCall {
             visit,
             collective: Collective::Bcast,
@@ -181,17 +184,17 @@ mod tests {
     #[test]
     fn warm_ups_and_disturbed_ones_do_not_count_and_late_ones_do() {
         let rows = [
-            row(0, 8, 0, Status::Warmup),
-            row(0, 8, 1, Status::Late),
-            row(1, 16, 0, Status::Warmup),
-            row(1, 16, 1, Status::Ok),
-            row(1, 16, 2, Status::Warmup),
-            row(1, 16, 3, Status::Ok),
-            row(1, 16, 4, Status::Ok),
-            row(2, 8, 0, Status::Disturbed),
+            row(0, 8, 0, ObservationStatus::Warmup),
+            row(0, 8, 1, ObservationStatus::Late),
+            row(1, 16, 0, ObservationStatus::Warmup),
+            row(1, 16, 1, ObservationStatus::Ok),
+            row(1, 16, 2, ObservationStatus::Warmup),
+            row(1, 16, 3, ObservationStatus::Ok),
+            row(1, 16, 4, ObservationStatus::Ok),
+            row(2, 8, 0, ObservationStatus::Disturbed),
         ];
-        let work = Work::new(&plan(), &rows, Path::new("m.csv")).unwrap();
-        let visit = |index, warmups, repetitions, next_repetition| Visit {
+        let work = OpenWork::new(&plan(), &rows, Path::new("m.csv")).unwrap();
+        let visit = |index, warmups, repetitions, next_repetition| OpenVisit {
             index,
             warmups,
             repetitions,
@@ -203,14 +206,14 @@ mod tests {
 
     #[test]
     fn a_first_run_makes_the_plans_warm_ups() {
-        let work = Work::new(&plan(), &[], Path::new("m.csv")).unwrap();
+        let work = OpenWork::new(&plan(), &[], Path::new("m.csv")).unwrap();
         assert!(work.visits.iter().all(|visit| visit.warmups == 0 && visit.repetitions == 3));
     }
 
     #[test]
     fn a_record_of_another_plan_is_refused() {
-        for row in [row(0, 16, 0, Status::Ok), row(3, 8, 0, Status::Ok)] {
-            let error = Work::new(&plan(), &[row], Path::new("m.csv")).unwrap_err();
+        for row in [row(0, 16, 0, ObservationStatus::Ok), row(3, 8, 0, ObservationStatus::Ok)] {
+            let error = OpenWork::new(&plan(), &[row], Path::new("m.csv")).unwrap_err();
             assert!(error.to_string().contains("another plan"), "{error}");
         }
     }
@@ -218,17 +221,17 @@ mod tests {
     #[test]
     fn what_cannot_be_done_is_said_with_its_place() {
         let path = Path::new("plan.json");
-        check_plan(&plan(), 4, Timing::Bcast, path).unwrap();
-        let error = check_plan(&plan(), 8, Timing::Global, path).unwrap_err().to_string();
+        check_plan(&plan(), 4, TimingScheme::Bcast, path).unwrap();
+        let error = check_plan(&plan(), 8, TimingScheme::Global, path).unwrap_err().to_string();
         assert!(error.contains("field ranks: is 4, but the job has 8"), "{error}");
         let mut other = plan();
         (other.cells[1].collective, other.cells[1].bytes) = (Collective::Gatherv, 1 << 30);
         other.cells[1].procs = 4;
-        let error = check_plan(&other, 4, Timing::Global, path).unwrap_err().to_string();
+        let error = check_plan(&other, 4, TimingScheme::Global, path).unwrap_err().to_string();
         assert!(error.contains("cells[1].bytes") && error.contains("together"), "{error}");
         let mut other = plan();
         other.cells[0].method = "mockup:scatter_as_bcast".parse().unwrap();
-        let error = check_plan(&other, 4, Timing::Global, path).unwrap_err().to_string();
+        let error = check_plan(&other, 4, TimingScheme::Global, path).unwrap_err().to_string();
         assert!(error.contains("cells[0].method") && error.contains("not bcast"), "{error}");
     }
 }

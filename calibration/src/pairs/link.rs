@@ -23,16 +23,16 @@ pub struct Exchange {
 
 /// A rank's end of its links.
 #[derive(Debug)]
-pub struct Link {
+pub struct RankLinks {
     comm: Communicator,
     buffer: Vec<u8>,
 }
 
-impl Link {
+impl RankLinks {
     /// For messages of at most `largest` bytes.
     pub fn new(comm: Communicator, largest: usize) -> Self {
         // Not zeros: those need not be there in memory.
-        Link { comm, buffer: vec![0x5A; largest] }
+        RankLinks { comm, buffer: vec![0x5A; largest] }
     }
 
     /// This rank's side of an exchange; the seconds of each round trip at the sender.

@@ -16,14 +16,14 @@ use std::collections::HashMap;
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_pcg::Pcg64;
 use records::{
-    observation::{PointToPoint, PointToPointKind, Status},
+    observation::{ObservationStatus, PointToPoint, PointToPointKind},
     platform::Platform,
     quantity,
 };
 use statistics::stopping::{Criterion, Rule};
 
 use self::{
-    link::{Exchange, Link},
+    link::{Exchange, RankLinks},
     series::{AllSeries, VISIT, slow},
 };
 use crate::{
@@ -34,14 +34,14 @@ use crate::{
     patience::Patience,
     platform::{self, Survey},
     progress::Reporter,
-    recording::{self, Header, Recording, spent_seconds},
+    recording::{self, RecordHeader, Recording, spent_seconds},
     serving,
     world::World,
 };
 
 /// Measures the links between all pairs of ranks, each direction by itself
 #[derive(Debug, Clone, clap::Args)]
-pub struct Flags {
+pub struct PairsFlags {
     #[command(flatten)]
     pub(crate) job: JobFlags,
     /// Size of the messages, beside empty ones
@@ -72,15 +72,17 @@ fn parse_bytes(text: &str) -> std::result::Result<u64, String> {
 ///
 /// # Errors
 /// The record cannot be used; the MPI library refuses.
-pub fn run(flags: &Flags, world: &World) -> Result<()> {
+pub fn run(flags: &PairsFlags, world: &World) -> Result<()> {
     let surroundings = platform::survey(world, &flags.job, Survey::WithLoad)?;
-    let link = Link::new(world.control, flags.bytes as usize);
+    let link = RankLinks::new(world.control, flags.bytes as usize);
     let Some(platform) = surroundings.platform else { return serve(world.control, link) };
     let members = members(&surroundings.nodes, flags.all_ranks);
-    serving::lead(&world.control, || Director::new(flags, world, link, members, &platform)?.run())
+    serving::lead(&world.control, || {
+        PairsDirector::new(flags, world, link, members, &platform)?.run()
+    })
 }
 
-fn serve(control: Communicator, mut link: Link) -> Result<()> {
+fn serve(control: Communicator, mut link: RankLinks) -> Result<()> {
     serving::follow(&control, Patience::of_player, |exchange: Exchange| {
         let seconds = link.exchange(exchange)?;
         match exchange.sends {
@@ -99,10 +101,10 @@ fn members(nodes: &[u32], all: bool) -> Vec<u32> {
 }
 
 /// Rank 0: says who exchanges with whom, and writes what they saw.
-struct Director<'a> {
-    flags: &'a Flags,
+struct PairsDirector<'a> {
+    flags: &'a PairsFlags,
     world: &'a World,
-    link: Link,
+    link: RankLinks,
     members: Vec<u32>,
     at_once: usize,
     series: AllSeries,
@@ -115,7 +117,7 @@ struct Director<'a> {
 }
 
 /// A link at a size is known well enough: what stands out does so by more than that.
-const RULE: Rule = Rule {
+const STOPPING_RULE: Rule = Rule {
     criterion: Criterion::MedianInterval,
     minimum: 6,
     maximum: 24,
@@ -126,11 +128,11 @@ const RULE: Rule = Rule {
 /// The part of the budget for all links; what is left is for those that look slow.
 const SHARE_OF_ALL: f64 = 0.8;
 
-impl<'a> Director<'a> {
+impl<'a> PairsDirector<'a> {
     fn new(
-        flags: &'a Flags,
+        flags: &'a PairsFlags,
         world: &'a World,
-        link: Link,
+        link: RankLinks,
         members: Vec<u32>,
         platform: &Platform,
     ) -> Result<Self> {
@@ -142,7 +144,7 @@ impl<'a> Director<'a> {
         let header = header(flags, &members, at_once, platform)?;
         let path = &flags.job.record;
         let (writer, earlier) = Recording::open(path, header, &["members", "bytes", "at_once"])?;
-        let mut director = Director {
+        let mut director = PairsDirector {
             flags,
             world,
             link,
@@ -163,7 +165,7 @@ impl<'a> Director<'a> {
         self.next_visit = self.next_visit.max(row.visit.saturating_add(1));
         let series = self.series.entry((row.sender, row.receiver, row.bytes)).or_default();
         series.rows = series.rows.max(row.repetition.saturating_add(1));
-        if row.status != Status::Warmup {
+        if row.status != ObservationStatus::Warmup {
             series.judged.push(row.seconds);
         }
     }
@@ -256,7 +258,8 @@ impl<'a> Director<'a> {
 
     fn wants_more(&self, sender: u32, receiver: u32, bytes: u64) -> bool {
         self.series.get(&(sender, receiver, bytes)).is_none_or(|series| {
-            !RULE.is_content(series.judged.len(), RULE.uncertainty(&series.judged))
+            !STOPPING_RULE
+                .is_content(series.judged.len(), STOPPING_RULE.uncertainty(&series.judged))
         })
     }
 
@@ -308,7 +311,11 @@ impl<'a> Director<'a> {
                 visit,
                 repetition,
                 seconds,
-                status: if repetition == 0 { Status::Warmup } else { Status::Ok },
+                status: if repetition == 0 {
+                    ObservationStatus::Warmup
+                } else {
+                    ObservationStatus::Ok
+                },
             };
             self.enter(&row);
             self.writer.append(&row)?;
@@ -317,7 +324,12 @@ impl<'a> Director<'a> {
     }
 }
 
-fn header(flags: &Flags, members: &[u32], at_once: usize, platform: &Platform) -> Result<Header> {
+fn header(
+    flags: &PairsFlags,
+    members: &[u32],
+    at_once: usize,
+    platform: &Platform,
+) -> Result<RecordHeader> {
     let members: Vec<String> = members.iter().map(u32::to_string).collect();
     let timing = "CLOCK_MONOTONIC of the sender around MPI_Send of the message and MPI_Recv of an \
                   empty answer; blocking, contiguous bytes";

@@ -18,7 +18,7 @@ pub struct Sighting {
 
 /// `local - global = offset + drift (local - origin)`, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Line {
+pub struct ClockLine {
     origin: Nanos,
     offset: f64,
     drift: f64,
@@ -35,17 +35,17 @@ const HUBER: f64 = 1.5;
 /// Clocks of computers go wrong by less than this before a drift is known (50 ppm).
 const UNKNOWN_DRIFT: f64 = 5e-5;
 
-impl Line {
+impl ClockLine {
     /// A clock that is the global one.
-    pub const EXACT: Line =
-        Line { origin: 0, offset: 0.0, drift: 0.0, variance: 0.0, drift_variance: 0.0 };
+    pub const EXACT: ClockLine =
+        ClockLine { origin: 0, offset: 0.0, drift: 0.0, variance: 0.0, drift_variance: 0.0 };
 
     /// The line through sightings by weighted least squares; nothing without one.
     ///
     /// The weights are the sightings' own errors, lowered for those that lie far from the line
     /// (Huber). Where the sightings lie further from the line than their errors say, the line's
     /// error is greater by as much.
-    pub fn through(sightings: &[Sighting]) -> Option<Line> {
+    pub fn through(sightings: &[Sighting]) -> Option<ClockLine> {
         let own = |sighting: &Sighting| sighting.error.max(1.0).powi(-2);
         let mut weights: Vec<f64> = sightings.iter().map(own).collect();
         let mut line = Self::weighted(sightings, &weights)?;
@@ -63,7 +63,7 @@ impl Line {
         Some(line)
     }
 
-    fn weighted(sightings: &[Sighting], weights: &[f64]) -> Option<Line> {
+    fn weighted(sightings: &[Sighting], weights: &[f64]) -> Option<ClockLine> {
         let first = sightings.first()?;
         let since = |sighting: &Sighting| (sighting.local - first.local) as f64;
         let sum = |of: &dyn Fn(&Sighting) -> f64| -> f64 {
@@ -76,13 +76,19 @@ impl Line {
         let (count, variance) = (sightings.len(), 1.0 / total);
         let unknown = UNKNOWN_DRIFT * UNKNOWN_DRIFT;
         if count < 2 || 1.0 / spread > unknown {
-            return Some(Line { origin, offset, drift: 0.0, variance, drift_variance: unknown });
+            return Some(ClockLine {
+                origin,
+                offset,
+                drift: 0.0,
+                variance,
+                drift_variance: unknown,
+            });
         }
         let drift = sum(&|one| (since(one) - middle) * (one.offset - offset)) / spread;
         let squares = sum(&|one| (one.offset - offset - drift * (since(one) - middle)).powi(2));
         let scale = (squares / (count as f64 - 2.0).max(1.0)).max(1.0);
         let drift_variance = (scale / spread).min(unknown);
-        Some(Line { origin, offset, drift, variance: scale * variance, drift_variance })
+        Some(ClockLine { origin, offset, drift, variance: scale * variance, drift_variance })
     }
 
     /// The global clock when this rank's shows `local`.
@@ -141,11 +147,11 @@ mod tests {
 
     #[test]
     fn one_sighting_knows_no_drift_and_says_so() {
-        let line = Line::through(&sightings(500.0, 0.0, &[0], 10.0)).unwrap();
+        let line = ClockLine::through(&sightings(500.0, 0.0, &[0], 10.0)).unwrap();
         assert_eq!(line.global(1_000_000_000_000), 999_999_999_500);
         assert!((line.error_at(1_000_000_000_000) - 10.0).abs() < 1e-9);
         assert!(line.error_at(1_001_000_000_000) > 49_000.0, "50 us a second");
-        assert_eq!(Line::through(&[]), None);
+        assert_eq!(ClockLine::through(&[]), None);
     }
 
     #[test]
@@ -153,7 +159,7 @@ mod tests {
         let mut seen = sightings(500.0, 1e-5, &[0, 100_000_000, 200_000_000, 300_000_000], 10.0);
         seen[1].offset += 5_000.0;
         seen[1].error = 5_000.0;
-        let line = Line::through(&seen).unwrap();
+        let line = ClockLine::through(&seen).unwrap();
         assert!((line.drift() - 1e-5).abs() < 1e-8, "{}", line.drift());
         let there = seen[3].local;
         assert!((line.offset_at(there) - seen[3].offset).abs() < 1.0);
@@ -164,17 +170,17 @@ mod tests {
         let times: Vec<Nanos> = (0..12).map(|index| index * 50_000_000).collect();
         let mut seen = sightings(500.0, 1e-5, &times, 100.0);
         seen[11].offset -= 10_000.0;
-        let line = Line::through(&seen).unwrap();
+        let line = ClockLine::through(&seen).unwrap();
         assert!((line.drift() - 1e-5).abs() < 1e-6, "{}", line.drift());
     }
 
     #[test]
     fn sightings_off_the_line_make_it_uncertain() {
         let mut seen = sightings(0.0, 0.0, &[0, 100_000_000, 200_000_000, 300_000_000], 1.0);
-        let (first, last) = (Line::through(&seen).unwrap(), seen[3].local);
+        let (first, last) = (ClockLine::through(&seen).unwrap(), seen[3].local);
         seen[0].offset = 100.0;
         seen[2].offset = -100.0;
-        let second = Line::through(&seen).unwrap();
+        let second = ClockLine::through(&seen).unwrap();
         assert!(second.error_at(last) > 20.0 * first.error_at(last));
         assert!(second.good_for(last, 1000.0) < first.good_for(last, 1000.0));
         assert_eq!(second.good_for(last, 0.1), 0);
@@ -189,7 +195,7 @@ mod tests {
         ) {
             let times: Vec<Nanos> = (0..10).map(|index| index * 50_000_000).collect();
             let seen = sightings(offset, drift, &times, 10.0);
-            let line = Line::through(&seen).unwrap();
+            let line = ClockLine::through(&seen).unwrap();
             prop_assert!((line.drift() - drift).abs() < 1e-10);
             let local = seen[0].local + later;
             let global = line.global(local);

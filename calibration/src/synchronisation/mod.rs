@@ -7,7 +7,7 @@
 //! the global clock and takes log2 p steps; the first synchronisation makes several passes over a
 //! second, later ones a single pass. The sightings of a minute are kept, which makes the
 //! drift better known with every pass, and with it the time that the lines hold good:
-//! [`Report::good_for`] says when the next pass is due.
+//! [`SynchronisationReport::good_for`] says when the next pass is due.
 //!
 //! Ranks that share a clock ([`crate::clock::identity`]) share a line: the first
 //! of them takes part and tells the others. Where all share one, nothing is exchanged and the
@@ -18,10 +18,10 @@ mod line;
 
 use std::collections::VecDeque;
 
-use records::observation::{ClockError, Status};
+use records::observation::{ClockError, ObservationStatus};
 use serde::{Deserialize, Serialize};
 
-pub use line::{Line, Sighting};
+pub use line::{ClockLine, Sighting};
 
 use crate::{
     Result,
@@ -33,14 +33,14 @@ use crate::{
 
 /// How the ranks' clocks hang together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Groups {
+pub struct ClockGroups {
     /// For each rank the first rank that reads the same clock.
     pub first_of: Vec<u32>,
     /// For each rank whether the kernel's clock is rank 0's, though its own may be false.
     pub has_referee: Vec<bool>,
 }
 
-impl Groups {
+impl ClockGroups {
     /// Whether all ranks read one clock.
     pub fn is_one(&self) -> bool {
         self.first_of.iter().all(|first| *first == 0)
@@ -55,13 +55,13 @@ impl Groups {
 
 /// A rank's place in the tree of those that keep a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Place {
+struct TreePosition {
     parent: Option<u32>,
     /// The farthest first.
     children: Vec<u32>,
 }
 
-impl Place {
+impl TreePosition {
     /// Of the `index`-th of the leaders: its parent lacks its lowest bit.
     fn new(leaders: &[u32], index: usize) -> Self {
         let lowest = match index {
@@ -75,7 +75,7 @@ impl Place {
             children.extend(leaders.get(index + distance));
             distance /= 2;
         }
-        Place { parent, children }
+        TreePosition { parent, children }
     }
 }
 
@@ -83,24 +83,24 @@ impl Place {
 #[derive(Debug)]
 pub struct Synchroniser {
     comm: Communicator,
-    groups: Groups,
+    groups: ClockGroups,
     /// None for a rank that takes over another's line.
-    place: Option<Place>,
-    line: Line,
+    place: Option<TreePosition>,
+    line: ClockLine,
     readings: VecDeque<exchange::Reading>,
     passed: Nanos,
 }
 
 /// What a pass came to, over all ranks; rank 0 knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Report {
+pub struct SynchronisationReport {
     /// From now on, how long the lines are surely right to a tenth of the round trip.
     pub good_for: Nanos,
     /// The shortest round trip between parent and child; the least of all ranks.
     pub round_trip: Nanos,
 }
 
-impl Report {
+impl SynchronisationReport {
     /// How long to wait with the next pass. Where a single sighting is no better than a tenth of
     /// the round trip, more passes still make the lines better.
     pub fn pause(&self) -> Nanos {
@@ -115,12 +115,12 @@ impl Synchroniser {
     const KEPT: Nanos = 60_000_000_000;
 
     /// For a job whose clocks hang together like that; `comm` holds all ranks.
-    pub fn new(comm: Communicator, groups: Groups) -> Self {
+    pub fn new(comm: Communicator, groups: ClockGroups) -> Self {
         let leaders = groups.leaders();
         let place = leaders.binary_search(&comm.rank()).ok();
-        let place = place.map(|index| Place::new(&leaders, index));
+        let place = place.map(|index| TreePosition::new(&leaders, index));
         let readings = VecDeque::new();
-        Synchroniser { comm, groups, place, line: Line::EXACT, readings, passed: 0 }
+        Synchroniser { comm, groups, place, line: ClockLine::EXACT, readings, passed: 0 }
     }
 
     /// Whether all ranks read one clock, so that nothing needs to be done.
@@ -129,7 +129,7 @@ impl Synchroniser {
     }
 
     /// This rank's way to the global clock.
-    pub fn line(&self) -> Line {
+    pub fn line(&self) -> ClockLine {
         self.line
     }
 
@@ -137,7 +137,7 @@ impl Synchroniser {
     ///
     /// # Errors
     /// The MPI library refuses.
-    pub fn begin(&mut self) -> Result<Option<Report>> {
+    pub fn begin(&mut self) -> Result<Option<SynchronisationReport>> {
         let mut report = self.pass()?;
         if !self.is_exact() {
             for _ in 1..Self::FIRST_PASSES {
@@ -152,9 +152,9 @@ impl Synchroniser {
     ///
     /// # Errors
     /// The MPI library refuses.
-    pub fn pass(&mut self) -> Result<Option<Report>> {
+    pub fn pass(&mut self) -> Result<Option<SynchronisationReport>> {
         if self.is_exact() {
-            let report = Report { good_for: Nanos::MAX, round_trip: 0 };
+            let report = SynchronisationReport { good_for: Nanos::MAX, round_trip: 0 };
             return Ok((self.comm.rank() == 0).then_some(report));
         }
         match self.place.clone() {
@@ -168,7 +168,7 @@ impl Synchroniser {
         self.gather()
     }
 
-    fn lead(&mut self, place: &Place) -> Result<()> {
+    fn lead(&mut self, place: &TreePosition) -> Result<()> {
         if let Some(parent) = place.parent {
             let reading = exchange::read(&self.comm, parent, |local| local)?;
             self.learn(reading);
@@ -194,7 +194,7 @@ impl Synchroniser {
         while self.readings.front().is_some_and(|old| reading.local - old.local > Self::KEPT) {
             self.readings.pop_front();
         }
-        if let Some(line) = Line::through(&sightings(&self.readings)) {
+        if let Some(line) = ClockLine::through(&sightings(&self.readings)) {
             self.line = line;
         }
     }
@@ -212,11 +212,11 @@ impl Synchroniser {
     }
 
     /// Rank 0 learns how long the lines of all leaders hold good.
-    fn gather(&self) -> Result<Option<Report>> {
+    fn gather(&self) -> Result<Option<SynchronisationReport>> {
         let round_trip = self.round_trip();
         // Three standard errors are to stay below a tenth of the round trip.
         let good_for = self.line.good_for(now(), round_trip as f64 / 30.0);
-        let own = Report { good_for: good_for.min(self.seen_for() / 2), round_trip };
+        let own = SynchronisationReport { good_for: good_for.min(self.seen_for() / 2), round_trip };
         let leaders = self.groups.leaders();
         if self.comm.rank() != 0 {
             if self.place.is_some() {
@@ -224,9 +224,9 @@ impl Synchroniser {
             }
             return Ok(None);
         }
-        let mut all = Report { good_for: Nanos::MAX, round_trip: Nanos::MAX };
+        let mut all = SynchronisationReport { good_for: Nanos::MAX, round_trip: Nanos::MAX };
         for leader in leaders.into_iter().skip(1) {
-            let theirs: Report = self.comm.hear(leader, Tag::Setup)?;
+            let theirs: SynchronisationReport = self.comm.hear(leader, Tag::Setup)?;
             all.good_for = all.good_for.min(theirs.good_for);
             all.round_trip = all.round_trip.min(theirs.round_trip);
         }
@@ -258,7 +258,7 @@ impl Synchroniser {
                 seen_error_seconds: reading.offset / 1e9,
                 true_error_seconds: None,
                 drift_ppm: line.drift() * 1e6,
-                status: Status::Ok,
+                status: ObservationStatus::Ok,
             };
             comm.tell(&(error, truth), 0, Tag::Setup)?;
             return Ok(Vec::new());
@@ -279,7 +279,7 @@ impl Synchroniser {
 }
 
 /// What cannot be seen of a round trip even if it was undisturbed, as a part of it.
-const UNSEEN: f64 = 0.02;
+const UNDETECTABLE_SHARE: f64 = 0.02;
 
 /// Readings of the global clock with what they may be wrong by.
 ///
@@ -294,7 +294,7 @@ fn sightings(readings: &VecDeque<exchange::Reading>) -> Vec<Sighting> {
     };
     let sighting = |reading: &exchange::Reading| {
         let longer = (reading.width - usual).max(0) as f64;
-        let own = UNSEEN * least as f64 + longer / 2.0;
+        let own = UNDETECTABLE_SHARE * least as f64 + longer / 2.0;
         let error = own.hypot(reading.theirs);
         Sighting { local: reading.local, offset: reading.offset, error }
     };
@@ -321,7 +321,7 @@ mod tests {
             exchange::Reading { local, offset, width: 32_000 + differs, theirs: 0.0 }
         };
         let readings: VecDeque<_> = (0..20).map(reading).collect();
-        let line = Line::through(&sightings(&readings)).unwrap();
+        let line = ClockLine::through(&sightings(&readings)).unwrap();
         assert!((line.drift() - 1e-5).abs() < 3e-7, "{}", line.drift());
         let end = 1_000_000_000;
         let off = end - line.global(end) - 10_000;
@@ -335,8 +335,8 @@ mod tests {
     fn the_tree_reaches_all() {
         for count in 1..=40_u32 {
             let leaders: Vec<u32> = (0..count).map(|rank| 3 * rank).collect();
-            let places: Vec<Place> =
-                (0..leaders.len()).map(|index| Place::new(&leaders, index)).collect();
+            let places: Vec<TreePosition> =
+                (0..leaders.len()).map(|index| TreePosition::new(&leaders, index)).collect();
             assert_eq!(places[0].parent, None);
             for (rank, place) in leaders.iter().zip(&places) {
                 for child in &place.children {
@@ -353,9 +353,9 @@ mod tests {
 
     #[test]
     fn one_of_each_clock_keeps_a_line() {
-        let groups = Groups { first_of: vec![0, 0, 2, 2, 4], has_referee: vec![true; 5] };
+        let groups = ClockGroups { first_of: vec![0, 0, 2, 2, 4], has_referee: vec![true; 5] };
         assert_eq!(groups.leaders(), [0, 2, 4]);
         assert!(!groups.is_one());
-        assert!(Groups { first_of: vec![0; 3], has_referee: vec![true; 3] }.is_one());
+        assert!(ClockGroups { first_of: vec![0; 3], has_referee: vec![true; 3] }.is_one());
     }
 }

@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use colibri_figures::Difference;
+use colibri_figures::ComparedPoint;
 use records::{
     Algorithm, Collective, Library, Method, Native,
     calibration::{
         AlgorithmFit, Algorithms, Calibration, Estimate, FitPoint, Gamma, GammaKnot, GapKnot,
-        Hockney, HockneyKnot, LineFit, LogGp, ManyGap, Operation, PLogP, PLogPKnot, Parameters,
-        TimedPoint,
+        HockneyEstimates, HockneyKnot, LineFit, LogGpEstimates, ManyGap, Operation, PLogPEstimates,
+        PLogPKnot, Parameters, TimedPoint,
     },
     decisions::{Decision, Decisions},
     pairs::{Finding, Link, Member, PairMap},
-    penalty::{Penalties, Penalty, Summary},
+    penalty::{Penalties, Penalty, PenaltySummary},
     platform::Platform,
 };
 
@@ -95,7 +95,7 @@ pub fn penalties(procs: &[u32], sizes: &[u64]) -> Penalties {
             continue;
         }
         values.sort_by(f64::total_cmp);
-        summaries.push(Summary {
+        summaries.push(PenaltySummary {
             collective: Collective::Bcast,
             decided_by: name.into(),
             points: values.len() as u32,
@@ -155,13 +155,13 @@ pub fn decisions(procs: &[u32], sizes: &[u64]) -> Decisions {
 }
 
 /// Two decision functions that switch at different sizes.
-pub fn differences(procs: &[u32], sizes: &[u64]) -> Vec<Difference> {
+pub fn differences(procs: &[u32], sizes: &[u64]) -> Vec<ComparedPoint> {
     let mut differences = Vec::new();
     for procs in procs.iter().copied() {
         for bytes in sizes.iter().copied() {
             let cost = 0.5 + 1.5 * noise(procs, bytes, 3);
             let time = seconds(procs, bytes);
-            differences.push(Difference {
+            differences.push(ComparedPoint {
                 procs,
                 bytes,
                 methods: [method(procs, bytes, 0), method(procs, bytes, 1)],
@@ -192,14 +192,17 @@ pub fn calibration() -> Calibration {
         measured: Parameters {
             gamma_seconds_per_byte: about(3e-10),
             ..Parameters::new(
-                Hockney { alpha_seconds: about(7.1e-5), beta_seconds_per_byte: about(8.42e-8) },
-                LogGp {
+                HockneyEstimates {
+                    alpha_seconds: about(7.1e-5),
+                    beta_seconds_per_byte: about(8.42e-8),
+                },
+                LogGpEstimates {
                     latency_seconds: about(5.2e-5),
                     overhead_seconds: about(6e-6),
                     gap_seconds: about(1.3e-5),
                     gap_seconds_per_byte: about(8.42e-8),
                 },
-                PLogP::new(about(5.5e-5), knots.collect()),
+                PLogPEstimates::new(about(5.5e-5), knots.collect()),
             )
         },
         fitted: None,

@@ -57,7 +57,7 @@ fn read(input: &[u8]) -> Answer {
     document::<Calibration>(input, |calibration| {
         let Calibration { measured, fitted, algorithms, .. } = calibration;
         for parameters in std::iter::once(measured).chain(fitted) {
-            let reach = Reach::of(calibration, parameters);
+            let reach = Reach::from_calibration(calibration, parameters);
             predict(parameters, reach);
         }
         if let Some(algorithms) = algorithms {

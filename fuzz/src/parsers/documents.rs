@@ -1,6 +1,6 @@
 use records::{
     Collective, agreement::Agreement, choices::Choices, decisions::Decisions, document::Document,
-    pairs::PairMap, penalty::Penalties, plan::Plan, summary::Summary, usage::Usage,
+    pairs::PairMap, penalty::Penalties, plan::Plan, summary::TuningSummary, usage::Usage,
     violations::Violations,
 };
 use verification::functions::DecisionFunction;
@@ -148,7 +148,7 @@ pub fn pairs() -> Parser {
 
 /// What tuning gained.
 pub fn summary() -> Parser {
-    only_read::<Summary>("summary", files::summary())
+    only_read::<TuningSummary>("summary", files::summary())
 }
 
 /// Guidelines that were broken.

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use models::fit::{self, Groups, Timed};
+use models::fit::{self, GroupSamples, MethodTime};
 use records::{
     Point,
     disturbance::Disturbance,
@@ -11,7 +11,7 @@ use records::{
 use tuning::{drift, focus};
 use verification::{
     functions::DecisionFunction,
-    guidelines::{self, Jobs},
+    guidelines::{self, JobMedians},
     penalty, profiles,
     samples::Samples,
     selection, splits,
@@ -70,7 +70,7 @@ pub fn observations() -> Parser {
 pub fn groups() -> Parser {
     parser("groups", vec![files::groups()], Inputs::LARGE, |input| {
         record::<GroupObservation>(input, |record| {
-            let Ok(groups) = Groups::new(&record.rows) else { return };
+            let Ok(groups) = GroupSamples::new(&record.rows) else { return };
             let mut measured = files::parameters();
             groups.complete(&mut measured);
             reads_back(&files::calibration_of(measured.clone()));
@@ -128,7 +128,7 @@ pub fn clock_errors() -> Parser {
 pub fn measurements() -> Parser {
     parser("measurements", vec![files::measurements()], Inputs::LARGE, |input| {
         record::<CollectiveCall>(input, |record| {
-            let told = Disturbance::of(&record.stretches, record.waited_seconds());
+            let told = Disturbance::from_stretches(&record.stretches, record.waited_seconds());
             if let Some(told) = told {
                 assert!((0.0..=1.0).contains(&told.disturbed), "{told:?}");
                 assert!(!told.sentence().contains("NaN"), "{}", told.sentence());
@@ -150,26 +150,26 @@ fn judge(rows: &[CollectiveCall]) {
         penalty::penalties(&samples, &functions, Vec::new(), files::platform(), "barrier");
     assert!(penalties.penalties.len() <= 2 * samples.points().count());
     // By clocks that are apart a call may seem to end before it began.
-    assert!(focus::spent(rows).is_finite());
-    let _ = drift::steadied(rows.to_vec());
+    assert!(focus::spent_seconds(rows).is_finite());
+    let _ = drift::without_drift(rows.to_vec());
 
-    let jobs = Jobs::new([&samples, &samples, &samples, &samples]);
-    let settings = guidelines::Settings::default();
+    let jobs = JobMedians::new([&samples, &samples, &samples, &samples]);
+    let settings = guidelines::ViolationTest::default();
     let found = guidelines::judge(&jobs, &settings);
     let _ = splits::plan(&found.violations, 8, 1);
     profiles::profiles(&jobs, &settings).iter().for_each(reads_back);
 
-    let mut timed: BTreeMap<(Point, String), Timed> = BTreeMap::new();
+    let mut timed: BTreeMap<(Point, String), MethodTime> = BTreeMap::new();
     for point in samples.points() {
         for (method, times) in samples.at(point) {
             if let Some(seconds) = times.median() {
                 timed.insert(
                     (point, method.to_string()),
-                    Timed { point, method: method.clone(), seconds },
+                    MethodTime { point, method: method.clone(), seconds },
                 );
             }
         }
     }
-    let timed: Vec<Timed> = timed.into_values().take(24).collect();
+    let timed: Vec<MethodTime> = timed.into_values().take(24).collect();
     let _ = fit::algorithms(&timed, &files::parameters()).map_err(|error| error.to_string());
 }

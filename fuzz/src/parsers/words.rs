@@ -142,7 +142,7 @@ fn methods(text: &str) -> Answer {
         }
         for collective in Collective::ALL {
             if let Method::Own { algorithm, segment_bytes } = method {
-                let _ = runner::Method::new(collective, algorithm, segment_bytes)
+                let _ = runner::OwnMethod::new(collective, algorithm, segment_bytes)
                     .map(|it| it.check_ranks(7));
             }
         }

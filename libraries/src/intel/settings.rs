@@ -19,8 +19,8 @@ use super::algorithms::{self, LIBRARY};
 use crate::{
     error::{Error, Result, fail, usage},
     exporter::{Export, Exporter, File, lacks},
-    rules::Band,
-    spans::{Span, spans},
+    rules::BytesRange,
+    spans::{ProcsSpan, spans},
     version::Versions,
 };
 
@@ -49,7 +49,7 @@ pub struct AdjustScript {
 }
 
 /// What holds for these numbers of ranks.
-struct Setting {
+struct RanksSetting {
     first: u32,
     last: u32,
     /// Names and values.
@@ -107,7 +107,7 @@ impl Exporter for AdjustScript {
                  esac\n\
                  ranks=$1\n\
                  shift\n";
-        for Setting { first, last, variables } in settings(export)? {
+        for RanksSetting { first, last, variables } in settings(export)? {
             text += &format!("if [ \"$ranks\" -ge {first} ] && [ \"$ranks\" -le {last} ]; then\n");
             for (name, value) in variables {
                 text += &format!("    export {name}='{value}'\n");
@@ -138,8 +138,8 @@ fn preset(collective: Collective, method: &Method) -> Option<u32> {
 }
 
 /// The settings, ascending by the number of ranks; what is left to the library has none.
-fn settings(export: &Export<'_>) -> Result<Vec<Setting>> {
-    let mut values: Vec<(Collective, Span, String)> = Vec::new();
+fn settings(export: &Export<'_>) -> Result<Vec<RanksSetting>> {
+    let mut values: Vec<(Collective, ProcsSpan, String)> = Vec::new();
     for rules in export.rules {
         for span in spans(rules, false)? {
             if span.bands.iter().any(|band| band.method != Method::Default) {
@@ -153,17 +153,17 @@ fn settings(export: &Export<'_>) -> Result<Vec<Setting>> {
     let between = ends.windows(2).map(|pair| (pair[0], pair[1] - 1));
     let settings = between.map(|(first, last)| {
         let here = values.iter().filter(|(_, span, _)| span.first <= first && last <= span.last);
-        let variable = |(collective, _, value): &(Collective, Span, String)| {
+        let variable = |(collective, _, value): &(Collective, ProcsSpan, String)| {
             (algorithms::variable(*collective), value.clone())
         };
-        Setting { first, last, variables: here.map(variable).collect() }
+        RanksSetting { first, last, variables: here.map(variable).collect() }
     });
     Ok(settings.filter(|setting| !setting.variables.is_empty()).collect())
 }
 
-fn value(collective: Collective, span: &Span) -> Result<String> {
+fn value(collective: Collective, span: &ProcsSpan) -> Result<String> {
     let mut parts = Vec::new();
-    for (index, Band { from_bytes, method, .. }) in span.bands.iter().enumerate() {
+    for (index, BytesRange { from_bytes, method, .. }) in span.bands.iter().enumerate() {
         let Some(preset) = preset(collective, method) else {
             fail!("{method} has no number in Intel MPI for {collective}");
         };
@@ -185,11 +185,11 @@ fn value(collective: Collective, span: &Span) -> Result<String> {
 pub fn compile(export: &Export<'_>, command: &str, file: &Path) -> Result<Vec<PathBuf>> {
     let mut words = command.split_whitespace();
     let Some(program) = words.next() else {
-        usage!("--compile wants a command that runs a program of Intel MPI");
+        usage!("--compile needs a command that runs a program of Intel MPI");
     };
     let arguments: Vec<&str> = words.collect();
     let mut compiled = Vec::new();
-    for Setting { first, last, variables } in settings(export)? {
+    for RanksSetting { first, last, variables } in settings(export)? {
         let path = file.with_extension(format!("{first}-{last}.dat"));
         let output = Command::new(program)
             .args(&arguments)
@@ -214,18 +214,18 @@ pub fn compile(export: &Export<'_>, command: &str, file: &Path) -> Result<Vec<Pa
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::{Rules, Section};
+    use crate::rules::{ProcsRange, Rules};
 
     fn export(check: impl Fn(&Export<'_>)) {
-        let band = |from_bytes, method: &str| Band::new(from_bytes, method.parse().unwrap());
-        let bcast = |procs, method: &str| Section {
+        let band = |from_bytes, method: &str| BytesRange::new(from_bytes, method.parse().unwrap());
+        let bcast = |procs, method: &str| ProcsRange {
             procs,
             bands: vec![band(1, "default"), band(1000, method)],
             last_bytes: 4000,
         };
         let two = bcast(2, "native:intel:binomial");
         let four = bcast(4, "native:intel:scatter-allgather-ring");
-        let reduce = Section {
+        let reduce = ProcsRange {
             procs: 3,
             bands: vec![band(0, "native:intel:rabenseifner")],
             last_bytes: LARGEST + 7,

@@ -24,7 +24,7 @@ const V4_3: Version = Version { major: 4, minor: 3 };
 /// What a call must be like for an algorithm; elsewhere MPICH ends the program or gives wrong
 /// results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Needs {
+pub enum CallRequirement {
     /// Any call.
     Nothing,
     /// A communicator of a power of two.
@@ -53,7 +53,7 @@ pub struct MpichAlgorithm {
     /// The first version that no longer has it so.
     pub until: Option<Version>,
     /// Where it may run.
-    pub needs: Needs,
+    pub needs: CallRequirement,
 }
 
 /// The segment size among an algorithm's parameters.
@@ -65,7 +65,7 @@ pub struct Segment {
     pub followed_by: &'static [&'static str],
 }
 
-const fn row(algorithm: Algorithm, name: &'static str, needs: Needs) -> MpichAlgorithm {
+const fn row(algorithm: Algorithm, name: &'static str, needs: CallRequirement) -> MpichAlgorithm {
     MpichAlgorithm {
         algorithm,
         name,
@@ -82,7 +82,7 @@ const fn since_4_3(
     name: &'static str,
     parameters: &'static [&'static str],
 ) -> MpichAlgorithm {
-    MpichAlgorithm { parameters, since: V4_3, ..row(algorithm, name, Needs::Nothing) }
+    MpichAlgorithm { parameters, since: V4_3, ..row(algorithm, name, CallRequirement::Nothing) }
 }
 
 /// A tree that sends the message in pieces.
@@ -92,9 +92,13 @@ const fn pipelined(algorithm: Algorithm, parameters: &'static [&'static str]) ->
 }
 
 const BCAST: &[MpichAlgorithm] = &[
-    row(Algorithm::Binomial, "binomial", Needs::Nothing),
-    row(Algorithm::ScatterAllgather, "scatter_recursive_doubling_allgather", Needs::Nothing),
-    row(Algorithm::ScatterAllgatherRing, "scatter_ring_allgather", Needs::Nothing),
+    row(Algorithm::Binomial, "binomial", CallRequirement::Nothing),
+    row(
+        Algorithm::ScatterAllgather,
+        "scatter_recursive_doubling_allgather",
+        CallRequirement::Nothing,
+    ),
+    row(Algorithm::ScatterAllgatherRing, "scatter_ring_allgather", CallRequirement::Nothing),
     since_4_3(Algorithm::Pipeline, "tree", &["tree_type=kary", "k=1", "is_non_blocking=0"]),
     since_4_3(Algorithm::Binary, "tree", &["tree_type=kary", "k=2", "is_non_blocking=0"]),
     since_4_3(Algorithm::KNomial, "tree", &["tree_type=knomial_1", "k=4", "is_non_blocking=0"]),
@@ -105,44 +109,51 @@ const BCAST: &[MpichAlgorithm] = &[
 ];
 
 const REDUCE: &[MpichAlgorithm] = &[
-    row(Algorithm::Binomial, "binomial", Needs::Nothing),
-    row(Algorithm::Rabenseifner, "reduce_scatter_gather", Needs::BuiltInAndManyElements),
+    row(Algorithm::Binomial, "binomial", CallRequirement::Nothing),
+    row(Algorithm::Rabenseifner, "reduce_scatter_gather", CallRequirement::BuiltInAndManyElements),
 ];
 
 const ALLREDUCE: &[MpichAlgorithm] = &[
-    row(Algorithm::RecursiveDoubling, "recursive_doubling", Needs::Nothing),
-    row(Algorithm::Rabenseifner, "reduce_scatter_allgather", Needs::BuiltInAndManyElements),
-    MpichAlgorithm { since: V4_3, ..row(Algorithm::Ring, "ring", Needs::Commutative) },
+    row(Algorithm::RecursiveDoubling, "recursive_doubling", CallRequirement::Nothing),
+    row(
+        Algorithm::Rabenseifner,
+        "reduce_scatter_allgather",
+        CallRequirement::BuiltInAndManyElements,
+    ),
+    MpichAlgorithm { since: V4_3, ..row(Algorithm::Ring, "ring", CallRequirement::Commutative) },
 ];
 
 const ALLGATHER: &[MpichAlgorithm] = &[
-    row(Algorithm::Bruck, "brucks", Needs::Nothing),
-    row(Algorithm::RecursiveDoubling, "recursive_doubling", Needs::PowerOfTwo),
-    row(Algorithm::Ring, "ring", Needs::Nothing),
+    row(Algorithm::Bruck, "brucks", CallRequirement::Nothing),
+    row(Algorithm::RecursiveDoubling, "recursive_doubling", CallRequirement::PowerOfTwo),
+    row(Algorithm::Ring, "ring", CallRequirement::Nothing),
 ];
 
 const ALLTOALL: &[MpichAlgorithm] = &[
-    row(Algorithm::Bruck, "brucks", Needs::NotInPlace),
-    row(Algorithm::Pairwise, "pairwise", Needs::NotInPlace),
-    row(Algorithm::Linear, "scattered", Needs::NotInPlace),
+    row(Algorithm::Bruck, "brucks", CallRequirement::NotInPlace),
+    row(Algorithm::Pairwise, "pairwise", CallRequirement::NotInPlace),
+    row(Algorithm::Linear, "scattered", CallRequirement::NotInPlace),
 ];
 
 const BARRIER: &[MpichAlgorithm] = &[
-    MpichAlgorithm { until: Some(V4_3), ..row(Algorithm::Bruck, "dissemination", Needs::Nothing) },
+    MpichAlgorithm {
+        until: Some(V4_3),
+        ..row(Algorithm::Bruck, "dissemination", CallRequirement::Nothing)
+    },
     since_4_3(Algorithm::Bruck, "k_dissemination", &["k=2"]),
 ];
 
 const REDUCE_SCATTER: &[MpichAlgorithm] = &[
-    row(Algorithm::Pairwise, "pairwise", Needs::Commutative),
-    row(Algorithm::RecursiveDoubling, "recursive_doubling", Needs::Nothing),
-    row(Algorithm::RecursiveHalving, "recursive_halving", Needs::Commutative),
+    row(Algorithm::Pairwise, "pairwise", CallRequirement::Commutative),
+    row(Algorithm::RecursiveDoubling, "recursive_doubling", CallRequirement::Nothing),
+    row(Algorithm::RecursiveHalving, "recursive_halving", CallRequirement::Commutative),
 ];
 
 const GATHER_OR_SCATTER: &[MpichAlgorithm] =
-    &[row(Algorithm::Binomial, "binomial", Needs::Nothing)];
+    &[row(Algorithm::Binomial, "binomial", CallRequirement::Nothing)];
 
 const SCAN: &[MpichAlgorithm] =
-    &[row(Algorithm::RecursiveDoubling, "recursive_doubling", Needs::Nothing)];
+    &[row(Algorithm::RecursiveDoubling, "recursive_doubling", CallRequirement::Nothing)];
 
 /// The algorithms that MPICH has for a collective in some version.
 pub const fn algorithms(collective: Collective) -> &'static [MpichAlgorithm] {

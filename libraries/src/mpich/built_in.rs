@@ -29,7 +29,7 @@ pub fn defaults(version: (u32, u32), library: Option<&Path>) -> Result<Map<Strin
         let bytes = reading::bytes(path)
             .map_err(|error| Error::Failed(format!("cannot read {}: {error}", path.display())))?;
         if !is_version(&bytes, version) {
-            usage!("{} is no library of MPICH {major}.{minor}", path.display());
+            usage!("{} is not a library of MPICH {major}.{minor}", path.display());
         }
         return within(&bytes).map_err(|error| {
             Error::Failed(format!("{} holds no tuning of collectives: {error}", path.display()))
@@ -44,7 +44,7 @@ pub fn defaults(version: (u32, u32), library: Option<&Path>) -> Result<Map<Strin
     }
     let sought: Vec<_> = candidates.iter().map(|path| path.display().to_string()).collect();
     usage!(
-        "MPICH's tuning file is made from that of its library, and none of MPICH {major}.{minor} \
+        "MPICH's tuning file is made from its library's, but no library of MPICH {major}.{minor} \
          was found ({}); name it by --target-library, such as .../lib/libmpi.so.12",
         if sought.is_empty() { "there is no MPICH here".into() } else { sought.join(", ") }
     );

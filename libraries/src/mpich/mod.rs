@@ -10,7 +10,7 @@ use crate::{
     exporter::FileFormat,
     library::{Damage, Danger, MpiLibrary, UnsafeFor},
 };
-use algorithms::{MpichAlgorithm, Needs, Version};
+use algorithms::{CallRequirement, MpichAlgorithm, Version};
 
 /// MPICH.
 pub struct MpichLibrary;
@@ -51,7 +51,7 @@ impl MpiLibrary for MpichLibrary {
         algorithms::algorithms(collective).iter().any(|row| {
             row.algorithm == native.algorithm
                 && row.segment.is_some() == (native.segment_bytes > 0)
-                && (row.needs != Needs::PowerOfTwo || procs.is_power_of_two())
+                && (row.needs != CallRequirement::PowerOfTwo || procs.is_power_of_two())
         })
     }
 
@@ -103,11 +103,11 @@ impl MpiLibrary for MpichLibrary {
 /// What an algorithm needs it does not see to by itself where a tuning file names it.
 fn danger(collective: Collective, row: &MpichAlgorithm) -> Option<Danger> {
     let unsafe_for = match row.needs {
-        Needs::Nothing => return None,
-        Needs::PowerOfTwo => UnsafeFor::NotPowerOfTwo,
-        Needs::BuiltInAndManyElements => UnsafeFor::UserOperationOrFewElements,
-        Needs::Commutative => UnsafeFor::NotCommutative,
-        Needs::NotInPlace => UnsafeFor::InPlace,
+        CallRequirement::Nothing => return None,
+        CallRequirement::PowerOfTwo => UnsafeFor::NotPowerOfTwo,
+        CallRequirement::BuiltInAndManyElements => UnsafeFor::UserOperationOrFewElements,
+        CallRequirement::Commutative => UnsafeFor::NotCommutative,
+        CallRequirement::NotInPlace => UnsafeFor::InPlace,
     };
     let source = "src/mpi/coll/coll_algorithms.txt of 5.0.1";
     Some(Danger {

@@ -13,14 +13,14 @@ use records::{Algorithm, Collective, Method, Native, Point};
 use serde_json::{Map, Value};
 
 use super::{
-    algorithms::{self, LIBRARY, MpichAlgorithm, Needs, Version},
+    algorithms::{self, CallRequirement, LIBRARY, MpichAlgorithm, Version},
     built_in,
 };
 use crate::{
     error::{Result, fail, usage},
     exporter::{Export, Exporter, File, lacks},
-    rules::{Band, Rules},
-    spans::{Span, narrow, spans},
+    rules::{BytesRange, Rules},
+    spans::{ProcsSpan, narrow, spans},
     version::Versions,
 };
 
@@ -30,12 +30,12 @@ const VERSIONS: Versions =
 /// Thresholds are `int` in MPICH.
 const LARGEST: u64 = i32::MAX as u64;
 
-type Tree = Map<String, Value>;
+type JsonTree = Map<String, Value>;
 
 /// The tuning file of one build.
 pub struct TuningFile {
     version: Version,
-    defaults: Tree,
+    defaults: JsonTree,
 }
 
 impl TuningFile {
@@ -47,7 +47,7 @@ impl TuningFile {
     pub fn new(version: Option<&str>, library: Option<&Path>) -> Result<Self> {
         let Some(text) = version else {
             usage!(
-                "MPICH's tuning file differs from version to version; say which one, as in \
+                "MPICH's tuning file differs from version to version; name the version, as in \
                  --target-version 4.0"
             );
         };
@@ -74,7 +74,7 @@ impl Exporter for TuningFile {
         };
         match found {
             None => Err(lacks(&self.target(), collective, method, &self.algorithms(collective))),
-            Some(row) if row.needs == Needs::PowerOfTwo && !procs.is_power_of_two() => {
+            Some(row) if row.needs == CallRequirement::PowerOfTwo && !procs.is_power_of_two() => {
                 Err(format!("{} runs {method} only on powers of two", self.target()))
             }
             Some(_) if bytes.saturating_mul(scale(collective, procs)) > LARGEST => {
@@ -163,17 +163,17 @@ fn scale(collective: Collective, procs: u32) -> u64 {
     if counts_all_blocks(collective) { u64::from(procs) } else { 1 }
 }
 
-fn object(entries: impl IntoIterator<Item = (String, Tree)>) -> Tree {
+fn object(entries: impl IntoIterator<Item = (String, JsonTree)>) -> JsonTree {
     entries.into_iter().map(|(key, tree)| (key, Value::Object(tree))).collect()
 }
 
 impl TuningFile {
     /// The tree of a collective's communicators, in front of what stood there.
-    fn tuned(&self, rules: &Rules, own: &Tree) -> Result<Tree> {
+    fn tuned(&self, rules: &Rules, own: &JsonTree) -> Result<JsonTree> {
         let collective = rules.collective;
         let spans = spans(rules, self.one_for_all_sizes(collective).is_some())?;
         let spans = if counts_all_blocks(collective) { narrow(spans) } else { spans };
-        let mut entries: Vec<(String, Tree)> = Vec::new();
+        let mut entries: Vec<(String, JsonTree)> = Vec::new();
         let mut free = 0;
         for span in &spans {
             if span.first > free + 1 {
@@ -188,13 +188,13 @@ impl TuningFile {
     }
 
     /// Puts the bands below the conditions on the communicator.
-    fn graft(&self, collective: Collective, span: &Span, own: &Tree) -> Result<Tree> {
+    fn graft(&self, collective: Collective, span: &ProcsSpan, own: &JsonTree) -> Result<JsonTree> {
         let on_communicator =
             |key: &String| key.starts_with("comm_") || key.starts_with("is_node_consecutive");
         if own.is_empty() || !own.keys().all(on_communicator) {
             return self.bands(collective, span, own);
         }
-        let mut tree = Tree::new();
+        let mut tree = JsonTree::new();
         for (key, below) in own {
             let holds = holds(key, span);
             if holds == Some(false) {
@@ -215,8 +215,8 @@ impl TuningFile {
         Ok(tree)
     }
 
-    fn bands(&self, collective: Collective, span: &Span, own: &Tree) -> Result<Tree> {
-        let of_band = |band: &Band| match &band.method {
+    fn bands(&self, collective: Collective, span: &ProcsSpan, own: &JsonTree) -> Result<JsonTree> {
+        let of_band = |band: &BytesRange| match &band.method {
             Method::Default => Ok(own.clone()),
             method => self.guarded(collective, method, own),
         };
@@ -244,28 +244,30 @@ impl TuningFile {
     }
 
     /// An algorithm behind the conditions without which it must not run; else what stood there.
-    fn guarded(&self, collective: Collective, method: &Method, own: &Tree) -> Result<Tree> {
+    fn guarded(&self, collective: Collective, method: &Method, own: &JsonTree) -> Result<JsonTree> {
         let found = match method {
             Method::Native(native) => algorithms::find(self.version, collective, native)
                 .map(|row| (row, native.segment_bytes)),
             _ => None,
         };
         let Some((row, segment_bytes)) = found else {
-            fail!("{} cannot be told {method} for {collective}", self.target());
+            fail!("{} cannot select {method} for {collective}", self.target());
         };
         let run = leaf(collective, row, segment_bytes);
         let own = || own.clone();
-        let either = |yes: (&str, Tree), no: (&str, Tree)| {
+        let either = |yes: (&str, JsonTree), no: (&str, JsonTree)| {
             object([(yes.0.to_owned(), yes.1), (no.0.to_owned(), no.1)])
         };
         Ok(match row.needs {
             // Powers of two: it was chosen for one size, and holds at that size alone.
-            Needs::Nothing | Needs::PowerOfTwo => run,
-            Needs::Commutative => either(("is_commutative=yes", run), ("is_commutative=no", own())),
-            Needs::NotInPlace => {
+            CallRequirement::Nothing | CallRequirement::PowerOfTwo => run,
+            CallRequirement::Commutative => {
+                either(("is_commutative=yes", run), ("is_commutative=no", own()))
+            }
+            CallRequirement::NotInPlace => {
                 either(("is_sendbuf_inplace=yes", own()), ("is_sendbuf_inplace=no", run))
             }
-            Needs::BuiltInAndManyElements => {
+            CallRequirement::BuiltInAndManyElements => {
                 let enough = either(("count<pow2", own()), ("count=any", run));
                 either(("is_op_built_in=yes", enough), ("is_op_built_in=no", own()))
             }
@@ -274,8 +276,8 @@ impl TuningFile {
 }
 
 /// Whether a condition on the communicator's size holds for all of a span, or for none of it.
-fn holds(key: &str, span: &Span) -> Option<bool> {
-    let Span { first, last, .. } = *span;
+fn holds(key: &str, span: &ProcsSpan) -> Option<bool> {
+    let ProcsSpan { first, last, .. } = *span;
     let all_up_to = |most: u32| match () {
         () if last <= most => Some(true),
         () if first > most => Some(false),
@@ -292,7 +294,7 @@ fn holds(key: &str, span: &Span) -> Option<bool> {
 }
 
 /// An algorithm with its parameters.
-fn leaf(collective: Collective, row: &MpichAlgorithm, segment_bytes: u64) -> Tree {
+fn leaf(collective: Collective, row: &MpichAlgorithm, segment_bytes: u64) -> JsonTree {
     let mut parameters: Vec<String> = row.parameters.iter().map(|&text| text.into()).collect();
     if let Some(segment) = row.segment {
         parameters.push(format!("{}={segment_bytes}", segment.name));
@@ -301,5 +303,5 @@ fn leaf(collective: Collective, row: &MpichAlgorithm, segment_bytes: u64) -> Tre
     let name = collective.name();
     let (first, rest) = name.split_at(1);
     let key = format!("algorithm=MPIR_{}{rest}_intra_{}", first.to_uppercase(), row.name);
-    object([(key, object(parameters.into_iter().map(|text| (text, Tree::new()))))])
+    object([(key, object(parameters.into_iter().map(|text| (text, JsonTree::new()))))])
 }

@@ -11,12 +11,12 @@ use records::{Algorithm, Collective, Method, Point, quantity};
 
 use super::{
     algorithms::{self, id},
-    tuned::{Line, TOTAL, express, lines, message_size, named, one_for_all_sizes},
+    tuned::{RuleLine, TOTAL, express, lines, message_size, named, one_for_all_sizes},
 };
 use crate::{
     error::{Result, fail, usage},
     exporter::{Export, Exporter, File},
-    spans::{Span, narrow, spans},
+    spans::{ProcsSpan, narrow, spans},
     version::{Versions, numbers},
 };
 
@@ -120,7 +120,7 @@ impl Exporter for Classic {
 fn write_section(
     text: &mut String,
     collective: Collective,
-    span: &Span,
+    span: &ProcsSpan,
     total: bool,
 ) -> Result<()> {
     let lines = lines(collective, span, total)?;
@@ -129,7 +129,7 @@ fn write_section(
         span.first,
         lines.len()
     );
-    for (Line { from_bytes, id, fan_out, segment_bytes }, method) in lines {
+    for (RuleLine { from_bytes, id, fan_out, segment_bytes }, method) in lines {
         let size = quantity::format_bytes(from_bytes);
         let name = method.short();
         *text += &format!("{from_bytes} {id} {fan_out} {segment_bytes} # from {size}: {name}\n");
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
     use crate::{
         openmpi::{algorithms::methods, rules as loaded},
-        rules::{Band, Rules, Section},
+        rules::{BytesRange, ProcsRange, Rules},
     };
 
     /// The numbers that Open MPI's reader sees: comments go, the rest is split at blanks.
@@ -154,11 +154,11 @@ mod tests {
             .collect()
     }
 
-    fn band(from_bytes: u64, method: &str) -> Band {
-        Band::new(from_bytes, method.parse().unwrap())
+    fn band(from_bytes: u64, method: &str) -> BytesRange {
+        BytesRange::new(from_bytes, method.parse().unwrap())
     }
 
-    fn written(version: &str, collective: Collective, sections: Vec<Section>) -> Result<String> {
+    fn written(version: &str, collective: Collective, sections: Vec<ProcsRange>) -> Result<String> {
         let rules = [Rules { collective, sections }];
         let origin = ["a test with 3 words".into()];
         let export = Export { rules: &rules, origin: &origin };
@@ -172,7 +172,7 @@ mod tests {
             band(3000, "native:openmpi:k-chain,segment=1KiB"),
             band(65536, "native:openmpi:pipeline,segment=8KiB"),
         ];
-        let sections = vec![Section { procs: 8, bands, last_bytes: 1 << 20 }];
+        let sections = vec![ProcsRange { procs: 8, bands, last_bytes: 1 << 20 }];
         let wanted = [
             1, 7, 3, // one collective: bcast, three communicator sizes
             0, 1, 0, 0, 0, 0, // smaller ones
@@ -188,8 +188,8 @@ mod tests {
         let two = vec![band(0, "native:openmpi:two-procs"), band(100, "native:openmpi:ring")];
         let four = vec![band(0, "native:openmpi:ring")];
         let sections = vec![
-            Section { procs: 2, bands: two, last_bytes: 1000 },
-            Section { procs: 4, bands: four, last_bytes: 1000 },
+            ProcsRange { procs: 2, bands: two, last_bytes: 1000 },
+            ProcsRange { procs: 4, bands: four, last_bytes: 1000 },
         ];
         let wanted = [
             1, 0, 5, // allgather
@@ -208,7 +208,7 @@ mod tests {
     fn gather_and_scatter_have_one_band_without_end() {
         for (collective, id) in [(Collective::Gather, 9), (Collective::Scatter, 15)] {
             let bands = vec![band(1, "native:openmpi:binomial")];
-            let sections = vec![Section { procs: 4, bands, last_bytes: 1000 }];
+            let sections = vec![ProcsRange { procs: 4, bands, last_bytes: 1000 }];
             let wanted = [1, id, 3, 0, 1, 0, 0, 0, 0, 4, 1, 0, 2, 0, 0, 5, 1, 0, 0, 0, 0];
             assert_eq!(numbers(&written("4.1", collective, sections).unwrap()), wanted);
         }
@@ -218,7 +218,7 @@ mod tests {
     fn what_open_mpi_cannot_run_is_refused() {
         for method in ["own:pipeline", "native:openmpi:rabenseifner", "mockup:bcast_as_scatter"] {
             let bands = vec![band(1, method)];
-            let sections = vec![Section { procs: 8, bands, last_bytes: 1 }];
+            let sections = vec![ProcsRange { procs: 8, bands, last_bytes: 1 }];
             assert!(written("4.1", Collective::Bcast, sections).is_err(), "{method}");
         }
         let point = Point { collective: Collective::Bcast, procs: 8, bytes: 4 };
@@ -244,9 +244,9 @@ mod tests {
         let names = ["default", "native:openmpi:pipeline,segment=1KiB", "native:openmpi:binomial"];
         for collective in [Collective::Bcast, Collective::Allreduce, Collective::Allgather] {
             let mut decided = Vec::new();
-            let mut sections: Vec<Section> = Vec::new();
+            let mut sections: Vec<ProcsRange> = Vec::new();
             for procs in [2, 3, 8] {
-                let mut bands: Vec<Band> = Vec::new();
+                let mut bands: Vec<BytesRange> = Vec::new();
                 for bytes in 0..=20 {
                     let mut known = vec![Method::Default];
                     known.extend(names.iter().map(|name| name.parse().unwrap()));
@@ -259,10 +259,10 @@ mod tests {
                     });
                     let method = known[(procs as usize * 7 + bytes * 5) % known.len()].clone();
                     decided.push((point, method.clone()));
-                    bands.push(Band::new(point.bytes, method));
+                    bands.push(BytesRange::new(point.bytes, method));
                 }
                 bands.dedup_by(|next, kept| next.method == kept.method);
-                sections.push(Section { procs, bands, last_bytes: 1 << 20 });
+                sections.push(ProcsRange { procs, bands, last_bytes: 1 << 20 });
             }
             let rules = [Rules { collective, sections }];
             let export = Export { rules: &rules, origin: &[] };

@@ -30,7 +30,7 @@ pub struct Json {
 }
 
 #[derive(Serialize)]
-struct Document {
+struct RulesDocument {
     rule_file_version: u32,
     module: &'static str,
     collectives: serde_json::Map<String, serde_json::Value>,
@@ -130,7 +130,7 @@ impl Exporter for Json {
             }
             collectives.insert(collective.name().into(), serde_json::to_value(entries)?);
         }
-        let document = Document { rule_file_version: 3, module: "tuned", collectives };
+        let document = RulesDocument { rule_file_version: 3, module: "tuned", collectives };
         let text = serde_json::to_string_pretty(&document)? + "\n";
         Ok(vec![File { name: String::new(), text }])
     }
@@ -149,7 +149,7 @@ impl Exporter for Json {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::{Band, Rules, Section};
+    use crate::rules::{BytesRange, ProcsRange, Rules};
 
     /// The rule that Open MPI 6 takes, by its documented search: first communicator entry that
     /// holds the size, first rule in it that holds the message.
@@ -168,9 +168,9 @@ mod tests {
 
     #[test]
     fn the_readers_search_finds_what_was_chosen_and_nothing_else() {
-        let band = |from_bytes, method: &str| Band::new(from_bytes, method.parse().unwrap());
+        let band = |from_bytes, method: &str| BytesRange::new(from_bytes, method.parse().unwrap());
         let bcast = vec![
-            Section {
+            ProcsRange {
                 procs: 4,
                 bands: vec![
                     band(8, "native:openmpi:binomial"),
@@ -179,10 +179,10 @@ mod tests {
                 ],
                 last_bytes: 9999,
             },
-            Section { procs: 8, bands: vec![band(0, "native:openmpi:linear")], last_bytes: 10 },
+            ProcsRange { procs: 8, bands: vec![band(0, "native:openmpi:linear")], last_bytes: 10 },
         ];
         let bruck = vec![band(0, "native:openmpi:bruck")];
-        let allgather = vec![Section { procs: 4, bands: bruck, last_bytes: 100 }];
+        let allgather = vec![ProcsRange { procs: 4, bands: bruck, last_bytes: 100 }];
         let rules = [
             Rules { collective: Collective::Bcast, sections: bcast },
             Rules { collective: Collective::Allgather, sections: allgather },

@@ -8,7 +8,7 @@ mod json;
 pub mod rules;
 mod tuned;
 
-use records::{Algorithm, Collective, Library, Native, Point, summary::Way};
+use records::{Algorithm, Collective, Library, Native, Point, summary::LoadWay};
 
 use crate::{
     exporter::FileFormat,
@@ -26,7 +26,7 @@ const FORMATS: &[FileFormat] = &[
     FileFormat {
         name: "openmpi",
         about: "coll/tuned rules of Open MPI 4.0 to 5.0 (coll_tuned_dynamic_rules_filename)",
-        way: Some(Way::Rules),
+        way: Some(LoadWay::Rules),
         takes_library: false,
         exporter: |version, _| Ok(Box::new(classic::Classic::new(version)?)),
         read: Some(|text, path| {
@@ -38,7 +38,7 @@ const FORMATS: &[FileFormat] = &[
     FileFormat {
         name: "openmpi-json",
         about: "coll/tuned rules of Open MPI 6 (JSON)",
-        way: Some(Way::Rules),
+        way: Some(LoadWay::Rules),
         takes_library: false,
         exporter: |version, _| Ok(Box::new(json::Json::new(version)?)),
         read: None,

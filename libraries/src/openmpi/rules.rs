@@ -16,20 +16,20 @@ use super::algorithms::{CHAIN_FAN_OUT, LIBRARY, algorithms, id};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadedRules {
     /// By the collective's number; by communicator sizes, ascending.
-    collectives: BTreeMap<u64, Vec<Section>>,
+    collectives: BTreeMap<u64, Vec<RulesSection>>,
 }
 
 /// What holds from one communicator size up to the next section's.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Section {
+struct RulesSection {
     procs: u64,
     /// Ascending, the first from 0.
-    bands: Vec<Band>,
+    bands: Vec<RulesBand>,
 }
 
 /// What holds from one message size up to the next band's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Band {
+struct RulesBand {
     from_bytes: u64,
     /// 0 leaves the call to the library.
     algorithm: u64,
@@ -54,12 +54,12 @@ pub fn read(path: &Path) -> Result<LoadedRules, FileError> {
 /// # Errors
 /// As [`read`].
 pub fn parse(text: &str, path: &Path) -> Result<LoadedRules, FileError> {
-    let mut numbers = Numbers::of(text, path)?;
+    let mut numbers = NumberReader::from_text(text, path)?;
     let mut collectives = BTreeMap::new();
     let count = numbers.at_most("the number of collectives", COLLECTIVES)?;
     for _ in 0..count {
         let number = numbers.at_most("the number of a collective", COLLECTIVES - 1)?;
-        let mut sections: Vec<Section> = Vec::new();
+        let mut sections: Vec<RulesSection> = Vec::new();
         let count = numbers.next("the number of communicator sizes")?;
         for _ in 0..count {
             let procs = numbers.next("a communicator size")?;
@@ -68,7 +68,7 @@ pub fn parse(text: &str, path: &Path) -> Result<LoadedRules, FileError> {
                     "communicator size {procs} does not ascend; the library would never reach it"
                 )));
             }
-            sections.push(Section { procs, bands: bands(&mut numbers, number)? });
+            sections.push(RulesSection { procs, bands: bands(&mut numbers, number)? });
         }
         if collectives.insert(number, sections).is_some() {
             return Err(numbers.fault(format!("collective {number} stands here a second time")));
@@ -83,12 +83,12 @@ pub fn parse(text: &str, path: &Path) -> Result<LoadedRules, FileError> {
     }
 }
 
-fn bands(numbers: &mut Numbers<'_>, collective: u64) -> Result<Vec<Band>, FileError> {
+fn bands(numbers: &mut NumberReader<'_>, collective: u64) -> Result<Vec<RulesBand>, FileError> {
     let count = numbers.next("the number of message sizes")?;
     if count == 0 {
         return Err(numbers.fault("0 message sizes; the library would drop the whole file".into()));
     }
-    let mut bands: Vec<Band> = Vec::new();
+    let mut bands: Vec<RulesBand> = Vec::new();
     for _ in 0..count {
         let from_bytes = numbers.next("a message size")?;
         match bands.last() {
@@ -114,7 +114,7 @@ fn bands(numbers: &mut Numbers<'_>, collective: u64) -> Result<Vec<Band>, FileEr
         }
         let fan_out = numbers.next("a fan-out")?;
         let segment_bytes = numbers.next("a segment size")?;
-        bands.push(Band { from_bytes, algorithm, fan_out, segment_bytes });
+        bands.push(RulesBand { from_bytes, algorithm, fan_out, segment_bytes });
     }
     Ok(bands)
 }
@@ -135,15 +135,15 @@ const fn most_algorithms(collective: u64) -> u64 {
 }
 
 /// The numbers of a file, each with its line.
-struct Numbers<'a> {
+struct NumberReader<'a> {
     rest: std::vec::IntoIter<(u64, u64)>,
     /// Line of the number read last.
     line: u64,
     path: &'a Path,
 }
 
-impl<'a> Numbers<'a> {
-    fn of(text: &str, path: &'a Path) -> Result<Self, FileError> {
+impl<'a> NumberReader<'a> {
+    fn from_text(text: &str, path: &'a Path) -> Result<Self, FileError> {
         let mut numbers = Vec::new();
         for (line, number) in text.lines().zip(1..) {
             let told = line.split('#').next().unwrap_or_default();
@@ -153,7 +153,7 @@ impl<'a> Numbers<'a> {
                 numbers.push((number, value));
             }
         }
-        Ok(Numbers { rest: numbers.into_iter(), line: 0, path })
+        Ok(NumberReader { rest: numbers.into_iter(), line: 0, path })
     }
 
     fn next(&mut self, what: &str) -> Result<u64, FileError> {
@@ -163,7 +163,7 @@ impl<'a> Numbers<'a> {
                 Ok(number)
             }
             None => Err(self.fault(format!(
-                "the file ends after this line where {what} is wanted; the library would drop it \
+                "the file ends after this line where {what} is expected; the library would drop it \
                  whole"
             ))),
         }
@@ -172,7 +172,7 @@ impl<'a> Numbers<'a> {
     fn at_most(&mut self, what: &str, most: u64) -> Result<u64, FileError> {
         match self.next(what)? {
             number if number <= most => Ok(number),
-            number => Err(self.fault(format!("{what} is {number}; wanted at most {most}"))),
+            number => Err(self.fault(format!("{what} is {number}; expected at most {most}"))),
         }
     }
 
@@ -184,7 +184,7 @@ impl<'a> Numbers<'a> {
 fn value(word: &str) -> Result<u64, String> {
     if word.starts_with("rule-file-version") {
         return Err("a version header, which Open MPI before 4.1.8 and 5.0.7 takes for a broken \
-                    file; wanted a file without one"
+                    file; expected a file without one"
             .into());
     }
     if word.contains(',') {
@@ -192,13 +192,13 @@ fn value(word: &str) -> Result<u64, String> {
     }
     if word.len() > 1 && word.starts_with('0') {
         return Err(format!(
-            "{} begins with 0; the library reads such numbers by eights",
+            "{} begins with 0; the library reads such numbers as octal",
             quoted(word)
         ));
     }
     match word.parse() {
         Ok(number) if number <= i64::MAX as u64 && !word.starts_with('+') => Ok(number),
-        _ => Err(format!("{} is no number from 0 on; words stand behind a #", quoted(word))),
+        _ => Err(format!("{} is not a number of 0 or more; comments begin with #", quoted(word))),
     }
 }
 
@@ -222,7 +222,7 @@ impl LoadedRules {
         let section = below(sections, u64::from(procs), |section| section.procs);
         let looked_up = looked_up_bytes(point);
         let band = section.and_then(|s| below(&s.bands, looked_up, |band| band.from_bytes));
-        let Some(Band { algorithm, fan_out, segment_bytes, .. }) = band.copied() else {
+        let Some(RulesBand { algorithm, fan_out, segment_bytes, .. }) = band.copied() else {
             return Ok(Method::Default);
         };
         if algorithm == 0 {
@@ -328,12 +328,12 @@ mod tests {
             ("1\n7 1\n4 1\n0 10 0 0", "line 4: collective 7 has no algorithm 10"),
             ("1\n7 1\n4 0", "line 3: 0 message sizes"),
             ("1\n7 1\n4 1\n0 6 0", "line 4: the file ends after this line where a segment size"),
-            ("1\n22 1", "line 2: the number of a collective is 22; wanted at most 21"),
+            ("1\n22 1", "line 2: the number of a collective is 22; expected at most 21"),
             ("1\n7 1\n4 1\n0 6 0 0\n8", "line 5: '8' after the last of 1 collectives"),
             ("2\n7 1 4 1 0 6 0 0\n7 1 4 1 0 6 0 0", "line 3: collective 7 stands here a second"),
             ("1\n7 1\n010 1\n0 6 0 0", "line 3: '010' begins with 0"),
-            ("1\n7 1\n-4 1\n0 6 0 0", "line 3: '-4' is no number from 0 on"),
-            ("1\n7 1 # bcast\n4 1 small\n0 6 0 0", "line 3: 'small' is no number"),
+            ("1\n7 1\n-4 1\n0 6 0 0", "line 3: '-4' is not a number of 0 or more"),
+            ("1\n7 1 # bcast\n4 1 small\n0 6 0 0", "line 3: 'small' is not a number"),
             ("rule-file-version-2\n0", "line 1: a version header"),
             ("visit,collective,method\n1,2,3", "line 1: values with commas"),
             ("", "the file ends after this line where the number of collectives"),

@@ -7,8 +7,8 @@ use super::algorithms::{self, LIBRARY};
 use crate::{
     error::{Result, fail},
     exporter::lacks,
-    rules::Band,
-    spans::Span,
+    rules::BytesRange,
+    spans::ProcsSpan,
 };
 
 pub fn named(algorithm: Algorithm, segment_bytes: u64) -> Method {
@@ -43,7 +43,7 @@ pub fn one_for_all_sizes(collective: Collective) -> Option<&'static str> {
         Collective::Scan | Collective::Exscan => {
             Some("Open MPI leaves the count out of the message size")
         }
-        Collective::Alltoallv => Some("Open MPI takes every message for one of size 0"),
+        Collective::Alltoallv => Some("Open MPI treats every message as one of size 0"),
         _ => None,
     }
 }
@@ -72,7 +72,7 @@ pub fn express(target: &str, point: Point, method: &Method) -> Result<(), String
 }
 
 /// A band as both forms write it.
-pub struct Line {
+pub struct RuleLine {
     /// The first size, in what the target counts.
     pub from_bytes: u64,
     /// Number of the algorithm; 0 leaves it to the library.
@@ -85,20 +85,24 @@ pub struct Line {
 ///
 /// # Errors
 /// A method that the rules can't name.
-pub fn lines(collective: Collective, span: &Span, total: bool) -> Result<Vec<(Line, &Method)>> {
+pub fn lines(
+    collective: Collective,
+    span: &ProcsSpan,
+    total: bool,
+) -> Result<Vec<(RuleLine, &Method)>> {
     let mut lines = Vec::new();
-    for Band { from_bytes, method, .. } in &span.bands {
+    for BytesRange { from_bytes, method, .. } in &span.bands {
         let scale = if total { span.first.into() } else { 1 };
         // The library's sizes are signed; no call reaches what lies beyond.
         let within = |bytes: &u64| *bytes <= i64::MAX as u64;
         let Some(mut from_bytes) = from_bytes.checked_mul(scale).filter(within) else { break };
         let (id, fan_out, segment_bytes) = columns(collective, method)?;
         if from_bytes == 0 && id != 0 && zero_is_in_place(collective) {
-            let untouched = Line { from_bytes: 0, id: 0, fan_out: 0, segment_bytes: 0 };
+            let untouched = RuleLine { from_bytes: 0, id: 0, fan_out: 0, segment_bytes: 0 };
             lines.push((untouched, &Method::Default));
             from_bytes = 1;
         }
-        lines.push((Line { from_bytes, id, fan_out, segment_bytes }, method));
+        lines.push((RuleLine { from_bytes, id, fan_out, segment_bytes }, method));
     }
     Ok(lines)
 }

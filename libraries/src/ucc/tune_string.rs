@@ -10,8 +10,8 @@ use super::algorithms::{self, name};
 use crate::{
     error::{Result, fail},
     exporter::{Export, Exporter, File, lacks},
-    rules::Band,
-    spans::{Span, narrow, spans},
+    rules::BytesRange,
+    spans::{ProcsSpan, narrow, spans},
     version::Versions,
 };
 
@@ -99,18 +99,18 @@ impl Exporter for TuneString {
 fn tokens(
     tokens: &mut Vec<String>,
     collective: Collective,
-    span: &Span,
+    span: &ProcsSpan,
     total: bool,
 ) -> Result<()> {
     let scale = if total { u64::from(span.first) } else { 1 };
-    for (index, Band { from_bytes, method, .. }) in span.bands.iter().enumerate() {
+    for (index, BytesRange { from_bytes, method, .. }) in span.bands.iter().enumerate() {
         let name = match method {
             Method::Default => continue,
             Method::Own { algorithm, .. } => name(collective, *algorithm),
             _ => None,
         };
         let Some(name) = name else {
-            fail!("{method} is no algorithm of UCC for {collective}");
+            fail!("{method} is not an algorithm of UCC for {collective}");
         };
         let next = span.bands.get(index + 1);
         let end =
@@ -128,11 +128,11 @@ fn tokens(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::{Rules, Section};
+    use crate::rules::{ProcsRange, Rules};
 
     #[test]
     fn tokens_follow_the_grammar_and_do_not_overlap() {
-        let band = |from_bytes, method: &str| Band::new(from_bytes, method.parse().unwrap());
+        let band = |from_bytes, method: &str| BytesRange::new(from_bytes, method.parse().unwrap());
         let bands = vec![
             band(1, "own:k-nomial"),
             band(1000, "default"),
@@ -142,11 +142,11 @@ mod tests {
         let rules = [
             Rules {
                 collective: Collective::Bcast,
-                sections: vec![Section { procs: 4, bands, last_bytes: 8191 }],
+                sections: vec![ProcsRange { procs: 4, bands, last_bytes: 8191 }],
             },
             Rules {
                 collective: Collective::Allgather,
-                sections: vec![Section { procs: 4, bands: ring, last_bytes: 99 }],
+                sections: vec![ProcsRange { procs: 4, bands: ring, last_bytes: 99 }],
             },
         ];
         let export = Export { rules: &rules, origin: &["x".into()] };

@@ -5,8 +5,8 @@
 use records::Algorithm;
 
 use super::{
-    form::Form,
-    shape::Shape,
+    form::ClosedForm,
+    shape::CallShape,
     text::{
         Text::{self, Formula},
         Texts::ByCase,
@@ -14,13 +14,13 @@ use super::{
 };
 use crate::{
     Forms,
-    parameters::{Network, PointToPoint},
+    parameters::{Network, PointToPointParameters},
 };
 
 /// The rows of Table 4.
-pub(super) const FORMS: &[Form] = &[
-    Form::segmented(Algorithm::Linear, linear, ByCase(linear_text)),
-    Form::unsegmented(Algorithm::Pairwise, pairwise, ByCase(pairwise_text)),
+pub(super) const FORMS: &[ClosedForm] = &[
+    ClosedForm::segmented(Algorithm::Linear, linear, ByCase(linear_text)),
+    ClosedForm::unsegmented(Algorithm::Pairwise, pairwise, ByCase(pairwise_text)),
 ];
 
 /// Table 4, "Linear": seconds. A process begins to send, segment by segment around all others,
@@ -31,38 +31,40 @@ pub(super) const FORMS: &[Form] = &[
 /// - LogGP, printed: L + 2 o on each of the P hops, each too long by g; corrected: L + 2 o - g.
 ///
 /// LogGP corrected and PLogP are exact.
-fn linear(network: &Network, shape: &Shape, forms: Forms) -> f64 {
+fn linear(network: &Network, shape: &CallShape, forms: Forms) -> f64 {
     let (p, m_s) = (shape.procs(), shape.segment_bytes());
     let messages = (p - 1.0) * (shape.segments() * p + 1.0 - p / 2.0);
     match (&network.model, forms) {
-        (PointToPoint::Hockney(net), Forms::Printed) => p * net.message(m_s) + messages * net.alpha,
-        (PointToPoint::Hockney(net), Forms::Corrected) => messages * net.message(m_s),
-        (PointToPoint::LogGp(net), _) => {
+        (PointToPointParameters::Hockney(net), Forms::Printed) => {
+            p * net.message(m_s) + messages * net.alpha
+        }
+        (PointToPointParameters::Hockney(net), Forms::Corrected) => messages * net.message(m_s),
+        (PointToPointParameters::LogGp(net), _) => {
             let hop = match forms {
                 Forms::Printed => net.latency + 2.0 * net.overhead,
                 Forms::Corrected => net.latency + 2.0 * net.overhead - net.gap,
             };
             p * hop + messages * net.gap(m_s)
         }
-        (PointToPoint::PLogP(net), _) => p * net.latency() + messages * net.gap(m_s),
+        (PointToPointParameters::PLogP(net), _) => p * net.latency() + messages * net.gap(m_s),
     }
 }
 
-fn linear_text(model: &PointToPoint, forms: Forms, _: &Shape) -> Text {
+fn linear_text(model: &PointToPointParameters, forms: Forms, _: &CallShape) -> Text {
     Formula(match (model, forms) {
-        (PointToPoint::Hockney(_), Forms::Printed) => {
+        (PointToPointParameters::Hockney(_), Forms::Printed) => {
             "P (alpha + beta m_s) + (P - 1)(n_s P + 1 - P / 2) alpha"
         }
-        (PointToPoint::Hockney(_), Forms::Corrected) => {
+        (PointToPointParameters::Hockney(_), Forms::Corrected) => {
             "(P - 1)(n_s P + 1 - P / 2)(alpha + beta m_s)"
         }
-        (PointToPoint::LogGp(_), Forms::Printed) => {
+        (PointToPointParameters::LogGp(_), Forms::Printed) => {
             "P (L + 2 o) + (P - 1)(n_s P + 1 - P / 2)(g + (m_s - 1) G)"
         }
-        (PointToPoint::LogGp(_), Forms::Corrected) => {
+        (PointToPointParameters::LogGp(_), Forms::Corrected) => {
             "P (L + 2 o - g) + (P - 1)(n_s P + 1 - P / 2)(g + (m_s - 1) G)"
         }
-        (PointToPoint::PLogP(_), _) => "P L + (P - 1)(n_s P + 1 - P / 2) g(m_s)",
+        (PointToPointParameters::PLogP(_), _) => "P L + (P - 1)(n_s P + 1 - P / 2) g(m_s)",
     })
 }
 
@@ -70,22 +72,24 @@ fn linear_text(model: &PointToPoint, forms: Forms, _: &Shape) -> Text {
 ///
 /// LogGP is printed as L + o + (m - 1) G + g per exchange, where a message takes
 /// L + 2 o + (m - 1) G; corrected to that.
-fn pairwise(network: &Network, shape: &Shape, forms: Forms) -> f64 {
+fn pairwise(network: &Network, shape: &CallShape, forms: Forms) -> f64 {
     let m = shape.bytes();
     let exchange = match (&network.model, forms) {
-        (PointToPoint::Hockney(net), _) => net.message(m),
-        (PointToPoint::LogGp(net), Forms::Printed) => net.latency + net.overhead + net.gap(m),
-        (PointToPoint::LogGp(net), Forms::Corrected) => net.message(m),
-        (PointToPoint::PLogP(net), _) => net.message(m),
+        (PointToPointParameters::Hockney(net), _) => net.message(m),
+        (PointToPointParameters::LogGp(net), Forms::Printed) => {
+            net.latency + net.overhead + net.gap(m)
+        }
+        (PointToPointParameters::LogGp(net), Forms::Corrected) => net.message(m),
+        (PointToPointParameters::PLogP(net), _) => net.message(m),
     };
     (shape.procs() - 1.0) * exchange
 }
 
-fn pairwise_text(model: &PointToPoint, forms: Forms, _: &Shape) -> Text {
+fn pairwise_text(model: &PointToPointParameters, forms: Forms, _: &CallShape) -> Text {
     Formula(match (model, forms) {
-        (PointToPoint::Hockney(_), _) => "(P - 1)(alpha + beta m)",
-        (PointToPoint::LogGp(_), Forms::Printed) => "(P - 1)(L + o + (m - 1) G + g)",
-        (PointToPoint::LogGp(_), Forms::Corrected) => "(P - 1)(L + 2 o + (m - 1) G)",
-        (PointToPoint::PLogP(_), _) => "(P - 1)(L + g(m))",
+        (PointToPointParameters::Hockney(_), _) => "(P - 1)(alpha + beta m)",
+        (PointToPointParameters::LogGp(_), Forms::Printed) => "(P - 1)(L + o + (m - 1) G + g)",
+        (PointToPointParameters::LogGp(_), Forms::Corrected) => "(P - 1)(L + 2 o + (m - 1) G)",
+        (PointToPointParameters::PLogP(_), _) => "(P - 1)(L + g(m))",
     })
 }

@@ -5,8 +5,8 @@
 use records::Algorithm;
 
 use super::{
-    form::Form,
-    shape::Shape,
+    form::ClosedForm,
+    shape::CallShape,
     text::{
         Text::{self, Formula},
         Texts::ByCase,
@@ -14,20 +14,20 @@ use super::{
 };
 use crate::{
     Forms,
-    parameters::{Network, PointToPoint},
+    parameters::{Network, PointToPointParameters},
 };
 
 /// The rows of Table 1.
-pub(super) const FORMS: &[Form] = &[
-    Form::unsegmented(Algorithm::Linear, linear, ByCase(linear_text))
+pub(super) const FORMS: &[ClosedForm] = &[
+    ClosedForm::unsegmented(Algorithm::Linear, linear, ByCase(linear_text))
         .with_greatest(linear_greatest),
-    Form::unsegmented(Algorithm::DoubleRing, double_ring, ByCase(double_ring_text)),
-    Form::unsegmented(
+    ClosedForm::unsegmented(Algorithm::DoubleRing, double_ring, ByCase(double_ring_text)),
+    ClosedForm::unsegmented(
         Algorithm::RecursiveDoubling,
         recursive_doubling,
         ByCase(recursive_doubling_text),
     ),
-    Form::unsegmented(Algorithm::Bruck, bruck, ByCase(bruck_text)),
+    ClosedForm::unsegmented(Algorithm::Bruck, bruck, ByCase(bruck_text)),
 ];
 
 /// Table 1, "Flat-Tree": seconds, T_min. All report to the root, then the root releases all.
@@ -35,38 +35,40 @@ pub(super) const FORMS: &[Form] = &[
 /// The paper counts the fan-in as one message, since the libraries it measured delivered P - 1
 /// empty messages in the time of one. Its Hockney row, (P - 1) alpha, leaves the fan-in out;
 /// corrected: P alpha.
-fn linear(network: &Network, shape: &Shape, forms: Forms) -> f64 {
+fn linear(network: &Network, shape: &CallShape, forms: Forms) -> f64 {
     let p = shape.procs();
     match &network.model {
-        PointToPoint::Hockney(net) => match forms {
+        PointToPointParameters::Hockney(net) => match forms {
             Forms::Printed => (p - 1.0) * net.alpha,
             Forms::Corrected => p * net.alpha,
         },
-        PointToPoint::LogGp(net) => (p - 2.0) * net.gap + 2.0 * (net.latency + 2.0 * net.overhead),
-        PointToPoint::PLogP(net) => p * net.gap(0.0) + 2.0 * net.latency(),
+        PointToPointParameters::LogGp(net) => {
+            (p - 2.0) * net.gap + 2.0 * (net.latency + 2.0 * net.overhead)
+        }
+        PointToPointParameters::PLogP(net) => p * net.gap(0.0) + 2.0 * net.latency(),
     }
 }
 
-fn linear_text(model: &PointToPoint, forms: Forms, _: &Shape) -> Text {
+fn linear_text(model: &PointToPointParameters, forms: Forms, _: &CallShape) -> Text {
     Formula(match (model, forms) {
-        (PointToPoint::Hockney(_), Forms::Printed) => "(P - 1) alpha",
-        (PointToPoint::Hockney(_), Forms::Corrected) => "P alpha",
-        (PointToPoint::LogGp(_), _) => "(P - 2) g + 2 (L + 2 o)",
-        (PointToPoint::PLogP(_), _) => "P g(0) + 2 L",
+        (PointToPointParameters::Hockney(_), Forms::Printed) => "(P - 1) alpha",
+        (PointToPointParameters::Hockney(_), Forms::Corrected) => "P alpha",
+        (PointToPointParameters::LogGp(_), _) => "(P - 2) g + 2 (L + 2 o)",
+        (PointToPointParameters::PLogP(_), _) => "P g(0) + 2 L",
     })
 }
 
 /// Table 1, "Flat-Tree": seconds, T_max: the root spends o (or) on each report.
 ///
 /// Hockney knows no overhead, so its two bounds are the same.
-fn linear_greatest(network: &Network, shape: &Shape, forms: Forms) -> f64 {
+fn linear_greatest(network: &Network, shape: &CallShape, forms: Forms) -> f64 {
     let p = shape.procs();
     match &network.model {
-        PointToPoint::Hockney(_) => linear(network, shape, forms),
-        PointToPoint::LogGp(net) => {
+        PointToPointParameters::Hockney(_) => linear(network, shape, forms),
+        PointToPointParameters::LogGp(net) => {
             (p - 2.0) * (net.gap + net.overhead) + 2.0 * (net.latency + 2.0 * net.overhead)
         }
-        PointToPoint::PLogP(net) => {
+        PointToPointParameters::PLogP(net) => {
             let costs = net.at(0.0);
             p * (costs.gap + costs.receive) + 2.0 * (net.latency() - costs.receive)
         }
@@ -74,16 +76,16 @@ fn linear_greatest(network: &Network, shape: &Shape, forms: Forms) -> f64 {
 }
 
 /// Table 1, "Double Ring": seconds. A token goes around the ring twice: 2 P messages in sequence.
-fn double_ring(network: &Network, shape: &Shape, forms: Forms) -> f64 {
+fn double_ring(network: &Network, shape: &CallShape, forms: Forms) -> f64 {
     2.0 * shape.procs() * step(network, forms)
 }
 
-fn double_ring_text(model: &PointToPoint, forms: Forms, _: &Shape) -> Text {
+fn double_ring_text(model: &PointToPointParameters, forms: Forms, _: &CallShape) -> Text {
     Formula(match (model, forms) {
-        (PointToPoint::Hockney(_), _) => "2 P alpha",
-        (PointToPoint::LogGp(_), Forms::Printed) => "2 P (L + o + g)",
-        (PointToPoint::LogGp(_), Forms::Corrected) => "2 P (L + 2 o)",
-        (PointToPoint::PLogP(_), _) => "2 P (L + g(0))",
+        (PointToPointParameters::Hockney(_), _) => "2 P alpha",
+        (PointToPointParameters::LogGp(_), Forms::Printed) => "2 P (L + o + g)",
+        (PointToPointParameters::LogGp(_), Forms::Corrected) => "2 P (L + 2 o)",
+        (PointToPointParameters::PLogP(_), _) => "2 P (L + g(0))",
     })
 }
 
@@ -91,42 +93,46 @@ fn double_ring_text(model: &PointToPoint, forms: Forms, _: &Shape) -> Text {
 ///
 /// Not as printed: Hockney's row there has lg P + 2 without the floor, which the other two have; all
 /// are taken with it.
-fn recursive_doubling(network: &Network, shape: &Shape, forms: Forms) -> f64 {
+fn recursive_doubling(network: &Network, shape: &CallShape, forms: Forms) -> f64 {
     shape.doubling_rounds() * step(network, forms)
 }
 
-fn recursive_doubling_text(model: &PointToPoint, forms: Forms, shape: &Shape) -> Text {
+fn recursive_doubling_text(
+    model: &PointToPointParameters,
+    forms: Forms,
+    shape: &CallShape,
+) -> Text {
     if shape.ranks().is_power_of_two() {
         return whole_rounds_text(model, forms, shape);
     }
     Formula(match (model, forms) {
-        (PointToPoint::Hockney(_), _) => "(floor(lg P) + 2) alpha",
-        (PointToPoint::LogGp(_), Forms::Printed) => "(floor(lg P) + 2)(L + o + g)",
-        (PointToPoint::LogGp(_), Forms::Corrected) => "(floor(lg P) + 2)(L + 2 o)",
-        (PointToPoint::PLogP(_), _) => "(floor(lg P) + 2)(L + g(0))",
+        (PointToPointParameters::Hockney(_), _) => "(floor(lg P) + 2) alpha",
+        (PointToPointParameters::LogGp(_), Forms::Printed) => "(floor(lg P) + 2)(L + o + g)",
+        (PointToPointParameters::LogGp(_), Forms::Corrected) => "(floor(lg P) + 2)(L + 2 o)",
+        (PointToPointParameters::PLogP(_), _) => "(floor(lg P) + 2)(L + g(0))",
     })
 }
 
-fn whole_rounds_text(model: &PointToPoint, forms: Forms, _: &Shape) -> Text {
+fn whole_rounds_text(model: &PointToPointParameters, forms: Forms, _: &CallShape) -> Text {
     Formula(match (model, forms) {
-        (PointToPoint::Hockney(_), _) => "lg P alpha",
-        (PointToPoint::LogGp(_), Forms::Printed) => "lg P (L + o + g)",
-        (PointToPoint::LogGp(_), Forms::Corrected) => "lg P (L + 2 o)",
-        (PointToPoint::PLogP(_), _) => "lg P (L + g(0))",
+        (PointToPointParameters::Hockney(_), _) => "lg P alpha",
+        (PointToPointParameters::LogGp(_), Forms::Printed) => "lg P (L + o + g)",
+        (PointToPointParameters::LogGp(_), Forms::Corrected) => "lg P (L + 2 o)",
+        (PointToPointParameters::PLogP(_), _) => "lg P (L + g(0))",
     })
 }
 
 /// Table 1, "Bruck" (dissemination): seconds. ceil(lg P) exchanges.
-fn bruck(network: &Network, shape: &Shape, forms: Forms) -> f64 {
+fn bruck(network: &Network, shape: &CallShape, forms: Forms) -> f64 {
     shape.rounds() * step(network, forms)
 }
 
-fn bruck_text(model: &PointToPoint, forms: Forms, _: &Shape) -> Text {
+fn bruck_text(model: &PointToPointParameters, forms: Forms, _: &CallShape) -> Text {
     Formula(match (model, forms) {
-        (PointToPoint::Hockney(_), _) => "ceil(lg P) alpha",
-        (PointToPoint::LogGp(_), Forms::Printed) => "ceil(lg P) (L + o + g)",
-        (PointToPoint::LogGp(_), Forms::Corrected) => "ceil(lg P) (L + 2 o)",
-        (PointToPoint::PLogP(_), _) => "ceil(lg P) (L + g(0))",
+        (PointToPointParameters::Hockney(_), _) => "ceil(lg P) alpha",
+        (PointToPointParameters::LogGp(_), Forms::Printed) => "ceil(lg P) (L + o + g)",
+        (PointToPointParameters::LogGp(_), Forms::Corrected) => "ceil(lg P) (L + 2 o)",
+        (PointToPointParameters::PLogP(_), _) => "ceil(lg P) (L + g(0))",
     })
 }
 
@@ -136,11 +142,11 @@ fn bruck_text(model: &PointToPoint, forms: Forms, _: &Shape) -> Text {
 /// Valid while g <= L + 2 o.
 fn step(network: &Network, forms: Forms) -> f64 {
     match &network.model {
-        PointToPoint::Hockney(net) => net.alpha,
-        PointToPoint::LogGp(net) => match forms {
+        PointToPointParameters::Hockney(net) => net.alpha,
+        PointToPointParameters::LogGp(net) => match forms {
             Forms::Printed => net.latency + net.overhead + net.gap,
             Forms::Corrected => net.latency + 2.0 * net.overhead,
         },
-        PointToPoint::PLogP(net) => net.latency() + net.gap(0.0),
+        PointToPointParameters::PLogP(net) => net.latency() + net.gap(0.0),
     }
 }

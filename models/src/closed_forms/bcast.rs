@@ -5,8 +5,8 @@
 use records::Algorithm;
 
 use super::{
-    form::Form,
-    shape::Shape,
+    form::ClosedForm,
+    shape::CallShape,
     text::{
         Text::{self, Formula},
         Texts::ByCase,
@@ -14,38 +14,38 @@ use super::{
 };
 use crate::{
     Forms,
-    parameters::{Network, PointToPoint},
+    parameters::{Network, PointToPointParameters},
 };
 
 /// The rows of Table 2.
-pub(super) const FORMS: &[Form] = &[
-    Form::segmented(Algorithm::Linear, linear, ByCase(linear_text)),
-    Form::segmented(Algorithm::Pipeline, pipeline, ByCase(pipeline_text)),
-    Form::segmented(Algorithm::Binomial, binomial, ByCase(binomial_text)),
-    Form::segmented(Algorithm::Binary, binary, ByCase(binary_text)),
-    Form::segmented(Algorithm::SplittedBinary, splitted_binary, ByCase(splitted_binary_text)),
+pub(super) const FORMS: &[ClosedForm] = &[
+    ClosedForm::segmented(Algorithm::Linear, linear, ByCase(linear_text)),
+    ClosedForm::segmented(Algorithm::Pipeline, pipeline, ByCase(pipeline_text)),
+    ClosedForm::segmented(Algorithm::Binomial, binomial, ByCase(binomial_text)),
+    ClosedForm::segmented(Algorithm::Binary, binary, ByCase(binary_text)),
+    ClosedForm::segmented(Algorithm::SplittedBinary, splitted_binary, ByCase(splitted_binary_text)),
 ];
 
 /// Table 2, "Linear": seconds. The root sends every segment to every other process.
 ///
 /// Exact for LogGP and PLogP where o <= gap.
-fn linear(network: &Network, shape: &Shape, _: Forms) -> f64 {
+fn linear(network: &Network, shape: &CallShape, _: Forms) -> f64 {
     let m_s = shape.segment_bytes();
     let messages = shape.segments() * (shape.procs() - 1.0);
     match &network.model {
-        PointToPoint::Hockney(net) => messages * net.message(m_s),
-        PointToPoint::LogGp(net) => {
+        PointToPointParameters::Hockney(net) => messages * net.message(m_s),
+        PointToPointParameters::LogGp(net) => {
             net.latency + 2.0 * net.overhead - net.gap + messages * net.gap(m_s)
         }
-        PointToPoint::PLogP(net) => net.latency() + messages * net.gap(m_s),
+        PointToPointParameters::PLogP(net) => net.latency() + messages * net.gap(m_s),
     }
 }
 
-fn linear_text(model: &PointToPoint, forms: Forms, _: &Shape) -> Text {
+fn linear_text(model: &PointToPointParameters, forms: Forms, _: &CallShape) -> Text {
     Formula(match (model, forms) {
-        (PointToPoint::Hockney(_), _) => "n_s (P - 1)(alpha + m_s beta)",
-        (PointToPoint::LogGp(_), _) => "L + 2 o - g + n_s (P - 1)(g + (m_s - 1) G)",
-        (PointToPoint::PLogP(_), _) => "L + n_s (P - 1) g(m_s)",
+        (PointToPointParameters::Hockney(_), _) => "n_s (P - 1)(alpha + m_s beta)",
+        (PointToPointParameters::LogGp(_), _) => "L + 2 o - g + n_s (P - 1)(g + (m_s - 1) G)",
+        (PointToPointParameters::PLogP(_), _) => "L + n_s (P - 1) g(m_s)",
     })
 }
 
@@ -54,18 +54,18 @@ fn linear_text(model: &PointToPoint, forms: Forms, _: &Shape) -> Text {
 /// Printed, the period of a forwarding process is the gap. Corrected, it is at least the two
 /// overheads that the process spends per segment. Exact for LogGP and PLogP then, for P > 2; with two
 /// processes none forwards, and 2 o is an upper bound.
-fn pipeline(network: &Network, shape: &Shape, forms: Forms) -> f64 {
+fn pipeline(network: &Network, shape: &CallShape, forms: Forms) -> f64 {
     let (p, n_s, m_s) = (shape.procs(), shape.segments(), shape.segment_bytes());
     match &network.model {
-        PointToPoint::Hockney(net) => (p + n_s - 2.0) * net.message(m_s),
-        PointToPoint::LogGp(net) => {
+        PointToPointParameters::Hockney(net) => (p + n_s - 2.0) * net.message(m_s),
+        PointToPointParameters::LogGp(net) => {
             let period = match forms {
                 Forms::Printed => net.gap(m_s),
                 Forms::Corrected => net.gap(m_s).max(2.0 * net.overhead),
             };
             (p - 1.0) * net.message(m_s) + (n_s - 1.0) * period
         }
-        PointToPoint::PLogP(net) => {
+        PointToPointParameters::PLogP(net) => {
             let costs = net.at(m_s);
             let period = match forms {
                 Forms::Printed => costs.gap,
@@ -76,17 +76,19 @@ fn pipeline(network: &Network, shape: &Shape, forms: Forms) -> f64 {
     }
 }
 
-fn pipeline_text(model: &PointToPoint, forms: Forms, _: &Shape) -> Text {
+fn pipeline_text(model: &PointToPointParameters, forms: Forms, _: &CallShape) -> Text {
     Formula(match (model, forms) {
-        (PointToPoint::Hockney(_), _) => "(P + n_s - 2)(alpha + m_s beta)",
-        (PointToPoint::LogGp(_), Forms::Printed) => {
+        (PointToPointParameters::Hockney(_), _) => "(P + n_s - 2)(alpha + m_s beta)",
+        (PointToPointParameters::LogGp(_), Forms::Printed) => {
             "(P - 1)(L + 2 o + (m_s - 1) G) + (n_s - 1)(g + (m_s - 1) G)"
         }
-        (PointToPoint::LogGp(_), Forms::Corrected) => {
+        (PointToPointParameters::LogGp(_), Forms::Corrected) => {
             "(P - 1)(L + 2 o + (m_s - 1) G) + (n_s - 1) max{g + (m_s - 1) G, 2 o}"
         }
-        (PointToPoint::PLogP(_), Forms::Printed) => "(P - 1)(L + g(m_s)) + (n_s - 1) g(m_s)",
-        (PointToPoint::PLogP(_), Forms::Corrected) => {
+        (PointToPointParameters::PLogP(_), Forms::Printed) => {
+            "(P - 1)(L + g(m_s)) + (n_s - 1) g(m_s)"
+        }
+        (PointToPointParameters::PLogP(_), Forms::Corrected) => {
             "(P - 1)(L + g(m_s)) + (n_s - 1) max{g(m_s), os(m_s) + or(m_s)}"
         }
     })
@@ -95,22 +97,22 @@ fn pipeline_text(model: &PointToPoint, forms: Forms, _: &Shape) -> Text {
 /// Table 2, "Binomial": seconds. ceil(lg P) rounds; a child gets all segments before the next.
 ///
 /// Exact for LogGP and PLogP where P is a power of two, an upper bound elsewhere.
-fn binomial(network: &Network, shape: &Shape, _: Forms) -> f64 {
+fn binomial(network: &Network, shape: &CallShape, _: Forms) -> f64 {
     let (k, n_s, m_s) = (shape.rounds(), shape.segments(), shape.segment_bytes());
     match &network.model {
-        PointToPoint::Hockney(net) => k * n_s * net.message(m_s),
-        PointToPoint::LogGp(net) => k * (net.message(m_s) + (n_s - 1.0) * net.gap(m_s)),
-        PointToPoint::PLogP(net) => k * (net.latency() + n_s * net.gap(m_s)),
+        PointToPointParameters::Hockney(net) => k * n_s * net.message(m_s),
+        PointToPointParameters::LogGp(net) => k * (net.message(m_s) + (n_s - 1.0) * net.gap(m_s)),
+        PointToPointParameters::PLogP(net) => k * (net.latency() + n_s * net.gap(m_s)),
     }
 }
 
-fn binomial_text(model: &PointToPoint, forms: Forms, _: &Shape) -> Text {
+fn binomial_text(model: &PointToPointParameters, forms: Forms, _: &CallShape) -> Text {
     Formula(match (model, forms) {
-        (PointToPoint::Hockney(_), _) => "ceil(lg P) n_s (alpha + m_s beta)",
-        (PointToPoint::LogGp(_), _) => {
+        (PointToPointParameters::Hockney(_), _) => "ceil(lg P) n_s (alpha + m_s beta)",
+        (PointToPointParameters::LogGp(_), _) => {
             "ceil(lg P)(L + 2 o + (m_s - 1) G + (n_s - 1)(g + (m_s - 1) G))"
         }
-        (PointToPoint::PLogP(_), _) => "ceil(lg P)(L + n_s g(m_s))",
+        (PointToPointParameters::PLogP(_), _) => "ceil(lg P)(L + n_s g(m_s))",
     })
 }
 
@@ -121,10 +123,10 @@ fn binomial_text(model: &PointToPoint, forms: Forms, _: &Shape) -> Text {
 ///   factor n_s - 1 and the g that belongs outside 2 (...).
 ///
 /// LogGP corrected (where 2 o <= gap) and PLogP are exact for P = 2^i - 1, an upper bound elsewhere.
-fn binary(network: &Network, shape: &Shape, forms: Forms) -> f64 {
+fn binary(network: &Network, shape: &CallShape, forms: Forms) -> f64 {
     let m_s = shape.segment_bytes();
     match (&network.model, forms) {
-        (PointToPoint::LogGp(net), Forms::Printed) => {
+        (PointToPointParameters::LogGp(net), Forms::Printed) => {
             let gap = net.gap(m_s);
             shape.levels() * (net.latency + 2.0 * (net.overhead + gap)) + 2.0 * gap
         }
@@ -132,21 +134,21 @@ fn binary(network: &Network, shape: &Shape, forms: Forms) -> f64 {
     }
 }
 
-fn binary_text(model: &PointToPoint, forms: Forms, _: &Shape) -> Text {
+fn binary_text(model: &PointToPointParameters, forms: Forms, _: &CallShape) -> Text {
     Formula(match (model, forms) {
-        (PointToPoint::Hockney(_), Forms::Printed) => {
+        (PointToPointParameters::Hockney(_), Forms::Printed) => {
             "(ceil(lg(P + 1)) + n_s - 2)(2 alpha + m_s beta)"
         }
-        (PointToPoint::Hockney(_), Forms::Corrected) => {
+        (PointToPointParameters::Hockney(_), Forms::Corrected) => {
             "2 (ceil(lg(P + 1)) + n_s - 2)(alpha + m_s beta)"
         }
-        (PointToPoint::LogGp(_), Forms::Printed) => {
+        (PointToPointParameters::LogGp(_), Forms::Printed) => {
             "(ceil(lg(P + 1)) - 1)(L + 2 (o + (m_s - 1) G + g)) + 2 ((m_s - 1) G + g)"
         }
-        (PointToPoint::LogGp(_), Forms::Corrected) => {
+        (PointToPointParameters::LogGp(_), Forms::Corrected) => {
             "(ceil(lg(P + 1)) - 1)(L + g + 2 (o + (m_s - 1) G)) + 2 (n_s - 1)(g + (m_s - 1) G)"
         }
-        (PointToPoint::PLogP(_), _) => {
+        (PointToPointParameters::PLogP(_), _) => {
             "(ceil(lg(P + 1)) - 1)(L + 2 g(m_s)) + (n_s - 1) max{2 g(m_s), or(m_s) + g(m_s) + \
              os(m_s)}"
         }
@@ -162,34 +164,34 @@ fn binary_text(model: &PointToPoint, forms: Forms, _: &Shape) -> Text {
 ///   taken with the latter. They differ where n_s is odd.
 ///
 /// Exact for LogGP and PLogP for P = 2^i - 1 and even n_s; needs n_s >= 2 to make sense.
-fn splitted_binary(network: &Network, shape: &Shape, forms: Forms) -> f64 {
+fn splitted_binary(network: &Network, shape: &CallShape, forms: Forms) -> f64 {
     let tree = binary_tree(network, shape, forms, shape.half_segments());
     let half = shape.bytes() / 2.0;
     match (&network.model, forms) {
-        (PointToPoint::Hockney(net), _) => tree + net.message(half),
-        (PointToPoint::LogGp(net), _) => tree + net.message(half),
-        (PointToPoint::PLogP(_), Forms::Printed) => tree,
-        (PointToPoint::PLogP(net), Forms::Corrected) => tree + net.message(half),
+        (PointToPointParameters::Hockney(net), _) => tree + net.message(half),
+        (PointToPointParameters::LogGp(net), _) => tree + net.message(half),
+        (PointToPointParameters::PLogP(_), Forms::Printed) => tree,
+        (PointToPointParameters::PLogP(net), Forms::Corrected) => tree + net.message(half),
     }
 }
 
-fn splitted_binary_text(model: &PointToPoint, forms: Forms, _: &Shape) -> Text {
+fn splitted_binary_text(model: &PointToPointParameters, forms: Forms, _: &CallShape) -> Text {
     Formula(match (model, forms) {
-        (PointToPoint::Hockney(_), Forms::Printed) => {
+        (PointToPointParameters::Hockney(_), Forms::Printed) => {
             "(ceil(lg(P + 1)) + ceil(n_s / 2) - 2)(2 alpha + m_s beta) + alpha + (m / 2) beta"
         }
-        (PointToPoint::Hockney(_), Forms::Corrected) => {
+        (PointToPointParameters::Hockney(_), Forms::Corrected) => {
             "2 (ceil(lg(P + 1)) + ceil(n_s / 2) - 2)(alpha + m_s beta) + alpha + (m / 2) beta"
         }
-        (PointToPoint::LogGp(_), _) => {
+        (PointToPointParameters::LogGp(_), _) => {
             "(ceil(lg(P + 1)) - 1)(L + g + 2 (o + (m_s - 1) G)) + 2 (ceil(n_s / 2) - 1)(g + (m_s \
              - 1) G) + L + 2 o + (m / 2 - 1) G"
         }
-        (PointToPoint::PLogP(_), Forms::Printed) => {
+        (PointToPointParameters::PLogP(_), Forms::Printed) => {
             "(ceil(lg(P + 1)) - 1)(L + 2 g(m_s)) + (ceil(n_s / 2) - 1) max{2 g(m_s), or(m_s) + \
              g(m_s) + os(m_s)}"
         }
-        (PointToPoint::PLogP(_), Forms::Corrected) => {
+        (PointToPointParameters::PLogP(_), Forms::Corrected) => {
             "(ceil(lg(P + 1)) - 1)(L + 2 g(m_s)) + (ceil(n_s / 2) - 1) max{2 g(m_s), or(m_s) + \
              g(m_s) + os(m_s)} + L + g(m / 2)"
         }
@@ -199,21 +201,21 @@ fn splitted_binary_text(model: &PointToPoint, forms: Forms, _: &Shape) -> Text {
 /// Down a binary tree: `segments` segments, two children per process.
 ///
 /// Printed and corrected differ for Hockney alone.
-fn binary_tree(network: &Network, shape: &Shape, forms: Forms, segments: f64) -> f64 {
+fn binary_tree(network: &Network, shape: &CallShape, forms: Forms, segments: f64) -> f64 {
     let (levels, m_s) = (shape.levels(), shape.segment_bytes());
     match &network.model {
-        PointToPoint::Hockney(net) => {
+        PointToPointParameters::Hockney(net) => {
             let step = match forms {
                 Forms::Printed => 2.0 * net.alpha + m_s * net.beta,
                 Forms::Corrected => 2.0 * net.message(m_s),
             };
             (levels + segments - 1.0) * step
         }
-        PointToPoint::LogGp(net) => {
+        PointToPointParameters::LogGp(net) => {
             let gap = net.gap(m_s);
             levels * (net.message(m_s) + gap) + 2.0 * (segments - 1.0) * gap
         }
-        PointToPoint::PLogP(net) => {
+        PointToPointParameters::PLogP(net) => {
             let costs = net.at(m_s);
             let period = (2.0 * costs.gap).max(costs.receive + costs.gap + costs.send);
             levels * (net.latency() + 2.0 * costs.gap) + (segments - 1.0) * period

@@ -3,44 +3,52 @@
 use records::Algorithm;
 
 use super::{
-    shape::Shape,
+    shape::CallShape,
     text::{Text, Texts},
 };
 use crate::{Forms, parameters::Network};
 
-pub(super) type Formula = fn(&Network, &Shape, Forms) -> f64;
+pub(super) type FormulaFunction = fn(&Network, &CallShape, Forms) -> f64;
 
 /// One algorithm's closed form, for every model.
 #[derive(Debug, Clone, Copy)]
-pub struct Form {
+pub struct ClosedForm {
     /// Which algorithm.
     pub algorithm: Algorithm,
     /// Whether the message is cut into segments.
     pub segmented: bool,
-    formula: Formula,
+    formula: FormulaFunction,
     /// T_max, where the paper has two bounds.
-    greatest: Option<Formula>,
+    greatest: Option<FormulaFunction>,
     /// Whether the form holds where P is a power of two only.
     powers_of_two: bool,
     text: Texts,
 }
 
-impl Form {
-    pub(super) const fn segmented(algorithm: Algorithm, formula: Formula, text: Texts) -> Self {
-        Form { segmented: true, ..Form::unsegmented(algorithm, formula, text) }
+impl ClosedForm {
+    pub(super) const fn segmented(
+        algorithm: Algorithm,
+        formula: FormulaFunction,
+        text: Texts,
+    ) -> Self {
+        ClosedForm { segmented: true, ..ClosedForm::unsegmented(algorithm, formula, text) }
     }
 
-    pub(super) const fn unsegmented(algorithm: Algorithm, formula: Formula, text: Texts) -> Self {
+    pub(super) const fn unsegmented(
+        algorithm: Algorithm,
+        formula: FormulaFunction,
+        text: Texts,
+    ) -> Self {
         let (greatest, powers_of_two) = (None, false);
-        Form { algorithm, segmented: false, formula, greatest, powers_of_two, text }
+        ClosedForm { algorithm, segmented: false, formula, greatest, powers_of_two, text }
     }
 
-    pub(super) const fn with_greatest(self, greatest: Formula) -> Self {
-        Form { greatest: Some(greatest), ..self }
+    pub(super) const fn with_greatest(self, greatest: FormulaFunction) -> Self {
+        ClosedForm { greatest: Some(greatest), ..self }
     }
 
     pub(super) const fn of_powers_of_two(self) -> Self {
-        Form { powers_of_two: true, ..self }
+        ClosedForm { powers_of_two: true, ..self }
     }
 
     /// Whether the form holds for so many processes; those of the paper do for all.
@@ -50,17 +58,22 @@ impl Form {
 
     /// Seconds; T_min where the paper has two bounds.
     #[inline]
-    pub fn seconds(&self, network: &Network, shape: &Shape, forms: Forms) -> f64 {
+    pub fn seconds(&self, network: &Network, shape: &CallShape, forms: Forms) -> f64 {
         Self::of_several(self.formula, network, shape, forms)
     }
 
     /// T_max in seconds, where the paper has two bounds.
-    pub fn greatest_seconds(&self, network: &Network, shape: &Shape, forms: Forms) -> Option<f64> {
+    pub fn greatest_seconds(
+        &self,
+        network: &Network,
+        shape: &CallShape,
+        forms: Forms,
+    ) -> Option<f64> {
         self.greatest.map(|formula| Self::of_several(formula, network, shape, forms))
     }
 
     /// The form as text: of T_min where the paper has two bounds.
-    pub fn text(&self, network: &Network, shape: &Shape, forms: Forms) -> Text {
+    pub fn text(&self, network: &Network, shape: &CallShape, forms: Forms) -> Text {
         match self.text {
             Texts::One(text) => text,
             Texts::ByCase(text) => text(&network.model, forms, shape),
@@ -68,19 +81,24 @@ impl Form {
     }
 
     #[inline]
-    fn of_several(formula: Formula, network: &Network, shape: &Shape, forms: Forms) -> f64 {
+    fn of_several(
+        formula: FormulaFunction,
+        network: &Network,
+        shape: &CallShape,
+        forms: Forms,
+    ) -> f64 {
         if shape.procs > 1 { formula(network, shape, forms) } else { 0.0 }
     }
 
     /// Whether the algorithm makes sense for that call, and so may be decided for. The form can be
     /// evaluated in any case.
-    pub fn is_candidate(&self, shape: &Shape) -> bool {
+    pub fn is_candidate(&self, shape: &CallShape) -> bool {
         is_candidate(self.algorithm, shape)
     }
 }
 
-/// See [`Form::is_candidate`].
-pub(crate) fn is_candidate(algorithm: Algorithm, shape: &Shape) -> bool {
+/// See [`ClosedForm::is_candidate`].
+pub(crate) fn is_candidate(algorithm: Algorithm, shape: &CallShape) -> bool {
     // Each half of the message needs a segment of its own.
     algorithm != Algorithm::SplittedBinary || (shape.segments >= 2 && shape.bytes >= 2)
 }

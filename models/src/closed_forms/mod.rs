@@ -3,8 +3,8 @@
 //!
 //! # Symbols
 //! P processes, m message size, m_s segment size, n_s = ceil(m / m_s) segments, y (gamma) the time
-//! to combine a byte. The common sub-expressions are [`Shape::rounds`] k = ceil(lg P) and
-//! [`Shape::levels`] h - 1 = ceil(lg(P + 1)) - 1. LogGP's g + (m_s - 1) G is called the *gap*.
+//! to combine a byte. The common sub-expressions are [`CallShape::rounds`] k = ceil(lg P) and
+//! [`CallShape::levels`] h - 1 = ceil(lg(P + 1)) - 1. LogGP's g + (m_s - 1) G is called the *gap*.
 //!
 //! # At the edges
 //! A segment size of 0 or of at least m means one segment of m; an empty message is one segment;
@@ -41,10 +41,10 @@ mod text;
 
 use records::{Algorithm, Collective};
 
-pub use form::Form;
+pub use form::ClosedForm;
 pub(crate) use form::is_candidate;
 pub use reduce::{binomial_segmentation_pays, binomial_segmentation_sides};
-pub use shape::Shape;
+pub use shape::CallShape;
 pub(crate) use symbols::symbol;
 pub use text::{FormulaError, Text};
 pub(crate) use text::{evaluate, terms};
@@ -54,7 +54,7 @@ pub const COLLECTIVES: [Collective; 4] =
     [Collective::Barrier, Collective::Bcast, Collective::Reduce, Collective::Alltoall];
 
 /// The closed forms of a collective, in the order of the paper's table; empty where it has none.
-pub const fn forms(collective: Collective) -> &'static [Form] {
+pub const fn forms(collective: Collective) -> &'static [ClosedForm] {
     match collective {
         Collective::Barrier => barrier::FORMS,
         Collective::Bcast => bcast::FORMS,
@@ -82,11 +82,11 @@ pub const fn algorithms(collective: Collective) -> &'static [Algorithm] {
 
 /// The closed form of an algorithm, if it has one.
 #[inline]
-pub fn form(collective: Collective, algorithm: Algorithm) -> Option<&'static Form> {
+pub fn form(collective: Collective, algorithm: Algorithm) -> Option<&'static ClosedForm> {
     BY_NAME[collective as usize][algorithm as usize]
 }
 
-type ByName = [[Option<&'static Form>; Algorithm::ALL.len()]; Collective::ALL.len()];
+type ByName = [[Option<&'static ClosedForm>; Algorithm::ALL.len()]; Collective::ALL.len()];
 
 /// By collective and algorithm: a search takes as long as the form itself.
 static BY_NAME: ByName = {
@@ -105,7 +105,7 @@ static BY_NAME: ByName = {
     by_name
 };
 
-const fn names<const N: usize>(forms: &[Form]) -> [Algorithm; N] {
+const fn names<const N: usize>(forms: &[ClosedForm]) -> [Algorithm; N] {
     let mut names = [forms[0].algorithm; N];
     let mut index = 0;
     while index < N {

@@ -5,8 +5,8 @@
 use records::Algorithm;
 
 use super::{
-    form::Form,
-    shape::Shape,
+    form::ClosedForm,
+    shape::CallShape,
     text::{
         Text::{self, Formula},
         Texts::ByCase,
@@ -14,15 +14,15 @@ use super::{
 };
 use crate::{
     Forms,
-    parameters::{Network, PointToPoint},
+    parameters::{Network, PointToPointParameters},
 };
 
 /// The rows of Table 3.
-pub(super) const FORMS: &[Form] = &[
-    Form::segmented(Algorithm::Linear, linear, ByCase(linear_text)),
-    Form::segmented(Algorithm::Pipeline, pipeline, ByCase(pipeline_text)),
-    Form::segmented(Algorithm::Binomial, binomial, ByCase(binomial_text)),
-    Form::segmented(Algorithm::Binary, binary, ByCase(binary_text)),
+pub(super) const FORMS: &[ClosedForm] = &[
+    ClosedForm::segmented(Algorithm::Linear, linear, ByCase(linear_text)),
+    ClosedForm::segmented(Algorithm::Pipeline, pipeline, ByCase(pipeline_text)),
+    ClosedForm::segmented(Algorithm::Binomial, binomial, ByCase(binomial_text)),
+    ClosedForm::segmented(Algorithm::Binary, binary, ByCase(binary_text)),
 ];
 
 /// Table 3, "Flat Tree": seconds. The root receives and combines every segment of every process.
@@ -31,28 +31,28 @@ pub(super) const FORMS: &[Form] = &[
 ///   (P = 2 costs more than a message). Corrected: the root is bound by the gap or by its
 ///   processor, whichever chain is longer; exact in both cases.
 /// - PLogP, printed: hides the last combination behind the gap; corrected by the same two chains.
-fn linear(network: &Network, shape: &Shape, forms: Forms) -> f64 {
+fn linear(network: &Network, shape: &CallShape, forms: Forms) -> f64 {
     let (p, n_s, m_s) = (shape.procs(), shape.segments(), shape.segment_bytes());
     let combine = network.combine(m_s);
     let messages = n_s * (p - 1.0);
     match (&network.model, forms) {
-        (PointToPoint::Hockney(net), _) => messages * (net.message(m_s) + combine),
-        (PointToPoint::LogGp(net), Forms::Printed) => {
+        (PointToPointParameters::Hockney(net), _) => messages * (net.message(m_s) + combine),
+        (PointToPointParameters::LogGp(net), Forms::Printed) => {
             let busy = (p - 1.0) * (net.overhead + net.stream(m_s) + combine);
             net.overhead + net.stream(m_s) + net.latency + n_s * net.gap.max(busy)
         }
-        (PointToPoint::LogGp(net), Forms::Corrected) => {
+        (PointToPointParameters::LogGp(net), Forms::Corrected) => {
             let gap_bound =
                 net.latency + 2.0 * net.overhead - net.gap + messages * net.gap(m_s) + combine;
             let processor_bound =
                 net.latency + net.overhead + net.stream(m_s) + messages * (net.overhead + combine);
             gap_bound.max(processor_bound)
         }
-        (PointToPoint::PLogP(net), Forms::Printed) => {
+        (PointToPointParameters::PLogP(net), Forms::Printed) => {
             let costs = net.at(m_s);
             net.latency() + messages * costs.gap.max(costs.receive + combine)
         }
-        (PointToPoint::PLogP(net), Forms::Corrected) => {
+        (PointToPointParameters::PLogP(net), Forms::Corrected) => {
             let costs = net.at(m_s);
             let gap_bound = messages * costs.gap + combine;
             let processor_bound = messages * (costs.receive + combine);
@@ -61,20 +61,20 @@ fn linear(network: &Network, shape: &Shape, forms: Forms) -> f64 {
     }
 }
 
-fn linear_text(model: &PointToPoint, forms: Forms, _: &Shape) -> Text {
+fn linear_text(model: &PointToPointParameters, forms: Forms, _: &CallShape) -> Text {
     Formula(match (model, forms) {
-        (PointToPoint::Hockney(_), _) => "n_s (P - 1)(alpha + beta m_s + gamma m_s)",
-        (PointToPoint::LogGp(_), Forms::Printed) => {
+        (PointToPointParameters::Hockney(_), _) => "n_s (P - 1)(alpha + beta m_s + gamma m_s)",
+        (PointToPointParameters::LogGp(_), Forms::Printed) => {
             "o + (m_s - 1) G + L + n_s max{g, (P - 1)(o + (m_s - 1) G + gamma m_s)}"
         }
-        (PointToPoint::LogGp(_), Forms::Corrected) => {
+        (PointToPointParameters::LogGp(_), Forms::Corrected) => {
             "max{L + 2 o - g + n_s (P - 1)(g + (m_s - 1) G) + gamma m_s, L + o + (m_s - 1) G + \
              n_s (P - 1)(o + gamma m_s)}"
         }
-        (PointToPoint::PLogP(_), Forms::Printed) => {
+        (PointToPointParameters::PLogP(_), Forms::Printed) => {
             "L + (P - 1) n_s max{g(m_s), or(m_s) + gamma m_s}"
         }
-        (PointToPoint::PLogP(_), Forms::Corrected) => {
+        (PointToPointParameters::PLogP(_), Forms::Corrected) => {
             "L + max{n_s (P - 1) g(m_s) + gamma m_s, n_s (P - 1)(or(m_s) + gamma m_s)}"
         }
     })
@@ -85,12 +85,12 @@ fn linear_text(model: &PointToPoint, forms: Forms, _: &Shape) -> Text {
 /// Printed, LogGP's and PLogP's periods are 14 to 31 % too long: without combining, this is the
 /// broadcast run backwards. Corrected: the gap, or the processor's work per segment if longer.
 /// Independent of P as n_s grows, in both. Exact for LogGP corrected, for P > 2.
-fn pipeline(network: &Network, shape: &Shape, forms: Forms) -> f64 {
+fn pipeline(network: &Network, shape: &CallShape, forms: Forms) -> f64 {
     let (p, n_s, m_s) = (shape.procs(), shape.segments(), shape.segment_bytes());
     let combine = network.combine(m_s);
     match &network.model {
-        PointToPoint::Hockney(net) => (p + n_s - 2.0) * (net.message(m_s) + combine),
-        PointToPoint::LogGp(net) => {
+        PointToPointParameters::Hockney(net) => (p + n_s - 2.0) * (net.message(m_s) + combine),
+        PointToPointParameters::LogGp(net) => {
             let overheads = 2.0 * net.overhead;
             let period = match forms {
                 Forms::Printed => net.gap.max(overheads + net.stream(m_s) + combine),
@@ -98,7 +98,7 @@ fn pipeline(network: &Network, shape: &Shape, forms: Forms) -> f64 {
             };
             (p - 1.0) * (net.message(m_s) + combine) + (n_s - 1.0) * period
         }
-        PointToPoint::PLogP(net) => {
+        PointToPointParameters::PLogP(net) => {
             let costs = net.at(m_s);
             let received = costs.gap.max(costs.receive + combine);
             let period = match forms {
@@ -110,22 +110,22 @@ fn pipeline(network: &Network, shape: &Shape, forms: Forms) -> f64 {
     }
 }
 
-fn pipeline_text(model: &PointToPoint, forms: Forms, _: &Shape) -> Text {
+fn pipeline_text(model: &PointToPointParameters, forms: Forms, _: &CallShape) -> Text {
     Formula(match (model, forms) {
-        (PointToPoint::Hockney(_), _) => "(P + n_s - 2)(alpha + beta m_s + gamma m_s)",
-        (PointToPoint::LogGp(_), Forms::Printed) => {
+        (PointToPointParameters::Hockney(_), _) => "(P + n_s - 2)(alpha + beta m_s + gamma m_s)",
+        (PointToPointParameters::LogGp(_), Forms::Printed) => {
             "(P - 1)(L + 2 o + (m_s - 1) G + gamma m_s) + (n_s - 1) max{g, 2 o + (m_s - 1) G + \
              gamma m_s}"
         }
-        (PointToPoint::LogGp(_), Forms::Corrected) => {
+        (PointToPointParameters::LogGp(_), Forms::Corrected) => {
             "(P - 1)(L + 2 o + (m_s - 1) G + gamma m_s) + (n_s - 1) max{g + (m_s - 1) G, 2 o + \
              gamma m_s}"
         }
-        (PointToPoint::PLogP(_), Forms::Printed) => {
+        (PointToPointParameters::PLogP(_), Forms::Printed) => {
             "(P - 1)(L + max{g(m_s), or(m_s) + gamma m_s}) + (n_s - 1)(max{g(m_s), or(m_s) + \
              gamma m_s} + os(m_s))"
         }
-        (PointToPoint::PLogP(_), Forms::Corrected) => {
+        (PointToPointParameters::PLogP(_), Forms::Corrected) => {
             "(P - 1)(L + max{g(m_s), or(m_s) + gamma m_s}) + (n_s - 1) max{g(m_s), or(m_s) + \
              os(m_s) + gamma m_s}"
         }
@@ -136,16 +136,16 @@ fn pipeline_text(model: &PointToPoint, forms: Forms, _: &Shape) -> Text {
 ///
 /// For P = 2^i without combining PLogP is exact and LogGP low by at most k (g - o); with it they
 /// are up to 11 % low.
-fn binomial(network: &Network, shape: &Shape, _: Forms) -> f64 {
+fn binomial(network: &Network, shape: &CallShape, _: Forms) -> f64 {
     let (k, n_s, m_s) = (shape.rounds(), shape.segments(), shape.segment_bytes());
     let combine = network.combine(m_s);
     match &network.model {
-        PointToPoint::Hockney(net) => n_s * k * (net.message(m_s) + combine),
-        PointToPoint::LogGp(net) => {
+        PointToPointParameters::Hockney(net) => n_s * k * (net.message(m_s) + combine),
+        PointToPointParameters::LogGp(net) => {
             let period = net.stream(m_s) + net.gap.max(net.overhead + combine);
             k * (net.overhead + net.latency + n_s * period)
         }
-        PointToPoint::PLogP(net) => {
+        PointToPointParameters::PLogP(net) => {
             let costs = net.at(m_s);
             let period = costs.gap.max(costs.receive + combine + costs.send);
             k * (net.latency() + n_s * period)
@@ -153,13 +153,13 @@ fn binomial(network: &Network, shape: &Shape, _: Forms) -> f64 {
     }
 }
 
-fn binomial_text(model: &PointToPoint, forms: Forms, _: &Shape) -> Text {
+fn binomial_text(model: &PointToPointParameters, forms: Forms, _: &CallShape) -> Text {
     Formula(match (model, forms) {
-        (PointToPoint::Hockney(_), _) => "n_s ceil(lg P)(alpha + beta m_s + gamma m_s)",
-        (PointToPoint::LogGp(_), _) => {
+        (PointToPointParameters::Hockney(_), _) => "n_s ceil(lg P)(alpha + beta m_s + gamma m_s)",
+        (PointToPointParameters::LogGp(_), _) => {
             "ceil(lg P)(o + L + n_s ((m_s - 1) G + max{g, o + gamma m_s}))"
         }
-        (PointToPoint::PLogP(_), _) => {
+        (PointToPointParameters::PLogP(_), _) => {
             "ceil(lg P)(L + n_s max{g(m_s), or(m_s) + gamma m_s + os(m_s)})"
         }
     })
@@ -172,26 +172,26 @@ fn binomial_text(model: &PointToPoint, forms: Forms, _: &Shape) -> Text {
 ///   P = 2^i - 1, up to 14 % high where combining dominates.
 /// - PLogP, printed: one os too many per segment, 15 % high; corrected: 2 g or the processor's
 ///   work.
-fn binary(network: &Network, shape: &Shape, forms: Forms) -> f64 {
+fn binary(network: &Network, shape: &CallShape, forms: Forms) -> f64 {
     let (levels, n_s, m_s) = (shape.levels(), shape.segments(), shape.segment_bytes());
     let combine = network.combine(m_s);
     match (&network.model, forms) {
-        (PointToPoint::Hockney(net), _) => {
+        (PointToPointParameters::Hockney(net), _) => {
             2.0 * (levels + n_s - 1.0) * (net.message(m_s) + combine)
         }
-        (PointToPoint::LogGp(net), Forms::Printed) => {
+        (PointToPointParameters::LogGp(net), Forms::Printed) => {
             let (overheads, combines) = (3.0 * net.overhead, 2.0 * combine);
             let filled = net.latency + overheads + net.stream(m_s) + combines;
             let period = net.stream(m_s) + net.gap.max(overheads + combines);
             levels * (filled + (n_s - 1.0) * period)
         }
-        (PointToPoint::LogGp(net), Forms::Corrected) => {
+        (PointToPointParameters::LogGp(net), Forms::Corrected) => {
             let second_child = net.gap(m_s).max(net.overhead + combine);
             let filled = net.message(m_s) + combine + second_child;
             let busy = 3.0 * net.overhead + 2.0 * combine;
             levels * filled + (n_s - 1.0) * (2.0 * net.gap(m_s)).max(busy)
         }
-        (PointToPoint::PLogP(net), _) => {
+        (PointToPointParameters::PLogP(net), _) => {
             let costs = net.at(m_s);
             let received = 2.0 * costs.gap.max(costs.receive + combine);
             let period = match forms {
@@ -205,24 +205,24 @@ fn binary(network: &Network, shape: &Shape, forms: Forms) -> f64 {
     }
 }
 
-fn binary_text(model: &PointToPoint, forms: Forms, _: &Shape) -> Text {
+fn binary_text(model: &PointToPointParameters, forms: Forms, _: &CallShape) -> Text {
     Formula(match (model, forms) {
-        (PointToPoint::Hockney(_), _) => {
+        (PointToPointParameters::Hockney(_), _) => {
             "2 (ceil(lg(P + 1)) + n_s - 2)(alpha + beta m_s + gamma m_s)"
         }
-        (PointToPoint::LogGp(_), Forms::Printed) => {
+        (PointToPointParameters::LogGp(_), Forms::Printed) => {
             "(ceil(lg(P + 1)) - 1)((L + 3 o + (m_s - 1) G + 2 gamma m_s) + (n_s - 1)((m_s - 1) G \
              + max{g, 3 o + 2 gamma m_s}))"
         }
-        (PointToPoint::LogGp(_), Forms::Corrected) => {
+        (PointToPointParameters::LogGp(_), Forms::Corrected) => {
             "(ceil(lg(P + 1)) - 1)(L + 2 o + (m_s - 1) G + gamma m_s + max{g + (m_s - 1) G, o + \
              gamma m_s}) + (n_s - 1) max{2 (g + (m_s - 1) G), 3 o + 2 gamma m_s}"
         }
-        (PointToPoint::PLogP(_), Forms::Printed) => {
+        (PointToPointParameters::PLogP(_), Forms::Printed) => {
             "(ceil(lg(P + 1)) - 1)(L + 2 max{g(m_s), or(m_s) + gamma m_s}) + (n_s - 1)(os(m_s) + \
              2 max{g(m_s), or(m_s) + gamma m_s})"
         }
-        (PointToPoint::PLogP(_), Forms::Corrected) => {
+        (PointToPointParameters::PLogP(_), Forms::Corrected) => {
             "(ceil(lg(P + 1)) - 1)(L + 2 max{g(m_s), or(m_s) + gamma m_s}) + (n_s - 1) max{2 \
              g(m_s), 2 (or(m_s) + gamma m_s) + os(m_s)}"
         }
@@ -259,15 +259,17 @@ pub fn binomial_segmentation_sides(
     bytes: u64,
     segment_bytes: u64,
 ) -> Option<(f64, f64)> {
-    let shape = Shape::new(2, bytes, segment_bytes);
+    let shape = CallShape::new(2, bytes, segment_bytes);
     let (m, n_s, m_s) = (shape.bytes(), shape.segments(), shape.segment_bytes());
     if n_s <= 1.0 {
         return None;
     }
     let combine = |bytes| network.combine(bytes);
     Some(match &network.model {
-        PointToPoint::Hockney(net) => (net.alpha / m + net.beta, net.alpha / m_s + net.beta),
-        PointToPoint::LogGp(net) => {
+        PointToPointParameters::Hockney(net) => {
+            (net.alpha / m + net.beta, net.alpha / m_s + net.beta)
+        }
+        PointToPointParameters::LogGp(net) => {
             let whole = net.gap.max(net.overhead + combine(m));
             let segmented = n_s * net.gap.max(net.overhead + combine(m_s));
             match forms {
@@ -275,7 +277,7 @@ pub fn binomial_segmentation_sides(
                 Forms::Corrected => (whole + (n_s - 1.0) * net.gap_per_byte, segmented),
             }
         }
-        PointToPoint::PLogP(net) => {
+        PointToPointParameters::PLogP(net) => {
             let (whole, segment) = (net.at(m), net.at(m_s));
             let overheads = n_s * (segment.receive + segment.send);
             (

@@ -5,33 +5,33 @@
 // What the forms read together is kept apart: a compiler that reads two neighbours at once makes
 // the processor wait until both have been written.
 #[repr(C)]
-pub struct Shape {
+pub struct CallShape {
     pub(super) segments: u64,
     pub(super) procs: u32,
     pub(super) segment_bytes: u64,
     pub(super) bytes: u64,
 }
 
-impl Shape {
+impl CallShape {
     /// `segment_bytes` 0, or of at least `bytes`, is one segment.
     #[inline]
     pub fn new(procs: u32, bytes: u64, segment_bytes: u64) -> Self {
         let whole = segment_bytes == 0 || segment_bytes >= bytes;
         let (segments, segment_bytes) =
             if whole { (1, bytes) } else { (bytes.div_ceil(segment_bytes), segment_bytes) };
-        Shape { procs, bytes, segments, segment_bytes }
+        CallShape { procs, bytes, segments, segment_bytes }
     }
 
     /// The same call with other segments.
     #[inline]
     pub(crate) fn cut(&self, segment_bytes: u64) -> Self {
-        Shape::new(self.procs, self.bytes, segment_bytes)
+        CallShape::new(self.procs, self.bytes, segment_bytes)
     }
 
     /// A call of so many segments of so many bytes, whatever the message: a bound of others.
     #[inline]
     pub(crate) fn with_segments(&self, segments: u64, segment_bytes: u64) -> Self {
-        Shape { segments, segment_bytes, ..*self }
+        CallShape { segments, segment_bytes, ..*self }
     }
 
     /// P, as it was given.
@@ -106,20 +106,20 @@ mod tests {
 
     #[test]
     fn shapes_at_the_edges() {
-        let one = Shape::new(2, 100, 0);
-        assert_eq!(one, Shape::new(2, 100, 100));
-        assert_eq!(one, Shape::new(2, 100, 1 << 40));
+        let one = CallShape::new(2, 100, 0);
+        assert_eq!(one, CallShape::new(2, 100, 100));
+        assert_eq!(one, CallShape::new(2, 100, 1 << 40));
         assert_eq!((one.segments(), one.segment_bytes()), (1.0, 100.0));
-        let empty = Shape::new(2, 0, 8);
+        let empty = CallShape::new(2, 0, 8);
         assert_eq!((empty.segments(), empty.segment_bytes()), (1.0, 0.0));
-        let odd = Shape::new(2, 101, 20);
+        let odd = CallShape::new(2, 101, 20);
         assert_eq!((odd.segments(), odd.half_segments(), odd.segment_bytes()), (6.0, 3.0, 20.0));
     }
 
     #[test]
     fn logarithms_are_those_of_the_tables() {
         for procs in 2..=4097_u32 {
-            let shape = Shape::new(procs, 0, 0);
+            let shape = CallShape::new(procs, 0, 0);
             let log = f64::from(procs).log2();
             assert_eq!(shape.rounds(), log.ceil(), "{procs}");
             assert_eq!(shape.levels(), (f64::from(procs) + 1.0).log2().ceil() - 1.0, "{procs}");

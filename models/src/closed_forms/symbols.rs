@@ -1,11 +1,15 @@
 //! What the symbols of the forms stand for.
 
-use super::{refined::symbol as refined_symbol, shape::Shape, text::evaluate};
-use crate::parameters::{Network, PointToPoint};
+use super::{refined::symbol as refined_symbol, shape::CallShape, text::evaluate};
+use crate::parameters::{Network, PointToPointParameters};
 
 /// What a symbol stands for in a call: its value and its unit (`bytes`, `seconds`,
 /// `seconds_per_byte`; none where it counts).
-pub(crate) fn symbol(network: &Network, shape: &Shape, name: &str) -> Option<(f64, &'static str)> {
+pub(crate) fn symbol(
+    network: &Network,
+    shape: &CallShape,
+    name: &str,
+) -> Option<(f64, &'static str)> {
     let (head, argument) = match name.split_once('(') {
         Some((head, rest)) => (head, Some(rest.strip_suffix(')')?)),
         None => (name, None),
@@ -26,15 +30,15 @@ pub(crate) fn symbol(network: &Network, shape: &Shape, name: &str) -> Option<(f6
         // gamma(m_s), so that gamma m_s is what combining a segment takes.
         ("gamma", _) if bytes > 0.0 => return per_byte(network.combine(bytes) / bytes),
         ("gamma", _) => return per_byte(0.0),
-        ("alpha", PointToPoint::Hockney(net)) => return seconds(net.alpha),
-        ("beta", PointToPoint::Hockney(net)) => return per_byte(net.beta),
-        ("L", PointToPoint::LogGp(net)) => return seconds(net.latency),
-        ("o", PointToPoint::LogGp(net)) => return seconds(net.overhead),
-        ("g", PointToPoint::LogGp(net)) => return seconds(net.gap),
-        ("G", PointToPoint::LogGp(net)) => return per_byte(net.gap_per_byte),
-        ("L", PointToPoint::PLogP(net)) => return seconds(net.latency()),
-        ("os", PointToPoint::PLogP(net)) => return seconds(net.at(bytes).send),
-        ("or", PointToPoint::PLogP(net)) => return seconds(net.at(bytes).receive),
+        ("alpha", PointToPointParameters::Hockney(net)) => return seconds(net.alpha),
+        ("beta", PointToPointParameters::Hockney(net)) => return per_byte(net.beta),
+        ("L", PointToPointParameters::LogGp(net)) => return seconds(net.latency),
+        ("o", PointToPointParameters::LogGp(net)) => return seconds(net.overhead),
+        ("g", PointToPointParameters::LogGp(net)) => return seconds(net.gap),
+        ("G", PointToPointParameters::LogGp(net)) => return per_byte(net.gap_per_byte),
+        ("L", PointToPointParameters::PLogP(net)) => return seconds(net.latency()),
+        ("os", PointToPointParameters::PLogP(net)) => return seconds(net.at(bytes).send),
+        ("or", PointToPointParameters::PLogP(net)) => return seconds(net.at(bytes).receive),
         _ => {}
     }
     let partners = match (head, argument) {

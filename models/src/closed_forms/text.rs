@@ -5,8 +5,8 @@
 //! and `lg` of what follows. `g(m / 2)` is g at that size, `e(P - 1)` e of that many destinations.
 //! A factor that begins with m, as (m_s - 1), counts as 0 where it would be negative.
 
-use super::shape::Shape;
-use crate::{Forms, parameters::PointToPoint};
+use super::shape::CallShape;
+use crate::{Forms, parameters::PointToPointParameters};
 
 /// A form as people read it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub enum Text {
 pub(super) enum Texts {
     One(Text),
     /// By the model, the version of the forms and the call.
-    ByCase(fn(&PointToPoint, Forms, &Shape) -> Text),
+    ByCase(fn(&PointToPointParameters, Forms, &CallShape) -> Text),
 }
 
 /// See [`Text::Formula`].

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use libraries::openmpi;
 use records::Method;
 
-use super::{Compressed, Node};
+use super::{Compressed, DecisionNode};
 
 /// Of which language.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,7 +74,7 @@ impl Compressed {
     fn node(&self, language: Language, node: u32, depth: usize, text: &mut String) {
         let indent = "    ".repeat(depth);
         let (question, then) = match self.nodes[node as usize] {
-            Node::Method(method) => {
+            DecisionNode::Method(method) => {
                 let comment = &self.methods[method as usize];
                 let _ = match language {
                     Language::C => writeln!(text, "{indent}return {method}; /* {comment} */"),
@@ -82,8 +82,8 @@ impl Compressed {
                 };
                 return;
             }
-            Node::Procs { from, then } => (format!("communicator_size < {from}"), then),
-            Node::Bytes { from, then } => (format!("message_size < {from}"), then),
+            DecisionNode::Procs { from, then } => (format!("communicator_size < {from}"), then),
+            DecisionNode::Bytes { from, then } => (format!("message_size < {from}"), then),
         };
         let open = match language {
             Language::C => format!("{indent}if ({question}) {{\n"),

@@ -6,7 +6,7 @@ use serde::Serialize;
 /// In which form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Shape {
+pub enum CompressionForm {
     /// For each number of processes, the sizes at which the method changes, to the byte where the
     /// model allows ([`switching_points`](crate::decide::switching_points)).
     Table,
@@ -34,11 +34,11 @@ pub struct Compressed {
     /// Of which collective.
     pub collective: Collective,
     /// In which form.
-    pub shape: Shape,
+    pub shape: CompressionForm,
     /// The methods that it may take.
     pub methods: Vec<Method>,
     /// The root is the first.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<DecisionNode>,
     /// Number of ranges of a table, leaves of a tree.
     pub entries: usize,
     /// Over the points of the grid, unweighted: predicted time over the best, less one.
@@ -50,7 +50,7 @@ pub struct Compressed {
 /// A decision, or a question that leads to one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Node {
+pub enum DecisionNode {
     /// Which of the methods.
     Method(u32),
     /// By the communicator size.
@@ -82,9 +82,9 @@ impl Compressed {
         let mut node = 0;
         loop {
             let (size, from, then) = match self.nodes[node as usize] {
-                Node::Method(method) => return method as usize,
-                Node::Procs { from, then } => (procs.into(), from, then),
-                Node::Bytes { from, then } => (bytes, from, then),
+                DecisionNode::Method(method) => return method as usize,
+                DecisionNode::Procs { from, then } => (procs.into(), from, then),
+                DecisionNode::Bytes { from, then } => (bytes, from, then),
             };
             node = then[usize::from(size >= from)];
         }

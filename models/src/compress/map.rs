@@ -9,7 +9,7 @@ use crate::{
 
 /// A decision function over a grid, with what every candidate costs at every point of it.
 #[derive(Debug, Clone)]
-pub struct Map {
+pub struct DecisionGrid {
     pub(super) collective: Collective,
     pub(super) procs: Vec<u32>,
     pub(super) bytes: Vec<u64>,
@@ -18,7 +18,7 @@ pub struct Map {
     penalties: Vec<f64>,
 }
 
-impl Map {
+impl DecisionGrid {
     /// Predicts every method at every point of a grid; both sizes ascend.
     ///
     /// # Errors
@@ -50,7 +50,7 @@ impl Map {
                 penalties.extend(seconds.into_iter().map(penalty));
             }
         }
-        Ok(Map {
+        Ok(DecisionGrid {
             collective,
             procs: procs.to_vec(),
             bytes: bytes.to_vec(),

@@ -9,8 +9,8 @@ mod map;
 mod trees;
 
 pub use code::Language;
-pub use compressed::{Bounds, Compressed, Node, Shape};
-pub use map::Map;
+pub use compressed::{Bounds, Compressed, CompressionForm, DecisionNode};
+pub use map::DecisionGrid;
 
 use records::Method;
 use statistics::mean;
@@ -20,7 +20,7 @@ use crate::{
     decide::{DecideError, switching_points},
 };
 
-impl Map {
+impl DecisionGrid {
     /// Compresses the function; `predictor` is the one that the map was made with.
     ///
     /// # Errors
@@ -28,15 +28,15 @@ impl Map {
     pub fn compress(
         &self,
         predictor: &Predictor,
-        shape: Shape,
+        shape: CompressionForm,
         bounds: Bounds,
     ) -> Result<Compressed, DecideError> {
         let nodes = match shape {
-            Shape::Table => self.table(predictor)?,
-            Shape::Tree => trees::tree(self, bounds),
-            Shape::Quadtree => trees::quadtree(self, bounds),
+            CompressionForm::Table => self.table(predictor)?,
+            CompressionForm::Tree => trees::tree(self, bounds),
+            CompressionForm::Quadtree => trees::quadtree(self, bounds),
         };
-        let leaf = |node: &&Node| matches!(node, Node::Method(_));
+        let leaf = |node: &&DecisionNode| matches!(node, DecisionNode::Method(_));
         let mut compressed = Compressed {
             collective: self.collective,
             shape,
@@ -57,7 +57,7 @@ impl Map {
         Ok(compressed)
     }
 
-    fn table(&self, predictor: &Predictor) -> Result<Vec<Node>, DecideError> {
+    fn table(&self, predictor: &Predictor) -> Result<Vec<DecisionNode>, DecideError> {
         let exact = !predictor.model().evaluator().follows_schedules();
         let mut rows: Vec<(u32, Vec<(u64, u32)>)> = Vec::new();
         for (row, &procs) in self.procs.iter().enumerate() {
@@ -88,27 +88,27 @@ impl Map {
 }
 
 /// A balanced tree over the rows of a table; the index of its root.
-fn split_rows(rows: &[(u32, Vec<(u64, u32)>)], nodes: &mut Vec<Node>) -> u32 {
+fn split_rows(rows: &[(u32, Vec<(u64, u32)>)], nodes: &mut Vec<DecisionNode>) -> u32 {
     if let [(_, ranges)] = rows {
         return split_ranges(ranges, nodes);
     }
     let (below, above) = rows.split_at(rows.len() / 2);
     let place = nodes.len();
-    nodes.push(Node::Method(0));
+    nodes.push(DecisionNode::Method(0));
     let then = [split_rows(below, nodes), split_rows(above, nodes)];
-    nodes[place] = Node::Procs { from: above[0].0.into(), then };
+    nodes[place] = DecisionNode::Procs { from: above[0].0.into(), then };
     place as u32
 }
 
-fn split_ranges(ranges: &[(u64, u32)], nodes: &mut Vec<Node>) -> u32 {
+fn split_ranges(ranges: &[(u64, u32)], nodes: &mut Vec<DecisionNode>) -> u32 {
     let place = nodes.len();
     if let [(_, method)] = ranges {
-        nodes.push(Node::Method(*method));
+        nodes.push(DecisionNode::Method(*method));
         return place as u32;
     }
     let (below, above) = ranges.split_at(ranges.len() / 2);
-    nodes.push(Node::Method(0));
+    nodes.push(DecisionNode::Method(0));
     let then = [split_ranges(below, nodes), split_ranges(above, nodes)];
-    nodes[place] = Node::Bytes { from: above[0].0, then };
+    nodes[place] = DecisionNode::Bytes { from: above[0].0, then };
     place as u32
 }

@@ -2,31 +2,31 @@
 
 use std::ops::Range;
 
-use super::{Bounds, Map, Node};
+use super::{Bounds, DecisionGrid, DecisionNode};
 
 /// A method that is no candidate somewhere costs this much there.
-const IMPOSSIBLE: f64 = 1e6;
+const NO_CANDIDATE_PENALTY: f64 = 1e6;
 
 /// Sums of penalties over the rectangles from the grid's corner.
 struct Sums<'a> {
-    map: &'a Map,
+    map: &'a DecisionGrid,
     sums: Vec<f64>,
 }
 
 #[derive(Debug, Clone)]
-struct Part {
+struct GridPart {
     rows: Range<usize>,
     columns: Range<usize>,
 }
 
 impl<'a> Sums<'a> {
-    fn of(map: &'a Map) -> Self {
+    fn from_map(map: &'a DecisionGrid) -> Self {
         let (rows, columns, methods) = (map.procs.len(), map.bytes.len(), map.methods.len());
         let mut sums = Sums { map, sums: vec![0.0; (rows + 1) * (columns + 1) * methods] };
         for row in 0..rows {
             for column in 0..columns {
                 for method in 0..methods {
-                    let here = map.penalty(row, column, method).min(IMPOSSIBLE);
+                    let here = map.penalty(row, column, method).min(NO_CANDIDATE_PENALTY);
                     let sum =
                         here + sums.at(row, column + 1, method) + sums.at(row + 1, column, method)
                             - sums.at(row, column, method);
@@ -47,8 +47,8 @@ impl<'a> Sums<'a> {
     }
 
     /// The method that costs least over a part, and that cost.
-    fn best(&self, part: &Part) -> (usize, f64) {
-        let Part { rows, columns } = part;
+    fn best(&self, part: &GridPart) -> (usize, f64) {
+        let GridPart { rows, columns } = part;
         let sum = |method| {
             self.at(rows.end, columns.end, method)
                 - self.at(rows.start, columns.end, method)
@@ -59,55 +59,60 @@ impl<'a> Sums<'a> {
         all.min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((0, 0.0))
     }
 
-    fn greatest(&self, part: &Part, method: usize) -> f64 {
+    fn greatest(&self, part: &GridPart, method: usize) -> f64 {
         let rows = part.rows.clone();
         let cells = rows.flat_map(|row| part.columns.clone().map(move |column| (row, column)));
         cells.map(|(row, column)| self.map.penalty(row, column, method)).fold(0.0, f64::max)
     }
 
     /// The split of a part that leaves least.
-    fn split(&self, part: &Part) -> Option<(Part, Part)> {
+    fn split(&self, part: &GridPart) -> Option<(GridPart, GridPart)> {
         let by_rows = (part.rows.start + 1..part.rows.end).map(|at| cut_rows(part, at));
         let by_columns = (part.columns.start + 1..part.columns.end).map(|at| cut_columns(part, at));
         by_rows.chain(by_columns).min_by(|a, b| {
-            let left = |(one, other): &(Part, Part)| self.best(one).1 + self.best(other).1;
+            let left = |(one, other): &(GridPart, GridPart)| self.best(one).1 + self.best(other).1;
             left(a).total_cmp(&left(b))
         })
     }
 }
 
-fn cut_rows(part: &Part, at: usize) -> (Part, Part) {
-    let with = |rows| Part { rows, columns: part.columns.clone() };
+fn cut_rows(part: &GridPart, at: usize) -> (GridPart, GridPart) {
+    let with = |rows| GridPart { rows, columns: part.columns.clone() };
     (with(part.rows.start..at), with(at..part.rows.end))
 }
 
-fn cut_columns(part: &Part, at: usize) -> (Part, Part) {
-    let with = |columns| Part { rows: part.rows.clone(), columns };
+fn cut_columns(part: &GridPart, at: usize) -> (GridPart, GridPart) {
+    let with = |columns| GridPart { rows: part.rows.clone(), columns };
     (with(part.columns.start..at), with(at..part.columns.end))
 }
 
 /// Greedy splits, each where the two parts' best methods leave the least penalty.
-pub(super) fn tree(map: &Map, bounds: Bounds) -> Vec<Node> {
+pub(super) fn tree(map: &DecisionGrid, bounds: Bounds) -> Vec<DecisionNode> {
     let mut nodes = Vec::new();
-    grow(&Sums::of(map), &whole(map), bounds, &mut nodes);
+    grow(&Sums::from_map(map), &whole(map), bounds, &mut nodes);
     nodes
 }
 
 /// Splits in the middle of both sizes.
-pub(super) fn quadtree(map: &Map, bounds: Bounds) -> Vec<Node> {
+pub(super) fn quadtree(map: &DecisionGrid, bounds: Bounds) -> Vec<DecisionNode> {
     let mut nodes = Vec::new();
-    quarter(&Sums::of(map), &whole(map), bounds, &mut nodes);
+    quarter(&Sums::from_map(map), &whole(map), bounds, &mut nodes);
     nodes
 }
 
-fn whole(map: &Map) -> Part {
-    Part { rows: 0..map.procs.len(), columns: 0..map.bytes.len() }
+fn whole(map: &DecisionGrid) -> GridPart {
+    GridPart { rows: 0..map.procs.len(), columns: 0..map.bytes.len() }
 }
 
 /// A leaf, if the part needs no split; else a node to be filled in. And its place.
-fn leaf(sums: &Sums, part: &Part, bounds: Bounds, nodes: &mut Vec<Node>) -> (usize, bool) {
+fn leaf(
+    sums: &Sums,
+    part: &GridPart,
+    bounds: Bounds,
+    nodes: &mut Vec<DecisionNode>,
+) -> (usize, bool) {
     let (method, _) = sums.best(part);
-    nodes.push(Node::Method(method as u32));
+    nodes.push(DecisionNode::Method(method as u32));
     let single = part.rows.len() * part.columns.len() == 1;
     // Equal but for rounding is equal.
     let good = sums.greatest(part, method) <= bounds.penalty + 1e-12;
@@ -115,15 +120,19 @@ fn leaf(sums: &Sums, part: &Part, bounds: Bounds, nodes: &mut Vec<Node>) -> (usi
 }
 
 /// The question that tells the two parts apart.
-fn question(map: &Map, (one, other): &(Part, Part), then: [u32; 2]) -> Node {
+fn question(
+    map: &DecisionGrid,
+    (one, other): &(GridPart, GridPart),
+    then: [u32; 2],
+) -> DecisionNode {
     if one.rows == other.rows {
-        Node::Bytes { from: map.border(other.columns.start), then }
+        DecisionNode::Bytes { from: map.border(other.columns.start), then }
     } else {
-        Node::Procs { from: map.procs[other.rows.start].into(), then }
+        DecisionNode::Procs { from: map.procs[other.rows.start].into(), then }
     }
 }
 
-fn grow(sums: &Sums, part: &Part, bounds: Bounds, nodes: &mut Vec<Node>) -> u32 {
+fn grow(sums: &Sums, part: &GridPart, bounds: Bounds, nodes: &mut Vec<DecisionNode>) -> u32 {
     let (place, done) = leaf(sums, part, bounds, nodes);
     if !done && let Some(parts) = sums.split(part) {
         let below = Bounds { depth: bounds.depth - 1, ..bounds };
@@ -133,18 +142,18 @@ fn grow(sums: &Sums, part: &Part, bounds: Bounds, nodes: &mut Vec<Node>) -> u32 
     place as u32
 }
 
-fn quarter(sums: &Sums, part: &Part, bounds: Bounds, nodes: &mut Vec<Node>) -> u32 {
+fn quarter(sums: &Sums, part: &GridPart, bounds: Bounds, nodes: &mut Vec<DecisionNode>) -> u32 {
     let (place, done) = leaf(sums, part, bounds, nodes);
     if done {
         return place as u32;
     }
     let below = Bounds { depth: bounds.depth - 1, ..bounds };
-    let halves = |part: &Part, nodes: &mut Vec<Node>| match part.columns.len() {
+    let halves = |part: &GridPart, nodes: &mut Vec<DecisionNode>| match part.columns.len() {
         1 => quarter(sums, part, below, nodes),
         length => {
             let parts = cut_columns(part, part.columns.start + length / 2);
             let place = nodes.len();
-            nodes.push(Node::Method(0));
+            nodes.push(DecisionNode::Method(0));
             let then =
                 [quarter(sums, &parts.0, below, nodes), quarter(sums, &parts.1, below, nodes)];
             nodes[place] = question(sums.map, &parts, then);
@@ -157,7 +166,7 @@ fn quarter(sums: &Sums, part: &Part, bounds: Bounds, nodes: &mut Vec<Node>) -> u
         1 => halves(part, nodes),
         length => {
             let parts = cut_rows(part, part.rows.start + length / 2);
-            nodes.push(Node::Method(0));
+            nodes.push(DecisionNode::Method(0));
             let then = [halves(&parts.0, nodes), halves(&parts.1, nodes)];
             nodes[place] = question(sums.map, &parts, then);
             place as u32

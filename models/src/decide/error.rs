@@ -34,7 +34,7 @@ pub enum DecideError {
         model: Model,
     },
     /// More segments than can be searched for switching points.
-    #[error("{bytes} bytes in segments of {segment_bytes} are too many; wanted at most 2^20")]
+    #[error("{bytes} bytes in segments of {segment_bytes} are too many; expected at most 2^20")]
     SmallSegments {
         /// The segment size.
         segment_bytes: u64,

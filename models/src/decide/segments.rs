@@ -26,9 +26,9 @@ use records::{Algorithm, Method};
 use super::error::{AUTO_LIMIT, DecideError};
 use crate::{
     Point, Predictor,
-    closed_forms::{Form, Shape},
+    closed_forms::{CallShape, ClosedForm},
     parameters::Network,
-    predict::{Sought, Way, equal},
+    predict::{CostSource, Evaluation, equal},
 };
 
 /// The segment size in bytes at which `algorithm` is cheapest, 0 where that is the whole message;
@@ -103,8 +103,8 @@ pub(super) fn best_of_all(
 struct Search<'a> {
     predictor: &'a Predictor,
     network: &'a Network,
-    form: &'static Form,
-    whole: Shape,
+    form: &'static ClosedForm,
+    whole: CallShape,
     /// Bytes of what a segment holds whole ones of; the message does, too.
     element: u64,
     /// Segment size and time.
@@ -117,10 +117,10 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     fn new(predictor: &'a Predictor, point: Point, method: &Method) -> Result<Self, DecideError> {
-        let Sought { way, shape: whole, set } = predictor.look_up_method(point, method)?;
+        let Evaluation { way, shape: whole, set } = predictor.look_up_method(point, method)?;
         let form = match way {
-            Way::Form(form) => form,
-            Way::Simulated(entry) => {
+            CostSource::Form(form) => form,
+            CostSource::Simulated(entry) => {
                 let (collective, algorithm) = (point.collective, entry.algorithm);
                 return Err(DecideError::Simulated { collective, algorithm });
             }
@@ -152,7 +152,7 @@ impl<'a> Search<'a> {
         self.whole.whole_bytes() / self.element
     }
 
-    fn seconds(&self, shape: &Shape) -> f64 {
+    fn seconds(&self, shape: &CallShape) -> f64 {
         self.form.seconds(self.network, shape, self.predictor.forms())
     }
 

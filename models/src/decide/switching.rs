@@ -21,7 +21,7 @@ const MOST_JUMPS: u64 = 1 << 20;
 
 /// A range of message sizes with one decision; it ends where the next begins.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Stretch {
+pub struct SwitchingRange {
     /// Its first message size.
     pub from_bytes: u64,
     /// The cheapest method. A segment of at least the message is none.
@@ -40,7 +40,7 @@ pub fn switching_points(
     (collective, procs): (Collective, u32),
     methods: &[Method],
     bytes: RangeInclusive<u64>,
-) -> Result<Vec<Stretch>, DecideError> {
+) -> Result<Vec<SwitchingRange>, DecideError> {
     if predictor.model().evaluator().follows_schedules() {
         return Err(DecideError::Pieces { model: predictor.model() });
     }
@@ -55,7 +55,7 @@ pub fn switching_points(
         finder.settle((ends[0], &low), (ends[1], &high), &mut stretches)?;
     }
     stretches.dedup_by_key(|(_, winner)| *winner);
-    let stretch = |(from_bytes, winner): (u64, usize)| Stretch {
+    let stretch = |(from_bytes, winner): (u64, usize)| SwitchingRange {
         from_bytes,
         method: methods[winner].clone(),
     };

@@ -29,13 +29,13 @@ use records::{
 use statistics::{bootstrap_widening, r_squared, upper_median};
 
 use super::{
-    lines::{self, Line},
+    lines::{self, FittedLine},
     percentiles, redraw,
 };
 use crate::{
     Forms, Model, Predictor,
-    parameters::{Combining, Hockney, Network, ParametersError, PointToPoint},
-    predict::Sought,
+    parameters::{Combining, Hockney, Network, ParametersError, PointToPointParameters},
+    predict::Evaluation,
 };
 
 /// The forms that constants are fitted for.
@@ -48,13 +48,13 @@ const REDRAWINGS: usize = 400;
 const ROUNDS: usize = 20;
 /// By how much a parameter is raised to find them: a power of two, small beside what moves a
 /// maximum.
-const RISE: f64 = 1.0 / 1024.0;
+const RELATIVE_RISE: f64 = 1.0 / 1024.0;
 /// Parameters are raised from here at least, in seconds and seconds per byte.
 const LEAST: Hockney = Hockney { alpha: 1e-9, beta: 1e-13 };
 
 /// The time of one method at one point, in seconds: the median of the observations.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Timed {
+pub struct MethodTime {
     /// Where.
     pub point: Point,
     /// By which method.
@@ -80,10 +80,10 @@ pub struct AlgorithmFits {
 /// # Errors
 /// `measured` is not right, as for [`Predictor::new`].
 pub fn algorithms(
-    timed: &[Timed],
+    timed: &[MethodTime],
     measured: &Parameters,
 ) -> Result<AlgorithmFits, ParametersError> {
-    let mut by_method: BTreeMap<(Collective, Method), Vec<&Timed>> = BTreeMap::new();
+    let mut by_method: BTreeMap<(Collective, Method), Vec<&MethodTime>> = BTreeMap::new();
     for one in timed.iter().filter(|one| one.seconds.is_finite() && one.seconds > 0.0) {
         let method = one.method.clone().with_segment(0);
         by_method.entry((one.point.collective, method)).or_default().push(one);
@@ -103,7 +103,7 @@ pub fn algorithms(
         let mut found = known.clone().filter_map(|predictor| {
             let algorithm = Timings::new(predictor, &timed);
             let fit = algorithm.fit(start, &combining)?;
-            Some(fit.of(collective, method.clone(), predictor.model(), &algorithm))
+            Some(fit.record(collective, method.clone(), predictor.model(), &algorithm))
         });
         let before = fits.len();
         fits.extend(&mut found);
@@ -114,8 +114,8 @@ pub fn algorithms(
     let mut warnings = Vec::new();
     if !without.is_empty() {
         warnings.push(format!(
-            "no constants, for want of {LEAST_POINTS} times of different message or segment \
-             sizes: {}",
+            "no constants (they need times of {LEAST_POINTS} different message or segment sizes): \
+             {}",
             without.join(", ")
         ));
     }
@@ -123,10 +123,10 @@ pub fn algorithms(
 }
 
 /// The times of one algorithm, with the forms for them.
-struct Timings<'a>(Vec<(&'a Timed, Sought<'a>)>);
+struct Timings<'a>(Vec<(&'a MethodTime, Evaluation<'a>)>);
 
 /// What an algorithm's times tell.
-struct Fit {
+struct AlgorithmRegression {
     hockney: Hockney,
     redrawn: Vec<Hockney>,
     /// Of each time, what the form says with these constants.
@@ -142,8 +142,8 @@ struct Sum {
 
 impl<'a> Timings<'a> {
     /// Where the algorithm cannot serve a call, or nothing is sent, there is nothing to fit to.
-    fn new(predictor: &'a Predictor, timed: &[&'a Timed]) -> Self {
-        let sought = |one: &&'a Timed| {
+    fn new(predictor: &'a Predictor, timed: &[&'a MethodTime]) -> Self {
+        let sought = |one: &&'a MethodTime| {
             let sought = predictor.look_up_method(one.point, &one.method).ok()?;
             let sends = sought.seconds(&sought.set.network, Forms::Corrected).ok()? > 0.0;
             (sends && sought.is_candidate()).then_some((*one, sought))
@@ -152,7 +152,7 @@ impl<'a> Timings<'a> {
     }
 
     /// None where there are too few times, or they do not tell alpha from beta.
-    fn fit(&self, start: Hockney, combining: &Combining) -> Option<Fit> {
+    fn fit(&self, start: Hockney, combining: &Combining) -> Option<AlgorithmRegression> {
         if self.0.len() < LEAST_POINTS {
             return None;
         }
@@ -178,21 +178,25 @@ impl<'a> Timings<'a> {
         });
         let network = network(hockney, combining);
         let predicted = self.0.iter().map(|(_, sought)| seconds(sought, &network)).collect();
-        Some(Fit { hockney, redrawn: redrawn.into_iter().flatten().collect(), predicted })
+        Some(AlgorithmRegression {
+            hockney,
+            redrawn: redrawn.into_iter().flatten().collect(),
+            predicted,
+        })
     }
 
     /// The line whose intercept is alpha and whose slope is beta, the forms taken as sums at
     /// `hockney`.
     fn line(&self, hockney: Hockney, combining: &Combining) -> Option<Points> {
         let step = Hockney {
-            alpha: hockney.alpha.max(LEAST.alpha) * RISE,
-            beta: hockney.beta.max(LEAST.beta) * RISE,
+            alpha: hockney.alpha.max(LEAST.alpha) * RELATIVE_RISE,
+            beta: hockney.beta.max(LEAST.beta) * RELATIVE_RISE,
         };
         let here = network(hockney, combining);
         let more_alpha = Hockney { alpha: hockney.alpha + step.alpha, ..hockney };
         let more_beta = Hockney { beta: hockney.beta + step.beta, ..hockney };
         let [more_alpha, more_beta] = [more_alpha, more_beta].map(|it| network(it, combining));
-        let sum = |sought: &Sought| {
+        let sum = |sought: &Evaluation| {
             let value = seconds(sought, &here);
             let alphas = (seconds(sought, &more_alpha) - value) / step.alpha;
             let betas = (seconds(sought, &more_beta) - value) / step.beta;
@@ -232,30 +236,30 @@ impl Points {
                 solve(&points, &weights)
             }
         };
-        line.map(|Line { intercept, slope }| Hockney { alpha: intercept, beta: slope })
+        line.map(|FittedLine { intercept, slope }| Hockney { alpha: intercept, beta: slope })
     }
 }
 
 fn network(hockney: Hockney, combining: &Combining) -> Network {
-    Network { model: PointToPoint::Hockney(hockney), combining: combining.clone() }
+    Network { model: PointToPointParameters::Hockney(hockney), combining: combining.clone() }
 }
 
 /// What could be evaluated once can be evaluated with other parameters.
-fn seconds(sought: &Sought, network: &Network) -> f64 {
+fn seconds(sought: &Evaluation, network: &Network) -> f64 {
     sought.seconds(network, Forms::Corrected).unwrap_or(f64::NAN)
 }
 
-impl Fit {
-    fn of(
+impl AlgorithmRegression {
+    fn record(
         &self,
         collective: Collective,
         method: Method,
         model: Model,
         timings: &Timings,
     ) -> AlgorithmFit {
-        let Fit { hockney, redrawn, predicted } = self;
+        let AlgorithmRegression { hockney, redrawn, predicted } = self;
         let estimate = |of: &dyn Fn(&Hockney) -> f64| percentiles(hockney, redrawn, of);
-        let point = |(&(timed, _), predicted): (&(&Timed, Sought), &f64)| TimedPoint {
+        let point = |(&(timed, _), predicted): (&(&MethodTime, Evaluation), &f64)| TimedPoint {
             procs: timed.point.procs,
             bytes: timed.point.bytes,
             segment_bytes: timed.method.segment_bytes(),

@@ -2,7 +2,7 @@
 
 use statistics::{DEVIATIONS_PER_MEDIAN, upper_median};
 
-use super::lines::{self, Line};
+use super::lines::{self, FittedLine};
 
 /// A departure from a line that is no matter: packets and copies make steps of a few percent.
 const TOLERANCE: f64 = 0.05;
@@ -56,7 +56,7 @@ fn noise(points: &[(f64, f64)]) -> f64 {
         .filter_map(|window| {
             let [(x0, y0), (x1, y1), (x2, y2)] = *window else { return None };
             let slope = (y2 - y0) / (x2 - x0);
-            let between = Line { intercept: y0 - slope * x0, slope };
+            let between = FittedLine { intercept: y0 - slope * x0, slope };
             // The three points' errors add up; with sizes that double: 1 + (2/3)^2 + (1/3)^2.
             (y1 > 0.0).then(|| (y1 - between.at(x1)).abs() / y1 / 1.56_f64.sqrt())
         })

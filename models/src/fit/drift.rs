@@ -1,7 +1,7 @@
 //! Whether the machine was another one in the course of the run, or was taken away from it.
 
 use records::{
-    observation::{PointToPoint, PointToPointKind, Status},
+    observation::{ObservationStatus, PointToPoint, PointToPointKind},
     quantity::format_seconds,
 };
 
@@ -16,21 +16,21 @@ const PARTS: usize = 10;
 /// Parts that differ by less matter to nobody.
 const WORTH_SAYING: f64 = 1.15;
 /// So many standard errors of what chance makes of visits that have nothing to do with one another.
-const CERTAIN: f64 = 4.0;
+const CERTAIN_ERRORS: f64 = 4.0;
 
 /// More disturbed visits than this part are told: on a machine that has nothing else to do it was one
 /// in a hundred.
-const DISTURBED: f64 = 0.05;
+const DISTURBED_SHARE: f64 = 0.05;
 
 /// What is to be said where of so many visits, `between two ranks`, so many were disturbed:
 /// (disturbed, all).
 pub(super) fn disturbance((disturbed, all): (usize, usize), whom: &str) -> Option<String> {
     let share = disturbed as f64 / all.max(1) as f64;
-    (all >= LEAST && share > DISTURBED).then(|| {
+    (all >= LEAST && share > DISTURBED_SHARE).then(|| {
         format!(
-            "something else had the processors or the network: {disturbed} of {all} visits ({:.0} %) \
-             {whom} took more than twice their median and were left out; what it did to the others is in \
-             the parameters, all of which may be too long: measure again",
+            "something else used the processors or the network: {disturbed} of {all} visits ({:.0} \
+             %) {whom} took more than twice their median and were excluded; the parameters may \
+             still be too large: measure again",
             100.0 * share
         )
     })
@@ -39,18 +39,18 @@ pub(super) fn disturbance((disturbed, all): (usize, usize), whom: &str) -> Optio
 /// What is to be said about the round trips of the empty message, in the order of their visits.
 pub(super) fn note(observations: &[PointToPoint]) -> Option<String> {
     let round_trips = observations.iter().filter(|row| {
-        (row.kind, row.bytes, row.status) == (PointToPointKind::RoundTrip, 0, Status::Ok)
+        (row.kind, row.bytes, row.status) == (PointToPointKind::RoundTrip, 0, ObservationStatus::Ok)
     });
     let times: Vec<_> = round_trips.map(|row| (row.job, row.visit, row.seconds)).collect();
     let medians: Vec<f64> = visits(&times).into_values().map(|times| middle(&times)).collect();
     let (least, greatest) = parts(&medians)?;
-    let drifted = serial_rank_correlation(&medians)? > CERTAIN / (medians.len() as f64).sqrt()
+    let drifted = serial_rank_correlation(&medians)?
+        > CERTAIN_ERRORS / (medians.len() as f64).sqrt()
         && greatest > WORTH_SAYING * least;
     drifted.then(|| {
         format!(
             "the machine drifted: the round trip of an empty message took {} in one tenth of the \
-             run and {} in another; L, o and alpha are means over the run, and another run's \
-             will differ where it drifts otherwise",
+             run and {} in another; L, o and alpha are means over the run",
             format_seconds(least),
             format_seconds(greatest)
         )
@@ -91,7 +91,7 @@ mod tests {
             visit,
             repetition: visit,
             seconds: if is_slow(visit) { 17e-6 } else { 12e-6 } * noise.sample(&mut random),
-            status: Status::Ok,
+            status: ObservationStatus::Ok,
         };
         note(&(0..200).map(&mut row).collect::<Vec<_>>())
     }

@@ -9,7 +9,7 @@ use super::{sample::LEAST, words::kind_name};
 pub enum FitError {
     /// Too few usable observations of something that cannot be done without.
     #[error(
-        "{} observations{} are missing: {purpose}; wanted at least {} each that are no warm-ups",
+        "{} observations{} are missing: {purpose}; expected at least {} each besides warm-ups",
         kind_name(*.kind), bytes.map(|bytes| format!(" of {bytes} bytes")).unwrap_or_default(),
         LEAST
     )]
@@ -23,7 +23,7 @@ pub enum FitError {
     },
     /// Too few message sizes for a line.
     #[error(
-        "{} observations are usable at {sizes} message size(s) only; wanted at least 2 for a line",
+        "{} observations are usable at {sizes} message size(s) only; expected at least 2 for a line",
         kind_name(*.kind)
     )]
     Sizes {
@@ -34,7 +34,7 @@ pub enum FitError {
     },
     /// An observation is no time.
     #[error(
-        "{} of {bytes} bytes, repetition {repetition}: {seconds} seconds; wanted a finite time \
+        "{} of {bytes} bytes, repetition {repetition}: {seconds} seconds; expected a finite time \
          of at least 0",
         kind_name(*.kind)
     )]

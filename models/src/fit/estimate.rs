@@ -17,7 +17,7 @@ use super::{
     samples::Centres,
     words::list_sizes,
 };
-use crate::parameters::{Costs, Hockney, Knot, LinearGap, LogGp};
+use crate::parameters::{Hockney, Knot, LinearGap, LogGp, MessageCosts};
 
 /// G is the slope over the sizes from this part of the largest on: below, what a message costs
 /// apart from its bytes hides it.
@@ -29,7 +29,7 @@ const VIOLATION: f64 = 1.05;
 
 /// Every parameter's value.
 #[derive(Debug, Clone)]
-pub(super) struct Values {
+pub(super) struct ParameterValues {
     /// PLogP's L.
     pub(super) latency: f64,
     /// How far it would have been below 0.
@@ -46,7 +46,7 @@ pub(super) struct Values {
 
 /// Which centres make which parameter: places in [`Centres::seconds`].
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct CentreIndices {
     clock: Option<usize>,
     empty_round_trip: usize,
     empty_gap: Train,
@@ -65,19 +65,19 @@ pub(super) struct Plan {
 #[derive(Debug)]
 pub(super) struct KnotPlan {
     pub(super) bytes: u64,
-    gap: Gap,
+    gap: GapSource,
     send: Between,
     receive: Between,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Gap {
+enum GapSource {
     Train(Train),
     /// From the round trip at that place.
     RoundTrip(usize),
 }
 
-impl Plan {
+impl CentreIndices {
     pub(super) fn new(centres: &Centres, warnings: &mut Vec<String>) -> Result<Self, FitError> {
         use PointToPointKind::{Clock, ReceiveOverhead, RoundTrip, SendOverhead, Train};
         let places = |wanted| -> Vec<(u64, usize)> {
@@ -112,9 +112,11 @@ impl Plan {
         let empty_gap =
             *trains.get(&0).ok_or(missing(Train, Some(0), "two lengths of train give g(0)"))?;
 
-        let mut gaps: BTreeMap<u64, Gap> =
-            round_trips.iter().map(|(bytes, place)| (*bytes, Gap::RoundTrip(*place))).collect();
-        gaps.extend(trains.into_iter().map(|(bytes, train)| (bytes, Gap::Train(train))));
+        let mut gaps: BTreeMap<u64, GapSource> = round_trips
+            .iter()
+            .map(|(bytes, place)| (*bytes, GapSource::RoundTrip(*place)))
+            .collect();
+        gaps.extend(trains.into_iter().map(|(bytes, train)| (bytes, GapSource::Train(train))));
         let knots: Vec<KnotPlan> = gaps
             .into_iter()
             .map(|(bytes, gap)| KnotPlan {
@@ -130,7 +132,7 @@ impl Plan {
         let knot_places: Vec<(u64, usize)> =
             knots.iter().enumerate().map(|(index, knot)| (knot.bytes, index)).collect();
         let one_byte = Between::new(&knot_places, 1);
-        let mut plan = Plan {
+        let mut plan = CentreIndices {
             clock,
             empty_round_trip,
             empty_gap,
@@ -156,7 +158,8 @@ impl Plan {
                 })
                 .collect();
             warnings.push(format!(
-                "g(m) changes its line, as by another protocol, between {}; G is the slope above",
+                "the slope of g(m) changes, as by another protocol, between {}; G is the slope \
+                 above",
                 places.join(", between ")
             ));
         }
@@ -180,21 +183,21 @@ impl Plan {
     }
 
     fn gap_points(&self, centres: &Centres) -> Vec<(f64, f64)> {
-        let times = Times::new(self, centres);
+        let times = ClockedTimes::new(self, centres);
         self.knots.iter().map(|knot| (knot.bytes as f64, times.gap(knot.gap))).collect()
     }
 
     /// The arithmetic; see the module [`fit`](super).
-    pub(super) fn estimate(&self, centres: &Centres) -> Values {
-        let times = Times::new(self, centres);
+    pub(super) fn estimate(&self, centres: &Centres) -> ParameterValues {
+        let times = ClockedTimes::new(self, centres);
         let knots: Vec<Knot> = self
             .knots
             .iter()
             .map(|knot| Knot {
                 bytes: knot.bytes,
-                costs: Costs {
-                    send: knot.send.of(|place| times.at(place)),
-                    receive: knot.receive.of(|place| times.at(place)),
+                costs: MessageCosts {
+                    send: knot.send.interpolate(|place| times.at(place)),
+                    receive: knot.receive.interpolate(|place| times.at(place)),
                     gap: times.gap(knot.gap),
                 },
             })
@@ -206,15 +209,17 @@ impl Plan {
             .collect();
         // At least two sizes are there, so there is a line; it may fall by noise.
         let gap_per_byte = lines::robust_relative(&gaps).map_or(0.0, |line| line.slope.max(0.0));
-        let one_byte = |of: fn(&Costs) -> f64| self.one_byte.of(|index| of(&knots[index].costs));
-        let one_byte = Costs {
+        let one_byte = |of: fn(&MessageCosts) -> f64| {
+            self.one_byte.interpolate(|index| of(&knots[index].costs))
+        };
+        let one_byte = MessageCosts {
             send: one_byte(|costs| costs.send),
             receive: one_byte(|costs| costs.receive),
             gap: one_byte(|costs| costs.gap),
         };
         let message = times.empty_round_trip / 2.0 + gap_per_byte;
         let converted = LinearGap::from_message(message, one_byte, gap_per_byte);
-        Values {
+        ParameterValues {
             latency: latency.max(0.0),
             latency_below_zero: (-latency).max(0.0),
             loggp: converted.loggp,
@@ -228,7 +233,7 @@ impl Plan {
 
     /// o from spaced trains, L from the round trip, g and G from the trains' own lines: g of the
     /// line up to the first protocol break, G as converted.
-    fn direct_loggp(&self, direct: &Direct, times: &Times, knots: &[Knot]) -> LogGp {
+    fn direct_loggp(&self, direct: &Direct, times: &ClockedTimes, knots: &[Knot]) -> LogGp {
         let first_line = self.breaks.first().copied().unwrap_or(knots.len());
         let line = |knots: &[Knot]| {
             let points: Vec<(f64, f64)> = knots
@@ -239,12 +244,12 @@ impl Plan {
         };
         let gap = line(&knots[..first_line]).map_or(0.0, |line| line.intercept.max(0.0));
         let gap_per_byte = line(&knots[self.linear_from..]).map_or(0.0, |line| line.slope.max(0.0));
-        let receive = self.one_byte.of(|index| knots[index].costs.receive);
+        let receive = self.one_byte.interpolate(|index| knots[index].costs.receive);
         direct.loggp(|place| times.at(place), receive, gap, gap_per_byte)
     }
 
     /// The line through the round trips next to each size; where it would begin below 0, from 0.
-    fn hockney_by_size(&self, times: &Times) -> Vec<Hockney> {
+    fn hockney_by_size(&self, times: &ClockedTimes) -> Vec<Hockney> {
         let empty = times.empty_round_trip / 2.0;
         let one_way =
             |&(bytes, place): &(u64, usize)| (bytes as f64, (times.at(place) - empty).max(0.0));
@@ -260,7 +265,7 @@ impl Plan {
     }
 
     /// alpha from the empty message, beta from the large ones.
-    fn hockney(&self, times: &Times) -> Hockney {
+    fn hockney(&self, times: &ClockedTimes) -> Hockney {
         let alpha = times.empty_round_trip / 2.0;
         // Fewer than the line's round trips where the budget ended early: then the largest there are.
         let large = self
@@ -276,7 +281,7 @@ impl Plan {
     }
 
     /// Says what is doubtful about the values.
-    pub(super) fn judge(&self, values: &Values, warnings: &mut Vec<String>) {
+    pub(super) fn judge(&self, values: &ParameterValues, warnings: &mut Vec<String>) {
         if values.latency_below_zero > 0.0 {
             warnings.push(format!(
                 "L of PLogP, RTT(0)/2 - g(0), is below 0 by {}: taken as 0. Messages in a row \
@@ -294,7 +299,7 @@ impl Plan {
         if values.loggp.gap_per_byte == 0.0 {
             warnings.push("G is 0: g(m) does not rise over the largest sizes".into());
         }
-        let sizes = |of: &dyn Fn(&Costs) -> bool| -> Vec<u64> {
+        let sizes = |of: &dyn Fn(&MessageCosts) -> bool| -> Vec<u64> {
             values.knots.iter().filter(|knot| of(&knot.costs)).map(|knot| knot.bytes).collect()
         };
         let free = sizes(&|costs| costs.gap <= 0.0);
@@ -317,17 +322,17 @@ impl Plan {
 }
 
 /// The centres with the clock's cost taken off once.
-struct Times<'a> {
+struct ClockedTimes<'a> {
     centres: &'a Centres<'a>,
     clock: f64,
     empty_round_trip: f64,
     empty_gap: f64,
 }
 
-impl<'a> Times<'a> {
-    fn new(plan: &Plan, centres: &'a Centres) -> Self {
+impl<'a> ClockedTimes<'a> {
+    fn new(plan: &CentreIndices, centres: &'a Centres) -> Self {
         let clock = plan.clock.map_or(0.0, |place| centres.seconds[place]);
-        let mut times = Times { centres, clock, empty_round_trip: 0.0, empty_gap: 0.0 };
+        let mut times = ClockedTimes { centres, clock, empty_round_trip: 0.0, empty_gap: 0.0 };
         times.empty_round_trip = times.at(plan.empty_round_trip);
         times.empty_gap = times.train_gap(plan.empty_gap);
         times
@@ -337,10 +342,10 @@ impl<'a> Times<'a> {
         (self.centres.seconds[place] - self.clock).max(0.0)
     }
 
-    fn gap(&self, gap: Gap) -> f64 {
+    fn gap(&self, gap: GapSource) -> f64 {
         match gap {
-            Gap::Train(train) => self.train_gap(train),
-            Gap::RoundTrip(place) => {
+            GapSource::Train(train) => self.train_gap(train),
+            GapSource::RoundTrip(place) => {
                 (self.at(place) - self.empty_round_trip + self.empty_gap).max(0.0)
             }
         }

@@ -28,11 +28,11 @@ use statistics::r_squared;
 
 use super::{
     drift,
-    groups::{Centres, Groups},
-    lines::{self, Line},
+    groups::{GroupCentres, GroupSamples},
+    lines::{self, FittedLine},
     percentiles,
 };
-use crate::parameters::{Costs, LinearGap, LogGp, PLogP};
+use crate::parameters::{LinearGap, LogGp, MessageCosts, PLogP};
 
 /// In [`Parameters::derived`] of fitted ones whose L the collectives do not tell.
 pub const LATENCY_MEASURED: &str = "L from measured";
@@ -43,9 +43,9 @@ pub const GAP_PER_BYTE_MEASURED: &str = "G from measured";
 /// bytes hides it.
 const LARGEST: usize = 4;
 /// Below this share of explained variance a fit is no line.
-const STRAIGHT: f64 = 0.9;
+const LEAST_R_SQUARED: f64 = 0.9;
 /// G is not determined where its interval reaches further than this part of it to one side.
-const VAGUE: f64 = 0.5;
+const MOST_RELATIVE_ERROR: f64 = 0.5;
 
 /// Parameters fitted to collectives, and the lines behind them.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,47 +68,47 @@ enum Latency {
 
 /// The lines of one drawing.
 #[derive(Debug)]
-struct Lines {
-    barrier: Line,
+struct FittedLines {
+    barrier: FittedLine,
     /// By message size, the empty message first.
-    chains: Vec<Line>,
+    chains: Vec<FittedLine>,
 }
 
 /// The parameters of one drawing.
 #[derive(Debug)]
-struct Values {
+struct DrawnValues {
     latency: f64,
     /// By message size.
     gaps: Vec<f64>,
     loggp: LogGp,
 }
 
-impl Groups {
+impl GroupSamples {
     /// The parameters fitted to the barrier and the chains; nothing where these were not measured
     /// over at least 3 numbers of processes. `measured` gives what they do not hold.
     pub fn fit(&self, measured: &Parameters) -> Option<CollectiveFit> {
-        let Groups { centres, redrawn, disturbed } = self;
+        let GroupSamples { centres, redrawn, disturbed } = self;
         let sizes = chain_sizes(centres);
         if sizes.is_empty() {
             return None;
         }
-        let lines = Lines::new(centres, &sizes)?;
-        let redrawn: Vec<Lines> =
-            redrawn.iter().filter_map(|centres| Lines::new(centres, &sizes)).collect();
+        let lines = FittedLines::new(centres, &sizes)?;
+        let redrawn: Vec<FittedLines> =
+            redrawn.iter().filter_map(|centres| FittedLines::new(centres, &sizes)).collect();
         let mut warnings = Vec::new();
         warnings.extend(drift::disturbance(*disturbed, "among several ranks"));
-        let told = Told::new(&lines, &redrawn, &sizes, measured, &mut warnings);
+        let told = LineEstimates::new(&lines, &redrawn, &sizes, measured, &mut warnings);
         let values = told.values(&lines);
-        let drawn: Vec<Values> = redrawn.iter().map(|lines| told.values(lines)).collect();
+        let drawn: Vec<DrawnValues> = redrawn.iter().map(|lines| told.values(lines)).collect();
         let fits = line_fits(centres, &lines, &sizes);
-        warnings.extend(bent(&fits));
+        warnings.extend(not_linear(&fits));
         let parameters = told.parameters(&values, &drawn, measured);
         Some(CollectiveFit { parameters, fits, warnings })
     }
 }
 
 /// What the lines tell, and what they leave to the measured parameters.
-struct Told<'a> {
+struct LineEstimates<'a> {
     sizes: &'a [u64],
     latency: Latency,
     /// The measured G with its interval where the lines do not tell it.
@@ -116,56 +116,55 @@ struct Told<'a> {
     overheads: PLogP,
 }
 
-impl<'a> Told<'a> {
+impl<'a> LineEstimates<'a> {
     fn new(
-        lines: &Lines,
-        redrawn: &[Lines],
+        lines: &FittedLines,
+        redrawn: &[FittedLines],
         sizes: &'a [u64],
         measured: &Parameters,
         warnings: &mut Vec<String>,
     ) -> Self {
-        let estimate = |of: &dyn Fn(&Lines) -> f64| percentiles(lines, redrawn, of);
-        let barrier = estimate(&Lines::half_intercept);
-        let chain = estimate(&Lines::beside_gap);
+        let estimate = |of: &dyn Fn(&FittedLines) -> f64| percentiles(lines, redrawn, of);
+        let barrier = estimate(&FittedLines::half_intercept);
+        let chain = estimate(&FittedLines::beside_gap);
         let interval = |it: Estimate| {
             let [value, low, high] = [it.value, it.low, it.high].map(signed);
             format!("{value} ({low} .. {high})")
         };
         let below = format!(
-            "half of the intercept of the barrier's line, {}, does not tell the fitted L: a \
-             barrier takes more per process the more there are",
+            "half of the intercept of the barrier's line, {}, does not give the fitted L: a \
+             barrier's time per process grows with their number",
             interval(barrier)
         );
         let latency = if barrier.low > 0.0 {
             Latency::Barrier
         } else if chain.low > 0.0 {
-            warnings.push(format!(
-                "{below}; it is what the slope of the empty chain leaves beside g(0)"
-            ));
+            warnings.push(format!("{below}; it is the slope of the empty chain less g(0)"));
             Latency::Chain
         } else {
             warnings.push(format!(
-                "{below}; nor does the slope of the empty chain beside g(0), {}: L is not \
-                 determined by collectives, the measured one stands in",
+                "{below}; nor does the slope of the empty chain less g(0), {}: the measured L is \
+                 used",
                 interval(chain)
             ));
             Latency::Measured(measured.plogp.latency_seconds.value)
         };
         let slope = estimate(&|lines| lines.gap_per_byte(sizes));
-        let vague = slope.low.min(2.0 * slope.value - slope.high) < VAGUE * slope.value;
+        let vague =
+            slope.low.min(2.0 * slope.value - slope.high) < MOST_RELATIVE_ERROR * slope.value;
         let gap_per_byte = vague.then_some(measured.loggp.gap_seconds_per_byte);
         if vague {
             warnings.push(
-                "the chains' times do not rise for certain with the bytes of the largest messages: \
-                 G is not determined by collectives, the measured one stands in"
+                "the chains' times do not rise significantly with the size of the largest \
+                 messages: the measured G is used"
                     .into(),
             );
         }
         let overheads = PLogP::at_ends(&measured.plogp, [None; 4]);
-        Told { sizes, latency, gap_per_byte, overheads }
+        LineEstimates { sizes, latency, gap_per_byte, overheads }
     }
 
-    fn values(&self, lines: &Lines) -> Values {
+    fn values(&self, lines: &FittedLines) -> DrawnValues {
         let latency = match self.latency {
             Latency::Barrier => lines.half_intercept(),
             Latency::Chain => lines.beside_gap(),
@@ -177,19 +176,24 @@ impl<'a> Told<'a> {
             Some(measured) => measured.value,
             None => lines.gap_per_byte(self.sizes),
         };
-        let one_byte = Costs { gap: gaps[1.min(gaps.len() - 1)], ..self.overheads.at(1.0) };
+        let one_byte = MessageCosts { gap: gaps[1.min(gaps.len() - 1)], ..self.overheads.at(1.0) };
         let loggp = LinearGap::from_plogp(latency, one_byte, gap_per_byte).loggp;
-        Values { latency, gaps, loggp }
+        DrawnValues { latency, gaps, loggp }
     }
 
-    fn parameters(&self, values: &Values, drawn: &[Values], measured: &Parameters) -> Parameters {
-        let estimate = |of: &dyn Fn(&Values) -> f64| percentiles(values, drawn, of);
+    fn parameters(
+        &self,
+        values: &DrawnValues,
+        drawn: &[DrawnValues],
+        measured: &Parameters,
+    ) -> Parameters {
+        let estimate = |of: &dyn Fn(&DrawnValues) -> f64| percentiles(values, drawn, of);
         let latency_seconds = match self.latency {
             Latency::Measured(_) => measured.plogp.latency_seconds,
             _ => estimate(&|values| values.latency),
         };
         let knots = self.sizes.iter().enumerate().map(|(index, &bytes)| {
-            let Costs { send, receive, .. } = self.overheads.at(bytes as f64);
+            let MessageCosts { send, receive, .. } = self.overheads.at(bytes as f64);
             PLogPKnot {
                 bytes,
                 send_overhead_seconds: measured_at(measured, bytes, send, |knot| {
@@ -201,20 +205,20 @@ impl<'a> Told<'a> {
                 gap_seconds: estimate(&|values| values.gaps[index]),
             }
         });
-        let plogp = calibration::PLogP {
+        let plogp = calibration::PLogPEstimates {
             gap_by_destinations: measured.plogp.gap_by_destinations.clone(),
             gap_by_sources: measured.plogp.gap_by_sources.clone(),
-            ..calibration::PLogP::new(latency_seconds, knots.collect())
+            ..calibration::PLogPEstimates::new(latency_seconds, knots.collect())
         };
         let gap_seconds_per_byte =
             self.gap_per_byte.unwrap_or_else(|| estimate(&|values| values.loggp.gap_per_byte));
-        let loggp = calibration::LogGp {
+        let loggp = calibration::LogGpEstimates {
             latency_seconds: estimate(&|values| values.loggp.latency),
             overhead_seconds: estimate(&|values| values.loggp.overhead),
             gap_seconds: estimate(&|values| values.loggp.gap),
             gap_seconds_per_byte,
         };
-        let hockney = calibration::Hockney {
+        let hockney = calibration::HockneyEstimates {
             alpha_seconds: estimate(&|values| values.latency + values.gaps[0]),
             beta_seconds_per_byte: gap_seconds_per_byte,
         };
@@ -252,15 +256,15 @@ fn measured_at(
     knot.map_or(Estimate::exact(value), of)
 }
 
-impl Lines {
-    fn new(centres: &Centres, sizes: &[u64]) -> Option<Self> {
+impl FittedLines {
+    fn new(centres: &GroupCentres, sizes: &[u64]) -> Option<Self> {
         let line = |points: Vec<(f64, f64)>| {
             (points.len() > 2).then(|| lines::robust_relative(&points)).flatten()
         };
         let barrier = line(over_procs(centres, GroupKind::FlatBarrier, 0))?;
         let chains =
             sizes.iter().map(|&bytes| line(over_procs(centres, GroupKind::ChainBcast, bytes)));
-        Some(Lines { barrier, chains: chains.collect::<Option<_>>()? })
+        Some(FittedLines { barrier, chains: chains.collect::<Option<_>>()? })
     }
 
     fn half_intercept(&self) -> f64 {
@@ -290,19 +294,20 @@ impl Lines {
 }
 
 /// Fits that are no lines.
-fn bent(fits: &[LineFit]) -> Option<String> {
+fn not_linear(fits: &[LineFit]) -> Option<String> {
     let bent: Vec<String> = fits
         .iter()
-        .filter(|fit| fit.r_squared < STRAIGHT)
+        .filter(|fit| fit.r_squared < LEAST_R_SQUARED)
         .map(|fit| format!("{} of {}", fit.experiment, format_bytes(fit.bytes)))
         .collect();
     let list = bent.join(", ");
-    (!bent.is_empty())
-        .then(|| format!("no straight line over the processes (R^2 below {STRAIGHT}): {list}"))
+    (!bent.is_empty()).then(|| {
+        format!("no straight line over the processes (R^2 below {LEAST_R_SQUARED}): {list}")
+    })
 }
 
 /// (P, seconds of one), ascending.
-fn over_procs(centres: &Centres, kind: GroupKind, bytes: u64) -> Vec<(f64, f64)> {
+fn over_procs(centres: &GroupCentres, kind: GroupKind, bytes: u64) -> Vec<(f64, f64)> {
     let of_kind = centres.iter().filter(|((one, _, _, size, _), _)| (*one, *size) == (kind, bytes));
     of_kind
         .map(|(&(_, _, procs, _, messages), seconds)| {
@@ -312,7 +317,7 @@ fn over_procs(centres: &Centres, kind: GroupKind, bytes: u64) -> Vec<(f64, f64)>
 }
 
 /// The sizes at which chains were timed over enough numbers of processes, if 0 is one of them.
-fn chain_sizes(centres: &Centres) -> Vec<u64> {
+fn chain_sizes(centres: &GroupCentres) -> Vec<u64> {
     let mut lengths: BTreeMap<u64, usize> = BTreeMap::new();
     for (kind, _, _, bytes, _) in centres.keys() {
         if *kind == GroupKind::ChainBcast {
@@ -326,7 +331,7 @@ fn chain_sizes(centres: &Centres) -> Vec<u64> {
     }
 }
 
-fn line_fits(centres: &Centres, lines: &Lines, sizes: &[u64]) -> Vec<LineFit> {
+fn line_fits(centres: &GroupCentres, lines: &FittedLines, sizes: &[u64]) -> Vec<LineFit> {
     let barrier = ("flat-tree barrier", GroupKind::FlatBarrier, 0, lines.barrier);
     let chains = sizes
         .iter()
@@ -340,7 +345,7 @@ fn line_fits(centres: &Centres, lines: &Lines, sizes: &[u64]) -> Vec<LineFit> {
         .collect()
 }
 
-fn line_fit(name: &str, bytes: u64, line: Line, points: &[(f64, f64)]) -> LineFit {
+fn line_fit(name: &str, bytes: u64, line: FittedLine, points: &[(f64, f64)]) -> LineFit {
     let (values, residuals): (Vec<f64>, Vec<f64>) =
         points.iter().map(|&(x, y)| (y, y - line.at(x))).unzip();
     LineFit {

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use records::{
     calibration::{Estimate, Gamma, GammaKnot, GapKnot, ManyGap, Operation, Parameters},
     group_observation::{GroupKind, GroupObservation},
-    observation::Status,
+    observation::ObservationStatus,
 };
 
 use super::{
@@ -24,35 +24,35 @@ use super::{
 use crate::parameters::Combining;
 
 /// Kind, operation, processes, bytes, messages.
-pub(super) type Key = (GroupKind, Option<Operation>, u32, u64, u32);
+pub(super) type GroupKey = (GroupKind, Option<Operation>, u32, u64, u32);
 
 /// The observations of several ranks, ready to be fitted to.
 #[derive(Debug)]
-pub struct Groups {
-    pub(super) centres: Centres,
+pub struct GroupSamples {
+    pub(super) centres: GroupCentres,
     /// Centres that as many observations could have had.
-    pub(super) redrawn: Vec<Centres>,
+    pub(super) redrawn: Vec<GroupCentres>,
     /// Visits that were disturbed, and all.
     pub(super) disturbed: (usize, usize),
 }
 
 /// The centres of one drawing.
-pub(super) type Centres = BTreeMap<Key, f64>;
+pub(super) type GroupCentres = BTreeMap<GroupKey, f64>;
 
-impl Groups {
+impl GroupSamples {
     /// Warm-ups, and what was observed fewer than 3 times, are left out.
     ///
     /// # Errors
     /// An observation is no time; says which.
     pub fn new(observations: &[GroupObservation]) -> Result<Self, String> {
-        let mut times: BTreeMap<Key, Vec<(u32, u32, f64)>> = BTreeMap::new();
-        for row in observations.iter().filter(|row| row.status != Status::Warmup) {
+        let mut times: BTreeMap<GroupKey, Vec<(u32, u32, f64)>> = BTreeMap::new();
+        for row in observations.iter().filter(|row| row.status != ObservationStatus::Warmup) {
             let key = (row.kind, row.operation, row.procs, row.bytes, row.messages);
             if !(row.seconds.is_finite() && row.seconds >= 0.0) || row.messages == 0 {
                 let GroupObservation { kind, procs, bytes, repetition, seconds, .. } = row;
                 return Err(format!(
                     "{kind:?} of {bytes} bytes, {procs} processes, repetition {repetition}: \
-                     {seconds} seconds, {} messages; wanted a finite time of at least 0 and at \
+                     {seconds} seconds, {} messages; expected a finite time of at least 0 and at \
                      least one message",
                     row.messages
                 ));
@@ -60,9 +60,9 @@ impl Groups {
             times.entry(key).or_default().push((row.job, row.visit, row.seconds));
         }
         times.retain(|_, times| times.len() >= LEAST);
-        let samples: Vec<(Key, Sample)> =
+        let samples: Vec<(GroupKey, Sample)> =
             times.into_iter().map(|(key, times)| (key, Sample::new(&times))).collect();
-        Ok(Groups {
+        Ok(GroupSamples {
             disturbed: Sample::all_disturbed(samples.iter().map(|(_, sample)| sample)),
             centres: samples.iter().map(|(key, sample)| (*key, sample.centre())).collect(),
             redrawn: super::redraw(super::REDRAWINGS, |random| {
@@ -73,8 +73,8 @@ impl Groups {
 
     /// Adds gamma(m) and g(m, k), as far as they were measured.
     pub fn complete(&self, parameters: &mut Parameters) {
-        let Groups { centres, redrawn, .. } = self;
-        let estimate = |of: &dyn Fn(&Centres) -> f64| percentiles(centres, redrawn, of);
+        let GroupSamples { centres, redrawn, .. } = self;
+        let estimate = |of: &dyn Fn(&GroupCentres) -> f64| percentiles(centres, redrawn, of);
         for (kind, gaps) in [
             (GroupKind::FanOut, &mut parameters.plogp.gap_by_destinations),
             (GroupKind::FanIn, &mut parameters.plogp.gap_by_sources),
@@ -83,7 +83,7 @@ impl Groups {
         }
         parameters.gamma = gammas(centres, estimate);
         let sums = keys_of(centres, Combining::OPERATION);
-        let slope = |centres: &Centres| {
+        let slope = |centres: &GroupCentres| {
             let points: Vec<(f64, f64)> =
                 sums.iter().map(|key| (key.3 as f64, call(centres, key))).collect();
             lines::robust_relative(&points).map_or(0.0, |line| line.slope.max(0.0))
@@ -95,8 +95,8 @@ impl Groups {
 }
 
 /// Number of partners and bytes: the short and the long row as (rounds, key).
-fn rows_of_rounds(centres: &Centres, kind: GroupKind) -> BTreeMap<(u32, u64), Vec<Key>> {
-    let mut rows: BTreeMap<(u32, u64), Vec<Key>> = BTreeMap::new();
+fn rows_of_rounds(centres: &GroupCentres, kind: GroupKind) -> BTreeMap<(u32, u64), Vec<GroupKey>> {
+    let mut rows: BTreeMap<(u32, u64), Vec<GroupKey>> = BTreeMap::new();
     for &key in centres.keys().filter(|key| key.0 == kind) {
         let (_, _, procs, bytes, _) = key;
         // The keys ascend by length.
@@ -107,16 +107,17 @@ fn rows_of_rounds(centres: &Centres, kind: GroupKind) -> BTreeMap<(u32, u64), Ve
 }
 
 fn many_gaps(
-    centres: &Centres,
+    centres: &GroupCentres,
     kind: GroupKind,
-    estimate: impl Fn(&dyn Fn(&Centres) -> f64) -> Estimate,
+    estimate: impl Fn(&dyn Fn(&GroupCentres) -> f64) -> Estimate,
 ) -> Vec<ManyGap> {
     let mut gaps: Vec<ManyGap> = Vec::new();
     for ((partners, bytes), keys) in rows_of_rounds(centres, kind) {
         let (short, long) = (keys[0], keys[keys.len() - 1]);
         let rounds = f64::from(long.4 - short.4);
-        let gap_seconds =
-            estimate(&|centres: &Centres| ((centres[&long] - centres[&short]) / rounds).max(0.0));
+        let gap_seconds = estimate(&|centres: &GroupCentres| {
+            ((centres[&long] - centres[&short]) / rounds).max(0.0)
+        });
         let knot = GapKnot { bytes, gap_seconds };
         match gaps.last_mut() {
             Some(last) if last.partners == partners => last.knots.push(knot),
@@ -127,25 +128,25 @@ fn many_gaps(
 }
 
 /// The keys of one operation, by ascending size.
-fn keys_of(centres: &Centres, operation: Operation) -> Vec<Key> {
+fn keys_of(centres: &GroupCentres, operation: Operation) -> Vec<GroupKey> {
     let wanted = (GroupKind::Combine, Some(operation));
     let keys = centres.keys().filter(|(kind, operation, ..)| (*kind, *operation) == wanted);
     keys.filter(|(_, _, _, bytes, _)| *bytes > 0).copied().collect()
 }
 
 /// Seconds of one call.
-fn call(centres: &Centres, key: &Key) -> f64 {
+fn call(centres: &GroupCentres, key: &GroupKey) -> f64 {
     centres[key] / f64::from(key.4)
 }
 
 fn gammas(
-    centres: &Centres,
-    estimate: impl Fn(&dyn Fn(&Centres) -> f64) -> Estimate,
+    centres: &GroupCentres,
+    estimate: impl Fn(&dyn Fn(&GroupCentres) -> f64) -> Estimate,
 ) -> Vec<Gamma> {
-    let knot = |key: Key| {
+    let knot = |key: GroupKey| {
         let bytes = key.3;
         let seconds_per_byte =
-            estimate(&move |centres: &Centres| call(centres, &key) / bytes as f64);
+            estimate(&move |centres: &GroupCentres| call(centres, &key) / bytes as f64);
         GammaKnot { bytes, seconds_per_byte }
     };
     Operation::ALL

@@ -5,12 +5,12 @@ use statistics::{DEVIATIONS_PER_MEDIAN, upper_median};
 
 /// y = intercept + slope x.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Line {
+pub(super) struct FittedLine {
     pub(super) intercept: f64,
     pub(super) slope: f64,
 }
 
-impl Line {
+impl FittedLine {
     pub(super) fn at(&self, x: f64) -> f64 {
         self.intercept + self.slope * x
     }
@@ -18,7 +18,7 @@ impl Line {
 
 /// The line with the least sum of `weight (y - line)^2`; `None` where the points hold no two
 /// different x.
-pub(super) fn weighted(points: impl Iterator<Item = (f64, f64, f64)>) -> Option<Line> {
+pub(super) fn weighted(points: impl Iterator<Item = (f64, f64, f64)>) -> Option<FittedLine> {
     let (mut w, mut wx, mut wxx, mut wy, mut wxy) = (0.0, 0.0, 0.0, 0.0, 0.0);
     for (x, y, weight) in points {
         w += weight;
@@ -36,28 +36,32 @@ pub(super) fn weighted(points: impl Iterator<Item = (f64, f64, f64)>) -> Option<
         return None;
     }
     let solution = scale * scaled.cholesky()?.solve(&(scale * moments));
-    Some(Line { intercept: solution.x, slope: solution.y })
+    Some(FittedLine { intercept: solution.x, slope: solution.y })
 }
 
 /// The same among the lines of which neither intercept nor slope is below 0, and through points that
 /// all have x = 0 the flat one.
-pub(super) fn weighted_above_zero(points: impl Iterator<Item = (f64, f64, f64)>) -> Option<Line> {
+pub(super) fn weighted_above_zero(
+    points: impl Iterator<Item = (f64, f64, f64)>,
+) -> Option<FittedLine> {
     let points: Vec<(f64, f64, f64)> = points.collect();
     let ratio = |of: fn(&(f64, f64, f64)) -> (f64, f64)| {
         let (above, below) =
             points.iter().map(of).fold((0.0, 0.0), |(above, below), (a, b)| (above + a, below + b));
         (above / below).max(0.0)
     };
-    let flat = || Line { intercept: ratio(|(_, y, weight)| (weight * y, *weight)), slope: 0.0 };
+    let flat =
+        || FittedLine { intercept: ratio(|(_, y, weight)| (weight * y, *weight)), slope: 0.0 };
     if !points.is_empty() && points.iter().all(|(x, ..)| *x == 0.0) {
         return Some(flat());
     }
     let line = weighted(points.iter().copied())?;
     Some(match line {
-        Line { intercept, .. } if intercept < 0.0 => {
-            Line { intercept: 0.0, slope: ratio(|(x, y, weight)| (weight * x * y, weight * x * x)) }
-        }
-        Line { slope, .. } if slope < 0.0 => flat(),
+        FittedLine { intercept, .. } if intercept < 0.0 => FittedLine {
+            intercept: 0.0,
+            slope: ratio(|(x, y, weight)| (weight * x * y, weight * x * x)),
+        },
+        FittedLine { slope, .. } if slope < 0.0 => flat(),
         _ => line,
     })
 }
@@ -71,7 +75,7 @@ pub(super) fn relative_weights(points: &[(f64, f64)]) -> Vec<f64> {
 }
 
 /// The line with the least relative squares.
-pub(super) fn relative(points: &[(f64, f64)]) -> Option<Line> {
+pub(super) fn relative(points: &[(f64, f64)]) -> Option<FittedLine> {
     let weights = relative_weights(points);
     weighted(points.iter().zip(&weights).map(|(&(x, y), &weight)| (x, y, weight)))
 }
@@ -81,7 +85,7 @@ pub(super) fn relative(points: &[(f64, f64)]) -> Option<Line> {
 const HUBER: f64 = 1.345;
 
 /// A line by relative errors that single points do not bend.
-pub(super) fn robust_relative(points: &[(f64, f64)]) -> Option<Line> {
+pub(super) fn robust_relative(points: &[(f64, f64)]) -> Option<FittedLine> {
     robust(points, &relative_weights(points), |points| weighted(points))
 }
 
@@ -91,8 +95,8 @@ pub(super) fn robust_relative(points: &[(f64, f64)]) -> Option<Line> {
 pub(super) fn robust(
     points: &[(f64, f64)],
     weights: &[f64],
-    solve: impl Fn(&mut dyn Iterator<Item = (f64, f64, f64)>) -> Option<Line>,
-) -> Option<Line> {
+    solve: impl Fn(&mut dyn Iterator<Item = (f64, f64, f64)>) -> Option<FittedLine>,
+) -> Option<FittedLine> {
     let mut plain = points.iter().zip(weights).map(|(&(x, y), &weight)| (x, y, weight));
     let mut line = solve(&mut plain)?;
     let mut residuals = Vec::with_capacity(points.len());

@@ -23,7 +23,7 @@
 //!   line through the one-way times RTT(m) - RTT(0)/2 at the sizes at which G is taken. One line
 //!   through all sizes would be neither: what a network does to small messages is no line. As
 //!   functions of m they are the line through the round trips next to m.
-//! - gamma, g(m, k), and what is fitted to collectives: [`Groups`].
+//! - gamma, g(m, k), and what is fitted to collectives: [`GroupSamples`].
 //! - Constants of single algorithms: [`algorithms`](algorithms()).
 //!
 //! # Intervals
@@ -52,12 +52,12 @@ use records::{
 use statistics::percentile_interval;
 
 use crate::parameters::LogGp;
-pub use algorithms::{AlgorithmFits, Timed, algorithms};
+pub use algorithms::{AlgorithmFits, MethodTime, algorithms};
 pub use error::FitError;
-use estimate::{Plan, Values};
+use estimate::{CentreIndices, ParameterValues};
 pub use fitted::{CollectiveFit, GAP_PER_BYTE_MEASURED, LATENCY_MEASURED};
-pub use groups::Groups;
-use samples::Samples;
+pub use groups::GroupSamples;
+use samples::PairSamples;
 
 /// Redrawings: enough for the 2.5th percentile to have 50 below it.
 const REDRAWINGS: usize = 2000;
@@ -94,9 +94,9 @@ pub fn fit_values(observations: &[PointToPoint]) -> Result<Parameters, FitError>
 
 fn fit_by(observations: &[PointToPoint], redrawings: usize) -> Result<Fit, FitError> {
     let mut warnings = Vec::new();
-    let samples = Samples::collect(observations, &mut warnings)?;
+    let samples = PairSamples::collect(observations, &mut warnings)?;
     let centres = samples.centres();
-    let plan = Plan::new(&centres, &mut warnings)?;
+    let plan = CentreIndices::new(&centres, &mut warnings)?;
     let values = plan.estimate(&centres);
     plan.judge(&values, &mut warnings);
     warnings.extend(drift::disturbance(samples.disturbed(), "between two ranks"));
@@ -122,13 +122,14 @@ fn percentiles<T>(values: &T, redrawn: &[T], of: &dyn Fn(&T) -> f64) -> Estimate
 
 /// Redraws the centres, and takes the percentiles of every parameter.
 fn with_intervals(
-    plan: &Plan,
-    samples: &Samples,
-    values: &Values,
+    plan: &CentreIndices,
+    samples: &PairSamples,
+    values: &ParameterValues,
     redrawings: usize,
 ) -> Parameters {
-    let redrawn: Vec<Values> = redraw(redrawings, |random| plan.estimate(&samples.redraw(random)));
-    let estimate = |of: &dyn Fn(&Values) -> f64| percentiles(values, &redrawn, of);
+    let redrawn: Vec<ParameterValues> =
+        redraw(redrawings, |random| plan.estimate(&samples.redraw(random)));
+    let estimate = |of: &dyn Fn(&ParameterValues) -> f64| percentiles(values, &redrawn, of);
     let knots = values.knots.iter().enumerate().map(|(index, knot)| PLogPKnot {
         bytes: knot.bytes,
         send_overhead_seconds: estimate(&|values| values.knots[index].costs.send),
@@ -136,23 +137,23 @@ fn with_intervals(
         gap_seconds: estimate(&|values| values.knots[index].costs.gap),
     });
     let mut parameters = Parameters::new(
-        calibration::Hockney {
+        calibration::HockneyEstimates {
             alpha_seconds: estimate(&|values| values.hockney.alpha),
             beta_seconds_per_byte: estimate(&|values| values.hockney.beta),
         },
-        calibration::LogGp {
+        calibration::LogGpEstimates {
             latency_seconds: estimate(&|values| values.loggp.latency),
             overhead_seconds: estimate(&|values| values.loggp.overhead),
             gap_seconds: estimate(&|values| values.loggp.gap),
             gap_seconds_per_byte: estimate(&|values| values.loggp.gap_per_byte),
         },
-        calibration::PLogP::new(estimate(&|values| values.latency), knots.collect()),
+        calibration::PLogPEstimates::new(estimate(&|values| values.latency), knots.collect()),
     );
     parameters.loggp_direct = values.direct.is_some().then(|| {
         let direct = |of: fn(&LogGp) -> f64| {
-            estimate(&move |values: &Values| values.direct.as_ref().map_or(0.0, of))
+            estimate(&move |values: &ParameterValues| values.direct.as_ref().map_or(0.0, of))
         };
-        calibration::LogGp {
+        calibration::LogGpEstimates {
             latency_seconds: direct(|loggp| loggp.latency),
             overhead_seconds: direct(|loggp| loggp.overhead),
             gap_seconds: direct(|loggp| loggp.gap),

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use records::{observation::PointToPointKind, quantity::format_bytes};
 
 use super::{
-    samples::{Centres, DIFFERENCE},
+    samples::{Centres, LONGEST_LESS_SHORTEST},
     words::list_sizes,
 };
 
 /// Beyond the last size a line goes on that begins at this part of it.
-const BASE: u64 = 16;
+const TAIL_BASE: u64 = 16;
 
 /// The shortest and the longest train of one size: (messages, place); and the place of what the one
 /// took longer than the other, where the same visits timed both.
@@ -31,14 +31,14 @@ pub(super) struct Between {
 
 impl Between {
     /// `places` are (bytes, place), ascending and not empty: the first holds below it, beyond the
-    /// last the line goes on that leads to it from a [`BASE`]th of its size: neighbours are too
+    /// last the line goes on that leads to it from a [`TAIL_BASE`]th of its size: neighbours are too
     /// near each other to tell a slope.
     pub(super) fn new(places: &[(u64, usize)], bytes: u64) -> Self {
         let above = places.partition_point(|(size, _)| *size <= bytes);
         let high = above.clamp(1, places.len()).min(places.len() - 1);
         let (last, _) = places[places.len() - 1];
         let low = if bytes > last {
-            places.partition_point(|(size, _)| *size < last / BASE).min(high.saturating_sub(1))
+            places.partition_point(|(size, _)| *size < last / TAIL_BASE).min(high.saturating_sub(1))
         } else {
             high.saturating_sub(1)
         };
@@ -51,7 +51,7 @@ impl Between {
         Between { low, high, part }
     }
 
-    pub(super) fn of(&self, value: impl Fn(usize) -> f64) -> f64 {
+    pub(super) fn interpolate(&self, value: impl Fn(usize) -> f64) -> f64 {
         let (low, high) = (value(self.low), value(self.high));
         // Beyond the last, a line that falls is noise.
         let rise = if self.part > 1.0 { (high - low).max(0.0) } else { high - low };
@@ -62,7 +62,7 @@ impl Between {
 }
 
 /// An overhead that grows by this much more than the message does has begun to contain waiting.
-const JUMP: f64 = 4.0;
+const RENDEZVOUS_JUMP: f64 = 4.0;
 /// Below this size every library sends eagerly, and a jump is noise.
 const LEAST_EAGER_LIMIT: u64 = 512;
 
@@ -77,15 +77,15 @@ pub(super) fn without_waiting<'a>(
     let jumps = |pair: &[(u64, usize)]| {
         let [(below, below_place), (above, above_place)] = *pair else { return false };
         let growth = centres.seconds[above_place] / centres.seconds[below_place];
-        below >= LEAST_EAGER_LIMIT && growth > JUMP * (above as f64 / below as f64)
+        below >= LEAST_EAGER_LIMIT && growth > RENDEZVOUS_JUMP * (above as f64 / below as f64)
     };
     match places.windows(2).position(jumps) {
         None => places,
         Some(last) => {
             let (from, _) = places[last + 1];
             warnings.push(format!(
-                "{name}(m) contains waiting for the other side (rendezvous) from {} on: taken from \
-                 the line through the sizes below",
+                "{name}(m) contains waiting for the other side (rendezvous) from {} on: \
+                 extrapolated from the smaller sizes",
                 format_bytes(from)
             ));
             &places[..=last]
@@ -100,7 +100,7 @@ pub(super) fn trains(centres: &Centres, warnings: &mut Vec<String>) -> BTreeMap<
     let mut differences: BTreeMap<u64, usize> = BTreeMap::new();
     // The keys ascend by length within a size, the difference first.
     for ((_, bytes, messages), place) in timed {
-        if messages == DIFFERENCE {
+        if messages == LONGEST_LESS_SHORTEST {
             differences.insert(bytes, place);
             continue;
         }
@@ -112,7 +112,7 @@ pub(super) fn trains(centres: &Centres, warnings: &mut Vec<String>) -> BTreeMap<
     if !single.is_empty() {
         let sizes: Vec<u64> = single.into_keys().collect();
         warnings.push(format!(
-            "trains of one length only give no gap and were left out: at {}",
+            "trains of only one length give no gap and were excluded: at {}",
             list_sizes(&sizes)
         ));
     }

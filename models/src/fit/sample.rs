@@ -30,7 +30,7 @@ const VISITS: usize = 5;
 const LEAST_JOBS: usize = 3;
 /// A visit that took more than so many times the median was disturbed. No state of a machine that was
 /// seen makes such a difference.
-const DISTURBED: f64 = 2.0;
+const DISTURBED_FACTOR: f64 = 2.0;
 
 /// Times of the same thing.
 #[derive(Debug)]
@@ -159,7 +159,7 @@ fn units(times: &[(u32, u32, f64)]) -> Vec<(u32, f64)> {
 /// What takes longer was disturbed; of few nothing is.
 fn limit(units: impl Iterator<Item = f64>) -> f64 {
     let units: Vec<f64> = units.collect();
-    if units.len() < VISITS { f64::INFINITY } else { DISTURBED * middle(&units) }
+    if units.len() < VISITS { f64::INFINITY } else { DISTURBED_FACTOR * middle(&units) }
 }
 
 /// The median of a visit's times; a visit has at least one.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rand::Rng;
-use records::observation::{PointToPoint, PointToPointKind, Status};
+use records::observation::{ObservationStatus, PointToPoint, PointToPointKind};
 
 use super::{
     error::FitError,
@@ -12,42 +12,43 @@ use super::{
 };
 
 /// Below this many in time, late ones are used too.
-const ENOUGH: usize = 5;
+const ENOUGH_IN_TIME: usize = 5;
 
 /// What was timed: kind, message size, messages in the train.
-pub(super) type Key = (PointToPointKind, u64, u32);
+pub(super) type SampleKey = (PointToPointKind, u64, u32);
 
 /// In place of a train's messages: by how much longer the longest took than the shortest in the same
 /// visit. What the machine does drifts from visit to visit, and is in both of one visit alike.
-pub(super) const DIFFERENCE: u32 = 0;
+pub(super) const LONGEST_LESS_SHORTEST: u32 = 0;
 
 /// The usable observations, in the order of their keys.
 #[derive(Debug)]
-pub(super) struct Samples(Vec<(Key, Sample)>);
+pub(super) struct PairSamples(Vec<(SampleKey, Sample)>);
 
-/// The centres of [`Samples`], in the same order.
+/// The centres of [`PairSamples`], in the same order.
 #[derive(Debug)]
 pub(super) struct Centres<'a> {
-    samples: &'a Samples,
+    samples: &'a PairSamples,
     pub(super) seconds: Vec<f64>,
 }
 
 impl Centres<'_> {
     /// What was timed, and where its centre stands.
-    pub(super) fn keys(&self) -> impl Iterator<Item = (Key, usize)> {
+    pub(super) fn keys(&self) -> impl Iterator<Item = (SampleKey, usize)> {
         self.samples.0.iter().enumerate().map(|(index, (key, _))| (*key, index))
     }
 }
 
 /// When an observation was made: its job, its visit; and what it says.
-type Timed = (u32, u32, f64);
+type TimedObservation = (u32, u32, f64);
 
-impl Samples {
+impl PairSamples {
     pub(super) fn collect(
         observations: &[PointToPoint],
         warnings: &mut Vec<String>,
     ) -> Result<Self, FitError> {
-        let mut sets: BTreeMap<Key, (Vec<Timed>, Vec<Timed>)> = BTreeMap::new();
+        let mut sets: BTreeMap<SampleKey, (Vec<TimedObservation>, Vec<TimedObservation>)> =
+            BTreeMap::new();
         for observation in observations {
             let &PointToPoint {
                 kind,
@@ -65,23 +66,23 @@ impl Samples {
             }
             let (in_time, late) = sets.entry((kind, bytes, messages)).or_default();
             match status {
-                Status::Ok => in_time.push((job, visit, seconds)),
-                Status::Late => late.push((job, visit, seconds)),
+                ObservationStatus::Ok => in_time.push((job, visit, seconds)),
+                ObservationStatus::Late => late.push((job, visit, seconds)),
                 // Nothing looks at who else runs while two ranks are measured.
-                Status::Warmup | Status::Disturbed => {}
+                ObservationStatus::Warmup | ObservationStatus::Disturbed => {}
             }
         }
         let (mut with_late, mut rough, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
-        let mut samples: BTreeMap<Key, Sample> = BTreeMap::new();
-        let mut trains: BTreeMap<u64, Vec<Vec<Timed>>> = BTreeMap::new();
+        let mut samples: BTreeMap<SampleKey, Sample> = BTreeMap::new();
+        let mut trains: BTreeMap<u64, Vec<Vec<TimedObservation>>> = BTreeMap::new();
         for (key, (mut times, late)) in sets {
-            if times.len() < ENOUGH && !late.is_empty() {
+            if times.len() < ENOUGH_IN_TIME && !late.is_empty() {
                 times.extend(late);
                 with_late.push(key);
             }
             match times.len() {
                 0..LEAST => left_out.push(key),
-                LEAST..ENOUGH => rough.push(key),
+                LEAST..ENOUGH_IN_TIME => rough.push(key),
                 _ => {}
             }
             if times.len() >= LEAST {
@@ -93,20 +94,20 @@ impl Samples {
         }
         for (bytes, trains) in trains {
             if let [short, .., long] = &trains[..] {
-                let key = (PointToPointKind::Train, bytes, DIFFERENCE);
+                let key = (PointToPointKind::Train, bytes, LONGEST_LESS_SHORTEST);
                 samples.extend(Sample::of_differences(long, short).map(|sample| (key, sample)));
             }
         }
         for (problem, keys) in [
-            ("late observations were used, for want of others", with_late),
-            ("few observations, so their intervals are rough", rough),
-            ("fewer than 3 observations, so they were left out", left_out),
+            ("late observations were used, as there are no others", with_late),
+            ("few observations, so the intervals are rough", rough),
+            ("fewer than 3 observations, so they were excluded", left_out),
         ] {
             if !keys.is_empty() {
                 warnings.push(format!("{problem}: {}", list(&keys)));
             }
         }
-        Ok(Samples(samples.into_iter().collect()))
+        Ok(PairSamples(samples.into_iter().collect()))
     }
 
     pub(super) fn centres(&self) -> Centres<'_> {
@@ -116,7 +117,7 @@ impl Samples {
 
     /// How many visits were disturbed, and how many there were.
     pub(super) fn disturbed(&self) -> (usize, usize) {
-        let timed = self.0.iter().filter(|((.., messages), _)| *messages != DIFFERENCE);
+        let timed = self.0.iter().filter(|((.., messages), _)| *messages != LONGEST_LESS_SHORTEST);
         Sample::all_disturbed(timed.map(|(_, sample)| sample))
     }
 
@@ -128,8 +129,8 @@ impl Samples {
 }
 
 /// `round-trip of 1024 bytes, train of 20 x 0 bytes`.
-fn list(keys: &[Key]) -> String {
-    let one = |(kind, bytes, messages): &Key| match kind {
+fn list(keys: &[SampleKey]) -> String {
+    let one = |(kind, bytes, messages): &SampleKey| match kind {
         PointToPointKind::Clock => kind_name(*kind).to_owned(),
         PointToPointKind::Train => format!("train of {messages} x {bytes} bytes"),
         _ => format!("{} of {bytes} bytes", kind_name(*kind)),

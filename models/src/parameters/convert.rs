@@ -1,6 +1,6 @@
 //! Conversions between the models: by equating their point-to-point times.
 
-use super::{Costs, Hockney, Knot, LogGp};
+use super::{Hockney, Knot, LogGp, MessageCosts};
 
 /// LogGP's parameters made from PLogP's.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -20,14 +20,14 @@ impl LinearGap {
     ///
     /// Where the overheads of single calls sum to more than a message takes (a message's transfer
     /// overlaps them), L is 0 and o half of the message's time.
-    pub fn from_plogp(latency: f64, one_byte: Costs, gap_per_byte: f64) -> Self {
+    pub fn from_plogp(latency: f64, one_byte: MessageCosts, gap_per_byte: f64) -> Self {
         Self::from_message(latency + one_byte.gap, one_byte, gap_per_byte)
     }
 
     /// The same where the time of one byte, from the call to send to its arrival, is known by
     /// itself: L = `message` - os(1) - or(1).
-    pub fn from_message(message: f64, one_byte: Costs, gap_per_byte: f64) -> Self {
-        let Costs { send, receive, gap } = one_byte;
+    pub fn from_message(message: f64, one_byte: MessageCosts, gap_per_byte: f64) -> Self {
+        let MessageCosts { send, receive, gap } = one_byte;
         let latency = message - send - receive;
         let overhead = (send + receive).min(message) / 2.0;
         LinearGap {
@@ -47,7 +47,7 @@ impl LogGp {
         // An empty message costs as much as one byte, after that it is a line.
         let knots = [0, 1, 1 << 20].map(|bytes| Knot {
             bytes,
-            costs: Costs {
+            costs: MessageCosts {
                 send: self.overhead,
                 receive: self.overhead,
                 gap: self.gap(bytes as f64),
@@ -72,7 +72,7 @@ mod tests {
     fn a_gap_longer_than_a_message_has_no_plogp() {
         let loggp = LogGp { latency: 1.0, overhead: 1.0, gap: 4.0, gap_per_byte: 0.0 };
         assert_eq!(loggp.to_plogp(), None);
-        let one_byte = Costs { send: 2.0, receive: 2.0, gap: 1.0 };
+        let one_byte = MessageCosts { send: 2.0, receive: 2.0, gap: 1.0 };
         let converted = LinearGap::from_plogp(1.0, one_byte, 0.5);
         assert_eq!((converted.loggp.latency, converted.latency_below_zero), (0.0, 2.0));
         assert_eq!(converted.loggp.overhead, 1.0, "a message still takes 2");

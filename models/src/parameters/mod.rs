@@ -13,7 +13,7 @@ mod starts;
 pub use combining::Combining;
 pub use convert::LinearGap;
 pub use linear::{Hockney, LogGp};
-pub use plogp::{Costs, Knot, PLogP};
+pub use plogp::{Knot, MessageCosts, PLogP};
 
 use records::{
     calibration::{Calibration, Estimate, Parameters},
@@ -35,7 +35,7 @@ pub struct ParametersError {
 
 /// The point-to-point parameters of one model.
 #[derive(Debug, Clone, PartialEq)]
-pub enum PointToPoint {
+pub enum PointToPointParameters {
     /// Hockney.
     Hockney(Hockney),
     /// LogGP, and LogP with G = 0.
@@ -48,7 +48,7 @@ pub enum PointToPoint {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Network {
     /// The model's parameters.
-    pub model: PointToPoint,
+    pub model: PointToPointParameters,
     /// What combining two messages costs: gamma(m) m.
     pub combining: Combining,
 }
@@ -88,7 +88,7 @@ impl Network {
         let take = |index, estimate: Estimate| at_end(estimate, end_of(index));
         let Parameters { hockney, loggp, plogp, .. } = parameters;
         let logp = |gap_per_byte| {
-            PointToPoint::LogGp(LogGp {
+            PointToPointParameters::LogGp(LogGp {
                 latency: take(1, loggp.latency_seconds),
                 overhead: take(2, loggp.overhead_seconds),
                 gap: take(3, loggp.gap_seconds),
@@ -96,13 +96,13 @@ impl Network {
             })
         };
         let model = match model.network() {
-            NetworkModel::Hockney => PointToPoint::Hockney(Hockney {
+            NetworkModel::Hockney => PointToPointParameters::Hockney(Hockney {
                 alpha: take(1, hockney.alpha_seconds),
                 beta: take(2, hockney.beta_seconds_per_byte),
             }),
             NetworkModel::LogP => logp(0.0),
             NetworkModel::LogGp => logp(take(4, loggp.gap_seconds_per_byte)),
-            NetworkModel::PLogP => PointToPoint::PLogP(PLogP::at_ends(
+            NetworkModel::PLogP => PointToPointParameters::PLogP(PLogP::at_ends(
                 plogp,
                 [end_of(1), end_of(2), end_of(3), end_of(4)],
             )),
@@ -129,7 +129,7 @@ impl Network {
         for bytes in other.knots().into_iter().chain([FAR]) {
             let bytes = bytes as f64;
             compare(self.combine(bytes), other.combine(bytes));
-            if let (PointToPoint::PLogP(this), PointToPoint::PLogP(other)) =
+            if let (PointToPointParameters::PLogP(this), PointToPointParameters::PLogP(other)) =
                 (&self.model, &other.model)
             {
                 let [this, other] = [this, other].map(|net| net.at(bytes));
@@ -139,17 +139,17 @@ impl Network {
             }
         }
         match (&self.model, &other.model) {
-            (PointToPoint::Hockney(this), PointToPoint::Hockney(other)) => {
+            (PointToPointParameters::Hockney(this), PointToPointParameters::Hockney(other)) => {
                 compare(this.alpha, other.alpha);
                 compare(this.beta, other.beta);
             }
-            (PointToPoint::LogGp(this), PointToPoint::LogGp(other)) => {
+            (PointToPointParameters::LogGp(this), PointToPointParameters::LogGp(other)) => {
                 compare(this.latency, other.latency);
                 compare(this.overhead, other.overhead);
                 compare(this.gap, other.gap);
                 compare(this.gap_per_byte, other.gap_per_byte);
             }
-            (PointToPoint::PLogP(this), PointToPoint::PLogP(other)) => {
+            (PointToPointParameters::PLogP(this), PointToPointParameters::PLogP(other)) => {
                 compare(this.latency(), other.latency());
             }
             _ => {}
@@ -160,7 +160,7 @@ impl Network {
     /// The message sizes between which all costs are lines.
     pub(crate) fn knots(&self) -> Vec<u64> {
         let mut knots = self.combining.knots();
-        if let PointToPoint::PLogP(plogp) = &self.model {
+        if let PointToPointParameters::PLogP(plogp) = &self.model {
             knots.extend(plogp.knots());
         }
         knots
@@ -170,8 +170,8 @@ impl Network {
     /// rise or stay.
     pub(crate) fn falling(&self) -> &[(u64, u64)] {
         match &self.model {
-            PointToPoint::Hockney(_) | PointToPoint::LogGp(_) => &[],
-            PointToPoint::PLogP(plogp) => plogp.falling(),
+            PointToPointParameters::Hockney(_) | PointToPointParameters::LogGp(_) => &[],
+            PointToPointParameters::PLogP(plogp) => plogp.falling(),
         }
     }
 }

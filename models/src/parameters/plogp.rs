@@ -4,7 +4,7 @@ use super::{End, ParametersError, at_end, partners::Partners, starts::Starts};
 
 /// What PLogP knows of one message size, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Costs {
+pub struct MessageCosts {
     /// os(m).
     pub send: f64,
     /// or(m).
@@ -19,7 +19,7 @@ pub struct Knot {
     /// The message size.
     pub bytes: u64,
     /// What it costs.
-    pub costs: Costs,
+    pub costs: MessageCosts,
 }
 
 /// PLogP's parameters: L and, between knots, linear functions of the message size.
@@ -45,11 +45,11 @@ pub struct PLogP {
 #[repr(align(64))]
 struct Piece {
     start: f64,
-    costs: Costs,
-    slopes: Costs,
+    costs: MessageCosts,
+    slopes: MessageCosts,
 }
 
-const FLAT: Costs = Costs { send: 0.0, receive: 0.0, gap: 0.0 };
+const FLAT: MessageCosts = MessageCosts { send: 0.0, receive: 0.0, gap: 0.0 };
 
 impl PLogP {
     /// From L and the knots.
@@ -60,11 +60,11 @@ impl PLogP {
         let error =
             |field: String, problem: &str| ParametersError { field, problem: problem.into() };
         if knots.is_empty() {
-            return Err(error("knots".into(), "is empty; wanted at least one message size"));
+            return Err(error("knots".into(), "is empty; expected at least one message size"));
         }
         if let Some(index) = knots.windows(2).position(|pair| pair[1].bytes <= pair[0].bytes) {
             let field = format!("knots[{}].bytes", index + 1);
-            return Err(error(field, "does not ascend; wanted larger than the one before"));
+            return Err(error(field, "does not ascend; expected larger than the one before"));
         }
         let tail = match knots {
             [.., before, last] => slopes(before, last).map(|slope| slope.max(0.0)),
@@ -81,10 +81,10 @@ impl PLogP {
 
     /// os(m), or(m) and g(m).
     #[inline]
-    pub fn at(&self, bytes: f64) -> Costs {
+    pub fn at(&self, bytes: f64) -> MessageCosts {
         let piece = &self.pieces[self.starts.up_to(bytes)];
         let beyond = bytes - piece.start;
-        Costs {
+        MessageCosts {
             send: piece.costs.send + beyond * piece.slopes.send,
             receive: piece.costs.receive + beyond * piece.slopes.receive,
             gap: piece.costs.gap + beyond * piece.slopes.gap,
@@ -129,14 +129,14 @@ impl PLogP {
     }
 
     /// L, os, or and g at their values or at an end of their intervals.
-    pub(crate) fn at_ends(plogp: &calibration::PLogP, ends: [Option<End>; 4]) -> Self {
+    pub(crate) fn at_ends(plogp: &calibration::PLogPEstimates, ends: [Option<End>; 4]) -> Self {
         let [latency, send, receive, gap] = ends;
         let knots: Vec<Knot> = plogp
             .knots
             .iter()
             .map(|knot| Knot {
                 bytes: knot.bytes,
-                costs: Costs {
+                costs: MessageCosts {
                     send: at_end(knot.send_overhead_seconds, send),
                     receive: at_end(knot.receive_overhead_seconds, receive),
                     gap: at_end(knot.gap_seconds, gap),
@@ -149,7 +149,7 @@ impl PLogP {
                 let tail = |of: fn(&calibration::PLogPKnot) -> Estimate, end| {
                     tail_slope(of(before), of(last), bytes, end)
                 };
-                Costs {
+                MessageCosts {
                     send: tail(|knot| knot.send_overhead_seconds, send),
                     receive: tail(|knot| knot.receive_overhead_seconds, receive),
                     gap: tail(|knot| knot.gap_seconds, gap),
@@ -162,7 +162,7 @@ impl PLogP {
         let values = match ends {
             [None, None, None, None] => alone.clone(),
             _ => Self::at_ends(
-                &calibration::PLogP::new(plogp.latency_seconds, plogp.knots.clone()),
+                &calibration::PLogPEstimates::new(plogp.latency_seconds, plogp.knots.clone()),
                 [None; 4],
             ),
         };
@@ -175,7 +175,7 @@ impl PLogP {
         }
     }
 
-    fn with_tail(latency: f64, knots: &[Knot], tail: Costs) -> Self {
+    fn with_tail(latency: f64, knots: &[Knot], tail: MessageCosts) -> Self {
         let below = knots.first().map_or(FLAT, |first| first.costs);
         let mut pieces = vec![Piece { start: 0.0, costs: below, slopes: FLAT }];
         let mut falling = Vec::new();
@@ -198,15 +198,19 @@ impl PLogP {
     }
 }
 
-impl Costs {
+impl MessageCosts {
     fn map(self, change: impl Fn(f64) -> f64) -> Self {
-        Costs { send: change(self.send), receive: change(self.receive), gap: change(self.gap) }
+        MessageCosts {
+            send: change(self.send),
+            receive: change(self.receive),
+            gap: change(self.gap),
+        }
     }
 }
 
-fn slopes(from: &Knot, to: &Knot) -> Costs {
+fn slopes(from: &Knot, to: &Knot) -> MessageCosts {
     let bytes = (to.bytes - from.bytes) as f64;
-    Costs {
+    MessageCosts {
         send: (to.costs.send - from.costs.send) / bytes,
         receive: (to.costs.receive - from.costs.receive) / bytes,
         gap: (to.costs.gap - from.costs.gap) / bytes,
@@ -233,7 +237,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn knot(bytes: u64, gap: f64) -> Knot {
-        Knot { bytes, costs: Costs { send: gap / 4.0, receive: gap / 2.0, gap } }
+        Knot { bytes, costs: MessageCosts { send: gap / 4.0, receive: gap / 2.0, gap } }
     }
 
     #[test]
@@ -273,7 +277,7 @@ mod tests {
             receive_overhead_seconds: exact,
             gap_seconds: Estimate { value, low: value * 0.99, high: value * 1.01 },
         };
-        let plogp = calibration::PLogP::new(exact, vec![knot(100, 1.0), knot(200, 2.0)]);
+        let plogp = calibration::PLogPEstimates::new(exact, vec![knot(100, 1.0), knot(200, 2.0)]);
         let gap = |end| PLogP::at_ends(&plogp, [None, None, None, end]).gap(1000.0);
         let (low, value, high) = (gap(Some(End::Low)), gap(None), gap(Some(End::High)));
         assert!((value - 10.0).abs() < 1e-12);
@@ -287,7 +291,7 @@ mod tests {
     #[test]
     fn partners_scale_the_gap() {
         let exact = Estimate::exact(0.0);
-        let mut plogp = calibration::PLogP::new(
+        let mut plogp = calibration::PLogPEstimates::new(
             exact,
             vec![calibration::PLogPKnot {
                 bytes: 8,

@@ -46,7 +46,7 @@ pub enum PredictError {
         method: Method,
     },
     /// Segments were asked of an algorithm that has none.
-    #[error("{collective} by '{algorithm}' has no segments; wanted segment size 0")]
+    #[error("{collective} by '{algorithm}' has no segments; expected segment size 0")]
     Segments {
         /// For which collective.
         collective: Collective,
@@ -66,7 +66,7 @@ pub enum PredictError {
     #[error("0 processes; a communicator has at least 1")]
     Procs,
     /// A barrier with a message size.
-    #[error("a barrier of {bytes} bytes; a barrier carries none, wanted 0")]
+    #[error("a barrier of {bytes} bytes; a barrier carries none, expected 0")]
     BarrierBytes {
         /// How many.
         bytes: u64,

@@ -7,7 +7,7 @@ use records::{
 
 use crate::{
     Model,
-    parameters::{End, Hockney, Network, ParametersError, PointToPoint, at_end},
+    parameters::{End, Hockney, Network, ParametersError, PointToPointParameters, at_end},
 };
 
 /// Parameters, and the same at the ends of their intervals.
@@ -67,7 +67,7 @@ impl Sets {
         let of_model = fits.iter().filter(|fit| fit.model == model.name());
         let set = |(number, fit): (usize, &AlgorithmFit)| {
             let network = |[alpha, beta]: [Option<End>; 2]| Network {
-                model: PointToPoint::Hockney(Hockney {
+                model: PointToPointParameters::Hockney(Hockney {
                     alpha: at_end(fit.alpha_seconds, alpha),
                     beta: at_end(fit.beta_seconds_per_byte, beta),
                 }),
@@ -82,7 +82,7 @@ impl Sets {
     }
 
     /// The set of a method; none where it has no constants.
-    pub(super) fn of(&self, collective: Collective, method: &Method) -> Option<&Set> {
+    pub(super) fn find(&self, collective: Collective, method: &Method) -> Option<&Set> {
         match self {
             Sets::Common(set) => Some(set),
             Sets::ByMethod(sets) => {

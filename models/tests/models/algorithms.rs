@@ -4,7 +4,7 @@ use models::{
     Forms, Model, Point, Predictor,
     decide::{Segments, decide},
     explain::Explainer,
-    fit::{Timed, algorithms},
+    fit::{MethodTime, algorithms},
     presets::preset,
 };
 use rand::{RngExt as _, SeedableRng as _};
@@ -49,7 +49,7 @@ fn by_hand((collective, name, alpha, beta): Truth, procs: f64, bytes: f64, segme
 }
 
 /// Times of all methods, each a median with log-normal noise, one in twenty three times too long.
-fn timed(random: &mut Pcg64Mcg, noise: f64, outliers: f64) -> Vec<Timed> {
+fn timed(random: &mut Pcg64Mcg, noise: f64, outliers: f64) -> Vec<MethodTime> {
     let noise = LogNormal::new(0.0, noise).unwrap();
     let mut timed = Vec::new();
     for truth @ (collective, name, ..) in TRUTH {
@@ -63,7 +63,7 @@ fn timed(random: &mut Pcg64Mcg, noise: f64, outliers: f64) -> Vec<Timed> {
                     let seconds = by_hand(truth, f64::from(procs), bytes as f64, segment as f64);
                     let outlier = if random.random_bool(outliers) { 3.0 } else { 1.0 };
                     let method: Method = name.parse().unwrap();
-                    timed.push(Timed {
+                    timed.push(MethodTime {
                         point: Point { collective, procs, bytes },
                         method: method.with_segment(segment),
                         seconds: seconds * noise.sample(random) * outlier,
@@ -142,7 +142,7 @@ fn what_has_too_few_times_has_no_constants_and_that_is_said() {
     assert!(found.warnings[0].contains("bcast by own:pipeline"), "{:?}", found.warnings);
 
     // A barrier carries nothing: its alpha alone is told.
-    let barrier = |procs: u32| Timed {
+    let barrier = |procs: u32| MethodTime {
         point: Point { collective: Collective::Barrier, procs, bytes: 0 },
         method: "own:bruck".parse().unwrap(),
         seconds: 30e-6 * f64::from(procs).log2().ceil(),

@@ -3,7 +3,7 @@
 use models::{
     Forms, Model, Point, Predictor, Reach, algorithms,
     decide::{Segments, decide},
-    parameters::{Costs, Knot, PLogP},
+    parameters::{Knot, MessageCosts, PLogP},
     presets::preset,
 };
 use proptest::prelude::*;
@@ -41,18 +41,18 @@ proptest! {
             .iter()
             .scan(0, |at, (step, gap)| {
                 *at += step;
-                let costs = Costs { send: gap / 3.0, receive: gap / 2.0, gap: *gap };
+                let costs = MessageCosts { send: gap / 3.0, receive: gap / 2.0, gap: *gap };
                 Some(Knot { bytes: *at, costs })
             })
             .collect();
         let own = PLogP::new(0.5, &knots).unwrap();
-        let theirs = knots.iter().map(|knot| simulator::Knot {
+        let theirs = knots.iter().map(|knot| simulator::CostKnot {
             bytes: knot.bytes,
             send_overhead: knot.costs.send,
             receive_overhead: knot.costs.receive,
             gap: knot.costs.gap,
         });
-        let theirs = simulator::PLogP::new(0.5, theirs.collect(), 0.0).unwrap();
+        let theirs = simulator::PLogPCosts::new(0.5, theirs.collect(), 0.0).unwrap();
         let costs = own.at(bytes as f64);
         use simulator::Costs as _;
         for (a, b) in [

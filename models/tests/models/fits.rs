@@ -7,7 +7,7 @@ use rand_pcg::Pcg64Mcg;
 use records::{
     calibration::{Calibration, Estimate, Parameters},
     document::Document as _,
-    observation::{PointToPoint, PointToPointKind, Status},
+    observation::{ObservationStatus, PointToPoint, PointToPointKind},
     platform::Platform,
 };
 
@@ -88,7 +88,7 @@ impl Truth {
                     visit: repetition,
                     repetition,
                     seconds: seconds * factor + self.clock,
-                    status: if warmup { Status::Warmup } else { Status::Ok },
+                    status: if warmup { ObservationStatus::Warmup } else { ObservationStatus::Ok },
                 });
             }
         }
@@ -243,19 +243,21 @@ fn few_observations_are_told() {
     for row in &mut observations {
         match (row.kind, row.bytes) {
             // Of 4 KiB, two round trips in time and the rest late; of 8 KiB two in all.
-            (PointToPointKind::RoundTrip, 4096) if row.repetition > 2 => row.status = Status::Late,
-            (PointToPointKind::RoundTrip, 8192) if row.repetition > 2 => {
-                row.status = Status::Warmup
+            (PointToPointKind::RoundTrip, 4096) if row.repetition > 2 => {
+                row.status = ObservationStatus::Late
             }
-            (PointToPointKind::Clock, _) => row.status = Status::Warmup,
+            (PointToPointKind::RoundTrip, 8192) if row.repetition > 2 => {
+                row.status = ObservationStatus::Warmup
+            }
+            (PointToPointKind::Clock, _) => row.status = ObservationStatus::Warmup,
             _ => {}
         }
     }
     observations.retain(|row| row.kind != PointToPointKind::SendOverhead || row.bytes != 2048);
     let warnings = fit(&observations).unwrap().warnings;
     for wanted in [
-        "late observations were used, for want of others: round-trip of 4096 bytes",
-        "left out: clock, round-trip of 8192 bytes",
+        "late observations were used, as there are no others: round-trip of 4096 bytes",
+        "so they were excluded: clock, round-trip of 8192 bytes",
         "no clock observations",
         "os(m) was not measured at 2 KiB",
     ] {

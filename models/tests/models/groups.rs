@@ -1,7 +1,7 @@
 //! Fits of collectives against injected truth.
 
 use models::{
-    fit::{CollectiveFit, GAP_PER_BYTE_MEASURED, Groups, LATENCY_MEASURED},
+    fit::{CollectiveFit, GAP_PER_BYTE_MEASURED, GroupSamples, LATENCY_MEASURED},
     presets::preset,
 };
 use rand::{RngExt as _, SeedableRng as _};
@@ -10,7 +10,7 @@ use rand_pcg::Pcg64Mcg;
 use records::{
     calibration::{Estimate, Operation},
     group_observation::{GroupKind, GroupObservation},
-    observation::Status,
+    observation::ObservationStatus,
 };
 
 const LATENCY: f64 = 50e-6;
@@ -62,7 +62,8 @@ fn observe(seed: u64, noise: f64) -> Vec<GroupObservation> {
     for (kind, operation, procs, bytes, messages, seconds) in wanted {
         for repetition in 0..=12 {
             let outlier = if random.random_bool(0.01) { 10.0 } else { 1.0 };
-            let status = if repetition == 0 { Status::Warmup } else { Status::Ok };
+            let status =
+                if repetition == 0 { ObservationStatus::Warmup } else { ObservationStatus::Ok };
             let first = if repetition == 0 { 50.0 } else { 1.0 };
             let seconds = seconds * noise.sample(&mut random) * outlier * first;
             observations.push(GroupObservation {
@@ -92,7 +93,7 @@ fn near(name: &str, estimate: Estimate, truth: f64, tolerance: f64) {
 fn injected_parameters_are_fitted() {
     let mut measured = preset("frodo").unwrap().measured;
     for seed in 0..5 {
-        let groups = Groups::new(&observe(seed, 0.01)).unwrap();
+        let groups = GroupSamples::new(&observe(seed, 0.01)).unwrap();
         groups.complete(&mut measured);
         let found = groups.fit(&measured).unwrap();
         assert_eq!(found.warnings, [""; 0]);
@@ -114,7 +115,7 @@ fn injected_parameters_are_fitted() {
 #[test]
 fn several_partners_and_combining_are_measured() {
     let mut measured = preset("frodo").unwrap().measured;
-    Groups::new(&observe(1, 0.005)).unwrap().complete(&mut measured);
+    GroupSamples::new(&observe(1, 0.005)).unwrap().complete(&mut measured);
     let plogp = &measured.plogp;
     for (kind, gaps) in
         [(GroupKind::FanOut, &plogp.gap_by_destinations), (GroupKind::FanIn, &plogp.gap_by_sources)]
@@ -144,7 +145,7 @@ fn what_is_not_there_is_not_fitted() {
     let fitted = |keep: &dyn Fn(&GroupObservation) -> bool| {
         let mut rows = observe(1, 0.01);
         rows.retain(keep);
-        Groups::new(&rows).unwrap().fit(&measured)
+        GroupSamples::new(&rows).unwrap().fit(&measured)
     };
     assert_eq!(fitted(&|row| row.kind != GroupKind::FlatBarrier), None);
     assert_eq!(fitted(&|row| row.kind != GroupKind::ChainBcast), None);
@@ -157,7 +158,7 @@ fn what_is_not_there_is_not_fitted() {
     assert_eq!(send, measured.plogp.knots[0].send_overhead_seconds);
     let mut rows = observe(1, 0.01);
     rows[5].seconds = f64::NAN;
-    assert!(Groups::new(&rows).unwrap_err().contains("FlatBarrier of 0 bytes"));
+    assert!(GroupSamples::new(&rows).unwrap_err().contains("FlatBarrier of 0 bytes"));
 }
 
 /// The same with barriers that take so long.
@@ -166,7 +167,7 @@ fn with_barriers(seconds: fn(f64) -> f64) -> CollectiveFit {
     for row in rows.iter_mut().filter(|row| row.kind == GroupKind::FlatBarrier) {
         row.seconds = f64::from(row.messages) * seconds(f64::from(row.procs));
     }
-    Groups::new(&rows).unwrap().fit(&preset("frodo").unwrap().measured).unwrap()
+    GroupSamples::new(&rows).unwrap().fit(&preset("frodo").unwrap().measured).unwrap()
 }
 
 /// A barrier that takes more per process the more there are has an intercept that tells no
@@ -196,7 +197,7 @@ fn a_rate_that_is_not_determined_is_told() {
     let measured = preset("frodo").unwrap().measured;
     let mut rows = observe(1, 0.02);
     rows.retain(|row| row.kind != GroupKind::ChainBcast || row.bytes <= 1);
-    let found = Groups::new(&rows).unwrap().fit(&measured).unwrap();
+    let found = GroupSamples::new(&rows).unwrap().fit(&measured).unwrap();
     let (rate, derived) = (found.parameters.loggp.gap_seconds_per_byte, &found.parameters.derived);
     assert_eq!(rate, measured.loggp.gap_seconds_per_byte);
     assert!(derived.iter().any(|it| it == GAP_PER_BYTE_MEASURED), "{derived:?}");

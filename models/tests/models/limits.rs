@@ -2,7 +2,7 @@
 
 use models::{
     Forms, Model, Point, Predictor, algorithms, closed_forms,
-    closed_forms::{Shape, binomial_segmentation_pays, binomial_segmentation_sides, form},
+    closed_forms::{CallShape, binomial_segmentation_pays, binomial_segmentation_sides, form},
     parameters::Network,
     presets::preset,
 };
@@ -279,7 +279,7 @@ proptest! {
             let pays = binomial_segmentation_pays(&network, Forms::Corrected, bytes, segment);
             let form = form(Collective::Reduce, Algorithm::Binomial).unwrap();
             let seconds = |segment| {
-                form.seconds(&network, &Shape::new(procs, bytes, segment), Forms::Corrected)
+                form.seconds(&network, &CallShape::new(procs, bytes, segment), Forms::Corrected)
             };
             let (whole, segmented) = (seconds(0), seconds(segment));
             if !near(whole, segmented) {

@@ -122,7 +122,7 @@ impl Call {
             let predictor = Predictor::new(model, Forms::Corrected, &n.parameters()).unwrap();
             let got = predictor.predict(point, self.algorithm, self.segment).unwrap();
             let right = (got - wanted).abs() <= 1e-9 * wanted;
-            prop_assert!(right, "{model} {self:?}: {got}, wanted {wanted}");
+            prop_assert!(right, "{model} {self:?}: {got}, expected {wanted}");
         }
         Ok(())
     }

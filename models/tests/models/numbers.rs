@@ -1,6 +1,8 @@
 //! Parameters for the tests.
 
-use records::calibration::{Estimate, Hockney, LogGp, PLogP, PLogPKnot, Parameters};
+use records::calibration::{
+    Estimate, HockneyEstimates, LogGpEstimates, PLogPEstimates, PLogPKnot, Parameters,
+};
 
 /// One row per knot: bytes, os, or, g.
 pub type Knots = Vec<(u64, f64, f64, f64)>;
@@ -30,17 +32,17 @@ impl Numbers {
         Parameters {
             gamma_seconds_per_byte: Estimate::exact(self.gamma),
             ..Parameters::new(
-                Hockney {
+                HockneyEstimates {
                     alpha_seconds: Estimate::exact(self.alpha),
                     beta_seconds_per_byte: Estimate::exact(self.beta),
                 },
-                LogGp {
+                LogGpEstimates {
                     latency_seconds: Estimate::exact(self.latency),
                     overhead_seconds: Estimate::exact(self.overhead),
                     gap_seconds: Estimate::exact(self.gap),
                     gap_seconds_per_byte: Estimate::exact(self.gap_per_byte),
                 },
-                PLogP::new(Estimate::exact(self.plogp_latency), knots.collect()),
+                PLogPEstimates::new(Estimate::exact(self.plogp_latency), knots.collect()),
             )
         }
     }

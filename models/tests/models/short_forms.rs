@@ -2,7 +2,7 @@
 
 use models::{
     Forms, Model, Point, Predictor,
-    compress::{Bounds, Map, Shape},
+    compress::{Bounds, CompressionForm, DecisionGrid},
     decide::{self, decide_among, switching_points},
     explain::Explainer,
     presets::preset,
@@ -101,11 +101,11 @@ fn short_forms_keep_their_bounds_and_state_their_penalty() {
     for model in [Model::LogGp, Model::Refined] {
         let predictor = Predictor::new(model, Forms::Corrected, &frodo).unwrap();
         let methods = methods(&predictor, BCAST, &[0, 1 << 10, 8 << 10]);
-        let map = Map::new(&predictor, BCAST, (&procs, &bytes), &methods).unwrap();
+        let map = DecisionGrid::new(&predictor, BCAST, (&procs, &bytes), &methods).unwrap();
         let compress = |shape, depth, penalty| {
             map.compress(&predictor, shape, Bounds { depth, penalty }).unwrap()
         };
-        for shape in [Shape::Table, Shape::Tree, Shape::Quadtree] {
+        for shape in [CompressionForm::Table, CompressionForm::Tree, CompressionForm::Quadtree] {
             let exact = compress(shape, 64, 0.0);
             assert!(exact.greatest_penalty < 1e-9, "{model} {shape:?}");
             let mut worst: f64 = 0.0;
@@ -121,13 +121,13 @@ fn short_forms_keep_their_bounds_and_state_their_penalty() {
             }
             assert!(worst < 1e-9, "{model} {shape:?}: {worst}");
         }
-        let within = compress(Shape::Tree, 64, 0.05);
+        let within = compress(CompressionForm::Tree, 64, 0.05);
         assert!(within.greatest_penalty <= 0.05);
-        assert!(within.entries < compress(Shape::Tree, 64, 0.0).entries);
-        assert_eq!(compress(Shape::Tree, 0, 0.0).entries, 1);
-        assert!(compress(Shape::Tree, 3, 0.0).entries <= 8);
-        assert!(compress(Shape::Quadtree, 2, 0.0).entries <= 16);
-        assert!(compress(Shape::Quadtree, 2, 0.0).mean_penalty > 0.0);
+        assert!(within.entries < compress(CompressionForm::Tree, 64, 0.0).entries);
+        assert_eq!(compress(CompressionForm::Tree, 0, 0.0).entries, 1);
+        assert!(compress(CompressionForm::Tree, 3, 0.0).entries <= 8);
+        assert!(compress(CompressionForm::Quadtree, 2, 0.0).entries <= 16);
+        assert!(compress(CompressionForm::Quadtree, 2, 0.0).mean_penalty > 0.0);
     }
 }
 
@@ -138,7 +138,7 @@ fn what_has_no_short_form_says_so() {
     let all = methods(&predictor, BCAST, &[0]);
     let error = switching_points(&predictor, (BCAST, 8), &all, 1..=8).unwrap_err().to_string();
     assert!(error.contains("model refined") && error.contains("loggp"), "{error}");
-    assert!(Map::new(&predictor, BCAST, (&[4, 2], &[1]), &all).is_err());
+    assert!(DecisionGrid::new(&predictor, BCAST, (&[4, 2], &[1]), &all).is_err());
     let loggp = Predictor::new(Model::LogGp, Forms::Corrected, &frodo).unwrap();
     let tiny = methods(&loggp, BCAST, &[1]);
     let error = switching_points(&loggp, (BCAST, 8), &tiny, 1..=1 << 30).unwrap_err().to_string();

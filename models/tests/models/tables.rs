@@ -273,7 +273,7 @@ proptest! {
                             by_table(&numbers, (model, forms), point, algorithm, segment);
                         prop_assert!(
                             near(got, wanted),
-                            "{model} {forms} {collective} {algorithm}: {got}, wanted {wanted}"
+                            "{model} {forms} {collective} {algorithm}: {got}, expected {wanted}"
                         );
                     }
                 }

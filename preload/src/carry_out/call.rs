@@ -3,9 +3,9 @@
 use runner::{Arguments, Handle};
 
 use crate::{
-    choice::{Choice, Plan},
-    communicators::{self, Place},
-    job::Job,
+    choice::{CarriedMethod, MethodTable},
+    communicators::{self, CommunicatorPlace},
+    job::JobContext,
     signature::message_bytes,
 };
 
@@ -18,14 +18,14 @@ use crate::{
 #[inline(always)]
 pub unsafe fn is_left_alone(arguments: &Arguments, comm: Handle) -> bool {
     let Some(place) = communicators::find_at_once(comm) else { return false };
-    let plan = place.plans.of(arguments.collective());
+    let plan = place.plans.for_collective(arguments.collective());
     if place.plans.watched {
         return false;
     }
     if plan.is_empty() {
         return true;
     }
-    let Some(job) = Job::current() else { return false };
+    let Some(job) = JobContext::current() else { return false };
     let size = |datatype| job.types.known(&job.library, datatype);
     // SAFETY: the caller vouches for the arguments.
     match unsafe { message_bytes(job, arguments, place, size) } {
@@ -41,29 +41,33 @@ pub unsafe fn is_left_alone(arguments: &Arguments, comm: Handle) -> bool {
 /// # Safety
 /// The arguments must be the application's, between `MPI_Init` and `MPI_Finalize` or not.
 #[inline(always)]
-pub unsafe fn choose(arguments: Arguments, comm: Handle) -> Option<Call> {
+pub unsafe fn choose(arguments: Arguments, comm: Handle) -> Option<InterceptedCall> {
     // SAFETY: the caller vouches for the arguments.
     unsafe {
         let place = communicators::find(comm)?;
-        let plan = place.plans.of(arguments.collective());
+        let plan = place.plans.for_collective(arguments.collective());
         if plan.is_empty() && !place.plans.watched {
             return None;
         }
-        let job = Job::current()?;
+        let job = JobContext::current()?;
         let size = |datatype| job.types.bytes(&job.library, datatype);
         let bytes = message_bytes(job, &arguments, place, size)?;
         let choice = look_up(plan, &arguments, bytes);
         if choice.is_none() && !place.plans.watched {
             return None;
         }
-        Some(Call { job, arguments, comm, place, bytes, choice })
+        Some(InterceptedCall { job, arguments, comm, place, bytes, choice })
     }
 }
 
 /// Messages without data are the library's: there is nothing to gain, and ranks may then pass
 /// what they like as the type.
 #[inline(always)]
-fn look_up<'a>(plan: &'a Plan, arguments: &Arguments, bytes: u64) -> Option<&'a Choice> {
+fn look_up<'a>(
+    plan: &'a MethodTable,
+    arguments: &Arguments,
+    bytes: u64,
+) -> Option<&'a CarriedMethod> {
     match bytes > 0 || matches!(arguments, Arguments::Barrier) {
         true => plan.find(bytes),
         false => None,
@@ -72,11 +76,11 @@ fn look_up<'a>(plan: &'a Plan, arguments: &Arguments, bytes: u64) -> Option<&'a 
 
 /// A call whose method may not be the library's, or that is noted.
 #[derive(Clone, Copy)]
-pub struct Call {
-    pub(super) job: &'static Job,
+pub struct InterceptedCall {
+    pub(super) job: &'static JobContext,
     pub(super) arguments: Arguments,
     pub(super) comm: Handle,
-    pub(super) place: Place,
+    pub(super) place: CommunicatorPlace,
     pub(super) bytes: u64,
-    pub(super) choice: Option<&'static Choice>,
+    pub(super) choice: Option<&'static CarriedMethod>,
 }

@@ -6,17 +6,17 @@
 
 use std::{ffi::c_void, ptr, sync::OnceLock};
 
-use runner::{Arguments, Block, Family, Handle, Reduction};
+use runner::{AbiFamily, Arguments, Block, Handle, Reduction};
 
 use super::{
-    call::Call,
-    sides::{Side, Sides},
+    call::InterceptedCall,
+    sides::{SignificantBuffer, SignificantBuffers},
 };
 use crate::lock::lock;
 
 /// The verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Judged {
+pub(super) enum Judgement {
     /// The library's at once: wrong in what is the same on all ranks.
     Library,
     /// Carried out as it came.
@@ -41,42 +41,44 @@ enum Described {
     ByUncommitted,
 }
 
-impl Call {
+impl InterceptedCall {
     /// # Safety
     /// The arguments must be the application's.
-    pub(super) unsafe fn judge(&self) -> Judged {
+    pub(super) unsafe fn judge(&self) -> Judgement {
         // SAFETY: the caller vouches for the arguments.
         unsafe {
             if let Some(data) = self.arguments.reduction()
                 && !self.combines(data)
             {
-                return Judged::Library;
+                return Judgement::Library;
             }
             if self.is_plain() {
-                return Judged::Sound;
+                return Judgement::Sound;
             }
-            let Sides { send, receive } = self.sides();
-            let of = |side: &Option<Side>| {
+            let SignificantBuffers { send, receive } = self.sides();
+            let of = |side: &Option<SignificantBuffer>| {
                 side.as_ref().map_or(Described::Well, |side| self.described(&side.block))
             };
             let (sent, received) = (of(&send), of(&receive));
             match (sent, received) {
                 (Described::Well, Described::Well) => {}
-                (Described::Wrongly, _) => return Judged::Refused { can_send: false },
-                (Described::Well, Described::Wrongly) => return Judged::Refused { can_send: true },
-                _ if received != Described::Wrongly && self.overlooks_uncommitted() => {
-                    return Judged::Uncommitted;
+                (Described::Wrongly, _) => return Judgement::Refused { can_send: false },
+                (Described::Well, Described::Wrongly) => {
+                    return Judgement::Refused { can_send: true };
                 }
-                _ => return Judged::Refused { can_send: sent == Described::Well },
+                _ if received != Described::Wrongly && self.overlooks_uncommitted() => {
+                    return Judgement::Uncommitted;
+                }
+                _ => return Judgement::Refused { can_send: sent == Described::Well },
             }
             if self.is_refused() {
-                return Judged::Refused { can_send: true };
+                return Judgement::Refused { can_send: true };
             }
             match (send, receive) {
                 (Some(send), Some(receive)) if self.overlap(&send, &receive) => {
-                    if self.is_own_block() { Judged::InPlace } else { Judged::Aside }
+                    if self.is_own_block() { Judgement::InPlace } else { Judgement::Aside }
                 }
-                _ => Judged::Sound,
+                _ => Judgement::Sound,
             }
         }
     }
@@ -173,12 +175,12 @@ impl Call {
     /// in some collectives only; it is asked by a call without data on this process alone.
     unsafe fn overlooks_uncommitted(&self) -> bool {
         let library = &self.job.library;
-        if library.family != Family::OpenMpi || self.arguments.reduction().is_some() {
+        if library.family != AbiFamily::OpenMpi || self.arguments.reduction().is_some() {
             return false;
         }
         // SAFETY: the caller vouches for the arguments.
-        let Sides { send, receive } = unsafe { self.sides() };
-        let nothing = |side: Option<Side>| {
+        let SignificantBuffers { send, receive } = unsafe { self.sides() };
+        let nothing = |side: Option<SignificantBuffer>| {
             let datatype = side.map_or(library.mpi.constants.byte, |side| side.block.datatype);
             Block { buffer: ptr::null_mut(), count: 0, datatype }
         };
@@ -200,13 +202,13 @@ impl Call {
     /// The arguments must be the application's.
     pub(super) unsafe fn with_committed<T>(
         &self,
-        go_on: impl FnOnce(&Call) -> Option<T>,
+        go_on: impl FnOnce(&InterceptedCall) -> Option<T>,
     ) -> Option<T> {
         let (mut arguments, call) = (self.arguments, &self.job.library.mpi);
         let mut made: Vec<Handle> = Vec::new();
         // SAFETY: the caller vouches for the arguments.
-        let Sides { send, receive } = unsafe { self.sides() };
-        let mut commit = |block: &mut Block, side: Option<Side>| {
+        let SignificantBuffers { send, receive } = unsafe { self.sides() };
+        let mut commit = |block: &mut Block, side: Option<SignificantBuffer>| {
             let mut duplicate: Handle = 0;
             // SAFETY: as above; a side that counts is described by a type.
             unsafe {
@@ -231,7 +233,7 @@ impl Call {
             }
             _ => {}
         }
-        let outcome = go_on(&Call { arguments, ..*self });
+        let outcome = go_on(&InterceptedCall { arguments, ..*self });
         for mut duplicate in made {
             // SAFETY: made above, and freed once.
             unsafe { (call.type_free)(&mut duplicate) };
@@ -245,7 +247,7 @@ impl Call {
     /// combined both addresses, on every rank, whether it receives anything or not. Open MPI does
     /// so in two collectives.
     unsafe fn is_refused(&self) -> bool {
-        let is_open_mpi = self.job.library.family == Family::OpenMpi;
+        let is_open_mpi = self.job.library.family == AbiFamily::OpenMpi;
         let is_one = match &self.arguments {
             Arguments::Allreduce { data, count } => {
                 self.is_one_buffer(data) && (!is_open_mpi || *count > 1)

@@ -4,25 +4,25 @@ use std::ptr;
 
 use runner::{Arguments, Block, Counts, Handle, Reduction, Result, StandIn};
 
-use super::call::Call;
+use super::call::InterceptedCall;
 
 /// A buffer that counts on this rank: so many blocks, one after the other.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Side {
+pub(super) struct SignificantBuffer {
     pub block: Block,
     pub blocks: i64,
 }
 
 /// Both, as far as they count on this rank and are not in place where that is allowed.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Sides {
-    pub send: Option<Side>,
-    pub receive: Option<Side>,
+pub(super) struct SignificantBuffers {
+    pub send: Option<SignificantBuffer>,
+    pub receive: Option<SignificantBuffer>,
 }
 
-impl Side {
-    fn one(block: Block) -> Option<Side> {
-        Some(Side { block, blocks: 1 })
+impl SignificantBuffer {
+    fn one(block: Block) -> Option<SignificantBuffer> {
+        Some(SignificantBuffer { block, blocks: 1 })
     }
 
     /// All blocks as one.
@@ -31,7 +31,7 @@ impl Side {
     }
 }
 
-impl Call {
+impl InterceptedCall {
     /// Whether this rank is the root.
     pub(super) fn is_root(&self, root: std::ffi::c_int) -> bool {
         root == self.place.rank
@@ -39,32 +39,36 @@ impl Call {
 
     /// # Safety
     /// The arguments must be the application's.
-    pub(super) unsafe fn sides(&self) -> Sides {
+    pub(super) unsafe fn sides(&self) -> SignificantBuffers {
         let procs = i64::from(self.place.plans.procs);
         let unless_in_place = |block: Block, blocks| {
-            (!self.is_in_place(block.buffer)).then_some(Side { block, blocks })
+            (!self.is_in_place(block.buffer)).then_some(SignificantBuffer { block, blocks })
         };
-        let all = |block: &Block| Some(Side { block: *block, blocks: procs });
+        let all = |block: &Block| Some(SignificantBuffer { block: *block, blocks: procs });
         match &self.arguments {
             Arguments::Bcast { data, root } if self.is_root(*root) => {
-                Sides { send: Side::one(*data), receive: None }
+                SignificantBuffers { send: SignificantBuffer::one(*data), receive: None }
             }
-            Arguments::Bcast { data, .. } => Sides { send: None, receive: Side::one(*data) },
+            Arguments::Bcast { data, .. } => {
+                SignificantBuffers { send: None, receive: SignificantBuffer::one(*data) }
+            }
             Arguments::Allgather { send, receive } => {
-                Sides { send: unless_in_place(*send, 1), receive: all(receive) }
+                SignificantBuffers { send: unless_in_place(*send, 1), receive: all(receive) }
             }
             Arguments::Alltoall { send, receive } => {
-                Sides { send: unless_in_place(*send, procs), receive: all(receive) }
+                SignificantBuffers { send: unless_in_place(*send, procs), receive: all(receive) }
             }
             Arguments::Gather { send, receive, root } if self.is_root(*root) => {
-                Sides { send: unless_in_place(*send, 1), receive: all(receive) }
+                SignificantBuffers { send: unless_in_place(*send, 1), receive: all(receive) }
             }
-            Arguments::Gather { send, .. } => Sides { send: Side::one(*send), receive: None },
+            Arguments::Gather { send, .. } => {
+                SignificantBuffers { send: SignificantBuffer::one(*send), receive: None }
+            }
             Arguments::Scatter { send, receive, root } if self.is_root(*root) => {
-                Sides { send: all(send), receive: unless_in_place(*receive, 1) }
+                SignificantBuffers { send: all(send), receive: unless_in_place(*receive, 1) }
             }
             Arguments::Scatter { receive, .. } => {
-                Sides { send: None, receive: Side::one(*receive) }
+                SignificantBuffers { send: None, receive: SignificantBuffer::one(*receive) }
             }
             // SAFETY: the caller vouches for the arguments.
             _ => unsafe { self.combined() },
@@ -72,15 +76,18 @@ impl Call {
     }
 
     /// The sides of a reduction.
-    unsafe fn combined(&self) -> Sides {
+    unsafe fn combined(&self) -> SignificantBuffers {
         let (rank, procs) = (self.place.rank as usize, self.place.plans.procs as usize);
         let sides = |data: &Reduction, sent: i64, received: Option<i64>| {
             let Reduction { send, receive, datatype, .. } = *data;
-            let side = |buffer, count| Side { block: Block { buffer, count, datatype }, blocks: 1 };
+            let side = |buffer, count| SignificantBuffer {
+                block: Block { buffer, count, datatype },
+                blocks: 1,
+            };
             let is_in_place = self.is_in_place(send.cast_mut());
             // In place the operand is where the result will be.
             let received = if is_in_place { Some(received.unwrap_or(sent)) } else { received };
-            Sides {
+            SignificantBuffers {
                 send: (!is_in_place).then(|| side(send.cast_mut(), sent)),
                 receive: received.map(|count| side(receive, count)),
             }
@@ -92,7 +99,7 @@ impl Call {
                 if !is_root {
                     // In place is for the root alone: elsewhere it is no address to send from.
                     let (buffer, datatype) = (data.send.cast_mut(), data.datatype);
-                    sides.send = Side::one(Block { buffer, count: *count, datatype });
+                    sides.send = SignificantBuffer::one(Block { buffer, count: *count, datatype });
                     sides.receive = None;
                 }
                 sides
@@ -111,7 +118,7 @@ impl Call {
                 let own = Some(count(rank)).filter(|count| *count > 0);
                 sides(data, (0..procs).map(count).sum(), own)
             }
-            _ => Sides::default(),
+            _ => SignificantBuffers::default(),
         }
     }
 
@@ -119,7 +126,11 @@ impl Call {
     ///
     /// # Safety
     /// Both must be the application's.
-    pub(super) unsafe fn overlap(&self, one: &Side, other: &Side) -> bool {
+    pub(super) unsafe fn overlap(
+        &self,
+        one: &SignificantBuffer,
+        other: &SignificantBuffer,
+    ) -> bool {
         let (from, into) = (one.block.buffer.addr(), other.block.buffer.addr());
         // SAFETY: the caller vouches for the datatypes.
         unsafe {
@@ -144,7 +155,7 @@ impl Call {
     }
 
     /// The addresses between which the data of a side lies; nothing where there is none.
-    unsafe fn ends(&self, side: &Side) -> Option<(i128, i128)> {
+    unsafe fn ends(&self, side: &SignificantBuffer) -> Option<(i128, i128)> {
         let Block { buffer, count, datatype } = side.whole();
         let (mut lower, mut extent, mut true_lower, mut true_extent) = (0, 0, 0, 0);
         let call = &self.job.library.mpi;
@@ -190,7 +201,7 @@ impl Call {
     }
 
     /// The same with `MPI_IN_PLACE` for the own block.
-    pub(super) fn in_place(&self) -> Call {
+    pub(super) fn in_place(&self) -> InterceptedCall {
         let in_place = ptr::without_provenance_mut(self.job.library.mpi.constants.in_place);
         let mut arguments = self.arguments;
         match &mut arguments {
@@ -200,7 +211,7 @@ impl Call {
             Arguments::Scatter { receive, .. } => receive.buffer = in_place,
             _ => {}
         }
-        Call { arguments, ..*self }
+        InterceptedCall { arguments, ..*self }
     }
 
     /// All that this rank receives.
@@ -209,7 +220,7 @@ impl Call {
     /// The arguments must be the application's.
     pub(super) unsafe fn received(&self) -> Option<Block> {
         // SAFETY: the caller vouches for the arguments.
-        unsafe { self.sides() }.receive.map(Side::whole)
+        unsafe { self.sides() }.receive.map(SignificantBuffer::whole)
     }
 
     /// Memory of ours for what this rank receives and, where it can't send, zeros; and the
@@ -224,7 +235,7 @@ impl Call {
         // SAFETY: the caller vouches for the arguments.
         let sides = unsafe { self.sides() };
         let mut arguments = self.arguments;
-        let moved = |side: Option<Side>, block: &mut Block| {
+        let moved = |side: Option<SignificantBuffer>, block: &mut Block| {
             let blocks = side.map_or(0, |side| side.blocks.unsigned_abs());
             let mut made = StandIn::of_bytes(self.bytes.saturating_mul(blocks))?;
             let datatype = self.job.library.mpi.constants.byte;
@@ -232,7 +243,7 @@ impl Call {
             *block = Block { buffer: made.address(), count, datatype };
             Ok(made)
         };
-        let combined = |side: Option<Side>, datatype| {
+        let combined = |side: Option<SignificantBuffer>, datatype| {
             let count = side.map_or(0, |side| side.block.count.unsigned_abs());
             // SAFETY: the caller vouches for the datatype.
             unsafe { StandIn::of_elements(self.job.session, datatype, count) }

@@ -270,7 +270,7 @@ pub fn methods() -> BTreeMap<Collective, Vec<String>> {
         }
         for algorithm in Algorithm::ALL {
             // Segments of a few elements, where it has any.
-            let own = |segment| runner::Method::new(collective, *algorithm, segment).is_ok();
+            let own = |segment| runner::OwnMethod::new(collective, *algorithm, segment).is_ok();
             match (own(64), own(0)) {
                 (true, _) => {
                     all.entry(collective).or_default().push(format!("own:{algorithm},segment=64"));

@@ -1,12 +1,12 @@
 //! What of a calibration serde cannot check.
 
-use super::{AlgorithmFit, Estimate, LogGp, ManyGap, Parameters};
+use super::{AlgorithmFit, Estimate, LogGpEstimates, ManyGap, Parameters};
 use crate::number::MOST;
 
-type Fault = (String, String);
+type FieldFault = (String, String);
 
 /// A value is wrong: (field, problem).
-pub(super) fn parameters(prefix: &str, parameters: &Parameters) -> Result<(), Fault> {
+pub(super) fn parameters(prefix: &str, parameters: &Parameters) -> Result<(), FieldFault> {
     let Parameters { hockney, loggp, plogp, gamma_seconds_per_byte, .. } = parameters;
     let scalars = [
         ("hockney.alpha_seconds", hockney.alpha_seconds),
@@ -23,7 +23,7 @@ pub(super) fn parameters(prefix: &str, parameters: &Parameters) -> Result<(), Fa
     }
     let knots = format!("{prefix}.plogp.knots");
     if plogp.knots.is_empty() {
-        return Err((knots, "is empty; wanted at least one message size".into()));
+        return Err((knots, "is empty; expected at least one message size".into()));
     }
     check_knots(
         &knots,
@@ -57,7 +57,7 @@ pub(super) fn parameters(prefix: &str, parameters: &Parameters) -> Result<(), Fa
     for (index, gamma) in parameters.gamma.iter().enumerate() {
         let field = format!("{prefix}.gamma[{index}]");
         if parameters.gamma[..index].iter().any(|other| other.operation == gamma.operation) {
-            let problem = format!("{} is there twice", gamma.operation.name());
+            let problem = format!("{} occurs twice", gamma.operation.name());
             return Err((format!("{field}.operation"), problem));
         }
         check_knots(
@@ -71,12 +71,12 @@ pub(super) fn parameters(prefix: &str, parameters: &Parameters) -> Result<(), Fa
 }
 
 /// Constants of algorithms: every method at most once for a model, without segments.
-pub(super) fn algorithms(fits: &[AlgorithmFit]) -> Result<(), Fault> {
+pub(super) fn algorithms(fits: &[AlgorithmFit]) -> Result<(), FieldFault> {
     for (index, fit) in fits.iter().enumerate() {
         let field = |name: &str| format!("algorithms.fits[{index}].{name}");
         let AlgorithmFit { collective, method, model, .. } = fit;
         if method.algorithm().is_none() || method.segment_bytes() > 0 {
-            let problem = format!("is {method}; wanted an algorithm without segments");
+            let problem = format!("is {method}; expected an algorithm without segments");
             return Err((field("method"), problem));
         }
         let same = |other: &AlgorithmFit| {
@@ -92,7 +92,7 @@ pub(super) fn algorithms(fits: &[AlgorithmFit]) -> Result<(), Fault> {
     Ok(())
 }
 
-fn check_loggp(prefix: &str, loggp: &LogGp) -> Result<(), Fault> {
+fn check_loggp(prefix: &str, loggp: &LogGpEstimates) -> Result<(), FieldFault> {
     [
         ("latency_seconds", loggp.latency_seconds),
         ("overhead_seconds", loggp.overhead_seconds),
@@ -103,16 +103,16 @@ fn check_loggp(prefix: &str, loggp: &LogGp) -> Result<(), Fault> {
     .try_for_each(|(field, estimate)| check_estimate(&format!("{prefix}.{field}"), estimate))
 }
 
-fn check_many_gaps(field: &str, gaps: &[ManyGap]) -> Result<(), Fault> {
+fn check_many_gaps(field: &str, gaps: &[ManyGap]) -> Result<(), FieldFault> {
     for (index, gap) in gaps.iter().enumerate() {
         let above = if index == 0 { 1 } else { gaps[index - 1].partners };
         if gap.partners <= above {
-            let problem = format!("is {}; wanted more than {above}, ascending", gap.partners);
+            let problem = format!("is {}; expected more than {above}, ascending", gap.partners);
             return Err((format!("{field}[{index}].partners"), problem));
         }
         let knots = format!("{field}[{index}].knots");
         if gap.knots.is_empty() {
-            return Err((knots, "is empty; wanted at least one message size".into()));
+            return Err((knots, "is empty; expected at least one message size".into()));
         }
         check_knots(
             &knots,
@@ -130,10 +130,10 @@ fn check_knots<T>(
     knots: &[T],
     bytes: impl Fn(&T) -> u64,
     estimates: impl Fn(&T) -> Vec<(&'static str, Estimate)>,
-) -> Result<(), Fault> {
+) -> Result<(), FieldFault> {
     for (index, knot) in knots.iter().enumerate() {
         if index > 0 && bytes(knot) <= bytes(&knots[index - 1]) {
-            let problem = "does not ascend; wanted larger than the one before";
+            let problem = "does not ascend; expected larger than the one before";
             return Err((format!("{field}[{index}].bytes"), problem.into()));
         }
         for (name, estimate) in estimates(knot) {
@@ -143,11 +143,11 @@ fn check_knots<T>(
     Ok(())
 }
 
-fn check_estimate(field: &str, estimate: Estimate) -> Result<(), Fault> {
+fn check_estimate(field: &str, estimate: Estimate) -> Result<(), FieldFault> {
     let Estimate { value, low, high } = estimate;
     if !(0.0 <= low && low <= value && value <= high && high <= MOST) {
         let problem = format!(
-            "value {value}, low {low}, high {high}; wanted 0 <= low <= value <= high <= {MOST:e}"
+            "value {value}, low {low}, high {high}; expected 0 <= low <= value <= high <= {MOST:e}"
         );
         return Err((field.into(), problem));
     }
@@ -167,14 +167,14 @@ mod tests {
             gap_seconds: one,
         };
         Parameters::new(
-            Hockney { alpha_seconds: one, beta_seconds_per_byte: one },
-            LogGp {
+            HockneyEstimates { alpha_seconds: one, beta_seconds_per_byte: one },
+            LogGpEstimates {
                 latency_seconds: one,
                 overhead_seconds: one,
                 gap_seconds: one,
                 gap_seconds_per_byte: one,
             },
-            PLogP::new(one, vec![knot]),
+            PLogPEstimates::new(one, vec![knot]),
         )
     }
 

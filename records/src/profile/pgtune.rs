@@ -8,7 +8,7 @@
 
 use std::{fmt::Write, path::Path, str::FromStr};
 
-use super::{Profile, Range};
+use super::{Profile, ProfileRange};
 use crate::{Collective, FileError, Method, document::Document, reading, unknown};
 
 /// Collectives as PGMPITuneLib writes them, and what begins the names of their mock-ups.
@@ -50,7 +50,7 @@ pub fn read(path: &Path) -> Result<Profile, FileError> {
 /// # Errors
 /// As [`read`].
 pub fn parse(text: &str, path: &Path) -> Result<Profile, FileError> {
-    let mut lines = Lines::new(text, path);
+    let mut lines = NumberedLines::new(text, path);
     let [name] = lines.fields("an MPI function, such as MPI_Scatter")?;
     let names = COLLECTIVES.map(|(_, name)| name);
     let collective = COLLECTIVES
@@ -78,7 +78,7 @@ pub fn parse(text: &str, path: &Path) -> Result<Profile, FileError> {
         let Some(method) = method.cloned() else {
             return Err(lines.fault(format!("no mock-up has the id {id}")));
         };
-        ranges.push(Range { first_bytes, last_bytes, method, gain: None });
+        ranges.push(ProfileRange { first_bytes, last_bytes, method, gain: None });
     }
     if let Some(rest) = lines.next() {
         return Err(lines.fault(format!("'{rest}' after the last of {count} ranges")));
@@ -112,7 +112,7 @@ pub fn format(profile: &Profile) -> Result<String, String> {
             names.push(name);
             names.len() - 1
         });
-        let Range { first_bytes, last_bytes, .. } = range;
+        let ProfileRange { first_bytes, last_bytes, .. } = range;
         let _ = writeln!(ranges, "{first_bytes} {last_bytes} {}", index + 1);
     }
     let mut text = format!(
@@ -137,13 +137,13 @@ fn theirs(name: &str) -> &str {
 }
 
 /// Lines that say something, with their numbers.
-struct Lines<'a> {
+struct NumberedLines<'a> {
     lines: std::iter::Enumerate<std::str::Lines<'a>>,
     line: u64,
     path: &'a Path,
 }
 
-impl<'a> Iterator for Lines<'a> {
+impl<'a> Iterator for NumberedLines<'a> {
     type Item = &'a str;
 
     fn next(&mut self) -> Option<&'a str> {
@@ -158,9 +158,9 @@ impl<'a> Iterator for Lines<'a> {
     }
 }
 
-impl<'a> Lines<'a> {
+impl<'a> NumberedLines<'a> {
     fn new(text: &'a str, path: &'a Path) -> Self {
-        Lines { lines: text.lines().enumerate(), line: 0, path }
+        NumberedLines { lines: text.lines().enumerate(), line: 0, path }
     }
 
     fn fault(&self, problem: impl Into<String>) -> FileError {
@@ -169,10 +169,10 @@ impl<'a> Lines<'a> {
 
     fn fields<const N: usize>(&mut self, wanted: &str) -> Result<[&'a str; N], FileError> {
         let Some(line) = self.next() else {
-            return Err(self.fault(format!("the file ends too early; wanted {wanted}")));
+            return Err(self.fault(format!("the file ends too early; expected {wanted}")));
         };
         let fields: Vec<&str> = line.split_whitespace().collect();
-        fields.try_into().map_err(|_| self.fault(format!("'{line}': wanted {wanted}")))
+        fields.try_into().map_err(|_| self.fault(format!("'{line}': expected {wanted}")))
     }
 
     fn numbers<T: FromStr + Default + Copy, const N: usize>(
@@ -188,7 +188,9 @@ impl<'a> Lines<'a> {
     }
 
     fn number<T: FromStr>(&self, field: &str, wanted: &str) -> Result<T, FileError> {
-        field.parse().map_err(|_| self.fault(format!("'{field}' is no number; wanted {wanted}")))
+        field
+            .parse()
+            .map_err(|_| self.fault(format!("'{field}' is not a number; expected {wanted}")))
     }
 }
 
@@ -219,7 +221,7 @@ mod tests {
         for (name, theirs) in NAMES {
             let (collective, _) = name.split_once("_as_").unwrap();
             let method = Method::Mockup(name.into());
-            let range = Range { first_bytes: 1, last_bytes: 2, method, gain: None };
+            let range = ProfileRange { first_bytes: 1, last_bytes: 2, method, gain: None };
             let profile = Profile::new(collective.parse().unwrap(), 4, vec![range]);
             let text = format(&profile).unwrap();
             assert!(text.contains(&format!("1 {theirs}\n")), "{text}");
@@ -231,7 +233,11 @@ mod tests {
     fn faults_are_named_with_their_line() {
         for (text, wanted) in [
             ("MPI_Scater\n", "line 1: unknown function 'MPI_Scater'; did you mean 'MPI_Scatter'?"),
-            ("MPI_Bcast\neight\n", "line 2: 'eight' is no number; wanted the number of processes"),
+            (
+                "MPI_Bcast\neight\n",
+                "line 2: 'eight' is not a number; expected the number of \
+                                    processes",
+            ),
             (
                 "MPI_Bcast\n8\n1\n1 bcast_as_allgatherv\n1\n1 2 7\n",
                 "line 6: no mock-up has the id 7",
@@ -248,7 +254,7 @@ mod tests {
 
     #[test]
     fn what_the_form_cannot_express_is_refused() {
-        let range = |method: &str| Range {
+        let range = |method: &str| ProfileRange {
             first_bytes: 1,
             last_bytes: 2,
             method: method.parse().unwrap(),

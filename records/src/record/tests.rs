@@ -1,7 +1,7 @@
 use super::*;
 use std::fs;
 
-use crate::observation::{PointToPoint, PointToPointKind, Status};
+use crate::observation::{ObservationStatus, PointToPoint, PointToPointKind};
 use proptest::prelude::*;
 
 fn row(repetition: u32) -> PointToPoint {
@@ -15,7 +15,7 @@ fn row(repetition: u32) -> PointToPoint {
         visit: 3,
         repetition,
         seconds: 0.000_123_456_789,
-        status: Status::Ok,
+        status: ObservationStatus::Ok,
     }
 }
 
@@ -60,11 +60,11 @@ fn a_number_that_is_none_is_an_error_that_names_it() {
     let (_dir, path) = written(3);
     let text = fs::read_to_string(&path).unwrap();
     for (from, to, wanted) in [
-        ("0.000123456789", "1e400", "line 4, field seconds: is inf; wanted"),
-        ("0.000123456789", "NaN", "line 4, field seconds: is NaN; wanted"),
-        ("0.000123456789", "1.7e308", "line 4, field seconds: is 1.7e308; wanted"),
-        ("0.000123456789", "1e-320", "line 4, field seconds: is 1e-320; wanted 0 or"),
-        (",1024,1,", ",1024,0,", "line 4, field messages: is 0; wanted 1 or more"),
+        ("0.000123456789", "1e400", "line 4, field seconds: is inf; expected"),
+        ("0.000123456789", "NaN", "line 4, field seconds: is NaN; expected"),
+        ("0.000123456789", "1.7e308", "line 4, field seconds: is 1.7e308; expected"),
+        ("0.000123456789", "1e-320", "line 4, field seconds: is 1e-320; expected 0 or"),
+        (",1024,1,", ",1024,0,", "line 4, field messages: is 0; expected 1 or more"),
     ] {
         assert!(text.contains(from));
         let text = text.replacen(from, to, 1);
@@ -82,9 +82,9 @@ fn a_file_of_another_kind_is_named_by_it() {
     let error = |text: &str| parse::<PointToPoint>(text, path).unwrap_err().to_string();
     assert_eq!(
         error("#@schema=colibri/measurements/1\nvisit,collective\n"),
-        "x.csv: is a measurements record; wanted colibri/observations/2"
+        "x.csv: is a measurements record; expected colibri/observations/2"
     );
-    assert_eq!(error(""), "x.csv: is empty; wanted colibri/observations/2");
+    assert_eq!(error(""), "x.csv: is empty; expected colibri/observations/2");
 }
 
 #[test]

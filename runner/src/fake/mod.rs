@@ -18,7 +18,7 @@ use std::{
 };
 
 use self::questions::*;
-use crate::{Constants, Handle, Mpi};
+use crate::{Handle, Mpi, MpiConstants};
 
 /// A named type.
 pub const BYTE: Handle = 1;
@@ -280,7 +280,7 @@ unsafe extern "C" fn unexpected() -> c_int {
 
 /// The table of this library.
 pub fn table() -> Mpi {
-    let constants = Constants {
+    let constants = MpiConstants {
         in_place: IN_PLACE,
         status_ignore: 0,
         byte: BYTE,

@@ -3,10 +3,10 @@
 use records::Collective;
 
 use super::{
-    calls::{Work, in_a_row},
-    facts::Needs,
+    calls::{MockupWork, in_a_row},
+    facts::MockupNeeds,
     mockup::Mockup,
-    part::Part,
+    part::BufferPart,
 };
 use crate::{Arguments, Result};
 
@@ -15,7 +15,7 @@ pub(super) static GATHER_BCAST: Mockup = Mockup {
     guideline: "GL1",
     collective: Collective::Allgather,
     memory: "pn where types must be packed",
-    needs: |facts| Needs { buffers: [facts.total(), 0], ..Needs::default() },
+    needs: |facts| MockupNeeds { buffers: [facts.total(), 0], ..MockupNeeds::default() },
     run: gather_bcast,
 };
 
@@ -24,7 +24,10 @@ pub(super) static ALLTOALL: Mockup = Mockup {
     guideline: "GL2",
     collective: Collective::Allgather,
     memory: "pn, and pn more where the receive type must be unpacked",
-    needs: |facts| Needs { buffers: [facts.total(), facts.total()], ..Needs::default() },
+    needs: |facts| MockupNeeds {
+        buffers: [facts.total(), facts.total()],
+        ..MockupNeeds::default()
+    },
     run: alltoall,
 };
 
@@ -33,7 +36,7 @@ pub(super) static ALLREDUCE: Mockup = Mockup {
     guideline: "GL3",
     collective: Collective::Allgather,
     memory: "pn where the receive type must be unpacked",
-    needs: |facts| Needs { buffers: [facts.total(), 0], ..Needs::default() },
+    needs: |facts| MockupNeeds { buffers: [facts.total(), 0], ..MockupNeeds::default() },
     run: allreduce,
 };
 
@@ -42,34 +45,37 @@ pub(super) static ALLGATHERV: Mockup = Mockup {
     guideline: "GL4",
     collective: Collective::Allgather,
     memory: "2pI, and pn where types must be packed",
-    needs: |facts| Needs {
+    needs: |facts| MockupNeeds {
         buffers: [facts.total(), 0],
         integers: 2 * facts.procs,
-        ..Needs::default()
+        ..MockupNeeds::default()
     },
     run: allgatherv,
 };
 
 /// What this rank sends, if not in place; where the first block is received; where its own is.
-fn sides(work: &Work<'_>, arguments: &Arguments) -> Result<(Option<Part>, Part, Part)> {
+fn sides(
+    work: &MockupWork<'_>,
+    arguments: &Arguments,
+) -> Result<(Option<BufferPart>, BufferPart, BufferPart)> {
     let Arguments::Allgather { send, receive } = arguments else {
         return Err(Mockup::other(arguments));
     };
-    let receive = Part::of(work.mpi, receive)?;
-    let send = Part::unless_in_place(work.mpi, send)?;
+    let receive = BufferPart::from_block(work.mpi, receive)?;
+    let send = BufferPart::unless_in_place(work.mpi, send)?;
     Ok((send, receive, send.unwrap_or_else(|| receive.at(work.rank()))))
 }
 
 /// Memory for the bytes of all blocks: the receive buffer, if bytes can lie there, else the first
 /// buffer. Whether it is the former, so that nothing is to be unpacked.
-fn room(work: &Work<'_>, receive: &Part) -> Result<(*mut u8, bool)> {
+fn room(work: &MockupWork<'_>, receive: &BufferPart) -> Result<(*mut u8, bool)> {
     match receive.layout.is_plain(work.mpi)? {
         true => Ok((receive.base, true)),
         false => Ok((work.buffers[0], false)),
     }
 }
 
-unsafe fn gather_bcast(work: &mut Work<'_>, arguments: &Arguments) -> Result<()> {
+unsafe fn gather_bcast(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<()> {
     let (send, receive, own) = sides(work, arguments)?;
     let (all, is_direct) = room(work, &receive)?;
     let bytes = work.facts.count;
@@ -88,7 +94,7 @@ unsafe fn gather_bcast(work: &mut Work<'_>, arguments: &Arguments) -> Result<()>
     }
 }
 
-unsafe fn alltoall(work: &mut Work<'_>, arguments: &Arguments) -> Result<()> {
+unsafe fn alltoall(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<()> {
     let (_, receive, own) = sides(work, arguments)?;
     let ([copies, received], bytes) = (work.buffers, work.facts.count);
     // SAFETY: both buffers hold a block of every rank.
@@ -107,7 +113,7 @@ unsafe fn alltoall(work: &mut Work<'_>, arguments: &Arguments) -> Result<()> {
 }
 
 /// Every rank's bytes but its own block's are zero, so that their bitwise or is all blocks.
-unsafe fn allreduce(work: &mut Work<'_>, arguments: &Arguments) -> Result<()> {
+unsafe fn allreduce(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<()> {
     let (send, receive, own) = sides(work, arguments)?;
     let (bytes, total) = (work.facts.count, work.facts.total());
     let (all, is_direct) = room(work, &receive)?;
@@ -125,7 +131,7 @@ unsafe fn allreduce(work: &mut Work<'_>, arguments: &Arguments) -> Result<()> {
     }
 }
 
-unsafe fn allgatherv(work: &mut Work<'_>, arguments: &Arguments) -> Result<()> {
+unsafe fn allgatherv(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<()> {
     let (send, receive, own) = sides(work, arguments)?;
     let (all, is_direct) = room(work, &receive)?;
     let bytes = work.facts.count;

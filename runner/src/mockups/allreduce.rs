@@ -4,8 +4,8 @@ use records::Collective;
 
 use super::{
     blocks::{Deal, reduce_shares},
-    calls::Work,
-    facts::Needs,
+    calls::MockupWork,
+    facts::MockupNeeds,
     mockup::Mockup,
 };
 use crate::{Arguments, Result};
@@ -15,7 +15,7 @@ pub(super) static REDUCE_BCAST: Mockup = Mockup {
     guideline: "GL5",
     collective: Collective::Allreduce,
     memory: "none",
-    needs: |_| Needs::default(),
+    needs: |_| MockupNeeds::default(),
     run: reduce_bcast,
 };
 
@@ -30,7 +30,12 @@ pub(super) static REDUCE_SCATTER_BLOCK_ALLGATHER: Mockup = Mockup {
             // As much as in place: libraries let some ranks be so and others not.
             false => [facts.share(), 0],
         };
-        Needs { buffers, indivisible: facts.padded(), commutative: true, ..Needs::default() }
+        MockupNeeds {
+            buffers,
+            indivisible: facts.padded(),
+            commutative: true,
+            ..MockupNeeds::default()
+        }
     },
     run: reduce_scatter_block_allgather,
 };
@@ -40,8 +45,8 @@ pub(super) static REDUCE_SCATTER_ALLGATHERV: Mockup = Mockup {
     guideline: "GL7",
     collective: Collective::Allreduce,
     memory: "2pI + (floor(n/(Cp))+1)C (used in place), C = 256 bytes",
-    needs: |facts| Needs {
-        buffers: [Deal::of(facts).most(), 0],
+    needs: |facts| MockupNeeds {
+        buffers: [Deal::from_facts(facts).most(), 0],
         integers: 2 * facts.procs,
         indivisible: facts.count,
         commutative: true,
@@ -50,7 +55,7 @@ pub(super) static REDUCE_SCATTER_ALLGATHERV: Mockup = Mockup {
 };
 
 /// Whether the operand lies where the result will, the operand, and the place of the result.
-fn sides(work: &Work<'_>, arguments: &Arguments) -> Result<(bool, *const u8, *mut u8)> {
+fn sides(work: &MockupWork<'_>, arguments: &Arguments) -> Result<(bool, *const u8, *mut u8)> {
     let Arguments::Allreduce { data, .. } = arguments else {
         return Err(Mockup::other(arguments));
     };
@@ -61,7 +66,7 @@ fn sides(work: &Work<'_>, arguments: &Arguments) -> Result<(bool, *const u8, *mu
     }
 }
 
-unsafe fn reduce_bcast(work: &mut Work<'_>, arguments: &Arguments) -> Result<()> {
+unsafe fn reduce_bcast(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<()> {
     let (in_place, operand, receive) = sides(work, arguments)?;
     let count = work.facts.count;
     let send = if in_place && work.rank() == 0 { None } else { Some(operand) };
@@ -74,7 +79,10 @@ unsafe fn reduce_bcast(work: &mut Work<'_>, arguments: &Arguments) -> Result<()>
     }
 }
 
-unsafe fn reduce_scatter_block_allgather(work: &mut Work<'_>, arguments: &Arguments) -> Result<()> {
+unsafe fn reduce_scatter_block_allgather(
+    work: &mut MockupWork<'_>,
+    arguments: &Arguments,
+) -> Result<()> {
     let (in_place, operand, receive) = sides(work, arguments)?;
     let (count, share) = (work.facts.count, work.facts.share());
     let [first, second] = work.buffers;
@@ -94,9 +102,12 @@ unsafe fn reduce_scatter_block_allgather(work: &mut Work<'_>, arguments: &Argume
     }
 }
 
-unsafe fn reduce_scatter_allgatherv(work: &mut Work<'_>, arguments: &Arguments) -> Result<()> {
+unsafe fn reduce_scatter_allgatherv(
+    work: &mut MockupWork<'_>,
+    arguments: &Arguments,
+) -> Result<()> {
     let (in_place, operand, receive) = sides(work, arguments)?;
-    let deal = Deal::of(&work.facts);
+    let deal = Deal::from_facts(&work.facts);
     let (count, start) = deal.part(work.rank());
     // One past the end may be where the application's operand begins, which MPICH takes for one buffer.
     let place = if count > 0 { start } else { 0 };

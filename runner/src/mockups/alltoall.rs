@@ -2,7 +2,7 @@
 
 use records::Collective;
 
-use super::{calls::Work, facts::Needs, mockup::Mockup, part::Part};
+use super::{calls::MockupWork, facts::MockupNeeds, mockup::Mockup, part::BufferPart};
 use crate::{Arguments, Result};
 
 pub(super) static ALLTOALLV: Mockup = Mockup {
@@ -10,16 +10,16 @@ pub(super) static ALLTOALLV: Mockup = Mockup {
     guideline: "GL8",
     collective: Collective::Alltoall,
     memory: "2pI",
-    needs: |facts| Needs { integers: 2 * facts.procs, ..Needs::default() },
+    needs: |facts| MockupNeeds { integers: 2 * facts.procs, ..MockupNeeds::default() },
     run: alltoallv,
 };
 
-unsafe fn alltoallv(work: &mut Work<'_>, arguments: &Arguments) -> Result<()> {
+unsafe fn alltoallv(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<()> {
     let Arguments::Alltoall { send, receive } = arguments else {
         return Err(Mockup::other(arguments));
     };
-    let send = Part::unless_in_place(work.mpi, send)?;
-    let receive = Part::of(work.mpi, receive)?;
+    let send = BufferPart::unless_in_place(work.mpi, send)?;
+    let receive = BufferPart::from_block(work.mpi, receive)?;
     // SAFETY: the application's own parts.
     unsafe { work.alltoallv(send, receive) }
 }

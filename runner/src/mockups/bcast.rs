@@ -2,7 +2,7 @@
 
 use records::Collective;
 
-use super::{calls::Work, facts::Needs, mockup::Mockup, part::Part};
+use super::{calls::MockupWork, facts::MockupNeeds, mockup::Mockup, part::BufferPart};
 use crate::{Arguments, Result};
 
 pub(super) static ALLGATHERV: Mockup = Mockup {
@@ -10,10 +10,10 @@ pub(super) static ALLGATHERV: Mockup = Mockup {
     guideline: "GL9",
     collective: Collective::Bcast,
     memory: "2pI, and n where the type must be packed",
-    needs: |facts| Needs {
+    needs: |facts| MockupNeeds {
         buffers: [facts.count, 0],
         integers: 2 * facts.procs,
-        ..Needs::default()
+        ..MockupNeeds::default()
     },
     run: allgatherv,
 };
@@ -23,14 +23,14 @@ pub(super) static SCATTER_ALLGATHER: Mockup = Mockup {
     guideline: "GL10",
     collective: Collective::Bcast,
     memory: "n+c where p does not divide the bytes or the type must be packed",
-    needs: |facts| Needs { buffers: [facts.padded(), 0], ..Needs::default() },
+    needs: |facts| MockupNeeds { buffers: [facts.padded(), 0], ..MockupNeeds::default() },
     run: scatter_allgather,
 };
 
 /// The root has all, the others nothing.
-unsafe fn allgatherv(work: &mut Work<'_>, arguments: &Arguments) -> Result<()> {
+unsafe fn allgatherv(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<()> {
     let Arguments::Bcast { data, root } = arguments else { return Err(Mockup::other(arguments)) };
-    let data = Part::of(work.mpi, data)?;
+    let data = BufferPart::from_block(work.mpi, data)?;
     let at_root = work.comm.rank as i32 == *root;
     let is_direct = data.layout.is_plain(work.mpi)?;
     let all = if is_direct { data.base } else { work.buffers[0] };
@@ -46,9 +46,9 @@ unsafe fn allgatherv(work: &mut Work<'_>, arguments: &Arguments) -> Result<()> {
 }
 
 /// The algorithm of van de Geijn, on bytes.
-unsafe fn scatter_allgather(work: &mut Work<'_>, arguments: &Arguments) -> Result<()> {
+unsafe fn scatter_allgather(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<()> {
     let Arguments::Bcast { data, root } = arguments else { return Err(Mockup::other(arguments)) };
-    let data = Part::of(work.mpi, data)?;
+    let data = BufferPart::from_block(work.mpi, data)?;
     let (bytes, padded) = (work.facts.count, work.facts.padded());
     let at_root = work.comm.rank as i32 == *root;
     let is_direct = padded == bytes && data.layout.is_plain(work.mpi)?;

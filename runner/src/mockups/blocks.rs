@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use super::{calls::Work, facts::Facts};
+use super::{calls::MockupWork, facts::Facts};
 use crate::Result;
 
 /// Combines the operand block by block, and leaves this rank's block of the result at `into`.
@@ -11,7 +11,7 @@ use crate::Result;
 /// and padded with its last element: every rank pads the same places, so that the operation is
 /// applied to nothing but the application's own values, to each with its own partners.
 pub(super) unsafe fn reduce_shares(
-    work: &Work<'_>,
+    work: &MockupWork<'_>,
     mut operand: *const u8,
     into: *mut u8,
 ) -> Result<()> {
@@ -45,7 +45,7 @@ impl Deal {
     /// Messages shorter than this take as long as this.
     const CHUNK_BYTES: u64 = 256;
 
-    pub fn of(facts: &Facts) -> Self {
+    pub fn from_facts(facts: &Facts) -> Self {
         let chunk = (Self::CHUNK_BYTES / (facts.layout.size as u64).max(1)).max(1);
         Deal { count: facts.count, procs: facts.procs, chunk }
     }

@@ -16,12 +16,12 @@ use std::{
     ptr,
 };
 
-use super::{facts::Facts, part::Part};
+use super::{facts::Facts, part::BufferPart};
 use crate::{
     Mpi, Result,
     duplicate::Duplicate,
     error::check,
-    layout::Layout,
+    layout::BufferLayout,
     message::{self, Content},
     packing::Packing,
 };
@@ -31,7 +31,7 @@ use crate::{
 /// Safety of all functions here: parts and addresses must hold what they say, on the ranks where
 /// they are significant, and all ranks of `comm` must call the collectives in the same order.
 /// Operands are elements of `facts.layout`.
-pub(super) struct Work<'a> {
+pub(super) struct MockupWork<'a> {
     pub mpi: &'a Mpi,
     /// Our duplicate of the application's communicator.
     pub comm: Duplicate,
@@ -45,12 +45,12 @@ pub(super) struct Work<'a> {
 }
 
 /// An argument of a call: an address, and what is there.
-struct Given<'a> {
+struct MockupArgument<'a> {
     address: *mut c_void,
     content: Content<'a>,
 }
 
-impl<'a> Work<'a> {
+impl<'a> MockupWork<'a> {
     pub fn rank(&self) -> u64 {
         u64::from(self.comm.rank)
     }
@@ -71,20 +71,20 @@ impl<'a> Work<'a> {
 
     /// `count` elements (bytes, where data is only moved) of a buffer of ours, or of the
     /// application's where all ranks have the same type.
-    pub fn part(&self, base: *mut u8, count: u64) -> Part {
-        Part { base, count, layout: self.facts.layout }
+    pub fn part(&self, base: *mut u8, count: u64) -> BufferPart {
+        BufferPart { base, count, layout: self.facts.layout }
     }
 
     /// The bytes of `count` elements at the beginning of a buffer of ours that was made for `made_for`
     /// elements and begins with element 0 at `base`: its memory may begin elsewhere, by the type's
     /// lower bound.
-    pub fn packed(&self, base: *mut u8, made_for: u64, count: u64) -> Result<Part> {
+    pub fn packed(&self, base: *mut u8, made_for: u64, count: u64) -> Result<BufferPart> {
         let (_, above) = self.facts.layout.span(made_for)?;
         let bytes = count * self.facts.layout.size as u64;
-        Ok(Part {
+        Ok(BufferPart {
             base: base.wrapping_offset(-above),
             count: bytes,
-            layout: Layout::bytes(self.mpi),
+            layout: BufferLayout::bytes(self.mpi),
         })
     }
 
@@ -94,17 +94,22 @@ impl<'a> Work<'a> {
     }
 
     /// A part, one of `copies` in a row, or what stands for none.
-    fn given(&self, part: Option<Part>, copies: u64, otherwise: *mut c_void) -> Result<Given<'a>> {
-        let Some(Part { base, count, layout }) = part else {
-            let content = Content::new(self.mpi, &Layout::bytes(self.mpi), 0, self.longest)?;
-            return Ok(Given { address: otherwise, content });
+    fn given(
+        &self,
+        part: Option<BufferPart>,
+        copies: u64,
+        otherwise: *mut c_void,
+    ) -> Result<MockupArgument<'a>> {
+        let Some(BufferPart { base, count, layout }) = part else {
+            let content = Content::new(self.mpi, &BufferLayout::bytes(self.mpi), 0, self.longest)?;
+            return Ok(MockupArgument { address: otherwise, content });
         };
         let is_many = count.saturating_mul(copies) > self.longest as u64;
         let content = match is_many {
             true => Content::whole(self.mpi, &layout, count, self.longest)?,
             false => Content::new(self.mpi, &layout, count, self.longest)?,
         };
-        Ok(Given { address: base.cast(), content })
+        Ok(MockupArgument { address: base.cast(), content })
     }
 
     /// Writes a count and a displacement for every rank, and gives where they begin.
@@ -121,7 +126,7 @@ impl<'a> Work<'a> {
     }
 
     /// Copies the application's elements as bytes.
-    pub unsafe fn pack(&self, part: &Part, into: *mut u8) -> Result<()> {
+    pub unsafe fn pack(&self, part: &BufferPart, into: *mut u8) -> Result<()> {
         if part.layout.is_plain(self.mpi)? {
             // SAFETY: see `Work`; memory holds the bytes of the message.
             unsafe {
@@ -135,7 +140,7 @@ impl<'a> Work<'a> {
     }
 
     /// Copies bytes to the application's elements.
-    pub unsafe fn unpack(&self, from: *const u8, part: &Part) -> Result<()> {
+    pub unsafe fn unpack(&self, from: *const u8, part: &BufferPart) -> Result<()> {
         if part.layout.is_plain(self.mpi)? {
             // SAFETY: as above.
             unsafe {
@@ -148,7 +153,7 @@ impl<'a> Work<'a> {
         unsafe { self.packing(part).unpack(from, part.base, part.count) }
     }
 
-    fn packing(&self, part: &Part) -> Packing<'a> {
+    fn packing(&self, part: &BufferPart) -> Packing<'a> {
         let (mpi, comm, longest) = (self.mpi, self.comm.comm, self.longest);
         Packing { mpi, comm, layout: part.layout, longest }
     }
@@ -161,7 +166,7 @@ impl<'a> Work<'a> {
     }
 
     /// Sending nothing is sending in place.
-    pub unsafe fn allgather(&self, send: Option<Part>, receive: Part) -> Result<()> {
+    pub unsafe fn allgather(&self, send: Option<BufferPart>, receive: BufferPart) -> Result<()> {
         // In place the count of what is sent is not significant, but a library may look at it.
         let mut from = self.given(Some(send.unwrap_or(receive)), 1, ptr::null_mut())?;
         if send.is_none() {
@@ -188,8 +193,8 @@ impl<'a> Work<'a> {
     /// how many make up a part.
     pub unsafe fn allgatherv(
         &mut self,
-        send: Option<Part>,
-        receive: Part,
+        send: Option<BufferPart>,
+        receive: BufferPart,
         copies: u64,
         of_rank: impl Fn(u64, c_int) -> (c_int, c_int),
     ) -> Result<()> {
@@ -212,7 +217,7 @@ impl<'a> Work<'a> {
         check("MPI_Allgatherv", code)
     }
 
-    pub unsafe fn alltoall(&self, send: Part, receive: Part) -> Result<()> {
+    pub unsafe fn alltoall(&self, send: BufferPart, receive: BufferPart) -> Result<()> {
         let send = self.given(Some(send), 1, ptr::null_mut())?;
         let receive = self.given(Some(receive), 1, ptr::null_mut())?;
         // SAFETY: see `Work`.
@@ -231,7 +236,11 @@ impl<'a> Work<'a> {
     }
 
     /// `MPI_Alltoallv` of equal blocks; sending nothing is sending in place.
-    pub unsafe fn alltoallv(&mut self, send: Option<Part>, receive: Part) -> Result<()> {
+    pub unsafe fn alltoallv(
+        &mut self,
+        send: Option<BufferPart>,
+        receive: BufferPart,
+    ) -> Result<()> {
         let copies = self.facts.procs;
         let mut from = self.given(send, copies, self.in_place())?;
         let mut into = self.given(Some(receive), copies, ptr::null_mut())?;
@@ -240,7 +249,7 @@ impl<'a> Work<'a> {
         {
             // One set of counts and displacements serves both sides.
             from.content = Content::whole(self.mpi, &part.layout, part.count, self.longest)?;
-            let Part { layout, count, .. } = receive;
+            let BufferPart { layout, count, .. } = receive;
             into.content = Content::whole(self.mpi, &layout, count, self.longest)?;
         }
         let (counts, displacements) = self.numbers(|rank| in_a_row(rank, into.content.count));
@@ -261,7 +270,7 @@ impl<'a> Work<'a> {
         check("MPI_Alltoallv", code)
     }
 
-    pub unsafe fn bcast(&self, data: Part, root: c_int) -> Result<()> {
+    pub unsafe fn bcast(&self, data: BufferPart, root: c_int) -> Result<()> {
         let data = self.given(Some(data), 1, ptr::null_mut())?;
         let Content { count, datatype, .. } = data.content;
         // SAFETY: see `Work`.
@@ -272,8 +281,8 @@ impl<'a> Work<'a> {
     /// The root sends in place by sending nothing; the others receive nothing.
     pub unsafe fn gather(
         &self,
-        send: Option<Part>,
-        receive: Option<Part>,
+        send: Option<BufferPart>,
+        receive: Option<BufferPart>,
         root: c_int,
     ) -> Result<()> {
         let send = self.given(send, 1, self.in_place())?;
@@ -294,11 +303,11 @@ impl<'a> Work<'a> {
         check("MPI_Gather", code)
     }
 
-    /// As [`Work::gather`] and [`Work::allgatherv`].
+    /// As [`MockupWork::gather`] and [`MockupWork::allgatherv`].
     pub unsafe fn gatherv(
         &mut self,
-        send: Option<Part>,
-        receive: Option<Part>,
+        send: Option<BufferPart>,
+        receive: Option<BufferPart>,
         copies: u64,
         of_rank: impl Fn(u64, c_int) -> (c_int, c_int),
         root: c_int,
@@ -326,8 +335,8 @@ impl<'a> Work<'a> {
     /// Only the root sends; it receives in place by receiving nothing.
     pub unsafe fn scatter(
         &self,
-        send: Option<Part>,
-        receive: Option<Part>,
+        send: Option<BufferPart>,
+        receive: Option<BufferPart>,
         root: c_int,
     ) -> Result<()> {
         let send = self.given(send, 1, ptr::null_mut())?;
@@ -348,13 +357,13 @@ impl<'a> Work<'a> {
         check("MPI_Scatter", code)
     }
 
-    /// As [`Work::scatter`] and [`Work::allgatherv`].
+    /// As [`MockupWork::scatter`] and [`MockupWork::allgatherv`].
     pub unsafe fn scatterv(
         &mut self,
-        send: Option<Part>,
+        send: Option<BufferPart>,
         copies: u64,
         of_rank: impl Fn(u64, c_int) -> (c_int, c_int),
-        receive: Option<Part>,
+        receive: Option<BufferPart>,
         root: c_int,
     ) -> Result<()> {
         let send = self.given(send, copies, ptr::null_mut())?;

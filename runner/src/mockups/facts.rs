@@ -4,7 +4,9 @@ use std::ffi::c_int;
 
 use records::Collective;
 
-use crate::{Arguments, Block, Error, Handle, Mpi, Result, Session, error::check, layout::Layout};
+use crate::{
+    Arguments, Block, Error, Handle, Mpi, Result, Session, error::check, layout::BufferLayout,
+};
 
 /// What all ranks of a call know alike: whatever is decided by this is decided alike.
 #[derive(Debug, Clone, Copy)]
@@ -15,7 +17,7 @@ pub(super) struct Facts {
     /// for reduce_scatter.
     pub count: u64,
     /// Bytes where data is only moved, else the elements.
-    pub layout: Layout,
+    pub layout: BufferLayout,
     /// The operation of a reduction; bitwise or where data is only moved.
     pub operation: Handle,
     pub commutative: bool,
@@ -23,7 +25,7 @@ pub(super) struct Facts {
 
 /// What a mock-up needs for a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Needs {
+pub(super) struct MockupNeeds {
     /// Elements (or bytes) of two buffers.
     pub buffers: [u64; 2],
     /// Counts and displacements.
@@ -39,7 +41,11 @@ pub(super) struct Needs {
 impl Facts {
     /// # Safety
     /// The arguments must be as MPI demands; only what is significant on this rank is looked at.
-    pub unsafe fn of(session: &Session, arguments: &Arguments, comm: Handle) -> Result<Self> {
+    pub unsafe fn from_arguments(
+        session: &Session,
+        arguments: &Arguments,
+        comm: Handle,
+    ) -> Result<Self> {
         let mpi = &session.mpi;
         // SAFETY: the caller vouches for handles and arrays.
         unsafe {
@@ -76,14 +82,14 @@ impl Facts {
                 }
             };
             let Some(data) = reduction else {
-                let (layout, operation) = (Layout::bytes(mpi), mpi.constants.bitwise_or);
+                let (layout, operation) = (BufferLayout::bytes(mpi), mpi.constants.bitwise_or);
                 let commutative = true;
                 return Ok(Facts { procs, count, layout, operation, commutative });
             };
             let mut commutative = 0;
             let code = (mpi.op_commutative)(data.operation, &mut commutative);
             check("MPI_Op_commutative", code)?;
-            let layout = Layout::of(mpi, data.datatype)?;
+            let layout = BufferLayout::from_datatype(mpi, data.datatype)?;
             let (operation, commutative) = (data.operation, commutative != 0);
             Ok(Facts { procs, count, layout, operation, commutative })
         }
@@ -99,7 +105,7 @@ impl Facts {
             _ => elements,
         };
         // Handles are for calls, of which there will be none.
-        let (layout, operation) = (Layout::plain(0, size as u32), 0);
+        let (layout, operation) = (BufferLayout::plain(0, size as u32), 0);
         Facts { procs, count, layout, operation, commutative: true }
     }
 
@@ -124,7 +130,7 @@ impl Facts {
 /// `comm` must be an intra-communicator of so many ranks.
 unsafe fn is_root(mpi: &Mpi, root: c_int, procs: u64, comm: Handle) -> Result<bool> {
     if root < 0 || root as u64 >= procs {
-        return Err(Error::Invalid(format!("root {root}; wanted 0 to {}", procs - 1)));
+        return Err(Error::Invalid(format!("root {root}; expected 0 to {}", procs - 1)));
     }
     let mut rank = 0;
     // SAFETY: the caller vouches for the communicator.
@@ -143,5 +149,5 @@ fn bytes(mpi: &Mpi, block: &Block) -> Result<u64> {
 
 fn non_negative(count: i64) -> Result<u64> {
     u64::try_from(count)
-        .map_err(|_| Error::Invalid(format!("{count} elements; wanted none or more")))
+        .map_err(|_| Error::Invalid(format!("{count} elements; expected 0 or more")))
 }

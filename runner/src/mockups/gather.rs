@@ -5,10 +5,10 @@ use std::ffi::c_int;
 use records::Collective;
 
 use super::{
-    calls::{Work, in_a_row},
-    facts::Needs,
+    calls::{MockupWork, in_a_row},
+    facts::MockupNeeds,
     mockup::Mockup,
-    part::Part,
+    part::BufferPart,
 };
 use crate::{Arguments, Result};
 
@@ -17,7 +17,7 @@ pub(super) static ALLGATHER: Mockup = Mockup {
     guideline: "GL11",
     collective: Collective::Gather,
     memory: "pn, at the root only where its type must be unpacked",
-    needs: |facts| Needs { buffers: [facts.total(), 0], ..Needs::default() },
+    needs: |facts| MockupNeeds { buffers: [facts.total(), 0], ..MockupNeeds::default() },
     run: allgather,
 };
 
@@ -26,7 +26,7 @@ pub(super) static GATHERV: Mockup = Mockup {
     guideline: "GL12",
     collective: Collective::Gather,
     memory: "2pI",
-    needs: |facts| Needs { integers: 2 * facts.procs, ..Needs::default() },
+    needs: |facts| MockupNeeds { integers: 2 * facts.procs, ..MockupNeeds::default() },
     run: gatherv,
 };
 
@@ -35,35 +35,38 @@ pub(super) static REDUCE: Mockup = Mockup {
     guideline: "GL13",
     collective: Collective::Gather,
     memory: "pn, and pn more at the root where its type must be unpacked",
-    needs: |facts| Needs { buffers: [facts.total(), facts.total()], ..Needs::default() },
+    needs: |facts| MockupNeeds {
+        buffers: [facts.total(), facts.total()],
+        ..MockupNeeds::default()
+    },
     run: reduce,
 };
 
 /// A rank's part of the call.
-struct Sides {
+struct GatherSides {
     root: c_int,
     /// Nothing where the root sends in place.
-    send: Option<Part>,
+    send: Option<BufferPart>,
     /// The first block at the root.
-    receive: Option<Part>,
+    receive: Option<BufferPart>,
 }
 
-fn sides(work: &Work<'_>, arguments: &Arguments) -> Result<Sides> {
+fn sides(work: &MockupWork<'_>, arguments: &Arguments) -> Result<GatherSides> {
     let Arguments::Gather { send, receive, root } = arguments else {
         return Err(Mockup::other(arguments));
     };
     if work.comm.rank as c_int != *root {
-        let send = Some(Part::of(work.mpi, send)?);
-        return Ok(Sides { root: *root, send, receive: None });
+        let send = Some(BufferPart::from_block(work.mpi, send)?);
+        return Ok(GatherSides { root: *root, send, receive: None });
     }
-    let send = Part::unless_in_place(work.mpi, send)?;
-    Ok(Sides { root: *root, send, receive: Some(Part::of(work.mpi, receive)?) })
+    let send = BufferPart::unless_in_place(work.mpi, send)?;
+    Ok(GatherSides { root: *root, send, receive: Some(BufferPart::from_block(work.mpi, receive)?) })
 }
 
-impl Sides {
+impl GatherSides {
     /// Memory for a block of every rank, with this rank's own in its place: the root's receive
     /// buffer, if bytes can lie there, else the first buffer. Whether it is the former.
-    unsafe fn gathered(&self, work: &Work<'_>) -> Result<(*mut u8, bool)> {
+    unsafe fn gathered(&self, work: &MockupWork<'_>) -> Result<(*mut u8, bool)> {
         let (mut all, mut is_direct) = (work.buffers[0], false);
         let mut own = self.send;
         if let Some(receive) = self.receive {
@@ -82,7 +85,7 @@ impl Sides {
     }
 
     /// The root's blocks reach their places.
-    unsafe fn finish(&self, work: &Work<'_>, all: *mut u8, is_direct: bool) -> Result<()> {
+    unsafe fn finish(&self, work: &MockupWork<'_>, all: *mut u8, is_direct: bool) -> Result<()> {
         match self.receive {
             // SAFETY: `all` holds a block of every rank.
             Some(receive) if !is_direct => unsafe {
@@ -94,7 +97,7 @@ impl Sides {
 }
 
 /// All ranks gather in place, since a root that was called so must.
-unsafe fn allgather(work: &mut Work<'_>, arguments: &Arguments) -> Result<()> {
+unsafe fn allgather(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<()> {
     let sides = sides(work, arguments)?;
     // SAFETY: `all` holds a block of every rank.
     unsafe {
@@ -104,8 +107,8 @@ unsafe fn allgather(work: &mut Work<'_>, arguments: &Arguments) -> Result<()> {
     }
 }
 
-unsafe fn gatherv(work: &mut Work<'_>, arguments: &Arguments) -> Result<()> {
-    let Sides { root, send, receive } = sides(work, arguments)?;
+unsafe fn gatherv(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<()> {
+    let GatherSides { root, send, receive } = sides(work, arguments)?;
     // SAFETY: the application's own parts.
     unsafe { work.gatherv(send, receive, work.procs(), in_a_row, root) }
 }
@@ -114,8 +117,8 @@ unsafe fn gatherv(work: &mut Work<'_>, arguments: &Arguments) -> Result<()> {
 ///
 /// The root does not combine in place: MPICH 4.0 then reads its operand at the address that says
 /// `MPI_IN_PLACE`, from 2 KiB on and where the root is not rank 0.
-unsafe fn reduce(work: &mut Work<'_>, arguments: &Arguments) -> Result<()> {
-    let Sides { root, send, receive } = sides(work, arguments)?;
+unsafe fn reduce(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<()> {
+    let GatherSides { root, send, receive } = sides(work, arguments)?;
     let (bytes, total) = (work.facts.count, work.facts.total());
     let [operand, result] = work.buffers;
     let (start, end) = (work.rank() * bytes, (work.rank() + 1) * bytes);

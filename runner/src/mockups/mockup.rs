@@ -5,8 +5,8 @@ use std::fmt;
 use records::Collective;
 
 use super::{
-    calls::Work,
-    facts::{Facts, Needs},
+    calls::MockupWork,
+    facts::{Facts, MockupNeeds},
 };
 use crate::{Arguments, Error, Result};
 
@@ -23,8 +23,8 @@ pub struct Mockup {
     /// bcast, reduce, allreduce, scan; of all blocks for reduce_scatter) as they lie in memory,
     /// I the size of an `int`.
     pub memory: &'static str,
-    pub(super) needs: fn(&Facts) -> Needs,
-    pub(super) run: unsafe fn(&mut Work<'_>, &Arguments) -> Result<()>,
+    pub(super) needs: fn(&Facts) -> MockupNeeds,
+    pub(super) run: unsafe fn(&mut MockupWork<'_>, &Arguments) -> Result<()>,
 }
 
 impl Mockup {

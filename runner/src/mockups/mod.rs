@@ -35,7 +35,7 @@ use std::ffi::c_int;
 
 use records::Collective;
 
-use self::{calls::Work, facts::Facts};
+use self::{calls::MockupWork, facts::Facts};
 pub use self::{limits::Limits, mockup::Mockup};
 use crate::{Arguments, Error, Handle, Result, Session, layout::ALIGNMENT};
 
@@ -164,7 +164,7 @@ impl Mockups {
                 return Ok(());
             }
             let memory = self.messages.as_mut_ptr().cast::<u8>();
-            let mut work = Work {
+            let mut work = MockupWork {
                 mpi: &self.session.mpi,
                 comm: self.session.duplicate(comm, self.session.member(comm)?)?,
                 facts: plan.facts,
@@ -178,20 +178,25 @@ impl Mockups {
 
     /// # Safety
     /// As [`Mockups::run`].
-    unsafe fn plan(&self, mockup: &Mockup, arguments: &Arguments, comm: Handle) -> Result<Plan> {
+    unsafe fn plan(
+        &self,
+        mockup: &Mockup,
+        arguments: &Arguments,
+        comm: Handle,
+    ) -> Result<MockupPlan> {
         let (wanted, given) = (mockup.collective, arguments.collective());
         if wanted != given {
             return Err(Error::Refused(format!("{mockup} is a mock-up of {wanted}, not {given}")));
         }
         // SAFETY: the caller vouches for the arguments.
-        let facts = unsafe { Facts::of(self.session, arguments, comm)? };
+        let facts = unsafe { Facts::from_arguments(self.session, arguments, comm)? };
         let bases = self.limits.bases(mockup, &facts, self.longest)?;
-        Ok(Plan { facts, bases })
+        Ok(MockupPlan { facts, bases })
     }
 }
 
 /// What a call will work with.
-struct Plan {
+struct MockupPlan {
     facts: Facts,
     /// Where the two buffers' first elements lie, from the beginning of the memory.
     bases: [isize; 2],

@@ -6,8 +6,8 @@ use records::Collective;
 
 use super::{
     blocks::{Deal, reduce_shares},
-    calls::Work,
-    facts::Needs,
+    calls::MockupWork,
+    facts::MockupNeeds,
     mockup::Mockup,
 };
 use crate::{Arguments, Result};
@@ -17,7 +17,7 @@ pub(super) static ALLREDUCE: Mockup = Mockup {
     guideline: "GL14",
     collective: Collective::Reduce,
     memory: "n, at the root only in place",
-    needs: |facts| Needs { buffers: [facts.count, 0], ..Needs::default() },
+    needs: |facts| MockupNeeds { buffers: [facts.count, 0], ..MockupNeeds::default() },
     run: allreduce,
 };
 
@@ -31,7 +31,12 @@ pub(super) static REDUCE_SCATTER_BLOCK_GATHER: Mockup = Mockup {
             true => [facts.padded(), facts.share()],
             false => [0, facts.share()],
         };
-        Needs { buffers, indivisible: facts.padded(), commutative: true, ..Needs::default() }
+        MockupNeeds {
+            buffers,
+            indivisible: facts.padded(),
+            commutative: true,
+            ..MockupNeeds::default()
+        }
     },
     run: reduce_scatter_block_gather,
 };
@@ -41,8 +46,8 @@ pub(super) static REDUCE_SCATTER_GATHERV: Mockup = Mockup {
     guideline: "GL16",
     collective: Collective::Reduce,
     memory: "(floor(n/(Cp))+1)C + 2pI, C = 256 bytes",
-    needs: |facts| Needs {
-        buffers: [Deal::of(facts).most(), 0],
+    needs: |facts| MockupNeeds {
+        buffers: [Deal::from_facts(facts).most(), 0],
         integers: 2 * facts.procs,
         indivisible: facts.count,
         commutative: true,
@@ -51,7 +56,7 @@ pub(super) static REDUCE_SCATTER_GATHERV: Mockup = Mockup {
 };
 
 /// A rank's part of the call.
-struct Sides {
+struct ReduceSides {
     root: c_int,
     at_root: bool,
     in_place: bool,
@@ -60,7 +65,7 @@ struct Sides {
     receive: *mut u8,
 }
 
-fn sides(work: &Work<'_>, arguments: &Arguments) -> Result<Sides> {
+fn sides(work: &MockupWork<'_>, arguments: &Arguments) -> Result<ReduceSides> {
     let Arguments::Reduce { data, root, .. } = arguments else {
         return Err(Mockup::other(arguments));
     };
@@ -68,13 +73,13 @@ fn sides(work: &Work<'_>, arguments: &Arguments) -> Result<Sides> {
     let at_root = work.comm.rank as c_int == root;
     let in_place = at_root && work.is_in_place(data.send);
     let operand = if in_place { receive.cast_const() } else { data.send.cast() };
-    Ok(Sides { root, at_root, in_place, operand, receive })
+    Ok(ReduceSides { root, at_root, in_place, operand, receive })
 }
 
 /// A root that is called in place gets the result by way of the buffer: in the call inside, all
 /// ranks would have to be.
-unsafe fn allreduce(work: &mut Work<'_>, arguments: &Arguments) -> Result<()> {
-    let Sides { at_root, in_place, operand, receive, .. } = sides(work, arguments)?;
+unsafe fn allreduce(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<()> {
+    let ReduceSides { at_root, in_place, operand, receive, .. } = sides(work, arguments)?;
     let (count, buffer) = (work.facts.count, work.buffers[0]);
     let into = if at_root && !in_place { receive } else { buffer };
     // SAFETY: the application's own buffers; ours holds the result.
@@ -86,8 +91,11 @@ unsafe fn allreduce(work: &mut Work<'_>, arguments: &Arguments) -> Result<()> {
 
 /// What has gaps is gathered as bytes: MPICH 4.0's `MPI_Gather` says of long messages of elements
 /// like `MPI_DOUBLE_INT` that they are truncated.
-unsafe fn reduce_scatter_block_gather(work: &mut Work<'_>, arguments: &Arguments) -> Result<()> {
-    let Sides { root, at_root, operand, receive, .. } = sides(work, arguments)?;
+unsafe fn reduce_scatter_block_gather(
+    work: &mut MockupWork<'_>,
+    arguments: &Arguments,
+) -> Result<()> {
+    let ReduceSides { root, at_root, operand, receive, .. } = sides(work, arguments)?;
     let [padded, own] = work.buffers;
     if !work.facts.layout.is_dense() {
         let shares = work.packed(padded, work.facts.padded(), work.facts.share())?;
@@ -119,9 +127,9 @@ unsafe fn reduce_scatter_block_gather(work: &mut Work<'_>, arguments: &Arguments
     }
 }
 
-unsafe fn reduce_scatter_gatherv(work: &mut Work<'_>, arguments: &Arguments) -> Result<()> {
-    let Sides { root, at_root, operand, receive, .. } = sides(work, arguments)?;
-    let (deal, own) = (Deal::of(&work.facts), work.buffers[0]);
+unsafe fn reduce_scatter_gatherv(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<()> {
+    let ReduceSides { root, at_root, operand, receive, .. } = sides(work, arguments)?;
+    let (deal, own) = (Deal::from_facts(&work.facts), work.buffers[0]);
     let part = work.part(own, deal.part(work.rank()).0);
     let into = at_root.then(|| work.part(receive, work.facts.count));
     // SAFETY: as above.

@@ -4,7 +4,7 @@ use std::ffi::c_int;
 
 use records::Collective;
 
-use super::{calls::Work, facts::Needs, mockup::Mockup};
+use super::{calls::MockupWork, facts::MockupNeeds, mockup::Mockup};
 use crate::{Arguments, Counts, Result};
 
 pub(super) static ALLREDUCE: Mockup = Mockup {
@@ -12,7 +12,7 @@ pub(super) static ALLREDUCE: Mockup = Mockup {
     guideline: "P9",
     collective: Collective::ReduceScatter,
     memory: "n",
-    needs: |facts| Needs { buffers: [facts.count, 0], ..Needs::default() },
+    needs: |facts| MockupNeeds { buffers: [facts.count, 0], ..MockupNeeds::default() },
     run: allreduce,
 };
 
@@ -21,17 +21,17 @@ pub(super) static REDUCE_SCATTERV: Mockup = Mockup {
     guideline: "P17",
     collective: Collective::ReduceScatter,
     memory: "n at rank 0 + 2pI",
-    needs: |facts| Needs {
+    needs: |facts| MockupNeeds {
         buffers: [facts.count, 0],
         integers: 2 * facts.procs,
         indivisible: facts.count,
-        ..Needs::default()
+        ..MockupNeeds::default()
     },
     run: reduce_scatterv,
 };
 
 /// The operand, the place of the result, and how many elements each rank gets.
-fn sides(work: &Work<'_>, arguments: &Arguments) -> Result<(*const u8, *mut u8, Counts)> {
+fn sides(work: &MockupWork<'_>, arguments: &Arguments) -> Result<(*const u8, *mut u8, Counts)> {
     let Arguments::ReduceScatter { data, counts } = arguments else {
         return Err(Mockup::other(arguments));
     };
@@ -47,7 +47,7 @@ unsafe fn part(counts: Counts, rank: u64) -> (u64, u64) {
     (count(rank as usize), (0..rank as usize).map(count).sum())
 }
 
-unsafe fn allreduce(work: &mut Work<'_>, arguments: &Arguments) -> Result<()> {
+unsafe fn allreduce(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<()> {
     let (operand, receive, counts) = sides(work, arguments)?;
     let all = work.buffers[0];
     // SAFETY: the application's own buffers; ours holds the whole result.
@@ -58,7 +58,7 @@ unsafe fn allreduce(work: &mut Work<'_>, arguments: &Arguments) -> Result<()> {
     }
 }
 
-unsafe fn reduce_scatterv(work: &mut Work<'_>, arguments: &Arguments) -> Result<()> {
+unsafe fn reduce_scatterv(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<()> {
     let (operand, receive, counts) = sides(work, arguments)?;
     let all = work.buffers[0];
     // SAFETY: as above.

@@ -4,7 +4,7 @@ use std::ffi::c_int;
 
 use records::Collective;
 
-use super::{calls::Work, facts::Needs, mockup::Mockup};
+use super::{calls::MockupWork, facts::MockupNeeds, mockup::Mockup};
 use crate::{Arguments, Result};
 
 pub(super) static REDUCE_THEN_SCATTER: Mockup = Mockup {
@@ -14,7 +14,7 @@ pub(super) static REDUCE_THEN_SCATTER: Mockup = Mockup {
     memory: "pn at rank 0, and pn more where the type has gaps",
     needs: |facts| {
         let packed = if facts.layout.is_dense() { 0 } else { facts.total() };
-        Needs { buffers: [facts.total(), packed], ..Needs::default() }
+        MockupNeeds { buffers: [facts.total(), packed], ..MockupNeeds::default() }
     },
     run: reduce_then_scatter,
 };
@@ -24,11 +24,11 @@ pub(super) static REDUCE_SCATTER: Mockup = Mockup {
     guideline: "GL18",
     collective: Collective::ReduceScatterBlock,
     memory: "pI",
-    needs: |facts| Needs {
+    needs: |facts| MockupNeeds {
         integers: facts.procs,
         indivisible: facts.total(),
         commutative: true,
-        ..Needs::default()
+        ..MockupNeeds::default()
     },
     run: reduce_scatter,
 };
@@ -38,13 +38,13 @@ pub(super) static ALLREDUCE: Mockup = Mockup {
     guideline: "GL19",
     collective: Collective::ReduceScatterBlock,
     memory: "pn",
-    needs: |facts| Needs { buffers: [facts.total(), 0], ..Needs::default() },
+    needs: |facts| MockupNeeds { buffers: [facts.total(), 0], ..MockupNeeds::default() },
     run: allreduce,
 };
 
 /// The operand unless in place, where it is then, and the place of the result.
 fn sides(
-    work: &Work<'_>,
+    work: &MockupWork<'_>,
     arguments: &Arguments,
 ) -> Result<(Option<*const u8>, *const u8, *mut u8)> {
     let Arguments::ReduceScatterBlock { data, .. } = arguments else {
@@ -59,7 +59,7 @@ fn sides(
 
 /// What has gaps is scattered as bytes: MPICH 4.0's `MPI_Scatter` says of long messages of elements
 /// like `MPI_DOUBLE_INT` that they are truncated.
-unsafe fn reduce_then_scatter(work: &mut Work<'_>, arguments: &Arguments) -> Result<()> {
+unsafe fn reduce_then_scatter(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<()> {
     let (_, operand, receive) = sides(work, arguments)?;
     let (count, [all, packed]) = (work.facts.count, work.buffers);
     let own = work.part(receive, count);
@@ -82,14 +82,14 @@ unsafe fn reduce_then_scatter(work: &mut Work<'_>, arguments: &Arguments) -> Res
     }
 }
 
-unsafe fn reduce_scatter(work: &mut Work<'_>, arguments: &Arguments) -> Result<()> {
+unsafe fn reduce_scatter(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<()> {
     let (send, _, receive) = sides(work, arguments)?;
     let count = work.facts.count as c_int;
     // SAFETY: the application's own buffers.
     unsafe { work.reduce_scatter(send, receive, |_| count) }
 }
 
-unsafe fn allreduce(work: &mut Work<'_>, arguments: &Arguments) -> Result<()> {
+unsafe fn allreduce(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<()> {
     let (_, operand, receive) = sides(work, arguments)?;
     let (count, all) = (work.facts.count, work.buffers[0]);
     // SAFETY: the application's own buffers; ours holds the whole result.

@@ -2,11 +2,11 @@
 
 use std::ffi::{c_int, c_void};
 
-use super::{calls::Work, facts::Facts};
-use crate::{Result, error::check, layout::Layout, message::pieces};
+use super::{calls::MockupWork, facts::Facts};
+use crate::{Result, error::check, layout::BufferLayout, message::pieces};
 
-/// Safety is that of [`Work`].
-impl Work<'_> {
+/// Safety is that of [`MockupWork`].
+impl MockupWork<'_> {
     /// Calls for as many elements at a time as an `int` can count; combining nothing is combining
     /// in place.
     fn in_pieces(
@@ -32,7 +32,7 @@ impl Work<'_> {
         receive: *mut u8,
         count: u64,
     ) -> Result<()> {
-        let Facts { layout: Layout { datatype, .. }, operation, .. } = self.facts;
+        let Facts { layout: BufferLayout { datatype, .. }, operation, .. } = self.facts;
         self.in_pieces(send, receive, count, |send, receive, count| {
             // SAFETY: see `Work`.
             let code = unsafe {
@@ -51,7 +51,7 @@ impl Work<'_> {
         count: u64,
         root: c_int,
     ) -> Result<()> {
-        let Facts { layout: Layout { datatype, .. }, operation, .. } = self.facts;
+        let Facts { layout: BufferLayout { datatype, .. }, operation, .. } = self.facts;
         let comm = self.comm.comm;
         self.in_pieces(send, receive, count, |send, receive, count| {
             // SAFETY: see `Work`.
@@ -63,7 +63,7 @@ impl Work<'_> {
 
     /// Rank 0 receives nothing.
     pub unsafe fn exscan(&self, send: *const u8, receive: *mut u8, count: u64) -> Result<()> {
-        let Facts { layout: Layout { datatype, .. }, operation, .. } = self.facts;
+        let Facts { layout: BufferLayout { datatype, .. }, operation, .. } = self.facts;
         self.in_pieces(Some(send), receive, count, |send, receive, count| {
             // SAFETY: see `Work`.
             let code = unsafe {
@@ -75,7 +75,7 @@ impl Work<'_> {
 
     /// `both = left op both`.
     pub unsafe fn reduce_local(&self, left: *const u8, both: *mut u8, count: u64) -> Result<()> {
-        let Facts { layout: Layout { datatype, .. }, operation, .. } = self.facts;
+        let Facts { layout: BufferLayout { datatype, .. }, operation, .. } = self.facts;
         self.in_pieces(Some(left), both, count, |left, both, count| {
             // SAFETY: see `Work`.
             let code = unsafe { (self.mpi.reduce_local)(left, both, count, datatype, operation) };
@@ -90,7 +90,7 @@ impl Work<'_> {
         receive: *mut u8,
         count: u64,
     ) -> Result<()> {
-        let Facts { layout: Layout { datatype, .. }, operation, .. } = self.facts;
+        let Facts { layout: BufferLayout { datatype, .. }, operation, .. } = self.facts;
         let send = send.map_or(self.in_place().cast_const(), <*const u8>::cast);
         let (receive, count, comm) = (receive.cast(), count as c_int, self.comm.comm);
         // SAFETY: see `Work`.
@@ -113,7 +113,7 @@ impl Work<'_> {
             count.write(of_rank(rank));
         }
         let counts = self.integers.as_ptr().cast::<c_int>();
-        let Facts { layout: Layout { datatype, .. }, operation, .. } = self.facts;
+        let Facts { layout: BufferLayout { datatype, .. }, operation, .. } = self.facts;
         let send = send.map_or(self.in_place().cast_const(), <*const u8>::cast);
         let comm = self.comm.comm;
         // SAFETY: see `Work`.

@@ -2,7 +2,7 @@
 
 use records::Collective;
 
-use super::{calls::Work, facts::Needs, mockup::Mockup};
+use super::{calls::MockupWork, facts::MockupNeeds, mockup::Mockup};
 use crate::{Arguments, Result};
 
 pub(super) static EXSCAN_REDUCE_LOCAL: Mockup = Mockup {
@@ -10,13 +10,13 @@ pub(super) static EXSCAN_REDUCE_LOCAL: Mockup = Mockup {
     guideline: "GL20",
     collective: Collective::Scan,
     memory: "n in place or where the operation is not commutative",
-    needs: |facts| Needs { buffers: [facts.count, 0], ..Needs::default() },
+    needs: |facts| MockupNeeds { buffers: [facts.count, 0], ..MockupNeeds::default() },
     run: exscan_reduce_local,
 };
 
 /// `MPI_Reduce_local` leaves its result in the operand that stands on the right. Where that has to
 /// be this rank's own, what the lower ranks have combined to is received beside it.
-unsafe fn exscan_reduce_local(work: &mut Work<'_>, arguments: &Arguments) -> Result<()> {
+unsafe fn exscan_reduce_local(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<()> {
     let Arguments::Scan { data, .. } = arguments else { return Err(Mockup::other(arguments)) };
     let (receive, buffer, count) = (data.receive.cast::<u8>(), work.buffers[0], work.facts.count);
     let in_place = work.is_in_place(data.send);

@@ -5,10 +5,10 @@ use std::ffi::c_int;
 use records::Collective;
 
 use super::{
-    calls::{Work, in_a_row},
-    facts::Needs,
+    calls::{MockupWork, in_a_row},
+    facts::MockupNeeds,
     mockup::Mockup,
-    part::Part,
+    part::BufferPart,
 };
 use crate::{Arguments, Result};
 
@@ -17,7 +17,7 @@ pub(super) static BCAST: Mockup = Mockup {
     guideline: "GL21",
     collective: Collective::Scatter,
     memory: "pn",
-    needs: |facts| Needs { buffers: [facts.total(), 0], ..Needs::default() },
+    needs: |facts| MockupNeeds { buffers: [facts.total(), 0], ..MockupNeeds::default() },
     run: bcast,
 };
 
@@ -26,36 +26,36 @@ pub(super) static SCATTERV: Mockup = Mockup {
     guideline: "GL22",
     collective: Collective::Scatter,
     memory: "2pI",
-    needs: |facts| Needs { integers: 2 * facts.procs, ..Needs::default() },
+    needs: |facts| MockupNeeds { integers: 2 * facts.procs, ..MockupNeeds::default() },
     run: scatterv,
 };
 
 /// A rank's part of the call.
-struct Sides {
+struct ScatterSides {
     root: c_int,
     /// The first block at the root.
-    send: Option<Part>,
+    send: Option<BufferPart>,
     /// Nothing where the root receives in place.
-    receive: Option<Part>,
+    receive: Option<BufferPart>,
 }
 
-fn sides(work: &Work<'_>, arguments: &Arguments) -> Result<Sides> {
+fn sides(work: &MockupWork<'_>, arguments: &Arguments) -> Result<ScatterSides> {
     let Arguments::Scatter { send, receive, root } = arguments else {
         return Err(Mockup::other(arguments));
     };
     if work.comm.rank as c_int != *root {
-        let receive = Some(Part::of(work.mpi, receive)?);
-        return Ok(Sides { root: *root, send: None, receive });
+        let receive = Some(BufferPart::from_block(work.mpi, receive)?);
+        return Ok(ScatterSides { root: *root, send: None, receive });
     }
-    let receive = Part::unless_in_place(work.mpi, receive)?;
-    Ok(Sides { root: *root, send: Some(Part::of(work.mpi, send)?), receive })
+    let receive = BufferPart::unless_in_place(work.mpi, receive)?;
+    Ok(ScatterSides { root: *root, send: Some(BufferPart::from_block(work.mpi, send)?), receive })
 }
 
 /// Ranks may describe the blocks by different types, so that bytes are sent; and from memory of
 /// ours: a library may write to the root's, if only what is there already (MPICH does, by ring and
 /// doubling), while what an application scatters may be constant.
-unsafe fn bcast(work: &mut Work<'_>, arguments: &Arguments) -> Result<()> {
-    let Sides { root, send, receive } = sides(work, arguments)?;
+unsafe fn bcast(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<()> {
+    let ScatterSides { root, send, receive } = sides(work, arguments)?;
     let (bytes, total) = (work.facts.count, work.facts.total());
     let all = work.buffers[0];
     // SAFETY: `all` holds a block of every rank.
@@ -71,8 +71,8 @@ unsafe fn bcast(work: &mut Work<'_>, arguments: &Arguments) -> Result<()> {
     }
 }
 
-unsafe fn scatterv(work: &mut Work<'_>, arguments: &Arguments) -> Result<()> {
-    let Sides { root, send, receive } = sides(work, arguments)?;
+unsafe fn scatterv(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<()> {
+    let ScatterSides { root, send, receive } = sides(work, arguments)?;
     // SAFETY: the application's own parts.
     unsafe { work.scatterv(send, work.procs(), in_a_row, receive, root) }
 }

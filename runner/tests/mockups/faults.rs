@@ -2,7 +2,7 @@
 //! are by MPI's definition alone. That it is the library's fault is seen where nothing of ours is
 //! called.
 
-use colibri_runner::Family;
+use colibri_runner::AbiFamily;
 use records::Collective;
 
 use super::cases::{Case, Cases, Ranks};
@@ -10,7 +10,7 @@ use super::cases::{Case, Cases, Ranks};
 /// A fault of a library.
 pub struct Fault {
     pub name: &'static str,
-    pub family: Family,
+    pub family: AbiFamily,
     /// What the library of which it is known says that it is.
     pub version: &'static str,
     /// On how many ranks it is shown.
@@ -27,7 +27,7 @@ pub const FAULTS: [Fault; 4] = [
     // mended in 4.1.2.
     Fault {
         name: "long reduce in place away from rank 0",
-        family: Family::Mpich,
+        family: AbiFamily::Mpich,
         version: "4.0.2",
         ranks: 2,
         in_mockups: false,
@@ -40,7 +40,7 @@ pub const FAULTS: [Fault; 4] = [
     // lie a true extent of the type apart for each element, instead of an extent.
     Fault {
         name: "reduce_scatter of types with gaps by an operation that is not commutative",
-        family: Family::Mpich,
+        family: AbiFamily::Mpich,
         version: "4.0.2",
         ranks: 2,
         in_mockups: false,
@@ -56,7 +56,7 @@ pub const FAULTS: [Fault; 4] = [
     // truncated when they are received as elements that mix types.
     Fault {
         name: "long gather and scatter of elements like MPI_DOUBLE_INT",
-        family: Family::Mpich,
+        family: AbiFamily::Mpich,
         version: "4.0.2",
         ranks: 4,
         in_mockups: false,
@@ -72,7 +72,7 @@ pub const FAULTS: [Fault; 4] = [
     // The same, of what is sent and replaced.
     Fault {
         name: "long alltoall in place of elements like MPI_DOUBLE_INT",
-        family: Family::Mpich,
+        family: AbiFamily::Mpich,
         version: "4.0.2",
         ranks: 2,
         in_mockups: true,

@@ -5,14 +5,14 @@ use std::{
     ptr,
 };
 
-use colibri_runner::{Arguments, Block, Constants, Family, Handle, Mpi};
+use colibri_runner::{AbiFamily, Arguments, Block, Handle, Mpi, MpiConstants};
 
 /// What the command and the file of a family that is tried are called.
-pub fn names(family: Family) -> (&'static str, &'static CStr) {
+pub fn names(family: AbiFamily) -> (&'static str, &'static CStr) {
     match family {
-        Family::OpenMpi => ("openmpi", c"libmpi.so.40"),
-        Family::Mpich => ("mpich", c"libmpich.so.12"),
-        Family::Standard => panic!("no library of {family} is tried"),
+        AbiFamily::OpenMpi => ("openmpi", c"libmpi.so.40"),
+        AbiFamily::Mpich => ("mpich", c"libmpich.so.12"),
+        AbiFamily::Standard => panic!("no library of {family} is tried"),
     }
 }
 
@@ -24,7 +24,7 @@ macro_rules! native {
         /// The runner's table, and what else the tests need of the library.
         #[derive(Clone, Copy)]
         pub struct Library {
-            pub family: Family,
+            pub family: AbiFamily,
             pub mpi: Mpi,
             pub world: Handle,
             pub number: Handle,
@@ -39,7 +39,7 @@ macro_rules! native {
 
         impl Library {
             /// Of a family.
-            pub fn load(family: Family) -> Self {
+            pub fn load(family: AbiFamily) -> Self {
                 let (_, file) = names(family);
                 // SAFETY: an MPI library may be loaded; dlsym may be called.
                 unsafe {
@@ -47,12 +47,12 @@ macro_rules! native {
                     assert!(!there.is_null(), "{file:?} cannot be loaded");
                 }
                 let named = |symbol: &str| find(&CString::new(symbol).unwrap()) as usize;
-                let is_open_mpi = family == Family::OpenMpi;
+                let is_open_mpi = family == AbiFamily::OpenMpi;
                 let either = |open_mpi: &str, mpich: usize| match is_open_mpi {
                     true => named(open_mpi),
                     false => mpich,
                 };
-                let constants = Constants::new(family, find).unwrap();
+                let constants = MpiConstants::new(family, find).unwrap();
                 // SAFETY: these are the functions of these names.
                 let mpi = unsafe { Mpi::load(find, constants) }.unwrap();
                 Library {

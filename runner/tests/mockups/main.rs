@@ -23,7 +23,7 @@ mod turns;
 use std::{env, process::Command, ptr, sync::OnceLock, time::Instant};
 
 use colibri_runner::{
-    Family, Mpi, Session,
+    AbiFamily, Mpi, Session,
     mockups::{Limits, Mockups},
 };
 
@@ -47,37 +47,37 @@ fn main() {
         println!("mockups_agree_with_the_library: test");
     } else if let Ok(family) = env::var(FAMILY) {
         run_rank(
-            [Family::OpenMpi, Family::Mpich]
+            [AbiFamily::OpenMpi, AbiFamily::Mpich]
                 .into_iter()
                 .find(|one| names(*one).0 == family)
                 .unwrap(),
         );
     } else {
         if !is_long {
-            test(Family::OpenMpi, &[1, 2, 3, 4, 5, 8]);
+            test(AbiFamily::OpenMpi, &[1, 2, 3, 4, 5, 8]);
             // Its ranks spin, so that more of them than processors take long.
-            test(Family::Mpich, &[1, 2, 3, 4]);
+            test(AbiFamily::Mpich, &[1, 2, 3, 4]);
             FAULTS.iter().for_each(show);
-            if launched(Family::OpenMpi, 2).is_some() {
-                let command = || launched(Family::OpenMpi, 2).unwrap();
+            if launched(AbiFamily::OpenMpi, 2).is_some() {
+                let command = || launched(AbiFamily::OpenMpi, 2).unwrap();
                 aside::show(command, "allreduce of 3001, types 4, root 0, in place compose");
             }
         }
         if is_long || is_all {
-            test(Family::Mpich, &[5, 8]);
+            test(AbiFamily::Mpich, &[5, 8]);
         }
     }
 }
 
 /// This program under a family's launcher; nothing, with a printed reason, where there is none.
-fn launched(family: Family, size: usize) -> Option<Command> {
+fn launched(family: AbiFamily, size: usize) -> Option<Command> {
     let launcher = format!("mpirun.{}", names(family).0);
     if Command::new(&launcher).arg("--version").output().is_err() {
         skipped("mock-ups", &format!("no {launcher} here"));
         return None;
     }
     let mut command = Command::new(&launcher);
-    if family == Family::OpenMpi {
+    if family == AbiFamily::OpenMpi {
         command
             .args(["--oversubscribe", "--bind-to", "none"])
             .args(["--mca", "mpi_yield_when_idle", "1"])
@@ -90,7 +90,7 @@ fn launched(family: Family, size: usize) -> Option<Command> {
 }
 
 /// Runs this program on so many ranks at a time.
-fn test(family: Family, sizes: &[usize]) {
+fn test(family: AbiFamily, sizes: &[usize]) {
     for size in sizes {
         if launched(family, *size).is_none() {
             return;
@@ -121,7 +121,7 @@ fn show(fault: &Fault) {
 
 static LIBRARY: OnceLock<Library> = OnceLock::new();
 
-fn run_rank(family: Family) {
+fn run_rank(family: AbiFamily) {
     let library = LIBRARY.get_or_init(|| Library::load(family));
     // Else the job would wait for a rank that has panicked.
     std::panic::set_hook(Box::new(|panic| {
@@ -136,7 +136,7 @@ fn run_rank(family: Family) {
         Session::open(Mpi::load(broken::wrapped, library.mpi.constants).unwrap()).unwrap()
     };
     let (rank, size) = library.rank_and_size(library.world);
-    if family == Family::Mpich {
+    if family == AbiFamily::Mpich {
         turns::take_turns();
     }
     let mockups = Mockups::new(session, Limits::default()).unwrap();
@@ -150,10 +150,10 @@ fn run_rank(family: Family) {
 }
 
 /// How much is tried on so many ranks: everything once.
-fn extent(family: Family, size: usize) -> Extent {
+fn extent(family: AbiFamily, size: usize) -> Extent {
     match (family, size) {
-        (Family::OpenMpi, 3) => Extent::All,
-        (Family::OpenMpi, 1..=4) | (Family::Mpich, 1..=2) => Extent::Pairs,
+        (AbiFamily::OpenMpi, 3) => Extent::All,
+        (AbiFamily::OpenMpi, 1..=4) | (AbiFamily::Mpich, 1..=2) => Extent::Pairs,
         _ => Extent::Values,
     }
 }

@@ -6,7 +6,7 @@ use std::{
     ptr,
 };
 
-use colibri_runner::{Arguments, Block, Blocks, Counts, Error, Executor, Handle, Reduction};
+use colibri_runner::{Arguments, Block, Counts, Error, Executor, Handle, Reduction, VectorBlocks};
 use records::Collective;
 
 use crate::{
@@ -57,7 +57,7 @@ struct Case<'a> {
 const POISON: Block =
     Block { buffer: ptr::without_provenance_mut(4), count: -9, datatype: usize::MAX };
 
-const POISONED: Blocks = Blocks {
+const POISONED: VectorBlocks = VectorBlocks {
     buffer: POISON.buffer,
     counts: Counts::Int(ptr::without_provenance(4)),
     displacements: Counts::Int(ptr::without_provenance(4)),
@@ -101,8 +101,8 @@ impl Vectors {
         self.pairs.iter().map(|pairs| pairs + 1).sum()
     }
 
-    fn blocks(&self, memory: &mut [u32], kind: &Kind) -> Blocks {
-        Blocks {
+    fn blocks(&self, memory: &mut [u32], kind: &Kind) -> VectorBlocks {
+        VectorBlocks {
             buffer: address(memory),
             counts: Counts::Int(self.counts.as_ptr()),
             displacements: Counts::Int(self.displacements.as_ptr()),

@@ -6,7 +6,7 @@ use std::{
     mem::transmute_copy,
 };
 
-use colibri_runner::{Arguments, Constants, Family, Handle, Mpi};
+use colibri_runner::{AbiFamily, Arguments, Handle, Mpi, MpiConstants};
 
 /// A user-defined operation.
 pub type Operation = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut Handle);
@@ -25,7 +25,7 @@ pub struct Names {
 pub struct Library {
     library: *mut c_void,
     pub names: Names,
-    pub constants: Constants,
+    pub constants: MpiConstants,
 }
 
 // SAFETY: an address of a loaded library, and numbers.
@@ -52,7 +52,7 @@ impl Library {
                     any_source: -1,
                     request_null: symbol(c"ompi_request_null"),
                 },
-                Family::OpenMpi,
+                AbiFamily::OpenMpi,
             ),
             false => (
                 Names {
@@ -62,10 +62,10 @@ impl Library {
                     any_source: -2,
                     request_null: 0x2c00_0000,
                 },
-                Family::Mpich,
+                AbiFamily::Mpich,
             ),
         };
-        let constants = Constants::new(family, |name| symbol(name) as *const c_void).unwrap();
+        let constants = MpiConstants::new(family, |name| symbol(name) as *const c_void).unwrap();
         Library { library, names, constants }
     }
 

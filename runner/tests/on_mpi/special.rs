@@ -9,7 +9,7 @@ use std::{
 };
 
 use colibri_runner::{
-    Arguments, Block, Counts, Error, Executor, Handle, Method, Reduction, Session,
+    Arguments, Block, Counts, Error, Executor, Handle, OwnMethod, Reduction, Session,
 };
 use records::{Algorithm, Collective};
 
@@ -20,8 +20,8 @@ use crate::{
     methods::{collectives, methods},
 };
 
-fn method(collective: Collective, algorithm: Algorithm) -> Method {
-    Method::new(collective, algorithm, 0).unwrap()
+fn method(collective: Collective, algorithm: Algorithm) -> OwnMethod {
+    OwnMethod::new(collective, algorithm, 0).unwrap()
 }
 
 /// A number from rank 0 of a communicator.
@@ -253,7 +253,7 @@ pub fn nothing_is_allocated_again(session: &'static Session, group: &Group<'_>) 
     let (s, r) = (kind.block(&mut send, count), kind.block(&mut receive, count));
     let counts = vec![count as c_int; ranks];
     let places: Vec<c_int> = (0..ranks).map(|rank| (rank * count) as c_int).collect();
-    let blocks = |buffer: *mut c_void| colibri_runner::Blocks {
+    let blocks = |buffer: *mut c_void| colibri_runner::VectorBlocks {
         buffer,
         counts: Counts::Int(counts.as_ptr()),
         displacements: Counts::Int(places.as_ptr()),

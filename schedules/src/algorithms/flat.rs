@@ -6,7 +6,7 @@ use crate::{Call, Round, arrangement::Sorting};
 pub(super) const WINDOW: u64 = 32;
 
 /// A form of the flat tree.
-pub(super) trait Flat {
+pub(super) trait FlatAlgorithm {
     /// Whether blocks have counts of their own.
     const VECTOR: bool = false;
     /// Messages under way at once at the root; one: it waits for each before the next.
@@ -24,7 +24,7 @@ macro_rules! forms {
             #[derive(Debug, Clone, Copy)]
             pub(super) struct $name;
 
-            impl Flat for $name {
+            impl FlatAlgorithm for $name {
                 $($constants)*
             }
         )*
@@ -60,7 +60,7 @@ forms! {
 
 /// Appends steps that need to know which rank the root serves as number 0, 1, ... up to
 /// `call.ranks - 1`, itself left out; none where so many have nothing.
-pub(super) fn served<F: Flat>(
+pub(super) fn served<F: FlatAlgorithm>(
     call: &Call<'_>,
     out: &mut Round,
     append: impl FnOnce(&dyn Fn(u64) -> Option<u32>, &mut Round),

@@ -17,7 +17,7 @@ pub(super) struct Halves {
 
 /// One rank's group on one level, and its partners there.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Group {
+pub(super) struct HalvingGroup {
     /// The ranks of the group are `first..end`; the upper half begins at `middle`.
     pub first: u32,
     pub middle: u32,
@@ -26,7 +26,7 @@ pub(super) struct Group {
     pub rank: u32,
 }
 
-impl Group {
+impl HalvingGroup {
     pub fn is_lower(&self) -> bool {
         self.rank < self.middle
     }
@@ -70,7 +70,7 @@ impl Halves {
         u32::BITS - (self.ranks - 1).leading_zeros()
     }
 
-    pub fn group(&self, level: u32) -> Group {
+    pub fn group(&self, level: u32) -> HalvingGroup {
         let (mut first, mut end) = (0, self.ranks);
         let split = |first: u32, end: u32| first + (end - first).div_ceil(2);
         for _ in 0..level {
@@ -81,7 +81,7 @@ impl Halves {
                 first = middle;
             }
         }
-        Group { first, middle: split(first, end), end, rank: self.rank }
+        HalvingGroup { first, middle: split(first, end), end, rank: self.rank }
     }
 
     /// One round of an allgather: both halves hold their own data, afterwards both hold all.

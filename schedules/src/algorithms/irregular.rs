@@ -11,7 +11,7 @@ use crate::{
     Buffer, Call, Range, Round,
     arrangement::{Arrangement, Cut, Sorting, binomial, doubling},
     program::Header,
-    topology::{Binomial, Shape, Tree},
+    topology::{Binomial, Tree, TreeShape},
 };
 
 /// A tree over the ranks, known to each after round 0.
@@ -49,7 +49,7 @@ pub(super) fn view<T: Irregular>(call: &Call<'_>, rank: u32, into: &mut Arrangem
 }
 
 fn tree(call: &Call<'_>) -> Binomial {
-    Binomial::new(Shape { ranks: call.ranks, root: call.root, fan_out: 2 })
+    Binomial::new(TreeShape { ranks: call.ranks, root: call.root, fan_out: 2 })
 }
 
 fn words(start: u32, count: u32) -> Range {
@@ -163,7 +163,7 @@ impl Irregular for Upward {
 pub(super) struct Sorted<K>(std::marker::PhantomData<K>);
 
 /// What is made of sorted ranks.
-pub(super) trait Kind {
+pub(super) trait SortedTree {
     const CUT: Cut;
     const SORTING: Sorting;
 
@@ -185,17 +185,17 @@ pub(super) struct BinomialDescending;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Traff;
 
-impl Kind for BinomialAscending {
+impl SortedTree for BinomialAscending {
     const CUT: Cut = binomial;
     const SORTING: Sorting = Sorting::Ascending;
 }
 
-impl Kind for BinomialDescending {
+impl SortedTree for BinomialDescending {
     const CUT: Cut = binomial;
     const SORTING: Sorting = Sorting::Descending;
 }
 
-impl Kind for Traff {
+impl SortedTree for Traff {
     const CUT: Cut = doubling;
     const SORTING: Sorting = Sorting::Descending;
 
@@ -205,7 +205,7 @@ impl Kind for Traff {
     }
 }
 
-impl<K: Kind> Irregular for Sorted<K> {
+impl<K: SortedTree> Irregular for Sorted<K> {
     const CUT: Cut = K::CUT;
 
     fn slots(ranks: u32) -> u32 {

@@ -6,9 +6,9 @@
 //! simulator, which makes every round of every rank anew.
 
 use crate::{
-    Call, Span,
+    Call, ElementSpan,
     simulator::{Costs, Options, later},
-    topology::{Binomial, Shape, Tree},
+    topology::{Binomial, Tree, TreeShape},
 };
 
 /// Seconds that a broadcast by [`scatter_allgather`](crate::algorithms) surely takes; once that is
@@ -116,7 +116,7 @@ const MOST_CHILDREN: usize = u32::BITS as usize;
 
 impl<'a, C: Costs> FollowedRanks<'a, C> {
     fn new(call: &Call<'_>, costs: &'a C, options: Options) -> Self {
-        let whole = Span { start: 0, count: call.count };
+        let whole = ElementSpan { start: 0, count: call.count };
         let parts = u64::from(call.ranks);
         let starts = (0..parts).map(|part| whole.part(part, parts).start);
         FollowedRanks {
@@ -161,7 +161,7 @@ impl<'a, C: Costs> FollowedRanks<'a, C> {
     /// Every rank hands its children the parts of their subtrees, the largest first.
     fn scatter(&mut self) {
         let ranks = self.ranks.len() as u32;
-        let tree = Binomial::new(Shape { ranks, root: 0, fan_out: 2 });
+        let tree = Binomial::new(TreeShape { ranks, root: 0, fan_out: 2 });
         // A parent has a lower number.
         for rank in 0..ranks {
             let children = tree.child_count(rank);

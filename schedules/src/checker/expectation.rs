@@ -2,7 +2,7 @@
 
 use records::{Collective, Held};
 
-use super::values::{UNDEFINED, Values};
+use super::values::{UNDEFINED, ValueTable};
 use crate::{Call, entry::known_to};
 
 /// One rank's buffers before the call.
@@ -45,11 +45,11 @@ pub(super) fn before(
     collective: Collective,
     call: &Call<'_>,
     rank: u32,
-    values: &mut Values,
+    values: &mut ValueTable,
 ) -> Before {
     let known = known_to(collective, call, rank);
     let (send, receive) = lengths(collective, call, rank);
-    let own = |count: u64, values: &mut Values| -> Vec<u32> {
+    let own = |count: u64, values: &mut ValueTable| -> Vec<u32> {
         (0..count).map(|index| values.of_ranks(index, rank, rank + 1)).collect()
     };
     if collective == Collective::Bcast && rank == call.root {
@@ -85,7 +85,7 @@ pub(super) fn after(
     collective: Collective,
     call: &Call<'_>,
     rank: u32,
-    values: &mut Values,
+    values: &mut ValueTable,
 ) -> Vec<(u64, u32)> {
     let known = known_to(collective, call, rank);
     let root = rank == call.root;

@@ -26,7 +26,7 @@ pub struct Blocked {
 
 /// What is wrong with a schedule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
+pub enum ScheduleFault {
     /// The call can't be served.
     #[error(transparent)]
     Call(#[from] CallError),
@@ -52,7 +52,7 @@ pub enum Fault {
         slot: u32,
     },
     /// The result is wrong.
-    #[error("rank {rank} ends with {found} in element {element}; wanted {wanted}")]
+    #[error("rank {rank} ends with {found} in element {element}; expected {wanted}")]
     Result {
         /// Whose result.
         rank: u32,

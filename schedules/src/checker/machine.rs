@@ -7,12 +7,12 @@ use rustc_hash::FxHashMap;
 
 use super::{
     expectation::before,
-    fault::{Fault, Problem, Traffic},
-    memory::{Rank, Slot, is_words},
-    schedule::Schedule,
-    values::{IN_FLIGHT, UNDEFINED, Values},
+    fault::{Problem, ScheduleFault, Traffic},
+    memory::{CheckedRank, CheckedSlot, is_words},
+    schedule::CheckedSchedule,
+    values::{IN_FLIGHT, UNDEFINED, ValueTable},
 };
-use crate::{Buffer, Call, Order, Range, Round, Step, entry::known_to};
+use crate::{Buffer, Call, OperandOrder, Range, Round, Step, entry::known_to};
 
 /// A message, or its half that was posted first.
 struct Message {
@@ -21,17 +21,17 @@ struct Message {
     payload: Vec<u64>,
     /// Whether the payload is counts.
     words: bool,
-    /// What the sender knew: see [`Rank::known`].
+    /// What the sender knew: see [`CheckedRank::known`].
     known: Vec<u32>,
     /// Which of the receiver's posts the receive is.
     posted: u32,
 }
 
-pub(super) struct Machine<'a, S> {
+pub(super) struct CheckingMachine<'a, S> {
     pub schedule: &'a S,
     pub call: &'a Call<'a>,
-    pub ranks: Vec<Rank<'a>>,
-    pub values: Values,
+    pub ranks: Vec<CheckedRank<'a>>,
+    pub values: ValueTable,
     messages: Vec<Message>,
     /// By sender and receiver: what is posted and not matched, oldest first.
     open: FxHashMap<(u32, u32), VecDeque<usize>>,
@@ -39,31 +39,31 @@ pub(super) struct Machine<'a, S> {
     pub traffic: Traffic,
 }
 
-impl<'a, S: Schedule> Machine<'a, S> {
+impl<'a, S: CheckedSchedule> CheckingMachine<'a, S> {
     pub fn new(schedule: &'a S, call: &'a Call<'a>) -> Self {
         let collective = schedule.collective();
-        let mut values = Values::new(call.commutative);
+        let mut values = ValueTable::new(call.commutative);
         let rank = |rank: u32| {
             let known = known_to(collective, call, rank);
             let needs = schedule.needs(&known, rank);
             let buffers = before(collective, call, rank, &mut values);
             let mut posts = vec![0; if keeps_order(collective) { call.ranks as usize } else { 0 }];
             posts.iter_mut().skip(rank as usize).take(1).for_each(|own| *own = 1);
-            Rank {
+            CheckedRank {
                 round: 0,
                 place: 0,
                 send: buffers.send,
                 receive: buffers.receive,
                 temporary: vec![UNDEFINED; needs.temporary as usize],
                 header: vec![0; needs.header as usize],
-                slots: vec![Slot::Idle; needs.slots as usize],
+                slots: vec![CheckedSlot::Idle; needs.slots as usize],
                 call: known,
                 known: posts,
                 waits_for: None,
                 done: false,
             }
         };
-        Machine {
+        CheckingMachine {
             schedule,
             call,
             ranks: (0..call.ranks).map(rank).collect(),
@@ -76,7 +76,7 @@ impl<'a, S: Schedule> Machine<'a, S> {
     }
 
     /// Runs all ranks until none can go on.
-    pub fn run(mut self) -> Result<Self, Fault> {
+    pub fn run(mut self) -> Result<Self, ScheduleFault> {
         let mut round = Round::default();
         while let Some(rank) = self.ready.pop_front() {
             self.advance(rank, &mut round)?;
@@ -85,7 +85,7 @@ impl<'a, S: Schedule> Machine<'a, S> {
     }
 
     /// Runs a rank until it ends or has to wait.
-    fn advance(&mut self, rank: u32, round: &mut Round) -> Result<(), Fault> {
+    fn advance(&mut self, rank: u32, round: &mut Round) -> Result<(), ScheduleFault> {
         loop {
             let own = &mut self.ranks[rank as usize];
             // Round 0 brings the header.
@@ -100,7 +100,7 @@ impl<'a, S: Schedule> Machine<'a, S> {
                 return Ok(());
             }
             while let Some(step) = round.steps().get(self.ranks[rank as usize].place) {
-                let went_on = self.step(rank, *step).map_err(|problem| Fault::Step {
+                let went_on = self.step(rank, *step).map_err(|problem| ScheduleFault::Step {
                     rank,
                     round: self.ranks[rank as usize].round,
                     problem,
@@ -111,11 +111,10 @@ impl<'a, S: Schedule> Machine<'a, S> {
                 self.ranks[rank as usize].place += 1;
             }
             let own = &mut self.ranks[rank as usize];
-            let late =
-                |slot: &Slot| matches!(slot, Slot::Receive { range, .. } if is_words(range.buffer));
+            let late = |slot: &CheckedSlot| matches!(slot, CheckedSlot::Receive { range, .. } if is_words(range.buffer));
             if own.slots.iter().any(late) {
                 let (round, problem) = (own.round, Problem::Late);
-                return Err(Fault::Step { rank, round, problem });
+                return Err(ScheduleFault::Step { rank, round, problem });
             }
             own.round += 1;
             own.place = 0;
@@ -155,7 +154,7 @@ impl<'a, S: Schedule> Machine<'a, S> {
         entry.sender = Some((rank, slot));
         (entry.payload, entry.words, entry.known) = (payload, words, known);
         self.wake(self.messages[message].receiver);
-        self.ranks[rank as usize].slots[slot as usize] = Slot::Send { message, peer, range };
+        self.ranks[rank as usize].slots[slot as usize] = CheckedSlot::Send { message, peer, range };
         Ok(())
     }
 
@@ -193,7 +192,8 @@ impl<'a, S: Schedule> Machine<'a, S> {
         let entry = &mut self.messages[message];
         (entry.receiver, entry.posted) = (Some((rank, slot)), posted);
         self.wake(self.messages[message].sender);
-        self.ranks[rank as usize].slots[slot as usize] = Slot::Receive { message, peer, range };
+        self.ranks[rank as usize].slots[slot as usize] =
+            CheckedSlot::Receive { message, peer, range };
         Ok(())
     }
 
@@ -237,7 +237,7 @@ impl<'a, S: Schedule> Machine<'a, S> {
         }
         match self.ranks[rank as usize].slots.get(slot as usize) {
             None => Err(Problem::NoSlot(slot)),
-            Some(Slot::Idle) => Ok(()),
+            Some(CheckedSlot::Idle) => Ok(()),
             Some(_) => Err(Problem::Busy(slot)),
         }
     }
@@ -246,24 +246,24 @@ impl<'a, S: Schedule> Machine<'a, S> {
         let own = &mut self.ranks[rank as usize];
         let state = *own.slots.get(slot as usize).ok_or(Problem::NoSlot(slot))?;
         let message = match state {
-            Slot::Idle => return Err(Problem::Idle(slot)),
-            Slot::Send { message, .. } | Slot::Receive { message, .. } => message,
+            CheckedSlot::Idle => return Err(Problem::Idle(slot)),
+            CheckedSlot::Send { message, .. } | CheckedSlot::Receive { message, .. } => message,
         };
         if self.messages[message].sender.is_none() || self.messages[message].receiver.is_none() {
             own.waits_for = Some(slot);
             return Ok(false);
         }
-        own.slots[slot as usize] = Slot::Idle;
+        own.slots[slot as usize] = CheckedSlot::Idle;
         match state {
-            Slot::Send { range, .. } => {
+            CheckedSlot::Send { range, .. } => {
                 if self.ranks[rank as usize].read(range).as_ref()
                     != Ok(&self.messages[message].payload)
                 {
                     return Err(Problem::Changed(range));
                 }
             }
-            Slot::Receive { range, .. } => self.deliver(rank, message, range)?,
-            Slot::Idle => {}
+            CheckedSlot::Receive { range, .. } => self.deliver(rank, message, range)?,
+            CheckedSlot::Idle => {}
         }
         Ok(true)
     }
@@ -295,7 +295,7 @@ impl<'a, S: Schedule> Machine<'a, S> {
         rank: u32,
         source: Range,
         into: Range,
-        order: Order,
+        order: OperandOrder,
     ) -> Result<(), Problem> {
         are_apart(source, into)?;
         let (from, to) =
@@ -306,8 +306,8 @@ impl<'a, S: Schedule> Machine<'a, S> {
         let mut sums = Vec::with_capacity(from.len());
         for (from, to) in from.into_iter().zip(to) {
             let (left, right) = match order {
-                Order::SourceFirst => (from as u32, to as u32),
-                Order::IntoFirst => (to as u32, from as u32),
+                OperandOrder::SourceFirst => (from as u32, to as u32),
+                OperandOrder::IntoFirst => (to as u32, from as u32),
             };
             let sum = self.values.combine(left, right).ok_or_else(|| {
                 Problem::Combination(self.values.show(left), self.values.show(right))
@@ -315,7 +315,7 @@ impl<'a, S: Schedule> Machine<'a, S> {
             sums.push(u64::from(sum));
         }
         self.traffic.combined += into.count;
-        if order == Order::IntoFirst {
+        if order == OperandOrder::IntoFirst {
             if source.buffer == Buffer::Send {
                 return Err(Problem::ReadOnly(Buffer::Send));
             }

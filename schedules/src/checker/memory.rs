@@ -7,13 +7,13 @@ use super::{
 use crate::{Buffer, Call, Range};
 
 #[derive(Clone, Copy)]
-pub(super) enum Slot {
+pub(super) enum CheckedSlot {
     Idle,
     Send { message: usize, peer: u32, range: Range },
     Receive { message: usize, peer: u32, range: Range },
 }
 
-pub(super) struct Rank<'a> {
+pub(super) struct CheckedRank<'a> {
     pub call: Call<'a>,
     pub round: u64,
     pub place: usize,
@@ -21,7 +21,7 @@ pub(super) struct Rank<'a> {
     pub receive: Vec<u32>,
     pub temporary: Vec<u32>,
     pub header: Vec<u64>,
-    pub slots: Vec<Slot>,
+    pub slots: Vec<CheckedSlot>,
     /// How many posts of each rank have happened for sure by now, its coming being the first: what
     /// a barrier has to bring about, and what makes a ready send legal. Elsewhere empty.
     pub known: Vec<u32>,
@@ -29,7 +29,7 @@ pub(super) struct Rank<'a> {
     pub done: bool,
 }
 
-impl Rank<'_> {
+impl CheckedRank<'_> {
     pub fn elements(&mut self, range: Range) -> Result<&mut [u32], Problem> {
         let buffer = match range.buffer {
             Buffer::Send => return Err(Problem::ReadOnly(Buffer::Send)),

@@ -16,8 +16,8 @@ mod verdict;
 
 use crate::Call;
 
-pub use fault::{Blocked, Fault, Problem, Traffic};
-pub use schedule::Schedule;
+pub use fault::{Blocked, Problem, ScheduleFault, Traffic};
+pub use schedule::CheckedSchedule;
 
 /// Executes the schedule for one call, with all of its ranks.
 ///
@@ -26,9 +26,9 @@ pub use schedule::Schedule;
 ///
 /// # Errors
 /// The first thing that is wrong.
-pub fn check(schedule: &impl Schedule, call: &Call<'_>) -> Result<Traffic, Fault> {
+pub fn check(schedule: &impl CheckedSchedule, call: &Call<'_>) -> Result<Traffic, ScheduleFault> {
     schedule.check(call)?;
-    machine::Machine::new(schedule, call).run()?.verdict()
+    machine::CheckingMachine::new(schedule, call).run()?.verdict()
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use records::Collective;
 use crate::{Call, CallError, Entry, Needs, Round};
 
 /// Whatever can be checked: an [`Entry`], or a schedule that isn't registered.
-pub trait Schedule {
+pub trait CheckedSchedule {
     /// The collective that it is to carry out.
     fn collective(&self) -> Collective;
     /// As [`Entry::check_everywhere`].
@@ -19,7 +19,7 @@ pub trait Schedule {
     fn needs(&self, call: &Call<'_>, rank: u32) -> Needs;
 }
 
-impl Schedule for Entry {
+impl CheckedSchedule for Entry {
     fn collective(&self) -> Collective {
         self.collective
     }

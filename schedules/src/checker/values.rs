@@ -30,7 +30,7 @@ impl fmt::Display for Value {
 }
 
 /// Every value has one number, so that comparing and combining are quick.
-pub(super) struct Values {
+pub(super) struct ValueTable {
     commutative: bool,
     list: Vec<Value>,
     /// Of one run: index, first, end. Nearly all are asked for by these.
@@ -40,9 +40,9 @@ pub(super) struct Values {
     sums: FxHashMap<(u32, u32), u32>,
 }
 
-impl Values {
+impl ValueTable {
     pub fn new(commutative: bool) -> Self {
-        Values {
+        ValueTable {
             commutative,
             list: Vec::new(),
             runs: FxHashMap::default(),

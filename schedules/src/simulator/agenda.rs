@@ -18,7 +18,7 @@ pub(super) enum Due {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Entry {
+struct AgendaEntry {
     /// See [`key`].
     time: u64,
     /// Among what is due at one time.
@@ -34,11 +34,11 @@ struct Entry {
 pub(super) struct Agenda {
     /// 0 before anything was taken.
     now: u64,
-    present: VecDeque<Entry>,
+    present: VecDeque<AgendaEntry>,
     /// By the highest bit that differs from `now`.
-    later: [Vec<Entry>; LISTS],
+    later: [Vec<AgendaEntry>; LISTS],
     /// What is being moved.
-    moved: Vec<Entry>,
+    moved: Vec<AgendaEntry>,
 }
 
 /// The bits of a number from 0 on are in its order. 0 is before all times.
@@ -76,7 +76,7 @@ impl Agenda {
     #[inline]
     pub fn put(&mut self, time: f64, order: u64, due: Due) {
         let time = key(time).max(self.now);
-        self.file(Entry { time, order, due });
+        self.file(AgendaEntry { time, order, due });
     }
 
     /// What is due first.
@@ -89,7 +89,7 @@ impl Agenda {
     }
 
     #[inline]
-    fn file(&mut self, entry: Entry) {
+    fn file(&mut self, entry: AgendaEntry) {
         match (entry.time ^ self.now).checked_ilog2() {
             None => {
                 let place = match self.present.back() {

@@ -6,7 +6,7 @@ const NONE: u32 = u32::MAX;
 
 /// A message that has its place among those on their way to its receiver.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Parcel {
+pub(super) struct ArrivingMessage {
     /// The sender.
     pub from: u32,
     /// The receiver.
@@ -40,7 +40,7 @@ struct Queue {
 pub(super) struct Arrivals {
     /// By receiver; none at all until something comes.
     queues: Vec<Queue>,
-    pool: Vec<Parcel>,
+    pool: Vec<ArrivingMessage>,
     unused: u32,
 }
 
@@ -62,7 +62,7 @@ impl Arrivals {
     /// too many.
     #[inline]
     pub fn add(&mut self, (from, to): (u32, u32), left: f64, bytes: u64) -> Option<u32> {
-        let parcel = Parcel {
+        let parcel = ArrivingMessage {
             from,
             to,
             left,
@@ -124,7 +124,7 @@ impl Arrivals {
     /// left, and its size; that one itself is the last.
     #[inline]
     pub fn next(&mut self, number: u32) -> Option<(u32, f64, u64)> {
-        let Parcel { to, left, bytes, passes, .. } = self.pool[number as usize];
+        let ArrivingMessage { to, left, bytes, passes, .. } = self.pool[number as usize];
         if passes.is_some() {
             return None;
         }
@@ -149,7 +149,7 @@ impl Arrivals {
 
     /// Takes it, and when it has begun to pass.
     #[inline]
-    pub fn take(&mut self, number: u32) -> (Parcel, f64) {
+    pub fn take(&mut self, number: u32) -> (ArrivingMessage, f64) {
         let parcel = self.pool[number as usize];
         self.pool[number as usize].taken = true;
         // Behind others, it is given back when it leaves the queue.

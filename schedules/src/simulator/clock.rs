@@ -7,12 +7,12 @@
 use super::{
     Activity, ActivityKind, Costs, Outcome, SimulationError,
     agenda::Due,
-    machine::{Machine, NoMemory, Progress, Running},
+    machine::{NoMemory, Running, SimulatedMachine, StepProgress},
     port::later,
-    state::{NOWHERE, Rates, Slot},
+    state::{NO_SLOT, Rates, SimulatedSlot},
 };
 
-impl<C: Costs, O: FnMut(Activity)> Machine<'_, C, O, true> {
+impl<C: Costs, O: FnMut(Activity)> SimulatedMachine<'_, C, O, true> {
     /// # Errors
     /// The schedule is wrong, or more is under way than can be numbered.
     pub fn run(mut self) -> Result<Outcome, SimulationError> {
@@ -22,9 +22,9 @@ impl<C: Costs, O: FnMut(Activity)> Machine<'_, C, O, true> {
         loop {
             while let Some(rank) = fresh.next().or_else(|| self.memory.ready.pop_front()) {
                 match self.go_on(rank, &mut scratch)? {
-                    Progress::Waits => {}
-                    Progress::LetsOthers => self.take_a_turn(rank),
-                    Progress::Ended => unfinished -= 1,
+                    StepProgress::Waits => {}
+                    StepProgress::LetsOthers => self.take_a_turn(rank),
+                    StepProgress::Ended => unfinished -= 1,
                 }
             }
             match self.memory.agenda.take() {
@@ -50,7 +50,7 @@ impl<C: Costs, O: FnMut(Activity)> Machine<'_, C, O, true> {
         let (to, slot) = self.memory.arrivals.come(self.call.ranks, message);
         let own = &mut self.memory.ranks[to as usize].own;
         if slot.is_some_and(|slot| own.waits_for == slot) {
-            own.waits_for = NOWHERE;
+            own.waits_for = NO_SLOT;
             self.memory.ready.push_back(to);
         }
     }
@@ -63,7 +63,7 @@ impl<C: Costs, O: FnMut(Activity)> Machine<'_, C, O, true> {
         let own = &mut self.memory.ranks[sender as usize].own;
         let left = later(self.memory.agenda.now(), own.port_free);
         own.port_free = left + gap;
-        self.settle(sender, slot, Slot::Left { at: left + gap });
+        self.settle(sender, slot, SimulatedSlot::Left { at: left + gap });
         let (receiver, into) = offer.receiver;
         let message = self.put_on_its_way((sender, receiver), left, offer.bytes)?;
         self.expect(receiver, into, message);
@@ -71,7 +71,7 @@ impl<C: Costs, O: FnMut(Activity)> Machine<'_, C, O, true> {
     }
 }
 
-impl<C: Costs, O: FnMut(Activity), const BY_CLOCK: bool> Machine<'_, C, O, BY_CLOCK> {
+impl<C: Costs, O: FnMut(Activity), const BY_CLOCK: bool> SimulatedMachine<'_, C, O, BY_CLOCK> {
     /// A message comes to its receiver's port when it has left.
     #[inline]
     pub fn put_on_its_way(
@@ -90,7 +90,7 @@ impl<C: Costs, O: FnMut(Activity), const BY_CLOCK: bool> Machine<'_, C, O, BY_CL
     pub fn expect(&mut self, receiver: u32, slot: u32, message: u32) {
         self.memory.arrivals.expect(message, slot);
         let first = self.memory.ranks[receiver as usize].own.first_slot;
-        self.memory.slots[first as usize + slot as usize] = Slot::Numbered { message };
+        self.memory.slots[first as usize + slot as usize] = SimulatedSlot::Numbered { message };
     }
 
     #[inline]

@@ -33,7 +33,7 @@ pub trait Costs {
 
 /// `LogGP`: one message takes L + 2 o + (m - 1) G.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct LogGp {
+pub struct LogGpCosts {
     /// L, in seconds.
     pub latency: f64,
     /// o, of the sender and of the receiver, in seconds.
@@ -46,7 +46,7 @@ pub struct LogGp {
     pub combine_per_byte: f64,
 }
 
-impl LogGp {
+impl LogGpCosts {
     /// (m - 1) G, and nothing for a message of no bytes.
     #[inline]
     fn bytes_after_the_first(&self, bytes: u64) -> f64 {
@@ -54,7 +54,7 @@ impl LogGp {
     }
 }
 
-impl Costs for LogGp {
+impl Costs for LogGpCosts {
     #[inline]
     fn send_overhead(&self, _bytes: u64) -> f64 {
         self.overhead
@@ -81,9 +81,9 @@ impl Costs for LogGp {
     }
 }
 
-/// The size-dependent parameters of [`PLogP`] at one message size.
+/// The size-dependent parameters of [`PLogPCosts`] at one message size.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Knot {
+pub struct CostKnot {
     /// Message size.
     pub bytes: u64,
     /// os(m), in seconds.
@@ -96,36 +96,36 @@ pub struct Knot {
 
 /// `PLogP`: one message takes L + g(m), its overheads included.
 #[derive(Debug, Clone, PartialEq)]
-pub struct PLogP {
+pub struct PLogPCosts {
     latency: f64,
-    knots: Vec<Knot>,
+    knots: Vec<CostKnot>,
     combine_per_byte: f64,
 }
 
-impl PLogP {
+impl PLogPCosts {
     /// L (end to end) in seconds, the parameters at some sizes (linear between them; beyond the last
     /// the last stretch goes on unless it falls, then the last knot holds; below the first the
     /// first holds), gamma in seconds per byte.
     ///
     /// # Errors
     /// No knots, sizes that don't ascend, or a time that isn't a number from 0 on.
-    pub fn new(latency: f64, knots: Vec<Knot>, combine_per_byte: f64) -> Result<Self, String> {
+    pub fn new(latency: f64, knots: Vec<CostKnot>, combine_per_byte: f64) -> Result<Self, String> {
         if knots.is_empty() {
-            return Err("PLogP without knots; wanted at least one message size".into());
+            return Err("PLogP without knots; expected at least one message size".into());
         }
         if let Some(pair) = knots.windows(2).find(|pair| pair[0].bytes >= pair[1].bytes) {
             let (first, second) = (pair[0].bytes, pair[1].bytes);
-            return Err(format!("PLogP knots at {first}, then {second} bytes; wanted ascending"));
+            return Err(format!("PLogP knots at {first}, then {second} bytes; expected ascending"));
         }
         let of_knots = knots.iter().flat_map(|k| [k.send_overhead, k.receive_overhead, k.gap]);
         let bad = |time: &f64| !(time.is_finite() && *time >= 0.0);
         match of_knots.chain([latency, combine_per_byte]).find(bad) {
-            Some(time) => Err(format!("PLogP with a time of {time}; wanted 0 or more")),
-            None => Ok(PLogP { latency, knots, combine_per_byte }),
+            Some(time) => Err(format!("PLogP with a time of {time}; expected 0 or more")),
+            None => Ok(PLogPCosts { latency, knots, combine_per_byte }),
         }
     }
 
-    fn at(&self, bytes: u64, of: impl Fn(&Knot) -> f64) -> f64 {
+    fn at(&self, bytes: u64, of: impl Fn(&CostKnot) -> f64) -> f64 {
         let above = self.knots.partition_point(|knot| knot.bytes < bytes);
         let (Some(last), true) = (above.min(self.knots.len() - 1).checked_sub(1), above > 0) else {
             return of(&self.knots[above.min(self.knots.len() - 1)]);
@@ -138,7 +138,7 @@ impl PLogP {
     }
 }
 
-impl Costs for PLogP {
+impl Costs for PLogPCosts {
     #[inline]
     fn send_overhead(&self, bytes: u64) -> f64 {
         self.at(bytes, |knot| knot.send_overhead)

@@ -5,11 +5,11 @@
 
 use super::{
     Activity, Costs, Outcome, SimulationError,
-    machine::{Machine, Progress},
-    state::Memory,
+    machine::{SimulatedMachine, StepProgress},
+    state::SimulatorMemory,
 };
 
-impl<C: Costs, O: FnMut(Activity)> Machine<'_, C, O, false> {
+impl<C: Costs, O: FnMut(Activity)> SimulatedMachine<'_, C, O, false> {
     /// All messages are eager. None if the order in which messages came to some port is not told
     /// by the order in which they are waited for.
     ///
@@ -22,15 +22,15 @@ impl<C: Costs, O: FnMut(Activity)> Machine<'_, C, O, false> {
         loop {
             while let Some(rank) = fresh.next().or_else(|| self.memory.ready.pop_front()) {
                 match self.go_on(rank, &mut scratch)? {
-                    Progress::Waits => {}
-                    Progress::LetsOthers => self.memory.next.push_back(rank),
-                    Progress::Ended => unfinished -= 1,
+                    StepProgress::Waits => {}
+                    StepProgress::LetsOthers => self.memory.next.push_back(rank),
+                    StepProgress::Ended => unfinished -= 1,
                 }
                 if self.out_of_order {
                     return Ok(None);
                 }
             }
-            let Memory { ready, next, .. } = self.memory;
+            let SimulatorMemory { ready, next, .. } = self.memory;
             std::mem::swap(ready, next);
             if ready.is_empty() {
                 return self.outcome(unfinished).map(Some);

@@ -5,7 +5,7 @@ use records::{Collective, Held};
 use super::{
     Activity, ActivityKind, Costs, Options, Outcome, SimulationError,
     port::later,
-    state::{Memory, NOWHERE, Own, Rates},
+    state::{NO_SLOT, RankProgress, Rates, SimulatorMemory},
 };
 use crate::{Buffer, Call, Entry, Range, Round, Step, entry::known_to, program::Header};
 
@@ -20,7 +20,7 @@ const MESSAGES_AT_ONCE: u32 = 2;
 const LANES: usize = 4;
 
 /// How far a rank has come.
-pub(super) enum Progress {
+pub(super) enum StepProgress {
     /// It waits for what is not known yet.
     Waits,
     /// It lets others go on.
@@ -34,7 +34,7 @@ pub(super) struct NoMemory;
 /// The rank under way. What is its own is put back where others see it when it stops.
 pub(super) struct Running {
     pub rank: u32,
-    pub own: Own,
+    pub own: RankProgress,
     /// Messages that it has taken in.
     pub took_in: u32,
     /// Of the round: see [`Round::destinations`].
@@ -44,7 +44,7 @@ pub(super) struct Running {
 }
 
 /// What the rounds of one call after the other are made in.
-pub(super) struct Scratch {
+pub(super) struct RoundBuffers {
     round: Round,
     /// What headers hold lies side by side here.
     counts: Vec<u64>,
@@ -68,11 +68,11 @@ fn knows_all(collective: Collective, call: &Call<'_>, rank: u32) -> bool {
 
 /// `BY_CLOCK`: messages come to the ports in the order of time, see [`clock`](super::clock); else
 /// as the data flow has it, see [`flow`](super::flow).
-pub(super) struct Machine<'a, C, O, const BY_CLOCK: bool> {
+pub(super) struct SimulatedMachine<'a, C, O, const BY_CLOCK: bool> {
     pub entry: &'a Entry,
     pub call: Call<'a>,
     pub options: Options,
-    pub memory: &'a mut Memory,
+    pub memory: &'a mut SimulatorMemory,
     costs: &'a C,
     observe: O,
     /// Of the last size that was asked for: most messages have the size of the one before.
@@ -85,9 +85,9 @@ pub(super) struct Machine<'a, C, O, const BY_CLOCK: bool> {
     pub out_of_order: bool,
 }
 
-impl<'a, C: Costs, O: FnMut(Activity), const BY_CLOCK: bool> Machine<'a, C, O, BY_CLOCK> {
+impl<'a, C: Costs, O: FnMut(Activity), const BY_CLOCK: bool> SimulatedMachine<'a, C, O, BY_CLOCK> {
     pub fn new(
-        memory: &'a mut Memory,
+        memory: &'a mut SimulatorMemory,
         entry: &'a Entry,
         call: &Call<'a>,
         costs: &'a C,
@@ -97,14 +97,14 @@ impl<'a, C: Costs, O: FnMut(Activity), const BY_CLOCK: bool> Machine<'a, C, O, B
         entry.check_everywhere(call)?;
         let call = entry.normal(call);
         memory.begin(call.ranks);
-        Ok(Machine {
+        Ok(SimulatedMachine {
             entry,
             call,
             options,
             memory,
             costs,
             observe,
-            rates: Rates::of(costs, 0, 1),
+            rates: Rates::from_costs(costs, 0, 1),
             handshake: options.handshake.map_or_else(|| costs.flight(0), |both| both / 2.0),
             messages: 0,
             bytes: 0,
@@ -112,9 +112,9 @@ impl<'a, C: Costs, O: FnMut(Activity), const BY_CLOCK: bool> Machine<'a, C, O, B
         })
     }
 
-    pub fn scratch(&self) -> Scratch {
+    pub fn scratch(&self) -> RoundBuffers {
         let counts = [self.call.counts, self.call.counts].concat();
-        Scratch { round: Round::of_one_call(), counts }
+        RoundBuffers { round: Round::of_one_call(), counts }
     }
 
     /// All ranks, in the order in which they begin: whoever is heard from should have spoken
@@ -133,7 +133,11 @@ impl<'a, C: Costs, O: FnMut(Activity), const BY_CLOCK: bool> Machine<'a, C, O, B
     /// # Errors
     /// More is under way than can be numbered.
     #[inline]
-    pub fn go_on(&mut self, rank: u32, scratch: &mut Scratch) -> Result<Progress, SimulationError> {
+    pub fn go_on(
+        &mut self,
+        rank: u32,
+        scratch: &mut RoundBuffers,
+    ) -> Result<StepProgress, SimulationError> {
         let call = self.call;
         let in_part;
         let known = match knows_all(self.entry.collective, &call, rank) {
@@ -153,7 +157,7 @@ impl<'a, C: Costs, O: FnMut(Activity), const BY_CLOCK: bool> Machine<'a, C, O, B
     /// These wait forever.
     pub fn outcome(&self, unfinished: u32) -> Result<Outcome, SimulationError> {
         if unfinished > 0 {
-            let first = self.memory.ranks.iter().position(|rank| rank.own.waits_for != NOWHERE);
+            let first = self.memory.ranks.iter().position(|rank| rank.own.waits_for != NO_SLOT);
             let first = first.unwrap_or_default() as u32;
             return Err(SimulationError::Deadlock { blocked: unfinished, first });
         }
@@ -191,24 +195,24 @@ impl<'a, C: Costs, O: FnMut(Activity), const BY_CLOCK: bool> Machine<'a, C, O, B
         rank: u32,
         call: &Call<'_>,
         round: &mut Round,
-    ) -> Result<Progress, NoMemory> {
+    ) -> Result<StepProgress, NoMemory> {
         let own = self.memory.ranks[rank as usize].own;
         let mut running = Running { rank, own, took_in: 0, destinations: 1, slots: 0 };
         let most = if has_header(self.entry.collective) { 1 } else { ROUNDS_AT_ONCE };
-        let mut progress = Progress::LetsOthers;
+        let mut progress = StepProgress::LetsOthers;
         for _ in 0..most {
             if !self.entry.normal_round(call, rank, running.own.round, round) {
-                progress = Progress::Ended;
+                progress = StepProgress::Ended;
                 break;
             }
             if !self.finish_round(&mut running, round)? {
-                progress = Progress::Waits;
+                progress = StepProgress::Waits;
                 break;
             }
             running.own.round += 1;
             running.own.place = 0;
             if round.is_last() {
-                progress = Progress::Ended;
+                progress = StepProgress::Ended;
                 break;
             }
             if !BY_CLOCK && running.took_in >= MESSAGES_AT_ONCE {
@@ -302,7 +306,7 @@ impl<'a, C: Costs, O: FnMut(Activity), const BY_CLOCK: bool> Machine<'a, C, O, B
     #[inline]
     pub fn rates(&mut self, bytes: u64) -> &Rates {
         if self.rates.bytes != bytes {
-            self.rates = Rates::of(self.costs, bytes, self.rates.destinations);
+            self.rates = Rates::from_costs(self.costs, bytes, self.rates.destinations);
         }
         &self.rates
     }
@@ -311,7 +315,7 @@ impl<'a, C: Costs, O: FnMut(Activity), const BY_CLOCK: bool> Machine<'a, C, O, B
     #[inline]
     pub fn rates_to(&mut self, bytes: u64, destinations: u32) -> &Rates {
         if self.rates.bytes != bytes {
-            self.rates = Rates::of(self.costs, bytes, destinations);
+            self.rates = Rates::from_costs(self.costs, bytes, destinations);
         } else if self.rates.destinations != destinations {
             self.rates.gap = self.costs.gap(bytes, destinations);
             self.rates.destinations = destinations;
@@ -322,7 +326,7 @@ impl<'a, C: Costs, O: FnMut(Activity), const BY_CLOCK: bool> Machine<'a, C, O, B
     /// Where a slot of the running rank lies; it gets them all when it needs the first.
     #[inline]
     pub fn slot(&mut self, running: &mut Running, slot: u32) -> Result<usize, NoMemory> {
-        if running.own.first_slot == NOWHERE {
+        if running.own.first_slot == NO_SLOT {
             running.own.first_slot = self.memory.give_slots(running.slots).ok_or(NoMemory)?;
         }
         Ok(running.own.first_slot as usize + slot as usize)

@@ -12,7 +12,7 @@ const LONGEST: u32 = 8;
 
 /// Half of a message.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Half {
+pub(super) enum MessageHalf {
     /// A message on its way.
     Sent {
         /// When it left the sender's processor.
@@ -43,21 +43,21 @@ pub(super) enum Half {
     },
 }
 
-impl Half {
+impl MessageHalf {
     #[inline]
     const fn is_expected(&self) -> bool {
-        matches!(self, Half::Expected { .. })
+        matches!(self, MessageHalf::Expected { .. })
     }
 }
 
 /// One rank's part: a half without more ado, and what else there is in the [`Mail`].
 ///
 /// Nearly always there is at most one half, so it lies with what else a message touches of its
-/// rank. It takes little room: a number says that the half is not [`Half::Sent`], a size that no
+/// rank. It takes little room: a number says that the half is not [`MessageHalf::Sent`], a size that no
 /// message has what else it is.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Box {
-    /// Whose half it is, or [`EMPTY`]; with [`MORE`] if there are others elsewhere.
+    /// Whose half it is, or [`EMPTY`]; with [`NO_OFFER`] if there are others elsewhere.
     peer: u32,
     /// The receiver's slot, the message, or the offer.
     number: u32,
@@ -65,8 +65,8 @@ pub(super) struct Box {
     bytes: u64,
 }
 
-const MORE: u32 = 1 << 31;
-const EMPTY: u32 = MORE - 1;
+const NO_OFFER: u32 = 1 << 31;
+const EMPTY: u32 = NO_OFFER - 1;
 /// In place of a size: it is no offer.
 const EXPECTED: u64 = u64::MAX;
 const NUMBERED: u64 = u64::MAX - 1;
@@ -75,50 +75,50 @@ impl Box {
     pub const EMPTY: Box = Box { peer: EMPTY, number: NONE, time: 0.0, bytes: 0 };
 
     #[inline]
-    const fn half(&self) -> Half {
+    const fn half(&self) -> MessageHalf {
         match (self.number, self.bytes) {
-            (NONE, bytes) => Half::Sent { left: self.time, bytes },
-            (slot, EXPECTED) => Half::Expected { slot, posted: self.time },
-            (message, NUMBERED) => Half::Numbered { message },
-            (offer, bytes) => Half::Offered { offer, posted: self.time, bytes },
+            (NONE, bytes) => MessageHalf::Sent { left: self.time, bytes },
+            (slot, EXPECTED) => MessageHalf::Expected { slot, posted: self.time },
+            (message, NUMBERED) => MessageHalf::Numbered { message },
+            (offer, bytes) => MessageHalf::Offered { offer, posted: self.time, bytes },
         }
     }
 
     /// Takes a half in, where there is none.
     #[inline]
-    const fn fill(&mut self, peer: u32, half: Half) {
+    const fn fill(&mut self, peer: u32, half: MessageHalf) {
         let (number, time, bytes) = match half {
-            Half::Sent { left, bytes } => (NONE, left, bytes),
-            Half::Offered { offer, posted, bytes } => (offer, posted, bytes),
-            Half::Numbered { message } => (message, 0.0, NUMBERED),
-            Half::Expected { slot, posted } => (slot, posted, EXPECTED),
+            MessageHalf::Sent { left, bytes } => (NONE, left, bytes),
+            MessageHalf::Offered { offer, posted, bytes } => (offer, posted, bytes),
+            MessageHalf::Numbered { message } => (message, 0.0, NUMBERED),
+            MessageHalf::Expected { slot, posted } => (slot, posted, EXPECTED),
         };
-        *self = Box { peer: peer | (self.peer & MORE), number, time, bytes };
+        *self = Box { peer: peer | (self.peer & NO_OFFER), number, time, bytes };
     }
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Node {
+struct ListNode {
     peer: u32,
     next: u32,
-    half: Half,
+    half: MessageHalf,
 }
 
 /// A first-in first-out list in the pool.
 #[derive(Debug, Clone, Copy)]
-struct List {
+struct FifoList {
     head: u32,
     tail: u32,
 }
 
-impl List {
-    const EMPTY: List = List { head: NONE, tail: NONE };
+impl FifoList {
+    const EMPTY: FifoList = FifoList { head: NONE, tail: NONE };
 }
 
 /// What a rank's box doesn't hold.
 #[derive(Debug, Clone, Copy)]
 struct Rest {
-    list: List,
+    list: FifoList,
     length: u32,
     /// Entries in the table.
     spilled: u32,
@@ -129,10 +129,10 @@ struct Rest {
 pub(super) struct Mail {
     /// By rank; none at all until something is put there.
     rests: Vec<Rest>,
-    pool: Vec<Node>,
+    pool: Vec<ListNode>,
     unused: u32,
     /// By receiver and sender.
-    table: FxHashMap<(u32, u32), List>,
+    table: FxHashMap<(u32, u32), FifoList>,
 }
 
 impl Default for Mail {
@@ -160,13 +160,13 @@ impl Mail {
         boxed: &mut Box,
         (rank, ranks): (u32, u32),
         peer: u32,
-        half: Half,
-    ) -> Option<Half> {
+        half: MessageHalf,
+    ) -> Option<MessageHalf> {
         if boxed.peer == EMPTY {
             boxed.fill(peer, half);
             return None;
         }
-        if boxed.peer & !MORE == peer {
+        if boxed.peer & !NO_OFFER == peer {
             let first = boxed.half();
             if first.is_expected() != half.is_expected() {
                 boxed.peer |= EMPTY;
@@ -185,9 +185,9 @@ impl Mail {
         boxed: &mut Box,
         (rank, ranks): (u32, u32),
         peer: u32,
-        half: Half,
-    ) -> Option<Half> {
-        if boxed.peer & MORE != 0 {
+        half: MessageHalf,
+    ) -> Option<MessageHalf> {
+        if boxed.peer & NO_OFFER != 0 {
             let rest = self.rests[rank as usize];
             let (before, at) = self.find(&rest, peer);
             let oldest = match at {
@@ -208,12 +208,12 @@ impl Mail {
                 }
                 let rest = &self.rests[rank as usize];
                 if rest.length + rest.spilled == 0 {
-                    boxed.peer &= !MORE;
+                    boxed.peer &= !NO_OFFER;
                 }
                 return Some(other);
             }
         }
-        match boxed.peer | MORE {
+        match boxed.peer | NO_OFFER {
             u32::MAX => boxed.fill(peer, half),
             _ => self.put(boxed, (rank, ranks), peer, half),
         }
@@ -248,12 +248,13 @@ impl Mail {
         }
     }
 
-    fn put(&mut self, boxed: &mut Box, (rank, ranks): (u32, u32), peer: u32, half: Half) {
+    fn put(&mut self, boxed: &mut Box, (rank, ranks): (u32, u32), peer: u32, half: MessageHalf) {
         if self.rests.is_empty() {
-            self.rests.resize(ranks as usize, Rest { list: List::EMPTY, length: 0, spilled: 0 });
+            self.rests
+                .resize(ranks as usize, Rest { list: FifoList::EMPTY, length: 0, spilled: 0 });
         }
-        boxed.peer |= MORE;
-        let number = self.add(Node { peer, next: NONE, half });
+        boxed.peer |= NO_OFFER;
+        let number = self.add(ListNode { peer, next: NONE, half });
         let rest = &mut self.rests[rank as usize];
         // While the table holds anything of this rank, everything goes there: what is in the list
         // is older.
@@ -262,14 +263,14 @@ impl Mail {
             append(&mut self.pool, &mut rest.list, number);
         } else {
             rest.spilled += 1;
-            let list = self.table.entry((rank, peer)).or_insert(List::EMPTY);
+            let list = self.table.entry((rank, peer)).or_insert(FifoList::EMPTY);
             append(&mut self.pool, list, number);
         }
     }
 
     /// Takes a node of the pool.
     #[inline]
-    fn add(&mut self, node: Node) -> u32 {
+    fn add(&mut self, node: ListNode) -> u32 {
         match self.unused {
             NONE => {
                 self.pool.push(node);
@@ -287,7 +288,7 @@ impl Mail {
 
 /// Takes a node out of its list, and back into the pool.
 #[inline]
-fn unlink(pool: &mut [Node], unused: &mut u32, list: &mut List, before: u32, at: u32) {
+fn unlink(pool: &mut [ListNode], unused: &mut u32, list: &mut FifoList, before: u32, at: u32) {
     let next = pool[at as usize].next;
     match before {
         NONE => list.head = next,
@@ -301,7 +302,7 @@ fn unlink(pool: &mut [Node], unused: &mut u32, list: &mut List, before: u32, at:
 }
 
 #[inline]
-fn append(pool: &mut [Node], list: &mut List, number: u32) {
+fn append(pool: &mut [ListNode], list: &mut FifoList, number: u32) {
     match list.tail {
         NONE => list.head = number,
         tail => pool[tail as usize].next = number,
@@ -322,11 +323,11 @@ mod tests {
         fn halves_meet_in_the_order_of_posting(posts in prop::collection::vec((0_u32..20, any::<bool>()), 0..300)) {
             let mut mail = Mail::default();
             let mut boxed = Box::EMPTY;
-            let mut open = vec![VecDeque::<Half>::new(); 20];
+            let mut open = vec![VecDeque::<MessageHalf>::new(); 20];
             for (number, (peer, sends)) in posts.into_iter().enumerate() {
                 let half = match sends {
-                    true => Half::Sent { left: number as f64, bytes: 0 },
-                    false => Half::Expected { slot: number as u32, posted: 0.0 },
+                    true => MessageHalf::Sent { left: number as f64, bytes: 0 },
+                    false => MessageHalf::Expected { slot: number as u32, posted: 0.0 },
                 };
                 let queue = &mut open[peer as usize];
                 let wanted = match queue.front() {

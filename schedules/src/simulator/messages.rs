@@ -2,13 +2,13 @@
 
 use super::{
     Activity, ActivityKind, Costs,
-    machine::{Machine, NoMemory, Running},
-    mail::Half,
+    machine::{NoMemory, Running, SimulatedMachine},
+    mail::MessageHalf,
     port::later,
-    state::{Memory, NOWHERE, Rates, Slot},
+    state::{NO_SLOT, Rates, SimulatedSlot, SimulatorMemory},
 };
 
-impl<C: Costs, O: FnMut(Activity), const BY_CLOCK: bool> Machine<'_, C, O, BY_CLOCK> {
+impl<C: Costs, O: FnMut(Activity), const BY_CLOCK: bool> SimulatedMachine<'_, C, O, BY_CLOCK> {
     /// A message that leaves as soon as it can. Its slot stays idle: when the processor goes on,
     /// the message has left.
     #[inline]
@@ -23,15 +23,15 @@ impl<C: Costs, O: FnMut(Activity), const BY_CLOCK: bool> Machine<'_, C, O, BY_CL
         let (from, left) = (running.rank, running.own.clock);
         if BY_CLOCK {
             let message = self.put_on_its_way((from, peer), left, bytes)?;
-            if let Some(Half::Expected { slot, .. }) =
-                self.meet(peer, from, Half::Numbered { message })
+            if let Some(MessageHalf::Expected { slot, .. }) =
+                self.meet(peer, from, MessageHalf::Numbered { message })
             {
                 self.expect(peer, slot, message);
             }
-        } else if let Some(Half::Expected { slot, .. }) =
-            self.meet(peer, from, Half::Sent { left, bytes })
+        } else if let Some(MessageHalf::Expected { slot, .. }) =
+            self.meet(peer, from, MessageHalf::Sent { left, bytes })
         {
-            self.settle(peer, slot, Slot::Comes { from, left, bytes });
+            self.settle(peer, slot, SimulatedSlot::Comes { from, left, bytes });
         }
         Ok(())
     }
@@ -52,10 +52,12 @@ impl<C: Costs, O: FnMut(Activity), const BY_CLOCK: bool> Machine<'_, C, O, BY_CL
         self.bytes += bytes;
         self.busy_from(running, 0.0, overhead, ActivityKind::Send { to: peer }, bytes);
         let posted = running.own.clock;
-        self.memory.slots[number] = Slot::Offers;
+        self.memory.slots[number] = SimulatedSlot::Offers;
         let offer = self.memory.offers.add(self.call.ranks, (rank, slot), bytes, destinations);
-        let half = Half::Offered { offer, posted, bytes };
-        if let Some(Half::Expected { slot: into, posted: expected }) = self.meet(peer, rank, half) {
+        let half = MessageHalf::Offered { offer, posted, bytes };
+        if let Some(MessageHalf::Expected { slot: into, posted: expected }) =
+            self.meet(peer, rank, half)
+        {
             self.agree((offer, posted), (peer, into), expected);
         }
         Ok(())
@@ -71,13 +73,13 @@ impl<C: Costs, O: FnMut(Activity), const BY_CLOCK: bool> Machine<'_, C, O, BY_CL
         at_once: bool,
     ) -> Result<bool, NoMemory> {
         let (rank, posted) = (running.rank, running.own.clock);
-        let found = self.meet(rank, peer, Half::Expected { slot, posted });
+        let found = self.meet(rank, peer, MessageHalf::Expected { slot, posted });
         match found {
-            Some(Half::Sent { left, bytes }) if at_once => {
+            Some(MessageHalf::Sent { left, bytes }) if at_once => {
                 self.take_in(running, peer, left, bytes);
                 return Ok(true);
             }
-            Some(Half::Numbered { message }) if at_once && self.has_come(message) => {
+            Some(MessageHalf::Numbered { message }) if at_once && self.has_come(message) => {
                 self.take_numbered_in(running, message);
                 return Ok(true);
             }
@@ -85,14 +87,16 @@ impl<C: Costs, O: FnMut(Activity), const BY_CLOCK: bool> Machine<'_, C, O, BY_CL
         }
         let number = self.slot(running, slot)?;
         self.memory.slots[number] = match found {
-            Some(Half::Sent { left, bytes }) => Slot::Comes { from: peer, left, bytes },
-            Some(Half::Numbered { message }) => {
-                self.memory.arrivals.expect(message, slot);
-                Slot::Numbered { message }
+            Some(MessageHalf::Sent { left, bytes }) => {
+                SimulatedSlot::Comes { from: peer, left, bytes }
             }
-            _ => Slot::Open,
+            Some(MessageHalf::Numbered { message }) => {
+                self.memory.arrivals.expect(message, slot);
+                SimulatedSlot::Numbered { message }
+            }
+            _ => SimulatedSlot::Open,
         };
-        if let Some(Half::Offered { offer, posted: offered, .. }) = found {
+        if let Some(MessageHalf::Offered { offer, posted: offered, .. }) = found {
             self.agree((offer, offered), (rank, slot), posted);
         }
         Ok(false)
@@ -101,27 +105,27 @@ impl<C: Costs, O: FnMut(Activity), const BY_CLOCK: bool> Machine<'_, C, O, BY_CL
     /// Whether what the slot holds is known; then it is taken in, and the slot idle.
     #[inline]
     pub fn wait(&mut self, running: &mut Running, slot: u32) -> bool {
-        if running.own.first_slot == NOWHERE {
+        if running.own.first_slot == NO_SLOT {
             return true;
         }
         let number = running.own.first_slot as usize + slot as usize;
         match self.memory.slots[number] {
-            Slot::Idle => return true,
-            Slot::Left { at } => {
+            SimulatedSlot::Idle => return true,
+            SimulatedSlot::Left { at } => {
                 let begin = running.own.clock;
                 running.own.clock = later(begin, at);
                 self.observe_wait(running.rank, begin, at);
             }
-            Slot::Comes { from, left, bytes } => self.take_in(running, from, left, bytes),
-            Slot::Numbered { message } if self.has_come(message) => {
+            SimulatedSlot::Comes { from, left, bytes } => self.take_in(running, from, left, bytes),
+            SimulatedSlot::Numbered { message } if self.has_come(message) => {
                 self.take_numbered_in(running, message);
             }
-            Slot::Open | Slot::Offers | Slot::Numbered { .. } => {
+            SimulatedSlot::Open | SimulatedSlot::Offers | SimulatedSlot::Numbered { .. } => {
                 running.own.waits_for = slot;
                 return false;
             }
         }
-        self.memory.slots[number] = Slot::Idle;
+        self.memory.slots[number] = SimulatedSlot::Idle;
         true
     }
 
@@ -140,19 +144,19 @@ impl<C: Costs, O: FnMut(Activity), const BY_CLOCK: bool> Machine<'_, C, O, BY_CL
 
     /// What became of an open slot; its rank goes on if it waits for that.
     #[inline]
-    pub fn settle(&mut self, rank: u32, slot: u32, state: Slot) {
+    pub fn settle(&mut self, rank: u32, slot: u32, state: SimulatedSlot) {
         let own = &mut self.memory.ranks[rank as usize].own;
         self.memory.slots[own.first_slot as usize + slot as usize] = state;
         if own.waits_for == slot {
-            own.waits_for = NOWHERE;
+            own.waits_for = NO_SLOT;
             self.memory.ready.push_back(rank);
         }
     }
 
     #[inline]
-    fn meet(&mut self, receiver: u32, other: u32, half: Half) -> Option<Half> {
+    fn meet(&mut self, receiver: u32, other: u32, half: MessageHalf) -> Option<MessageHalf> {
         // The box of a pair is the receiver's, whoever posts.
-        let Memory { ranks, mail, .. } = self.memory;
+        let SimulatorMemory { ranks, mail, .. } = self.memory;
         let boxed = &mut ranks[receiver as usize].mail;
         mail.meet(boxed, (receiver, self.call.ranks), other, half)
     }

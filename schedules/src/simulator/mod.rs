@@ -32,12 +32,12 @@ mod port;
 mod rendezvous;
 mod state;
 
-pub use costs::{Costs, Knot, LogGp, PLogP};
+pub use costs::{CostKnot, Costs, LogGpCosts, PLogPCosts};
 pub(crate) use port::later;
 
 pub use outcome::{Activity, ActivityKind, Options, Outcome, SimulationError};
 
-use self::machine::Machine;
+use self::machine::SimulatedMachine;
 use crate::{Call, Entry};
 
 /// Executes calls, one after the other, in memory that it keeps: some 150 bytes per rank of the
@@ -46,7 +46,7 @@ use crate::{Call, Entry};
 /// The outcome of a call depends on nothing that was before it.
 #[derive(Debug, Default)]
 pub struct Simulator {
-    memory: state::Memory,
+    memory: state::SimulatorMemory,
 }
 
 impl Simulator {
@@ -67,8 +67,14 @@ impl Simulator {
         options: Options,
     ) -> Result<Outcome, SimulationError> {
         if options.rendezvous_bytes.is_none() {
-            let machine =
-                Machine::<_, _, false>::new(&mut self.memory, entry, call, costs, options, |_| {})?;
+            let machine = SimulatedMachine::<_, _, false>::new(
+                &mut self.memory,
+                entry,
+                call,
+                costs,
+                options,
+                |_| {},
+            )?;
             if let Some(outcome) = machine.run()? {
                 return Ok(outcome);
             }
@@ -88,7 +94,8 @@ impl Simulator {
         options: Options,
         observe: impl FnMut(Activity),
     ) -> Result<Outcome, SimulationError> {
-        Machine::<_, _, true>::new(&mut self.memory, entry, call, costs, options, observe)?.run()
+        SimulatedMachine::<_, _, true>::new(&mut self.memory, entry, call, costs, options, observe)?
+            .run()
     }
 }
 

@@ -7,7 +7,7 @@ const ROUNDING: f64 = 1e-12;
 /// Times are those of messages that have left their sender's processor; the flight, the same for
 /// messages of a size, comes on top.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Port {
+pub(super) struct SimulatedPort {
     free: f64,
     /// When the last of the messages left that have passed.
     latest: f64,
@@ -31,7 +31,7 @@ pub(super) const fn is_before(a: f64, b: f64) -> bool {
     a < b - b * ROUNDING
 }
 
-impl Port {
+impl SimulatedPort {
     /// When a message that has left at `left` begins to pass; the port is busy for `gap`. All that
     /// came before it have passed.
     #[inline]
@@ -41,7 +41,7 @@ impl Port {
         begin
     }
 
-    /// As [`Port::pass`], where messages are told in the order in which they are waited for; none
+    /// As [`SimulatedPort::pass`], where messages are told in the order in which they are waited for; none
     /// if that says too little.
     ///
     /// One that came earlier than another one that was told before it has passed in the last idle
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn messages_pass_one_at_a_time_in_the_order_in_which_they_come() {
-        let mut port = Port::default();
+        let mut port = SimulatedPort::default();
         assert_eq!(port.pass(10.0, 2.0), 10.0);
         assert_eq!(port.pass(10.5, 2.0), 12.0);
         assert_eq!(port.pass(20.0, 2.0), 20.0);
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn early_ones_that_are_told_late_passed_before_if_they_held_nobody_up() {
-        let mut port = Port::default();
+        let mut port = SimulatedPort::default();
         assert_eq!(port.pass_in_turn(10.0, 2.0), Some(10.0));
         assert_eq!(port.pass_in_turn(10.5, 2.0), Some(12.0));
         assert_eq!(port.pass_in_turn(10.2, 2.0), None, "it comes between the two");

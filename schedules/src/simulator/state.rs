@@ -7,15 +7,15 @@ use super::{
     agenda::Agenda,
     arrivals::Arrivals,
     mail::{Box, Mail},
-    port::Port,
+    port::SimulatedPort,
     rendezvous::Offers,
 };
 
 /// No slot, or none yet.
-pub(super) const NOWHERE: u32 = u32::MAX;
+pub(super) const NO_SLOT: u32 = u32::MAX;
 
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Slot {
+pub(super) enum SimulatedSlot {
     Idle,
     /// A receive without its message.
     Open,
@@ -40,18 +40,18 @@ pub(super) enum Slot {
 /// What a message touches of both its ranks, in one line of the cache.
 #[derive(Debug, Clone, Copy)]
 #[repr(align(64))]
-pub(super) struct Rank {
-    pub own: Own,
+pub(super) struct SimulatedRank {
+    pub own: RankProgress,
     pub mail: Box,
 }
 
-impl Rank {
-    pub const NEW: Rank = Rank { own: Own::NEW, mail: Box::EMPTY };
+impl SimulatedRank {
+    pub const NEW: SimulatedRank = SimulatedRank { own: RankProgress::NEW, mail: Box::EMPTY };
 }
 
 /// How far a rank has come.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Own {
+pub(super) struct RankProgress {
     /// The processor's time.
     pub clock: f64,
     /// When the outgoing port is free.
@@ -63,14 +63,14 @@ pub(super) struct Own {
     pub waits_for: u32,
 }
 
-impl Own {
-    const NEW: Own = Own {
+impl RankProgress {
+    const NEW: RankProgress = RankProgress {
         clock: 0.0,
         port_free: 0.0,
         round: 0,
         place: 0,
-        first_slot: NOWHERE,
-        waits_for: NOWHERE,
+        first_slot: NO_SLOT,
+        waits_for: NO_SLOT,
     };
 }
 
@@ -88,7 +88,7 @@ pub(super) struct Rates {
 }
 
 impl Rates {
-    pub fn of(costs: &impl Costs, bytes: u64, destinations: u32) -> Self {
+    pub fn from_costs(costs: &impl Costs, bytes: u64, destinations: u32) -> Self {
         Rates {
             bytes,
             send_overhead: costs.send_overhead(bytes),
@@ -103,12 +103,12 @@ impl Rates {
 
 /// What all ranks hold. Fresh memory costs more than what is done with it, so it is kept.
 #[derive(Debug, Default)]
-pub(super) struct Memory {
-    pub ranks: Vec<Rank>,
+pub(super) struct SimulatorMemory {
+    pub ranks: Vec<SimulatedRank>,
     /// The ranks' incoming ports.
-    pub ports: Vec<Port>,
+    pub ports: Vec<SimulatedPort>,
     /// A stretch for each rank that needs any.
-    pub slots: Vec<Slot>,
+    pub slots: Vec<SimulatedSlot>,
     pub mail: Mail,
     pub offers: Offers,
     pub arrivals: Arrivals,
@@ -118,13 +118,13 @@ pub(super) struct Memory {
     pub next: VecDeque<u32>,
 }
 
-impl Memory {
+impl SimulatorMemory {
     /// As before the first step of a call.
     pub fn begin(&mut self, ranks: u32) {
         self.ranks.clear();
-        self.ranks.resize(ranks as usize, Rank::NEW);
+        self.ranks.resize(ranks as usize, SimulatedRank::NEW);
         self.ports.clear();
-        self.ports.resize(ranks as usize, Port::default());
+        self.ports.resize(ranks as usize, SimulatedPort::default());
         self.slots.clear();
         self.mail.clear();
         self.offers.clear();
@@ -138,7 +138,7 @@ impl Memory {
     #[inline]
     pub fn give_slots(&mut self, slots: u32) -> Option<u32> {
         let first = self.slots.len();
-        self.slots.extend(std::iter::repeat_n(Slot::Idle, slots as usize));
-        (self.slots.len() < NOWHERE as usize).then_some(first as u32)
+        self.slots.extend(std::iter::repeat_n(SimulatedSlot::Idle, slots as usize));
+        (self.slots.len() < NO_SLOT as usize).then_some(first as u32)
     }
 }

@@ -1,13 +1,13 @@
-use super::{ChildOrder, Relative, Shape, Tree};
+use super::{ChildOrder, RelativeRanks, Tree, TreeShape};
 
 /// The child 2^k after a rank heads the tree of up to 2^k ranks that begins there.
 #[derive(Debug, Clone, Copy)]
-pub struct Binomial(Relative);
+pub struct Binomial(RelativeRanks);
 
 impl Binomial {
     /// Number of ranks in the subtree of `rank`; they follow each other, relative to the root.
     pub fn subtree(&self, rank: u32) -> u32 {
-        let relative = self.0.of(rank);
+        let relative = self.0.relative(rank);
         let left = self.0.ranks - relative;
         if relative == 0 { left } else { left.min(1 << relative.trailing_zeros()) }
     }
@@ -16,12 +16,12 @@ impl Binomial {
 impl Tree for Binomial {
     const DOWNWARD: ChildOrder = ChildOrder::Descending;
 
-    fn new(shape: Shape) -> Self {
-        Binomial(Relative::new(shape))
+    fn new(shape: TreeShape) -> Self {
+        Binomial(RelativeRanks::new(shape))
     }
 
     fn parent(&self, rank: u32) -> Option<u32> {
-        let relative = self.0.of(rank);
+        let relative = self.0.relative(rank);
         (relative != 0).then(|| self.0.rank(relative & (relative - 1)))
     }
 
@@ -31,7 +31,7 @@ impl Tree for Binomial {
     }
 
     fn child(&self, rank: u32, index: u32) -> u32 {
-        self.0.rank(self.0.of(rank) + (1 << index))
+        self.0.rank(self.0.relative(rank) + (1 << index))
     }
 
     fn ordered_root(_wanted: u32) -> Option<u32> {

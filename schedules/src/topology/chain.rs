@@ -1,26 +1,26 @@
-use super::{ChildOrder, Relative, Shape, Tree};
+use super::{ChildOrder, RelativeRanks, Tree, TreeShape};
 
 /// One chain that begins at the root: the topology of a pipeline.
 #[derive(Debug, Clone, Copy)]
-pub struct Chain(Relative);
+pub struct Chain(RelativeRanks);
 
 impl Tree for Chain {
     const DOWNWARD: ChildOrder = ChildOrder::Ascending;
 
-    fn new(shape: Shape) -> Self {
-        Chain(Relative::new(shape))
+    fn new(shape: TreeShape) -> Self {
+        Chain(RelativeRanks::new(shape))
     }
 
     fn parent(&self, rank: u32) -> Option<u32> {
-        self.0.of(rank).checked_sub(1).map(|before| self.0.rank(before))
+        self.0.relative(rank).checked_sub(1).map(|before| self.0.rank(before))
     }
 
     fn child_count(&self, rank: u32) -> u32 {
-        u32::from(self.0.of(rank) + 1 < self.0.ranks)
+        u32::from(self.0.relative(rank) + 1 < self.0.ranks)
     }
 
     fn child(&self, rank: u32, _index: u32) -> u32 {
-        self.0.rank(self.0.of(rank) + 1)
+        self.0.rank(self.0.relative(rank) + 1)
     }
 
     fn ordered_root(_wanted: u32) -> Option<u32> {
@@ -32,7 +32,7 @@ impl Tree for Chain {
 /// first; each holds consecutive ranks.
 #[derive(Debug, Clone, Copy)]
 pub struct KChain {
-    relative: Relative,
+    relative: RelativeRanks,
     chains: u32,
 }
 
@@ -57,13 +57,13 @@ impl KChain {
 impl Tree for KChain {
     const DOWNWARD: ChildOrder = ChildOrder::Ascending;
 
-    fn new(shape: Shape) -> Self {
+    fn new(shape: TreeShape) -> Self {
         let chains = shape.fan_out.max(1).min(shape.ranks.max(2) - 1);
-        KChain { relative: Relative::new(shape), chains }
+        KChain { relative: RelativeRanks::new(shape), chains }
     }
 
     fn parent(&self, rank: u32) -> Option<u32> {
-        let relative = self.relative.of(rank);
+        let relative = self.relative.relative(rank);
         if relative == 0 {
             return None;
         }
@@ -72,7 +72,7 @@ impl Tree for KChain {
     }
 
     fn child_count(&self, rank: u32) -> u32 {
-        let relative = self.relative.of(rank);
+        let relative = self.relative.relative(rank);
         if self.relative.ranks == 1 {
             0
         } else if relative == 0 {
@@ -83,7 +83,7 @@ impl Tree for KChain {
     }
 
     fn child(&self, rank: u32, index: u32) -> u32 {
-        let relative = self.relative.of(rank);
+        let relative = self.relative.relative(rank);
         self.relative.rank(if relative == 0 { self.begin(index) } else { relative + 1 })
     }
 

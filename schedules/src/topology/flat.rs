@@ -1,14 +1,14 @@
-use super::{ChildOrder, Relative, Shape, Tree};
+use super::{ChildOrder, RelativeRanks, Tree, TreeShape};
 
 /// The root is everybody's parent.
 #[derive(Debug, Clone, Copy)]
-pub struct Flat(Relative);
+pub struct Flat(RelativeRanks);
 
 impl Tree for Flat {
     const DOWNWARD: ChildOrder = ChildOrder::Ascending;
 
-    fn new(shape: Shape) -> Self {
-        Flat(Relative::new(shape))
+    fn new(shape: TreeShape) -> Self {
+        Flat(RelativeRanks::new(shape))
     }
 
     fn parent(&self, rank: u32) -> Option<u32> {

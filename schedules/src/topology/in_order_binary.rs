@@ -1,4 +1,4 @@
-use super::{ChildOrder, Shape, Tree};
+use super::{ChildOrder, Tree, TreeShape};
 
 /// A binary tree that lists the ranks when it is read in order (left, self, right).
 ///
@@ -12,7 +12,7 @@ pub struct InOrderBinary {
 }
 
 /// Where a rank stands: the ranks below it are `first..rank` and `rank + 1..end`.
-struct Place {
+struct RankSpan {
     parent: Option<u32>,
     first: u32,
     end: u32,
@@ -23,8 +23,8 @@ const fn middle(first: u32, end: u32) -> u32 {
 }
 
 impl InOrderBinary {
-    fn find(&self, rank: u32) -> Place {
-        let mut place = Place { parent: None, first: 0, end: self.ranks };
+    fn find(&self, rank: u32) -> RankSpan {
+        let mut place = RankSpan { parent: None, first: 0, end: self.ranks };
         let mut head = self.root;
         while head != rank {
             place.parent = Some(head);
@@ -42,7 +42,7 @@ impl InOrderBinary {
 impl Tree for InOrderBinary {
     const DOWNWARD: ChildOrder = ChildOrder::Ascending;
 
-    fn new(shape: Shape) -> Self {
+    fn new(shape: TreeShape) -> Self {
         InOrderBinary { ranks: shape.ranks, root: shape.root }
     }
 

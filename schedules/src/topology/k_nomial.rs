@@ -1,11 +1,11 @@
-use super::{ChildOrder, Relative, Shape, Tree};
+use super::{ChildOrder, RelativeRanks, Tree, TreeShape};
 
 /// A binomial tree with a radix k, its fan-out, of at least 2: relative ranks are numbers to the
 /// base k, a rank's parent clears its last digit that isn't 0, and its children set one digit of
 /// those that follow.
 #[derive(Debug, Clone, Copy)]
 pub struct KNomial {
-    relative: Relative,
+    relative: RelativeRanks,
     radix: u32,
 }
 
@@ -25,12 +25,12 @@ impl KNomial {
 impl Tree for KNomial {
     const DOWNWARD: ChildOrder = ChildOrder::Descending;
 
-    fn new(shape: Shape) -> Self {
-        KNomial { relative: Relative::new(shape), radix: shape.fan_out.max(2) }
+    fn new(shape: TreeShape) -> Self {
+        KNomial { relative: RelativeRanks::new(shape), radix: shape.fan_out.max(2) }
     }
 
     fn parent(&self, rank: u32) -> Option<u32> {
-        let relative = self.relative.of(rank);
+        let relative = self.relative.relative(rank);
         if relative == 0 {
             return None;
         }
@@ -39,7 +39,7 @@ impl Tree for KNomial {
     }
 
     fn child_count(&self, rank: u32) -> u32 {
-        let relative = self.relative.of(rank);
+        let relative = self.relative.relative(rank);
         let left = u64::from(self.relative.ranks - 1 - relative);
         let (own, mut weight, mut count) = (self.weight(relative), 1, 0);
         while weight < own && weight <= left {
@@ -51,7 +51,7 @@ impl Tree for KNomial {
 
     fn child(&self, rank: u32, index: u32) -> u32 {
         let (level, digit) = (index / (self.radix - 1), index % (self.radix - 1) + 1);
-        self.relative.rank(self.relative.of(rank) + digit * self.radix.pow(level))
+        self.relative.rank(self.relative.relative(rank) + digit * self.radix.pow(level))
     }
 
     fn ordered_root(_wanted: u32) -> Option<u32> {

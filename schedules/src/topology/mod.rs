@@ -21,7 +21,7 @@ pub use ring::Ring;
 
 /// What a tree is made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shape {
+pub struct TreeShape {
     /// Number of ranks, at least 1.
     pub ranks: u32,
     /// The root, below `ranks`.
@@ -45,7 +45,7 @@ pub trait Tree: Copy {
     const DOWNWARD: ChildOrder;
 
     /// The tree of a shape.
-    fn new(shape: Shape) -> Self;
+    fn new(shape: TreeShape) -> Self;
 
     /// The rank from which `rank` hears; none for the root.
     fn parent(&self, rank: u32) -> Option<u32>;
@@ -85,17 +85,17 @@ pub fn children<T: Tree>(tree: T, rank: u32, order: ChildOrder) -> impl Iterator
 
 /// Ranks relative to the root.
 #[derive(Debug, Clone, Copy)]
-struct Relative {
+struct RelativeRanks {
     ranks: u32,
     root: u32,
 }
 
-impl Relative {
-    const fn new(shape: Shape) -> Self {
-        Relative { ranks: shape.ranks, root: shape.root }
+impl RelativeRanks {
+    const fn new(shape: TreeShape) -> Self {
+        RelativeRanks { ranks: shape.ranks, root: shape.root }
     }
 
-    const fn of(self, rank: u32) -> u32 {
+    const fn relative(self, rank: u32) -> u32 {
         if rank >= self.root { rank - self.root } else { rank + (self.ranks - self.root) }
     }
 
@@ -112,12 +112,12 @@ pub struct Topology {
     pub name: &'static str,
     /// What it looks like.
     pub description: &'static str,
-    parent: fn(Shape, u32) -> Option<u32>,
-    children: fn(Shape, u32, ChildOrder) -> Vec<u32>,
+    parent: fn(TreeShape, u32) -> Option<u32>,
+    children: fn(TreeShape, u32, ChildOrder) -> Vec<u32>,
 }
 
 impl Topology {
-    const fn of<T: Tree>(name: &'static str, description: &'static str) -> Self {
+    const fn from_tree<T: Tree>(name: &'static str, description: &'static str) -> Self {
         Topology {
             name,
             description,
@@ -127,25 +127,34 @@ impl Topology {
     }
 
     /// The rank from which `rank` hears; none for the root.
-    pub fn parent(&self, shape: Shape, rank: u32) -> Option<u32> {
+    pub fn parent(&self, shape: TreeShape, rank: u32) -> Option<u32> {
         (self.parent)(shape, rank)
     }
 
     /// The children of `rank`.
-    pub fn children(&self, shape: Shape, rank: u32, order: ChildOrder) -> Vec<u32> {
+    pub fn children(&self, shape: TreeShape, rank: u32, order: ChildOrder) -> Vec<u32> {
         (self.children)(shape, rank, order)
     }
 }
 
 /// Every tree.
 pub const TOPOLOGIES: &[Topology] = &[
-    Topology::of::<Flat>("flat", "the root is everybody's parent"),
-    Topology::of::<Chain>("chain", "everybody hears from the one before"),
-    Topology::of::<KChain>("k-chain", "fan-out many chains hang on the root"),
-    Topology::of::<Binary>("binary", "two children each, levels filled evenly on both sides"),
-    Topology::of::<InOrderBinary>("in-order-binary", "binary; read in order it lists the ranks"),
-    Topology::of::<Binomial>("binomial", "the root's child 2^k away heads a tree of 2^k ranks"),
-    Topology::of::<KNomial>("k-nomial", "binomial with a radix (fan-out) other than 2"),
+    Topology::from_tree::<Flat>("flat", "the root is everybody's parent"),
+    Topology::from_tree::<Chain>("chain", "everybody hears from the one before"),
+    Topology::from_tree::<KChain>("k-chain", "fan-out many chains hang on the root"),
+    Topology::from_tree::<Binary>(
+        "binary",
+        "two children each, levels filled evenly on both sides",
+    ),
+    Topology::from_tree::<InOrderBinary>(
+        "in-order-binary",
+        "binary; read in order it lists the ranks",
+    ),
+    Topology::from_tree::<Binomial>(
+        "binomial",
+        "the root's child 2^k away heads a tree of 2^k ranks",
+    ),
+    Topology::from_tree::<KNomial>("k-nomial", "binomial with a radix (fan-out) other than 2"),
 ];
 
 /// The tree of that name.
@@ -157,15 +166,15 @@ pub fn find(name: &str) -> Option<&'static Topology> {
 mod tests {
     use super::*;
 
-    fn shapes() -> impl Iterator<Item = Shape> {
+    fn shapes() -> impl Iterator<Item = TreeShape> {
         (1..=40).flat_map(|ranks| {
             (0..ranks).flat_map(move |root| {
-                [1, 2, 3, 4, 50].map(move |fan_out| Shape { ranks, root, fan_out })
+                [1, 2, 3, 4, 50].map(move |fan_out| TreeShape { ranks, root, fan_out })
             })
         })
     }
 
-    fn fits(topology: &Topology, shape: Shape) -> bool {
+    fn fits(topology: &Topology, shape: TreeShape) -> bool {
         topology.name != "k-nomial" || shape.fan_out >= 2
     }
 
@@ -196,7 +205,7 @@ mod tests {
         }
     }
 
-    fn depth<T: Tree>(shape: Shape) -> u32 {
+    fn depth<T: Tree>(shape: TreeShape) -> u32 {
         let tree = T::new(shape);
         let depth_of = |rank| {
             let above = std::iter::successors(Some(rank), |rank| tree.parent(*rank));
@@ -209,7 +218,7 @@ mod tests {
     fn depths_are_the_least_that_the_fan_out_allows() {
         for ranks in 1..=70_u32 {
             for root in [0, ranks / 2, ranks - 1] {
-                let shape = Shape { ranks, root, fan_out: 3 };
+                let shape = TreeShape { ranks, root, fan_out: 3 };
                 assert_eq!(depth::<Chain>(shape), ranks - 1);
                 assert_eq!(depth::<Flat>(shape), u32::from(ranks > 1));
                 assert_eq!(depth::<KChain>(shape), (ranks - 1).div_ceil(3));
@@ -220,7 +229,7 @@ mod tests {
                 );
             }
             let root = ranks / 2;
-            let in_order = depth::<InOrderBinary>(Shape { ranks, root, fan_out: 0 });
+            let in_order = depth::<InOrderBinary>(TreeShape { ranks, root, fan_out: 0 });
             assert_eq!(in_order, ranks.ilog2(), "{ranks}");
         }
     }
@@ -228,7 +237,7 @@ mod tests {
     #[test]
     fn a_radix_of_two_is_binomial() {
         for ranks in 1..=70 {
-            let shape = Shape { ranks, root: ranks / 3, fan_out: 2 };
+            let shape = TreeShape { ranks, root: ranks / 3, fan_out: 2 };
             let (binomial, k_nomial) = (Binomial::new(shape), KNomial::new(shape));
             for rank in 0..ranks {
                 assert_eq!(
@@ -253,7 +262,7 @@ mod tests {
     fn keeps_order<T: Tree>() {
         for shape in shapes().filter(|shape| shape.fan_out >= 2) {
             let root = T::ordered_root(shape.root).unwrap();
-            let order = order_of(T::new(Shape { root, ..shape }), root);
+            let order = order_of(T::new(TreeShape { root, ..shape }), root);
             assert!(order.is_sorted() && order.len() as u32 == shape.ranks, "{shape:?}: {order:?}");
         }
     }

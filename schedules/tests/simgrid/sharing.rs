@@ -4,7 +4,7 @@ use std::error::Error;
 
 use colibri_schedules::{
     Call, find,
-    simulator::{Costs, Knot, Options, PLogP, simulate},
+    simulator::{CostKnot, Costs, Options, PLogPCosts, simulate},
 };
 use records::{Algorithm, Collective};
 
@@ -30,7 +30,7 @@ const ALGORITHMS: &[(Collective, &str, Algorithm)] = &[
 const SEGMENT: u64 = 128 << 10;
 
 /// The port is busy until the message is there.
-struct Blocking(PLogP);
+struct Blocking(PLogPCosts);
 
 impl Costs for Blocking {
     fn send_overhead(&self, _bytes: u64) -> f64 {
@@ -55,8 +55,8 @@ impl Costs for Blocking {
 }
 
 fn blocking(times: impl Iterator<Item = (u64, f64)>) -> Result<Blocking, Box<dyn Error>> {
-    let knot = |(bytes, gap)| Knot { bytes, send_overhead: 0.0, receive_overhead: 0.0, gap };
-    Ok(Blocking(PLogP::new(0.0, times.map(knot).collect(), 0.0)?))
+    let knot = |(bytes, gap)| CostKnot { bytes, send_overhead: 0.0, receive_overhead: 0.0, gap };
+    Ok(Blocking(PLogPCosts::new(0.0, times.map(knot).collect(), 0.0)?))
 }
 
 /// Seconds by our simulator.

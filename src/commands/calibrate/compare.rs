@@ -10,7 +10,7 @@ use records::{
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::commands::shared::output::{self, Format};
+use crate::commands::shared::output::{self, TableFormat};
 
 /// One parameter in both calibrations.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -36,31 +36,31 @@ struct Change {
 ///
 /// # Errors
 /// A file cannot be read.
-pub fn run(paths: &[std::path::PathBuf], format: Format) -> Result<()> {
+pub fn run(paths: &[std::path::PathBuf], format: TableFormat) -> Result<()> {
     let [first, second] = [&paths[0], &paths[1]].map(|path| read(path));
     let (first, second) = (first?, second?);
     let changes = changes(&first, &second);
-    let only = |one: &Parameters, other: &Parameters| {
+    let only = |one: &NamedParameters, other: &NamedParameters| {
         one.keys().filter(|key| !other.contains_key(*key)).count()
     };
     for (path, count) in [(&paths[0], only(&first, &second)), (&paths[1], only(&second, &first))] {
         if count > 0 {
-            eprintln!("{count} parameters are in {} alone", path.display());
+            eprintln!("{count} parameters are only in {}", path.display());
         }
     }
     let heading = ["parameter", "at", "first", "second", "change"];
     let shown: Vec<Change> = match format {
-        Format::Table => changes.iter().filter(|change| change.significant).cloned().collect(),
-        Format::Json | Format::Csv => changes.clone(),
+        TableFormat::Table => changes.iter().filter(|change| change.significant).cloned().collect(),
+        TableFormat::Json | TableFormat::Csv => changes.clone(),
     };
-    if format != Format::Table || !shown.is_empty() {
+    if format != TableFormat::Table || !shown.is_empty() {
         output::rows(format, &shown, &heading, cells)?;
     }
-    if format == Format::Table {
+    if format == TableFormat::Table {
         let (some, all) = (shown.len(), changes.len());
         output::print(&format!(
-            "{some} of {all} parameters changed significantly (their 95 % intervals have nothing \
-             in common)\n"
+            "{some} of {all} parameters changed significantly (their 95 % intervals do not \
+             overlap)\n"
         ))?;
     }
     Ok(())
@@ -84,11 +84,11 @@ fn cells(change: &Change) -> Vec<String> {
 }
 
 /// By name and place.
-type Parameters = BTreeMap<(String, String), Estimate>;
+type NamedParameters = BTreeMap<(String, String), Estimate>;
 
-fn read(path: &Path) -> Result<Parameters> {
+fn read(path: &Path) -> Result<NamedParameters> {
     let calibration: Calibration = document::read(path)?;
-    let mut found = Parameters::new();
+    let mut found = NamedParameters::new();
     for (name, set) in
         [("measured", Some(&calibration.measured)), ("fitted", calibration.fitted.as_ref())]
     {
@@ -112,7 +112,7 @@ fn read(path: &Path) -> Result<Parameters> {
 
 /// Finds every estimate, whatever holds it: a parameter that is added to calibrations is compared
 /// without further work.
-fn collect(value: &Value, name: &str, at: &str, found: &mut Parameters) {
+fn collect(value: &Value, name: &str, at: &str, found: &mut NamedParameters) {
     if let Ok(estimate) = serde_json::from_value::<Estimate>(value.clone()) {
         found.insert((name.into(), at.into()), estimate);
         return;
@@ -145,7 +145,7 @@ fn place(element: &Value, outer: &str) -> String {
     parts.join(" ")
 }
 
-fn changes(first: &Parameters, second: &Parameters) -> Vec<Change> {
+fn changes(first: &NamedParameters, second: &NamedParameters) -> Vec<Change> {
     let in_both = first.iter().filter_map(|(key, one)| Some((key, *one, *second.get(key)?)));
     in_both
         .map(|((parameter, at), one, other)| Change {
@@ -167,8 +167,8 @@ fn changes(first: &Parameters, second: &Parameters) -> Vec<Change> {
 mod tests {
     use super::*;
 
-    fn parameters(text: &str) -> Parameters {
-        let mut found = Parameters::new();
+    fn parameters(text: &str) -> NamedParameters {
+        let mut found = NamedParameters::new();
         collect(&serde_json::from_str(text).unwrap(), "measured", "", &mut found);
         found
     }
@@ -194,13 +194,13 @@ mod tests {
     #[test]
     fn intervals_that_meet_are_no_change() {
         let of = |value: f64, low: f64, high: f64| {
-            Parameters::from([(("g".into(), String::new()), Estimate { value, low, high })])
+            NamedParameters::from([(("g".into(), String::new()), Estimate { value, low, high })])
         };
         let (a, b, c) = (of(1.0, 0.9, 1.1), of(1.2, 1.05, 1.3), of(1.5, 1.4, 1.6));
         assert!(!changes(&a, &b)[0].significant);
         let change = &changes(&a, &c)[0];
         assert!(change.significant && (change.relative_change.unwrap() - 0.5).abs() < 1e-12);
-        assert!(changes(&a, &Parameters::new()).is_empty());
+        assert!(changes(&a, &NamedParameters::new()).is_empty());
         let zero = of(0.0, 0.0, 0.0);
         assert_eq!(changes(&zero, &a)[0].relative_change, None);
     }

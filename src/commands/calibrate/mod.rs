@@ -17,12 +17,12 @@ use crate::{
     commands::shared::{
         calibration,
         options::{List, RunOptions, SiteOptions, collectives},
-        output::{self, Format},
+        output::{self, TableFormat},
     },
     site::{ranks::Site, run_directory::RunDirectory},
     stages::{
         algorithms,
-        calibrating::{self, Wanted, fit_with},
+        calibrating::{self, CalibrationOptions, fit_with},
         drawing, pairs as links,
     },
 };
@@ -37,9 +37,9 @@ pub struct Calibrate {
     site: SiteOptions,
 
     #[command(flatten)]
-    pub(crate) wanted: Wanted,
+    pub(crate) wanted: CalibrationOptions,
 
-    /// How long it may take
+    /// Time limit
     #[arg(long, value_name = "TIME", value_parser = quantity::parse_duration, default_value = "60s")]
     budget: Duration,
 
@@ -47,22 +47,22 @@ pub struct Calibrate {
     #[arg(long)]
     no_pairs: bool,
 
-    /// Also fit constants of its own to each algorithm of these collectives, with commas: they are
-    /// timed; or, with --from-record, what verify or tune has timed in the directory is taken too
+    /// Also time each algorithm of these collectives (with commas) and fit constants to each; with
+    /// --from-record, use what verify or tune has timed in the directory
     #[arg(long, value_name = "NAMES", value_parser = collectives)]
     algorithms: Option<List<Collective>>,
 
-    /// Measure nothing; fit the parameters to the observations that are there
+    /// Measure nothing; fit the parameters to the existing observations
     #[arg(long, conflicts_with_all = ["resume", "launcher", "testbed"])]
     from_record: bool,
 
-    /// Measure nothing; say what changed significantly between two calibrations
+    /// Measure nothing; list what changed significantly between two calibrations
     #[arg(long, num_args = 2, value_name = "FILE", conflicts_with_all = ["resume", "launcher", "testbed", "from_record"])]
     compare: Option<Vec<PathBuf>>,
 
-    /// How a comparison is printed
-    #[arg(long, value_enum, default_value_t = Format::Table, requires = "compare")]
-    format: Format,
+    /// Output format of the comparison
+    #[arg(long, value_enum, default_value_t = TableFormat::Table, requires = "compare")]
+    format: TableFormat,
 }
 
 /// Of the budget, for the links between all pairs.
@@ -72,7 +72,7 @@ const PAIRS_MOST: Duration = Duration::from_secs(8);
 const PAIRS_BYTES: u64 = 64 << 10;
 
 /// The part of the budget that is measured in even where setting up took longer than all of it.
-const LEAST: f64 = 0.1;
+const LEAST_MEASURING_SHARE: f64 = 0.1;
 /// Kept for fitting and drawing: what they take whatever was measured, and of the budget what they
 /// take to go through the observations made in it.
 const ANALYSIS: Duration = Duration::from_millis(500);
@@ -137,7 +137,7 @@ impl Calibrate {
             starting = Some(links::measure(&site, run, PAIRS_BYTES, self.wanted.seed, share)?);
         }
         let left = self.budget.saturating_sub(begun.elapsed() + kept);
-        let left = left.max(self.budget.mul_f64(LEAST));
+        let left = left.max(self.budget.mul_f64(LEAST_MEASURING_SHARE));
         let Some(List(collectives)) = &self.algorithms else {
             return calibrating::measure(&site, run, &self.wanted, left, starting);
         };

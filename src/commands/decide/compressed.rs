@@ -4,19 +4,19 @@ use anyhow::Result;
 use libraries::openmpi;
 use models::{
     Model, Predictor,
-    compress::{Bounds, Compressed, Language, Map, Shape},
+    compress::{Bounds, Compressed, CompressionForm, DecisionGrid, Language},
     decide,
 };
 use records::{Collective, Method, Point};
 
-use super::{Code, Decide, Form};
+use super::{Code, CompressedForm, Decide};
 use crate::{
-    commands::shared::output::{self, Format},
+    commands::shared::output::{self, TableFormat},
     error::usage,
     stages::{
-        deciding::{Target, Wanted, sizes},
-        options::Segments,
-        source::Source,
+        deciding::{DecisionRequest, Target, sizes},
+        options::SegmentOption,
+        source::CalibrationSource,
     },
 };
 
@@ -24,14 +24,14 @@ impl Decide {
     /// The compressed functions, by collective and model.
     pub(super) fn compressed(
         &self,
-        source: &Source,
-        wanted: &Wanted<'_>,
-        form: Form,
+        source: &CalibrationSource,
+        wanted: &DecisionRequest<'_>,
+        form: CompressedForm,
     ) -> Result<Vec<(Model, Compressed)>> {
         let shape = match form {
-            Form::Table => Shape::Table,
-            Form::Tree => Shape::Tree,
-            Form::Quadtree => Shape::Quadtree,
+            CompressedForm::Table => CompressionForm::Table,
+            CompressedForm::Tree => CompressionForm::Tree,
+            CompressedForm::Quadtree => CompressionForm::Quadtree,
         };
         let bounds = Bounds { depth: self.depth, penalty: self.within };
         let mut compressed = Vec::new();
@@ -40,7 +40,7 @@ impl Decide {
                 let predictor = source.predictor(model)?;
                 let methods = candidates(&predictor, collective, wanted)?;
                 let grid = (wanted.procs, sizes(collective, wanted.sizes));
-                let map = Map::new(&predictor, collective, grid, &methods)?;
+                let map = DecisionGrid::new(&predictor, collective, grid, &methods)?;
                 compressed.push((model, map.compress(&predictor, shape, bounds)?));
             }
         }
@@ -49,8 +49,8 @@ impl Decide {
 
     pub(super) fn print_compressed(
         &self,
-        source: &Source,
-        wanted: &Wanted<'_>,
+        source: &CalibrationSource,
+        wanted: &DecisionRequest<'_>,
         all: &[(Model, Compressed)],
     ) -> Result<()> {
         let excess = |function: &Compressed| {
@@ -77,7 +77,7 @@ impl Decide {
             }
             return output::print(&function.code(language(code), &origin));
         }
-        if self.format == Format::Json {
+        if self.format == TableFormat::Json {
             return output::print(&(serde_json::to_string_pretty(&rows)? + "\n"));
         }
         let short: Vec<Size> = rows.iter().map(CompressedRow::size).collect();
@@ -112,7 +112,7 @@ const fn language(code: Code) -> Language {
 }
 
 /// Where a compressed function comes from, for its comments.
-fn origin(source: &Source, model: Model, function: &Compressed) -> Vec<String> {
+fn origin(source: &CalibrationSource, model: Model, function: &Compressed) -> Vec<String> {
     vec![
         format!("Decided by the model {model} with {}, not measured.", source.name),
         format!(
@@ -127,10 +127,10 @@ fn origin(source: &Source, model: Model, function: &Compressed) -> Vec<String> {
 fn candidates(
     predictor: &Predictor,
     collective: Collective,
-    wanted: &Wanted<'_>,
+    wanted: &DecisionRequest<'_>,
 ) -> Result<Vec<Method>> {
-    let Segments::These(segments) = wanted.segments else {
-        usage!("--compress wants the segment sizes listed, as in --segments 0,1KiB,8KiB")
+    let SegmentOption::These(segments) = wanted.segments else {
+        usage!("--compress needs a list of segment sizes, as in --segments 0,1KiB,8KiB")
     };
     let mut methods = match wanted.target {
         Target::Any => {

@@ -17,13 +17,13 @@ use crate::{
     commands::shared::{
         figure,
         options::{GridOptions, ModelOptions, figure as figure_file},
-        output::{self, Format},
+        output::{self, TableFormat},
     },
     error::usage,
     stages::{
-        deciding::{Target, Wanted, decisions, default_models},
+        deciding::{DecisionRequest, Target, decisions, default_models},
         simulating,
-        source::Source,
+        source::CalibrationSource,
     },
 };
 
@@ -36,23 +36,23 @@ pub struct Decide {
     #[command(flatten)]
     grid: GridOptions,
 
-    /// Decide among what this target can be told to run
+    /// Decide only among methods that this target can select
     #[arg(long, value_enum, default_value_t = Target::Any)]
     target: Target,
 
-    /// How the decisions are printed
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = TableFormat::Table)]
+    format: TableFormat,
 
-    /// Print the decision function in a shorter form instead, with what that costs
+    /// Print the decision function compressed to this form, with the penalty of compressing
     #[arg(long, value_enum, value_name = "FORM")]
-    compress: Option<Form>,
+    compress: Option<CompressedForm>,
 
-    /// Levels of a compressed tree
+    /// Greatest depth of a compressed tree
     #[arg(long, value_name = "N", default_value_t = 16, requires = "compress")]
     depth: u32,
 
-    /// Penalty up to which a part of a compressed tree is not split, as 0.05 for 5 %
+    /// Penalty up to which a node of a compressed tree is not split, such as 0.05 for 5 %
     #[arg(long, value_name = "SHARE", value_parser = share, default_value_t = 0.0, requires = "compress")]
     within: f64,
 
@@ -71,7 +71,7 @@ pub struct Decide {
 
 /// Forms of a decision function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Form {
+pub enum CompressedForm {
     /// Per communicator size, the message sizes at which the method changes
     Table,
     /// A decision tree
@@ -90,7 +90,7 @@ pub enum Code {
 fn share(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(share) if share >= 0.0 => Ok(share),
-        _ => Err("wanted a number from 0 on, as 0.05 for 5 %".into()),
+        _ => Err("expected a number of 0 or more, such as 0.05 for 5 %".into()),
     }
 }
 
@@ -109,13 +109,13 @@ const HEADING: [&str; 9] = [
 impl Decide {
     /// Runs the subcommand.
     pub fn run(self) -> Result<()> {
-        let source = Source::load(&self.model)?;
+        let source = CalibrationSource::load(&self.model)?;
         let _shown = simulating::show();
         let models = match &self.model.model {
             Some(models) => models.0.clone(),
             None => source.models(default_models()),
         };
-        let wanted = Wanted {
+        let wanted = DecisionRequest {
             collectives: &self.grid.collective.0,
             procs: &source.procs(&self.grid),
             sizes: &self.grid.sizes.0,
@@ -158,7 +158,7 @@ impl Decide {
 
 /// A decision as a flat row.
 #[derive(serde::Serialize)]
-struct Row {
+struct DecisionRow {
     collective: Collective,
     model: String,
     procs: u32,
@@ -171,8 +171,8 @@ struct Row {
     extrapolated: bool,
 }
 
-fn rows(decisions: &Decisions) -> Vec<Row> {
-    let row = |decision: &Decision| Row {
+fn rows(decisions: &Decisions) -> Vec<DecisionRow> {
+    let row = |decision: &Decision| DecisionRow {
         collective: decision.collective,
         model: decision.model.clone(),
         procs: decision.procs,

@@ -14,8 +14,8 @@ use records::{
     violations::Violations,
 };
 use runner::mockups;
-use tuning::jobs::{self, Repeated};
-use verification::{guidelines::Settings, samples::Samples, significance::Test, splits};
+use tuning::jobs::{self, JobPlan};
+use verification::{guidelines::ViolationTest, samples::Samples, significance::Test, splits};
 
 use crate::{
     commands::shared::{
@@ -48,13 +48,13 @@ pub struct Guidelines {
     #[arg(long, short, value_name = "LIST", value_parser = procs)]
     procs: Option<List<u32>>,
 
-    /// Message sizes: 1KiB,64KiB or 1..8MiB (powers of two); what a size means is per collective
+    /// Message sizes: 1KiB,64KiB or 1..8MiB (powers of two), as each collective defines them
     #[arg(long, short = 'm', value_name = "LIST", value_parser = sizes, default_value = "1..64KiB")]
     sizes: List<u64>,
 
-    /// What the default is compared with
-    #[arg(long, value_enum, default_value_t = Methods::Mockups)]
-    methods: Methods,
+    /// Methods to compare the default with
+    #[arg(long, value_enum, default_value_t = ComparedMethods::Mockups)]
+    methods: ComparedMethods,
 
     #[command(flatten)]
     plugins: PluginOptions,
@@ -63,11 +63,11 @@ pub struct Guidelines {
     #[arg(long, value_name = "LIST", value_parser = sizes, default_value = "0,8KiB")]
     segments: List<u64>,
 
-    /// How many jobs measure the same; their medians are compared
+    /// Number of jobs that repeat the measurements; their medians are compared
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100), default_value_t = 6)]
     jobs: u32,
 
-    /// How long the measuring may take
+    /// Time limit for the measurements
     #[arg(long, value_name = "TIME", value_parser = quantity::parse_duration, default_value = "5m")]
     budget: Duration,
 
@@ -79,7 +79,8 @@ pub struct Guidelines {
     #[arg(long, value_enum, default_value_t = TestName::RankSum)]
     test: TestName,
 
-    /// Greatest share of false ones among the violations of pattern and monotony
+    /// False discovery rate: greatest share of false ones among the violations of pattern and
+    /// monotony
     #[arg(long, value_name = "SHARE", value_parser = share, default_value = "0.05")]
     level: f64,
 
@@ -88,13 +89,13 @@ pub struct Guidelines {
     #[arg(long, value_name = "GAIN", value_parser = gain)]
     least_gain: Option<f64>,
 
-    /// Measure nothing; judge the records that are there
+    /// Measure nothing; judge the existing records
     #[arg(long, conflicts_with_all = ["resume", "launcher", "testbed"])]
     from_record: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Methods {
+enum ComparedMethods {
     /// Mock-ups: other collectives that do the same.
     Mockups,
     /// Our own algorithms on point-to-point messages (no guideline; for profiles).
@@ -112,14 +113,14 @@ enum TestName {
 fn share(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(share) if (0.0..1.0).contains(&share) => Ok(share),
-        _ => Err("wanted a share between 0 and 1, such as 0.05".into()),
+        _ => Err("expected a share between 0 and 1, such as 0.05".into()),
     }
 }
 
 fn gain(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(gain) if gain >= 0.0 && gain.is_finite() => Ok(gain),
-        _ => Err("wanted a relative gain of 0 or more, such as 0.05 for 5 %".into()),
+        _ => Err("expected a relative gain of 0 or more, such as 0.05 for 5 %".into()),
     }
 }
 
@@ -221,7 +222,7 @@ impl Guidelines {
         // What a busy machine or a slow network takes to agree on starts, seen in the trial.
         let calls: f64 = record.rows.iter().map(|row| row.seconds).sum();
         let overhead = (begun.elapsed().as_secs_f64() - calls) / record.rows.len().max(1) as f64;
-        let Repeated { cells, repetitions, expected_seconds, mut notes } =
+        let JobPlan { cells, repetitions, expected_seconds, mut notes } =
             jobs::repeated(&trial, &samples, self.seconds_per_job(self.jobs), overhead);
         notes.extend(samples.warnings);
         notes.iter().for_each(|note| eprintln!("plan: {note}"));
@@ -275,17 +276,17 @@ impl Guidelines {
     /// The methods that the default is compared with.
     fn compared(&self, collective: Collective, procs: u32, bytes: u64) -> Vec<Method> {
         let mut methods = Vec::new();
-        if self.methods != Methods::Own {
+        if self.methods != ComparedMethods::Own {
             for mockup in mockups::of_collective(collective) {
                 match mockups::Limits::default().allow(mockup, procs, bytes) {
                     Ok(()) => methods.push(Method::Mockup(mockup.name.into())),
-                    Err(reason) => eprintln!(
-                        "plan: {bytes} bytes on {procs} processes are left out of {reason}"
-                    ),
+                    Err(reason) => {
+                        eprintln!("plan: skipped at {bytes} bytes on {procs} processes: {reason}")
+                    }
                 }
             }
         }
-        if self.methods != Methods::Mockups {
+        if self.methods != ComparedMethods::Mockups {
             methods.extend(measuring::own_methods(collective, &self.segments.0, procs, bytes));
         }
         methods
@@ -309,9 +310,9 @@ impl Guidelines {
     }
 
     /// By what is judged.
-    fn settings(&self) -> Settings {
-        let defaults = Settings::default();
-        Settings {
+    fn settings(&self) -> ViolationTest {
+        let defaults = ViolationTest::default();
+        ViolationTest {
             test: match self.test {
                 TestName::RankSum => Test::RankSum,
                 TestName::KolmogorovSmirnov => Test::KolmogorovSmirnov,

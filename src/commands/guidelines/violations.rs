@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use figures::{FigureError, Relative, RelativeMethod, RelativePoint};
+use figures::{FigureError, RelativeMethod, RelativePanel, RelativePoint};
 use records::{
     Collective, Method, quantity,
     violations::{Class, Violation, Violations},
 };
-use verification::{guidelines::Jobs, statistics::quantile};
+use verification::{guidelines::JobMedians, statistics::quantile};
 
 use crate::{commands::shared::output, site::run_directory::RunDirectory, stages::drawing};
 
@@ -16,8 +16,9 @@ use crate::{commands::shared::output, site::run_directory::RunDirectory, stages:
 pub fn summary(violations: &Violations) -> String {
     let verdict = &violations.verdict;
     let mut text = format!(
-        "Performance guidelines: {}\n\nCompared: {}, {} jobs, {} test one-sided; at most {} of the \
-         violations false over {} comparisons; gains of {} and more. The least p-value of {} jobs is {:.2e}.\n\n",
+        "Performance guidelines: {}\n\nCompared: {}, {} jobs, {} test, one-sided; false discovery \
+         rate {} over {} comparisons; gains of {} and more. The smallest p-value possible with {} \
+         jobs is {:.2e}.\n\n",
         violations.platform.summary(),
         verdict.unit,
         verdict.jobs,
@@ -56,7 +57,7 @@ pub fn summary(violations: &Violations) -> String {
             "run",
         ];
         text += &output::aligned(&heading, violations.violations.iter().map(row));
-        text += "* gains less than a barrier costs; run: what k calls in a row really gained\n";
+        text += "* gains less than a barrier costs; run: measured gain of k calls in a row\n";
     }
     for warning in &violations.warnings {
         text += &format!("note: {warning}\n");
@@ -90,7 +91,7 @@ fn row(violation: &Violation) -> Vec<String> {
 ///
 /// # Errors
 /// A figure cannot be written.
-pub fn draw(run: &RunDirectory, jobs: &Jobs, found: &Violations) -> Result<()> {
+pub fn draw(run: &RunDirectory, jobs: &JobMedians, found: &Violations) -> Result<()> {
     let mut collectives: Vec<Collective> = jobs.points().map(|point| point.collective).collect();
     collectives.dedup();
     let mut drawn = Vec::new();
@@ -98,7 +99,7 @@ pub fn draw(run: &RunDirectory, jobs: &Jobs, found: &Violations) -> Result<()> {
         let of_collective = jobs.points().filter(|point| point.collective == collective);
         let mut procs: Vec<u32> = of_collective.map(|point| point.procs).collect();
         procs.dedup();
-        let relatives: Vec<Relative> =
+        let relatives: Vec<RelativePanel> =
             procs.into_iter().map(|procs| relative(jobs, found, collective, procs)).collect();
         if relatives.iter().all(|relative| relative.methods.len() < 2) {
             continue;
@@ -122,7 +123,12 @@ pub fn draw(run: &RunDirectory, jobs: &Jobs, found: &Violations) -> Result<()> {
     drawing::save(run, &drawn).map(drop)
 }
 
-fn relative(jobs: &Jobs, found: &Violations, collective: Collective, procs: u32) -> Relative {
+fn relative(
+    jobs: &JobMedians,
+    found: &Violations,
+    collective: Collective,
+    procs: u32,
+) -> RelativePanel {
     let mut methods: BTreeMap<&Method, Vec<RelativePoint>> = BTreeMap::new();
     for point in jobs.points().filter(|at| (at.collective, at.procs) == (collective, procs)) {
         let Some(default) = jobs.median(point, &Method::Default) else { continue };
@@ -143,5 +149,5 @@ fn relative(jobs: &Jobs, found: &Violations, collective: Collective, procs: u32)
         .collect();
     violated.dedup();
     let method = |(method, points): (&Method, _)| RelativeMethod { name: method.short(), points };
-    Relative { procs, methods: methods.into_iter().map(method).collect(), violated }
+    RelativePanel { procs, methods: methods.into_iter().map(method).collect(), violated }
 }

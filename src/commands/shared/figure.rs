@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use figures::{Figure, FigureError};
 
-use crate::error::Usage;
+use crate::error::WrongUse;
 
 /// Writes a figure that could be drawn.
 ///
@@ -20,7 +20,7 @@ pub fn answer(error: FigureError) -> anyhow::Error {
     match error {
         FigureError::TooMuch { .. }
         | FigureError::Impossible(_)
-        | FigureError::NothingToDraw(_) => Usage(error.to_string()).into(),
+        | FigureError::NothingToDraw(_) => WrongUse(error.to_string()).into(),
         FigureError::File(_) | FigureError::Drawing(_) => error.into(),
     }
 }

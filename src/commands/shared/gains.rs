@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use records::{
     quantity::{format_bytes, format_seconds},
-    summary::{Application, Gain, Harm, Loading, NotLoaded, Slower, Summary, TakenOut, Way},
+    summary::{
+        Application, Gain, Harm, LoadWay, Loading, NotLoaded, Slower, TakenOut, TuningSummary,
+    },
 };
 
 use super::output;
@@ -22,7 +24,7 @@ const GAINS_SHOWN: usize = 6;
 ///
 /// # Errors
 /// As [`exporting::how_to_load`].
-pub fn text(summary: &Summary, run: &RunDirectory) -> Result<String> {
+pub fn text(summary: &TuningSummary, run: &RunDirectory) -> Result<String> {
     let mut text = String::new();
     if let Some(warning) = summary.disturbance.and_then(|disturbance| disturbance.warning()) {
         text += &format!("{warning}\n");
@@ -41,7 +43,8 @@ pub fn text(summary: &Summary, run: &RunDirectory) -> Result<String> {
         let weighted =
             if summary.application.is_some() { " of the time in collectives" } else { "" };
         text += &format!(
-            "\nExpected cost of what was not measured: {:.1} %{weighted} on average, {:.0} % at most.\n",
+            "\nExpected penalty for what was not measured: {:.1} %{weighted} on average, {:.0} % \
+             at most.\n",
             regret.mean * 100.0,
             regret.greatest * 100.0
         );
@@ -53,10 +56,10 @@ pub fn text(summary: &Summary, run: &RunDirectory) -> Result<String> {
 }
 
 /// What a way is called.
-pub fn heading(way: Way) -> &'static str {
+pub fn heading(way: LoadWay) -> &'static str {
     match way {
-        Way::Rules => "By a rules file, with Open MPI's own algorithms",
-        Way::Preload => "By the preload library, with Colibri's own schedules",
+        LoadWay::Rules => "By a rules file, with Open MPI's own algorithms",
+        LoadWay::Preload => "By the preload library, with Colibri's own schedules",
     }
 }
 
@@ -66,7 +69,7 @@ pub fn heading(way: Way) -> &'static str {
 /// As [`exporting::how_to_load`].
 pub fn how_to_load(loading: &Loading, run: &RunDirectory) -> Result<String> {
     let file = run.file(&loading.file).display().to_string();
-    if loading.way == Way::Preload && loading.gains.is_empty() {
+    if loading.way == LoadWay::Preload && loading.gains.is_empty() {
         return Ok("For the preload library there is nothing to load.\n".into());
     }
     let how = exporting::how_to_load(bench::format(loading.way), &file)?;
@@ -93,7 +96,7 @@ fn gains(loading: &Loading, points: u32) -> String {
         text += &match loading.calls_observed {
             0 => "What ran could not be observed here.\n".into(),
             observed => format!(
-                "With it loaded {} of {observed} observed calls ran the method that it names.\n",
+                "With it loaded, {} of {observed} observed calls ran the selected method.\n",
                 loading.calls_as_told
             ),
         };
@@ -190,14 +193,14 @@ fn not_loaded(unexpressed: &[NotLoaded]) -> String {
     }
     let line = |(reason, points): (&str, u32)| {
         format!(
-            "Left to the default at {points} points that cannot be loaded in this way: {reason}.\n"
+            "Left to the default at {points} points, which cannot be loaded this way: {reason}.\n"
         )
     };
     reasons.into_iter().map(line).collect()
 }
 
 /// What the traced application can expect, in lines.
-pub fn expectation(application: &Application, summary: &Summary) -> Vec<String> {
+pub fn expectation(application: &Application, summary: &TuningSummary) -> Vec<String> {
     let Application { trace, seconds, collective_seconds, tunable_seconds } = application;
     let mut lines = vec![format!(
         "Expected for the application of {trace}, which ran for {}: a rank spends {} in \
@@ -216,8 +219,8 @@ pub fn expectation(application: &Application, summary: &Summary) -> Vec<String> 
         ));
     }
     lines.push(
-        "(Each call is taken to gain what was measured, from its first start to its last end; where ranks go \
-         on before the others are through, or wait for late ones, it is less.)"
+        "(This assumes that each call gains what was measured; it gains less where ranks do not \
+         wait for each other, or wait for late ones.)"
             .into(),
     );
     lines
@@ -227,7 +230,7 @@ pub fn expectation(application: &Application, summary: &Summary) -> Vec<String> 
 ///
 /// # Errors
 /// A figure cannot be drawn or written.
-pub fn draw_gains(run: &RunDirectory, summary: &Summary) -> Result<()> {
+pub fn draw_gains(run: &RunDirectory, summary: &TuningSummary) -> Result<()> {
     let mut drawn = Vec::new();
     for loading in summary.loadings() {
         for collective in summary.message_size.keys().copied() {
@@ -242,8 +245,10 @@ pub fn draw_gains(run: &RunDirectory, summary: &Summary) -> Result<()> {
             if gains.is_empty() {
                 continue;
             }
-            let gains: Vec<figures::Gain> =
-                gains.into_iter().map(|(procs, points)| figures::Gain { procs, points }).collect();
+            let gains: Vec<figures::GainPanel> = gains
+                .into_iter()
+                .map(|(procs, points)| figures::GainPanel { procs, points })
+                .collect();
             let lines = [summary.platform.summary(), heading(loading.way).to_owned()];
             let name = figure_name(loading.way, collective.name());
             drawn.push((name, figures::gain(collective, &lines, &gains)?));
@@ -253,9 +258,9 @@ pub fn draw_gains(run: &RunDirectory, summary: &Summary) -> Result<()> {
 }
 
 /// The name of a figure of gains.
-pub fn figure_name(way: Way, collective: &str) -> String {
+pub fn figure_name(way: LoadWay, collective: &str) -> String {
     match way {
-        Way::Rules => format!("gain-{collective}"),
-        Way::Preload => format!("gain-preload-{collective}"),
+        LoadWay::Rules => format!("gain-{collective}"),
+        LoadWay::Preload => format!("gain-preload-{collective}"),
     }
 }

@@ -7,7 +7,7 @@ use clap::Args;
 use models::{
     Model,
     parameters::Network,
-    simulated::{Blocks, Run},
+    simulated::{EqualCounts, Run},
 };
 use records::{Collective, quantity};
 use schedules::{
@@ -16,21 +16,21 @@ use schedules::{
 };
 
 use crate::{
-    error::{Usage, usage},
+    error::{WrongUse, usage},
     stages::{
         options::{ModelOptions, ParameterSet},
-        source::Source,
+        source::CalibrationSource,
     },
 };
 
 /// What messages cost in a simulation.
 #[derive(Debug, Clone, Args)]
-pub struct NetworkOptions {
+pub struct CostOptions {
     /// A calibration.json, or preset:frodo, preset:boba (Table 5 of the paper)
     #[arg(long, value_name = "FILE|preset:NAME")]
     pub calibration: Option<OsString>,
 
-    /// Whose parameters a message costs
+    /// Model that gives a message's cost
     #[arg(long, value_enum, default_value_t = CostModel::PLogP)]
     pub model: CostModel,
 
@@ -38,12 +38,12 @@ pub struct NetworkOptions {
     #[arg(long, value_enum, default_value_t = ParameterSet::Measured)]
     pub parameters: ParameterSet,
 
-    /// Messages from this size on wait for their receive to be posted [default: none does]
+    /// Rendezvous: messages from this size on wait for their receive to be posted [default: none]
     #[arg(long, value_name = "SIZE", value_parser = quantity::parse_bytes)]
     pub rendezvous: Option<u64>,
 
-    /// What that adds where the receive is posted already: seconds, or a message of no bytes there
-    /// and back [default: round-trip]
+    /// Cost of a rendezvous whose receive is already posted: seconds, or the round trip of an empty
+    /// message [default: round-trip]
     #[arg(
         long,
         value_name = "round-trip|SECONDS",
@@ -79,7 +79,7 @@ fn rendezvous_cost(text: &str) -> Result<RendezvousCost, String> {
         Ok(seconds) if seconds.is_finite() && seconds >= 0.0 => {
             Ok(RendezvousCost::Seconds(seconds))
         }
-        _ => Err("wanted round-trip or seconds from 0 on, such as 0 or 30e-6".into()),
+        _ => Err("expected round-trip or seconds of 0 or more, such as 0 or 30e-6".into()),
     }
 }
 
@@ -128,10 +128,7 @@ pub fn check_options(
     }
     if fan_out.is_some() && !entries.iter().any(|entry| entry.fanned) {
         let names: Vec<_> = entries.iter().map(|entry| entry.name).collect();
-        usage!(
-            "--fan-out: {collective} {} doesn't look at it; k-chain and k-nomial do",
-            names.join(", ")
-        );
+        usage!("--fan-out: {collective} {} has none; k-chain and k-nomial have", names.join(", "));
     }
     Ok(())
 }
@@ -148,7 +145,7 @@ pub fn in_words(run: &Run) -> String {
     if run.entry.segmented && run.segment_bytes > 0 {
         words.push(format!("segments of {}", segment_text(run.segment_bytes)));
     }
-    let call = run.call(&Blocks::default()).fan_out;
+    let call = run.call(&EqualCounts::default()).fan_out;
     if run.entry.fanned {
         words.push(format!("fan-out {call}"));
     }
@@ -159,8 +156,8 @@ pub fn in_words(run: &Run) -> String {
 }
 
 /// The simulator under the costs of one platform.
-pub struct Simulator {
-    pub source: Source,
+pub struct PlatformSimulator {
+    pub source: CalibrationSource,
     network: Network,
     rendezvous_bytes: Option<u64>,
     handshake: Option<f64>,
@@ -168,18 +165,18 @@ pub struct Simulator {
     engine: simulator::Simulator,
 }
 
-impl Simulator {
+impl PlatformSimulator {
     /// # Errors
-    /// As for [`Source::load`], or the parameters are none.
-    pub fn load(options: &NetworkOptions) -> Result<Self> {
-        let source = Source::load(&ModelOptions {
+    /// As for [`CalibrationSource::load`], or the parameters are none.
+    pub fn load(options: &CostOptions) -> Result<Self> {
+        let source = CalibrationSource::load(&ModelOptions {
             calibration: options.calibration.clone(),
             model: None,
             forms: models::Forms::default(),
             parameters: options.parameters,
         })?;
         let network = Network::new(options.model.model(), source.chosen()?)?;
-        Ok(Simulator {
+        Ok(PlatformSimulator {
             source,
             network,
             rendezvous_bytes: options.rendezvous,
@@ -199,6 +196,6 @@ impl Simulator {
             handshake: self.handshake,
         };
         run.simulate(&mut self.engine, &self.network, options, observe)
-            .map_err(|error| Usage(error.to_string()).into())
+            .map_err(|error| WrongUse(error.to_string()).into())
     }
 }

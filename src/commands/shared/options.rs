@@ -10,9 +10,9 @@ use records::Algorithm;
 
 use crate::stages::options::each;
 pub use crate::{
-    site::options::{NetworkOptions, RunOptions, SiteOptions},
+    site::options::{RunOptions, SiteOptions, TestbedOptions},
     stages::options::{
-        GridOptions, List, ModelOptions, ParameterSet, Segments, collectives, procs, segments,
+        GridOptions, List, ModelOptions, ParameterSet, SegmentOption, collectives, procs, segments,
         sizes,
     },
 };
@@ -34,7 +34,7 @@ pub fn figure() -> impl TypedValueParser<Value = PathBuf> {
         let path = PathBuf::from(name);
         match path.extension().and_then(OsStr::to_str) {
             Some("svg" | "png") => Ok(path),
-            _ => Err("wanted a name that ends with .svg or .png".into()),
+            _ => Err("expected a name that ends with .svg or .png".into()),
         }
     })
 }

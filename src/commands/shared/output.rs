@@ -8,7 +8,7 @@ use serde::Serialize;
 
 /// How rows are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Format {
+pub enum TableFormat {
     Table,
     Json,
     Csv,
@@ -38,15 +38,15 @@ pub fn mark(marked: bool) -> String {
 /// Prints rows. `table` makes the table's cells of a row, for people; JSON and CSV take the
 /// row's own fields.
 pub fn rows<T: Serialize>(
-    format: Format,
+    format: TableFormat,
     rows: &[T],
     heading: &[&str],
     table: impl Fn(&T) -> Vec<String>,
 ) -> Result<()> {
     let text = match format {
-        Format::Table => aligned(heading, rows.iter().map(table)),
-        Format::Json => serde_json::to_string_pretty(rows)? + "\n",
-        Format::Csv => {
+        TableFormat::Table => aligned(heading, rows.iter().map(table)),
+        TableFormat::Json => serde_json::to_string_pretty(rows)? + "\n",
+        TableFormat::Csv => {
             let mut writer = csv::Writer::from_writer(Vec::new());
             for row in rows {
                 writer.serialize(row)?;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use records::{
     Collective,
     agreement::Agreement,
-    penalty::{Distribution, Penalties, Region, RegionSummary, Summary},
+    penalty::{Distribution, Penalties, PenaltySummary, Region, RegionSummary},
     quantity,
 };
 
@@ -16,14 +16,14 @@ pub const WHOLE: [&str; 7] =
     ["collective", "decided by", "points", "mean", "median", "95th", "greatest"];
 
 /// A decision function's penalties over the whole map, as a row.
-pub fn whole(summary: &Summary) -> Vec<String> {
+pub fn whole(summary: &PenaltySummary) -> Vec<String> {
     let mut row = vec![summary.collective.to_string()];
     row.extend(spread(summary));
     row
 }
 
 /// Whose penalties, at how many points, and how great.
-fn spread(summary: &Summary) -> impl Iterator<Item = String> {
+fn spread(summary: &PenaltySummary) -> impl Iterator<Item = String> {
     let of = [summary.decided_by.clone(), summary.points.to_string()];
     let spread = [summary.mean, summary.median, summary.percentile_95, summary.greatest];
     of.into_iter().chain(spread.map(percent))
@@ -135,10 +135,8 @@ pub fn summary(penalties: &Penalties) -> String {
 pub fn agreement_text(agreement: &Agreement) -> String {
     const SHOWN: usize = 12;
     let Agreement { first, second, points, differing, not_measured, tolerance, .. } = agreement;
-    let mut text = format!(
-        "\n{first} and {second} decide alike at {} of {points} points.\n",
-        points - differing
-    );
+    let mut text =
+        format!("\n{first} and {second} agree at {} of {points} points.\n", points - differing);
     if *differing == 0 {
         return text;
     }
@@ -157,7 +155,7 @@ pub fn agreement_text(agreement: &Agreement) -> String {
     );
     text += &match not_measured {
         0 => ".\n".to_owned(),
-        count => format!("; at {count} not both were measured.\n"),
+        count => format!("; at {count}, one of them was not measured.\n"),
     };
     let mut differences: Vec<_> = agreement.differences.iter().collect();
     differences.sort_by(|a, b| b.difference.total_cmp(&a.difference));

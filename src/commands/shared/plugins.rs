@@ -11,23 +11,22 @@ use clap::Args;
 use records::{Collective, Method, Plugin, Point, quantity};
 
 use super::output;
-use crate::error::{Usage, usage};
+use crate::error::{WrongUse, usage};
 
 /// Collectives from outside.
 #[derive(Debug, Clone, Args)]
 pub struct PluginOptions {
-    /// A C shared library that holds a collective to measure; one for all --operation, or one for
-    /// each
+    /// C shared library that implements a collective to measure; one for all --operation, or one
+    /// for each
     #[arg(long = "library", short = 'l', value_name = "FILE", requires = "operations")]
     libraries: Vec<OsString>,
 
-    /// Its function, with the signature of MPI's collective, which its name tells (my_bcast_2);
-    /// may be given several times
+    /// Function of that library, with the signature of the MPI collective that its name contains
+    /// (my_bcast_2); repeatable
     #[arg(long = "operation", short = 'O', value_name = "SYMBOL", requires = "libraries")]
     operations: Vec<String>,
 
-    /// What the library's collectives_initialize is handed; one for all --operation, or one for
-    /// each
+    /// Argument of the library's collectives_initialize; one for all --operation, or one for each
     #[arg(long = "suboptions", short = 'o', value_name = "TEXT", requires = "operations")]
     suboptions: Vec<String>,
 }
@@ -50,14 +49,14 @@ impl PluginOptions {
         for ((symbol, library), suboptions) in self.operations.iter().zip(libraries).zip(suboptions)
         {
             let plugin = Plugin::new(&located(library)?, symbol, suboptions)
-                .map_err(|problem| Usage(format!("--operation {symbol}: {problem}")))?;
+                .map_err(|problem| WrongUse(format!("--operation {symbol}: {problem}")))?;
             let collective = plugin
                 .collective()
-                .map_err(|problem| Usage(format!("--operation {symbol}: {problem}")))?;
+                .map_err(|problem| WrongUse(format!("--operation {symbol}: {problem}")))?;
             if !measured.contains(&collective) {
                 usage!(
-                    "--operation {symbol} is of {collective}, which is not measured; add it to \
-                     --collective"
+                    "--operation {symbol} implements {collective}, which is not measured; add it \
+                     to --collective"
                 );
             }
             methods.push((collective, Method::Plugin(Box::new(plugin))));
@@ -90,8 +89,7 @@ fn located(library: &OsStr) -> Result<String> {
         Ok(whole) => Ok(whole),
         // It is a part of the method's name, which stands in records and plans.
         Err(_) => usage!(
-            "--library {}: its path is not UTF-8, and a plug-in's name holds it; give it by a \
-             link with another name",
+            "--library {}: its path is not UTF-8; use a link with another name",
             path.display()
         ),
     }
@@ -136,7 +134,7 @@ pub fn table(times: &BTreeMap<Point, Vec<(&Method, usize, f64)>>) -> String {
     let heading =
         ["collective", "plug-in", "procs", "size", "n", "median", "default", "best other", "by"];
     format!(
-        "\nPlug-ins (in brackets: as a multiple of the plug-in's time)\n\n{}",
+        "\nPlug-ins (in brackets: relative to the plug-in's time)\n\n{}",
         output::aligned(&heading, rows.into_iter())
     )
 }

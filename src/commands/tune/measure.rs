@@ -23,7 +23,8 @@ use crate::{
         run_directory::RunDirectory,
     },
     stages::{
-        bench::ClusterBench, calibrating, focused, links, measuring, source::Source, traced::Traced,
+        bench::ClusterBench, calibrating, focused, links, measuring, source::CalibrationSource,
+        traced::Traced,
     },
 };
 
@@ -33,7 +34,7 @@ impl Tune {
         if !run.calibration().exists() {
             let site = site.open(run)?;
             let budget = Duration::from_secs_f64(self.share(CALIBRATION_SHARE).min(60.0));
-            let wanted = calibrating::Wanted::within(budget, self.seed);
+            let wanted = calibrating::CalibrationOptions::within(budget, self.seed);
             calibrating::measure(site, run, &wanted, budget, None)?;
         }
         let calibration = calibrating::fit(run)?;
@@ -46,7 +47,7 @@ impl Tune {
         &self,
         run: &RunDirectory,
         site: &mut LazySite,
-        source: &Source,
+        source: &CalibrationSource,
     ) -> Result<()> {
         if run.penalty().exists() {
             return Ok(());
@@ -54,8 +55,8 @@ impl Tune {
         let opened = site.open(run)?;
         if opened.natives().is_none() {
             eprintln!(
-                "plan: the launcher at hand is not known to be Open MPI's, whose own algorithms can \
-                 be forced: Colibri's are compared with the default, for the preload library alone"
+                "plan: not known to be Open MPI, whose algorithms can be forced: only Colibri's \
+                 own methods are measured, for the preload library"
             );
         }
         let grid = self.points(self.usage(run)?.as_ref(), opened)?;
@@ -75,7 +76,7 @@ impl Tune {
     pub(super) fn known(
         &self,
         run: &RunDirectory,
-        source: &Source,
+        source: &CalibrationSource,
         cells: &[Cell],
         rows: Vec<CollectiveCall>,
     ) -> Result<Focus> {

@@ -29,7 +29,7 @@ use crate::{
     },
     stages::{
         bench::ClusterBench, confirming, deciding::judged_models, judging,
-        measurements::Measurements, source::Source, traced,
+        measurements::Measurements, source::CalibrationSource, traced,
     },
 };
 
@@ -46,12 +46,12 @@ pub struct Tune {
     #[command(flatten)]
     grid: GridOptions,
 
-    /// Tune what an application uses: its calls as the preload library has recorded them
-    /// (COLIBRI_TRACE), each weighted by the time spent in it
+    /// Tune for an application: its calls as the preload library recorded them (COLIBRI_TRACE),
+    /// weighted by the time spent in them
     #[arg(long, value_name = "FILE", conflicts_with_all = ["collective", "procs", "sizes"])]
     trace: Option<PathBuf>,
 
-    /// How long it may take
+    /// Time limit
     #[arg(long, value_name = "TIME", value_parser = quantity::parse_duration, default_value = "5m")]
     budget: Duration,
 
@@ -98,7 +98,7 @@ impl Tune {
         self.begin(&mut run, &mut site)?;
 
         let calibration = self.calibrate(&run, &mut site)?;
-        let source = Source::of_run(calibration, &model_options())?;
+        let source = CalibrationSource::of_run(calibration, &model_options())?;
         self.measure(&run, &mut site, &source)?;
         let (measurements, rows) = Measurements::read_with_rows(&run)?;
         let known = self.known(&run, &source, &measurements.cells, rows)?;
@@ -154,8 +154,8 @@ impl Tune {
     fn refuse_another(&self, run: &RunDirectory) -> Result<()> {
         if self.run.resume && !run.options().exists() {
             bail!(
-                "{}: holds records, but not of a tuning run, with which --resume could go on; name \
-                 another directory",
+                "{}: holds records of something other than tuning, which --resume cannot continue; \
+                 name another directory",
                 run.path().display()
             );
         }

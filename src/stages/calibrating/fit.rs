@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use anyhow::{Context, Result, anyhow};
-use models::fit::Groups;
+use models::fit::GroupSamples;
 use records::{
     Collective, calibration::Calibration, group_observation::GroupObservation,
     observation::PointToPoint, record,
@@ -31,8 +31,8 @@ pub fn fit_with(
     let platform = headers::platform(&record.header, &path)?;
     let fitted = models::fit::fit(&record.rows).with_context(|| {
         format!(
-            "{}: no parameters can be had from it; where the budget was too short, go on with \
-                 --resume and a longer --budget",
+            "{}: no parameters can be fitted to it; if the budget was too short, continue with \
+             --resume and a longer --budget",
             path.display()
         )
     })?;
@@ -66,15 +66,15 @@ pub fn fit_with(
 }
 
 /// The run's observations of more than two ranks and of combining, if there are any.
-fn groups(run: &RunDirectory) -> Result<Option<Groups>> {
+fn groups(run: &RunDirectory) -> Result<Option<GroupSamples>> {
     let path = run.groups();
     // A run of which nothing came yet leaves its record empty.
     if !fs::metadata(&path).is_ok_and(|record| record.len() > 0) {
         return Ok(None);
     }
     let record = record::read::<GroupObservation>(&path)?;
-    let groups =
-        Groups::new(&record.rows).map_err(|problem| anyhow!("{}: {problem}", path.display()))?;
+    let groups = GroupSamples::new(&record.rows)
+        .map_err(|problem| anyhow!("{}: {problem}", path.display()))?;
     Ok(Some(groups))
 }
 

@@ -14,7 +14,7 @@ use records::{observation::PointToPoint, record};
 use crate::site::{ranks::Site, run_directory::RunDirectory};
 
 pub use fit::{fit, fit_with};
-pub use wanted::Wanted;
+pub use wanted::CalibrationOptions;
 
 /// Jobs to measure in: what the same message costs differs more between two starts of the launcher
 /// than within one.
@@ -24,13 +24,13 @@ const STARTS_SHARE: f64 = 0.12;
 /// Of what is left of the budget, for measuring, however long starting takes.
 const LEAST: f64 = 0.5;
 /// What a job takes to start and to end where that is not known yet.
-const STARTING: Duration = Duration::from_secs(1);
+const JOB_STARTUP: Duration = Duration::from_secs(1);
 
 /// Whether there are the ranks that are wanted.
 ///
 /// # Errors
 /// There are fewer.
-pub fn check(site: &Site, wanted: &Wanted) -> Result<()> {
+pub fn check(site: &Site, wanted: &CalibrationOptions) -> Result<()> {
     let (pair, needed, ranks) = (wanted.pair.text(), wanted.pair.ranks(), site.ranks());
     if needed > ranks {
         crate::error::usage!(
@@ -49,13 +49,13 @@ pub fn check(site: &Site, wanted: &Wanted) -> Result<()> {
 pub fn measure(
     site: &Site,
     run: &RunDirectory,
-    wanted: &Wanted,
+    wanted: &CalibrationOptions,
     budget: Duration,
     starting: Option<Duration>,
 ) -> Result<()> {
-    let mut starting = starting.unwrap_or(STARTING);
+    let mut starting = starting.unwrap_or(JOB_STARTUP);
     let jobs = jobs(budget, starting);
-    let earlier = spent(run)?;
+    let earlier = recorded_seconds(run)?;
     let mut counted = earlier;
     let begun = Instant::now();
     for number in first_job(earlier, budget, jobs)..jobs {
@@ -63,9 +63,9 @@ pub fn measure(
         let ahead = jobs - number;
         let share = left.saturating_sub(starting * ahead).max(left.mul_f64(LEAST)) / ahead;
         let from = Instant::now();
-        one_job(site, run, wanted, &Job { number, of: jobs, until: counted + share })?;
+        one_job(site, run, wanted, &CalibrationJob { number, of: jobs, until: counted + share })?;
         let before = counted;
-        counted = spent(run)?;
+        counted = recorded_seconds(run)?;
         starting = from.elapsed().saturating_sub(counted.saturating_sub(before));
     }
     Ok(())
@@ -84,7 +84,7 @@ fn first_job(spent: Duration, budget: Duration, jobs: u32) -> u32 {
 }
 
 /// Seconds that the record says were spent on it; 0 of a record that is only begun.
-fn spent(run: &RunDirectory) -> Result<Duration> {
+fn recorded_seconds(run: &RunDirectory) -> Result<Duration> {
     let path = run.observations();
     if !path.exists() {
         return Ok(Duration::ZERO);
@@ -93,19 +93,24 @@ fn spent(run: &RunDirectory) -> Result<Duration> {
     let Some(text) = header.get("spent_seconds") else { return Ok(Duration::ZERO) };
     let seconds = text.parse::<f64>().ok().and_then(|it| Duration::try_from_secs_f64(it).ok());
     seconds.with_context(|| {
-        format!("{}: field spent_seconds: '{text}' is no number of seconds", path.display())
+        format!("{}: field spent_seconds: '{text}' is not a number of seconds", path.display())
     })
 }
 
 /// One of the jobs that fill a record.
-struct Job {
+struct CalibrationJob {
     number: u32,
     of: u32,
     /// When the time counted in the record is so much, it ends.
     until: Duration,
 }
 
-fn one_job(site: &Site, run: &RunDirectory, wanted: &Wanted, job: &Job) -> Result<()> {
+fn one_job(
+    site: &Site,
+    run: &RunDirectory,
+    wanted: &CalibrationOptions,
+    job: &CalibrationJob,
+) -> Result<()> {
     let sizes: Vec<String> = wanted.sizes.0.iter().map(u64::to_string).collect();
     // An exhausted budget is one that is said to be so, by the program.
     let until = job.until.as_secs_f64().max(1e-3);

@@ -2,7 +2,7 @@
 
 use libraries::{
     Result,
-    spans::{Span, spans},
+    spans::{ProcsSpan, spans},
 };
 use records::{Algorithm, Collective, Method, Point};
 
@@ -113,18 +113,18 @@ impl Exporter for CHeader {
 const DEFAULT: &str = "colibri_method_of(\"default\", 0)";
 
 /// The spans in which the default is replaced anywhere.
-pub(super) fn replaced(mut spans: Vec<Span>) -> Vec<Span> {
+pub(super) fn replaced(mut spans: Vec<ProcsSpan>) -> Vec<ProcsSpan> {
     spans.retain(|span| span.bands.iter().any(|band| band.method != Method::Default));
     spans
 }
 
-fn function(collective: Collective, spans: &[Span]) -> String {
+fn function(collective: Collective, spans: &[ProcsSpan]) -> String {
     let (name, size) = (collective.name(), collective.message_size());
     let mut text = format!(
         "/* {name}; bytes: {size}. */\nstatic inline struct colibri_method\n\
          colibri_{name}(unsigned procs, unsigned long long bytes)\n{{\n"
     );
-    for Span { first, last, bands } in spans {
+    for ProcsSpan { first, last, bands } in spans {
         text += &format!("    if (procs >= {first}u && procs <= {last}u) {{\n");
         for (index, band) in bands.iter().enumerate() {
             let method = literal(&band.method);

@@ -24,10 +24,10 @@ pub fn fit(
     wanted: &[Choice],
     possible: &dyn Possible,
 ) -> (Vec<Choice>, Vec<Unexpressed>) {
-    let mut fitted: Vec<Fitted> = wanted
+    let mut fitted: Vec<NearestMethod> = wanted
         .iter()
         .map(|choice| {
-            let mut fitted = Fitted {
+            let mut fitted = NearestMethod {
                 method: choice.method.clone(),
                 seconds: Some(choice.seconds),
                 reason: None,
@@ -36,7 +36,7 @@ pub fn fit(
                 && let Err(reason) = exporter.express(choice.point, &choice.method)
             {
                 let (method, seconds) = possible.best(choice.point);
-                fitted = Fitted { method, seconds, reason: Some(reason) };
+                fitted = NearestMethod { method, seconds, reason: Some(reason) };
             }
             fitted
         })
@@ -65,7 +65,7 @@ pub fn fit(
     (choices.collect(), unexpressed)
 }
 
-struct Fitted {
+struct NearestMethod {
     method: Method,
     seconds: Option<f64>,
     /// Why it is not what was wanted.
@@ -76,7 +76,7 @@ struct Fitted {
 fn unify(
     exporter: &dyn Exporter,
     wanted: &[Choice],
-    fitted: &mut [Fitted],
+    fitted: &mut [NearestMethod],
     possible: &dyn Possible,
 ) {
     let mut groups: BTreeMap<_, Vec<usize>> = BTreeMap::new();
@@ -88,7 +88,9 @@ fn unify(
     for ((collective, _), members) in groups {
         let Some(reason) = exporter.one_for_all_sizes(collective) else { continue };
         let seconds = |index: usize, method: &Method| match &fitted[index] {
-            Fitted { method: own, seconds: Some(seconds), .. } if own == method => Some(*seconds),
+            NearestMethod { method: own, seconds: Some(seconds), .. } if own == method => {
+                Some(*seconds)
+            }
             _ => possible.seconds(wanted[index].point, method),
         };
         let allowed = |index: usize, method: &Method| {
@@ -116,7 +118,7 @@ fn unify(
         for (&index, seconds) in members.iter().zip(times) {
             if fitted[index].method != best {
                 let reason = Some(format!("{reason}; one method serves for all sizes"));
-                fitted[index] = Fitted { method: best.clone(), seconds, reason };
+                fitted[index] = NearestMethod { method: best.clone(), seconds, reason };
             }
         }
     }

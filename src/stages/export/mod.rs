@@ -10,7 +10,7 @@ use std::{path::Path, sync::LazyLock};
 
 use clap::{ValueEnum, builder::PossibleValue};
 use libraries::{Compile, FileFormat};
-use records::summary::Way;
+use records::summary::LoadWay;
 
 use crate::error::usage;
 
@@ -20,7 +20,7 @@ pub use profiles::replacement;
 
 /// A format that something loads.
 #[derive(Clone, Copy)]
-pub enum Format {
+pub enum ExportFormat {
     /// An MPI library's.
     Of(&'static FileFormat),
     /// PGMPITuneLib: a directory of profiles (mock-ups only)
@@ -33,56 +33,62 @@ pub enum Format {
     Rust,
 }
 
-static ALL: LazyLock<Vec<Format>> = LazyLock::new(|| {
-    let theirs = libraries::formats().map(Format::Of);
-    theirs.chain([Format::Pgtune, Format::Profile, Format::C, Format::Rust]).collect()
+static ALL: LazyLock<Vec<ExportFormat>> = LazyLock::new(|| {
+    let theirs = libraries::formats().map(ExportFormat::Of);
+    theirs
+        .chain([ExportFormat::Pgtune, ExportFormat::Profile, ExportFormat::C, ExportFormat::Rust])
+        .collect()
 });
 
-impl ValueEnum for Format {
+impl ValueEnum for ExportFormat {
     fn value_variants<'a>() -> &'a [Self] {
         &ALL
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
         let (name, about) = match self {
-            Format::Of(theirs) => (theirs.name, theirs.about),
-            Format::Pgtune => ("pgtune", "PGMPITuneLib: a directory of profiles (mock-ups only)"),
-            Format::Profile => ("profile", "Colibri's preload library: a directory of profiles"),
-            Format::C => {
+            ExportFormat::Of(theirs) => (theirs.name, theirs.about),
+            ExportFormat::Pgtune => {
+                ("pgtune", "PGMPITuneLib: a directory of profiles (mock-ups only)")
+            }
+            ExportFormat::Profile => {
+                ("profile", "Colibri's preload library: a directory of profiles")
+            }
+            ExportFormat::C => {
                 ("c", "A decision function as a C header: (collective, processes, bytes) to method")
             }
-            Format::Rust => ("rust", "A decision function as a Rust module"),
+            ExportFormat::Rust => ("rust", "A decision function as a Rust module"),
         };
         Some(PossibleValue::new(name).help(about))
     }
 }
 
-impl std::fmt::Debug for Format {
+impl std::fmt::Debug for ExportFormat {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let value = self.to_possible_value();
         f.write_str(value.as_ref().map_or("", PossibleValue::get_name))
     }
 }
 
-impl Format {
+impl ExportFormat {
     /// The format by which what `tune` confirms for a way of loading is written.
-    pub fn of_way(way: Way) -> Self {
+    pub fn of_way(way: LoadWay) -> Self {
         let theirs = || libraries::formats().find(|format| format.way == Some(way));
-        theirs().map_or(Format::Profile, Format::Of)
+        theirs().map_or(ExportFormat::Profile, ExportFormat::Of)
     }
 
     /// The way of loading for which `tune` confirms choices, where it does so for what loads this.
-    pub fn way(self) -> Option<Way> {
+    pub fn way(self) -> Option<LoadWay> {
         match self {
-            Format::Of(theirs) => theirs.way,
-            Format::Pgtune | Format::Profile => Some(Way::Preload),
-            Format::C | Format::Rust => None,
+            ExportFormat::Of(theirs) => theirs.way,
+            ExportFormat::Pgtune | ExportFormat::Profile => Some(LoadWay::Preload),
+            ExportFormat::C | ExportFormat::Rust => None,
         }
     }
 
     /// Whether it names every method, whatever loads it.
     pub fn takes_every_method(self) -> bool {
-        matches!(self, Format::C | Format::Rust)
+        matches!(self, ExportFormat::C | ExportFormat::Rust)
     }
 
     /// How the library makes files of its own out of what was exported.
@@ -92,7 +98,7 @@ impl Format {
     pub fn compile(self) -> anyhow::Result<Compile> {
         let compiles = |format: &&FileFormat| format.compile.is_some();
         match self {
-            Format::Of(FileFormat { compile: Some(compile), .. }) => Ok(*compile),
+            ExportFormat::Of(FileFormat { compile: Some(compile), .. }) => Ok(*compile),
             _ => usage!("--compile is for --format {} alone", names(compiles)),
         }
     }
@@ -106,7 +112,7 @@ impl Format {
         version: Option<&str>,
         library: Option<&Path>,
     ) -> anyhow::Result<Box<dyn Exporter>> {
-        let takes_library = matches!(self, Format::Of(theirs) if theirs.takes_library);
+        let takes_library = matches!(self, ExportFormat::Of(theirs) if theirs.takes_library);
         if library.is_some() && !takes_library {
             usage!(
                 "--target-library is for --format {} alone",
@@ -114,11 +120,11 @@ impl Format {
             );
         }
         Ok(match self {
-            Format::Of(theirs) => (theirs.exporter)(version, library)?,
-            Format::Pgtune => Box::new(profiles::Profiles::pgtune(version)?),
-            Format::Profile => Box::new(profiles::Profiles::colibri(version)?),
-            Format::C => Box::new(c::CHeader::new(version)?),
-            Format::Rust => Box::new(rust::RustModule::new(version)?),
+            ExportFormat::Of(theirs) => (theirs.exporter)(version, library)?,
+            ExportFormat::Pgtune => Box::new(profiles::Profiles::pgtune(version)?),
+            ExportFormat::Profile => Box::new(profiles::Profiles::colibri(version)?),
+            ExportFormat::C => Box::new(c::CHeader::new(version)?),
+            ExportFormat::Rust => Box::new(rust::RustModule::new(version)?),
         })
     }
 }

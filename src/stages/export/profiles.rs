@@ -4,11 +4,11 @@
 
 use libraries::{
     Error, Export, Exporter, File, Result,
-    rules::{Rules, Section},
+    rules::{ProcsRange, Rules},
 };
 use records::{
     Algorithm, Collective, Method, Native, Point, document,
-    profile::{OtherProcs, Profile, REPLACED, Range, pgtune},
+    profile::{OtherProcs, Profile, ProfileRange, REPLACED, pgtune},
 };
 
 use crate::site::{programs, ranks::PRELOAD_LIBRARY};
@@ -75,8 +75,12 @@ impl Exporter for Profiles {
                 Err(format!("PGMPITuneLib has mock-ups only, not {method}"))
             }
             (Profiles::Pgtune, _) => {
-                let range =
-                    Range { first_bytes: 0, last_bytes: 0, method: method.clone(), gain: None };
+                let range = ProfileRange {
+                    first_bytes: 0,
+                    last_bytes: 0,
+                    method: method.clone(),
+                    gain: None,
+                };
                 let profile = Profile::new(point.collective, point.procs, vec![range]);
                 pgtune::format(&profile).map(|_| ())
             }
@@ -84,7 +88,7 @@ impl Exporter for Profiles {
                 Err(format!("{} replaces no calls of {}", self.target(), point.collective))
             }
             (Profiles::Colibri, Method::Own { algorithm, segment_bytes }) => {
-                runner::Method::new(point.collective, *algorithm, *segment_bytes)
+                runner::OwnMethod::new(point.collective, *algorithm, *segment_bytes)
                     .and_then(|method| method.check_ranks(point.procs))
                     .map_err(|error| error.to_string())
             }
@@ -145,7 +149,7 @@ impl Exporter for Profiles {
 
 /// What replaces the default at each number of processes. Each holds up to the next, so that one
 /// without ranges says that the one below it ends there; the last holds at its own size alone.
-fn profiles(collective: Collective, sections: &[Section]) -> Vec<Profile> {
+fn profiles(collective: Collective, sections: &[ProcsRange]) -> Vec<Profile> {
     let mut profiles: Vec<Profile> =
         sections.iter().map(|section| profile(collective, section)).collect();
     if let Some((_, below)) = profiles.split_last_mut() {
@@ -155,14 +159,14 @@ fn profiles(collective: Collective, sections: &[Section]) -> Vec<Profile> {
 }
 
 /// What replaces the default at one number of processes.
-fn profile(collective: Collective, section: &Section) -> Profile {
+fn profile(collective: Collective, section: &ProcsRange) -> Profile {
     let ends = section.bands.iter().skip(1).map(|next| next.from_bytes - 1);
     let ranges = section
         .bands
         .iter()
         .zip(ends.chain([section.last_bytes]))
         .filter(|(band, _)| band.method != Method::Default)
-        .map(|(band, last_bytes)| Range {
+        .map(|(band, last_bytes)| ProfileRange {
             first_bytes: band.from_bytes,
             last_bytes,
             method: band.method.clone(),
@@ -192,7 +196,7 @@ pub fn replacement(point: Point, method: &Method) -> Result<Method, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use libraries::{openmpi, rules::Band};
+    use libraries::{openmpi, rules::BytesRange};
 
     fn at(collective: Collective, procs: u32) -> Point {
         Point { collective, procs, bytes: 65536 }
@@ -241,13 +245,13 @@ mod tests {
 
     #[test]
     fn a_size_without_replacements_ends_what_holds_below_it() {
-        let section = |procs, method: &str| Section {
+        let section = |procs, method: &str| ProcsRange {
             procs,
-            bands: vec![Band::new(1, method.parse().unwrap())],
+            bands: vec![BytesRange::new(1, method.parse().unwrap())],
             last_bytes: 64,
         };
         let sections = ["default", "own:linear", "default", "own:binary"];
-        let sections: Vec<Section> = sections
+        let sections: Vec<ProcsRange> = sections
             .iter()
             .zip([2, 4, 8, 16])
             .map(|(method, procs)| section(procs, method))

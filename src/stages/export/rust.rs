@@ -2,7 +2,7 @@
 
 use libraries::{
     Result,
-    spans::{Span, spans},
+    spans::{ProcsSpan, spans},
 };
 use records::{Algorithm, Collective, Method, Point};
 
@@ -99,13 +99,13 @@ impl Exporter for RustModule {
     }
 }
 
-fn function(collective: Collective, spans: &[Span]) -> String {
+fn function(collective: Collective, spans: &[ProcsSpan]) -> String {
     let (name, size) = (collective.name(), collective.message_size());
     let mut text = format!(
         "\n/// {name}; `bytes`: {size}.\n\
          pub fn {name}(procs: u32, bytes: u64) -> Method {{\n    match procs {{\n"
     );
-    for Span { first, last, bands } in spans {
+    for ProcsSpan { first, last, bands } in spans {
         text += &format!("        {first}..={last} => match bytes {{\n");
         for (index, band) in bands.iter().enumerate() {
             let method = literal(&band.method);

@@ -23,8 +23,8 @@ use verification::{
 use crate::{
     error::usage,
     stages::{
-        export::{Export, Exporter, File, Format, Possible, fit},
-        source::Source,
+        export::{Export, ExportFormat, Exporter, File, Possible, fit},
+        source::CalibrationSource,
     },
 };
 use predicted::{Predicted, crossing};
@@ -49,10 +49,10 @@ pub struct FittedChoices {
 /// There is nothing that the target can be told, or several models have chosen and none is named.
 pub fn fitted(
     document: &Choices,
-    format: Format,
+    format: ExportFormat,
     exporter: &dyn Exporter,
     model: Option<Model>,
-    source: Option<&Source>,
+    source: Option<&CalibrationSource>,
 ) -> Result<FittedChoices> {
     if document.prediction.is_some() {
         return decided(document, exporter, model, source);
@@ -105,7 +105,7 @@ fn decided(
     document: &Choices,
     exporter: &dyn Exporter,
     model: Option<Model>,
-    source: Option<&Source>,
+    source: Option<&CalibrationSource>,
 ) -> Result<FittedChoices> {
     let models = document.models();
     let name = match (model, &models[..]) {
@@ -115,7 +115,8 @@ fn decided(
             usage!("no decisions of the model {model} (there are those of: {})", models.join(", "))
         }
         (None, _) => usage!(
-            "say which one model's decisions to write, as in --model plogp (there are those of: {})",
+            "name the one model whose decisions to export, as in --model plogp (there are those \
+             of: {})",
             models.join(", ")
         ),
     };
@@ -127,7 +128,7 @@ fn decided(
     let beyond = chosen.iter().filter(|chosen| chosen.extrapolated).count();
     if beyond > 0 {
         let note = format!(
-            "{beyond} of {} decisions are extrapolated beyond what was calibrated",
+            "{beyond} of {} decisions are extrapolated beyond the calibrated range",
             chosen.len()
         );
         eprintln!("{note}");
@@ -163,7 +164,7 @@ fn named(chosen: &Chosen, exporter: &dyn Exporter) -> Method {
 }
 
 /// What the calibration was measured on; a preset names no hosts.
-fn platform_of(source: Option<&Source>, document: &Choices) -> String {
+fn platform_of(source: Option<&CalibrationSource>, document: &Choices) -> String {
     match source.map(|source| &source.calibration) {
         Some(Calibration { platform, source, .. }) if platform.hosts.is_empty() => source.clone(),
         Some(Calibration { platform, .. }) => platform.summary(),
@@ -176,7 +177,7 @@ fn platform_of(source: Option<&Source>, document: &Choices) -> String {
     }
 }
 
-fn measured_origin(source: Option<&Source>, document: &Choices) -> Vec<String> {
+fn measured_origin(source: Option<&CalibrationSource>, document: &Choices) -> Vec<String> {
     vec![platform_of(source, document), MEASURED.into()]
 }
 
@@ -221,7 +222,7 @@ impl FittedChoices {
         exporter: &dyn Exporter,
         chosen: &[&Chosen],
         possible: &dyn Possible,
-        source: Option<&Source>,
+        source: Option<&CalibrationSource>,
         (origin, basis): (Vec<String>, &'static str),
     ) -> Result<Self> {
         let wanted: Vec<Choice> = chosen.iter().copied().map(Choice::from).collect();
@@ -267,7 +268,7 @@ pub fn write_files(path: &Path, files: Vec<File>, exporter: &dyn Exporter) -> Re
     if exporter.is_directory() {
         fs::create_dir_all(path).map_err(|e| FileError::io(path, "make this directory", &e))?;
         if files.is_empty() {
-            eprintln!("nothing replaces the default, so that there is no file to write");
+            eprintln!("nothing replaces the default, so there is no file to write");
         }
     }
     let mut written = Vec::new();
@@ -283,8 +284,13 @@ pub fn write_files(path: &Path, files: Vec<File>, exporter: &dyn Exporter) -> Re
 /// replaces the default.
 ///
 /// # Errors
-/// As [`Format::exporter`]; the system refuses.
-pub fn write(format: Format, source: &Source, choices: &[Choice], path: &Path) -> Result<()> {
+/// As [`ExportFormat::exporter`]; the system refuses.
+pub fn write(
+    format: ExportFormat,
+    source: &CalibrationSource,
+    choices: &[Choice],
+    path: &Path,
+) -> Result<()> {
     let exporter = format.exporter(None, None)?;
     let rules = fit_rules(Some(source), choices)?;
     let origin = [source.calibration.platform.summary(), MEASURED.into()];
@@ -299,10 +305,10 @@ pub fn write(format: Format, source: &Source, choices: &[Choice], path: &Path) -
 pub fn write_confirmed(
     document: &Choices,
     confirmed: &Confirmed,
-    source: &Source,
+    source: &CalibrationSource,
     path: &Path,
 ) -> Result<()> {
-    let exporter = Format::of_way(confirmed.way).exporter(None, None)?;
+    let exporter = ExportFormat::of_way(confirmed.way).exporter(None, None)?;
     let exporter = exporter.as_ref();
     let chosen: Vec<&Chosen> = confirmed.choices.iter().collect();
     let possible = ListedAlternatives::of(&chosen, exporter);
@@ -325,13 +331,13 @@ fn write_anew(exporter: &dyn Exporter, export: &Export<'_>, path: &Path) -> Resu
 /// How what was written in a form is loaded.
 ///
 /// # Errors
-/// As [`Format::exporter`].
-pub fn how_to_load(format: Format, file: &str) -> Result<String> {
+/// As [`ExportFormat::exporter`].
+pub fn how_to_load(format: ExportFormat, file: &str) -> Result<String> {
     let export = Export { rules: &[], origin: &[] };
     Ok(format.exporter(None, None)?.how_to_load(file, &export))
 }
 
-fn fit_rules(source: Option<&Source>, choices: &[Choice]) -> Result<Vec<Rules>> {
+fn fit_rules(source: Option<&CalibrationSource>, choices: &[Choice]) -> Result<Vec<Rules>> {
     // The model with the most to say of a size between two measured ones.
     let predictor = source.map(|source| source.predictor(Model::PLogP)).transpose()?;
     Ok(rules(choices, &|collective, procs, below, above, low, high| {

@@ -6,8 +6,8 @@ use records::{Collective, Method, decisions::Decisions, plan::Cell};
 
 use crate::stages::{
     deciding::{self, Target},
-    options::{ParameterSet, Segments},
-    source::Source,
+    options::{ParameterSet, SegmentOption},
+    source::CalibrationSource,
 };
 
 /// What is added to a model's name where its parameters were fitted to collectives.
@@ -18,7 +18,7 @@ pub const ALGORITHMS: &str = "-algorithms";
 
 /// The measured parameters and, where the calibration has them, the fitted ones and the constants of
 /// algorithms, each with what is added to the models' names.
-fn sets(source: &Source) -> impl Iterator<Item = (&'static str, Source)> {
+fn sets(source: &CalibrationSource) -> impl Iterator<Item = (&'static str, CalibrationSource)> {
     let sets = [
         ("", ParameterSet::Measured),
         (FITTED, ParameterSet::Fitted),
@@ -29,7 +29,11 @@ fn sets(source: &Source) -> impl Iterator<Item = (&'static str, Source)> {
 
 /// Decisions at the points of these cells among the methods that can be loaded, by each model with
 /// each set of parameters.
-pub fn decisions(source: &Source, cells: &[Cell], models: &[Model]) -> Result<Decisions> {
+pub fn decisions(
+    source: &CalibrationSource,
+    cells: &[Cell],
+    models: &[Model],
+) -> Result<Decisions> {
     let mut all: Option<Decisions> = None;
     for (suffix, source) in sets(source) {
         let models: Vec<Model> =
@@ -49,7 +53,7 @@ pub fn decisions(source: &Source, cells: &[Cell], models: &[Model]) -> Result<De
 
 /// None where the set has parameters for none of the models and cells.
 fn decisions_of_set(
-    source: &Source,
+    source: &CalibrationSource,
     cells: &[Cell],
     models: &[Model],
 ) -> Result<Option<Decisions>> {
@@ -88,11 +92,11 @@ fn decisions_of_set(
         let known: Vec<Collective> = collectives.iter().copied().filter(is_known).collect();
         let of_model = deciding::decisions(
             source,
-            &deciding::Wanted {
+            &deciding::DecisionRequest {
                 collectives: &known,
                 procs: &procs,
                 sizes: &distinct(|cell| cell.bytes),
-                segments: &Segments::These(segments.clone()),
+                segments: &SegmentOption::These(segments.clone()),
                 models: &[model],
                 target,
             },

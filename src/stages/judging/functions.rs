@@ -42,7 +42,7 @@ impl Other {
         let text = reading::text(&path).map_err(|e| FileError::io(&path, "read", &e))?;
         if let Some(kind) = document::other_kind(&text) {
             let wanted = format!("Open MPI's rules or {}", Choices::SCHEMA);
-            return Err(FileError::new(&path, format!("{kind}; wanted {wanted}")).into());
+            return Err(FileError::new(&path, format!("{kind}; expected {wanted}")).into());
         }
         if !text.trim_start().starts_with('{') {
             let rules = libraries::read(&text, &path)?;
@@ -76,13 +76,13 @@ const CHOICES: &str = "choices.json";
 pub fn other(text: OsString) -> Result<Other, String> {
     let bytes = text.as_bytes();
     let Some(equals) = bytes.iter().position(|byte| *byte == b'=') else {
-        return Err("wanted a name and a file, as in loaded=openmpi.rules".into());
+        return Err("expected a name and a file, as in loaded=openmpi.rules".into());
     };
     let path = PathBuf::from(OsStr::from_bytes(&bytes[equals + 1..]));
     let name = String::from_utf8_lossy(&bytes[..equals]);
     let taken = ["default", "measured"].into_iter().chain(Model::ALL.map(Model::name));
     match name.trim() {
-        "" => Err("wanted a name before the '=', as in loaded=openmpi.rules".into()),
+        "" => Err("expected a name before the '=', as in loaded=openmpi.rules".into()),
         name if name.contains(',') => Err(format!("the name '{name}' has a comma in it")),
         name if taken.into_iter().any(|taken| plain(name) == taken) => {
             Err(format!("'{name}' is the name of what is judged anyway; take another"))

@@ -29,7 +29,7 @@ use crate::{
         links,
         measurements::Measurements,
         progress::{self, WorkDone},
-        source::Source,
+        source::CalibrationSource,
     },
 };
 
@@ -38,7 +38,7 @@ pub use decisions::decisions;
 pub use functions::{Other, other};
 
 /// What was made of a run's measurements.
-pub struct Judged {
+pub struct JudgedRun {
     pub penalties: Penalties,
     pub choices: Vec<Choice>,
     /// The figures written.
@@ -54,12 +54,12 @@ pub struct Judged {
 /// what is to be exported is chosen by the measurements of each point alone.
 pub fn judge(
     run: &RunDirectory,
-    source: &Source,
+    source: &CalibrationSource,
     measurements: Measurements,
     models: &[Model],
     others: &[Other],
     choices: Option<Vec<Choice>>,
-) -> Result<Judged> {
+) -> Result<JudgedRun> {
     let _shown = progress::show("judging", "", || WorkDone::Unknown);
     let Measurements { header, cells, unreached, samples, jobs } = measurements;
     let decisions = decisions(source, &cells, models)?;
@@ -80,11 +80,11 @@ pub fn judge(
     penalties.warnings.extend(judged_by_itself(run, source));
     run.write(&run.penalty(), &penalties)?;
     let figures = draw(run, &source.calibration, &decisions, &penalties)?;
-    Ok(Judged { penalties, choices, figures, samples, jobs, functions })
+    Ok(JudgedRun { penalties, choices, figures, samples, jobs, functions })
 }
 
 /// Constants that were fitted to what they are judged by.
-fn judged_by_itself(run: &RunDirectory, source: &Source) -> Option<String> {
+fn judged_by_itself(run: &RunDirectory, source: &CalibrationSource) -> Option<String> {
     let records = &source.calibration.algorithms.as_ref()?.records;
     let measurements = run.measurements();
     let of_run = records.iter().any(|record| measurements.ends_with(record));
@@ -93,7 +93,7 @@ fn judged_by_itself(run: &RunDirectory, source: &Source) -> Option<String> {
     })
 }
 
-impl Judged {
+impl JudgedRun {
     /// The methods of each point with the number and the median of their times.
     pub fn times(&self) -> BTreeMap<Point, Vec<(&Method, usize, f64)>> {
         let of = |point| {

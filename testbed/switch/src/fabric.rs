@@ -7,8 +7,8 @@ use rand_pcg::Pcg64;
 use rustc_hash::FxHashMap;
 
 use crate::{
-    Distribution, Jitter, Nanoseconds, PortIndex, PortWires, Wiring,
-    wire::{Pair, Parcel, Wire},
+    Jitter, JitterDistribution, Nanoseconds, PortIndex, PortWires, Wiring,
+    wire::{FrameInTransit, PortPair, Wire},
 };
 
 /// A frame that is due.
@@ -37,10 +37,10 @@ pub struct Fabric<T> {
     wires: Vec<Wire<Passage<T>>>,
     routes: Routes,
     /// What happens next on top.
-    events: BinaryHeap<Event<T>>,
+    events: BinaryHeap<FabricEvent<T>>,
     happened: u64,
     chance: Chance,
-    pairs: FxHashMap<Pair, PairState>,
+    pairs: FxHashMap<PortPair, PairState>,
     /// Bytes in the network, by the port that sent them.
     held: Vec<u64>,
     lost: u64,
@@ -57,7 +57,7 @@ struct Passage<T> {
 }
 
 #[derive(Debug)]
-struct Event<T> {
+struct FabricEvent<T> {
     order: Reverse<(Nanoseconds, u64)>,
     what: Happening<T>,
 }
@@ -67,24 +67,24 @@ enum Happening<T> {
     /// A wire has sent what it was sending.
     Sent(u16),
     /// A frame has come to the end of a wire.
-    Come(Parcel<Passage<T>>),
+    Come(FrameInTransit<Passage<T>>),
 }
 
-impl<T> PartialEq for Event<T> {
+impl<T> PartialEq for FabricEvent<T> {
     fn eq(&self, other: &Self) -> bool {
         self.order == other.order
     }
 }
 
-impl<T> Eq for Event<T> {}
+impl<T> Eq for FabricEvent<T> {}
 
-impl<T> PartialOrd for Event<T> {
+impl<T> PartialOrd for FabricEvent<T> {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<T> Ord for Event<T> {
+impl<T> Ord for FabricEvent<T> {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.order.cmp(&other.order)
     }
@@ -129,7 +129,7 @@ impl<T> Fabric<T> {
         self.held[usize::from(source)] += u64::from(bytes);
         let route = self.routes.between(source, destination);
         let content = Passage { came: now, route, crossed: 0, content };
-        self.enter(now, Parcel { pair: (source, destination), bytes, content });
+        self.enter(now, FrameInTransit { pair: (source, destination), bytes, content });
     }
 
     /// When something happens next; none if no frame is in the network.
@@ -140,7 +140,7 @@ impl<T> Fabric<T> {
     /// The first frame that is due by `now`, if there is one.
     pub fn until(&mut self, now: Nanoseconds) -> Option<Delivery<T>> {
         while self.next().is_some_and(|time| time <= now) {
-            let Event { order: Reverse((time, _)), what } = self.events.pop()?;
+            let FabricEvent { order: Reverse((time, _)), what } = self.events.pop()?;
             match what {
                 Happening::Sent(wire) => self.leave(time, wire),
                 Happening::Come(parcel) => {
@@ -165,7 +165,7 @@ impl<T> Fabric<T> {
         self.lost
     }
 
-    fn enter(&mut self, now: Nanoseconds, parcel: Parcel<Passage<T>>) {
+    fn enter(&mut self, now: Nanoseconds, parcel: FrameInTransit<Passage<T>>) {
         let Passage { route, crossed, .. } = parcel.content;
         let wire = route.wires[usize::from(crossed)];
         if let Some(end) = self.wires[usize::from(wire)].accept(now, parcel) {
@@ -197,19 +197,19 @@ impl<T> Fabric<T> {
         self.schedule(arrival, Happening::Come(parcel));
     }
 
-    fn deliver(&mut self, due: Nanoseconds, parcel: Parcel<Passage<T>>) -> Delivery<T> {
+    fn deliver(&mut self, due: Nanoseconds, parcel: FrameInTransit<Passage<T>>) -> Delivery<T> {
         self.forget(&parcel);
         let (source, destination) = parcel.pair;
         let Passage { came, content, .. } = parcel.content;
         Delivery { source, destination, came, due, bytes: parcel.bytes, content }
     }
 
-    fn forget(&mut self, parcel: &Parcel<Passage<T>>) {
+    fn forget(&mut self, parcel: &FrameInTransit<Passage<T>>) {
         self.held[usize::from(parcel.pair.0)] -= u64::from(parcel.bytes);
     }
 
     fn schedule(&mut self, time: Nanoseconds, what: Happening<T>) {
-        self.events.push(Event { order: Reverse((time, self.happened)), what });
+        self.events.push(FabricEvent { order: Reverse((time, self.happened)), what });
         self.happened += 1;
     }
 }
@@ -290,7 +290,7 @@ struct PairState {
 }
 
 impl PairState {
-    fn new((source, destination): Pair, chance: &Chance) -> PairState {
+    fn new((source, destination): PortPair, chance: &Chance) -> PairState {
         let stream = u128::from(source) << 16 | u128::from(destination);
         PairState { random: Pcg64::new(chance.seed.into(), stream), last: 0 }
     }
@@ -303,9 +303,9 @@ impl PairState {
         let Some(Jitter { distribution, scale }) = chance.jitter else { return Some(0) };
         let drawn = self.random.random::<f64>();
         let share = match distribution {
-            Distribution::Uniform => drawn,
+            JitterDistribution::Uniform => drawn,
             // 1 - drawn is never 0.
-            Distribution::Exponential => -(1.0 - drawn).ln(),
+            JitterDistribution::Exponential => -(1.0 - drawn).ln(),
         };
         Some((share * scale.nanoseconds() as f64) as Nanoseconds)
     }

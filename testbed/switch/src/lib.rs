@@ -26,8 +26,8 @@ mod wiring;
 
 pub use address::{address_of, port_of};
 pub use fabric::{Delivery, Fabric};
-pub use service::{Percentiles, Service, Times};
-pub use wiring::{Delay, Distribution, GroupWires, HEAD, Jitter, PortWires, Wiring};
+pub use service::{Durations, Percentiles, Service};
+pub use wiring::{Delay, GroupWires, HEAD, Jitter, JitterDistribution, PortWires, Wiring};
 
 /// A moment or a duration, in nanoseconds of the monotonic clock.
 pub type Nanoseconds = u64;

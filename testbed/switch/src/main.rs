@@ -50,9 +50,9 @@ fn run() -> Result<()> {
         wiring.ports.iter().map(|port| tap::Tap::make(&port.place)).collect::<Result<Vec<_>>>()?;
     let server = serve::Server::new(&wiring, taps, &directory.join(SOCKET))?;
     println!("made");
-    io::stdout().flush().context("cannot tell that the devices are made")?;
+    io::stdout().flush().context("cannot report that the devices are ready")?;
     let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer).context("cannot hear when to begin")?;
+    io::stdin().lock().read_line(&mut answer).context("cannot wait for the start signal")?;
     if answer.trim() != "go" {
         return Ok(());
     }

@@ -17,7 +17,7 @@ pub fn leave_the_caller() -> Result<()> {
     let closed = unsafe { libc::close_range(3, libc::c_uint::MAX, 0) };
     match closed {
         0 => Ok(()),
-        _ => Err(std::io::Error::last_os_error()).context("cannot close what was inherited"),
+        _ => Err(std::io::Error::last_os_error()).context("cannot close inherited files"),
     }
 }
 

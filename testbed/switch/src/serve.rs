@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use colibri_switch::{
-    Delivery, Fabric, HEAD, Nanoseconds, PortIndex, Service, Times, Wiring, port_of,
+    Delivery, Durations, Fabric, HEAD, Nanoseconds, PortIndex, Service, Wiring, port_of,
 };
 use records::document;
 use rustix::{
@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// Frames that are taken from one device before what has become due is delivered.
-const BATCH: usize = 16;
+const FRAMES_AT_ONCE: usize = 16;
 
 /// A port whose frames fill this much of the memory is not read until half of them are gone: its node
 /// is held back, by its own device's queue. TCP's windows hold it back long before.
@@ -41,30 +41,30 @@ const LISTENER: u64 = u64::MAX;
 /// A switch.
 pub struct Server {
     fabric: Fabric<Box<[u8]>>,
-    ports: Vec<Port>,
+    ports: Vec<SwitchPort>,
     /// The head's, whose frames are not counted among those between nodes.
     head: Option<PortIndex>,
     epoll: OwnedFd,
     listener: UnixListener,
-    tally: Tally,
+    tally: FrameTally,
     /// Of the last look at the clock; all that was due by then is delivered.
     time: Nanoseconds,
     room: Box<[u8; FRAME_ROOM]>,
     processors: Processors,
 }
 
-struct Port {
+struct SwitchPort {
     tap: Tap,
     is_read: bool,
 }
 
-struct Tally {
+struct FrameTally {
     frames: u64,
     bytes: u64,
     refused: u64,
     stray: u64,
-    lateness: Times,
-    held: Times,
+    lateness: Durations,
+    held: Durations,
 }
 
 impl Server {
@@ -81,17 +81,17 @@ impl Server {
         let head = wiring.ports.iter().position(|port| port.place == HEAD);
         Ok(Server {
             fabric: Fabric::new(wiring),
-            ports: taps.into_iter().map(|tap| Port { tap, is_read: true }).collect(),
+            ports: taps.into_iter().map(|tap| SwitchPort { tap, is_read: true }).collect(),
             head: head.map(|index| index as PortIndex),
             epoll,
             listener,
-            tally: Tally {
+            tally: FrameTally {
                 frames: 0,
                 bytes: 0,
                 refused: 0,
                 stray: 0,
-                lateness: Times::new()?,
-                held: Times::new()?,
+                lateness: Durations::new()?,
+                held: Durations::new()?,
             },
             time: 0,
             room: Box::new([0; FRAME_ROOM]),
@@ -164,7 +164,7 @@ impl Server {
     /// Some of the frames that a node has sent. They count as come when the last look at the clock was:
     /// that is when they were there.
     fn take(&mut self, source: PortIndex) -> io::Result<()> {
-        for _ in 0..BATCH {
+        for _ in 0..FRAMES_AT_ONCE {
             let tap = &self.ports[usize::from(source)].tap;
             let Some(frame) = tap.read(&mut self.room)? else { break };
             match port_of(frame).filter(|port| usize::from(*port) < self.ports.len()) {
@@ -183,7 +183,7 @@ impl Server {
     /// Stops reading a port that fills the memory, and begins again.
     fn hold_back(&mut self, port: PortIndex) {
         let held = self.fabric.held(port);
-        let Port { tap, is_read } = &mut self.ports[usize::from(port)];
+        let SwitchPort { tap, is_read } = &mut self.ports[usize::from(port)];
         let flags = match *is_read {
             true if held > MOST_HELD_BYTES => EventFlags::empty(),
             false if held < MOST_HELD_BYTES / 2 => EventFlags::IN,
@@ -197,7 +197,7 @@ impl Server {
     /// Tells whoever asks how it serves.
     fn answer(&self, realtime: bool) -> Result<()> {
         let Ok((mut asker, _)) = self.listener.accept() else { return Ok(()) };
-        let Tally { frames, bytes, refused, stray, ref lateness, ref held } = self.tally;
+        let FrameTally { frames, bytes, refused, stray, ref lateness, ref held } = self.tally;
         let service = Service {
             realtime,
             frames,

@@ -51,17 +51,17 @@ pub struct Percentiles {
 
 /// Durations as they come, to three digits, in a fixed amount of memory.
 #[derive(Debug)]
-pub struct Times(Histogram<u64>);
+pub struct Durations(Histogram<u64>);
 
-impl Times {
+impl Durations {
     const MOST: Nanoseconds = 100_000_000_000;
 
     /// None yet.
     ///
     /// # Errors
     /// None that is known: the histogram's bounds are fixed.
-    pub fn new() -> Result<Times> {
-        Ok(Times(Histogram::new_with_bounds(1, Self::MOST, 3)?))
+    pub fn new() -> Result<Durations> {
+        Ok(Durations(Histogram::new_with_bounds(1, Self::MOST, 3)?))
     }
 
     /// One more; above 100 s it counts as that.
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn percentiles_are_those_of_the_durations() {
-        let mut times = Times::new().unwrap();
+        let mut times = Durations::new().unwrap();
         assert_eq!(times.percentiles(), Percentiles::default());
         for microseconds in 1..=1000 {
             times.add(microseconds * 1000);

@@ -7,12 +7,12 @@ use rustc_hash::FxHashMap;
 use crate::{Nanoseconds, PortIndex};
 
 /// From whom to whom. Frames of one pair never overtake each other.
-pub(crate) type Pair = (PortIndex, PortIndex);
+pub(crate) type PortPair = (PortIndex, PortIndex);
 
 /// A frame on its way: whose it is, its bytes on the wire, and the rest, which is nothing to a wire.
 #[derive(Debug)]
-pub(crate) struct Parcel<T> {
-    pub pair: Pair,
+pub(crate) struct FrameInTransit<T> {
+    pub pair: PortPair,
     pub bytes: u32,
     pub content: T,
 }
@@ -26,37 +26,37 @@ pub(crate) struct Parcel<T> {
 pub(crate) struct Wire<T> {
     bits_per_second: u64,
     pub latency: Nanoseconds,
-    sending: Option<Parcel<T>>,
+    sending: Option<FrameInTransit<T>>,
     /// The tag of what is being sent.
     tag: u64,
-    waiting: BinaryHeap<Waiting<T>>,
+    waiting: BinaryHeap<WaitingFrame<T>>,
     /// Of each pair's last frame.
-    tags: FxHashMap<Pair, u64>,
+    tags: FxHashMap<PortPair, u64>,
     /// Frames that ever came, which tells frames of one tag apart.
     came: u64,
 }
 
 #[derive(Debug)]
-struct Waiting<T> {
+struct WaitingFrame<T> {
     order: Reverse<(u64, u64)>,
-    parcel: Parcel<T>,
+    parcel: FrameInTransit<T>,
 }
 
-impl<T> PartialEq for Waiting<T> {
+impl<T> PartialEq for WaitingFrame<T> {
     fn eq(&self, other: &Self) -> bool {
         self.order == other.order
     }
 }
 
-impl<T> Eq for Waiting<T> {}
+impl<T> Eq for WaitingFrame<T> {}
 
-impl<T> PartialOrd for Waiting<T> {
+impl<T> PartialOrd for WaitingFrame<T> {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<T> Ord for Waiting<T> {
+impl<T> Ord for WaitingFrame<T> {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.order.cmp(&other.order)
     }
@@ -86,12 +86,12 @@ impl<T> Wire<T> {
 
     /// A frame comes at `now`. If the wire is free it is sent at once, and the end of its sending is
     /// told; else it waits.
-    pub fn accept(&mut self, now: Nanoseconds, parcel: Parcel<T>) -> Option<Nanoseconds> {
+    pub fn accept(&mut self, now: Nanoseconds, parcel: FrameInTransit<T>) -> Option<Nanoseconds> {
         let last = self.tags.entry(parcel.pair).or_default();
         *last = self.tag.max(*last) + u64::from(parcel.bytes);
         let order = Reverse((*last, self.came));
         self.came += 1;
-        self.waiting.push(Waiting { order, parcel });
+        self.waiting.push(WaitingFrame { order, parcel });
         match self.sending {
             Some(_) => None,
             None => self.send_next(now),
@@ -100,13 +100,13 @@ impl<T> Wire<T> {
 
     /// The frame that was being sent has left at `now`; the next one, if any waits, begins there and
     /// then, and its end is told.
-    pub fn left(&mut self, now: Nanoseconds) -> (Option<Parcel<T>>, Option<Nanoseconds>) {
+    pub fn left(&mut self, now: Nanoseconds) -> (Option<FrameInTransit<T>>, Option<Nanoseconds>) {
         let sent = self.sending.take();
         (sent, self.send_next(now))
     }
 
     fn send_next(&mut self, now: Nanoseconds) -> Option<Nanoseconds> {
-        let Waiting { order: Reverse((tag, _)), parcel } = self.waiting.pop()?;
+        let WaitingFrame { order: Reverse((tag, _)), parcel } = self.waiting.pop()?;
         let end = now + self.time_of(parcel.bytes);
         self.tag = tag;
         self.sending = Some(parcel);

@@ -73,7 +73,7 @@ impl fmt::Display for Delay {
 /// How what is added to the latency is distributed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Distribution {
+pub enum JitterDistribution {
     /// Evenly from nothing to the scale.
     Uniform,
     /// Exponentially, the scale being the mean.
@@ -84,7 +84,7 @@ pub enum Distribution {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Jitter {
     /// From which distribution.
-    pub distribution: Distribution,
+    pub distribution: JitterDistribution,
     /// Its largest value (uniform) or its mean (exponential).
     pub scale: Delay,
 }
@@ -95,9 +95,9 @@ impl FromStr for Jitter {
     /// Reads `100us` or `uniform:100us`, and `exponential:100us`.
     fn from_str(text: &str) -> Result<Jitter, String> {
         let (distribution, scale) = match text.split_once(':') {
-            None => (Distribution::Uniform, text),
-            Some(("uniform", scale)) => (Distribution::Uniform, scale),
-            Some(("exponential", scale)) => (Distribution::Exponential, scale),
+            None => (JitterDistribution::Uniform, text),
+            Some(("uniform", scale)) => (JitterDistribution::Uniform, scale),
+            Some(("exponential", scale)) => (JitterDistribution::Exponential, scale),
             Some(_) => {
                 return Err(format!(
                     "'{text}' is not a jitter; write 100us (from 0 to 100us) or exponential:100us \
@@ -112,8 +112,8 @@ impl FromStr for Jitter {
 impl fmt::Display for Jitter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.distribution {
-            Distribution::Uniform => write!(f, "{}", self.scale),
-            Distribution::Exponential => write!(f, "exponential:{}", self.scale),
+            JitterDistribution::Uniform => write!(f, "{}", self.scale),
+            JitterDistribution::Exponential => write!(f, "exponential:{}", self.scale),
         }
     }
 }

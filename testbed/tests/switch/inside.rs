@@ -1,18 +1,18 @@
 //! Nodes with a network inside: both levels have a known truth.
 
-use colibri_testbed::{Inside, Mpich, Placement};
+use colibri_testbed::{Inside, Mpich, RankPlacement};
 
 use super::*;
 
 /// Nodes of ranks at 10 Mbit/s and 1 ms, inside 100 Mbit/s and 100 us.
-fn nested(suffix: &str, ranks_per_node: &str, placement: Placement) -> Standing {
+fn nested(suffix: &str, ranks_per_node: &str, placement: RankPlacement) -> Standing {
     let inside: Inside = "100mbit,100us".parse().unwrap();
     let ranks_per_node: colibri_testbed::RanksPerNode = ranks_per_node.parse().unwrap();
     let nodes = ranks_per_node.to_string().split(',').count().max(2) as u32;
     let spec = Spec::new(&name(suffix), nodes, "10mbit".parse().unwrap()).unwrap();
     let spec = spec.with_ranks_per_node(ranks_per_node).unwrap();
     let spec = Spec { placement, ..spec };
-    let links = Links { inside: Some(inside), ..links() };
+    let links = LinkOptions { inside: Some(inside), ..links() };
     Standing { testbed: up(&spec.with_links(links).unwrap()).unwrap() }
 }
 
@@ -36,7 +36,7 @@ fn ranks_of_a_node_share_its_name_and_each_has_a_port() {
     let Ok(mpi) = OpenMpi::find() else {
         return skipped("ranks in a network inside nodes", "needs Open MPI");
     };
-    let standing = nested("in", "2,3,1", Placement::Block);
+    let standing = nested("in", "2,3,1", RankPlacement::Block);
     let name = standing.name().to_string();
     let told = status().unwrap().into_iter().find(|testbed| testbed.name == name).unwrap();
     assert_eq!((told.condition, told.nodes), (Condition::Standing, 3));
@@ -64,7 +64,7 @@ fn ranks_are_dealt_to_nodes_in_turn_where_that_is_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     let Some((mpi, who)) = built(folder.path(), "who") else { return };
     for (placement, nodes) in
-        [(Placement::Block, [0, 0, 1, 1, 1]), (Placement::Cyclic, [0, 1, 0, 1, 1])]
+        [(RankPlacement::Block, [0, 0, 1, 1, 1]), (RankPlacement::Cyclic, [0, 1, 0, 1, 1])]
     {
         let standing = nested("deal", "2,3", placement);
         let text = standing.mpirun(&mpi, 5, &[&who]);
@@ -86,7 +86,7 @@ fn both_levels_have_their_latency_and_their_rate() {
     let folder = tempfile::tempdir().unwrap();
     let Some((mpi, pingpong)) = built(folder.path(), "pingpong") else { return };
     for (placement, latency, rate) in
-        [(Placement::Block, 115e-6, 100e6), (Placement::Cyclic, 1.264e-3, 10e6)]
+        [(RankPlacement::Block, 115e-6, 100e6), (RankPlacement::Cyclic, 1.264e-3, 10e6)]
     {
         let standing = nested("both", "2,2", placement);
         let attempts: Vec<(f64, f64)> = (0..3)
@@ -115,7 +115,7 @@ fn more_ports_than_the_switch_has_are_refused() {
     let inside = Some("100mbit,100us".parse().unwrap());
     let spec = Spec::new("many", 40, "10mbit".parse().unwrap()).unwrap();
     let spec = spec.with_ranks_per_node("6".parse().unwrap()).unwrap();
-    let error = spec.with_links(Links { inside, ..links() }).unwrap_err().to_string();
+    let error = spec.with_links(LinkOptions { inside, ..links() }).unwrap_err().to_string();
     assert!(error.contains("240 ranks") && error.contains("are 280 ports"), "{error}");
 }
 
@@ -131,7 +131,7 @@ fn mpich_starts_on_nodes_with_insides_and_without() {
         return skipped("MPICH on a virtual cluster", "needs MPICH");
     };
     let plain = Standing::up("mpich", 2, "100mbit", "2");
-    let inside = nested("mpin", "2,2", Placement::Cyclic);
+    let inside = nested("mpin", "2,2", RankPlacement::Cyclic);
     for (standing, nodes) in [(plain, [0, 0, 1, 1]), (inside, [0, 1, 0, 1])] {
         // Debian's MPICH now and then never comes out of MPI_Finalize over TCP; all has been said then.
         let mut command =

@@ -2,7 +2,7 @@
 
 use std::{io::BufRead, io::BufReader, os::unix::process::ExitStatusExt};
 
-use colibri_testbed::{Links, Loss, Racks, Service};
+use colibri_testbed::{LinkOptions, Loss, Racks, Service};
 
 use super::*;
 
@@ -11,11 +11,11 @@ mod inside;
 /// Of payload, at 10 Mbit/s: 1448 of every 1514 bytes on the wire are the message's.
 const WIRE_BYTES_PER_SECOND: f64 = 10e6 / 8.0 * 1448.0 / 1514.0;
 
-fn links() -> Links {
-    Links { latency: "1ms".parse().unwrap(), ..Links::default() }
+fn links() -> LinkOptions {
+    LinkOptions { latency: "1ms".parse().unwrap(), ..LinkOptions::default() }
 }
 
-fn switched(suffix: &str, nodes: u32, links: Links) -> Standing {
+fn switched(suffix: &str, nodes: u32, links: LinkOptions) -> Standing {
     let spec = Spec::new(&name(suffix), nodes, "10mbit".parse().unwrap()).unwrap();
     Standing { testbed: up(&spec.with_links(links).unwrap()).unwrap() }
 }
@@ -186,7 +186,7 @@ fn uplinks_are_shared_and_many_senders_are_served_evenly() {
     need!(can_make_taps(), "root and TAP devices");
     let uplink = "10mbit".parse().unwrap();
     let racks = Some(Racks { racks: 2, nodes: 3, uplink });
-    let standing = switched("racks", 6, Links { racks, ..links() });
+    let standing = switched("racks", 6, LinkOptions { racks, ..links() });
     for (kind, senders, share) in [("across", 3, 1.0 / 3.0), ("gather", 5, 0.0)] {
         let Some(rates) = traffic(&standing, 6, &[kind, "32768", "3"]) else { return };
         assert_eq!(rates.len(), senders);
@@ -204,7 +204,7 @@ fn uplinks_are_shared_and_many_senders_are_served_evenly() {
 fn what_is_to_be_lost_is_lost_and_sent_again() {
     need!(can_make_taps(), "root and TAP devices");
     let loss: Loss = "2%".parse().unwrap();
-    let standing = switched("loss", 2, Links { loss, seed: 1, ..links() });
+    let standing = switched("loss", 2, LinkOptions { loss, seed: 1, ..links() });
     let Some(rates) = traffic(&standing, 2, &["across", "32768", "1"]) else { return };
     assert!(rates[0].1 > 0.0);
     let service = standing.testbed.service().unwrap();

@@ -14,7 +14,7 @@ use std::{
 use crate::log;
 
 /// An algorithm that is observed.
-pub struct Algorithm {
+pub struct TracedAlgorithm {
     /// Its name without Open MPI's prefix, such as `bcast_intra_pipeline`.
     pub name: &'static str,
     /// What its parameters are called in the text.
@@ -33,12 +33,12 @@ macro_rules! interpose {
         enum Number { $($($name),*),* }
 
         /// Every algorithm that is observed.
-        pub const ALGORITHMS: &[Algorithm] = &[$($(interpose!(@listed $name $noted)),*),*];
+        pub const ALGORITHMS: &[TracedAlgorithm] = &[$($(interpose!(@listed $name $noted)),*),*];
 
         $($(interpose!(@define $name $passed $noted);)*)*
     };
     (@listed $name:ident ($($noted:ident),*)) => {
-        Algorithm {
+        TracedAlgorithm {
             name: stringify!($name).split_at("ompi_coll_base_".len()).1,
             parameters: &[$(stringify!($noted)),*],
         }
@@ -91,7 +91,7 @@ fn resolve(cache: &AtomicPtr<c_void>, name: &CStr) -> *mut c_void {
         // No panic and no unwinding: the caller is C.
         let _ = writeln!(
             std::io::stderr(),
-            "colibri tracer: this MPI library has no {text} to go on to; run without the tracer"
+            "colibri tracer: this MPI library has no {text} to call; run without the tracer"
         );
         process::abort();
     }

@@ -15,36 +15,37 @@ const MAX_CHAINS: usize = 512;
 
 /// One call of one algorithm: its place in [`ALGORITHMS`] and its parameters.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Call {
+struct TracedCall {
     algorithm: u16,
     parameters: [u32; MAX_PARAMETERS],
 }
 
 /// An outermost call and, behind it, the calls made inside it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Chain {
+pub struct CallChain {
     length: u8,
-    calls: [Call; MAX_NESTED],
+    calls: [TracedCall; MAX_NESTED],
 }
 
-impl Chain {
-    pub const EMPTY: Chain = Chain {
+impl CallChain {
+    pub const EMPTY: CallChain = CallChain {
         length: 0,
-        calls: [Call { algorithm: 0, parameters: [0; MAX_PARAMETERS] }; MAX_NESTED],
+        calls: [TracedCall { algorithm: 0, parameters: [0; MAX_PARAMETERS] }; MAX_NESTED],
     };
 }
 
 struct Log {
-    chains: [Chain; MAX_CHAINS],
+    chains: [CallChain; MAX_CHAINS],
     length: usize,
     lost: usize,
 }
 
-static LOG: Mutex<Log> = Mutex::new(Log { chains: [Chain::EMPTY; MAX_CHAINS], length: 0, lost: 0 });
+static LOG: Mutex<Log> =
+    Mutex::new(Log { chains: [CallChain::EMPTY; MAX_CHAINS], length: 0, lost: 0 });
 
 thread_local! {
     static DEPTH: Cell<u32> = const { Cell::new(0) };
-    static CURRENT: Cell<Chain> = const { Cell::new(Chain::EMPTY) };
+    static CURRENT: Cell<CallChain> = const { Cell::new(CallChain::EMPTY) };
 }
 
 /// A table behind a poisoned lock is still a table: nothing in it can be half written that matters.
@@ -56,7 +57,7 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub fn enter(algorithm: u16, parameters: &[u32]) {
     let depth = DEPTH.get();
     DEPTH.set(depth + 1);
-    let mut chain = if depth == 0 { Chain::EMPTY } else { CURRENT.get() };
+    let mut chain = if depth == 0 { CallChain::EMPTY } else { CURRENT.get() };
     if let Some(call) = chain.calls.get_mut(usize::from(chain.length)) {
         call.algorithm = algorithm;
         for (slot, value) in call.parameters.iter_mut().zip(parameters) {
@@ -107,7 +108,7 @@ pub fn text() -> String {
     text
 }
 
-impl Display for Chain {
+impl Display for CallChain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (place, call) in self.calls[..usize::from(self.length)].iter().enumerate() {
             let separator = if place == 0 { "" } else { ">" };

@@ -11,24 +11,24 @@ use std::{
     sync::{Mutex, OnceLock},
 };
 
-use crate::log::{Chain, lock};
+use crate::log::{CallChain, lock};
 
 const MAX_KINDS: usize = 256;
 const FILE_VARIABLE: &str = "COLIBRI_TRACER_FILE";
 
-struct Counts {
-    kinds: [(Chain, u64); MAX_KINDS],
+struct CallCounts {
+    kinds: [(CallChain, u64); MAX_KINDS],
     length: usize,
     other: u64,
 }
 
-static COUNTS: Mutex<Counts> =
-    Mutex::new(Counts { kinds: [(Chain::EMPTY, 0); MAX_KINDS], length: 0, other: 0 });
+static COUNTS: Mutex<CallCounts> =
+    Mutex::new(CallCounts { kinds: [(CallChain::EMPTY, 0); MAX_KINDS], length: 0, other: 0 });
 
 /// The file, asked for once: with the first call, when the handler for the exit is set too.
 static FILE: OnceLock<Option<OsString>> = OnceLock::new();
 
-pub fn count(chain: &Chain) {
+pub fn count(chain: &CallChain) {
     if FILE.get_or_init(watch).is_none() {
         return;
     }

@@ -191,19 +191,19 @@ fn now() -> i64 {
 
 /// What the environment says.
 #[derive(Clone, Copy)]
-struct Limits {
+struct YieldLimits {
     idle_nanoseconds: i64,
     /// 0: none.
     polls: i64,
 }
 
 /// Read once; what is no number in the range counts as not given, as there is nobody to complain to.
-fn limits() -> Limits {
+fn limits() -> YieldLimits {
     static IDLE: AtomicI64 = AtomicI64::new(0);
     static POLLS: AtomicI64 = AtomicI64::new(0);
     let idle_nanoseconds = IDLE.load(Ordering::Acquire);
     if idle_nanoseconds > 0 {
-        return Limits { idle_nanoseconds, polls: POLLS.load(Ordering::Relaxed) };
+        return YieldLimits { idle_nanoseconds, polls: POLLS.load(Ordering::Relaxed) };
     }
     let asked = |name: &str, most| {
         // A panic may not cross into C.
@@ -215,7 +215,7 @@ fn limits() -> Limits {
         .map_or(DEFAULT_IDLE_NANOSECONDS, |microseconds: i64| microseconds * 1_000);
     POLLS.store(polls, Ordering::Relaxed);
     IDLE.store(idle_nanoseconds, Ordering::Release);
-    Limits { idle_nanoseconds, polls }
+    YieldLimits { idle_nanoseconds, polls }
 }
 
 fn idle_nanoseconds() -> i64 {

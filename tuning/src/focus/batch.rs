@@ -10,7 +10,7 @@ use records::{
     summary::Regret,
 };
 
-use super::{Focus, Track};
+use super::{Focus, MethodTrack};
 use crate::{
     constants::constants,
     costs::{calls, visit_seconds},
@@ -37,7 +37,7 @@ impl Batch {
     }
 }
 
-impl Track {
+impl MethodTrack {
     /// How often a method at a point is visited at least, if it matters.
     fn visits_wanted(&self, index: usize) -> usize {
         match self.belief.mean(index).exp() {
@@ -110,7 +110,7 @@ impl Focus {
     /// At most one of each track, since what it shows changes the worth of its neighbours, and
     /// none that is worth less than half of the worthiest.
     fn worthiest(&self) -> Vec<(usize, usize)> {
-        let which = |wanted: &dyn Fn(&Track, usize) -> bool| -> Vec<(usize, usize)> {
+        let which = |wanted: &dyn Fn(&MethodTrack, usize) -> bool| -> Vec<(usize, usize)> {
             let all = self.points.values().flatten().copied();
             all.filter(|&(track, index)| wanted(&self.tracks[track], index)).collect()
         };
@@ -150,7 +150,7 @@ impl Focus {
     /// in its own way at all sizes alike, and a visit costs next to nothing.
     fn unexplored(&self) -> Vec<(usize, usize)> {
         let mut unexplored = Vec::new();
-        for (track, Track { belief, visits, .. }) in self.tracks.iter().enumerate() {
+        for (track, MethodTrack { belief, visits, .. }) in self.tracks.iter().enumerate() {
             let mut ends: BTreeMap<u32, (usize, usize)> = BTreeMap::new();
             for (index, point) in belief.points().iter().enumerate() {
                 if belief.mean(index).exp() < constants().very_short_seconds

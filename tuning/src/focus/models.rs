@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use records::{Point, plan::Cell};
 use statistics::median;
 
-use crate::{belief::likeness, constants::constants};
+use crate::{belief::covariance, constants::constants};
 
 /// The logarithm of each cell's time by the models together; nothing where none knows the cell. Of what
 /// they say of each cell, in seconds, and the logarithm of what was observed of some (by the cell's
@@ -59,7 +59,7 @@ fn weights(
         };
         let mut sums = vec![before; models];
         for (other, off) in seen.iter().filter(|(of, _)| of.collective == point.collective) {
-            let alike = likeness(point, *other);
+            let alike = covariance(point, *other);
             for (sum, off) in sums.iter_mut().zip(off) {
                 sum.squares += alike * off.squares;
                 sum.count += alike * off.count;

@@ -10,23 +10,23 @@
 use crate::{belief::Belief, constants::constants};
 
 /// One visit.
-pub(super) struct Visit {
+pub(super) struct NoisyVisit {
     index: usize,
     logarithm: f64,
     /// Variances of a usual visit and of one that strayed.
     usual: f64,
-    strayed: f64,
+    outlier: f64,
     /// What it is now taken for: a normal, by its precision and its precision times its mean.
     precision: f64,
     pull: f64,
 }
 
-impl Visit {
+impl NoisyVisit {
     /// Of the point with this index, with the median time of its calls and the variance of the
     /// logarithm of that, if it is a usual one.
     pub fn new(index: usize, seconds: f64, usual: f64) -> Self {
-        let strayed = constants().straying.powi(2) + constants().straying_of_noise.powi(2) * usual;
-        Visit { index, logarithm: seconds.ln(), usual, strayed, precision: 0.0, pull: 0.0 }
+        let outlier = constants().straying.powi(2) + constants().straying_of_noise.powi(2) * usual;
+        NoisyVisit { index, logarithm: seconds.ln(), usual, outlier, precision: 0.0, pull: 0.0 }
     }
 
     /// Mean and variance of what is known after this visit, if `mean` and `variance` are those
@@ -41,7 +41,7 @@ impl Visit {
         };
         let parts = [
             part(1.0 - constants().stray_share, self.usual),
-            part(constants().stray_share, self.strayed),
+            part(constants().stray_share, self.outlier),
         ];
         let weights = parts.iter().map(|(weight, ..)| weight).sum::<f64>();
         let mean = parts.iter().map(|(weight, mean, _)| weight / weights * mean).sum::<f64>();
@@ -61,7 +61,7 @@ impl Visit {
         let before = (mean / variance - self.pull) / precision;
         let (after, variance) = self.after(before, 1.0 / precision);
         // Two parts far apart are wider than what was known before; that no observation can say.
-        let least = (constants().least_added * precision).min(1.0 / self.strayed);
+        let least = (constants().least_added * precision).min(1.0 / self.outlier);
         let added = (1.0 / variance - precision).max(least);
         let pull = after * (precision + added) - before * precision;
         let change = added - self.precision;
@@ -73,7 +73,7 @@ impl Visit {
 }
 
 /// Takes all visits in.
-pub(super) fn take_in(belief: &mut Belief, visits: &mut [Visit]) {
+pub(super) fn take_in(belief: &mut Belief, visits: &mut [NoisyVisit]) {
     for _ in 0..constants().visit_sweeps {
         for visit in &mut *visits {
             visit.take_in(belief);
@@ -95,12 +95,12 @@ mod tests {
         Belief::new(points, &[Prior { mean: 0.0, own: 0.05 }; 3], 0.3, 0.3)
     }
 
-    fn visit(index: usize, logarithm: f64) -> Visit {
-        Visit { index, logarithm, usual: 0.0025, strayed: 0.05, precision: 0.0, pull: 0.0 }
+    fn visit(index: usize, logarithm: f64) -> NoisyVisit {
+        NoisyVisit { index, logarithm, usual: 0.0025, outlier: 0.05, precision: 0.0, pull: 0.0 }
     }
 
     /// Mean and variance after these visits of the middle point, which is known by nothing else.
-    fn integrated(before: (f64, f64), visits: &[Visit]) -> (f64, f64) {
+    fn integrated(before: (f64, f64), visits: &[NoisyVisit]) -> (f64, f64) {
         let normal = |x: f64, variance: f64| (-x * x / variance / 2.0).exp() / variance.sqrt();
         let mut moments = [0.0; 3];
         for step in -40_000..40_000 {
@@ -108,7 +108,7 @@ mod tests {
             let likelihood = visits.iter().map(|visit| {
                 let off = at - visit.logarithm;
                 (1.0 - constants().stray_share) * normal(off, visit.usual)
-                    + constants().stray_share * normal(off, visit.strayed)
+                    + constants().stray_share * normal(off, visit.outlier)
             });
             let density = normal(at - before.0, before.1) * likelihood.product::<f64>();
             moments = [0, 1, 2].map(|power| moments[power as usize] + density * at.powi(power));
@@ -162,7 +162,7 @@ mod tests {
             let mut believed = belief();
             let neighbours = [(0, 0.0), (0, 0.02), (2, 0.0), (2, -0.02)];
             let all = neighbours.into_iter().chain(of_middle.iter().map(|&off| (1, off)));
-            let mut visits: Vec<Visit> = all.map(|(index, off)| visit(index, off)).collect();
+            let mut visits: Vec<NoisyVisit> = all.map(|(index, off)| visit(index, off)).collect();
             take_in(&mut believed, &mut visits);
             (believed.mean(1), believed.variance(1).sqrt())
         };

@@ -11,7 +11,7 @@ use crate::{
 
 /// Plans of jobs that visit the same cells, each equally often in every job.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Repeated {
+pub struct RepeatedPlan {
     /// For each job, one for each turn.
     pub plans: Vec<Vec<Plan>>,
     /// How long all of them together should take, in seconds.
@@ -34,7 +34,7 @@ pub fn repeat(
     ranks: u32,
     within: f64,
     (turns, seed): (usize, u64),
-) -> Repeated {
+) -> RepeatedPlan {
     let costs: Vec<Cost> = (0..cells.len()).map(|cell| Cost::new(cells, seconds, cell)).collect();
     let visits = as_many_as_fit(&costs, within);
     let rounds = spread(&visits, seed);
@@ -51,7 +51,10 @@ pub fn repeat(
     let job = |seconds: &Vec<Option<f64>>| {
         (0..turns).map(|turn| plan(seconds, &rounds[first(turn)..first(turn + 1)])).collect()
     };
-    Repeated { plans: seconds.iter().map(job).collect(), expected_seconds: total(&costs, &visits) }
+    RepeatedPlan {
+        plans: seconds.iter().map(job).collect(),
+        expected_seconds: total(&costs, &visits),
+    }
 }
 
 struct Cost {
@@ -137,7 +140,7 @@ mod tests {
     fn short_calls_are_repeated_most_and_long_ones_where_there_is_time() {
         let seconds = [vec![Some(0.3), Some(2e-4), Some(0.05)]];
         let within = |within| {
-            let Repeated { plans, expected_seconds } =
+            let RepeatedPlan { plans, expected_seconds } =
                 repeat(&cells(3), &seconds, 8, within, (1, 1));
             (visits(&plans[0][0]), expected_seconds)
         };
@@ -153,7 +156,7 @@ mod tests {
     fn each_job_warms_up_by_what_it_runs_and_visits_what_it_loads() {
         let (long, short) = (Some(0.6), Some(2e-4));
         let seconds = [vec![long, short], vec![short, None]];
-        let Repeated { plans, .. } = repeat(&cells(2), &seconds, 8, 1.4, (1, 3));
+        let RepeatedPlan { plans, .. } = repeat(&cells(2), &seconds, 8, 1.4, (1, 3));
         let plans = plans.concat();
         assert_eq!(visits(&plans[0])[0], visits(&plans[1])[0], "what is compared is seen alike");
         assert_eq!(visits(&plans[1])[1], 0);

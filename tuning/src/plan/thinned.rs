@@ -120,11 +120,11 @@ mod tests {
         let point = |bytes| Point { collective: Collective::Bcast, procs: 8, bytes };
         let spent: BTreeMap<Point, f64> =
             (0..16).map(|power| (point(1 << power), f64::from(power + 1))).collect();
-        let (cells, notes) = thinned(&grid(Weights::of(&spent)), 40.0, &expected);
+        let (cells, notes) = thinned(&grid(Weights::from_seconds(&spent)), 40.0, &expected);
         let kept = sizes(&cells);
         assert!(kept.len() < 11 && kept.len() > 4, "{kept:?}");
         assert!(kept.iter().all(|bytes| *bytes >= 1 << (16 - kept.len())), "{kept:?}");
         assert!(notes[0].starts_with(&format!("{} of 16 points", kept.len())), "{notes:?}");
-        assert_eq!(thinned(&grid(Weights::of(&spent)), 70.0, &expected).1, [""; 0]);
+        assert_eq!(thinned(&grid(Weights::from_seconds(&spent)), 70.0, &expected).1, [""; 0]);
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use records::{
     Collective, Method, Point,
     plan::Cell,
-    summary::{Harm, Way},
+    summary::{Harm, LoadWay},
 };
 use tuning::{
     JobName, WayToLoad,
@@ -44,7 +44,7 @@ fn confirmed(world: &World) -> (Option<Harm>, usize, u32) {
     let choices = choices();
     let doubts: BTreeMap<Point, f64> = points().map(|point| (point, 0.05)).collect();
     let way = WayToLoad {
-        way: Way::Rules,
+        way: LoadWay::Rules,
         file: "openmpi.rules",
         loaded: &|_, method| Ok(method.clone()),
     };

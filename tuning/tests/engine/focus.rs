@@ -56,7 +56,7 @@ fn what_an_application_uses_is_measured_first() {
     let used: BTreeMap<Point, f64> =
         world.cells.iter().map(Cell::point).map(|at| (at, f64::from(is_used(at)))).collect();
     let focus = || Focus::new(&world.cells, &truth::expected, &samples);
-    let weighed = || focus().weighing(Weights::of(&used));
+    let weighed = || focus().weighing(Weights::from_seconds(&used));
     let seconds = 20.0;
     let visits = |batch: Batch| -> (usize, usize) {
         let here = |visit: &&Visit| is_used(world.cells[visit.cell as usize].point());

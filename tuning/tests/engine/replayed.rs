@@ -18,17 +18,17 @@ use records::{
     Collective, Method, Point,
     calibration::Calibration,
     document,
-    observation::{CollectiveCall, Status},
+    observation::{CollectiveCall, ObservationStatus},
     plan::{Cell, Visit},
     record,
 };
 use tuning::{
     Bench, BenchJob, Weights,
-    focus::spent,
+    focus::spent_seconds,
     plan::{Grid, cells},
 };
 use verification::{
-    samples::{Samples, Times},
+    samples::{MethodTimes, Samples},
     selection::Choice,
 };
 
@@ -107,7 +107,7 @@ impl Reference {
             seen: Samples::gather(&seen),
             judging: Samples::gather(&judging),
             rounds: rounds.iter().map(|rows| Samples::gather(rows)).collect(),
-            seconds: spent(&rows),
+            seconds: spent_seconds(&rows),
         }
     }
 
@@ -130,7 +130,7 @@ impl Reference {
             seed,
         };
         let Ok(tuned) = tune(&mut ReplayBench::new(self, seed), &task);
-        let spent = spent(&tuned.rows);
+        let spent = spent_seconds(&tuned.rows);
         assert!(spent < 1.1 * measuring_seconds, "{spent} of {measuring_seconds} s");
         tuned
     }
@@ -145,7 +145,7 @@ impl Reference {
         let samples = Samples::gather(&visits.collect::<Vec<_>>());
         let choice = |point: Point| {
             let default_seconds = samples.get(point, &Method::Default)?.midmean()?;
-            let (best, times) = samples.least(point, Times::midmean)?;
+            let (best, times) = samples.least(point, MethodTimes::midmean)?;
             let seconds = times.midmean()?;
             let method = match seconds * GAIN < default_seconds {
                 true => best.clone(),
@@ -160,7 +160,7 @@ impl Reference {
     /// by what a tuning may see, both timed by what it may not.
     pub fn penalty(&self, choices: &[Choice], sizes: Range<u64>) -> (f64, f64) {
         let penalty = |choice: &Choice| {
-            let (best, _) = self.seen.least(choice.point, Times::midmean).unwrap();
+            let (best, _) = self.seen.least(choice.point, MethodTimes::midmean).unwrap();
             let seconds =
                 |method| self.judging.get(choice.point, method).unwrap().midmean().unwrap();
             seconds(&choice.method) / seconds(best) - 1.0
@@ -242,7 +242,8 @@ impl<'a> ReplayBench<'a> {
         let drawn = &known[(*next - 1) % known.len()];
         self.visits += 1;
         for (status, count) in [(true, visit.warmups), (false, visit.repetitions)] {
-            let of_status = drawn.iter().filter(|row| (row.status == Status::Warmup) == status);
+            let of_status =
+                drawn.iter().filter(|row| (row.status == ObservationStatus::Warmup) == status);
             let taken = of_status.take(count as usize);
             rows.extend(taken.map(|row| CollectiveCall {
                 visit: self.visits,
@@ -268,7 +269,7 @@ impl Bench for ReplayBench<'_> {
             let before = rows.len();
             self.visit(cell.point(), method, visit, &mut rows);
             rows[before..].iter_mut().for_each(|row| row.method = cell.method.clone());
-            self.now += spent(&rows[before..]) / self.reference.seconds;
+            self.now += spent_seconds(&rows[before..]) / self.reference.seconds;
         }
         Ok(rows)
     }

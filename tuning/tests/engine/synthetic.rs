@@ -5,13 +5,13 @@ use rand_distr::{Distribution, LogNormal};
 use rand_pcg::Pcg64;
 use records::{
     Collective, Method, Point,
-    observation::{CollectiveCall, Status},
+    observation::{CollectiveCall, ObservationStatus},
     plan::{Cell, Plan, Visit},
-    summary::Way,
+    summary::LoadWay,
 };
 use tuning::{
     Bench, BenchJob, JobName, Weights,
-    focus::{Batch, spent},
+    focus::{Batch, spent_seconds},
     plan::{Grid, cells},
 };
 
@@ -77,7 +77,7 @@ impl World {
         let visits: Vec<Visit> = (0..self.cells.len() as u32)
             .map(|cell| Visit { cell, warmups: 2, repetitions: 3, calls: 1 })
             .collect();
-        spent(&self.measure(&visits, 0))
+        spent_seconds(&self.measure(&visits, 0))
     }
 
     /// What a job sees that visits cells, and does nothing else.
@@ -115,7 +115,7 @@ impl World {
                 rows.push(CollectiveCall {
                     visit: number,
                     repetition,
-                    status: if is_warm { Status::Warmup } else { Status::Ok },
+                    status: if is_warm { ObservationStatus::Warmup } else { ObservationStatus::Ok },
                     ..CollectiveCall::timed(cell, seconds)
                 });
             }
@@ -131,8 +131,8 @@ fn stream(name: JobName) -> u64 {
         JobName::Confirming { round, turn, way } => {
             let way = match way {
                 None => 1,
-                Some(Way::Rules) => 2,
-                Some(Way::Preload) => 3,
+                Some(LoadWay::Rules) => 2,
+                Some(LoadWay::Preload) => 3,
             };
             1 << 63 | u64::from(round) << 48 | u64::from(turn) << 40 | way << 32
         }

@@ -1,6 +1,6 @@
 //! A tuning from the first batch to what is loaded in the end, on any bench.
 
-use records::{observation::CollectiveCall, plan::Cell, summary::Way};
+use records::{observation::CollectiveCall, plan::Cell, summary::LoadWay};
 use statistics::quantile;
 use tuning::{
     Bench, WayToLoad, Weights,
@@ -45,7 +45,7 @@ pub fn tune<B: Bench>(bench: &mut B, task: &TuningTask<'_>) -> Result<Tuned, B::
     let rows = measure(bench, &measuring)?;
     let known = known(rows.clone(), cells, expected, weights);
     let way = WayToLoad {
-        way: Way::Rules,
+        way: LoadWay::Rules,
         file: "openmpi.rules",
         loaded: &|_, method| Ok(method.clone()),
     };

@@ -61,7 +61,8 @@ fn a_cell_is_halved_by_visits_where_there_were_several() {
             .collect();
         let samples = Samples::gather(&rows);
         let times = samples.get(POINT, &Method::Default).unwrap();
-        [Half::Choosing, Half::Timing].map(|half| times.midmean_of(half).unwrap())
+        [ObservationHalf::Choosing, ObservationHalf::Timing]
+            .map(|half| times.midmean_of(half).unwrap())
     };
     assert_eq!(made(&[(3, 1, 1.0), (3, 2, 1.0), (7, 1, 5.0), (7, 2, 5.0)]), [1.0, 5.0]);
     let of_two_records = [(3, 1, 1.0), (3, 2, 1.0), (3, 1, 5.0), (3, 2, 5.0)];
@@ -111,10 +112,10 @@ fn what_others_disturbed_is_not_averaged_in() {
     let row =
         |bytes, seconds, status| CollectiveCall { status, ..call("default", "", bytes, seconds) };
     let rows = [
-        row(64, 1.0, Status::Ok),
-        row(64, 7.0, Status::Disturbed),
-        row(64, 1.2, Status::Late),
-        row(128, 9.0, Status::Disturbed),
+        row(64, 1.0, ObservationStatus::Ok),
+        row(64, 7.0, ObservationStatus::Disturbed),
+        row(64, 1.2, ObservationStatus::Late),
+        row(128, 9.0, ObservationStatus::Disturbed),
     ];
     let samples = Samples::gather(&rows);
     let times = |bytes| samples.get(Point { bytes, ..POINT }, &Method::Default).unwrap();
@@ -132,20 +133,20 @@ fn warm_ups_are_left_out_and_late_starts_used_only_where_they_are_usual() {
         Samples::gather(rows).get(POINT, &method.parse().unwrap()).unwrap().seconds.clone()
     };
     let mut rows = vec![
-        row("default", 1.0, Status::Warmup),
-        row("default", 2.0, Status::Ok),
-        row("default", 50.0, Status::Late),
-        row(LINEAR, 3.0, Status::Ok),
-        row(LINEAR, 3.1, Status::Ok),
+        row("default", 1.0, ObservationStatus::Warmup),
+        row("default", 2.0, ObservationStatus::Ok),
+        row("default", 50.0, ObservationStatus::Late),
+        row(LINEAR, 3.0, ObservationStatus::Ok),
+        row(LINEAR, 3.1, ObservationStatus::Ok),
     ];
     assert_eq!(times(&rows, "default"), [2.0]);
-    rows.push(row("default", 51.0, Status::Late));
-    rows.push(row(LINEAR, 60.0, Status::Late));
+    rows.push(row("default", 51.0, ObservationStatus::Late));
+    rows.push(row(LINEAR, 60.0, ObservationStatus::Late));
     assert_eq!(times(&rows, "default"), [2.0, 50.0, 51.0]);
     assert_eq!(times(&rows, LINEAR), [3.0, 3.1, 60.0], "of one method as of the other");
-    let alone = [row("default", 50.0, Status::Late)];
+    let alone = [row("default", 50.0, ObservationStatus::Late)];
     assert_eq!(
-        times(&[&alone[..], &vec![row(LINEAR, 3.0, Status::Ok); 9]].concat(), "default"),
+        times(&[&alone[..], &vec![row(LINEAR, 3.0, ObservationStatus::Ok); 9]].concat(), "default"),
         [50.0]
     );
 }

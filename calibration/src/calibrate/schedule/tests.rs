@@ -18,10 +18,10 @@ struct Simulated {
     job: u32,
     least_of_job: usize,
     /// (job, median) of the visits.
-    series: HashMap<Cell, Vec<(u32, f64)>>,
+    series: HashMap<SizedExperiment, Vec<(u32, f64)>>,
     /// Observations that count.
-    judged: HashMap<Cell, usize>,
-    order: Vec<Cell>,
+    judged: HashMap<SizedExperiment, usize>,
+    order: Vec<SizedExperiment>,
     /// When each visit began.
     instants: Vec<f64>,
 }
@@ -44,14 +44,14 @@ impl Simulated {
     }
 }
 
-impl Bench for Simulated {
+impl ScheduleBench for Simulated {
     type Error = Infallible;
 
-    fn prepare(&mut self, _: &Cell) -> Result<(), Infallible> {
+    fn prepare(&mut self, _: &SizedExperiment) -> Result<(), Infallible> {
         Ok(())
     }
 
-    fn measure(&mut self, cell: &Cell, visit: Visit) -> Result<(), Infallible> {
+    fn measure(&mut self, cell: &SizedExperiment, visit: VisitTimes) -> Result<(), Infallible> {
         self.instants.push(self.spent);
         self.spent += self.visit;
         let mut judged = Vec::new();
@@ -77,11 +77,11 @@ impl Bench for Simulated {
         self.spent
     }
 
-    fn visits(&self, cell: &Cell) -> usize {
+    fn visits(&self, cell: &SizedExperiment) -> usize {
         self.series.get(cell).map_or(0, Vec::len)
     }
 
-    fn visits_of_job(&self, cell: &Cell) -> usize {
+    fn visits_of_job(&self, cell: &SizedExperiment) -> usize {
         let visits = self.series.get(cell).into_iter().flatten();
         visits.filter(|(job, _)| *job == self.job).count()
     }
@@ -90,7 +90,7 @@ impl Bench for Simulated {
         self.least_of_job
     }
 
-    fn uncertainty(&self, cell: &Cell, rule: &Rule) -> f64 {
+    fn uncertainty(&self, cell: &SizedExperiment, rule: &Rule) -> f64 {
         let visits = self.series.get(cell).into_iter().flatten();
         rule.uncertainty(&visits.map(|(_, seconds)| *seconds).collect::<Vec<_>>())
     }
@@ -109,9 +109,9 @@ fn sizes() -> Vec<u64> {
     std::iter::once(0).chain((0..=20).map(|shift| 1 << shift)).collect()
 }
 
-fn simulate(bench: &mut Simulated, budget: f64) -> Outcome {
+fn simulate(bench: &mut Simulated, budget: f64) -> ScheduleOutcome {
     let mut random = Pcg64::seed_from_u64(1);
-    let cells = Cell::all_of_pair(&sizes());
+    let cells = SizedExperiment::all_of_pair(&sizes());
     let mut pace = Pace::new(&cells, bench.spent, budget);
     run(&cells, &RULE, budget, &mut random, &mut pace, bench).unwrap()
 }
@@ -119,9 +119,9 @@ fn simulate(bench: &mut Simulated, budget: f64) -> Outcome {
 #[test]
 fn a_quiet_machine_is_measured_to_the_end_in_random_order() {
     let mut bench = Simulated::new(84e-9, 0.01);
-    assert_eq!(simulate(&mut bench, 60.0), Outcome::default());
-    let all = Cell::all_of_pair(&sizes());
-    let others = |cells: &[Cell]| -> Vec<Cell> {
+    assert_eq!(simulate(&mut bench, 60.0), ScheduleOutcome::default());
+    let all = SizedExperiment::all_of_pair(&sizes());
+    let others = |cells: &[SizedExperiment]| -> Vec<SizedExperiment> {
         cells.iter().filter(|cell| !cell.is_decisive()).copied().collect()
     };
     let (all, order) = (others(&all), others(&bench.order));
@@ -137,7 +137,7 @@ fn too_small_a_budget_goes_to_the_small_sizes() {
     let unreached: Vec<u64> = outcome.unreached.iter().map(|cell| cell.bytes).collect();
     assert!(unreached.contains(&(1 << 20)) && !unreached.contains(&64), "{unreached:?}");
     let least = unreached.iter().min().unwrap();
-    for cell in Cell::all_of_pair(&sizes()).iter().filter(|cell| cell.bytes < *least) {
+    for cell in SizedExperiment::all_of_pair(&sizes()).iter().filter(|cell| cell.bytes < *least) {
         assert!(bench.visits(cell) >= RULE.minimum, "{cell:?}");
     }
     assert!(bench.spent <= 5.5, "{}", bench.spent);
@@ -148,7 +148,7 @@ fn a_finished_record_asks_for_nothing_more() {
     let mut bench = Simulated::new(84e-9, 0.01);
     simulate(&mut bench, 60.0);
     let spent = bench.spent;
-    assert_eq!(simulate(&mut bench, 60.0), Outcome::default());
+    assert_eq!(simulate(&mut bench, 60.0), ScheduleOutcome::default());
     assert_eq!(bench.spent, spent);
 }
 
@@ -159,20 +159,23 @@ fn a_short_budget_gives_something_of_every_small_size() {
     simulate(&mut bench, 3.0);
     for bytes in sizes().into_iter().filter(|bytes| *bytes <= 16 << 10) {
         for experiment in Experiment::OF_SIZE {
-            assert!(bench.visits(&Cell::of_pair(experiment, bytes)) > 0, "{experiment:?} {bytes}");
+            assert!(
+                bench.visits(&SizedExperiment::of_pair(experiment, bytes)) > 0,
+                "{experiment:?} {bytes}"
+            );
         }
     }
     assert!(bench.spent < 3.3, "{}", bench.spent);
 
     let mut bench = Simulated::new(84e-9, 0.5);
     simulate(&mut bench, 1e-6);
-    let least = |bytes| bench.visits(&Cell::of_pair(Experiment::Trains, bytes));
+    let least = |bytes| bench.visits(&SizedExperiment::of_pair(Experiment::Trains, bytes));
     assert_eq!([0, 1, 2].map(least), [1, 1, 0], "without these there are no parameters");
 
     // Where everything takes its time there are still as many observations as fits want.
     let mut bench = Simulated { visit: 5e-3, ..Simulated::new(84e-9, 0.5) };
     simulate(&mut bench, 0.2);
-    for cell in Cell::all_of_pair(&[0, 1]) {
+    for cell in SizedExperiment::all_of_pair(&[0, 1]) {
         assert!(bench.judged[&cell] >= 3, "{cell:?}: {}", bench.judged[&cell]);
     }
 }
@@ -185,9 +188,9 @@ fn every_job_visits_small_messages() {
     let first = bench.order.len();
     bench.job = 1;
     let (before, budget) = (bench.spent, bench.spent + 60.0);
-    assert_eq!(simulate(&mut bench, budget), Outcome::default());
+    assert_eq!(simulate(&mut bench, budget), ScheduleOutcome::default());
     assert!(bench.order[first..].iter().all(|cell| cell.bytes <= 1024));
-    let round_trip = Cell::of_pair(Experiment::RoundTrip, 8);
+    let round_trip = SizedExperiment::of_pair(Experiment::RoundTrip, 8);
     assert_eq!(bench.visits_of_job(&round_trip), 4);
     assert!(bench.spent - before < 2.0, "{}", bench.spent - before);
 }
@@ -198,7 +201,7 @@ fn the_least_number_of_visits_is_spread_over_the_jobs() {
     const JOBS: u32 = 4;
     let mut bench = Simulated { least_of_job: 2, ..Simulated::new(84e-9, 0.8) };
     let mut random = Pcg64::seed_from_u64(1);
-    let cells = Cell::all_of_pair(&sizes());
+    let cells = SizedExperiment::all_of_pair(&sizes());
     let mut pace = Pace::new(&cells, 0.0, 40.0);
     for job in 0..JOBS {
         bench.job = job;
@@ -218,7 +221,7 @@ fn the_least_certain_cells_get_the_rest_of_the_budget() {
     let mut bench = Simulated::new(84e-9, 0.8);
     let outcome = simulate(&mut bench, 20.0);
     assert!(outcome.unreached.is_empty());
-    let of = |bytes| bench.visits(&Cell::of_pair(Experiment::RoundTrip, bytes));
+    let of = |bytes| bench.visits(&SizedExperiment::of_pair(Experiment::RoundTrip, bytes));
     assert!(of(8) > RULE.minimum);
 }
 
@@ -228,7 +231,8 @@ fn the_least_certain_cells_get_the_rest_of_the_budget() {
 fn the_smallest_messages_are_visited_evenly_over_the_time() {
     let mut bench = Simulated { visit: 1e-3, ..Simulated::new(84e-9, 0.8) };
     let mut random = Pcg64::seed_from_u64(1);
-    let (pair, groups) = (Cell::all_of_pair(&sizes()), Cell::all_of_groups(&sizes()[..18], 8));
+    let (pair, groups) =
+        (SizedExperiment::all_of_pair(&sizes()), SizedExperiment::all_of_groups(&sizes()[..18], 8));
     let mut pace = Pace::new(&pair, 0.0, 12.0);
     for (cells, until) in [(&pair, 7.2), (&groups, 12.0), (&pair, 12.0)] {
         run(cells, &RULE, until, &mut random, &mut pace, &mut bench).unwrap();
@@ -252,7 +256,7 @@ fn the_smallest_messages_are_visited_evenly_over_the_time() {
 fn a_long_budget_is_spent_where_something_is_uncertain() {
     let mut bench = Simulated::new(1e-9, 3.0);
     let mut random = Pcg64::seed_from_u64(1);
-    let cells = Cell::all_of_pair(&[0, 1, 64]);
+    let cells = SizedExperiment::all_of_pair(&[0, 1, 64]);
     let finest = Rule { relative_error: 1e-4, ..RULE };
     let mut pace = Pace::new(&cells, 0.0, 30.0);
     let outcome = run(&cells, &finest, 30.0, &mut random, &mut pace, &mut bench).unwrap();
@@ -277,7 +281,7 @@ proptest! {
 /// Messages of 64 KiB to and from seven others, in rows, take many times what the chains do.
 #[test]
 fn what_takes_too_long_of_a_size_keeps_nothing_else_from_being_looked_at() {
-    let cells = Cell::all_of_groups(&sizes()[..18], 8);
+    let cells = SizedExperiment::all_of_groups(&sizes()[..18], 8);
     let look = |budget| {
         let mut bench = Simulated::new(10e-6, 0.01);
         let mut pace = Pace::new(&[], 0.0, budget);

@@ -10,7 +10,7 @@ use runner::{Arguments, Counts, Reduction};
 
 use super::{
     buffers::{Buffers, pattern, sum, summand},
-    operation::{Operation, Place, ROOT},
+    operation::{CallingRank, MeasuredOperation, ROOT},
 };
 
 const DOUBLE: usize = size_of::<f64>();
@@ -59,20 +59,20 @@ fn combined(index: usize, bytes: usize, end: u32) -> u8 {
     }
 }
 
-fn of_all(index: usize, bytes: usize, place: Place) -> u8 {
+fn of_all(index: usize, bytes: usize, place: CallingRank) -> u8 {
     combined(index, bytes, place.procs)
 }
 
 /// This rank's block of what all have together.
-fn own_block(index: usize, bytes: usize, place: Place) -> u8 {
+fn own_block(index: usize, bytes: usize, place: CallingRank) -> u8 {
     combined(place.rank as usize * bytes + index, bytes, place.procs)
 }
 
-fn all_bytes(bytes: usize, place: Place) -> usize {
+fn all_bytes(bytes: usize, place: CallingRank) -> usize {
     bytes * place.procs as usize
 }
 
-pub(super) const ALLREDUCE: Operation = Operation {
+pub(super) const ALLREDUCE: MeasuredOperation = MeasuredOperation {
     collective: Collective::Allreduce,
     description: "MPI_Allreduce, MPI_SUM of doubles where the bytes are whole doubles, else \
                   MPI_BXOR of bytes",
@@ -86,7 +86,7 @@ pub(super) const ALLREDUCE: Operation = Operation {
     expected: of_all,
 };
 
-pub(super) const REDUCE: Operation = Operation {
+pub(super) const REDUCE: MeasuredOperation = MeasuredOperation {
     collective: Collective::Reduce,
     description: "MPI_Reduce to rank 0, MPI_SUM of doubles where the bytes are whole doubles, \
                   else MPI_BXOR of bytes",
@@ -99,7 +99,7 @@ pub(super) const REDUCE: Operation = Operation {
     ..ALLREDUCE
 };
 
-pub(super) const SCAN: Operation = Operation {
+pub(super) const SCAN: MeasuredOperation = MeasuredOperation {
     collective: Collective::Scan,
     description: "MPI_Scan, MPI_SUM of doubles where the bytes are whole doubles, else MPI_BXOR \
                   of bytes",
@@ -111,7 +111,7 @@ pub(super) const SCAN: Operation = Operation {
     ..ALLREDUCE
 };
 
-pub(super) const EXSCAN: Operation = Operation {
+pub(super) const EXSCAN: MeasuredOperation = MeasuredOperation {
     collective: Collective::Exscan,
     description: "MPI_Exscan, MPI_SUM of doubles where the bytes are whole doubles, else MPI_BXOR \
                   of bytes",
@@ -124,7 +124,7 @@ pub(super) const EXSCAN: Operation = Operation {
     ..ALLREDUCE
 };
 
-pub(super) const REDUCE_SCATTER_BLOCK: Operation = Operation {
+pub(super) const REDUCE_SCATTER_BLOCK: MeasuredOperation = MeasuredOperation {
     collective: Collective::ReduceScatterBlock,
     description: "MPI_Reduce_scatter_block, MPI_SUM of doubles where the bytes are whole doubles, \
                   else MPI_BXOR of bytes",
@@ -141,7 +141,7 @@ pub(super) const REDUCE_SCATTER_BLOCK: Operation = Operation {
     ..ALLREDUCE
 };
 
-pub(super) const REDUCE_SCATTER: Operation = Operation {
+pub(super) const REDUCE_SCATTER: MeasuredOperation = MeasuredOperation {
     collective: Collective::ReduceScatter,
     description: "MPI_Reduce_scatter in equal blocks, MPI_SUM of doubles where the bytes are \
                   whole doubles, else MPI_BXOR of bytes",

@@ -8,10 +8,10 @@ mod operation;
 use records::Collective;
 
 pub use buffers::Buffers;
-pub use operation::{Operation, Place};
+pub use operation::{CallingRank, MeasuredOperation};
 
 /// The entry of a collective.
-pub fn of(collective: Collective) -> &'static Operation {
+pub fn operation_of(collective: Collective) -> &'static MeasuredOperation {
     match collective {
         Collective::Allgather => &moving::ALLGATHER,
         Collective::Allgatherv => &moving::ALLGATHERV,
@@ -45,11 +45,11 @@ mod tests {
     use super::*;
 
     /// What every rank sends, and what all should then have.
-    fn sent(operation: &Operation, bytes: usize, procs: u32) -> Vec<Vec<u8>> {
+    fn sent(operation: &MeasuredOperation, bytes: usize, procs: u32) -> Vec<Vec<u8>> {
         let (out, into) = (operation.room)(bytes, procs as usize);
         let fill = |rank| {
             let mut buffers = Buffers::new(out, into);
-            operation.prepare(&mut buffers, bytes, Place { rank, procs });
+            operation.prepare(&mut buffers, bytes, CallingRank { rank, procs });
             buffers.outgoing_mut()[..out].to_vec()
         };
         (0..procs).map(fill).collect()
@@ -60,7 +60,12 @@ mod tests {
     }
 
     /// A collective as it should be, by other means: on what all ranks have sent, together.
-    fn result(collective: Collective, bytes: usize, place: Place, all: &[Vec<u8>]) -> Vec<u8> {
+    fn result(
+        collective: Collective,
+        bytes: usize,
+        place: CallingRank,
+        all: &[Vec<u8>],
+    ) -> Vec<u8> {
         let (rank, procs) = (place.rank as usize, place.procs as usize);
         let own = rank * bytes..(rank + 1) * bytes;
         let combined = |ranks: &[Vec<u8>]| -> Vec<u8> {
@@ -109,12 +114,12 @@ mod tests {
             !matches!(collective, Collective::Barrier | Collective::Bcast)
         };
         for collective in Collective::ALL.into_iter().filter(others) {
-            let operation = of(collective);
+            let operation = operation_of(collective);
             for bytes in [0, 1, 7, 8, 12, 64, 1027] {
                 for procs in [1, 2, 5, 40] {
                     let all = sent(operation, bytes, procs);
                     for rank in [0, procs / 2, procs - 1] {
-                        let place = Place { rank, procs };
+                        let place = CallingRank { rank, procs };
                         let (out, into) = (operation.room)(bytes, procs as usize);
                         let mut buffers = Buffers::new(out, into);
                         operation.prepare(&mut buffers, bytes, place);
@@ -138,11 +143,11 @@ mod tests {
 
     #[test]
     fn a_broadcast_that_did_not_arrive_is_caught() {
-        let bcast = of(Collective::Bcast);
+        let bcast = operation_of(Collective::Bcast);
         for bytes in [1, 5, 4096] {
             let mut buffers = Buffers::new(0, bytes);
             for (rank, is_right) in [(0, true), (3, false)] {
-                let place = Place { rank, procs: 4 };
+                let place = CallingRank { rank, procs: 4 };
                 bcast.prepare(&mut buffers, bytes, place);
                 assert_eq!(bcast.check(&buffers, bytes, place).is_ok(), is_right);
             }

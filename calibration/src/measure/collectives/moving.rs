@@ -2,11 +2,11 @@
 
 use mpi::traits::{AsRaw, Equivalence};
 use records::Collective;
-use runner::{Arguments, Block, Blocks, Counts};
+use runner::{Arguments, Block, Counts, VectorBlocks};
 
 use super::{
     buffers::{Buffers, pattern},
-    operation::{Operation, Place, ROOT},
+    operation::{CallingRank, MeasuredOperation, ROOT},
 };
 
 /// `bytes` bytes of the buffer that is sent from.
@@ -33,8 +33,8 @@ fn block(memory: &mut [u8], bytes: usize) -> Block {
 }
 
 /// A side in the form that has a count for every rank.
-fn uneven(block: Block, buffers: &Buffers) -> Blocks {
-    Blocks {
+fn uneven(block: Block, buffers: &Buffers) -> VectorBlocks {
+    VectorBlocks {
         buffer: block.buffer,
         counts: Counts::Int(buffers.counts().as_ptr()),
         displacements: Counts::Int(buffers.displacements().as_ptr()),
@@ -49,36 +49,36 @@ fn fill_sent(buffers: &mut Buffers, sent: usize, rank: u32) {
     }
 }
 
-fn fill_block(buffers: &mut Buffers, bytes: usize, place: Place) {
+fn fill_block(buffers: &mut Buffers, bytes: usize, place: CallingRank) {
     fill_sent(buffers, bytes, place.rank);
     buffers.set_blocks(bytes, place.procs);
 }
 
-fn fill_blocks(buffers: &mut Buffers, bytes: usize, place: Place) {
+fn fill_blocks(buffers: &mut Buffers, bytes: usize, place: CallingRank) {
     fill_sent(buffers, bytes * place.procs as usize, place.rank);
     buffers.set_blocks(bytes, place.procs);
 }
 
 /// The block of every rank, one after the other.
-fn gathered(index: usize, bytes: usize, _: Place) -> u8 {
+fn gathered(index: usize, bytes: usize, _: CallingRank) -> u8 {
     pattern(index % bytes, (index / bytes) as u32)
 }
 
 /// This rank's part of what rank 0 has.
-fn scattered(index: usize, bytes: usize, place: Place) -> u8 {
+fn scattered(index: usize, bytes: usize, place: CallingRank) -> u8 {
     pattern(place.rank as usize * bytes + index, 0)
 }
 
 /// This rank's part of what every rank has.
-fn exchanged(index: usize, bytes: usize, place: Place) -> u8 {
+fn exchanged(index: usize, bytes: usize, place: CallingRank) -> u8 {
     pattern(place.rank as usize * bytes + index % bytes, (index / bytes) as u32)
 }
 
-fn at_root(bytes: usize, place: Place) -> usize {
+fn at_root(bytes: usize, place: CallingRank) -> usize {
     if place.rank == 0 { bytes * place.procs as usize } else { 0 }
 }
 
-pub(super) const BARRIER: Operation = Operation {
+pub(super) const BARRIER: MeasuredOperation = MeasuredOperation {
     collective: Collective::Barrier,
     description: "MPI_Barrier",
     room: |_, _| (0, 0),
@@ -88,7 +88,7 @@ pub(super) const BARRIER: Operation = Operation {
     expected: |_, _, _| 0,
 };
 
-pub(super) const BCAST: Operation = Operation {
+pub(super) const BCAST: MeasuredOperation = MeasuredOperation {
     collective: Collective::Bcast,
     description: "MPI_Bcast of bytes from rank 0",
     room: |bytes, _| (0, bytes),
@@ -104,7 +104,7 @@ pub(super) const BCAST: Operation = Operation {
     expected: |index, _, _| pattern(index, 0),
 };
 
-pub(super) const ALLGATHER: Operation = Operation {
+pub(super) const ALLGATHER: MeasuredOperation = MeasuredOperation {
     collective: Collective::Allgather,
     description: "MPI_Allgather of bytes",
     room: |bytes, procs| (bytes, bytes * procs),
@@ -117,7 +117,7 @@ pub(super) const ALLGATHER: Operation = Operation {
     expected: gathered,
 };
 
-pub(super) const ALLGATHERV: Operation = Operation {
+pub(super) const ALLGATHERV: MeasuredOperation = MeasuredOperation {
     collective: Collective::Allgatherv,
     description: "MPI_Allgatherv of bytes in equal blocks",
     arguments: |buffers, bytes, place| Arguments::Allgatherv {
@@ -127,7 +127,7 @@ pub(super) const ALLGATHERV: Operation = Operation {
     ..ALLGATHER
 };
 
-pub(super) const GATHER: Operation = Operation {
+pub(super) const GATHER: MeasuredOperation = MeasuredOperation {
     collective: Collective::Gather,
     description: "MPI_Gather of bytes to rank 0",
     arguments: |buffers, bytes, place| Arguments::Gather {
@@ -139,7 +139,7 @@ pub(super) const GATHER: Operation = Operation {
     ..ALLGATHER
 };
 
-pub(super) const GATHERV: Operation = Operation {
+pub(super) const GATHERV: MeasuredOperation = MeasuredOperation {
     collective: Collective::Gatherv,
     description: "MPI_Gatherv of bytes in equal blocks to rank 0",
     arguments: |buffers, bytes, place| Arguments::Gatherv {
@@ -150,7 +150,7 @@ pub(super) const GATHERV: Operation = Operation {
     ..GATHER
 };
 
-pub(super) const SCATTER: Operation = Operation {
+pub(super) const SCATTER: MeasuredOperation = MeasuredOperation {
     collective: Collective::Scatter,
     description: "MPI_Scatter of bytes from rank 0",
     room: |bytes, procs| (bytes * procs, bytes),
@@ -164,7 +164,7 @@ pub(super) const SCATTER: Operation = Operation {
     expected: scattered,
 };
 
-pub(super) const SCATTERV: Operation = Operation {
+pub(super) const SCATTERV: MeasuredOperation = MeasuredOperation {
     collective: Collective::Scatterv,
     description: "MPI_Scatterv of bytes in equal blocks from rank 0",
     arguments: |buffers, bytes, place| Arguments::Scatterv {
@@ -175,7 +175,7 @@ pub(super) const SCATTERV: Operation = Operation {
     ..SCATTER
 };
 
-pub(super) const ALLTOALL: Operation = Operation {
+pub(super) const ALLTOALL: MeasuredOperation = MeasuredOperation {
     collective: Collective::Alltoall,
     description: "MPI_Alltoall of bytes",
     room: |bytes, procs| (bytes * procs, bytes * procs),
@@ -188,7 +188,7 @@ pub(super) const ALLTOALL: Operation = Operation {
     expected: exchanged,
 };
 
-pub(super) const ALLTOALLV: Operation = Operation {
+pub(super) const ALLTOALLV: MeasuredOperation = MeasuredOperation {
     collective: Collective::Alltoallv,
     description: "MPI_Alltoallv of bytes in equal blocks",
     arguments: |buffers, bytes, place| Arguments::Alltoallv {

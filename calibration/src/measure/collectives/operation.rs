@@ -9,12 +9,12 @@ use super::buffers::Buffers;
 use crate::{
     Error, Result,
     exchange::{Communicator, check},
-    measure::{ours::Carrier, plugins::Plugin},
+    measure::{ours::Carrier, plugins::LoadedPlugin},
 };
 
 /// How a collective is called, filled and checked. Root is rank 0 where there is one.
 #[derive(Debug)]
-pub struct Operation {
+pub struct MeasuredOperation {
     /// Which collective.
     pub collective: Collective,
     /// What is called, for the record.
@@ -22,18 +22,18 @@ pub struct Operation {
     /// Bytes of the outgoing and the incoming buffer for a message size and a number of processes.
     pub room: fn(bytes: usize, procs: usize) -> (usize, usize),
     /// What is called with.
-    pub(super) arguments: fn(&mut Buffers, bytes: usize, place: Place) -> Arguments,
+    pub(super) arguments: fn(&mut Buffers, bytes: usize, place: CallingRank) -> Arguments,
     /// Fills the outgoing buffer so that the result can be checked.
-    pub(super) fill: fn(&mut Buffers, bytes: usize, place: Place),
+    pub(super) fill: fn(&mut Buffers, bytes: usize, place: CallingRank),
     /// Bytes of the result on a rank, in the incoming buffer.
-    pub(super) length: fn(bytes: usize, place: Place) -> usize,
+    pub(super) length: fn(bytes: usize, place: CallingRank) -> usize,
     /// What stands at a byte of the result on a rank.
-    pub(super) expected: fn(index: usize, bytes: usize, place: Place) -> u8,
+    pub(super) expected: fn(index: usize, bytes: usize, place: CallingRank) -> u8,
 }
 
 /// A rank among those that call.
 #[derive(Debug, Clone, Copy)]
-pub struct Place {
+pub struct CallingRank {
     /// Which.
     pub rank: u32,
     /// How many there are.
@@ -42,10 +42,10 @@ pub struct Place {
 
 pub(super) const ROOT: c_int = 0;
 
-impl Operation {
+impl MeasuredOperation {
     /// Fills the buffers so that [`check`](Self::check) can tell a right result from a wrong or a
     /// missing one.
-    pub fn prepare(&self, buffers: &mut Buffers, bytes: usize, place: Place) {
+    pub fn prepare(&self, buffers: &mut Buffers, bytes: usize, place: CallingRank) {
         let length = (self.length)(bytes, place);
         for (index, byte) in buffers.incoming_mut()[..length].iter_mut().enumerate() {
             *byte = !(self.expected)(index, bytes, place);
@@ -64,7 +64,7 @@ impl Operation {
         bytes: usize,
         comm: &Communicator,
     ) -> Result<()> {
-        let arguments = (self.arguments)(buffers, bytes, Place::of(comm));
+        let arguments = (self.arguments)(buffers, bytes, CallingRank::from_communicator(comm));
         // SAFETY: the buffers, from which the arguments were cut, hold what they say, and all ranks
         // of the visit call.
         let code = unsafe { library.call(&arguments, comm.handle()) };
@@ -77,12 +77,12 @@ impl Operation {
     /// The plug-in refuses.
     pub fn call_plugin(
         &self,
-        plugin: &Plugin,
+        plugin: &LoadedPlugin,
         buffers: &mut Buffers,
         bytes: usize,
         comm: &Communicator,
     ) -> Result<()> {
-        let arguments = (self.arguments)(buffers, bytes, Place::of(comm));
+        let arguments = (self.arguments)(buffers, bytes, CallingRank::from_communicator(comm));
         // SAFETY: as above; that its function has the signature, the user vouches for.
         let code = unsafe { plugin.table().call(&arguments, comm.handle()) };
         plugin.check_call(code)
@@ -99,7 +99,7 @@ impl Operation {
         bytes: usize,
         comm: &Communicator,
     ) -> Result<()> {
-        let arguments = (self.arguments)(buffers, bytes, Place::of(comm));
+        let arguments = (self.arguments)(buffers, bytes, CallingRank::from_communicator(comm));
         // SAFETY: as above; all by the same method.
         unsafe { carrier.run(ours, &arguments, comm.handle()) }
     }
@@ -108,15 +108,15 @@ impl Operation {
     ///
     /// # Errors
     /// It is another; the error names the first wrong byte.
-    pub fn check(&self, buffers: &Buffers, bytes: usize, place: Place) -> Result<()> {
+    pub fn check(&self, buffers: &Buffers, bytes: usize, place: CallingRank) -> Result<()> {
         let result = &buffers.incoming()[..(self.length)(bytes, place)];
         for (index, &found) in result.iter().enumerate() {
             let wanted = (self.expected)(index, bytes, place);
             if wanted != found {
-                let Place { rank, procs } = place;
+                let CallingRank { rank, procs } = place;
                 return Err(Error::WrongResult(format!(
-                    "{} of {bytes} bytes on {procs} processes gave a wrong result: byte {index} \
-                     on rank {rank} is {found}, wanted {wanted}",
+                    "{} of {bytes} bytes on {procs} processes gave a wrong result: byte {index} on \
+                     rank {rank} is {found}, expected {wanted}",
                     self.collective
                 )));
             }
@@ -125,9 +125,9 @@ impl Operation {
     }
 }
 
-impl Place {
+impl CallingRank {
     /// This rank in a communicator.
-    pub fn of(comm: &Communicator) -> Self {
-        Place { rank: comm.rank(), procs: comm.size() }
+    pub fn from_communicator(comm: &Communicator) -> Self {
+        CallingRank { rank: comm.rank(), procs: comm.size() }
     }
 }

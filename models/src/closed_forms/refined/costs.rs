@@ -1,14 +1,14 @@
 //! What messages of one size cost, and rounds of exchanges.
 
-use super::super::shape::Shape;
-use crate::parameters::{Network, PointToPoint};
+use super::super::shape::CallShape;
+use crate::parameters::{Network, PointToPointParameters};
 
 /// Chains of k-chain and radix of k-nomial.
 pub(super) const FAN_OUT: u32 = 4;
 
 /// What messages of one size cost, in seconds; see the symbols above.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Costs {
+pub(super) struct RefinedCosts {
     pub bytes: f64,
     /// M.
     pub message: f64,
@@ -22,33 +22,35 @@ pub(super) struct Costs {
     pub combine: f64,
 }
 
-impl Costs {
-    pub fn of(network: &Network, bytes: f64) -> Self {
+impl RefinedCosts {
+    pub fn from_network(network: &Network, bytes: f64) -> Self {
         let combine = network.combine(bytes);
         let (latency, send, receive, gap) = match &network.model {
-            PointToPoint::Hockney(net) => (0.0, net.message(bytes), 0.0, net.message(bytes)),
-            PointToPoint::LogGp(net) => {
+            PointToPointParameters::Hockney(net) => {
+                (0.0, net.message(bytes), 0.0, net.message(bytes))
+            }
+            PointToPointParameters::LogGp(net) => {
                 let latency = net.latency + 2.0 * net.overhead - net.gap;
                 (latency, net.overhead, net.overhead, net.gap(bytes))
             }
-            PointToPoint::PLogP(net) => {
+            PointToPointParameters::PLogP(net) => {
                 let costs = net.at(bytes);
                 (net.latency(), costs.send, costs.receive, costs.gap)
             }
         };
         let message = (latency + gap).max(send + receive);
-        Costs { bytes, message, send, receive, gap, combine }
+        RefinedCosts { bytes, message, send, receive, gap, combine }
     }
 
     /// Of one segment of a call.
-    pub fn of_segment(network: &Network, shape: &Shape) -> Self {
-        Costs::of(network, shape.segment_bytes())
+    pub fn of_segment(network: &Network, shape: &CallShape) -> Self {
+        RefinedCosts::from_network(network, shape.segment_bytes())
     }
 
     /// g(m, k) / k.
     pub fn gap_each(&self, network: &Network, partners: u32) -> f64 {
         match &network.model {
-            PointToPoint::PLogP(net) if partners > 1 => {
+            PointToPointParameters::PLogP(net) if partners > 1 => {
                 net.gap_to(self.bytes, partners) / f64::from(partners)
             }
             _ => self.gap,
@@ -78,7 +80,7 @@ pub(in super::super) fn symbol(
     name: &str,
     partners: u32,
 ) -> Option<f64> {
-    let costs = Costs::of(network, bytes);
+    let costs = RefinedCosts::from_network(network, bytes);
     match name {
         "M" => Some(costs.message),
         "s" => Some(costs.send),
@@ -103,7 +105,7 @@ pub(super) struct Rounds {
 
 impl Rounds {
     /// A round of messages of such costs, which takes M if those before were not much larger.
-    pub fn exchange(&mut self, costs: &Costs) {
+    pub fn exchange(&mut self, costs: &RefinedCosts) {
         let begin = self.clock.max(self.sent);
         self.sent = begin + costs.gap;
         let left = begin + costs.send;
@@ -114,7 +116,7 @@ impl Rounds {
     }
 
     /// As [`Rounds::exchange`]; what comes is combined.
-    pub fn combine(&mut self, costs: &Costs) {
+    pub fn combine(&mut self, costs: &RefinedCosts) {
         self.exchange(costs);
         self.clock += costs.combine;
     }

@@ -29,14 +29,14 @@ mod trees;
 use records::{Algorithm as A, Collective};
 
 use super::{
-    form::Form,
+    form::ClosedForm,
     text::{Texts, Texts::ByCase, formula, words},
 };
 
 pub(super) use costs::symbol;
 
 /// The refined forms of a collective; empty where it has none.
-pub fn forms(collective: Collective) -> &'static [Form] {
+pub fn forms(collective: Collective) -> &'static [ClosedForm] {
     match collective {
         Collective::Barrier => BARRIER,
         Collective::Bcast => BCAST,
@@ -55,113 +55,117 @@ pub fn forms(collective: Collective) -> &'static [Form] {
     }
 }
 
-const BARRIER: &[Form] = &[
-    Form::unsegmented(
+const BARRIER: &[ClosedForm] = &[
+    ClosedForm::unsegmented(
         A::Linear,
         exchange::barrier_linear,
         formula("2 M + (P - 2)(max{g, r} + e(P - 1))"),
     ),
-    Form::unsegmented(A::DoubleRing, exchange::barrier_double_ring, formula("2 P M")),
-    Form::unsegmented(A::RecursiveDoubling, exchange::barrier_recursive_doubling, EXCHANGES),
-    Form::unsegmented(A::Bruck, exchange::barrier_bruck, formula("ceil(lg P) M")),
+    ClosedForm::unsegmented(A::DoubleRing, exchange::barrier_double_ring, formula("2 P M")),
+    ClosedForm::unsegmented(A::RecursiveDoubling, exchange::barrier_recursive_doubling, EXCHANGES),
+    ClosedForm::unsegmented(A::Bruck, exchange::barrier_bruck, formula("ceil(lg P) M")),
 ];
 
-const BCAST: &[Form] = &[
-    Form::segmented(
+const BCAST: &[ClosedForm] = &[
+    ClosedForm::segmented(
         A::Linear,
         trees::bcast_linear,
         formula("(P - 2) e(P - 1) + M + (n_s - 1) max{(P - 1) e(P - 1), g, r}"),
     ),
-    Form::segmented(A::Pipeline, trees::bcast_pipeline, ByCase(trees::bcast_pipeline_text)),
-    Form::segmented(A::Binomial, trees::bcast_binomial, DOWN),
-    Form::segmented(A::Binary, trees::bcast_binary, DOWN),
-    Form::segmented(
+    ClosedForm::segmented(A::Pipeline, trees::bcast_pipeline, ByCase(trees::bcast_pipeline_text)),
+    ClosedForm::segmented(A::Binomial, trees::bcast_binomial, DOWN),
+    ClosedForm::segmented(A::Binary, trees::bcast_binary, DOWN),
+    ClosedForm::segmented(
         A::SplittedBinary,
         trees::bcast_splitted_binary,
         words(
             "each half down its side of the tree, whose second child gets its segment e(2) later; then M(m / 2)",
         ),
     ),
-    Form::segmented(
+    ClosedForm::segmented(
         A::KChain,
         trees::bcast_k_chain,
         words(
             "the last rank of the longest chain, or of the chain served last; a segment per round of the root",
         ),
     ),
-    Form::segmented(A::KNomial, trees::bcast_k_nomial, DOWN),
-    Form::unsegmented(
+    ClosedForm::segmented(A::KNomial, trees::bcast_k_nomial, DOWN),
+    ClosedForm::unsegmented(
         A::ScatterAllgather,
         blocks::bcast_scatter_allgather,
         words("parts of m / P down a binomial tree, then lg P rounds of M(2^i m / P)"),
     )
     .of_powers_of_two(),
-    Form::unsegmented(
+    ClosedForm::unsegmented(
         A::ScatterAllgatherRing,
         blocks::bcast_scatter_allgather_ring,
         words("parts of m / P down a binomial tree, then (P - 1) M(m / P) around a ring"),
     ),
 ];
 
-const REDUCE: &[Form] = &[
-    Form::segmented(
+const REDUCE: &[ClosedForm] = &[
+    ClosedForm::segmented(
         A::Linear,
         trees::reduce_linear,
         formula("M + y + (P - 2) max{g, r + y} + (n_s - 1) max{(P - 1) max{g, r + y}, e(1)}"),
     ),
-    Form::segmented(A::Pipeline, trees::reduce_pipeline, ByCase(trees::reduce_pipeline_text)),
-    Form::segmented(A::Binomial, trees::reduce_binomial, UP),
-    Form::segmented(A::Binary, trees::reduce_binary, UP),
-    Form::segmented(A::InOrderBinary, trees::reduce_in_order_binary, UP),
-    Form::segmented(
+    ClosedForm::segmented(A::Pipeline, trees::reduce_pipeline, ByCase(trees::reduce_pipeline_text)),
+    ClosedForm::segmented(A::Binomial, trees::reduce_binomial, UP),
+    ClosedForm::segmented(A::Binary, trees::reduce_binary, UP),
+    ClosedForm::segmented(A::InOrderBinary, trees::reduce_in_order_binary, UP),
+    ClosedForm::segmented(
         A::KChain,
         trees::reduce_k_chain,
         words(
             "the longest chains arrive together, the others before; a segment per round of the root",
         ),
     ),
-    Form::segmented(A::KNomial, trees::reduce_k_nomial, UP),
-    Form::unsegmented(A::Rabenseifner, exchange::rabenseifner, HALVES),
+    ClosedForm::segmented(A::KNomial, trees::reduce_k_nomial, UP),
+    ClosedForm::unsegmented(A::Rabenseifner, exchange::rabenseifner, HALVES),
 ];
 
-const ALLREDUCE: &[Form] = &[
-    Form::segmented(
+const ALLREDUCE: &[ClosedForm] = &[
+    ClosedForm::segmented(
         A::Linear,
         trees::allreduce_linear,
         words("the linear reduction, then the linear broadcast"),
     ),
-    Form::segmented(
+    ClosedForm::segmented(
         A::Binomial,
         trees::allreduce_binomial,
         words("the binomial reduction, then the binomial broadcast"),
     ),
-    Form::unsegmented(A::RecursiveDoubling, exchange::allreduce_recursive_doubling, EXCHANGES),
-    Form::unsegmented(
+    ClosedForm::unsegmented(
+        A::RecursiveDoubling,
+        exchange::allreduce_recursive_doubling,
+        EXCHANGES,
+    ),
+    ClosedForm::unsegmented(
         A::Ring,
         exchange::allreduce_ring,
         formula("(P - 1)(M(m / P) + y(m / P)) + (P - 1) M(m / P)"),
     ),
-    Form::segmented(
+    ClosedForm::segmented(
         A::SegmentedRing,
         exchange::allreduce_ring,
         words("(P - 1) hops of M + y per segment of a part of m / P, then (P - 1) M(m / P)"),
     ),
-    Form::unsegmented(A::Rabenseifner, exchange::rabenseifner, HALVES),
+    ClosedForm::unsegmented(A::Rabenseifner, exchange::rabenseifner, HALVES),
 ];
 
-const ALLGATHER: &[Form] = &[
-    Form::unsegmented(A::Ring, blocks::allgather_ring, formula("(P - 1) M")),
-    Form::unsegmented(
+const ALLGATHER: &[ClosedForm] = &[
+    ClosedForm::unsegmented(A::Ring, blocks::allgather_ring, formula("(P - 1) M")),
+    ClosedForm::unsegmented(
         A::NeighborExchange,
         blocks::allgather_neighbor_exchange,
         formula("M + (P / 2 - 1) M(2 m)"),
     ),
-    Form::unsegmented(
+    ClosedForm::unsegmented(
         A::Bruck,
         blocks::allgather_bruck,
         words("ceil(lg P) rounds of M(min{2^i, P - 2^i} m)"),
     ),
-    Form::unsegmented(
+    ClosedForm::unsegmented(
         A::RecursiveDoubling,
         blocks::allgather_recursive_doubling,
         words("lg P rounds of M(2^i m)"),
@@ -169,28 +173,32 @@ const ALLGATHER: &[Form] = &[
     .of_powers_of_two(),
 ];
 
-const ALLTOALL: &[Form] = &[
-    Form::segmented(A::Linear, exchange::alltoall_linear, ByCase(exchange::alltoall_linear_text)),
-    Form::unsegmented(
+const ALLTOALL: &[ClosedForm] = &[
+    ClosedForm::segmented(
+        A::Linear,
+        exchange::alltoall_linear,
+        ByCase(exchange::alltoall_linear_text),
+    ),
+    ClosedForm::unsegmented(
         A::Pairwise,
         exchange::alltoall_pairwise,
         formula("(P - 2) max{M, e(P - 1)} + M"),
     ),
-    Form::unsegmented(
+    ClosedForm::unsegmented(
         A::Bruck,
         exchange::alltoall_bruck,
         words("ceil(lg P) rounds of M(b m), b being how many of the numbers below P have bit i"),
     ),
     // The linear algorithm of the MPI libraries.
-    Form::unsegmented(A::LinearConcurrent, exchange::alltoall_linear_concurrent, CONCURRENT),
+    ClosedForm::unsegmented(A::LinearConcurrent, exchange::alltoall_linear_concurrent, CONCURRENT),
 ];
 
 const CONCURRENT: Texts =
     formula("max{(P - 2) e(P - 1) + s + (P - 1) r, M + (P - 2) max{e(P - 1), g}, M + (P - 2) r}");
 
-const GATHER: &[Form] = &[
-    Form::unsegmented(A::Linear, blocks::gather_linear, formula("M + (P - 2) max{g, r}")),
-    Form::unsegmented(
+const GATHER: &[ClosedForm] = &[
+    ClosedForm::unsegmented(A::Linear, blocks::gather_linear, formula("M + (P - 2) max{g, r}")),
+    ClosedForm::unsegmented(
         A::Binomial,
         blocks::gather_binomial,
         words("up a binomial tree, the smallest subtree first, of n blocks from n ranks"),
@@ -198,29 +206,29 @@ const GATHER: &[Form] = &[
 ];
 
 /// Of blocks that are all alike.
-const GATHERV: &[Form] =
-    &[Form::unsegmented(A::Linear, blocks::gather_linear, formula("M + (P - 2) max{g, r}"))];
+const GATHERV: &[ClosedForm] =
+    &[ClosedForm::unsegmented(A::Linear, blocks::gather_linear, formula("M + (P - 2) max{g, r}"))];
 
-const SCATTERV: &[Form] =
-    &[Form::unsegmented(A::Linear, blocks::scatter_linear, formula("(P - 2) e(P - 1) + M"))];
+const SCATTERV: &[ClosedForm] =
+    &[ClosedForm::unsegmented(A::Linear, blocks::scatter_linear, formula("(P - 2) e(P - 1) + M"))];
 
-const SCATTER: &[Form] = &[
-    Form::unsegmented(A::Linear, blocks::scatter_linear, formula("(P - 2) e(P - 1) + M")),
-    Form::unsegmented(
+const SCATTER: &[ClosedForm] = &[
+    ClosedForm::unsegmented(A::Linear, blocks::scatter_linear, formula("(P - 2) e(P - 1) + M")),
+    ClosedForm::unsegmented(
         A::Binomial,
         blocks::scatter_binomial,
         words("down a binomial tree, the largest subtree first, n blocks to n ranks"),
     ),
 ];
 
-const REDUCE_SCATTER: &[Form] = &[
-    Form::unsegmented(
+const REDUCE_SCATTER: &[ClosedForm] = &[
+    ClosedForm::unsegmented(
         A::Pairwise,
         exchange::reduce_scatter_pairwise,
         formula("(P - 2) max{M + y, e(P - 1)} + M + y"),
     ),
-    Form::unsegmented(A::Ring, exchange::reduce_scatter_ring, formula("(P - 1)(M + y)")),
-    Form::unsegmented(
+    ClosedForm::unsegmented(A::Ring, exchange::reduce_scatter_ring, formula("(P - 1)(M + y)")),
+    ClosedForm::unsegmented(
         A::RecursiveHalving,
         blocks::reduce_scatter_recursive_halving,
         words("lg P rounds of M(2^i m) + y(2^i m), the largest first"),
@@ -228,9 +236,9 @@ const REDUCE_SCATTER: &[Form] = &[
     .of_powers_of_two(),
 ];
 
-const SCAN: &[Form] = &[
-    Form::segmented(A::Linear, exchange::scan_linear, ByCase(exchange::scan_linear_text)),
-    Form::unsegmented(
+const SCAN: &[ClosedForm] = &[
+    ClosedForm::segmented(A::Linear, exchange::scan_linear, ByCase(exchange::scan_linear_text)),
+    ClosedForm::unsegmented(
         A::RecursiveDoubling,
         exchange::scan_recursive_doubling,
         formula("ceil(lg P)(M + 2 y) - y"),
@@ -238,9 +246,9 @@ const SCAN: &[Form] = &[
     .of_powers_of_two(),
 ];
 
-const EXSCAN: &[Form] = &[
-    Form::segmented(A::Linear, exchange::exscan_linear, ByCase(exchange::exscan_linear_text)),
-    Form::unsegmented(
+const EXSCAN: &[ClosedForm] = &[
+    ClosedForm::segmented(A::Linear, exchange::exscan_linear, ByCase(exchange::exscan_linear_text)),
+    ClosedForm::unsegmented(
         A::RecursiveDoubling,
         exchange::exscan_recursive_doubling,
         formula("ceil(lg P)(M + 2 y) - 2 y"),

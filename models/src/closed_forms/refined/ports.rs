@@ -1,6 +1,6 @@
 //! Incoming ports, which let messages through in the order in which they come.
 
-use super::costs::Costs;
+use super::costs::RefinedCosts;
 
 /// How much of a time its rounding may be: messages that come at times that differ by less pass a
 /// port in the order in which they are awaited, as in the simulator.
@@ -31,13 +31,13 @@ impl Head {
     }
 
     /// Takes in and combines a message that has passed.
-    pub fn wait(&mut self, costs: &Costs, passes: f64) {
+    pub fn wait(&mut self, costs: &RefinedCosts, passes: f64) {
         let ready = passes + costs.message - costs.receive;
         self.clock = self.clock.max(ready) + costs.receive + costs.combine;
     }
 
     /// So many messages that are sent at once come next and are awaited next.
-    pub fn take(&mut self, costs: &Costs, sent: f64, messages: u32) {
+    pub fn take(&mut self, costs: &RefinedCosts, sent: f64, messages: u32) {
         let (others, busy) = (f64::from(messages - 1), costs.receive + costs.combine);
         let passes = self.pass(sent, costs.gap);
         self.port += others * costs.gap;

@@ -12,19 +12,19 @@
 
 use super::{
     super::{
-        shape::Shape,
+        shape::CallShape,
         text::Text::{self, Formula},
     },
-    costs::{Costs, FAN_OUT},
+    costs::{FAN_OUT, RefinedCosts},
     ports::{Head, ROUNDING, is_before},
 };
 use crate::{
     Forms,
-    parameters::{Network, PointToPoint},
+    parameters::{Network, PointToPointParameters},
 };
 
 /// Root: P - 1 sends per segment. (P - 2) e + M + (n_s - 1) max((P - 1) e, g, r), e = e(P - 1).
-pub(super) fn bcast_linear(network: &Network, shape: &Shape, _: Forms) -> f64 {
+pub(super) fn bcast_linear(network: &Network, shape: &CallShape, _: Forms) -> f64 {
     flow(network, shape, |costs| {
         let children = shape.procs - 1;
         let each = costs.each(network, children);
@@ -34,13 +34,13 @@ pub(super) fn bcast_linear(network: &Network, shape: &Shape, _: Forms) -> f64 {
 }
 
 /// Chain: (P - 1) M + (n_s - 1) max(g, s + r).
-pub(super) fn bcast_pipeline(network: &Network, shape: &Shape, _: Forms) -> f64 {
+pub(super) fn bcast_pipeline(network: &Network, shape: &CallShape, _: Forms) -> f64 {
     flow(network, shape, |costs| {
         (f64::from(shape.procs - 1) * costs.message, forward(costs, network, shape))
     })
 }
 
-pub(super) fn bcast_pipeline_text(_: &PointToPoint, _: Forms, shape: &Shape) -> Text {
+pub(super) fn bcast_pipeline_text(_: &PointToPointParameters, _: Forms, shape: &CallShape) -> Text {
     Formula(match shape.procs {
         2 => "M + (n_s - 1) max{e(1), r}",
         _ => "(P - 1) M + (n_s - 1) max{g, s + r}",
@@ -48,36 +48,36 @@ pub(super) fn bcast_pipeline_text(_: &PointToPoint, _: Forms, shape: &Shape) -> 
 }
 
 /// The period of a chain of all ranks.
-fn forward(costs: &Costs, network: &Network, shape: &Shape) -> f64 {
+fn forward(costs: &RefinedCosts, network: &Network, shape: &CallShape) -> f64 {
     let least = costs.each(network, 1).max(costs.receive);
     if shape.procs > 2 { least.max(interior(costs, network, 1)) } else { least }
 }
 
 /// Binomial tree, largest subtree first; see [`nomial_fill`].
-pub(super) fn bcast_binomial(network: &Network, shape: &Shape, _: Forms) -> f64 {
+pub(super) fn bcast_binomial(network: &Network, shape: &CallShape, _: Forms) -> f64 {
     flow(network, shape, |costs| nomial(costs, network, shape, 2))
 }
 
 /// k-nomial tree of radix 4; see [`nomial_fill`].
-pub(super) fn bcast_k_nomial(network: &Network, shape: &Shape, _: Forms) -> f64 {
+pub(super) fn bcast_k_nomial(network: &Network, shape: &CallShape, _: Forms) -> f64 {
     flow(network, shape, |costs| nomial(costs, network, shape, FAN_OUT))
 }
 
 /// Binary tree whose sides differ by one rank at most: D(n) = max(M + D(left),
 /// e(2) + M + D(right)).
-pub(super) fn bcast_binary(network: &Network, shape: &Shape, _: Forms) -> f64 {
+pub(super) fn bcast_binary(network: &Network, shape: &CallShape, _: Forms) -> f64 {
     flow(network, shape, |costs| binary(costs, network, shape))
 }
 
 /// Each half of the message down its side of a binary tree, then exchanged: the tree with
 /// ceil(n_s / 2) segments, and M(m / 2).
-pub(super) fn bcast_splitted_binary(network: &Network, shape: &Shape, _: Forms) -> f64 {
+pub(super) fn bcast_splitted_binary(network: &Network, shape: &CallShape, _: Forms) -> f64 {
     if shape.bytes == 0 {
         return 0.0;
     }
     let half = shape.bytes() / 2.0;
-    let costs = Costs::of(network, shape.segment_bytes().min(half));
-    let other_half = Costs::of(network, half);
+    let costs = RefinedCosts::from_network(network, shape.segment_bytes().min(half));
+    let other_half = RefinedCosts::from_network(network, half);
     if shape.procs == 2 {
         // The root sends both halves.
         return shape.half_segments() * costs.each(network, 1) + other_half.message;
@@ -87,9 +87,9 @@ pub(super) fn bcast_splitted_binary(network: &Network, shape: &Shape, _: Forms) 
 }
 
 /// Up to 4 chains, longer ones first: the last of the longest, or the last of all.
-pub(super) fn bcast_k_chain(network: &Network, shape: &Shape, _: Forms) -> f64 {
+pub(super) fn bcast_k_chain(network: &Network, shape: &CallShape, _: Forms) -> f64 {
     flow(network, shape, |costs| {
-        let Chains { chains, length, longest } = Chains::of(shape);
+        let Chains { chains, length, longest } = Chains::from_shape(shape);
         let each = costs.each(network, chains);
         let way =
             |index: u32, length: u32| f64::from(index) * each + f64::from(length) * costs.message;
@@ -102,7 +102,7 @@ pub(super) fn bcast_k_chain(network: &Network, shape: &Shape, _: Forms) -> f64 {
 }
 
 /// Root: takes in P - 1 messages per segment. M + y + (n_s (P - 1) - 1) max(g, r + y).
-pub(super) fn reduce_linear(network: &Network, shape: &Shape, _: Forms) -> f64 {
+pub(super) fn reduce_linear(network: &Network, shape: &CallShape, _: Forms) -> f64 {
     flow(network, shape, |costs| {
         let others = f64::from(shape.procs - 1);
         let fill = costs.combined() + (others - 1.0) * costs.taken();
@@ -111,7 +111,7 @@ pub(super) fn reduce_linear(network: &Network, shape: &Shape, _: Forms) -> f64 {
 }
 
 /// Chain: (P - 1) (M + y) + (n_s - 1) max(g, r + y + s).
-pub(super) fn reduce_pipeline(network: &Network, shape: &Shape, _: Forms) -> f64 {
+pub(super) fn reduce_pipeline(network: &Network, shape: &CallShape, _: Forms) -> f64 {
     flow(network, shape, |costs| {
         let period = if shape.procs > 2 { combining(costs, 1) } else { 0.0 };
         let ends = costs.taken().max(costs.each(network, 1));
@@ -119,7 +119,11 @@ pub(super) fn reduce_pipeline(network: &Network, shape: &Shape, _: Forms) -> f64
     })
 }
 
-pub(super) fn reduce_pipeline_text(_: &PointToPoint, _: Forms, shape: &Shape) -> Text {
+pub(super) fn reduce_pipeline_text(
+    _: &PointToPointParameters,
+    _: Forms,
+    shape: &CallShape,
+) -> Text {
     Formula(match shape.procs {
         2 => "M + y + (n_s - 1) max{g, r + y, e(1)}",
         _ => "(P - 1)(M + y) + (n_s - 1) max{g, r + y + s}",
@@ -127,17 +131,17 @@ pub(super) fn reduce_pipeline_text(_: &PointToPoint, _: Forms, shape: &Shape) ->
 }
 
 /// Binomial tree, smallest subtree first; see [`nomial_drain`].
-pub(super) fn reduce_binomial(network: &Network, shape: &Shape, _: Forms) -> f64 {
+pub(super) fn reduce_binomial(network: &Network, shape: &CallShape, _: Forms) -> f64 {
     flow(network, shape, |costs| nomial_up(costs, shape, 2))
 }
 
 /// k-nomial tree of radix 4; see [`nomial_drain`].
-pub(super) fn reduce_k_nomial(network: &Network, shape: &Shape, _: Forms) -> f64 {
+pub(super) fn reduce_k_nomial(network: &Network, shape: &CallShape, _: Forms) -> f64 {
     flow(network, shape, |costs| nomial_up(costs, shape, FAN_OUT))
 }
 
 /// Binary tree whose sides differ by one rank at most; see [`binary_up`].
-pub(super) fn reduce_binary(network: &Network, shape: &Shape, _: Forms) -> f64 {
+pub(super) fn reduce_binary(network: &Network, shape: &CallShape, _: Forms) -> f64 {
     flow(network, shape, |costs| {
         let root = if shape.procs > 2 { 2.0 } else { 1.0 } * costs.taken();
         let below = match (shape.procs - 1).div_ceil(2) {
@@ -150,7 +154,7 @@ pub(super) fn reduce_binary(network: &Network, shape: &Shape, _: Forms) -> f64 {
 }
 
 /// A binary tree of all other ranks, headed by the middle one, under the root.
-pub(super) fn reduce_in_order_binary(network: &Network, shape: &Shape, _: Forms) -> f64 {
+pub(super) fn reduce_in_order_binary(network: &Network, shape: &CallShape, _: Forms) -> f64 {
     flow(network, shape, |costs| {
         let below = match shape.procs - 1 {
             1 => costs.each(network, 1),
@@ -163,9 +167,9 @@ pub(super) fn reduce_in_order_binary(network: &Network, shape: &Shape, _: Forms)
 
 /// Up to 4 chains, longer ones first: the shorter ones' messages come first, and are taken in
 /// last.
-pub(super) fn reduce_k_chain(network: &Network, shape: &Shape, _: Forms) -> f64 {
+pub(super) fn reduce_k_chain(network: &Network, shape: &CallShape, _: Forms) -> f64 {
     flow(network, shape, |costs| {
-        let Chains { chains, length, longest } = Chains::of(shape);
+        let Chains { chains, length, longest } = Chains::from_shape(shape);
         let shorter = f64::from(chains - longest);
         let sent = f64::from(length - 1) * costs.combined();
         let port =
@@ -180,32 +184,36 @@ pub(super) fn reduce_k_chain(network: &Network, shape: &Shape, _: Forms) -> f64 
 }
 
 /// [`reduce_linear`], then [`bcast_linear`]: rank 0 has all before it sends.
-pub(super) fn allreduce_linear(network: &Network, shape: &Shape, forms: Forms) -> f64 {
+pub(super) fn allreduce_linear(network: &Network, shape: &CallShape, forms: Forms) -> f64 {
     reduce_linear(network, shape, forms) + bcast_linear(network, shape, forms)
 }
 
 /// [`reduce_binomial`], then [`bcast_binomial`].
-pub(super) fn allreduce_binomial(network: &Network, shape: &Shape, forms: Forms) -> f64 {
+pub(super) fn allreduce_binomial(network: &Network, shape: &CallShape, forms: Forms) -> f64 {
     reduce_binomial(network, shape, forms) + bcast_binomial(network, shape, forms)
 }
 
 /// A flow of segments, from what its first segment takes and its period.
-fn flow(network: &Network, shape: &Shape, fill_and_period: impl Fn(&Costs) -> (f64, f64)) -> f64 {
+fn flow(
+    network: &Network,
+    shape: &CallShape,
+    fill_and_period: impl Fn(&RefinedCosts) -> (f64, f64),
+) -> f64 {
     if shape.bytes == 0 {
         return 0.0;
     }
-    let (fill, period) = fill_and_period(&Costs::of_segment(network, shape));
+    let (fill, period) = fill_and_period(&RefinedCosts::of_segment(network, shape));
     fill + (shape.segments() - 1.0) * period
 }
 
 /// The period of a rank that forwards to `children`.
-fn interior(costs: &Costs, network: &Network, children: u32) -> f64 {
+fn interior(costs: &RefinedCosts, network: &Network, children: u32) -> f64 {
     let last = costs.gap_each(network, children).max(costs.send + costs.receive);
     (f64::from(children) - 1.0) * costs.each(network, children) + last
 }
 
 /// The period of a rank that combines `children`'s segments and sends the result.
-fn combining(costs: &Costs, children: u32) -> f64 {
+fn combining(costs: &RefinedCosts, children: u32) -> f64 {
     let children = f64::from(children);
     (children * costs.gap).max(children * (costs.receive + costs.combine) + costs.send)
 }
@@ -218,7 +226,7 @@ struct Chains {
 }
 
 impl Chains {
-    fn of(shape: &Shape) -> Self {
+    fn from_shape(shape: &CallShape) -> Self {
         let others = shape.procs - 1;
         let chains = FAN_OUT.min(others);
         let longest = if others.is_multiple_of(chains) { chains } else { others % chains };
@@ -226,7 +234,7 @@ impl Chains {
     }
 }
 
-fn binary(costs: &Costs, network: &Network, shape: &Shape) -> (f64, f64) {
+fn binary(costs: &RefinedCosts, network: &Network, shape: &CallShape) -> (f64, f64) {
     let second = costs.each(network, 2);
     let fill = balanced(shape.procs, |left, right| match right {
         Some(right) => (costs.message + left).max(second + costs.message + right),
@@ -243,7 +251,7 @@ fn binary(costs: &Costs, network: &Network, shape: &Shape) -> (f64, f64) {
 
 /// From the start until the head has combined one segment of all: of two messages the earlier one
 /// passes the port first, the first child's is taken in first.
-fn binary_up(costs: &Costs, ranks: u32) -> f64 {
+fn binary_up(costs: &RefinedCosts, ranks: u32) -> f64 {
     balanced(ranks, |left, right| {
         let mut head = Head { clock: 0.0, port: 0.0 };
         let Some(right) = right else {
@@ -292,7 +300,7 @@ fn top_level(ranks: u32, radix: u32) -> (u32, u32, u32) {
 }
 
 /// Down a k-nomial tree: the first segment, and the period.
-fn nomial(costs: &Costs, network: &Network, shape: &Shape, radix: u32) -> (f64, f64) {
+fn nomial(costs: &RefinedCosts, network: &Network, shape: &CallShape, radix: u32) -> (f64, f64) {
     let fill = nomial_fill(costs, network, shape.procs, radix);
     let (below, weight, top) = top_level(shape.procs, radix);
     let children = top + below * (radix - 1);
@@ -313,7 +321,7 @@ fn nomial(costs: &Costs, network: &Network, shape: &Shape, radix: u32) -> (f64, 
 /// 0; the largest subtree first) after i e(c); so for whole subtrees of radix k and i levels
 /// F(i) = max over l < i of ((k - 1) (i - l) - 1) e(c) + M + F(l), and the largest subtree may be
 /// a part of one.
-fn nomial_fill(costs: &Costs, network: &Network, ranks: u32, radix: u32) -> f64 {
+fn nomial_fill(costs: &RefinedCosts, network: &Network, ranks: u32, radix: u32) -> f64 {
     if ranks <= 1 {
         return 0.0;
     }
@@ -345,7 +353,7 @@ fn nomial_fill(costs: &Costs, network: &Network, ranks: u32, radix: u32) -> f64 
 }
 
 /// Up a k-nomial tree: the first segment, and the period.
-fn nomial_up(costs: &Costs, shape: &Shape, radix: u32) -> (f64, f64) {
+fn nomial_up(costs: &RefinedCosts, shape: &CallShape, radix: u32) -> (f64, f64) {
     let (below, weight, top) = top_level(shape.procs, radix);
     let children = top + below * (radix - 1);
     let root = f64::from(children) * costs.taken();
@@ -364,7 +372,7 @@ fn nomial_up(costs: &Costs, shape: &Shape, radix: u32) -> (f64, f64) {
 /// done together, each level when the head has combined the one below: a level adds
 /// M + y + (k - 2) max(g, r + y). The last child may head a part of a subtree only; what it sends
 /// passes the head's port when it comes, and so may hold up the levels above.
-fn nomial_drain(costs: &Costs, ranks: u32, radix: u32) -> f64 {
+fn nomial_drain(costs: &RefinedCosts, ranks: u32, radix: u32) -> f64 {
     if ranks <= 1 {
         return 0.0;
     }

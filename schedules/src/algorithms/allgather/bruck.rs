@@ -5,7 +5,7 @@ use records::{Algorithm, Collective};
 
 use crate::{Buffer, Call, Entry, Program, Range, Round};
 
-pub(in super::super) const ENTRY: Entry = Entry::of::<Bruck>(
+pub(in super::super) const ENTRY: Entry = Entry::new::<Bruck>(
     Collective::Allgather,
     Algorithm::Bruck,
     "all blocks so far go to doubling distances; turned into rank order at the end",

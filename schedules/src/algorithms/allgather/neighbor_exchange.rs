@@ -6,7 +6,7 @@ use records::{Algorithm, Collective};
 use super::place_own;
 use crate::{Buffer, Call, Entry, Program, Round};
 
-pub(in super::super) const ENTRY: Entry = Entry::of::<NeighborExchange>(
+pub(in super::super) const ENTRY: Entry = Entry::new::<NeighborExchange>(
     Collective::Allgather,
     Algorithm::NeighborExchange,
     "two blocks at a time, with the two neighbours in turn",

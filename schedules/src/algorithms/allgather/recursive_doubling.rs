@@ -6,7 +6,7 @@ use records::{Algorithm, Collective};
 use super::place_own;
 use crate::{Buffer, Call, Entry, Program, Round, algorithms::halves::Halves};
 
-pub(in super::super) const ENTRY: Entry = Entry::of::<RecursiveDoubling>(
+pub(in super::super) const ENTRY: Entry = Entry::new::<RecursiveDoubling>(
     Collective::Allgather,
     Algorithm::RecursiveDoubling,
     "groups that share all blocks double",

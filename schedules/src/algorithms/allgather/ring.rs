@@ -5,7 +5,7 @@ use records::{Algorithm, Collective};
 use super::place_own;
 use crate::{Buffer, Call, Entry, Program, Round, topology::Ring};
 
-pub(in super::super) const ENTRY: Entry = Entry::of::<RingAllgather>(
+pub(in super::super) const ENTRY: Entry = Entry::new::<RingAllgather>(
     Collective::Allgather,
     Algorithm::Ring,
     "every block goes around a ring",

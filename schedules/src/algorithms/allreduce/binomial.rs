@@ -9,7 +9,7 @@ use crate::{
 };
 
 pub(in super::super) const ENTRY: Entry =
-    Entry::of::<Then<TreeReduce<Binomial>, TreeBcast<Binomial>>>(
+    Entry::new::<Then<TreeReduce<Binomial>, TreeBcast<Binomial>>>(
         Collective::Allreduce,
         Algorithm::Binomial,
         "reduce, then broadcast, on binomial trees",

@@ -8,7 +8,7 @@ use crate::{
     topology::Flat,
 };
 
-pub(in super::super) const ENTRY: Entry = Entry::of::<Then<TreeReduce<Flat>, TreeBcast<Flat>>>(
+pub(in super::super) const ENTRY: Entry = Entry::new::<Then<TreeReduce<Flat>, TreeBcast<Flat>>>(
     Collective::Allreduce,
     Algorithm::Linear,
     "reduce, then broadcast, on flat trees",

@@ -4,9 +4,11 @@
 
 use records::{Algorithm, Collective};
 
-use crate::{Buffer, Call, Entry, Order, Program, Range, Round, Span, algorithms::fold::Fold};
+use crate::{
+    Buffer, Call, ElementSpan, Entry, OperandOrder, Program, Range, Round, algorithms::fold::Fold,
+};
 
-pub(in super::super) const ENTRY: Entry = Entry::of::<Rabenseifner>(
+pub(in super::super) const ENTRY: Entry = Entry::new::<Rabenseifner>(
     Collective::Allreduce,
     Algorithm::Rabenseifner,
     "reduce-scatter by recursive halving, then allgather by recursive doubling",
@@ -16,19 +18,19 @@ pub(in super::super) const ENTRY: Entry = Entry::of::<Rabenseifner>(
 #[derive(Debug, Clone, Copy)]
 pub(in super::super) struct Windows {
     pub fold: Fold,
-    pub whole: Span,
+    pub whole: ElementSpan,
     /// Where the vector is reduced.
     pub buffer: Buffer,
 }
 
 impl Windows {
     pub fn new(call: &Call<'_>, rank: u32, buffer: Buffer) -> Self {
-        let whole = Span { start: 0, count: call.count };
+        let whole = ElementSpan { start: 0, count: call.count };
         Windows { fold: Fold::new(call.ranks, rank), whole, buffer }
     }
 
     /// What the rank of a number keeps on a level, and what its partner there keeps.
-    pub fn at(&self, number: u32, level: u32) -> (Span, Span) {
+    pub fn at(&self, number: u32, level: u32) -> (ElementSpan, ElementSpan) {
         let mut own = self.whole;
         let mut other = own;
         for level in 0..=level {
@@ -50,8 +52,8 @@ impl Windows {
 
     /// The first round: the contribution to where it is reduced, and folding.
     pub fn begin(&self, call: &Call<'_>, out: &mut Round) {
-        let own = self.whole.of(self.buffer);
-        out.copy(self.whole.of(call.input()), own);
+        let own = self.whole.in_buffer(self.buffer);
+        out.copy(self.whole.in_buffer(call.input()), own);
         self.fold.fold(own, self.scratch(self.whole.count), out);
     }
 
@@ -61,20 +63,20 @@ impl Windows {
         let partner = self.fold.rank_of(other_number);
         let (own, other) = self.at(number, level);
         let scratch = self.scratch(own.count);
-        out.exchange(partner, scratch, partner, other.of(self.buffer));
+        out.exchange(partner, scratch, partner, other.in_buffer(self.buffer));
         let order = if other_number < number || call.commutative {
-            Order::SourceFirst
+            OperandOrder::SourceFirst
         } else {
-            Order::IntoFirst
+            OperandOrder::IntoFirst
         };
-        out.combine(scratch, own.of(self.buffer), order);
+        out.combine(scratch, own.in_buffer(self.buffer), order);
     }
 
     /// Exchanges windows with the partner.
     fn join(&self, number: u32, level: u32, out: &mut Round) {
         let partner = self.fold.rank_of(number ^ (1 << level));
         let (own, other) = self.at(number, level);
-        out.exchange(partner, other.of(self.buffer), partner, own.of(self.buffer));
+        out.exchange(partner, other.in_buffer(self.buffer), partner, own.in_buffer(self.buffer));
     }
 }
 
@@ -104,7 +106,7 @@ impl Program for Rabenseifner {
                 self.0.join(number, (2 * levels - index) as u32, out);
             }
         } else {
-            self.0.fold.unfold(self.0.whole.of(Buffer::Receive), out);
+            self.0.fold.unfold(self.0.whole.in_buffer(Buffer::Receive), out);
         }
     }
 

@@ -3,9 +3,11 @@
 
 use records::{Algorithm, Collective};
 
-use crate::{Buffer, Call, Entry, Order, Program, Range, Round, Span, algorithms::fold::Fold};
+use crate::{
+    Buffer, Call, ElementSpan, Entry, OperandOrder, Program, Range, Round, algorithms::fold::Fold,
+};
 
-pub(in super::super) const ENTRY: Entry = Entry::of::<RecursiveDoubling>(
+pub(in super::super) const ENTRY: Entry = Entry::new::<RecursiveDoubling>(
     Collective::Allreduce,
     Algorithm::RecursiveDoubling,
     "whole vectors exchanged at doubling distances",
@@ -14,14 +16,14 @@ pub(in super::super) const ENTRY: Entry = Entry::of::<RecursiveDoubling>(
 #[derive(Debug, Clone, Copy)]
 struct RecursiveDoubling {
     fold: Fold,
-    whole: Span,
+    whole: ElementSpan,
 }
 
 impl Program for RecursiveDoubling {
     fn new(call: &Call<'_>, rank: u32) -> Self {
         RecursiveDoubling {
             fold: Fold::new(call.ranks, rank),
-            whole: Span { start: 0, count: call.count },
+            whole: ElementSpan { start: 0, count: call.count },
         }
     }
 
@@ -30,10 +32,10 @@ impl Program for RecursiveDoubling {
     }
 
     fn round(&self, call: &Call<'_>, index: u64, out: &mut Round) {
-        let result = self.whole.of(Buffer::Receive);
-        let scratch: Range = self.whole.of(Buffer::Temporary);
+        let result = self.whole.in_buffer(Buffer::Receive);
+        let scratch: Range = self.whole.in_buffer(Buffer::Temporary);
         if index == 0 {
-            out.copy(self.whole.of(call.input()), result);
+            out.copy(self.whole.in_buffer(call.input()), result);
             self.fold.fold(result, scratch, out);
         } else if index <= u64::from(self.fold.levels) {
             let Some(number) = self.fold.number() else { return };
@@ -41,9 +43,9 @@ impl Program for RecursiveDoubling {
             let partner = self.fold.rank_of(other);
             out.exchange(partner, scratch, partner, result);
             let order = if other < number || call.commutative {
-                Order::SourceFirst
+                OperandOrder::SourceFirst
             } else {
-                Order::IntoFirst
+                OperandOrder::IntoFirst
             };
             out.combine(scratch, result, order);
         } else {

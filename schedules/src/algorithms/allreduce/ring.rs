@@ -4,16 +4,16 @@
 
 use records::{Algorithm, Collective};
 
-use crate::{Buffer, Call, Entry, Program, Range, Round, Span, topology::Ring};
+use crate::{Buffer, Call, ElementSpan, Entry, Program, Range, Round, topology::Ring};
 
-pub(in super::super) const ENTRY: Entry = Entry::of::<RingAllreduce<false>>(
+pub(in super::super) const ENTRY: Entry = Entry::new::<RingAllreduce<false>>(
     Collective::Allreduce,
     Algorithm::Ring,
     "reduce-scatter, then allgather, around a ring",
 )
 .commutative();
 
-pub(in super::super) const SEGMENTED: Entry = Entry::of::<RingAllreduce<true>>(
+pub(in super::super) const SEGMENTED: Entry = Entry::new::<RingAllreduce<true>>(
     Collective::Allreduce,
     Algorithm::SegmentedRing,
     "reduce-scatter around a ring segment by segment, then allgather around it",
@@ -25,7 +25,7 @@ pub(in super::super) const SEGMENTED: Entry = Entry::of::<RingAllreduce<true>>(
 struct RingAllreduce<const SEGMENTED: bool> {
     ring: Ring,
     rank: u32,
-    whole: Span,
+    whole: ElementSpan,
     /// Ranks less one: the hops of once around.
     hops: u64,
     /// Times around for the reduce-scatter.
@@ -35,7 +35,7 @@ struct RingAllreduce<const SEGMENTED: bool> {
 }
 
 impl<const SEGMENTED: bool> RingAllreduce<SEGMENTED> {
-    fn part(&self, call: &Call<'_>, rank: u32) -> Span {
+    fn part(&self, call: &Call<'_>, rank: u32) -> ElementSpan {
         self.whole.part(u64::from(rank), u64::from(call.ranks))
     }
 
@@ -45,7 +45,7 @@ impl<const SEGMENTED: bool> RingAllreduce<SEGMENTED> {
         let received = call.before(sent, 1);
         let piece = |rank| {
             let part = self.part(call, rank).part(phase, self.phases);
-            part.of(Buffer::Receive)
+            part.in_buffer(Buffer::Receive)
         };
         let into = piece(received);
         let scratch = Range::new(Buffer::Temporary, 0, into.count);
@@ -58,7 +58,7 @@ impl<const SEGMENTED: bool> RingAllreduce<SEGMENTED> {
     fn gather(&self, call: &Call<'_>, hop: u32, out: &mut Round) {
         let sent = call.before(self.rank, hop);
         let received = call.before(sent, 1);
-        let part = |rank| self.part(call, rank).of(Buffer::Receive);
+        let part = |rank| self.part(call, rank).in_buffer(Buffer::Receive);
         let (from, to) = (self.ring.previous(self.rank), self.ring.next(self.rank));
         out.exchange(from, part(received), to, part(sent));
     }
@@ -66,7 +66,7 @@ impl<const SEGMENTED: bool> RingAllreduce<SEGMENTED> {
 
 impl<const SEGMENTED: bool> Program for RingAllreduce<SEGMENTED> {
     fn new(call: &Call<'_>, rank: u32) -> Self {
-        let whole = Span { start: 0, count: call.count };
+        let whole = ElementSpan { start: 0, count: call.count };
         let largest = whole.part(0, u64::from(call.ranks));
         let phases = if SEGMENTED { largest.segments(call.segment).max(1) } else { 1 };
         RingAllreduce {
@@ -85,7 +85,8 @@ impl<const SEGMENTED: bool> Program for RingAllreduce<SEGMENTED> {
 
     fn round(&self, call: &Call<'_>, index: u64, out: &mut Round) {
         let Some(index) = index.checked_sub(1) else {
-            return out.copy(self.whole.of(call.input()), self.whole.of(Buffer::Receive));
+            return out
+                .copy(self.whole.in_buffer(call.input()), self.whole.in_buffer(Buffer::Receive));
         };
         let (phase, hop) = (index / self.hops, (index % self.hops) as u32);
         if phase < self.phases {

@@ -5,7 +5,7 @@ use records::{Algorithm, Collective};
 
 use crate::{Buffer, Call, Entry, Program, Range, Round};
 
-pub(in super::super) const ENTRY: Entry = Entry::of::<Bruck>(
+pub(in super::super) const ENTRY: Entry = Entry::new::<Bruck>(
     Collective::Alltoall,
     Algorithm::Bruck,
     "blocks travel to doubling distances, bit by bit of how far they have to go",

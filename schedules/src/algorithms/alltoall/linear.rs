@@ -5,9 +5,9 @@
 use records::{Algorithm, Collective};
 
 use super::{begin, input, temporary};
-use crate::{Buffer, Call, Entry, Program, Range, Round, Span};
+use crate::{Buffer, Call, ElementSpan, Entry, Program, Range, Round};
 
-pub(in super::super) const ENTRY: Entry = Entry::of::<Linear>(
+pub(in super::super) const ENTRY: Entry = Entry::new::<Linear>(
     Collective::Alltoall,
     Algorithm::Linear,
     "rank after rank sends to all others",
@@ -34,7 +34,9 @@ impl Linear {
 
     fn piece(&self, call: &Call<'_>, buffer: Buffer, rank: u32, segment: u64) -> Range {
         let block = call.block(buffer, rank);
-        Span { start: block.start, count: block.count }.segment(segment, call.segment).of(buffer)
+        ElementSpan { start: block.start, count: block.count }
+            .segment(segment, call.segment)
+            .in_buffer(buffer)
     }
 
     fn receive(&self, call: &Call<'_>, message: u64, out: &mut Round) {
@@ -69,7 +71,7 @@ impl Program for Linear {
         Linear {
             rank,
             others: u64::from(call.ranks) - 1,
-            segments: Span { start: 0, count: call.count }.segments(call.segment),
+            segments: ElementSpan { start: 0, count: call.count }.segments(call.segment),
             temporary: temporary(call),
         }
     }

@@ -6,7 +6,7 @@ use records::{Algorithm, Collective};
 use super::{begin, input, temporary};
 use crate::{Buffer, Call, Entry, Program, Round};
 
-pub(in super::super) const ENTRY: Entry = Entry::of::<Concurrent>(
+pub(in super::super) const ENTRY: Entry = Entry::new::<Concurrent>(
     Collective::Alltoall,
     Algorithm::LinearConcurrent,
     "all messages posted at once",

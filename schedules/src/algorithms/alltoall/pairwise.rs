@@ -6,7 +6,7 @@ use records::{Algorithm, Collective};
 use super::{begin, input, temporary};
 use crate::{Buffer, Call, Entry, Program, Round};
 
-pub(in super::super) const ENTRY: Entry = Entry::of::<Pairwise>(
+pub(in super::super) const ENTRY: Entry = Entry::new::<Pairwise>(
     Collective::Alltoall,
     Algorithm::Pairwise,
     "in step i, send i ranks ahead and receive from i ranks behind",

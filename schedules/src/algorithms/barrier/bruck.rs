@@ -5,7 +5,7 @@ use records::{Algorithm, Collective};
 
 use crate::{Call, Entry, Program, Round};
 
-pub(in super::super) const ENTRY: Entry = Entry::of::<Dissemination>(
+pub(in super::super) const ENTRY: Entry = Entry::new::<Dissemination>(
     Collective::Barrier,
     Algorithm::Bruck,
     "signals at doubling distances around a ring (dissemination)",

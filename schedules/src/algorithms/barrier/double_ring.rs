@@ -3,10 +3,10 @@
 
 use records::{Algorithm, Collective};
 
-use super::NOTHING;
+use super::EMPTY_MESSAGE;
 use crate::{Call, Entry, Program, Round, topology::Ring};
 
-pub(in super::super) const ENTRY: Entry = Entry::of::<DoubleRing>(
+pub(in super::super) const ENTRY: Entry = Entry::new::<DoubleRing>(
     Collective::Barrier,
     Algorithm::DoubleRing,
     "a signal goes around the ring twice",
@@ -29,11 +29,11 @@ impl Program for DoubleRing {
     }
 
     fn round(&self, _call: &Call<'_>, _index: u64, out: &mut Round) {
-        out.receive(self.ring.previous(self.rank), 0, NOTHING);
+        out.receive(self.ring.previous(self.rank), 0, EMPTY_MESSAGE);
         if self.rank != 0 {
             out.wait(0);
         }
-        out.send(self.ring.next(self.rank), 1, NOTHING);
+        out.send(self.ring.next(self.rank), 1, EMPTY_MESSAGE);
         if self.rank == 0 {
             out.wait(0);
         }

@@ -2,10 +2,10 @@
 
 use records::{Algorithm, Collective};
 
-use super::NOTHING;
+use super::EMPTY_MESSAGE;
 use crate::{Call, Entry, Program, Round};
 
-pub(in super::super) const ENTRY: Entry = Entry::of::<Linear>(
+pub(in super::super) const ENTRY: Entry = Entry::new::<Linear>(
     Collective::Barrier,
     Algorithm::Linear,
     "everybody reports to rank 0 and is released by it",
@@ -35,11 +35,11 @@ impl Linear {
             if message >= WINDOW {
                 out.wait(slot(message));
             }
-            out.send(message as u32 + 1, slot(message), NOTHING);
+            out.send(message as u32 + 1, slot(message), EMPTY_MESSAGE);
         } else {
             let first = if message == 0 { 0 } else { message + WINDOW - 1 };
             for ahead in first..(message + WINDOW).min(self.others) {
-                out.receive(ahead as u32 + 1, slot(ahead), NOTHING);
+                out.receive(ahead as u32 + 1, slot(ahead), EMPTY_MESSAGE);
             }
             out.wait(slot(message));
         }

@@ -8,4 +8,4 @@ pub(super) mod recursive_doubling;
 use crate::{Buffer, Range};
 
 /// What a barrier sends.
-const NOTHING: Range = Range::new(Buffer::Receive, 0, 0);
+const EMPTY_MESSAGE: Range = Range::new(Buffer::Receive, 0, 0);

@@ -3,10 +3,10 @@
 
 use records::{Algorithm, Collective};
 
-use super::NOTHING;
+use super::EMPTY_MESSAGE;
 use crate::{Call, Entry, Program, Round, algorithms::fold::Fold};
 
-pub(in super::super) const ENTRY: Entry = Entry::of::<RecursiveDoubling>(
+pub(in super::super) const ENTRY: Entry = Entry::new::<RecursiveDoubling>(
     Collective::Barrier,
     Algorithm::RecursiveDoubling,
     "pairs signal each other at doubling distances",
@@ -26,9 +26,9 @@ impl Program for RecursiveDoubling {
 
     fn round(&self, _call: &Call<'_>, index: u64, out: &mut Round) {
         if index == 0 {
-            self.0.fold(NOTHING, NOTHING, out);
+            self.0.fold(EMPTY_MESSAGE, EMPTY_MESSAGE, out);
         } else if index > u64::from(self.0.levels) {
-            self.0.unfold(NOTHING, out);
+            self.0.unfold(EMPTY_MESSAGE, out);
         } else if let Some(number) = self.0.number() {
             let partner = self.0.rank_of(number ^ (1 << (index - 1)));
             out.exchange_nothing(partner, partner);

@@ -5,7 +5,7 @@ use records::{Algorithm, Collective};
 use super::tree::TreeBcast;
 use crate::{Entry, topology::KNomial};
 
-pub(in super::super) const ENTRY: Entry = Entry::of::<TreeBcast<KNomial>>(
+pub(in super::super) const ENTRY: Entry = Entry::new::<TreeBcast<KNomial>>(
     Collective::Bcast,
     Algorithm::KNomial,
     "segments down a k-nomial tree; the fan-out is its radix",

@@ -5,7 +5,7 @@ use records::{Algorithm, Collective};
 use super::tree::TreeBcast;
 use crate::{Entry, topology::Chain};
 
-pub(in super::super) const ENTRY: Entry = Entry::of::<TreeBcast<Chain>>(
+pub(in super::super) const ENTRY: Entry = Entry::new::<TreeBcast<Chain>>(
     Collective::Bcast,
     Algorithm::Pipeline,
     "segments along a chain of all ranks",

@@ -7,12 +7,12 @@
 use records::{Algorithm, Collective};
 
 use crate::{
-    Buffer, Call, Entry, Program, Range, Round, Span, Then,
+    Buffer, Call, ElementSpan, Entry, Program, Range, Round, Then,
     algorithms::halves::Halves,
-    topology::{Binomial, Shape, Tree},
+    topology::{Binomial, Tree, TreeShape},
 };
 
-pub(in super::super) const ENTRY: Entry = Entry::of::<Then<ScatterParts, DoubleParts>>(
+pub(in super::super) const ENTRY: Entry = Entry::new::<Then<ScatterParts, DoubleParts>>(
     Collective::Bcast,
     Algorithm::ScatterAllgather,
     "parts down a binomial tree, then allgather by recursive doubling",
@@ -20,7 +20,7 @@ pub(in super::super) const ENTRY: Entry = Entry::of::<Then<ScatterParts, DoubleP
 
 /// The parts of the relative ranks `first..end`.
 pub(super) fn parts(call: &Call<'_>, first: u32, end: u32) -> Range {
-    let whole = Span { start: 0, count: call.count };
+    let whole = ElementSpan { start: 0, count: call.count };
     let begin = |part: u32| match part == call.ranks {
         true => call.count,
         false => whole.part(u64::from(part), u64::from(call.ranks)).start,
@@ -41,7 +41,7 @@ const MOST_SENDS: u32 = 32;
 
 impl Program for ScatterParts {
     fn new(call: &Call<'_>, rank: u32) -> Self {
-        let tree = Binomial::new(Shape { ranks: call.ranks, root: call.root, fan_out: 2 });
+        let tree = Binomial::new(TreeShape { ranks: call.ranks, root: call.root, fan_out: 2 });
         let children = tree.child_count(rank);
         ScatterParts { tree, rank, children }
     }

@@ -5,7 +5,7 @@ use records::{Algorithm, Collective};
 use super::scatter_allgather::{ScatterParts, parts};
 use crate::{Call, Entry, Program, Round, Then, topology::Ring};
 
-pub(in super::super) const ENTRY: Entry = Entry::of::<Then<ScatterParts, RingParts>>(
+pub(in super::super) const ENTRY: Entry = Entry::new::<Then<ScatterParts, RingParts>>(
     Collective::Bcast,
     Algorithm::ScatterAllgatherRing,
     "parts down a binomial tree, then allgather around a ring",

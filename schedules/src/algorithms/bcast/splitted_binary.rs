@@ -9,11 +9,11 @@ use records::{Algorithm, Collective};
 
 use super::tree::Flow;
 use crate::{
-    Buffer, Call, Entry, Program, Round, Span,
-    topology::{Binary, Shape, Tree},
+    Buffer, Call, ElementSpan, Entry, Program, Round,
+    topology::{Binary, Tree, TreeShape},
 };
 
-pub(in super::super) const ENTRY: Entry = Entry::of::<SplittedBinary>(
+pub(in super::super) const ENTRY: Entry = Entry::new::<SplittedBinary>(
     Collective::Bcast,
     Algorithm::SplittedBinary,
     "halves down the two sides of a binary tree, then exchanged between the sides",
@@ -30,8 +30,8 @@ struct SplittedBinary {
     root: u32,
     /// The rank that has no partner.
     alone: Option<u32>,
-    left: Span,
-    right: Span,
+    left: ElementSpan,
+    right: ElementSpan,
     /// What this rank forwards: none at the root, which feeds both sides.
     flow: Option<Flow<Binary>>,
     segments: [u64; 2],
@@ -59,7 +59,7 @@ impl SplittedBinary {
                 if index >= 2 {
                     out.wait(slot(index));
                 }
-                let range = half.segment(index, call.segment).of(Buffer::Receive);
+                let range = half.segment(index, call.segment).in_buffer(Buffer::Receive);
                 out.send(self.tree.child(self.rank, side), slot(index), range);
             } else if index == last {
                 (segments.saturating_sub(2)..segments).for_each(|segment| out.wait(slot(segment)));
@@ -68,7 +68,8 @@ impl SplittedBinary {
     }
 
     fn exchange(&self, out: &mut Round) {
-        let (left, right) = (self.left.of(Buffer::Receive), self.right.of(Buffer::Receive));
+        let (left, right) =
+            (self.left.in_buffer(Buffer::Receive), self.right.in_buffer(Buffer::Receive));
         match (self.tree.partner(self.rank), self.alone) {
             (Some(partner), _) if self.tree.is_left(self.rank) => {
                 out.exchange(partner, right, partner, left);
@@ -89,9 +90,9 @@ impl SplittedBinary {
 
 impl Program for SplittedBinary {
     fn new(call: &Call<'_>, rank: u32) -> Self {
-        let (left, right) = Span { start: 0, count: call.count }.halves();
+        let (left, right) = ElementSpan { start: 0, count: call.count }.halves();
         let segments = [left.segments(call.segment), right.segments(call.segment)];
-        let tree = Binary::new(Shape { ranks: call.ranks, root: call.root, fan_out: 2 });
+        let tree = Binary::new(TreeShape { ranks: call.ranks, root: call.root, fan_out: 2 });
         let flow = (rank != call.root)
             .then(|| Flow::new(tree, rank, segments[usize::from(!tree.is_left(rank))]));
         let last = call.before(call.root, 1);
@@ -120,7 +121,7 @@ impl Program for SplittedBinary {
             None => self.feed(call, index, out),
             Some(flow) => {
                 let half = if self.tree.is_left(self.rank) { self.left } else { self.right };
-                let segment = |index| half.segment(index, call.segment).of(Buffer::Receive);
+                let segment = |index| half.segment(index, call.segment).in_buffer(Buffer::Receive);
                 flow.round(index, segment, out);
             }
         }

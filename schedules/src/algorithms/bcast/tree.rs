@@ -1,9 +1,9 @@
 //! Segments down a tree: one program for all trees.
 
 use crate::{
-    Buffer, Call, Program, Range, Round, Span, Step,
+    Buffer, Call, ElementSpan, Program, Range, Round, Step,
     algorithms::grouping::GROUP,
-    topology::{ChildOrder, Shape, Tree},
+    topology::{ChildOrder, Tree, TreeShape},
 };
 
 /// Slots 0 and 1 receive segments in turn, so that the next segment's receive is posted before
@@ -18,13 +18,13 @@ const MOST_SENDS: u32 = 32;
 #[derive(Debug, Clone, Copy)]
 pub(in super::super) struct TreeBcast<T> {
     flow: Flow<T>,
-    whole: Span,
+    whole: ElementSpan,
 }
 
 impl<T: Tree> Program for TreeBcast<T> {
     fn new(call: &Call<'_>, rank: u32) -> Self {
-        let whole = Span { start: 0, count: call.count };
-        let tree = T::new(Shape { ranks: call.ranks, root: call.root, fan_out: call.fan_out });
+        let whole = ElementSpan { start: 0, count: call.count };
+        let tree = T::new(TreeShape { ranks: call.ranks, root: call.root, fan_out: call.fan_out });
         TreeBcast { flow: Flow::new(tree, rank, whole.segments(call.segment)), whole }
     }
 
@@ -34,7 +34,7 @@ impl<T: Tree> Program for TreeBcast<T> {
 
     #[inline(always)]
     fn round(&self, call: &Call<'_>, index: u64, out: &mut Round) {
-        let segment = |index| self.whole.segment(index, call.segment).of(Buffer::Receive);
+        let segment = |index| self.whole.segment(index, call.segment).in_buffer(Buffer::Receive);
         self.flow.round(index, segment, out);
     }
 

@@ -5,10 +5,10 @@ use records::{Algorithm, Collective};
 
 use crate::{
     Buffer, Call, Entry, Program, Range, Round,
-    topology::{Binomial, Shape, Tree},
+    topology::{Binomial, Tree, TreeShape},
 };
 
-pub(in super::super) const ENTRY: Entry = Entry::of::<BinomialGather>(
+pub(in super::super) const ENTRY: Entry = Entry::new::<BinomialGather>(
     Collective::Gather,
     Algorithm::Binomial,
     "blocks of whole subtrees up a binomial tree",
@@ -45,7 +45,7 @@ impl BinomialGather {
 
 impl Program for BinomialGather {
     fn new(call: &Call<'_>, rank: u32) -> Self {
-        let tree = Binomial::new(Shape { ranks: call.ranks, root: call.root, fan_out: 2 });
+        let tree = Binomial::new(TreeShape { ranks: call.ranks, root: call.root, fan_out: 2 });
         let children = tree.child_count(rank);
         BinomialGather { tree, rank, root: call.root, children, count: call.count }
     }

@@ -18,25 +18,25 @@ use crate::{
     program::Header,
 };
 
-pub(in super::super) const BINOMIAL: Entry = Entry::of::<Gatherv<Upward>>(
+pub(in super::super) const BINOMIAL: Entry = Entry::new::<Gatherv<Upward>>(
     Collective::Gatherv,
     Algorithm::Binomial,
     "blocks of whole subtrees up a binomial tree",
 );
 
-pub(in super::super) const ASCENDING: Entry = Entry::of::<Gatherv<Sorted<BinomialAscending>>>(
+pub(in super::super) const ASCENDING: Entry = Entry::new::<Gatherv<Sorted<BinomialAscending>>>(
     Collective::Gatherv,
     Algorithm::BinomialAscending,
     "a binomial tree of the ranks by their counts, the largest last",
 );
 
-pub(in super::super) const DESCENDING: Entry = Entry::of::<Gatherv<Sorted<BinomialDescending>>>(
+pub(in super::super) const DESCENDING: Entry = Entry::new::<Gatherv<Sorted<BinomialDescending>>>(
     Collective::Gatherv,
     Algorithm::BinomialDescending,
     "a binomial tree of the ranks by their counts, the largest first",
 );
 
-pub(in super::super) const TRAFF: Entry = Entry::of::<Gatherv<Sorted<Traff>>>(
+pub(in super::super) const TRAFF: Entry = Entry::new::<Gatherv<Sorted<Traff>>>(
     Collective::Gatherv,
     Algorithm::Traff,
     "a tree whose subtrees double in size: large blocks go alone, small ones together",

@@ -6,14 +6,14 @@
 use records::{Algorithm, Collective};
 
 use crate::{
-    Buffer, Call, Entry, Program, Range, Round, Span,
+    Buffer, Call, ElementSpan, Entry, Program, Range, Round,
     algorithms::{
         blocks::{block, own_block},
         flat::WINDOW,
     },
 };
 
-pub(in super::super) const ENTRY: Entry = Entry::of::<Synchronised>(
+pub(in super::super) const ENTRY: Entry = Entry::new::<Synchronised>(
     Collective::Gatherv,
     Algorithm::LinearSynchronised,
     "the root asks one rank after the other for its block",
@@ -33,7 +33,7 @@ struct Synchronised {
 
 /// The first segment, and what comes after it.
 fn parts(block: Range, segment: u64) -> (Range, Range) {
-    let first = Span { start: block.start, count: block.count }.segment(0, segment).count;
+    let first = ElementSpan { start: block.start, count: block.count }.segment(0, segment).count;
     let rest = Range { start: block.start + first, count: block.count - first, ..block };
     (Range { count: first, ..block }, rest)
 }

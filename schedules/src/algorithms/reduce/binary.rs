@@ -5,7 +5,7 @@ use records::{Algorithm, Collective};
 use super::tree::TreeReduce;
 use crate::{Entry, topology::Binary};
 
-pub(in super::super) const ENTRY: Entry = Entry::of::<TreeReduce<Binary>>(
+pub(in super::super) const ENTRY: Entry = Entry::new::<TreeReduce<Binary>>(
     Collective::Reduce,
     Algorithm::Binary,
     "segments up a binary tree",

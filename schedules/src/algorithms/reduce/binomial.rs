@@ -5,7 +5,7 @@ use records::{Algorithm, Collective};
 use super::tree::TreeReduce;
 use crate::{Entry, topology::Binomial};
 
-pub(in super::super) const ENTRY: Entry = Entry::of::<TreeReduce<Binomial>>(
+pub(in super::super) const ENTRY: Entry = Entry::new::<TreeReduce<Binomial>>(
     Collective::Reduce,
     Algorithm::Binomial,
     "segments up a binomial tree",

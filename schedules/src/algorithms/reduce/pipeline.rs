@@ -5,7 +5,7 @@ use records::{Algorithm, Collective};
 use super::tree::TreeReduce;
 use crate::{Entry, topology::Chain};
 
-pub(in super::super) const ENTRY: Entry = Entry::of::<TreeReduce<Chain>>(
+pub(in super::super) const ENTRY: Entry = Entry::new::<TreeReduce<Chain>>(
     Collective::Reduce,
     Algorithm::Pipeline,
     "segments along a chain of all ranks",

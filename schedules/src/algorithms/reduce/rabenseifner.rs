@@ -3,11 +3,11 @@
 use records::{Algorithm, Collective};
 
 use crate::{
-    Buffer, Call, Entry, Program, Round, Span,
+    Buffer, Call, ElementSpan, Entry, Program, Round,
     algorithms::{allreduce::rabenseifner::Windows, fold::Fold},
 };
 
-pub(in super::super) const ENTRY: Entry = Entry::of::<Rabenseifner>(
+pub(in super::super) const ENTRY: Entry = Entry::new::<Rabenseifner>(
     Collective::Reduce,
     Algorithm::Rabenseifner,
     "reduce-scatter by recursive halving, then gather by a binomial tree",
@@ -32,11 +32,11 @@ impl Rabenseifner {
         let buffer = self.windows.buffer;
         if (number ^ self.head) & bit != 0 {
             if own.count > 0 {
-                out.send(partner, 0, own.of(buffer));
+                out.send(partner, 0, own.in_buffer(buffer));
                 out.wait(0);
             }
         } else if other.count > 0 {
-            out.receive(partner, 0, other.of(buffer));
+            out.receive(partner, 0, other.in_buffer(buffer));
             out.wait(0);
         }
     }
@@ -94,15 +94,15 @@ impl Rabenseifner {
     fn hand_over(&self, out: &mut Round) {
         let fold = self.windows.fold;
         let head = fold.rank_of(self.head);
-        let whole: Span = self.windows.whole;
+        let whole: ElementSpan = self.windows.whole;
         if head == self.root {
             return;
         }
         if self.rank == head {
-            out.send(self.root, 0, whole.of(self.windows.buffer));
+            out.send(self.root, 0, whole.in_buffer(self.windows.buffer));
             out.wait(0);
         } else if self.rank == self.root {
-            out.receive(head, 0, whole.of(Buffer::Receive));
+            out.receive(head, 0, whole.in_buffer(Buffer::Receive));
             out.wait(0);
         }
     }

@@ -1,9 +1,9 @@
 //! Segments up a tree: one program for all trees.
 
 use crate::{
-    Buffer, Call, Order, Program, Range, Round, Span,
+    Buffer, Call, ElementSpan, OperandOrder, Program, Range, Round,
     algorithms::grouping::GROUP,
-    topology::{Shape, Tree},
+    topology::{Tree, TreeShape},
 };
 
 /// Slots 0 and 1 receive in turn, so that the next message's receive is posted before this one is
@@ -28,7 +28,7 @@ pub(in super::super) struct TreeReduce<T> {
     root: u32,
     parent: Option<u32>,
     children: u32,
-    whole: Span,
+    whole: ElementSpan,
     segments: u64,
     /// Elements of the longest segment.
     longest: u64,
@@ -40,9 +40,9 @@ pub(in super::super) struct TreeReduce<T> {
 
 /// One segment of the vector, and where it is combined.
 #[derive(Debug, Clone, Copy)]
-struct Part {
+struct SegmentPart {
     at: u64,
-    span: Span,
+    span: ElementSpan,
     accumulator: Range,
 }
 
@@ -78,7 +78,8 @@ impl<T: Tree> TreeReduce<T> {
     /// A round where all is one segment: whoever makes rounds in great numbers has fewer to make.
     #[inline(always)]
     fn round_of_one(&self, call: &Call<'_>, index: u64, out: &mut Round) {
-        let part = Part { at: 0, span: self.whole, accumulator: self.accumulator(0, self.whole) };
+        let part =
+            SegmentPart { at: 0, span: self.whole, accumulator: self.accumulator(0, self.whole) };
         if self.children == 0 {
             self.send_leaf(call, part.at, part.span, out);
         }
@@ -101,17 +102,17 @@ impl<T: Tree> TreeReduce<T> {
         self.combine_child(call, part, (index % children) as u32, out);
     }
 
-    fn part(&self, call: &Call<'_>, at: u64) -> Part {
+    fn part(&self, call: &Call<'_>, at: u64) -> SegmentPart {
         let span = self.whole.segment(at, call.segment);
-        Part { at, span, accumulator: self.accumulator(at, span) }
+        SegmentPart { at, span, accumulator: self.accumulator(at, span) }
     }
 
     /// Where segment `at` is combined. The head, if it isn't the root, combines all of the vector
     /// before it sends it on.
-    fn accumulator(&self, at: u64, segment: Span) -> Range {
+    fn accumulator(&self, at: u64, segment: ElementSpan) -> Range {
         match self.parent {
-            None if self.rank == self.root => segment.of(Buffer::Receive),
-            None => segment.of(Buffer::Temporary),
+            None if self.rank == self.root => segment.in_buffer(Buffer::Receive),
+            None => segment.in_buffer(Buffer::Temporary),
             Some(_) => Range::new(Buffer::Temporary, self.turn(at) * self.longest, segment.count),
         }
     }
@@ -132,7 +133,7 @@ impl<T: Tree> TreeReduce<T> {
 
     /// Where a child's message is received.
     #[inline(always)]
-    fn arrival(&self, part: Part, child: u32) -> Range {
+    fn arrival(&self, part: SegmentPart, child: u32) -> Range {
         if child == 0 && self.direct {
             return part.accumulator;
         }
@@ -142,7 +143,7 @@ impl<T: Tree> TreeReduce<T> {
     }
 
     #[inline(always)]
-    fn receive(&self, part: Part, child: u32, out: &mut Round) {
+    fn receive(&self, part: SegmentPart, child: u32, out: &mut Round) {
         if child == 0 && self.direct {
             self.wait_for_turn(part.at, out);
         }
@@ -151,9 +152,9 @@ impl<T: Tree> TreeReduce<T> {
     }
 
     #[inline(always)]
-    fn combine_child(&self, call: &Call<'_>, part: Part, child: u32, out: &mut Round) {
-        let Part { at, span, accumulator } = part;
-        let own = span.of(call.input());
+    fn combine_child(&self, call: &Call<'_>, part: SegmentPart, child: u32, out: &mut Round) {
+        let SegmentPart { at, span, accumulator } = part;
+        let own = span.in_buffer(call.input());
         if child == 0 && !self.direct {
             self.wait_for_turn(at, out);
             out.copy(own, accumulator);
@@ -168,12 +169,12 @@ impl<T: Tree> TreeReduce<T> {
         }
         out.wait(self.receive_slot(at, child));
         if child == 0 && self.direct {
-            out.combine(own, accumulator, Order::SourceFirst);
+            out.combine(own, accumulator, OperandOrder::SourceFirst);
         } else {
             let stands_before =
                 || self.tree.stands_before(self.rank, self.tree.child(self.rank, child));
             let before = call.commutative || stands_before();
-            let order = if before { Order::SourceFirst } else { Order::IntoFirst };
+            let order = if before { OperandOrder::SourceFirst } else { OperandOrder::IntoFirst };
             out.combine(self.arrival(part, child), accumulator, order);
         }
         if let Some(parent) = self.parent
@@ -185,23 +186,23 @@ impl<T: Tree> TreeReduce<T> {
 
     /// A leaf sends its segments from where they are.
     #[inline]
-    fn send_leaf(&self, call: &Call<'_>, at: u64, segment: Span, out: &mut Round) {
+    fn send_leaf(&self, call: &Call<'_>, at: u64, segment: ElementSpan, out: &mut Round) {
         match self.parent {
             Some(parent) => {
                 self.wait_for_turn(at, out);
-                out.send(parent, self.send_slot(at), segment.of(call.input()));
+                out.send(parent, self.send_slot(at), segment.in_buffer(call.input()));
             }
-            None => out.copy(segment.of(call.input()), segment.of(Buffer::Receive)),
+            None => out.copy(segment.in_buffer(call.input()), segment.in_buffer(Buffer::Receive)),
         }
     }
 
     /// From the head to the root.
     fn forward(&self, out: &mut Round) {
         if self.rank == self.head {
-            out.send(self.root, 0, self.whole.of(Buffer::Temporary));
+            out.send(self.root, 0, self.whole.in_buffer(Buffer::Temporary));
             out.wait(0);
         } else if self.rank == self.root {
-            out.receive(self.head, 0, self.whole.of(Buffer::Receive));
+            out.receive(self.head, 0, self.whole.in_buffer(Buffer::Receive));
             out.wait(0);
         }
     }
@@ -211,8 +212,8 @@ impl<T: Tree> Program for TreeReduce<T> {
     fn new(call: &Call<'_>, rank: u32) -> Self {
         let ordered = T::ordered_root(call.root).filter(|_| !call.commutative);
         let head = ordered.unwrap_or(call.root);
-        let tree = T::new(Shape { ranks: call.ranks, root: head, fan_out: call.fan_out });
-        let whole = Span { start: 0, count: call.count };
+        let tree = T::new(TreeShape { ranks: call.ranks, root: head, fan_out: call.fan_out });
+        let whole = ElementSpan { start: 0, count: call.count };
         let segments = whole.segments(call.segment);
         let children = tree.child_count(rank);
         // In place, this rank's own value lies where the root combines.

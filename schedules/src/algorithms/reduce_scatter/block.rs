@@ -9,21 +9,21 @@ use crate::Entry;
 
 const COLLECTIVE: Collective = Collective::ReduceScatterBlock;
 
-pub(in super::super) const PAIRWISE: Entry = Entry::of::<Pairwise<Equal>>(
+pub(in super::super) const PAIRWISE: Entry = Entry::new::<Pairwise<Equal>>(
     COLLECTIVE,
     Algorithm::Pairwise,
     "in step i, send i ranks ahead what is theirs",
 )
 .commutative();
 
-pub(in super::super) const RECURSIVE_HALVING: Entry = Entry::of::<RecursiveHalving<Equal>>(
+pub(in super::super) const RECURSIVE_HALVING: Entry = Entry::new::<RecursiveHalving<Equal>>(
     COLLECTIVE,
     Algorithm::RecursiveHalving,
     "groups of ranks and their part of the vector are halved",
 )
 .commutative();
 
-pub(in super::super) const RING: Entry = Entry::of::<RingReduceScatter<Equal>>(
+pub(in super::super) const RING: Entry = Entry::new::<RingReduceScatter<Equal>>(
     COLLECTIVE,
     Algorithm::Ring,
     "partial results go around a ring",

@@ -7,15 +7,15 @@ mod recursive_halving;
 mod ring;
 pub(super) mod vector;
 
-use crate::{Call, Span};
+use crate::{Call, ElementSpan};
 
 /// How the vector falls into blocks.
-trait Blocks {
+trait BlockDivision {
     /// The blocks of the ranks `first..end`, of which there is at least one.
-    fn span(call: &Call<'_>, first: u32, end: u32) -> Span;
+    fn span(call: &Call<'_>, first: u32, end: u32) -> ElementSpan;
 
     /// All of the vector.
-    fn whole(call: &Call<'_>) -> Span {
+    fn whole(call: &Call<'_>) -> ElementSpan {
         Self::span(call, 0, call.ranks)
     }
 
@@ -26,9 +26,12 @@ trait Blocks {
 /// Equal blocks.
 struct Equal;
 
-impl Blocks for Equal {
-    fn span(call: &Call<'_>, first: u32, end: u32) -> Span {
-        Span { start: u64::from(first) * call.count, count: u64::from(end - first) * call.count }
+impl BlockDivision for Equal {
+    fn span(call: &Call<'_>, first: u32, end: u32) -> ElementSpan {
+        ElementSpan {
+            start: u64::from(first) * call.count,
+            count: u64::from(end - first) * call.count,
+        }
     }
 
     fn largest(call: &Call<'_>) -> u64 {
@@ -37,13 +40,13 @@ impl Blocks for Equal {
 }
 
 /// Blocks with counts of their own, one after the other.
-struct Own;
+struct OwnCounts;
 
-impl Blocks for Own {
-    fn span(call: &Call<'_>, first: u32, end: u32) -> Span {
+impl BlockDivision for OwnCounts {
+    fn span(call: &Call<'_>, first: u32, end: u32) -> ElementSpan {
         let (first, last) = (first as usize, end as usize - 1);
         let start = call.displacements[first];
-        Span { start, count: call.displacements[last] + call.counts[last] - start }
+        ElementSpan { start, count: call.displacements[last] + call.counts[last] - start }
     }
 
     fn largest(call: &Call<'_>) -> u64 {

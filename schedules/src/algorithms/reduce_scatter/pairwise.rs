@@ -3,14 +3,14 @@
 
 use std::marker::PhantomData;
 
-use super::Blocks;
-use crate::{Buffer, Call, Program, Range, Round, Span};
+use super::BlockDivision;
+use crate::{Buffer, Call, ElementSpan, Program, Range, Round};
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pairwise<B> {
     rank: u32,
     ranks: u32,
-    own: Span,
+    own: ElementSpan,
     /// Whether the result would overwrite what is still to be sent.
     in_place: bool,
     blocks: PhantomData<B>,
@@ -26,7 +26,7 @@ impl<B> Pairwise<B> {
     }
 }
 
-impl<B: Blocks> Program for Pairwise<B> {
+impl<B: BlockDivision> Program for Pairwise<B> {
     fn new(call: &Call<'_>, rank: u32) -> Self {
         let own = B::span(call, rank, rank + 1);
         let (ranks, in_place) = (call.ranks, call.in_place);
@@ -40,13 +40,13 @@ impl<B: Blocks> Program for Pairwise<B> {
     fn round(&self, call: &Call<'_>, index: u64, out: &mut Round) {
         let distance = index as u32;
         if distance == 0 {
-            out.copy(self.own.of(call.input()), self.result());
+            out.copy(self.own.in_buffer(call.input()), self.result());
         } else if distance == self.ranks {
             out.copy(self.result(), Range::new(Buffer::Receive, 0, self.own.count));
         } else {
             let (from, to) = (call.before(self.rank, distance), call.after(self.rank, distance));
             let scratch = Range::new(Buffer::Temporary, 0, self.own.count);
-            out.exchange(from, scratch, to, B::span(call, to, to + 1).of(call.input()));
+            out.exchange(from, scratch, to, B::span(call, to, to + 1).in_buffer(call.input()));
             out.combine_left(scratch, self.result());
         }
     }

@@ -4,25 +4,25 @@
 
 use std::marker::PhantomData;
 
-use super::Blocks;
-use crate::{Buffer, Call, Program, Range, Round, Span, algorithms::halves::Halves};
+use super::BlockDivision;
+use crate::{Buffer, Call, ElementSpan, Program, Range, Round, algorithms::halves::Halves};
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RecursiveHalving<B> {
     halves: Halves,
-    own: Span,
-    whole: Span,
+    own: ElementSpan,
+    whole: ElementSpan,
     blocks: PhantomData<B>,
 }
 
 impl<B> RecursiveHalving<B> {
     /// The vector as far as it is combined; what comes in stands behind it.
-    fn partial(&self, span: Span) -> Range {
-        Span { start: span.start - self.whole.start, ..span }.of(Buffer::Temporary)
+    fn partial(&self, span: ElementSpan) -> Range {
+        ElementSpan { start: span.start - self.whole.start, ..span }.in_buffer(Buffer::Temporary)
     }
 }
 
-impl<B: Blocks> RecursiveHalving<B> {
+impl<B: BlockDivision> RecursiveHalving<B> {
     fn halve(&self, call: &Call<'_>, level: u32, out: &mut Round) {
         let group = self.halves.group(level);
         let Some(partner) = group.source() else { return };
@@ -52,7 +52,7 @@ impl<B: Blocks> RecursiveHalving<B> {
     }
 }
 
-impl<B: Blocks> Program for RecursiveHalving<B> {
+impl<B: BlockDivision> Program for RecursiveHalving<B> {
     fn new(call: &Call<'_>, rank: u32) -> Self {
         RecursiveHalving {
             halves: Halves::new(call.ranks, rank),
@@ -69,7 +69,7 @@ impl<B: Blocks> Program for RecursiveHalving<B> {
     fn round(&self, call: &Call<'_>, index: u64, out: &mut Round) {
         let levels = u64::from(self.halves.levels());
         if index == 0 {
-            out.copy(self.whole.of(call.input()), self.partial(self.whole));
+            out.copy(self.whole.in_buffer(call.input()), self.partial(self.whole));
         } else if index <= levels {
             self.halve(call, index as u32 - 1, out);
         } else {

@@ -3,21 +3,21 @@
 
 use std::marker::PhantomData;
 
-use super::Blocks;
-use crate::{Buffer, Call, Program, Range, Round, Span, topology::Ring};
+use super::BlockDivision;
+use crate::{Buffer, Call, ElementSpan, Program, Range, Round, topology::Ring};
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RingReduceScatter<B> {
     ring: Ring,
     rank: u32,
     ranks: u32,
-    own: Span,
+    own: ElementSpan,
     /// Elements of the largest block: two of them are scratch, used in turn.
     largest: u64,
     blocks: PhantomData<B>,
 }
 
-impl<B: Blocks> Program for RingReduceScatter<B> {
+impl<B: BlockDivision> Program for RingReduceScatter<B> {
     fn new(call: &Call<'_>, rank: u32) -> Self {
         RingReduceScatter {
             ring: Ring::new(call.ranks),
@@ -42,7 +42,7 @@ impl<B: Blocks> Program for RingReduceScatter<B> {
         if hop + 1 == self.ranks {
             // The last partial result is that of the own block.
             return match hop {
-                0 => out.copy(self.own.of(call.input()), result),
+                0 => out.copy(self.own.in_buffer(call.input()), result),
                 _ => out.copy(scratch(hop - 1, self.own.count), result),
             };
         }
@@ -50,12 +50,12 @@ impl<B: Blocks> Program for RingReduceScatter<B> {
         let received = call.before(sent, 1);
         let block = |rank| B::span(call, rank, rank + 1);
         let what = match hop {
-            0 => block(sent).of(call.input()),
+            0 => block(sent).in_buffer(call.input()),
             _ => scratch(hop - 1, block(sent).count),
         };
         let into = scratch(hop, block(received).count);
         out.exchange(self.ring.previous(self.rank), into, self.ring.next(self.rank), what);
-        out.combine_left(block(received).of(call.input()), into);
+        out.combine_left(block(received).in_buffer(call.input()), into);
     }
 
     fn slots(&self) -> u32 {

@@ -3,27 +3,27 @@
 use records::{Algorithm, Collective};
 
 use super::{
-    Own, pairwise::Pairwise, recursive_halving::RecursiveHalving, ring::RingReduceScatter,
+    OwnCounts, pairwise::Pairwise, recursive_halving::RecursiveHalving, ring::RingReduceScatter,
 };
 use crate::Entry;
 
 const COLLECTIVE: Collective = Collective::ReduceScatter;
 
-pub(in super::super) const PAIRWISE: Entry = Entry::of::<Pairwise<Own>>(
+pub(in super::super) const PAIRWISE: Entry = Entry::new::<Pairwise<OwnCounts>>(
     COLLECTIVE,
     Algorithm::Pairwise,
     "in step i, send i ranks ahead what is theirs",
 )
 .commutative();
 
-pub(in super::super) const RECURSIVE_HALVING: Entry = Entry::of::<RecursiveHalving<Own>>(
+pub(in super::super) const RECURSIVE_HALVING: Entry = Entry::new::<RecursiveHalving<OwnCounts>>(
     COLLECTIVE,
     Algorithm::RecursiveHalving,
     "groups of ranks and their part of the vector are halved",
 )
 .commutative();
 
-pub(in super::super) const RING: Entry = Entry::of::<RingReduceScatter<Own>>(
+pub(in super::super) const RING: Entry = Entry::new::<RingReduceScatter<OwnCounts>>(
     COLLECTIVE,
     Algorithm::Ring,
     "partial results go around a ring",

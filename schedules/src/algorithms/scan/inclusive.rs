@@ -5,14 +5,14 @@ use records::{Algorithm, Collective};
 use super::{linear::Linear, recursive_doubling::RecursiveDoubling};
 use crate::Entry;
 
-pub(in super::super) const LINEAR: Entry = Entry::of::<Linear<false>>(
+pub(in super::super) const LINEAR: Entry = Entry::new::<Linear<false>>(
     Collective::Scan,
     Algorithm::Linear,
     "each rank adds its own and hands the prefix to the next, segment by segment",
 )
 .segmented();
 
-pub(in super::super) const RECURSIVE_DOUBLING: Entry = Entry::of::<RecursiveDoubling<false>>(
+pub(in super::super) const RECURSIVE_DOUBLING: Entry = Entry::new::<RecursiveDoubling<false>>(
     Collective::Scan,
     Algorithm::RecursiveDoubling,
     "partial results exchanged at doubling distances",

@@ -1,6 +1,6 @@
 //! Along a chain: the prefix comes from the rank before, and goes on with the own contribution.
 
-use crate::{Buffer, Call, Order, Program, Range, Round, Span};
+use crate::{Buffer, Call, ElementSpan, OperandOrder, Program, Range, Round};
 
 /// Slots 0 and 1 receive in turn, 2 and 3 send in turn.
 const FIRST_SEND: u32 = 2;
@@ -9,7 +9,7 @@ const FIRST_SEND: u32 = 2;
 pub(super) struct Linear<const EXCLUSIVE: bool> {
     rank: u32,
     ranks: u32,
-    whole: Span,
+    whole: ElementSpan,
     segments: u64,
     longest: u64,
 }
@@ -35,20 +35,21 @@ impl<const EXCLUSIVE: bool> Linear<EXCLUSIVE> {
         }
     }
 
-    fn first_rank(&self, call: &Call<'_>, at: u64, segment: Span, out: &mut Round) {
+    fn first_rank(&self, call: &Call<'_>, at: u64, segment: ElementSpan, out: &mut Round) {
         if at >= 2 && self.ranks > 1 {
             out.wait(FIRST_SEND + (at % 2) as u32);
         }
-        let own = segment.of(call.input());
+        let own = segment.in_buffer(call.input());
         if !EXCLUSIVE {
-            out.copy(own, segment.of(Buffer::Receive));
+            out.copy(own, segment.in_buffer(Buffer::Receive));
         }
         self.send(at, own, out);
     }
 
-    fn other_rank(&self, call: &Call<'_>, at: u64, segment: Span, out: &mut Round) {
+    fn other_rank(&self, call: &Call<'_>, at: u64, segment: ElementSpan, out: &mut Round) {
         let last = self.rank + 1 == self.ranks;
-        let (came, result) = (self.scratch(at % 2, segment.count), segment.of(Buffer::Receive));
+        let (came, result) =
+            (self.scratch(at % 2, segment.count), segment.in_buffer(Buffer::Receive));
         let onwards = self.scratch(2 + at % 2, segment.count);
         if at == 0 {
             self.receive(call, 0, out);
@@ -59,11 +60,11 @@ impl<const EXCLUSIVE: bool> Linear<EXCLUSIVE> {
         }
         let sum = if EXCLUSIVE { onwards } else { result };
         if !(EXCLUSIVE && last) {
-            out.copy(segment.of(call.input()), sum);
+            out.copy(segment.in_buffer(call.input()), sum);
         }
         out.wait((at % 2) as u32);
         if !(EXCLUSIVE && last) {
-            out.combine(came, sum, Order::SourceFirst);
+            out.combine(came, sum, OperandOrder::SourceFirst);
             self.send(at, sum, out);
         }
         if EXCLUSIVE {
@@ -74,7 +75,7 @@ impl<const EXCLUSIVE: bool> Linear<EXCLUSIVE> {
 
 impl<const EXCLUSIVE: bool> Program for Linear<EXCLUSIVE> {
     fn new(call: &Call<'_>, rank: u32) -> Self {
-        let whole = Span { start: 0, count: call.count };
+        let whole = ElementSpan { start: 0, count: call.count };
         Linear {
             rank,
             ranks: call.ranks,

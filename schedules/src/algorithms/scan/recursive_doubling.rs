@@ -2,18 +2,18 @@
 //! exchanges totals with the rank that differs in bit k, if there is one. What comes from a lower
 //! rank belongs to the prefix.
 
-use crate::{Buffer, Call, Order, Program, Range, Round, Span};
+use crate::{Buffer, Call, ElementSpan, OperandOrder, Program, Range, Round};
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RecursiveDoubling<const EXCLUSIVE: bool> {
     rank: u32,
     ranks: u32,
-    whole: Span,
+    whole: ElementSpan,
 }
 
 impl<const EXCLUSIVE: bool> RecursiveDoubling<EXCLUSIVE> {
     fn total(&self) -> Range {
-        self.whole.of(Buffer::Temporary)
+        self.whole.in_buffer(Buffer::Temporary)
     }
 
     fn came(&self) -> Range {
@@ -32,22 +32,23 @@ impl<const EXCLUSIVE: bool> RecursiveDoubling<EXCLUSIVE> {
             return;
         }
         out.exchange(partner, self.came(), partner, self.total());
-        let result = self.whole.of(Buffer::Receive);
+        let result = self.whole.in_buffer(Buffer::Receive);
         if partner < self.rank {
             // The first lower partner is the one of the lowest set bit.
             if EXCLUSIVE && self.rank & (bit - 1) == 0 {
                 out.copy(self.came(), result);
             } else {
-                out.combine(self.came(), result, Order::SourceFirst);
+                out.combine(self.came(), result, OperandOrder::SourceFirst);
             }
         }
         if !self.meets_others(bit) {
             return;
         }
         if partner < self.rank {
-            out.combine(self.came(), self.total(), Order::SourceFirst);
+            out.combine(self.came(), self.total(), OperandOrder::SourceFirst);
         } else {
-            let order = if call.commutative { Order::SourceFirst } else { Order::IntoFirst };
+            let order =
+                if call.commutative { OperandOrder::SourceFirst } else { OperandOrder::IntoFirst };
             out.combine(self.came(), self.total(), order);
         }
     }
@@ -55,7 +56,7 @@ impl<const EXCLUSIVE: bool> RecursiveDoubling<EXCLUSIVE> {
 
 impl<const EXCLUSIVE: bool> Program for RecursiveDoubling<EXCLUSIVE> {
     fn new(call: &Call<'_>, rank: u32) -> Self {
-        let whole = Span { start: 0, count: call.count };
+        let whole = ElementSpan { start: 0, count: call.count };
         RecursiveDoubling { rank, ranks: call.ranks, whole }
     }
 
@@ -70,10 +71,10 @@ impl<const EXCLUSIVE: bool> Program for RecursiveDoubling<EXCLUSIVE> {
         if let Some(step) = index.checked_sub(1) {
             return self.exchange(call, 1 << step, out);
         }
-        let own = self.whole.of(call.input());
+        let own = self.whole.in_buffer(call.input());
         out.copy(own, self.total());
         if !EXCLUSIVE {
-            out.copy(own, self.whole.of(Buffer::Receive));
+            out.copy(own, self.whole.in_buffer(Buffer::Receive));
         }
     }
 

@@ -19,25 +19,25 @@ use crate::{
     program::Header,
 };
 
-pub(in super::super) const BINOMIAL: Entry = Entry::of::<Scatterv<Downward>>(
+pub(in super::super) const BINOMIAL: Entry = Entry::new::<Scatterv<Downward>>(
     Collective::Scatterv,
     Algorithm::Binomial,
     "blocks of whole subtrees down a binomial tree",
 );
 
-pub(in super::super) const ASCENDING: Entry = Entry::of::<Scatterv<Sorted<BinomialAscending>>>(
+pub(in super::super) const ASCENDING: Entry = Entry::new::<Scatterv<Sorted<BinomialAscending>>>(
     Collective::Scatterv,
     Algorithm::BinomialAscending,
     "a binomial tree of the ranks by their counts, the largest last",
 );
 
-pub(in super::super) const DESCENDING: Entry = Entry::of::<Scatterv<Sorted<BinomialDescending>>>(
+pub(in super::super) const DESCENDING: Entry = Entry::new::<Scatterv<Sorted<BinomialDescending>>>(
     Collective::Scatterv,
     Algorithm::BinomialDescending,
     "a binomial tree of the ranks by their counts, the largest first",
 );
 
-pub(in super::super) const TRAFF: Entry = Entry::of::<Scatterv<Sorted<Traff>>>(
+pub(in super::super) const TRAFF: Entry = Entry::new::<Scatterv<Sorted<Traff>>>(
     Collective::Scatterv,
     Algorithm::Traff,
     "a tree whose subtrees double in size: large blocks go alone, small ones together",

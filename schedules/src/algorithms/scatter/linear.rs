@@ -8,41 +8,41 @@ use crate::{
     Buffer, Call, Entry, Program, Range, Round,
     algorithms::{
         blocks::{block, own_block},
-        flat::{Ascending, Blocking, Descending, Flat, Plain, Ready, Vector, served},
+        flat::{Ascending, Blocking, Descending, FlatAlgorithm, Plain, Ready, Vector, served},
     },
 };
 
-pub(in super::super) const ENTRY: Entry = Entry::of::<Linear<Plain>>(
+pub(in super::super) const ENTRY: Entry = Entry::new::<Linear<Plain>>(
     Collective::Scatter,
     Algorithm::Linear,
     "the root sends each rank its block",
 );
 
-pub(in super::super) const BLOCKING: Entry = Entry::of::<Linear<Blocking>>(
+pub(in super::super) const BLOCKING: Entry = Entry::new::<Linear<Blocking>>(
     Collective::Scatter,
     Algorithm::LinearBlocking,
     "the root sends each rank its block, one after the other",
 );
 
-pub(in super::super) const READY: Entry = Entry::of::<Linear<Ready>>(
+pub(in super::super) const READY: Entry = Entry::new::<Linear<Ready>>(
     Collective::Scatter,
     Algorithm::LinearReady,
     "the root sends each rank its block in ready mode when it has said that it waits",
 );
 
-pub(in super::super) const VECTOR: Entry = Entry::of::<Linear<Vector>>(
+pub(in super::super) const VECTOR: Entry = Entry::new::<Linear<Vector>>(
     Collective::Scatterv,
     Algorithm::Linear,
     "the root sends each rank its block",
 );
 
-pub(in super::super) const ASCENDING: Entry = Entry::of::<Linear<Ascending>>(
+pub(in super::super) const ASCENDING: Entry = Entry::new::<Linear<Ascending>>(
     Collective::Scatterv,
     Algorithm::LinearAscending,
     "the root sends each rank its block, the smallest first",
 );
 
-pub(in super::super) const DESCENDING: Entry = Entry::of::<Linear<Descending>>(
+pub(in super::super) const DESCENDING: Entry = Entry::new::<Linear<Descending>>(
     Collective::Scatterv,
     Algorithm::LinearDescending,
     "the root sends each rank its block, the largest first",
@@ -56,7 +56,7 @@ struct Linear<F> {
     form: PhantomData<F>,
 }
 
-impl<F: Flat> Linear<F> {
+impl<F: FlatAlgorithm> Linear<F> {
     /// The root's slot for the sign that a rank waits.
     const SIGN: u32 = F::WINDOW as u32;
 
@@ -85,7 +85,7 @@ impl<F: Flat> Linear<F> {
     }
 }
 
-impl<F: Flat> Program for Linear<F> {
+impl<F: FlatAlgorithm> Program for Linear<F> {
     fn new(call: &Call<'_>, rank: u32) -> Self {
         let others = u64::from(call.ranks) - 1;
         Linear { rank, root: call.root, others, form: PhantomData }

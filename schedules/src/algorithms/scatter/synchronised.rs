@@ -8,7 +8,7 @@ use crate::{
     algorithms::blocks::{block, own_block},
 };
 
-pub(in super::super) const ENTRY: Entry = Entry::of::<Synchronised>(
+pub(in super::super) const ENTRY: Entry = Entry::new::<Synchronised>(
     Collective::Scatterv,
     Algorithm::LinearSynchronised,
     "the root sends each rank its block when it has said that it waits, one after the other",

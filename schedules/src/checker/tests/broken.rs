@@ -3,7 +3,7 @@
 use records::{Algorithm, Collective};
 
 use super::super::*;
-use crate::{Buffer, CallError, Entry, Needs, Order, Range, Round, Step, find};
+use crate::{Buffer, CallError, Entry, Needs, OperandOrder, Range, Round, Step, find};
 
 /// A schedule that does what another one does, but for one change.
 pub(super) struct Broken<F> {
@@ -11,7 +11,7 @@ pub(super) struct Broken<F> {
     pub change: F,
 }
 
-impl<F: Fn(u32, u64, Vec<Step>) -> Vec<Step>> Schedule for Broken<F> {
+impl<F: Fn(u32, u64, Vec<Step>) -> Vec<Step>> CheckedSchedule for Broken<F> {
     fn collective(&self) -> Collective {
         self.entry.collective
     }
@@ -38,7 +38,7 @@ fn broken(
     algorithm: Algorithm,
     call: &Call<'_>,
     change: impl Fn(u32, u64, Vec<Step>) -> Vec<Step>,
-) -> Fault {
+) -> ScheduleFault {
     let entry = find(collective, algorithm).unwrap();
     assert!(check(entry, call).is_ok(), "unbroken, it is right");
     check(&Broken { entry, change }, call).unwrap_err()
@@ -72,7 +72,7 @@ fn a_ready_send_that_may_come_too_early_is_caught() {
         steps
     };
     let not_ready =
-        |fault| matches!(fault, Fault::Step { rank: 0, problem: Problem::NotReady(1), .. });
+        |fault| matches!(fault, ScheduleFault::Step { rank: 0, problem: Problem::NotReady(1), .. });
     assert!(not_ready(check(&Broken { entry, change: no_sign }, &call).unwrap_err()));
     assert!(not_ready(check(&Broken { entry, change: too_early }, &call).unwrap_err()));
 }
@@ -82,7 +82,10 @@ fn a_lost_message_is_caught() {
     let call = Call::new(4, 5);
     let drop_send = of_rank(1, |step| (!matches!(step, Step::Send { .. })).then_some(step));
     let fault = broken(Collective::Bcast, Algorithm::Pipeline, &call, drop_send);
-    assert!(matches!(fault, Fault::Step { rank: 1, problem: Problem::Idle(_), .. }), "{fault}");
+    assert!(
+        matches!(fault, ScheduleFault::Step { rank: 1, problem: Problem::Idle(_), .. }),
+        "{fault}"
+    );
     // Gone with its wait, so that only the receiver notices.
     let drop_both = of_rank(1, |step| {
         (!matches!(step, Step::Send { .. } | Step::Wait { slot: 2 })).then_some(step)
@@ -90,7 +93,7 @@ fn a_lost_message_is_caught() {
     let fault = broken(Collective::Bcast, Algorithm::Pipeline, &call, drop_both);
     assert_eq!(
         fault,
-        Fault::Deadlock(vec![
+        ScheduleFault::Deadlock(vec![
             Blocked { rank: 2, peer: 1, sending: false },
             Blocked { rank: 3, peer: 2, sending: false }
         ])
@@ -102,7 +105,7 @@ fn a_message_that_nobody_receives_is_caught() {
     let call = Call::new(3, 5);
     let no_receive = of_rank(2, |_| None);
     let fault = broken(Collective::Bcast, Algorithm::Linear, &call, no_receive);
-    assert_eq!(fault, Fault::Deadlock(vec![Blocked { rank: 0, peer: 2, sending: true }]));
+    assert_eq!(fault, ScheduleFault::Deadlock(vec![Blocked { rank: 0, peer: 2, sending: true }]));
 }
 
 #[test]
@@ -110,21 +113,21 @@ fn a_slot_that_nobody_waits_for_is_caught() {
     let call = Call::new(4, 5);
     let no_wait = of_rank(2, |step| (step != Step::Wait { slot: 2 }).then_some(step));
     let fault = broken(Collective::Bcast, Algorithm::Pipeline, &call, no_wait);
-    assert_eq!(fault, Fault::Unwaited { rank: 2, slot: 2 });
+    assert_eq!(fault, ScheduleFault::Unwaited { rank: 2, slot: 2 });
 }
 
 #[test]
 fn wrong_order_is_caught_where_order_matters() {
     let swap = |step| match step {
         Step::Combine { source, into, .. } => {
-            Some(Step::Combine { source, into, order: Order::SourceFirst })
+            Some(Step::Combine { source, into, order: OperandOrder::SourceFirst })
         }
         other => Some(other),
     };
     let call = Call { commutative: false, ..Call::new(4, 2) };
     let fault = broken(Collective::Reduce, Algorithm::Binomial, &call, of_rank(0, swap));
     assert!(
-        matches!(&fault, Fault::Result { rank: 0, found, .. } if found == "element 0 of 2..4 0..2"),
+        matches!(&fault, ScheduleFault::Result { rank: 0, found, .. } if found == "element 0 of 2..4 0..2"),
         "{fault}"
     );
 }
@@ -139,7 +142,7 @@ fn wrong_ranges_are_caught() {
         other => Some(other),
     });
     let fault = broken(Collective::Bcast, Algorithm::Pipeline, &call, shift);
-    assert!(matches!(fault, Fault::Result { rank: 2, element: 2, .. }), "{fault}");
+    assert!(matches!(fault, ScheduleFault::Result { rank: 2, element: 2, .. }), "{fault}");
     let lengthen = of_rank(1, |step| match step {
         Step::Send { peer, slot, range } if range.start == 4 => {
             Some(Step::Send { peer, slot, range: Range { count: 3, ..range } })
@@ -147,7 +150,10 @@ fn wrong_ranges_are_caught() {
         other => Some(other),
     });
     let fault = broken(Collective::Bcast, Algorithm::Pipeline, &call, lengthen);
-    assert!(matches!(fault, Fault::Step { rank: 1, problem: Problem::Bounds(..), .. }), "{fault}");
+    assert!(
+        matches!(fault, ScheduleFault::Step { rank: 1, problem: Problem::Bounds(..), .. }),
+        "{fault}"
+    );
     let shorten = of_rank(1, |step| match step {
         Step::Send { peer, slot, range } => {
             Some(Step::Send { peer, slot, range: Range { count: 1, ..range } })
@@ -155,7 +161,7 @@ fn wrong_ranges_are_caught() {
         other => Some(other),
     });
     let fault = broken(Collective::Bcast, Algorithm::Pipeline, &call, shorten);
-    assert!(matches!(fault, Fault::Step { problem: Problem::Length(1, 2), .. }), "{fault}");
+    assert!(matches!(fault, ScheduleFault::Step { problem: Problem::Length(1, 2), .. }), "{fault}");
 }
 
 #[test]
@@ -169,7 +175,7 @@ fn a_cycle_of_blocking_sends_is_caught() {
     };
     let fault = broken(Collective::Allgather, Algorithm::Ring, &Call::new(3, 1), send_first);
     assert!(
-        matches!(&fault, Fault::Deadlock(blocked) if blocked.len() == 3 && blocked[0].sending),
+        matches!(&fault, ScheduleFault::Deadlock(blocked) if blocked.len() == 3 && blocked[0].sending),
         "{fault}"
     );
 }
@@ -179,12 +185,18 @@ fn reading_before_the_wait_and_writing_under_way_are_caught() {
     let call = Call { segment: 1, ..Call::new(3, 3) };
     let no_wait = of_rank(1, |step| (step != Step::Wait { slot: 0 }).then_some(step));
     let fault = broken(Collective::Bcast, Algorithm::Pipeline, &call, no_wait);
-    assert!(matches!(fault, Fault::Step { rank: 1, problem: Problem::NoValue(..), .. }), "{fault}");
+    assert!(
+        matches!(fault, ScheduleFault::Step { rank: 1, problem: Problem::NoValue(..), .. }),
+        "{fault}"
+    );
     // The accumulator of segment 3 is that of segment 0, whose send must be waited for.
     let call = Call { segment: 1, ..Call::new(3, 4) };
     let late = of_rank(1, |step| (step != Step::Wait { slot: 2 }).then_some(step));
     let fault = broken(Collective::Reduce, Algorithm::Pipeline, &call, late);
-    assert!(matches!(fault, Fault::Step { rank: 1, problem: Problem::Busy(2), .. }), "{fault}");
+    assert!(
+        matches!(fault, ScheduleFault::Step { rank: 1, problem: Problem::Busy(2), .. }),
+        "{fault}"
+    );
     let overwrite = |rank, index, mut steps: Vec<Step>| {
         if let (1, Some(Step::Send { range, .. })) = (rank, steps.last().copied()) {
             let _ = index;
@@ -194,7 +206,10 @@ fn reading_before_the_wait_and_writing_under_way_are_caught() {
     };
     let call = Call { commutative: false, ..call };
     let fault = broken(Collective::Reduce, Algorithm::Pipeline, &call, overwrite);
-    assert!(matches!(fault, Fault::Step { rank: 1, problem: Problem::Changed(_), .. }), "{fault}");
+    assert!(
+        matches!(fault, ScheduleFault::Step { rank: 1, problem: Problem::Changed(_), .. }),
+        "{fault}"
+    );
 }
 
 #[test]
@@ -208,7 +223,7 @@ fn a_contribution_that_counts_twice_is_caught() {
     };
     let fault = broken(Collective::Reduce, Algorithm::Binomial, &Call::new(4, 1), twice);
     assert!(
-        matches!(fault, Fault::Step { rank: 0, problem: Problem::Combination(..), .. }),
+        matches!(fault, ScheduleFault::Step { rank: 0, problem: Problem::Combination(..), .. }),
         "{fault}"
     );
 }
@@ -219,7 +234,7 @@ fn a_barrier_that_lets_somebody_through_early_is_caught() {
     let skip_last = |_, index, steps: Vec<Step>| if index == 2 { Vec::new() } else { steps };
     let fault = broken(Collective::Barrier, Algorithm::Bruck, &call, skip_last);
     assert!(
-        matches!(&fault, Fault::Result { rank: 0, found, .. } if found.contains("of 4")),
+        matches!(&fault, ScheduleFault::Result { rank: 0, found, .. } if found.contains("of 4")),
         "{fault}"
     );
 }
@@ -235,7 +250,7 @@ fn the_users_send_buffer_is_read_only() {
     });
     let fault = broken(Collective::Reduce, Algorithm::Linear, &call, write);
     assert!(
-        matches!(fault, Fault::Step { problem: Problem::ReadOnly(Buffer::Send), .. }),
+        matches!(fault, ScheduleFault::Step { problem: Problem::ReadOnly(Buffer::Send), .. }),
         "{fault}"
     );
 }
@@ -251,7 +266,10 @@ fn operands_that_overlap_are_caught() {
         other => Some(other),
     });
     let fault = broken(Collective::Reduce, Algorithm::Linear, &call, overlap);
-    assert!(matches!(fault, Fault::Step { rank: 0, problem: Problem::Overlap(..), .. }), "{fault}");
+    assert!(
+        matches!(fault, ScheduleFault::Step { rank: 0, problem: Problem::Overlap(..), .. }),
+        "{fault}"
+    );
 }
 
 #[test]
@@ -268,7 +286,7 @@ fn what_lies_between_the_blocks_of_a_gatherv_is_left_alone() {
         steps
     };
     let fault = broken(Collective::Gatherv, Algorithm::Linear, &call, stray);
-    assert!(matches!(fault, Fault::Result { rank: 0, element: 1, .. }), "{fault}");
+    assert!(matches!(fault, ScheduleFault::Result { rank: 0, element: 1, .. }), "{fault}");
 }
 
 #[test]
@@ -284,5 +302,8 @@ fn a_header_that_comes_late_is_caught() {
         steps
     };
     let fault = broken(Collective::Scatterv, Algorithm::Traff, &call, late);
-    assert!(matches!(fault, Fault::Step { rank: 1, problem: Problem::Late, .. }), "{fault}");
+    assert!(
+        matches!(fault, ScheduleFault::Step { rank: 1, problem: Problem::Late, .. }),
+        "{fault}"
+    );
 }

@@ -3,7 +3,7 @@
 use records::{Algorithm, Collective};
 
 use super::{super::*, broken::Broken};
-use crate::{Buffer, ENTRIES, Entry, Order, Range, Step};
+use crate::{Buffer, ENTRIES, Entry, OperandOrder, Range, Step};
 
 /// How a step may be wrong.
 #[derive(Debug, Clone, Copy)]
@@ -54,8 +54,8 @@ impl Mutation {
             }
             (Mutation::Reversed, Step::Combine { source, into, order }) => {
                 let order = match order {
-                    Order::SourceFirst => Order::IntoFirst,
-                    Order::IntoFirst => Order::SourceFirst,
+                    OperandOrder::SourceFirst => OperandOrder::IntoFirst,
+                    OperandOrder::IntoFirst => OperandOrder::SourceFirst,
                 };
                 Some(Some(Step::Combine { source, into, order }))
             }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use records::{Algorithm, Collective};
 
 use super::{super::*, ROUND, seconds};
-use crate::{Buffer, ENTRIES, Order, Program, Range, Round, Step};
+use crate::{Buffer, ENTRIES, OperandOrder, Program, Range, Round, Step};
 
 /// Ranks 1 and 2 each combine as many elements as [`DELAYS`] says, then send a byte to rank 0,
 /// which waits for rank 1 first.
@@ -30,7 +30,11 @@ impl Program for TwoSenders {
             }),
             rank => {
                 let range = Range::new(Buffer::Temporary, 0, DELAYS[rank as usize]);
-                out.push(Step::Combine { source: range, into: range, order: Order::SourceFirst });
+                out.push(Step::Combine {
+                    source: range,
+                    into: range,
+                    order: OperandOrder::SourceFirst,
+                });
                 out.send(0, 0, all);
                 out.wait(0);
             }
@@ -48,7 +52,7 @@ fn a_message_that_came_earlier_holds_up_the_one_that_is_awaited() {
     // 1 s. Rank 2's message leaves at 3 and passes rank 0's port from 3 to 6; rank 1's leaves at 5,
     // so it passes at 6, lies ready at 16 and is taken in by 17. Rank 2's has lain ready since 13
     // and is taken in by 18.
-    let entry = Entry::of::<TwoSenders>(Collective::Bcast, Algorithm::Linear, "two senders");
+    let entry = Entry::new::<TwoSenders>(Collective::Bcast, Algorithm::Linear, "two senders");
     let outcome = simulate(&entry, &Call::new(3, 1), &ROUND, Options::default()).unwrap();
     assert_eq!(outcome.finish, [18.0, 5.0, 3.0]);
 }
@@ -69,7 +73,7 @@ fn a_binary_reduction_to_six_ranks_is_what_paper_says() {
                 for combine_per_byte in [0.0, 0.001e-6, 0.3e-6] {
                     for bytes in [1, 100, 1024, 8192, 100_000] {
                         let costs =
-                            LogGp { latency, overhead, gap, gap_per_byte, combine_per_byte };
+                            LogGpCosts { latency, overhead, gap, gap_per_byte, combine_per_byte };
                         let (o, c) = (overhead, costs.combine(bytes));
                         let wanted = 2.0 * costs.flight(bytes)
                             + 5.0 * o
@@ -96,7 +100,7 @@ proptest! {
         latency in 0.0..20.0_f64, overhead in prop_oneof![Just(0.0), 0.0..5.0_f64],
         gap in 0.0..5.0_f64, combine_per_byte in prop_oneof![Just(0.0), 0.0..2.0_f64],
     ) {
-        let costs = LogGp { latency, overhead, gap, gap_per_byte: 0.5, combine_per_byte };
+        let costs = LogGpCosts { latency, overhead, gap, gap_per_byte: 0.5, combine_per_byte };
         let counts = vec![count; ranks as usize];
         let displacements: Vec<u64> = (0..u64::from(ranks)).map(|rank| rank * count).collect();
         for entry in ENTRIES {

@@ -5,14 +5,14 @@ use records::{Algorithm, Collective};
 use super::{super::*, seconds};
 
 /// The paper's Table 5, in seconds.
-const BOBA: LogGp = LogGp {
+const BOBA: LogGpCosts = LogGpCosts {
     latency: 30.40e-6,
     overhead: 8.15e-6,
     gap: 8.683e-6,
     gap_per_byte: 0.015e-6,
     combine_per_byte: 0.0,
 };
-const FRODO: LogGp = LogGp {
+const FRODO: LogGpCosts = LogGpCosts {
     latency: 61.22e-6,
     overhead: 8.2e-6,
     gap: 23.8e-6,
@@ -26,15 +26,15 @@ fn assert_close(simulated: f64, wanted: f64, what: &str) {
 }
 
 /// The same platform in `PLogP`'s terms: L + 2o - g end to end, g(m) = g + (m - 1) G.
-fn as_plogp(model: LogGp) -> PLogP {
-    let knot = |bytes: u64| Knot {
+fn as_plogp(model: LogGpCosts) -> PLogPCosts {
+    let knot = |bytes: u64| CostKnot {
         bytes,
         send_overhead: model.overhead,
         receive_overhead: model.overhead,
         gap: model.gap(bytes, 1),
     };
     let latency = model.latency + 2.0 * model.overhead - model.gap;
-    PLogP::new(latency, [0, 1, 2, 4096].map(knot).to_vec(), model.combine_per_byte).unwrap()
+    PLogPCosts::new(latency, [0, 1, 2, 4096].map(knot).to_vec(), model.combine_per_byte).unwrap()
 }
 
 /// What the closed forms are made of, for one model, call and segment size.
@@ -50,10 +50,10 @@ struct Terms {
 }
 
 /// (number of ranks, segments, bytes of a segment), all of them with the terms of both platforms.
-fn cases(ranks: &[u32], gamma: f64) -> Vec<(LogGp, Terms, Call<'static>)> {
+fn cases(ranks: &[u32], gamma: f64) -> Vec<(LogGpCosts, Terms, Call<'static>)> {
     let mut cases = Vec::new();
     for model in [BOBA, FRODO] {
-        let model = LogGp { combine_per_byte: gamma, ..model };
+        let model = LogGpCosts { combine_per_byte: gamma, ..model };
         for ranks in ranks {
             for segments in [1, 2, 3, 64] {
                 for bytes in [1, 1000, 8192] {
@@ -77,7 +77,7 @@ fn cases(ranks: &[u32], gamma: f64) -> Vec<(LogGp, Terms, Call<'static>)> {
 fn exact(
     collective: Collective,
     algorithm: Algorithm,
-    cases: Vec<(LogGp, Terms, Call<'static>)>,
+    cases: Vec<(LogGpCosts, Terms, Call<'static>)>,
     form: impl Fn(Terms) -> f64,
 ) {
     for (model, terms, call) in cases {
@@ -145,7 +145,7 @@ fn reductions_equal_their_exact_forms() {
                 + (t.segments - 1.0) * t.gap.max(2.0 * t.overhead + t.combine)
         });
     }
-    let one = |cases: Vec<(LogGp, Terms, Call<'static>)>| -> Vec<_> {
+    let one = |cases: Vec<(LogGpCosts, Terms, Call<'static>)>| -> Vec<_> {
         cases.into_iter().filter(|(_, t, _)| t.segments == 1.0).collect()
     };
     exact(Collective::Reduce, Algorithm::Binary, one(cases(FULL, 0.02e-6)), |t| {

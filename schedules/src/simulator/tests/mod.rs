@@ -20,8 +20,8 @@ fn seconds(
 }
 
 /// Round numbers: L = 10, o = 1, g = 3, G = 0.5, gamma = 2 (seconds).
-const ROUND: LogGp =
-    LogGp { latency: 10.0, overhead: 1.0, gap: 3.0, gap_per_byte: 0.5, combine_per_byte: 2.0 };
+const ROUND: LogGpCosts =
+    LogGpCosts { latency: 10.0, overhead: 1.0, gap: 3.0, gap_per_byte: 0.5, combine_per_byte: 2.0 };
 
 #[test]
 fn hand_computed_cases_come_out() {
@@ -121,7 +121,7 @@ impl Program for Detour {
 
 #[test]
 fn a_transfer_that_is_agreed_first_leaves_first() {
-    let entry = Entry::of::<Detour>(Collective::Bcast, Algorithm::Linear, "a detour");
+    let entry = Entry::new::<Detour>(Collective::Bcast, Algorithm::Linear, "a detour");
     let options = Options { rendezvous_bytes: Some(0), ..Options::default() };
     // Rank 2 is offered the second message at 2: it leaves at 22 and is taken in by 35. Rank 2
     // offers at 36, leaves at 56, and is taken in by 69; then rank 1 posts the other receive, the
@@ -146,21 +146,24 @@ fn messages_of_no_bytes_have_no_negative_length() {
 #[test]
 fn plogp_is_linear_between_its_knots_and_goes_on_beyond() {
     let knot =
-        |bytes: u64, gap: f64| Knot { bytes, send_overhead: 1.0, receive_overhead: 2.0, gap };
-    let model = PLogP::new(5.0, vec![knot(10, 4.0), knot(20, 6.0), knot(40, 16.0)], 0.0).unwrap();
+        |bytes: u64, gap: f64| CostKnot { bytes, send_overhead: 1.0, receive_overhead: 2.0, gap };
+    let model =
+        PLogPCosts::new(5.0, vec![knot(10, 4.0), knot(20, 6.0), knot(40, 16.0)], 0.0).unwrap();
     for (bytes, gap) in [(0, 4.0), (10, 4.0), (15, 5.0), (20, 6.0), (30, 11.0), (60, 26.0)] {
         assert_eq!(model.gap(bytes, 1), gap, "{bytes}");
         assert_eq!(model.flight(bytes), 5.0 + gap - 3.0);
     }
-    let falling = PLogP::new(5.0, vec![knot(0, 9.0), knot(8, 3.0)], 0.0).unwrap();
+    let falling = PLogPCosts::new(5.0, vec![knot(0, 9.0), knot(8, 3.0)], 0.0).unwrap();
     for (bytes, gap) in [(0, 9.0), (4, 6.0), (8, 3.0), (1 << 40, 3.0)] {
         assert_eq!(falling.gap(bytes, 1), gap, "a falling end does not go on: {bytes}");
     }
-    assert!(PLogP::new(5.0, vec![], 0.0).unwrap_err().contains("at least one"));
+    assert!(PLogPCosts::new(5.0, vec![], 0.0).unwrap_err().contains("at least one"));
     assert!(
-        PLogP::new(5.0, vec![knot(2, 1.0), knot(2, 1.0)], 0.0).unwrap_err().contains("ascending")
+        PLogPCosts::new(5.0, vec![knot(2, 1.0), knot(2, 1.0)], 0.0)
+            .unwrap_err()
+            .contains("ascending")
     );
-    assert!(PLogP::new(f64::NAN, vec![knot(2, 1.0)], 0.0).unwrap_err().contains("0 or more"));
+    assert!(PLogPCosts::new(f64::NAN, vec![knot(2, 1.0)], 0.0).unwrap_err().contains("0 or more"));
 }
 
 #[test]

@@ -225,7 +225,7 @@ proptest! {
     ) {
         let mut wiring = wiring(6, Some(2), 15_000_000);
         wiring.jitter = jitter.map(|scale| Jitter {
-            distribution: Distribution::Exponential,
+            distribution: JitterDistribution::Exponential,
             scale: Delay::from_nanoseconds(scale).unwrap(),
         });
         let mut fabric = Fabric::new(&wiring);
@@ -238,7 +238,7 @@ proptest! {
         frames.extend(all(&mut fabric));
         prop_assert_eq!(frames.len(), traffic.len());
         prop_assert!((0..6).all(|port| fabric.held(port) == 0));
-        let mut last: BTreeMap<Pair, (usize, Nanoseconds)> = BTreeMap::new();
+        let mut last: BTreeMap<PortPair, (usize, Nanoseconds)> = BTreeMap::new();
         let mut into: BTreeMap<PortIndex, Nanoseconds> = BTreeMap::new();
         for frame in &frames {
             let pair = (frame.source, frame.destination);

@@ -6,53 +6,58 @@ use schedules::Entry;
 use super::{PredictError, Predictor, Set, Sets};
 use crate::{
     Evaluator, Forms,
-    closed_forms::{Form, Shape, algorithms, form, is_candidate, refined},
+    closed_forms::{CallShape, ClosedForm, algorithms, form, is_candidate, refined},
     parameters::Network,
     simulated::Run,
 };
 
 /// How a time is found.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Way {
-    Form(&'static Form),
+pub(crate) enum CostSource {
+    Form(&'static ClosedForm),
     Simulated(&'static Entry),
 }
 
-impl Way {
+impl CostSource {
     #[inline]
     pub(crate) fn segmented(&self) -> bool {
         match self {
-            Way::Form(form) => form.segmented,
-            Way::Simulated(entry) => entry.segmented,
+            CostSource::Form(form) => form.segmented,
+            CostSource::Simulated(entry) => entry.segmented,
         }
     }
 
     fn algorithm(&self) -> Algorithm {
         match self {
-            Way::Form(form) => form.algorithm,
-            Way::Simulated(entry) => entry.algorithm,
+            CostSource::Form(form) => form.algorithm,
+            CostSource::Simulated(entry) => entry.algorithm,
         }
     }
 
     #[inline]
-    fn seconds(&self, network: &Network, shape: &Shape, forms: Forms) -> Result<f64, PredictError> {
+    fn seconds(
+        &self,
+        network: &Network,
+        shape: &CallShape,
+        forms: Forms,
+    ) -> Result<f64, PredictError> {
         match *self {
-            Way::Form(form) => Ok(form.seconds(network, shape, forms)),
-            Way::Simulated(entry) => simulate(entry, network, shape),
+            CostSource::Form(form) => Ok(form.seconds(network, shape, forms)),
+            CostSource::Simulated(entry) => simulate(entry, network, shape),
         }
     }
 }
 
 /// What a method's time is found from: how, for which call, with which parameters.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Sought<'a> {
-    pub(crate) way: Way,
-    pub(crate) shape: Shape,
+pub(crate) struct Evaluation<'a> {
+    pub(crate) way: CostSource,
+    pub(crate) shape: CallShape,
     pub(crate) set: &'a Set,
 }
 
-impl Sought<'_> {
-    /// See [`Form::is_candidate`].
+impl Evaluation<'_> {
+    /// See [`ClosedForm::is_candidate`].
     pub(crate) fn is_candidate(&self) -> bool {
         is_candidate(self.way.algorithm(), &self.shape)
     }
@@ -67,8 +72,8 @@ impl Sought<'_> {
     /// [`Run::at_least`]; 0 of a closed form.
     pub(crate) fn at_least(&self, network: &Network, enough: f64) -> f64 {
         match self.way {
-            Way::Form(_) => 0.0,
-            Way::Simulated(entry) => run(entry, &self.shape).at_least(network, enough),
+            CostSource::Form(_) => 0.0,
+            CostSource::Simulated(entry) => run(entry, &self.shape).at_least(network, enough),
         }
     }
 
@@ -80,11 +85,15 @@ impl Sought<'_> {
 }
 
 #[inline(never)]
-fn simulate(entry: &'static Entry, network: &Network, shape: &Shape) -> Result<f64, PredictError> {
+fn simulate(
+    entry: &'static Entry,
+    network: &Network,
+    shape: &CallShape,
+) -> Result<f64, PredictError> {
     Ok(run(entry, shape).seconds(network)?)
 }
 
-fn run(entry: &'static Entry, shape: &Shape) -> Run {
+fn run(entry: &'static Entry, shape: &CallShape) -> Run {
     Run {
         entry,
         procs: shape.ranks(),
@@ -108,10 +117,10 @@ impl Predictor {
         collective: Collective,
         algorithm: Algorithm,
         procs: u32,
-    ) -> Result<Way, PredictError> {
+    ) -> Result<CostSource, PredictError> {
         let found = match self.follows_schedules() {
             true => self.way_of_schedule(collective, algorithm, procs),
-            false => form(collective, algorithm).map(Way::Form),
+            false => form(collective, algorithm).map(CostSource::Form),
         };
         match found {
             Some(way) => Ok(way),
@@ -126,7 +135,7 @@ impl Predictor {
         collective: Collective,
         algorithm: Algorithm,
         procs: u32,
-    ) -> Option<Way> {
+    ) -> Option<CostSource> {
         let forms = match self.model.evaluator() {
             Evaluator::Refined => refined::forms(collective),
             _ => &[],
@@ -134,8 +143,8 @@ impl Predictor {
         forms
             .iter()
             .find(|form| form.algorithm == algorithm && form.holds(procs))
-            .map(Way::Form)
-            .or_else(|| schedules::find(collective, algorithm).map(Way::Simulated))
+            .map(CostSource::Form)
+            .or_else(|| schedules::find(collective, algorithm).map(CostSource::Simulated))
     }
 
     #[cold]
@@ -155,10 +164,10 @@ impl Predictor {
         collective: Collective,
         method: &Method,
         procs: u32,
-    ) -> Result<Way, PredictError> {
+    ) -> Result<CostSource, PredictError> {
         let refuse = |reason| PredictError::Method { collective, method: method.clone(), reason };
         match method {
-            Method::Default => Err(refuse("what the library takes is not known")),
+            Method::Default => Err(refuse("the library's algorithm is not known")),
             Method::Mockup(_) => Err(refuse("it is composed of other collectives")),
             Method::Plugin(_) => Err(refuse("what a plug-in does is not known")),
             Method::Native(native) => {
@@ -182,7 +191,7 @@ impl Predictor {
         point: Point,
         algorithm: Algorithm,
         segment_bytes: u64,
-    ) -> Option<(&'static Form, &Network, Shape)> {
+    ) -> Option<(&'static ClosedForm, &Network, CallShape)> {
         let Sets::Common(set) = &self.sets else { return None };
         let Point { collective, procs, bytes } = point;
         if self.follows_schedules() || check(point).is_err() {
@@ -191,7 +200,7 @@ impl Predictor {
         let form = form(collective, algorithm)?;
         let cut = segment_bytes > 0;
         (form.segmented || !cut)
-            .then(|| (form, &set.network, Shape::new(procs, bytes, segment_bytes)))
+            .then(|| (form, &set.network, CallShape::new(procs, bytes, segment_bytes)))
     }
 
     /// What the time of an algorithm is found from; it is ours where that makes a difference.
@@ -200,7 +209,7 @@ impl Predictor {
         point: Point,
         algorithm: Algorithm,
         segment_bytes: u64,
-    ) -> Result<Sought<'_>, PredictError> {
+    ) -> Result<Evaluation<'_>, PredictError> {
         self.look_up_method(point, &Method::Own { algorithm, segment_bytes })
     }
 
@@ -209,7 +218,7 @@ impl Predictor {
         &self,
         point: Point,
         method: &Method,
-    ) -> Result<Sought<'_>, PredictError> {
+    ) -> Result<Evaluation<'_>, PredictError> {
         check(point)?;
         let Point { collective, procs, bytes } = point;
         let segment_bytes = method.segment_bytes();
@@ -218,15 +227,15 @@ impl Predictor {
         if segment_bytes > 0 && !way.segmented() {
             return Err(PredictError::Segments { collective, algorithm });
         }
-        let shape = Shape::new(procs, bytes, segment_bytes);
+        let shape = CallShape::new(procs, bytes, segment_bytes);
         if self.follows_schedules() {
             check_call(collective, algorithm, &shape)?;
         }
-        let Some(set) = self.sets.of(collective, method) else {
+        let Some(set) = self.sets.find(collective, method) else {
             let method = method.clone().with_segment(0);
             return Err(PredictError::Constants { collective, method });
         };
-        Ok(Sought { way, shape, set })
+        Ok(Evaluation { way, shape, set })
     }
 }
 
@@ -235,7 +244,7 @@ impl Predictor {
 fn check_call(
     collective: Collective,
     algorithm: Algorithm,
-    shape: &Shape,
+    shape: &CallShape,
 ) -> Result<(), PredictError> {
     if let Some(entry) = schedules::find(collective, algorithm) {
         let run = run(entry, shape);
