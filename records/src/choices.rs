@@ -189,6 +189,14 @@ impl Chosen {
             }
         }
         check_procs(self.procs).map_err(|problem| ("procs", problem))?;
+        let next = self.next.iter().map(|next| ("next.method", &next.method));
+        let alternatives = self.alternatives.iter().map(|other| ("alternatives", &other.method));
+        let ties = self.ties.iter().map(|method| ("ties", method));
+        for (field, method) in
+            std::iter::once(("method", &self.method)).chain(next).chain(alternatives).chain(ties)
+        {
+            method.check_collective(self.collective).map_err(|problem| (field, problem))?;
+        }
         match self.doubt {
             Some(doubt) if !(doubt.is_finite() && doubt >= 0.0) => {
                 Err(("doubt", "expected a standard deviation of 0 or more".into()))

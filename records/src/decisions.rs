@@ -28,6 +28,12 @@ impl Document for Decisions {
         for (index, decision) in self.decisions.iter().enumerate() {
             let field = |name: &str| format!("decisions[{index}].{name}");
             check_procs(decision.procs).map_err(|problem| (field("procs"), problem))?;
+            for (name, method) in std::iter::once(("method", &decision.method))
+                .chain(decision.ties.iter().map(|method| ("ties", method)))
+            {
+                let checked = method.check_collective(decision.collective);
+                checked.map_err(|problem| (field(name), problem))?;
+            }
             if decision.seconds < 0.0 {
                 let problem = format!("is {}; expected 0 or more", decision.seconds);
                 return Err((field("seconds"), problem));
@@ -90,6 +96,17 @@ mod tests {
             let error = read(procs, seconds).unwrap_err();
             assert!(error.contains(field), "{error}");
         }
+    }
+
+    #[test]
+    fn a_mock_up_of_another_collective_is_refused() {
+        let mock_up = r#"{"schema": "colibri/decisions/1", "calibration": "", "forms": "",
+            "parameters": "", "message_size": {}, "decisions": [{"collective": "bcast",
+            "model": "loggp", "procs": 4, "bytes": 1, "method": "mockup:scan_as_exscan_reduce_local",
+            "seconds": 1.0, "low_seconds": 1.0, "high_seconds": 1.0, "ties": []}]}"#;
+        let path = std::path::Path::new("decisions.json");
+        let error = crate::document::parse::<Decisions>(mock_up, path).unwrap_err().to_string();
+        assert!(error.contains("decisions[0].method: is scan_as_exscan_reduce_local"), "{error}");
     }
 
     #[test]

@@ -3,6 +3,7 @@ use std::{fmt, str::FromStr};
 use serde::{Deserialize, Serialize, de};
 
 use crate::{
+    Collective,
     names::{quoted, unknown},
     plugin::Plugin,
     quantity,
@@ -173,6 +174,19 @@ pub enum Method {
 }
 
 impl Method {
+    /// Whether it can be of a collective, as far as its name tells.
+    ///
+    /// # Errors
+    /// It is a mock-up of another one.
+    pub fn check_collective(&self, collective: Collective) -> Result<(), String> {
+        match self {
+            Method::Mockup(name) if !name.starts_with(&format!("{collective}_as_")) => {
+                Err(format!("is {name}; a mock-up of {collective} begins with {collective}_as_"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The algorithm, where the method has one of the field's names.
     pub fn algorithm(&self) -> Option<Algorithm> {
         match self {
@@ -261,7 +275,12 @@ fn parse(text: &str) -> Result<Method, String> {
     let (origin, rest) = text.split_once(':').unwrap_or((text, ""));
     match origin {
         "default" if rest.is_empty() => Ok(Method::Default),
-        "mockup" if rest.contains("_as_") => Ok(Method::Mockup(rest.into())),
+        "mockup"
+            if rest.contains("_as_")
+                && rest.chars().all(|c| c == '_' || c.is_ascii_lowercase()) =>
+        {
+            Ok(Method::Mockup(rest.into()))
+        }
         "mockup" => Err("a mock-up is named A_as_B_C, such as bcast_as_scatter_allgather".into()),
         "plugin" => Ok(Method::Plugin(Box::new(Plugin::parse(rest)?))),
         "own" => {
@@ -351,6 +370,7 @@ mod tests {
             ("own:linear-redy", "did you mean 'linear-ready'?"),
             ("own:linear,form=ready", "as linear-ready"),
             ("mockup:foo", "A_as_B_C"),
+            ("mockup:scan_as_exscan:openmpi:binary,segment=1KiB", "A_as_B_C"),
             ("plugin:libmine.so", "plugin:LIBRARY:SYMBOL"),
             ("nativ:openmpi:pipeline", "did you mean 'native'?"),
             ("default:x", "unknown origin"),

@@ -71,6 +71,8 @@ impl Document for Plan {
                 let problem = format!("is {}, expected 1 to {} (ranks)", cell.procs, self.ranks);
                 return Err((format!("cells[{index}].procs"), problem));
             }
+            let checked = cell.method.check_collective(cell.collective);
+            checked.map_err(|problem| (format!("cells[{index}].method"), problem))?;
         }
         for (index, visit) in self.visits.iter().enumerate() {
             if visit.cell as usize >= self.cells.len() {

@@ -149,13 +149,10 @@ fn check_method(collective: Collective, method: &Method) -> Result<(), String> {
         Method::Default => {
             Err("is default; a range without a replacement is left out of a profile".into())
         }
-        Method::Mockup(name) if !name.starts_with(&format!("{collective}_as_")) => {
-            Err(format!("is {name}; a mock-up of {collective} begins with {collective}_as_"))
-        }
         Method::Plugin(plugin) => {
             Err(format!("is plugin:{plugin}; the preload library carries out no plug-ins"))
         }
-        _ => Ok(()),
+        _ => method.check_collective(collective),
     }
 }
 

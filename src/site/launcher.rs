@@ -231,7 +231,7 @@ mod tests {
         assert_eq!(words(16), ["-N", "4", "-n", "16", "prog"]);
         assert_eq!(words(2), ["-N", "2", "-n", "2", "prog"]);
         let error = Launcher::parse("sh -N {nodes} {np}").unwrap_err().to_string();
-        assert!(error.contains("{nodes}") && error.contains("write their number"), "{error}");
+        assert!(error.contains("{nodes}") && error.contains("write the number"), "{error}");
     }
 
     #[test]

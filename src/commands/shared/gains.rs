@@ -129,6 +129,7 @@ pub fn harm(harm: &Harm) -> String {
         harm;
     let tests = match jobs {
         0 => "rank-sum tests".to_owned(),
+        1 => "one turn of jobs".to_owned(),
         jobs => format!("tests over {jobs} turns of jobs"),
     };
     let mut text = format!(

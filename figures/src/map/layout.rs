@@ -1,0 +1,125 @@
+//! Where everything of a map lies.
+
+use super::data::MapFigure;
+use crate::{
+    FigureError,
+    canvas::TICK,
+    font,
+    page::{GREATEST_WIDTH, LEAST_WIDTH, LINE, MARGIN, PANEL_HEADING, columns_and_rows},
+    scale_bar,
+};
+
+/// Left of the cells: the axis label and the numbers.
+pub(super) const LEFT: i32 = 84;
+/// Between panels side by side.
+const GAP: i32 = 30;
+/// Below the cells: numbers, units and the axis label.
+const BELOW: i32 = 84;
+const TEXT_PADDING: i32 = 8;
+
+/// Everything that follows from the number of panels, rows and columns.
+pub(super) struct MapLayout {
+    pub(super) width: i32,
+    pub(super) height: i32,
+    pub(super) columns: usize,
+    pub(super) cell: (i32, i32),
+    pub(super) panel_width: i32,
+    pub(super) panel_height: i32,
+    pub(super) panels_top: i32,
+    pub(super) legend_top: i32,
+    /// Which form of the cells' texts fits, and its height.
+    pub(super) text: Option<(usize, u32)>,
+    pub(super) labelled_columns: Vec<bool>,
+    pub(super) labelled_rows: Vec<bool>,
+}
+
+impl MapLayout {
+    pub(super) fn from_map(map: &MapFigure) -> Result<Self, FigureError> {
+        let cell = cell_size(map);
+        let cells_width = map.sizes.len() as i32 * cell.0;
+        // A narrow map leaves its panels room for titles and the axis label.
+        let panel_width = LEFT + cells_width.max(400) + GAP;
+        let panel_height = PANEL_HEADING + map.procs.len() as i32 * cell.1 + BELOW;
+        let (columns, rows) = columns_and_rows(map.panels.len(), panel_width);
+        let width = (2 * MARGIN + columns as i32 * panel_width - GAP)
+            .clamp(LEAST_WIDTH, GREATEST_WIDTH.max(2 * MARGIN + panel_width));
+        let panels_top = map.heading.height(width)? + LINE / 2;
+        let legend_top = panels_top + rows as i32 * panel_height;
+        let scale = if map.scale.is_some() { scale_bar::HEIGHT } else { 0 };
+        let height = legend_top + scale + map.legend.height(width)? + MARGIN;
+        Ok(MapLayout {
+            width,
+            height,
+            columns,
+            cell,
+            panel_width,
+            panel_height,
+            panels_top,
+            legend_top,
+            text: fitting_text(map, cell)?,
+            labelled_columns: labelled_columns(map, cell.0)?,
+            labelled_rows: labelled_rows(&map.procs, cell.1),
+        })
+    }
+}
+
+/// Few rows: wide cells with their numbers in them, panels below each other. Many: a bird's view,
+/// nearer where one panel is alone.
+fn cell_size(map: &MapFigure) -> (i32, i32) {
+    let (columns, rows) = (map.sizes.len().max(1) as i32, map.procs.len().max(1) as i32);
+    match (rows, map.panels.len()) {
+        (..=8, _) => ((1400 / columns).clamp(4, 80), (130 / rows).clamp(40, 100)),
+        (_, 1) if !map.ranks => ((1400 / columns).clamp(4, 60), (900 / rows).clamp(2, 30)),
+        _ => ((640 / columns).clamp(4, 80), (580 / rows).clamp(2, 30)),
+    }
+}
+
+fn fitting_text(
+    map: &MapFigure,
+    (width, height): (i32, i32),
+) -> Result<Option<(usize, u32)>, FigureError> {
+    for em in [TICK, TICK - 2] {
+        for form in 0..2 {
+            let mut widest = 0;
+            for cell in map.panels.iter().flat_map(|panel| panel.cells.values()) {
+                widest = widest.max(font::width(&cell.texts[form], em)?);
+            }
+            if widest + TEXT_PADDING <= width && em as i32 + TEXT_PADDING <= height {
+                return Ok(Some((form, em)));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Every column, or every second, fifth or tenth, counted from 1 KiB or 1 MiB on where these are.
+fn labelled_columns(map: &MapFigure, width: i32) -> Result<Vec<bool>, FigureError> {
+    let sizes = &map.sizes;
+    let anchor = [1 << 10, 1 << 20, 1]
+        .into_iter()
+        .find_map(|round| sizes.iter().position(|bytes| *bytes == round))
+        .unwrap_or(0);
+    let mut widest = 0;
+    for bytes in sizes {
+        let (number, unit) = map.column_label(*bytes);
+        widest = widest.max(font::width(&number, TICK)?).max(font::width(&unit, TICK)?);
+    }
+    let needed = widest + 8;
+    let stride = [1, 2, 5, 10, 20, 50, 100]
+        .into_iter()
+        .find(|stride| *stride as i32 * width >= needed)
+        .unwrap_or(sizes.len().max(1));
+    Ok((0..sizes.len()).map(|index| index.abs_diff(anchor) % stride == 0).collect())
+}
+
+/// Every row, or so many that the numbers do not touch; even numbers rather than odd ones.
+fn labelled_rows(procs: &[u32], height: i32) -> Vec<bool> {
+    let needed = TICK as i32 + 2;
+    let stride = [1, 2, 4, 8, 16, 32, 64]
+        .into_iter()
+        .find(|stride| *stride as i32 * height >= needed)
+        .unwrap_or(procs.len().max(1));
+    let anchor = procs.iter().position(|count| (*count as usize).is_multiple_of(stride));
+    let anchor = anchor.unwrap_or(0);
+    (0..procs.len()).map(|index| index.abs_diff(anchor).is_multiple_of(stride)).collect()
+}

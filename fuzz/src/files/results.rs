@@ -1,0 +1,299 @@
+//! Plans, what was timed by them, and what was made of that.
+
+use super::common::{BCAST, PROCS, SIZES, header, method, platform, record_of, text};
+use std::{collections::BTreeMap, sync::OnceLock};
+
+use records::{
+    Collective, Method,
+    choices::{Alternative, Choices, Chosen, Confirmed, Evidence, RunnerUp},
+    disturbance::{self, Disturbance, Stretch},
+    observation::{CollectiveCall, ObservationStatus},
+    penalty::{BusyLinks, Penalties},
+    plan::Plan,
+    summary::{
+        Application, Gain, Harm, LoadWay, Loading, NotLoaded, Regret, Slower, TakenOut,
+        TuningSummary,
+    },
+    violations::{Better, Class, Count, Verdict, Violation, Violations},
+};
+use tuning::{
+    Weights,
+    plan::{Extent, Grid, make},
+};
+use verification::{functions::DecisionFunction, penalty, samples::Samples, selection};
+
+fn methods(_: Collective, _: &[u64], _: u32, _: u64) -> Vec<Method> {
+    let names = [
+        "default",
+        "native:openmpi:binomial",
+        "native:openmpi:pipeline,segment=1KiB",
+        "own:linear",
+    ];
+    names.map(method).into()
+}
+
+fn planned() -> Plan {
+    let grid = Grid {
+        ranks: 8,
+        collectives: vec![BCAST, Collective::Reduce],
+        procs: PROCS.into(),
+        sizes: SIZES.into(),
+        segments: vec![0, 1024],
+        methods,
+        weights: Weights::default(),
+        others: Vec::new(),
+    };
+    make(&grid, Extent::Exhaustive { rounds: 2 }, 1, &|_| vec![Some(1e-4)]).plan
+}
+
+/// A plan of measurements.
+pub fn plan() -> String {
+    text(&planned())
+}
+
+/// Times as a run of [`plan`] might have given them.
+fn timed() -> Vec<CollectiveCall> {
+    let plan = planned();
+    let mut rows = Vec::new();
+    for (visit, asked) in (0..).zip(&plan.visits) {
+        let cell = &plan.cells[asked.cell as usize];
+        let slow = match cell.method {
+            Method::Default => 3.0,
+            _ => 1.0 + f64::from(asked.cell % 3),
+        };
+        for repetition in 0..asked.warmups + asked.repetitions.min(4) {
+            let shake = 1.0 + 0.01 * f64::from((visit * 7 + repetition * 13) % 11);
+            rows.push(CollectiveCall {
+                visit,
+                collective: cell.collective,
+                method: cell.method.clone(),
+                ran: String::new(),
+                procs: cell.procs,
+                bytes: cell.bytes,
+                repetition,
+                first_start_seconds: 0.0,
+                last_start_seconds: 1e-6,
+                seconds: slow * shake * (1e-5 + cell.bytes as f64 * 1e-9),
+                status: if repetition < asked.warmups {
+                    ObservationStatus::Warmup
+                } else {
+                    ObservationStatus::Ok
+                },
+            });
+        }
+    }
+    rows
+}
+
+/// Timed collectives, with what others took of the processors meanwhile.
+pub fn measurements() -> String {
+    let stretch = |stolen, others| {
+        let stretch = Stretch {
+            seconds: 0.5,
+            host: "n1".into(),
+            processors: 4,
+            ranks: 8,
+            stolen,
+            others,
+            involuntary_switches: 17,
+            load: Some(2.5),
+        };
+        let told = serde_json::to_string(&stretch).expect("numbers are numbers");
+        format!("#@{}={told}", disturbance::KEY)
+    };
+    let told = [
+        stretch(Some(0.0), Some(0.01)),
+        stretch(Some(0.4), None),
+        stretch(None, Some(0.2)),
+        format!("#@{}=1.250", disturbance::WAITED),
+        "#@placement=n1 0-3 on 2; n2 0-3 on 0".into(),
+    ];
+    let text = record_of(&header(), &timed());
+    let mut lines: Vec<&str> = text.lines().collect();
+    let between = lines.len() / (told.len() + 1);
+    for (number, line) in told.iter().enumerate().rev() {
+        lines.insert((number + 1) * between, line);
+    }
+    lines.join("\n") + "\n"
+}
+
+/// What was timed, to look decisions up in.
+pub fn samples() -> Samples {
+    static ONCE: OnceLock<Samples> = OnceLock::new();
+    ONCE.get_or_init(|| Samples::gather(&timed())).clone()
+}
+
+/// The penalties of following the library's default and what was measured best.
+pub fn judged(samples: &Samples) -> Penalties {
+    let choices = selection::choose(samples);
+    let functions = [DecisionFunction::default(samples), DecisionFunction::measured(&choices)];
+    let busy = BusyLinks { procs: 8, bytes: 65_536, seconds: 0.01, slowdown: 1.25 };
+    penalty::penalties(samples, &functions, vec![busy], platform(), "barrier")
+}
+
+/// Penalties.
+pub fn penalties() -> String {
+    text(&judged(&samples()))
+}
+
+/// What a run has chosen.
+pub fn choices() -> String {
+    let one = |choice: &selection::Choice| {
+        let seconds = choice.seconds;
+        let times = (seconds, Some(choice.default_seconds));
+        let [linear, binomial] = ["own:linear", "own:binomial"].map(method);
+        let other = Alternative { method: binomial, seconds, beats_default: true };
+        Chosen {
+            doubt: Some(0.1),
+            next: Some(RunnerUp { method: linear, seconds: 2.0 * seconds }),
+            alternatives: vec![other],
+            ..Chosen::new(choice.point, choice.method.clone(), times, Evidence::Confirmed)
+        }
+    };
+    let choices: Vec<Chosen> = selection::choose(&samples()).iter().map(one).collect();
+    let confirmed =
+        [LoadWay::Rules, LoadWay::Preload].map(|way| Confirmed { way, choices: choices.clone() });
+    text(&Choices {
+        platform: platform(),
+        message_size: BTreeMap::from([(BCAST, BCAST.message_size().to_owned())]),
+        prediction: None,
+        choices,
+        confirmed: confirmed.into(),
+    })
+}
+
+/// A comparison of two decision functions.
+pub fn agreement() -> String {
+    let samples = samples();
+    let [first, second] = [
+        DecisionFunction::default(&samples),
+        DecisionFunction::measured(&selection::choose(&samples)),
+    ];
+    text(&verification::agreement::agreement(&samples, &[], [&first, &second], platform()))
+}
+
+fn loading(way: LoadWay, file: &str) -> Loading {
+    let (collective, procs, bytes) = (BCAST, 8, 65_536);
+    let method = method("own:pipeline,segment=8KiB");
+    Loading {
+        way,
+        file: file.into(),
+        gains: vec![Gain {
+            collective,
+            procs,
+            bytes,
+            method: method.clone(),
+            default_seconds: 0.02,
+            tuned_seconds: 0.01,
+            speed_up: 2.0,
+        }],
+        taken_out: vec![TakenOut {
+            collective,
+            procs,
+            bytes: 64,
+            method: method.clone(),
+            speed_up: 0.9,
+        }],
+        unexpressed: vec![NotLoaded {
+            collective,
+            procs,
+            bytes: 8,
+            method: method.clone(),
+            reason: "why".into(),
+        }],
+        mean_speed_up: 1.5,
+        calls_observed: 8,
+        calls_as_told: 8,
+        harm: Some(Harm {
+            points: 1,
+            tolerance: 0.05,
+            level: 0.05,
+            jobs: 4,
+            detectable: Some(0.3),
+            greatest_slowdown: Some(-0.5),
+            slower: vec![Slower {
+                collective,
+                procs,
+                bytes,
+                method,
+                default_seconds: 0.02,
+                loaded_seconds: 0.03,
+                slowdown: 0.5,
+                p_value: 0.01,
+            }],
+            too_few: 0,
+        }),
+        application_seconds: Some(50.0),
+    }
+}
+
+/// What tuning gained.
+pub fn summary() -> String {
+    text(&TuningSummary {
+        platform: platform(),
+        message_size: BTreeMap::from([(BCAST, BCAST.message_size().to_owned())]),
+        points: 3,
+        loading: loading(LoadWay::Rules, "openmpi.rules"),
+        preload: Some(loading(LoadWay::Preload, "profiles")),
+        application: Some(Application {
+            trace: "usage.json".into(),
+            seconds: 60.0,
+            collective_seconds: 20.0,
+            tunable_seconds: 15.0,
+        }),
+        regret: Some(Regret { mean: 0.01, greatest: 0.2 }),
+        disturbance: Some(Disturbance {
+            seconds: 60.0,
+            taken: Some(0.09),
+            disturbed: 0.3,
+            most_taken: 0.05,
+            involuntary_switches_per_second: 3.5,
+            waited_seconds: 4.0,
+        }),
+        warnings: vec!["a warning".into()],
+    })
+}
+
+fn violation(class: Class, better: Better) -> Violation {
+    Violation {
+        class,
+        collective: BCAST,
+        procs: 8,
+        bytes: 65_536,
+        better,
+        seconds: 0.02,
+        better_seconds: 0.01,
+        gain: 1.0,
+        p_value: Some(0.001),
+        corrected_p_value: Some(0.01),
+        calls_seconds: None,
+        calls_gain: Some(0.5),
+        gains_less_than_a_barrier: Some(false),
+    }
+}
+
+/// Guidelines that were broken.
+pub fn violations() -> String {
+    text(&Violations {
+        platform: platform(),
+        timing: "barrier".into(),
+        message_size: BTreeMap::from([(BCAST, BCAST.message_size().to_owned())]),
+        verdict: Verdict {
+            unit: "the median of a job".into(),
+            jobs: 5,
+            test: "rank-sum".into(),
+            level: 0.05,
+            least_gain: 0.05,
+            split_tolerance: 0.05,
+            comparisons: 12,
+            least_p_value: 0.004,
+        },
+        counts: vec![Count { class: Class::Pattern, collective: BCAST, points: 6, violated: 1 }],
+        violations: vec![
+            violation(Class::Pattern, Better::Method(method("mockup:bcast_as_scatter_allgather"))),
+            violation(Class::Monotony, Better::Bytes(131_072)),
+            violation(Class::SplitRobustness, Better::Calls { calls: 4, bytes: 16_384 }),
+        ],
+        warnings: vec!["a warning".into()],
+    })
+}
