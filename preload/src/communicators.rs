@@ -8,22 +8,17 @@
 use std::{
     ffi::{c_int, c_void},
     ptr,
-    sync::{
-        Mutex,
-        atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicUsize, Ordering},
-    },
+    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
 use runner::{AbiFamily, Handle};
 
-use crate::{choice::Plans, gpu, job::JobContext, lock::lock, say::say, types::spread};
-
-/// What holds for a process in a communicator.
-#[derive(Debug, Clone, Copy)]
-pub struct CommunicatorPlace {
-    pub plans: &'static Plans,
-    pub rank: c_int,
-}
+use crate::{
+    gpu,
+    job::JobContext,
+    known_communicators::{self, CommunicatorPlace},
+    say::say,
+};
 
 /// What a communicator has as its attribute.
 struct CommunicatorEntry {
@@ -31,28 +26,6 @@ struct CommunicatorEntry {
     /// Whether it is one of [`TUNED`].
     is_tuned: bool,
 }
-
-struct CachedCommunicator {
-    /// The handle; 0 in an empty slot.
-    key: AtomicUsize,
-    plans: AtomicPtr<Plans>,
-    rank: AtomicI32,
-}
-
-const SLOTS: usize = 1024;
-/// An entry is in one of so many slots, or not in the table.
-const SLOTS_PER_ENTRY: usize = 4;
-
-static TABLE: [CachedCommunicator; SLOTS] = [const {
-    CachedCommunicator {
-        key: AtomicUsize::new(0),
-        plans: AtomicPtr::new(ptr::null_mut()),
-        rank: AtomicI32::new(0),
-    }
-}; SLOTS];
-
-/// One writer at a time.
-static WRITING: Mutex<()> = Mutex::new(());
 
 /// The bits of a word that make up a handle. None before MPI is initialised and after it is
 /// finalised, so that every communicator looks like the empty slot and nothing is found.
@@ -72,24 +45,6 @@ static MERGED: AtomicBool = AtomicBool::new(false);
 /// Whether the user has been told that processes have different settings.
 static DIFFERENCE_TOLD: AtomicBool = AtomicBool::new(false);
 
-#[inline(always)]
-fn slot(key: usize, turn: usize) -> &'static CachedCommunicator {
-    &TABLE[spread(key).wrapping_add(turn) % SLOTS]
-}
-
-impl CachedCommunicator {
-    /// The caller must be in a call on the communicator of this key.
-    #[inline(always)]
-    fn read(&self, key: usize) -> Option<CommunicatorPlace> {
-        if self.key.load(Ordering::Acquire) != key {
-            return None;
-        }
-        // SAFETY: null, or plans that live on.
-        let plans = unsafe { self.plans.load(Ordering::Relaxed).as_ref()? };
-        Some(CommunicatorPlace { plans, rank: self.rank.load(Ordering::Relaxed) })
-    }
-}
-
 /// What holds on a communicator that an application's call is for. Nothing where the call is to
 /// pass untouched. The first call on a communicator is collective.
 ///
@@ -105,7 +60,7 @@ pub unsafe fn find(comm: Handle) -> Option<CommunicatorPlace> {
 #[inline(always)]
 pub fn find_at_once(comm: Handle) -> Option<CommunicatorPlace> {
     let key = comm & HANDLE_BITS.load(Ordering::Relaxed);
-    slot(key, 0).read(key)
+    known_communicators::first(key)
 }
 
 #[cold]
@@ -115,7 +70,7 @@ unsafe fn search(key: usize) -> Option<CommunicatorPlace> {
     if key == 0 || key == job.library.no_comm {
         return None;
     }
-    if let Some(place) = (1..SLOTS_PER_ENTRY).find_map(|turn| slot(key, turn).read(key)) {
+    if let Some(place) = known_communicators::others(key) {
         return Some(place);
     }
     // SAFETY: the caller vouches for the communicator.
@@ -326,15 +281,7 @@ unsafe fn enter(
     if code != 0 {
         return None;
     }
-    let _writing = lock(&WRITING);
-    let empty = (0..SLOTS_PER_ENTRY)
-        .map(|turn| slot(comm, turn))
-        .find(|slot| slot.key.load(Ordering::Relaxed) == 0);
-    if let Some(slot) = empty {
-        slot.rank.store(place.rank, Ordering::Relaxed);
-        slot.plans.store(ptr::from_ref(place.plans).cast_mut(), Ordering::Relaxed);
-        slot.key.store(comm, Ordering::Release);
-    }
+    known_communicators::add(comm, place);
     Some(place)
 }
 
@@ -365,13 +312,7 @@ pub unsafe extern "C" fn delete(
         TUNED.fetch_sub(1, Ordering::Relaxed);
     }
     let key = comm & HANDLE_BITS.load(Ordering::Relaxed);
-    let _writing = lock(&WRITING);
-    let slots = (0..SLOTS_PER_ENTRY).map(|turn| slot(key, turn));
-    if key != 0 {
-        slots
-            .filter(|slot| slot.key.load(Ordering::Relaxed) == key)
-            .for_each(|slot| slot.key.store(0, Ordering::Release));
-    }
+    known_communicators::remove(key);
     0
 }
 

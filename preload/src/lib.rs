@@ -27,6 +27,7 @@ mod fuzz;
 mod gpu;
 mod interpose;
 mod job;
+mod known_communicators;
 mod library;
 mod lifetime;
 mod lock;

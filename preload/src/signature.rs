@@ -4,7 +4,7 @@ use std::ffi::c_int;
 
 use runner::{Arguments, Block, Handle};
 
-use crate::{communicators::CommunicatorPlace, job::JobContext};
+use crate::{job::JobContext, known_communicators::CommunicatorPlace};
 
 /// The size by which a method is chosen (see [`records::Collective::message_size`]).
 ///

@@ -4,8 +4,9 @@ use runner::{Arguments, Handle};
 
 use crate::{
     choice::{CarriedMethod, MethodTable},
-    communicators::{self, CommunicatorPlace},
+    communicators,
     job::JobContext,
+    known_communicators::CommunicatorPlace,
     signature::message_bytes,
 };
 

@@ -1,0 +1,96 @@
+//! The table of communicators by handle, read without a lock: an entry of a communicator changes only
+//! when that is first used or is freed, and neither can be while it is in another call.
+
+use std::{
+    ffi::c_int,
+    ptr,
+    sync::{
+        Mutex,
+        atomic::{AtomicI32, AtomicPtr, AtomicUsize, Ordering},
+    },
+};
+
+use crate::{choice::Plans, lock::lock, types::spread};
+
+/// What holds for a process in a communicator.
+#[derive(Debug, Clone, Copy)]
+pub struct CommunicatorPlace {
+    pub plans: &'static Plans,
+    pub rank: c_int,
+}
+
+struct CachedCommunicator {
+    /// The handle; 0 in an empty slot.
+    key: AtomicUsize,
+    plans: AtomicPtr<Plans>,
+    rank: AtomicI32,
+}
+
+const SLOTS: usize = 1024;
+/// An entry is in one of so many slots, or not in the table.
+const SLOTS_PER_ENTRY: usize = 4;
+
+static TABLE: [CachedCommunicator; SLOTS] = [const {
+    CachedCommunicator {
+        key: AtomicUsize::new(0),
+        plans: AtomicPtr::new(ptr::null_mut()),
+        rank: AtomicI32::new(0),
+    }
+}; SLOTS];
+
+/// One writer at a time.
+static WRITING: Mutex<()> = Mutex::new(());
+
+#[inline(always)]
+fn slot(key: usize, turn: usize) -> &'static CachedCommunicator {
+    &TABLE[spread(key).wrapping_add(turn) % SLOTS]
+}
+
+impl CachedCommunicator {
+    /// The caller must be in a call on the communicator of this key.
+    #[inline(always)]
+    fn read(&self, key: usize) -> Option<CommunicatorPlace> {
+        if self.key.load(Ordering::Acquire) != key {
+            return None;
+        }
+        // SAFETY: null, or plans that live on.
+        let plans = unsafe { self.plans.load(Ordering::Relaxed).as_ref()? };
+        Some(CommunicatorPlace { plans, rank: self.rank.load(Ordering::Relaxed) })
+    }
+}
+
+/// What holds on the communicator of a key, if it is at its first place in the table.
+#[inline(always)]
+pub fn first(key: usize) -> Option<CommunicatorPlace> {
+    slot(key, 0).read(key)
+}
+
+/// The same at its other places.
+pub fn others(key: usize) -> Option<CommunicatorPlace> {
+    (1..SLOTS_PER_ENTRY).find_map(|turn| slot(key, turn).read(key))
+}
+
+/// Enters one, if one of its places is empty.
+pub fn add(key: usize, place: CommunicatorPlace) {
+    let _writing = lock(&WRITING);
+    let empty = (0..SLOTS_PER_ENTRY)
+        .map(|turn| slot(key, turn))
+        .find(|slot| slot.key.load(Ordering::Relaxed) == 0);
+    if let Some(slot) = empty {
+        slot.rank.store(place.rank, Ordering::Relaxed);
+        slot.plans.store(ptr::from_ref(place.plans).cast_mut(), Ordering::Relaxed);
+        slot.key.store(key, Ordering::Release);
+    }
+}
+
+/// Takes one out.
+pub fn remove(key: usize) {
+    let _writing = lock(&WRITING);
+    let slots = (0..SLOTS_PER_ENTRY).map(|turn| slot(key, turn));
+    // An empty place has the key 0.
+    if key != 0 {
+        slots
+            .filter(|slot| slot.key.load(Ordering::Relaxed) == key)
+            .for_each(|slot| slot.key.store(0, Ordering::Release));
+    }
+}
