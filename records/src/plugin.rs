@@ -126,9 +126,9 @@ mod tests {
         for (text, part) in [
             ("lib.so", "plugin:LIBRARY:SYMBOL"),
             (":MPI_Bcast", "names no library"),
-            ("lib.so:", "no name of a C function"),
-            ("lib.so:a-b", "'a-b' is no name"),
-            ("lib.so:1st", "no name of a C function"),
+            ("lib.so:", "is not the name of a C function"),
+            ("lib.so:a-b", "'a-b' is not the name"),
+            ("lib.so:1st", "is not the name of a C function"),
             ("li\nb.so:bcast", "one line"),
         ] {
             let error = Plugin::parse(text).unwrap_err();

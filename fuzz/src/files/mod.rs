@@ -9,6 +9,11 @@ mod common;
 mod point_to_point;
 mod results;
 
-pub use common::*;
-pub use point_to_point::*;
-pub use results::*;
+pub use common::{
+    calibration, calibration_of, calibrations, decisions, loadable_profiles, parameters, pgtune,
+    platform, profiles, rules, usages,
+};
+pub use point_to_point::{clock_errors, groups, links, observations, pair_times, pairs};
+pub use results::{
+    agreement, choices, judged, measurements, penalties, plan, samples, summary, violations,
+};

@@ -179,13 +179,13 @@ fn a_latency_that_is_not_determined_is_told() {
         assert!(found.warnings.iter().any(|text| text.contains(wanted)), "{:?}", found.warnings);
     };
     let bent = with_barriers(|p| 10e-6 + 5e-6 * p * p);
-    warned(&bent, "what the slope of the empty chain leaves");
+    warned(&bent, "it is the slope of the empty chain less g(0)");
     let latency = bent.parameters.plogp.latency_seconds;
     assert!(latency.low > 0.0 && latency.value < 40e-6, "{latency:?}");
     assert!(!bent.parameters.derived.iter().any(|it| it == LATENCY_MEASURED));
 
     let wild = with_barriers(|p| 1e-5 * p.powi(3));
-    warned(&wild, "L is not determined by collectives");
+    warned(&wild, "the measured L is used");
     warned(&wild, "no straight line over the processes");
     assert_eq!(wild.parameters.plogp.latency_seconds, measured.plogp.latency_seconds);
     assert!(wild.parameters.derived.iter().any(|it| it == LATENCY_MEASURED));
@@ -201,6 +201,6 @@ fn a_rate_that_is_not_determined_is_told() {
     let (rate, derived) = (found.parameters.loggp.gap_seconds_per_byte, &found.parameters.derived);
     assert_eq!(rate, measured.loggp.gap_seconds_per_byte);
     assert!(derived.iter().any(|it| it == GAP_PER_BYTE_MEASURED), "{derived:?}");
-    let told = |text: &String| text.contains("G is not determined by collectives");
+    let told = |text: &String| text.contains("the measured G is used");
     assert!(found.warnings.iter().any(told), "{:?}", found.warnings);
 }

@@ -27,7 +27,8 @@ pub fn imports(root: &Path, package: &Path) -> io::Result<Imports> {
     let mut imports = Imports::default();
     for (module, (path, source)) in &files.0 {
         for target in files.targets(module, source) {
-            let other = &files.0[&target].0;
+            // A module whose file lies elsewhere was not read.
+            let Some((other, _)) = files.0.get(&target) else { continue };
             imports.entry(name(path)).or_default().insert(name(other));
         }
     }

@@ -81,7 +81,8 @@ impl UseReader {
                     self.at += 1;
                     continue;
                 }
-                ("use", _) => {
+                // `impl Trait + use<'a>` imports nothing.
+                ("use", next) if next != "<" => {
                     self.at += 1;
                     self.read_use(&mut Vec::new(), is_public);
                 }
@@ -231,7 +232,8 @@ mod tests {
             "mod a; pub mod b;\n#[cfg(test)]\nmod tests;\n#[cfg(test)] mod own { use crate::not; }\n\
              pub use a::{Item, deeper::{self, Other as Another}};\nuse super::c::*;\n\
              fn f() { crate::d::g::<u8>(); super::super::e::h!(); std::fs::read(\"x\"); }\n\
-             mod inner { use super::K; use super::super::l; }",
+             mod inner { use super::K; use super::super::l; }\n\
+             fn h() -> impl Sized + use<'_> { let a = 1; a }",
         );
         let texts = |paths: &[Vec<String>]| -> Vec<String> {
             paths.iter().map(|path| path.join("::")).collect()
