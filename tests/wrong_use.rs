@@ -345,7 +345,7 @@ fn a_network_that_cannot_be_is_refused() {
         (&["--latency", "soon"][..], 2, "1.5ms"),
         (&["--racks", "4x4"], 2, "--uplink"),
         (&["--racks", "4x4", "--uplink", "10mbit", "--nodes", "8"], 1, "are not 8 nodes"),
-        (&["--rate", "10mbit", "--slow", "100"], 1, "10mbit slowed 100 times is not within"),
+        (&["--rate", "10mbit", "--slow", "100"], 1, "10mbit slowed down 100 times is not within"),
         (&["--jitter", "normal:1ms"], 2, "exponential:100us"),
         (&["--loss", "2"], 2, "0.1%"),
     ] {

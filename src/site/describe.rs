@@ -2,7 +2,7 @@
 
 use testbed::{LinkOptions, Loss, Racks, RankPlacement, Service, Spec};
 
-/// `8 nodes at 100mbit`, `4 nodes at 1gbit, 10us, slowed 100 times (10mbit, 1ms)`.
+/// `8 nodes at 100mbit`, `4 nodes at 1gbit, 10us, slowed down 100 times (10mbit, 1ms)`.
 pub fn describe(spec: &Spec) -> String {
     let Spec { nodes, ranks_per_node, placement, .. } = spec;
     let dealt = match placement {
@@ -15,7 +15,7 @@ pub fn describe(spec: &Spec) -> String {
     }
 }
 
-/// `100mbit`, `1gbit, 10us, slowed 100 times (10mbit, 1ms)`.
+/// `100mbit`, `1gbit, 10us, slowed down 100 times (10mbit, 1ms)`.
 pub fn network(spec: &Spec) -> String {
     let Spec { rate, ports, slow, links, .. } = spec;
     let mut text = rate.to_string();
@@ -23,7 +23,7 @@ pub fn network(spec: &Spec) -> String {
         text += &format!(", {}", links.latency);
     }
     if *slow > 1 {
-        text += &format!(", slowed {slow} times ({})", slowed_values(spec));
+        text += &format!(", slowed down {slow} times ({})", slowed_values(spec));
     }
     for port in ports {
         text += &format!(", port {port}");
@@ -104,10 +104,13 @@ mod tests {
     fn what_was_set_and_what_it_comes_to_are_both_told() {
         let links = LinkOptions { latency: "10us".parse().unwrap(), ..LinkOptions::default() };
         assert_eq!(describe(&spec("100mbit", 1)), "16 nodes at 100mbit");
-        assert_eq!(describe(&spec("1gbit", 100)), "16 nodes at 1gbit, slowed 100 times (10mbit)");
+        assert_eq!(
+            describe(&spec("1gbit", 100)),
+            "16 nodes at 1gbit, slowed down 100 times (10mbit)"
+        );
         assert_eq!(
             describe(&spec("1gbit", 100).with_links(links.clone()).unwrap()),
-            "16 nodes at 1gbit, 10us, slowed 100 times (10mbit, 1ms)"
+            "16 nodes at 1gbit, 10us, slowed down 100 times (10mbit, 1ms)"
         );
         let racks = Racks { racks: 4, nodes: 4, uplink: "20mbit".parse().unwrap() };
         let links = LinkOptions {

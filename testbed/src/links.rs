@@ -390,8 +390,8 @@ mod tests {
         let late = LinkOptions { latency: "1s".parse().unwrap(), ..LinkOptions::default() };
         for (slow, links, part) in [
             (1, racks(2, 5), "2 racks of 5 nodes are not 8 nodes"),
-            (100, racks(2, 4), "20mbit slowed 100 times"),
-            (100, late, "a latency of 1s 100 times is above 10s"),
+            (100, racks(2, 4), "20mbit slowed down 100 times"),
+            (100, late, "a latency of 1s slowed down 100 times is above 10s"),
         ] {
             let error = spec(slow).with_links(links).unwrap_err().to_string();
             assert!(error.contains(part), "{error}");

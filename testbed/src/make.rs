@@ -279,7 +279,7 @@ mod tests {
         let lossy = LinkOptions { loss: "1%".parse().unwrap(), ..links };
         let error = possible(&asked.with_links(lossy).unwrap(), none).unwrap_err().to_string();
         assert!(
-            error.contains("loss cannot be had here") && error.contains("/nonexistent/tun"),
+            error.contains("loss is not possible here") && error.contains("/nonexistent/tun"),
             "{error}"
         );
     }

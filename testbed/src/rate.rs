@@ -42,7 +42,7 @@ impl Rate {
         if !Self::POSSIBLE.contains(&bits_per_second) {
             let what = match factor {
                 0..=1 => format!("a rate of {self}"),
-                _ => format!("{self} slowed {factor} times"),
+                _ => format!("{self} slowed down {factor} times"),
             };
             return Err(TestbedError::Spec(format!("{what} is not within 1mbit and 10gbit")));
         }

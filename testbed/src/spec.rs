@@ -303,15 +303,15 @@ mod tests {
         assert_eq!(slowed.inbound(0).to_string(), "100mbit");
         for (spec, part) in [
             (spec("100gbit", 1), "a rate of 100gbit is not within 1mbit and 10gbit"),
-            (spec("100mbit", 1000), "100mbit slowed 1000 times is not within"),
-            (spec("100mbit", 0), "slowed 0 times"),
+            (spec("100mbit", 1000), "100mbit slowed down 1000 times is not within"),
+            (spec("100mbit", 0), "slowed down 0 times"),
         ] {
             let error = spec.check().unwrap_err().to_string();
             assert!(error.contains(part), "{error}");
         }
         let port = "1=2mbit".parse().unwrap();
         let error = spec("100mbit", 10).with_ports(vec![port]).unwrap_err().to_string();
-        assert!(error.contains("2mbit slowed 10 times"), "{error}");
+        assert!(error.contains("2mbit slowed down 10 times"), "{error}");
     }
 
     #[test]
