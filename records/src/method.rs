@@ -174,6 +174,18 @@ pub enum Method {
 }
 
 impl Method {
+    /// The mock-up of a name.
+    ///
+    /// # Errors
+    /// It is no mock-up's.
+    pub fn mockup(name: &str) -> Result<Self, String> {
+        let is_spelled = |c: char| c == '_' || c.is_ascii_lowercase();
+        match name.contains("_as_") && name.chars().all(is_spelled) {
+            true => Ok(Method::Mockup(name.into())),
+            false => Err("a mock-up is named A_as_B_C, such as bcast_as_scatter_allgather".into()),
+        }
+    }
+
     /// Whether it can be of a collective, as far as its name tells.
     ///
     /// # Errors
@@ -275,13 +287,7 @@ fn parse(text: &str) -> Result<Method, String> {
     let (origin, rest) = text.split_once(':').unwrap_or((text, ""));
     match origin {
         "default" if rest.is_empty() => Ok(Method::Default),
-        "mockup"
-            if rest.contains("_as_")
-                && rest.chars().all(|c| c == '_' || c.is_ascii_lowercase()) =>
-        {
-            Ok(Method::Mockup(rest.into()))
-        }
-        "mockup" => Err("a mock-up is named A_as_B_C, such as bcast_as_scatter_allgather".into()),
+        "mockup" => Method::mockup(rest),
         "plugin" => Ok(Method::Plugin(Box::new(Plugin::parse(rest)?))),
         "own" => {
             let (algorithm, segment_bytes) = parse_algorithm(rest)?;

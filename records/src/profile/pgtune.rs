@@ -67,7 +67,8 @@ pub fn parse(text: &str, path: &Path) -> Result<Profile, FileError> {
         if methods.iter().any(|(other, _)| *other == id) {
             return Err(lines.fault(format!("{id} is the id of two mock-ups")));
         }
-        methods.push((id, Method::Mockup(ours(name).into())));
+        let method = Method::mockup(ours(name));
+        methods.push((id, method.map_err(|problem| lines.fault(format!("'{name}': {problem}")))?));
     }
     let [count] = lines.numbers::<usize, 1>("the number of ranges")?;
     let mut ranges = Vec::new();
@@ -245,7 +246,10 @@ mod tests {
             ("MPI_Bcast\n8\n1\n1 bcast_as_allgatherv\n2\n1 2 1\n", "ends too early"),
             ("MPI_Bcast\n8\n1\n1 scatter_as_bcast\n1\n1 2 1\n", "begins with bcast_as_"),
             ("MPI_Bcast\n8\n1\n1 bcast_as_allgatherv\n1\n1 2 1\n3 4 1\n", "line 7: '3 4 1' after"),
-            ("MPI_Bcast\n8\n2\n1 a\n1 b\n", "line 5: 1 is the id of two mock-ups"),
+            (
+                "MPI_Bcast\n8\n2\n1 bcast_as_a\n1 bcast_as_b\n",
+                "line 5: 1 is the id of two mock-ups",
+            ),
         ] {
             let error = parse(text, Path::new("p.prf")).unwrap_err().to_string();
             assert!(error.contains(wanted), "{error}");
