@@ -4,7 +4,7 @@
 //! since the one before: the *stretch* that it closes. A virtual machine's host may give the processors
 //! to other guests (*stolen* time), and other processes may use them. What was measured meanwhile tells of
 //! them and not of the network, so that observations of a stretch of which more than [`MOST_TAKEN`]
-//! was taken are [`Disturbed`](crate::observation::Status::Disturbed).
+//! was taken are [`Disturbed`](crate::observation::ObservationStatus::Disturbed).
 
 use serde::{Deserialize, Serialize};
 

@@ -3,7 +3,7 @@
 //! A line is handed to the system in one piece, so a killed program loses at most the observation
 //! under way. What it had written is never touched again: a resumed program closes a torn last
 //! line, marks the place with `#@resumed` and appends. The last column of every row is a
-//! [`Status`](crate::observation::Status), none of whose values is the beginning of another, so a
+//! [`Status`](crate::observation::ObservationStatus), none of whose values is the beginning of another, so a
 //! torn line cannot be taken for a whole one.
 
 use std::{

@@ -1,6 +1,6 @@
 //! One clock for all ranks, where they do not share one.
 //!
-//! Rank 0's clock is the global one; every other rank keeps a [line](Line) that leads from its own
+//! Rank 0's clock is the global one; every other rank keeps a [line](ClockLine) that leads from its own
 //! clock to it. The lines are learnt down a binomial tree, as in HCA3 (Hunold and Carpen-Amarie,
 //! CLUSTER 2018): a parent that knows the global clock answers its children by it, so that no
 //! models have to be put together. One pass over the tree gives every rank one more sighting of

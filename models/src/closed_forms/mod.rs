@@ -14,7 +14,7 @@
 //! # Printed and corrected
 //! The printed forms keep the paper's grouping. A form is corrected where it contradicts its own
 //! model (two messages in sequence that cost less than two messages) or a message-level evaluation
-//! of the same algorithm with the same parameters. Where a function does not ask for [`Forms`],
+//! of the same algorithm with the same parameters. Where a function does not ask for [`Forms`](crate::Forms),
 //! the two are the same.
 //!
 //! Three things are not as the print at hand has them, in either version:

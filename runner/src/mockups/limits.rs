@@ -23,11 +23,11 @@ impl Default for Limits {
 
 impl Limits {
     /// Whether a mock-up can carry out a call as Colibri measures it, without MPI: on `procs`
-    /// processes, of `bytes` as [`Collective::message_size`] counts them, with elements without
+    /// processes, of `bytes` as [`Collective::message_size`](records::Collective::message_size) counts them, with elements without
     /// gaps and a commutative operation.
     ///
     /// # Errors
-    /// As [`Mockups::accepts`].
+    /// As [`Mockups::accepts`](super::Mockups::accepts).
     pub fn allow(&self, mockup: &Mockup, procs: u32, bytes: u64) -> Result<()> {
         let facts = Facts::of_measured(mockup.collective, procs, bytes);
         self.bases(mockup, &facts, c_int::MAX).map(|_| ())

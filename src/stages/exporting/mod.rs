@@ -301,7 +301,7 @@ pub fn write(
 /// `colibri export` writes of it.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub fn write_confirmed(
     document: &Choices,
     confirmed: &Confirmed,
