@@ -21,6 +21,7 @@ pub mod document;
 mod error;
 pub mod export;
 pub mod group_observation;
+mod layout;
 mod method;
 mod names;
 pub mod number;
@@ -41,6 +42,7 @@ pub mod violations;
 
 pub use collective::{Collective, Held, Point};
 pub use error::FileError;
+pub use layout::{Layout, RankPlacement};
 pub use method::{Algorithm, Library, Method, MethodError, Native};
 pub use names::{nearest, quoted, shortened, unknown};
 pub use plugin::Plugin;
