@@ -81,13 +81,20 @@ fn what_jobs_differ_by_is_not_called_harm() {
     assert!(blamed <= 2, "{blamed} of 12 runs; one in twenty is expected at most");
 }
 
+/// Few pairs of jobs happen to agree now and then, so that several runs tell.
 #[test]
 fn more_turns_are_made_where_jobs_leave_it_open() {
     let faster = |method: &Method| if *method == Method::Default { 1.0 } else { 0.7 };
-    let (harm, replaced, calm) = confirmed(&world(1, 0.005, faster));
-    assert!(harm.unwrap().slower.is_empty() && replaced == 10);
-    let (harm, _, turns) = confirmed(&world(1, STRONG, faster));
-    let harm = harm.unwrap();
-    assert!(harm.slower.is_empty() && turns > calm, "{turns} after {calm}");
-    assert!(harm.jobs >= turns && harm.detectable.unwrap() > 0.1, "{harm:?}");
+    let (mut calm_turns, mut turns) = (0, 0);
+    for seed in 0..10 {
+        let (harm, replaced, calm) = confirmed(&world(seed, 0.005, faster));
+        assert!(harm.unwrap().slower.is_empty() && replaced == 10);
+        calm_turns += calm;
+        let (harm, _, of_run) = confirmed(&world(seed, STRONG, faster));
+        let harm = harm.unwrap();
+        assert!(harm.slower.is_empty() && harm.detectable.unwrap() > 0.1, "{harm:?}");
+        assert!(harm.jobs >= of_run, "{harm:?}");
+        turns += of_run;
+    }
+    assert!(turns >= calm_turns + 5, "{turns} after {calm_turns}");
 }

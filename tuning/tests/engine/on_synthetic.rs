@@ -46,25 +46,31 @@ fn slowdowns(world: &World, choices: &[Choice]) -> Vec<(Point, f64)> {
     replaced.map(slowdown).collect()
 }
 
-/// Against the truth, in a tenth of the time that measuring everything takes.
+/// Against the truth, in a tenth of the time that measuring everything takes. A few points make one world's
+/// tail, so that the points of several worlds are judged together. Confirming takes out what six pairs
+/// of jobs don't show to gain: gains of some per cent are left, which is its price.
 #[test]
 fn what_is_loaded_is_nearly_the_best() {
-    for seed in 0..2 {
+    const WORLDS: u64 = 8;
+    let (mut chosen, mut confirmed) = (Vec::new(), Vec::new());
+    for seed in 0..WORLDS {
         let world = World::new(seed);
         let mut bench = SyntheticBench::new(&world);
         let task = task(&world, seed);
         let tuned = tune(&mut bench, &task).unwrap();
         let spent = tuning::focus::spent_seconds(&tuned.rows);
         assert!(spent < 1.1 * task.measuring_seconds, "{spent}");
-        let chosen = tuned.chosen();
-        assert_eq!(chosen.len(), 5 * 21, "the default was measured everywhere");
-        let (mean, high) = mean_and_95th(&penalties(&world, &chosen));
-        assert!(mean < 0.01 && high < 0.05, "chosen: mean {mean}, 95th {high}");
-        let (mean, high) = mean_and_95th(&penalties(&world, &tuned.confirmed.choices));
-        assert!(mean < 0.01 && high < 0.05, "confirmed: mean {mean}, 95th {high}");
+        let choices = tuned.chosen();
+        assert_eq!(choices.len(), 5 * 21, "the default was measured everywhere");
+        chosen.extend(penalties(&world, &choices));
+        confirmed.extend(penalties(&world, &tuned.confirmed.choices));
         let regrets: Vec<f64> = bench.batches.iter().map(|batch| batch.regret.mean).collect();
         assert!(regrets.last().unwrap() < &(regrets[0] / 4.0), "{regrets:?}");
     }
+    let (mean, high) = mean_and_95th(&chosen);
+    assert!(mean < 0.01 && high < 0.05, "chosen: mean {mean}, 95th {high}");
+    let (mean, high) = mean_and_95th(&confirmed);
+    assert!(mean < 0.015 && high < 0.1, "confirmed: mean {mean}, 95th {high}");
 }
 
 /// What is loaded may not be what was forced: here one algorithm of two takes twice as long.
