@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 pub mod agreement;
+mod algorithm;
 pub mod calibration;
 pub mod choices;
 mod collective;
@@ -39,8 +40,9 @@ pub mod summary;
 pub mod usage;
 pub mod violations;
 
+pub use algorithm::Algorithm;
 pub use collective::{Collective, Held, Point};
 pub use error::FileError;
-pub use method::{Algorithm, Library, Method, MethodError, Native};
+pub use method::{Library, Method, MethodError, Native};
 pub use names::{nearest, quoted, shortened, unknown};
 pub use plugin::Plugin;

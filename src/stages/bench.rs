@@ -112,7 +112,7 @@ impl ClusterBench<'_, '_> {
         let is_first = matches!(name, JobName::Confirming { round: 1, .. });
         let stage = if is_first { "candidate" } else { "confirmed" };
         let path = self.run.file(&format!("{stage}-{}", file(load.way)));
-        exporting::write(format(load.way), self.source, load.choices, &path)?;
+        exporting::write(ExportFormat::of_way(load.way), self.source, load.choices, &path)?;
         let path = path.into_os_string();
         Ok(match load.way {
             LoadWay::Rules => {
@@ -147,9 +147,4 @@ pub const fn file(way: LoadWay) -> &'static str {
         LoadWay::Rules => "openmpi.rules",
         LoadWay::Preload => "profiles",
     }
-}
-
-/// The form in which what was chosen is written.
-pub fn format(way: LoadWay) -> ExportFormat {
-    ExportFormat::of_way(way)
 }

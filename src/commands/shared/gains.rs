@@ -13,7 +13,7 @@ use records::{
 use super::output;
 use crate::{
     site::run_directory::RunDirectory,
-    stages::{bench, drawing, exporting},
+    stages::{drawing, export::ExportFormat, exporting},
 };
 
 /// The greatest gains that are shown of each way: with them the summary fits a screen.
@@ -72,7 +72,7 @@ pub fn how_to_load(loading: &Loading, run: &RunDirectory) -> Result<String> {
     if loading.way == LoadWay::Preload && loading.gains.is_empty() {
         return Ok("For the preload library there is nothing to load.\n".into());
     }
-    let how = exporting::how_to_load(bench::format(loading.way), &file)?;
+    let how = exporting::how_to_load(ExportFormat::of_way(loading.way), &file)?;
     Ok(format!("To load: {file}\n{how}\n"))
 }
 

@@ -1,29 +1,12 @@
 //! A decision function as a C header that needs no other file: C99 and later, C++11 and later.
 
-use libraries::{
-    Result,
-    spans::{ProcsSpan, spans},
-};
-use records::{Algorithm, Collective, Method, Point};
+use libraries::{Export, Result, spans::ProcsSpan};
+use records::{Collective, Method};
 
-use super::{Export, Exporter, File};
-use crate::error::usage;
+use super::source_code::{Language, replaced_spans};
 
 /// The header.
 pub struct CHeader;
-
-impl CHeader {
-    /// The same for every version of the language.
-    ///
-    /// # Errors
-    /// A version is given.
-    pub fn new(version: Option<&str>) -> anyhow::Result<Self> {
-        if let Some(version) = version {
-            usage!("--target-version {version}: the header is the same for every version of C");
-        }
-        Ok(CHeader)
-    }
-}
 
 const TYPES: &str = "\
 #ifndef COLIBRI_CHOICES_H
@@ -48,32 +31,11 @@ static inline struct colibri_method colibri_method_of(const char *name, unsigned
 
 ";
 
-impl Exporter for CHeader {
-    fn target(&self) -> String {
-        "C".into()
-    }
+impl Language for CHeader {
+    const NAME: &str = "C";
+    const UNIT: &str = "header";
 
-    fn named(&self, algorithm: Algorithm, segment_bytes: u64) -> Method {
-        Method::Own { algorithm, segment_bytes }
-    }
-
-    fn express(&self, _: Point, _: &Method) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn algorithms(&self, collective: Collective) -> Vec<Algorithm> {
-        models::algorithms(collective).to_vec()
-    }
-
-    fn one_for_all_sizes(&self, _: Collective) -> Option<&'static str> {
-        None
-    }
-
-    fn message_size(&self, _: Collective) -> Option<&'static str> {
-        None
-    }
-
-    fn files(&self, export: &Export<'_>) -> Result<Vec<File>> {
+    fn text(export: &Export<'_>) -> Result<String> {
         let mut text = String::from("/* A decision function, written by colibri.\n");
         for line in export.origin {
             text += &format!("   {}\n", line.replace("*/", "* /").replace("/*", "/ *"));
@@ -82,7 +44,7 @@ impl Exporter for CHeader {
         let mut asked = String::new();
         for rules in export.rules {
             let (collective, name) = (rules.collective, rules.collective.name());
-            let spans = replaced(spans(rules, false)?);
+            let spans = replaced_spans(rules)?;
             if spans.is_empty() {
                 continue;
             }
@@ -99,10 +61,10 @@ impl Exporter for CHeader {
              {asked}    (void)collective;\n    (void)procs;\n    (void)bytes;\n    \
              return {DEFAULT};\n}}\n\n#endif\n"
         );
-        Ok(vec![File { name: String::new(), text }])
+        Ok(text)
     }
 
-    fn how_to_load(&self, file: &str, _: &Export<'_>) -> String {
+    fn how_to_use(file: &str) -> String {
         format!(
             "C:  #include \"{file}\"; colibri_choose(\"bcast\", procs, bytes) gives the method's name \
              and its segment size"
@@ -111,12 +73,6 @@ impl Exporter for CHeader {
 }
 
 const DEFAULT: &str = "colibri_method_of(\"default\", 0)";
-
-/// The spans in which the default is replaced anywhere.
-pub(super) fn replaced(mut spans: Vec<ProcsSpan>) -> Vec<ProcsSpan> {
-    spans.retain(|span| span.bands.iter().any(|band| band.method != Method::Default));
-    spans
-}
 
 fn function(collective: Collective, spans: &[ProcsSpan]) -> String {
     let (name, size) = (collective.name(), collective.message_size());

@@ -5,6 +5,7 @@ mod c;
 mod fit;
 mod profiles;
 mod rust;
+mod source_code;
 
 use std::{path::Path, sync::LazyLock};
 
@@ -13,6 +14,7 @@ use libraries::{Compile, FileFormat};
 use records::summary::LoadWay;
 
 use crate::error::usage;
+use source_code::SourceCode;
 
 pub use fit::{Possible, fit};
 pub use libraries::{Export, Exporter, File};
@@ -123,8 +125,8 @@ impl ExportFormat {
             ExportFormat::Of(theirs) => (theirs.exporter)(version, library)?,
             ExportFormat::Pgtune => Box::new(profiles::Profiles::pgtune(version)?),
             ExportFormat::Profile => Box::new(profiles::Profiles::colibri(version)?),
-            ExportFormat::C => Box::new(c::CHeader::new(version)?),
-            ExportFormat::Rust => Box::new(rust::RustModule::new(version)?),
+            ExportFormat::C => Box::new(SourceCode::<c::CHeader>::new(version)?),
+            ExportFormat::Rust => Box::new(SourceCode::<rust::RustModule>::new(version)?),
         })
     }
 }

@@ -1,29 +1,12 @@
 //! A decision function as a Rust module that needs no crate.
 
-use libraries::{
-    Result,
-    spans::{ProcsSpan, spans},
-};
-use records::{Algorithm, Collective, Method, Point};
+use libraries::{Export, Result, spans::ProcsSpan};
+use records::{Collective, Method};
 
-use super::{Export, Exporter, File, c::replaced};
-use crate::error::usage;
+use super::source_code::{Language, replaced_spans};
 
 /// The module.
 pub struct RustModule;
-
-impl RustModule {
-    /// The same for every version of the language.
-    ///
-    /// # Errors
-    /// A version is given.
-    pub fn new(version: Option<&str>) -> anyhow::Result<Self> {
-        if let Some(version) = version {
-            usage!("--target-version {version}: the module is the same for every version of Rust");
-        }
-        Ok(RustModule)
-    }
-}
 
 const TYPES: &str = "\
 /// What to run.
@@ -43,39 +26,18 @@ const fn method(name: &'static str, segment_bytes: u64) -> Method {
 
 const DEFAULT: &str = "method(\"default\", 0)";
 
-impl Exporter for RustModule {
-    fn target(&self) -> String {
-        "Rust".into()
-    }
+impl Language for RustModule {
+    const NAME: &str = "Rust";
+    const UNIT: &str = "module";
 
-    fn named(&self, algorithm: Algorithm, segment_bytes: u64) -> Method {
-        Method::Own { algorithm, segment_bytes }
-    }
-
-    fn express(&self, _: Point, _: &Method) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn algorithms(&self, collective: Collective) -> Vec<Algorithm> {
-        models::algorithms(collective).to_vec()
-    }
-
-    fn one_for_all_sizes(&self, _: Collective) -> Option<&'static str> {
-        None
-    }
-
-    fn message_size(&self, _: Collective) -> Option<&'static str> {
-        None
-    }
-
-    fn files(&self, export: &Export<'_>) -> Result<Vec<File>> {
+    fn text(export: &Export<'_>) -> Result<String> {
         let mut text = String::from("// A decision function, written by colibri.\n");
         export.origin.iter().for_each(|line| text += &format!("// {line}\n"));
         text += &format!("\n{TYPES}");
         let (mut asked, mut functions) = (String::new(), String::new());
         for rules in export.rules {
             let name = rules.collective.name();
-            let spans = replaced(spans(rules, false)?);
+            let spans = replaced_spans(rules)?;
             if spans.is_empty() {
                 continue;
             }
@@ -88,10 +50,10 @@ impl Exporter for RustModule {
              pub fn choose(collective: &str, procs: u32, bytes: u64) -> Method {{\n    \
              match collective {{\n{asked}        _ => {DEFAULT},\n    }}\n}}\n{functions}"
         );
-        Ok(vec![File { name: String::new(), text }])
+        Ok(text)
     }
 
-    fn how_to_load(&self, file: &str, _: &Export<'_>) -> String {
+    fn how_to_use(file: &str) -> String {
         format!(
             "Rust:  take {file} as a module; choose(\"bcast\", procs, bytes) gives the method's name \
              and its segment size"
