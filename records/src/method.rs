@@ -3,7 +3,7 @@ use std::{fmt, str::FromStr};
 use serde::{Deserialize, Serialize, de};
 
 use crate::{
-    Algorithm, Collective,
+    Algorithm, Collective, NodeAware,
     names::{quoted, unknown},
     plugin::Plugin,
     quantity,
@@ -63,7 +63,8 @@ pub struct Native {
 
 /// An algorithm with its parameters, or whatever the library would take by itself.
 ///
-/// Written `default`, `native:openmpi:pipeline,segment=8KiB` (with any library's name), `own:pipeline,segment=8KiB`, `mockup:bcast_as_scatter_allgather` or
+/// Written `default`, `native:openmpi:pipeline,segment=8KiB` (with any library's name), `own:pipeline,segment=8KiB`,
+/// `own:two-level,inter=pipeline,intra=binomial,segment=8KiB`, `own:ring,order=node`, `mockup:bcast_as_scatter_allgather` or
 /// `plugin:/path/to/library.so:MPIB_Bcast_x`. An unsegmented method has no `segment`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Method {
@@ -78,6 +79,8 @@ pub enum Method {
         /// Segment size in bytes; 0 is unsegmented.
         segment_bytes: u64,
     },
+    /// Colibri's algorithms, composed by the nodes of the ranks.
+    NodeAware(NodeAware),
     /// Composed of other collectives; named `A_as_B_C`.
     Mockup(String),
     /// A function of somebody else's.
@@ -115,6 +118,7 @@ impl Method {
         match self {
             Method::Native(native) => Some(native.algorithm),
             Method::Own { algorithm, .. } => Some(*algorithm),
+            Method::NodeAware(method) => Some(method.scheme),
             Method::Default | Method::Mockup(_) | Method::Plugin(_) => None,
         }
     }
@@ -124,6 +128,7 @@ impl Method {
         match self {
             Method::Native(native) => native.segment_bytes,
             Method::Own { segment_bytes, .. } => *segment_bytes,
+            Method::NodeAware(method) => method.segment_bytes,
             Method::Default | Method::Mockup(_) | Method::Plugin(_) => 0,
         }
     }
@@ -135,6 +140,7 @@ impl Method {
         match self {
             Method::Own { algorithm, .. } => Method::Own { algorithm, segment_bytes },
             Method::Native(native) => Method::Native(Native { segment_bytes, ..native }),
+            Method::NodeAware(method) => Method::NodeAware(NodeAware { segment_bytes, ..method }),
             Method::Default | Method::Mockup(_) | Method::Plugin(_) => self,
         }
     }
@@ -146,13 +152,14 @@ impl Method {
             Method::Mockup(name) => name.clone(),
             Method::Plugin(plugin) => plugin.symbol().into(),
             Method::Native(Native { algorithm, segment_bytes, .. })
-            | Method::Own { algorithm, segment_bytes } => short(*algorithm, *segment_bytes),
+            | Method::Own { algorithm, segment_bytes } => short(algorithm, *segment_bytes),
+            Method::NodeAware(method) => short(&method.words(), method.segment_bytes),
         }
     }
 }
 
 /// `pipeline 8 KiB`, or `linear` where there are no segments.
-fn short(algorithm: Algorithm, segment_bytes: u64) -> String {
+fn short(algorithm: &dyn fmt::Display, segment_bytes: u64) -> String {
     match segment_bytes {
         0 => algorithm.to_string(),
         bytes => format!("{algorithm} {}", quantity::format_bytes(bytes)),
@@ -173,6 +180,7 @@ impl fmt::Display for Method {
             Method::Default => return f.pad("default"),
             Method::Mockup(name) => return write!(f, "mockup:{name}"),
             Method::Plugin(plugin) => return write!(f, "plugin:{plugin}"),
+            Method::NodeAware(method) => return method.fmt(f),
             Method::Native(Native { library, algorithm, segment_bytes }) => {
                 (format!("native:{}", library.name()), algorithm, segment_bytes)
             }
@@ -200,10 +208,7 @@ fn parse(text: &str) -> Result<Method, String> {
         "default" if rest.is_empty() => Ok(Method::Default),
         "mockup" => Method::mockup(rest),
         "plugin" => Ok(Method::Plugin(Box::new(Plugin::parse(rest)?))),
-        "own" => {
-            let (algorithm, segment_bytes) = parse_algorithm(rest)?;
-            Ok(Method::Own { algorithm, segment_bytes })
-        }
+        "own" => parse_own(rest),
         "native" => {
             let Some((name, rest)) = rest.split_once(':') else {
                 return Err("a native method is native:openmpi:ALGORITHM[,segment=SIZE]".into());
@@ -214,6 +219,56 @@ fn parse(text: &str) -> Result<Method, String> {
             Ok(Method::Native(Native { library, algorithm, segment_bytes }))
         }
         _ => Err(unknown("origin", origin, &["default", "native", "own", "mockup", "plugin"])),
+    }
+}
+
+/// An algorithm of ours, or a composition of some by nodes.
+fn parse_own(text: &str) -> Result<Method, String> {
+    let name: Algorithm = text.split(',').next().unwrap_or_default().parse()?;
+    if name == Algorithm::NodeOrder {
+        return Err("the order by nodes belongs to an algorithm, as own:ring,order=node".into());
+    }
+    let (mut inter, mut intra, mut in_order) = (None, None, false);
+    let mut plain = Vec::new();
+    for part in text.split(',') {
+        match part.split_once('=') {
+            Some(("inter", named)) if name.is_node_aware() => inter = Some(parse_part(named)?),
+            Some(("intra", named)) if name.is_node_aware() => intra = Some(parse_part(named)?),
+            Some(("inter" | "intra", _)) => {
+                return Err(format!(
+                    "{name} has no levels: {} is of two-level and multi-lane",
+                    quoted(part)
+                ));
+            }
+            Some(("order", "node")) if !name.is_node_aware() => in_order = true,
+            Some(("order", _)) => {
+                return Err(format!(
+                    "unknown order {} (known: order=node, of an algorithm without levels)",
+                    quoted(part)
+                ));
+            }
+            _ => plain.push(part),
+        }
+    }
+    let (algorithm, segment_bytes) = parse_algorithm(&plain.join(","))?;
+    Ok(match (name.is_node_aware(), in_order) {
+        (true, _) => Method::NodeAware(NodeAware { scheme: name, inter, intra, segment_bytes }),
+        (false, true) => Method::NodeAware(NodeAware {
+            scheme: Algorithm::NodeOrder,
+            inter: Some(algorithm),
+            intra: None,
+            segment_bytes,
+        }),
+        (false, false) => Method::Own { algorithm, segment_bytes },
+    })
+}
+
+/// The algorithm of one level.
+fn parse_part(name: &str) -> Result<Algorithm, String> {
+    let algorithm: Algorithm = name.parse()?;
+    match algorithm.is_node_aware() {
+        true => Err(format!("{algorithm} is no algorithm of one level")),
+        false => Ok(algorithm),
     }
 }
 
@@ -255,58 +310,4 @@ serde_as_text!(Algorithm);
 serde_as_text!(Method);
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    #[test]
-    fn the_spellings_of_the_documentation_are_understood() {
-        for text in [
-            "default",
-            "native:openmpi:pipeline,segment=8KiB",
-            "native:openmpi:linear",
-            "own:splitted-binary,segment=1KiB",
-            "own:linear-ready",
-            "mockup:bcast_as_scatter_allgather",
-            "plugin:/opt/lib/libmine.so:MPIB_Bcast_x",
-            "plugin:libmine.so:MPIB_Bcast_x,suboptions=sgv=1,verbose",
-        ] {
-            assert_eq!(text.parse::<Method>().unwrap().to_string(), text);
-        }
-    }
-
-    #[test]
-    fn a_wrong_method_says_what_would_be_right() {
-        for (text, part) in [
-            ("native:openmpi:pipelin", "did you mean 'pipeline'?"),
-            ("native:pipeline", "native:openmpi:ALGORITHM"),
-            ("native:MPICH:pipeline", "'MPICH' names no MPI library"),
-            ("native::pipeline", "'' names no MPI library"),
-            ("native:alibraryofalongname:pipeline", "names no MPI library"),
-            ("own:pipeline,segments=8KiB", "known: segment=SIZE"),
-            ("own:linear-redy", "did you mean 'linear-ready'?"),
-            ("own:linear,form=ready", "as linear-ready"),
-            ("mockup:foo", "A_as_B_C"),
-            ("mockup:scan_as_exscan:openmpi:binary,segment=1KiB", "A_as_B_C"),
-            ("plugin:libmine.so", "plugin:LIBRARY:SYMBOL"),
-            ("nativ:openmpi:pipeline", "did you mean 'native'?"),
-            ("default:x", "unknown origin"),
-        ] {
-            let error = text.parse::<Method>().unwrap_err().to_string();
-            assert!(error.contains(part), "{text}: {error}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn every_method_reads_back(index in 0..Algorithm::ALL.len(), segment_bytes in 0_u64..1 << 40) {
-            let algorithm = Algorithm::ALL[index];
-            let native = |library| Method::Native(Native { library, algorithm, segment_bytes });
-            let own = Method::Own { algorithm, segment_bytes };
-            let libraries = ["openmpi", "mpich", "a", "alibrarysolong1"];
-            for method in libraries.map(|name| native(Library::new(name).unwrap())).into_iter().chain([own]) {
-                prop_assert_eq!(method.to_string().parse::<Method>().unwrap(), method);
-            }
-        }
-    }
-}
+mod tests;

@@ -32,6 +32,8 @@ impl Runnable {
                 OwnMethod::new(collective, *algorithm, *segment_bytes)
                     .map(|method| Some(Runnable::Algorithm(method)))
             }
+            records::Method::NodeAware(method) => OwnMethod::node_aware(collective, method)
+                .map(|method| Some(Runnable::Algorithm(method))),
             records::Method::Mockup(name) => {
                 let mockup = mockups::find(name).map_err(Error::Refused)?;
                 match mockup.collective == collective {

@@ -13,6 +13,10 @@ pub struct Nodes {
     ranks: Vec<u32>,
     /// Where in `ranks` each node begins; the end of the last one comes last.
     begins: Vec<u32>,
+    is_block: bool,
+    is_cyclic: bool,
+    fewest: u32,
+    most: u32,
 }
 
 impl Nodes {
@@ -39,7 +43,12 @@ impl Nodes {
         for (rank, (node, local)) in node_of.iter().zip(&local_of).enumerate() {
             ranks[(begins[*node as usize] + local) as usize] = rank as u32;
         }
-        Nodes { node_of, local_of, ranks, begins }
+        let fewest = counts.iter().copied().min().unwrap_or_default();
+        let most = counts.iter().copied().max().unwrap_or_default();
+        let count = counts.len() as u32;
+        let turns = node_of.iter().zip(0_u32..).all(|(node, rank)| *node == rank % count);
+        let (is_block, is_cyclic) = (ranks.is_sorted(), turns && fewest == most);
+        Nodes { node_of, local_of, ranks, begins, is_block, is_cyclic, fewest, most }
     }
 
     /// So many nodes with the same number of ranks each, one node after the other.
@@ -97,18 +106,27 @@ impl Nodes {
     /// Whether the ranks of each node follow each other, so that the order by nodes is that of the
     /// ranks.
     pub fn is_block(&self) -> bool {
-        self.ranks.is_sorted()
+        self.is_block
+    }
+
+    /// Whether all nodes have the same number of ranks, dealt one to each node in turn.
+    pub fn is_cyclic(&self) -> bool {
+        self.is_cyclic
     }
 
     /// The number of ranks of every node, if it is the same.
     pub fn per_node(&self) -> Option<u32> {
-        let first = self.begins.get(1)?;
-        self.begins.windows(2).all(|pair| pair[1] - pair[0] == *first).then_some(*first)
+        (self.fewest == self.most).then_some(self.most)
     }
 
     /// The most ranks on a node.
     pub fn most(&self) -> u32 {
-        self.begins.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or_default()
+        self.most
+    }
+
+    /// Where in [`Nodes::in_order`] a node begins.
+    pub(crate) fn begin(&self, node: u32) -> u32 {
+        self.begins[node as usize]
     }
 }
 
@@ -127,6 +145,11 @@ mod tests {
         assert!((0..6).all(|rank| nodes.in_order()[nodes.place(rank) as usize] == rank));
         assert_eq!((nodes.per_node(), nodes.most(), nodes.is_block()), (None, 3, false));
         assert!(Nodes::block(3, 4).is_block() && !Nodes::cyclic(3, 4).is_block());
+        assert!(
+            Nodes::cyclic(3, 4).is_cyclic()
+                && !Nodes::block(3, 4).is_cyclic()
+                && !nodes.is_cyclic()
+        );
         assert_eq!(Nodes::cyclic(3, 4).per_node(), Some(4));
         assert_eq!(Nodes::cyclic(3, 4).members(1), [1, 4, 7, 10]);
     }

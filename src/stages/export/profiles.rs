@@ -71,7 +71,7 @@ impl Exporter for Profiles {
             (Profiles::Colibri, Method::Plugin(_)) => {
                 Err(format!("{} carries out no plug-ins, such as {method}", self.target()))
             }
-            (Profiles::Pgtune, Method::Own { .. }) => {
+            (Profiles::Pgtune, Method::Own { .. } | Method::NodeAware(_)) => {
                 Err(format!("PGMPITuneLib has mock-ups only, not {method}"))
             }
             (Profiles::Pgtune, _) => {
@@ -90,6 +90,11 @@ impl Exporter for Profiles {
             (Profiles::Colibri, Method::Own { algorithm, segment_bytes }) => {
                 runner::OwnMethod::new(point.collective, *algorithm, *segment_bytes)
                     .and_then(|method| method.check_ranks(point.procs))
+                    .map_err(|error| error.to_string())
+            }
+            (Profiles::Colibri, Method::NodeAware(method)) => {
+                runner::OwnMethod::node_aware(point.collective, method)
+                    .map(|_| ())
                     .map_err(|error| error.to_string())
             }
             (Profiles::Colibri, _) => Ok(()),
