@@ -18,7 +18,7 @@ pub struct NodeAware {
 
 impl NodeAware {
     /// Without origin and segments: `two-level pipeline/binomial`, `ring by node`.
-    pub(crate) fn words(&self) -> String {
+    pub fn words(&self) -> String {
         let name = |level: Option<Algorithm>| level.map_or("standard", Algorithm::name);
         match (self.scheme, self.inter, self.intra) {
             (Algorithm::NodeOrder, inter, _) => format!("{} by node", name(inter)),
