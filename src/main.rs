@@ -37,6 +37,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Tune(commands::tune::Tune),
+    Platform(commands::platform::PlatformCommand),
     Calibrate(commands::calibrate::Calibrate),
     Clocks(commands::clocks::Clocks),
     Predict(commands::predict::Predict),
@@ -118,6 +119,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
     let launches = matches!(
         cli.command,
         Command::Tune(_)
+            | Command::Platform(_)
             | Command::Calibrate(_)
             | Command::Clocks(_)
             | Command::Verify(_)
@@ -127,6 +129,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
     let noted = if launches { process::note_interrupts() } else { Ok(()) };
     noted.and_then(|()| match cli.command {
         Command::Tune(command) => command.run(),
+        Command::Platform(command) => command.run(),
         Command::Calibrate(command) => command.run(),
         Command::Clocks(command) => command.run(),
         Command::Predict(command) => command.run(),

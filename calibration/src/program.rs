@@ -4,7 +4,7 @@ use std::{process::ExitCode, thread, time::Duration};
 
 use clap::Parser;
 
-use crate::{calibrate, clocks, exchange, flags::PROGRAM, links, measure, pairs, world};
+use crate::{calibrate, clocks, exchange, first_job, flags::PROGRAM, links, measure, pairs, world};
 
 /// Measures under an MPI launcher: raw observations, for `colibri` to judge
 #[derive(Debug, Parser)]
@@ -22,6 +22,7 @@ enum Task {
     Links(links::LinksFlags),
     Measure(measure::MeasureFlags),
     Pairs(pairs::PairsFlags),
+    Platform(first_job::FirstJobFlags),
 }
 
 /// As the only argument: says which MPI library the program was built for, and starts none.
@@ -45,6 +46,7 @@ pub fn main() -> ExitCode {
         Task::Links(flags) => world::run(&flags.job, |world| links::run(flags, world)),
         Task::Measure(flags) => world::run(&flags.job, |world| measure::run(flags, world)),
         Task::Pairs(flags) => world::run(&flags.job, |world| pairs::run(flags, world)),
+        Task::Platform(flags) => world::run(&flags.job, |world| first_job::run(flags, world)),
     }
 }
 

@@ -21,6 +21,7 @@ pub mod disturbance;
 pub mod document;
 mod error;
 pub mod export;
+pub mod first_job;
 pub mod group_observation;
 mod method;
 mod names;

@@ -15,6 +15,7 @@ pub mod guided;
 pub mod headers;
 pub mod judging;
 pub mod links;
+pub mod loading;
 pub mod measurements;
 pub mod measuring;
 pub mod options;
