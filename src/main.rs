@@ -50,6 +50,8 @@ enum Command {
     Draw(commands::draw::Draw),
     Export(commands::export::ExportCommand),
     Testbed(commands::testbed::TestbedCommand),
+    #[command(hide = true)]
+    Pages(commands::pages::PagesCommand),
 }
 
 /// The same error, without what was given being quoted at any length.
@@ -140,5 +142,6 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Draw(command) => command.run(),
         Command::Export(command) => command.run(),
         Command::Testbed(command) => command.run(),
+        Command::Pages(command) => command.run(Cli::command()),
     })
 }

@@ -6,7 +6,6 @@ use std::{
     ffi::OsString,
     path::{Path, PathBuf},
     process::Command,
-    time::Duration,
 };
 
 use anyhow::Result;
@@ -35,6 +34,8 @@ pub struct Launcher {
     words: Vec<String>,
     /// Whose programs it starts, where that is known.
     pub library: Option<&'static dyn MpiLibrary>,
+    /// What it says of its version; Slurm's starts any library's programs and says nothing of them.
+    said: Option<String>,
     /// Whether the ranks share this machine, which may have fewer processors than ranks.
     local: bool,
     /// What Slurm has given us, where it has.
@@ -68,8 +69,8 @@ impl Launcher {
                  the launcher '{text}'"
             );
         }
-        let library = library(program)?;
-        Ok(Launcher { words, library, local: false, allocation })
+        let (said, library) = library(program)?;
+        Ok(Launcher { words, library, said, local: false, allocation })
     }
 
     /// The launcher at hand: Slurm's inside an allocation, else `mpirun` on PATH.
@@ -91,6 +92,14 @@ impl Launcher {
             );
         }
         Ok(Launcher { local: true, ..Self::parse("mpirun -np {np}")? })
+    }
+
+    /// Our MPI program, built for the library whose programs it starts.
+    ///
+    /// # Errors
+    /// As [`programs::mpi`].
+    pub fn program(&self) -> Result<PathBuf> {
+        programs::mpi(self.said.as_deref())
     }
 
     /// Whether it is Slurm's.
@@ -191,20 +200,21 @@ pub fn find_on_path(program: &str) -> Option<PathBuf> {
     env::split_paths(&path).map(|directory| directory.join(program)).find(|path| path.is_file())
 }
 
-/// For which a launcher may take, also on a busy machine, to say its version.
-const PATIENCE: Duration = Duration::from_secs(15);
-
 fn is_srun(program: &str) -> bool {
     Path::new(program).file_name().is_some_and(|name| name == SRUN)
 }
 
-/// Whose programs a launcher starts, by what it says of its version; Slurm's starts any library's.
-fn library(program: &str) -> Result<Option<&'static dyn MpiLibrary>> {
-    let said = match is_srun(program) {
-        true => Some(programs::library()?),
-        false => process::said_within(Command::new(program).arg("--version"), PATIENCE),
-    };
-    Ok(said.and_then(|text| libraries::recognise(&text)))
+/// What a launcher says of its version, and whose programs it starts by that; Slurm's starts any
+/// library's, ours for one.
+fn library(program: &str) -> Result<(Option<String>, Option<&'static dyn MpiLibrary>)> {
+    if is_srun(program) {
+        let said = programs::library(&programs::mpi(None)?)?;
+        return Ok((None, libraries::recognise(&said)));
+    }
+    let mut command = Command::new(program);
+    let said = process::said_within(command.arg("--version"), programs::PATIENCE);
+    let library = said.as_deref().and_then(libraries::recognise);
+    Ok((said, library))
 }
 
 #[cfg(test)]
@@ -223,7 +233,8 @@ mod tests {
     fn nodes_are_nodes_and_unknown_ones_are_refused() {
         let words = ["sh", "-N", "{nodes}", "-n", "{np}"].map(Into::into).to_vec();
         let nodes = |nodes| Some(Allocation { nodes: Some(nodes), ..Allocation::default() });
-        let launcher = Launcher { words, library: None, local: false, allocation: nodes(4) };
+        let (said, allocation) = (None, nodes(4));
+        let launcher = Launcher { words, library: None, said, local: false, allocation };
         let words = |ranks| {
             let command = launcher.command(ranks, &[], Path::new("prog"), &[]);
             command.get_args().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>()

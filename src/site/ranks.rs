@@ -83,7 +83,7 @@ impl Site {
     /// # Errors
     /// A program is not there, there is no launcher, it holds fewer ranks, no virtual cluster can be set up here, ...
     pub fn find(options: &SiteOptions) -> Result<Self> {
-        programs::find(programs::MPI)?;
+        programs::any_mpi()?;
         let config = Config::read(Path::new(config::FILE))?;
         let wanted = options.ranks.or(config.ranks);
         let (place, ranks) = match &options.testbed {
@@ -109,6 +109,7 @@ impl Site {
                 };
                 let ranks = wanted.map_or_else(ranks_at_hand, Ok)?;
                 launcher.check(ranks)?;
+                launcher.program()?;
                 (RunLocation::Launcher(launcher), ranks)
             }
         };
@@ -168,7 +169,10 @@ impl Site {
         settings: &[JobSetting],
     ) -> Result<()> {
         let launched = self.launched.as_deref().context("the place was not opened")?;
-        let program = programs::find(programs::MPI)?;
+        let program = match &self.place {
+            RunLocation::Launcher(launcher) => launcher.program()?,
+            RunLocation::Planned(..) | RunLocation::Testbed(..) => programs::mpi(None)?,
+        };
         let library = settings.iter().any(|setting| matches!(setting, JobSetting::PreloadLibrary));
         let library = library.then(|| programs::find(PRELOAD_LIBRARY)).transpose()?;
         let variables = settings.iter().filter_map(|setting| match setting {
