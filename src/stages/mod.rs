@@ -17,6 +17,7 @@ pub mod judging;
 pub mod links;
 pub mod measurements;
 pub mod measuring;
+pub mod modulefiles;
 pub mod options;
 pub mod pairs;
 pub mod progress;

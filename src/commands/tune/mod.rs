@@ -29,7 +29,7 @@ use crate::{
     },
     stages::{
         bench::ClusterBench, confirming, deciding::judged_models, judging,
-        measurements::Measurements, source::CalibrationSource, traced,
+        measurements::Measurements, modulefiles, source::CalibrationSource, traced,
     },
 };
 
@@ -116,7 +116,11 @@ impl Tune {
         gains::draw_gains(&run, &summary)?;
         drop(site);
 
-        let told = gains::text(&summary, &run)?;
+        let mut told = gains::text(&summary, &run)?;
+        let modules = modulefiles::of_run(&run, &summary)?;
+        if !modules.is_empty() {
+            told += &format!("\nAs a module, one of:\n  {}\n", modules.join("\n  "));
+        }
         let whole = format!("{told}\n{}", penalties::summary(&judged.penalties));
         document::write_text(&run.file("summary.txt"), &whole)?;
         output::print(&told)

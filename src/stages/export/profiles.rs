@@ -128,6 +128,13 @@ impl Exporter for Profiles {
         Ok(files)
     }
 
+    fn environment(&self, file: &str, _: &Export<'_>) -> Option<Vec<(String, String)>> {
+        let Profiles::Colibri = self else { return None };
+        let library = programs::find(PRELOAD_LIBRARY).ok()?.display().to_string();
+        let settings = [("COLIBRI_PROFILES", file.to_owned()), ("LD_PRELOAD", library)];
+        Some(settings.map(|(name, value)| (name.to_owned(), value)).into())
+    }
+
     fn how_to_load(&self, file: &str, _: &Export<'_>) -> String {
         match self {
             Profiles::Pgtune => {
