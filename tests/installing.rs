@@ -172,7 +172,10 @@ fn modulefiles_are_understood_by_both_languages() {
                proc module-whatis args {}\nsource [lindex $argv 0]\n";
     let lua = "function setenv(name, value) print(name .. '=' .. value) end\n\
                function help() end\nfunction whatis() end\ndofile(arg[1])\n";
-    let forms = [("tclsh", tcl, module.clone()), ("lua", lua, odd.join("mods/colibri/hal-openmpi-5.0.3.lua"))];
+    let forms = [
+        ("tclsh", tcl, module.clone()),
+        ("lua", lua, odd.join("mods/colibri/hal-openmpi-5.0.3.lua")),
+    ];
     for (language, reader, modulefile) in forms {
         let script = place.path().join(language);
         fs::write(&script, reader).unwrap();

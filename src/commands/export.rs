@@ -4,9 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
-use records::{
-    choices::Choices, document, export::ExportReport, platform::Platform, quantity,
-};
+use records::{choices::Choices, document, export::ExportReport, platform::Platform, quantity};
 use verification::statistics::geometric_mean;
 
 use crate::{
