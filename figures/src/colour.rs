@@ -98,7 +98,7 @@ pub(crate) const SERIES: [RGBColor; 8] = [
 pub(crate) fn of_method(method: &Method) -> RGBColor {
     match method {
         Method::Default => RGBColor(187, 187, 187),
-        Method::Mockup(_) | Method::Plugin(_) => RGBColor(119, 119, 119),
+        Method::Mockup(_) | Method::Plugin(_) | Method::Other(_) => RGBColor(119, 119, 119),
         Method::Native(_) | Method::Own { .. } => method.algorithm().map_or(EMPTY, of_algorithm),
     }
 }

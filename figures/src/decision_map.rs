@@ -258,10 +258,10 @@ fn methods<'a, 'b>(
     panels.iter().flat_map(|(_, choices)| choices.values().map(|choice| choice.method))
 }
 
-/// The name of what is neither an algorithm nor the default: a mock-up or a plug-in.
+/// The name of what is neither an algorithm nor the default: a mock-up, a plug-in or another's.
 fn composed(method: &Method) -> Option<&str> {
     match method {
-        Method::Mockup(name) => Some(name),
+        Method::Mockup(name) | Method::Other(name) => Some(name),
         Method::Plugin(plugin) => Some(plugin.symbol()),
         Method::Default | Method::Native(_) | Method::Own { .. } => None,
     }

@@ -21,6 +21,7 @@ pub mod document;
 mod error;
 pub mod export;
 pub mod group_observation;
+pub mod imported;
 mod method;
 mod names;
 pub mod number;

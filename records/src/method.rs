@@ -152,8 +152,8 @@ pub struct Native {
 
 /// An algorithm with its parameters, or whatever the library would take by itself.
 ///
-/// Written `default`, `native:openmpi:pipeline,segment=8KiB` (with any library's name), `own:pipeline,segment=8KiB`, `mockup:bcast_as_scatter_allgather` or
-/// `plugin:/path/to/library.so:MPIB_Bcast_x`. An unsegmented method has no `segment`.
+/// Written `default`, `native:openmpi:pipeline,segment=8KiB` (with any library's name), `own:pipeline,segment=8KiB`, `mockup:bcast_as_scatter_allgather`,
+/// `plugin:/path/to/library.so:MPIB_Bcast_x` or `other:bine_lat_over`. An unsegmented method has no `segment`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Method {
     /// What the library takes when nothing is forced.
@@ -171,6 +171,9 @@ pub enum Method {
     Mockup(String),
     /// A function of somebody else's.
     Plugin(Box<Plugin>),
+    /// Timed elsewhere under this name, which is no algorithm that Colibri knows: it can be
+    /// compared with, but neither run nor loaded.
+    Other(String),
 }
 
 impl Method {
@@ -183,6 +186,22 @@ impl Method {
         match name.contains("_as_") && name.chars().all(is_spelled) {
             true => Ok(Method::Mockup(name.into())),
             false => Err("a mock-up is named A_as_B_C, such as bcast_as_scatter_allgather".into()),
+        }
+    }
+
+    /// The method that was timed elsewhere under a name.
+    ///
+    /// # Errors
+    /// The name is empty, long, or has characters that would part it in a list or a file.
+    pub fn other(name: &str) -> Result<Self, String> {
+        const LONGEST: usize = 120;
+        let fits = |c: char| c.is_ascii_graphic() && !matches!(c, ',' | '"' | '\'' | '\\');
+        match !name.is_empty() && name.len() <= LONGEST && name.chars().all(fits) {
+            true => Ok(Method::Other(name.into())),
+            false => Err(format!(
+                "the name of a method of others has 1 to {LONGEST} letters, digits and signs \
+                 without spaces, commas and quotes, as in other:bine_lat_over"
+            )),
         }
     }
 
@@ -204,7 +223,7 @@ impl Method {
         match self {
             Method::Native(native) => Some(native.algorithm),
             Method::Own { algorithm, .. } => Some(*algorithm),
-            Method::Default | Method::Mockup(_) | Method::Plugin(_) => None,
+            Method::Default | Method::Mockup(_) | Method::Plugin(_) | Method::Other(_) => None,
         }
     }
 
@@ -213,7 +232,7 @@ impl Method {
         match self {
             Method::Native(native) => native.segment_bytes,
             Method::Own { segment_bytes, .. } => *segment_bytes,
-            Method::Default | Method::Mockup(_) | Method::Plugin(_) => 0,
+            Method::Default | Method::Mockup(_) | Method::Plugin(_) | Method::Other(_) => 0,
         }
     }
 
@@ -224,7 +243,7 @@ impl Method {
         match self {
             Method::Own { algorithm, .. } => Method::Own { algorithm, segment_bytes },
             Method::Native(native) => Method::Native(Native { segment_bytes, ..native }),
-            Method::Default | Method::Mockup(_) | Method::Plugin(_) => self,
+            Method::Default | Method::Mockup(_) | Method::Plugin(_) | Method::Other(_) => self,
         }
     }
 
@@ -232,7 +251,7 @@ impl Method {
     pub fn short(&self) -> String {
         match self {
             Method::Default => "default".into(),
-            Method::Mockup(name) => name.clone(),
+            Method::Mockup(name) | Method::Other(name) => name.clone(),
             Method::Plugin(plugin) => plugin.symbol().into(),
             Method::Native(Native { algorithm, segment_bytes, .. })
             | Method::Own { algorithm, segment_bytes } => short(*algorithm, *segment_bytes),
@@ -262,6 +281,7 @@ impl fmt::Display for Method {
             Method::Default => return f.pad("default"),
             Method::Mockup(name) => return write!(f, "mockup:{name}"),
             Method::Plugin(plugin) => return write!(f, "plugin:{plugin}"),
+            Method::Other(name) => return write!(f, "other:{name}"),
             Method::Native(Native { library, algorithm, segment_bytes }) => {
                 (format!("native:{}", library.name()), algorithm, segment_bytes)
             }
@@ -289,6 +309,7 @@ fn parse(text: &str) -> Result<Method, String> {
         "default" if rest.is_empty() => Ok(Method::Default),
         "mockup" => Method::mockup(rest),
         "plugin" => Ok(Method::Plugin(Box::new(Plugin::parse(rest)?))),
+        "other" => Method::other(rest),
         "own" => {
             let (algorithm, segment_bytes) = parse_algorithm(rest)?;
             Ok(Method::Own { algorithm, segment_bytes })
@@ -302,7 +323,11 @@ fn parse(text: &str) -> Result<Method, String> {
             let (algorithm, segment_bytes) = parse_algorithm(rest)?;
             Ok(Method::Native(Native { library, algorithm, segment_bytes }))
         }
-        _ => Err(unknown("origin", origin, &["default", "native", "own", "mockup", "plugin"])),
+        _ => Err(unknown(
+            "origin",
+            origin,
+            &["default", "native", "own", "mockup", "plugin", "other"],
+        )),
     }
 }
 
@@ -359,6 +384,7 @@ mod tests {
             "mockup:bcast_as_scatter_allgather",
             "plugin:/opt/lib/libmine.so:MPIB_Bcast_x",
             "plugin:libmine.so:MPIB_Bcast_x,suboptions=sgv=1,verbose",
+            "other:BINE-BINOMIAL_TREE-UTOFU-0-1",
         ] {
             assert_eq!(text.parse::<Method>().unwrap().to_string(), text);
         }
@@ -378,6 +404,8 @@ mod tests {
             ("mockup:foo", "A_as_B_C"),
             ("mockup:scan_as_exscan:openmpi:binary,segment=1KiB", "A_as_B_C"),
             ("plugin:libmine.so", "plugin:LIBRARY:SYMBOL"),
+            ("other:", "other:bine_lat_over"),
+            ("other:two words", "without spaces"),
             ("nativ:openmpi:pipeline", "did you mean 'native'?"),
             ("default:x", "unknown origin"),
         ] {

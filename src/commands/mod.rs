@@ -9,6 +9,7 @@ pub mod draw;
 pub mod explain;
 pub mod export;
 pub mod guidelines;
+pub mod import;
 pub mod predict;
 pub mod report;
 mod shared;

@@ -64,6 +64,10 @@ files! {
     plan "plan.json",
     /// Timed collectives.
     measurements "measurements.csv",
+    /// Messages between pairs of ranks, imported.
+    pair_streams "pair-streams.csv",
+    /// Further statistics of what was imported.
+    statistics "statistics.csv",
     /// All links of a virtual cluster at once.
     links "links.csv",
     /// Penalties of the decision functions.

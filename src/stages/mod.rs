@@ -13,6 +13,7 @@ pub mod exporting;
 pub mod focused;
 pub mod guided;
 pub mod headers;
+pub mod importing;
 pub mod judging;
 pub mod links;
 pub mod measurements;

@@ -71,6 +71,9 @@ impl Exporter for Profiles {
             (Profiles::Colibri, Method::Plugin(_)) => {
                 Err(format!("{} carries out no plug-ins, such as {method}", self.target()))
             }
+            (_, Method::Other(_)) => {
+                Err(format!("{method} was timed elsewhere; Colibri cannot run it"))
+            }
             (Profiles::Pgtune, Method::Own { .. }) => {
                 Err(format!("PGMPITuneLib has mock-ups only, not {method}"))
             }
