@@ -283,7 +283,7 @@ impl RunLocation {
         Ok(match self {
             RunLocation::Launcher(launcher) => match launcher.library {
                 Some(library) => Some(library),
-                None => libraries::recognise(&programs::library()?),
+                None => libraries::recognise(&programs::library(&launcher.program()?)?),
             },
             RunLocation::Planned(_, mpi) | RunLocation::Testbed(_, mpi) => Some(library_of(mpi)),
         })

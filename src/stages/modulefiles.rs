@@ -13,10 +13,7 @@ use records::{FileError, document, platform::Platform, summary::TuningSummary};
 use crate::{
     error::usage,
     site::run_directory::RunDirectory,
-    stages::{
-        bench,
-        export::{Export, ExportFormat, Exporter},
-    },
+    stages::export::{Export, ExportFormat, Exporter},
 };
 
 /// The folder of the modulefiles, and the first part of the modules' names.
@@ -164,7 +161,7 @@ pub fn of_run(run: &RunDirectory, summary: &TuningSummary) -> Result<Vec<String>
     let directory = std::path::absolute(&directory).unwrap_or(directory);
     let mut told = Vec::new();
     for loading in summary.loadings().filter(|loading| !loading.gains.is_empty()) {
-        let format = bench::format(loading.way);
+        let format = ExportFormat::of_way(loading.way);
         let exporter = exporter_for(format, &summary.platform)?;
         let export = Export { rules: &[], origin: &[] };
         let file = directory.with_file_name(&loading.file);
