@@ -43,6 +43,7 @@ mod predict;
 pub mod presets;
 mod reach;
 pub mod simulated;
+pub mod transfer;
 
 pub use closed_forms::algorithms;
 pub use limit::{LimitCause, NetworkLimit, limit};

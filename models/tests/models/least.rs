@@ -4,7 +4,7 @@ use models::{
     Forms, LimitCause, Model, Point, Predictor, limit,
     parameters::{Network, PointToPointParameters},
     presets::preset,
-    simulated::Run,
+    simulated::{Run, RunLevels},
 };
 use proptest::prelude::*;
 use records::{
@@ -38,7 +38,15 @@ fn ratios(network: &Network, point: Point) -> Vec<(A, f64)> {
     let least = limit(network, point).seconds;
     let of = schedules::of_collective(collective);
     let times = of.filter_map(|entry| {
-        let run = Run { entry, procs, root: 0, fan_out: None, bytes, segment_bytes: 0 };
+        let run = Run {
+            entry,
+            procs,
+            root: 0,
+            fan_out: None,
+            bytes,
+            segment_bytes: 0,
+            levels: RunLevels::default(),
+        };
         Some((entry.algorithm, run.seconds(network).ok()? / least))
     });
     times.collect()
