@@ -122,11 +122,11 @@ impl Site {
                 (RunLocation::Launcher(launcher), ranks)
             }
         };
-        let library = match options.library {
+        let library = match options.mpi_library {
             Some(NamedLibrary(library)) => library,
             None => place.library()?,
         };
-        let is_library_named = options.library.is_some();
+        let is_library_named = options.mpi_library.is_some();
         let patience = options.patience;
         Ok(Site { place, ranks, library, is_library_named, patience, launched: None })
     }
