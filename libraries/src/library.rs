@@ -4,7 +4,7 @@ use std::fmt;
 
 use records::{Algorithm, Collective, Library, Method, Native, Point};
 
-use crate::exporter::FileFormat;
+use crate::{exporter::FileFormat, version};
 
 /// An MPI library, or one of collectives that serves under it.
 ///
@@ -20,6 +20,11 @@ pub trait MpiLibrary: Sync {
     /// Whether it is this one that says so of its version, by `MPI_Get_library_version` or by
     /// `--version` of its launcher.
     fn says(&self, version: &str) -> bool;
+
+    /// The first two numbers of its version, by what it says of that.
+    fn version(&self, said: &str) -> Option<(u32, u32)> {
+        version::said(said)
+    }
 
     /// Environment variables that every start by its own launcher wants.
     fn environment(&self, _: JobStart) -> Vec<(&'static str, &'static str)> {
@@ -105,23 +110,38 @@ pub struct JobStart {
     pub oversubscribed: bool,
 }
 
-/// The methods of a collective with these segment sizes, on so many processes, for messages of so
-/// many bytes.
-pub type MethodsOf = fn(Collective, &[u64], u32, u64) -> Vec<Method>;
-
-/// Forcing by control variables of MPI's tool interface: a communicator keeps what held when it
-/// was made.
+/// Forcing by control variables of MPI's tool interface.
 pub struct WithinJob {
-    /// What is to be compared.
-    pub methods: MethodsOf,
-    /// The control variable that must be on, or the others are ignored.
-    pub switch: &'static str,
-    /// How it is turned on.
-    pub switched_by: &'static str,
+    /// The methods of a collective that a version can be made to run, with these segment sizes, on so
+    /// many processes, for messages of so many bytes.
+    pub methods: fn((u32, u32), Collective, &[u64], u32, u64) -> Vec<Method>,
+    /// What must be on, or the variables are ignored.
+    pub switch: Option<RequiredVariable>,
     /// Of what part of the library the variables are.
     pub part: &'static str,
-    /// The variables of an algorithm.
-    pub variables: fn(Collective, &Native) -> Result<Vec<Variable>, String>,
+    /// The variables of an algorithm, in a version.
+    pub variables: fn((u32, u32), Collective, &Native) -> Result<Vec<Variable>, String>,
+    /// When the library reads them.
+    pub read: ReadAt,
+}
+
+/// A control variable without which others are ignored.
+#[derive(Debug, Clone, Copy)]
+pub struct RequiredVariable {
+    /// Its name.
+    pub name: &'static str,
+    /// How it is turned on when a job starts.
+    pub turned_on_by: &'static str,
+}
+
+/// When a library reads the variables that force an algorithm.
+#[derive(Debug, Clone, Copy)]
+pub enum ReadAt {
+    /// When a communicator is made, which keeps them.
+    Communicator,
+    /// At each call. One that the algorithm can't carry out fails, instead of falling back: so what
+    /// succeeds ran what is given here, as a tracer would tell it.
+    Call(fn((u32, u32), Collective, &Native) -> Option<String>),
 }
 
 /// A control variable to be set.

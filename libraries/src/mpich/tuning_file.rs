@@ -300,8 +300,6 @@ fn leaf(collective: Collective, row: &MpichAlgorithm, segment_bytes: u64) -> Jso
         parameters.push(format!("{}={segment_bytes}", segment.name));
         parameters.extend(segment.followed_by.iter().map(|&text| text.into()));
     }
-    let name = collective.name();
-    let (first, rest) = name.split_at(1);
-    let key = format!("algorithm=MPIR_{}{rest}_intra_{}", first.to_uppercase(), row.name);
+    let key = format!("algorithm={}", algorithms::function(collective, row));
     object([(key, object(parameters.into_iter().map(|text| (text, JsonTree::new()))))])
 }
