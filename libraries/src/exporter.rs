@@ -17,7 +17,8 @@ pub struct Export<'a> {
 /// A file to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct File {
-    /// Its name where the export is a directory; empty where it is one file.
+    /// Its name where the export is a directory. Where it is not, empty for the file itself; what
+    /// follows its name for one that goes with it.
     pub name: String,
     /// What is in it.
     pub text: String,
@@ -62,6 +63,14 @@ pub trait Exporter {
     /// What the export holds can't be written.
     fn files(&self, export: &Export<'_>) -> Result<Vec<File>>;
 
+    /// Environment variables by which a job of so many ranks loads what was written to `file`.
+    ///
+    /// # Errors
+    /// As [`files`](Self::files).
+    fn variables(&self, _file: &str, _: &Export<'_>, _ranks: u32) -> Result<Vec<(String, String)>> {
+        Ok(Vec::new())
+    }
+
     /// How it is loaded, for people.
     fn how_to_load(&self, file: &str, export: &Export<'_>) -> String;
 }
@@ -74,6 +83,8 @@ pub struct FileFormat {
     pub about: &'static str,
     /// The way of loading for which `tune` confirms choices, where it does so for this form.
     pub way: Option<LoadWay>,
+    /// What `tune` calls the file in a run's directory.
+    pub file: &'static str,
     /// Whether a file of the library is looked into.
     pub takes_library: bool,
     /// The exporter for a version of the library; the file to look into.

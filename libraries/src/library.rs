@@ -70,6 +70,12 @@ pub trait MpiLibrary: Sync {
         None
     }
 
+    /// Whether Colibri's algorithms, by the same names, are those that it has itself: what is timed of
+    /// its own then tells of both.
+    fn has_all_of_ours(&self) -> bool {
+        false
+    }
+
     /// The library to preload that tells which algorithms ran, where there is one.
     fn tracer(&self) -> Option<&'static str> {
         None

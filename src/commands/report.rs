@@ -198,9 +198,9 @@ fn way(loading: &Loading, summary: &TuningSummary, run: &RunDirectory) -> Result
     for collective in summary.message_size.keys() {
         figures.extend(figure(run, &gains::figure_name(loading.way, collective.name()))?);
     }
-    let how_to_load = gains::how_to_load(loading, run)?;
+    let how_to_load = gains::how_to_load(loading, &summary.platform, run)?;
     Ok(html! {
-        h3 { (gains::heading(loading.way)) }
+        h3 { (gains::heading(loading.way, &summary.platform)) }
         @if gains.is_empty() {
             p { "Nothing beats the library's default here; every call is left to it." }
             pre { (how_to_load) }

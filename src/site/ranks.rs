@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use libraries::{MethodsOf, MpiLibrary};
+use libraries::MpiLibrary;
 use records::document::{self, Document};
 use serde::{Deserialize, Serialize};
 use testbed::{Spec, Testbed, TestbedMpi};
@@ -40,10 +40,8 @@ pub struct Site {
 /// What the ranks are started with, beside the program's own arguments.
 #[derive(Debug, Clone)]
 pub enum JobSetting {
-    /// A parameter of Open MPI (MCA).
-    Parameter(&'static str, OsString),
     /// An environment variable.
-    Variable(&'static str, OsString),
+    Variable(String, OsString),
     /// The preload library, behind everything else that is preloaded.
     PreloadLibrary,
 }
@@ -146,11 +144,6 @@ impl Site {
         }
     }
 
-    /// The library's own methods that can be forced within a job, where it has such.
-    pub fn natives(&self) -> Option<MethodsOf> {
-        Some(self.library()?.within_job()?.methods)
-    }
-
     /// Whether the network is one of this machine's own making.
     pub fn is_virtual(&self) -> bool {
         matches!(self.place, RunLocation::Planned(..) | RunLocation::Testbed(..))
@@ -172,7 +165,7 @@ impl Site {
         let library = settings.iter().any(|setting| matches!(setting, JobSetting::PreloadLibrary));
         let library = library.then(|| programs::find(PRELOAD_LIBRARY)).transpose()?;
         let variables = settings.iter().filter_map(|setting| match setting {
-            JobSetting::Variable(name, value) => Some((*name, value.as_os_str())),
+            JobSetting::Variable(name, value) => Some((name.as_str(), value.as_os_str())),
             _ => None,
         });
         let mut arguments = [&[task.into()], arguments].concat();
@@ -202,11 +195,6 @@ impl Site {
             }
         };
         command.env("OMPI_MCA_coll_tuned_use_dynamic_rules", "1");
-        for setting in settings {
-            if let JobSetting::Parameter(name, value) = setting {
-                command.env(format!("OMPI_MCA_{name}"), value);
-            }
-        }
         LaunchedJob { command, step: task, launched, patience: self.patience, symptoms }.run()
     }
 }

@@ -1,11 +1,11 @@
 //! Confirms what a run has chosen, and writes what is left of it: choices, files to load, summary.
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 use anyhow::{Context, Result};
 use records::{
-    Method, document,
-    plan::{Cell, Plan},
+    Method, Point, document,
+    plan::Plan,
     summary::{LoadWay, TuningSummary},
 };
 use tuning::{
@@ -16,9 +16,9 @@ use tuning::{
 use verification::selection::Choice;
 
 use crate::stages::{
-    bench::{ClusterBench, file},
+    bench::ClusterBench,
     chosen, disturbance,
-    export::replacement,
+    export::{Exporter, LoadTarget, replacement},
     exporting,
     judging::JudgedRun,
     traced::Traced,
@@ -39,29 +39,29 @@ pub fn confirm(
 ) -> Result<TuningSummary> {
     let (run, source) = (bench.run, bench.source);
     let plan: Plan = document::read(&run.plan())?;
+    let platform = &source.calibration.platform;
+    let targets: Vec<WayTarget> = ways_to_load(&plan)
+        .into_iter()
+        .map(|way| WayTarget::new(way, LoadTarget::new(way, platform), known, &plan))
+        .collect::<Result<_>>()?;
+    let told: Vec<_> = targets.iter().map(WayTarget::loaded).collect();
+    let ways: Vec<WayToLoad<'_>> =
+        targets.iter().zip(&told).map(|(target, loaded)| target.to_load(loaded)).collect();
     let doubts = known.doubts();
-    let task = ConfirmingTask {
-        choices: &judged.choices,
-        doubts: &doubts,
-        ways: ways_to_load(&plan),
-        ranks: plan.ranks,
-        seconds,
-        goes_on,
-        seed,
-    };
+    let task = ConfirmingTask { ways: &ways, ranks: plan.ranks, seconds, goes_on, seed };
     let confirmed = confirm::confirm(bench, &task)?;
     let trace = ClusterBench::trace(run);
     let usage = trace.exists().then(|| document::read(&trace)).transpose()?;
-    let (ways, told) = confirmed.tell(usage.as_ref());
+    let (confirmed, told) = confirmed.tell(usage.as_ref());
     let next = known.runners_up();
     let next = |choice: &Choice| next.get(&choice.point).cloned();
     let mut choices =
         chosen::measured(&judged.penalties, &judged.samples, &judged.choices, &next, &doubts);
     let mut loadings = Vec::new();
-    for mut one in ways {
+    for (mut one, of) in confirmed.into_iter().zip(&targets) {
         let confirmed = chosen::confirmed(&choices.choices, &one.choices, &one.loading);
-        let path = run.file(file(one.loading.way));
-        exporting::write_confirmed(&choices, &confirmed, source, &path)?;
+        let path = run.file(of.target.file());
+        exporting::write_confirmed(of.exporter.as_ref(), &choices, &confirmed, source, &path)?;
         choices.confirmed.push(confirmed);
         one.loading.application_seconds =
             traced.and_then(|(_, traced)| traced.seconds_with(&one.loading));
@@ -84,17 +84,67 @@ pub fn confirm(
     Ok(summary)
 }
 
-/// The ways to load what was chosen among the methods of a plan: by rules only where the MPI library has
-/// algorithms of its own there.
-fn ways_to_load(plan: &Plan) -> &'static [WayToLoad<'static>] {
-    const WAYS: &[WayToLoad<'static>] = &[
-        WayToLoad {
-            way: LoadWay::Rules,
-            file: file(LoadWay::Rules),
-            loaded: &|_, method| Ok(method.clone()),
-        },
-        WayToLoad { way: LoadWay::Preload, file: file(LoadWay::Preload), loaded: &replacement },
-    ];
-    let is_native = |cell: &Cell| matches!(cell.method, Method::Native(_));
-    if plan.cells.iter().any(is_native) { WAYS } else { &WAYS[1..] }
+/// A way of loading: what loads it, and what was chosen for it.
+struct WayTarget {
+    way: LoadWay,
+    target: LoadTarget,
+    exporter: Box<dyn Exporter>,
+    choices: Vec<Choice>,
+    doubts: BTreeMap<Point, f64>,
+}
+
+impl WayTarget {
+    fn new(way: LoadWay, target: LoadTarget, known: &Focus, plan: &Plan) -> Result<Self> {
+        let exporter = target.exporter()?;
+        let among = |point: Point, method: &Method| {
+            can_be_loaded(way, plan, method)
+                && (way == LoadWay::Preload || exporter.express(point, method).is_ok())
+        };
+        let (choices, doubts) = (known.choices_among(&among), known.doubts_among(&among));
+        Ok(WayTarget { way, target, exporter, choices, doubts })
+    }
+
+    /// What is loaded for what was chosen.
+    fn loaded(&self) -> impl Fn(Point, &Method) -> Result<Method, String> {
+        let way = self.way;
+        move |point, method| match way {
+            LoadWay::Rules => Ok(method.clone()),
+            LoadWay::Preload => replacement(point, method),
+        }
+    }
+
+    fn to_load<'a>(
+        &'a self,
+        loaded: &'a dyn Fn(Point, &Method) -> Result<Method, String>,
+    ) -> WayToLoad<'a> {
+        let WayTarget { way, target, choices, doubts, .. } = self;
+        WayToLoad { way: *way, file: target.file(), loaded, choices, doubts }
+    }
+}
+
+/// The ways to load what was chosen among the methods of a plan: by the MPI library's own means only
+/// where it has algorithms of its own there, by the preload library unless there is nothing else.
+fn ways_to_load(plan: &Plan) -> Vec<LoadWay> {
+    let has = |of: fn(&Method) -> bool| plan.cells.iter().any(|cell| of(&cell.method));
+    let natives = has(|method| matches!(method, Method::Native(_)));
+    let mut ways = Vec::new();
+    if natives {
+        ways.push(LoadWay::Rules);
+    }
+    ways.push(LoadWay::Preload);
+    ways
+}
+
+/// What can be chosen for a way of loading. What was not timed itself stands for the same algorithm in
+/// the preload library only where nothing of that was timed.
+fn can_be_loaded(way: LoadWay, plan: &Plan, method: &Method) -> bool {
+    let is_ours = |method: &Method| matches!(method, Method::Own { .. } | Method::Mockup(_));
+    match (way, method) {
+        (_, Method::Default) => true,
+        (_, Method::Plugin(_)) => false,
+        (LoadWay::Rules, method) => matches!(method, Method::Native(_)),
+        (LoadWay::Preload, method) => {
+            is_ours(method) || !plan.cells.iter().any(|cell| is_ours(&cell.method))
+        }
+    }
 }

@@ -5,7 +5,7 @@ mod built_in;
 mod forcing;
 mod tuning_file;
 
-use records::{Algorithm, Collective, Library, Native, Point};
+use records::{Algorithm, Collective, Library, Native, Point, summary::LoadWay};
 
 use crate::{
     exporter::FileFormat,
@@ -19,7 +19,8 @@ pub struct MpichLibrary;
 const FORMATS: &[FileFormat] = &[FileFormat {
     name: "mpich",
     about: "MPICH 4.0 to 5.0: a whole tuning file, the version's own with the tuned parts replaced",
-    way: None,
+    way: Some(LoadWay::Rules),
+    file: "mpich.json",
     takes_library: true,
     exporter: |version, library| Ok(Box::new(tuning_file::TuningFile::new(version, library)?)),
     read: None,

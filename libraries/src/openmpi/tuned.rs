@@ -15,6 +15,18 @@ pub fn named(algorithm: Algorithm, segment_bytes: u64) -> Method {
     Method::Native(Native { library: LIBRARY, algorithm, segment_bytes })
 }
 
+/// By which a job loads rules. Across nodes coll/han of 5.0 and later would take the call before them.
+pub fn variables(file: &str, version: (u32, u32)) -> Vec<(String, String)> {
+    let mut set = vec![
+        ("OMPI_MCA_coll_tuned_use_dynamic_rules", "1"),
+        ("OMPI_MCA_coll_tuned_dynamic_rules_filename", file),
+    ];
+    if version >= (5, 0) {
+        set.push(("OMPI_MCA_coll_han_priority", "0"));
+    }
+    set.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
 /// Message sizes that count the blocks of all ranks.
 pub const TOTAL: &str = "the blocks of all ranks together";
 

@@ -18,7 +18,9 @@ use serde::{Deserialize, Serialize};
 use crate::{
     commands::shared::{
         gains,
-        options::{GridOptions, ModelOptions, ParameterSet, RunOptions, SiteOptions},
+        options::{
+            GridOptions, MethodOptions, ModelOptions, ParameterSet, RunOptions, SiteOptions,
+        },
         output, penalties,
     },
     error::usage,
@@ -45,6 +47,9 @@ pub struct Tune {
 
     #[command(flatten)]
     grid: GridOptions,
+
+    #[command(flatten)]
+    methods: MethodOptions,
 
     /// Tune for an application: its calls as the preload library recorded them (COLIBRI_TRACE),
     /// weighted by the time spent in them

@@ -6,12 +6,13 @@ mod fit;
 mod profiles;
 mod rust;
 mod source_code;
+mod target;
 
 use std::{path::Path, sync::LazyLock};
 
 use clap::{ValueEnum, builder::PossibleValue};
-use libraries::{Compile, FileFormat};
-use records::summary::LoadWay;
+use libraries::{Compile, FileFormat, MpiLibrary};
+use records::{Library, summary::LoadWay};
 
 use crate::error::usage;
 use source_code::SourceCode;
@@ -19,6 +20,7 @@ use source_code::SourceCode;
 pub use fit::{Possible, fit};
 pub use libraries::{Export, Exporter, File};
 pub use profiles::replacement;
+pub use target::LoadTarget;
 
 /// A format that something loads.
 #[derive(Clone, Copy)]
@@ -73,12 +75,6 @@ impl std::fmt::Debug for ExportFormat {
 }
 
 impl ExportFormat {
-    /// The format by which what `tune` confirms for a way of loading is written.
-    pub fn of_way(way: LoadWay) -> Self {
-        let theirs = || libraries::formats().find(|format| format.way == Some(way));
-        theirs().map_or(ExportFormat::Profile, ExportFormat::Of)
-    }
-
     /// The way of loading for which `tune` confirms choices, where it does so for what loads this.
     pub fn way(self) -> Option<LoadWay> {
         match self {
@@ -86,6 +82,15 @@ impl ExportFormat {
             ExportFormat::Pgtune | ExportFormat::Profile => Some(LoadWay::Preload),
             ExportFormat::C | ExportFormat::Rust => None,
         }
+    }
+
+    /// The MPI library that loads it, where one does.
+    pub fn library(self) -> Option<Library> {
+        let is_its = |library: &&&dyn MpiLibrary| match self {
+            ExportFormat::Of(theirs) => library.formats().iter().any(|of| std::ptr::eq(of, theirs)),
+            _ => false,
+        };
+        libraries::ALL.iter().find(is_its).map(|library| library.library())
     }
 
     /// Whether it names every method, whatever loads it.
