@@ -16,6 +16,7 @@ mod frozen;
 mod guidelines;
 mod killed;
 mod links;
+mod other_libraries;
 mod plugins;
 mod predictions;
 mod refused;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use records::{Algorithm, Collective, FileError, Method, Point, summary::LoadWay};
 
-use crate::{error::Result, rules::Rules};
+use crate::{error::Result, library::UnsafeFor, rules::Rules};
 
 /// Everything that an exporter may tell.
 pub struct Export<'a> {
@@ -38,6 +38,11 @@ pub trait Exporter {
     /// # Errors
     /// Why not.
     fn express(&self, point: Point, method: &Method) -> Result<(), String>;
+
+    /// Whether its files keep an algorithm from calls for which it must not be used.
+    fn keeps_from(&self, _: UnsafeFor) -> bool {
+        false
+    }
 
     /// The algorithms that it has for a collective.
     fn algorithms(&self, collective: Collective) -> Vec<Algorithm>;

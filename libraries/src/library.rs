@@ -192,6 +192,29 @@ pub enum UnsafeFor {
     NotPowerOfTwo,
 }
 
+impl fmt::Display for UnsafeFor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            UnsafeFor::NotCommutative => "with operations that are not commutative",
+            UnsafeFor::UserOperationOrFewElements => {
+                "with a user's operation, or few elements for the ranks"
+            }
+            UnsafeFor::InPlace => "with MPI_IN_PLACE",
+            UnsafeFor::NotTwoRanks => "on other than two ranks",
+            UnsafeFor::NotPowerOfTwo => "on ranks that are no power of two",
+        })
+    }
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Damage::WrongResults => "gives wrong results",
+            Damage::Failure => "fails",
+        })
+    }
+}
+
 /// What comes of a dangerous algorithm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Damage {

@@ -113,7 +113,8 @@ impl ClusterBench<'_, '_> {
         let stage = if is_first { "candidate" } else { "confirmed" };
         let target = LoadTarget::new(load.way, &self.source.calibration.platform);
         let path = self.run.file(&format!("{stage}-{}", target.file()));
-        let exporter = target.exporter()?;
+        // What must not be loaded is not among the choices.
+        let exporter = target.exporter(true)?;
         let variables =
             exporting::write(exporter.as_ref(), self.source, load.choices, &path, ranks)?;
         let variable = |(name, value): (String, String)| JobSetting::Variable(name, value.into());

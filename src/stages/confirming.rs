@@ -26,23 +26,27 @@ use crate::stages::{
 
 /// Loads what was chosen in jobs of its own, which take about `seconds`: what is not faster is
 /// taken out, and what the rest gains is told by further jobs. `traced` is what an application uses, and
-/// where that was recorded.
+/// where that was recorded. `commutative` says that all operations of programs are.
 ///
 /// # Errors
 /// A job fails; the records are kept.
 pub fn confirm(
     bench: &mut ClusterBench<'_, '_>,
-    judged: &JudgedRun,
-    known: &Focus,
+    (judged, known): (&JudgedRun, &Focus),
     traced: Option<(&Path, &Traced)>,
     (seconds, goes_on, seed): (f64, bool, u64),
+    commutative: bool,
 ) -> Result<TuningSummary> {
     let (run, source) = (bench.run, bench.source);
     let plan: Plan = document::read(&run.plan())?;
     let platform = &source.calibration.platform;
     let targets: Vec<WayTarget> = ways_to_load(&plan)
         .into_iter()
-        .map(|way| WayTarget::new(way, LoadTarget::new(way, platform), known, &plan))
+        .map(|way| {
+            let target = LoadTarget::new(way, platform);
+            let exporter = target.exporter(commutative)?;
+            Ok(WayTarget::new((way, target, exporter), known, &plan))
+        })
         .collect::<Result<_>>()?;
     let told: Vec<_> = targets.iter().map(WayTarget::loaded).collect();
     let ways: Vec<WayToLoad<'_>> =
@@ -52,7 +56,8 @@ pub fn confirm(
     let confirmed = confirm::confirm(bench, &task)?;
     let trace = ClusterBench::trace(run);
     let usage = trace.exists().then(|| document::read(&trace)).transpose()?;
-    let (confirmed, told) = confirmed.tell(usage.as_ref());
+    let (confirmed, mut told) = confirmed.tell(usage.as_ref());
+    told.extend(targets.iter().flat_map(|target| target.left_out(&judged.choices)));
     let next = known.runners_up();
     let next = |choice: &Choice| next.get(&choice.point).cloned();
     let mut choices =
@@ -94,14 +99,30 @@ struct WayTarget {
 }
 
 impl WayTarget {
-    fn new(way: LoadWay, target: LoadTarget, known: &Focus, plan: &Plan) -> Result<Self> {
-        let exporter = target.exporter()?;
+    fn new(
+        (way, target, exporter): (LoadWay, LoadTarget, Box<dyn Exporter>),
+        known: &Focus,
+        plan: &Plan,
+    ) -> Self {
         let among = |point: Point, method: &Method| {
             can_be_loaded(way, plan, method)
                 && (way == LoadWay::Preload || exporter.express(point, method).is_ok())
         };
         let (choices, doubts) = (known.choices_among(&among), known.doubts_among(&among));
-        Ok(WayTarget { way, target, exporter, choices, doubts })
+        WayTarget { way, target, exporter, choices, doubts }
+    }
+
+    /// What was measured best and is not loaded, and why, a line for each reason.
+    fn left_out(&self, best: &[Choice]) -> Vec<String> {
+        let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
+        let natives = best.iter().filter(|one| matches!(one.method, Method::Native(_)));
+        for one in natives.filter(|_| self.way == LoadWay::Rules) {
+            if let Err(reason) = self.exporter.express(one.point, &one.method) {
+                *reasons.entry(reason).or_default() += 1;
+            }
+        }
+        let line = |(reason, points): (String, usize)| format!("at {points} points {reason}");
+        reasons.into_iter().map(line).collect()
     }
 
     /// What is loaded for what was chosen.

@@ -19,6 +19,7 @@ use super::{
 use crate::{
     error::{Result, fail, usage},
     exporter::{Export, Exporter, File, lacks},
+    library::UnsafeFor,
     rules::{BytesRange, Rules},
     spans::{ProcsSpan, narrow, spans},
     version::Versions,
@@ -95,6 +96,11 @@ impl Exporter for TuningFile {
             }
             Some(_) => Ok(()),
         }
+    }
+
+    /// The tree asks before it runs an algorithm whether the call is such as that needs.
+    fn keeps_from(&self, _: UnsafeFor) -> bool {
+        true
     }
 
     fn algorithms(&self, collective: Collective) -> Vec<Algorithm> {

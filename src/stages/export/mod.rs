@@ -2,6 +2,7 @@
 //! folder in `libraries`; another exporter is one file, one variant and one line here.
 
 mod c;
+mod careful;
 mod fit;
 mod profiles;
 mod rust;
@@ -15,6 +16,7 @@ use libraries::{Compile, FileFormat, MpiLibrary};
 use records::{Library, summary::LoadWay};
 
 use crate::error::usage;
+use careful::CarefulExporter;
 use source_code::SourceCode;
 
 pub use fit::{Possible, fit};
@@ -108,6 +110,24 @@ impl ExportFormat {
             ExportFormat::Of(FileFormat { compile: Some(compile), .. }) => Ok(*compile),
             _ => usage!("--compile is for --format {} alone", names(compiles)),
         }
+    }
+
+    /// The same, leaving out what would be dangerous in its files. `commutative` says that all operations
+    /// of the programs that load them are.
+    ///
+    /// # Errors
+    /// As [`exporter`](Self::exporter).
+    pub fn careful_exporter(
+        self,
+        version: Option<&str>,
+        library: Option<&Path>,
+        commutative: bool,
+    ) -> anyhow::Result<Box<dyn Exporter>> {
+        let exporter = self.exporter(version, library)?;
+        Ok(match self.library().and_then(|library| libraries::find(library).ok()) {
+            Some(library) => Box::new(CarefulExporter::new(exporter, library, commutative)),
+            None => exporter,
+        })
     }
 
     /// The exporter for a version of the target; `library` is a file of its to look into.

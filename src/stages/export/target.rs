@@ -48,13 +48,14 @@ impl LoadTarget {
         }
     }
 
-    /// Writes for it.
+    /// Writes for it, leaving out what would be dangerous there unless `commutative` says that all
+    /// operations of programs are.
     ///
     /// # Errors
     /// A version that is not known; a file of the library is needed that is not there.
-    pub fn exporter(&self) -> Result<Box<dyn Exporter>> {
+    pub fn exporter(&self, commutative: bool) -> Result<Box<dyn Exporter>> {
         let takes_library = matches!(self.format, ExportFormat::Of(format) if format.takes_library);
         let library: Option<PathBuf> = takes_library.then(natives::library_file).flatten();
-        self.format.exporter(self.version.as_deref(), library.as_deref())
+        self.format.careful_exporter(self.version.as_deref(), library.as_deref(), commutative)
     }
 }

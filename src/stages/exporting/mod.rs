@@ -361,7 +361,7 @@ fn write_anew(exporter: &dyn Exporter, export: &Export<'_>, path: &Path) -> Resu
 /// As [`LoadTarget::exporter`].
 pub fn how_to_load(target: &LoadTarget, file: &str) -> Result<String> {
     let export = Export { rules: &[], origin: &[] };
-    Ok(target.exporter()?.how_to_load(file, &export))
+    Ok(target.exporter(true)?.how_to_load(file, &export))
 }
 
 fn fit_rules(source: Option<&CalibrationSource>, choices: &[Choice]) -> Result<Vec<Rules>> {
