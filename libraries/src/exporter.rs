@@ -68,12 +68,23 @@ pub trait Exporter {
     /// What the export holds can't be written.
     fn files(&self, export: &Export<'_>) -> Result<Vec<File>>;
 
-    /// Environment variables by which a job of so many ranks loads what was written to `file`.
+    /// The environment variables that load what was written into `file`, an absolute path; nothing
+    /// where it takes more, or values that differ between jobs.
+    fn environment(&self, _file: &str, _: &Export<'_>) -> Option<Vec<(String, String)>> {
+        None
+    }
+
+    /// The same for a job of so many ranks.
     ///
     /// # Errors
     /// As [`files`](Self::files).
-    fn variables(&self, _file: &str, _: &Export<'_>, _ranks: u32) -> Result<Vec<(String, String)>> {
-        Ok(Vec::new())
+    fn variables(
+        &self,
+        file: &str,
+        export: &Export<'_>,
+        _ranks: u32,
+    ) -> Result<Vec<(String, String)>> {
+        Ok(self.environment(file, export).unwrap_or_default())
     }
 
     /// How it is loaded, for people.

@@ -29,6 +29,9 @@ impl CarriedMethod {
             (None, Method::Plugin(_)) => {
                 Err(format!("{method}: plug-ins are measured, not carried out here"))
             }
+            (None, Method::Other(_)) => {
+                Err(format!("{method}: was timed elsewhere; Colibri cannot run it"))
+            }
             (None, Method::Native(_)) => Err(format!(
                 "{method}: the preload library cannot select the MPI library's own algorithms; \
                  load them by a rules file (colibri export)"

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
-use records::{choices::Choices, document, export::ExportReport, quantity};
+use records::{choices::Choices, document, export::ExportReport, platform::Platform, quantity};
 use verification::statistics::geometric_mean;
 
 use crate::{
@@ -13,8 +13,9 @@ use crate::{
     site::run_directory::RunDirectory,
     stages::{
         chosen,
-        export::{ExportFormat, Exporter},
+        export::{Export, ExportFormat, Exporter},
         exporting::{self, FittedChoices, write_files},
+        modulefiles::{self, Modulefile},
         source::CalibrationSource,
     },
 };
@@ -60,6 +61,16 @@ pub struct ExportCommand {
     #[arg(long, value_name = "COMMAND", requires = "output")]
     compile: Option<String>,
 
+    /// Also write modulefiles (Tcl and Lmod) that load OUTPUT into this directory, which `module use`
+    /// is given
+    #[arg(long, value_name = "DIR", requires = "output")]
+    modulefiles: Option<PathBuf>,
+
+    /// Name of the module behind `colibri/` [default: the cluster's, the library's and its version,
+    /// as in hal-openmpi-4.1.4]
+    #[arg(long, value_name = "NAME", requires = "modulefiles", value_parser = module_name)]
+    module: Option<String>,
+
     /// Export what --model decided in this file (made by `decide --output FILE`) instead of what
     /// was measured; algorithms go by their names, and nothing is confirmed
     #[arg(long, value_name = "FILE")]
@@ -80,9 +91,10 @@ impl ExportCommand {
         let library = self.target_library.as_deref();
         let exporter = self.format.careful_exporter(version, library, self.commutative)?;
         let exporter = exporter.as_ref();
-        let fitted = self.fitted(exporter)?;
+        let (fitted, platform) = self.fitted(exporter)?;
         let export = fitted.export();
         let files = exporter.files(&export)?;
+        let modulefile = self.modulefile(exporter, &export, &platform)?;
         let mut report = fitted.report(exporter);
         tell(&report);
         match &self.output {
@@ -95,6 +107,10 @@ impl ExportCommand {
                 // A job's ranks may run in another directory.
                 let place = std::path::absolute(path).unwrap_or_else(|_| path.clone());
                 eprintln!("{}", exporter.how_to_load(&place.display().to_string(), &export));
+                if let Some((modulefile, directory)) = &modulefile {
+                    modulefile.write(directory)?;
+                    eprintln!("As a module:  {}", modulefile.how_to_load(directory));
+                }
             }
             None => match files.as_slice() {
                 [only] => output::print(&only.text)?,
@@ -122,8 +138,26 @@ impl ExportCommand {
         Ok(())
     }
 
-    /// The choices of a run or a file, as the target can be told them.
-    fn fitted(&self, exporter: &dyn Exporter) -> Result<FittedChoices> {
+    /// The modulefile that is asked for, and the directory to write it into.
+    fn modulefile(
+        &self,
+        exporter: &dyn Exporter,
+        export: &Export<'_>,
+        platform: &Platform,
+    ) -> Result<Option<(Modulefile, PathBuf)>> {
+        let (Some(output), Some(directory)) = (&self.output, &self.modulefiles) else {
+            return Ok(None);
+        };
+        let file = std::path::absolute(output)?;
+        let settings = modulefiles::settings(exporter, &file, export)?;
+        let name = self.module.clone();
+        let name = name.unwrap_or_else(|| modulefiles::name(platform, self.format));
+        let about = modulefiles::about(exporter, platform);
+        Ok(Some((Modulefile { name, about, settings }, std::path::absolute(directory)?)))
+    }
+
+    /// The choices of a run or a file, as the target can be told them, and what they were made for.
+    fn fitted(&self, exporter: &dyn Exporter) -> Result<(FittedChoices, Platform)> {
         let model = match self.model.model.as_ref().map(|models| models.0.as_slice()) {
             None => None,
             Some([model]) => Some(*model),
@@ -144,7 +178,8 @@ impl ExportCommand {
                 (choices, source.transpose()?)
             }
         };
-        exporting::fitted(&choices, self.format, exporter, model, source.as_ref())
+        let fitted = exporting::fitted(&choices, self.format, exporter, model, source.as_ref())?;
+        Ok((fitted, choices.platform))
     }
 
     /// The calibration named by a flag, or else the one that a file of predictions names, where it
@@ -160,6 +195,15 @@ impl ExportCommand {
             Some(_) => Ok(Some(CalibrationSource::load(&options)?)),
             None => Ok(None),
         }
+    }
+}
+
+/// A name that is one file's and no hidden one.
+fn module_name(text: &str) -> Result<String, String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    match !text.is_empty() && !text.starts_with('.') && text.chars().all(plain) {
+        true => Ok(text.into()),
+        false => Err("take letters, digits, `-`, `_` and `.`, as in hal-openmpi-4.1.4".into()),
     }
 }
 

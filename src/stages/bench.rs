@@ -118,7 +118,10 @@ impl ClusterBench<'_, '_> {
         let variables =
             exporting::write(exporter.as_ref(), self.source, load.choices, &path, ranks)?;
         let variable = |(name, value): (String, String)| JobSetting::Variable(name, value.into());
-        let mut settings: Vec<JobSetting> = variables.into_iter().map(variable).collect();
+        let mut settings: Vec<JobSetting> = match load.way {
+            LoadWay::Rules => variables.into_iter().map(variable).collect(),
+            LoadWay::Preload => Vec::new(),
+        };
         if load.way == LoadWay::Preload {
             let profiles = JobSetting::Variable("COLIBRI_PROFILES".into(), path.into_os_string());
             settings.extend([JobSetting::PreloadLibrary, profiles]);

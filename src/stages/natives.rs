@@ -1,6 +1,11 @@
 //! The MPI library's own algorithms at a site: which can be forced, and how.
 
-use std::{path::PathBuf, process::Command, sync::LazyLock};
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    process::Command,
+    sync::{Mutex, PoisonError},
+};
 
 use libraries::MpiLibrary;
 use records::{Method, Native, Point};
@@ -16,14 +21,24 @@ pub struct Natives {
     pub version: (u32, u32),
 }
 
-/// What the library that our MPI program was built for says of its version, asked once.
-static SAID: LazyLock<Option<String>> = LazyLock::new(|| programs::library().ok());
+/// What the library that an MPI program of ours was built for says of its version, asked once.
+static SAID: Mutex<BTreeMap<PathBuf, String>> = Mutex::new(BTreeMap::new());
+
+fn said(program: PathBuf) -> Option<String> {
+    let mut all = SAID.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(said) = all.get(&program) {
+        return Some(said.clone());
+    }
+    let said = programs::library(&program).ok()?;
+    all.insert(program, said.clone());
+    Some(said)
+}
 
 /// Those of a site's library; none where it isn't known, or not in which version.
 pub fn of(site: &Site) -> Option<Natives> {
     let library = site.library()?;
-    let said = SAID.as_deref().filter(|said| library.says(said))?;
-    Some(Natives { library, version: library.version(said)? })
+    let said = said(site.program().ok()?).filter(|said| library.says(said))?;
+    Some(Natives { library, version: library.version(&said)? })
 }
 
 impl Natives {
@@ -53,9 +68,10 @@ impl Natives {
     }
 }
 
-/// The file of the MPI library that our MPI program loads, where the system's linker tells.
-pub fn library_file() -> Option<PathBuf> {
-    let program = programs::find(programs::MPI).ok()?;
+/// The file of an MPI library, of which it is known what it says of its version, that our MPI program for
+/// it loads; where the system's linker tells.
+pub fn library_file(said: &str) -> Option<PathBuf> {
+    let program = programs::mpi(Some(said)).ok()?;
     let output = Command::new("ldd").arg(program).output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let places = text.lines().filter_map(|line| line.trim().split_once(" => "));

@@ -145,24 +145,24 @@ impl Exporter for TuningFile {
         Ok(files)
     }
 
-    fn variables(&self, file: &str, export: &Export<'_>, _: u32) -> Result<Vec<(String, String)>> {
+    fn environment(&self, file: &str, export: &Export<'_>) -> Option<Vec<(String, String)>> {
         let mut set =
             vec![("MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE".to_owned(), file.to_owned())];
         if self.defaults.compositions.is_some() {
             let name = "MPIR_CVAR_CH4_COLL_SELECTION_TUNING_JSON_FILE";
             set.push((name.into(), format!("{file}{OF_DEVICE}")));
-            return Ok(set);
+            return Some(set);
         }
         // Whatever the device does is left out, at the sizes that are left to the library too.
         for rules in export.rules {
             let name = rules.collective.name().to_uppercase();
             set.push((format!("MPIR_CVAR_{name}_DEVICE_COLLECTIVE"), "0".into()));
         }
-        Ok(set)
+        Some(set)
     }
 
     fn how_to_load(&self, file: &str, export: &Export<'_>) -> String {
-        let set = self.variables(file, export, 0).unwrap_or_default().into_iter();
+        let set = self.environment(file, export).unwrap_or_default().into_iter();
         let set: Vec<String> = set.map(|(name, value)| format!("{name}={value}")).collect();
         let mut text = format!("{}:  export {}", self.target(), set.join(" "));
         if self.defaults.compositions.is_none() {

@@ -11,7 +11,7 @@ use records::{Algorithm, Collective, Method, Point, quantity};
 
 use super::{
     algorithms::{self, id},
-    tuned::{RuleLine, TOTAL, express, lines, message_size, named, one_for_all_sizes, variables},
+    tuned::{RuleLine, TOTAL, environment, express, lines, message_size, named, one_for_all_sizes},
 };
 use crate::{
     error::{Result, fail, usage},
@@ -107,8 +107,8 @@ impl Exporter for Classic {
         Ok(vec![File { name: String::new(), text }])
     }
 
-    fn variables(&self, file: &str, _: &Export<'_>, _: u32) -> Result<Vec<(String, String)>> {
-        Ok(variables(file, self.version))
+    fn environment(&self, file: &str, _: &Export<'_>) -> Option<Vec<(String, String)>> {
+        Some(environment(file, self.version >= (5, 0)))
     }
 
     fn how_to_load(&self, file: &str, _: &Export<'_>) -> String {

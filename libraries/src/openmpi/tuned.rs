@@ -15,16 +15,17 @@ pub fn named(algorithm: Algorithm, segment_bytes: u64) -> Method {
     Method::Native(Native { library: LIBRARY, algorithm, segment_bytes })
 }
 
-/// By which a job loads rules. Across nodes coll/han of 5.0 and later would take the call before them.
-pub fn variables(file: &str, version: (u32, u32)) -> Vec<(String, String)> {
-    let mut set = vec![
-        ("OMPI_MCA_coll_tuned_use_dynamic_rules", "1"),
-        ("OMPI_MCA_coll_tuned_dynamic_rules_filename", file),
+/// The variables by which a file of rules is read. Where coll/han comes first, as in 5.0 across
+/// nodes, it is set aside.
+pub fn environment(file: &str, han_comes_first: bool) -> Vec<(String, String)> {
+    let mut settings = vec![
+        ("OMPI_MCA_coll_tuned_use_dynamic_rules".to_owned(), "1".to_owned()),
+        ("OMPI_MCA_coll_tuned_dynamic_rules_filename".to_owned(), file.to_owned()),
     ];
-    if version >= (5, 0) {
-        set.push(("OMPI_MCA_coll_han_priority", "0"));
+    if han_comes_first {
+        settings.push(("OMPI_MCA_coll_han_priority".to_owned(), "0".to_owned()));
     }
-    set.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+    settings
 }
 
 /// Message sizes that count the blocks of all ranks.

@@ -14,7 +14,7 @@ use records::{
 use super::output;
 use crate::{
     site::run_directory::RunDirectory,
-    stages::{drawing, export::LoadTarget, exporting},
+    stages::{drawing, export::LoadTarget, exporting, loading},
 };
 
 /// The greatest gains that are shown of each way: with them the summary fits a screen.
@@ -74,8 +74,15 @@ pub fn how_to_load(loading: &Loading, platform: &Platform, run: &RunDirectory) -
     if loading.way == LoadWay::Preload && loading.gains.is_empty() {
         return Ok("For the preload library there is nothing to load.\n".into());
     }
-    let how = exporting::how_to_load(&LoadTarget::new(loading.way, platform), &file)?;
-    Ok(format!("To load: {file}\n{how}\n"))
+    let target = LoadTarget::new(loading.way, platform);
+    let how = exporting::how_to_load(&target, &file)?;
+    let variables = match loading.way {
+        LoadWay::Rules => exporting::environment(&target, &file)?.unwrap_or_default(),
+        LoadWay::Preload => loading::variables(&file),
+    };
+    let here = loading::command(platform, &variables).filter(|_| !variables.is_empty());
+    let here = here.map(|command| format!("As this run was started:  {command}\n"));
+    Ok(format!("To load: {file}\n{how}\n{}", here.unwrap_or_default()))
 }
 
 fn gains(loading: &Loading, summary: &TuningSummary) -> String {

@@ -81,6 +81,10 @@ impl Exporter for CarefulExporter {
         self.exporter.files(export)
     }
 
+    fn environment(&self, file: &str, export: &Export<'_>) -> Option<Vec<(String, String)>> {
+        self.exporter.environment(file, export)
+    }
+
     fn variables(
         &self,
         file: &str,

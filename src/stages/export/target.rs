@@ -14,12 +14,18 @@ use crate::stages::natives;
 pub struct LoadTarget {
     format: ExportFormat,
     version: Option<String>,
+    /// What the library says of its version.
+    said: String,
 }
 
 impl LoadTarget {
     /// For a run that was measured there. Where the library is not known, rules are Open MPI's.
     pub fn new(way: LoadWay, platform: &Platform) -> Self {
-        let profiles = LoadTarget { format: ExportFormat::Profile, version: None };
+        let profiles = LoadTarget {
+            format: ExportFormat::Profile,
+            version: None,
+            said: platform.mpi_library.clone(),
+        };
         if way == LoadWay::Preload {
             return profiles;
         }
@@ -35,9 +41,14 @@ impl LoadTarget {
             format.takes_library || (format.exporter)(version.as_deref(), None).is_ok()
         });
         match formats.find(takes).or(first) {
-            Some(format) => LoadTarget { format: ExportFormat::Of(format), version },
+            Some(format) => LoadTarget { format: ExportFormat::Of(format), version, ..profiles },
             None => profiles,
         }
+    }
+
+    /// The form.
+    pub fn format(&self) -> ExportFormat {
+        self.format
     }
 
     /// What a run calls the file or directory.
@@ -55,7 +66,8 @@ impl LoadTarget {
     /// A version that is not known; a file of the library is needed that is not there.
     pub fn exporter(&self, commutative: bool) -> Result<Box<dyn Exporter>> {
         let takes_library = matches!(self.format, ExportFormat::Of(format) if format.takes_library);
-        let library: Option<PathBuf> = takes_library.then(natives::library_file).flatten();
+        let library: Option<PathBuf> =
+            takes_library.then(|| natives::library_file(&self.said)).flatten();
         self.format.careful_exporter(self.version.as_deref(), library.as_deref(), commutative)
     }
 }

@@ -364,6 +364,16 @@ pub fn how_to_load(target: &LoadTarget, file: &str) -> Result<String> {
     Ok(target.exporter(true)?.how_to_load(file, &export))
 }
 
+/// The environment variables that load what was written for a target, where these are the same for every
+/// job.
+///
+/// # Errors
+/// As [`LoadTarget::exporter`].
+pub fn environment(target: &LoadTarget, file: &str) -> Result<Option<Vec<(String, String)>>> {
+    let export = Export { rules: &[], origin: &[] };
+    Ok(target.exporter(true)?.environment(file, &export))
+}
+
 fn fit_rules(source: Option<&CalibrationSource>, choices: &[Choice]) -> Result<Vec<Rules>> {
     // The model with the most to say of a size between two measured ones.
     let predictor = source.map(|source| source.predictor(Model::PLogP)).transpose()?;
