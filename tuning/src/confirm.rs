@@ -172,8 +172,7 @@ impl<'a> RoundJobs<'a> {
     /// Runs the default's jobs and those of each way.
     fn run<B: Bench>(&self, bench: &mut B) -> Result<ConfirmingRound, B::Error> {
         let goes_on = self.is_last && self.task.goes_on;
-        let share = if goes_on { constants().share_at_last } else { 1.0 };
-        let seconds = share * self.seconds;
+        let seconds = if goes_on { self.seconds - self.kept_seconds() } else { self.seconds };
         let repeated = self.repeated((seconds, self.turns(seconds)), 0, &|_| true);
         let most = JOB_OVERRUN * self.seconds.max(repeated.expected_seconds);
         let mut turns = Vec::new();
@@ -185,6 +184,18 @@ impl<'a> RoundJobs<'a> {
             self.go_on(bench, &mut turns, most)?;
         }
         Ok(self.gathered(&turns))
+    }
+
+    /// What of the last round's time is kept for further turns: nothing where it would go to starting jobs.
+    fn kept_seconds(&self) -> f64 {
+        let kept = (1.0 - constants().share_at_last) * self.seconds;
+        let turn = self.turn_seconds() + self.starting_seconds();
+        if kept < constants().least_further_turns * turn { 0.0 } else { kept }
+    }
+
+    /// What starting all jobs of a turn takes, in seconds.
+    fn starting_seconds(&self) -> f64 {
+        constants().start_seconds * self.loading.len() as f64
     }
 
     /// Each job once.
@@ -218,7 +229,7 @@ impl<'a> RoundJobs<'a> {
         most: f64,
     ) -> Result<(), B::Error> {
         let mut left = self.seconds - self.gathered(turns).spent;
-        let starting = constants().start_seconds * self.loading.len() as f64;
+        let starting = self.starting_seconds();
         while turns.len() < constants().most_turns_at_last {
             let open = self.open(&self.gathered(turns));
             let seconds = self.turn_seconds().min(left - starting);
