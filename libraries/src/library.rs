@@ -116,17 +116,23 @@ pub struct JobStart {
     pub oversubscribed: bool,
 }
 
+/// The methods of a collective that a version can be made to run, with these segment sizes, on so many
+/// processes, for messages of so many bytes.
+pub type MethodsOfVersion = fn((u32, u32), Collective, &[u64], u32, u64) -> Vec<Method>;
+
+/// The variables of an algorithm, in a version.
+pub type VariablesOf = fn((u32, u32), Collective, &Native) -> Result<Vec<Variable>, String>;
+
 /// Forcing by control variables of MPI's tool interface.
 pub struct WithinJob {
-    /// The methods of a collective that a version can be made to run, with these segment sizes, on so
-    /// many processes, for messages of so many bytes.
-    pub methods: fn((u32, u32), Collective, &[u64], u32, u64) -> Vec<Method>,
+    /// What is to be compared.
+    pub methods: MethodsOfVersion,
     /// What must be on, or the variables are ignored.
     pub switch: Option<RequiredVariable>,
     /// Of what part of the library the variables are.
     pub part: &'static str,
-    /// The variables of an algorithm, in a version.
-    pub variables: fn((u32, u32), Collective, &Native) -> Result<Vec<Variable>, String>,
+    /// The variables of an algorithm.
+    pub variables: VariablesOf,
     /// When the library reads them.
     pub read: ReadAt,
 }

@@ -42,11 +42,11 @@ fn parameters(
     segment_bytes: u64,
 ) -> Vec<(String, String)> {
     let named = |text: &&str| parameter(collective, row, text);
-    let mut set: Vec<(String, String)> = row.parameters.iter().filter_map(|it| named(it)).collect();
+    let mut set: Vec<(String, String)> = row.parameters.iter().filter_map(&named).collect();
     if let Some(segment) = row.segment {
         let bytes = segment_bytes.to_string();
         set.push((variable(collective, "TREE_PIPELINE_CHUNK_SIZE"), bytes));
-        set.extend(segment.followed_by.iter().filter_map(|it| named(it)));
+        set.extend(segment.followed_by.iter().filter_map(named));
     }
     set
 }
