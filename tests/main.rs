@@ -18,6 +18,7 @@ mod importing;
 mod installing;
 mod killed;
 mod links;
+mod other_libraries;
 mod plugins;
 mod predictions;
 mod refused;

@@ -205,7 +205,7 @@ fn way(loading: &Loading, summary: &TuningSummary, run: &RunDirectory) -> Result
     }
     let how_to_load = gains::how_to_load(loading, &summary.platform, run)?;
     Ok(html! {
-        h3 { (gains::heading(loading.way)) }
+        h3 { (gains::heading(loading.way, &summary.platform)) }
         @if gains.is_empty() {
             p { "Nothing beats the library's default here; every call is left to it." }
             pre { (how_to_load) }

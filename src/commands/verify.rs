@@ -11,13 +11,14 @@ use verification::selection::Choice;
 
 use crate::{
     commands::shared::{
-        options::{GridOptions, ModelOptions, RunOptions, SiteOptions, with_a_path},
+        options::{GridOptions, MethodOptions, ModelOptions, RunOptions, SiteOptions, with_a_path},
         output, penalties,
         plugins::{self, PluginOptions},
     },
     site::{allocation::within_allocation, ranks::Site, run_directory::RunDirectory},
     stages::{
         chosen,
+        compared::ComparedKinds,
         deciding::judged_models,
         judging::{self, Other},
         links,
@@ -42,6 +43,9 @@ pub struct Verify {
 
     #[command(flatten)]
     grid: GridOptions,
+
+    #[command(flatten)]
+    methods: MethodOptions,
 
     #[command(flatten)]
     plugins: PluginOptions,
@@ -150,7 +154,8 @@ impl Verify {
         run.begin(&run.measurements(), self.run.resume)?;
         let source = CalibrationSource::load_for(&run, &self.model)?;
         let site = Site::find(&self.site)?;
-        let mut grid = grid(&self.grid, &site)?;
+        let kinds = ComparedKinds::at(&site, self.methods.kinds())?;
+        let mut grid = grid(&self.grid, &kinds, &site)?;
         grid.others = self.plugins.methods(&grid.collectives)?;
         run.make()?;
         run.begin(&run.measurements(), self.run.resume)?;

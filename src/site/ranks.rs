@@ -8,8 +8,12 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use libraries::{MethodsOf, MpiLibrary};
-use records::{document, first_job::FirstJob};
+use libraries::MpiLibrary;
+use records::{
+    document::{self, Document},
+    first_job::FirstJob,
+};
+use serde::{Deserialize, Serialize};
 use testbed::{Spec, Testbed, TestbedMpi};
 
 use crate::{
@@ -47,10 +51,8 @@ pub struct Site {
 /// What the ranks are started with, beside the program's own arguments.
 #[derive(Debug, Clone)]
 pub enum JobSetting {
-    /// A parameter of Open MPI (MCA).
-    Parameter(&'static str, OsString),
     /// An environment variable.
-    Variable(&'static str, OsString),
+    Variable(String, OsString),
     /// The preload library, behind everything else that is preloaded.
     PreloadLibrary,
 }
@@ -186,9 +188,15 @@ impl Site {
         self.library
     }
 
-    /// The library's own methods that can be forced within a job, where it has such.
-    pub fn natives(&self) -> Option<MethodsOf> {
-        Some(self.library()?.within_job()?.methods)
+    /// The MPI program that runs there.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn program(&self) -> Result<PathBuf> {
+        match &self.place {
+            RunLocation::Launcher(launcher) => launcher.program(),
+            RunLocation::Planned(..) | RunLocation::Testbed(..) => programs::mpi(None),
+        }
     }
 
     /// Whether the network is one of this machine's own making.
@@ -208,14 +216,11 @@ impl Site {
         settings: &[JobSetting],
     ) -> Result<()> {
         let launched = self.launched.as_deref().context("the place was not opened")?;
-        let program = match &self.place {
-            RunLocation::Launcher(launcher) => launcher.program()?,
-            RunLocation::Planned(..) | RunLocation::Testbed(..) => programs::mpi(None)?,
-        };
+        let program = self.program()?;
         let library = settings.iter().any(|setting| matches!(setting, JobSetting::PreloadLibrary));
         let library = library.then(|| programs::find(PRELOAD_LIBRARY)).transpose()?;
         let variables = settings.iter().filter_map(|setting| match setting {
-            JobSetting::Variable(name, value) => Some((*name, value.as_os_str())),
+            JobSetting::Variable(name, value) => Some((name.as_str(), value.as_os_str())),
             _ => None,
         });
         let mut arguments = [&[task.into()], arguments].concat();
@@ -245,11 +250,6 @@ impl Site {
             }
         };
         command.env("OMPI_MCA_coll_tuned_use_dynamic_rules", "1");
-        for setting in settings {
-            if let JobSetting::Parameter(name, value) = setting {
-                command.env(format!("OMPI_MCA_{name}"), value);
-            }
-        }
         let (patience, allocation) = (self.patience, self.allocation());
         LaunchedJob { command, step: task, launched, patience, symptoms, allocation }.run()
     }

@@ -36,11 +36,7 @@ const JOB_OVERRUN: f64 = 2.0;
 
 /// What is to be confirmed, and in which time.
 pub struct ConfirmingTask<'a> {
-    /// What was chosen at every point, ascending.
-    pub choices: &'a [Choice],
-    /// Standard deviations of the logarithms of what it is believed to gain.
-    pub doubts: &'a BTreeMap<Point, f64>,
-    /// The ways to load it.
+    /// The ways to load what was chosen.
     pub ways: &'a [WayToLoad<'a>],
     /// Ranks of a job.
     pub ranks: u32,
@@ -93,8 +89,7 @@ pub fn confirm<B: Bench>(
     bench: &mut B,
     task: &ConfirmingTask<'_>,
 ) -> Result<ConfirmedWays, B::Error> {
-    let candidate = |way| LoadCandidate::new(way, task.choices, task.doubts);
-    let mut candidates: Vec<LoadCandidate> = task.ways.iter().map(candidate).collect();
+    let mut candidates: Vec<LoadCandidate> = task.ways.iter().map(LoadCandidate::new).collect();
     let mut last: Option<ConfirmingRound> = None;
     for number in ROUNDS {
         // Half of the time at first, what is left of it then.

@@ -162,19 +162,29 @@ impl Focus {
     /// What to load at every point at which the default was seen, ascending: of the methods seen
     /// there, what is decided for among these.
     pub fn choices(&self) -> Vec<Choice> {
+        self.choices_among(&|_, _| true)
+    }
+
+    /// The same where only these methods can be had beside the default.
+    pub fn choices_among(&self, among: &dyn Fn(Point, &Method) -> bool) -> Vec<Choice> {
         let choice = |(point, default, decided): (Point, (usize, usize), (usize, usize))| Choice {
             point,
             method: self.method(decided).clone(),
             seconds: self.seconds(decided.0, decided.1),
             default_seconds: self.seconds(default.0, default.1),
         };
-        self.to_load().map(choice).collect()
+        self.to_load(among).map(choice).collect()
     }
 
     /// The standard deviation of the logarithm of what a choice is believed to gain.
     pub fn doubts(&self) -> BTreeMap<Point, f64> {
+        self.doubts_among(&|_, _| true)
+    }
+
+    /// The same of [`choices_among`](Self::choices_among).
+    pub fn doubts_among(&self, among: &dyn Fn(Point, &Method) -> bool) -> BTreeMap<Point, f64> {
         let variance = |(track, index): (usize, usize)| self.tracks[track].belief.variance(index);
-        self.to_load()
+        self.to_load(among)
             .map(|(point, default, decided)| {
                 (point, (variance(default) + variance(decided)).sqrt())
             })
@@ -192,14 +202,20 @@ impl Focus {
             let (one, seconds) = timed.min_by(|(_, a), (_, b)| a.total_cmp(b))?;
             Some((point, (self.method(one).clone(), seconds)))
         };
-        self.to_load().filter_map(runner_up).collect()
+        self.to_load(&|_, _| true).filter_map(runner_up).collect()
     }
 
-    /// The default and what is decided for, among the methods seen at a point.
-    fn to_load(&self) -> impl Iterator<Item = (Point, (usize, usize), (usize, usize))> {
+    /// The default and what is decided for, among the methods seen at a point that can be had.
+    fn to_load(
+        &self,
+        among: &dyn Fn(Point, &Method) -> bool,
+    ) -> impl Iterator<Item = (Point, (usize, usize), (usize, usize))> {
         let seen = |&(track, index): &(usize, usize)| self.tracks[track].visits[index] > 0;
         self.points.iter().filter_map(move |(&point, candidates)| {
-            let candidates: Vec<_> = candidates.iter().copied().filter(seen).collect();
+            let can_be_had =
+                |one: &(usize, usize)| self.is_default(*one) || among(point, self.method(*one));
+            let candidates = candidates.iter().copied().filter(seen).filter(can_be_had);
+            let candidates: Vec<_> = candidates.collect();
             Some((point, self.default(&candidates)?, self.decided(&candidates)))
         })
     }

@@ -1,6 +1,6 @@
 //! What to measure, in which order, within a budget.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_pcg::Pcg64;
@@ -8,8 +8,6 @@ use records::{
     Collective, Method, Point,
     plan::{Cell, Plan, Visit},
 };
-
-pub use libraries::MethodsOf;
 
 use crate::{
     Weights,
@@ -24,6 +22,33 @@ mod thinned;
 pub use memory::{CutSizes, cut, fits, rank_bytes};
 pub use repeated::{RepeatedPlan, repeat};
 pub use thinned::thinned;
+
+/// The methods of a collective with these segment sizes, on so many processes, for messages of so
+/// many bytes.
+#[derive(Clone)]
+pub struct MethodsOf(Arc<MethodsAt>);
+
+type MethodsAt = dyn Fn(Collective, &[u64], u32, u64) -> Vec<Method> + Send + Sync;
+
+impl MethodsOf {
+    /// What this function gives.
+    pub fn new(
+        methods: impl Fn(Collective, &[u64], u32, u64) -> Vec<Method> + Send + Sync + 'static,
+    ) -> Self {
+        MethodsOf(Arc::new(methods))
+    }
+
+    /// At a point.
+    pub fn at(&self, point: Point, segments: &[u64]) -> Vec<Method> {
+        (self.0)(point.collective, segments, point.procs, point.bytes)
+    }
+}
+
+impl fmt::Debug for MethodsOf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("MethodsOf")
+    }
+}
 
 /// The points to measure and the methods to compare there.
 #[derive(Debug, Clone)]
@@ -179,7 +204,7 @@ pub fn cells(grid: &Grid, sizes: &[u64]) -> Vec<Cell> {
                 if !fits(Point { collective, procs, bytes }, grid.rank_bytes) {
                     continue;
                 }
-                let compared = (grid.methods)(collective, &grid.segments, procs, bytes);
+                let compared = grid.methods.at(Point { collective, procs, bytes }, &grid.segments);
                 let others = grid.others.iter().filter(|(of, _)| *of == collective);
                 let others = others.map(|(_, method)| method.clone());
                 let methods = std::iter::once(Method::Default).chain(compared).chain(others);
@@ -319,7 +344,7 @@ mod tests {
             procs: vec![2, 4, 8],
             sizes: (0..21).map(|power| 1 << power).collect(),
             segments: vec![0, 1024, 8192],
-            methods: libraries::openmpi::methods,
+            methods: MethodsOf::new(libraries::openmpi::methods),
             weights: Weights::default(),
             others: Vec::new(),
             rank_bytes: None,

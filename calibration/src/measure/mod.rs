@@ -22,7 +22,10 @@ pub mod work;
 use records::{Collective, document, plan::Plan, platform::Platform};
 
 pub use self::flags::MeasureFlags;
-use self::{director::Director, participant::Participant, timing::Scheme, work::OpenWork};
+use self::{
+    director::Director, methods::RunningLibrary, participant::Participant, timing::Scheme,
+    work::OpenWork,
+};
 use crate::{
     Result,
     exchange::Tag,
@@ -54,7 +57,8 @@ pub fn run(flags: &MeasureFlags, world: &World) -> Result<()> {
         };
     };
     let plan: Plan = document::read(&flags.plan)?;
-    work::check_plan(&plan, flags.job.ranks, flags.timing, &flags.plan)?;
+    let surroundings = (flags.timing, RunningLibrary::linked()?);
+    work::check_plan(&plan, flags.job.ranks, surroundings, &flags.plan)?;
     // Before the others hear of the plan, so that what the library cannot do is said once, and
     // before the record is begun.
     let participant = Participant::new(plan.clone(), scheme, synchroniser, world.control, sampler)?;

@@ -39,7 +39,7 @@ fn planned() -> Plan {
         procs: PROCS.into(),
         sizes: SIZES.into(),
         segments: vec![0, 1024],
-        methods,
+        methods: tuning::plan::MethodsOf::new(methods),
         weights: Weights::default(),
         others: Vec::new(),
         rank_bytes: None,

@@ -205,7 +205,7 @@ pub fn grid() -> Grid {
         procs: vec![2, 3, 4, 6, 8, 11, 16],
         sizes: (0..=20).map(|power| 1 << power).collect(),
         segments: vec![0, 1 << 10, 8 << 10, 64 << 10],
-        methods: libraries::openmpi::methods,
+        methods: tuning::plan::MethodsOf::new(libraries::openmpi::methods),
         weights: Weights::default(),
         others: Vec::new(),
         rank_bytes: None,

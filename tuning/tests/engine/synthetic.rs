@@ -41,7 +41,7 @@ impl World {
             procs: vec![2, 4, 6, 11, 16],
             sizes: (0..21).map(|power| 1 << power).collect(),
             segments: vec![0, 1024, 8192, 65536],
-            methods: libraries::openmpi::methods,
+            methods: tuning::plan::MethodsOf::new(libraries::openmpi::methods),
             weights: Weights::default(),
             others: Vec::new(),
             rank_bytes: None,

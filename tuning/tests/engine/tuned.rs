@@ -48,14 +48,15 @@ pub fn tune<B: Bench>(bench: &mut B, task: &TuningTask<'_>) -> Result<Tuned, B::
         MeasuringTask { cells, expected, limits, weights, wanted: &[], ranks, seconds, seed };
     let rows = measure(bench, &measuring)?;
     let known = known(rows.clone(), cells, expected, weights);
+    let (choices, doubts) = (known.choices(), known.doubts());
     let way = WayToLoad {
         way: LoadWay::Rules,
         file: "openmpi.rules",
         loaded: &|_, method| Ok(method.clone()),
+        choices: &choices,
+        doubts: &doubts,
     };
     let confirming = ConfirmingTask {
-        choices: &known.choices(),
-        doubts: &known.doubts(),
         ways: &[way],
         ranks,
         seconds: task.confirming_seconds,
