@@ -9,11 +9,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use libraries::MpiLibrary;
-use records::{
-    document::{self, Document},
-    first_job::FirstJob,
-};
-use serde::{Deserialize, Serialize};
+use records::{document, first_job::FirstJob};
 use testbed::{Spec, Testbed, TestbedMpi};
 
 use crate::{

@@ -85,7 +85,7 @@ mod tests {
                 procs: vec![2, 48, 3072],
                 sizes: (0..=20).map(|power| 1 << power).collect(),
                 segments: vec![0],
-                methods: |_, _, _, _| Vec::new(),
+                methods: MethodsOf::new(|_, _, _, _| Vec::new()),
                 weights: Weights::default(),
                 others: Vec::new(),
                 rank_bytes: Some(most),
