@@ -87,6 +87,7 @@ pub fn grid(options: &GridOptions, site: &Site) -> Result<Grid> {
         methods,
         weights: Weights::default(),
         others: Vec::new(),
+        rank_bytes: None,
     })
 }
 

@@ -17,9 +17,11 @@ use crate::{
     costs::{calls, synchronisation, visit_seconds},
 };
 
+mod memory;
 mod repeated;
 mod thinned;
 
+pub use memory::{CutSizes, cut, fits, rank_bytes};
 pub use repeated::{RepeatedPlan, repeat};
 pub use thinned::thinned;
 
@@ -42,6 +44,8 @@ pub struct Grid {
     pub weights: Weights,
     /// Methods beside these, each with its collective.
     pub others: Vec<(Collective, Method)>,
+    /// Bytes of memory that a rank may use, where that is known; points that need more are left out.
+    pub rank_bytes: Option<u64>,
 }
 
 /// What each model says of one cell, in seconds; always the same models in the same order, none where
@@ -170,11 +174,9 @@ pub fn every_second(sizes: &[u64]) -> Vec<u64> {
 pub fn cells(grid: &Grid, sizes: &[u64]) -> Vec<Cell> {
     let mut cells = Vec::new();
     for &collective in &grid.collectives {
-        // A barrier has no message.
-        let sizes = if collective == Collective::Barrier { &[0] } else { sizes };
         for &procs in &grid.procs {
-            for &bytes in sizes {
-                if grid.weights.at(Point { collective, procs, bytes }) == 0.0 {
+            for bytes in point_sizes(grid, sizes, collective, procs) {
+                if !fits(Point { collective, procs, bytes }, grid.rank_bytes) {
                     continue;
                 }
                 let compared = (grid.methods)(collective, &grid.segments, procs, bytes);
@@ -186,6 +188,20 @@ pub fn cells(grid: &Grid, sizes: &[u64]) -> Vec<Cell> {
         }
     }
     cells
+}
+
+/// The sizes with a weight at which a collective is measured on so many processes.
+fn point_sizes<'a>(
+    grid: &'a Grid,
+    sizes: &'a [u64],
+    collective: Collective,
+    procs: u32,
+) -> impl Iterator<Item = u64> + Clone + 'a {
+    // A barrier has no message.
+    let sizes = if collective == Collective::Barrier { &[0] } else { sizes };
+    let weighted =
+        move |bytes: &u64| grid.weights.at(Point { collective, procs, bytes: *bytes }) != 0.0;
+    sizes.iter().copied().filter(weighted)
 }
 
 /// What two calls of every default should take, in seconds: as much as the slowest method that a
@@ -306,6 +322,7 @@ mod tests {
             methods: libraries::openmpi::methods,
             weights: Weights::default(),
             others: Vec::new(),
+            rank_bytes: None,
         }
     }
 

@@ -91,6 +91,7 @@ mod tests {
             methods: |_, _, _, _| Vec::new(),
             weights,
             others: vec![(Collective::Bcast, "native:openmpi:binomial".parse().unwrap())],
+            rank_bytes: None,
         }
     }
 

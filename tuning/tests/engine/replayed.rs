@@ -208,6 +208,7 @@ pub fn grid() -> Grid {
         methods: libraries::openmpi::methods,
         weights: Weights::default(),
         others: Vec::new(),
+        rank_bytes: None,
     }
 }
 

@@ -44,6 +44,7 @@ impl World {
             methods: libraries::openmpi::methods,
             weights: Weights::default(),
             others: Vec::new(),
+            rank_bytes: None,
         };
         World {
             cells: cells(&grid, &grid.sizes),
