@@ -23,6 +23,7 @@ use crate::{
         links,
         measurements::Measurements,
         measuring::{TimingOption, grid, measure_by, planned},
+        memory,
         source::CalibrationSource,
     },
 };
@@ -135,8 +136,10 @@ impl Verify {
         grid.others = self.plugins.methods(&grid.collectives)?;
         run.make()?;
         run.begin(&run.measurements(), self.run.resume)?;
-        let site = site.open(&run)?;
+        let mut site = site.open(&run)?;
         run.keep(&self.run, &[run.measurements(), run.plan()])?;
+        site.first_job(&run)?;
+        memory::limit(&mut grid, &run, self.site.memory)?;
         links::measure(&site, &run, &grid.procs, self.seed, self.budget)?;
         let extent = match self.budget {
             Some(budget) => Extent::Within { seconds: budget.as_secs_f64() },

@@ -19,6 +19,7 @@ pub mod links;
 pub mod loading;
 pub mod measurements;
 pub mod measuring;
+pub mod memory;
 pub mod modulefiles;
 pub mod options;
 pub mod pairs;

@@ -42,6 +42,7 @@ fn planned() -> Plan {
         methods,
         weights: Weights::default(),
         others: Vec::new(),
+        rank_bytes: None,
     };
     make(&grid, Extent::Exhaustive { rounds: 2 }, 1, &|_| vec![Some(1e-4)]).plan
 }

@@ -26,7 +26,7 @@ use crate::{
     site::{allocation::within_allocation, ranks::Site, run_directory::RunDirectory},
     stages::{
         guided::{self, JobsPlan, JudgedJobs},
-        measuring,
+        measuring, memory,
     },
 };
 
@@ -166,15 +166,18 @@ impl Guidelines {
         let mut run = RunDirectory::at(&self.run.directory)?;
         run.begin(&guided::trial_record(&run), self.run.resume)?;
         let site = Site::find(&self.site)?;
-        let trial = match self.run.resume && guided::trial_plan(&run).exists() {
+        let cells = match self.run.resume && guided::trial_plan(&run).exists() {
             true => None,
-            false => Some(jobs::trial(self.cells(&site)?, site.ranks(), self.seed)),
+            false => Some(self.cells(&site)?),
         };
         run.make()?;
         run.begin(&guided::trial_record(&run), self.run.resume)?;
-        let site = site.open(&run)?;
+        let mut site = site.open(&run)?;
         run.keep(&self.run, &[guided::trial_record(&run)])?;
-        if let Some(trial) = trial {
+        if let Some(cells) = cells {
+            site.first_job(&run)?;
+            let cells = memory::limited(cells, &run, self.site.memory)?;
+            let trial = jobs::trial(cells, site.ranks(), self.seed);
             document::write(&guided::trial_plan(&run), &trial)?;
         }
         self.measure(&run, &site)?;

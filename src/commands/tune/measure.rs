@@ -23,8 +23,8 @@ use crate::{
         run_directory::RunDirectory,
     },
     stages::{
-        bench::ClusterBench, calibrating, focused, links, measuring, source::CalibrationSource,
-        traced::Traced,
+        bench::ClusterBench, calibrating, focused, links, measuring, memory,
+        source::CalibrationSource, traced::Traced,
     },
 };
 
@@ -59,7 +59,8 @@ impl Tune {
                  own methods are measured, for the preload library"
             );
         }
-        let grid = self.points(self.usage(run)?.as_ref(), opened)?;
+        let mut grid = self.points(self.usage(run)?.as_ref(), opened)?;
+        memory::limit(&mut grid, run, self.site.memory)?;
         links::measure(opened, run, &grid.procs, self.seed, self.budget())?;
         if !self.exhaustive {
             let seconds = self.share(MEASURING_SHARE);
