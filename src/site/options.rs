@@ -195,7 +195,7 @@ pub struct SiteOptions {
 
     /// Share of a node's memory that measuring collectives may take; larger messages are left out
     #[arg(long, value_name = "SHARE", value_parser = parse_share, default_value = "25%")]
-    pub memory: f64,
+    pub memory_share: f64,
 
     /// End a program that makes no progress for this long
     #[arg(long, value_name = "TIME", value_parser = quantity::parse_duration, default_value = "2m")]

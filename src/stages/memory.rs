@@ -55,7 +55,7 @@ impl RankMemory {
         };
         format!(
             "{collective} on {procs} processes is measured {left}, not {}: a job takes at most {:.0} % of \
-             a node's memory (--memory), {} for each of {} ranks on {}",
+             a node's memory (--memory-share), {} for each of {} ranks on {}",
             format_bytes(*asked),
             self.share * 100.0,
             format_bytes(self.bytes),
@@ -96,7 +96,7 @@ pub fn limited(cells: Vec<Cell>, run: &RunDirectory, share: f64) -> Result<Vec<C
     if left.len() < count {
         eprintln!(
             "plan: {} of {count} cells left out: a job takes at most {:.0} % of a node's memory \
-             (--memory), {} for each of {} ranks on {}",
+             (--memory-share), {} for each of {} ranks on {}",
             count - left.len(),
             share * 100.0,
             format_bytes(memory.bytes),
@@ -109,8 +109,8 @@ pub fn limited(cells: Vec<Cell>, run: &RunDirectory, share: f64) -> Result<Vec<C
 
 fn nothing_left(RankMemory { bytes, host, ranks, share }: &RankMemory) -> String {
     format!(
-        "no call fits into {:.0} % of the memory of {host}, {} for each of {ranks} ranks; give --memory \
-         a greater share, or fewer ranks",
+        "no call fits into {:.0} % of the memory of {host}, {} for each of {ranks} ranks; give a \
+         greater --memory-share, or fewer ranks",
         share * 100.0,
         format_bytes(*bytes)
     )
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(
             memory.note(&cut),
             "alltoall on 3072 processes is measured up to 64 KiB, not 1 MiB: a job takes at most 25 % of \
-             a node's memory (--memory), 1 GiB for each of 48 ranks on n48"
+             a node's memory (--memory-share), 1 GiB for each of 48 ranks on n48"
         );
     }
 }

@@ -176,7 +176,7 @@ impl Guidelines {
         run.keep(&self.run, &[guided::trial_record(&run)])?;
         if let Some(cells) = cells {
             site.first_job(&run)?;
-            let cells = memory::limited(cells, &run, self.site.memory)?;
+            let cells = memory::limited(cells, &run, self.site.memory_share)?;
             let trial = jobs::trial(cells, site.ranks(), self.seed);
             document::write(&guided::trial_plan(&run), &trial)?;
         }
