@@ -53,6 +53,7 @@ pub fn cut(grid: &Grid) -> Vec<CutSizes> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::MethodsOf;
     use crate::{
         Weights,
         plan::{Extent, cells, make},
