@@ -37,6 +37,7 @@ pub mod explain;
 pub mod fit;
 mod model;
 pub mod parameters;
+pub mod port_sharing;
 mod predict;
 pub mod presets;
 mod reach;

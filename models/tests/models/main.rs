@@ -13,6 +13,7 @@ mod intervals;
 mod limits;
 mod messages;
 mod numbers;
+mod port_sharing;
 mod refined;
 mod short_forms;
 mod tables;

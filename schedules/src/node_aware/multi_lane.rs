@@ -78,6 +78,9 @@ fn widened(site: &Site<'_>, input: Place, start: u64, plan: &mut Plan) {
 }
 
 fn bcast(site: &Site<'_>, plan: &mut Plan) {
+    if site.call.ranks == 1 {
+        return;
+    }
     let (data, share) = (RECEIVE.plus(site.span.start), share(site));
     let exact = surplus(site) == 0;
     let shares = if exact { data } else { SCRATCH };

@@ -78,6 +78,20 @@ fn every_node_aware_algorithm_is_right_on_many_layouts() {
     assert!(served > number / 5 * 4, "{served} of {number} served");
 }
 
+/// Executors give it no buffer.
+#[test]
+fn a_broadcast_to_nobody_touches_nothing() {
+    let nodes = Nodes::block(1, 1);
+    for entry in NODE_AWARE.iter().filter(|entry| entry.collective == Collective::Bcast) {
+        let call = Call { segment: 2, nodes: Some(&nodes), ..Call::new(1, 5) };
+        let mut round = crate::Round::default();
+        for index in 0..entry.needs(&call, 0).rounds {
+            entry.round(&call, 0, index, &mut round);
+            assert_eq!(round.steps(), [], "{entry:?}");
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
