@@ -1,6 +1,6 @@
 //! Blocks put into another order.
 
-use super::plan::{Place, Site};
+use super::site::{Place, Site};
 use crate::{Range, Round};
 
 /// Copies of one round.

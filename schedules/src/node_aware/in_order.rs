@@ -5,7 +5,8 @@ use records::{Algorithm, Collective};
 use super::{
     copies::BlockOrder,
     group::Group,
-    plan::{Family, Phase, Plan, RECEIVE, SCRATCH, SEND, Site},
+    plan::{Family, Phase, Plan},
+    site::{RECEIVE, SCRATCH, SEND, Site},
 };
 
 /// See [`node_aware`](super).

@@ -5,7 +5,8 @@ use records::{Algorithm, Collective};
 use super::{
     copies::BlockOrder,
     group::Group,
-    plan::{Family, Phase, Place, Plan, RECEIVE, SCRATCH, SEND, Site},
+    plan::{Family, Phase, Plan},
+    site::{Place, RECEIVE, SCRATCH, SEND, Site},
 };
 use crate::Buffer;
 

@@ -76,7 +76,7 @@ fn is_told_in_vain(entry: &Entry, ranks: u32, step: &Step) -> bool {
 /// A phase in place copies some blocks onto what they are.
 fn is_there_already(entry: &Entry, mutation: Mutation, step: &Step) -> bool {
     let is_dropped_copy = matches!((mutation, step), (Mutation::Dropped, Step::Copy { .. }));
-    entry.node_aware && is_dropped_copy
+    entry.is_node_aware() && is_dropped_copy
 }
 
 /// The place of every step of every rank: rank, round, index.
