@@ -1,7 +1,10 @@
 //! The refined forms against the schedules, message by message.
 
 use models::{
-    Forms, Model, Point, Predictor, closed_forms::refined, parameters::Network, simulated::Run,
+    Forms, Model, Point, Predictor,
+    closed_forms::refined,
+    parameters::Network,
+    simulated::{Run, RunLevels},
 };
 use proptest::prelude::*;
 use records::{
@@ -104,7 +107,8 @@ proptest! {
                 }
                 let segment_bytes = if form.segmented { 8 * segment } else { 0 };
                 let entry = schedules::find(collective, algorithm).unwrap();
-                let run = Run { entry, procs, root: 0, fan_out: None, bytes, segment_bytes };
+                let levels = RunLevels::default();
+                let run = Run { entry, procs, root: 0, fan_out: None, bytes, segment_bytes, levels };
                 let wanted = run.seconds(&network).unwrap();
                 let point = Point { collective, procs, bytes };
                 let got = predictor.predict(point, algorithm, segment_bytes).unwrap();

@@ -91,7 +91,7 @@ impl Phase {
 /// Whether an algorithm can work among so many ranks.
 pub(super) fn serves(entry: &Entry, call: &Call<'_>, ranks: u32) -> bool {
     let asks = entry.requirements;
-    (call.commutative || !asks.commutative) && (!asks.even || ranks == 1 || ranks % 2 == 0)
+    (call.commutative || !asks.commutative) && (!asks.even || ranks == 1 || ranks.is_multiple_of(2))
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -142,7 +142,8 @@ fn every_step_of_a_node_aware_algorithm_that_goes_wrong_is_noticed() {
     let (mut mutants, mut survivors) = (0, Vec::new());
     // Two nodes with three ranks each, three with two; shares are whole, so that nothing is filled.
     for (entry, number) in NODE_AWARE.iter().zip(0_u32..) {
-        let nodes = if number % 2 == 0 { Nodes::cyclic(2, 3) } else { Nodes::cyclic(3, 2) };
+        let nodes =
+            if number.is_multiple_of(2) { Nodes::cyclic(2, 3) } else { Nodes::cyclic(3, 2) };
         let count = match entry.collective {
             Collective::Barrier => 0,
             _ if entry.segmented => 12,
@@ -152,7 +153,7 @@ fn every_step_of_a_node_aware_algorithm_that_goes_wrong_is_noticed() {
             root: 1 + number % 4,
             segment: 6,
             nodes: Some(&nodes),
-            in_place: entry.collective != Collective::Scatter && number % 3 == 0,
+            in_place: entry.collective != Collective::Scatter && number.is_multiple_of(3),
             ..Call::new(6, count)
         };
         mutants += spoil(entry, &call, &mut survivors);

@@ -58,8 +58,8 @@ fn every_node_aware_algorithm_is_right_on_many_layouts() {
                     let call = Call {
                         root,
                         segment,
-                        in_place: number % 2 == 0,
-                        commutative: number % 3 > 0 || !entry.collective.combines(),
+                        in_place: number.is_multiple_of(2),
+                        commutative: !number.is_multiple_of(3) || !entry.collective.combines(),
                         nodes: Some(&nodes),
                         inter: named(between, number / 2),
                         intra: named(inside, number / 3),
