@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use records::{Algorithm, Collective, Layout};
 use schedules::{
-    Call, CallError, Entry, Length, Nodes,
+    Call, CallError, Entry, Length, NodesOfRanks,
     simulator::{
         self, Activity, ActivityKind, Costs, LevelledCosts, NodeCosts, Options, Outcome,
         SimulationError,
@@ -195,7 +195,7 @@ pub struct RunLevels {
 pub struct CallTables {
     counts: Vec<u64>,
     displacements: Vec<u64>,
-    nodes: Option<Nodes>,
+    nodes: Option<NodesOfRanks>,
 }
 
 /// Parameters of each level.
@@ -210,7 +210,7 @@ pub struct LevelledNetwork {
 }
 
 impl LevelledNetwork {
-    fn costs<'a>(&'a self, nodes: &'a Nodes) -> NodeCosts<'a, Network> {
+    fn costs<'a>(&'a self, nodes: &'a NodesOfRanks) -> NodeCosts<'a, Network> {
         let LevelledNetwork { inside, between, port } = self;
         NodeCosts { nodes, inside, between, port: port.as_ref().unwrap_or(between) }
     }
@@ -230,7 +230,7 @@ impl Run {
     pub fn tables(&self) -> CallTables {
         let nodes = self.levels.layout.map(|layout| {
             let labels = layout.nodes_of_ranks().into_iter().map(u64::from);
-            Nodes::new(&labels.collect::<Vec<_>>())
+            NodesOfRanks::new(&labels.collect::<Vec<_>>())
         });
         if !self.entry.collective.has_counts() {
             return CallTables { nodes, ..CallTables::default() };

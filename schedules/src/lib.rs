@@ -53,7 +53,7 @@ pub(crate) use entry::NodeChecks;
 pub use entry::{CallError, Entry, Requirements};
 pub use estimate::Length;
 pub use node_aware::{NODE_AWARE, find_node_aware, find_part, parts};
-pub use nodes::Nodes;
+pub use nodes::NodesOfRanks;
 pub use program::{Header, Needs, Program, Then};
 pub use range::{Buffer, Range};
 pub use registry::{find, find_named, of_collective};

@@ -30,10 +30,10 @@ use std::marker::PhantomData;
 use records::{Algorithm, Collective};
 
 use self::{
-    plan::{Family, Plan},
-    site::Site,
+    plan::{Family, PhasePlan},
+    site::CallSite,
 };
-use crate::{Call, ElementSpan, Entry, NodeChecks, Nodes, Program, Round, find};
+use crate::{Call, ElementSpan, Entry, NodeChecks, NodesOfRanks, Program, Round, find};
 
 const BCAST: usize = Collective::Bcast as usize;
 const REDUCE: usize = Collective::Reduce as usize;
@@ -147,7 +147,7 @@ fn problem_on_any(entry: &Entry, call: &Call<'_>) -> Option<String> {
 }
 
 /// Whether operands keep the order of ranks: those of a node follow each other.
-fn keeps_order(entry: &Entry, nodes: &Nodes) -> bool {
+fn keeps_order(entry: &Entry, nodes: &NodesOfRanks) -> bool {
     nodes.is_block() && entry.collective != Collective::ReduceScatterBlock
 }
 
@@ -174,12 +174,12 @@ struct Composed<F, const COLLECTIVE: usize> {
 }
 
 impl<F: Family, const COLLECTIVE: usize> Composed<F, COLLECTIVE> {
-    fn plan(&self, call: &Call<'_>, pass: u64) -> Plan {
-        let mut plan = Plan::default();
+    fn plan(&self, call: &Call<'_>, pass: u64) -> PhasePlan {
+        let mut plan = PhasePlan::default();
         if let Some(nodes) = call.nodes {
             let span = self.whole.segment(pass, self.segment);
             let collective = Collective::ALL[COLLECTIVE];
-            F::plan(collective, &Site { call, nodes, rank: self.rank, span }, &mut plan);
+            F::plan(collective, &CallSite { call, nodes, rank: self.rank, span }, &mut plan);
         }
         plan
     }

@@ -4,10 +4,10 @@ use records::{Algorithm, Collective};
 
 use super::{
     copies::{BlockOrder, Copies},
-    group::Group,
-    site::{Place, RECEIVE, SEND, Site},
+    group::RankGroup,
+    site::{CallSite, MemoryPlace, RECEIVE, SEND},
 };
-use crate::{Buffer, Call, Entry, Nodes, Range, Round, Step, algorithms, find};
+use crate::{Buffer, Call, Entry, NodesOfRanks, Range, Round, Step, algorithms, find};
 
 /// A way to look at the nodes.
 pub(super) trait Family {
@@ -17,27 +17,27 @@ pub(super) trait Family {
     const CUTS: bool = true;
 
     /// Appends the phases of a collective for one rank and segment.
-    fn plan(collective: Collective, site: &Site<'_>, plan: &mut Plan);
+    fn plan(collective: Collective, site: &CallSite<'_>, plan: &mut PhasePlan);
 }
 
 /// One collective among some ranks.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Phase {
+pub(super) struct GroupPhase {
     pub collective: Collective,
-    pub group: Group,
+    pub group: RankGroup,
     /// Its place in the group.
     pub root: u32,
     pub count: u64,
     pub segment: u64,
     pub in_place: bool,
-    pub send: Place,
-    pub receive: Place,
+    pub send: MemoryPlace,
+    pub receive: MemoryPlace,
 }
 
-impl Phase {
+impl GroupPhase {
     /// Of `count` elements, in the receive buffer alone.
-    pub const fn new(collective: Collective, group: Group, root: u32, count: u64) -> Self {
-        Phase {
+    pub const fn new(collective: Collective, group: RankGroup, root: u32, count: u64) -> Self {
+        GroupPhase {
             collective,
             group,
             root,
@@ -49,25 +49,25 @@ impl Phase {
         }
     }
 
-    pub const fn from(self, send: Place) -> Self {
-        Phase { send, ..self }
+    pub const fn from(self, send: MemoryPlace) -> Self {
+        GroupPhase { send, ..self }
     }
 
-    pub const fn into(self, receive: Place) -> Self {
-        Phase { receive, ..self }
+    pub const fn into(self, receive: MemoryPlace) -> Self {
+        GroupPhase { receive, ..self }
     }
 
     pub const fn in_place(self, in_place: bool) -> Self {
-        Phase { in_place, ..self }
+        GroupPhase { in_place, ..self }
     }
 
     pub const fn segment(self, segment: u64) -> Self {
-        Phase { segment, ..self }
+        GroupPhase { segment, ..self }
     }
 
-    fn entry(&self, call: &Call<'_>, nodes: &Nodes) -> &'static Entry {
+    fn entry(&self, call: &Call<'_>, nodes: &NodesOfRanks) -> &'static Entry {
         let named = match self.group {
-            Group::Node(_) => call.intra,
+            RankGroup::Node(_) => call.intra,
             _ => call.inter,
         };
         let ranks = self.group.size(nodes);
@@ -76,7 +76,7 @@ impl Phase {
         named.unwrap_or_else(|| algorithms::standard(self.collective))
     }
 
-    fn call<'a>(&self, call: &Call<'a>, nodes: &Nodes) -> Call<'a> {
+    fn call<'a>(&self, call: &Call<'a>, nodes: &NodesOfRanks) -> Call<'a> {
         Call {
             root: self.root,
             segment: self.segment,
@@ -96,7 +96,7 @@ pub(super) fn serves(entry: &Entry, call: &Call<'_>, ranks: u32) -> bool {
 
 #[derive(Debug, Clone, Copy)]
 enum Work {
-    Collective(Phase),
+    Collective(GroupPhase),
     Copies(Copies),
 }
 
@@ -105,14 +105,14 @@ const MOST: usize = 8;
 
 /// What a rank does, phase by phase.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Plan {
+pub(super) struct PhasePlan {
     work: [Option<Work>; MOST],
     length: usize,
     /// Elements of scratch memory that the phases hand each other.
     pub scratch: u64,
 }
 
-impl Plan {
+impl PhasePlan {
     fn push(&mut self, work: Work) {
         if let Some(place) = self.work.get_mut(self.length) {
             *place = Some(work);
@@ -121,12 +121,17 @@ impl Plan {
     }
 
     /// Then a collective.
-    pub fn then(&mut self, phase: Phase) {
+    pub fn then(&mut self, phase: GroupPhase) {
         self.push(Work::Collective(phase));
     }
 
     /// Then blocks of so many elements go from one place to another.
-    pub fn copy(&mut self, order: BlockOrder, (from, into): (Place, Place), block: u64) {
+    pub fn copy(
+        &mut self,
+        order: BlockOrder,
+        (from, into): (MemoryPlace, MemoryPlace),
+        block: u64,
+    ) {
         self.push(Work::Copies(Copies { order, from, into, block }));
     }
 
@@ -172,7 +177,7 @@ impl Plan {
         match work {
             Work::Copies(copies) => {
                 out.become_part(0, false, |step| step);
-                copies.round(&Site::new(call, nodes, rank), index, out);
+                copies.round(&CallSite::new(call, nodes, rank), index, out);
             }
             Work::Collective(phase) => {
                 let (part, place) = (phase.call(call, nodes), phase.group.place(call, nodes, rank));
@@ -185,11 +190,11 @@ impl Plan {
     }
 
     /// Where a range of a phase lies in the call's own buffers.
-    fn moved(&self, phase: &Phase, range: Range) -> Range {
+    fn moved(&self, phase: &GroupPhase, range: Range) -> Range {
         let place = match range.buffer {
             Buffer::Send => phase.send,
             Buffer::Receive => phase.receive,
-            other => Place::new(other, self.scratch),
+            other => MemoryPlace::new(other, self.scratch),
         };
         Range::new(place.buffer, place.start + range.start, range.count)
     }
@@ -199,7 +204,7 @@ impl Plan {
 fn extent(work: &Work, call: &Call<'_>, rank: u32) -> (u64, u32) {
     let Some(nodes) = call.nodes else { return (0, 0) };
     match work {
-        Work::Copies(copies) => (copies.rounds(&Site::new(call, nodes, rank)), 0),
+        Work::Copies(copies) => (copies.rounds(&CallSite::new(call, nodes, rank)), 0),
         Work::Collective(phase) => {
             let (part, place) = (phase.call(call, nodes), phase.group.place(call, nodes, rank));
             (phase.entry(call, nodes).functions.extent)(&part, place)

@@ -1,42 +1,42 @@
 //! A rank's place in a call, and places in its memory.
 
 use super::group::leader;
-use crate::{Buffer, Call, ElementSpan, Nodes};
+use crate::{Buffer, Call, ElementSpan, NodesOfRanks};
 
 /// Where elements begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct MemoryPlace {
     pub buffer: Buffer,
     pub start: u64,
 }
 
-impl Place {
+impl MemoryPlace {
     pub const fn new(buffer: Buffer, start: u64) -> Self {
-        Place { buffer, start }
+        MemoryPlace { buffer, start }
     }
 
     /// So many elements further.
     pub const fn plus(self, elements: u64) -> Self {
-        Place { start: self.start + elements, ..self }
+        MemoryPlace { start: self.start + elements, ..self }
     }
 }
 
-pub(super) const SEND: Place = Place::new(Buffer::Send, 0);
-pub(super) const RECEIVE: Place = Place::new(Buffer::Receive, 0);
-pub(super) const SCRATCH: Place = Place::new(Buffer::Temporary, 0);
+pub(super) const SEND: MemoryPlace = MemoryPlace::new(Buffer::Send, 0);
+pub(super) const RECEIVE: MemoryPlace = MemoryPlace::new(Buffer::Receive, 0);
+pub(super) const SCRATCH: MemoryPlace = MemoryPlace::new(Buffer::Temporary, 0);
 
 /// A rank's view of a call, and the segment at hand.
-pub(super) struct Site<'a> {
+pub(super) struct CallSite<'a> {
     pub call: &'a Call<'a>,
-    pub nodes: &'a Nodes,
+    pub nodes: &'a NodesOfRanks,
     pub rank: u32,
     pub span: ElementSpan,
 }
 
-impl<'a> Site<'a> {
+impl<'a> CallSite<'a> {
     /// Of a call whose vector is not cut.
-    pub fn new(call: &'a Call<'a>, nodes: &'a Nodes, rank: u32) -> Self {
-        Site { call, nodes, rank, span: ElementSpan { start: 0, count: call.count } }
+    pub fn new(call: &'a Call<'a>, nodes: &'a NodesOfRanks, rank: u32) -> Self {
+        CallSite { call, nodes, rank, span: ElementSpan { start: 0, count: call.count } }
     }
 
     pub fn node(&self) -> u32 {
@@ -74,12 +74,12 @@ impl<'a> Site<'a> {
     }
 
     /// This rank's contribution, where it has one of its own.
-    pub fn input(&self) -> Place {
-        Place::new(self.call.input(), 0)
+    pub fn input(&self) -> MemoryPlace {
+        MemoryPlace::new(self.call.input(), 0)
     }
 
     /// This rank's block of a gather's or an allgather's contribution.
-    pub fn own_block(&self) -> Place {
+    pub fn own_block(&self) -> MemoryPlace {
         match self.call.in_place {
             true => RECEIVE.plus(u64::from(self.rank) * self.call.count),
             false => SEND,

@@ -3,7 +3,7 @@
 use records::{Algorithm, Collective};
 
 use super::{super::*, broken::Broken};
-use crate::{Buffer, ENTRIES, Entry, NODE_AWARE, Nodes, OperandOrder, Range, Step};
+use crate::{Buffer, ENTRIES, Entry, NODE_AWARE, NodesOfRanks, OperandOrder, Range, Step};
 
 /// How a step may be wrong.
 #[derive(Debug, Clone, Copy)]
@@ -142,8 +142,11 @@ fn every_step_of_a_node_aware_algorithm_that_goes_wrong_is_noticed() {
     let (mut mutants, mut survivors) = (0, Vec::new());
     // Two nodes with three ranks each, three with two; shares are whole, so that nothing is filled.
     for (entry, number) in NODE_AWARE.iter().zip(0_u32..) {
-        let nodes =
-            if number.is_multiple_of(2) { Nodes::cyclic(2, 3) } else { Nodes::cyclic(3, 2) };
+        let nodes = if number.is_multiple_of(2) {
+            NodesOfRanks::cyclic(2, 3)
+        } else {
+            NodesOfRanks::cyclic(3, 2)
+        };
         let count = match entry.collective {
             Collective::Barrier => 0,
             _ if entry.segmented => 12,
