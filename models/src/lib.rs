@@ -35,6 +35,7 @@ pub mod compress;
 pub mod decide;
 pub mod explain;
 pub mod fit;
+mod limit;
 mod model;
 pub mod parameters;
 mod predict;
@@ -43,6 +44,7 @@ mod reach;
 pub mod simulated;
 
 pub use closed_forms::algorithms;
+pub use limit::{LimitCause, NetworkLimit, limit};
 pub use model::{Evaluator, Forms, Model, NetworkModel};
 pub use predict::{PredictError, Prediction, Predictor};
 pub use reach::Reach;

@@ -34,6 +34,8 @@ pub struct Focus {
     /// Cells that are to be seen at least once, if there is time.
     wanted: BTreeSet<u32>,
     weights: Weights,
+    /// What no method takes less than, as the logarithm of the seconds.
+    limits: BTreeMap<Point, f64>,
 }
 
 /// One method of one collective.
@@ -61,6 +63,7 @@ impl Focus {
             noise: VisitNoise::new([samples]),
             wanted: BTreeSet::new(),
             weights: Weights::default(),
+            limits: BTreeMap::new(),
         };
         for indices in by_method.into_values() {
             let track = focus.track(cells, indices, &priors, samples);
@@ -110,6 +113,30 @@ impl Focus {
     #[must_use]
     pub fn wanting(self, cells: impl IntoIterator<Item = u32>) -> Self {
         Focus { wanted: cells.into_iter().collect(), ..self }
+    }
+
+    /// Says below how many seconds no method can get at a point: what is as fast as that needs no rival.
+    ///
+    /// Limits rest on the calibration. Where a method of a collective was seen to be faster, those of
+    /// this collective are not believed.
+    #[must_use]
+    pub fn limited(self, limits: &BTreeMap<Point, f64>) -> Self {
+        let sound = limits.iter().filter(|(_, limit)| **limit > 0.0);
+        let limits: BTreeMap<Point, f64> =
+            sound.map(|(&point, limit)| (point, limit.ln())).collect();
+        let is_below = |&(track, index): &(usize, usize)| {
+            let MethodTrack { belief, visits, .. } = &self.tracks[track];
+            let limit = limits.get(&belief.points()[index]);
+            visits[index] > 0
+                && limit.is_some_and(|limit| belief.mean(index) < limit - constants().alike)
+        };
+        let points = self.points.iter();
+        let passed: BTreeSet<Collective> = points
+            .filter(|(_, candidates)| candidates.iter().any(is_below))
+            .map(|(point, _)| point.collective)
+            .collect();
+        let believed = limits.into_iter().filter(|(point, _)| !passed.contains(&point.collective));
+        Focus { limits: believed.collect(), ..self }
     }
 
     /// Says how much each point matters: the regret is weighted by it.
@@ -236,6 +263,11 @@ impl Focus {
         let decided = self.decided(candidates);
         let (at, best) = (decided.1, &self.tracks[decided.0].belief);
         let is_default = self.is_default(decided);
+        // Nothing gains more over a method that was seen than what that is above the limit.
+        let seen = self.tracks[decided.0].visits[at] > 0;
+        let limit = self.limits.get(&best.points()[at]).filter(|_| seen);
+        let room = limit.map_or(f64::INFINITY, |limit| best.mean(at) - limit);
+        let room = (room - constants().alike).max(0.0);
         let others = candidates
             .iter()
             .filter(move |&&other| other != decided && !(is_default && self.is_default(other)));
@@ -243,7 +275,7 @@ impl Focus {
             let other = &self.tracks[track].belief;
             let lead = best.mean(at) - other.mean(index) - constants().alike.ln_1p();
             let spread = (best.variance(at) + other.variance(index)).sqrt();
-            ((track, index), expected_gain(lead, spread))
+            ((track, index), expected_gain(lead, spread).min(room))
         })
     }
 }

@@ -10,6 +10,7 @@ mod fits;
 mod formulas;
 mod groups;
 mod intervals;
+mod least;
 mod limits;
 mod messages;
 mod numbers;

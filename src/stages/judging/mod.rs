@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use models::Model;
 use records::{
-    Method, Point, agreement::Agreement, calibration::Calibration, choices::Choices,
+    Collective, Method, Point, agreement::Agreement, calibration::Calibration, choices::Choices,
     decisions::Decisions, penalty::Penalties,
 };
 use verification::{
@@ -40,6 +40,8 @@ pub use functions::{Other, other};
 /// What was made of a run's measurements.
 pub struct JudgedRun {
     pub penalties: Penalties,
+    /// The same against the limit, where it is known.
+    pub above_limit: Option<Penalties>,
     pub choices: Vec<Choice>,
     /// The figures written.
     pub figures: Vec<String>,
@@ -79,8 +81,19 @@ pub fn judge(
     penalties.warnings.extend(unreached);
     penalties.warnings.extend(judged_by_itself(run, source));
     run.write(&run.penalty(), &penalties)?;
-    let figures = draw(run, &source.calibration, &decisions, &penalties)?;
-    Ok(JudgedRun { penalties, choices, figures, samples, jobs, functions })
+    let above_limit = above_limit(source, &penalties)?;
+    if let Some(above) = &above_limit {
+        run.write(&run.above_limit(), above)?;
+    }
+    let figures = draw(run, &source.calibration, &decisions, (&penalties, above_limit.as_ref()))?;
+    Ok(JudgedRun { penalties, above_limit, choices, figures, samples, jobs, functions })
+}
+
+/// Decisions' times against what no algorithm gets below, by the network as it was calibrated.
+fn above_limit(source: &CalibrationSource, penalties: &Penalties) -> Result<Option<Penalties>> {
+    let predictor = source.predictor(Model::Refined)?;
+    let limit = |point| predictor.limit(point).map(|limit| limit.seconds);
+    Ok(penalty::above_limit(penalties, limit))
 }
 
 /// Constants that were fitted to what they are judged by.
@@ -133,7 +146,7 @@ fn draw(
     run: &RunDirectory,
     calibration: &Calibration,
     decisions: &Decisions,
-    penalties: &Penalties,
+    (penalties, above_limit): (&Penalties, Option<&Penalties>),
 ) -> Result<Vec<String>> {
     let mut drawn = vec![("parameters".to_owned(), figures::parameters(calibration)?)];
     for collective in penalties.message_size.keys().copied() {
@@ -141,6 +154,13 @@ fn draw(
         drawn.push((format!("penalty-{collective}"), map));
         let map = figures::decision_map(decisions, Some(penalties), collective)?;
         drawn.push((format!("decisions-{collective}"), map));
+        if let Some(above) = above_limit.filter(|above| tells(above, collective)) {
+            drawn.push((format!("limit-{collective}"), figures::limit_map(above, collective)?));
+        }
     }
     drawing::save(run, &drawn)
+}
+
+fn tells(above: &Penalties, collective: Collective) -> bool {
+    above.penalties.iter().any(|one| one.collective == collective)
 }
