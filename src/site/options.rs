@@ -166,7 +166,7 @@ pub struct SiteOptions {
 
     /// The MPI library that colibri-mpi was built for, `other` for one whose methods can't be forced
     /// [default: what it says of itself]
-    #[arg(long, value_name = "NAME", value_parser = NamedLibrary::parse)]
+    #[arg(long = "mpi-library", value_name = "NAME", value_parser = NamedLibrary::parse)]
     pub library: Option<NamedLibrary>,
 
     /// Ranks to start [default: as many as the allocation or this machine holds]
