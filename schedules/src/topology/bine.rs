@@ -31,17 +31,24 @@ struct Hearing {
 }
 
 thread_local! {
-    /// The last tree that was asked for: to find it takes O(p log p), and it is asked for rank by rank.
-    static LAST: RefCell<(u32, Rc<[Hearing]>)> = RefCell::new((0, Rc::new([])));
+    /// The last trees that were asked for: to find one takes O(p log p), and it is asked for rank by
+    /// rank.
+    static KEPT: RefCell<Vec<(u32, Rc<[Hearing]>)>> = const { RefCell::new(Vec::new()) };
 }
+
+/// Groups of ranks take turns where collectives are composed of others.
+const KEPT_AT_ONCE: usize = 4;
 
 /// By rank, relative to the root; the root hears from itself.
 fn hearings(ranks: u32) -> Rc<[Hearing]> {
-    LAST.with_borrow_mut(|(of, last)| {
-        if *of != ranks {
-            (*of, *last) = (ranks, found(ranks).into());
+    KEPT.with_borrow_mut(|kept| {
+        if let Some((_, tree)) = kept.iter().find(|(of, _)| *of == ranks) {
+            return Rc::clone(tree);
         }
-        Rc::clone(last)
+        kept.truncate(KEPT_AT_ONCE - 1);
+        let tree: Rc<[Hearing]> = found(ranks).into();
+        kept.insert(0, (ranks, Rc::clone(&tree)));
+        tree
     })
 }
 

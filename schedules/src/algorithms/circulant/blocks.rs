@@ -13,8 +13,7 @@ const MOST: usize = 32;
 /// Of no more ranks are schedules kept.
 const MOST_KEPT: u32 = 1 << 16;
 
-/// The schedules that were asked for, of the last number of ranks: to find one takes O(log^2 p).
-#[derive(Default)]
+/// The schedules that were asked for, of one number of ranks: to find one takes O(log^2 p).
 struct Kept {
     ranks: u32,
     /// By rank; [`UNKNOWN`] where it was not asked for.
@@ -24,8 +23,12 @@ struct Kept {
 const UNKNOWN: [i8; MOST] = [i8::MAX; MOST];
 
 thread_local! {
-    static KEPT: RefCell<Kept> = RefCell::default();
+    /// Of the last numbers of ranks.
+    static KEPT: RefCell<Vec<Kept>> = const { RefCell::new(Vec::new()) };
 }
+
+/// Groups of ranks take turns where collectives are composed of others.
+const KEPT_AT_ONCE: usize = 4;
 
 /// What every rank sends and receives when.
 #[derive(Debug, Clone, Copy)]
@@ -109,19 +112,23 @@ impl BlockSchedule {
     fn entry(&self, rank: u32, k: u32) -> i64 {
         let found = match self.ranks > MOST_KEPT {
             true => self.schedule_of(rank),
-            false => KEPT.with_borrow_mut(|kept| {
-                if kept.ranks != self.ranks {
-                    let schedules = vec![UNKNOWN; self.ranks as usize];
-                    *kept = Kept { ranks: self.ranks, schedules };
-                }
-                let schedule = &mut kept.schedules[rank as usize];
-                if *schedule == UNKNOWN {
-                    *schedule = self.schedule_of(rank);
-                }
-                *schedule
-            }),
+            false => KEPT.with_borrow_mut(|kept| self.kept(kept, rank)),
         };
         i64::from(found[k as usize])
+    }
+
+    fn kept(&self, all: &mut Vec<Kept>, rank: u32) -> [i8; MOST] {
+        let place = all.iter().position(|kept| kept.ranks == self.ranks).unwrap_or_else(|| {
+            all.truncate(KEPT_AT_ONCE - 1);
+            let schedules = vec![UNKNOWN; self.ranks as usize];
+            all.insert(0, Kept { ranks: self.ranks, schedules });
+            0
+        });
+        let schedule = &mut all[place].schedules[rank as usize];
+        if *schedule == UNKNOWN {
+            *schedule = self.schedule_of(rank);
+        }
+        *schedule
     }
 
     /// The index of the skip that takes a rank to its place at last, when the greatest that fit are
