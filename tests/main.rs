@@ -15,6 +15,7 @@ mod exports;
 mod frozen;
 mod guidelines;
 mod installing;
+mod importing;
 mod killed;
 mod links;
 mod plugins;

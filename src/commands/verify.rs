@@ -91,10 +91,13 @@ impl Verify {
         let (run, source) = match self.from_record {
             true => {
                 let run = RunDirectory::judge(&self.run.directory)?;
-                let source = CalibrationSource::load_for(&run, &self.model)?;
+                let source = self.parameters(&run)?;
                 (run, source)
             }
-            false => self.measured()?,
+            false => {
+                let (run, source) = self.measured()?;
+                (run, Some(source))
+            }
         };
         let models = self.model.model.map_or_else(judged_models, |models| models.0);
         let measurements = Measurements::read(&run)?;
@@ -104,7 +107,8 @@ impl Verify {
             false => None,
         };
         let choices = kept.as_ref().map(|kept| kept.choices.iter().map(Choice::from).collect());
-        let judged = judging::judge(&run, &source, measurements, &models, &self.others, choices)?;
+        let judged =
+            judging::judge(&run, source.as_ref(), measurements, &models, &self.others, choices)?;
         if kept.is_none() {
             let next = |choice: &Choice| chosen::next_measured(&judged.samples, choice);
             let (penalties, doubts) = (&judged.penalties, BTreeMap::new());
@@ -123,6 +127,19 @@ impl Verify {
             eprintln!("written: {figure}");
         }
         Ok(())
+    }
+
+    /// The parameters by which models decide; none where an imported run has none.
+    fn parameters(&self, run: &RunDirectory) -> Result<Option<CalibrationSource>> {
+        let is_there = self.model.calibration.is_some() || run.calibration().exists();
+        if !is_there && run.is_imported() {
+            eprintln!(
+                "note: no model is judged, since there are no parameters; `colibri fit` takes them from \
+                 the run, --calibration from elsewhere"
+            );
+            return Ok(None);
+        }
+        CalibrationSource::load_for(run, &self.model).map(Some)
     }
 
     /// The run, measured; nothing is made before all that can be known of it allows it to begin.

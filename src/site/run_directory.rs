@@ -222,6 +222,17 @@ impl RunDirectory {
         &self.path
     }
 
+    /// Whether its measurements were made by another tool.
+    pub fn is_imported(&self) -> bool {
+        let first = File::open(self.measurements()).map(std::io::BufReader::new);
+        first.is_ok_and(|first| {
+            let lines = std::io::BufRead::lines(first).map_while(Result::ok);
+            lines
+                .take_while(|line| line.starts_with('#'))
+                .any(|line| line.starts_with("#@imported="))
+        })
+    }
+
     /// A file of the run by name.
     pub fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)

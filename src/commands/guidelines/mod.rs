@@ -143,8 +143,11 @@ impl Guidelines {
                 (run, Some(site))
             }
         };
-        let plan: JobsPlan = document::read(&guided::jobs_plan(&run))
-            .context("there is no run to judge; leave out --from-record to measure one")?;
+        let plan = match run.is_imported() {
+            true => guided::imported_plan(&run),
+            false => document::read(&guided::jobs_plan(&run))
+                .context("there is no run to judge; leave out --from-record to measure one")?,
+        };
         let JudgedJobs { violations: mut found, jobs } =
             guided::judge(&run, &plan, &self.settings())?;
         violations::draw(&run, &jobs, &found)?;

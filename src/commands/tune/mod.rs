@@ -116,7 +116,8 @@ impl Tune {
         let (measurements, rows) = Measurements::read_with_rows(&run)?;
         let known = self.known(&run, &source, &measurements.cells, rows)?;
         let (models, choices) = (judged_models(), known.choices());
-        let judged = judging::judge(&run, &source, measurements, &models, &[], Some(choices))?;
+        let judged =
+            judging::judge(&run, Some(&source), measurements, &models, &[], Some(choices))?;
         for warning in &judged.penalties.warnings {
             eprintln!("note: {warning}");
         }

@@ -51,10 +51,11 @@ pub struct JudgedRun {
 }
 
 /// Judges a run's measurements: decisions, penalties and figures are written. Without `choices`
-/// what is to be exported is chosen by the measurements of each point alone.
+/// what is to be exported is chosen by the measurements of each point alone. Without a `source` of
+/// parameters no model is judged.
 pub fn judge(
     run: &RunDirectory,
-    source: &CalibrationSource,
+    source: Option<&CalibrationSource>,
     measurements: Measurements,
     models: &[Model],
     others: &[Other],
@@ -62,12 +63,18 @@ pub fn judge(
 ) -> Result<JudgedRun> {
     let _shown = progress::show("judging", "", || WorkDone::Unknown);
     let Measurements { header, cells, unreached, samples, jobs } = measurements;
-    let decisions = decisions(source, &cells, models)?;
+    let decisions = source.map(|source| decisions(source, &cells, models)).transpose()?;
     let timing = header.get("timing").cloned().unwrap_or_default();
     let platform = platform(&header, &run.measurements())?;
-    run.write(&run.decisions(), &Choices::predicted(platform.clone(), decisions.clone()))?;
-    let choices = choices.unwrap_or_else(|| selection::choose(&samples));
-    let mut functions = DecisionFunction::of_decisions(&decisions.decisions, &samples);
+    if let Some(decisions) = &decisions {
+        run.write(&run.decisions(), &Choices::predicted(platform.clone(), decisions.clone()))?;
+    }
+    let choices = choices.unwrap_or_else(|| match is_summarised(&header) {
+        true => selection::choose_least(&samples),
+        false => selection::choose(&samples),
+    });
+    let predicted = decisions.as_ref().map_or(&[][..], |decisions| &decisions.decisions);
+    let mut functions = DecisionFunction::of_decisions(predicted, &samples);
     functions.push(DecisionFunction::default(&samples));
     functions.push(DecisionFunction::measured(&choices));
     for other in others {
@@ -77,10 +84,22 @@ pub fn judge(
     let mut penalties = penalty::penalties(&samples, &functions, busy_links, platform, &timing);
     penalties.warnings.extend(penalties.platform.busy());
     penalties.warnings.extend(unreached);
-    penalties.warnings.extend(judged_by_itself(run, source));
+    penalties.warnings.extend(source.and_then(|source| judged_by_itself(run, source)));
+    penalties.warnings.extend(is_summarised(&header).then(|| SUMMARISED.to_owned()));
     run.write(&run.penalty(), &penalties)?;
-    let figures = draw(run, &source.calibration, &decisions, &penalties)?;
+    let calibration = source.map(|source| &source.calibration);
+    let figures = draw(run, calibration, decisions.as_ref(), &penalties)?;
     Ok(JudgedRun { penalties, choices, figures, samples, jobs, functions })
+}
+
+/// What is to be known of choices by summaries.
+const SUMMARISED: &str = "the record holds summaries of many repetitions by a few jobs: what is \
+                          measured best is the least of them by more than 5 %, without a test";
+
+/// Whether the rows are summaries of many repetitions each, as imported ones may be.
+fn is_summarised(header: &BTreeMap<String, String>) -> bool {
+    header.contains_key("imported")
+        && header.get("statistic").is_some_and(|statistic| statistic != "none")
 }
 
 /// Constants that were fitted to what they are judged by.
@@ -131,16 +150,21 @@ impl JudgedRun {
 
 fn draw(
     run: &RunDirectory,
-    calibration: &Calibration,
-    decisions: &Decisions,
+    calibration: Option<&Calibration>,
+    decisions: Option<&Decisions>,
     penalties: &Penalties,
 ) -> Result<Vec<String>> {
-    let mut drawn = vec![("parameters".to_owned(), figures::parameters(calibration)?)];
+    let mut drawn = Vec::new();
+    if let Some(calibration) = calibration {
+        drawn.push(("parameters".to_owned(), figures::parameters(calibration)?));
+    }
     for collective in penalties.message_size.keys().copied() {
         let map = figures::penalty_map(penalties, collective)?;
         drawn.push((format!("penalty-{collective}"), map));
-        let map = figures::decision_map(decisions, Some(penalties), collective)?;
-        drawn.push((format!("decisions-{collective}"), map));
+        if let Some(decisions) = decisions {
+            let map = figures::decision_map(decisions, Some(penalties), collective)?;
+            drawn.push((format!("decisions-{collective}"), map));
+        }
     }
     drawing::save(run, &drawn)
 }
