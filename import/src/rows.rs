@@ -86,6 +86,8 @@ pub struct TimedCall<'a> {
     pub collective: Collective,
     /// The method.
     pub method: &'a Method,
+    /// Whether it is the MPI library's own, whatever its name.
+    pub of_library: bool,
     /// Processes in the communicator.
     pub procs: u32,
     /// Message size; see [`Collective::message_size`].
@@ -96,6 +98,13 @@ pub struct TimedCall<'a> {
     pub made: Made,
     /// Whether the tool counts it as late.
     pub status: ObservationStatus,
+}
+
+impl TimedCall<'_> {
+    /// Whether a method's name tells that it is the library's.
+    pub fn is_library(method: &Method) -> bool {
+        matches!(method, Method::Default | Method::Native(_))
+    }
 }
 
 /// How messages go between the ranks of a pair.

@@ -41,6 +41,7 @@ mod predict;
 pub mod presets;
 mod reach;
 pub mod simulated;
+pub mod transfer;
 
 pub use closed_forms::algorithms;
 pub use model::{Evaluator, Forms, Model, NetworkModel};

@@ -10,6 +10,7 @@ pub mod disturbance;
 pub mod drawing;
 pub mod export;
 pub mod exporting;
+pub mod fitting;
 pub mod focused;
 pub mod guided;
 pub mod headers;

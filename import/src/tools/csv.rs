@@ -308,6 +308,7 @@ impl Rows {
         let call = TimedCall {
             collective,
             method: &Method::Default,
+            of_library: TimedCall::is_library(&self.method.1),
             procs,
             bytes: meaning.ours(collective, procs, size, 1),
             seconds,

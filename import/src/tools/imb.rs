@@ -202,6 +202,7 @@ impl Table {
                 let call = TimedCall {
                     collective,
                     method: &told.method(),
+                    of_library: TimedCall::is_library(&told.method()),
                     procs,
                     bytes: meaning.ours(collective, procs, bytes, 4),
                     seconds: of("t_max")?,

@@ -284,6 +284,7 @@ impl Table {
                 let call = TimedCall {
                     collective,
                     method,
+                    of_library: TimedCall::is_library(method),
                     procs,
                     bytes: meaning.ours(collective, procs, row.bytes, 4),
                     seconds: row.value / 1e6,

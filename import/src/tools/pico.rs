@@ -62,6 +62,7 @@ impl Tool for Pico {
             let call = TimedCall {
                 collective: row.collective,
                 method: &row.method,
+                of_library: row.of_library,
                 procs: row.procs,
                 bytes: row.bytes,
                 seconds: row.seconds,
@@ -82,6 +83,7 @@ struct Row {
     job: Job,
     collective: Collective,
     method: Method,
+    of_library: bool,
     procs: u32,
     bytes: u64,
     seconds: f64,
@@ -138,6 +140,7 @@ fn read_row(
         },
         collective,
         method: method(collective, library, of("algorithm")?).map_err(named("algorithm"))?,
+        of_library: plain(of("algorithm")?).is_some(),
         procs,
         bytes: SizeMeaning::Total.ours(collective, procs, bytes, 4),
         seconds: seconds("median_ns")?,
@@ -152,12 +155,15 @@ fn shape(text: &str) -> Option<u32> {
         .try_fold(1_u32, |all, side| all.checked_mul(side?))
 }
 
+/// The library's own name of an algorithm, where its mark says that it is the library's.
+fn plain(name: &str) -> Option<&str> {
+    let marked = ["_ompi", "_mpich"].into_iter().find_map(|mark| name.strip_suffix(mark));
+    marked.or_else(|| name.strip_prefix("default-"))
+}
+
 /// The method of a name.
 fn method(collective: Collective, library: &str, name: &str) -> Result<Method, String> {
-    let marked = ["_ompi", "_mpich"].into_iter().find_map(|mark| name.strip_suffix(mark));
-    let Some(plain) = marked.or_else(|| name.strip_prefix("default-")) else {
-        return Method::other(name);
-    };
+    let Some(plain) = plain(name) else { return Method::other(name) };
     if plain == "default" {
         return Ok(Method::Default);
     }

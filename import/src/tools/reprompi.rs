@@ -85,6 +85,7 @@ impl Tool for ReproMpi {
             let call = TimedCall {
                 collective: what.collective,
                 method: &what.method,
+                of_library: TimedCall::is_library(&what.method),
                 procs: header.procs.ok_or_else(|| {
                     lines
                         .fault("the number of ranks is not told; expected '#@nprocs=N', or --procs")

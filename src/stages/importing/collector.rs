@@ -8,7 +8,7 @@ use std::{
 use anyhow::{Result, bail};
 use import::{Exchange, ExchangeKind, Job, Made, Nodes, Sink, Summary, TimedCall};
 use records::{
-    FileError, Method,
+    FileError,
     imported::{OtherStatistic, PairStreams, StreamDirection},
     observation::{CollectiveCall, ObservationStatus},
     plan::Cell,
@@ -229,8 +229,8 @@ impl<'a> Collector<'a> {
         Ok(())
     }
 
-    fn is_wanted(&self, method: &Method) -> bool {
-        self.wanted == WantedMethods::All || matches!(method, Method::Default | Method::Native(_))
+    fn is_wanted(&self, call: &TimedCall<'_>) -> bool {
+        self.wanted == WantedMethods::All || call.of_library
     }
 }
 
@@ -260,7 +260,7 @@ impl Sink for Collector<'_> {
     }
 
     fn call(&mut self, line: u64, call: &TimedCall<'_>) -> Result<(), FileError> {
-        if !self.is_wanted(call.method) {
+        if !self.is_wanted(call) {
             self.left_out("methods that are not the library's are left out");
             return Ok(());
         }
