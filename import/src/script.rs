@@ -9,7 +9,7 @@ pub struct Script {
     pub procs: Option<u32>,
     /// Ranks on each node.
     pub ranks_per_node: Option<u32>,
-    /// RanksOnNodes.
+    /// Nodes.
     pub nodes: Option<u32>,
     /// Modules of MPI libraries, `openmpi/4.0.3-qpsxmnc`.
     pub library: String,

@@ -148,7 +148,7 @@ fn read_row(
     })
 }
 
-/// RanksOnNodes of a shape: `32`, `8x8x8`.
+/// Nodes of a shape: `32`, `8x8x8`.
 fn shape(text: &str) -> Option<u32> {
     text.split('x')
         .map(|side| side.parse::<u32>().ok())

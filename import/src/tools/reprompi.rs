@@ -104,7 +104,7 @@ impl MeasuringTool for ReproMpi {
     }
 }
 
-/// TimedTest the `#@` lines tell.
+/// What the `#@` lines tell.
 struct ReproHeader {
     job: Job,
     procs: Option<u32>,
@@ -154,7 +154,7 @@ impl ReproHeader {
     }
 }
 
-/// TimedTest was timed last: rows of one cell follow each other.
+/// What was timed last: rows of one cell follow each other.
 struct TimedTest {
     test: String,
     collective: Collective,
