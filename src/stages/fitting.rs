@@ -140,7 +140,7 @@ pub struct LeftOutResult {
 /// Ways to decide at a point left out.
 const WAYS: [&str; 4] = ["transferred", "nearest", "structure", "default"];
 
-type Penalties = BTreeMap<(Collective, &'static str), Vec<f64>>;
+type PenaltiesOfWays = BTreeMap<(Collective, &'static str), Vec<f64>>;
 
 /// The medians over jobs.
 pub fn medians(times: &[CollectiveTime]) -> Vec<MethodTime> {
@@ -160,9 +160,14 @@ pub fn leave_out(
     left_out: LeftOut,
     only: Option<&[u32]>,
 ) -> LeftOutResult {
-    let mut penalties = Penalties::new();
+    let mut penalties = PenaltiesOfWays::new();
     let mut result = LeftOutResult::default();
-    for (known, judged) in parts(times, left_out) {
+    let is_wanted = |procs: u32| only.is_none_or(|wanted| wanted.contains(&procs));
+    for (known, mut judged) in parts(times, left_out) {
+        judged.retain(|time| is_wanted(time.point.procs));
+        if judged.is_empty() {
+            continue;
+        }
         let fit = fit::joint(&known).ok();
         if let Some(fit) = &fit {
             let error = |time: &CollectiveTime| {
@@ -229,7 +234,7 @@ fn judge(
     Some(WAYS.into_iter().zip(decided).filter_map(of).collect())
 }
 
-fn rows(penalties: &Penalties) -> Vec<LeftOutRow> {
+fn rows(penalties: &PenaltiesOfWays) -> Vec<LeftOutRow> {
     let row = |collective, decided_by, values: &[f64]| {
         Some(LeftOutRow {
             collective,

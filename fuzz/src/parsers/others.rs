@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use import::{Exchange, Job, Lines, Script, Sink, TimedCall, Told, Tool};
+use import::{ImportedCall, Job, Lines, MeasuringTool, PairExchange, Script, Sink, Told};
 use records::FileError;
 
 use super::{FILE, is_told};
@@ -36,13 +36,13 @@ impl Sink for Checked {
         Ok(())
     }
 
-    fn call(&mut self, _: u64, call: &TimedCall<'_>) -> Result<(), FileError> {
+    fn call(&mut self, _: u64, call: &ImportedCall<'_>) -> Result<(), FileError> {
         assert!(call.procs > 0, "{call:?}");
         assert!(call.seconds.is_finite() && call.seconds >= 0.0, "{call:?}");
         Ok(())
     }
 
-    fn exchange(&mut self, _: u64, exchange: &Exchange) -> Result<(), FileError> {
+    fn exchange(&mut self, _: u64, exchange: &PairExchange) -> Result<(), FileError> {
         assert!(exchange.seconds.is_finite() && exchange.seconds >= 0.0, "{exchange:?}");
         Ok(())
     }
@@ -50,7 +50,7 @@ impl Sink for Checked {
     fn left_out(&mut self, _: &str) {}
 }
 
-fn read(tool: &dyn Tool, input: &[u8]) -> Answer {
+fn read(tool: &dyn MeasuringTool, input: &[u8]) -> Answer {
     let told = Told { procs: Some(64), ..Told::default() };
     match tool.read(&mut Lines::new(Path::new(FILE), input), &told, &mut Checked) {
         Ok(()) => Answer::Accepted,

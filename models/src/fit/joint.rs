@@ -170,7 +170,7 @@ fn shape(
 
 /// A time with its shape and the place of its factor.
 #[derive(Clone, Copy)]
-struct Row {
+struct ShapedTime {
     shape: Shape,
     seconds: f64,
     factor: usize,
@@ -196,7 +196,7 @@ pub fn joint(times: &[CollectiveTime]) -> Result<JointFit, NothingKnown> {
         let factor = *places.entry(key).or_insert(next);
         counts.resize(places.len(), 0);
         counts[factor] += 1;
-        rows.push(Row { shape, seconds: time.seconds, factor, job: time.job });
+        rows.push(ShapedTime { shape, seconds: time.seconds, factor, job: time.job });
     }
     if rows.is_empty() {
         return Err(NothingKnown(format!(
@@ -297,13 +297,13 @@ impl Values {
         self.parameters *= common.exp();
     }
 
-    fn seconds(&self, row: &Row) -> f64 {
+    fn seconds(&self, row: &ShapedTime) -> f64 {
         (self.logarithms[row.factor].exp() * row.shape.dot(&self.parameters)).max(1e-12)
     }
 }
 
 /// Parameters and factors by turns until both stay.
-fn solve(rows: &[Row], factors: usize) -> Values {
+fn solve(rows: &[ShapedTime], factors: usize) -> Values {
     let mut values = Values { parameters: Vector3::zeros(), logarithms: vec![0.0; factors] };
     let mut weights = vec![1.0; rows.len()];
     // Relative to what is predicted, or else what is predicted too low would cost less than what is
@@ -334,7 +334,12 @@ fn solve(rows: &[Row], factors: usize) -> Values {
 }
 
 /// alpha, beta and gamma, none below 0, by relative errors.
-fn least_squares(rows: &[Row], logarithms: &[f64], weights: &[f64], scales: &[f64]) -> Shape {
+fn least_squares(
+    rows: &[ShapedTime],
+    logarithms: &[f64],
+    weights: &[f64],
+    scales: &[f64],
+) -> Shape {
     let mut normal = Matrix3::zeros();
     let mut right = Vector3::zeros();
     for ((row, weight), scale) in rows.iter().zip(weights).zip(scales) {
@@ -377,12 +382,12 @@ fn least_squares(rows: &[Row], logarithms: &[f64], weights: &[f64], scales: &[f6
 }
 
 /// Jobs drawn anew with all their rows; rows, where there is one job.
-fn drawn(rows: &[Row], random: &mut rand_pcg::Pcg64Mcg) -> Vec<Row> {
-    let mut by_job: BTreeMap<u32, Vec<Row>> = BTreeMap::new();
+fn drawn(rows: &[ShapedTime], random: &mut rand_pcg::Pcg64Mcg) -> Vec<ShapedTime> {
+    let mut by_job: BTreeMap<u32, Vec<ShapedTime>> = BTreeMap::new();
     for row in rows {
         by_job.entry(row.job).or_default().push(*row);
     }
-    let jobs: Vec<Vec<Row>> = match by_job.len() {
+    let jobs: Vec<Vec<ShapedTime>> = match by_job.len() {
         1 => rows.iter().map(|row| vec![*row]).collect(),
         _ => by_job.into_values().collect(),
     };
@@ -390,7 +395,7 @@ fn drawn(rows: &[Row], random: &mut rand_pcg::Pcg64Mcg) -> Vec<Row> {
 }
 
 /// What cannot be determined, and why.
-fn undetermined(rows: &[Row], estimates: &[Estimate; 3]) -> Vec<String> {
+fn undetermined(rows: &[ShapedTime], estimates: &[Estimate; 3]) -> Vec<String> {
     const NAMES: [&str; 3] = ["alpha", "beta", "gamma"];
     let mut told = Vec::new();
     for (index, (name, estimate)) in NAMES.iter().zip(estimates).enumerate() {
@@ -424,85 +429,4 @@ pub fn library_of(times: &[CollectiveTime]) -> Option<Library> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use rand_distr::{Distribution as _, Normal};
-
-    fn method(text: &str) -> Method {
-        text.parse().unwrap()
-    }
-
-    /// Times of a machine whose truth is known, with noise and a factor for one algorithm.
-    fn made(seed: u128, combining: f64) -> Vec<CollectiveTime> {
-        let shapes = Shapes::default();
-        let mut random = rand_pcg::Pcg64Mcg::new(seed);
-        let noise = Normal::new(0.0, 0.05).unwrap();
-        let truth = Vector3::new(3e-6, 2e-10, combining);
-        let methods = [
-            (Collective::Bcast, "native:openmpi:binomial", 1.0),
-            (Collective::Bcast, "native:openmpi:scatter-allgather-ring", 1.6),
-            (Collective::Allgather, "native:openmpi:ring", 1.0),
-            (Collective::Allreduce, "native:openmpi:recursive-doubling", 1.0),
-            (Collective::Allreduce, "native:openmpi:rabenseifner", 1.0),
-        ];
-        let mut times = Vec::new();
-        for (collective, name, factor) in methods {
-            for procs in [8, 16] {
-                for bytes in [64, 4096, 262_144, 4 << 20] {
-                    for job in 0..3 {
-                        let point = Point { collective, procs, bytes };
-                        let method = method(name);
-                        let shape = shapes.of(point, &method).unwrap();
-                        let error: f64 = noise.sample(&mut random);
-                        let seconds = factor * shape.dot(&truth) * error.exp();
-                        times.push(CollectiveTime { point, method, seconds, job });
-                    }
-                }
-            }
-        }
-        times
-    }
-
-    #[test]
-    fn what_was_put_in_is_found_again() {
-        for seed in 1..4 {
-            let fit = joint(&made(seed, 1e-10)).unwrap();
-            for (found, truth) in
-                [(fit.start.value, 3e-6), (fit.per_byte.value, 2e-10), (fit.combining.value, 1e-10)]
-            {
-                assert!((found / truth).ln().abs() < 0.35, "seed {seed}: {found} for {truth}");
-            }
-            let slow = fit.factors.iter().find(|it| it.factor.value > 1.3).unwrap();
-            assert_eq!(slow.method, method("native:openmpi:scatter-allgather-ring"));
-            assert!(fit.median_error < 0.1, "{}", fit.median_error);
-            let point = Point { collective: Collective::Allgather, procs: 64, bytes: 1024 };
-            assert!(fit.seconds(point, &method("native:openmpi:ring")).unwrap() > 0.0);
-            assert_eq!(fit.seconds(point, &Method::Default), None);
-        }
-    }
-
-    /// Times that no structure fits leave the factors around 1: the prior holds them together.
-    #[test]
-    fn factors_do_not_run_away_together() {
-        for seed in 1..4 {
-            let mut times = made(seed, 1e-10);
-            for (index, time) in times.iter_mut().enumerate() {
-                time.seconds *= [0.3, 1.0, 4.0, 1.5, 0.6][index % 5];
-            }
-            let fit = joint(&times).unwrap();
-            let sum: f64 = fit.factors.iter().map(|it| it.factor.value.ln()).sum();
-            assert!(sum.abs() < 1e-6, "seed {seed}: {:?}", fit.factors);
-            assert!((fit.start.value / 3e-6).ln().abs() < 1.0, "seed {seed}: {:?}", fit.start);
-        }
-    }
-
-    #[test]
-    fn what_the_times_do_not_hold_is_told() {
-        let mut times = made(1, 1e-10);
-        times.retain(|time| time.point.collective != Collective::Allreduce);
-        let fit = joint(&times).unwrap();
-        assert!(fit.undetermined.iter().any(|it| it.starts_with("gamma cannot be determined")));
-        times.retain(|time| time.method == Method::Default);
-        assert!(joint(&times).is_err());
-    }
-}
+mod tests;
