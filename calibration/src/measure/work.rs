@@ -181,7 +181,7 @@ mod tests {
     fn plan() -> Plan {
         let cell = |bytes| Cell {
             collective: Collective::Bcast,
-            method: records::Method::Default,
+            method: Method::Default,
             procs: 4,
             bytes,
         };
@@ -198,7 +198,7 @@ mod tests {
         CollectiveCall {
             visit,
             collective: Collective::Bcast,
-            method: records::Method::Default,
+            method: Method::Default,
             ran: String::new(),
             procs: 4,
             bytes,
