@@ -40,9 +40,12 @@ pub struct TransferredDecision {
     pub from_procs: u32,
 }
 
+/// Seconds of each method at each size, in bytes.
+type TimesBySize<'a> = BTreeMap<u64, BTreeMap<&'a Method, f64>>;
+
 /// Measured times, by what they can be taken from.
 pub struct Transfer<'a> {
-    times: BTreeMap<(Collective, u32), BTreeMap<u64, BTreeMap<&'a Method, f64>>>,
+    times: BTreeMap<(Collective, u32), TimesBySize<'a>>,
     fit: Option<&'a JointFit>,
 }
 
@@ -171,7 +174,7 @@ impl<'a> Transfer<'a> {
     /// What ratios to the default changed from one number of processes to the next.
     fn doubt(&self) -> f64 {
         let mut changes = Vec::new();
-        let mut before: Option<(&(Collective, u32), &BTreeMap<u64, BTreeMap<&Method, f64>>)> = None;
+        let mut before: Option<(&(Collective, u32), &TimesBySize<'_>)> = None;
         for (key, sizes) in &self.times {
             if let Some((_, smaller)) = before.filter(|(before, _)| before.0 == key.0) {
                 for (bytes, there) in sizes {

@@ -158,7 +158,7 @@ impl MeasuringTool for Csv {
         let map = told.columns.clone().unwrap_or_default();
         let mut reader: Option<Rows> = None;
         let mut rows = 0_u64;
-        while let Some(line) = lines.next()? {
+        while let Some(line) = lines.next_line()? {
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }

@@ -101,10 +101,13 @@ pub struct NothingKnown(String);
 /// a, b and c of a call.
 type Shape = Vector3<f64>;
 
+/// What a shape depends on: collective, algorithm, processes, bytes, bytes of a segment.
+type ShapeKey = (Collective, Algorithm, u32, u64, u64);
+
 /// Shapes are looked up again and again.
 #[derive(Debug, Clone, Default)]
 struct Shapes {
-    known: RefCell<HashMap<(Collective, Algorithm, u32, u64, u64), Option<Shape>>>,
+    known: RefCell<HashMap<ShapeKey, Option<Shape>>>,
 }
 
 impl Shapes {
