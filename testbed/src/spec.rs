@@ -2,10 +2,11 @@
 
 use std::net::Ipv4Addr;
 
+use records::RankPlacement;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    LinkOptions, RankPlacement, RanksPerNode, Rate, TestbedError,
+    LinkOptions, RanksPerNode, Rate, TestbedError,
     port::{self, Direction, PortRate},
 };
 
