@@ -31,7 +31,7 @@ impl TimeUnit {
 /// What a column of sizes counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SizeUnit {
-    /// Bytes as Colibri counts them; see [`Collective::message_size`].
+    /// Bytes as Colibri counts them; see [`records::Collective::message_size`].
     Ours,
     /// Bytes of the blocks of all ranks together.
     Total,

@@ -12,7 +12,7 @@
 //!
 //! # Doubt
 //! The median of |change of ln(time / default's time)| over all methods from one number of processes
-//! to the next, as far as such steps were measured, else [`UNSEEN`]; at a size between measured ones
+//! to the next, as far as such steps were measured, else a usual doubt; at a size between measured ones
 //! 0. The default is kept where the gain is smaller than the doubt.
 
 use std::collections::BTreeMap;
