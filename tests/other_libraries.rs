@@ -19,7 +19,13 @@ use crate::{
 fn programs(library: &Library, name: &str) -> PathBuf {
     let built = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("programs-{name}"));
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--locked", "-p", "colibri-calibration", "--target-dir"]).arg(&built);
+    cargo.args(["rustc", "--locked", "-p", "colibri-calibration", "--bin", "colibri-mpi"]);
+    cargo.arg("--target-dir").arg(&built);
+    // As `make programs` builds it: it finds a library that the system's linker does not know.
+    let directory = library.directory();
+    if directory.is_absolute() {
+        cargo.arg("--").arg(format!("-Clink-arg=-Wl,-rpath,{}", directory.display()));
+    }
     // The compiler's wrapper tells the build where the library is.
     cargo.env("MPICC", library.compiler()).envs(library.environment().iter().cloned());
     let output = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();

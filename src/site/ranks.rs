@@ -4,7 +4,7 @@ use std::{
     env,
     ffi::{OsStr, OsString},
     path::{Path, PathBuf},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result, bail};
@@ -42,6 +42,8 @@ pub struct Site {
     patience: Duration,
     /// Where the program that runs is written down; set when the place is opened.
     launched: Option<PathBuf>,
+    /// When the allocation ends, where that is told; set when the place is opened.
+    ends: Option<Instant>,
 }
 
 /// What the ranks are started with, beside the program's own arguments.
@@ -105,7 +107,7 @@ impl Site {
         };
         let is_library_named = options.mpi_library.is_some();
         let patience = options.patience;
-        Ok(Site { place, ranks, library, is_library_named, patience, launched: None })
+        Ok(Site { place, ranks, library, is_library_named, patience, launched: None, ends: None })
     }
 
     /// What a first short job tells of where the ranks run. It is started where the run holds no such
@@ -171,7 +173,17 @@ impl Site {
             RunLocation::Launcher(_) => {}
         }
         self.launched = Some(run.launched());
+        self.ends = self.allocation().and_then(Allocation::ends);
         Ok(self)
+    }
+
+    /// How long a job that begins now may take: `wanted`, or less where the allocation ends before.
+    ///
+    /// # Errors
+    /// It ends too soon to begin one.
+    pub fn time_for_a_job(&self, wanted: Duration) -> Result<Duration> {
+        let Some((held, ends)) = self.allocation().zip(self.ends) else { return Ok(wanted) };
+        held.time_for_a_job(wanted, ends.saturating_duration_since(Instant::now()))
     }
 
     /// Ranks of a job.

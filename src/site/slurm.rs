@@ -158,14 +158,24 @@ fn kinds(said: &str) -> Vec<String> {
 
 /// Whether ranks are started without any process management where nothing is asked for.
 fn default_is_none() -> bool {
-    let mut show = Command::new("scontrol");
-    let said = process::said_within(show.args(["show", "config"]), PATIENCE).unwrap_or_default();
-    is_none_by_default(&said)
+    configured("MpiDefault").is_some_and(|value| value == "none")
 }
 
-fn is_none_by_default(configuration: &str) -> bool {
+/// Slurm's name of the cluster, where it says it.
+pub fn cluster_name() -> Option<String> {
+    configured("ClusterName")
+}
+
+/// A setting of Slurm's, where it says it.
+fn configured(name: &str) -> Option<String> {
+    let mut show = Command::new("scontrol");
+    let said = process::said_within(show.args(["show", "config"]), PATIENCE)?;
+    setting(&said, name).map(Into::into)
+}
+
+fn setting<'a>(configuration: &'a str, wanted: &str) -> Option<&'a str> {
     let mut settings = configuration.lines().filter_map(|line| line.split_once('='));
-    settings.any(|(name, value)| name.trim() == "MpiDefault" && value.trim() == "none")
+    settings.find(|(name, _)| name.trim() == wanted).map(|(_, value)| value.trim())
 }
 
 /// What `--mpi` is to be for an MPI library; nothing where Slurm's own setting or the user's is left
@@ -294,9 +304,10 @@ mod tests {
     }
 
     #[test]
-    fn the_default_is_read_from_the_configuration() {
-        assert!(is_none_by_default("MinJobAge = 300 sec\nMpiDefault              = none\n"));
-        assert!(!is_none_by_default("MpiDefault              = pmix\n"));
-        assert!(!is_none_by_default(""));
+    fn settings_are_read_from_the_configuration() {
+        let said = "ClusterName             = hal\nMpiDefault              = none\n";
+        assert_eq!(setting(said, "MpiDefault"), Some("none"));
+        assert_eq!(setting(said, "ClusterName"), Some("hal"));
+        assert_eq!(setting("", "MpiDefault"), None);
     }
 }

@@ -3,6 +3,7 @@
 mod measure;
 
 use std::{
+    fs,
     path::PathBuf,
     time::{Duration, Instant},
 };
@@ -30,6 +31,7 @@ use crate::{
         programs,
         ranks::{self, LazySite, PRELOAD_LIBRARY},
         run_directory::RunDirectory,
+        where_ranks_run,
     },
     stages::{
         bench::ClusterBench, confirming, deciding::judged_models, judging,
@@ -194,6 +196,12 @@ impl Tune {
         run.make()?;
         self.refuse_another(run)?;
         site.open(run)?;
+        let told = document::read(&run.first_job())?;
+        if let Err(refused) = where_ranks_run::check_loading(&told) {
+            // Else the same directory, shared meanwhile, would be refused again.
+            fs::remove_file(run.first_job())?;
+            return Err(refused);
+        }
         run.keep(&self.run, &[run.observations(), run.groups(), run.measurements()])?;
         if let Some(usage) = usage {
             // The run's own: the application may write another one meanwhile.
