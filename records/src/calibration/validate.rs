@@ -1,6 +1,9 @@
 //! What of a calibration serde cannot check.
 
-use super::{AlgorithmFit, Estimate, LogGpEstimates, ManyGap, Parameters};
+use super::{
+    algorithms::AlgorithmFit,
+    parameters::{Estimate, LogGpEstimates, ManyGap, Parameters},
+};
 use crate::number::MOST;
 
 type FieldFault = (String, String);
