@@ -280,7 +280,37 @@ impl Parameters {
     }
 }
 
-/// The parameters of one platform and where they come from.
+/// What ranks of one node are to each other, where nodes hold several.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct InsideNode {
+    /// Taken from messages between two ranks of one node; gamma is the platform's.
+    pub measured: Parameters,
+    /// Fitted to collectives of the ranks of one node, where these were enough.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fitted: Option<Parameters>,
+    /// The lines behind the fitted parameters.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fits: Vec<LineFit>,
+    /// What they get of their node's port when several send at once, by ascending number of ranks,
+    /// one way before both.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub port: Vec<PortGap>,
+}
+
+/// The least time between rounds in which each of k ranks of a node sends a message of m bytes to a
+/// rank of its own on another node.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PortGap {
+    /// k.
+    pub ranks: u32,
+    /// Whether each of them receives a message at the same time.
+    pub both_ways: bool,
+    /// At measured sizes, ascending.
+    pub knots: Vec<GapKnot>,
+}
+
+/// The parameters of one platform and where they come from. Where nodes hold several ranks they are
+/// those between nodes, and `inside` has what holds in one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
     /// Where the values come from: a preset's name, or the record they were fitted from.
@@ -295,6 +325,9 @@ pub struct Calibration {
     /// The lines behind the fitted parameters.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fits: Vec<LineFit>,
+    /// Inside a node; none: every rank has a node of its own, or there is one node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inside: Option<InsideNode>,
     /// Constants of single algorithms, where their collectives were timed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub algorithms: Option<Algorithms>,
@@ -310,6 +343,9 @@ impl Document for Calibration {
         validate::parameters("measured", &self.measured)?;
         if let Some(fitted) = &self.fitted {
             validate::parameters("fitted", fitted)?;
+        }
+        if let Some(inside) = &self.inside {
+            validate::inside(inside)?;
         }
         self.algorithms.as_ref().map_or(Ok(()), |it| validate::algorithms(&it.fits))
     }
