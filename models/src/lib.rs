@@ -35,6 +35,7 @@ pub mod compress;
 pub mod decide;
 pub mod explain;
 pub mod fit;
+mod levelled;
 mod limit;
 mod model;
 pub mod parameters;

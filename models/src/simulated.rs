@@ -6,11 +6,11 @@ use records::{Algorithm, Collective, Layout};
 use schedules::{
     Call, CallError, Entry, Length, NodesOfRanks,
     simulator::{
-        self, Activity, ActivityKind, Costs, LevelledCosts, NodeCosts, Options, Outcome,
-        SimulationError,
+        self, Activity, ActivityKind, Costs, LevelledCosts, Options, Outcome, SimulationError,
     },
 };
 
+pub use crate::levelled::LevelledNetwork;
 use crate::parameters::{Network, PointToPointParameters};
 
 /// What messages cost under a model's parameters. Hockney's sender is busy until all has left, and
@@ -196,24 +196,6 @@ pub struct CallTables {
     counts: Vec<u64>,
     displacements: Vec<u64>,
     nodes: Option<NodesOfRanks>,
-}
-
-/// Parameters of each level.
-#[derive(Debug, Clone)]
-pub struct LevelledNetwork {
-    /// Between ranks of one node.
-    pub inside: Network,
-    /// Between ranks of two nodes, as one pair sees it.
-    pub between: Network,
-    /// Its gaps are those of the port that the ranks of a node share; none: one pair fills it.
-    pub port: Option<Network>,
-}
-
-impl LevelledNetwork {
-    fn costs<'a>(&'a self, nodes: &'a NodesOfRanks) -> NodeCosts<'a, Network> {
-        let LevelledNetwork { inside, between, port } = self;
-        NodeCosts { nodes, inside, between, port: port.as_ref().unwrap_or(between) }
-    }
 }
 
 impl Run {

@@ -4,6 +4,8 @@
 //! such a list are read as if it were empty.
 
 mod algorithms;
+mod inside;
+mod line_fit;
 mod parameters;
 mod validate;
 
@@ -11,40 +13,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::{document::Document, platform::Platform};
 pub use algorithms::{AlgorithmFit, Algorithms, TimedPoint};
+pub use inside::{InsideNode, PortGap};
+pub use line_fit::{FitPoint, LineFit};
 pub use parameters::{
     Estimate, Gamma, GammaKnot, GapKnot, HockneyEstimates, HockneyKnot, LogGpEstimates, ManyGap,
     Operation, PLogPEstimates, PLogPKnot, Parameters, ProtocolChange,
 };
 
-/// A line fitted to the times of a collective over the number of processes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct LineFit {
-    /// What was timed: `flat-tree barrier`, `pipelined bcast`.
-    pub experiment: String,
-    /// Message size; 0 for a barrier.
-    pub bytes: u64,
-    /// Time at 0 processes, by the line; a number that may be below 0.
-    pub intercept_seconds: f64,
-    /// Time per further process.
-    pub slope_seconds: f64,
-    /// Share of the variance between numbers of processes that the line explains.
-    pub r_squared: f64,
-    /// What it was fitted to, by ascending number of processes.
-    pub points: Vec<FitPoint>,
-}
-
-/// One point of a fit.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct FitPoint {
-    /// Number of processes.
-    pub procs: u32,
-    /// Median of the observations.
-    pub seconds: f64,
-    /// How far it lies above the line.
-    pub residual_seconds: f64,
-}
-
-/// The parameters of one platform and where they come from.
+/// The parameters of one platform and where they come from. Where nodes hold several ranks they are
+/// those between nodes, and `inside` has what holds in one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
     /// Where the values come from: a preset's name, or the record they were fitted from.
@@ -59,6 +36,9 @@ pub struct Calibration {
     /// The lines behind the fitted parameters.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fits: Vec<LineFit>,
+    /// Inside a node; none: every rank has a node of its own, or there is one node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inside: Option<InsideNode>,
     /// Constants of single algorithms, where their collectives were timed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub algorithms: Option<Algorithms>,
@@ -74,6 +54,9 @@ impl Document for Calibration {
         validate::parameters("measured", &self.measured)?;
         if let Some(fitted) = &self.fitted {
             validate::parameters("fitted", fitted)?;
+        }
+        if let Some(inside) = &self.inside {
+            validate::inside(inside)?;
         }
         self.algorithms.as_ref().map_or(Ok(()), |it| validate::algorithms(&it.fits))
     }

@@ -96,6 +96,7 @@ fn calibration(
         measured,
         fitted,
         fits: Vec::new(),
+        inside: None,
         algorithms: None,
         warnings,
     }

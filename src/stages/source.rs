@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use anyhow::Result;
-use models::{Forms, Model, Predictor, Reach, explain::Explainer, presets};
+use models::{
+    Forms, Model, Predictor, Reach, explain::Explainer, presets, simulated::LevelledNetwork,
+};
 use records::{
     calibration::{Algorithms, Calibration, Parameters},
     document,
@@ -126,6 +128,16 @@ impl CalibrationSource {
                  --parameters measured or fitted"
             ),
         }
+    }
+
+    /// The parameters of each level that are wanted; where one level is known, it is every level's.
+    ///
+    /// # Errors
+    /// As [`chosen`](Self::chosen), or the parameters are none.
+    pub fn levelled(&self, model: Model) -> Result<LevelledNetwork> {
+        let fitted = self.parameters == ParameterSet::Fitted;
+        let inside = self.calibration.inside.as_ref();
+        Ok(LevelledNetwork::new(model, self.chosen()?, inside, fitted)?)
     }
 
     /// The constants of algorithms, if these are wanted.

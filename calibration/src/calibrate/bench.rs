@@ -12,7 +12,7 @@ use super::{
     combine::Combiner,
     command::PairCommand,
     flags::{CalibrateFlags, Precision},
-    group::{self, GroupMember},
+    group::GroupMember,
     pair::Sender,
     placement::Placement,
     recorder::{Recorder, Spent},
@@ -49,6 +49,8 @@ pub(super) struct CellBench<'a> {
     visit: u32,
     spent_before: f64,
     noted: Nanos,
+    /// The last of the levels: after it the program is done.
+    is_last: bool,
     progress: Reporter,
 }
 
@@ -66,24 +68,25 @@ impl<'a> CellBench<'a> {
         groups: &[SizedExperiment],
     ) -> Result<Self> {
         let comm = world.control;
-        let order = group::order(flags.pair, flags.job.ranks);
+        let pair = flags.level.pair;
         let book = Book::new(&earlier.rows);
         Ok(CellBench {
             world,
-            pair: flags.pair,
+            pair,
             job: flags.job_number,
             jobs: flags.job_count,
             precision: flags.precision,
-            placement: Placement::agree(&comm, flags.pair.1, flags.job_number)?,
+            placement: Placement::agree(&comm, pair.1, flags.job_number)?,
             all_attend: false,
-            sender: Sender::new(comm, flags.pair.1, flags.largest()),
-            group: GroupMember::new(comm, order, groups),
+            sender: Sender::new(comm, pair.1, flags.largest()),
+            group: GroupMember::new(comm, flags.level.clone(), groups),
             combiner: Combiner::new(groups),
             recorder,
             visit: book.next_visit(),
             book,
             spent_before: earlier.seconds,
             noted: now(),
+            is_last: !flags.level.inside,
             progress: Reporter::new("calibrating", (flags.budget_seconds * 1e3) as u64),
         })
     }
@@ -211,7 +214,8 @@ impl CellBench<'_> {
 
     pub(super) fn end(&mut self) -> Result<()> {
         self.note_spent()?;
-        self.progress.finish(u64::MAX);
+        let done = if self.is_last { u64::MAX } else { (self.spent_seconds() * 1e3) as u64 };
+        self.progress.finish(done);
         Ok(())
     }
 

@@ -31,11 +31,19 @@ pub struct Recorder {
 const IDENTITY: [&str; 1] = ["pair"];
 
 impl Recorder {
-    /// Reads the records, if there are any.
+    /// Reads the records of each level, if there are any; the time spent is that of all together.
     ///
     /// # Errors
     /// They cannot be read, or hold something else.
-    pub fn new(flags: &CalibrateFlags, platform: &Platform) -> Result<Self> {
+    pub fn of_levels(levels: &[CalibrateFlags], platform: &Platform) -> Result<Vec<Self>> {
+        let recorders = levels.iter().map(|flags| Self::new(flags, platform));
+        let mut recorders: Vec<Self> = recorders.collect::<Result<_>>()?;
+        let spent = recorders.iter().map(|it| it.earlier.seconds).fold(0.0, f64::max);
+        recorders.iter_mut().for_each(|it| it.earlier.seconds = spent);
+        Ok(recorders)
+    }
+
+    fn new(flags: &CalibrateFlags, platform: &Platform) -> Result<Self> {
         let header = header(flags, platform)?;
         let path = &flags.job.record;
         let (pairs, there) = Recording::open(path, header.clone(), &IDENTITY)?;
@@ -83,7 +91,7 @@ fn header(flags: &CalibrateFlags, platform: &Platform) -> Result<RecordHeader> {
                   ones, but free among several ranks; the clock's own cost is not subtracted \
                   (kind clock)";
     let own = [
-        ("pair", format!("{},{}", flags.pair.0, flags.pair.1)),
+        ("pair", format!("{},{}", flags.level.pair.0, flags.level.pair.1)),
         (
             "precision",
             format!("{} {}", flags.precision.criterion.name(), flags.precision.relative_error),

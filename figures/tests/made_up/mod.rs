@@ -207,6 +207,7 @@ pub fn calibration() -> Calibration {
         },
         fitted: None,
         fits: Vec::new(),
+        inside: None,
         algorithms: None,
         warnings: Vec::new(),
     }

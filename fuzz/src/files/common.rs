@@ -180,6 +180,7 @@ pub fn calibration_of(measured: Parameters) -> Calibration {
         measured,
         fitted: None,
         fits: Vec::new(),
+        inside: None,
         algorithms: None,
         warnings: Vec::new(),
     }

@@ -4,6 +4,7 @@
 //! # What is computed
 //! - g(m, k), to and from k others: the difference of long and short rows of rounds, divided by
 //!   the rounds between, so that the way there and back cancels out.
+//! - The gap of k ranks of a node that send at once through its port: the same difference.
 //! - gamma(m): the time of a call over its bytes; the single gamma is the slope of a robust line
 //!   through the calls' times for `MPI_SUM` of `double`.
 //!
@@ -12,7 +13,7 @@
 use std::collections::BTreeMap;
 
 use records::{
-    calibration::{Estimate, Gamma, GammaKnot, GapKnot, ManyGap, Operation, Parameters},
+    calibration::{Estimate, Gamma, GammaKnot, GapKnot, ManyGap, Operation, Parameters, PortGap},
     group_observation::{GroupKind, GroupObservation},
     observation::ObservationStatus,
 };
@@ -79,9 +80,14 @@ impl GroupSamples {
             (GroupKind::FanOut, &mut parameters.plogp.gap_by_destinations),
             (GroupKind::FanIn, &mut parameters.plogp.gap_by_sources),
         ] {
-            *gaps = many_gaps(centres, kind, estimate);
+            let many = |(procs, knots)| ManyGap { partners: procs - 1, knots };
+            let gaps_of = gaps_of_rounds(centres, kind, estimate).into_iter();
+            *gaps = gaps_of.filter(|(procs, _)| *procs > 2).map(many).collect();
         }
-        parameters.gamma = gammas(centres, estimate);
+        let gammas = gammas(centres, estimate);
+        if !gammas.is_empty() {
+            parameters.gamma = gammas;
+        }
         let sums = keys_of(centres, Combining::OPERATION);
         let slope = |centres: &GroupCentres| {
             let points: Vec<(f64, f64)> =
@@ -92,27 +98,42 @@ impl GroupSamples {
             parameters.gamma_seconds_per_byte = estimate(&slope);
         }
     }
+
+    /// What ranks of a node get of its port, as far as it was measured.
+    pub fn port(&self) -> Vec<PortGap> {
+        let GroupSamples { centres, redrawn, .. } = self;
+        let estimate = |of: &dyn Fn(&GroupCentres) -> f64| percentiles(centres, redrawn, of);
+        let kinds = [(GroupKind::PairStreams, false), (GroupKind::PairExchanges, true)];
+        let gaps = kinds.into_iter().flat_map(|(kind, both_ways)| {
+            let gaps = gaps_of_rounds(centres, kind, estimate).into_iter();
+            gaps.map(move |(procs, knots)| PortGap { ranks: procs / 2, both_ways, knots })
+        });
+        let mut gaps: Vec<PortGap> = gaps.collect();
+        gaps.sort_by_key(|gap| (gap.ranks, gap.both_ways));
+        gaps
+    }
 }
 
-/// Number of partners and bytes: the short and the long row as (rounds, key).
+/// Processes and bytes: the short and the long row as (rounds, key).
 fn rows_of_rounds(centres: &GroupCentres, kind: GroupKind) -> BTreeMap<(u32, u64), Vec<GroupKey>> {
     let mut rows: BTreeMap<(u32, u64), Vec<GroupKey>> = BTreeMap::new();
     for &key in centres.keys().filter(|key| key.0 == kind) {
         let (_, _, procs, bytes, _) = key;
         // The keys ascend by length.
-        rows.entry((procs.saturating_sub(1), bytes)).or_default().push(key);
+        rows.entry((procs, bytes)).or_default().push(key);
     }
-    rows.retain(|(partners, _), keys| *partners > 1 && keys.len() > 1);
+    rows.retain(|(procs, _), keys| *procs > 1 && keys.len() > 1);
     rows
 }
 
-fn many_gaps(
+/// By ascending number of processes: the time of one round, over the message size.
+fn gaps_of_rounds(
     centres: &GroupCentres,
     kind: GroupKind,
     estimate: impl Fn(&dyn Fn(&GroupCentres) -> f64) -> Estimate,
-) -> Vec<ManyGap> {
-    let mut gaps: Vec<ManyGap> = Vec::new();
-    for ((partners, bytes), keys) in rows_of_rounds(centres, kind) {
+) -> Vec<(u32, Vec<GapKnot>)> {
+    let mut gaps: Vec<(u32, Vec<GapKnot>)> = Vec::new();
+    for ((procs, bytes), keys) in rows_of_rounds(centres, kind) {
         let (short, long) = (keys[0], keys[keys.len() - 1]);
         let rounds = f64::from(long.4 - short.4);
         let gap_seconds = estimate(&|centres: &GroupCentres| {
@@ -120,8 +141,8 @@ fn many_gaps(
         });
         let knot = GapKnot { bytes, gap_seconds };
         match gaps.last_mut() {
-            Some(last) if last.partners == partners => last.knots.push(knot),
-            _ => gaps.push(ManyGap { partners, knots: vec![knot] }),
+            Some((last, knots)) if *last == procs => knots.push(knot),
+            _ => gaps.push((procs, vec![knot])),
         }
     }
     gaps

@@ -17,7 +17,8 @@ pub struct LevelOptions {
     #[arg(long, value_name = "NODESxRANKS")]
     pub layout: Option<Layout>,
 
-    /// A calibration inside a node; --calibration is between nodes [default: the same]
+    /// A calibration inside a node [default: what --calibration says of that, else the same as
+    /// between nodes]
     #[arg(long, value_name = "FILE|preset:NAME", requires = "layout")]
     pub inside: Option<OsString>,
 

@@ -169,7 +169,7 @@ pub struct PlatformSimulator {
 }
 
 impl PlatformSimulator {
-    /// `inside` is a calibration inside a node; without one, that between nodes holds there, too.
+    /// `inside` is a calibration inside a node, in place of what the calibration says of that.
     ///
     /// # Errors
     /// As for [`CalibrationSource::load`], or the parameters are none.
@@ -179,18 +179,15 @@ impl PlatformSimulator {
             let forms = models::Forms::default();
             CalibrationSource::load(&ModelOptions { calibration, model: None, forms, parameters })
         };
-        let network = |source: &CalibrationSource| -> Result<Network> {
-            Ok(Network::new(options.model.model(), source.chosen()?)?)
-        };
         let source = load(options.calibration.clone())?;
-        let between = network(&source)?;
-        let inside = match inside {
-            Some(_) => network(&load(inside.cloned())?)?,
-            None => between.clone(),
-        };
+        let mut network = source.levelled(options.model.model())?;
+        if let Some(inside) = inside {
+            let other = load(Some(inside.clone()))?;
+            network.inside = Network::new(options.model.model(), other.chosen()?)?;
+        }
         Ok(PlatformSimulator {
             source,
-            network: LevelledNetwork { inside, between, port: None },
+            network,
             rendezvous_bytes: options.rendezvous,
             handshake: options.rendezvous_cost.and_then(RendezvousCost::handshake),
             engine: simulator::Simulator::new(),

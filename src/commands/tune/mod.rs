@@ -202,7 +202,9 @@ impl Tune {
             fs::remove_file(run.first_job())?;
             return Err(refused);
         }
-        run.keep(&self.run, &[run.observations(), run.groups(), run.measurements()])?;
+        let inside = [run.inside_observations(), run.inside_groups()];
+        let records = [run.observations(), run.groups(), run.measurements()];
+        run.keep(&self.run, &[&records[..], &inside].concat())?;
         if let Some(usage) = usage {
             // The run's own: the application may write another one meanwhile.
             document::write(&run.usage(), &usage)?;

@@ -231,8 +231,9 @@ fn the_least_certain_cells_get_the_rest_of_the_budget() {
 fn the_smallest_messages_are_visited_evenly_over_the_time() {
     let mut bench = Simulated { visit: 1e-3, ..Simulated::new(84e-9, 0.8) };
     let mut random = Pcg64::seed_from_u64(1);
-    let (pair, groups) =
-        (SizedExperiment::all_of_pair(&sizes()), SizedExperiment::all_of_groups(&sizes()[..18], 8));
+    let pair = SizedExperiment::all_of_pair(&sizes());
+    let groups = SizedExperiment::all_of_groups(&sizes()[..18], 8).into_iter();
+    let groups: Vec<_> = groups.chain(SizedExperiment::all_of_combining()).collect();
     let mut pace = Pace::new(&pair, 0.0, 12.0);
     for (cells, until) in [(&pair, 7.2), (&groups, 12.0), (&pair, 12.0)] {
         run(cells, &RULE, until, &mut random, &mut pace, &mut bench).unwrap();
