@@ -56,7 +56,7 @@ impl UsageCounts {
         let kinds = lock(&self.0);
         let calls = kinds.iter().map(|(kind, tally)| Calls {
             collective: kind.collective,
-            procs: kind.procs,
+            layout: kind.procs.into(),
             bytes: kind.bytes,
             method: kind.choice.map_or(Method::Default, |choice| {
                 // SAFETY: see `Kind`.

@@ -134,7 +134,7 @@ impl Verify {
         run.begin(&run.measurements(), self.run.resume)?;
         let site = site.open(&run)?;
         run.keep(&self.run, &[run.measurements(), run.plan()])?;
-        links::measure(&site, &run, &grid.procs, self.seed, self.budget)?;
+        links::measure(&site, &run, &grid.procs(), self.seed, self.budget)?;
         let extent = match self.budget {
             Some(budget) => Extent::Within { seconds: budget.as_secs_f64() },
             None => Extent::Exhaustive { rounds: self.rounds },

@@ -146,7 +146,12 @@ fn cells(site: &Site, collectives: &[Collective], numbers: &[u32], all: &[u64]) 
         for &procs in numbers {
             for &bytes in sizes(collective, all) {
                 let methods = methods(site, collective, procs, bytes).into_iter();
-                cells.extend(methods.map(|method| Cell { collective, method, procs, bytes }));
+                cells.extend(methods.map(|method| Cell {
+                    collective,
+                    method,
+                    layout: procs.into(),
+                    bytes,
+                }));
             }
         }
     }

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use clap::Args;
 use models::{Forms, Model};
-use records::{Collective, quantity};
+use records::{Collective, Layout, quantity};
 
 /// A list in a flag: `4,8,16` or a range.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +16,12 @@ pub fn sizes(text: &str) -> Result<List<u64>, String> {
 
 pub fn procs(text: &str) -> Result<List<u32>, String> {
     quantity::parse_procs(text).map(List)
+}
+
+pub fn layouts(text: &str) -> Result<List<Layout>, String> {
+    let List(mut layouts) = each(text)?;
+    layouts.sort_unstable();
+    Ok(List(layouts))
 }
 
 pub fn each<T: std::str::FromStr<Err = String> + PartialEq>(text: &str) -> Result<List<T>, String> {
@@ -109,6 +115,10 @@ pub struct GridOptions {
     #[arg(long, short, value_name = "LIST", value_parser = procs)]
     pub procs: Option<List<u32>>,
 
+    /// Which ranks are on which node, instead: 4x4,8x4 (nodes x ranks per node), 8x4:cyclic, 4+4+3
+    #[arg(long, value_name = "LIST", value_parser = layouts, conflicts_with = "procs")]
+    pub layouts: Option<List<Layout>>,
+
     /// Message sizes: 1KiB,64KiB or 1..8MiB (powers of two), as each collective defines them
     #[arg(long, short = 'm', value_name = "LIST", value_parser = sizes, default_value = "1..1MiB")]
     pub sizes: List<u64>,
@@ -116,4 +126,16 @@ pub struct GridOptions {
     /// Segment sizes (0: unsegmented), or auto
     #[arg(long, value_name = "LIST", value_parser = segments, default_value = "0,1KiB,8KiB")]
     pub segments: SegmentOption,
+}
+
+impl GridOptions {
+    /// The communicators asked for, in ascending order; where none are, one rank per node
+    /// of each of the `usual` sizes.
+    pub fn layouts_or(&self, usual: impl FnOnce() -> Vec<u32>) -> Vec<Layout> {
+        match (&self.layouts, &self.procs) {
+            (Some(layouts), _) => layouts.0.clone(),
+            (None, Some(procs)) => procs.0.iter().copied().map(Layout::flat).collect(),
+            (None, None) => usual().into_iter().map(Layout::flat).collect(),
+        }
+    }
 }

@@ -1,10 +1,11 @@
 //! Where the models' parameters come from: a calibration file or a preset.
 
-use std::path::Path;
+use std::{collections::BTreeSet, path::Path};
 
 use anyhow::Result;
 use models::{Forms, Model, Predictor, Reach, explain::Explainer, presets};
 use records::{
+    Layout,
     calibration::{Algorithms, Calibration, Parameters},
     document,
 };
@@ -198,10 +199,13 @@ impl CalibrationSource {
     /// The communicator sizes wanted: those named, else the powers of two up to the platform's
     /// size and that size itself; up to 32 where the calibration names no hosts.
     pub fn procs(&self, grid: &GridOptions) -> Vec<u32> {
-        match &grid.procs {
-            Some(procs) => procs.0.clone(),
-            None => powers_of_two_and(self.reach().procs.unwrap_or(32)),
-        }
+        let procs: BTreeSet<u32> = self.layouts(grid).into_iter().map(Layout::procs).collect();
+        procs.into_iter().collect()
+    }
+
+    /// The same with their nodes.
+    pub fn layouts(&self, grid: &GridOptions) -> Vec<Layout> {
+        grid.layouts_or(|| powers_of_two_and(self.reach().procs.unwrap_or(32)))
     }
 }
 

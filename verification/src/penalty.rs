@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use records::{
-    Collective, Point,
+    Collective, Layout, Point,
     penalty::{BusyLinks, Penalties, Penalty, PenaltySummary, Region, RegionSummary},
     platform::Platform,
 };
@@ -58,7 +58,7 @@ pub fn penalties(
     all.sort_by(|a, b| order(a).cmp(&order(b)));
     warnings.extend(limited_in_words(&all));
     let summaries = summed_up(&all, &missing, |_| ()).into_iter().map(|(_, summary)| summary);
-    let regions = summed_up(&all, &missing, |point| Region::containing(point.procs, point.bytes));
+    let regions = summed_up(&all, &missing, |point| Region::containing(point.procs(), point.bytes));
     let regions = regions.into_iter().map(|(region, summary)| RegionSummary { region, summary });
     Penalties {
         platform,
@@ -74,8 +74,8 @@ pub fn penalties(
     }
 }
 
-fn order(penalty: &Penalty) -> (Collective, &str, u32, u64) {
-    (penalty.collective, &penalty.decided_by, penalty.procs, penalty.bytes)
+fn order(penalty: &Penalty) -> (Collective, &str, Layout, u64) {
+    (penalty.collective, &penalty.decided_by, penalty.layout, penalty.bytes)
 }
 
 /// What a message size means for each of the collectives named.
@@ -102,7 +102,7 @@ fn penalty(samples: &Samples, function: &DecisionFunction, point: Point) -> Opti
     Some(Penalty {
         collective: point.collective,
         decided_by: function.name.clone(),
-        procs: point.procs,
+        layout: point.layout,
         bytes: point.bytes,
         decided: decided.clone(),
         decided_seconds,
@@ -136,12 +136,12 @@ fn undecided_in_words(name: &str, count: usize) -> Option<String> {
 }
 
 fn limited_in_words(penalties: &[Penalty]) -> Option<String> {
-    let place = |penalty: &Penalty| (penalty.collective, penalty.procs, penalty.bytes);
+    let place = |penalty: &Penalty| (penalty.collective, penalty.layout, penalty.bytes);
     let points: BTreeSet<_> = penalties.iter().map(place).collect();
     let limited = penalties.iter().filter(|penalty| penalty.machine_limited);
     let limited: BTreeSet<_> = limited.map(place).collect();
-    let procs: BTreeSet<u32> = limited.iter().map(|(_, procs, _)| *procs).collect();
-    let procs: Vec<String> = procs.iter().map(u32::to_string).collect();
+    let procs: BTreeSet<Layout> = limited.iter().map(|(_, layout, _)| *layout).collect();
+    let procs: Vec<String> = procs.iter().map(Layout::to_string).collect();
     (!limited.is_empty()).then(|| {
         format!(
             "{} of {} points are limited by this machine (on {} processes): it cannot carry all \
@@ -163,8 +163,8 @@ fn summed_up<'a, Part: Ord>(
     type Group = (Vec<f64>, u32);
     let mut groups: BTreeMap<(Collective, &str, Part), Group> = BTreeMap::new();
     for penalty in penalties {
-        let Penalty { collective, procs, bytes, .. } = *penalty;
-        let part = part(Point { collective, procs, bytes });
+        let Penalty { collective, layout, bytes, .. } = *penalty;
+        let part = part(Point { collective, layout, bytes });
         let group = groups.entry((collective, &penalty.decided_by, part)).or_default();
         group.0.push(penalty.penalty);
     }
@@ -199,7 +199,7 @@ mod tests {
         Decision {
             collective: Collective::Bcast,
             model: model.into(),
-            procs: 8,
+            layout: Layout::flat(8),
             bytes,
             method: method.parse().unwrap(),
             seconds: 1.0,

@@ -33,7 +33,7 @@ pub fn profiles(jobs: &JobMedians, settings: &ViolationTest) -> Vec<Profile> {
     let mut measured: BTreeMap<(Collective, u32), Vec<SizeWinner>> = BTreeMap::new();
     let winners = winners(jobs, settings);
     for point in jobs.points().filter(|point| REPLACED.contains(&point.collective)) {
-        let series = measured.entry((point.collective, point.procs)).or_default();
+        let series = measured.entry((point.collective, point.procs())).or_default();
         series.push((point.bytes, winners.get(&point).cloned()));
     }
     let profile = |((collective, procs), series): (_, Vec<_>)| {

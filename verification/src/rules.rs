@@ -20,7 +20,7 @@ pub fn rules(choices: &[Choice], crossing: Crossing<'_>) -> Vec<Rules> {
         BTreeMap::new();
     for choice in choices {
         let sections = by_collective.entry(choice.point.collective).or_default();
-        let bands = sections.entry(choice.point.procs).or_default();
+        let bands = sections.entry(choice.point.procs()).or_default();
         bands.insert(choice.point.bytes, choice);
     }
     by_collective
@@ -85,7 +85,7 @@ mod tests {
     use records::Point;
 
     fn choice(procs: u32, bytes: u64, method: &str) -> Choice {
-        let point = Point { collective: Collective::Bcast, procs, bytes };
+        let point = Point::flat(Collective::Bcast, procs, bytes);
         let method = method.parse().unwrap();
         Choice { point, method, seconds: 1.0, default_seconds: 1.0 }
     }

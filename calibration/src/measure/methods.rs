@@ -6,10 +6,11 @@
 use std::collections::HashMap;
 
 use libraries::{Variable, WithinJob};
-use records::{Collective, Method, Native};
+use records::{Collective, Layout, Method, Native};
 use runner::Runnable;
 
 use super::{
+    members::JobNodes,
     plugins::LoadedPlugin,
     tool::{ControlVariable, Tool},
 };
@@ -19,8 +20,9 @@ use crate::{Error, Result, exchange::Communicator};
 #[derive(Debug)]
 pub struct MethodCommunicators {
     control: Communicator,
-    plain: HashMap<u32, Communicator>,
-    forced: HashMap<(u32, Collective, Native), Communicator>,
+    nodes: JobNodes,
+    plain: HashMap<Layout, Communicator>,
+    forced: HashMap<(Layout, Collective, Native), Communicator>,
     forcing: Option<Forcing>,
 }
 
@@ -76,26 +78,31 @@ impl MethodCommunicators {
     ///
     /// # Errors
     /// The library is another one, lacks the settings, or would ignore them.
-    pub fn new(control: Communicator, natives: &[(Collective, Native)]) -> Result<Self> {
+    pub fn new(
+        control: Communicator,
+        nodes: JobNodes,
+        natives: &[(Collective, Native)],
+    ) -> Result<Self> {
         let forcing = if natives.is_empty() { None } else { Some(Forcing::new(natives)?) };
-        Ok(MethodCommunicators { control, plain: HashMap::new(), forced: HashMap::new(), forcing })
+        let (plain, forced) = (HashMap::new(), HashMap::new());
+        Ok(MethodCommunicators { control, nodes, plain, forced, forcing })
     }
 
-    /// The communicator of the first `procs` ranks on which `collective` runs by `method`.
+    /// The communicator of a layout on which `collective` runs by `method`.
     ///
-    /// These ranks must call it in the same order; the others must not.
+    /// Its [members](JobNodes::members) must call it in the same order; the others must not.
     ///
     /// # Errors
     /// The library refuses.
     pub fn communicator(
         &mut self,
-        procs: u32,
+        layout: Layout,
         collective: Collective,
         method: &Method,
     ) -> Result<Communicator> {
-        let plain = self.plain(procs)?;
+        let plain = self.plain(layout)?;
         let Method::Native(native) = method else { return Ok(plain) };
-        let key = (procs, collective, *native);
+        let key = (layout, collective, *native);
         if let Some(there) = self.forced.get(&key) {
             return Ok(*there);
         }
@@ -108,16 +115,17 @@ impl MethodCommunicators {
         Ok(made)
     }
 
-    /// The first `procs` ranks with nothing forced.
+    /// A layout's ranks with nothing forced.
     ///
     /// # Errors
-    /// The library refuses.
-    fn plain(&mut self, procs: u32) -> Result<Communicator> {
-        if let Some(there) = self.plain.get(&procs) {
+    /// The job has no such nodes; the library refuses.
+    fn plain(&mut self, layout: Layout) -> Result<Communicator> {
+        if let Some(there) = self.plain.get(&layout) {
             return Ok(*there);
         }
-        let made = self.control.of_first(procs)?;
-        self.plain.insert(procs, made);
+        let ranks = self.nodes.members(layout).map_err(Error::Usage)?;
+        let made = self.control.of_ranks(&ranks)?;
+        self.plain.insert(layout, made);
         Ok(made)
     }
 }

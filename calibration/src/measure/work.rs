@@ -11,7 +11,7 @@ use records::{
     plan::{Cell, Plan},
 };
 
-use super::{collectives, methods, timing::TimingScheme};
+use super::{collectives, members::JobNodes, methods, timing::TimingScheme};
 use crate::{Error, Result};
 
 /// A visit that is not done.
@@ -82,15 +82,15 @@ fn check_row(plan: &Plan, row: &CollectiveCall, path: &Path) -> Result<()> {
     let found = Cell {
         collective: row.collective,
         method: row.method.clone(),
-        procs: row.procs,
+        layout: row.layout,
         bytes: row.bytes,
     };
     if planned == Some(&found) {
         return Ok(());
     }
     let describe = |cell: &Cell| {
-        let Cell { collective, method, procs, bytes } = cell;
-        format!("{collective} by {method} of {bytes} bytes on {procs} processes")
+        let Cell { collective, method, layout, bytes } = cell;
+        format!("{collective} by {method} of {bytes} bytes on {layout} processes")
     };
     let wanted = planned.map_or_else(|| "no such visit".to_owned(), describe);
     let problem = format!(
@@ -106,7 +106,12 @@ fn check_row(plan: &Plan, row: &CollectiveCall, path: &Path) -> Result<()> {
 ///
 /// # Errors
 /// The first thing that it cannot.
-pub fn check_plan(plan: &Plan, ranks: u32, timing: TimingScheme, path: &Path) -> Result<()> {
+pub fn check_plan(
+    plan: &Plan,
+    (ranks, nodes): (u32, &JobNodes),
+    timing: TimingScheme,
+    path: &Path,
+) -> Result<()> {
     let fault =
         |field: String, problem: String| Error::from(FileError::new(path, problem).in_field(field));
     if plan.ranks != ranks {
@@ -115,22 +120,23 @@ pub fn check_plan(plan: &Plan, ranks: u32, timing: TimingScheme, path: &Path) ->
     }
     for (index, cell) in plan.cells.iter().enumerate() {
         let field = |name: &str| format!("cells[{index}].{name}");
+        nodes.members(cell.layout).map_err(|problem| fault(field("procs"), problem))?;
         if timing == TimingScheme::Bcast && cell.collective != Collective::Bcast {
             let problem =
                 format!("is {}, but the timing scheme bcast is for bcast", cell.collective);
             return Err(fault(field("collective"), problem));
         }
-        if timing == TimingScheme::Bcast && cell.procs < 2 {
+        if timing == TimingScheme::Bcast && cell.layout.procs() < 2 {
             let problem = "is 1, but the timing scheme bcast needs a rank that confirms";
             return Err(fault(field("procs"), problem.into()));
         }
-        methods::check_supported(cell.collective, &cell.method, cell.procs, cell.bytes)
+        methods::check_supported(cell.collective, &cell.method, cell.layout.procs(), cell.bytes)
             .map_err(|error| fault(field("method"), error.to_string()))?;
         if cell.bytes > i32::MAX as u64 {
             let problem = format!("is {}; one call moves at most {} bytes", cell.bytes, i32::MAX);
             return Err(fault(field("bytes"), problem));
         }
-        let all = cell.bytes * u64::from(cell.procs);
+        let all = cell.bytes * u64::from(cell.layout.procs());
         if all > i32::MAX as u64 && collectives::has_displacements(cell.collective) {
             let problem = format!(
                 "is {}; the blocks of {} together have at most {} bytes",
@@ -147,13 +153,13 @@ pub fn check_plan(plan: &Plan, ranks: u32, timing: TimingScheme, path: &Path) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use records::plan;
+    use records::{Layout, plan};
 
     fn plan() -> Plan {
         let cell = |bytes| Cell {
             collective: Collective::Bcast,
             method: records::Method::Default,
-            procs: 4,
+            layout: Layout::flat(4),
             bytes,
         };
         let visit = |cell| plan::Visit { cell, warmups: 0, repetitions: 3, calls: 1 };
@@ -171,7 +177,7 @@ mod tests {
             collective: Collective::Bcast,
             method: records::Method::Default,
             ran: String::new(),
-            procs: 4,
+            layout: Layout::flat(4),
             bytes,
             repetition,
             first_start_seconds: 0.0,
@@ -218,20 +224,36 @@ mod tests {
         }
     }
 
+    fn one_node() -> JobNodes {
+        JobNodes::new(&[0; 4])
+    }
+
     #[test]
     fn what_cannot_be_done_is_said_with_its_place() {
         let path = Path::new("plan.json");
-        check_plan(&plan(), 4, TimingScheme::Bcast, path).unwrap();
-        let error = check_plan(&plan(), 8, TimingScheme::Global, path).unwrap_err().to_string();
+        check_plan(&plan(), (4, &one_node()), TimingScheme::Bcast, path).unwrap();
+        let error = check_plan(&plan(), (8, &one_node()), TimingScheme::Global, path)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("field ranks: is 4, but the job has 8"), "{error}");
         let mut other = plan();
         (other.cells[1].collective, other.cells[1].bytes) = (Collective::Gatherv, 1 << 30);
-        other.cells[1].procs = 4;
-        let error = check_plan(&other, 4, TimingScheme::Global, path).unwrap_err().to_string();
+        other.cells[1].layout = Layout::flat(4);
+        let error = check_plan(&other, (4, &one_node()), TimingScheme::Global, path)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("cells[1].bytes") && error.contains("together"), "{error}");
         let mut other = plan();
+        other.cells[1].layout = "2x2".parse().unwrap();
+        let error = check_plan(&other, (4, &one_node()), TimingScheme::Global, path)
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("cells[1].procs: is 2x2, which the job's nodes (4x1)"), "{error}");
+        let mut other = plan();
         other.cells[0].method = "mockup:scatter_as_bcast".parse().unwrap();
-        let error = check_plan(&other, 4, TimingScheme::Global, path).unwrap_err().to_string();
+        let error = check_plan(&other, (4, &one_node()), TimingScheme::Global, path)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("cells[0].method") && error.contains("not bcast"), "{error}");
     }
 }

@@ -281,7 +281,7 @@ mod tests {
     fn what_has_no_documented_number_is_refused() {
         let intel = AdjustScript::new(Some("2021.19")).unwrap();
         let refused = |method: &str, bytes| {
-            let point = Point { collective: Collective::Bcast, procs: 4, bytes };
+            let point = Point::flat(Collective::Bcast, 4, bytes);
             intel.express(point, &method.parse().unwrap()).is_err()
         };
         assert!(refused("native:intel:pipeline", 8));

@@ -47,11 +47,11 @@ impl MpiLibrary for MpichLibrary {
         named
     }
 
-    fn runs(&self, Point { collective, procs, .. }: Point, native: &Native) -> bool {
+    fn runs(&self, Point { collective, layout, .. }: Point, native: &Native) -> bool {
         algorithms::algorithms(collective).iter().any(|row| {
             row.algorithm == native.algorithm
                 && row.segment.is_some() == (native.segment_bytes > 0)
-                && (row.needs != CallRequirement::PowerOfTwo || procs.is_power_of_two())
+                && (row.needs != CallRequirement::PowerOfTwo || layout.procs().is_power_of_two())
         })
     }
 

@@ -221,7 +221,7 @@ mod tests {
             let sections = vec![ProcsRange { procs: 8, bands, last_bytes: 1 }];
             assert!(written("4.1", Collective::Bcast, sections).is_err(), "{method}");
         }
-        let point = Point { collective: Collective::Bcast, procs: 8, bytes: 4 };
+        let point = Point::flat(Collective::Bcast, 8, 4);
         let fails = |method: &str| express("Open MPI", point, &method.parse().unwrap()).is_err();
         assert!(fails("native:openmpi:scatter-allgather"), "fewer elements than processes");
         assert!(fails("native:mpich:binomial"));
@@ -251,7 +251,7 @@ mod tests {
                     let mut known = vec![Method::Default];
                     known.extend(names.iter().map(|name| name.parse().unwrap()));
                     known.extend(methods(collective, &[0, 1024], procs, 1 << bytes));
-                    let point = Point { collective, procs, bytes: 1 << bytes };
+                    let point = Point::flat(collective, procs, 1 << bytes);
                     known.retain(|method| {
                         *method == Method::Default
                             || express("Open MPI", point, method).is_ok()
@@ -272,7 +272,7 @@ mod tests {
                 assert_eq!(read.method(*point).as_ref(), Ok(method), "{point:?}\n{text}");
             }
             for (procs, bytes) in [(1, 64), (9, 64), (8, 1 << 21)] {
-                let point = Point { collective, procs, bytes };
+                let point = Point::flat(collective, procs, bytes);
                 assert_eq!(read.method(point), Ok(Method::Default));
             }
         }

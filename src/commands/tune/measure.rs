@@ -60,7 +60,7 @@ impl Tune {
             );
         }
         let grid = self.points(self.usage(run)?.as_ref(), opened)?;
-        links::measure(opened, run, &grid.procs, self.seed, self.budget())?;
+        links::measure(opened, run, &grid.procs(), self.seed, self.budget())?;
         if !self.exhaustive {
             let seconds = self.share(MEASURING_SHARE);
             let mut bench = ClusterBench { run, site, source };

@@ -43,10 +43,10 @@ pub fn fit(
         .collect();
     unify(exporter, wanted, &mut fitted, possible);
     let unexpressed = wanted.iter().zip(&fitted).filter_map(|(choice, fitted)| {
-        let Point { collective, procs, bytes } = choice.point;
+        let Point { collective, layout, bytes } = choice.point;
         Some(Unexpressed {
             collective,
-            procs,
+            layout,
             bytes,
             method: choice.method.clone(),
             seconds: choice.seconds,
@@ -82,7 +82,7 @@ fn unify(
     let mut groups: BTreeMap<_, Vec<usize>> = BTreeMap::new();
     for (index, choice) in wanted.iter().enumerate() {
         if exporter.one_for_all_sizes(choice.point.collective).is_some() {
-            groups.entry((choice.point.collective, choice.point.procs)).or_default().push(index);
+            groups.entry((choice.point.collective, choice.point.layout)).or_default().push(index);
         }
     }
     for ((collective, _), members) in groups {
@@ -155,7 +155,7 @@ mod tests {
     }
 
     fn choice(collective: Collective, bytes: u64, method: &str, seconds: f64) -> Choice {
-        let point = Point { collective, procs: 8, bytes };
+        let point = Point::flat(collective, 8, bytes);
         Choice { point, method: method.parse().unwrap(), seconds, default_seconds: 9.0 }
     }
 

@@ -81,7 +81,7 @@ impl Exporter for Profiles {
                     method: method.clone(),
                     gain: None,
                 };
-                let profile = Profile::new(point.collective, point.procs, vec![range]);
+                let profile = Profile::new(point.collective, point.procs(), vec![range]);
                 pgtune::format(&profile).map(|_| ())
             }
             (Profiles::Colibri, _) if !REPLACED.contains(&point.collective) => {
@@ -89,7 +89,7 @@ impl Exporter for Profiles {
             }
             (Profiles::Colibri, Method::Own { algorithm, segment_bytes }) => {
                 runner::OwnMethod::new(point.collective, *algorithm, *segment_bytes)
-                    .and_then(|method| method.check_ranks(point.procs))
+                    .and_then(|method| method.check_ranks(point.procs()))
                     .map_err(|error| error.to_string())
             }
             (Profiles::Colibri, _) => Ok(()),
@@ -199,7 +199,7 @@ mod tests {
     use libraries::{openmpi, rules::BytesRange};
 
     fn at(collective: Collective, procs: u32) -> Point {
-        Point { collective, procs, bytes: 65536 }
+        Point::flat(collective, procs, 65536)
     }
 
     #[test]

@@ -44,7 +44,7 @@ pub fn crossing(
 ) -> Option<u64> {
     let second_is_faster = |bytes| {
         let seconds = |method| {
-            let point = Point { collective, procs, bytes };
+            let point = Point::flat(collective, procs, bytes);
             predictor.predict_method(point, method).ok().map(|prediction| prediction.seconds)
         };
         Some(seconds(second)? < seconds(first)?)
@@ -73,7 +73,7 @@ mod tests {
         let [linear, pipeline] = ["linear", "pipeline,segment=1KiB"]
             .map(|name| format!("native:openmpi:{name}").parse::<Method>().unwrap());
         let seconds = |bytes, method| {
-            let point = Point { collective: Collective::Bcast, procs: 8, bytes };
+            let point = Point::flat(Collective::Bcast, 8, bytes);
             predictor.predict_method(point, method).unwrap().seconds
         };
         let at = (Collective::Bcast, 8);
