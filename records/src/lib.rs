@@ -22,7 +22,7 @@ pub mod document;
 mod error;
 pub mod export;
 pub mod group_observation;
-mod layout;
+pub mod layout;
 mod method;
 mod names;
 pub mod number;

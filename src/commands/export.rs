@@ -4,7 +4,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
-use records::{choices::Choices, document, export::ExportReport, quantity};
+use records::{
+    Layout,
+    choices::{Choices, Chosen},
+    document,
+    export::ExportReport,
+    quantity,
+};
 use verification::statistics::geometric_mean;
 
 use crate::{
@@ -13,8 +19,9 @@ use crate::{
     site::run_directory::RunDirectory,
     stages::{
         chosen,
-        export::{ExportFormat, Exporter},
+        export::{ExportFormat, Exporter, conflicts},
         exporting::{self, FittedChoices, write_files},
+        options::{List, each},
         source::CalibrationSource,
     },
 };
@@ -59,6 +66,11 @@ pub struct ExportCommand {
     /// was measured; algorithms go by their names, and nothing is confirmed
     #[arg(long, value_name = "FILE")]
     decisions: Option<PathBuf>,
+
+    /// Layouts that jobs use, for targets that know the number of processes alone: what was chosen
+    /// for the first of a size is told for all of that size
+    #[arg(long, value_name = "LIST", value_parser = each::<Layout>)]
+    layouts: Option<List<Layout>>,
 
     #[command(flatten)]
     model: ModelOptions,
@@ -132,7 +144,24 @@ impl ExportCommand {
                 (choices, source.transpose()?)
             }
         };
-        exporting::fitted(&choices, self.format, exporter, model, source.as_ref())
+        let told = self.layouts.as_ref().map_or(&[][..], |layouts| &layouts.0);
+        let points = choices.choices.iter().map(Chosen::point);
+        let conflicts = conflicts(exporter, points, told);
+        if let Some((procs, layouts)) = conflicts.first_key_value() {
+            let layouts: Vec<String> = layouts.iter().map(|one| format!("{one:#}")).collect();
+            let layouts = layouts.join(" and ");
+            usage!(
+                "{} knows the number of processes alone, and {procs} were measured as {layouts}; say \
+                 which layouts the jobs use, as in --layouts {}",
+                exporter.target(),
+                conflicts
+                    .values()
+                    .filter_map(|all| Some(format!("{:#}", all.last()?)))
+                    .collect::<Vec<_>>()
+                    .join(",")
+            );
+        }
+        exporting::fitted(&choices, self.format, exporter, model, (source.as_ref(), told))
     }
 
     /// The calibration named by a flag, or else the one that a file of predictions names, where it

@@ -1,6 +1,7 @@
 //! A virtual cluster in words.
 
-use testbed::{LinkOptions, Loss, Racks, RankPlacement, Service, Spec};
+use records::RankPlacement;
+use testbed::{LinkOptions, Loss, Racks, Service, Spec};
 
 /// `8 nodes at 100mbit`, `4 nodes at 1gbit, 10us, slowed down 100 times (10mbit, 1ms)`.
 pub fn describe(spec: &Spec) -> String {

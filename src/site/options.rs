@@ -3,7 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use clap::Args;
-use records::quantity;
+use records::{RankPlacement, quantity};
 
 use crate::site::{begun::GivenOptions, config::RANKS};
 
@@ -25,7 +25,7 @@ pub struct TestbedOptions {
     /// Which ranks are on a node: block (each node is filled before the next) or cyclic (one to each
     /// in turn) [default: block]
     #[arg(long, value_name = "block|cyclic")]
-    placement: Option<testbed::RankPlacement>,
+    placement: Option<RankPlacement>,
 
     /// A network inside each node, with a port of this rate for each rank: 100mbit,100us
     #[arg(long, value_name = "RATE,LATENCY")]

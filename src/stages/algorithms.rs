@@ -24,7 +24,7 @@ use crate::{
     stages::{
         deciding::{judged_models, sizes},
         measurements, measuring,
-        source::powers_of_two_and,
+        options::powers_of_two_and,
     },
 };
 

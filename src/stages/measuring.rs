@@ -22,8 +22,8 @@ use crate::{
     },
     stages::{
         deciding::judged_models,
-        options::{GridOptions, SegmentOption},
-        source::{CalibrationSource, powers_of_two_and},
+        options::{GridOptions, SegmentOption, powers_of_two_and},
+        source::CalibrationSource,
     },
 };
 
@@ -74,7 +74,10 @@ pub fn grid(options: &GridOptions, site: &Site) -> Result<Grid> {
         usage!("say which segment sizes to measure, as in --segments 0,1KiB,8KiB");
     };
     let ranks = site.ranks();
-    let layouts = options.layouts_or(|| powers_of_two_and(ranks));
+    let layouts = match site.layout() {
+        Some(job) => options.layouts_in(job),
+        None => options.layouts_or(|| powers_of_two_and(ranks)),
+    };
     check_layouts(&layouts, ranks)?;
     for &collective in &options.collective.0 {
         check_measurable(site, collective)?;

@@ -1,6 +1,6 @@
 //! What models and grids are wanted, as subcommands take it from their flags.
 
-use std::ffi::OsString;
+use std::{collections::BTreeSet, ffi::OsString};
 
 use clap::Args;
 use models::{Forms, Model};
@@ -129,6 +129,28 @@ pub struct GridOptions {
 }
 
 impl GridOptions {
+    /// The communicators asked for in a job of which several nodes hold several ranks: a number of
+    /// processes are the job's first ranks. Where nothing is asked for, 2, 4, 8, ... and all nodes, with
+    /// one rank and with all ranks of each.
+    pub fn layouts_in(&self, job: Layout) -> Vec<Layout> {
+        if let (None, Some(procs)) = (&self.layouts, &self.procs) {
+            // More than there are is refused as such.
+            let first = |&procs: &u32| job.of_first(procs).unwrap_or(Layout::flat(procs));
+            return procs.0.iter().map(first).collect();
+        }
+        if self.layouts.is_some() {
+            return self.layouts_or(Vec::new);
+        }
+        let (most, placement) = (job.most_per_node(), job.placement().unwrap_or_default());
+        let whole = |nodes: u32| match job.per_node() {
+            Some(_) => Layout::even(nodes, most, placement).unwrap_or(job),
+            None => job,
+        };
+        let nodes = powers_of_two_and(job.nodes());
+        let layouts = nodes.into_iter().flat_map(|nodes| [Layout::flat(nodes), whole(nodes)]);
+        layouts.collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
     /// The communicators asked for, in ascending order; where none are, one rank per node
     /// of each of the `usual` sizes.
     pub fn layouts_or(&self, usual: impl FnOnce() -> Vec<u32>) -> Vec<Layout> {
@@ -138,4 +160,10 @@ impl GridOptions {
             (None, None) => usual().into_iter().map(Layout::flat).collect(),
         }
     }
+}
+
+/// 2, 4, 8, ... below `most`, and `most`.
+pub fn powers_of_two_and(most: u32) -> Vec<u32> {
+    let powers = std::iter::successors(Some(2_u32), |power| power.checked_mul(2));
+    powers.take_while(|&power| power < most).chain([most]).collect()
 }

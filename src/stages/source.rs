@@ -13,7 +13,7 @@ use records::{
 use crate::{
     error::{WrongUse, usage},
     site::run_directory::RunDirectory,
-    stages::options::{GridOptions, ModelOptions, ParameterSet},
+    stages::options::{GridOptions, ModelOptions, ParameterSet, powers_of_two_and},
 };
 
 /// A calibration, and how it is to be used.
@@ -205,14 +205,11 @@ impl CalibrationSource {
 
     /// The same with their nodes.
     pub fn layouts(&self, grid: &GridOptions) -> Vec<Layout> {
-        grid.layouts_or(|| powers_of_two_and(self.reach().procs.unwrap_or(32)))
+        match self.calibration.platform.layout() {
+            Some(job) => grid.layouts_in(job),
+            None => grid.layouts_or(|| powers_of_two_and(self.reach().procs.unwrap_or(32))),
+        }
     }
-}
-
-/// 2, 4, 8, ... below `most`, and `most`.
-pub fn powers_of_two_and(most: u32) -> Vec<u32> {
-    let powers = std::iter::successors(Some(2_u32), |power| power.checked_mul(2));
-    powers.take_while(|&power| power < most).chain([most]).collect()
 }
 
 #[cfg(test)]

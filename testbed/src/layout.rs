@@ -89,40 +89,6 @@ impl fmt::Display for RanksPerNode {
     }
 }
 
-/// In which order ranks are dealt to nodes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum RankPlacement {
-    /// Each node is filled before the next one.
-    #[default]
-    Block,
-    /// One to each node in turn.
-    Cyclic,
-}
-
-impl FromStr for RankPlacement {
-    type Err = TestbedError;
-
-    fn from_str(text: &str) -> Result<RankPlacement, TestbedError> {
-        match text {
-            "block" => Ok(RankPlacement::Block),
-            "cyclic" => Ok(RankPlacement::Cyclic),
-            _ => Err(TestbedError::Spec(format!(
-                "'{text}' is not a placement of ranks; write block or cyclic"
-            ))),
-        }
-    }
-}
-
-impl fmt::Display for RankPlacement {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            RankPlacement::Block => "block",
-            RankPlacement::Cyclic => "cyclic",
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -149,9 +115,6 @@ mod tests {
             let error = text.parse::<RanksPerNode>().unwrap().check(3).unwrap_err().to_string();
             assert!(error.contains(part), "{error}");
         }
-        assert!(
-            "scatter".parse::<RankPlacement>().unwrap_err().to_string().contains("block or cyclic")
-        );
     }
 
     #[test]

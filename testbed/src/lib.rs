@@ -64,7 +64,7 @@ mod tcp;
 mod skipped;
 
 pub use error::TestbedError;
-pub use layout::{RankPlacement, RanksPerNode};
+pub use layout::RanksPerNode;
 pub use links::{Inside, LinkOptions, Loss, RackShape, Racks};
 pub use make::up;
 pub use mpich::{Mpich, TestbedMpi};

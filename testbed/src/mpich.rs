@@ -6,9 +6,10 @@ use std::{
     process::Command,
 };
 
+use records::RankPlacement;
+
 use crate::{
-    OpenMpi, RankPlacement, Shims, Testbed, TestbedError, openmpi, scripts, spec::head_address,
-    state, system,
+    OpenMpi, Shims, Testbed, TestbedError, openmpi, scripts, spec::head_address, state, system,
 };
 
 /// How often a rank asks its sockets in vain before it counts as idle. One round of MPICH's progress

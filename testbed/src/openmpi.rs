@@ -6,7 +6,9 @@ use std::{
     process::Command,
 };
 
-use crate::{NETWORK, RankPlacement, Testbed, TestbedError, scripts, state, system};
+use records::RankPlacement;
+
+use crate::{NETWORK, Testbed, TestbedError, scripts, state, system};
 
 /// The libraries that are preloaded into every rank.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

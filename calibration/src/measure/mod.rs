@@ -20,7 +20,7 @@ pub mod tool;
 pub mod tracer;
 pub mod work;
 
-use records::{Collective, document, plan::Plan, platform::Platform};
+use records::{Collective, Layout, document, plan::Plan, platform::Platform};
 
 pub use self::flags::MeasureFlags;
 use self::{
@@ -96,8 +96,10 @@ fn header(plan: &Plan, platform: &Platform, timing: &str) -> Result<RecordHeader
             (operation.description.to_owned(), format!("{}: {size}", operation.collective))
         })
         .unzip();
+    let layout = Layout::from_nodes(&platform.hosts).unwrap_or(Layout::flat(plan.ranks));
     let own = [
         ("calls", calls.join("; ")),
+        (records::layout::TOLD, layout.to_string()),
         ("message_size", sizes.join("; ")),
         ("plan_seed", plan.seed.to_string()),
         ("ranks", plan.ranks.to_string()),

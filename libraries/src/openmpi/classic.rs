@@ -172,7 +172,7 @@ mod tests {
             band(3000, "native:openmpi:k-chain,segment=1KiB"),
             band(65536, "native:openmpi:pipeline,segment=8KiB"),
         ];
-        let sections = vec![ProcsRange { procs: 8, bands, last_bytes: 1 << 20 }];
+        let sections = vec![ProcsRange { layout: 8_u32.into(), bands, last_bytes: 1 << 20 }];
         let wanted = [
             1, 7, 3, // one collective: bcast, three communicator sizes
             0, 1, 0, 0, 0, 0, // smaller ones
@@ -188,8 +188,8 @@ mod tests {
         let two = vec![band(0, "native:openmpi:two-procs"), band(100, "native:openmpi:ring")];
         let four = vec![band(0, "native:openmpi:ring")];
         let sections = vec![
-            ProcsRange { procs: 2, bands: two, last_bytes: 1000 },
-            ProcsRange { procs: 4, bands: four, last_bytes: 1000 },
+            ProcsRange { layout: 2_u32.into(), bands: two, last_bytes: 1000 },
+            ProcsRange { layout: 4_u32.into(), bands: four, last_bytes: 1000 },
         ];
         let wanted = [
             1, 0, 5, // allgather
@@ -208,7 +208,7 @@ mod tests {
     fn gather_and_scatter_have_one_band_without_end() {
         for (collective, id) in [(Collective::Gather, 9), (Collective::Scatter, 15)] {
             let bands = vec![band(1, "native:openmpi:binomial")];
-            let sections = vec![ProcsRange { procs: 4, bands, last_bytes: 1000 }];
+            let sections = vec![ProcsRange { layout: 4_u32.into(), bands, last_bytes: 1000 }];
             let wanted = [1, id, 3, 0, 1, 0, 0, 0, 0, 4, 1, 0, 2, 0, 0, 5, 1, 0, 0, 0, 0];
             assert_eq!(numbers(&written("4.1", collective, sections).unwrap()), wanted);
         }
@@ -218,7 +218,7 @@ mod tests {
     fn what_open_mpi_cannot_run_is_refused() {
         for method in ["own:pipeline", "native:openmpi:rabenseifner", "mockup:bcast_as_scatter"] {
             let bands = vec![band(1, method)];
-            let sections = vec![ProcsRange { procs: 8, bands, last_bytes: 1 }];
+            let sections = vec![ProcsRange { layout: 8_u32.into(), bands, last_bytes: 1 }];
             assert!(written("4.1", Collective::Bcast, sections).is_err(), "{method}");
         }
         let point = Point::flat(Collective::Bcast, 8, 4);
@@ -262,7 +262,7 @@ mod tests {
                     bands.push(BytesRange::new(point.bytes, method));
                 }
                 bands.dedup_by(|next, kept| next.method == kept.method);
-                sections.push(ProcsRange { procs, bands, last_bytes: 1 << 20 });
+                sections.push(ProcsRange { layout: procs.into(), bands, last_bytes: 1 << 20 });
             }
             let rules = [Rules { collective, sections }];
             let export = Export { rules: &rules, origin: &[] };

@@ -142,11 +142,11 @@ mod tests {
         let rules = [
             Rules {
                 collective: Collective::Bcast,
-                sections: vec![ProcsRange { procs: 4, bands, last_bytes: 8191 }],
+                sections: vec![ProcsRange { layout: 4_u32.into(), bands, last_bytes: 8191 }],
             },
             Rules {
                 collective: Collective::Allgather,
-                sections: vec![ProcsRange { procs: 4, bands: ring, last_bytes: 99 }],
+                sections: vec![ProcsRange { layout: 4_u32.into(), bands: ring, last_bytes: 99 }],
             },
         ];
         let export = Export { rules: &rules, origin: &["x".into()] };

@@ -16,7 +16,7 @@ use records::summary::LoadWay;
 use crate::error::usage;
 use source_code::SourceCode;
 
-pub use fit::{Possible, fit};
+pub use fit::{Possible, conflicts, fit, told_choices};
 pub use libraries::{Export, Exporter, File};
 pub use profiles::replacement;
 

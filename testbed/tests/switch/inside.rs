@@ -1,6 +1,7 @@
 //! Nodes with a network inside: both levels have a known truth.
 
-use colibri_testbed::{Inside, Mpich, RankPlacement};
+use colibri_testbed::{Inside, Mpich};
+use records::RankPlacement;
 
 use super::*;
 
