@@ -6,6 +6,10 @@
 # make test-mockups mock-ups on MPICH with 5 and 8 ranks
 # make test-preload every method of the preload library at every size, 1 to 8 ranks; RANKS="4 5": in parts
 # make test-mpi4py  mpi4py's test suite with the preload library against the same without
+# make programs MPICC="/path/mpicc ..."  builds the MPI program for each of these MPI libraries; the command
+#             finds the one that fits the library at hand
+# make install  installs below PREFIX (/usr/local) what is built; DESTDIR goes before every path
+# make dist   a source archive in target/ that builds without network
 # make deps, make test-deps  install alone what tuning, and what only tests need
 # make soak   random calls through the preload library for SECONDS (3600); SEED repeats a run
 # make fuzz   damaged files and words through every parser, a million for each of small files: half an
@@ -17,9 +21,13 @@ CARGO ?= cargo
 BUDGET ?= 5m
 NODES ?= 8
 DIR ?= colibri-run/$(shell date +%Y%m%d-%H%M%S)
-COLIBRI = target/release/colibri
+PREFIX ?= /usr/local
+MPICC ?= mpicc
+BUILT = target/release
+COLIBRI = $(BUILT)/colibri
 
-.PHONY: help tune test test-long test-mockups test-preload test-mpi4py soak fuzz bench deps test-deps build
+.PHONY: help tune test test-long test-mockups test-preload test-mpi4py soak fuzz bench deps test-deps build compile \
+    programs install dist
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -72,7 +80,24 @@ bench: build
 	@./benches/run
 
 build: deps
+	$(MAKE) compile
+
+# By itself where packages are somebody else's to install.
+compile:
 	$(CARGO) build --locked --release --workspace
+
+programs:
+	./packaging/mpi-program $(BUILT) $(MPICC)
+
+# Builds nothing that is built, so that root needs no Rust: `make build && sudo make install`.
+install: export PREFIX := $(PREFIX)
+install: export DESTDIR := $(DESTDIR)
+install:
+	@[ -x $(COLIBRI) ] || $(MAKE) build
+	@./packaging/install $(BUILT)
+
+dist:
+	@./packaging/dist target
 
 deps:
 	@./install-dependencies

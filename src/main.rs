@@ -37,6 +37,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Tune(commands::tune::Tune),
+    Platform(commands::platform::PlatformCommand),
     Calibrate(commands::calibrate::Calibrate),
     Clocks(commands::clocks::Clocks),
     Predict(commands::predict::Predict),
@@ -46,10 +47,13 @@ enum Command {
     Verify(commands::verify::Verify),
     Guidelines(commands::guidelines::Guidelines),
     Report(commands::report::ReportCommand),
+    Import(commands::import::ImportCommand),
     Simulate(commands::simulate::Simulate),
     Draw(commands::draw::Draw),
     Export(commands::export::ExportCommand),
     Testbed(commands::testbed::TestbedCommand),
+    #[command(hide = true)]
+    Pages(commands::pages::PagesCommand),
 }
 
 /// The same error, without what was given being quoted at any length.
@@ -118,6 +122,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
     let launches = matches!(
         cli.command,
         Command::Tune(_)
+            | Command::Platform(_)
             | Command::Calibrate(_)
             | Command::Clocks(_)
             | Command::Verify(_)
@@ -127,6 +132,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
     let noted = if launches { process::note_interrupts() } else { Ok(()) };
     noted.and_then(|()| match cli.command {
         Command::Tune(command) => command.run(),
+        Command::Platform(command) => command.run(),
         Command::Calibrate(command) => command.run(),
         Command::Clocks(command) => command.run(),
         Command::Predict(command) => command.run(),
@@ -136,9 +142,11 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Verify(command) => command.run(),
         Command::Guidelines(command) => command.run(),
         Command::Report(command) => command.run(),
+        Command::Import(command) => command.run(),
         Command::Simulate(command) => command.run(),
         Command::Draw(command) => command.run(),
         Command::Export(command) => command.run(),
         Command::Testbed(command) => command.run(),
+        Command::Pages(command) => command.run(Cli::command()),
     })
 }

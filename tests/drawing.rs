@@ -136,6 +136,13 @@ fn wrong_simulations_are_answered_with_what_would_be_right() {
         ("--collective alltoallv", "no schedules"),
         ("--sizes 8589934592GiB -p 2", "overflow"),
         ("--parameters fitted", "--parameters measured"),
+        ("--layout 2x2 -p 8", "--layout 2x2 has 4 processes"),
+        ("--layout 0x2", "'0x2'"),
+        ("--algorithm two-level", "give --layout, such as 8x4"),
+        ("--layout 2x2 --algorithm two-levl", "did you mean 'two-level'?"),
+        ("--layout 2x2 --algorithm multi-lane --inter bruck", "'bruck' (known: binary"),
+        ("--layout 2x2 --collective scan --algorithm two-level", "scan has no two-level"),
+        ("--inter ring", "--layout <NODESxRANKS>"),
     ] {
         let flags: Vec<&str> = flags.split_whitespace().collect();
         let (stdout, stderr) = run(2, &[&["simulate"], &FRODO[..], &flags].concat());
@@ -143,6 +150,38 @@ fn wrong_simulations_are_answered_with_what_would_be_right() {
         assert_eq!(stdout, "", "{flags:?}");
     }
     assert!(run(2, &["simulate"]).1.contains("--calibration"));
+}
+
+/// One message between two nodes, then one inside the second: two-level by flat trees.
+#[test]
+fn messages_cost_what_their_level_does() {
+    let seconds = |flags: &str| {
+        let rows =
+            simulate(&format!("--collective bcast -m 8KiB --segments 0 --model loggp {flags}"));
+        assert_eq!(rows.len(), 1);
+        (rows[0].clone(), rows[0]["seconds"].as_f64().unwrap())
+    };
+    let (_, between) = seconds("--algorithm linear -p 2");
+    let inside = "--inside preset:boba";
+    let (_, within) = seconds(&format!("--algorithm linear --layout 1x2 {inside}"));
+    assert!(within < 0.9 * between, "boba is quicker: {within} {between}");
+    for layout in ["2x2", "2x2:cyclic"] {
+        let levels = format!("--inter linear --intra linear --layout {layout} {inside}");
+        let (row, both) = seconds(&format!("--algorithm two-level {levels}"));
+        assert!((both / (between + within) - 1.0).abs() < 1e-9, "{row}");
+        assert_eq!(row["layout"], layout);
+        assert_eq!(
+            (&row["algorithm"], &row["messages"]),
+            (&"two-level linear/linear".into(), &3.into())
+        );
+    }
+    // A chain from node to node crosses once, dealt in turn three times, if it is not renumbered.
+    let chain = |flags: &str| seconds(&format!("--algorithm pipeline {inside} {flags}")).1;
+    assert!((chain("--layout 2x2") / (between + 2.0 * within) - 1.0).abs() < 1e-9);
+    assert!((chain("--layout 2x2:cyclic") / (3.0 * between) - 1.0).abs() < 1e-9);
+    assert!((chain("--layout 2x2:cyclic --by-node") / (between + 2.0 * within) - 1.0).abs() < 1e-9);
+    let all = simulate(&format!("--collective allgather -m 1KiB --layout 2x2:cyclic {inside}"));
+    assert!(all.iter().any(|row| row["algorithm"] == "multi-lane"), "{all:?}");
 }
 
 #[test]

@@ -14,6 +14,7 @@ mod drawing;
 mod exports;
 mod frozen;
 mod guidelines;
+mod installing;
 mod killed;
 mod links;
 mod plugins;

@@ -3,6 +3,7 @@
 
 use std::{ffi::c_int, mem::MaybeUninit, ptr};
 
+use libraries::LibraryRelease;
 use mpi::{
     Threading,
     environment::{self, Universe},
@@ -331,6 +332,22 @@ pub fn library_version() -> Result<String> {
     // MPICH's lines are cells of a table; Open MPI's version ends with its C string's zero.
     let line = text.lines().next().unwrap_or_default();
     Ok(line.split_whitespace().collect::<Vec<_>>().join(" ").trim_end_matches('\0').to_owned())
+}
+
+/// The library and its version.
+///
+/// # Errors
+/// It is none that is known.
+pub fn library_release() -> Result<LibraryRelease> {
+    let text = library_text()?;
+    LibraryRelease::said(&text).ok_or_else(|| {
+        let known: Vec<&str> = libraries::ALL.iter().map(|library| library.title()).collect();
+        Error::Unsupported(format!(
+            "the MPI library says '{}' of itself, which is the version of none that is known ({})",
+            text.lines().next().unwrap_or_default().trim(),
+            known.join(", ")
+        ))
+    })
 }
 
 /// All of what MPI_Get_library_version says.

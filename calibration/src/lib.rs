@@ -1,7 +1,7 @@
 //! The MPI program `colibri-mpi`, with a subcommand for each task: `calibrate` measures a platform
 //! point to point, `measure` times methods of collectives by a plan, `pairs` measures the link between
 //! every two ranks, `links` all of them at once, `clocks` tells how well the ranks' clocks can be
-//! synchronised.
+//! synchronised, `platform` where the ranks run.
 //!
 //! It writes raw observations and judges nothing. This is the only package that links MPI, so it
 //! is built once per MPI library; everything that computes lives elsewhere.
@@ -15,6 +15,7 @@ pub mod clock;
 pub mod clocks;
 mod error;
 pub mod exchange;
+pub mod first_job;
 pub mod flags;
 pub mod launcher;
 pub mod links;

@@ -1,10 +1,12 @@
 //! `colibri-mpi`: one program with a subcommand for each task.
 
-use std::{process::ExitCode, thread, time::Duration};
+use std::{fmt::Display, process::ExitCode, thread, time::Duration};
 
 use clap::Parser;
 
-use crate::{calibrate, clocks, exchange, flags::PROGRAM, links, measure, pairs, world};
+use crate::{
+    Result, calibrate, clocks, exchange, first_job, flags::PROGRAM, links, measure, pairs, world,
+};
 
 /// Measures under an MPI launcher: raw observations, for `colibri` to judge
 #[derive(Debug, Parser)]
@@ -22,18 +24,25 @@ enum Task {
     Links(links::LinksFlags),
     Measure(measure::MeasureFlags),
     Pairs(pairs::PairsFlags),
+    Platform(first_job::FirstJobFlags),
 }
 
 /// As the only argument: says which MPI library the program was built for, and starts none.
 const LIBRARY_FLAG: &str = "--mpi-library";
 
+/// As the only argument: names the library and its version, as the folder of the program is named.
+const RELEASE_FLAG: &str = "--mpi-release";
+
 /// The program on one rank; gives its exit code.
 ///
-/// With `--mpi-library` alone it only says which MPI library it was built for. Flags are read
-/// before MPI starts.
+/// With `--mpi-library` or `--mpi-release` alone it only says which MPI library it was built for.
+/// Flags are read before MPI starts.
 pub fn main() -> ExitCode {
     if std::env::args_os().skip(1).eq([LIBRARY_FLAG]) {
-        return tell_library();
+        return tell(exchange::library_version());
+    }
+    if std::env::args_os().skip(1).eq([RELEASE_FLAG]) {
+        return tell(exchange::library_release());
     }
     let task = match ProgramArguments::try_parse() {
         Ok(arguments) => arguments.task,
@@ -45,13 +54,14 @@ pub fn main() -> ExitCode {
         Task::Links(flags) => world::run(&flags.job, |world| links::run(flags, world)),
         Task::Measure(flags) => world::run(&flags.job, |world| measure::run(flags, world)),
         Task::Pairs(flags) => world::run(&flags.job, |world| pairs::run(flags, world)),
+        Task::Platform(flags) => world::run(&flags.job, |world| first_job::run(flags, world)),
     }
 }
 
-fn tell_library() -> ExitCode {
-    match exchange::library_version() {
-        Ok(version) => {
-            println!("{version}");
+fn tell(said: Result<impl Display>) -> ExitCode {
+    match said {
+        Ok(said) => {
+            println!("{said}");
             ExitCode::SUCCESS
         }
         Err(error) => {

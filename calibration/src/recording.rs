@@ -9,6 +9,7 @@ use std::{
 use records::{
     FileError,
     platform::Platform,
+    reading::has_no_locks,
     record::{self, Record, Row, Writer},
 };
 
@@ -138,6 +139,10 @@ impl Lock {
             match file.try_lock() {
                 Ok(()) => return Ok(Lock { _file: file }),
                 Err(TryLockError::WouldBlock) => {}
+                // The command that started us has said so.
+                Err(TryLockError::Error(error)) if has_no_locks(&error) => {
+                    return Ok(Lock { _file: file });
+                }
                 Err(TryLockError::Error(error)) => return Err(FileError::io(path, "lock", &error)),
             }
             sleep_until(now() + PAUSE);

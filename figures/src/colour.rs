@@ -98,8 +98,10 @@ pub(crate) const SERIES: [RGBColor; 8] = [
 pub(crate) fn of_method(method: &Method) -> RGBColor {
     match method {
         Method::Default => RGBColor(187, 187, 187),
-        Method::Mockup(_) | Method::Plugin(_) => RGBColor(119, 119, 119),
-        Method::Native(_) | Method::Own { .. } => method.algorithm().map_or(EMPTY, of_algorithm),
+        Method::Mockup(_) | Method::Plugin(_) | Method::Other(_) => RGBColor(119, 119, 119),
+        Method::Native(_) | Method::Own { .. } | Method::NodeAware(_) => {
+            method.algorithm().map_or(EMPTY, of_algorithm)
+        }
     }
 }
 
@@ -132,6 +134,9 @@ fn of_algorithm(algorithm: Algorithm) -> RGBColor {
         A::LinearDescending => RGBColor(230, 159, 0),
         A::BinomialAscending => RGBColor(204, 121, 167),
         A::BinomialDescending => RGBColor(136, 34, 85),
+        A::TwoLevel => RGBColor(68, 170, 153),
+        A::MultiLane => RGBColor(221, 204, 119),
+        A::NodeOrder => RGBColor(204, 102, 119),
     }
 }
 

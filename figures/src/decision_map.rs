@@ -156,7 +156,9 @@ impl<'a> Look<'a> {
         let sizes: Vec<u64> = sizes.into_iter().collect();
         let per_class = sizes.len().div_ceil(SEGMENT_HATCHES.len()).max(1);
         let mockups: BTreeSet<&str> = methods.iter().copied().filter_map(composed).collect();
-        let own = methods.iter().any(|method| matches!(method, Method::Own { .. }));
+        let own = methods
+            .iter()
+            .any(|method| matches!(method, Method::Own { .. } | Method::NodeAware(_)));
         let native = methods.iter().any(|method| matches!(method, Method::Native(_)));
         Look {
             segments: sizes.chunks(per_class).map(|c| (c[0], c[c.len() - 1])).collect(),
@@ -194,7 +196,7 @@ impl<'a> Look<'a> {
             hatch: self.hatch(method),
             texts,
             dot: tied,
-            framed: self.frames && matches!(method, Method::Own { .. }),
+            framed: self.frames && matches!(method, Method::Own { .. } | Method::NodeAware(_)),
             outlined: extrapolated,
         }
     }
@@ -261,12 +263,12 @@ fn methods<'a, 'b>(
     panels.iter().flat_map(|(_, choices)| choices.values().map(|choice| choice.method))
 }
 
-/// The name of what is neither an algorithm nor the default: a mock-up or a plug-in.
+/// The name of what is neither an algorithm nor the default: a mock-up, a plug-in or another's.
 fn composed(method: &Method) -> Option<&str> {
     match method {
-        Method::Mockup(name) => Some(name),
+        Method::Mockup(name) | Method::Other(name) => Some(name),
         Method::Plugin(plugin) => Some(plugin.symbol()),
-        Method::Default | Method::Native(_) | Method::Own { .. } => None,
+        Method::Default | Method::Native(_) | Method::Own { .. } | Method::NodeAware(_) => None,
     }
 }
 

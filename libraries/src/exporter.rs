@@ -67,6 +67,12 @@ pub trait Exporter {
     /// What the export holds can't be written.
     fn files(&self, export: &Export<'_>) -> Result<Vec<File>>;
 
+    /// The environment variables that load what was written into `file`, an absolute path; nothing
+    /// where it takes more, or values that differ between jobs.
+    fn environment(&self, _file: &str, _: &Export<'_>) -> Option<Vec<(String, String)>> {
+        None
+    }
+
     /// How it is loaded, for people.
     fn how_to_load(&self, file: &str, export: &Export<'_>) -> String;
 }

@@ -14,6 +14,7 @@ mod library;
 pub mod mpich;
 pub mod openmpi;
 mod registry;
+mod release;
 pub mod rules;
 pub mod spans;
 pub mod ucc;
@@ -25,3 +26,4 @@ pub use library::{
     Damage, Danger, JobStart, MethodsOf, MpiLibrary, UnsafeFor, Variable, WithinJob,
 };
 pub use registry::{ALL, find, formats, ran_as_asked, read, recognise, runs, unlike_its_name};
+pub use release::{LibraryRelease, ReleaseMatch};

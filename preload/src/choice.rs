@@ -29,6 +29,9 @@ impl CarriedMethod {
             (None, Method::Plugin(_)) => {
                 Err(format!("{method}: plug-ins are measured, not carried out here"))
             }
+            (None, Method::Other(_)) => {
+                Err(format!("{method}: was timed elsewhere; Colibri cannot run it"))
+            }
             (None, Method::Native(_)) => Err(format!(
                 "{method}: the preload library cannot select the MPI library's own algorithms; \
                  load them by a rules file (colibri export)"
@@ -346,7 +349,7 @@ mod tests {
         };
         let any = profile(16, &[(1, 9, "own:pipeline")]);
         let mut all =
-            vec![any, of("8x1", "own:linear"), of("8x4", "own:binary"), of("32", "own:ring")];
+            vec![any, of("8x1", "own:linear"), of("8x4", "own:binary"), of("32", "own:binomial")];
         let at = |profiles: &[Profile], layout: &str| {
             let layout: Layout = layout.parse().unwrap();
             let plans = Plans::new(&[], profiles, layout.procs(), Some(layout), false);
@@ -355,12 +358,12 @@ mod tests {
         };
         for (layout, method) in [
             ("8x4", Some("own:binary")),
-            ("32x1", Some("own:ring")),
+            ("32x1", Some("own:binomial")),
             ("8", Some("own:linear")),
             ("8x4:cyclic", Some("own:binary")),
             ("8x3", Some("own:binary")),
             ("7+5+6", None),
-            ("28", Some("own:ring")),
+            ("28", Some("own:binomial")),
             ("16x1", Some("own:linear")),
             ("64", None),
             ("4x1", None),

@@ -51,9 +51,17 @@ algorithms! {
     LinearSynchronised "linear-synchronised",
     BinomialAscending "binomial-ascending",
     BinomialDescending "binomial-descending",
+    TwoLevel "two-level",
+    MultiLane "multi-lane",
+    NodeOrder "node-order",
 }
 
 impl Algorithm {
+    /// Whether it is a way to compose other algorithms by the nodes of the ranks: see [`NodeAware`](crate::NodeAware).
+    pub const fn is_node_aware(self) -> bool {
+        matches!(self, Algorithm::TwoLevel | Algorithm::MultiLane | Algorithm::NodeOrder)
+    }
+
     /// The algorithm of which this is a second form; none where it is the plain one. Forms differ
     /// in how a message is sent or in which order ranks are served.
     pub const fn plain(self) -> Option<Algorithm> {

@@ -61,10 +61,54 @@ pub struct Native {
     pub segment_bytes: u64,
 }
 
+/// Algorithms of ours composed by the nodes of the ranks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NodeAware {
+    /// Two-level (a leader of each node works between nodes), multi-lane (every rank does, with its
+    /// share) or node-order (one algorithm, `inter`, on ranks renumbered by node).
+    pub scheme: Algorithm,
+    /// Between nodes; none: what the scheme has as standard.
+    pub inter: Option<Algorithm>,
+    /// Inside a node; none: what the scheme has as standard.
+    pub intra: Option<Algorithm>,
+    /// Segment size in bytes; 0 is unsegmented.
+    pub segment_bytes: u64,
+}
+
+impl NodeAware {
+    /// Without origin and segments: `two-level pipeline/binomial`, `ring by node`.
+    fn words(&self) -> String {
+        let name = |level: Option<Algorithm>| level.map_or("standard", Algorithm::name);
+        match (self.scheme, self.inter, self.intra) {
+            (Algorithm::NodeOrder, inter, _) => format!("{} by node", name(inter)),
+            (scheme, None, None) => scheme.to_string(),
+            (scheme, inter, intra) => format!("{scheme} {}/{}", name(inter), name(intra)),
+        }
+    }
+}
+
+impl fmt::Display for NodeAware {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.scheme, self.inter) {
+            (Algorithm::NodeOrder, Some(algorithm)) => write!(f, "own:{algorithm},order=node")?,
+            (scheme, inter) => {
+                write!(f, "own:{scheme}")?;
+                inter.map_or(Ok(()), |inter| write!(f, ",inter={inter}"))?;
+                self.intra.map_or(Ok(()), |intra| write!(f, ",intra={intra}"))?;
+            }
+        }
+        if self.segment_bytes > 0 {
+            write!(f, ",segment={}", quantity::compact_bytes(self.segment_bytes))?;
+        }
+        Ok(())
+    }
+}
+
 /// An algorithm with its parameters, or whatever the library would take by itself.
 ///
-/// Written `default`, `native:openmpi:pipeline,segment=8KiB` (with any library's name), `own:pipeline,segment=8KiB`, `mockup:bcast_as_scatter_allgather` or
-/// `plugin:/path/to/library.so:MPIB_Bcast_x`. An unsegmented method has no `segment`.
+/// Written `default`, `native:openmpi:pipeline,segment=8KiB` (with any library's name), `own:pipeline,segment=8KiB`,
+/// `own:two-level,inter=pipeline,intra=binomial,segment=8KiB`, `own:ring,order=node`, `mockup:bcast_as_scatter_allgather`,
+/// `plugin:/path/to/library.so:MPIB_Bcast_x` or `other:bine_lat_over`. An unsegmented method has no `segment`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Method {
     /// What the library takes when nothing is forced.
@@ -78,10 +122,15 @@ pub enum Method {
         /// Segment size in bytes; 0 is unsegmented.
         segment_bytes: u64,
     },
+    /// Colibri's algorithms, composed by the nodes of the ranks.
+    NodeAware(NodeAware),
     /// Composed of other collectives; named `A_as_B_C`.
     Mockup(String),
     /// A function of somebody else's.
     Plugin(Box<Plugin>),
+    /// Timed elsewhere under this name, which is no algorithm that Colibri knows: it can be
+    /// compared with, but neither run nor loaded.
+    Other(String),
 }
 
 impl Method {
@@ -94,6 +143,22 @@ impl Method {
         match name.contains("_as_") && name.chars().all(is_spelled) {
             true => Ok(Method::Mockup(name.into())),
             false => Err("a mock-up is named A_as_B_C, such as bcast_as_scatter_allgather".into()),
+        }
+    }
+
+    /// The method that was timed elsewhere under a name.
+    ///
+    /// # Errors
+    /// The name is empty, long, or has characters that would part it in a list or a file.
+    pub fn other(name: &str) -> Result<Self, String> {
+        const LONGEST: usize = 120;
+        let fits = |c: char| c.is_ascii_graphic() && !matches!(c, ',' | '"' | '\'' | '\\');
+        match !name.is_empty() && name.len() <= LONGEST && name.chars().all(fits) {
+            true => Ok(Method::Other(name.into())),
+            false => Err(format!(
+                "the name of a method of others has 1 to {LONGEST} letters, digits and signs \
+                 without spaces, commas and quotes, as in other:bine_lat_over"
+            )),
         }
     }
 
@@ -115,7 +180,8 @@ impl Method {
         match self {
             Method::Native(native) => Some(native.algorithm),
             Method::Own { algorithm, .. } => Some(*algorithm),
-            Method::Default | Method::Mockup(_) | Method::Plugin(_) => None,
+            Method::NodeAware(method) => Some(method.scheme),
+            Method::Default | Method::Mockup(_) | Method::Plugin(_) | Method::Other(_) => None,
         }
     }
 
@@ -124,7 +190,8 @@ impl Method {
         match self {
             Method::Native(native) => native.segment_bytes,
             Method::Own { segment_bytes, .. } => *segment_bytes,
-            Method::Default | Method::Mockup(_) | Method::Plugin(_) => 0,
+            Method::NodeAware(method) => method.segment_bytes,
+            Method::Default | Method::Mockup(_) | Method::Plugin(_) | Method::Other(_) => 0,
         }
     }
 
@@ -135,7 +202,8 @@ impl Method {
         match self {
             Method::Own { algorithm, .. } => Method::Own { algorithm, segment_bytes },
             Method::Native(native) => Method::Native(Native { segment_bytes, ..native }),
-            Method::Default | Method::Mockup(_) | Method::Plugin(_) => self,
+            Method::NodeAware(method) => Method::NodeAware(NodeAware { segment_bytes, ..method }),
+            Method::Default | Method::Mockup(_) | Method::Plugin(_) | Method::Other(_) => self,
         }
     }
 
@@ -143,16 +211,17 @@ impl Method {
     pub fn short(&self) -> String {
         match self {
             Method::Default => "default".into(),
-            Method::Mockup(name) => name.clone(),
+            Method::Mockup(name) | Method::Other(name) => name.clone(),
             Method::Plugin(plugin) => plugin.symbol().into(),
             Method::Native(Native { algorithm, segment_bytes, .. })
-            | Method::Own { algorithm, segment_bytes } => short(*algorithm, *segment_bytes),
+            | Method::Own { algorithm, segment_bytes } => short(algorithm, *segment_bytes),
+            Method::NodeAware(method) => short(&method.words(), method.segment_bytes),
         }
     }
 }
 
 /// `pipeline 8 KiB`, or `linear` where there are no segments.
-fn short(algorithm: Algorithm, segment_bytes: u64) -> String {
+fn short(algorithm: &dyn fmt::Display, segment_bytes: u64) -> String {
     match segment_bytes {
         0 => algorithm.to_string(),
         bytes => format!("{algorithm} {}", quantity::format_bytes(bytes)),
@@ -173,6 +242,8 @@ impl fmt::Display for Method {
             Method::Default => return f.pad("default"),
             Method::Mockup(name) => return write!(f, "mockup:{name}"),
             Method::Plugin(plugin) => return write!(f, "plugin:{plugin}"),
+            Method::NodeAware(method) => return method.fmt(f),
+            Method::Other(name) => return write!(f, "other:{name}"),
             Method::Native(Native { library, algorithm, segment_bytes }) => {
                 (format!("native:{}", library.name()), algorithm, segment_bytes)
             }
@@ -200,10 +271,8 @@ fn parse(text: &str) -> Result<Method, String> {
         "default" if rest.is_empty() => Ok(Method::Default),
         "mockup" => Method::mockup(rest),
         "plugin" => Ok(Method::Plugin(Box::new(Plugin::parse(rest)?))),
-        "own" => {
-            let (algorithm, segment_bytes) = parse_algorithm(rest)?;
-            Ok(Method::Own { algorithm, segment_bytes })
-        }
+        "own" => parse_own(rest),
+        "other" => Method::other(rest),
         "native" => {
             let Some((name, rest)) = rest.split_once(':') else {
                 return Err("a native method is native:openmpi:ALGORITHM[,segment=SIZE]".into());
@@ -213,7 +282,61 @@ fn parse(text: &str) -> Result<Method, String> {
             let (algorithm, segment_bytes) = parse_algorithm(rest)?;
             Ok(Method::Native(Native { library, algorithm, segment_bytes }))
         }
-        _ => Err(unknown("origin", origin, &["default", "native", "own", "mockup", "plugin"])),
+        _ => Err(unknown(
+            "origin",
+            origin,
+            &["default", "native", "own", "mockup", "plugin", "other"],
+        )),
+    }
+}
+
+/// An algorithm of ours, or a composition of some by nodes.
+fn parse_own(text: &str) -> Result<Method, String> {
+    let name: Algorithm = text.split(',').next().unwrap_or_default().parse()?;
+    if name == Algorithm::NodeOrder {
+        return Err("the order by nodes belongs to an algorithm, as own:ring,order=node".into());
+    }
+    let (mut inter, mut intra, mut in_order) = (None, None, false);
+    let mut plain = Vec::new();
+    for part in text.split(',') {
+        match part.split_once('=') {
+            Some(("inter", named)) if name.is_node_aware() => inter = Some(parse_part(named)?),
+            Some(("intra", named)) if name.is_node_aware() => intra = Some(parse_part(named)?),
+            Some(("inter" | "intra", _)) => {
+                return Err(format!(
+                    "{name} has no levels: {} is of two-level and multi-lane",
+                    quoted(part)
+                ));
+            }
+            Some(("order", "node")) if !name.is_node_aware() => in_order = true,
+            Some(("order", _)) => {
+                return Err(format!(
+                    "unknown order {} (known: order=node, of an algorithm without levels)",
+                    quoted(part)
+                ));
+            }
+            _ => plain.push(part),
+        }
+    }
+    let (algorithm, segment_bytes) = parse_algorithm(&plain.join(","))?;
+    Ok(match (name.is_node_aware(), in_order) {
+        (true, _) => Method::NodeAware(NodeAware { scheme: name, inter, intra, segment_bytes }),
+        (false, true) => Method::NodeAware(NodeAware {
+            scheme: Algorithm::NodeOrder,
+            inter: Some(algorithm),
+            intra: None,
+            segment_bytes,
+        }),
+        (false, false) => Method::Own { algorithm, segment_bytes },
+    })
+}
+
+/// The algorithm of one level.
+fn parse_part(name: &str) -> Result<Algorithm, String> {
+    let algorithm: Algorithm = name.parse()?;
+    match algorithm.is_node_aware() {
+        true => Err(format!("{algorithm} is no algorithm of one level")),
+        false => Ok(algorithm),
     }
 }
 
@@ -255,58 +378,4 @@ serde_as_text!(Algorithm);
 serde_as_text!(Method);
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    #[test]
-    fn the_spellings_of_the_documentation_are_understood() {
-        for text in [
-            "default",
-            "native:openmpi:pipeline,segment=8KiB",
-            "native:openmpi:linear",
-            "own:splitted-binary,segment=1KiB",
-            "own:linear-ready",
-            "mockup:bcast_as_scatter_allgather",
-            "plugin:/opt/lib/libmine.so:MPIB_Bcast_x",
-            "plugin:libmine.so:MPIB_Bcast_x,suboptions=sgv=1,verbose",
-        ] {
-            assert_eq!(text.parse::<Method>().unwrap().to_string(), text);
-        }
-    }
-
-    #[test]
-    fn a_wrong_method_says_what_would_be_right() {
-        for (text, part) in [
-            ("native:openmpi:pipelin", "did you mean 'pipeline'?"),
-            ("native:pipeline", "native:openmpi:ALGORITHM"),
-            ("native:MPICH:pipeline", "'MPICH' names no MPI library"),
-            ("native::pipeline", "'' names no MPI library"),
-            ("native:alibraryofalongname:pipeline", "names no MPI library"),
-            ("own:pipeline,segments=8KiB", "known: segment=SIZE"),
-            ("own:linear-redy", "did you mean 'linear-ready'?"),
-            ("own:linear,form=ready", "as linear-ready"),
-            ("mockup:foo", "A_as_B_C"),
-            ("mockup:scan_as_exscan:openmpi:binary,segment=1KiB", "A_as_B_C"),
-            ("plugin:libmine.so", "plugin:LIBRARY:SYMBOL"),
-            ("nativ:openmpi:pipeline", "did you mean 'native'?"),
-            ("default:x", "unknown origin"),
-        ] {
-            let error = text.parse::<Method>().unwrap_err().to_string();
-            assert!(error.contains(part), "{text}: {error}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn every_method_reads_back(index in 0..Algorithm::ALL.len(), segment_bytes in 0_u64..1 << 40) {
-            let algorithm = Algorithm::ALL[index];
-            let native = |library| Method::Native(Native { library, algorithm, segment_bytes });
-            let own = Method::Own { algorithm, segment_bytes };
-            let libraries = ["openmpi", "mpich", "a", "alibrarysolong1"];
-            for method in libraries.map(|name| native(Library::new(name).unwrap())).into_iter().chain([own]) {
-                prop_assert_eq!(method.to_string().parse::<Method>().unwrap(), method);
-            }
-        }
-    }
-}
+mod tests;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Collective, Layout, Method, Point, document::Document};
 
 /// One thing to be timed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Cell {
     /// The collective.
     pub collective: Collective,

@@ -214,6 +214,9 @@ fn check_method(collective: Collective, method: &Method) -> Result<(), String> {
         Method::Plugin(plugin) => {
             Err(format!("is plugin:{plugin}; the preload library carries out no plug-ins"))
         }
+        Method::Other(name) => {
+            Err(format!("is other:{name}, which was timed elsewhere; Colibri cannot run it"))
+        }
         _ => method.check_collective(collective),
     }
 }

@@ -68,6 +68,18 @@ pub fn format_seconds(seconds: f64) -> String {
     format!("{value:.decimals$} {unit}")
 }
 
+/// For people, in whole seconds: `45s`, `2m`, `1h30m`, `1h5s`.
+pub fn format_duration(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    let parts = [(seconds / 3600, "h"), (seconds / 60 % 60, "m"), (seconds % 60, "s")];
+    let parts: Vec<String> = parts
+        .iter()
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, unit)| format!("{number}{unit}"))
+        .collect();
+    if parts.is_empty() { "0s".into() } else { parts.concat() }
+}
+
 /// Reads `--sizes`: ascending distinct sizes in bytes; a range stands for its powers of two.
 ///
 /// A range that begins at 0 holds 0 too; the ends are included even where they are not powers.
@@ -153,6 +165,8 @@ mod tests {
         assert_eq!(parse_sizes("64KiB,1KiB,64KiB"), Ok(vec![1024, 65536]));
         assert_eq!(parse_procs("2..5,8"), Ok(vec![2, 3, 4, 5, 8]));
         assert_eq!(parse_duration("1.5m"), Ok(Duration::from_secs(90)));
+        let said = [0, 45, 120, 5400, 3605].map(|s| format_duration(Duration::from_secs(s)));
+        assert_eq!(said, ["0s", "45s", "2m", "1h30m", "1h5s"]);
     }
 
     #[test]

@@ -31,6 +31,13 @@ pub fn open(path: &Path) -> io::Result<File> {
     }
 }
 
+/// Whether a file can't be locked because its file system has no locks, as those of clusters that were
+/// mounted without.
+pub fn has_no_locks(error: &io::Error) -> bool {
+    let known = [libc::ENOLCK, libc::ENOSYS, libc::EOPNOTSUPP];
+    error.raw_os_error().is_some_and(|code| known.contains(&code))
+}
+
 /// The whole of a file.
 ///
 /// # Errors
@@ -54,6 +61,14 @@ pub fn text(path: &Path) -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn locks_that_a_file_system_lacks_are_told_from_other_faults() {
+        let lacks = [libc::ENOLCK, libc::ENOSYS, libc::EOPNOTSUPP, libc::EIO]
+            .map(|code| has_no_locks(&io::Error::from_raw_os_error(code)));
+        assert_eq!(lacks, [true, true, true, false]);
+    }
+
     use std::{fs, process::Command};
 
     #[test]

@@ -6,6 +6,10 @@
 //! [`Status`](crate::observation::ObservationStatus), none of whose values is the beginning of another, so a
 //! torn line cannot be taken for a whole one.
 
+mod bulk;
+
+pub use bulk::BulkWriter;
+
 use std::{
     collections::BTreeMap,
     fs::{File, OpenOptions},

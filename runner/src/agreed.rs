@@ -104,15 +104,14 @@ impl UniformArguments {
             Collective::Gatherv | Collective::Scatterv => (&[0][..], &[0][..]),
             _ => (&[][..], &[][..]),
         };
-        Call {
+        let call = Call {
             root: self.root,
-            segment: method.segment(self.unit),
-            fan_out: method.fan_out(),
             commutative: self.commutative,
             counts: vectors.0,
             displacements: vectors.1,
             ..Call::new(ranks, self.count)
-        }
+        };
+        method.apply(call, self.unit)
     }
 }
 

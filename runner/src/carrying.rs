@@ -82,7 +82,10 @@ impl Executor {
         layout.span(longest_buffer(&call, method.collective())?)?;
         // SAFETY: the application's buffers hold these elements where MPI looks at them.
         let outcome = unsafe {
+            let application = comm;
             let comm = self.session.duplicate(comm, member)?;
+            let nodes = self.session.nodes_for(method, application, comm)?;
+            let call = Call { nodes: nodes.as_deref(), ..call };
             let buffers = (data.send.cast::<u8>().cast_mut(), data.receive.cast());
             let outcome = self.execute(method, &call, comm, layout, buffers, data.operation);
             if outcome.is_ok() {
@@ -125,7 +128,10 @@ impl Executor {
             sides.receive.map_or(ptr::null_mut(), |side| side.message(packed.wrapping_add(sent)));
         // SAFETY: the application's buffers are as it says, the packed ones have been reserved.
         let outcome = unsafe {
+            let application = comm;
             let comm = self.session.duplicate(comm, member)?;
+            let nodes = self.session.nodes_for(method, application, comm)?;
+            let call = Call { nodes: nodes.as_deref(), ..call };
             let longest = self.longest;
             let packing = |layout| Packing { mpi, comm: comm.comm, layout, longest };
             if let Some(side) = &sides.send {

@@ -4,12 +4,14 @@ use std::{
     ffi::{c_int, c_void},
     ptr,
     sync::{
-        OnceLock,
+        Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
     },
 };
 
-use crate::{Error, Handle, Mpi, Result, error::check};
+use schedules::Nodes;
+
+use crate::{Error, Handle, Mpi, OwnMethod, Result, error::check};
 
 /// A table of MPI functions in use by this process, by all of its threads.
 ///
@@ -54,6 +56,14 @@ pub(crate) struct Duplicate {
     pub comm: Handle,
     pub rank: u32,
     pub size: u32,
+}
+
+/// What hangs on a communicator of the application's.
+#[derive(Debug)]
+struct DuplicateRecord {
+    duplicate: Duplicate,
+    /// Found when a method first asks for them.
+    nodes: OnceLock<Arc<Nodes>>,
 }
 
 impl Session {
@@ -102,9 +112,10 @@ impl Session {
         let code = unsafe { (self.mpi.comm_get_attr)(comm, self.keyval, place, &mut there) };
         check("MPI_Comm_get_attr", code)?;
         if there != 0 {
-            // SAFETY: an attribute of our keyval is a `Duplicate` that `make` boxed, and lives
-            // until `delete`.
-            let Duplicate { comm, rank, size } = unsafe { *value.cast::<Duplicate>() };
+            // SAFETY: an attribute of our keyval is a `DuplicateRecord` that `duplicate` boxed, and
+            // lives until `delete`.
+            let Duplicate { comm, rank, size } =
+                unsafe { (*value.cast::<DuplicateRecord>()).duplicate };
             return Ok(CommunicatorMember { rank, size, ours: Some(comm) });
         }
         let (mut is_inter, mut rank, mut size) = (0, 0, 0);
@@ -142,11 +153,47 @@ impl Session {
             let code = (mpi.comm_set_errhandler)(ours, mpi.constants.errors_return);
             check("MPI_Comm_set_errhandler", code)?;
             let made = Duplicate { comm: ours, rank, size };
-            let attribute = Box::into_raw(Box::new(made));
+            let record = DuplicateRecord { duplicate: made, nodes: OnceLock::new() };
+            let attribute = Box::into_raw(Box::new(record));
             let code = (mpi.comm_set_attr)(comm, self.keyval, attribute.cast());
             check("MPI_Comm_set_attr", code)?;
             Ok(made)
         }
+    }
+
+    /// The nodes of a communicator's ranks, where a method looks at them. The first time is
+    /// collective: processor names tell nodes apart.
+    ///
+    /// # Safety
+    /// `ours` must be the duplicate of `comm`, which must be a communicator; all ranks ask for the
+    /// same method.
+    pub(crate) unsafe fn nodes_for(
+        &self,
+        method: &OwnMethod,
+        comm: Handle,
+        ours: Duplicate,
+    ) -> Result<Option<Arc<Nodes>>> {
+        if !method.is_node_aware() {
+            return Ok(None);
+        }
+        let mut value: *mut c_void = ptr::null_mut();
+        let mut there = 0;
+        let place = ptr::from_mut(&mut value).cast();
+        // SAFETY: MPI writes a pointer into `value` where it finds the attribute.
+        let code = unsafe { (self.mpi.comm_get_attr)(comm, self.keyval, place, &mut there) };
+        check("MPI_Comm_get_attr", code)?;
+        if there == 0 {
+            // SAFETY: the caller vouches for the communicator; no rank has found the attribute.
+            return Ok(Some(Arc::new(unsafe { find_nodes(&self.mpi, ours)? })));
+        }
+        // SAFETY: an attribute of our keyval is a `DuplicateRecord`, which lives until `delete`.
+        let known = unsafe { &(*value.cast::<DuplicateRecord>()).nodes };
+        if let Some(nodes) = known.get() {
+            return Ok(Some(Arc::clone(nodes)));
+        }
+        // SAFETY: the caller vouches for the communicator, and that all ranks come here.
+        let found = Arc::new(unsafe { find_nodes(&self.mpi, ours)? });
+        Ok(Some(Arc::clone(known.get_or_init(|| found))))
     }
 
     /// Frees our communicator of the application's before that is freed, as has to be done for
@@ -182,6 +229,37 @@ impl Session {
             }
         }
     }
+}
+
+/// Asks all ranks for the names of their processors; equal names are one node.
+///
+/// # Safety
+/// All ranks of the communicator must call this.
+unsafe fn find_nodes(mpi: &Mpi, Duplicate { comm, size, .. }: Duplicate) -> Result<Nodes> {
+    // MPI_MAX_PROCESSOR_NAME is at most 256 in the libraries that are known.
+    let mut name = [0_u8; 1024];
+    let mut length = 0;
+    // SAFETY: the name has room, and its length is written to a local.
+    let code = unsafe { (mpi.get_processor_name)(name.as_mut_ptr().cast(), &mut length) };
+    check("MPI_Get_processor_name", code)?;
+    let length = usize::try_from(length).unwrap_or_default().min(name.len());
+    let own = hash(&name[..length]);
+    let mut labels = vec![0_u64; size as usize];
+    let (bytes, byte) = (size_of::<u64>() as c_int, mpi.constants.byte);
+    // SAFETY: both buffers hold so many bytes; the caller vouches for the communicator.
+    let code = unsafe {
+        let (from, into) = (ptr::from_ref(&own).cast(), labels.as_mut_ptr().cast());
+        (mpi.allgather)(from, bytes, byte, into, bytes, byte, comm)
+    };
+    check("MPI_Allgather", code)?;
+    Ok(Nodes::new(&labels))
+}
+
+/// Of a name, the same on all ranks (FNV-1a): two of a million names are taken for one once in some
+/// million clusters.
+fn hash(name: &[u8]) -> u64 {
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    name.iter().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
 /// Packs two pairs of bytes with a gap.
@@ -237,7 +315,7 @@ unsafe extern "C" fn delete(
     unsafe {
         let session = &*state.cast::<Session>();
         session.released.fetch_add(1, Ordering::AcqRel);
-        let mut made = Box::from_raw(value.cast::<Duplicate>());
-        (session.mpi.comm_free)(&mut made.comm)
+        let mut made = Box::from_raw(value.cast::<DuplicateRecord>());
+        (session.mpi.comm_free)(&mut made.duplicate.comm)
     }
 }

@@ -209,7 +209,11 @@ impl Executor {
             agreed
         };
         let call = agreed.call(method, member.size, &self.resources.vectors);
-        method.entry.check(&call).map_err(|error| Error::Refused(error.to_string()))?;
+        let checked = match method.is_node_aware() {
+            true => method.entry.check_on_any_nodes(&call),
+            false => method.entry.check(&call),
+        };
+        checked.map_err(|error| Error::Refused(error.to_string()))?;
         if let Some(limit) = &mut self.limit {
             limit.check(method, &call, &agreed)?;
         }

@@ -41,6 +41,12 @@ impl Limit {
                 method.collective()
             )));
         };
+        if method.is_node_aware() {
+            return Err(Error::Refused(format!(
+                "the memory that {method} needs depends on the nodes of the ranks, so it takes no \
+                 limit on scratch memory"
+            )));
+        }
         let elements = self.elements(method, call);
         let bytes = elements.saturating_mul(agreed.unit).saturating_add(packed);
         if bytes <= self.bytes {
@@ -54,7 +60,7 @@ impl Limit {
 
     /// On the rank that needs most, in place or not, which for a root others don't know.
     fn elements(&mut self, method: &OwnMethod, call: &Call<'_>) -> u64 {
-        let scalars = Call { counts: &[], displacements: &[], header: &[], ..*call };
+        let scalars = Call { counts: &[], displacements: &[], header: &[], nodes: None, ..*call };
         if let Some(last) = &self.last
             && last.method == *method
             && last.call == scalars

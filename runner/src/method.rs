@@ -1,7 +1,7 @@
 use std::fmt;
 
-use records::{Algorithm, Collective};
-use schedules::Entry;
+use records::{Algorithm, Collective, NodeAware};
+use schedules::{Call, Entry, find_node_aware, find_part, parts};
 
 use crate::{Error, Result};
 
@@ -11,6 +11,10 @@ pub struct OwnMethod {
     pub(crate) entry: &'static Entry,
     segment_bytes: u64,
     fan_out: u32,
+    /// As [`Call::inter`].
+    inter: Option<Algorithm>,
+    /// As [`Call::intra`].
+    intra: Option<Algorithm>,
 }
 
 impl OwnMethod {
@@ -31,6 +35,40 @@ impl OwnMethod {
         OwnMethod::from_entry(entry, segment_bytes)
     }
 
+    /// Algorithms composed by the nodes of the ranks.
+    ///
+    /// # Errors
+    /// The collective has no such composition, no phase of it has an algorithm of the name, or there
+    /// are no segments; says what there is.
+    pub fn node_aware(collective: Collective, method: &NodeAware) -> Result<Self> {
+        let NodeAware { scheme, inter, intra, segment_bytes } = *method;
+        let refuse = |problem: String| Err(Error::Refused(format!("{method}: {problem}")));
+        let Some(entry) = find_node_aware(collective, scheme) else {
+            return refuse(format!("there is no {scheme} of {collective}"));
+        };
+        let (between, inside) = parts(entry);
+        for (named, parts) in [(inter, between), (intra, inside)] {
+            if let Some(algorithm) = named.filter(|named| find_part(parts, *named).is_none()) {
+                let names: Vec<&str> = parts
+                    .iter()
+                    .flat_map(|part| schedules::of_collective(*part))
+                    .map(|entry| entry.name)
+                    .collect();
+                let (of, names) = (parts.first().copied().unwrap_or(collective), names.join(", "));
+                return refuse(format!("{of} has no algorithm {algorithm} (known: {names})"));
+            }
+        }
+        // Renumbered ranks run an algorithm that may have no segments.
+        let has_segments = match (scheme, inter.and_then(|inter| find_part(between, inter))) {
+            (Algorithm::NodeOrder, Some(inner)) => inner.segmented,
+            _ => entry.segmented,
+        };
+        if segment_bytes > 0 && !has_segments {
+            return refuse("it has no segments; expected a segment size of 0".into());
+        }
+        Ok(OwnMethod { entry, segment_bytes, fan_out: Self::FAN_OUT, inter, intra })
+    }
+
     /// A form of an algorithm; see [`OwnMethod::new`].
     ///
     /// # Errors
@@ -42,7 +80,7 @@ impl OwnMethod {
                 entry.collective, entry.name
             )));
         }
-        Ok(OwnMethod { entry, segment_bytes, fan_out: Self::FAN_OUT })
+        Ok(OwnMethod { entry, segment_bytes, fan_out: Self::FAN_OUT, inter: None, intra: None })
     }
 
     /// What it is for.
@@ -62,34 +100,62 @@ impl OwnMethod {
         Ok(())
     }
 
+    /// Whether it looks at the nodes of the ranks, which have to be found before it runs.
+    pub(crate) fn is_node_aware(&self) -> bool {
+        self.entry.node_aware
+    }
+
+    /// A call with what the method says of it.
+    pub(crate) fn apply<'a>(&self, call: Call<'a>, element_bytes: u64) -> Call<'a> {
+        Call {
+            segment: self.segment(element_bytes),
+            fan_out: self.fan_out,
+            inter: self.inter,
+            intra: self.intra,
+            ..call
+        }
+    }
+
     /// Elements per segment: as many whole elements as fit, at least one; 0 means one segment.
-    pub(crate) fn segment(&self, element_bytes: u64) -> u64 {
+    fn segment(&self, element_bytes: u64) -> u64 {
         match (self.segment_bytes, element_bytes) {
             (0, _) | (_, 0) => 0,
             (segment, element) => (segment / element).max(1),
         }
     }
-
-    pub(crate) fn fan_out(&self) -> u32 {
-        self.fan_out
-    }
 }
 
 impl PartialEq for OwnMethod {
     fn eq(&self, other: &Self) -> bool {
-        let parameters = |method: &OwnMethod| (method.segment_bytes, method.fan_out);
+        let parameters =
+            |method: &OwnMethod| (method.segment_bytes, method.fan_out, method.inter, method.intra);
         std::ptr::eq(self.entry, other.entry) && parameters(self) == parameters(other)
     }
 }
 
-/// `own:pipeline(segment=8192)`, `own:linear`: what is recorded as having run.
+/// `own:pipeline(segment=8192)`, `own:linear`, `own:two-level(inter=ring)`: what is recorded as having
+/// run.
 impl fmt::Display for OwnMethod {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "own:{}", self.entry.name)?;
-        if self.segment_bytes > 0 {
-            write!(f, "(segment={})", self.segment_bytes)?;
+        let mut parameters = Vec::new();
+        let name = match (self.entry.algorithm, self.inter) {
+            (Algorithm::NodeOrder, Some(inner)) => {
+                parameters.push("order=node".to_owned());
+                inner.name()
+            }
+            _ => self.entry.name,
+        };
+        if self.entry.algorithm != Algorithm::NodeOrder {
+            parameters.extend(self.inter.map(|inter| format!("inter={inter}")));
+            parameters.extend(self.intra.map(|intra| format!("intra={intra}")));
         }
-        Ok(())
+        if self.segment_bytes > 0 {
+            parameters.push(format!("segment={}", self.segment_bytes));
+        }
+        match parameters.is_empty() {
+            true => write!(f, "own:{name}"),
+            false => write!(f, "own:{name}({})", parameters.join(",")),
+        }
     }
 }
 
@@ -112,6 +178,41 @@ mod tests {
         let error =
             OwnMethod::new(Collective::Reduce, Algorithm::Rabenseifner, 8).unwrap_err().to_string();
         assert!(error.contains("no segments"), "{error}");
+    }
+
+    #[test]
+    fn compositions_name_algorithms_of_their_phases() {
+        let made = |collective, text: &str| match text.parse().unwrap() {
+            records::Method::NodeAware(method) => OwnMethod::node_aware(collective, &method)
+                .map(|method| method.to_string())
+                .map_err(|error| error.to_string()),
+            other => panic!("{other}"),
+        };
+        for (collective, text, written) in [
+            (Collective::Bcast, "own:two-level", "own:two-level"),
+            (
+                Collective::Allreduce,
+                "own:two-level,inter=ring,intra=binomial,segment=8KiB",
+                "own:two-level(inter=ring,intra=binomial,segment=8192)",
+            ),
+            (Collective::Alltoall, "own:pairwise,order=node", "own:pairwise(order=node)"),
+        ] {
+            assert_eq!(made(collective, text), Ok(written.to_owned()));
+        }
+        for (collective, text, part) in [
+            (
+                Collective::Bcast,
+                "own:two-level,inter=bruck",
+                "bcast has no algorithm bruck (known: bin",
+            ),
+            (Collective::Scan, "own:two-level", "there is no two-level of scan"),
+            (Collective::Allgather, "own:two-level,segment=8", "no segments"),
+            (Collective::Allreduce, "own:ring,order=node,segment=8", "no segments"),
+            (Collective::Allreduce, "own:bruck,order=node", "allreduce has no algorithm bruck"),
+        ] {
+            let error = made(collective, text).unwrap_err();
+            assert!(error.contains(part), "{error}");
+        }
     }
 
     #[test]

@@ -25,13 +25,16 @@ impl Runnable {
     /// There is no such algorithm or mock-up of this collective; says what there is.
     pub fn new(collective: Collective, method: &records::Method) -> Result<Option<Self>> {
         match method {
-            records::Method::Default | records::Method::Native(_) | records::Method::Plugin(_) => {
-                Ok(None)
-            }
+            records::Method::Default
+            | records::Method::Native(_)
+            | records::Method::Plugin(_)
+            | records::Method::Other(_) => Ok(None),
             records::Method::Own { algorithm, segment_bytes } => {
                 OwnMethod::new(collective, *algorithm, *segment_bytes)
                     .map(|method| Some(Runnable::Algorithm(method)))
             }
+            records::Method::NodeAware(method) => OwnMethod::node_aware(collective, method)
+                .map(|method| Some(Runnable::Algorithm(method))),
             records::Method::Mockup(name) => {
                 let mockup = mockups::find(name).map_err(Error::Refused)?;
                 match mockup.collective == collective {

@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use records::{Algorithm, Collective};
+use records::{Algorithm, Collective, Method};
 
 use crate::{
     Arguments, Block, Error, Executor, Mpi, MpiConstants, OwnMethod, Reduction, Session, fake,
@@ -32,7 +32,17 @@ fn methods(collective: Collective) -> Vec<OwnMethod> {
                 .map(|segment| OwnMethod::from_entry(entry, *segment).unwrap())
                 .collect::<Vec<_>>()
         })
+        .chain(node_aware(collective))
         .collect()
+}
+
+/// Some of the algorithms that look at nodes.
+fn node_aware(collective: Collective) -> impl Iterator<Item = OwnMethod> {
+    let texts = ["own:two-level,segment=5", "own:multi-lane", "own:binomial,order=node"];
+    texts.into_iter().map(move |text| match text.parse().unwrap() {
+        Method::NodeAware(method) => OwnMethod::node_aware(collective, &method).unwrap(),
+        other => panic!("{other}"),
+    })
 }
 
 fn executor() -> Executor {
@@ -116,7 +126,7 @@ fn reductions_keep_the_order_of_ranks_and_the_gaps() {
                     outcome.map(|()| receive)
                 });
                 let root = root as usize;
-                if method.entry.requirements.commutative {
+                if method.entry.requirements.commutative || method.is_node_aware() {
                     assert!(matches!(outcomes[root], Err(Error::Refused(_))));
                     continue;
                 }

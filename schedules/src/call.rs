@@ -1,6 +1,8 @@
 //! What a program is made for.
 
-use crate::{Buffer, Range};
+use records::Algorithm;
+
+use crate::{Buffer, Nodes, Range};
 
 /// A call of a collective, as one rank knows it.
 ///
@@ -32,6 +34,13 @@ pub struct Call<'a> {
     /// The words of [`Buffer::Header`], whole, from round 1 on; empty in round 0, which brings
     /// them, and where [`Needs::header`](crate::Needs::header) is 0. Kept by whoever executes.
     pub header: &'a [u64],
+    /// Which ranks are on which node; none: not known, and only what looks at nodes asks for it.
+    pub nodes: Option<&'a Nodes>,
+    /// What a node-aware algorithm runs between nodes and inside one; none: what it has as standard.
+    /// Others don't look at them.
+    pub inter: Option<Algorithm>,
+    /// See [`Call::inter`].
+    pub intra: Option<Algorithm>,
 }
 
 impl Call<'_> {
@@ -48,6 +57,9 @@ impl Call<'_> {
             counts: &[],
             displacements: &[],
             header: &[],
+            nodes: None,
+            inter: None,
+            intra: None,
         }
     }
 

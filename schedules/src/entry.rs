@@ -5,7 +5,7 @@ use std::fmt;
 use records::{Algorithm, Collective};
 
 use crate::{
-    Call, Needs, Program, Round,
+    Call, Needs, Program, Round, node_aware,
     program::{Functions, Header},
 };
 
@@ -35,7 +35,9 @@ pub struct Entry {
     pub segmented: bool,
     /// Whether [`Call::fan_out`] matters.
     pub fanned: bool,
-    functions: Functions,
+    /// Whether it looks at [`Call::nodes`].
+    pub node_aware: bool,
+    pub(crate) functions: Functions,
 }
 
 impl fmt::Debug for Entry {
@@ -68,6 +70,7 @@ impl Entry {
             requirements: Requirements { commutative: false, even: false },
             segmented: false,
             fanned: false,
+            node_aware: false,
             functions: Functions::of::<P>(),
         }
     }
@@ -92,13 +95,33 @@ impl Entry {
         Entry { fanned: true, ..self }
     }
 
+    /// It looks at the nodes.
+    pub(crate) const fn node_aware(self) -> Self {
+        Entry { node_aware: true, ..self }
+    }
+
     /// Whether the algorithm serves the call.
     ///
     /// # Errors
     /// No ranks, a root that is none of them, an operation or a number of ranks that the algorithm
     /// can't do, a fan-out of 0 (radix below 2), counts that don't belong to the ranks, or more
-    /// elements than 64 bits count.
+    /// elements than 64 bits count. A node-aware algorithm asks for the nodes of all ranks.
     pub fn check(&self, call: &Call<'_>) -> Result<(), CallError> {
+        self.check_on_any_nodes(call)?;
+        match node_aware::problem_of_nodes(self, call) {
+            Some(problem) => {
+                Err(CallError { collective: self.collective, name: self.name, problem })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// As [`Entry::check`], whatever nodes the ranks are on: what this serves, that does.
+    ///
+    /// # Errors
+    /// As [`Entry::check`], and a node-aware algorithm of an operation that is not commutative: it
+    /// may change the order of operands.
+    pub fn check_on_any_nodes(&self, call: &Call<'_>) -> Result<(), CallError> {
         let least = if self.algorithm == Algorithm::KNomial { 2 } else { 1 };
         let problem = if call.ranks == 0 {
             "0 ranks; a communicator has at least 1".into()
@@ -115,6 +138,8 @@ impl Entry {
         } else if call.count.checked_mul(2 * u64::from(call.ranks)).is_none() {
             format!("{} elements for each of {} ranks overflow", call.count, call.ranks)
         } else if let Some(problem) = self.counts_problem(call) {
+            problem
+        } else if let Some(problem) = node_aware::problem(self, call) {
             problem
         } else {
             return Ok(());

@@ -103,6 +103,8 @@ pub(crate) struct Functions {
     pub round: fn(&Call<'_>, u32, u64, &mut Round) -> bool,
     pub needs: fn(&Call<'_>, u32, &mut Round) -> Needs,
     pub header: fn(&Call<'_>, u32) -> Header,
+    /// Rounds and slots.
+    pub extent: fn(&Call<'_>, u32) -> (u64, u32),
 }
 
 struct Erased<P>(PhantomData<P>);
@@ -132,6 +134,11 @@ impl<P: Program> Erased<P> {
     fn header(call: &Call<'_>, rank: u32) -> Header {
         P::new(call, rank).header()
     }
+
+    fn extent(call: &Call<'_>, rank: u32) -> (u64, u32) {
+        let program = P::new(call, rank);
+        (program.rounds(), program.slots())
+    }
 }
 
 impl Functions {
@@ -140,6 +147,7 @@ impl Functions {
             round: Erased::<P>::round,
             needs: Erased::<P>::needs,
             header: Erased::<P>::header,
+            extent: Erased::<P>::extent,
         }
     }
 }

@@ -119,6 +119,12 @@ impl Round {
         self.destinations = (destinations as u32).max(1);
     }
 
+    /// Makes a round of one program that of another, which goes on after it or not.
+    pub(crate) fn become_part(&mut self, slots: u32, last: bool, change: impl Fn(Step) -> Step) {
+        (self.slots, self.last) = (slots, last);
+        self.steps.iter_mut().for_each(|step| *step = change(*step));
+    }
+
     /// For one call only: what has been sorted for one of its ranks is that of all.
     pub(crate) fn of_one_call() -> Self {
         Round { arrangement: Arrangement::of_one_call(), ..Round::default() }

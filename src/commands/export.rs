@@ -9,6 +9,7 @@ use records::{
     choices::{Choices, Chosen},
     document,
     export::ExportReport,
+    platform::Platform,
     quantity,
 };
 use verification::statistics::geometric_mean;
@@ -19,8 +20,9 @@ use crate::{
     site::run_directory::RunDirectory,
     stages::{
         chosen,
-        export::{ExportFormat, Exporter, conflicts},
+        export::{Export, ExportFormat, Exporter, conflicts},
         exporting::{self, FittedChoices, write_files},
+        modulefiles::{self, Modulefile},
         options::{List, each},
         source::CalibrationSource,
     },
@@ -62,6 +64,16 @@ pub struct ExportCommand {
     #[arg(long, value_name = "COMMAND", requires = "output")]
     compile: Option<String>,
 
+    /// Also write modulefiles (Tcl and Lmod) that load OUTPUT into this directory, which `module use`
+    /// is given
+    #[arg(long, value_name = "DIR", requires = "output")]
+    modulefiles: Option<PathBuf>,
+
+    /// Name of the module behind `colibri/` [default: the cluster's, the library's and its version,
+    /// as in hal-openmpi-4.1.4]
+    #[arg(long, value_name = "NAME", requires = "modulefiles", value_parser = module_name)]
+    module: Option<String>,
+
     /// Export what --model decided in this file (made by `decide --output FILE`) instead of what
     /// was measured; algorithms go by their names, and nothing is confirmed
     #[arg(long, value_name = "FILE")]
@@ -86,9 +98,10 @@ impl ExportCommand {
         let version = self.target_version.as_deref();
         let exporter = self.format.exporter(version, self.target_library.as_deref())?;
         let exporter = exporter.as_ref();
-        let fitted = self.fitted(exporter)?;
+        let (fitted, platform) = self.fitted(exporter)?;
         let export = fitted.export();
         let files = exporter.files(&export)?;
+        let modulefile = self.modulefile(exporter, &export, &platform)?;
         let mut report = fitted.report(exporter);
         tell(&report);
         match &self.output {
@@ -101,6 +114,10 @@ impl ExportCommand {
                 // A job's ranks may run in another directory.
                 let place = std::path::absolute(path).unwrap_or_else(|_| path.clone());
                 eprintln!("{}", exporter.how_to_load(&place.display().to_string(), &export));
+                if let Some((modulefile, directory)) = &modulefile {
+                    modulefile.write(directory)?;
+                    eprintln!("As a module:  {}", modulefile.how_to_load(directory));
+                }
             }
             None => match files.as_slice() {
                 [only] => output::print(&only.text)?,
@@ -122,8 +139,26 @@ impl ExportCommand {
         Ok(())
     }
 
-    /// The choices of a run or a file, as the target can be told them.
-    fn fitted(&self, exporter: &dyn Exporter) -> Result<FittedChoices> {
+    /// The modulefile that is asked for, and the directory to write it into.
+    fn modulefile(
+        &self,
+        exporter: &dyn Exporter,
+        export: &Export<'_>,
+        platform: &Platform,
+    ) -> Result<Option<(Modulefile, PathBuf)>> {
+        let (Some(output), Some(directory)) = (&self.output, &self.modulefiles) else {
+            return Ok(None);
+        };
+        let file = std::path::absolute(output)?;
+        let settings = modulefiles::settings(exporter, &file, export)?;
+        let name = self.module.clone();
+        let name = name.unwrap_or_else(|| modulefiles::name(platform, self.format));
+        let about = modulefiles::about(exporter, platform);
+        Ok(Some((Modulefile { name, about, settings }, std::path::absolute(directory)?)))
+    }
+
+    /// The choices of a run or a file, as the target can be told them, and what they were made for.
+    fn fitted(&self, exporter: &dyn Exporter) -> Result<(FittedChoices, Platform)> {
         let model = match self.model.model.as_ref().map(|models| models.0.as_slice()) {
             None => None,
             Some([model]) => Some(*model),
@@ -145,23 +180,32 @@ impl ExportCommand {
             }
         };
         let told = self.layouts.as_ref().map_or(&[][..], |layouts| &layouts.0);
-        let points = choices.choices.iter().map(Chosen::point);
-        let conflicts = conflicts(exporter, points, told);
-        if let Some((procs, layouts)) = conflicts.first_key_value() {
-            let layouts: Vec<String> = layouts.iter().map(|one| format!("{one:#}")).collect();
-            let layouts = layouts.join(" and ");
-            usage!(
-                "{} knows the number of processes alone, and {procs} were measured as {layouts}; say \
-                 which layouts the jobs use, as in --layouts {}",
-                exporter.target(),
-                conflicts
-                    .values()
-                    .filter_map(|all| Some(format!("{:#}", all.last()?)))
-                    .collect::<Vec<_>>()
-                    .join(",")
-            );
-        }
-        exporting::fitted(&choices, self.format, exporter, model, (source.as_ref(), told))
+        self.ask_layouts(exporter, &choices, told)?;
+        let source = (source.as_ref(), told);
+        let fitted = exporting::fitted(&choices, self.format, exporter, model, source)?;
+        Ok((fitted, choices.platform))
+    }
+
+    /// A target that knows the number of processes alone can be told one layout of each.
+    fn ask_layouts(
+        &self,
+        exporter: &dyn Exporter,
+        choices: &Choices,
+        told: &[Layout],
+    ) -> Result<()> {
+        let conflicts = conflicts(exporter, choices.choices.iter().map(Chosen::point), told);
+        let Some((procs, layouts)) = conflicts.first_key_value() else { return Ok(()) };
+        let full = |layout: &Layout| format!("{layout:#}");
+        let layouts: Vec<String> = layouts.iter().map(full).collect();
+        let fullest: Vec<String> =
+            conflicts.values().filter_map(|all| all.last().map(full)).collect();
+        usage!(
+            "{} knows the number of processes alone, and {procs} were measured as {}; say which \
+             layouts the jobs use, as in --layouts {}",
+            exporter.target(),
+            layouts.join(" and "),
+            fullest.join(",")
+        )
     }
 
     /// The calibration named by a flag, or else the one that a file of predictions names, where it
@@ -177,6 +221,15 @@ impl ExportCommand {
             Some(_) => Ok(Some(CalibrationSource::load(&options)?)),
             None => Ok(None),
         }
+    }
+}
+
+/// A name that is one file's and no hidden one.
+fn module_name(text: &str) -> Result<String, String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    match !text.is_empty() && !text.starts_with('.') && text.chars().all(plain) {
+        true => Ok(text.into()),
+        false => Err("take letters, digits, `-`, `_` and `.`, as in hal-openmpi-4.1.4".into()),
     }
 }
 

@@ -198,7 +198,7 @@ fn way(loading: &Loading, summary: &TuningSummary, run: &RunDirectory) -> Result
     for collective in summary.message_size.keys() {
         figures.extend(figure(run, &gains::figure_name(loading.way, collective.name()))?);
     }
-    let how_to_load = gains::how_to_load(loading, run)?;
+    let how_to_load = gains::how_to_load(loading, &summary.platform, run)?;
     Ok(html! {
         h3 { (gains::heading(loading.way)) }
         @if gains.is_empty() {

@@ -15,7 +15,7 @@ use crate::{
         output, penalties,
         plugins::{self, PluginOptions},
     },
-    site::{ranks::Site, run_directory::RunDirectory},
+    site::{allocation::within_allocation, ranks::Site, run_directory::RunDirectory},
     stages::{
         chosen,
         deciding::judged_models,
@@ -84,7 +84,10 @@ fn two_names(text: &str) -> Result<[String; 2], String> {
 
 impl Verify {
     /// Runs the subcommand.
-    pub fn run(self) -> Result<()> {
+    pub fn run(mut self) -> Result<()> {
+        if !self.from_record {
+            self.budget = self.budget.map(within_allocation).transpose()?;
+        }
         let (run, source) = match self.from_record {
             true => {
                 let run = RunDirectory::judge(&self.run.directory)?;

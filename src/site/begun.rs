@@ -32,6 +32,19 @@ impl GivenOptions {
     pub fn file(&self) -> String {
         file(&self.command)
     }
+
+    /// The same as they would be typed.
+    pub fn words(&self) -> impl Iterator<Item = String> {
+        let of = self.options.iter().flat_map(|(option, values)| words(option, values));
+        // They were text when they were given.
+        of.map(|word| word.to_string_lossy().into_owned())
+    }
+
+    #[cfg(test)]
+    pub fn of<const N: usize>(command: &str, options: [(&str, &str); N]) -> Self {
+        let options = options.map(|(name, value)| (name.to_owned(), vec![value.to_owned()]));
+        GivenOptions { command: command.into(), options: options.into() }
+    }
 }
 
 fn file(command: &str) -> String {
@@ -139,7 +152,7 @@ pub fn complete(
 }
 
 /// Not options of what is measured.
-const OTHERS: [&str; 3] = ["resume", "from-record", "help"];
+const OTHERS: [&str; 4] = ["resume", "from-record", "sbatch", "help"];
 
 fn recorded(command: &Command) -> impl Iterator<Item = (&Arg, &str)> {
     let named = command.get_arguments().filter_map(|arg| Some((arg, arg.get_long()?)));

@@ -13,7 +13,10 @@ use anyhow::{Context, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use records::progress::Progress;
 
-use crate::site::{launcher::Symptoms, process};
+use crate::site::{allocation::Allocation, crash, launcher::Symptoms, process};
+
+/// What a user wants to know first.
+const KEPT: &str = "; what was recorded is kept, and --resume continues from there";
 
 /// How many of the program's last lines an error shows.
 const LINES_SHOWN: usize = 12;
@@ -35,16 +38,26 @@ pub struct LaunchedJob<'a> {
     pub patience: Duration,
     /// By what it shows that it was started wrongly.
     pub symptoms: Option<Symptoms>,
+    /// In what it runs.
+    pub allocation: Option<&'a Allocation>,
 }
+
+/// The ranks were started apart, each as a job of its own; what to do about it is told.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct StartedApart(String);
 
 /// Why a job did not end well.
 #[derive(Debug)]
 struct Failure {
     /// In words, with its last lines.
     text: String,
-    /// It would not end better another time: it was started wrongly, or one of our programs has said
-    /// what is wrong.
-    is_lasting: bool,
+    /// Which rank crashed, and how, in short; nothing where that is not said.
+    crash: Option<String>,
+    /// It was started wrongly.
+    is_apart: bool,
+    /// One of our programs has said what is wrong.
+    is_explained: bool,
 }
 
 impl LaunchedJob<'_> {
@@ -55,14 +68,31 @@ impl LaunchedJob<'_> {
     /// It cannot be started, fails twice, or we are interrupted; its last lines are told.
     pub fn run(mut self) -> Result<()> {
         let Some(first) = self.attempt()? else { return Ok(()) };
-        if first.is_lasting {
-            bail!("{}", first.text);
-        }
+        self.check_lasts(&first)?;
         eprintln!("{}\n{}: trying once more", first.text, self.step);
-        match self.attempt()? {
-            None => Ok(()),
-            Some(second) => bail!("{} (twice; the first failure is shown above)", second.text),
+        let Some(second) = self.attempt()? else { return Ok(()) };
+        self.check_lasts(&second)?;
+        let crash = second.crash.map(|crash| format!("\n{crash}")).unwrap_or_default();
+        bail!("{} (twice; the first failure is shown above){crash}{KEPT}", second.text)
+    }
+
+    /// Whether another trial may end better.
+    fn check_lasts(&self, failure: &Failure) -> Result<()> {
+        if failure.is_apart {
+            return Err(StartedApart(failure.text.clone()).into());
         }
+        if failure.is_explained {
+            bail!("{}", failure.text);
+        }
+        let Some((allocation, why)) = self.allocation.and_then(|it| Some((it, it.ended()?))) else {
+            return Ok(());
+        };
+        bail!(
+            "{}: {}'s job {} has ended ({why}){KEPT}",
+            self.step,
+            allocation.system.title(),
+            allocation.job
+        )
     }
 
     /// Runs it once; how it failed, if it did.
@@ -96,10 +126,7 @@ impl LaunchedJob<'_> {
             if process::interrupted() {
                 process::end(&mut child)?;
                 process::forget(self.launched);
-                bail!(
-                    "{step}: interrupted; what was recorded is kept, and --resume continues from \
-                     there"
-                );
+                bail!("{step}: interrupted{KEPT}");
             }
             if moved.elapsed() > self.patience {
                 process::end(&mut child)?;
@@ -127,11 +154,19 @@ struct Said {
     shows_symptom: bool,
     /// One of our programs has said what is wrong.
     is_explained: bool,
+    /// The first rank that crashed.
+    crash: Option<String>,
 }
 
 impl Said {
     fn new(symptoms: Option<Symptoms>) -> Self {
-        Said { last: VecDeque::new(), symptoms, shows_symptom: false, is_explained: false }
+        Said {
+            last: VecDeque::new(),
+            symptoms,
+            shows_symptom: false,
+            is_explained: false,
+            crash: None,
+        }
     }
 
     fn note(&mut self, line: String) {
@@ -141,6 +176,7 @@ impl Said {
         let words = self.symptoms.as_ref().map_or(&[][..], |symptoms| &symptoms.words);
         self.shows_symptom |= words.iter().any(|words| line.contains(words));
         self.is_explained |= is_of_ours(&line) && line.contains(": error");
+        self.crash = self.crash.take().or_else(|| crash::told(&line));
         self.last.push_back(line);
         while self.last.len() > LINES_SHOWN {
             self.last.pop_front();
@@ -157,7 +193,12 @@ impl Said {
         if let (true, Some(symptoms)) = (self.shows_symptom, &self.symptoms) {
             text += &format!("\n{}", (symptoms.advice)());
         }
-        Failure { text, is_lasting: self.shows_symptom || self.is_explained }
+        Failure {
+            text,
+            crash: self.crash.clone(),
+            is_apart: self.shows_symptom,
+            is_explained: self.is_explained,
+        }
     }
 }
 
@@ -254,7 +295,7 @@ mod tests {
     use super::*;
 
     fn job(command: Command, launched: &Path, patience: Duration) -> LaunchedJob<'_> {
-        LaunchedJob { command, step: "step", launched, patience, symptoms: None }
+        LaunchedJob { command, step: "step", launched, patience, symptoms: None, allocation: None }
     }
 
     /// In a directory of its own.
@@ -284,6 +325,15 @@ mod tests {
     }
 
     #[test]
+    fn a_crash_is_told_in_a_line_at_the_end() {
+        let script = "echo 'srun: error: v1: task 3: Segmentation fault' >&2; seq 20; exit 1";
+        let (_dir, result) = sh(script, Duration::from_secs(9));
+        let text = result.unwrap_err().to_string();
+        let last = text.lines().last().unwrap();
+        assert_eq!(last, format!("rank 3 on v1 crashed: Segmentation fault{KEPT}"));
+    }
+
+    #[test]
     fn what_fails_once_is_no_failure() {
         let script = format!("{START}; [ $(wc -l < starts) = 2 ] || kill -ABRT $$");
         let (dir, result) = sh(&script, Duration::from_secs(9));
@@ -309,7 +359,9 @@ mod tests {
         let symptoms = Symptoms { words: vec!["all alone"], advice: || "hold hands".into() };
         let job =
             LaunchedJob { symptoms: Some(symptoms), ..job(command, &launched, Duration::MAX) };
-        let text = job.run().unwrap_err().to_string();
+        let error = job.run().unwrap_err();
+        assert!(error.is::<StartedApart>());
+        let text = error.to_string();
         assert!(text.ends_with("\n    100\nhold hands"), "{text}");
         assert_eq!(starts(&dir), 1);
     }

@@ -1,22 +1,23 @@
-//! How MPI programs are started at a site: `mpirun` found on PATH, Slurm's `srun`, or what the
-//! user says.
+//! How MPI programs are started at a site: by the batch system's launcher, `mpirun` found on PATH, or
+//! what the user says.
 
 use std::{
     env,
     ffi::OsString,
     path::{Path, PathBuf},
     process::Command,
-    time::Duration,
 };
 
 use anyhow::Result;
-use libraries::{JobStart, MpiLibrary};
+use libraries::{JobStart, MpiLibrary, openmpi::OpenMpiLibrary};
 
 use crate::{
     error::usage,
     site::{
+        allocation::{Allocation, BatchSystem},
         process, programs,
-        slurm::{self, Allocation, SRUN},
+        slurm::{self, SRUN},
+        template::Template,
     },
 };
 
@@ -29,60 +30,55 @@ pub struct Symptoms {
     pub advice: fn() -> String,
 }
 
-/// A launcher: words in which `{np}` and `{nodes}` stand for numbers.
+/// A launcher: words in which places such as `{np}` stand for a job's numbers.
 #[derive(Debug, Clone)]
 pub struct Launcher {
-    words: Vec<String>,
+    template: Template,
     /// Whose programs it starts, where that is known.
     pub library: Option<&'static dyn MpiLibrary>,
+    /// What it says of its version; Slurm's starts any library's programs and says nothing of them.
+    said: Option<String>,
     /// Whether the ranks share this machine, which may have fewer processors than ranks.
     local: bool,
-    /// What Slurm has given us, where it has.
+    /// What a batch system has given us, where it has.
     allocation: Option<Allocation>,
+    /// Other launchers to try where this one turns out to start ranks apart.
+    others: Vec<Template>,
 }
 
 impl Launcher {
-    /// A launcher as the user writes it: words parted by blanks, with `{np}` in one of them.
+    /// A launcher as the user writes it: words as in a shell, with `{np}` in one of them.
     ///
     /// # Errors
-    /// No `{np}`, the program is not on PATH, or `{nodes}` where their number is not known.
+    /// As [`Template::parse`]; the program is not on PATH.
     pub fn parse(text: &str) -> Result<Self> {
-        let words: Vec<String> = text.split_whitespace().map(Into::into).collect();
-        if !words.iter().any(|word| word.contains("{np}")) {
-            usage!(
-                "the launcher '{text}' does not say where the number of ranks goes; write {{np}} \
-                 there, as in 'mpirun -np {{np}}'"
-            );
-        }
-        let program = &words[0];
+        let allocation = Allocation::at_hand()?;
+        let template = Template::parse(text, allocation.as_ref())?;
+        let program = template.program();
         if find_on_path(program).is_none() {
             usage!(
                 "the launcher '{program}' is not on PATH; give its full path, or load its module"
             );
         }
-        let allocation = Allocation::at_hand()?;
-        let nodes = allocation.and_then(|allocation| allocation.nodes);
-        if nodes.is_none() && words.iter().any(|word| word.contains("{nodes}")) {
-            usage!(
-                "{{nodes}} is known only in an allocation of Slurm; write the number of nodes into \
-                 the launcher '{text}'"
-            );
-        }
-        let library = library(program)?;
-        Ok(Launcher { words, library, local: false, allocation })
+        let (said, library) = library(program)?;
+        Ok(Launcher { template, library, said, local: false, allocation, others: Vec::new() })
     }
 
-    /// The launcher at hand: Slurm's inside an allocation, else `mpirun` on PATH.
+    /// The launcher at hand: the batch system's inside an allocation, else `mpirun` on PATH.
     ///
     /// # Errors
     /// There is none.
     pub fn at_hand() -> Result<Self> {
-        if env::var_os("SLURM_JOB_ID").is_some() && find_on_path(SRUN).is_some() {
-            let mut launcher = Self::parse("srun -n {np}")?;
-            if let Some(kind) = slurm::kind_for(launcher.library) {
-                launcher.words.insert(1, format!("--mpi={kind}"));
+        let allocation = Allocation::at_hand()?;
+        let system = allocation.as_ref().map(|held| held.system);
+        match system {
+            Some(BatchSystem::Slurm) if find_on_path(SRUN).is_some() => return Self::srun(),
+            Some(BatchSystem::Flux) => return Self::parse("flux run -N {nodes} -n {np}"),
+            // PALS starts the programs of every library that Cray's machines have.
+            Some(BatchSystem::Pbs) if find_on_path("aprun").is_some() => {
+                return Self::parse("mpiexec -n {np} --ppn {ppn}");
             }
-            return Ok(launcher);
+            _ => {}
         }
         if find_on_path("mpirun").is_none() {
             usage!(
@@ -90,12 +86,68 @@ impl Launcher {
                  or say how programs are started by --launcher 'srun -n {{np}}'"
             );
         }
-        Ok(Launcher { local: true, ..Self::parse("mpirun -np {np}")? })
+        match allocation {
+            Some(Allocation { host_file: Some(file), .. }) => Self::mpirun_over(&file),
+            _ => Ok(Launcher { local: true, ..Self::parse("mpirun -np {np}")? }),
+        }
+    }
+
+    /// Slurm's, with the process management that the library takes; what else Slurm offers is tried
+    /// where that turns out wrong.
+    fn srun() -> Result<Self> {
+        let mut launcher = Self::parse("srun -n {np}")?;
+        let plain = launcher.template.clone();
+        if let Some(kind) = slurm::kind_for(launcher.library) {
+            launcher.template = plain.with(format!("--mpi={kind}"));
+        }
+        let others = slurm::other_kinds().into_iter().map(|kind| plain.with(kind));
+        launcher.others = others.filter(|other| *other != launcher.template).collect();
+        Ok(launcher)
+    }
+
+    /// `mpirun` that is told the allocation's nodes: not every build knows the batch system.
+    fn mpirun_over(file: &str) -> Result<Self> {
+        let launcher = Self::parse("mpirun -np {np}")?;
+        let is_open_mpi =
+            launcher.library.is_some_and(|it| it.library() == OpenMpiLibrary.library());
+        let option = if is_open_mpi { "--hostfile" } else { "-f" };
+        let file = shlex::try_quote(file)?;
+        Self::parse(&format!("mpirun {option} {file} -np {{np}}"))
+    }
+
+    /// The same by the next way to start ranks, where there is another one to try.
+    pub fn next(mut self) -> Option<Self> {
+        if self.others.is_empty() {
+            return None;
+        }
+        self.template = self.others.remove(0);
+        Some(self)
+    }
+
+    /// Starts jobs as one of before did, where that is one of its ways.
+    pub fn go_on_as(&mut self, text: &str) {
+        let known = self.others.iter().find(|other| other.text() == text);
+        if let Some(known) = known {
+            self.template = known.clone();
+        }
+    }
+
+    /// What a batch system has given us, where it has.
+    pub fn allocation(&self) -> Option<&Allocation> {
+        self.allocation.as_ref()
+    }
+
+    /// Our MPI program, built for the library whose programs it starts.
+    ///
+    /// # Errors
+    /// As [`programs::mpi`].
+    pub fn program(&self) -> Result<PathBuf> {
+        programs::mpi(self.said.as_deref())
     }
 
     /// Whether it is Slurm's.
     fn is_srun(&self) -> bool {
-        is_srun(&self.words[0])
+        is_srun(self.template.program())
     }
 
     /// Whether it would start so many ranks, as far as that is known before.
@@ -104,13 +156,9 @@ impl Launcher {
     /// It would refuse.
     pub fn check(&self, ranks: u32) -> Result<()> {
         let shares = ["-O", "--overcommit"];
-        match self.allocation {
-            Some(allocation)
-                if self.is_srun()
-                    && !self.words.iter().any(|word| shares.contains(&word.as_str())) =>
-            {
-                allocation.check(ranks)
-            }
+        let shared = self.template.words().iter().any(|word| shares.contains(&word.as_str()));
+        match &self.allocation {
+            Some(allocation) if self.is_srun() && !shared => slurm::check(allocation, ranks),
             _ => Ok(()),
         }
     }
@@ -118,8 +166,8 @@ impl Launcher {
     /// By what a job shows that it was started wrongly, and what to do then.
     pub fn symptoms(&self) -> Option<Symptoms> {
         let names = |word: &String| word.starts_with("--mpi") && word != "--mpi=none";
-        let names_management = self.words.iter().any(names);
-        let may_start_apart = self.is_srun() && !names_management;
+        let names_management = self.template.words().iter().any(names);
+        let may_start_apart = self.is_srun() && (!names_management || !self.others.is_empty());
         may_start_apart.then_some(Symptoms { words: slurm::apart(), advice: slurm::advice })
     }
 
@@ -134,17 +182,16 @@ impl Launcher {
         program: &Path,
         arguments: &[OsString],
     ) -> Command {
-        // A job of fewer ranks than there are nodes can be on as many nodes only.
-        let nodes = self.allocation.and_then(|it| it.nodes).unwrap_or(ranks).min(ranks);
-        let words = self.words.iter().map(|word| {
-            word.replace("{np}", &ranks.to_string()).replace("{nodes}", &nodes.to_string())
-        });
-        let mut words = words.map(OsString::from);
+        let nodes = self.allocation.as_ref().and_then(|held| held.nodes);
+        let mut words = self.template.filled(ranks, nodes);
         let mut command = Command::new(words.next().unwrap_or_default());
         command.args(words);
-        let (name, value) = slurm::END_AT_ONCE;
-        if self.is_srun() && env::var_os(name).is_none() {
-            command.env(name, value);
+        if self.is_srun() {
+            let (name, value) = slurm::END_AT_ONCE;
+            if env::var_os(name).is_none() {
+                command.env(name, value);
+            }
+            command.env(slurm::WHOLE_ENVIRONMENT.0, slurm::WHOLE_ENVIRONMENT.1);
         }
         if let Some(library) = self.library {
             let oversubscribed = self.local && ranks > processors();
@@ -165,14 +212,14 @@ impl Launcher {
 
     /// As the user would write it.
     pub fn text(&self) -> String {
-        self.words.join(" ")
+        self.template.text()
     }
 }
 
-/// Ranks to start where nothing is said: what Slurm gave, else one for each processor.
+/// Ranks to start where nothing is said: what a batch system gave, else one for each processor.
 ///
 /// # Errors
-/// What Slurm says is not understood.
+/// What it says is not understood.
 pub fn ranks_at_hand() -> Result<u32> {
     let given = Allocation::at_hand()?.and_then(|allocation| allocation.tasks);
     Ok(given.unwrap_or_else(processors))
@@ -191,20 +238,21 @@ pub fn find_on_path(program: &str) -> Option<PathBuf> {
     env::split_paths(&path).map(|directory| directory.join(program)).find(|path| path.is_file())
 }
 
-/// For which a launcher may take, also on a busy machine, to say its version.
-const PATIENCE: Duration = Duration::from_secs(15);
-
 fn is_srun(program: &str) -> bool {
     Path::new(program).file_name().is_some_and(|name| name == SRUN)
 }
 
-/// Whose programs a launcher starts, by what it says of its version; Slurm's starts any library's.
-fn library(program: &str) -> Result<Option<&'static dyn MpiLibrary>> {
-    let said = match is_srun(program) {
-        true => Some(programs::library()?),
-        false => process::said_within(Command::new(program).arg("--version"), PATIENCE),
-    };
-    Ok(said.and_then(|text| libraries::recognise(&text)))
+/// What a launcher says of its version, and whose programs it starts by that; Slurm's starts any
+/// library's, ours for one.
+fn library(program: &str) -> Result<(Option<String>, Option<&'static dyn MpiLibrary>)> {
+    if is_srun(program) {
+        let said = programs::library(&programs::mpi(None)?)?;
+        return Ok((None, libraries::recognise(&said)));
+    }
+    let mut command = Command::new(program);
+    let said = process::said_within(command.arg("--version"), programs::PATIENCE);
+    let library = said.as_deref().and_then(libraries::recognise);
+    Ok((said, library))
 }
 
 #[cfg(test)]
@@ -217,21 +265,6 @@ mod tests {
         assert!(error.contains("write {np} there"), "{error}");
         let error = Launcher::parse("no-such-launcher {np}").unwrap_err().to_string();
         assert!(error.contains("not on PATH"), "{error}");
-    }
-
-    #[test]
-    fn nodes_are_nodes_and_unknown_ones_are_refused() {
-        let words = ["sh", "-N", "{nodes}", "-n", "{np}"].map(Into::into).to_vec();
-        let nodes = |nodes| Some(Allocation { nodes: Some(nodes), ..Allocation::default() });
-        let launcher = Launcher { words, library: None, local: false, allocation: nodes(4) };
-        let words = |ranks| {
-            let command = launcher.command(ranks, &[], Path::new("prog"), &[]);
-            command.get_args().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>()
-        };
-        assert_eq!(words(16), ["-N", "4", "-n", "16", "prog"]);
-        assert_eq!(words(2), ["-N", "2", "-n", "2", "prog"]);
-        let error = Launcher::parse("sh -N {nodes} {np}").unwrap_err().to_string();
-        assert!(error.contains("{nodes}") && error.contains("write the number"), "{error}");
     }
 
     #[test]

@@ -1,7 +1,10 @@
 //! Where ranks run and what lies there: launchers, programs, run directories. Knows no stage.
 
+pub mod allocation;
+pub mod batch_script;
 pub mod begun;
 pub mod config;
+mod crash;
 pub mod describe;
 pub mod launch;
 pub mod launcher;
@@ -11,4 +14,6 @@ pub mod programs;
 pub mod ranks;
 pub mod run_directory;
 pub mod slurm;
+pub mod template;
 pub mod virtual_cluster;
+pub mod where_ranks_run;

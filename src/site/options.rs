@@ -3,7 +3,8 @@
 use std::{path::PathBuf, time::Duration};
 
 use clap::Args;
-use records::{RankPlacement, quantity};
+use libraries::MpiLibrary;
+use records::{Library, RankPlacement, quantity};
 
 use crate::site::{begun::GivenOptions, config::RANKS};
 
@@ -137,15 +138,38 @@ impl TestbedOptions {
     }
 }
 
+/// An MPI library by its name, or one that is none of those known.
+#[derive(Debug, Clone, Copy)]
+pub struct NamedLibrary(pub Option<&'static dyn MpiLibrary>);
+
+impl NamedLibrary {
+    fn parse(name: &str) -> Result<Self, String> {
+        match name {
+            "other" => Ok(NamedLibrary(None)),
+            name => {
+                let wrong = || format!("'{name}' is no name of a library");
+                let library = Library::new(name).ok_or_else(wrong)?;
+                libraries::find(library).map(|library| NamedLibrary(Some(library)))
+            }
+        }
+    }
+}
+
 /// Where the ranks run.
 #[derive(Debug, Clone, Args)]
 pub struct SiteOptions {
-    /// The command that starts an MPI program, {np} standing for the number of ranks and {nodes}
-    /// for the number of nodes of Slurm's allocation [default: from colibri.toml, Slurm, or mpirun]
+    /// The command that starts an MPI program, in words as in a shell; {np} stands for the number of
+    /// ranks, and in an allocation {nodes}, {ppn} and {hosts} for nodes, ranks on each and names
+    /// [default: from colibri.toml, the batch system, or mpirun]
     #[arg(long, value_name = "COMMAND", conflicts_with = "testbed")]
     pub launcher: Option<String>,
 
-    /// Ranks to start [default: as many as Slurm's allocation or this machine holds]
+    /// The MPI library that colibri-mpi was built for, `other` for one whose methods can't be forced
+    /// [default: what it says of itself]
+    #[arg(long, value_name = "NAME", value_parser = NamedLibrary::parse)]
+    pub library: Option<NamedLibrary>,
+
+    /// Ranks to start [default: as many as the allocation or this machine holds]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(RANKS))]
     pub ranks: Option<u32>,
 

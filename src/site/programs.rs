@@ -1,21 +1,120 @@
 //! Where the MPI program and the preloaded libraries are.
 
-use std::process::Command;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::OnceLock,
+    time::Duration,
+};
 
 use anyhow::{Context, Result, bail};
+use libraries::LibraryRelease;
+use testbed::programs::directories;
 
 pub use testbed::programs::find;
 
-/// The program that runs on every rank.
-pub const MPI: &str = "colibri-mpi";
+use crate::{error::usage, site::process};
 
-/// What the MPI library that it was built for says of its version.
+/// The program that runs on every rank.
+const MPI: &str = "colibri-mpi";
+
+/// Beside the command: a folder for each MPI library that the program was built for (`make programs`),
+/// named by library and version.
+const FOLDER: &str = "programs";
+
+/// For which a launcher may take, also on a busy machine, to say its version.
+pub const PATIENCE: Duration = Duration::from_secs(15);
+
+/// Whether there is an MPI program at all.
 ///
 /// # Errors
-/// The program is not there, or does not start here.
-pub fn library() -> Result<String> {
-    let program = find(MPI)?;
-    let output = Command::new(&program)
+/// There is none.
+pub fn any_mpi() -> Result<()> {
+    match built().is_empty() {
+        true => Ok(find(MPI).map(drop)?),
+        false => Ok(()),
+    }
+}
+
+/// The MPI program for the library at hand. `said` is what its launcher says of its version; where
+/// that is not known, `mpirun` or `mpiexec` on PATH is asked, which a library's module puts there.
+///
+/// # Errors
+/// There is none, or several and nothing tells which.
+pub fn mpi(said: Option<&str>) -> Result<PathBuf> {
+    let built = built();
+    if built.is_empty() {
+        return Ok(find(MPI)?);
+    }
+    let on_path = || said_on_path().and_then(LibraryRelease::said);
+    let wanted = said.and_then(LibraryRelease::said).or_else(on_path);
+    if let Some(program) = wanted.as_ref().and_then(|wanted| best(&built, wanted)) {
+        return Ok(program);
+    }
+    // The one beside the command, which may find any library of its kind where it starts.
+    if let Ok(program) = find(MPI) {
+        return Ok(program);
+    }
+    let names: Vec<String> = built.iter().map(|(release, _)| release.to_string()).collect();
+    let (names, build) = (names.join(", "), "`make programs MPICC=/path/to/mpicc` builds it");
+    match (wanted, &built[..]) {
+        (Some(wanted), _) => {
+            usage!(
+                "there is no {MPI} for {}, only for {names}; {build} with that library's mpicc",
+                wanted.title()
+            )
+        }
+        (None, [(_, only)]) => Ok(only.clone()),
+        (None, _) => usage!(
+            "nothing tells which MPI library is at hand; load its module, so that its mpirun is on \
+             PATH (there is a {MPI} for {names}; for another one {build})"
+        ),
+    }
+}
+
+/// The programs that were built for a library each, by name.
+fn built() -> Vec<(LibraryRelease, PathBuf)> {
+    let folders = directories().into_iter().filter_map(|dir| fs::read_dir(dir.join(FOLDER)).ok());
+    let mut built: Vec<(LibraryRelease, PathBuf)> =
+        folders.flatten().flatten().filter_map(|folder| program_in(&folder.path())).collect();
+    built.sort_by_cached_key(|(release, _)| release.to_string());
+    built
+}
+
+fn program_in(folder: &Path) -> Option<(LibraryRelease, PathBuf)> {
+    let release = folder.file_name()?.to_str()?.parse().ok()?;
+    let program = folder.join(MPI);
+    let program = program.canonicalize().ok().filter(|program| program.is_file())?;
+    Some((release, program))
+}
+
+/// The one whose release is nearest; of several, the newest.
+fn best(built: &[(LibraryRelease, PathBuf)], wanted: &LibraryRelease) -> Option<PathBuf> {
+    let serving = built
+        .iter()
+        .filter_map(|(release, path)| Some((release.matches(wanted)?, &release.version, path)));
+    serving.max_by_key(|(how, version, _)| (*how, *version)).map(|(_, _, path)| path.clone())
+}
+
+/// What the launcher on PATH says of its version; asked once.
+fn said_on_path() -> Option<&'static str> {
+    static SAID: OnceLock<Option<String>> = OnceLock::new();
+    let said = || {
+        ["mpirun", "mpiexec"].into_iter().find_map(|launcher| {
+            let said = process::said_within(Command::new(launcher).arg("--version"), PATIENCE)?;
+            LibraryRelease::said(&said).is_some().then_some(said)
+        })
+    };
+    SAID.get_or_init(said).as_deref()
+}
+
+/// What the MPI library that a program finds says of its version.
+///
+/// # Errors
+/// It does not start here.
+pub fn library(program: &Path) -> Result<String> {
+    let output = Command::new(program)
         .arg("--mpi-library")
         .output()
         .with_context(|| format!("cannot start {}", program.display()))?;
@@ -28,4 +127,24 @@ pub fn library() -> Result<String> {
         );
     }
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_release_is_taken_and_of_several_the_newest() {
+        let names = ["mpich-4.0.2", "mpich-4.1", "openmpi-4.1.4", "openmpi-4.1.6", "openmpi-5.0.3"];
+        let built = names.map(|name| (name.parse().unwrap(), PathBuf::from(name)));
+        let best = |wanted: &str| {
+            best(&built, &wanted.parse().unwrap()).map(|path| path.display().to_string())
+        };
+        assert_eq!(best("openmpi-4.1.4").as_deref(), Some("openmpi-4.1.4"));
+        assert_eq!(best("openmpi-4.1.5").as_deref(), Some("openmpi-4.1.6"));
+        assert_eq!(best("openmpi-4.0.7").as_deref(), Some("openmpi-4.1.6"));
+        assert_eq!(best("mpich-4.0.3").as_deref(), Some("mpich-4.0.2"));
+        assert_eq!(best("mpich-5.0.2"), None);
+        assert_eq!(best("intel-2021.19"), None);
+    }
 }

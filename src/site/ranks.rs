@@ -12,6 +12,7 @@ use libraries::{MethodsOf, MpiLibrary};
 use records::{
     Layout,
     document::{self, Document},
+    first_job::FirstJob,
 };
 use serde::{Deserialize, Serialize};
 use testbed::{Spec, Testbed, TestbedMpi};
@@ -19,14 +20,16 @@ use testbed::{Spec, Testbed, TestbedMpi};
 use crate::{
     error::usage,
     site::{
+        allocation::Allocation,
         config::{self, Config},
         describe::{self, describe},
-        launch::LaunchedJob,
+        launch::{LaunchedJob, StartedApart},
         launcher::{Launcher, ranks_at_hand},
-        options::SiteOptions,
+        options::{NamedLibrary, SiteOptions},
         process, programs,
         run_directory::RunDirectory,
         virtual_cluster::{check_testbed, library_of, mpi_at_hand, shims},
+        where_ranks_run,
     },
 };
 
@@ -35,6 +38,10 @@ use crate::{
 pub struct Site {
     place: RunLocation,
     ranks: u32,
+    /// Whose methods can be forced and loaded, where that is known.
+    library: Option<&'static dyn MpiLibrary>,
+    /// It was named by the user, who knows better.
+    is_library_named: bool,
     patience: Duration,
     /// Where the program that runs is written down; set when the place is opened.
     launched: Option<PathBuf>,
@@ -86,7 +93,7 @@ impl Site {
     /// # Errors
     /// A program is not there, there is no launcher, it holds fewer ranks, no virtual cluster can be set up here, ...
     pub fn find(options: &SiteOptions) -> Result<Self> {
-        programs::find(programs::MPI)?;
+        programs::any_mpi()?;
         let config = Config::read(Path::new(config::FILE))?;
         let wanted = options.ranks.or(config.ranks);
         let (place, ranks) = match &options.testbed {
@@ -112,10 +119,65 @@ impl Site {
                 };
                 let ranks = wanted.map_or_else(ranks_at_hand, Ok)?;
                 launcher.check(ranks)?;
+                launcher.program()?;
                 (RunLocation::Launcher(launcher), ranks)
             }
         };
-        Ok(Site { place, ranks, patience: options.patience, launched: None })
+        let library = match options.library {
+            Some(NamedLibrary(library)) => library,
+            None => place.library()?,
+        };
+        let is_library_named = options.library.is_some();
+        let patience = options.patience;
+        Ok(Site { place, ranks, library, is_library_named, patience, launched: None })
+    }
+
+    /// What a first short job tells of where the ranks run. It is started where the run holds no such
+    /// document yet; what it says of the MPI library holds from then on. Where it shows that the ranks
+    /// were started apart, the other ways to start them are tried.
+    ///
+    /// # Errors
+    /// It fails, in every way.
+    pub fn first_job(&mut self, run: &RunDirectory) -> Result<FirstJob> {
+        let path = run.first_job();
+        let is_known = path.exists();
+        if !is_known {
+            self.start_first_job(&path)?;
+        }
+        let told: FirstJob = document::read(&path)?;
+        if let RunLocation::Launcher(launcher) = &mut self.place {
+            launcher.go_on_as(&told.platform.launcher);
+        }
+        let recognised = libraries::recognise(&told.platform.mpi_library);
+        if !self.is_library_named && recognised.is_some() {
+            self.library = recognised;
+        }
+        Ok(told)
+    }
+
+    fn start_first_job(&mut self, path: &Path) -> Result<()> {
+        let arguments = ["--record".into(), path.into()];
+        loop {
+            let failed = match self.run("platform", self.ranks, &arguments, &[]) {
+                Err(failed) if failed.is::<StartedApart>() => failed,
+                ended => return ended,
+            };
+            let next = match &self.place {
+                RunLocation::Launcher(launcher) => launcher.clone().next(),
+                _ => None,
+            };
+            let Some(next) = next else { return Err(failed) };
+            eprintln!("platform: the ranks were started apart; trying `{}`", next.text());
+            self.place = RunLocation::Launcher(next);
+        }
+    }
+
+    /// What a batch system has given us, where it has.
+    pub fn allocation(&self) -> Option<&Allocation> {
+        match &self.place {
+            RunLocation::Launcher(launcher) => launcher.allocation(),
+            RunLocation::Planned(..) | RunLocation::Testbed(..) => None,
+        }
     }
 
     /// Makes it ready for a run's jobs: ends what a killed run has left there, and sets up the virtual
@@ -154,10 +216,7 @@ impl Site {
 
     /// The MPI library, where it is known.
     pub fn library(&self) -> Option<&'static dyn MpiLibrary> {
-        match &self.place {
-            RunLocation::Launcher(launcher) => launcher.library,
-            RunLocation::Planned(_, mpi) | RunLocation::Testbed(_, mpi) => Some(library_of(mpi)),
-        }
+        self.library
     }
 
     /// The library's own methods that can be forced within a job, where it has such.
@@ -182,7 +241,10 @@ impl Site {
         settings: &[JobSetting],
     ) -> Result<()> {
         let launched = self.launched.as_deref().context("the place was not opened")?;
-        let program = programs::find(programs::MPI)?;
+        let program = match &self.place {
+            RunLocation::Launcher(launcher) => launcher.program()?,
+            RunLocation::Planned(..) | RunLocation::Testbed(..) => programs::mpi(None)?,
+        };
         let library = settings.iter().any(|setting| matches!(setting, JobSetting::PreloadLibrary));
         let library = library.then(|| programs::find(PRELOAD_LIBRARY)).transpose()?;
         let variables = settings.iter().filter_map(|setting| match setting {
@@ -195,7 +257,7 @@ impl Site {
             RunLocation::Planned(..) => bail!("the virtual cluster was not set up"),
             RunLocation::Launcher(launcher) => {
                 arguments.extend(["--launcher".into(), launcher.text().into()]);
-                let tracer = launcher.library.and_then(|library| library.tracer());
+                let tracer = self.library.and_then(|library| library.tracer());
                 let tracer = tracer.map(programs::find).transpose()?;
                 let mut environment: Vec<(String, OsString)> =
                     variables.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
@@ -221,7 +283,22 @@ impl Site {
                 command.env(format!("OMPI_MCA_{name}"), value);
             }
         }
-        LaunchedJob { command, step: task, launched, patience: self.patience, symptoms }.run()
+        let (patience, allocation) = (self.patience, self.allocation());
+        LaunchedJob { command, step: task, launched, patience, symptoms, allocation }.run()
+    }
+}
+
+impl RunLocation {
+    /// The library of the programs that are started here: a launcher that starts any library's, or a
+    /// script around one, says nothing of it, the program itself does.
+    fn library(&self) -> Result<Option<&'static dyn MpiLibrary>> {
+        Ok(match self {
+            RunLocation::Launcher(launcher) => match launcher.library {
+                Some(library) => Some(library),
+                None => libraries::recognise(&programs::library(&launcher.program()?)?),
+            },
+            RunLocation::Planned(_, mpi) | RunLocation::Testbed(_, mpi) => Some(library_of(mpi)),
+        })
     }
 }
 
@@ -242,7 +319,7 @@ fn around_theirs(tracer: Option<PathBuf>, library: Option<PathBuf>) -> Option<Os
 /// # Errors
 /// It can't be ended.
 pub fn clear_up(run: &RunDirectory) -> Result<()> {
-    process::end_written_down(&run.launched())?;
+    process::end_written_down(&run.launched(), run.is_locked())?;
     let path = written_down(run);
     if path.exists() {
         let SetUp { name } = document::read(&path)?;
@@ -347,14 +424,20 @@ impl<'a> LazySite<'a> {
         self.site.as_ref().context("the site was found")
     }
 
-    /// The site, opened for the run at the first time.
+    /// The site, opened for the run at the first time; what its first job tells is said.
     ///
     /// # Errors
-    /// As [`Site::find`] and [`Site::open`].
+    /// As [`Site::find`], [`Site::open`] and [`Site::first_job`].
     pub fn open(&mut self, run: &RunDirectory) -> Result<&Site> {
         if !self.is_open {
             self.find()?;
-            self.site = self.site.take().map(|site| site.open(run)).transpose()?;
+            let mut site = self.site.take().context("the site was found")?.open(run)?;
+            let is_new = !run.first_job().exists();
+            let told = site.first_job(run)?;
+            if is_new {
+                where_ranks_run::tell(&told, site.allocation());
+            }
+            self.site = Some(site);
             self.is_open = true;
         }
         self.site.as_ref().context("the site was opened")

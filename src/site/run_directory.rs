@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail};
 use records::{
     FileError,
     document::{self, Document},
+    reading::has_no_locks,
 };
 use rustix::fs::{Access, access};
 
@@ -64,6 +65,10 @@ files! {
     plan "plan.json",
     /// Timed collectives.
     measurements "measurements.csv",
+    /// Messages between pairs of ranks, imported.
+    pair_streams "pair-streams.csv",
+    /// Further statistics of what was imported.
+    statistics "statistics.csv",
     /// All links of a virtual cluster at once.
     links "links.csv",
     /// Penalties of the decision functions.
@@ -76,6 +81,8 @@ files! {
     usage "usage.json",
     /// What a tuning run gained.
     summary "summary.json",
+    /// What the first job told of where the ranks run.
+    first_job "first-job.json",
     /// The program that runs now.
     launched "launched.json",
 }
@@ -143,7 +150,7 @@ impl RunDirectory {
             .map_err(|e| FileError::io(&self.path, "make this directory", &e))?;
         self.made = missing;
         self.path = self.path.canonicalize().map_err(|e| FileError::io(&self.path, "open", &e))?;
-        self.lock = Some(self.locked()?);
+        self.lock = self.locked()?;
         self.is_written_to = true;
         Ok(())
     }
@@ -159,7 +166,8 @@ impl RunDirectory {
         )
     }
 
-    fn locked(&mut self) -> Result<File> {
+    /// Nothing where the file system has no locks: then nobody can be told to wait.
+    fn locked(&mut self) -> Result<Option<File>> {
         let path = self.lock_path();
         loop {
             let is_new = !path.exists();
@@ -167,6 +175,14 @@ impl RunDirectory {
             match lock.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => return Err(self.in_use()),
+                Err(TryLockError::Error(error)) if has_no_locks(&error) => {
+                    let (lock_path, path) = (path.clone(), self.path.display());
+                    eprintln!("{path}: this file system has no locks; one command at a time");
+                    if is_new {
+                        self.made.insert(0, lock_path);
+                    }
+                    return Ok(None);
+                }
                 Err(TryLockError::Error(error)) => {
                     return Err(error)
                         .with_context(|| format!("{}: cannot be locked", self.path.display()));
@@ -178,9 +194,14 @@ impl RunDirectory {
                 if is_new {
                     self.made.insert(0, path);
                 }
-                return Ok(lock);
+                return Ok(Some(lock));
             }
         }
+    }
+
+    /// Whether no other command can work in it: not where the file system has no locks.
+    pub fn is_locked(&self) -> bool {
+        self.lock.is_some()
     }
 
     /// Whether results are written to it.

@@ -1,11 +1,17 @@
 //! The allocation of Slurm that we run in, and how its `srun` starts MPI programs.
 
-use std::{env, process::Command, time::Duration};
+use std::{env, process::Command};
 
 use anyhow::{Result, bail};
 use libraries::MpiLibrary;
 
-use crate::{error::usage, site::process};
+use crate::{
+    error::usage,
+    site::{
+        allocation::{Allocation, BatchSystem, PATIENCE},
+        process,
+    },
+};
 
 /// The name of its launcher.
 pub const SRUN: &str = "srun";
@@ -13,63 +19,82 @@ pub const SRUN: &str = "srun";
 /// Ends the whole job as soon as one rank has failed: the others would wait for it.
 pub const END_AT_ONCE: (&str, &str) = ("SLURM_KILL_BAD_EXIT", "1");
 
-/// For which a command of Slurm may take to answer.
-const PATIENCE: Duration = Duration::from_secs(15);
+/// Hands our own environment to the ranks, whatever a batch script was told to take over: what is forced
+/// and loaded is told by it.
+pub const WHOLE_ENVIRONMENT: (&str, &str) = ("SLURM_EXPORT_ENV", "ALL");
 
-/// What Slurm has given us, as far as it says.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Allocation {
-    /// Nodes.
-    pub nodes: Option<u32>,
-    /// Ranks that were asked for, or one for each part of a node that was.
-    pub tasks: Option<u32>,
-    /// Processors on all nodes.
-    pub processors: Option<u32>,
+/// The allocation of a job, by the variables that Slurm sets.
+///
+/// # Errors
+/// One is not understood.
+pub fn allocation(job: String, variable: impl Fn(&str) -> Option<String>) -> Result<Allocation> {
+    let number = |name: &str| variable(name).map(|text| number(name, &text)).transpose();
+    let sum = |name: &str| variable(name).map(|text| sum(name, &text)).transpose();
+    let tasks = match number("SLURM_NTASKS")? {
+        // `salloc -N 4` alone sets this and not the one above.
+        None => sum("SLURM_TASKS_PER_NODE")?,
+        tasks => tasks,
+    };
+    Ok(Allocation {
+        nodes: number("SLURM_JOB_NUM_NODES")?,
+        tasks,
+        processors: sum("SLURM_JOB_CPUS_PER_NODE")?,
+        ..Allocation::unknown(BatchSystem::Slurm, job)
+    })
 }
 
-impl Allocation {
-    /// The one that we run in, if any.
-    ///
-    /// # Errors
-    /// A variable of Slurm's is not understood.
-    pub fn at_hand() -> Result<Option<Self>> {
-        match env::var_os("SLURM_JOB_ID") {
-            Some(_) => Self::from(|name| env::var(name).ok()).map(Some),
-            None => Ok(None),
-        }
+/// Whether `srun` would start so many ranks.
+///
+/// # Errors
+/// It would refuse.
+pub fn check(allocation: &Allocation, ranks: u32) -> Result<()> {
+    let Allocation { tasks, processors, .. } = allocation;
+    // Processors count, not tasks: srun starts as many ranks as there are of these.
+    let Some(most) = processors.or(*tasks) else { return Ok(()) };
+    let most = most.max(tasks.unwrap_or(0));
+    if ranks > most && env::var_os("SLURM_OVERCOMMIT").is_none() {
+        usage!(
+            "{ranks} ranks do not fit Slurm's allocation of {most} processors; give --ranks \
+             {most} or fewer, or ask salloc or sbatch for more: -n {ranks}"
+        );
     }
+    Ok(())
+}
 
-    fn from(variable: impl Fn(&str) -> Option<String>) -> Result<Self> {
-        let number = |name: &str| variable(name).map(|text| number(name, &text)).transpose();
-        let sum = |name: &str| variable(name).map(|text| sum(name, &text)).transpose();
-        let tasks = match number("SLURM_NTASKS")? {
-            // `salloc -N 4` alone sets this and not the one above.
-            None => sum("SLURM_TASKS_PER_NODE")?,
-            tasks => tasks,
-        };
-        Ok(Allocation {
-            nodes: number("SLURM_JOB_NUM_NODES")?,
-            tasks,
-            processors: sum("SLURM_JOB_CPUS_PER_NODE")?,
-        })
-    }
+/// Why a job has ended, in Slurm's word such as `TIMEOUT`; nothing where it runs, or Slurm does not say.
+pub fn ended(job: &str) -> Option<String> {
+    let mut show = Command::new("scontrol");
+    let said = process::said_within(show.args(["show", "job", "-o", job]), PATIENCE)?;
+    state(&said).filter(|state| !["RUNNING", "SUSPENDED"].contains(state)).map(Into::into)
+}
 
-    /// Whether `srun` would start so many ranks.
-    ///
-    /// # Errors
-    /// It would refuse.
-    pub fn check(&self, ranks: u32) -> Result<()> {
-        // Processors count, not tasks: srun starts as many ranks as there are of these.
-        let Some(most) = self.processors.or(self.tasks) else { return Ok(()) };
-        let most = most.max(self.tasks.unwrap_or(0));
-        if ranks > most && env::var_os("SLURM_OVERCOMMIT").is_none() {
-            usage!(
-                "{ranks} ranks do not fit Slurm's allocation of {most} processors; give --ranks \
-                 {most} or fewer, or ask salloc or sbatch for more: -n {ranks}"
-            );
-        }
-        Ok(())
+/// Whether a job runs, or is about to end; nothing where Slurm does not say.
+pub fn runs(job: &str) -> Option<bool> {
+    let mut show = Command::new("squeue");
+    let said = process::said_within(show.args(["-h", "-j", job, "-o", "%T"]), PATIENCE)?;
+    match said.trim() {
+        "RUNNING" | "COMPLETING" | "SUSPENDED" => Some(true),
+        "" => Some(false),
+        // Of a job that it has forgotten.
+        other => other.contains("Invalid job id").then_some(false),
     }
+}
+
+fn state(said: &str) -> Option<&str> {
+    said.split_whitespace().find_map(|word| word.strip_prefix("JobState="))
+}
+
+/// Seconds of a time as Slurm and PBS write it: `1-02:03:04`, `02:03:04`, `03:04`; nothing where it is
+/// another word, such as `UNLIMITED`.
+pub fn clock_time(text: &str) -> Option<u64> {
+    let (days, rest) = text.trim().split_once('-').unwrap_or(("0", text.trim()));
+    let parts: Vec<u64> = rest.split(':').map(|part| part.parse().ok()).collect::<Option<_>>()?;
+    let seconds = match parts[..] {
+        [minutes, seconds] => minutes * 60 + seconds,
+        [hours, minutes, seconds] => (hours * 60 + minutes) * 60 + seconds,
+        _ => return None,
+    };
+    Some(days.parse::<u64>().ok()?.checked_mul(86400)?.saturating_add(seconds))
 }
 
 fn number(name: &str, text: &str) -> Result<u32> {
@@ -136,6 +161,18 @@ pub fn kind_for(library: Option<&'static dyn MpiLibrary>) -> Option<&'static str
     (wanted && offered().iter().any(|offered| offered == kind)).then_some(kind)
 }
 
+/// The options by which `srun` may be told other kinds than what is taken first, the likeliest first. What
+/// a user has set is not passed by.
+pub fn other_kinds() -> Vec<String> {
+    if env::var_os("SLURM_MPI_TYPE").is_some() {
+        return Vec::new();
+    }
+    let offered = offered();
+    let known = ["pmix", "pmi2", "cray_shasta"].into_iter();
+    let there = known.filter(|kind| offered.iter().any(|offered| offered == kind));
+    there.map(|kind| format!("--mpi={kind}")).collect()
+}
+
 /// Words by which a job shows that `srun` has started its ranks without the process management that
 /// their MPI library needs: the libraries', and our programs' that find themselves alone.
 pub fn apart() -> Vec<&'static str> {
@@ -170,42 +207,42 @@ pub fn advice() -> String {
 mod tests {
     use super::*;
 
-    fn allocation(variables: &[(&str, &str)]) -> Result<Allocation> {
+    fn held(variables: &[(&str, &str)]) -> Result<Allocation> {
         let find = |name: &str| variables.iter().find(|(known, _)| *known == name);
-        Allocation::from(|name| find(name).map(|(_, value)| (*value).to_owned()))
+        allocation("1".into(), |name| find(name).map(|(_, value)| (*value).to_owned()))
     }
 
     #[test]
     fn tasks_are_those_asked_for_or_one_for_each_part_of_a_node() {
         let nodes = ("SLURM_JOB_NUM_NODES", "4");
         let per_node = ("SLURM_TASKS_PER_NODE", "2(x3),1");
-        let counted = allocation(&[nodes, per_node]).unwrap();
+        let counted = held(&[nodes, per_node]).unwrap();
         assert_eq!((counted.nodes, counted.tasks), (Some(4), Some(7)));
-        let asked = allocation(&[nodes, per_node, ("SLURM_NTASKS", "5")]).unwrap();
+        let asked = held(&[nodes, per_node, ("SLURM_NTASKS", "5")]).unwrap();
         assert_eq!(asked.tasks, Some(5));
-        let silent = allocation(&[]).unwrap();
+        let silent = held(&[]).unwrap();
         assert_eq!((silent.nodes, silent.tasks), (None, None));
     }
 
     #[test]
     fn what_is_not_understood_is_named() {
         for wrong in ["", "two", "2(x3", "2(x)", "4294967295(x2)", "2(x3),"] {
-            let error = allocation(&[("SLURM_TASKS_PER_NODE", wrong)]).unwrap_err().to_string();
+            let error = held(&[("SLURM_TASKS_PER_NODE", wrong)]).unwrap_err().to_string();
             assert!(error.contains("SLURM_TASKS_PER_NODE") && error.contains(wrong), "{error}");
         }
-        let error = allocation(&[("SLURM_NTASKS", "0")]).unwrap_err().to_string();
+        let error = held(&[("SLURM_NTASKS", "0")]).unwrap_err().to_string();
         assert!(error.contains("SLURM_NTASKS") && error.contains("'0'"), "{error}");
     }
 
     #[test]
     fn more_ranks_than_processors_are_refused() {
         let tasks = ("SLURM_TASKS_PER_NODE", "1(x4)");
-        let held = allocation(&[tasks, ("SLURM_JOB_CPUS_PER_NODE", "2(x4)")]).unwrap();
-        assert!(held.check(8).is_ok());
-        let error = held.check(9).unwrap_err().to_string();
+        let full = held(&[tasks, ("SLURM_JOB_CPUS_PER_NODE", "2(x4)")]).unwrap();
+        assert!(check(&full, 8).is_ok());
+        let error = check(&full, 9).unwrap_err().to_string();
         assert!(error.contains("9 ranks") && error.contains("--ranks 8"), "{error}");
-        assert!(allocation(&[tasks]).unwrap().check(5).is_err());
-        assert!(allocation(&[]).unwrap().check(5).is_ok());
+        assert!(check(&held(&[tasks]).unwrap(), 5).is_err());
+        assert!(check(&held(&[]).unwrap(), 5).is_ok());
     }
 
     #[test]
@@ -216,6 +253,23 @@ mod tests {
         let old = "srun: MPI types are...\nsrun: pmix_v3\nsrun: none\n";
         assert_eq!(kinds(old), ["pmix_v3", "none"]);
         assert_eq!(kinds("srun: error: no such option\n"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn times_are_read_as_slurm_writes_them() {
+        assert_eq!(clock_time("1-02:03:04\n"), Some(93_784));
+        assert_eq!(clock_time("2:59"), Some(179));
+        assert_eq!(clock_time("00:10:00"), Some(600));
+        for other in ["UNLIMITED", "NOT_SET", "INVALID", "", "5", "x-1:00"] {
+            assert_eq!(clock_time(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_jobs_state_is_read_from_what_is_shown_of_it() {
+        let said = "JobId=4 JobName=x UserId=root(0) JobState=TIMEOUT Reason=TimeLimit";
+        assert_eq!(state(said), Some("TIMEOUT"));
+        assert_eq!(state("slurm_load_jobs error: Invalid job id specified"), None);
     }
 
     #[test]

@@ -13,7 +13,8 @@ use crate::site::programs;
 /// # Errors
 /// There is none; a library that no virtual cluster was tried with.
 pub fn mpi_at_hand() -> Result<TestbedMpi> {
-    let ours = libraries::recognise(&programs::library()?).map(|library| library.library());
+    let ours = libraries::recognise(&programs::library(&programs::mpi(None)?)?)
+        .map(|library| library.library());
     match ours == Some(MpichLibrary.library()) {
         true => Ok(TestbedMpi::Mpich(Mpich::find()?)),
         false => Ok(TestbedMpi::OpenMpi(OpenMpi::find()?)),

@@ -9,7 +9,7 @@ pub const DIRECTORY: &str = "COLIBRI_PROGRAMS";
 
 /// The directories sought: the one named in the environment alone, or the command's own and the
 /// `lib/colibri` beside it where an installation keeps them.
-fn directories() -> Vec<PathBuf> {
+pub fn directories() -> Vec<PathBuf> {
     if let Some(directory) = env::var_os(DIRECTORY) {
         return vec![directory.into()];
     }

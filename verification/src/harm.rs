@@ -10,6 +10,10 @@ use statistics::{PairedJobs, family_wise_control, median};
 pub const TOLERANCE: f64 = 0.05;
 /// Probability of calling anything harm that is none, over all cells together.
 pub const LEVEL: f64 = 0.05;
+/// A detectable slowdown above this (a hundredfold) tells nothing but that there were too few turns: of two
+/// that disagree it is beyond all numbers.
+const TELLING: f64 = 100.0;
+
 /// With which probability a slowdown that is told to be detectable would have been found.
 pub const POWER: f64 = 0.8;
 
@@ -44,7 +48,7 @@ pub fn judge(cells: &[Compared]) -> Harm {
         tolerance: TOLERANCE,
         level: LEVEL,
         greatest_slowdown: ratios.reduce(f64::max),
-        detectable: median(&detectable),
+        detectable: median(&detectable).filter(|slowdown| *slowdown <= TELLING),
         slower: slower.collect(),
         too_few: jobs.iter().filter(|jobs| jobs.count() < 2).count() as u32,
     }
@@ -133,6 +137,18 @@ mod tests {
             let at_the_line = blamed(1.05);
             assert!(at_the_line <= 18, "{at_the_line} of 200 sets; 10 are expected at most");
         }
+    }
+
+    /// As was seen on a busy machine: the summary could not be written.
+    #[test]
+    fn two_turns_that_disagree_tell_no_detectable_slowdown() {
+        let cell = |bytes| Compared {
+            point: Point::flat(Collective::Bcast, 8, bytes),
+            method: Method::Default,
+            turns: vec![[1e-4, 1.1e-4], [1e-4, 3.0e-4]],
+        };
+        let harm = judge(&(0..40).map(cell).collect::<Vec<_>>());
+        assert_eq!(harm.detectable, None, "{harm:?}");
     }
 
     /// As was seen: a job of 117 % more, whose repetitions all agree.

@@ -76,7 +76,9 @@ pub fn alternatives(samples: &Samples, point: Point, chosen: &Method) -> Vec<Alt
     let well_visited: BTreeSet<&Method> =
         samples.well_visited(point).map(|(method, _)| method).collect();
     let others = samples.at(point).filter(|(method, _)| {
-        **method != Method::Default && *method != chosen && !matches!(method, Method::Plugin(_))
+        **method != Method::Default
+            && *method != chosen
+            && !matches!(method, Method::Plugin(_) | Method::Other(_))
     });
     let mut ranked: Vec<((bool, f64), Alternative)> = others
         .filter_map(|(method, times)| {

@@ -47,10 +47,15 @@ pub fn check_supported(
         Method::Default => Ok(()),
         Method::Native(native) => variables(collective, native).map(|_| ()),
         Method::Plugin(plugin) => LoadedPlugin::load(collective, plugin).map(|_| ()),
+        Method::Other(_) => {
+            Err(Error::Unsupported(format!("{method} was timed elsewhere; Colibri cannot run it")))
+        }
         // The preload library's limits, so that what is timed can be taken there.
-        Method::Own { .. } | Method::Mockup(_) => Runnable::new(collective, method)
-            .and_then(|ours| ours.map_or(Ok(()), |ours| ours.check(procs, bytes)))
-            .map_err(|error| Error::Unsupported(error.to_string())),
+        Method::Own { .. } | Method::NodeAware(_) | Method::Mockup(_) => {
+            Runnable::new(collective, method)
+                .and_then(|ours| ours.map_or(Ok(()), |ours| ours.check(procs, bytes)))
+                .map_err(|error| Error::Unsupported(error.to_string()))
+        }
     }
 }
 

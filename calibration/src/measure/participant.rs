@@ -144,7 +144,9 @@ impl Participant {
             let (out, into) = room(cell.bytes as usize, cell.layout.procs() as usize);
             (outgoing, incoming) = (outgoing.max(out), incoming.max(into));
         }
-        let is_ours = |cell: &Cell| matches!(cell.method, Method::Own { .. } | Method::Mockup(_));
+        let is_ours = |cell: &Cell| {
+            matches!(cell.method, Method::Own { .. } | Method::NodeAware(_) | Method::Mockup(_))
+        };
         let has_ours = plan.cells.iter().any(is_ours);
         Ok(Participant {
             carrier: has_ours.then(Carrier::start).transpose()?,

@@ -141,6 +141,9 @@ fn methods(text: &str) -> Answer {
             assert!(Plugin::new(parts[0], parts[1], parts[2]).is_ok());
         }
         for collective in Collective::ALL {
+            if let Method::NodeAware(method) = &method {
+                let _ = runner::OwnMethod::node_aware(collective, method).map(|it| it.to_string());
+            }
             if let Method::Own { algorithm, segment_bytes } = method {
                 let _ = runner::OwnMethod::new(collective, algorithm, segment_bytes)
                     .map(|it| it.check_ranks(7));

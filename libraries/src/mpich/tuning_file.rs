@@ -137,6 +137,15 @@ impl Exporter for TuningFile {
         Ok(vec![File { name: String::new(), text }])
     }
 
+    fn environment(&self, file: &str, export: &Export<'_>) -> Option<Vec<(String, String)>> {
+        let read = ("MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE".to_owned(), file.to_owned());
+        let before = export.rules.iter().map(|rules| {
+            let name = rules.collective.name().to_uppercase();
+            (format!("MPIR_CVAR_{name}_DEVICE_COLLECTIVE"), "0".to_owned())
+        });
+        Some([read].into_iter().chain(before).collect())
+    }
+
     fn how_to_load(&self, file: &str, export: &Export<'_>) -> String {
         let mut text =
             format!("{}:  export MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE={file}", self.target());

@@ -11,7 +11,7 @@ use records::{Algorithm, Collective, Method, Point, quantity};
 
 use super::{
     algorithms::{self, id},
-    tuned::{RuleLine, TOTAL, express, lines, message_size, named, one_for_all_sizes},
+    tuned::{RuleLine, TOTAL, environment, express, lines, message_size, named, one_for_all_sizes},
 };
 use crate::{
     error::{Result, fail, usage},
@@ -99,6 +99,10 @@ impl Exporter for Classic {
             text += &format!("{after} 1 # larger than measured: left to the library\n0 0 0 0\n");
         }
         Ok(vec![File { name: String::new(), text }])
+    }
+
+    fn environment(&self, file: &str, _: &Export<'_>) -> Option<Vec<(String, String)>> {
+        Some(environment(file, self.version >= (5, 0)))
     }
 
     fn how_to_load(&self, file: &str, _: &Export<'_>) -> String {

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::{
     algorithms::{algorithms, named as names},
-    tuned::{TOTAL, express, lines, message_size, named, one_for_all_sizes},
+    tuned::{TOTAL, environment, express, lines, message_size, named, one_for_all_sizes},
 };
 use crate::{
     error::{Result, fail, usage},
@@ -133,6 +133,10 @@ impl Exporter for Json {
         let document = RulesDocument { rule_file_version: 3, module: "tuned", collectives };
         let text = serde_json::to_string_pretty(&document)? + "\n";
         Ok(vec![File { name: String::new(), text }])
+    }
+
+    fn environment(&self, file: &str, _: &Export<'_>) -> Option<Vec<(String, String)>> {
+        Some(environment(file, true))
     }
 
     fn how_to_load(&self, file: &str, _: &Export<'_>) -> String {

@@ -15,6 +15,19 @@ pub fn named(algorithm: Algorithm, segment_bytes: u64) -> Method {
     Method::Native(Native { library: LIBRARY, algorithm, segment_bytes })
 }
 
+/// The variables by which a file of rules is read. Where coll/han comes first, as in 5.0 across
+/// nodes, it is set aside.
+pub fn environment(file: &str, han_comes_first: bool) -> Vec<(String, String)> {
+    let mut settings = vec![
+        ("OMPI_MCA_coll_tuned_use_dynamic_rules".to_owned(), "1".to_owned()),
+        ("OMPI_MCA_coll_tuned_dynamic_rules_filename".to_owned(), file.to_owned()),
+    ];
+    if han_comes_first {
+        settings.push(("OMPI_MCA_coll_han_priority".to_owned(), "0".to_owned()));
+    }
+    settings
+}
+
 /// Message sizes that count the blocks of all ranks.
 pub const TOTAL: &str = "the blocks of all ranks together";
 

@@ -170,6 +170,10 @@ impl Predictor {
             Method::Default => Err(refuse("the library's algorithm is not known")),
             Method::Mockup(_) => Err(refuse("it is composed of other collectives")),
             Method::Plugin(_) => Err(refuse("what a plug-in does is not known")),
+            Method::NodeAware(_) => {
+                Err(refuse("it depends on the nodes of the ranks, which this model doesn't know"))
+            }
+            Method::Other(_) => Err(refuse("what another's method does is not known")),
             Method::Native(native) => {
                 match (libraries::unlike_its_name(collective, native), self.follows_schedules()) {
                     (None, _) => self.way(collective, native.algorithm, procs),

@@ -213,6 +213,30 @@ unsafe extern "C" fn sendrecv(
     0
 }
 
+unsafe extern "C" fn allgather(
+    from: *const c_void,
+    count: c_int,
+    datatype: Handle,
+    into: *mut c_void,
+    into_count: c_int,
+    into_datatype: Handle,
+    comm: Handle,
+) -> c_int {
+    const TAG: c_int = 99;
+    let (_, _, ranks) = RANK.get();
+    // SAFETY: the caller's buffers, the second one with room for all ranks.
+    unsafe {
+        for to in 0..ranks {
+            send(from, count, datatype, to, TAG, comm);
+        }
+        for rank in 0..ranks {
+            let block = into.cast::<u8>().wrapping_add((rank * into_count) as usize).cast();
+            recv(block, into_count, into_datatype, rank, TAG, comm, ptr::null_mut());
+        }
+    }
+    0
+}
+
 unsafe extern "C" fn reduce_local(
     left: *const c_void,
     right: *mut c_void,
@@ -317,6 +341,8 @@ fn find(name: &CStr) -> *const c_void {
         "MPI_Comm_get_attr" => comm_get_attr as *const c_void,
         "MPI_Comm_set_attr" => comm_set_attr as *const c_void,
         "MPI_Comm_set_errhandler" => comm_set_errhandler as *const c_void,
+        "MPI_Get_processor_name" => get_processor_name as *const c_void,
+        "MPI_Allgather" => allgather as *const c_void,
         "MPI_Comm_create_keyval" => comm_create_keyval as *const c_void,
         _ => unexpected as *const c_void,
     }

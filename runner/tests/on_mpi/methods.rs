@@ -1,11 +1,14 @@
 //! What is tried: our algorithms, and the collectives that have any.
 
 use colibri_runner::OwnMethod;
-use records::Collective;
+use records::{Collective, Method};
 
 /// By the registry's word, for what the executor must refuse.
 pub fn can(method: &OwnMethod, commutative: bool, ranks: u32) -> bool {
     let text = method.to_string();
+    if is_node_aware(&text) {
+        return commutative;
+    }
     let name = text.trim_start_matches("own:").split('(').next().unwrap();
     let entry = schedules::find_named(method.collective(), name).unwrap();
     (commutative || !entry.requirements.commutative)
@@ -18,7 +21,28 @@ pub fn methods(collective: Collective) -> Vec<OwnMethod> {
     schedules::of_collective(collective)
         .flat_map(|entry| segments(entry.segmented).iter().map(move |segment| (entry, *segment)))
         .map(|(entry, segment)| OwnMethod::from_entry(entry, segment).unwrap())
+        .chain(node_aware(collective))
         .collect()
+}
+
+fn is_node_aware(method: &str) -> bool {
+    ["two-level", "multi-lane", "order=node"].iter().any(|part| method.contains(part))
+}
+
+/// Those that look at nodes, with segments where there are any.
+fn node_aware(collective: Collective) -> impl Iterator<Item = OwnMethod> {
+    let texts = [
+        "own:two-level,segment=40",
+        "own:two-level,intra=linear",
+        "own:multi-lane,segment=40",
+        "own:multi-lane,inter=ring",
+        "own:linear,order=node",
+        "own:ring,order=node",
+    ];
+    texts.into_iter().filter_map(move |text| match text.parse().unwrap() {
+        Method::NodeAware(method) => OwnMethod::node_aware(collective, &method).ok(),
+        other => panic!("{other}"),
+    })
 }
 
 /// The collectives that have algorithms of ours.

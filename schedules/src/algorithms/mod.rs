@@ -21,6 +21,8 @@ mod reduce_scatter;
 mod scan;
 mod scatter;
 
+use records::Collective;
+
 use crate::Entry;
 
 /// Every algorithm; the plain one of several forms comes first.
@@ -95,3 +97,19 @@ pub static ENTRIES: &[Entry] = &[
     scatter::linear::DESCENDING,
     scatter::synchronised::ENTRY,
 ];
+
+/// What serves any call of a collective where nothing else is asked for: the first choice of phases
+/// of node-aware algorithms, which are of these collectives alone.
+pub(crate) fn standard(collective: Collective) -> &'static Entry {
+    match collective {
+        Collective::Bcast => &bcast::binomial::ENTRY,
+        Collective::Reduce => &reduce::binomial::ENTRY,
+        Collective::Allreduce => &allreduce::recursive_doubling::ENTRY,
+        Collective::Allgather => &allgather::bruck::ENTRY,
+        Collective::Gather => &gather::binomial::ENTRY,
+        Collective::Scatter => &scatter::binomial::ENTRY,
+        Collective::Alltoall => &alltoall::pairwise::ENTRY,
+        Collective::ReduceScatterBlock => &reduce_scatter::block::RECURSIVE_HALVING,
+        _ => &barrier::bruck::ENTRY,
+    }
+}

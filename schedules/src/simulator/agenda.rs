@@ -9,6 +9,10 @@ const LISTS: usize = u64::BITS as usize;
 /// What is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Due {
+    /// A message asks for the outgoing port of its sender's node.
+    Departure(u32),
+    /// A message comes to the incoming port of its receiver's node.
+    Entrance(u32),
     /// A message comes to its receiver's port: see [`Arrivals`](super::arrivals::Arrivals).
     Arrival(u32),
     /// A rendezvous has been agreed: see [`Offers`](super::rendezvous::Offers).

@@ -15,6 +15,8 @@ pub(super) struct ArrivingMessage {
     pub left: f64,
     /// Its size.
     pub bytes: u64,
+    /// The sender's slot, where that waits until the message has left.
+    sender_slot: u32,
     /// The receiver's slot, once its receive is posted.
     slot: u32,
     /// Behind it at the port.
@@ -67,6 +69,7 @@ impl Arrivals {
             to,
             left,
             bytes,
+            sender_slot: NONE,
             slot: NONE,
             next: NONE,
             passes: None,
@@ -87,6 +90,30 @@ impl Arrivals {
                 Some(number)
             }
         }
+    }
+
+    /// It is on its way.
+    #[inline]
+    pub fn get(&self, number: u32) -> &ArrivingMessage {
+        &self.pool[number as usize]
+    }
+
+    /// Its sender waits with a slot until it has left.
+    #[inline]
+    pub fn keep_sender(&mut self, number: u32, slot: u32) {
+        self.pool[number as usize].sender_slot = slot;
+    }
+
+    /// The sender's slot that waits until it has left, if one does.
+    #[inline]
+    pub fn sender_slot(&self, number: u32) -> Option<u32> {
+        Some(self.pool[number as usize].sender_slot).filter(|slot| *slot != NONE)
+    }
+
+    /// A port on its way has held it up: it is as if it had left at that time.
+    #[inline]
+    pub fn delay(&mut self, number: u32, left: f64) {
+        self.pool[number as usize].left = left;
     }
 
     /// Its receive is posted.
@@ -121,10 +148,11 @@ impl Arrivals {
     }
 
     /// The next one that has to be let through before it is known when `number` passes, when it
-    /// left, and its size; that one itself is the last.
+    /// left; that one itself is the last.
     #[inline]
-    pub fn next(&mut self, number: u32) -> Option<(u32, f64, u64)> {
-        let ArrivingMessage { to, left, bytes, passes, .. } = self.pool[number as usize];
+    pub fn next(&mut self, number: u32) -> Option<(u32, ArrivingMessage)> {
+        let message = self.pool[number as usize];
+        let ArrivingMessage { to, left, passes, .. } = message;
         if passes.is_some() {
             return None;
         }
@@ -133,8 +161,8 @@ impl Arrivals {
             let first = self.pool[head as usize];
             if first.passes.is_none() {
                 return Some(match is_before(first.left, left) {
-                    true => (head, first.left, first.bytes),
-                    false => (number, left, bytes),
+                    true => (head, first),
+                    false => (number, message),
                 });
             }
             self.leave_queue(to);

@@ -5,14 +5,15 @@
 //! each message, one for each rendezvous, and none for what only one rank sees.
 
 use super::{
-    Activity, ActivityKind, Costs, Outcome, SimulationError,
+    Activity, ActivityKind, LevelledCosts, Outcome, SimulationError,
     agenda::Due,
+    arrivals::ArrivingMessage,
     machine::{NoMemory, Running, SimulatedMachine, StepProgress},
     port::later,
     state::{NO_SLOT, Rates, SimulatedSlot},
 };
 
-impl<C: Costs, O: FnMut(Activity)> SimulatedMachine<'_, C, O, true> {
+impl<C: LevelledCosts, O: FnMut(Activity)> SimulatedMachine<'_, C, O, true> {
     /// # Errors
     /// The schedule is wrong, or more is under way than can be numbered.
     pub fn run(mut self) -> Result<Outcome, SimulationError> {
@@ -28,6 +29,8 @@ impl<C: Costs, O: FnMut(Activity)> SimulatedMachine<'_, C, O, true> {
                 }
             }
             match self.memory.agenda.take() {
+                Some(Due::Departure(message)) => self.depart(message),
+                Some(Due::Entrance(message)) => self.enter(message),
                 Some(Due::Arrival(message)) => self.come(message),
                 Some(Due::Transfer(offer)) => self
                     .transfer(offer)
@@ -58,31 +61,90 @@ impl<C: Costs, O: FnMut(Activity)> SimulatedMachine<'_, C, O, true> {
     /// A rendezvous leaves as soon as the port is free.
     fn transfer(&mut self, offer: u32) -> Result<(), NoMemory> {
         let offer = self.memory.offers.take(offer);
-        let gap = self.rates_to(offer.bytes, offer.destinations).gap;
-        let (sender, slot) = offer.sender;
+        let ((sender, slot), (receiver, into)) = (offer.sender, offer.receiver);
+        let level = self.costs.level(sender, receiver);
+        let gap = self.rates_to(level, offer.bytes, offer.destinations).gap;
         let own = &mut self.memory.ranks[sender as usize].own;
         let left = later(self.memory.agenda.now(), own.port_free);
         own.port_free = left + gap;
-        self.settle(sender, slot, SimulatedSlot::Left { at: left + gap });
-        let (receiver, into) = offer.receiver;
-        let message = self.put_on_its_way((sender, receiver), left, offer.bytes)?;
+        let message = self.put_on_its_way((sender, receiver), (left, left), offer.bytes)?;
         self.expect(receiver, into, message);
+        match self.costs.shared_port(sender) {
+            Some(_) if level > 0 => {
+                let first = self.memory.ranks[sender as usize].own.first_slot;
+                let kept = &mut self.memory.slots[first as usize + slot as usize];
+                *kept = SimulatedSlot::Leaves { takes: gap };
+                self.memory.arrivals.keep_sender(message, slot);
+            }
+            _ => self.settle(sender, slot, SimulatedSlot::Left { at: left + gap }),
+        }
         Ok(())
+    }
+
+    /// A message leaves by the port of its sender's node, which one message takes at a time. Only a
+    /// rendezvous keeps its sender's own port until then.
+    fn depart(&mut self, message: u32) {
+        let ArrivingMessage { from, left, bytes, .. } = *self.memory.arrivals.get(message);
+        let Some(node) = self.costs.shared_port(from) else { return };
+        let asked = self.memory.agenda.now();
+        let gap = self.costs.port_gap(bytes);
+        let begin = self.memory.node_ports[node as usize].outgoing.pass(asked, gap);
+        let left = if begin > asked { left + (begin - asked) } else { left };
+        self.memory.arrivals.delay(message, left);
+        let own = &mut self.memory.ranks[from as usize].own;
+        if let Some(slot) = self.memory.arrivals.sender_slot(message)
+            && let SimulatedSlot::Leaves { takes } =
+                self.memory.slots[own.first_slot as usize + slot as usize]
+        {
+            let at = begin + takes;
+            own.port_free = later(own.port_free, at);
+            self.settle(from, slot, SimulatedSlot::Left { at });
+        }
+        self.approach(message, left);
+    }
+
+    /// A message passes the port of its receiver's node on its way to the receiver's own.
+    fn enter(&mut self, message: u32) {
+        let ArrivingMessage { to, left, bytes, .. } = *self.memory.arrivals.get(message);
+        let Some(node) = self.costs.shared_port(to) else { return };
+        let gap = self.costs.port_receive_gap(bytes);
+        let passes = self.memory.node_ports[node as usize].incoming.pass(left, gap);
+        self.memory.arrivals.delay(message, passes);
+        self.memory.agenda.put(passes, 0, Due::Arrival(message));
     }
 }
 
-impl<C: Costs, O: FnMut(Activity), const BY_CLOCK: bool> SimulatedMachine<'_, C, O, BY_CLOCK> {
-    /// A message comes to its receiver's port when it has left.
+impl<C: LevelledCosts, O: FnMut(Activity), const BY_CLOCK: bool>
+    SimulatedMachine<'_, C, O, BY_CLOCK>
+{
+    /// A message that begins to leave, and has left its sender's processor, at these times (begin,
+    /// left) comes to its receiver's port when it has left; between nodes it passes their ports.
     #[inline]
     pub fn put_on_its_way(
         &mut self,
-        pair: (u32, u32),
-        left: f64,
+        (from, to): (u32, u32),
+        (begin, left): (f64, f64),
         bytes: u64,
     ) -> Result<u32, NoMemory> {
-        let message = self.memory.arrivals.add(pair, left, bytes).ok_or(NoMemory)?;
-        self.memory.agenda.put(left, 0, Due::Arrival(message));
+        let message = self.memory.arrivals.add((from, to), left, bytes).ok_or(NoMemory)?;
+        if self.costs.level(from, to) > 0 && self.costs.shared_port(from).is_some() {
+            self.memory.agenda.put(begin, 0, Due::Departure(message));
+        } else {
+            self.approach(message, left);
+        }
         Ok(message)
+    }
+
+    /// It is at the other side when it has left.
+    #[inline]
+    fn approach(&mut self, message: u32, left: f64) {
+        let ArrivingMessage { from, to, .. } = *self.memory.arrivals.get(message);
+        let is_between = self.costs.level(from, to) > 0;
+        let due = match is_between && self.costs.shared_port(to).is_some() {
+            true => Due::Entrance(message),
+            false => Due::Arrival(message),
+        };
+        self.memory.agenda.put(left, 0, due);
     }
 
     /// A message is on its way whose receive is posted: the receiver waits until it has come.
@@ -102,20 +164,25 @@ impl<C: Costs, O: FnMut(Activity), const BY_CLOCK: bool> SimulatedMachine<'_, C,
     #[inline]
     pub fn take_numbered_in(&mut self, running: &mut Running, message: u32) {
         running.took_in += 1;
-        while let Some((number, left, bytes)) = self.memory.arrivals.next(message) {
-            let gap = self.rates(bytes).receive_gap;
+        while let Some((number, ArrivingMessage { from, to, left, bytes, .. })) =
+            self.memory.arrivals.next(message)
+        {
+            let gap = self.rates(self.costs.level(from, to), bytes).receive_gap;
             let passes = self.memory.ports[running.rank as usize].pass(left, gap);
             self.memory.arrivals.let_through(number, passes);
         }
         let (parcel, passes) = self.memory.arrivals.take(message);
-        let &Rates { flight, receive_overhead, .. } = self.rates(parcel.bytes);
+        let level = self.costs.level(parcel.from, parcel.to);
+        let &Rates { flight, receive_overhead, .. } = self.rates(level, parcel.bytes);
         let kind = ActivityKind::Receive { from: parcel.from, left: parcel.left };
         self.busy_from(running, passes + flight, receive_overhead, kind, parcel.bytes);
     }
 
     /// Both sides of a rendezvous are known: the offer flies, and the answer flies back.
     pub fn agree(&mut self, (offer, offered): (u32, f64), receiver: (u32, u32), expected: f64) {
-        let agreed = later(offered + self.handshake, expected) + self.handshake;
+        let sender = self.memory.offers.sender(offer);
+        let handshake = self.handshake[self.costs.level(sender, receiver.0)];
+        let agreed = later(offered + handshake, expected) + handshake;
         let order = self.memory.offers.agree(offer, receiver);
         self.memory.agenda.put(agreed, order, Due::Transfer(offer));
     }

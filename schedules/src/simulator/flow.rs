@@ -4,12 +4,12 @@
 //! came, or they hold each other up nowhere, the times are those of [`clock`](super::clock).
 
 use super::{
-    Activity, Costs, Outcome, SimulationError,
+    Activity, LevelledCosts, Outcome, SimulationError,
     machine::{SimulatedMachine, StepProgress},
     state::SimulatorMemory,
 };
 
-impl<C: Costs, O: FnMut(Activity)> SimulatedMachine<'_, C, O, false> {
+impl<C: LevelledCosts, O: FnMut(Activity)> SimulatedMachine<'_, C, O, false> {
     /// All messages are eager. None if the order in which messages came to some port is not told
     /// by the order in which they are waited for.
     ///

@@ -3,7 +3,8 @@
 use records::{Collective, Held};
 
 use super::{
-    Activity, ActivityKind, Costs, Options, Outcome, SimulationError,
+    Activity, ActivityKind, Costs, LevelledCosts, Options, Outcome, SimulationError,
+    levels::LEVELS,
     port::later,
     state::{NO_SLOT, RankProgress, Rates, SimulatorMemory},
 };
@@ -73,19 +74,22 @@ pub(super) struct SimulatedMachine<'a, C, O, const BY_CLOCK: bool> {
     pub call: Call<'a>,
     pub options: Options,
     pub memory: &'a mut SimulatorMemory,
-    costs: &'a C,
+    pub costs: &'a C,
     observe: O,
-    /// Of the last size that was asked for: most messages have the size of the one before.
-    rates: Rates,
-    /// Of a rendezvous, each of the two ways.
-    pub handshake: f64,
+    /// Of the last size that was asked for at each level: most messages have the size of the one
+    /// before.
+    rates: [Rates; LEVELS],
+    /// Of a rendezvous, each of the two ways, by level.
+    pub handshake: [f64; LEVELS],
     pub messages: u64,
     pub bytes: u64,
     /// Whether a message was waited for later than one that it held up.
     pub out_of_order: bool,
 }
 
-impl<'a, C: Costs, O: FnMut(Activity), const BY_CLOCK: bool> SimulatedMachine<'a, C, O, BY_CLOCK> {
+impl<'a, C: LevelledCosts, O: FnMut(Activity), const BY_CLOCK: bool>
+    SimulatedMachine<'a, C, O, BY_CLOCK>
+{
     pub fn new(
         memory: &'a mut SimulatorMemory,
         entry: &'a Entry,
@@ -96,7 +100,10 @@ impl<'a, C: Costs, O: FnMut(Activity), const BY_CLOCK: bool> SimulatedMachine<'a
     ) -> Result<Self, SimulationError> {
         entry.check_everywhere(call)?;
         let call = entry.normal(call);
-        memory.begin(call.ranks);
+        if let Some(ranks) = costs.ranks().filter(|ranks| *ranks != call.ranks) {
+            return Err(SimulationError::Nodes { ranks, call: call.ranks });
+        }
+        memory.begin(call.ranks, costs.nodes());
         Ok(SimulatedMachine {
             entry,
             call,
@@ -104,8 +111,11 @@ impl<'a, C: Costs, O: FnMut(Activity), const BY_CLOCK: bool> SimulatedMachine<'a
             memory,
             costs,
             observe,
-            rates: Rates::from_costs(costs, 0, 1),
-            handshake: options.handshake.map_or_else(|| costs.flight(0), |both| both / 2.0),
+            rates: std::array::from_fn(|level| Rates::from_costs(costs.of_level(level), 0, 1)),
+            handshake: std::array::from_fn(|level| {
+                let flight = || costs.of_level(level).flight(0);
+                options.handshake.map_or_else(flight, |both| both / 2.0)
+            }),
             messages: 0,
             bytes: 0,
             out_of_order: false,
@@ -263,12 +273,12 @@ impl<'a, C: Costs, O: FnMut(Activity), const BY_CLOCK: bool> SimulatedMachine<'a
                 }
                 Step::Combine { into, .. } => {
                     let bytes = self.bytes_of(into);
-                    let seconds = self.costs.combine(bytes);
+                    let seconds = self.costs.of_level(0).combine(bytes);
                     self.busy_from(running, 0.0, seconds, ActivityKind::Combine, bytes);
                 }
                 Step::Copy { into, .. } => {
                     let bytes = self.bytes_of(into);
-                    let seconds = self.costs.copy(bytes);
+                    let seconds = self.costs.of_level(0).copy(bytes);
                     self.busy_from(running, 0.0, seconds, ActivityKind::Copy, bytes);
                 }
             }
@@ -302,25 +312,27 @@ impl<'a, C: Costs, O: FnMut(Activity), const BY_CLOCK: bool> SimulatedMachine<'a
         }
     }
 
-    /// The costs of receiving so many bytes; the gap is of no concern.
+    /// The costs of receiving so many bytes at a level; the gap is of no concern.
     #[inline]
-    pub fn rates(&mut self, bytes: u64) -> &Rates {
-        if self.rates.bytes != bytes {
-            self.rates = Rates::from_costs(self.costs, bytes, self.rates.destinations);
+    pub fn rates(&mut self, level: usize, bytes: u64) -> &Rates {
+        let rates = &mut self.rates[level];
+        if rates.bytes != bytes {
+            *rates = Rates::from_costs(self.costs.of_level(level), bytes, rates.destinations);
         }
-        &self.rates
+        rates
     }
 
-    /// The costs of sending so many bytes to one of so many destinations.
+    /// The costs of sending so many bytes to one of so many destinations at a level.
     #[inline]
-    pub fn rates_to(&mut self, bytes: u64, destinations: u32) -> &Rates {
-        if self.rates.bytes != bytes {
-            self.rates = Rates::from_costs(self.costs, bytes, destinations);
-        } else if self.rates.destinations != destinations {
-            self.rates.gap = self.costs.gap(bytes, destinations);
-            self.rates.destinations = destinations;
+    pub fn rates_to(&mut self, level: usize, bytes: u64, destinations: u32) -> &Rates {
+        let rates = &mut self.rates[level];
+        if rates.bytes != bytes {
+            *rates = Rates::from_costs(self.costs.of_level(level), bytes, destinations);
+        } else if rates.destinations != destinations {
+            rates.gap = self.costs.of_level(level).gap(bytes, destinations);
+            rates.destinations = destinations;
         }
-        &self.rates
+        rates
     }
 
     /// Where a slot of the running rank lies; it gets them all when it needs the first.

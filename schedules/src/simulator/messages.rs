@@ -1,28 +1,32 @@
 //! What sending, receiving and waiting come to.
 
 use super::{
-    Activity, ActivityKind, Costs,
+    Activity, ActivityKind, LevelledCosts,
     machine::{NoMemory, Running, SimulatedMachine},
     mail::MessageHalf,
     port::later,
     state::{NO_SLOT, Rates, SimulatedSlot, SimulatorMemory},
 };
 
-impl<C: Costs, O: FnMut(Activity), const BY_CLOCK: bool> SimulatedMachine<'_, C, O, BY_CLOCK> {
+impl<C: LevelledCosts, O: FnMut(Activity), const BY_CLOCK: bool>
+    SimulatedMachine<'_, C, O, BY_CLOCK>
+{
     /// A message that leaves as soon as it can. Its slot stays idle: when the processor goes on,
     /// the message has left.
     #[inline]
     pub fn send(&mut self, running: &mut Running, peer: u32, bytes: u64) -> Result<(), NoMemory> {
-        let &Rates { send_overhead, gap, .. } = self.rates_to(bytes, running.destinations);
+        let level = self.costs.level(running.rank, peer);
+        let &Rates { send_overhead, gap, .. } = self.rates_to(level, bytes, running.destinations);
         self.messages += 1;
         self.bytes += bytes;
         let port_free = running.own.port_free;
-        running.own.port_free = later(running.own.clock, port_free) + gap;
+        let begin = later(running.own.clock, port_free);
+        running.own.port_free = begin + gap;
         let kind = ActivityKind::Send { to: peer };
         self.busy_from(running, port_free, send_overhead, kind, bytes);
         let (from, left) = (running.rank, running.own.clock);
         if BY_CLOCK {
-            let message = self.put_on_its_way((from, peer), left, bytes)?;
+            let message = self.put_on_its_way((from, peer), (begin, left), bytes)?;
             if let Some(MessageHalf::Expected { slot, .. }) =
                 self.meet(peer, from, MessageHalf::Numbered { message })
             {
@@ -46,7 +50,8 @@ impl<C: Costs, O: FnMut(Activity), const BY_CLOCK: bool> SimulatedMachine<'_, C,
         bytes: u64,
     ) -> Result<(), NoMemory> {
         let (rank, destinations) = (running.rank, running.destinations);
-        let overhead = self.rates_to(bytes, destinations).send_overhead;
+        let level = self.costs.level(rank, peer);
+        let overhead = self.rates_to(level, bytes, destinations).send_overhead;
         let number = self.slot(running, slot)?;
         self.messages += 1;
         self.bytes += bytes;
@@ -120,7 +125,10 @@ impl<C: Costs, O: FnMut(Activity), const BY_CLOCK: bool> SimulatedMachine<'_, C,
             SimulatedSlot::Numbered { message } if self.has_come(message) => {
                 self.take_numbered_in(running, message);
             }
-            SimulatedSlot::Open | SimulatedSlot::Offers | SimulatedSlot::Numbered { .. } => {
+            SimulatedSlot::Open
+            | SimulatedSlot::Offers
+            | SimulatedSlot::Leaves { .. }
+            | SimulatedSlot::Numbered { .. } => {
                 running.own.waits_for = slot;
                 return false;
             }
@@ -132,7 +140,8 @@ impl<C: Costs, O: FnMut(Activity), const BY_CLOCK: bool> SimulatedMachine<'_, C,
     #[inline]
     fn take_in(&mut self, running: &mut Running, from: u32, left: f64, bytes: u64) {
         running.took_in += 1;
-        let &Rates { receive_gap, flight, receive_overhead, .. } = self.rates(bytes);
+        let level = self.costs.level(from, running.rank);
+        let &Rates { receive_gap, flight, receive_overhead, .. } = self.rates(level, bytes);
         let port = &mut self.memory.ports[running.rank as usize];
         let passes = port.pass_in_turn(left, receive_gap).unwrap_or_else(|| {
             self.out_of_order = true;

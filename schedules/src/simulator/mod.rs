@@ -10,6 +10,9 @@
 //!   that has been posted, and waiting for the send waits until it has left. A ready send needs no
 //!   handshake.
 //!
+//! With several ranks on a node ([`NodeCosts`]) a message has the costs of its level, and one between
+//! nodes takes, besides the two ranks' ports, those of the two nodes.
+//!
 //! Ports serve in the order of arrival: an incoming one messages as they come, awaited or not (those
 //! that come at once as they are waited for), an outgoing one eager sends as they are begun and
 //! rendezvous transfers as they are agreed.
@@ -24,6 +27,7 @@ mod arrivals;
 mod clock;
 mod costs;
 mod flow;
+mod levels;
 mod machine;
 mod mail;
 mod messages;
@@ -33,6 +37,7 @@ mod rendezvous;
 mod state;
 
 pub use costs::{CostKnot, Costs, LogGpCosts, PLogPCosts};
+pub use levels::{LevelledCosts, NodeCosts};
 pub(crate) use port::later;
 
 pub use outcome::{Activity, ActivityKind, Options, Outcome, SimulationError};
@@ -63,10 +68,10 @@ impl Simulator {
         &mut self,
         entry: &Entry,
         call: &Call<'_>,
-        costs: &impl Costs,
+        costs: &impl LevelledCosts,
         options: Options,
     ) -> Result<Outcome, SimulationError> {
-        if options.rendezvous_bytes.is_none() {
+        if options.rendezvous_bytes.is_none() && costs.nodes() == 0 {
             let machine = SimulatedMachine::<_, _, false>::new(
                 &mut self.memory,
                 entry,
@@ -90,7 +95,7 @@ impl Simulator {
         &mut self,
         entry: &Entry,
         call: &Call<'_>,
-        costs: &impl Costs,
+        costs: &impl LevelledCosts,
         options: Options,
         observe: impl FnMut(Activity),
     ) -> Result<Outcome, SimulationError> {
@@ -106,7 +111,7 @@ impl Simulator {
 pub fn simulate(
     entry: &Entry,
     call: &Call<'_>,
-    costs: &impl Costs,
+    costs: &impl LevelledCosts,
     options: Options,
 ) -> Result<Outcome, SimulationError> {
     Simulator::new().run(entry, call, costs, options)
@@ -119,7 +124,7 @@ pub fn simulate(
 pub fn simulate_observed(
     entry: &Entry,
     call: &Call<'_>,
-    costs: &impl Costs,
+    costs: &impl LevelledCosts,
     options: Options,
     observe: impl FnMut(Activity),
 ) -> Result<Outcome, SimulationError> {

@@ -88,6 +88,14 @@ pub enum SimulationError {
         /// The lowest of them.
         first: u32,
     },
+    /// The costs are of other ranks.
+    #[error("costs of {ranks} ranks on their nodes for a call of {call} ranks")]
+    Nodes {
+        /// Of the costs.
+        ranks: u32,
+        /// Of the call.
+        call: u32,
+    },
     /// More sends and receives under way than can be numbered.
     #[error("{ranks} ranks with more than {} sends and receives under way", u32::MAX)]
     Memory {

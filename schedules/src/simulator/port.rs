@@ -72,6 +72,13 @@ impl SimulatedPort {
     }
 }
 
+/// The two directions of a port that the ranks of a node share.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct NodePort {
+    pub outgoing: SimulatedPort,
+    pub incoming: SimulatedPort,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

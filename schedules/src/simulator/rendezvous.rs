@@ -73,6 +73,11 @@ impl Offers {
         offer.order
     }
 
+    /// Who makes an offer.
+    pub fn sender(&self, number: u32) -> u32 {
+        self.pool[number as usize].sender.0
+    }
+
     /// Whether a rank has any.
     pub fn has_open(&self, rank: u32) -> bool {
         self.open.get(rank as usize).is_some_and(|open| *open > 0)

@@ -7,7 +7,7 @@ use super::{
     agenda::Agenda,
     arrivals::Arrivals,
     mail::{Box, Mail},
-    port::SimulatedPort,
+    port::{NodePort, SimulatedPort},
     rendezvous::Offers,
 };
 
@@ -21,6 +21,10 @@ pub(super) enum SimulatedSlot {
     Open,
     /// A rendezvous send that has not left.
     Offers,
+    /// A rendezvous send that asks for the port of its node, and will take its rank's for so long.
+    Leaves {
+        takes: f64,
+    },
     /// A send that has left the memory.
     Left {
         at: f64,
@@ -107,6 +111,8 @@ pub(super) struct SimulatorMemory {
     pub ranks: Vec<SimulatedRank>,
     /// The ranks' incoming ports.
     pub ports: Vec<SimulatedPort>,
+    /// The ports that ranks of a node share, by node.
+    pub node_ports: Vec<NodePort>,
     /// A stretch for each rank that needs any.
     pub slots: Vec<SimulatedSlot>,
     pub mail: Mail,
@@ -120,11 +126,13 @@ pub(super) struct SimulatorMemory {
 
 impl SimulatorMemory {
     /// As before the first step of a call.
-    pub fn begin(&mut self, ranks: u32) {
+    pub fn begin(&mut self, ranks: u32, nodes: u32) {
         self.ranks.clear();
         self.ranks.resize(ranks as usize, SimulatedRank::NEW);
         self.ports.clear();
         self.ports.resize(ranks as usize, SimulatedPort::default());
+        self.node_ports.clear();
+        self.node_ports.resize(nodes as usize, NodePort::default());
         self.slots.clear();
         self.mail.clear();
         self.offers.clear();

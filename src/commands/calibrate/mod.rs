@@ -19,7 +19,7 @@ use crate::{
         options::{List, RunOptions, SiteOptions, collectives},
         output::{self, TableFormat},
     },
-    site::{ranks::Site, run_directory::RunDirectory},
+    site::{allocation::within_allocation, ranks::Site, run_directory::RunDirectory},
     stages::{
         algorithms,
         calibrating::{self, CalibrationOptions, fit_with},
@@ -80,9 +80,12 @@ const ANALYSIS_SHARE: f64 = 0.05;
 
 impl Calibrate {
     /// Runs the subcommand.
-    pub fn run(self) -> Result<()> {
+    pub fn run(mut self) -> Result<()> {
         if let Some(paths) = &self.compare {
             return compare::run(paths, self.format);
+        }
+        if !self.from_record {
+            self.budget = within_allocation(self.budget)?;
         }
         let run = match self.from_record {
             true => RunDirectory::judge(&self.run.directory)?,

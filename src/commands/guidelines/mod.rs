@@ -23,7 +23,7 @@ use crate::{
         output,
         plugins::{self, PluginOptions},
     },
-    site::{ranks::Site, run_directory::RunDirectory},
+    site::{allocation::within_allocation, ranks::Site, run_directory::RunDirectory},
     stages::{
         guided::{self, JobsPlan, JudgedJobs},
         measuring,
@@ -136,7 +136,10 @@ const SPLITS_SHARE: f64 = 0.08;
 
 impl Guidelines {
     /// Runs the subcommand.
-    pub fn run(self) -> Result<()> {
+    pub fn run(mut self) -> Result<()> {
+        if !self.from_record {
+            self.budget = within_allocation(self.budget)?;
+        }
         let (run, site) = match self.from_record {
             true => (RunDirectory::judge(&self.run.directory)?, None),
             false => {

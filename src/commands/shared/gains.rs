@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use records::{
     Layout,
+    platform::Platform,
     quantity::{format_bytes, format_seconds},
     summary::{
         Application, Gain, Harm, LoadWay, Loading, NotLoaded, Slower, TakenOut, TuningSummary,
@@ -14,7 +15,7 @@ use records::{
 use super::output;
 use crate::{
     site::run_directory::RunDirectory,
-    stages::{drawing, export::ExportFormat, exporting},
+    stages::{drawing, export::ExportFormat, exporting, loading},
 };
 
 /// The greatest gains that are shown of each way: with them the summary fits a screen.
@@ -51,7 +52,7 @@ pub fn text(summary: &TuningSummary, run: &RunDirectory) -> Result<String> {
         );
     }
     for loading in summary.loadings() {
-        text += &format!("\n{}", how_to_load(loading, run)?);
+        text += &format!("\n{}", how_to_load(loading, &summary.platform, run)?);
     }
     Ok(text)
 }
@@ -68,13 +69,16 @@ pub fn heading(way: LoadWay) -> &'static str {
 ///
 /// # Errors
 /// As [`exporting::how_to_load`].
-pub fn how_to_load(loading: &Loading, run: &RunDirectory) -> Result<String> {
+pub fn how_to_load(loading: &Loading, platform: &Platform, run: &RunDirectory) -> Result<String> {
     let file = run.file(&loading.file).display().to_string();
     if loading.way == LoadWay::Preload && loading.gains.is_empty() {
         return Ok("For the preload library there is nothing to load.\n".into());
     }
     let how = exporting::how_to_load(ExportFormat::of_way(loading.way), &file)?;
-    Ok(format!("To load: {file}\n{how}\n"))
+    let variables = loading::variables(loading.way, &file);
+    let here = loading::command(platform, &variables);
+    let here = here.map(|command| format!("As this run was started:  {command}\n"));
+    Ok(format!("To load: {file}\n{how}\n{}", here.unwrap_or_default()))
 }
 
 fn gains(loading: &Loading, points: u32) -> String {

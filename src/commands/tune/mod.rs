@@ -23,13 +23,15 @@ use crate::{
     },
     error::usage,
     site::{
+        allocation::within_allocation,
+        batch_script::BatchScript,
         programs,
         ranks::{self, LazySite, PRELOAD_LIBRARY},
         run_directory::RunDirectory,
     },
     stages::{
         bench::ClusterBench, confirming, deciding::judged_models, judging,
-        measurements::Measurements, source::CalibrationSource, traced,
+        measurements::Measurements, modulefiles, source::CalibrationSource, traced,
     },
 };
 
@@ -58,6 +60,11 @@ pub struct Tune {
     /// Measure every method at every point, however long it takes
     #[arg(long, conflicts_with = "budget")]
     exhaustive: bool,
+
+    /// Start nothing; write DIR.sbatch, a script for Slurm's sbatch that does this and goes on where it
+    /// was requeued, with options of sbatch's: --sbatch='-N 4 -n 64'
+    #[arg(long, value_name = "OPTIONS", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    sbatch: Option<String>,
 
     /// Seed of the order of the measurements
     #[arg(long, default_value_t = 1)]
@@ -88,9 +95,15 @@ impl Document for Confirming {
 
 impl Tune {
     /// Runs the subcommand.
-    pub fn run(self) -> Result<()> {
+    pub fn run(mut self) -> Result<()> {
         // What the last stage needs is missed before the first.
         programs::find(PRELOAD_LIBRARY)?;
+        if let Some(options) = &self.sbatch {
+            return self.write_batch_script(options);
+        }
+        if !self.exhaustive {
+            self.budget = within_allocation(self.budget)?;
+        }
         let begun = Instant::now();
         // Before the site, so that the lock is held until a virtual cluster is taken down.
         let mut run = RunDirectory::at(&self.run.directory)?;
@@ -116,10 +129,29 @@ impl Tune {
         gains::draw_gains(&run, &summary)?;
         drop(site);
 
-        let told = gains::text(&summary, &run)?;
+        let mut told = gains::text(&summary, &run)?;
+        let modules = modulefiles::of_run(&run, &summary)?;
+        if !modules.is_empty() {
+            told += &format!("\nAs a module, one of:\n  {}\n", modules.join("\n  "));
+        }
         let whole = format!("{told}\n{}", penalties::summary(&judged.penalties));
         document::write_text(&run.file("summary.txt"), &whole)?;
         output::print(&told)
+    }
+
+    fn write_batch_script(&self, options: &str) -> Result<()> {
+        if self.exhaustive {
+            usage!("--sbatch needs a --budget, from which the job's time limit follows");
+        }
+        let script = BatchScript {
+            directory: &self.run.directory,
+            given: &self.run.given,
+            options,
+            budget: self.budget,
+        };
+        let path = script.write()?;
+        let more = if options.is_empty() { "-N NODES -n RANKS " } else { "" };
+        output::print(&format!("Submit it by: sbatch {more}{}\n", path.display()))
     }
 
     /// Makes a run's directory, but nothing before all that can be known of the run allows it to

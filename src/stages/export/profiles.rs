@@ -71,7 +71,10 @@ impl Exporter for Profiles {
             (Profiles::Colibri, Method::Plugin(_)) => {
                 Err(format!("{} carries out no plug-ins, such as {method}", self.target()))
             }
-            (Profiles::Pgtune, Method::Own { .. }) => {
+            (_, Method::Other(_)) => {
+                Err(format!("{method} was timed elsewhere; Colibri cannot run it"))
+            }
+            (Profiles::Pgtune, Method::Own { .. } | Method::NodeAware(_)) => {
                 Err(format!("PGMPITuneLib has mock-ups only, not {method}"))
             }
             (Profiles::Pgtune, _) => {
@@ -90,6 +93,11 @@ impl Exporter for Profiles {
             (Profiles::Colibri, Method::Own { algorithm, segment_bytes }) => {
                 runner::OwnMethod::new(point.collective, *algorithm, *segment_bytes)
                     .and_then(|method| method.check_ranks(point.procs()))
+                    .map_err(|error| error.to_string())
+            }
+            (Profiles::Colibri, Method::NodeAware(method)) => {
+                runner::OwnMethod::node_aware(point.collective, method)
+                    .map(|_| ())
                     .map_err(|error| error.to_string())
             }
             (Profiles::Colibri, _) => Ok(()),
@@ -132,6 +140,13 @@ impl Exporter for Profiles {
             }
         }
         Ok(files)
+    }
+
+    fn environment(&self, file: &str, _: &Export<'_>) -> Option<Vec<(String, String)>> {
+        let Profiles::Colibri = self else { return None };
+        let library = programs::find(PRELOAD_LIBRARY).ok()?.display().to_string();
+        let settings = [("COLIBRI_PROFILES", file.to_owned()), ("LD_PRELOAD", library)];
+        Some(settings.map(|(name, value)| (name.to_owned(), value)).into())
     }
 
     fn how_to_load(&self, file: &str, _: &Export<'_>) -> String {

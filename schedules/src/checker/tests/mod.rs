@@ -2,4 +2,5 @@
 
 mod broken;
 mod mutants;
+mod node_aware;
 mod right;

@@ -3,7 +3,7 @@
 use records::{Algorithm, Collective};
 
 use super::{super::*, broken::Broken};
-use crate::{Buffer, ENTRIES, Entry, OperandOrder, Range, Step};
+use crate::{Buffer, ENTRIES, Entry, NODE_AWARE, Nodes, OperandOrder, Range, Step};
 
 /// How a step may be wrong.
 #[derive(Debug, Clone, Copy)]
@@ -73,6 +73,12 @@ fn is_told_in_vain(entry: &Entry, ranks: u32, step: &Step) -> bool {
         && matches!(step, Step::Combine { into, .. } if is_total(into))
 }
 
+/// A phase in place copies some blocks onto what they are.
+fn is_there_already(entry: &Entry, mutation: Mutation, step: &Step) -> bool {
+    let is_dropped_copy = matches!((mutation, step), (Mutation::Dropped, Step::Copy { .. }));
+    entry.node_aware && is_dropped_copy
+}
+
 /// The place of every step of every rank: rank, round, index.
 fn places(entry: &Entry, call: &Call<'_>) -> Vec<(u32, u64, usize)> {
     let places = std::cell::RefCell::new(Vec::new());
@@ -82,12 +88,77 @@ fn places(entry: &Entry, call: &Call<'_>) -> Vec<(u32, u64, usize)> {
         places.borrow_mut().extend(new);
         steps
     };
-    let entry = ENTRIES.iter().find(|known| std::ptr::eq(*known, entry)).unwrap();
+    let all = || ENTRIES.iter().chain(NODE_AWARE);
+    let entry = all().find(|known| std::ptr::eq(*known, entry)).unwrap();
     assert!(check(&Broken { entry, change }, call).is_ok(), "{entry:?} unbroken");
     let mut places = places.into_inner();
     places.sort_unstable();
     places.dedup();
     places
+}
+
+/// Spoils every step of a call in turn; how many there were, and what nobody noticed.
+fn spoil(entry: &'static Entry, call: &Call<'_>, survivors: &mut Vec<String>) -> u32 {
+    let (mut mutants, ranks) = (0, call.ranks);
+    for (who, when, index) in places(entry, call) {
+        for mutation in MUTATIONS {
+            if call.commutative && matches!(mutation, Mutation::Reversed) {
+                continue;
+            }
+            // The root of a broadcast has what it is sent.
+            let is_root = entry.collective == Collective::Bcast && who == call.root;
+            if is_root && matches!(mutation, Mutation::Shifted) {
+                continue;
+            }
+            let befallen = std::cell::Cell::new(None);
+            let change = |rank, round, mut steps: Vec<Step>| {
+                if (rank, round) == (who, when)
+                    && let Some(step) = steps.get(index).copied()
+                    && !is_there_already(entry, mutation, &step)
+                    && !is_told_in_vain(entry, ranks, &step)
+                    && let Some(became) = mutation.of(step, rank, ranks)
+                {
+                    befallen.set(Some(step));
+                    steps.splice(index..=index, became);
+                }
+                steps
+            };
+            let checked = check(&Broken { entry, change }, call);
+            if let Some(step) = befallen.get() {
+                mutants += 1;
+                if checked.is_ok() {
+                    survivors.push(format!(
+                        "{entry:?} on {ranks}: {mutation:?} {step:?} of rank {who}, round {when}"
+                    ));
+                }
+            }
+        }
+    }
+    mutants
+}
+
+#[test]
+fn every_step_of_a_node_aware_algorithm_that_goes_wrong_is_noticed() {
+    let (mut mutants, mut survivors) = (0, Vec::new());
+    // Two nodes with three ranks each, three with two; shares are whole, so that nothing is filled.
+    for (entry, number) in NODE_AWARE.iter().zip(0_u32..) {
+        let nodes = if number % 2 == 0 { Nodes::cyclic(2, 3) } else { Nodes::cyclic(3, 2) };
+        let count = match entry.collective {
+            Collective::Barrier => 0,
+            _ if entry.segmented => 12,
+            _ => 2,
+        };
+        let call = Call {
+            root: 1 + number % 4,
+            segment: 6,
+            nodes: Some(&nodes),
+            in_place: entry.collective != Collective::Scatter && number % 3 == 0,
+            ..Call::new(6, count)
+        };
+        mutants += spoil(entry, &call, &mut survivors);
+    }
+    assert!(survivors.is_empty(), "{} of {mutants}: {survivors:#?}", survivors.len());
+    assert!(mutants > 2000, "{mutants}");
 }
 
 #[test]
@@ -119,38 +190,7 @@ fn every_step_that_goes_wrong_is_noticed() {
                 displacements: if scattered { &ends } else { displacements },
                 ..Call::new(ranks, if entry.collective == Collective::Barrier { 0 } else { 5 })
             };
-            for (who, when, index) in places(entry, &call) {
-                for mutation in MUTATIONS {
-                    let orderless = entry.requirements.commutative;
-                    if orderless && matches!(mutation, Mutation::Reversed) {
-                        continue;
-                    }
-                    // The root of a broadcast has what it is sent.
-                    let is_root = entry.collective == Collective::Bcast && who == call.root;
-                    if is_root && matches!(mutation, Mutation::Shifted) {
-                        continue;
-                    }
-                    let befallen = std::cell::Cell::new(None);
-                    let change = |rank, round, mut steps: Vec<Step>| {
-                        if (rank, round) == (who, when)
-                            && let Some(step) = steps.get(index).copied()
-                            && !is_told_in_vain(entry, ranks, &step)
-                            && let Some(became) = mutation.of(step, rank, ranks)
-                        {
-                            befallen.set(Some(step));
-                            steps.splice(index..=index, became);
-                        }
-                        steps
-                    };
-                    let checked = check(&Broken { entry, change }, &call);
-                    if let Some(step) = befallen.get() {
-                        mutants += 1;
-                        if checked.is_ok() {
-                            survivors.push(format!("{entry:?} on {ranks}: {mutation:?} {step:?} of rank {who}, round {when}"));
-                        }
-                    }
-                }
-            }
+            mutants += spoil(entry, &call, &mut survivors);
         }
     }
     assert!(survivors.is_empty(), "{} of {mutants}: {survivors:#?}", survivors.len());

@@ -131,7 +131,7 @@ proptest! {
         for entry in ENTRIES {
             let call = Call {
                 ranks, root: root % ranks, count, segment, fan_out, commutative, in_place,
-                counts: &counts, displacements: &displacements, header: &[],
+                counts: &counts, displacements: &displacements, ..Call::new(ranks, count)
             };
             // Vectors of long blocks are many symbols and nothing new.
             let blocks = sizes(entry, 9).contains(&(3, 0)) || entry.collective == Collective::Alltoall;

@@ -2,6 +2,7 @@
 
 mod arrival;
 mod closed_forms;
+mod levels;
 
 use proptest::prelude::*;
 use records::{Algorithm, Collective};

@@ -1,0 +1,27 @@
+//! What other tools have measured, row by row, as Colibri counts sizes and names methods.
+//!
+//! A [`Tool`] reads the lines of one file and hands what it finds to a [`Sink`]: the calls of
+//! collectives ([`TimedCall`]), messages between pairs of ranks ([`Exchange`]), and what is known of the
+//! job that made them ([`Job`]). Nothing is kept in memory: files of any length are read.
+//!
+//! A tool tells single repetitions or summaries of many. [`Made`] says which, and of a summary by
+//! which statistic its time is told.
+
+#![forbid(unsafe_code)]
+
+mod lines;
+mod methods;
+mod registry;
+mod rows;
+mod script;
+mod sizes;
+mod tool;
+mod tools;
+
+pub use lines::Lines;
+pub use registry::{ALL, find};
+pub use rows::{Exchange, ExchangeKind, Job, Made, Nodes, Sink, Summary, TimedCall};
+pub use script::Script;
+pub use sizes::SizeMeaning;
+pub use tool::{Told, Tool};
+pub use tools::{ColumnMap, SizeUnit, TimeUnit};

@@ -1,0 +1,95 @@
+use std::{
+    io::{BufRead, BufReader, Read},
+    path::{Path, PathBuf},
+};
+
+use records::FileError;
+
+/// More bytes are no line of a table.
+const LONGEST: u64 = 1 << 20;
+
+/// The lines of a file, one after the other.
+pub struct Lines<'a> {
+    path: PathBuf,
+    input: Box<dyn BufRead + 'a>,
+    number: u64,
+    line: Vec<u8>,
+}
+
+impl<'a> Lines<'a> {
+    /// Of what is read from `input`; `path` names it in errors.
+    pub fn new(path: &Path, input: impl Read + 'a) -> Self {
+        let input = Box::new(BufReader::with_capacity(1 << 18, input));
+        Lines { path: path.into(), input, number: 0, line: Vec::new() }
+    }
+
+    /// The file's name.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The number of the line read last, from 1.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The next line without its end; none at the end of the file.
+    ///
+    /// # Errors
+    /// The file cannot be read, the line is no text or too long, or it is cut off.
+    pub fn next(&mut self) -> Result<Option<&str>, FileError> {
+        self.line.clear();
+        self.number += 1;
+        let mut part = (&mut self.input).take(LONGEST);
+        let read = part.read_until(b'\n', &mut self.line);
+        let length = read.map_err(|error| FileError::io(&self.path, "read", &error))?;
+        if length == 0 {
+            return Ok(None);
+        }
+        if self.line.last() != Some(&b'\n') {
+            return Err(self.fault(match length as u64 == LONGEST {
+                true => "is longer than 1 MiB; expected lines of text",
+                false => {
+                    "the file ends within this line; it was cut off, or is still being written"
+                }
+            }));
+        }
+        while matches!(self.line.last(), Some(b'\n' | b'\r')) {
+            self.line.pop();
+        }
+        match str::from_utf8(&self.line) {
+            Ok(line) => Ok(Some(line)),
+            Err(_) => Err(FileError::new(&self.path, "is no text (UTF-8)").at_line(self.number)),
+        }
+    }
+
+    /// What is wrong with the line read last.
+    pub fn fault(&self, problem: impl Into<String>) -> FileError {
+        FileError::new(&self.path, problem).at_line(self.number)
+    }
+
+    /// What is wrong with the file as a whole.
+    pub fn of_file(&self, problem: impl Into<String>) -> FileError {
+        FileError::new(&self.path, problem)
+    }
+}
+
+/// A number of a field.
+///
+/// # Errors
+/// It is none; what would be right.
+pub fn number<T: std::str::FromStr>(text: &str, wanted: &str) -> Result<T, String> {
+    text.parse().map_err(|_| format!("is {}; expected {wanted}", records::quoted(text)))
+}
+
+/// A time of a field: finite and not below 0.
+///
+/// # Errors
+/// As [`number`].
+pub fn time(text: &str) -> Result<f64, String> {
+    let value: f64 = number(text, "a time")?;
+    match value.is_finite() && value >= 0.0 {
+        true => Ok(value),
+        false => Err(format!("is {}; expected a time of 0 or more", records::quoted(text))),
+    }
+}

@@ -1,0 +1,151 @@
+use std::{fmt, str::FromStr};
+
+use records::{Collective, FileError, Method, observation::ObservationStatus};
+
+/// On how many nodes a job ran, with how many ranks on each: `32x4`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Nodes {
+    /// Nodes.
+    pub nodes: u32,
+    /// Ranks on each.
+    pub ranks_per_node: u32,
+}
+
+impl Nodes {
+    /// # Errors
+    /// There are none, or more ranks than a number can tell.
+    pub fn new(nodes: u32, ranks_per_node: u32) -> Result<Self, String> {
+        match nodes.checked_mul(ranks_per_node) {
+            Some(1..) => Ok(Nodes { nodes, ranks_per_node }),
+            _ => Err(format!("{nodes} nodes with {ranks_per_node} ranks each are no layout")),
+        }
+    }
+
+    /// Ranks in all.
+    pub const fn procs(self) -> u32 {
+        self.nodes * self.ranks_per_node
+    }
+}
+
+impl fmt::Display for Nodes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}x{}", self.nodes, self.ranks_per_node)
+    }
+}
+
+impl FromStr for Nodes {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || "expected NODESxRANKS, as in 32x4".to_owned();
+        let (nodes, ranks) = text.split_once('x').ok_or_else(wrong)?;
+        let number = |text: &str| text.trim().parse().map_err(|_| wrong());
+        Nodes::new(number(nodes)?, number(ranks)?)
+    }
+}
+
+/// What is known of a job: one start of the tool by a launcher.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Job {
+    /// What tells it from the others: a time and a number, a file's name.
+    pub name: String,
+    /// The MPI library and its version; empty where it is not told.
+    pub library: String,
+    /// Where its ranks ran, where that is told.
+    pub nodes: Option<Nodes>,
+    /// What one time is: from when to when, over which ranks.
+    pub timing: String,
+    /// Settings that belong to it, such as `UCX_MAX_RNDV_RAILS=1`.
+    pub settings: Vec<String>,
+}
+
+/// A statistic of several repetitions.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Summary {
+    /// Which one the time is: `median`, `mean`, `mean over repetitions, greatest over ranks`.
+    pub statistic: &'static str,
+    /// Of how many; 0 where that is not told.
+    pub repetitions: u32,
+    /// The others that were told, in seconds.
+    pub others: Vec<(&'static str, f64)>,
+}
+
+/// Whether a time is one repetition's or a summary's.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Made {
+    /// This repetition of its cell, counted by the tool.
+    Repetition(u32),
+    /// A statistic of several.
+    Summary(Summary),
+}
+
+/// The time of a collective.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TimedCall<'a> {
+    /// The collective.
+    pub collective: Collective,
+    /// The method.
+    pub method: &'a Method,
+    /// Processes in the communicator.
+    pub procs: u32,
+    /// Message size; see [`Collective::message_size`].
+    pub bytes: u64,
+    /// The time.
+    pub seconds: f64,
+    /// Of what it is the time.
+    pub made: Made,
+    /// Whether the tool counts it as late.
+    pub status: ObservationStatus,
+}
+
+/// How messages go between the ranks of a pair.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ExchangeKind {
+    /// A message there and one of the same size back.
+    PingPong,
+    /// Messages in a row from the first to the second, then a short answer.
+    OneWay,
+    /// Messages in a row both ways at once, then a short answer.
+    BothWays,
+}
+
+/// The time of messages between pairs of ranks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Exchange {
+    /// Which way they go.
+    pub kind: ExchangeKind,
+    /// Pairs that do the same at once.
+    pub pairs: u32,
+    /// Bytes of a message.
+    pub bytes: u64,
+    /// Messages in a row, of each pair and each way.
+    pub messages: u32,
+    /// The time of all of them; of a ping-pong there and back.
+    pub seconds: f64,
+    /// Of what it is the time.
+    pub summary: Summary,
+}
+
+/// Takes what a tool finds, in the order of its lines.
+pub trait Sink {
+    /// What follows belongs to this job, new or begun before; `line` is where it is told.
+    ///
+    /// # Errors
+    /// It contradicts what was told of the job before.
+    fn job(&mut self, line: u64, job: &Job) -> Result<(), FileError>;
+
+    /// A collective's time, at this line.
+    ///
+    /// # Errors
+    /// It cannot be kept beside what is there, or not written.
+    fn call(&mut self, line: u64, call: &TimedCall<'_>) -> Result<(), FileError>;
+
+    /// The time of messages, at this line.
+    ///
+    /// # Errors
+    /// As [`Sink::call`].
+    fn exchange(&mut self, line: u64, exchange: &Exchange) -> Result<(), FileError>;
+
+    /// What was left out, and why: told once for each text.
+    fn left_out(&mut self, what: &str);
+}

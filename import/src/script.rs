@@ -1,0 +1,127 @@
+use records::FileError;
+
+use crate::{Lines, rows::Nodes};
+
+/// What a job's script tells of it, as Slurm reads it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Script {
+    /// Ranks in all.
+    pub procs: Option<u32>,
+    /// Ranks on each node.
+    pub ranks_per_node: Option<u32>,
+    /// Nodes.
+    pub nodes: Option<u32>,
+    /// Modules of MPI libraries, `openmpi/4.0.3-qpsxmnc`.
+    pub library: String,
+    /// What is set in the environment, `UCX_NET_DEVICES=mlx5_0:1`.
+    pub settings: Vec<String>,
+}
+
+impl Script {
+    /// Reads a script.
+    ///
+    /// # Errors
+    /// It cannot be read, or a number in it is none.
+    pub fn read(mut lines: Lines<'_>) -> Result<Self, FileError> {
+        let mut script = Script::default();
+        let mut problem = None;
+        while let Some(line) = lines.next()? {
+            if let Err(told) = script.take(line.trim()) {
+                problem = Some(told);
+                break;
+            }
+        }
+        match problem {
+            Some((field, told)) => Err(lines.fault(told).in_field(field)),
+            None => Ok(script),
+        }
+    }
+
+    fn take(&mut self, line: &str) -> Result<(), (String, String)> {
+        if let Some(options) = line.strip_prefix("#SBATCH") {
+            return self.options(options);
+        }
+        if let Some(modules) = line.strip_prefix("module load ") {
+            let known = ["openmpi", "mpich", "mvapich", "intel-mpi", "impi", "cray-mpich"];
+            for module in modules.split_whitespace() {
+                if known.iter().any(|name| module.starts_with(name)) {
+                    self.library = module.to_owned();
+                }
+            }
+        } else if let Some(setting) = line.strip_prefix("export ") {
+            self.settings.push(setting.trim().to_owned());
+        }
+        Ok(())
+    }
+
+    fn options(&mut self, options: &str) -> Result<(), (String, String)> {
+        let mut words = options.split_whitespace().flat_map(|word| word.splitn(2, '='));
+        while let Some(word) = words.next() {
+            let kept = match word {
+                "--ntasks" | "-n" => &mut self.procs,
+                "--ntasks-per-node" => &mut self.ranks_per_node,
+                "--nodes" | "-N" => &mut self.nodes,
+                _ => continue,
+            };
+            let text = words.next().unwrap_or_default();
+            match text.parse() {
+                Ok(number) if number > 0 => *kept = Some(number),
+                _ => {
+                    let problem =
+                        format!("is {}; expected a number of 1 or more", records::quoted(text));
+                    return Err((word.to_owned(), problem));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the ranks ran, as far as that follows.
+    pub fn layout(&self) -> Option<Nodes> {
+        let nodes = match (self.nodes, self.ranks_per_node, self.procs) {
+            (Some(nodes), Some(each), _) => (nodes, each),
+            (None, Some(each), Some(procs)) if procs.is_multiple_of(each) => (procs / each, each),
+            (Some(nodes), None, Some(procs)) if procs.is_multiple_of(nodes) => {
+                (nodes, procs / nodes)
+            }
+            _ => return None,
+        };
+        Nodes::new(nodes.0, nodes.1).ok()
+    }
+
+    /// Ranks in all, as far as that follows.
+    pub fn ranks(&self) -> Option<u32> {
+        self.procs.or_else(|| self.layout().map(Nodes::procs))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    fn read(text: &str) -> Result<Script, FileError> {
+        Script::read(Lines::new(Path::new("job.sh"), text.as_bytes()))
+    }
+
+    #[test]
+    fn ranks_nodes_and_library_are_told() {
+        let script = read(
+            "#!/bin/bash\n#SBATCH --ntasks=64\n#SBATCH --ntasks-per-node=32 --time=0:10:0\n\
+             module load gcc/9.3.0-5abm3xg\nmodule load openmpi/4.0.3-qpsxmnc\n\
+             export UCX_NET_DEVICES=mlx5_0:1\nsrun osu_allreduce\n",
+        )
+        .unwrap();
+        assert_eq!(script.layout().unwrap().to_string(), "2x32");
+        assert_eq!((script.ranks(), script.library.as_str()), (Some(64), "openmpi/4.0.3-qpsxmnc"));
+        assert_eq!(script.settings, ["UCX_NET_DEVICES=mlx5_0:1"]);
+        assert_eq!(read("#SBATCH -N 4 -n 8\n").unwrap().layout().unwrap().to_string(), "4x2");
+        assert_eq!(read("srun x\n").unwrap().ranks(), None);
+    }
+
+    #[test]
+    fn a_wrong_number_is_told_with_its_line_and_field() {
+        let error = read("#!/bin/sh\n#SBATCH --ntasks=many\n").unwrap_err().to_string();
+        assert!(error.starts_with("job.sh, line 2, field --ntasks: is 'many'"), "{error}");
+    }
+}

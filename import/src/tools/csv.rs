@@ -1,0 +1,443 @@
+use std::{collections::BTreeMap, str::FromStr};
+
+use records::{Collective, FileError, Method, observation::ObservationStatus, unknown};
+
+use crate::{
+    lines::{Lines, number, time},
+    methods,
+    rows::{Job, Made, Nodes, Sink, Summary, TimedCall},
+    sizes::SizeMeaning,
+    tool::{Told, Tool},
+};
+
+/// Any table with a line of column names, separated by commas, semicolons or tabulators, whose columns
+/// the user names ([`ColumnMap`]).
+pub struct Csv;
+
+/// The unit of a column of times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimeUnit {
+    /// Seconds.
+    S,
+    /// Milliseconds.
+    Ms,
+    /// Microseconds.
+    Us,
+    /// Nanoseconds.
+    Ns,
+}
+
+impl TimeUnit {
+    const fn of_second(self) -> f64 {
+        match self {
+            TimeUnit::S => 1.0,
+            TimeUnit::Ms => 1e3,
+            TimeUnit::Us => 1e6,
+            TimeUnit::Ns => 1e9,
+        }
+    }
+}
+
+/// What a column of sizes counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SizeUnit {
+    /// Bytes as Colibri counts them; see [`Collective::message_size`].
+    Ours,
+    /// Bytes of the blocks of all ranks together.
+    Total,
+}
+
+/// Where one of our columns comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum From {
+    /// A column of the file.
+    Column(String),
+    /// The same for all rows.
+    Fixed(String),
+}
+
+/// What the columns of a file are: `procs=np,bytes=size:total,seconds=t:us,method:=default`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ColumnMap {
+    from: BTreeMap<String, From>,
+    time: TimeUnit,
+    size: SizeUnit,
+}
+
+/// Our columns, and whether they are needed.
+const OURS: [(&str, bool); 10] = [
+    ("collective", true),
+    ("method", false),
+    ("procs", true),
+    ("bytes", true),
+    ("seconds", true),
+    ("repetition", false),
+    ("job", false),
+    ("nodes", false),
+    ("library", false),
+    ("statistic", false),
+];
+
+/// Statistics by which a row may tell the time of several repetitions.
+const STATISTICS: [&str; 4] = ["median", "mean", "least", "greatest"];
+
+impl Default for ColumnMap {
+    /// As Colibri's own export has them.
+    fn default() -> Self {
+        let from = OURS.map(|(name, _)| (name.to_owned(), From::Column(name.to_owned())));
+        ColumnMap { from: from.into(), time: TimeUnit::S, size: SizeUnit::Ours }
+    }
+}
+
+impl FromStr for ColumnMap {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut map = ColumnMap { from: BTreeMap::new(), time: TimeUnit::S, size: SizeUnit::Ours };
+        for part in text.split(',') {
+            let (ours, from) = part.split_once('=').ok_or_else(|| {
+                format!("{} is no OURS=THEIRS or OURS:=VALUE", records::quoted(part))
+            })?;
+            let (ours, fixed) = ours.strip_suffix(':').map_or((ours, false), |ours| (ours, true));
+            let (ours, from) = (ours.trim(), from.trim());
+            if !OURS.iter().any(|(name, _)| *name == ours) {
+                return Err(unknown("column", ours, &OURS.map(|(name, _)| name)));
+            }
+            let from = match fixed {
+                true => From::Fixed(from.to_owned()),
+                false => From::Column(map.column(ours, from)?),
+            };
+            if map.from.insert(ours.to_owned(), from).is_some() {
+                return Err(format!("{ours} is told twice"));
+            }
+        }
+        match OURS.iter().find(|(name, needed)| *needed && !map.from.contains_key(*name)) {
+            Some((name, _)) => Err(format!("does not tell {name}; expected {name}=COLUMN")),
+            None => Ok(map),
+        }
+    }
+}
+
+impl ColumnMap {
+    /// Takes the unit off a column's name.
+    fn column(&mut self, ours: &str, theirs: &str) -> Result<String, String> {
+        let Some((name, unit)) = theirs.rsplit_once(':') else { return Ok(theirs.to_owned()) };
+        match (ours, unit) {
+            ("seconds", "s") => self.time = TimeUnit::S,
+            ("seconds", "ms") => self.time = TimeUnit::Ms,
+            ("seconds", "us") => self.time = TimeUnit::Us,
+            ("seconds", "ns") => self.time = TimeUnit::Ns,
+            ("bytes", "total") => self.size = SizeUnit::Total,
+            ("bytes", "ours") => self.size = SizeUnit::Ours,
+            ("seconds", _) => {
+                return Err(format!("unit {unit} of seconds; expected s, ms, us, ns"));
+            }
+            ("bytes", _) => return Err(format!("unit {unit} of bytes; expected ours or total")),
+            _ => return Ok(theirs.to_owned()),
+        }
+        Ok(name.to_owned())
+    }
+}
+
+impl Tool for Csv {
+    fn name(&self) -> &'static str {
+        "csv"
+    }
+
+    fn title(&self) -> &'static str {
+        "CSV"
+    }
+
+    fn read(
+        &self,
+        lines: &mut Lines<'_>,
+        told: &Told,
+        sink: &mut dyn Sink,
+    ) -> Result<(), FileError> {
+        let map = told.columns.clone().unwrap_or_default();
+        let mut reader: Option<Rows> = None;
+        let mut rows = 0_u64;
+        while let Some(line) = lines.next()? {
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let Some(reader) = &mut reader else {
+                let found = Rows::new(line, &map);
+                let found = found.map_err(|(field, it)| lines.fault(it).in_field(field))?;
+                let timing = "csv: as its columns are told";
+                reader = Some(Rows { job: told.job(lines, timing), ..found });
+                continue;
+            };
+            let read = reader.read(line, told);
+            let (call, new_job) = read.map_err(|(field, it)| lines.fault(it).in_field(field))?;
+            if new_job || rows == 0 {
+                sink.job(lines.number(), &reader.job)?;
+            }
+            let call = TimedCall { method: &reader.method.1, ..call };
+            sink.call(lines.number(), &call)?;
+            rows += 1;
+        }
+        match rows {
+            0 => Err(lines.of_file("holds no rows")),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Reads rows; keeps what rows that follow each other have in common.
+struct Rows {
+    splitter: Splitter,
+    columns: Fields,
+    map: ColumnMap,
+    /// Place of each of our columns.
+    places: BTreeMap<String, usize>,
+    job: Job,
+    method: (String, Method),
+    collective: (String, Collective),
+}
+
+/// A field and what is wrong with it.
+type Fault = (String, String);
+
+impl Rows {
+    fn new(line: &str, map: &ColumnMap) -> Result<Self, Fault> {
+        let separator = [',', ';', '\t'].into_iter().max_by_key(|it| line.matches(*it).count());
+        let mut splitter = Splitter::new(separator.unwrap_or(','));
+        let columns = Fields::named(line, &mut splitter);
+        let mut places = BTreeMap::new();
+        for (ours, from) in &map.from {
+            let From::Column(name) = from else { continue };
+            match columns.names.iter().position(|column| column == name) {
+                Some(place) => {
+                    places.insert(ours.clone(), place);
+                }
+                None if OURS.iter().any(|(name, needed)| *needed && name == ours) => {
+                    let names: Vec<&str> = columns.names.iter().map(String::as_str).collect();
+                    return Err((name.clone(), unknown("column", name, &names)));
+                }
+                None => {}
+            }
+        }
+        Ok(Rows {
+            splitter,
+            columns,
+            map: map.clone(),
+            places,
+            job: Job::default(),
+            method: (String::new(), Method::Default),
+            collective: (String::new(), Collective::Barrier),
+        })
+    }
+
+    /// The call of a row, and whether it is of another job than the row before. The method is kept
+    /// in `self`.
+    fn read(&mut self, line: &str, told: &Told) -> Result<(TimedCall<'static>, bool), Fault> {
+        let fields = self.columns.row(line, &mut self.splitter)?;
+        let places = &self.places;
+        let map = &self.map;
+        let get = |ours: &str| -> Option<&str> {
+            match (places.get(ours), map.from.get(ours)) {
+                (Some(place), _) => Some(fields[*place].trim()),
+                (None, Some(From::Fixed(value))) => Some(value.as_str()),
+                _ => None,
+            }
+        };
+        let named = |field: &str| {
+            let field = field.to_owned();
+            move |problem: String| (field, problem)
+        };
+        let needed =
+            |ours: &str| get(ours).ok_or_else(|| (ours.to_owned(), "is missing".to_owned()));
+        let name = needed("collective")?;
+        if self.collective.0 != name {
+            let found = methods::collective(name).map_err(named("collective"))?;
+            self.collective = (name.to_owned(), found);
+        }
+        let name = get("method").unwrap_or_default();
+        if self.method.0 != name || name.is_empty() {
+            let found = match name {
+                "" => told.method(),
+                name => method(name).map_err(named("method"))?,
+            };
+            self.method = (name.to_owned(), found);
+        }
+        let collective = self.collective.1;
+        let procs = match number(needed("procs")?, "a number of ranks").map_err(named("procs"))? {
+            0 => return Err(("procs".into(), "is 0; expected 1 or more".into())),
+            procs => procs,
+        };
+        let size = needed("bytes")?;
+        let size: u64 = number(size, "a size in bytes").map_err(named("bytes"))?;
+        let meaning = match map.size {
+            SizeUnit::Ours => SizeMeaning::AsOurs,
+            SizeUnit::Total => SizeMeaning::Total,
+        };
+        let seconds = time(needed("seconds")?).map_err(named("seconds"))? / map.time.of_second();
+        let repetition = get("repetition").filter(|text| !text.is_empty());
+        let repetition: u32 = match repetition {
+            Some(text) => number(text, "a number").map_err(named("repetition"))?,
+            None => 0,
+        };
+        let made = match get("statistic").unwrap_or_default() {
+            "" => Made::Repetition(repetition),
+            name => match STATISTICS.into_iter().find(|known| *known == name) {
+                Some(statistic) => {
+                    Made::Summary(Summary { statistic, repetitions: 0, others: Vec::new() })
+                }
+                None => {
+                    let problem = unknown("statistic", name, &STATISTICS);
+                    return Err(("statistic".into(), problem));
+                }
+            },
+        };
+        let nodes = match get("nodes").filter(|text| !text.is_empty()) {
+            None => self.job.nodes,
+            Some(text) => Some(nodes(text, procs).map_err(named("nodes"))?),
+        };
+        let job = get("job").unwrap_or(&self.job.name);
+        let library = get("library").unwrap_or(&self.job.library);
+        let is_new = job != self.job.name || library != self.job.library || nodes != self.job.nodes;
+        if is_new {
+            self.job = Job {
+                name: job.to_owned(),
+                library: library.to_owned(),
+                nodes,
+                ..self.job.clone()
+            };
+        }
+        let call = TimedCall {
+            collective,
+            method: &Method::Default,
+            procs,
+            bytes: meaning.ours(collective, procs, size, 1),
+            seconds,
+            made,
+            status: ObservationStatus::Ok,
+        };
+        Ok((call, is_new))
+    }
+}
+
+/// One of our methods, or the name of another's.
+fn method(name: &str) -> Result<Method, String> {
+    match name.contains(':') || name == "default" {
+        true => name.parse().map_err(|error| format!("{error}")),
+        false => Method::other(name),
+    }
+}
+
+/// `32x4`, or a number of nodes.
+fn nodes(text: &str, procs: u32) -> Result<Nodes, String> {
+    let nodes = match text.parse::<u32>() {
+        Ok(nodes) if nodes > 0 && procs.is_multiple_of(nodes) => Nodes::new(nodes, procs / nodes)?,
+        Ok(nodes) => return Err(format!("is {nodes}, which {procs} ranks cannot fill evenly")),
+        Err(_) => text.parse::<Nodes>()?,
+    };
+    match nodes.procs() == procs {
+        true => Ok(nodes),
+        false => Err(format!("is {nodes}, but there are {procs} ranks")),
+    }
+}
+
+/// The column names of a table.
+pub(super) struct Fields {
+    names: Vec<String>,
+}
+
+/// The fields of a row: where each begins and ends in the text.
+pub(super) type RowFields = Vec<String>;
+
+impl Fields {
+    fn named(line: &str, splitter: &mut Splitter) -> Self {
+        let names = splitter.fields(line);
+        Fields { names: names.into_iter().map(|name| name.trim().to_owned()).collect() }
+    }
+
+    /// The names in a line.
+    ///
+    /// # Errors
+    /// There is only one.
+    pub(super) fn of(line: &str, splitter: &mut Splitter) -> Result<Self, String> {
+        let fields = Self::named(line, splitter);
+        match fields.names.len() {
+            0 | 1 => Err(format!("is {}; expected column names", records::quoted(line))),
+            _ => Ok(fields),
+        }
+    }
+
+    /// # Errors
+    /// It has more or fewer fields than there are names.
+    pub(super) fn row(&self, line: &str, splitter: &mut Splitter) -> Result<RowFields, Fault> {
+        let fields = splitter.fields(line);
+        match fields.len() == self.names.len() {
+            true => Ok(fields),
+            false => {
+                let problem = format!("{} fields, expected {}", fields.len(), self.names.len());
+                Err((String::new(), problem))
+            }
+        }
+    }
+
+    /// # Errors
+    /// There is no such column.
+    pub(super) fn get<'a>(&self, row: &'a RowFields, name: &str) -> Result<&'a str, Fault> {
+        let place = self.names.iter().position(|column| column == name);
+        let field = place.and_then(|place| row.get(place));
+        field.map(|field| field.trim()).ok_or_else(|| (name.to_owned(), "is missing".to_owned()))
+    }
+}
+
+/// Splits lines into fields.
+pub(super) struct Splitter {
+    reader: csv_core::Reader,
+    text: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Splitter {
+    pub(super) fn new(separator: char) -> Self {
+        let reader = csv_core::ReaderBuilder::new().delimiter(separator as u8).build();
+        Splitter { reader, text: Vec::new(), ends: Vec::new() }
+    }
+
+    fn fields(&mut self, line: &str) -> RowFields {
+        let Splitter { reader, text, ends } = self;
+        reader.reset();
+        text.resize(line.len(), 0);
+        ends.resize(line.len() + 1, 0);
+        let (_, _, written, first) = reader.read_record(line.as_bytes(), text, ends);
+        // The end of the input ends the last field.
+        let (_, _, _, more) = reader.read_record(&[], &mut text[written..], &mut ends[first..]);
+        let mut start = 0;
+        let mut fields = Vec::with_capacity(first + more);
+        for &end in &ends[..first + more] {
+            fields.push(String::from_utf8_lossy(&text[start..end]).into_owned());
+            start = end;
+        }
+        fields
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_map_tells_columns_units_and_what_is_the_same_in_all_rows() {
+        let map: ColumnMap =
+            "collective:=bcast,procs=np,bytes=size:total,seconds=t:us".parse().unwrap();
+        assert_eq!((map.time, map.size), (TimeUnit::Us, SizeUnit::Total));
+        assert_eq!(map.from["collective"], From::Fixed("bcast".into()));
+        assert_eq!(map.from["seconds"], From::Column("t".into()));
+        for (text, part) in [
+            ("procs=np", "does not tell collective"),
+            ("collectiv=c", "did you mean 'collective'"),
+            ("collective:=bcast,procs=np,bytes=b,seconds=t:h", "expected s, ms, us, ns"),
+            ("collective", "OURS=THEIRS"),
+            ("procs=a,procs=b", "told twice"),
+        ] {
+            let error = text.parse::<ColumnMap>().unwrap_err();
+            assert!(error.contains(part), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! The tools, a file each.
+
+mod csv;
+mod imb;
+mod osu;
+mod pico;
+mod reprompi;
+
+pub use csv::{ColumnMap, Csv, SizeUnit, TimeUnit};
+pub use imb::Imb;
+pub use osu::Osu;
+pub use pico::Pico;
+pub use reprompi::ReproMpi;

@@ -1,0 +1,297 @@
+use records::{Collective, FileError, Method, observation::ObservationStatus};
+
+use crate::{
+    lines::{Lines, number, time},
+    rows::{Exchange, ExchangeKind, Made, Sink, Summary, TimedCall},
+    sizes::SizeMeaning,
+    tool::{Told, Tool},
+};
+
+/// The OSU micro-benchmarks, blocking: a table of sizes and times in microseconds, or of bandwidths,
+/// under a title. Collectives tell the mean over repetitions and ranks; with `-f` also the least and
+/// the greatest over ranks. The number of ranks is not told.
+pub struct Osu;
+
+/// Messages in a row of its bandwidth tests, where a title does not tell them.
+const WINDOW: u32 = 64;
+const TIMING: &str = "osu: mean over repetitions and ranks, MPI_Barrier between repetitions";
+const MEAN: &str = "mean over repetitions and ranks";
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Test {
+    Latency,
+    Bandwidth(ExchangeKind),
+    MessageRate { pairs: u32, window: u32 },
+    Collective(Collective),
+}
+
+/// The table under a title.
+struct Table {
+    test: Test,
+    columns: Vec<String>,
+    last_bytes: Option<u64>,
+}
+
+impl Tool for Osu {
+    fn name(&self) -> &'static str {
+        "osu"
+    }
+
+    fn title(&self) -> &'static str {
+        "OSU micro-benchmarks"
+    }
+
+    fn read(
+        &self,
+        lines: &mut Lines<'_>,
+        told: &Told,
+        sink: &mut dyn Sink,
+    ) -> Result<(), FileError> {
+        sink.job(0, &told.job(lines, TIMING))?;
+        let method = told.method();
+        let mut table: Option<Table> = None;
+        let mut rows = 0_u64;
+        while let Some(line) = lines.next()? {
+            let line = line.trim().to_owned();
+            if line.is_empty() {
+                continue;
+            }
+            if let Some(title) = line.strip_prefix("# OSU ") {
+                check_rows(lines, table.as_ref())?;
+                let test = test(title).map_err(|problem| lines.fault(problem))?;
+                table = Some(Table { test, columns: Vec::new(), last_bytes: None });
+                continue;
+            }
+            let Some(open) = &mut table else {
+                return Err(lines.fault(format!(
+                    "is {}; expected a title, as in '# OSU MPI Allreduce Latency Test v5.6.2'",
+                    records::quoted(&line)
+                )));
+            };
+            match line.strip_prefix('#') {
+                Some(comment) => open.comment(comment).map_err(|problem| lines.fault(problem))?,
+                None => {
+                    let fields: Vec<&str> = line.split_whitespace().collect();
+                    let fault =
+                        |(field, problem): (String, String)| lines.fault(problem).in_field(field);
+                    let row = open.row(&fields).map_err(fault)?;
+                    open.hand_on(&row, &method, told, lines, sink)?;
+                    rows += 1;
+                }
+            }
+        }
+        check_rows(lines, table.as_ref())?;
+        match rows {
+            0 => Err(lines.of_file("holds no table of the OSU micro-benchmarks")),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn check_rows(lines: &Lines<'_>, table: Option<&Table>) -> Result<(), FileError> {
+    match table {
+        Some(table) if table.last_bytes.is_none() => {
+            Err(lines.fault("the table before ends without a row; it was cut off"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What a title stands over: `MPI Allreduce Latency Test v5.6.2`.
+fn test(title: &str) -> Result<Test, String> {
+    let title = title.rsplit_once(" v").map_or(title, |(title, _)| title).trim();
+    let name = title.strip_prefix("MPI").unwrap_or(title);
+    // What the buffers are on: MPI-CUDA.
+    let name = name.split_once(' ').map_or("", |(_, name)| name);
+    let name = name.strip_suffix("Test").unwrap_or(name).trim();
+    Ok(match name {
+        "Latency" => Test::Latency,
+        "Bandwidth" => Test::Bandwidth(ExchangeKind::OneWay),
+        "Bi-Directional Bandwidth" => Test::Bandwidth(ExchangeKind::BothWays),
+        "Multiple Bandwidth / Message Rate" => Test::MessageRate { pairs: 0, window: WINDOW },
+        _ => {
+            let of = name.strip_suffix("Latency").unwrap_or(name).trim();
+            Test::Collective(match of {
+                "Broadcast" => Collective::Bcast,
+                "All-to-All Personalized Exchange" => Collective::Alltoall,
+                "All-to-Allv Personalized Exchange" => Collective::Alltoallv,
+                // Its size is the vector in some versions and the block in others.
+                "Reduce_scatter_block" => {
+                    return Err("the size of osu_reduce_scatter_block is not the same in all \
+                                versions; import osu_reduce_scatter instead"
+                        .into());
+                }
+                of => of.to_ascii_lowercase().parse().map_err(|_| {
+                    format!(
+                        "{} is no test that is read: expected latency, bandwidth, message rate or a \
+                         blocking collective",
+                        records::quoted(title)
+                    )
+                })?,
+            })
+        }
+    })
+}
+
+/// A row of a table.
+struct Row {
+    bytes: u64,
+    /// The column that is taken as the time or rate.
+    value: f64,
+    repetitions: u32,
+    others: Vec<(&'static str, f64)>,
+}
+
+impl Table {
+    /// What a comment tells: the columns, or how many pairs there are.
+    fn comment(&mut self, text: &str) -> Result<(), String> {
+        if let (Test::MessageRate { .. }, Some(told)) = (self.test, text.trim().strip_prefix('[')) {
+            let of = |name: &str| -> Result<u32, String> {
+                let after = told.split_once(name).map_or("", |(_, after)| after);
+                let text = after.trim_start_matches(':').split(']').next().unwrap_or_default();
+                let counted: u32 = number(text.trim(), "a number")
+                    .map_err(|problem| format!("{} {problem}", name.trim()))?;
+                match counted {
+                    0 => Err(format!("{} is 0; expected 1 or more", name.trim())),
+                    _ => Ok(counted),
+                }
+            };
+            self.test = Test::MessageRate { pairs: of("pairs")?, window: of("window size")? };
+        } else if text.trim_start().starts_with("Size") || text.contains("Latency(us)") {
+            // Names hold single spaces: `Avg Latency(us)`.
+            let names = text.split("  ").map(str::trim).filter(|name| !name.is_empty());
+            self.columns = names.map(str::to_owned).collect();
+            // `Size Latency (us)` of a point-to-point test has no second column beside it.
+            if let Some((size, rest)) = self
+                .columns
+                .first()
+                .and_then(|first| first.split_once(' '))
+                .filter(|(it, _)| *it == "Size")
+            {
+                let (size, rest) = (size.to_owned(), rest.to_owned());
+                self.columns.splice(0..1, [size, rest]);
+            }
+        }
+        Ok(())
+    }
+
+    fn row(&mut self, fields: &[&str]) -> Result<Row, (String, String)> {
+        let in_field = |field: &str| {
+            let field = field.to_owned();
+            move |problem| (field, problem)
+        };
+        if self.columns.is_empty() {
+            return Err((String::new(), "a row before the line '# Size ...'".into()));
+        }
+        if fields.len() != self.columns.len() {
+            let problem = format!("{} fields, expected {}", fields.len(), self.columns.len());
+            return Err((String::new(), problem));
+        }
+        let column = |name: &str| {
+            let mut columns = self.columns.iter().zip(fields);
+            columns.find(|(column, _)| column.starts_with(name)).map(|(_, field)| *field)
+        };
+        let is_barrier = self.test == Test::Collective(Collective::Barrier);
+        let bytes = match column("Size") {
+            Some(text) => number(text, "a size in bytes").map_err(in_field("Size"))?,
+            None if is_barrier => 0,
+            None => return Err(("Size".into(), "is missing".into())),
+        };
+        if self.last_bytes.is_some_and(|last| last >= bytes) {
+            let last = self.last_bytes.unwrap_or_default();
+            let problem =
+                format!("is {bytes} after {last}; two outputs are mixed, or one is broken");
+            return Err(("Size".into(), problem));
+        }
+        self.last_bytes = Some(bytes);
+        let wanted = match self.test {
+            Test::Latency => "Latency",
+            Test::Bandwidth(_) => "Bandwidth",
+            Test::MessageRate { .. } => "Messages/s",
+            Test::Collective(_) => "Avg Latency",
+        };
+        let text = column(wanted).or_else(|| column("Avg Latency"));
+        let text = text.ok_or_else(|| (wanted.to_owned(), "there is no such column".to_owned()))?;
+        let value = time(text).map_err(in_field(wanted))?;
+        if value == 0.0 {
+            return Err((wanted.into(), "is 0; expected more".into()));
+        }
+        let mut others = Vec::new();
+        for (name, statistic) in
+            [("Min Latency", "least over ranks"), ("Max Latency", "greatest over ranks")]
+        {
+            if let Some(text) = column(name) {
+                others.push((statistic, time(text).map_err(in_field(name))? / 1e6));
+            }
+        }
+        let repetitions = match column("Iterations") {
+            Some(text) => number(text, "a number").map_err(in_field("Iterations"))?,
+            None => 0,
+        };
+        Ok(Row { bytes, value, repetitions, others })
+    }
+
+    fn hand_on(
+        &self,
+        row: &Row,
+        method: &Method,
+        told: &Told,
+        lines: &Lines<'_>,
+        sink: &mut dyn Sink,
+    ) -> Result<(), FileError> {
+        let line = lines.number();
+        let summary =
+            Summary { statistic: MEAN, repetitions: row.repetitions, others: row.others.clone() };
+        let exchange = |kind, pairs, messages, seconds| Exchange {
+            kind,
+            pairs,
+            bytes: row.bytes,
+            messages,
+            seconds,
+            summary: summary.clone(),
+        };
+        match self.test {
+            // Half the way there and back.
+            Test::Latency => {
+                let seconds = 2.0 * row.value / 1e6;
+                sink.exchange(line, &exchange(ExchangeKind::PingPong, 1, 1, seconds))
+            }
+            // MB are millions of bytes; both ways are counted.
+            Test::Bandwidth(kind) => {
+                let ways = if kind == ExchangeKind::BothWays { 2.0 } else { 1.0 };
+                let carried = ways * f64::from(WINDOW) * row.bytes as f64;
+                sink.exchange(line, &exchange(kind, 1, WINDOW, carried / (1e6 * row.value)))
+            }
+            Test::MessageRate { pairs: 0, .. } => {
+                Err(lines.fault("the number of pairs is not told; expected '# [ pairs: N ] ...'"))
+            }
+            Test::MessageRate { pairs, window } => {
+                let seconds = f64::from(pairs) * f64::from(window) / row.value;
+                sink.exchange(line, &exchange(ExchangeKind::OneWay, pairs, window, seconds))
+            }
+            Test::Collective(collective) => {
+                let procs = told.procs().ok_or_else(|| {
+                    lines.of_file(
+                        "does not tell how many ranks ran; give --procs or --layout, or put the \
+                         job's script beside it (NAME.job.sh beside NAME.txt)",
+                    )
+                })?;
+                // Its vector is dealt to all ranks; elsewhere sizes are as ours.
+                let meaning = match collective {
+                    Collective::ReduceScatter => SizeMeaning::Total,
+                    _ => SizeMeaning::AsOurs,
+                };
+                let call = TimedCall {
+                    collective,
+                    method,
+                    procs,
+                    bytes: meaning.ours(collective, procs, row.bytes, 4),
+                    seconds: row.value / 1e6,
+                    made: Made::Summary(summary),
+                    status: ObservationStatus::Ok,
+                };
+                sink.call(line, &call)
+            }
+        }
+    }
+}

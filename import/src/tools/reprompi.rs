@@ -1,0 +1,316 @@
+use records::{Collective, FileError, Method, observation::ObservationStatus};
+
+use crate::{
+    lines::{Lines, number, time},
+    methods,
+    rows::{Job, Made, Sink, Summary, TimedCall},
+    tool::{Told, Tool},
+};
+
+/// ReproMPI: every repetition's time, or a summary of them, below `#@key=value` lines. Its size is
+/// the count of one call's buffer in elements (or bytes, as its column says), of one block where
+/// there are blocks: ours. Repetitions that missed their window are kept as late ones.
+pub struct ReproMpi;
+
+/// Its compositions of other collectives, in our words.
+const MOCKUPS: &[(&str, &str)] = &[
+    ("GatherBcast", "gather_bcast"),
+    ("ReduceBcast", "reduce_bcast"),
+    ("ReducescatterAllgatherv", "reduce_scatter_allgatherv"),
+    ("ReducescatterblockAllgather", "reduce_scatter_block_allgather"),
+    ("ScatterAllgather", "scatter_allgather"),
+    ("ReducescatterGatherv", "reduce_scatter_gatherv"),
+    ("ReducescatterblockGather", "reduce_scatter_block_gather"),
+    ("ReduceScatterv", "reduce_scatterv"),
+    ("ReduceScatter", "reduce_scatter"),
+    ("ExscanReducelocal", "exscan_reduce_local"),
+];
+
+/// Statistics of a summary, by its column; the first that is there is taken as the time.
+const STATISTICS: &[(&str, &str)] = &[
+    ("median_sec", "median"),
+    ("mean_sec", "mean"),
+    ("min_sec", "least"),
+    ("max_sec", "greatest"),
+];
+
+impl Tool for ReproMpi {
+    fn name(&self) -> &'static str {
+        "reprompi"
+    }
+
+    fn title(&self) -> &'static str {
+        "ReproMPI"
+    }
+
+    fn read(
+        &self,
+        lines: &mut Lines<'_>,
+        told: &Told,
+        sink: &mut dyn Sink,
+    ) -> Result<(), FileError> {
+        let mut header = Header::new(told.job(lines, ""), told);
+        let mut columns: Option<Columns> = None;
+        let mut what = What::none();
+        while let Some(line) = lines.next()? {
+            let line = line.trim_end();
+            if let Some(comment) = line.strip_prefix('#') {
+                if let Some((key, value)) =
+                    comment.strip_prefix('@').and_then(|it| it.split_once('='))
+                {
+                    let (key, value) = (key.to_owned(), value.trim().to_owned());
+                    header.take(&key, &value).map_err(|it| lines.fault(it).in_field(key))?;
+                }
+                continue;
+            }
+            if line.trim_start().starts_with("test ") || line.trim_start().starts_with("process ") {
+                let found = Columns::of(line).map_err(|problem| lines.fault(problem))?;
+                let timing = header.timing(&found);
+                columns = Some(found);
+                sink.job(lines.number(), &Job { timing, ..header.job.clone() })?;
+                continue;
+            }
+            if line.is_empty() {
+                continue;
+            }
+            let Some(columns) = &columns else {
+                let problem = format!(
+                    "is {}; expected '#' lines and then the columns 'test nrep count runtime_sec'",
+                    records::quoted(line)
+                );
+                return Err(lines.fault(problem));
+            };
+            let read = columns.read(line, &header, &mut what);
+            let row = read.map_err(|(field, problem)| lines.fault(problem).in_field(field))?;
+            let call = TimedCall {
+                collective: what.collective,
+                method: &what.method,
+                procs: header.procs.ok_or_else(|| {
+                    lines
+                        .fault("the number of ranks is not told; expected '#@nprocs=N', or --procs")
+                })?,
+                bytes: row.bytes,
+                seconds: row.seconds,
+                made: row.made,
+                status: row.status,
+            };
+            sink.call(lines.number(), &call)?;
+        }
+        match columns {
+            Some(_) if what.is_some() => Ok(()),
+            _ => Err(lines.of_file("holds no times of ReproMPI; it was cut off, or is another's")),
+        }
+    }
+}
+
+/// What the `#@` lines tell.
+struct Header {
+    job: Job,
+    procs: Option<u32>,
+    extent: Option<u64>,
+    runtime: String,
+    sync: String,
+    method: Method,
+}
+
+impl Header {
+    fn new(job: Job, told: &Told) -> Self {
+        let (runtime, sync) = (String::new(), String::new());
+        let (procs, method) = (told.procs(), told.method());
+        Header { job, procs, extent: None, runtime, sync, method }
+    }
+
+    fn take(&mut self, key: &str, value: &str) -> Result<(), String> {
+        match key {
+            "nprocs" => match number(value, "a number of ranks")? {
+                0 => return Err("is 0; expected 1 or more".into()),
+                procs => self.procs = Some(procs),
+            },
+            "datatype_extent_bytes" => self.extent = Some(number(value, "a size in bytes")?),
+            "runtime_type" => value.clone_into(&mut self.runtime),
+            "procsync" | "sync" => value.clone_into(&mut self.sync),
+            // As our own export writes them.
+            "method" => self.method = value.parse().map_err(|error| format!("{error}"))?,
+            "library" => value.clone_into(&mut self.job.library),
+            "layout" => self.job.nodes = Some(value.parse()?),
+            "job" => value.clone_into(&mut self.job.name),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn timing(&self, columns: &Columns) -> String {
+        let runtime = match self.runtime.as_str() {
+            "" => "runtime over all ranks",
+            told => told,
+        };
+        let sync = match (self.sync.as_str(), columns.error) {
+            ("", Some(_)) => "start windows",
+            ("", None) => "barrier",
+            (told, _) => told,
+        };
+        format!("reprompi: {runtime}, {sync}")
+    }
+}
+
+/// What was timed last: rows of one cell follow each other.
+struct What {
+    test: String,
+    collective: Collective,
+    method: Method,
+}
+
+impl What {
+    fn none() -> Self {
+        What { test: String::new(), collective: Collective::Barrier, method: Method::Default }
+    }
+
+    fn is_some(&self) -> bool {
+        !self.test.is_empty()
+    }
+
+    fn be(&mut self, test: &str, method: &Method) -> Result<(), String> {
+        let (collective, method) = match test.strip_prefix("GL_") {
+            Some(composed) => composition(composed)?,
+            None if test.starts_with("MPI_") => (methods::collective(test)?, method.clone()),
+            None => {
+                return Err(format!(
+                    "is {}; expected a collective such as MPI_Bcast, or GL_Bcast_as_...",
+                    records::quoted(test)
+                ));
+            }
+        };
+        *self = What { test: test.to_owned(), collective, method };
+        Ok(())
+    }
+}
+
+/// `Allgather_as_GatherBcast`.
+fn composition(name: &str) -> Result<(Collective, Method), String> {
+    let (of, by) = name.split_once("_as_").ok_or_else(|| {
+        format!("is {}; expected GL_A_as_B", records::quoted(&format!("GL_{name}")))
+    })?;
+    let collective = methods::collective(of)?;
+    let known = MOCKUPS.iter().find(|(theirs, _)| *theirs == by).map(|(_, ours)| *ours);
+    let by = known.map_or_else(|| by.to_ascii_lowercase(), str::to_owned);
+    Ok((collective, Method::mockup(&format!("{collective}_as_{by}"))?))
+}
+
+/// Where in a row what stands.
+struct Columns {
+    count: usize,
+    test: usize,
+    size: usize,
+    size_in_bytes: bool,
+    repetition: Option<usize>,
+    error: Option<usize>,
+    runtime: Option<usize>,
+    valid: Option<usize>,
+    statistics: Vec<(usize, &'static str)>,
+}
+
+struct Row {
+    bytes: u64,
+    seconds: f64,
+    made: Made,
+    status: ObservationStatus,
+}
+
+impl Columns {
+    fn of(line: &str) -> Result<Self, String> {
+        let names: Vec<&str> = line.split_whitespace().collect();
+        let find = |name: &str| names.iter().position(|other| *other == name);
+        if find("process").is_some() {
+            return Err("has the times of each process by its own clock; print runtimes instead \
+                        (without --verbose)"
+                .into());
+        }
+        let size = find("msize_bytes").or(find("count"));
+        let runtime = find("runtime_sec");
+        let statistics: Vec<(usize, &'static str)> = STATISTICS
+            .iter()
+            .filter_map(|(column, statistic)| Some((find(column)?, *statistic)))
+            .collect();
+        let (Some(test), Some(size)) = (find("test"), size) else {
+            return Err("has no columns test and count (or msize_bytes)".into());
+        };
+        if runtime.is_none() && statistics.is_empty() {
+            return Err("has no column of times (runtime_sec, median_sec, mean_sec)".into());
+        }
+        Ok(Columns {
+            count: names.len(),
+            test,
+            size,
+            size_in_bytes: names[size] == "msize_bytes",
+            repetition: find("nrep"),
+            error: find("errorcode"),
+            runtime,
+            valid: find("valid_nrep"),
+            statistics,
+        })
+    }
+
+    fn read(&self, line: &str, header: &Header, what: &mut What) -> Result<Row, (String, String)> {
+        const MOST: usize = 16;
+        let mut fields = [""; MOST];
+        let mut count = 0;
+        for field in line.split_ascii_whitespace() {
+            if count < MOST {
+                fields[count] = field;
+            }
+            count += 1;
+        }
+        if count != self.count || count > MOST {
+            return Err((String::new(), format!("{count} fields, expected {}", self.count)));
+        }
+        let named = |field: &str| {
+            let field = field.to_owned();
+            move |problem: String| (field, problem)
+        };
+        if fields[self.test] != what.test {
+            what.be(fields[self.test], &header.method).map_err(named("test"))?;
+        }
+        let size: u64 = number(fields[self.size], "a size").map_err(named("count"))?;
+        let bytes = match (self.size_in_bytes, header.extent) {
+            (true, _) => Some(size),
+            (false, Some(extent)) => size.checked_mul(extent),
+            (false, None) => {
+                let problem = "counts elements, but '#@datatype_extent_bytes=' is missing";
+                return Err(("count".into(), problem.into()));
+            }
+        };
+        let bytes = match what.collective {
+            Collective::Barrier => 0,
+            _ => bytes.ok_or_else(|| ("count".to_owned(), "is too many bytes".to_owned()))?,
+        };
+        let status = match self.error.map(|at| fields[at]) {
+            None | Some("0") => ObservationStatus::Ok,
+            Some(_) => ObservationStatus::Late,
+        };
+        let (seconds, made) = match (self.runtime, self.statistics.split_first()) {
+            (Some(at), _) => {
+                let seconds = time(fields[at]).map_err(named("runtime_sec"))?;
+                let repetition = match self.repetition {
+                    Some(at) => number(fields[at], "a number").map_err(named("nrep"))?,
+                    None => 0,
+                };
+                (seconds, Made::Repetition(repetition))
+            }
+            (None, Some((&(at, statistic), others))) => {
+                let timed = |at: usize| time(fields[at]);
+                let seconds = timed(at).map_err(named(statistic))?;
+                let others = others
+                    .iter()
+                    .map(|&(at, name)| Ok((name, timed(at).map_err(named(name))?)))
+                    .collect::<Result<Vec<_>, (String, String)>>()?;
+                let repetitions = match self.valid {
+                    Some(at) => number(fields[at], "a number").map_err(named("valid_nrep"))?,
+                    None => 0,
+                };
+                (seconds, Made::Summary(Summary { statistic, repetitions, others }))
+            }
+            (None, None) => return Err((String::new(), "there is no time".into())),
+        };
+        Ok(Row { bytes, seconds, made, status })
+    }
+}

@@ -1,0 +1,44 @@
+//! What a first short job told of where the ranks run.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{document::Document, platform::Platform};
+
+/// The ranks, their nodes and their MPI library.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FirstJob {
+    /// What it ran on.
+    pub platform: Platform,
+    /// The processors that each rank may use, in rank order, as the kernel lists them: `0-3,8`.
+    pub allowed_processors: Vec<String>,
+    /// The nodes, in the order of their first ranks.
+    pub nodes: Vec<NodeFacts>,
+}
+
+/// A node that holds ranks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeFacts {
+    /// Its name.
+    pub host: String,
+    /// The ranks on it, ascending.
+    pub ranks: Vec<u32>,
+    /// Its processors that are online.
+    pub processors: u32,
+    /// Its memory; nothing where the kernel does not tell.
+    pub memory_bytes: Option<u64>,
+    /// What the ranks may use of it together, where a control group or the batch system limits them.
+    pub memory_limit_bytes: Option<u64>,
+    /// Whether its ranks see the directory of the run, which they need not.
+    pub sees_run: bool,
+}
+
+impl Document for FirstJob {
+    const SCHEMA: &'static str = "colibri/first-job/1";
+}
+
+impl FirstJob {
+    /// Whether the ranks of each node follow each other: none is elsewhere between two of them.
+    pub fn is_in_blocks(&self) -> bool {
+        self.nodes.iter().all(|node| node.ranks.windows(2).all(|pair| pair[1] == pair[0] + 1))
+    }
+}

@@ -1,0 +1,99 @@
+//! What is kept of other tools' measurements beside the times of collectives: messages between
+//! pairs of ranks, and the further statistics of a summary.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Collective, Method, observation::ObservationStatus, record::Row};
+
+/// Which way messages go between the ranks of a pair.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StreamDirection {
+    /// A message there and one of the same size back.
+    PingPong,
+    /// Messages in a row from the first to the second, then a short answer.
+    OneWay,
+    /// Messages in a row both ways at once, then a short answer.
+    BothWays,
+}
+
+/// The time of messages between pairs of ranks, each pair's ranks on two nodes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PairStreams {
+    /// Which way they go.
+    pub direction: StreamDirection,
+    /// Pairs that do the same at once.
+    pub pairs: u32,
+    /// Bytes of a message.
+    pub bytes: u64,
+    /// Messages in a row, of each pair and each way.
+    pub messages: u32,
+    /// The job that made it, from 1.
+    pub job: u32,
+    /// The statistic that the time is, such as `mean`.
+    pub statistic: String,
+    /// The time of all messages; of a ping-pong there and back.
+    pub seconds: f64,
+    /// How it was made.
+    pub status: ObservationStatus,
+}
+
+impl Row for PairStreams {
+    const SCHEMA: &'static str = "colibri/pair-streams/1";
+    const COLUMNS: &'static [&'static str] =
+        &["direction", "pairs", "bytes", "messages", "job", "statistic", "seconds", "status"];
+
+    fn numbers(&self) -> impl IntoIterator<Item = (&'static str, f64)> {
+        [("seconds", self.seconds)]
+    }
+
+    fn counts(&self) -> impl IntoIterator<Item = (&'static str, u32)> {
+        [("pairs", self.pairs), ("messages", self.messages), ("job", self.job)]
+    }
+}
+
+/// A statistic of a summary that is not the one taken as its time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OtherStatistic {
+    /// The job that made it, from 1.
+    pub job: u32,
+    /// The collective.
+    pub collective: Collective,
+    /// By which method.
+    pub method: Method,
+    /// Communicator size.
+    pub procs: u32,
+    /// Message size; see [`Collective::message_size`].
+    pub bytes: u64,
+    /// Repetitions summed up; 0 where that is not told.
+    pub repetitions: u32,
+    /// Which statistic: `mean`, `least`, `quantile 0.9`.
+    pub statistic: String,
+    /// Its value.
+    pub seconds: f64,
+    /// How it was made.
+    pub status: ObservationStatus,
+}
+
+impl Row for OtherStatistic {
+    const SCHEMA: &'static str = "colibri/statistics/1";
+    const COLUMNS: &'static [&'static str] = &[
+        "job",
+        "collective",
+        "method",
+        "procs",
+        "bytes",
+        "repetitions",
+        "statistic",
+        "seconds",
+        "status",
+    ];
+
+    fn numbers(&self) -> impl IntoIterator<Item = (&'static str, f64)> {
+        [("seconds", self.seconds)]
+    }
+
+    fn counts(&self) -> impl IntoIterator<Item = (&'static str, u32)> {
+        [("job", self.job), ("procs", self.procs)]
+    }
+}

@@ -1,0 +1,72 @@
+use super::*;
+use proptest::prelude::*;
+
+#[test]
+fn the_spellings_of_the_documentation_are_understood() {
+    for text in [
+        "default",
+        "native:openmpi:pipeline,segment=8KiB",
+        "native:openmpi:linear",
+        "own:splitted-binary,segment=1KiB",
+        "own:linear-ready",
+        "own:two-level",
+        "own:two-level,inter=pipeline,intra=binomial,segment=8KiB",
+        "own:multi-lane,intra=ring",
+        "own:segmented-ring,order=node,segment=1KiB",
+        "mockup:bcast_as_scatter_allgather",
+        "plugin:/opt/lib/libmine.so:MPIB_Bcast_x",
+        "plugin:libmine.so:MPIB_Bcast_x,suboptions=sgv=1,verbose",
+        "other:BINE-BINOMIAL_TREE-UTOFU-0-1",
+    ] {
+        assert_eq!(text.parse::<Method>().unwrap().to_string(), text);
+    }
+}
+
+#[test]
+fn a_wrong_method_says_what_would_be_right() {
+    for (text, part) in [
+        ("native:openmpi:pipelin", "did you mean 'pipeline'?"),
+        ("native:pipeline", "native:openmpi:ALGORITHM"),
+        ("native:MPICH:pipeline", "'MPICH' names no MPI library"),
+        ("native::pipeline", "'' names no MPI library"),
+        ("native:alibraryofalongname:pipeline", "names no MPI library"),
+        ("own:pipeline,segments=8KiB", "known: segment=SIZE"),
+        ("own:linear-redy", "did you mean 'linear-ready'?"),
+        ("own:linear,form=ready", "as linear-ready"),
+        ("own:node-order", "as own:ring,order=node"),
+        ("own:ring,order=nodes", "known: order=node"),
+        ("own:two-level,order=node", "known: order=node"),
+        ("own:ring,inter=linear", "ring has no levels"),
+        ("own:two-level,inter=lineer", "did you mean 'linear'?"),
+        ("own:two-level,inter=multi-lane", "no algorithm of one level"),
+        ("own:two-level,inner=linear", "known: segment=SIZE"),
+        ("mockup:foo", "A_as_B_C"),
+        ("mockup:scan_as_exscan:openmpi:binary,segment=1KiB", "A_as_B_C"),
+        ("plugin:libmine.so", "plugin:LIBRARY:SYMBOL"),
+        ("other:", "other:bine_lat_over"),
+        ("other:two words", "without spaces"),
+        ("nativ:openmpi:pipeline", "did you mean 'native'?"),
+        ("default:x", "unknown origin"),
+    ] {
+        let error = text.parse::<Method>().unwrap_err().to_string();
+        assert!(error.contains(part), "{text}: {error}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_method_reads_back(index in 0..Algorithm::ALL.len(), segment_bytes in 0_u64..1 << 40) {
+        let algorithm = Algorithm::ALL[index];
+        let native = |library| Method::Native(Native { library, algorithm, segment_bytes });
+        let scheme = algorithm;
+        let (inter, intra) = (Some(Algorithm::Ring), None);
+        let own = match algorithm.is_node_aware() {
+            true => Method::NodeAware(NodeAware { scheme, inter, intra, segment_bytes }),
+            false => Method::Own { algorithm, segment_bytes },
+        };
+        let libraries = ["openmpi", "mpich", "a", "alibrarysolong1"];
+        for method in libraries.map(|name| native(Library::new(name).unwrap())).into_iter().chain([own]) {
+            prop_assert_eq!(method.to_string().parse::<Method>().unwrap(), method);
+        }
+    }
+}

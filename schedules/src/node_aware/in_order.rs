@@ -1,0 +1,80 @@
+//! Another algorithm, on ranks renumbered by node.
+
+use records::{Algorithm, Collective};
+
+use super::{
+    copies::BlockOrder,
+    group::Group,
+    plan::{Family, Phase, Plan, RECEIVE, SCRATCH, SEND, Site},
+};
+
+/// See [`node_aware`](super).
+pub(super) struct NodeOrder;
+
+impl Family for NodeOrder {
+    const ALGORITHM: Algorithm = Algorithm::NodeOrder;
+    const DESCRIPTION: &'static str = "another algorithm, on ranks renumbered by node";
+    const CUTS: bool = false;
+
+    fn plan(collective: Collective, site: &Site<'_>, plan: &mut Plan) {
+        let phase = |group: Group| {
+            let root = group.place(site.call, site.nodes, site.call.root);
+            let phase = Phase::new(collective, group, root, site.call.count);
+            phase.segment(site.call.segment).in_place(site.call.in_place)
+        };
+        let (moves_blocks, combines) = (
+            !matches!(
+                collective,
+                Collective::Bcast
+                    | Collective::Reduce
+                    | Collective::Allreduce
+                    | Collective::Barrier
+            ),
+            collective.combines(),
+        );
+        // Blocks, and operands that may not change places, stay in the order of ranks.
+        if site.nodes.is_block() && (moves_blocks || (combines && !site.call.commutative)) {
+            return plan.then(phase(Group::InOrder));
+        }
+        if !moves_blocks {
+            let group = if collective.is_rooted() { Group::FromRoot } else { Group::InOrder };
+            return plan.then(phase(group));
+        }
+        renumbered(site, phase(Group::InOrder).in_place(false), plan);
+    }
+}
+
+/// Where the order by nodes is not that of the ranks, blocks are put in order before or after.
+fn renumbered(site: &Site<'_>, phase: Phase, plan: &mut Plan) {
+    let (block, all) = (site.call.count, site.all() * site.call.count);
+    match phase.collective {
+        Collective::Gather if site.is_root() => {
+            plan.scratch = all;
+            plan.then(phase.from(site.own_block()).into(SCRATCH));
+            plan.copy(BlockOrder::Listed { back: true }, (SCRATCH, RECEIVE), block);
+        }
+        Collective::Scatter if site.is_root() => {
+            plan.scratch = all;
+            plan.copy(BlockOrder::Listed { back: false }, (SEND, SCRATCH), block);
+            plan.then(phase.from(SCRATCH).in_place(site.call.in_place));
+        }
+        Collective::Gather | Collective::Scatter => plan.then(phase),
+        Collective::Allgather => {
+            plan.scratch = all;
+            plan.then(phase.from(site.own_block()).into(SCRATCH));
+            plan.copy(BlockOrder::Listed { back: true }, (SCRATCH, RECEIVE), block);
+        }
+        Collective::ReduceScatterBlock => {
+            plan.scratch = all;
+            plan.copy(BlockOrder::Listed { back: false }, (site.input(), SCRATCH), block);
+            plan.then(phase.from(SCRATCH));
+        }
+        _ => {
+            let received = SCRATCH.plus(all);
+            plan.scratch = 2 * all;
+            plan.copy(BlockOrder::Listed { back: false }, (site.input(), SCRATCH), block);
+            plan.then(phase.from(SCRATCH).into(received));
+            plan.copy(BlockOrder::Listed { back: true }, (received, RECEIVE), block);
+        }
+    }
+}

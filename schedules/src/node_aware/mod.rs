@@ -1,0 +1,236 @@
+//! Algorithms that look at the nodes: compositions of other algorithms, each among some ranks.
+//!
+//! - *two-level*: one rank of each node, its leader, works between the nodes; the others work with
+//!   their leader. The root is the leader of its node.
+//! - *multi-lane*: every rank works between the nodes with its share, in a lane that holds one rank
+//!   of each node (Träff, Hunold, "Decomposing MPI Collectives for Exploiting Multi-lane
+//!   Communication", CLUSTER 2020). Where nodes have unequal numbers of ranks, the operation is not
+//!   commutative, or there is less than an element per rank, it is two-level.
+//! - *node-order*: another algorithm, on ranks renumbered by node, so that neighbours in a ring or a
+//!   chain are on the same node as far as can be.
+//!
+//! [`Call::inter`] names the algorithm between nodes, [`Call::intra`] the one inside. A phase of a
+//! collective that has no algorithm of the name, or whose group that can't serve, takes what serves
+//! all calls. Segments flow through all phases one after the other: a rank begins with the next
+//! one as soon as it has done its part of this one.
+//!
+//! Blocks of nodes with fewer ranks than others are filled up with copies of another block, so that
+//! every phase has equal blocks.
+
+mod copies;
+mod group;
+mod in_order;
+mod multi_lane;
+mod plan;
+mod two_level;
+
+use std::marker::PhantomData;
+
+use records::{Algorithm, Collective};
+
+use self::plan::{Family, Plan, Site};
+use crate::{Call, ElementSpan, Entry, Nodes, Program, Round, find};
+
+const BCAST: usize = Collective::Bcast as usize;
+const REDUCE: usize = Collective::Reduce as usize;
+const ALLREDUCE: usize = Collective::Allreduce as usize;
+const ALLGATHER: usize = Collective::Allgather as usize;
+const GATHER: usize = Collective::Gather as usize;
+const SCATTER: usize = Collective::Scatter as usize;
+const ALLTOALL: usize = Collective::Alltoall as usize;
+const REDUCE_SCATTER: usize = Collective::ReduceScatterBlock as usize;
+const BARRIER: usize = Collective::Barrier as usize;
+
+const fn entry<F: Family, const COLLECTIVE: usize>() -> Entry {
+    let collective = Collective::ALL[COLLECTIVE];
+    let entry = Entry::new::<Composed<F, COLLECTIVE>>(collective, F::ALGORITHM, F::DESCRIPTION);
+    match is_segmented(collective) {
+        true => entry.node_aware().segmented(),
+        false => entry.node_aware(),
+    }
+}
+
+/// Whether the vector may go through the phases piece by piece.
+const fn is_segmented(collective: Collective) -> bool {
+    matches!(collective, Collective::Bcast | Collective::Reduce | Collective::Allreduce)
+}
+
+macro_rules! entries {
+    ($($family:ty),*) => {
+        &[$(
+            entry::<$family, BCAST>(),
+            entry::<$family, REDUCE>(),
+            entry::<$family, ALLREDUCE>(),
+            entry::<$family, ALLGATHER>(),
+            entry::<$family, GATHER>(),
+            entry::<$family, SCATTER>(),
+            entry::<$family, ALLTOALL>(),
+            entry::<$family, REDUCE_SCATTER>(),
+            entry::<$family, BARRIER>(),
+        )*]
+    };
+}
+
+/// Every node-aware algorithm.
+pub static NODE_AWARE: &[Entry] =
+    entries![two_level::TwoLevel, multi_lane::MultiLane, in_order::NodeOrder];
+
+/// The collectives of which a node-aware algorithm has phases: between nodes, then inside them.
+pub fn parts(entry: &Entry) -> (&'static [Collective], &'static [Collective]) {
+    use Collective::{
+        Allgather, Allreduce, Alltoall, Barrier, Bcast, Gather, Reduce, ReduceScatterBlock, Scatter,
+    };
+    match (entry.algorithm, entry.collective) {
+        (_, Barrier) => (&[Barrier], &[Barrier]),
+        (Algorithm::NodeOrder, Bcast) => (&[Bcast], &[]),
+        (Algorithm::NodeOrder, Reduce) => (&[Reduce], &[]),
+        (Algorithm::NodeOrder, Allreduce) => (&[Allreduce], &[]),
+        (Algorithm::NodeOrder, Allgather) => (&[Allgather], &[]),
+        (Algorithm::NodeOrder, Gather) => (&[Gather], &[]),
+        (Algorithm::NodeOrder, Scatter) => (&[Scatter], &[]),
+        (Algorithm::NodeOrder, Alltoall) => (&[Alltoall], &[]),
+        (Algorithm::NodeOrder, ReduceScatterBlock) => (&[ReduceScatterBlock], &[]),
+        (Algorithm::TwoLevel, Bcast) => (&[Bcast], &[Bcast]),
+        (Algorithm::TwoLevel, Reduce) => (&[Reduce], &[Reduce]),
+        (Algorithm::TwoLevel, Allreduce) => (&[Allreduce], &[Reduce, Bcast]),
+        (Algorithm::TwoLevel, Allgather) => (&[Allgather], &[Gather, Bcast]),
+        (Algorithm::TwoLevel, Gather) => (&[Gather], &[Gather]),
+        (Algorithm::TwoLevel, Scatter) => (&[Scatter], &[Scatter]),
+        (Algorithm::TwoLevel, Alltoall) => (&[Alltoall], &[Gather, Scatter]),
+        (Algorithm::TwoLevel, ReduceScatterBlock) => (&[ReduceScatterBlock], &[Reduce, Scatter]),
+        (Algorithm::MultiLane, Bcast) => (&[Bcast], &[Scatter, Allgather]),
+        (Algorithm::MultiLane, Reduce) => (&[Reduce], &[ReduceScatterBlock, Gather]),
+        (Algorithm::MultiLane, Allreduce) => (&[Allreduce], &[ReduceScatterBlock, Allgather]),
+        (Algorithm::MultiLane, Allgather) => (&[Allgather], &[Allgather]),
+        (Algorithm::MultiLane, Gather) => (&[Gather], &[Gather]),
+        (Algorithm::MultiLane, Scatter) => (&[Scatter], &[Scatter]),
+        (Algorithm::MultiLane, Alltoall) => (&[Alltoall], &[Alltoall]),
+        (Algorithm::MultiLane, ReduceScatterBlock) => {
+            (&[ReduceScatterBlock], &[ReduceScatterBlock])
+        }
+        _ => (&[], &[]),
+    }
+}
+
+/// The algorithm of a name among those that phases may take, if one of them has it.
+pub fn find_part(collectives: &[Collective], algorithm: Algorithm) -> Option<&'static Entry> {
+    collectives.iter().find_map(|collective| find(*collective, algorithm))
+}
+
+/// Why a node-aware algorithm can't serve a call on any nodes, if it can't.
+pub(crate) fn problem(entry: &Entry, call: &Call<'_>) -> Option<String> {
+    if !entry.node_aware {
+        return None;
+    }
+    if call.fan_out < 2 {
+        return Some(format!("fan-out {}; expected at least 2", call.fan_out));
+    }
+    let is_ordered = entry.collective.combines() && !call.commutative;
+    if is_ordered && !call.nodes.is_some_and(|nodes| keeps_order(entry, nodes)) {
+        let problem = "the operation is not commutative; operands would change their order";
+        return Some(problem.into());
+    }
+    let inner = call.inter.and_then(|inter| find_part(parts(entry).0, inter));
+    let inner = inner.filter(|inner| {
+        entry.algorithm == Algorithm::NodeOrder && !plan::serves(inner, call, call.ranks)
+    })?;
+    Some(format!("{} can't serve {} ranks or this operation", inner.name, call.ranks))
+}
+
+/// Whether operands keep the order of ranks: those of a node follow each other.
+fn keeps_order(entry: &Entry, nodes: &Nodes) -> bool {
+    nodes.is_block() && entry.collective != Collective::ReduceScatterBlock
+}
+
+/// Why a node-aware algorithm can't serve a call on its nodes, if it can't.
+pub(crate) fn problem_of_nodes(entry: &Entry, call: &Call<'_>) -> Option<String> {
+    match call.nodes {
+        _ if !entry.node_aware => None,
+        None => Some("the nodes of the ranks are not known".into()),
+        Some(nodes) if nodes.ranks() != call.ranks => {
+            Some(format!("the nodes of {} ranks for {} ranks", nodes.ranks(), call.ranks))
+        }
+        Some(_) => None,
+    }
+}
+
+/// The phases of a collective, once or for each segment.
+struct Composed<F, const COLLECTIVE: usize> {
+    rank: u32,
+    whole: ElementSpan,
+    segment: u64,
+    passes: u64,
+    /// Rounds of each pass but the last, and of the last.
+    rounds: (u64, u64),
+    slots: u32,
+    family: PhantomData<F>,
+}
+
+impl<F: Family, const COLLECTIVE: usize> Composed<F, COLLECTIVE> {
+    fn plan(&self, call: &Call<'_>, pass: u64) -> Plan {
+        let mut plan = Plan::default();
+        if let Some(nodes) = call.nodes {
+            let span = self.whole.segment(pass, self.segment);
+            let collective = Collective::ALL[COLLECTIVE];
+            F::plan(collective, &Site { call, nodes, rank: self.rank, span }, &mut plan);
+        }
+        plan
+    }
+
+    /// Of the first pass and of the last, where these differ.
+    fn kinds(&self) -> impl Iterator<Item = u64> + use<F, COLLECTIVE> {
+        let last = self.passes.saturating_sub(1);
+        [Some(0), (last > 0).then_some(last)]
+            .into_iter()
+            .flatten()
+            .take(self.passes.min(2) as usize)
+    }
+}
+
+impl<F: Family, const COLLECTIVE: usize> Program for Composed<F, COLLECTIVE> {
+    fn new(call: &Call<'_>, rank: u32) -> Self {
+        let whole = ElementSpan { start: 0, count: call.count };
+        let cut = is_segmented(Collective::ALL[COLLECTIVE]) && F::CUTS;
+        let segment = if cut { call.segment } else { 0 };
+        let passes = if cut { whole.segments(segment) } else { 1 };
+        let mut made = Composed {
+            rank,
+            whole,
+            segment,
+            passes,
+            rounds: (0, 0),
+            slots: 0,
+            family: PhantomData,
+        };
+        for pass in made.kinds() {
+            let plan = made.plan(call, pass);
+            let (rounds, slots) = plan.extent(call, rank);
+            made.slots = made.slots.max(slots);
+            made.rounds = if pass == 0 { (rounds, rounds) } else { (made.rounds.0, rounds) };
+        }
+        made
+    }
+
+    fn rounds(&self) -> u64 {
+        match self.passes {
+            0 => 0,
+            passes => (passes - 1) * self.rounds.0 + self.rounds.1,
+        }
+    }
+
+    fn round(&self, call: &Call<'_>, index: u64, out: &mut Round) {
+        let pass = index.checked_div(self.rounds.0).unwrap_or(self.passes).min(self.passes - 1);
+        let is_last = index + 1 == self.rounds();
+        self.plan(call, pass).round(call, self.rank, index - pass * self.rounds.0, out);
+        out.become_part(self.slots, is_last, |step| step);
+    }
+
+    fn slots(&self) -> u32 {
+        self.slots
+    }
+
+    fn temporary(&self, call: &Call<'_>, scratch: &mut Round) -> u64 {
+        let of_pass = |pass| self.plan(call, pass).temporary(call, self.rank, scratch);
+        self.kinds().map(of_pass).max().unwrap_or_default()
+    }
+}

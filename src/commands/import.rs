@@ -1,0 +1,100 @@
+//! `colibri import`: makes a run of what other tools have measured.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+use import::{ColumnMap, Nodes, Script, Told, Tool};
+use records::Method;
+
+use crate::stages::importing::{self, Imported, WantedMethods};
+
+/// Makes a run of what other tools have measured, to be judged, fitted and compared with as one of
+/// Colibri's own
+#[derive(Debug, Args)]
+pub struct ImportCommand {
+    /// Whose files they are: osu, imb, reprompi, pico, csv
+    #[arg(long, value_name = "TOOL", value_parser = tool)]
+    from: ToolOption,
+
+    /// The files, then the directory of the run to make
+    #[arg(required = true, num_args = 2.., value_name = "FILES... RUN")]
+    paths: Vec<PathBuf>,
+
+    /// Ranks that ran, where the files do not tell
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    procs: Option<u32>,
+
+    /// On how many nodes with how many ranks each, where the files do not tell: 32x4
+    #[arg(long, value_name = "NODESxRANKS")]
+    layout: Option<Nodes>,
+
+    /// The MPI library and its version, where the files do not tell: 'Open MPI 4.1.5'
+    #[arg(long, value_name = "TEXT")]
+    library: Option<String>,
+
+    /// What was forced, where the tool timed another method than the library's default
+    #[arg(long, value_name = "METHOD")]
+    method: Option<Method>,
+
+    /// The script of the job that wrote the files [default: NAME.job.sh or NAME.sh beside NAME.txt]
+    #[arg(long, value_name = "FILE")]
+    script: Option<PathBuf>,
+
+    /// Columns of csv files: OURS=THEIRS with commas between, as in
+    /// procs=np,bytes=size:total,seconds=t:us,collective:=bcast (bytes: ours or total; seconds: s,
+    /// ms, us, ns; := tells a value) [default: columns of our own names]
+    #[arg(long, value_name = "MAP")]
+    columns: Option<ColumnMap>,
+
+    /// Leave out methods that are not the MPI library's
+    #[arg(long)]
+    library_only: bool,
+}
+
+/// One of the tools, by its name.
+#[derive(Clone, Copy)]
+struct ToolOption(&'static dyn Tool);
+
+impl std::fmt::Debug for ToolOption {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.0.name())
+    }
+}
+
+fn tool(name: &str) -> Result<ToolOption, String> {
+    import::find(name).map(ToolOption)
+}
+
+impl ImportCommand {
+    /// Runs the subcommand.
+    pub fn run(mut self) -> Result<()> {
+        let Some(directory) = self.paths.pop() else { return Ok(()) };
+        let script = match &self.script {
+            Some(path) => importing::script(path)?,
+            None => Script::default(),
+        };
+        let told = Told {
+            procs: self.procs,
+            layout: self.layout,
+            library: self.library,
+            method: self.method,
+            columns: self.columns,
+            script,
+        };
+        let wanted = match self.library_only {
+            true => WantedMethods::OfLibrary,
+            false => WantedMethods::All,
+        };
+        let Imported { jobs, calls, exchanges, notes } =
+            importing::import(self.from.0, &self.paths, &told, wanted, &directory)?;
+        notes.iter().for_each(|note| eprintln!("note: {note}"));
+        let of = match (calls, exchanges) {
+            (calls, 0) => format!("{calls} times of collectives"),
+            (0, exchanges) => format!("{exchanges} times of messages"),
+            _ => format!("{calls} times of collectives and {exchanges} of messages"),
+        };
+        eprintln!("imported: {of} by {jobs} jobs into {}", directory.display());
+        Ok(())
+    }
+}

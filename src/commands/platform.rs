@@ -1,0 +1,138 @@
+//! `colibri platform`: where the ranks run, by a short job.
+
+use std::{fs, path::PathBuf};
+
+use anyhow::Result;
+use clap::Args;
+use records::{
+    document,
+    first_job::{FirstJob, NodeFacts},
+    quantity::format_bytes,
+};
+
+use crate::{
+    commands::shared::{options::SiteOptions, output},
+    site::{allocation::Allocation, ranks::Site, run_directory::RunDirectory, where_ranks_run},
+};
+
+/// Tells where the ranks run: MPI library, nodes, placement, processors, memory
+#[derive(Debug, Args)]
+pub struct PlatformCommand {
+    /// Directory of a run, whose first job has told it; without, a short job is started
+    #[arg(value_name = "DIR", conflicts_with_all = ["launcher", "library", "ranks", "testbed"])]
+    directory: Option<PathBuf>,
+
+    #[command(flatten)]
+    site: SiteOptions,
+}
+
+impl PlatformCommand {
+    /// Runs the subcommand.
+    pub fn run(self) -> Result<()> {
+        if let Some(directory) = &self.directory {
+            let run = RunDirectory::read(directory)?;
+            return show(&document::read(&run.first_job())?, None);
+        }
+        let site = Site::find(&self.site)?;
+        // Here, since rank 0 may be on another node, which sees this directory rather than /tmp.
+        let path = PathBuf::from(format!(".colibri-platform-{}", std::process::id()));
+        let mut run = RunDirectory::at(&path)?;
+        run.make()?;
+        let mut site = site.open(&run)?;
+        let told = site.first_job(&run);
+        // What is left in it would keep the directory.
+        let _ = fs::remove_file(run.first_job());
+        show(&told?, site.allocation())
+    }
+}
+
+fn show(told: &FirstJob, allocation: Option<&Allocation>) -> Result<()> {
+    let platform = &told.platform;
+    let mut text = format!("{}\n", where_ranks_run::line(told));
+    for (name, value) in [
+        ("launcher", &platform.launcher),
+        ("virtual cluster", &platform.testbed),
+        ("processor", &platform.processor),
+        ("kernel", &platform.kernel),
+        ("clock", &platform.clock),
+        ("settings", &platform.settings.join(" ")),
+    ] {
+        if !value.is_empty() {
+            text += &format!("{name}: {value}\n");
+        }
+    }
+    let heading =
+        ["node", "ranks", "processors", "bound to", "memory", "limit", "sees the directory"];
+    let rows = told.nodes.iter().map(|node| row(node, &told.allowed_processors));
+    text += &format!("\n{}", output::aligned(&heading, rows));
+    for warning in where_ranks_run::warnings(told, allocation) {
+        text += &format!("Warning: {warning}\n");
+    }
+    output::print(&text)
+}
+
+fn row(node: &NodeFacts, allowed: &[String]) -> Vec<String> {
+    let bytes = |bytes: Option<u64>| bytes.map_or_else(|| "-".into(), format_bytes);
+    vec![
+        node.host.clone(),
+        spans(&node.ranks),
+        node.processors.to_string(),
+        bound(node, allowed),
+        bytes(node.memory_bytes.map(rounded)),
+        bytes(node.memory_limit_bytes.map(rounded)),
+        if node.sees_run { "yes" } else { "no" }.into(),
+    ]
+}
+
+/// To whole mebibytes: the kernel keeps some of them for itself.
+fn rounded(bytes: u64) -> u64 {
+    bytes >> 20 << 20
+}
+
+/// The processors that ranks may use: once where they are the same for all, else rank by rank.
+fn bound(node: &NodeFacts, allowed: &[String]) -> String {
+    let of = |rank: &u32| allowed.get(*rank as usize).map_or("", String::as_str);
+    let all: Vec<&str> = node.ranks.iter().map(of).collect();
+    match all.windows(2).all(|pair| pair[0] == pair[1]) {
+        true => all.first().copied().unwrap_or_default().into(),
+        false => all.join(" "),
+    }
+}
+
+/// `0-3,8`.
+fn spans(ranks: &[u32]) -> String {
+    let mut spans: Vec<(u32, u32)> = Vec::new();
+    for &rank in ranks {
+        match spans.last_mut() {
+            Some((_, last)) if *last + 1 == rank => *last = rank,
+            _ => spans.push((rank, rank)),
+        }
+    }
+    let span = |&(first, last): &(u32, u32)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    };
+    spans.iter().map(span).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_and_processors_are_told_shortly() {
+        assert_eq!(spans(&[0, 1, 2, 8]), "0-2,8");
+        assert_eq!(spans(&[]), "");
+        let node = NodeFacts {
+            host: "a".into(),
+            ranks: vec![0, 2],
+            processors: 4,
+            memory_bytes: None,
+            memory_limit_bytes: None,
+            sees_run: true,
+        };
+        let allowed = |texts: [&str; 3]| texts.map(str::to_owned);
+        assert_eq!(bound(&node, &allowed(["0-3", "1", "0-3"])), "0-3");
+        assert_eq!(bound(&node, &allowed(["0", "1", "2"])), "0 2");
+    }
+}

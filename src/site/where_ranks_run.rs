@@ -1,0 +1,118 @@
+//! What the first job told, in words.
+
+use std::collections::BTreeSet;
+
+use records::first_job::FirstJob;
+
+use crate::site::allocation::Allocation;
+
+/// `8 ranks on 4 nodes, 2 on each, in blocks; Open MPI v4.1.4; pml ob1; btl self, tcp`.
+pub fn line(told: &FirstJob) -> String {
+    let counts: BTreeSet<usize> = told.nodes.iter().map(|node| node.ranks.len()).collect();
+    let each = match (counts.first(), counts.last()) {
+        (Some(least), Some(most)) if least != most => format!("{least} to {most} on each"),
+        (Some(all), _) => format!("{all} on each"),
+        _ => String::new(),
+    };
+    let dealt = if told.is_in_blocks() { "in blocks" } else { "dealt out" };
+    let library = told.platform.mpi_library.split(',').next().unwrap_or_default();
+    let transport = match told.platform.transport.as_str() {
+        "" => String::new(),
+        transport => format!("; {transport}"),
+    };
+    let (ranks, nodes) = (told.platform.hosts.len(), told.nodes.len());
+    let node = if nodes == 1 { "node" } else { "nodes" };
+    format!("{ranks} ranks on {nodes} {node}, {each}, {dealt}; {library}{transport}")
+}
+
+/// What makes times worth less, or loading fail.
+pub fn warnings(told: &FirstJob, allocation: Option<&Allocation>) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let used = told.nodes.len() as u32;
+    if let Some((held, nodes)) = allocation.and_then(|held| Some((held, held.nodes?)))
+        && used < nodes.min(told.platform.hosts.len() as u32)
+    {
+        warnings.push(format!(
+            "the ranks are on {used} of the {nodes} nodes that {} gave (by host names); tell the launcher \
+             to use them all, as by -N {{nodes}} or --host {{hosts}}",
+            held.system.title()
+        ));
+    }
+    let crowded = told.nodes.iter().filter(|node| node.ranks.len() > node.processors as usize);
+    // A virtual cluster's nodes share one machine, which it takes into account.
+    if let (Some(node), true) = (crowded.clone().next(), told.platform.testbed.is_empty()) {
+        warnings.push(format!(
+            "{} nodes hold more ranks than processors ({}: {} and {}): steps of milliseconds are added \
+             to times",
+            crowded.count(),
+            node.host,
+            node.ranks.len(),
+            node.processors
+        ));
+    }
+    let blind: Vec<&str> =
+        told.nodes.iter().filter(|node| !node.sees_run).map(|node| node.host.as_str()).collect();
+    if let [first, ..] = blind[..] {
+        warnings.push(format!(
+            "{} nodes ({first}) do not see the directory of the run: what is loaded there to be confirmed \
+             has to lie on a file system that all nodes share",
+            blind.len()
+        ));
+    }
+    warnings
+}
+
+/// Says it on stderr.
+pub fn tell(told: &FirstJob, allocation: Option<&Allocation>) {
+    eprintln!("platform: {}", line(told));
+    for warning in warnings(told, allocation) {
+        eprintln!("platform: {warning}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::site::allocation::BatchSystem;
+    use records::{first_job::NodeFacts, platform::Platform};
+
+    fn told(ranks_of: &[&[u32]]) -> FirstJob {
+        let node = |(index, ranks): (usize, &&[u32])| NodeFacts {
+            host: format!("n{index}"),
+            ranks: ranks.to_vec(),
+            processors: 2,
+            memory_bytes: None,
+            memory_limit_bytes: None,
+            sees_run: index != 1,
+        };
+        let ranks: usize = ranks_of.iter().map(|ranks| ranks.len()).sum();
+        let platform = Platform {
+            hosts: vec!["n".into(); ranks],
+            mpi_library: "Open MPI v4.1.4, package: Debian".into(),
+            transport: "pml ob1".into(),
+            ..Platform::default()
+        };
+        let nodes = ranks_of.iter().enumerate().map(node).collect();
+        FirstJob { platform, allowed_processors: vec!["0-1".into(); ranks], nodes }
+    }
+
+    #[test]
+    fn placement_is_told() {
+        let blocks = line(&told(&[&[0, 1], &[2, 3]]));
+        assert_eq!(blocks, "4 ranks on 2 nodes, 2 on each, in blocks; Open MPI v4.1.4; pml ob1");
+        let dealt = line(&told(&[&[0, 2], &[1]]));
+        assert!(dealt.starts_with("3 ranks on 2 nodes, 1 to 2 on each, dealt out;"), "{dealt}");
+    }
+
+    #[test]
+    fn what_goes_wrong_is_told() {
+        assert_eq!(warnings(&told(&[&[0, 1]]), None), Vec::<String>::new());
+        let nodes = Some(4);
+        let held = Allocation { nodes, ..Allocation::unknown(BatchSystem::Pbs, "1".into()) };
+        let all = warnings(&told(&[&[0, 1, 2], &[3]]), Some(&held));
+        assert_eq!(all.len(), 3, "{all:?}");
+        assert!(all[0].contains("2 of the 4 nodes that PBS gave"), "{all:?}");
+        assert!(all[1].contains("n0: 3 and 2"), "{all:?}");
+        assert!(all[2].contains("1 nodes (n1) do not see"), "{all:?}");
+    }
+}

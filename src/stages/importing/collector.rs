@@ -1,0 +1,377 @@
+//! Takes what a tool finds and writes it as a run's records.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Result, bail};
+use import::{Exchange, ExchangeKind, Job, Made, Nodes, Sink, Summary, TimedCall};
+use records::{
+    FileError, Layout, Method,
+    imported::{OtherStatistic, PairStreams, StreamDirection},
+    observation::{CollectiveCall, ObservationStatus},
+    plan::Cell,
+    record::BulkWriter,
+};
+
+use super::{
+    Imported, WantedMethods,
+    batch::{Batch, platform},
+    write_plans,
+};
+use crate::{site::run_directory::RunDirectory, stages::measurements};
+
+/// Records that are open at the same time.
+const MOST_OPEN: usize = 64;
+/// More jobs are told apart by a mistake.
+const MOST_JOBS: usize = 10_000;
+/// More visits do not fit a plan that is read whole.
+const MOST_VISITS: usize = 2_000_000;
+
+/// What says how a row of statistics became an observation; in every record's header.
+const SUMMARISED: &str = "each row is one observation of one visit: a statistic of many \
+                          repetitions, as `statistic` names it; the others are in statistics.csv";
+const REPETITIONS: &str = "every repetition that the tool told";
+
+pub struct Collector<'a> {
+    run: &'a RunDirectory,
+    title: &'static str,
+    wanted: WantedMethods,
+    /// The file being read.
+    file: PathBuf,
+    jobs: Vec<Batch>,
+    by_name: HashMap<String, usize>,
+    current: usize,
+    cells: HashMap<Cell, u32>,
+    in_order: Vec<Cell>,
+    last_cell: u32,
+    /// How ranks lay of each communicator size.
+    layouts: BTreeMap<u32, Nodes>,
+    /// What all times are.
+    statistic: Option<&'static str>,
+    others: Option<BulkWriter<OtherStatistic>>,
+    streams: Option<BulkWriter<PairStreams>>,
+    imported: Imported,
+    left_out: BTreeSet<String>,
+    visits: usize,
+    /// Jobs that have a record.
+    records: usize,
+}
+
+impl<'a> Collector<'a> {
+    pub fn new(run: &'a RunDirectory, title: &'static str, wanted: WantedMethods) -> Self {
+        Collector {
+            run,
+            title,
+            wanted,
+            file: PathBuf::new(),
+            jobs: Vec::new(),
+            by_name: HashMap::new(),
+            current: 0,
+            cells: HashMap::new(),
+            in_order: Vec::new(),
+            last_cell: 0,
+            layouts: BTreeMap::new(),
+            statistic: None,
+            others: None,
+            streams: None,
+            imported: Imported::default(),
+            left_out: BTreeSet::new(),
+            visits: 0,
+            records: 0,
+        }
+    }
+
+    /// What follows is of this file.
+    pub fn file(&mut self, path: &Path) {
+        path.clone_into(&mut self.file);
+    }
+
+    fn fault(&self, line: u64, field: &str, problem: impl Into<String>) -> FileError {
+        FileError::new(&self.file, problem).at_line(line).in_field(field)
+    }
+
+    /// All is read: closes the records and writes the plans.
+    pub fn finish(mut self) -> Result<Imported> {
+        for job in &mut self.jobs {
+            job.close()?;
+        }
+        if let Some(others) = self.others.take() {
+            others.finish()?;
+        }
+        if let Some(streams) = self.streams.take() {
+            streams.finish()?;
+        }
+        if self.imported.calls + self.imported.exchanges == 0 {
+            bail!("the files hold nothing that is wanted");
+        }
+        self.imported.jobs = self.jobs.len();
+        self.imported.notes.extend(self.left_out.iter().cloned());
+        self.imported.notes.extend(self.single_jobs());
+        if self.imported.calls > 0 {
+            let mut numbered = self.jobs;
+            numbered.retain(|job| job.number > 0);
+            numbered.sort_by_key(|job| job.number);
+            let visits = numbered.into_iter().map(|job| job.visits).collect();
+            write_plans(self.run, &self.in_order, visits)?;
+        }
+        Ok(self.imported)
+    }
+
+    /// Where a summary's cells were each measured by one job alone.
+    fn single_jobs(&self) -> Option<String> {
+        self.statistic.filter(|statistic| *statistic != REPETITIONS)?;
+        let mut visits: HashMap<u32, u32> = HashMap::new();
+        for visit in self.jobs.iter().flat_map(|job| &job.visits) {
+            *visits.entry(visit.cell).or_default() += 1;
+        }
+        let single = visits.values().filter(|count| **count == 1).count();
+        (single > 0).then(|| {
+            format!(
+                "{single} of {} cells have one summary of one job: what is best there is judged by \
+                 the numbers that chose it",
+                visits.len()
+            )
+        })
+    }
+
+    /// The index of a cell, new or known. Rows of one cell follow each other.
+    fn cell(&mut self, call: &TimedCall<'_>) -> u32 {
+        let is_same = self.in_order.get(self.last_cell as usize).is_some_and(|cell| {
+            cell.method == *call.method
+                && (cell.collective, cell.layout.procs(), cell.bytes)
+                    == (call.collective, call.procs, call.bytes)
+        });
+        if !is_same {
+            let cell = Cell {
+                collective: call.collective,
+                method: call.method.clone(),
+                layout: Layout::flat(call.procs),
+                bytes: call.bytes,
+            };
+            let next = self.in_order.len() as u32;
+            self.last_cell = *self.cells.entry(cell.clone()).or_insert(next);
+            if self.last_cell == next {
+                self.in_order.push(cell);
+            }
+        }
+        self.last_cell
+    }
+
+    /// What of a call contradicts what was read before.
+    fn check(&mut self, line: u64, call: &TimedCall<'_>) -> Result<(), FileError> {
+        let nodes = self.jobs[self.current].job.nodes;
+        if let Some(nodes) = nodes {
+            let procs = call.procs;
+            if procs > nodes.procs() {
+                let problem = format!("is {procs}, but the job has {nodes} ranks");
+                return Err(self.fault(line, "procs", problem));
+            }
+            let before = *self.layouts.entry(procs).or_insert(nodes);
+            if before != nodes {
+                let problem = format!(
+                    "{procs} ranks as {nodes}, but as {before} further up; a run holds one layout of \
+                     each number of ranks: import the other into a run of its own"
+                );
+                return Err(self.fault(line, "layout", problem));
+            }
+        }
+        let statistic = match &call.made {
+            Made::Repetition(_) => REPETITIONS,
+            Made::Summary(summary) => summary.statistic,
+        };
+        let before = *self.statistic.get_or_insert(statistic);
+        match before == statistic {
+            true => Ok(()),
+            false => {
+                let problem = format!(
+                    "is the {statistic}, but further up the {before} was told; times are compared by \
+                     one statistic: import the others into a run of their own"
+                );
+                Err(self.fault(line, "statistic", problem))
+            }
+        }
+    }
+
+    fn keep_others(&mut self, call: &TimedCall<'_>, summary: &Summary) -> Result<(), FileError> {
+        if summary.others.is_empty() {
+            return Ok(());
+        }
+        let writer = match &mut self.others {
+            Some(writer) => writer,
+            none => none.insert(BulkWriter::create(&self.run.statistics(), &BTreeMap::new())?),
+        };
+        for (statistic, seconds) in &summary.others {
+            writer.append(&OtherStatistic {
+                job: self.jobs[self.current].number as u32,
+                collective: call.collective,
+                method: call.method.clone(),
+                procs: call.procs,
+                bytes: call.bytes,
+                repetitions: summary.repetitions,
+                statistic: (*statistic).to_owned(),
+                seconds: *seconds,
+                status: call.status,
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Closes all records where too many are open for one more.
+    fn make_room(&mut self) -> Result<(), FileError> {
+        if self.jobs[self.current].is_open() {
+            return Ok(());
+        }
+        if self.jobs.iter().filter(|job| job.is_open()).count() >= MOST_OPEN {
+            self.jobs.iter_mut().try_for_each(Batch::close)?;
+        }
+        Ok(())
+    }
+
+    fn is_wanted(&self, method: &Method) -> bool {
+        self.wanted == WantedMethods::All || matches!(method, Method::Default | Method::Native(_))
+    }
+}
+
+impl Sink for Collector<'_> {
+    fn job(&mut self, line: u64, job: &Job) -> Result<(), FileError> {
+        if let Some(&known) = self.by_name.get(&job.name) {
+            self.current = known;
+            let before = &self.jobs[known].job;
+            return match before == job {
+                true => Ok(()),
+                false => {
+                    let problem = format!(
+                        "{} is told twice with different libraries, layouts or settings",
+                        records::quoted(&job.name)
+                    );
+                    Err(self.fault(line, "job", problem))
+                }
+            };
+        }
+        if self.jobs.len() == MOST_JOBS {
+            return Err(self.fault(line, "job", format!("more than {MOST_JOBS} jobs")));
+        }
+        self.current = self.jobs.len();
+        self.by_name.insert(job.name.clone(), self.current);
+        self.jobs.push(Batch::new(job.clone()));
+        Ok(())
+    }
+
+    fn call(&mut self, line: u64, call: &TimedCall<'_>) -> Result<(), FileError> {
+        if !self.is_wanted(call.method) {
+            self.left_out("methods that are not the library's are left out");
+            return Ok(());
+        }
+        if call.seconds <= 0.0 {
+            return Err(self.fault(line, "seconds", "is 0; expected more"));
+        }
+        self.check(line, call)?;
+        let cell = self.cell(call);
+        self.make_room()?;
+        let repetition = match &call.made {
+            Made::Repetition(repetition) => Some(*repetition),
+            Made::Summary(_) => Some(0),
+        };
+        let next = self.records + 1;
+        let batch = &mut self.jobs[self.current];
+        if batch.number == 0 {
+            // Numbered where it times a collective: a run's records have no gaps.
+            batch.number = next;
+            batch.path = measurements::files(self.run, next).record;
+            self.records = next;
+        }
+        let before = batch.visits.len();
+        let (visit, repetition) = batch.place(cell, repetition);
+        self.visits += batch.visits.len() - before;
+        let row = CollectiveCall {
+            visit,
+            repetition,
+            status: call.status,
+            ..CollectiveCall::timed(&self.in_order[cell as usize], call.seconds)
+        };
+        let (title, file) = (self.title, &self.file);
+        let ranks = batch.job.nodes.map_or(call.procs, Nodes::procs);
+        let header = |job: &Job| header(job, title, file, ranks, &call.made);
+        batch.append(&row, header)?;
+        if self.visits > MOST_VISITS {
+            let problem = format!(
+                "more than {MOST_VISITS} changes between cells; sort the rows by collective, method, \
+                 procs and bytes"
+            );
+            return Err(self.fault(line, "", problem));
+        }
+        self.imported.calls += 1;
+        match &call.made {
+            Made::Summary(summary) => self.keep_others(call, summary),
+            Made::Repetition(_) => Ok(()),
+        }
+    }
+
+    fn exchange(&mut self, line: u64, exchange: &Exchange) -> Result<(), FileError> {
+        if exchange.seconds <= 0.0 || exchange.pairs == 0 {
+            return Err(self.fault(line, "seconds", "is 0; expected more"));
+        }
+        let writer = match &mut self.streams {
+            Some(writer) => writer,
+            none => {
+                let job = &self.jobs[self.current].job;
+                let ranks = job.nodes.map_or(2 * exchange.pairs, Nodes::procs);
+                let made = Made::Summary(exchange.summary.clone());
+                let header = header(job, self.title, &self.file, ranks, &made);
+                none.insert(BulkWriter::create(&self.run.pair_streams(), &header)?)
+            }
+        };
+        self.imported.exchanges += 1;
+        writer.append(&PairStreams {
+            direction: match exchange.kind {
+                ExchangeKind::PingPong => StreamDirection::PingPong,
+                ExchangeKind::OneWay => StreamDirection::OneWay,
+                ExchangeKind::BothWays => StreamDirection::BothWays,
+            },
+            pairs: exchange.pairs,
+            bytes: exchange.bytes,
+            messages: exchange.messages,
+            job: self.current as u32 + 1,
+            statistic: exchange.summary.statistic.to_owned(),
+            seconds: exchange.seconds,
+            status: ObservationStatus::Ok,
+        })
+    }
+
+    fn left_out(&mut self, what: &str) {
+        if !self.left_out.contains(what) {
+            self.left_out.insert(what.to_owned());
+        }
+    }
+}
+
+/// What a record says of itself.
+fn header(
+    job: &Job,
+    title: &str,
+    file: &Path,
+    ranks: u32,
+    made: &Made,
+) -> BTreeMap<String, String> {
+    let platform = serde_json::to_string(&platform(job, ranks)).unwrap_or_default();
+    let (statistic, rows) = match made {
+        Made::Repetition(_) => ("none", REPETITIONS),
+        Made::Summary(summary) => (summary.statistic, SUMMARISED),
+    };
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let mut header = BTreeMap::from([
+        ("imported".to_owned(), format!("{title}, {name}")),
+        ("job".to_owned(), job.name.clone()),
+        ("platform".to_owned(), platform),
+        ("ranks".to_owned(), ranks.to_string()),
+        ("rows".to_owned(), rows.to_owned()),
+        ("statistic".to_owned(), statistic.to_owned()),
+        ("timing".to_owned(), job.timing.clone()),
+    ]);
+    if let Some(nodes) = job.nodes {
+        header.insert("layout".into(), nodes.to_string());
+    }
+    header
+}

@@ -1,0 +1,132 @@
+//! Makes a run of what other tools have measured.
+
+mod batch;
+mod collector;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result, bail};
+use import::{Lines, Script, Told, Tool};
+use records::{FileError, document, plan::Plan, reading};
+
+use self::collector::Collector;
+use crate::{site::run_directory::RunDirectory, stages::measurements};
+
+/// What was imported.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Imported {
+    /// Jobs that timed collectives or messages.
+    pub jobs: usize,
+    /// Times of collectives.
+    pub calls: u64,
+    /// Times of messages between pairs.
+    pub exchanges: u64,
+    /// What the user should know.
+    pub notes: Vec<String>,
+}
+
+/// Which of what the files hold is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WantedMethods {
+    /// Everything.
+    All,
+    /// The library's own algorithms and its default.
+    OfLibrary,
+}
+
+/// Reads files of a tool into a new run at `directory`, which is there only when all is read.
+///
+/// # Errors
+/// The directory is there and holds something, a file is broken, cut off or another tool's, or
+/// files contradict each other. Nothing is left behind.
+pub fn import(
+    tool: &dyn Tool,
+    files: &[PathBuf],
+    told: &Told,
+    wanted: WantedMethods,
+    directory: &Path,
+) -> Result<Imported> {
+    let target = RunDirectory::at(directory)?.path().to_owned();
+    if fs::read_dir(&target).is_ok_and(|mut entries| entries.next().is_some()) {
+        bail!("{}: already exists; name another directory", target.display());
+    }
+    let parent = target.parent().unwrap_or(Path::new("/"));
+    let missing: Vec<&Path> = parent.ancestors().take_while(|path| !path.exists()).collect();
+    fs::create_dir_all(parent)
+        .map_err(|error| FileError::io(parent, "make this directory", &error))?;
+    let result = into_new(tool, files, told, wanted, parent, &target);
+    if result.is_err() {
+        // What was made for a run that does not begin goes again.
+        missing.iter().for_each(|path| drop(fs::remove_dir(path)));
+    }
+    result
+}
+
+fn into_new(
+    tool: &dyn Tool,
+    files: &[PathBuf],
+    told: &Told,
+    wanted: WantedMethods,
+    parent: &Path,
+    target: &Path,
+) -> Result<Imported> {
+    // Beside the run, so that it can be moved there in one step.
+    let scratch = tempfile::Builder::new()
+        .prefix(".colibri-import-")
+        .tempdir_in(parent)
+        .map_err(|error| FileError::io(parent, "write", &error))?;
+    let run = RunDirectory::at(scratch.path())?;
+    let mut collector = Collector::new(&run, tool.title(), wanted);
+    for file in files {
+        let told = with_script(told, file)?;
+        let input = reading::open(file).map_err(|error| FileError::io(file, "read", &error))?;
+        collector.file(file);
+        tool.read(&mut Lines::new(file, input), &told, &mut collector)?;
+    }
+    let imported = collector.finish()?;
+    // An empty directory that was there gives way.
+    fs::rename(scratch.path(), target).map_err(|error| FileError::io(target, "write", &error))?;
+    // What was moved is no scratch any more.
+    let _ = scratch.keep();
+    Ok(imported)
+}
+
+/// What is told of a file, with the script that lies beside it: `NAME.job.sh` or `NAME.sh` beside
+/// `NAME.txt`.
+fn with_script(told: &Told, file: &Path) -> Result<Told> {
+    if told.script != Script::default() {
+        return Ok(told.clone());
+    }
+    let beside = ["job.sh", "sh", "sbatch"].map(|end| file.with_extension(end));
+    match beside.into_iter().find(|path| path.is_file() && path != file) {
+        Some(path) => Ok(Told { script: script(&path)?, ..told.clone() }),
+        None => Ok(told.clone()),
+    }
+}
+
+/// A job's script.
+///
+/// # Errors
+/// It cannot be read.
+pub fn script(path: &Path) -> Result<Script> {
+    let input = reading::open(path).map_err(|error| FileError::io(path, "read", &error))?;
+    Ok(Script::read(Lines::new(path, input))?)
+}
+
+/// Writes the plans: all name the same cells, each the visits of its own job.
+fn write_plans(
+    run: &RunDirectory,
+    cells: &[records::plan::Cell],
+    visits: Vec<Vec<records::plan::Visit>>,
+) -> Result<()> {
+    let ranks =
+        cells.iter().map(|cell| cell.layout.procs()).max().context("there are no collectives")?;
+    for (index, visits) in visits.into_iter().enumerate() {
+        let plan = Plan { seed: 0, ranks, cells: cells.to_vec(), visits };
+        document::write(&measurements::files(run, index + 1).plan, &plan)?;
+    }
+    Ok(())
+}
