@@ -121,22 +121,35 @@ fn reading_what_is_not_there_makes_nothing() {
     }
 }
 
-/// The command whose launcher fails at its first job has begun, but has recorded nothing.
+/// Starts the first job, which tells where the ranks run, and nothing after it.
+const FAILS_LATER: &str = "np=$1; shift\n\
+                           export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1\n\
+                           case \"$*\" in *' platform '*) ;; *) exit 1;; esac\n\
+                           exec mpirun --oversubscribe -np $np \"$@\"\n";
+
+/// A launcher that fails at the first job has told nothing of the run, which leaves nothing; one that fails
+/// later has begun it, but recorded nothing.
 #[test]
 fn a_run_that_recorded_nothing_is_begun_anew_by_other_options() {
+    let test = "a_run_that_recorded_nothing_is_begun_anew_by_other_options";
+    let Some(_turn) = have_mpirun(test) else { return };
     let dir = tempfile::tempdir().unwrap();
     let run_directory = dir.path().join("run");
     let tune = ["tune", run_directory.to_str().unwrap(), "--ranks", "2"];
-    for flags in [
-        &["--launcher", "false {np}"][..],
-        &["--launcher", "false -np {np}"],
-        &["--launcher", "false --np {np}", "--resume", "--seed", "2"],
-    ] {
-        let (_, stderr) = run(1, &[&tune[..], flags].concat());
-        assert!(stderr.contains("exit code 1"), "{flags:?}: {stderr}");
+    let (_, stderr) = run(1, &[&tune[..], &["--launcher", "false {np}"]].concat());
+    assert!(stderr.contains("platform: ") && stderr.contains("exit code 1"), "{stderr}");
+    assert!(!run_directory.exists());
+
+    let script = dir.path().join("fails-later");
+    fs::write(&script, FAILS_LATER).unwrap();
+    let script = script.display();
+    let launchers = ["sh", "env sh", "env A=1 sh"].map(|shell| format!("{shell} {script} {{np}}"));
+    for (launcher, flags) in launchers.iter().zip([&[][..], &[], &["--resume", "--seed", "2"]]) {
+        let (_, stderr) = run(1, &[&tune[..], &["--launcher", launcher], flags].concat());
+        assert!(stderr.contains("calibrate: ") && stderr.contains("exit code 1"), "{stderr}");
     }
     let options = fs::read_to_string(run_directory.join("tune.json")).unwrap();
-    assert!(options.contains("false --np {np}"), "{options}");
+    assert!(options.contains("env A=1 sh"), "{options}");
 }
 
 /// A run in which there is something of everything.

@@ -137,6 +137,9 @@ fn of_algorithm(algorithm: Algorithm) -> RGBColor {
         A::TwoLevel => RGBColor(68, 170, 153),
         A::MultiLane => RGBColor(221, 204, 119),
         A::NodeOrder => RGBColor(204, 102, 119),
+        A::Circulant => RGBColor(51, 34, 136),
+        A::TwoTrees => RGBColor(17, 119, 51),
+        A::Bine => RGBColor(170, 68, 153),
     }
 }
 

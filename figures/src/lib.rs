@@ -3,6 +3,7 @@
 //! | figure | drawn from | after |
 //! |---|---|---|
 //! | [`penalty_map`] | penalties | the paper's Figure 7 |
+//! | [`limit_map`] | times above the limit | |
 //! | [`decision_map`], [`measured_map`] | decisions, penalties | Figure 6 |
 //! | [`difference_map`] | what two decision functions take, with its times | |
 //! | [`parameters`] | a calibration | Figure 1 |
@@ -59,7 +60,7 @@ pub use fits::fits;
 pub use gain::{GainPanel, GainPoint, gain, gains};
 pub use pair_map::pair_map;
 pub use parameters::parameters;
-pub use penalty_map::penalty_map;
+pub use penalty_map::{limit_map, penalty_map};
 pub use plot::{Axis, Curve, PlotPoint, Trace};
 pub use relative::{RelativeMethod, RelativePanel, RelativePoint, relative};
 pub use space_time::{MOST_MESSAGES, MOST_RANKS, space_time};

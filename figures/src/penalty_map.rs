@@ -26,6 +26,19 @@ use crate::{
 /// # Errors
 /// The file has nothing about the collective, or more than a figure can hold.
 pub fn penalty_map(penalties: &Penalties, collective: Collective) -> Result<Figure, FigureError> {
+    map(penalties, collective, "Penalty of following each decision function")
+}
+
+/// How far each decision function's times are above what no algorithm gets below, drawn as
+/// [`penalty_map`] draws penalties.
+///
+/// # Errors
+/// As [`penalty_map`].
+pub fn limit_map(above: &Penalties, collective: Collective) -> Result<Figure, FigureError> {
+    map(above, collective, "Time above the limit by each decision function")
+}
+
+fn map(penalties: &Penalties, collective: Collective, title: &str) -> Result<Figure, FigureError> {
     let mut functions: BTreeMap<&str, Vec<&Penalty>> = BTreeMap::new();
     for penalty in penalties.penalties.iter().filter(|p| p.collective == collective) {
         functions.entry(&penalty.decided_by).or_default().push(penalty);
@@ -50,10 +63,7 @@ pub fn penalty_map(penalties: &Penalties, collective: Collective) -> Result<Figu
         format!("timed: {}; best: {}", penalties.timing, penalties.best),
     ];
     lines.extend(page::warnings(&penalties.warnings));
-    let heading = Heading {
-        title: format!("Penalty of following each decision function: {collective}"),
-        lines,
-    };
+    let heading = Heading { title: format!("{title}: {collective}"), lines };
     let x_label = size_label(penalties.message_size.get(&collective), collective);
     let mut legend = Legend::default();
     if functions.iter().any(|(_, cells)| cells.iter().any(|cell| cell.machine_limited)) {

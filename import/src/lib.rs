@@ -1,7 +1,7 @@
 //! What other tools have measured, row by row, as Colibri counts sizes and names methods.
 //!
-//! A [`Tool`] reads the lines of one file and hands what it finds to a [`Sink`]: the calls of
-//! collectives ([`TimedCall`]), messages between pairs of ranks ([`Exchange`]), and what is known of the
+//! A [`MeasuringTool`] reads the lines of one file and hands what it finds to a [`Sink`]: the calls of
+//! collectives ([`ImportedCall`]), messages between pairs of ranks ([`PairExchange`]), and what is known of the
 //! job that made them ([`Job`]). Nothing is kept in memory: files of any length are read.
 //!
 //! A tool tells single repetitions or summaries of many. [`Made`] says which, and of a summary by
@@ -20,8 +20,8 @@ mod tools;
 
 pub use lines::Lines;
 pub use registry::{ALL, find};
-pub use rows::{Exchange, ExchangeKind, Job, Made, Nodes, Sink, Summary, TimedCall};
+pub use rows::{ExchangeKind, ImportedCall, Job, Made, PairExchange, RanksOnNodes, Sink, Summary};
 pub use script::Script;
 pub use sizes::SizeMeaning;
-pub use tool::{Told, Tool};
+pub use tool::{MeasuringTool, Told};
 pub use tools::{ColumnMap, SizeUnit, TimeUnit};

@@ -3,13 +3,13 @@
 use records::unknown;
 
 use crate::{
-    tool::Tool,
+    tool::MeasuringTool,
     tools::{Csv, Imb, Osu, Pico, ReproMpi},
 };
 
 /// The tools whose output is read.
 #[rustfmt::skip]
-pub const ALL: &[&dyn Tool] = &[
+pub const ALL: &[&dyn MeasuringTool] = &[
     &Osu,
     &Imb,
     &ReproMpi,
@@ -21,7 +21,7 @@ pub const ALL: &[&dyn Tool] = &[
 ///
 /// # Errors
 /// There is none; which there are.
-pub fn find(name: &str) -> Result<&'static dyn Tool, String> {
+pub fn find(name: &str) -> Result<&'static dyn MeasuringTool, String> {
     ALL.iter().copied().find(|tool| tool.name() == name).ok_or_else(|| {
         let names: Vec<&str> = ALL.iter().map(|tool| tool.name()).collect();
         unknown("tool", name, &names)

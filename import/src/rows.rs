@@ -4,19 +4,19 @@ use records::{Collective, FileError, Method, observation::ObservationStatus};
 
 /// On how many nodes a job ran, with how many ranks on each: `32x4`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Nodes {
+pub struct RanksOnNodes {
     /// Nodes.
     pub nodes: u32,
     /// Ranks on each.
     pub ranks_per_node: u32,
 }
 
-impl Nodes {
+impl RanksOnNodes {
     /// # Errors
     /// There are none, or more ranks than a number can tell.
     pub fn new(nodes: u32, ranks_per_node: u32) -> Result<Self, String> {
         match nodes.checked_mul(ranks_per_node) {
-            Some(1..) => Ok(Nodes { nodes, ranks_per_node }),
+            Some(1..) => Ok(RanksOnNodes { nodes, ranks_per_node }),
             _ => Err(format!("{nodes} nodes with {ranks_per_node} ranks each are no layout")),
         }
     }
@@ -27,20 +27,20 @@ impl Nodes {
     }
 }
 
-impl fmt::Display for Nodes {
+impl fmt::Display for RanksOnNodes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}x{}", self.nodes, self.ranks_per_node)
     }
 }
 
-impl FromStr for Nodes {
+impl FromStr for RanksOnNodes {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || "expected NODESxRANKS, as in 32x4".to_owned();
         let (nodes, ranks) = text.split_once('x').ok_or_else(wrong)?;
         let number = |text: &str| text.trim().parse().map_err(|_| wrong());
-        Nodes::new(number(nodes)?, number(ranks)?)
+        RanksOnNodes::new(number(nodes)?, number(ranks)?)
     }
 }
 
@@ -52,7 +52,7 @@ pub struct Job {
     /// The MPI library and its version; empty where it is not told.
     pub library: String,
     /// Where its ranks ran, where that is told.
-    pub nodes: Option<Nodes>,
+    pub nodes: Option<RanksOnNodes>,
     /// What one time is: from when to when, over which ranks.
     pub timing: String,
     /// Settings that belong to it, such as `UCX_MAX_RNDV_RAILS=1`.
@@ -81,11 +81,13 @@ pub enum Made {
 
 /// The time of a collective.
 #[derive(Debug, Clone, PartialEq)]
-pub struct TimedCall<'a> {
+pub struct ImportedCall<'a> {
     /// The collective.
     pub collective: Collective,
     /// The method.
     pub method: &'a Method,
+    /// Whether it is the MPI library's own, whatever its name.
+    pub of_library: bool,
     /// Processes in the communicator.
     pub procs: u32,
     /// Message size; see [`Collective::message_size`].
@@ -96,6 +98,13 @@ pub struct TimedCall<'a> {
     pub made: Made,
     /// Whether the tool counts it as late.
     pub status: ObservationStatus,
+}
+
+impl ImportedCall<'_> {
+    /// Whether a method's name tells that it is the library's.
+    pub fn is_library(method: &Method) -> bool {
+        matches!(method, Method::Default | Method::Native(_))
+    }
 }
 
 /// How messages go between the ranks of a pair.
@@ -111,7 +120,7 @@ pub enum ExchangeKind {
 
 /// The time of messages between pairs of ranks.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Exchange {
+pub struct PairExchange {
     /// Which way they go.
     pub kind: ExchangeKind,
     /// Pairs that do the same at once.
@@ -138,13 +147,13 @@ pub trait Sink {
     ///
     /// # Errors
     /// It cannot be kept beside what is there, or not written.
-    fn call(&mut self, line: u64, call: &TimedCall<'_>) -> Result<(), FileError>;
+    fn call(&mut self, line: u64, call: &ImportedCall<'_>) -> Result<(), FileError>;
 
     /// The time of messages, at this line.
     ///
     /// # Errors
     /// As [`Sink::call`].
-    fn exchange(&mut self, line: u64, exchange: &Exchange) -> Result<(), FileError>;
+    fn exchange(&mut self, line: u64, exchange: &PairExchange) -> Result<(), FileError>;
 
     /// What was left out, and why: told once for each text.
     fn left_out(&mut self, what: &str);

@@ -1,6 +1,6 @@
 use records::FileError;
 
-use crate::{Lines, rows::Nodes};
+use crate::{Lines, rows::RanksOnNodes};
 
 /// What a job's script tells of it, as Slurm reads it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -77,7 +77,7 @@ impl Script {
     }
 
     /// Where the ranks ran, as far as that follows.
-    pub fn layout(&self) -> Option<Nodes> {
+    pub fn layout(&self) -> Option<RanksOnNodes> {
         let nodes = match (self.nodes, self.ranks_per_node, self.procs) {
             (Some(nodes), Some(each), _) => (nodes, each),
             (None, Some(each), Some(procs)) if procs.is_multiple_of(each) => (procs / each, each),
@@ -86,12 +86,12 @@ impl Script {
             }
             _ => return None,
         };
-        Nodes::new(nodes.0, nodes.1).ok()
+        RanksOnNodes::new(nodes.0, nodes.1).ok()
     }
 
     /// Ranks in all, as far as that follows.
     pub fn ranks(&self) -> Option<u32> {
-        self.procs.or_else(|| self.layout().map(Nodes::procs))
+        self.procs.or_else(|| self.layout().map(RanksOnNodes::procs))
     }
 }
 

@@ -2,7 +2,7 @@ use records::{FileError, Method};
 
 use crate::{
     lines::Lines,
-    rows::{Job, Nodes, Sink},
+    rows::{Job, RanksOnNodes, Sink},
     script::Script,
     tools::ColumnMap,
 };
@@ -13,7 +13,7 @@ pub struct Told {
     /// Ranks in all.
     pub procs: Option<u32>,
     /// Where they ran.
-    pub layout: Option<Nodes>,
+    pub layout: Option<RanksOnNodes>,
     /// The MPI library.
     pub library: Option<String>,
     /// What was forced, where the tool timed something else than the library's default.
@@ -27,7 +27,7 @@ pub struct Told {
 impl Told {
     /// Ranks in all, as far as anybody tells.
     pub fn procs(&self) -> Option<u32> {
-        self.procs.or(self.layout.map(Nodes::procs)).or(self.script.ranks())
+        self.procs.or(self.layout.map(RanksOnNodes::procs)).or(self.script.ranks())
     }
 
     /// The method that was timed where the file does not say: the library's default if nobody does.
@@ -49,7 +49,7 @@ impl Told {
 }
 
 /// A tool whose output is read.
-pub trait Tool: Sync {
+pub trait MeasuringTool: Sync {
     /// As `--from` names it.
     fn name(&self) -> &'static str;
 

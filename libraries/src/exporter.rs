@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use records::{Algorithm, Collective, FileError, Method, Point, summary::LoadWay};
 
-use crate::{error::Result, rules::Rules};
+use crate::{error::Result, library::UnsafeFor, rules::Rules};
 
 /// Everything that an exporter may tell.
 pub struct Export<'a> {
@@ -17,7 +17,8 @@ pub struct Export<'a> {
 /// A file to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct File {
-    /// Its name where the export is a directory; empty where it is one file.
+    /// Its name where the export is a directory. Where it is not, empty for the file itself; what
+    /// follows its name for one that goes with it.
     pub name: String,
     /// What is in it.
     pub text: String,
@@ -37,6 +38,11 @@ pub trait Exporter {
     /// # Errors
     /// Why not.
     fn express(&self, point: Point, method: &Method) -> Result<(), String>;
+
+    /// Whether its files keep an algorithm from calls for which it must not be used.
+    fn keeps_from(&self, _: UnsafeFor) -> bool {
+        false
+    }
 
     /// The algorithms that it has for a collective.
     fn algorithms(&self, collective: Collective) -> Vec<Algorithm>;
@@ -73,6 +79,19 @@ pub trait Exporter {
         None
     }
 
+    /// The same for a job of so many ranks.
+    ///
+    /// # Errors
+    /// As [`files`](Self::files).
+    fn variables(
+        &self,
+        file: &str,
+        export: &Export<'_>,
+        _ranks: u32,
+    ) -> Result<Vec<(String, String)>> {
+        Ok(self.environment(file, export).unwrap_or_default())
+    }
+
     /// How it is loaded, for people.
     fn how_to_load(&self, file: &str, export: &Export<'_>) -> String;
 }
@@ -85,6 +104,8 @@ pub struct FileFormat {
     pub about: &'static str,
     /// The way of loading for which `tune` confirms choices, where it does so for this form.
     pub way: Option<LoadWay>,
+    /// What `tune` calls the file in a run's directory.
+    pub file: &'static str,
     /// Whether a file of the library is looked into.
     pub takes_library: bool,
     /// The exporter for a version of the library; the file to look into.

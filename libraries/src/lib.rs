@@ -23,7 +23,8 @@ mod version;
 pub use error::{Error, Result};
 pub use exporter::{Compile, Export, Exporter, File, FileFormat, MethodAt, lacks};
 pub use library::{
-    Damage, Danger, JobStart, MethodsOf, MpiLibrary, UnsafeFor, Variable, WithinJob,
+    Damage, Danger, JobStart, MethodsOfVersion, MpiLibrary, ReadAt, RequiredVariable, UnsafeFor,
+    Variable, VariablesOf, WithinJob,
 };
 pub use registry::{ALL, find, formats, ran_as_asked, read, recognise, runs, unlike_its_name};
 pub use release::{LibraryRelease, ReleaseMatch};

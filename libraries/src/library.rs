@@ -4,7 +4,7 @@ use std::fmt;
 
 use records::{Algorithm, Collective, Library, Method, Native, Point};
 
-use crate::exporter::FileFormat;
+use crate::{exporter::FileFormat, version};
 
 /// An MPI library, or one of collectives that serves under it.
 ///
@@ -20,6 +20,11 @@ pub trait MpiLibrary: Sync {
     /// Whether it is this one that says so of its version, by `MPI_Get_library_version` or by
     /// `--version` of its launcher.
     fn says(&self, version: &str) -> bool;
+
+    /// The first two numbers of its version, by what it says of that.
+    fn version(&self, said: &str) -> Option<(u32, u32)> {
+        version::said(said)
+    }
 
     /// Environment variables that every start by its own launcher wants.
     fn environment(&self, _: JobStart) -> Vec<(&'static str, &'static str)> {
@@ -65,6 +70,12 @@ pub trait MpiLibrary: Sync {
         None
     }
 
+    /// Whether Colibri's algorithms, by the same names, are those that it has itself: what is timed of
+    /// its own then tells of both.
+    fn has_all_of_ours(&self) -> bool {
+        false
+    }
+
     /// The library to preload that tells which algorithms ran, where there is one.
     fn tracer(&self) -> Option<&'static str> {
         None
@@ -105,23 +116,44 @@ pub struct JobStart {
     pub oversubscribed: bool,
 }
 
-/// The methods of a collective with these segment sizes, on so many processes, for messages of so
-/// many bytes.
-pub type MethodsOf = fn(Collective, &[u64], u32, u64) -> Vec<Method>;
+/// The methods of a collective that a version can be made to run, with these segment sizes, on so many
+/// processes, for messages of so many bytes.
+pub type MethodsOfVersion = fn((u32, u32), Collective, &[u64], u32, u64) -> Vec<Method>;
 
-/// Forcing by control variables of MPI's tool interface: a communicator keeps what held when it
-/// was made.
+/// The variables of an algorithm, in a version.
+pub type VariablesOf = fn((u32, u32), Collective, &Native) -> Result<Vec<Variable>, String>;
+
+/// Forcing by control variables of MPI's tool interface.
 pub struct WithinJob {
     /// What is to be compared.
-    pub methods: MethodsOf,
-    /// The control variable that must be on, or the others are ignored.
-    pub switch: &'static str,
-    /// How it is turned on.
-    pub switched_by: &'static str,
+    pub methods: MethodsOfVersion,
+    /// What must be on, or the variables are ignored.
+    pub switch: Option<RequiredVariable>,
     /// Of what part of the library the variables are.
     pub part: &'static str,
     /// The variables of an algorithm.
-    pub variables: fn(Collective, &Native) -> Result<Vec<Variable>, String>,
+    pub variables: VariablesOf,
+    /// When the library reads them.
+    pub read: ReadAt,
+}
+
+/// A control variable without which others are ignored.
+#[derive(Debug, Clone, Copy)]
+pub struct RequiredVariable {
+    /// Its name.
+    pub name: &'static str,
+    /// How it is turned on when a job starts.
+    pub turned_on_by: &'static str,
+}
+
+/// When a library reads the variables that force an algorithm.
+#[derive(Debug, Clone, Copy)]
+pub enum ReadAt {
+    /// When a communicator is made, which keeps them.
+    Communicator,
+    /// At each call. One that the algorithm can't carry out fails, instead of falling back: so what
+    /// succeeds ran what is given here, as a tracer would tell it.
+    Call(fn((u32, u32), Collective, &Native) -> Option<String>),
 }
 
 /// A control variable to be set.
@@ -164,6 +196,29 @@ pub enum UnsafeFor {
     NotTwoRanks,
     /// On ranks that are no power of two.
     NotPowerOfTwo,
+}
+
+impl fmt::Display for UnsafeFor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            UnsafeFor::NotCommutative => "with operations that are not commutative",
+            UnsafeFor::UserOperationOrFewElements => {
+                "with a user's operation, or few elements for the ranks"
+            }
+            UnsafeFor::InPlace => "with MPI_IN_PLACE",
+            UnsafeFor::NotTwoRanks => "on other than two ranks",
+            UnsafeFor::NotPowerOfTwo => "on ranks that are no power of two",
+        })
+    }
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Damage::WrongResults => "gives wrong results",
+            Damage::Failure => "fails",
+        })
+    }
 }
 
 /// What comes of a dangerous algorithm.

@@ -63,9 +63,32 @@ pub fn numbers(text: &str) -> Option<(u32, u32)> {
     }
 }
 
+/// The first two numbers of the first version in a text, such as `MPICH Version: 4.0.2`.
+pub fn said(text: &str) -> Option<(u32, u32)> {
+    let words = text.split(|letter: char| !letter.is_ascii_digit() && letter != '.');
+    let numbers = |word: &str| {
+        let mut parts = word.split('.').map(str::parse::<u32>);
+        Some((parts.next()?.ok()?, parts.next()?.ok()?))
+    };
+    words.into_iter().find_map(numbers)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_version_is_read_out_of_what_a_library_says() {
+        for (text, version) in [
+            ("Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4", (4, 1)),
+            ("MPICH Version:\t4.0.2\nMPICH Release date: Thu Apr 7", (4, 0)),
+            ("MPICH Version: 5.0.2", (5, 0)),
+            ("Intel(R) MPI Library 2021.19.0 for Linux* OS", (2021, 19)),
+        ] {
+            assert_eq!(said(text), Some(version), "{text}");
+        }
+        assert_eq!(said("some library, built in 2020."), None);
+    }
 
     #[test]
     fn only_what_is_known_is_taken_and_the_nearest_is_named() {

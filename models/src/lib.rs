@@ -35,14 +35,18 @@ pub mod compress;
 pub mod decide;
 pub mod explain;
 pub mod fit;
+mod limit;
 mod model;
 pub mod parameters;
+pub mod port_sharing;
 mod predict;
 pub mod presets;
 mod reach;
 pub mod simulated;
+pub mod transfer;
 
 pub use closed_forms::algorithms;
+pub use limit::{LimitCause, NetworkLimit, limit};
 pub use model::{Evaluator, Forms, Model, NetworkModel};
 pub use predict::{PredictError, Prediction, Predictor};
 pub use reach::Reach;

@@ -280,6 +280,14 @@ impl Predictor {
         }
     }
 
+    /// The network that all methods are predicted on; none where each has constants of its own.
+    pub fn network(&self) -> Option<&Network> {
+        match &self.sets {
+            Sets::Common(set) => Some(&set.network),
+            Sets::ByMethod(_) => None,
+        }
+    }
+
     /// Whether each algorithm has constants of its own.
     pub fn is_by_method(&self) -> bool {
         matches!(self.sets, Sets::ByMethod(_))

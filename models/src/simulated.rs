@@ -2,10 +2,13 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use records::{Algorithm, Collective};
+use records::{Algorithm, Collective, Layout};
 use schedules::{
-    Call, CallError, Entry, Length,
-    simulator::{self, Activity, ActivityKind, Costs, Options, Outcome, SimulationError},
+    Call, CallError, Entry, Length, NodesOfRanks,
+    simulator::{
+        self, Activity, ActivityKind, Costs, LevelledCosts, NodeCosts, Options, Outcome,
+        SimulationError,
+    },
 };
 
 use crate::parameters::{Network, PointToPointParameters};
@@ -171,13 +174,46 @@ pub struct Run {
     pub bytes: u64,
     /// 0: one segment.
     pub segment_bytes: u64,
+    /// Where the ranks are.
+    pub levels: RunLevels,
 }
 
-/// The blocks of a call with one count per rank: all are alike.
+/// What a call has to do with nodes.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RunLevels {
+    /// None: each rank on a node of its own, and no algorithm asks.
+    pub layout: Option<Layout>,
+    /// See [`Call::inter`].
+    pub inter: Option<Algorithm>,
+    /// See [`Call::intra`].
+    pub intra: Option<Algorithm>,
+}
+
+/// What a call refers to: its blocks, where it has one count per rank (all are alike), and the nodes
+/// of its ranks.
 #[derive(Debug, Default)]
-pub struct EqualCounts {
+pub struct CallTables {
     counts: Vec<u64>,
     displacements: Vec<u64>,
+    nodes: Option<NodesOfRanks>,
+}
+
+/// Parameters of each level.
+#[derive(Debug, Clone)]
+pub struct LevelledNetwork {
+    /// Between ranks of one node.
+    pub inside: Network,
+    /// Between ranks of two nodes, as one pair sees it.
+    pub between: Network,
+    /// Its gaps are those of the port that the ranks of a node share; none: one pair fills it.
+    pub port: Option<Network>,
+}
+
+impl LevelledNetwork {
+    fn costs<'a>(&'a self, nodes: &'a NodesOfRanks) -> NodeCosts<'a, Network> {
+        let LevelledNetwork { inside, between, port } = self;
+        NodeCosts { nodes, inside, between, port: port.as_ref().unwrap_or(between) }
+    }
 }
 
 impl Run {
@@ -190,22 +226,27 @@ impl Run {
         self.bytes / self.element_bytes()
     }
 
-    /// See [`EqualCounts`]; empty where all blocks have the call's own count.
-    pub fn blocks(&self) -> EqualCounts {
+    /// See [`CallTables`]; without counts where all blocks have the call's own.
+    pub fn tables(&self) -> CallTables {
+        let nodes = self.levels.layout.map(|layout| {
+            let labels = layout.nodes_of_ranks().into_iter().map(u64::from);
+            NodesOfRanks::new(&labels.collect::<Vec<_>>())
+        });
         if !self.entry.collective.has_counts() {
-            return EqualCounts::default();
+            return CallTables { nodes, ..CallTables::default() };
         }
         let count = self.count();
         // What overflows here is refused by the check of the call.
         let displacements = (0..u64::from(self.procs)).map(|rank| rank.saturating_mul(count));
-        EqualCounts {
+        CallTables {
             counts: vec![count; self.procs as usize],
             displacements: displacements.collect(),
+            nodes,
         }
     }
 
     /// The call in elements. A segment holds whole elements, at least one.
-    pub fn call<'a>(&self, blocks: &'a EqualCounts) -> Call<'a> {
+    pub fn call<'a>(&self, tables: &'a CallTables) -> Call<'a> {
         let segment = match self.segment_bytes {
             0 => 0,
             bytes => (bytes / self.element_bytes()).max(1),
@@ -215,8 +256,11 @@ impl Run {
             root: self.root,
             segment,
             fan_out: self.fan_out.unwrap_or(plain.fan_out),
-            counts: &blocks.counts,
-            displacements: &blocks.displacements,
+            counts: &tables.counts,
+            displacements: &tables.displacements,
+            nodes: tables.nodes.as_ref(),
+            inter: self.levels.inter,
+            intra: self.levels.intra,
             ..plain
         }
     }
@@ -236,8 +280,8 @@ impl Run {
         if !is_short {
             return 0.0;
         }
-        let blocks = self.blocks();
-        let call = self.call(&blocks);
+        let tables = self.tables();
+        let call = self.call(&tables);
         let options = Options { element_bytes: self.element_bytes(), ..Options::default() };
         match self.entry.check_everywhere(&call) {
             Ok(()) => self.entry.at_least(&call, network, options, enough),
@@ -292,18 +336,50 @@ impl Run {
         options: Options,
         observe: Option<&mut dyn FnMut(Activity)>,
     ) -> Result<Outcome, RunError> {
-        let blocks = self.blocks();
-        let call = self.call(&blocks);
-        self.entry.check_everywhere(&call)?;
-        let long = self.length(&call)?;
+        let tables = self.tables();
+        self.simulate_call(simulator, &self.call(&tables), network, options, observe)
+    }
+
+    /// As [`Run::simulate`], with parameters for each level, on the nodes of the layout (without one,
+    /// each rank has a node of its own).
+    ///
+    /// # Errors
+    /// As [`Run::simulate`].
+    pub fn simulate_levels(
+        &self,
+        simulator: &mut simulator::Simulator,
+        network: &LevelledNetwork,
+        options: Options,
+        observe: Option<&mut dyn FnMut(Activity)>,
+    ) -> Result<Outcome, RunError> {
+        let tables = self.tables();
+        let call = self.call(&tables);
+        match &tables.nodes {
+            Some(nodes) => {
+                self.simulate_call(simulator, &call, &network.costs(nodes), options, observe)
+            }
+            None => self.simulate_call(simulator, &call, &network.between, options, observe),
+        }
+    }
+
+    fn simulate_call(
+        &self,
+        simulator: &mut simulator::Simulator,
+        call: &Call<'_>,
+        network: &impl LevelledCosts,
+        options: Options,
+        observe: Option<&mut dyn FnMut(Activity)>,
+    ) -> Result<Outcome, RunError> {
+        self.entry.check_everywhere(call)?;
+        let long = self.length(call)?;
         if let (None, None) = (long, &observe) {
-            return Ok(simulator.run(self.entry, &call, network, options)?);
+            return Ok(simulator.run(self.entry, call, network, options)?);
         }
         let mut ignore = |_| {};
         let observe = observe.unwrap_or(&mut ignore);
         UNDER_WAY.begin(long.unwrap_or_default());
         let counting = UNDER_WAY.counting(observe);
-        let outcome = simulator.run_observed(self.entry, &call, network, options, counting);
+        let outcome = simulator.run_observed(self.entry, call, network, options, counting);
         UNDER_WAY.end();
         Ok(outcome?)
     }

@@ -9,6 +9,7 @@ mod common;
 use std::time::Instant;
 
 use common::{Bench, Family, assert_success, methods, stderr, stdout};
+use runner::OwnMethod;
 
 /// Names of calls and ranks, each with its error class and whether the data is right.
 fn outcomes(text: &str) -> Vec<(&str, &str, bool)> {
@@ -24,16 +25,20 @@ fn outcomes(text: &str) -> Vec<(&str, &str, bool)> {
     outcomes
 }
 
-/// The collective, if any, whose method does not carry out the calls of the program: then they are
-/// the library's with all that it makes of them, a crash and a hang included.
-fn left(family: Family, ranks: u32, force: &str) -> &'static str {
-    if ranks % 2 == 1 && force.contains("allgather=own:neighbor-exchange") {
-        "allgather"
-    } else if family == Family::Mpich && force.contains("gather=mockup:gather_as_reduce") {
-        "gather"
-    } else {
-        ""
-    }
+/// The collectives whose methods do not carry out the calls of the program: then they are the
+/// library's with all that it makes of them, a crash and a hang included.
+fn left(family: Family, ranks: u32, force: &str) -> String {
+    let forced = force.split(';').filter_map(|forced| forced.split_once('='));
+    let is_left = |collective: &str, method: &str| match method.strip_prefix("own:") {
+        Some(name) => {
+            let (collective, algorithm) = (collective.parse().unwrap(), name.parse());
+            let own = algorithm.map(|algorithm| OwnMethod::new(collective, algorithm, 0));
+            own.is_ok_and(|own| own.is_ok_and(|own| own.check_ranks(ranks).is_err()))
+        }
+        None => family == Family::Mpich && method == "mockup:gather_as_reduce",
+    };
+    let names = forced.filter(|(collective, method)| is_left(collective, method));
+    names.map(|(collective, _)| collective).collect::<Vec<_>>().join(" ")
 }
 
 /// Forces every method of each collective at each of these numbers of ranks.
@@ -54,7 +59,8 @@ fn answered(family: Family, sizes: &[u32]) {
                 .iter()
                 .map(|(collective, names)| format!("{collective}={}", names[round % names.len()]));
             let force = each.collect::<Vec<_>>().join(";");
-            let words = [program, left(family, ranks, &force)];
+            let left = left(family, ranks, &force);
+            let words = [program, &left];
             let with = bench.run(ranks, true, &[("COLIBRI_FORCE", &*force)], &words);
             assert!(with.status.success(), "{ranks} ranks, {force}: {}", stderr(&with));
             let with = stdout(&with);

@@ -54,6 +54,9 @@ algorithms! {
     TwoLevel "two-level",
     MultiLane "multi-lane",
     NodeOrder "node-order",
+    Circulant "circulant",
+    TwoTrees "two-trees",
+    Bine "bine",
 }
 
 impl Algorithm {

@@ -152,6 +152,17 @@ pub enum Held {
     AllAtRoot,
 }
 
+impl Held {
+    /// Its bytes for messages of `bytes` on so many processes, on the rank that holds most.
+    pub const fn bytes(self, bytes: u64, procs: u32) -> u64 {
+        match self {
+            Held::Nothing => 0,
+            Held::Own | Held::OwnAtRoot => bytes,
+            Held::All | Held::AllAtRoot => bytes.saturating_mul(procs as u64),
+        }
+    }
+}
+
 /// What the message size is.
 #[derive(Debug, Clone, Copy)]
 enum MessageSize {

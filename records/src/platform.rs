@@ -80,7 +80,12 @@ impl Platform {
             "" => String::new(),
             name => format!(", {name}"),
         };
-        format!("{} ranks on {} hosts{testbed}{library}", self.hosts.len(), hosts.len())
+        let on = match hosts.as_slice() {
+            // As an import has it where nobody tells where the ranks were.
+            [one] if *one == "unknown" => "hosts not told".to_owned(),
+            hosts => format!("{} hosts", hosts.len()),
+        };
+        format!("{} ranks on {on}{testbed}{library}", self.hosts.len())
     }
 
     /// What to say where the machine was busy before the measuring began.

@@ -9,7 +9,7 @@ use std::{
     },
 };
 
-use schedules::Nodes;
+use schedules::NodesOfRanks;
 
 use crate::{Error, Handle, Mpi, OwnMethod, Result, error::check};
 
@@ -63,7 +63,7 @@ pub(crate) struct Duplicate {
 struct DuplicateRecord {
     duplicate: Duplicate,
     /// Found when a method first asks for them.
-    nodes: OnceLock<Arc<Nodes>>,
+    nodes: OnceLock<Arc<NodesOfRanks>>,
 }
 
 impl Session {
@@ -172,7 +172,7 @@ impl Session {
         method: &OwnMethod,
         comm: Handle,
         ours: Duplicate,
-    ) -> Result<Option<Arc<Nodes>>> {
+    ) -> Result<Option<Arc<NodesOfRanks>>> {
         if !method.is_node_aware() {
             return Ok(None);
         }
@@ -235,7 +235,7 @@ impl Session {
 ///
 /// # Safety
 /// All ranks of the communicator must call this.
-unsafe fn find_nodes(mpi: &Mpi, Duplicate { comm, size, .. }: Duplicate) -> Result<Nodes> {
+unsafe fn find_nodes(mpi: &Mpi, Duplicate { comm, size, .. }: Duplicate) -> Result<NodesOfRanks> {
     // MPI_MAX_PROCESSOR_NAME is at most 256 in the libraries that are known.
     let mut name = [0_u8; 1024];
     let mut length = 0;
@@ -252,7 +252,7 @@ unsafe fn find_nodes(mpi: &Mpi, Duplicate { comm, size, .. }: Duplicate) -> Resu
         (mpi.allgather)(from, bytes, byte, into, bytes, byte, comm)
     };
     check("MPI_Allgather", code)?;
-    Ok(Nodes::new(&labels))
+    Ok(NodesOfRanks::new(&labels))
 }
 
 /// Of a name, the same on all ranks (FNV-1a): two of a million names are taken for one once in some

@@ -102,7 +102,7 @@ impl OwnMethod {
 
     /// Whether it looks at the nodes of the ranks, which have to be found before it runs.
     pub(crate) fn is_node_aware(&self) -> bool {
-        self.entry.node_aware
+        self.entry.is_node_aware()
     }
 
     /// A call with what the method says of it.

@@ -2,7 +2,7 @@
 
 use records::Algorithm;
 
-use crate::{Buffer, Nodes, Range};
+use crate::{Buffer, NodesOfRanks, Range};
 
 /// A call of a collective, as one rank knows it.
 ///
@@ -35,7 +35,7 @@ pub struct Call<'a> {
     /// them, and where [`Needs::header`](crate::Needs::header) is 0. Kept by whoever executes.
     pub header: &'a [u64],
     /// Which ranks are on which node; none: not known, and only what looks at nodes asks for it.
-    pub nodes: Option<&'a Nodes>,
+    pub nodes: Option<&'a NodesOfRanks>,
     /// What a node-aware algorithm runs between nodes and inside one; none: what it has as standard.
     /// Others don't look at them.
     pub inter: Option<Algorithm>,

@@ -5,7 +5,7 @@ use std::fmt;
 use records::{Algorithm, Collective};
 
 use crate::{
-    Call, Needs, Program, Round, node_aware,
+    Call, Needs, Program, Round,
     program::{Functions, Header},
 };
 
@@ -16,6 +16,15 @@ pub struct Requirements {
     pub commutative: bool,
     /// The number of ranks must be even (or 1).
     pub even: bool,
+}
+
+/// Why an algorithm that looks at nodes can't serve a call, if it can't.
+#[derive(Clone, Copy)]
+pub(crate) struct NodeChecks {
+    /// Whatever the nodes.
+    pub on_any: fn(&Entry, &Call<'_>) -> Option<String>,
+    /// On those of the call.
+    pub on_these: fn(&Call<'_>) -> Option<String>,
 }
 
 /// One algorithm of one collective.
@@ -35,8 +44,7 @@ pub struct Entry {
     pub segmented: bool,
     /// Whether [`Call::fan_out`] matters.
     pub fanned: bool,
-    /// Whether it looks at [`Call::nodes`].
-    pub node_aware: bool,
+    node_checks: Option<NodeChecks>,
     pub(crate) functions: Functions,
 }
 
@@ -70,7 +78,7 @@ impl Entry {
             requirements: Requirements { commutative: false, even: false },
             segmented: false,
             fanned: false,
-            node_aware: false,
+            node_checks: None,
             functions: Functions::of::<P>(),
         }
     }
@@ -96,8 +104,13 @@ impl Entry {
     }
 
     /// It looks at the nodes.
-    pub(crate) const fn node_aware(self) -> Self {
-        Entry { node_aware: true, ..self }
+    pub(crate) const fn node_aware(self, checks: NodeChecks) -> Self {
+        Entry { node_checks: Some(checks), ..self }
+    }
+
+    /// Whether it looks at [`Call::nodes`].
+    pub const fn is_node_aware(&self) -> bool {
+        self.node_checks.is_some()
     }
 
     /// Whether the algorithm serves the call.
@@ -108,7 +121,7 @@ impl Entry {
     /// elements than 64 bits count. A node-aware algorithm asks for the nodes of all ranks.
     pub fn check(&self, call: &Call<'_>) -> Result<(), CallError> {
         self.check_on_any_nodes(call)?;
-        match node_aware::problem_of_nodes(self, call) {
+        match self.node_checks.and_then(|checks| (checks.on_these)(call)) {
             Some(problem) => {
                 Err(CallError { collective: self.collective, name: self.name, problem })
             }
@@ -139,7 +152,9 @@ impl Entry {
             format!("{} elements for each of {} ranks overflow", call.count, call.ranks)
         } else if let Some(problem) = self.counts_problem(call) {
             problem
-        } else if let Some(problem) = node_aware::problem(self, call) {
+        } else if let Some(problem) =
+            self.node_checks.and_then(|checks| (checks.on_any)(self, call))
+        {
             problem
         } else {
             return Ok(());

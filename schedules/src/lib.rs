@@ -49,11 +49,12 @@ pub mod topology;
 
 pub use algorithms::ENTRIES;
 pub use call::{Call, ElementSpan};
+pub(crate) use entry::NodeChecks;
 pub use entry::{CallError, Entry, Requirements};
 pub use estimate::Length;
-pub use node_aware::{NODE_AWARE, find_part, parts};
-pub use nodes::Nodes;
+pub use node_aware::{NODE_AWARE, find_node_aware, find_part, parts};
+pub use nodes::NodesOfRanks;
 pub use program::{Header, Needs, Program, Then};
 pub use range::{Buffer, Range};
-pub use registry::{find, find_named, find_node_aware, of_collective};
+pub use registry::{find, find_named, of_collective};
 pub use step::{OperandOrder, Round, Step};

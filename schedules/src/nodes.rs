@@ -5,7 +5,7 @@
 /// Nodes are numbered by their lowest ranks; the ranks of a node have local numbers in rank order.
 /// Made once for a communicator: every look-up is then one step.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Nodes {
+pub struct NodesOfRanks {
     /// By rank.
     node_of: Vec<u32>,
     local_of: Vec<u32>,
@@ -19,7 +19,7 @@ pub struct Nodes {
     most: u32,
 }
 
-impl Nodes {
+impl NodesOfRanks {
     /// From what tells the nodes of the ranks apart, in rank order: any numbers.
     pub fn new(labels: &[u64]) -> Self {
         let mut numbers = rustc_hash::FxHashMap::default();
@@ -48,19 +48,19 @@ impl Nodes {
         let count = counts.len() as u32;
         let turns = node_of.iter().zip(0_u32..).all(|(node, rank)| *node == rank % count);
         let (is_block, is_cyclic) = (ranks.is_sorted(), turns && fewest == most);
-        Nodes { node_of, local_of, ranks, begins, is_block, is_cyclic, fewest, most }
+        NodesOfRanks { node_of, local_of, ranks, begins, is_block, is_cyclic, fewest, most }
     }
 
     /// So many nodes with the same number of ranks each, one node after the other.
     pub fn block(nodes: u32, per_node: u32) -> Self {
         let ranks = 0..u64::from(nodes) * u64::from(per_node);
-        Nodes::new(&ranks.map(|rank| rank / u64::from(per_node)).collect::<Vec<_>>())
+        NodesOfRanks::new(&ranks.map(|rank| rank / u64::from(per_node)).collect::<Vec<_>>())
     }
 
     /// The same, dealt one to each node in turn.
     pub fn cyclic(nodes: u32, per_node: u32) -> Self {
         let ranks = 0..u64::from(nodes) * u64::from(per_node);
-        Nodes::new(&ranks.map(|rank| rank % u64::from(nodes)).collect::<Vec<_>>())
+        NodesOfRanks::new(&ranks.map(|rank| rank % u64::from(nodes)).collect::<Vec<_>>())
     }
 
     /// Ranks in all.
@@ -97,7 +97,7 @@ impl Nodes {
         &self.ranks
     }
 
-    /// The place of a rank in [`Nodes::in_order`].
+    /// The place of a rank in [`NodesOfRanks::in_order`].
     #[inline]
     pub fn place(&self, rank: u32) -> u32 {
         self.begins[self.of(rank) as usize] + self.local(rank)
@@ -124,7 +124,7 @@ impl Nodes {
         self.most
     }
 
-    /// Where in [`Nodes::in_order`] a node begins.
+    /// Where in [`NodesOfRanks::in_order`] a node begins.
     pub(crate) fn begin(&self, node: u32) -> u32 {
         self.begins[node as usize]
     }
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn nodes_are_numbered_by_their_lowest_ranks() {
-        let nodes = Nodes::new(&[7, 3, 7, 9, 3, 7]);
+        let nodes = NodesOfRanks::new(&[7, 3, 7, 9, 3, 7]);
         assert_eq!(nodes.count(), 3);
         assert_eq!((0..6).map(|rank| nodes.of(rank)).collect::<Vec<_>>(), [0, 1, 0, 2, 1, 0]);
         assert_eq!((0..6).map(|rank| nodes.local(rank)).collect::<Vec<_>>(), [0, 0, 1, 0, 1, 2]);
@@ -144,13 +144,13 @@ mod tests {
         assert_eq!(nodes.in_order(), [0, 2, 5, 1, 4, 3]);
         assert!((0..6).all(|rank| nodes.in_order()[nodes.place(rank) as usize] == rank));
         assert_eq!((nodes.per_node(), nodes.most(), nodes.is_block()), (None, 3, false));
-        assert!(Nodes::block(3, 4).is_block() && !Nodes::cyclic(3, 4).is_block());
+        assert!(NodesOfRanks::block(3, 4).is_block() && !NodesOfRanks::cyclic(3, 4).is_block());
         assert!(
-            Nodes::cyclic(3, 4).is_cyclic()
-                && !Nodes::block(3, 4).is_cyclic()
+            NodesOfRanks::cyclic(3, 4).is_cyclic()
+                && !NodesOfRanks::block(3, 4).is_cyclic()
                 && !nodes.is_cyclic()
         );
-        assert_eq!(Nodes::cyclic(3, 4).per_node(), Some(4));
-        assert_eq!(Nodes::cyclic(3, 4).members(1), [1, 4, 7, 10]);
+        assert_eq!(NodesOfRanks::cyclic(3, 4).per_node(), Some(4));
+        assert_eq!(NodesOfRanks::cyclic(3, 4).members(1), [1, 4, 7, 10]);
     }
 }

@@ -2,7 +2,7 @@
 
 use records::{Algorithm, Collective, nearest, quoted};
 
-use crate::{ENTRIES, Entry, NODE_AWARE};
+use crate::{ENTRIES, Entry};
 
 /// The algorithms of a collective.
 pub fn of_collective(collective: Collective) -> impl Iterator<Item = &'static Entry> {
@@ -12,12 +12,6 @@ pub fn of_collective(collective: Collective) -> impl Iterator<Item = &'static En
 /// The algorithm for a collective, if there is one.
 pub fn find(collective: Collective, algorithm: Algorithm) -> Option<&'static Entry> {
     of_collective(collective).find(|entry| entry.algorithm == algorithm)
-}
-
-/// The node-aware algorithm for a collective, if there is one: two-level, multi-lane or node-order.
-pub fn find_node_aware(collective: Collective, algorithm: Algorithm) -> Option<&'static Entry> {
-    let is_it = |entry: &&Entry| (entry.collective, entry.algorithm) == (collective, algorithm);
-    NODE_AWARE.iter().find(is_it)
 }
 
 /// An algorithm by its name within the collective.

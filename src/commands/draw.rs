@@ -10,14 +10,12 @@ use clap::{ArgGroup, Args};
 use figures::Figure;
 use models::simulated::Run;
 use records::{Collective, document, quantity, unknown};
-use schedules::{
-    find_named,
-    topology::{self, ChildOrder, TOPOLOGIES, Topology, TreeShape},
-};
+use schedules::topology::{self, ChildOrder, TOPOLOGIES, Topology, TreeShape};
 
 use crate::{
     commands::shared::{
         figure::{answer, write},
+        levels::LevelOptions,
         network::{CostOptions, PlatformSimulator, RendezvousCost, check_options, in_words},
         output,
     },
@@ -80,6 +78,9 @@ pub struct Draw {
 
     #[command(flatten)]
     network: CostOptions,
+
+    #[command(flatten)]
+    levels: LevelOptions,
 
     /// File to draw into; its ending gives the form: .dot (a topology), .svg or .png [default: a
     /// topology as Graphviz text on stdout]
@@ -154,7 +155,9 @@ impl Draw {
             usage!("--schedule needs a file to draw into, as in --output schedule.svg");
         };
         form(path, false)?;
-        let entry = find_named(collective, algorithm).map_err(WrongUse)?;
+        let placed = self.levels.named(collective, algorithm)?;
+        let entry = placed.entry;
+        self.levels.procs(Some(&[self.procs]), Vec::new)?;
         check_options(collective, &[entry], self.root, self.fan_out)?;
         if self.segments.is_some() && !entry.segmented {
             usage!("--segments: {collective} {algorithm} has no segments");
@@ -172,8 +175,9 @@ impl Draw {
             fan_out: self.fan_out,
             bytes,
             segment_bytes: self.segments.unwrap_or(0),
+            levels: placed.levels,
         };
-        let mut simulator = PlatformSimulator::load(&self.network)?;
+        let mut simulator = PlatformSimulator::load(&self.network, self.levels.inside.as_ref())?;
         write(Ok(diagram(&mut simulator, &run, &self.network)?), path)
     }
 }
@@ -184,8 +188,8 @@ fn check_extent(run: &Run) -> Result<()> {
         let (count, limit) = (run.procs, figures::MOST_RANKS);
         usage!("{count} processes are too many to draw; at most {limit} fit into one figure");
     }
-    let blocks = run.blocks();
-    let call = run.call(&blocks);
+    let tables = run.tables();
+    let call = run.call(&tables);
     run.entry.check_everywhere(&call).map_err(|error| WrongUse(error.to_string()))?;
     let rounds: u64 = (0..run.procs).map(|rank| run.entry.needs(&call, rank).rounds).sum();
     // No rank has more than a few rounds without a message.

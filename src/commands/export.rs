@@ -59,6 +59,11 @@ pub struct ExportCommand {
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 
+    /// All reductions of the programs that load it are by commutative operations (MPI_SUM, MPI_MAX, ...):
+    /// algorithms that give wrong results with others are not left out
+    #[arg(long)]
+    commutative: bool,
+
     /// For Intel MPI: also make its binary tuning files (named like OUTPUT, ending in .RANKS.dat)
     /// by a command that runs any MPI program, as in 'mpirun -n 2 IMB-MPI1 -help'
     #[arg(long, value_name = "COMMAND", requires = "output")]
@@ -96,7 +101,8 @@ impl ExportCommand {
             None => None,
         };
         let version = self.target_version.as_deref();
-        let exporter = self.format.exporter(version, self.target_library.as_deref())?;
+        let library = self.target_library.as_deref();
+        let exporter = self.format.careful_exporter(version, library, self.commutative)?;
         let exporter = exporter.as_ref();
         let (fitted, platform) = self.fitted(exporter)?;
         let export = fitted.export();
@@ -121,6 +127,12 @@ impl ExportCommand {
             }
             None => match files.as_slice() {
                 [only] => output::print(&only.text)?,
+                [_, ..] if !exporter.is_directory() => {
+                    usage!(
+                        "this export has {} files, which go together; name the first by --output",
+                        files.len()
+                    )
+                }
                 [] => usage!("nothing replaces the default, so there is no file to write"),
                 _ => usage!(
                     "this export has {} files; name their directory by --output",

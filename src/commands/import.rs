@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use import::{ColumnMap, Nodes, Script, Told, Tool};
+use import::{ColumnMap, MeasuringTool, RanksOnNodes, Script, Told};
 use records::Method;
 
 use crate::stages::importing::{self, Imported, WantedMethods};
@@ -27,7 +27,7 @@ pub struct ImportCommand {
 
     /// On how many nodes with how many ranks each, where the files do not tell: 32x4
     #[arg(long, value_name = "NODESxRANKS")]
-    layout: Option<Nodes>,
+    layout: Option<RanksOnNodes>,
 
     /// The MPI library and its version, where the files do not tell: 'Open MPI 4.1.5'
     #[arg(long, value_name = "TEXT")]
@@ -54,7 +54,7 @@ pub struct ImportCommand {
 
 /// One of the tools, by its name.
 #[derive(Clone, Copy)]
-struct ToolOption(&'static dyn Tool);
+struct ToolOption(&'static dyn MeasuringTool);
 
 impl std::fmt::Debug for ToolOption {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -19,7 +19,7 @@ use crate::{
 #[derive(Debug, Args)]
 pub struct PlatformCommand {
     /// Directory of a run, whose first job has told it; without, a short job is started
-    #[arg(value_name = "DIR", conflicts_with_all = ["launcher", "library", "ranks", "testbed"])]
+    #[arg(value_name = "DIR", conflicts_with_all = ["launcher", "mpi_library", "ranks", "testbed"])]
     directory: Option<PathBuf>,
 
     #[command(flatten)]

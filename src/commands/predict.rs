@@ -1,7 +1,7 @@
 //! `colibri predict`: what each method costs, by each model.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
 };
 
@@ -67,10 +67,13 @@ struct PredictionRow {
     high_seconds: f64,
     /// T_max where the paper has two bounds; the other times are T_min's.
     greatest_seconds: Option<f64>,
+    /// What no algorithm gets below, by the same parameters; none where each has constants of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit_seconds: Option<f64>,
     extrapolated: bool,
 }
 
-const HEADING: [&str; 10] = [
+const HEADING: [&str; 11] = [
     "collective",
     "algorithm",
     "segment",
@@ -80,6 +83,7 @@ const HEADING: [&str; 10] = [
     "predicted",
     "95 % interval",
     "T_max",
+    "of limit",
     "extrapolated",
 ];
 
@@ -137,10 +141,16 @@ impl Predict {
                 seconds,
                 format!("{low} .. {high}"),
                 row.greatest_seconds.map_or_else(String::new, quantity::format_seconds),
+                row.limit_seconds.map_or_else(String::new, |limit| of_limit(row.seconds, limit)),
                 output::mark(row.extrapolated),
             ]
         })
     }
+}
+
+/// How many times the limit a time is: `1.12 x`; nothing where there is no limit.
+fn of_limit(seconds: f64, limit: f64) -> String {
+    if limit > 0.0 { format!("{:.2} x", seconds / limit) } else { String::new() }
 }
 
 /// Draws the rows: a panel per model, in it a curve per method, over the message size or over the
@@ -215,7 +225,24 @@ fn panels(
         );
         series.points.push(point);
     }
+    for (model, curves) in &mut panels {
+        curves.extend(limit(rows, model, over_procs));
+    }
     panels
+}
+
+/// What no algorithm gets below by a model, as a curve.
+fn limit(rows: &[PredictionRow], model: &str, over_procs: bool) -> Option<figures::Curve> {
+    let of_model = rows.iter().filter(|row| row.model == model);
+    let at = |row: &PredictionRow| {
+        let x = if over_procs { u64::from(row.layout.procs()) } else { row.bytes };
+        Some((x, row.limit_seconds.filter(|seconds| *seconds > 0.0)?))
+    };
+    let places: BTreeMap<u64, f64> = of_model.filter_map(at).collect();
+    let point = |(x, y): (u64, f64)| figures::PlotPoint { x: x as f64, y, low: y, high: y };
+    let points: Vec<figures::PlotPoint> = places.into_iter().map(point).collect();
+    let curve = figures::Curve { name: "limit".into(), trace: figures::Trace::Line, points };
+    (!curve.points.is_empty()).then_some(curve)
 }
 
 /// The first that matches, or a new one.
@@ -321,6 +348,7 @@ fn predict(
             low_seconds: prediction.low,
             high_seconds: prediction.high,
             greatest_seconds: predictor.predict_method_greatest(point, &method)?,
+            limit_seconds: predictor.limit(point).map(|limit| limit.seconds),
             method: predictor.is_by_method().then_some(method),
             extrapolated: !predictor.reach().covers(point),
         });

@@ -59,6 +59,7 @@ struct RunResults {
     summary: Option<TuningSummary>,
     calibration: Option<Calibration>,
     penalties: Option<Penalties>,
+    above_limit: Option<Penalties>,
     violations: Option<Violations>,
 }
 
@@ -72,6 +73,7 @@ impl RunResults {
             summary: read_if_there(&run.summary())?,
             calibration: read_if_there(&run.calibration())?,
             penalties: read_if_there(&run.penalty())?,
+            above_limit: read_if_there(&run.above_limit())?,
             violations: read_if_there(&run.violations())?,
         };
         if found.platform().is_none() {
@@ -105,6 +107,9 @@ impl RunResults {
         }
         if let Some(penalties) = &self.penalties {
             sections.push(decisions(penalties, run)?);
+        }
+        if let Some(above) = &self.above_limit {
+            sections.push(limits(above, run)?);
         }
         if let Some(violations) = &self.violations {
             sections.push(guidelines(violations, run)?);
@@ -200,7 +205,7 @@ fn way(loading: &Loading, summary: &TuningSummary, run: &RunDirectory) -> Result
     }
     let how_to_load = gains::how_to_load(loading, &summary.platform, run)?;
     Ok(html! {
-        h3 { (gains::heading(loading.way)) }
+        h3 { (gains::heading(loading.way, &summary.platform)) }
         @if gains.is_empty() {
             p { "Nothing beats the library's default here; every call is left to it." }
             pre { (how_to_load) }
@@ -255,6 +260,21 @@ fn decisions(penalties: &Penalties, run: &RunDirectory) -> Result<Markup> {
         }
         @for figure in figures { (figure) }
         (notes(&penalties.warnings))
+    })
+}
+
+/// How far the decisions' times are from what the network allows.
+fn limits(above: &Penalties, run: &RunDirectory) -> Result<Markup> {
+    let mut figures = Vec::new();
+    for collective in above.message_size.keys() {
+        figures.extend(figure(run, &format!("limit-{collective}"))?);
+    }
+    Ok(html! {
+        h2 { "What the network allows" }
+        p { "Times above " (above.best) "." }
+        (table("Times above the limit", &regions::WHOLE, above.summaries.iter().map(regions::whole)))
+        @for figure in figures { (figure) }
+        (notes(&above.warnings))
     })
 }
 

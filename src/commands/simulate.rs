@@ -3,17 +3,18 @@
 use anyhow::Result;
 use clap::Args;
 use models::simulated::Run;
-use records::{Collective, quantity};
-use schedules::{Entry, find_named, of_collective};
+use records::{Collective, Layout, quantity};
+use schedules::Entry;
 use serde::Serialize;
 
 use crate::{
     commands::shared::{
+        levels::{LevelOptions, PlacedAlgorithm},
         network::{CostOptions, PlatformSimulator, check_options, segment_text},
         options::{GridOptions, SegmentOption},
         output::{self, TableFormat},
     },
-    error::{WrongUse, usage},
+    error::usage,
     stages::{deciding::sizes, simulating},
 };
 
@@ -25,6 +26,9 @@ pub struct Simulate {
 
     #[command(flatten)]
     grid: GridOptions,
+
+    #[command(flatten)]
+    levels: LevelOptions,
 
     /// Algorithms, with commas [default: all that have a schedule]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
@@ -46,9 +50,11 @@ pub struct Simulate {
 #[derive(Serialize)]
 struct SimulationRow {
     collective: Collective,
-    algorithm: &'static str,
+    algorithm: String,
     segment_bytes: u64,
     procs: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    layout: Option<Layout>,
     bytes: u64,
     model: &'static str,
     seconds: f64,
@@ -62,20 +68,23 @@ const HEADING: [&str; 8] =
 impl Simulate {
     /// Runs the subcommand.
     pub fn run(self) -> Result<()> {
-        let mut simulator = PlatformSimulator::load(&self.network)?;
+        let mut simulator = PlatformSimulator::load(&self.network, self.levels.inside.as_ref())?;
         let _shown = simulating::show();
         let SegmentOption::These(segments) = &self.grid.segments else {
             usage!("--segments auto: the simulator needs a list of sizes, such as 0,1KiB,8KiB");
         };
-        let procs = simulator.source.procs(&self.grid);
+        let given = self.grid.procs.as_ref().map(|procs| &procs.0[..]);
+        let procs = self.levels.procs(given, || simulator.source.procs(&self.grid))?;
         let mut rows = Vec::new();
         for &collective in &self.grid.collective.0 {
-            let entries = self.entries(collective)?;
+            let algorithms = self.algorithms(collective)?;
+            let entries: Vec<_> = algorithms.iter().map(|placed| placed.entry).collect();
             check_options(collective, &entries, self.root, self.fan_out)?;
-            for entry in entries {
+            for placed in algorithms {
+                let entry = placed.entry;
                 for &segment_bytes in segments_of(entry, segments) {
                     for &procs in &procs {
-                        if self.leaves_out(entry, procs) {
+                        if self.leaves_out(&placed, procs) {
                             continue;
                         }
                         for &bytes in sizes(collective, &self.grid.sizes.0) {
@@ -86,8 +95,9 @@ impl Simulate {
                                 fan_out: self.fan_out,
                                 bytes,
                                 segment_bytes,
+                                levels: placed.levels,
                             };
-                            rows.push(self.row(&mut simulator, run)?);
+                            rows.push(self.row(&mut simulator, run, &placed.name)?);
                         }
                     }
                 }
@@ -96,7 +106,7 @@ impl Simulate {
         output::rows(self.format, &rows, &HEADING, |row| {
             vec![
                 row.collective.to_string(),
-                row.algorithm.into(),
+                row.algorithm.clone(),
                 segment_text(row.segment_bytes),
                 row.procs.to_string(),
                 row.bytes.to_string(),
@@ -108,21 +118,21 @@ impl Simulate {
     }
 
     /// The algorithms asked for, or all of the collective.
-    fn entries(&self, collective: Collective) -> Result<Vec<&'static Entry>> {
+    fn algorithms(&self, collective: Collective) -> Result<Vec<PlacedAlgorithm>> {
         if self.algorithm.is_empty() {
-            let all: Vec<_> = of_collective(collective).collect();
+            let all = self.levels.all(collective)?;
             if all.is_empty() {
                 usage!("{collective} has no schedules");
             }
             return Ok(all);
         }
-        let named = self.algorithm.iter().map(|name| find_named(collective, name.trim()));
-        Ok(named.collect::<Result<_, _>>().map_err(WrongUse)?)
+        self.algorithm.iter().map(|name| self.levels.named(collective, name.trim())).collect()
     }
 
     /// Of all algorithms those are left out, and it is said, that can't do with `procs`; one that
     /// was asked for by name is an error instead.
-    fn leaves_out(&self, entry: &Entry, procs: u32) -> bool {
+    fn leaves_out(&self, placed: &PlacedAlgorithm, procs: u32) -> bool {
+        let entry = placed.renumbered().unwrap_or(placed.entry);
         let unfit = entry.requirements.even && procs > 1 && !procs.is_multiple_of(2);
         let leaves_out = unfit && self.algorithm.is_empty();
         if leaves_out {
@@ -132,13 +142,19 @@ impl Simulate {
         leaves_out
     }
 
-    fn row(&self, simulator: &mut PlatformSimulator, run: Run) -> Result<SimulationRow> {
+    fn row(
+        &self,
+        simulator: &mut PlatformSimulator,
+        run: Run,
+        algorithm: &str,
+    ) -> Result<SimulationRow> {
         let outcome = simulator.run(&run, None)?;
         Ok(SimulationRow {
             collective: run.entry.collective,
-            algorithm: run.entry.name,
+            algorithm: algorithm.into(),
             segment_bytes: run.segment_bytes,
             procs: run.procs,
+            layout: run.levels.layout,
             bytes: run.bytes,
             model: "simulated",
             seconds: outcome.seconds,

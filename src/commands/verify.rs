@@ -11,18 +11,20 @@ use verification::selection::Choice;
 
 use crate::{
     commands::shared::{
-        options::{GridOptions, ModelOptions, RunOptions, SiteOptions, with_a_path},
+        options::{GridOptions, MethodOptions, ModelOptions, RunOptions, SiteOptions, with_a_path},
         output, penalties,
         plugins::{self, PluginOptions},
     },
     site::{allocation::within_allocation, ranks::Site, run_directory::RunDirectory},
     stages::{
         chosen,
+        compared::ComparedKinds,
         deciding::judged_models,
         judging::{self, Other},
         links,
         measurements::Measurements,
         measuring::{TimingOption, grid, measure_by, planned},
+        memory,
         source::CalibrationSource,
     },
 };
@@ -41,6 +43,9 @@ pub struct Verify {
 
     #[command(flatten)]
     grid: GridOptions,
+
+    #[command(flatten)]
+    methods: MethodOptions,
 
     #[command(flatten)]
     plugins: PluginOptions,
@@ -91,10 +96,13 @@ impl Verify {
         let (run, source) = match self.from_record {
             true => {
                 let run = RunDirectory::judge(&self.run.directory)?;
-                let source = CalibrationSource::load_for(&run, &self.model)?;
+                let source = self.parameters(&run)?;
                 (run, source)
             }
-            false => self.measured()?,
+            false => {
+                let (run, source) = self.measured()?;
+                (run, Some(source))
+            }
         };
         let models = self.model.model.map_or_else(judged_models, |models| models.0);
         let measurements = Measurements::read(&run)?;
@@ -104,7 +112,8 @@ impl Verify {
             false => None,
         };
         let choices = kept.as_ref().map(|kept| kept.choices.iter().map(Choice::from).collect());
-        let judged = judging::judge(&run, &source, measurements, &models, &self.others, choices)?;
+        let judged =
+            judging::judge(&run, source.as_ref(), measurements, &models, &self.others, choices)?;
         if kept.is_none() {
             let next = |choice: &Choice| chosen::next_measured(&judged.samples, choice);
             let (penalties, doubts) = (&judged.penalties, BTreeMap::new());
@@ -114,6 +123,7 @@ impl Verify {
         }
         let mut text = penalties::summary(&judged.penalties);
         text += &penalties::text(&judged.penalties);
+        text += &judged.above_limit.as_ref().map(penalties::above_limit).unwrap_or_default();
         if let Some(names) = &self.compare {
             text += &penalties::agreement_text(&judged.agreement(&run, names)?);
         }
@@ -125,18 +135,34 @@ impl Verify {
         Ok(())
     }
 
+    /// The parameters by which models decide; none where an imported run has none.
+    fn parameters(&self, run: &RunDirectory) -> Result<Option<CalibrationSource>> {
+        let is_there = self.model.calibration.is_some() || run.calibration().exists();
+        if !is_there && run.is_imported() {
+            eprintln!(
+                "note: no model is judged, since there are no parameters; `colibri fit` takes them from \
+                 the run, --calibration from elsewhere"
+            );
+            return Ok(None);
+        }
+        CalibrationSource::load_for(run, &self.model).map(Some)
+    }
+
     /// The run, measured; nothing is made before all that can be known of it allows it to begin.
     fn measured(&self) -> Result<(RunDirectory, CalibrationSource)> {
         let mut run = RunDirectory::at(&self.run.directory)?;
         run.begin(&run.measurements(), self.run.resume)?;
         let source = CalibrationSource::load_for(&run, &self.model)?;
         let site = Site::find(&self.site)?;
-        let mut grid = grid(&self.grid, &site)?;
+        let kinds = ComparedKinds::at(&site, self.methods.kinds())?;
+        let mut grid = grid(&self.grid, &kinds, &site)?;
         grid.others = self.plugins.methods(&grid.collectives)?;
         run.make()?;
         run.begin(&run.measurements(), self.run.resume)?;
-        let site = site.open(&run)?;
+        let mut site = site.open(&run)?;
         run.keep(&self.run, &[run.measurements(), run.plan()])?;
+        site.first_job(&run)?;
+        memory::limit(&mut grid, &run, self.site.memory_share)?;
         links::measure(&site, &run, &grid.procs(), self.seed, self.budget)?;
         let extent = match self.budget {
             Some(budget) => Extent::Within { seconds: budget.as_secs_f64() },

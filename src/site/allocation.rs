@@ -8,11 +8,11 @@ use records::quantity::format_duration;
 
 use crate::{
     error::usage,
-    site::{process, slurm},
+    site::{
+        process::{self, PATIENCE},
+        slurm::{self, Granted},
+    },
 };
-
-/// For which a command of a batch system may take to answer.
-pub(super) const PATIENCE: Duration = Duration::from_secs(15);
 
 /// Who has given it to us.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +65,9 @@ impl Allocation {
             return Self::of_flux(&variable).map(Some);
         }
         if let Some(job) = variable("SLURM_JOB_ID") {
-            return slurm::allocation(job, variable).map(Some);
+            let Granted { nodes, tasks, processors } = Granted::by(variable)?;
+            let unknown = Allocation::unknown(BatchSystem::Slurm, job);
+            return Ok(Some(Allocation { nodes, tasks, processors, ..unknown }));
         }
         for (system, job, file) in [
             (BatchSystem::Pbs, "PBS_JOBID", "PBS_NODEFILE"),
@@ -130,6 +132,15 @@ impl Allocation {
     pub fn unknown(system: BatchSystem, job: String) -> Self {
         let (nodes, tasks, processors) = (None, None, None);
         Allocation { system, job, nodes, tasks, processors, host_file: None }
+    }
+
+    /// Whether Slurm's `srun` would start so many ranks.
+    ///
+    /// # Errors
+    /// It would refuse.
+    pub fn check_srun(&self, ranks: u32) -> Result<()> {
+        let Allocation { nodes, tasks, processors, .. } = *self;
+        Granted { nodes, tasks, processors }.check(ranks)
     }
 
     /// The nodes' names in the order in which ranks are placed.

@@ -13,7 +13,7 @@ use anyhow::{Context, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use records::progress::Progress;
 
-use crate::site::{allocation::Allocation, crash, launcher::Symptoms, process};
+use crate::site::{allocation::Allocation, crash, launched, launcher::Symptoms, process};
 
 /// What a user wants to know first.
 const KEPT: &str = "; what was recorded is kept, and --resume continues from there";
@@ -101,7 +101,7 @@ impl LaunchedJob<'_> {
         self.command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = process::spawn(&mut self.command)
             .with_context(|| format!("{step}: cannot start `{shown}`"))?;
-        process::write_down(&child, self.launched)?;
+        launched::write_down(&child, self.launched)?;
         let (sender, events) = mpsc::channel();
         let readers = [
             child.stdout.take().map(|pipe| forward(pipe, sender.clone())),
@@ -125,19 +125,19 @@ impl LaunchedJob<'_> {
             }
             if process::interrupted() {
                 process::end(&mut child)?;
-                process::forget(self.launched);
+                launched::forget(self.launched);
                 bail!("{step}: interrupted{KEPT}");
             }
             if moved.elapsed() > self.patience {
                 process::end(&mut child)?;
-                process::forget(self.launched);
+                launched::forget(self.launched);
                 let seconds = self.patience.as_secs();
                 let how = format!("no progress for {seconds} s, ended: `{shown}`");
                 return Ok(Some(said.failure(step, &how)));
             }
         };
         readers.into_iter().flatten().for_each(|reader| drop(reader.join()));
-        process::forget(self.launched);
+        launched::forget(self.launched);
         bar.end();
         if !ended.success() {
             return Ok(Some(said.failure(step, &format!("`{shown}` {}", how_it_ended(ended)))));

@@ -158,7 +158,7 @@ impl Launcher {
         let shares = ["-O", "--overcommit"];
         let shared = self.template.words().iter().any(|word| shares.contains(&word.as_str()));
         match &self.allocation {
-            Some(allocation) if self.is_srun() && !shared => slurm::check(allocation, ranks),
+            Some(allocation) if self.is_srun() && !shared => allocation.check_srun(ranks),
             _ => Ok(()),
         }
     }

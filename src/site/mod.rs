@@ -3,10 +3,12 @@
 pub mod allocation;
 pub mod batch_script;
 pub mod begun;
+pub mod cluster;
 pub mod config;
 mod crash;
 pub mod describe;
 pub mod launch;
+pub mod launched;
 pub mod launcher;
 pub mod options;
 pub mod process;

@@ -155,6 +155,18 @@ impl NamedLibrary {
     }
 }
 
+/// A share in a flag: `25%` or `0.25`, above 0 and at most 1.
+///
+/// # Errors
+/// It is none.
+fn parse_share(text: &str) -> Result<f64, String> {
+    let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 0.01));
+    match number.trim().parse::<f64>().map(|number| number * scale) {
+        Ok(share) if share > 0.0 && share <= 1.0 => Ok(share),
+        _ => Err(format!("'{text}' is no share of a node's memory; write 25% or 0.25")),
+    }
+}
+
 /// Where the ranks run.
 #[derive(Debug, Clone, Args)]
 pub struct SiteOptions {
@@ -167,7 +179,7 @@ pub struct SiteOptions {
     /// The MPI library that colibri-mpi was built for, `other` for one whose methods can't be forced
     /// [default: what it says of itself]
     #[arg(long, value_name = "NAME", value_parser = NamedLibrary::parse)]
-    pub library: Option<NamedLibrary>,
+    pub mpi_library: Option<NamedLibrary>,
 
     /// Ranks to start [default: as many as the allocation or this machine holds]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(RANKS))]
@@ -180,6 +192,10 @@ pub struct SiteOptions {
 
     #[command(flatten, next_help_heading = "Virtual cluster set up for this run")]
     pub network: TestbedOptions,
+
+    /// Share of a node's memory that measuring collectives may take; larger messages are left out
+    #[arg(long, value_name = "SHARE", value_parser = parse_share, default_value = "25%")]
+    pub memory_share: f64,
 
     /// End a program that makes no progress for this long
     #[arg(long, value_name = "TIME", value_parser = quantity::parse_duration, default_value = "2m")]
@@ -200,4 +216,18 @@ pub struct RunOptions {
     /// What is written down, so that the run can go on.
     #[arg(skip)]
     pub given: GivenOptions,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_read() {
+        assert_eq!(parse_share("25%"), Ok(0.25));
+        assert_eq!(parse_share("1"), Ok(1.0));
+        for wrong in ["0", "101%", "-1", "nan", "", "1GiB"] {
+            assert!(parse_share(wrong).unwrap_err().contains("write 25% or 0.25"), "{wrong}");
+        }
+    }
 }

@@ -8,25 +8,22 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use libraries::{MethodsOf, MpiLibrary};
-use records::{
-    Layout,
-    document::{self, Document},
-    first_job::FirstJob,
-};
-use serde::{Deserialize, Serialize};
+use libraries::MpiLibrary;
+use records::{Layout, document, first_job::FirstJob};
 use testbed::{Spec, Testbed, TestbedMpi};
 
 use crate::{
     error::usage,
     site::{
         allocation::Allocation,
+        cluster::Cluster,
         config::{self, Config},
-        describe::{self, describe},
+        describe::describe,
         launch::{LaunchedJob, StartedApart},
+        launched,
         launcher::{Launcher, ranks_at_hand},
         options::{NamedLibrary, SiteOptions},
-        process, programs,
+        programs,
         run_directory::RunDirectory,
         virtual_cluster::{check_testbed, library_of, mpi_at_hand, shims},
         where_ranks_run,
@@ -50,10 +47,8 @@ pub struct Site {
 /// What the ranks are started with, beside the program's own arguments.
 #[derive(Debug, Clone)]
 pub enum JobSetting {
-    /// A parameter of Open MPI (MCA).
-    Parameter(&'static str, OsString),
     /// An environment variable.
-    Variable(&'static str, OsString),
+    Variable(String, OsString),
     /// The preload library, behind everything else that is preloaded.
     PreloadLibrary,
 }
@@ -66,25 +61,6 @@ enum RunLocation {
     /// A virtual cluster to be set up for the run.
     Planned(Spec, TestbedMpi),
     Testbed(Cluster, TestbedMpi),
-}
-
-/// A virtual cluster; one that was set up for this run is taken down with it.
-struct Cluster {
-    testbed: Option<Testbed>,
-    /// Where its name is written down, if it is ours to take down.
-    written_down: Option<PathBuf>,
-    /// Where its switch's service is recorded, once a run has begun on it.
-    record: Option<PathBuf>,
-}
-
-/// The virtual cluster that a run has set up, so that a killed run's can be found.
-#[derive(Debug, Serialize, Deserialize)]
-struct SetUp {
-    name: String,
-}
-
-impl Document for SetUp {
-    const SCHEMA: &'static str = "colibri/run-testbed/1";
 }
 
 impl Site {
@@ -123,11 +99,11 @@ impl Site {
                 (RunLocation::Launcher(launcher), ranks)
             }
         };
-        let library = match options.library {
+        let library = match options.mpi_library {
             Some(NamedLibrary(library)) => library,
             None => place.library()?,
         };
-        let is_library_named = options.library.is_some();
+        let is_library_named = options.mpi_library.is_some();
         let patience = options.patience;
         Ok(Site { place, ranks, library, is_library_named, patience, launched: None })
     }
@@ -191,7 +167,7 @@ impl Site {
             RunLocation::Planned(spec, mpi) => {
                 self.place = RunLocation::Testbed(Cluster::set_up(spec, run)?, mpi.clone());
             }
-            RunLocation::Testbed(cluster, _) => cluster.record = Some(switch_record(run)),
+            RunLocation::Testbed(cluster, _) => cluster.record_service(run),
             RunLocation::Launcher(_) => {}
         }
         self.launched = Some(run.launched());
@@ -219,9 +195,15 @@ impl Site {
         self.library
     }
 
-    /// The library's own methods that can be forced within a job, where it has such.
-    pub fn natives(&self) -> Option<MethodsOf> {
-        Some(self.library()?.within_job()?.methods)
+    /// The MPI program that runs there.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn program(&self) -> Result<PathBuf> {
+        match &self.place {
+            RunLocation::Launcher(launcher) => launcher.program(),
+            RunLocation::Planned(..) | RunLocation::Testbed(..) => programs::mpi(None),
+        }
     }
 
     /// Whether the network is one of this machine's own making.
@@ -241,14 +223,11 @@ impl Site {
         settings: &[JobSetting],
     ) -> Result<()> {
         let launched = self.launched.as_deref().context("the place was not opened")?;
-        let program = match &self.place {
-            RunLocation::Launcher(launcher) => launcher.program()?,
-            RunLocation::Planned(..) | RunLocation::Testbed(..) => programs::mpi(None)?,
-        };
+        let program = self.program()?;
         let library = settings.iter().any(|setting| matches!(setting, JobSetting::PreloadLibrary));
         let library = library.then(|| programs::find(PRELOAD_LIBRARY)).transpose()?;
         let variables = settings.iter().filter_map(|setting| match setting {
-            JobSetting::Variable(name, value) => Some((*name, value.as_os_str())),
+            JobSetting::Variable(name, value) => Some((name.as_str(), value.as_os_str())),
             _ => None,
         });
         let mut arguments = [&[task.into()], arguments].concat();
@@ -278,11 +257,6 @@ impl Site {
             }
         };
         command.env("OMPI_MCA_coll_tuned_use_dynamic_rules", "1");
-        for setting in settings {
-            if let JobSetting::Parameter(name, value) = setting {
-                command.env(format!("OMPI_MCA_{name}"), value);
-            }
-        }
         let (patience, allocation) = (self.patience, self.allocation());
         LaunchedJob { command, step: task, launched, patience, symptoms, allocation }.run()
     }
@@ -319,22 +293,8 @@ fn around_theirs(tracer: Option<PathBuf>, library: Option<PathBuf>) -> Option<Os
 /// # Errors
 /// It can't be ended.
 pub fn clear_up(run: &RunDirectory) -> Result<()> {
-    process::end_written_down(&run.launched(), run.is_locked())?;
-    let path = written_down(run);
-    if path.exists() {
-        let SetUp { name } = document::read(&path)?;
-        testbed::down(&name).with_context(|| format!("taking down the virtual cluster {name}"))?;
-        process::forget(&path);
-    }
-    Ok(())
-}
-
-fn written_down(run: &RunDirectory) -> PathBuf {
-    run.file("testbed.json")
-}
-
-fn switch_record(run: &RunDirectory) -> PathBuf {
-    run.file("switch.json")
+    launched::end_written_down(&run.launched(), run.is_locked())?;
+    Cluster::clear_up(run)
 }
 
 /// A number of nodes is to be set up anew, a name is one that is up; with the ranks that it holds.
@@ -348,7 +308,7 @@ fn find_cluster(text: &str, options: &SiteOptions) -> Result<(RunLocation, u32)>
         }
         let testbed = Testbed::open(text)?;
         let most = testbed.capacity();
-        let cluster = Cluster { testbed: Some(testbed), written_down: None, record: None };
+        let cluster = Cluster::shared(testbed);
         return Ok((RunLocation::Testbed(cluster, mpi_at_hand()?), most));
     };
     let spec = options.network.spec(&format!("run-{}", std::process::id()), nodes)?;
@@ -356,48 +316,6 @@ fn find_cluster(text: &str, options: &SiteOptions) -> Result<(RunLocation, u32)>
     check_testbed()?;
     let most = spec.ranks();
     Ok((RunLocation::Planned(spec, mpi_at_hand()?), most))
-}
-
-impl Cluster {
-    fn set_up(spec: &Spec, run: &RunDirectory) -> Result<Self> {
-        let path = written_down(run);
-        document::write(&path, &SetUp { name: spec.name.clone() })?;
-        match testbed::up(spec) {
-            Ok(testbed) => {
-                describe::tell_what_is_missing(spec, testbed.spec());
-                let (written_down, record) = (Some(path), Some(switch_record(run)));
-                Ok(Cluster { testbed: Some(testbed), written_down, record })
-            }
-            Err(error) => {
-                process::forget(&path);
-                Err(error.into())
-            }
-        }
-    }
-
-    fn testbed(&self) -> &Testbed {
-        // Only dropping takes it out.
-        self.testbed.as_ref().expect("a cluster holds its testbed until it is dropped")
-    }
-}
-
-impl Drop for Cluster {
-    fn drop(&mut self) {
-        let Some(testbed) = self.testbed.take() else { return };
-        if let Some(service) = testbed.service()
-            && let Some(record) = &self.record
-            && let Err(error) = document::write(record, &service)
-        {
-            eprintln!("colibri: the switch's statistics could not be recorded: {error}");
-        }
-        let Some(path) = &self.written_down else { return };
-        match testbed::down(&testbed.spec().name) {
-            Ok(_) => process::forget(path),
-            Err(error) => {
-                eprintln!("colibri: the virtual cluster could not be taken down: {error}")
-            }
-        }
-    }
 }
 
 /// A site that is found and opened when it is needed: a run whose records are whole needs none.

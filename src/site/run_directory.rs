@@ -73,6 +73,8 @@ files! {
     links "links.csv",
     /// Penalties of the decision functions.
     penalty "penalty.json",
+    /// The same times above what the network allows.
+    above_limit "above-limit.json",
     /// Where two decision functions differ.
     agreement "agreement.json",
     /// Where the library breaks the guidelines.
@@ -220,6 +222,17 @@ impl RunDirectory {
     /// The directory itself.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether its measurements were made by another tool.
+    pub fn is_imported(&self) -> bool {
+        let first = File::open(self.measurements()).map(std::io::BufReader::new);
+        first.is_ok_and(|first| {
+            let lines = std::io::BufRead::lines(first).map_while(Result::ok);
+            lines
+                .take_while(|line| line.starts_with('#'))
+                .any(|line| line.starts_with("#@imported="))
+        })
     }
 
     /// A file of the run by name.

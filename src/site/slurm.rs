@@ -1,16 +1,18 @@
 //! The allocation of Slurm that we run in, and how its `srun` starts MPI programs.
 
-use std::{env, process::Command};
+use std::{
+    env,
+    process::Command,
+    thread,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Result, bail};
 use libraries::MpiLibrary;
 
 use crate::{
     error::usage,
-    site::{
-        allocation::{Allocation, BatchSystem, PATIENCE},
-        process,
-    },
+    site::process::{self, PATIENCE},
 };
 
 /// The name of its launcher.
@@ -23,49 +25,68 @@ pub const END_AT_ONCE: (&str, &str) = ("SLURM_KILL_BAD_EXIT", "1");
 /// and loaded is told by it.
 pub const WHOLE_ENVIRONMENT: (&str, &str) = ("SLURM_EXPORT_ENV", "ALL");
 
-/// The allocation of a job, by the variables that Slurm sets.
-///
-/// # Errors
-/// One is not understood.
-pub fn allocation(job: String, variable: impl Fn(&str) -> Option<String>) -> Result<Allocation> {
-    let number = |name: &str| variable(name).map(|text| number(name, &text)).transpose();
-    let sum = |name: &str| variable(name).map(|text| sum(name, &text)).transpose();
-    let tasks = match number("SLURM_NTASKS")? {
-        // `salloc -N 4` alone sets this and not the one above.
-        None => sum("SLURM_TASKS_PER_NODE")?,
-        tasks => tasks,
-    };
-    Ok(Allocation {
-        nodes: number("SLURM_JOB_NUM_NODES")?,
-        tasks,
-        processors: sum("SLURM_JOB_CPUS_PER_NODE")?,
-        ..Allocation::unknown(BatchSystem::Slurm, job)
-    })
+/// What a job has been given, as far as Slurm's variables say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Granted {
+    /// Nodes.
+    pub nodes: Option<u32>,
+    /// Ranks that were asked for, or one for each part of a node that was.
+    pub tasks: Option<u32>,
+    /// Processors on all nodes.
+    pub processors: Option<u32>,
 }
 
-/// Whether `srun` would start so many ranks.
-///
-/// # Errors
-/// It would refuse.
-pub fn check(allocation: &Allocation, ranks: u32) -> Result<()> {
-    let Allocation { tasks, processors, .. } = allocation;
-    // Processors count, not tasks: srun starts as many ranks as there are of these.
-    let Some(most) = processors.or(*tasks) else { return Ok(()) };
-    let most = most.max(tasks.unwrap_or(0));
-    if ranks > most && env::var_os("SLURM_OVERCOMMIT").is_none() {
-        usage!(
-            "{ranks} ranks do not fit Slurm's allocation of {most} processors; give --ranks \
-             {most} or fewer, or ask salloc or sbatch for more: -n {ranks}"
-        );
+impl Granted {
+    /// By the variables that Slurm sets.
+    ///
+    /// # Errors
+    /// One is not understood.
+    pub fn by(variable: impl Fn(&str) -> Option<String>) -> Result<Self> {
+        let number = |name: &str| variable(name).map(|text| number(name, &text)).transpose();
+        let sum = |name: &str| variable(name).map(|text| sum(name, &text)).transpose();
+        let tasks = match number("SLURM_NTASKS")? {
+            // `salloc -N 4` alone sets this and not the one above.
+            None => sum("SLURM_TASKS_PER_NODE")?,
+            tasks => tasks,
+        };
+        Ok(Granted {
+            nodes: number("SLURM_JOB_NUM_NODES")?,
+            tasks,
+            processors: sum("SLURM_JOB_CPUS_PER_NODE")?,
+        })
     }
-    Ok(())
+
+    /// Whether `srun` would start so many ranks.
+    ///
+    /// # Errors
+    /// It would refuse.
+    pub fn check(&self, ranks: u32) -> Result<()> {
+        // Processors count, not tasks: srun starts as many ranks as there are of these.
+        let Some(most) = self.processors.or(self.tasks) else { return Ok(()) };
+        let most = most.max(self.tasks.unwrap_or(0));
+        if ranks > most && env::var_os("SLURM_OVERCOMMIT").is_none() {
+            usage!(
+                "{ranks} ranks do not fit Slurm's allocation of {most} processors; give --ranks \
+                 {most} or fewer, or ask salloc or sbatch for more: -n {ranks}"
+            );
+        }
+        Ok(())
+    }
 }
 
 /// Why a job has ended, in Slurm's word such as `TIMEOUT`; nothing where it runs, or Slurm does not say.
+/// One that is about to end is waited for, since its reason is told only then.
 pub fn ended(job: &str) -> Option<String> {
-    let mut show = Command::new("scontrol");
-    let said = process::said_within(show.args(["show", "job", "-o", job]), PATIENCE)?;
-    state(&said).filter(|state| !["RUNNING", "SUSPENDED"].contains(state)).map(Into::into)
+    let limit = Instant::now() + PATIENCE;
+    loop {
+        let mut show = Command::new("scontrol");
+        let said = process::said_within(show.args(["show", "job", "-o", job]), PATIENCE)?;
+        match state(&said)? {
+            "RUNNING" | "SUSPENDED" => return None,
+            "COMPLETING" if Instant::now() < limit => thread::sleep(Duration::from_millis(250)),
+            other => return Some(other.to_owned()),
+        }
+    }
 }
 
 /// Whether a job runs, or is about to end; nothing where Slurm does not say.
@@ -207,9 +228,9 @@ pub fn advice() -> String {
 mod tests {
     use super::*;
 
-    fn held(variables: &[(&str, &str)]) -> Result<Allocation> {
+    fn held(variables: &[(&str, &str)]) -> Result<Granted> {
         let find = |name: &str| variables.iter().find(|(known, _)| *known == name);
-        allocation("1".into(), |name| find(name).map(|(_, value)| (*value).to_owned()))
+        Granted::by(|name| find(name).map(|(_, value)| (*value).to_owned()))
     }
 
     #[test]
@@ -238,11 +259,11 @@ mod tests {
     fn more_ranks_than_processors_are_refused() {
         let tasks = ("SLURM_TASKS_PER_NODE", "1(x4)");
         let full = held(&[tasks, ("SLURM_JOB_CPUS_PER_NODE", "2(x4)")]).unwrap();
-        assert!(check(&full, 8).is_ok());
-        let error = check(&full, 9).unwrap_err().to_string();
+        assert!(full.check(8).is_ok());
+        let error = full.check(9).unwrap_err().to_string();
         assert!(error.contains("9 ranks") && error.contains("--ranks 8"), "{error}");
-        assert!(check(&held(&[tasks]).unwrap(), 5).is_err());
-        assert!(check(&held(&[]).unwrap(), 5).is_ok());
+        assert!(held(&[tasks]).unwrap().check(5).is_err());
+        assert!(held(&[]).unwrap().check(5).is_ok());
     }
 
     #[test]

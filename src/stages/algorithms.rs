@@ -8,7 +8,7 @@ use models::{
     fit::{self, MethodTime},
 };
 use records::{
-    Collective, Method,
+    Collective, Method, Point,
     calibration::{Algorithms, Parameters},
     document,
     observation::{CollectiveCall, PointToPoint},
@@ -22,8 +22,9 @@ use crate::{
     error::usage,
     site::{ranks::Site, run_directory::RunDirectory},
     stages::{
+        compared,
         deciding::{judged_models, sizes},
-        measurements, measuring,
+        measurements, measuring, natives,
         options::powers_of_two_and,
     },
 };
@@ -88,13 +89,12 @@ pub fn measure(
     measuring::measure(site, &plan, &path, &record, within, &[])
 }
 
-/// The library's own algorithms where they can be forced, and Colibri's.
+/// The library's own algorithms where they can be forced within a job, and Colibri's.
 fn methods(site: &Site, collective: Collective, procs: u32, bytes: u64) -> Vec<Method> {
-    let natives = site
-        .natives()
-        .map(|natives| natives(collective, &SEGMENTS, procs, bytes))
-        .unwrap_or_default();
-    let own = measuring::own_methods(collective, &SEGMENTS, procs, bytes);
+    let natives = natives::of(site).filter(|natives| natives.library.within_job().is_some());
+    let point = Point::flat(collective, procs, bytes);
+    let natives = natives.map(|natives| natives.at(point, &SEGMENTS)).unwrap_or_default();
+    let own = compared::own_methods(collective, &SEGMENTS, procs, bytes);
     natives.into_iter().chain(own).collect()
 }
 

@@ -22,7 +22,7 @@ use crate::{
         run_directory::RunDirectory,
     },
     stages::{
-        export::ExportFormat,
+        export::LoadTarget,
         exporting,
         measurements::{Files, files},
         measuring,
@@ -99,7 +99,7 @@ impl ClusterBench<'_, '_> {
         };
         document::write(plan, job.plan)?;
         let settings = match job.load {
-            Some(load) => self.settings(job.name, load)?,
+            Some(load) => self.settings(job.name, load, job.plan.ranks)?,
             None => Vec::new(),
         };
         let site = self.site.open(self.run)?;
@@ -108,28 +108,29 @@ impl ClusterBench<'_, '_> {
     }
 
     /// Writes what a job is to load, and says how.
-    fn settings(&self, name: JobName, load: Load<'_>) -> Result<Vec<JobSetting>> {
+    fn settings(&self, name: JobName, load: Load<'_>, ranks: u32) -> Result<Vec<JobSetting>> {
         let is_first = matches!(name, JobName::Confirming { round: 1, .. });
         let stage = if is_first { "candidate" } else { "confirmed" };
-        let path = self.run.file(&format!("{stage}-{}", file(load.way)));
-        exporting::write(ExportFormat::of_way(load.way), self.source, load.choices, &path)?;
-        let path = path.into_os_string();
-        Ok(match load.way {
-            LoadWay::Rules => {
-                vec![JobSetting::Parameter("coll_tuned_dynamic_rules_filename", path)]
+        let target = LoadTarget::new(load.way, &self.source.calibration.platform);
+        let path = self.run.file(&format!("{stage}-{}", target.file()));
+        // What must not be loaded is not among the choices.
+        let exporter = target.exporter(true)?;
+        let variables =
+            exporting::write(exporter.as_ref(), self.source, load.choices, &path, ranks)?;
+        let variable = |(name, value): (String, String)| JobSetting::Variable(name, value.into());
+        let mut settings: Vec<JobSetting> = match load.way {
+            LoadWay::Rules => variables.into_iter().map(variable).collect(),
+            LoadWay::Preload => Vec::new(),
+        };
+        if load.way == LoadWay::Preload {
+            let profiles = JobSetting::Variable("COLIBRI_PROFILES".into(), path.into_os_string());
+            settings.extend([JobSetting::PreloadLibrary, profiles]);
+            if matches!(name, JobName::Confirming { round: 1, turn: 1, .. }) {
+                let trace = Self::trace(self.run).into_os_string();
+                settings.push(JobSetting::Variable("COLIBRI_TRACE".into(), trace));
             }
-            LoadWay::Preload => {
-                let mut settings = vec![
-                    JobSetting::PreloadLibrary,
-                    JobSetting::Variable("COLIBRI_PROFILES", path),
-                ];
-                if matches!(name, JobName::Confirming { round: 1, turn: 1, .. }) {
-                    let trace = Self::trace(self.run).into_os_string();
-                    settings.push(JobSetting::Variable("COLIBRI_TRACE", trace));
-                }
-                settings
-            }
-        })
+        }
+        Ok(settings)
     }
 }
 
@@ -138,13 +139,5 @@ fn way_name(way: Option<LoadWay>) -> &'static str {
         None => "default",
         Some(LoadWay::Rules) => "rules",
         Some(LoadWay::Preload) => "preload",
-    }
-}
-
-/// The file or directory that is loaded.
-pub const fn file(way: LoadWay) -> &'static str {
-    match way {
-        LoadWay::Rules => "openmpi.rules",
-        LoadWay::Preload => "profiles",
     }
 }

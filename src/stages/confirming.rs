@@ -1,11 +1,11 @@
 //! Confirms what a run has chosen, and writes what is left of it: choices, files to load, summary.
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 use anyhow::{Context, Result};
 use records::{
-    Method, document,
-    plan::{Cell, Plan},
+    Method, Point, document,
+    plan::Plan,
     summary::{LoadWay, TuningSummary},
 };
 use tuning::{
@@ -16,9 +16,9 @@ use tuning::{
 use verification::selection::Choice;
 
 use crate::stages::{
-    bench::{ClusterBench, file},
+    bench::ClusterBench,
     chosen, disturbance,
-    export::replacement,
+    export::{Exporter, LoadTarget, replacement},
     exporting,
     judging::JudgedRun,
     traced::Traced,
@@ -26,42 +26,47 @@ use crate::stages::{
 
 /// Loads what was chosen in jobs of its own, which take about `seconds`: what is not faster is
 /// taken out, and what the rest gains is told by further jobs. `traced` is what an application uses, and
-/// where that was recorded.
+/// where that was recorded. `commutative` says that all operations of programs are.
 ///
 /// # Errors
 /// A job fails; the records are kept.
 pub fn confirm(
     bench: &mut ClusterBench<'_, '_>,
-    judged: &JudgedRun,
-    known: &Focus,
+    (judged, known): (&JudgedRun, &Focus),
     traced: Option<(&Path, &Traced)>,
     (seconds, goes_on, seed): (f64, bool, u64),
+    commutative: bool,
 ) -> Result<TuningSummary> {
     let (run, source) = (bench.run, bench.source);
     let plan: Plan = document::read(&run.plan())?;
+    let platform = &source.calibration.platform;
+    let targets: Vec<WayTarget> = ways_to_load(&plan)
+        .into_iter()
+        .map(|way| {
+            let target = LoadTarget::new(way, platform);
+            let exporter = target.exporter(commutative)?;
+            Ok(WayTarget::new((way, target, exporter), known, &plan))
+        })
+        .collect::<Result<_>>()?;
+    let told: Vec<_> = targets.iter().map(WayTarget::loaded).collect();
+    let ways: Vec<WayToLoad<'_>> =
+        targets.iter().zip(&told).map(|(target, loaded)| target.to_load(loaded)).collect();
     let doubts = known.doubts();
-    let task = ConfirmingTask {
-        choices: &judged.choices,
-        doubts: &doubts,
-        ways: ways_to_load(&plan),
-        ranks: plan.ranks,
-        seconds,
-        goes_on,
-        seed,
-    };
+    let task = ConfirmingTask { ways: &ways, ranks: plan.ranks, seconds, goes_on, seed };
     let confirmed = confirm::confirm(bench, &task)?;
     let trace = ClusterBench::trace(run);
     let usage = trace.exists().then(|| document::read(&trace)).transpose()?;
-    let (ways, told) = confirmed.tell(usage.as_ref());
+    let (confirmed, mut told) = confirmed.tell(usage.as_ref());
+    told.extend(targets.iter().flat_map(|target| target.left_out(&judged.choices)));
     let next = known.runners_up();
     let next = |choice: &Choice| next.get(&choice.point).cloned();
     let mut choices =
         chosen::measured(&judged.penalties, &judged.samples, &judged.choices, &next, &doubts);
     let mut loadings = Vec::new();
-    for mut one in ways {
+    for (mut one, of) in confirmed.into_iter().zip(&targets) {
         let confirmed = chosen::confirmed(&choices.choices, &one.choices, &one.loading);
-        let path = run.file(file(one.loading.way));
-        exporting::write_confirmed(&choices, &confirmed, source, &path)?;
+        let path = run.file(of.target.file());
+        exporting::write_confirmed(of.exporter.as_ref(), &choices, &confirmed, source, &path)?;
         choices.confirmed.push(confirmed);
         one.loading.application_seconds =
             traced.and_then(|(_, traced)| traced.seconds_with(&one.loading));
@@ -84,17 +89,83 @@ pub fn confirm(
     Ok(summary)
 }
 
-/// The ways to load what was chosen among the methods of a plan: by rules only where the MPI library has
-/// algorithms of its own there.
-fn ways_to_load(plan: &Plan) -> &'static [WayToLoad<'static>] {
-    const WAYS: &[WayToLoad<'static>] = &[
-        WayToLoad {
-            way: LoadWay::Rules,
-            file: file(LoadWay::Rules),
-            loaded: &|_, method| Ok(method.clone()),
-        },
-        WayToLoad { way: LoadWay::Preload, file: file(LoadWay::Preload), loaded: &replacement },
-    ];
-    let is_native = |cell: &Cell| matches!(cell.method, Method::Native(_));
-    if plan.cells.iter().any(is_native) { WAYS } else { &WAYS[1..] }
+/// A way of loading: what loads it, and what was chosen for it.
+struct WayTarget {
+    way: LoadWay,
+    target: LoadTarget,
+    exporter: Box<dyn Exporter>,
+    choices: Vec<Choice>,
+    doubts: BTreeMap<Point, f64>,
+}
+
+impl WayTarget {
+    fn new(
+        (way, target, exporter): (LoadWay, LoadTarget, Box<dyn Exporter>),
+        known: &Focus,
+        plan: &Plan,
+    ) -> Self {
+        let among = |point: Point, method: &Method| {
+            can_be_loaded(way, plan, method)
+                && (way == LoadWay::Preload || exporter.express(point, method).is_ok())
+        };
+        let (choices, doubts) = (known.choices_among(&among), known.doubts_among(&among));
+        WayTarget { way, target, exporter, choices, doubts }
+    }
+
+    /// What was measured best and is not loaded, and why, a line for each reason.
+    fn left_out(&self, best: &[Choice]) -> Vec<String> {
+        let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
+        let natives = best.iter().filter(|one| matches!(one.method, Method::Native(_)));
+        for one in natives.filter(|_| self.way == LoadWay::Rules) {
+            if let Err(reason) = self.exporter.express(one.point, &one.method) {
+                *reasons.entry(reason).or_default() += 1;
+            }
+        }
+        let line = |(reason, points): (String, usize)| format!("at {points} points {reason}");
+        reasons.into_iter().map(line).collect()
+    }
+
+    /// What is loaded for what was chosen.
+    fn loaded(&self) -> impl Fn(Point, &Method) -> Result<Method, String> {
+        let way = self.way;
+        move |point, method| match way {
+            LoadWay::Rules => Ok(method.clone()),
+            LoadWay::Preload => replacement(point, method),
+        }
+    }
+
+    fn to_load<'a>(
+        &'a self,
+        loaded: &'a dyn Fn(Point, &Method) -> Result<Method, String>,
+    ) -> WayToLoad<'a> {
+        let WayTarget { way, target, choices, doubts, .. } = self;
+        WayToLoad { way: *way, file: target.file(), loaded, choices, doubts }
+    }
+}
+
+/// The ways to load what was chosen among the methods of a plan: by the MPI library's own means only
+/// where it has algorithms of its own there, by the preload library unless there is nothing else.
+fn ways_to_load(plan: &Plan) -> Vec<LoadWay> {
+    let has = |of: fn(&Method) -> bool| plan.cells.iter().any(|cell| of(&cell.method));
+    let natives = has(|method| matches!(method, Method::Native(_)));
+    let mut ways = Vec::new();
+    if natives {
+        ways.push(LoadWay::Rules);
+    }
+    ways.push(LoadWay::Preload);
+    ways
+}
+
+/// What can be chosen for a way of loading. What was not timed itself stands for the same algorithm in
+/// the preload library only where nothing of that was timed.
+fn can_be_loaded(way: LoadWay, plan: &Plan, method: &Method) -> bool {
+    let is_ours = |method: &Method| matches!(method, Method::Own { .. } | Method::Mockup(_));
+    match (way, method) {
+        (_, Method::Default) => true,
+        (_, Method::Plugin(_)) => false,
+        (LoadWay::Rules, method) => matches!(method, Method::Native(_)),
+        (LoadWay::Preload, method) => {
+            is_ours(method) || !plan.cells.iter().any(|cell| is_ours(&cell.method))
+        }
+    }
 }

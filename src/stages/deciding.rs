@@ -12,7 +12,10 @@ use records::{
 
 use crate::{
     error::usage,
-    stages::{options::SegmentOption, source::CalibrationSource},
+    stages::{
+        options::{SegmentOption, is_all},
+        source::CalibrationSource,
+    },
 };
 
 /// What the decisions are for.
@@ -51,6 +54,9 @@ pub fn decisions(source: &CalibrationSource, wanted: &DecisionRequest<'_>) -> Re
     collectives.sort_unstable();
     for &collective in &collectives {
         for &model in wanted.models {
+            if model.algorithms(collective).is_empty() && is_all(wanted.collectives) {
+                continue;
+            }
             if model.algorithms(collective).is_empty() {
                 usage!(
                     "{collective} has no closed forms in model {model}; use --model refined or \

@@ -1,8 +1,9 @@
 //! Measures what could still change a decision, and tells what is known then.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
+use models::Model;
 use records::{Method, Point, decisions::Decision, observation::CollectiveCall, plan::Cell};
 use tuning::{
     Weights,
@@ -38,6 +39,7 @@ pub fn measure(
     let task = MeasuringTask {
         cells: &cells,
         expected: &expected,
+        limits: &limits(source, &cells)?,
         weights: &grid.weights,
         wanted: &wanted,
         ranks: grid.ranks,
@@ -61,7 +63,16 @@ pub fn known(
 ) -> Result<Focus> {
     let predictors = predictors(source)?;
     let expected = |cell: &Cell| expectation(&predictors, cell);
-    Ok(measure::known(rows, cells, &expected, weights))
+    let known = measure::known(rows, cells, &expected, weights);
+    Ok(known.limited(&limits(source, cells)?))
+}
+
+/// What no algorithm gets below at each point, by the network as it was calibrated; nothing where only
+/// the algorithms' own constants are known.
+fn limits(source: &CalibrationSource, cells: &[Cell]) -> Result<BTreeMap<Point, f64>> {
+    let predictor = source.predictor(Model::Refined)?;
+    let limit = |cell: &Cell| Some((cell.point(), predictor.limit(cell.point())?.seconds));
+    Ok(cells.iter().filter_map(limit).collect())
 }
 
 /// The cells that the models decide for: measured too, so that their penalty can be told.

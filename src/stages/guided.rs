@@ -28,7 +28,10 @@ use verification::{
     splits,
 };
 
-use crate::{site::run_directory::RunDirectory, stages::headers::platform};
+use crate::{
+    site::run_directory::RunDirectory,
+    stages::{headers::platform, measurements},
+};
 
 /// What all jobs measure; written when the trial is over.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -78,7 +81,24 @@ pub fn trial_record(run: &RunDirectory) -> PathBuf {
 }
 
 pub fn job_record(run: &RunDirectory, job: u32) -> PathBuf {
-    run.file(&format!("job-{job}.csv"))
+    match jobs_plan(run).exists() || !run.is_imported() {
+        true => run.file(&format!("job-{job}.csv")),
+        false => measurements::files(run, job as usize).record,
+    }
+}
+
+/// The jobs of an imported run, of which nobody knows what they were to measure.
+pub fn imported_plan(run: &RunDirectory) -> JobsPlan {
+    let is_there = |job: &u32| measurements::files(run, *job as usize).record.exists();
+    JobsPlan {
+        jobs: (1..).take_while(is_there).count() as u32,
+        seed: 0,
+        ranks: 0,
+        cells: Vec::new(),
+        repetitions: Vec::new(),
+        expected_seconds: 0.0,
+        notes: Vec::new(),
+    }
 }
 
 /// What was made of the jobs' records.

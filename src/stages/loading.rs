@@ -1,27 +1,17 @@
 //! How what a run wrote is loaded by the launcher at hand.
 
 use libraries::{MpiLibrary, openmpi::OpenMpiLibrary};
-use records::{platform::Platform, summary::LoadWay};
+use records::platform::Platform;
 
 use crate::site::{programs, ranks::PRELOAD_LIBRARY, template::Template};
 
-/// The environment variables that load a file, `NAME` and value.
-pub fn variables(way: LoadWay, file: &str) -> Vec<(String, String)> {
-    let own = |pairs: &[(&str, &str)]| {
-        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
-    };
-    match way {
-        LoadWay::Rules => own(&[
-            ("OMPI_MCA_coll_tuned_use_dynamic_rules", "1"),
-            ("OMPI_MCA_coll_tuned_dynamic_rules_filename", file),
-        ]),
-        LoadWay::Preload => {
-            // Where it is not installed beside this command its name alone is known.
-            let library = programs::find(PRELOAD_LIBRARY)
-                .map_or_else(|_| PRELOAD_LIBRARY.into(), |path| path.display().to_string());
-            own(&[("COLIBRI_PROFILES", file), ("LD_PRELOAD", &library)])
-        }
-    }
+/// The environment variables by which the preload library loads a directory, `NAME` and value.
+pub fn variables(directory: &str) -> Vec<(String, String)> {
+    // Where it is not installed beside this command its name alone is known.
+    let library = programs::find(PRELOAD_LIBRARY)
+        .map_or_else(|_| PRELOAD_LIBRARY.into(), |path| path.display().to_string());
+    let set = [("COLIBRI_PROFILES", directory), ("LD_PRELOAD", library.as_str())];
+    set.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
 }
 
 /// The command that starts an application with these variables as a run's jobs were started; nothing
@@ -72,7 +62,10 @@ mod tests {
             mpi_library: library.into(),
             ..Platform::default()
         };
-        command(&platform, &variables(LoadWay::Rules, file)[1..])
+        command(
+            &platform,
+            &[("OMPI_MCA_coll_tuned_dynamic_rules_filename".to_owned(), file.to_owned())],
+        )
     }
 
     #[test]

@@ -5,13 +5,12 @@ use std::{ffi::OsString, path::Path, time::Duration};
 use anyhow::Result;
 use models::Predictor;
 use records::{
-    Algorithm, Collective, Layout, Method, document,
+    Layout, document,
     plan::{Cell, Plan},
-    profile::REPLACED,
 };
 use tuning::{
     Weights,
-    plan::{self, Extent, Grid, MethodsOf},
+    plan::{self, Extent, Grid},
 };
 
 use crate::{
@@ -21,7 +20,9 @@ use crate::{
         run_directory::RunDirectory,
     },
     stages::{
+        compared::ComparedKinds,
         deciding::judged_models,
+        forced_jobs,
         options::{GridOptions, SegmentOption, powers_of_two_and},
         source::CalibrationSource,
     },
@@ -68,8 +69,8 @@ pub fn check_layouts(layouts: &[Layout], ranks: u32) -> Result<()> {
     Ok(())
 }
 
-/// The points to measure at a site.
-pub fn grid(options: &GridOptions, site: &Site) -> Result<Grid> {
+/// The points to measure at a site, and the kinds of methods to compare there.
+pub fn grid(options: &GridOptions, kinds: &ComparedKinds, site: &Site) -> Result<Grid> {
     let SegmentOption::These(segments) = &options.segments else {
         usage!("say which segment sizes to measure, as in --segments 0,1KiB,8KiB");
     };
@@ -79,63 +80,18 @@ pub fn grid(options: &GridOptions, site: &Site) -> Result<Grid> {
         None => options.layouts_or(|| powers_of_two_and(ranks)),
     };
     check_layouts(&layouts, ranks)?;
-    for &collective in &options.collective.0 {
-        check_measurable(site, collective)?;
-    }
-    // What another library takes by itself can't be told: it is compared with our own.
-    let methods: MethodsOf = site.natives().unwrap_or(own_methods);
+    let collectives = kinds.measurable(&options.collective.0)?;
     Ok(Grid {
         ranks,
-        collectives: options.collective.0.clone(),
+        collectives,
         layouts,
         sizes: options.sizes.0.clone(),
         segments: segments.clone(),
-        methods,
+        methods: kinds.clone().methods(),
         weights: Weights::default(),
         others: Vec::new(),
+        rank_bytes: None,
     })
-}
-
-/// Whether there is anything at a site to compare a collective's default with.
-///
-/// # Errors
-/// There is nothing.
-pub fn check_measurable(site: &Site, collective: Collective) -> Result<()> {
-    let forced = site.library().filter(|_| site.natives().is_some());
-    if let Some(library) = forced
-        && library.algorithms(collective).is_empty()
-    {
-        usage!("{} has no algorithms of {collective} that can be forced", library.title());
-    }
-    if forced.is_none() && !REPLACED.contains(&collective) {
-        usage!(
-            "not known to be Open MPI, whose algorithms can be forced, and the preload library \
-             replaces no calls of {collective}; nothing could be loaded"
-        );
-    }
-    Ok(())
-}
-
-/// Our own algorithms of a collective on so many processes: each with every segment size that is
-/// less than the message, those without segments once. Of several forms of an algorithm, the plain
-/// one.
-pub fn own_methods(
-    collective: Collective,
-    segments: &[u64],
-    procs: u32,
-    bytes: u64,
-) -> Vec<Method> {
-    let mut methods = Vec::new();
-    for &algorithm in Algorithm::ALL.iter().filter(|algorithm| algorithm.plain().is_none()) {
-        let method = |segment_bytes| runner::OwnMethod::new(collective, algorithm, segment_bytes);
-        let segments: &[u64] = if method(1).is_ok() { segments } else { &[0] };
-        for &segment_bytes in segments.iter().filter(|&&segment| segment == 0 || segment < bytes) {
-            if method(segment_bytes).is_ok_and(|method| method.check_ranks(procs).is_ok()) {
-                methods.push(Method::Own { algorithm, segment_bytes });
-            }
-        }
-    }
-    methods
 }
 
 /// The run's plan: the one that is there, or a new one.
@@ -211,6 +167,23 @@ pub fn measure_by(
             plan.ranks
         );
     }
+    let job = |plan: &Plan, plan_path: &Path, record: &Path, settings: &[JobSetting]| {
+        run_job((timing, site), plan, (plan_path, record), deadline, settings)
+    };
+    match forced_jobs::parts(site, plan) {
+        None => job(plan, plan_path, record, settings),
+        Some(parts) => forced_jobs::run(&parts, (plan_path, record), settings, &job),
+    }
+}
+
+/// One start of the measuring program.
+fn run_job(
+    (timing, site): (TimingOption, &Site),
+    plan: &Plan,
+    (plan_path, record): (&Path, &Path),
+    deadline: Duration,
+    settings: &[JobSetting],
+) -> Result<()> {
     let arguments: Vec<OsString> = vec![
         "--plan".into(),
         plan_path.into(),

@@ -13,7 +13,10 @@ use records::{FileError, document, platform::Platform, summary::TuningSummary};
 use crate::{
     error::usage,
     site::run_directory::RunDirectory,
-    stages::export::{Export, ExportFormat, Exporter},
+    stages::{
+        export::{Export, ExportFormat, Exporter, LoadTarget},
+        exporting,
+    },
 };
 
 /// The folder of the modulefiles, and the first part of the modules' names.
@@ -161,14 +164,16 @@ pub fn of_run(run: &RunDirectory, summary: &TuningSummary) -> Result<Vec<String>
     let directory = std::path::absolute(&directory).unwrap_or(directory);
     let mut told = Vec::new();
     for loading in summary.loadings().filter(|loading| !loading.gains.is_empty()) {
-        let format = ExportFormat::of_way(loading.way);
-        let exporter = exporter_for(format, &summary.platform)?;
-        let export = Export { rules: &[], origin: &[] };
+        let target = LoadTarget::new(loading.way, &summary.platform);
+        let (format, exporter) = (target.format(), target.exporter(true)?);
         let file = directory.with_file_name(&loading.file);
+        let settings = exporting::environment(&target, &file.display().to_string())?;
+        // What takes more than variables, or other ones for other jobs, no module loads.
+        let Some(settings) = settings else { continue };
         let modulefile = Modulefile {
             name: name(&summary.platform, format),
             about: about(exporter.as_ref(), &summary.platform),
-            settings: settings(exporter.as_ref(), &file, &export)?,
+            settings,
         };
         modulefile.write(&directory)?;
         told.push(modulefile.how_to_load(&directory));
@@ -179,19 +184,6 @@ pub fn of_run(run: &RunDirectory, summary: &TuningSummary) -> Result<Vec<String>
 /// What a module loads, for its users.
 pub fn about(exporter: &dyn Exporter, platform: &Platform) -> String {
     format!("Tuned collectives for {}, tuned on {}", exporter.target(), platform.summary())
-}
-
-/// The exporter for the version that was tuned, where the format knows it.
-fn exporter_for(format: ExportFormat, platform: &Platform) -> Result<Box<dyn Exporter>> {
-    let release = LibraryRelease::said(&platform.mpi_library);
-    let version = release.and_then(|release| match release.version[..] {
-        [major, minor, ..] => Some(format!("{major}.{minor}")),
-        _ => None,
-    });
-    match format.exporter(version.as_deref(), None) {
-        Ok(exporter) => Ok(exporter),
-        Err(_) => format.exporter(None, None),
-    }
 }
 
 #[cfg(test)]
@@ -222,7 +214,7 @@ mod tests {
     #[test]
     fn names_tell_cluster_library_and_way() {
         let platform = Platform { testbed: "4 nodes".into(), ..platform(&["n1"]) };
-        let rules = ExportFormat::of_way(records::summary::LoadWay::Rules);
+        let rules = LoadTarget::new(records::summary::LoadWay::Rules, &platform).format();
         assert_eq!(name(&platform, rules), "testbed-openmpi-4.1.4");
         assert_eq!(name(&platform, ExportFormat::Profile), "testbed-openmpi-4.1.4-preload");
     }

@@ -6,6 +6,8 @@ use clap::Args;
 use models::{Forms, Model};
 use records::{Collective, Layout, quantity};
 
+use crate::stages::kinds::MethodKind;
+
 /// A list in a flag: `4,8,16` or a range.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct List<T>(pub Vec<T>);
@@ -35,8 +37,25 @@ pub fn each<T: std::str::FromStr<Err = String> + PartialEq>(text: &str) -> Resul
     Ok(List(values))
 }
 
+/// Names with commas, or `all`: then those without methods are left out.
 pub fn collectives(text: &str) -> Result<List<Collective>, String> {
-    each(text)
+    match text {
+        "all" => Ok(List(Collective::ALL.to_vec())),
+        _ => each(text),
+    }
+}
+
+/// Names with commas, or `all`.
+pub fn kinds(text: &str) -> Result<List<MethodKind>, String> {
+    match text {
+        "all" => Ok(List(MethodKind::ALL.to_vec())),
+        _ => each(text),
+    }
+}
+
+/// Whether all collectives were asked for.
+pub fn is_all(collectives: &[Collective]) -> bool {
+    collectives == Collective::ALL
 }
 
 pub fn models(text: &str) -> Result<List<Model>, String> {
@@ -103,10 +122,26 @@ impl ParameterSet {
     }
 }
 
+/// What the default is compared with.
+#[derive(Debug, Clone, Args)]
+pub struct MethodOptions {
+    /// Kinds of methods to compare the default with, with commas: native, own, mockup, plugin; or all
+    /// [default: native; own too where the MPI library's own are not known, or fewer]
+    #[arg(long, value_name = "KINDS", value_parser = kinds)]
+    methods: Option<List<MethodKind>>,
+}
+
+impl MethodOptions {
+    /// The kinds, where any is asked for.
+    pub fn kinds(&self) -> Option<&[MethodKind]> {
+        self.methods.as_ref().map(|kinds| kinds.0.as_slice())
+    }
+}
+
 /// Which collectives, at which points.
 #[derive(Debug, Clone, Args)]
 pub struct GridOptions {
-    /// Collectives, with commas
+    /// Collectives, with commas, or all that have methods: all
     #[arg(long, value_name = "NAMES", value_parser = collectives, default_value = "bcast,reduce")]
     pub collective: List<Collective>,
 

@@ -16,6 +16,7 @@ use crate::{
     error::usage,
     site::ranks::Site,
     stages::{
+        compared::ComparedKinds,
         measuring,
         options::{GridOptions, List},
     },
@@ -118,13 +119,13 @@ impl Traced {
     ///
     /// # Errors
     /// As [`measuring::grid`].
-    pub fn grid(&self, options: &GridOptions, site: &Site) -> Result<Grid> {
+    pub fn grid(&self, options: &GridOptions, kinds: &ComparedKinds, site: &Site) -> Result<Grid> {
         let mut options = options.clone();
         options.collective = distinct(self.at.keys().map(|point| point.collective));
         options.procs = None;
         options.layouts = Some(distinct(self.at.keys().map(|point| point.layout)));
         options.sizes = distinct(self.at.keys().map(|point| point.bytes));
-        Ok(Grid { weights: self.weights(), ..measuring::grid(&options, site)? })
+        Ok(Grid { weights: self.weights(), ..measuring::grid(&options, kinds, site)? })
     }
 
     /// How much each point matters.

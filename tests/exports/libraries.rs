@@ -126,6 +126,11 @@ impl Library {
         program
     }
 
+    /// Its compiler's path.
+    pub fn compiler(&self) -> &Path {
+        &self.compiler
+    }
+
     /// The library's own directory of libraries.
     pub fn directory(&self) -> PathBuf {
         self.launcher.parent().unwrap().join("../lib")

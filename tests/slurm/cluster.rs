@@ -121,7 +121,7 @@ impl Cluster {
             text,
             "SlurmctldHost={}(127.0.0.1)\n\
              SlurmctldPort={controller}\n\
-             AuthInfo=socket={place}/munge.socket\n\
+             AuthInfo=socket={place}/munge.socket,cred_expire=5\n\
              StateSaveLocation={place}/state\n\
              SlurmdSpoolDir={place}/spool-%n\n\
              TmpFS={place}/tmp-%n\n\
@@ -169,6 +169,14 @@ impl Cluster {
             format!("{}:\n{}\n", path.display(), fs::read_to_string(&path).unwrap_or_default())
         })
         .collect()
+    }
+
+    /// What Slurm says of a job's state, such as `RUNNING`; empty where it knows none.
+    pub fn state(&self, job: &str) -> String {
+        let output = self.client("scontrol").args(["show", "job", "-o", job]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        let state = said.split_whitespace().find_map(|word| word.strip_prefix("JobState="));
+        state.unwrap_or_default().to_owned()
     }
 
     /// A command of this Slurm's, without what an allocation around the test would say.

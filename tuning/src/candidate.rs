@@ -23,6 +23,10 @@ pub struct WayToLoad<'a> {
     pub file: &'a str,
     /// What is loaded for a method that was chosen at a point; else why it cannot be loaded.
     pub loaded: &'a dyn Fn(Point, &Method) -> Result<Method, String>,
+    /// What was chosen for it at every point, ascending.
+    pub choices: &'a [Choice],
+    /// Standard deviations of the logarithms of what that is believed to gain.
+    pub doubts: &'a BTreeMap<Point, f64>,
 }
 
 /// One way to load what was chosen, with what is left of the choices.
@@ -37,11 +41,10 @@ pub struct LoadCandidate {
 }
 
 impl LoadCandidate {
-    /// The choices, as far as they can be loaded in this way. `doubts` are standard deviations of
-    /// the logarithms of what they gain.
-    pub fn new(to_load: &WayToLoad<'_>, choices: &[Choice], doubts: &BTreeMap<Point, f64>) -> Self {
+    /// The choices, as far as they can be loaded in this way.
+    pub fn new(to_load: &WayToLoad<'_>) -> Self {
         let way = to_load.way;
-        let mut choices = choices.to_vec();
+        let mut choices = to_load.choices.to_vec();
         let mut unexpressed = Vec::new();
         for choice in &mut choices {
             let Point { collective, layout, bytes } = choice.point;
@@ -68,7 +71,7 @@ impl LoadCandidate {
             LoadWay::Rules => constants().same_implementation,
             LoadWay::Preload => constants().other_implementation,
         };
-        let confirmation = Confirmation::new(&choices, doubts, other);
+        let confirmation = Confirmation::new(&choices, to_load.doubts, other);
         LoadCandidate { choices, loading, confirmation }
     }
 
@@ -246,8 +249,10 @@ mod tests {
             way: LoadWay::Rules,
             file: "openmpi.rules",
             loaded: &|_, method| Ok(method.clone()),
+            choices: &[choice],
+            doubts: &BTreeMap::from([(POINT, 0.02)]),
         };
-        LoadCandidate::new(&way, &[choice], &BTreeMap::from([(POINT, 0.02)]))
+        LoadCandidate::new(&way)
     }
 
     #[test]

@@ -36,11 +36,7 @@ const JOB_OVERRUN: f64 = 2.0;
 
 /// What is to be confirmed, and in which time.
 pub struct ConfirmingTask<'a> {
-    /// What was chosen at every point, ascending.
-    pub choices: &'a [Choice],
-    /// Standard deviations of the logarithms of what it is believed to gain.
-    pub doubts: &'a BTreeMap<Point, f64>,
-    /// The ways to load it.
+    /// The ways to load what was chosen.
     pub ways: &'a [WayToLoad<'a>],
     /// Ranks of a job.
     pub ranks: u32,
@@ -93,8 +89,7 @@ pub fn confirm<B: Bench>(
     bench: &mut B,
     task: &ConfirmingTask<'_>,
 ) -> Result<ConfirmedWays, B::Error> {
-    let candidate = |way| LoadCandidate::new(way, task.choices, task.doubts);
-    let mut candidates: Vec<LoadCandidate> = task.ways.iter().map(candidate).collect();
+    let mut candidates: Vec<LoadCandidate> = task.ways.iter().map(LoadCandidate::new).collect();
     let mut last: Option<ConfirmingRound> = None;
     for number in ROUNDS {
         // Half of the time at first, what is left of it then.
@@ -177,8 +172,7 @@ impl<'a> RoundJobs<'a> {
     /// Runs the default's jobs and those of each way.
     fn run<B: Bench>(&self, bench: &mut B) -> Result<ConfirmingRound, B::Error> {
         let goes_on = self.is_last && self.task.goes_on;
-        let share = if goes_on { constants().share_at_last } else { 1.0 };
-        let seconds = share * self.seconds;
+        let seconds = if goes_on { self.seconds - self.kept_seconds() } else { self.seconds };
         let repeated = self.repeated((seconds, self.turns(seconds)), 0, &|_| true);
         let most = JOB_OVERRUN * self.seconds.max(repeated.expected_seconds);
         let mut turns = Vec::new();
@@ -190,6 +184,18 @@ impl<'a> RoundJobs<'a> {
             self.go_on(bench, &mut turns, most)?;
         }
         Ok(self.gathered(&turns))
+    }
+
+    /// What of the last round's time is kept for further turns: nothing where it would go to starting jobs.
+    fn kept_seconds(&self) -> f64 {
+        let kept = (1.0 - constants().share_at_last) * self.seconds;
+        let turn = self.turn_seconds() + self.starting_seconds();
+        if kept < constants().least_further_turns * turn { 0.0 } else { kept }
+    }
+
+    /// What starting all jobs of a turn takes, in seconds.
+    fn starting_seconds(&self) -> f64 {
+        constants().start_seconds * self.loading.len() as f64
     }
 
     /// Each job once.
@@ -223,7 +229,7 @@ impl<'a> RoundJobs<'a> {
         most: f64,
     ) -> Result<(), B::Error> {
         let mut left = self.seconds - self.gathered(turns).spent;
-        let starting = constants().start_seconds * self.loading.len() as f64;
+        let starting = self.starting_seconds();
         while turns.len() < constants().most_turns_at_last {
             let open = self.open(&self.gathered(turns));
             let seconds = self.turn_seconds().min(left - starting);

@@ -176,6 +176,9 @@ constants! {
     /// What of the last round's time goes to the turns that it begins with; the rest is for further ones where
     /// these leave it open whether a call gains or is harmed.
     share_at_last: f64 = 0.7;
+    /// Further turns for which time is kept, at least; where it does not last for so many, each start
+    /// of a job would take more than it tells.
+    least_further_turns: f64 = 2.0;
     /// Turns of the last round at most, further ones counted: what is open then stays open.
     most_turns_at_last: usize = 16;
 

@@ -34,6 +34,8 @@ pub struct Focus {
     /// Cells that are to be seen at least once, if there is time.
     wanted: BTreeSet<u32>,
     weights: Weights,
+    /// What no method takes less than, as the logarithm of the seconds.
+    limits: BTreeMap<Point, f64>,
 }
 
 /// One method of one collective.
@@ -61,6 +63,7 @@ impl Focus {
             noise: VisitNoise::new([samples]),
             wanted: BTreeSet::new(),
             weights: Weights::default(),
+            limits: BTreeMap::new(),
         };
         for indices in by_method.into_values() {
             let track = focus.track(cells, indices, &priors, samples);
@@ -112,6 +115,30 @@ impl Focus {
         Focus { wanted: cells.into_iter().collect(), ..self }
     }
 
+    /// Says below how many seconds no method can get at a point: what is as fast as that needs no rival.
+    ///
+    /// Limits rest on the calibration. Where a method of a collective was seen to be faster, those of
+    /// this collective are not believed.
+    #[must_use]
+    pub fn limited(self, limits: &BTreeMap<Point, f64>) -> Self {
+        let sound = limits.iter().filter(|(_, limit)| **limit > 0.0);
+        let limits: BTreeMap<Point, f64> =
+            sound.map(|(&point, limit)| (point, limit.ln())).collect();
+        let is_below = |&(track, index): &(usize, usize)| {
+            let MethodTrack { belief, visits, .. } = &self.tracks[track];
+            let limit = limits.get(&belief.points()[index]);
+            visits[index] > 0
+                && limit.is_some_and(|limit| belief.mean(index) < limit - constants().alike)
+        };
+        let points = self.points.iter();
+        let passed: BTreeSet<Collective> = points
+            .filter(|(_, candidates)| candidates.iter().any(is_below))
+            .map(|(point, _)| point.collective)
+            .collect();
+        let believed = limits.into_iter().filter(|(point, _)| !passed.contains(&point.collective));
+        Focus { limits: believed.collect(), ..self }
+    }
+
     /// Says how much each point matters: the regret is weighted by it.
     #[must_use]
     pub fn weighing(self, weights: Weights) -> Self {
@@ -135,19 +162,29 @@ impl Focus {
     /// What to load at every point at which the default was seen, ascending: of the methods seen
     /// there, what is decided for among these.
     pub fn choices(&self) -> Vec<Choice> {
+        self.choices_among(&|_, _| true)
+    }
+
+    /// The same where only these methods can be had beside the default.
+    pub fn choices_among(&self, among: &dyn Fn(Point, &Method) -> bool) -> Vec<Choice> {
         let choice = |(point, default, decided): (Point, (usize, usize), (usize, usize))| Choice {
             point,
             method: self.method(decided).clone(),
             seconds: self.seconds(decided.0, decided.1),
             default_seconds: self.seconds(default.0, default.1),
         };
-        self.to_load().map(choice).collect()
+        self.to_load(among).map(choice).collect()
     }
 
     /// The standard deviation of the logarithm of what a choice is believed to gain.
     pub fn doubts(&self) -> BTreeMap<Point, f64> {
+        self.doubts_among(&|_, _| true)
+    }
+
+    /// The same of [`choices_among`](Self::choices_among).
+    pub fn doubts_among(&self, among: &dyn Fn(Point, &Method) -> bool) -> BTreeMap<Point, f64> {
         let variance = |(track, index): (usize, usize)| self.tracks[track].belief.variance(index);
-        self.to_load()
+        self.to_load(among)
             .map(|(point, default, decided)| {
                 (point, (variance(default) + variance(decided)).sqrt())
             })
@@ -165,14 +202,20 @@ impl Focus {
             let (one, seconds) = timed.min_by(|(_, a), (_, b)| a.total_cmp(b))?;
             Some((point, (self.method(one).clone(), seconds)))
         };
-        self.to_load().filter_map(runner_up).collect()
+        self.to_load(&|_, _| true).filter_map(runner_up).collect()
     }
 
-    /// The default and what is decided for, among the methods seen at a point.
-    fn to_load(&self) -> impl Iterator<Item = (Point, (usize, usize), (usize, usize))> {
+    /// The default and what is decided for, among the methods seen at a point that can be had.
+    fn to_load(
+        &self,
+        among: &dyn Fn(Point, &Method) -> bool,
+    ) -> impl Iterator<Item = (Point, (usize, usize), (usize, usize))> {
         let seen = |&(track, index): &(usize, usize)| self.tracks[track].visits[index] > 0;
         self.points.iter().filter_map(move |(&point, candidates)| {
-            let candidates: Vec<_> = candidates.iter().copied().filter(seen).collect();
+            let can_be_had =
+                |one: &(usize, usize)| self.is_default(*one) || among(point, self.method(*one));
+            let candidates = candidates.iter().copied().filter(seen).filter(can_be_had);
+            let candidates: Vec<_> = candidates.collect();
             Some((point, self.default(&candidates)?, self.decided(&candidates)))
         })
     }
@@ -236,6 +279,11 @@ impl Focus {
         let decided = self.decided(candidates);
         let (at, best) = (decided.1, &self.tracks[decided.0].belief);
         let is_default = self.is_default(decided);
+        // Nothing gains more over a method that was seen than what that is above the limit.
+        let seen = self.tracks[decided.0].visits[at] > 0;
+        let limit = self.limits.get(&best.points()[at]).filter(|_| seen);
+        let room = limit.map_or(f64::INFINITY, |limit| best.mean(at) - limit);
+        let room = (room - constants().alike).max(0.0);
         let others = candidates
             .iter()
             .filter(move |&&other| other != decided && !(is_default && self.is_default(other)));
@@ -243,7 +291,7 @@ impl Focus {
             let other = &self.tracks[track].belief;
             let lead = best.mean(at) - other.mean(index) - constants().alike.ln_1p();
             let spread = (best.variance(at) + other.variance(index)).sqrt();
-            ((track, index), expected_gain(lead, spread))
+            ((track, index), expected_gain(lead, spread).min(room))
         })
     }
 }

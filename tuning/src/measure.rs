@@ -1,7 +1,9 @@
 //! Measures what could still change a decision: batch after batch, each planned from what the
 //! ones before it showed.
 
-use records::{observation::CollectiveCall, plan::Cell};
+use std::collections::BTreeMap;
+
+use records::{Point, observation::CollectiveCall, plan::Cell};
 use verification::samples::Samples;
 
 use crate::{
@@ -20,6 +22,8 @@ pub struct MeasuringTask<'a> {
     pub cells: &'a [Cell],
     /// What the models say of them.
     pub expected: Expectation<'a>,
+    /// Below how many seconds no method can get; see [`Focus::limited`].
+    pub limits: &'a BTreeMap<Point, f64>,
     /// How much each point matters.
     pub weights: &'a Weights,
     /// Cells, by index, that are to be seen at least once if there is time.
@@ -50,6 +54,7 @@ pub fn measure<B: Bench>(
             None => {
                 let known = known(rows.clone(), task.cells, task.expected, task.weights);
                 let batch = known
+                    .limited(task.limits)
                     .wanting(task.wanted.iter().copied())
                     .next(left - constants().start_seconds);
                 bench.hear(number, &batch);

@@ -1,6 +1,10 @@
 //! What to measure, in which order, within a budget.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Arc,
+};
 
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_pcg::Pcg64;
@@ -9,19 +13,46 @@ use records::{
     plan::{Cell, Plan, Visit},
 };
 
-pub use libraries::MethodsOf;
-
 use crate::{
     Weights,
     constants::constants,
     costs::{calls, synchronisation, visit_seconds},
 };
 
+mod memory;
 mod repeated;
 mod thinned;
 
+pub use memory::{CutSizes, cut, fits, rank_bytes};
 pub use repeated::{RepeatedPlan, repeat};
 pub use thinned::thinned;
+
+/// The methods of a collective with these segment sizes, on so many processes, for messages of so
+/// many bytes.
+#[derive(Clone)]
+pub struct MethodsOf(Arc<MethodsAt>);
+
+type MethodsAt = dyn Fn(Collective, &[u64], u32, u64) -> Vec<Method> + Send + Sync;
+
+impl MethodsOf {
+    /// What this function gives.
+    pub fn new(
+        methods: impl Fn(Collective, &[u64], u32, u64) -> Vec<Method> + Send + Sync + 'static,
+    ) -> Self {
+        MethodsOf(Arc::new(methods))
+    }
+
+    /// At a point.
+    pub fn at(&self, point: Point, segments: &[u64]) -> Vec<Method> {
+        (self.0)(point.collective, segments, point.layout.procs(), point.bytes)
+    }
+}
+
+impl fmt::Debug for MethodsOf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("MethodsOf")
+    }
+}
 
 /// The points to measure and the methods to compare there.
 #[derive(Debug, Clone)]
@@ -42,6 +73,8 @@ pub struct Grid {
     pub weights: Weights,
     /// Methods beside these, each with its collective.
     pub others: Vec<(Collective, Method)>,
+    /// Bytes of memory that a rank may use, where that is known; points that need more are left out.
+    pub rank_bytes: Option<u64>,
 }
 
 impl Grid {
@@ -178,14 +211,13 @@ pub fn every_second(sizes: &[u64]) -> Vec<u64> {
 pub fn cells(grid: &Grid, sizes: &[u64]) -> Vec<Cell> {
     let mut cells = Vec::new();
     for &collective in &grid.collectives {
-        // A barrier has no message.
-        let sizes = if collective == Collective::Barrier { &[0] } else { sizes };
         for &layout in &grid.layouts {
-            for &bytes in sizes {
-                if grid.weights.at(Point { collective, layout, bytes }) == 0.0 {
+            for bytes in point_sizes(grid, sizes, collective, layout) {
+                let point = Point { collective, layout, bytes };
+                if !fits(point, grid.rank_bytes) {
                     continue;
                 }
-                let compared = (grid.methods)(collective, &grid.segments, layout.procs(), bytes);
+                let compared = grid.methods.at(point, &grid.segments);
                 let others = grid.others.iter().filter(|(of, _)| *of == collective);
                 let others = others.map(|(_, method)| method.clone());
                 let methods = std::iter::once(Method::Default).chain(compared).chain(others);
@@ -194,6 +226,20 @@ pub fn cells(grid: &Grid, sizes: &[u64]) -> Vec<Cell> {
         }
     }
     cells
+}
+
+/// The sizes with a weight at which a collective is measured with a layout.
+fn point_sizes<'a>(
+    grid: &'a Grid,
+    sizes: &'a [u64],
+    collective: Collective,
+    layout: Layout,
+) -> impl Iterator<Item = u64> + Clone + 'a {
+    // A barrier has no message.
+    let sizes = if collective == Collective::Barrier { &[0] } else { sizes };
+    let weighted =
+        move |bytes: &u64| grid.weights.at(Point { collective, layout, bytes: *bytes }) != 0.0;
+    sizes.iter().copied().filter(weighted)
 }
 
 /// What two calls of every default should take, in seconds: as much as the slowest method that a
@@ -311,9 +357,10 @@ mod tests {
             layouts: [2, 4, 8].map(Layout::flat).into(),
             sizes: (0..21).map(|power| 1 << power).collect(),
             segments: vec![0, 1024, 8192],
-            methods: libraries::openmpi::methods,
+            methods: MethodsOf::new(libraries::openmpi::methods),
             weights: Weights::default(),
             others: Vec::new(),
+            rank_bytes: None,
         }
     }
 

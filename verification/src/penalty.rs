@@ -74,6 +74,46 @@ pub fn penalties(
     }
 }
 
+/// What the best is where times are compared with the limit.
+const LIMIT: &str = "the limit: what no algorithm gets below on the network as it was calibrated";
+
+/// By how much the same decisions are above the limit, in seconds, of each point; nothing where there is
+/// none. A time below it says that the calibration is wrong, or that a rank has more than one port.
+pub fn above_limit(
+    penalties: &Penalties,
+    limit: impl Fn(Point) -> Option<f64>,
+) -> Option<Penalties> {
+    let above = |penalty: &Penalty| {
+        let Penalty { collective, layout, bytes, decided_seconds, .. } = *penalty;
+        let limit = limit(Point { collective, layout, bytes }).filter(|limit| *limit > 0.0)?;
+        let above = decided_seconds / limit - 1.0;
+        Some(Penalty { best_seconds: limit, penalty: above, ..penalty.clone() })
+    };
+    let all: Vec<Penalty> = penalties.penalties.iter().filter_map(above).collect();
+    let below = all.iter().filter(|one| one.penalty < -MUCH).count();
+    let summaries = summed_up(&all, &[], |_| ()).into_iter().map(|(_, summary)| summary).collect();
+    let regions =
+        summed_up(&all, &[], |point| Region::containing(point.layout.procs(), point.bytes));
+    let regions = regions.into_iter().map(|(region, summary)| RegionSummary { region, summary });
+    let warning = format!(
+        "{below} of {} times are more than 5 % below the limit: the calibration does not hold there, or \
+         ranks share memory or have several ports",
+        all.len()
+    );
+    (!all.is_empty()).then(|| Penalties {
+        best: LIMIT.into(),
+        summaries,
+        regions: regions.collect(),
+        noise: Vec::new(),
+        warnings: (below > 0).then_some(warning).into_iter().collect(),
+        penalties: all,
+        ..penalties.clone()
+    })
+}
+
+/// A time so much below the limit is no noise.
+const MUCH: f64 = 0.05;
+
 fn order(penalty: &Penalty) -> (Collective, &str, Layout, u64) {
     (penalty.collective, &penalty.decided_by, penalty.layout, penalty.bytes)
 }
@@ -245,6 +285,25 @@ mod tests {
         assert_eq!((loggp.points, loggp.not_measured), (1, 1));
         let default = all.summaries.iter().find(|summary| summary.decided_by == "default").unwrap();
         assert_eq!((default.mean, default.median, default.greatest), (0.75, 0.75, 1.0));
+    }
+
+    #[test]
+    fn times_above_the_limit_are_told_by_the_same_decisions() {
+        let rows: Vec<_> = [(64, 2.0), (128, 3.0)]
+            .into_iter()
+            .flat_map(|(bytes, seconds)| [0, 1].map(|_| call("default", "", bytes, seconds)))
+            .collect();
+        let samples = Samples::gather(&rows);
+        let functions = [DecisionFunction::default(&samples)];
+        let all = penalties(&samples, &functions, Vec::new(), Platform::default(), "global");
+        let limit = |point: Point| Some(if point.bytes == 64 { 1.6 } else { 4.0 });
+        let above = above_limit(&all, limit).unwrap();
+        let values: Vec<f64> = above.penalties.iter().map(|penalty| penalty.penalty).collect();
+        assert_eq!(values, [0.25, -0.25]);
+        assert_eq!((above.summaries[0].points, above.summaries[0].greatest), (2, 0.25));
+        assert!(above.warnings[0].starts_with("1 of 2 times"), "{:?}", above.warnings);
+        assert!(above.best.starts_with("the limit"));
+        assert_eq!(above_limit(&all, |_| None), None);
     }
 
     #[test]

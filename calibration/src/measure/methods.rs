@@ -1,11 +1,13 @@
 //! Communicators on which a collective runs by a given method.
 //!
-//! A library reads which algorithm is forced when a communicator is made. So the settings are
-//! written, the communicator is made, and the settings are taken back.
+//! Some libraries read which algorithm is forced when a communicator is made: the settings are
+//! written, the communicator is made, and the settings are taken back. Others read it at each call:
+//! the settings hold from the beginning of a visit to the next one's. What cannot be changed within a
+//! job must have been set in the environment that it was started with.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, env, ffi::c_int};
 
-use libraries::{Variable, WithinJob};
+use libraries::{MpiLibrary, ReadAt, Variable, WithinJob};
 use records::{Collective, Layout, Method, Native};
 use runner::Runnable;
 
@@ -14,13 +16,25 @@ use super::{
     plugins::LoadedPlugin,
     tool::{ControlVariable, Tool},
 };
-use crate::{Error, Result, exchange::Communicator};
+use crate::{
+    Error, Result,
+    exchange::{self, Communicator},
+};
+
+/// The MPI library that runs, as far as its algorithms go.
+#[derive(Debug, Clone, Copy)]
+pub struct RunningLibrary {
+    /// Nothing where it is none of those known.
+    library: Option<&'static dyn MpiLibrary>,
+    version: (u32, u32),
+}
 
 /// The communicators of a rank, each made once.
 #[derive(Debug)]
 pub struct MethodCommunicators {
     control: Communicator,
     nodes: JobNodes,
+    running: RunningLibrary,
     plain: HashMap<Layout, Communicator>,
     forced: HashMap<(Layout, Collective, Native), Communicator>,
     forcing: Option<Forcing>,
@@ -30,6 +44,15 @@ pub struct MethodCommunicators {
 #[derive(Debug)]
 struct Forcing {
     settings: HashMap<String, ControlVariable>,
+    /// What stood where something is forced call by call, from the first written on.
+    held: Vec<(String, c_int)>,
+}
+
+/// How an algorithm of the library is forced.
+enum HowForced {
+    WithinJob(&'static WithinJob, Vec<Variable>),
+    /// By the environment, which says so.
+    ByEnvironment,
 }
 
 /// Whether this version can time a method of a collective on so many processes, with messages of
@@ -38,6 +61,7 @@ struct Forcing {
 /// # Errors
 /// It cannot; says why and what it can.
 pub fn check_supported(
+    running: RunningLibrary,
     collective: Collective,
     method: &Method,
     procs: u32,
@@ -45,7 +69,7 @@ pub fn check_supported(
 ) -> Result<()> {
     match method {
         Method::Default => Ok(()),
-        Method::Native(native) => variables(collective, native).map(|_| ()),
+        Method::Native(native) => running.how_forced(collective, native).map(drop),
         Method::Plugin(plugin) => LoadedPlugin::load(collective, plugin).map(|_| ()),
         Method::Other(_) => {
             Err(Error::Unsupported(format!("{method} was timed elsewhere; Colibri cannot run it")))
@@ -59,23 +83,62 @@ pub fn check_supported(
     }
 }
 
-/// How the library of a method is told what to run within a job.
-fn within_job(native: &Native) -> Result<&'static WithinJob> {
-    let library = libraries::find(native.library).map_err(Error::Unsupported)?;
-    library.within_job().ok_or_else(|| {
-        let able = libraries::ALL.iter().filter(|library| library.within_job().is_some());
-        let able: Vec<String> = able.map(|library| format!("{}'s", library.title())).collect();
-        Error::Unsupported(format!(
-            "{}: only {} algorithms can be forced, call by call",
-            Method::Native(*native),
-            able.join(" and ")
-        ))
-    })
-}
+impl RunningLibrary {
+    /// The one that this program is linked with.
+    ///
+    /// # Errors
+    /// It does not tell its version.
+    pub fn linked() -> Result<Self> {
+        Ok(Self::that_says(&exchange::library_version()?))
+    }
 
-/// The settings by which a method is forced.
-fn variables(collective: Collective, native: &Native) -> Result<Vec<Variable>> {
-    (within_job(native)?.variables)(collective, native).map_err(Error::Unsupported)
+    /// By what it says of its version.
+    pub fn that_says(version: &str) -> Self {
+        let library = libraries::recognise(version);
+        let version = library.and_then(|library| library.version(version)).unwrap_or_default();
+        RunningLibrary { library, version }
+    }
+
+    /// Whether an algorithm is forced for all calls of the job.
+    pub fn is_forced_by_environment(self, collective: Collective, native: &Native) -> bool {
+        matches!(self.how_forced(collective, native), Ok(HowForced::ByEnvironment))
+    }
+
+    fn how_forced(self, collective: Collective, native: &Native) -> Result<HowForced> {
+        let refuse = |why: String| Err(Error::Unsupported(why));
+        let library = libraries::find(native.library).map_err(Error::Unsupported)?;
+        let method = Method::Native(*native);
+        let Some(running) = self.library.filter(|one| one.library() == native.library) else {
+            let running = self.library.map_or("another library", MpiLibrary::title);
+            return refuse(format!(
+                "{method}: this program runs on {running}, not {}",
+                library.title()
+            ));
+        };
+        let within = running.within_job();
+        let variables =
+            within.map(|within| (within, (within.variables)(self.version, collective, native)));
+        if let Some((within, Ok(variables))) = variables {
+            return Ok(HowForced::WithinJob(within, variables));
+        }
+        let wanted = running.forced_by(self.version, collective, native);
+        let is_set = |(name, value): &(String, String)| env::var(name).is_ok_and(|is| is == *value);
+        match (wanted, variables) {
+            (Some(wanted), _) if wanted.iter().all(is_set) => Ok(HowForced::ByEnvironment),
+            (_, Some((_, Err(why)))) => refuse(why),
+            (Some(wanted), _) => {
+                let wanted = wanted.iter().map(|(name, value)| format!("{name}={value}"));
+                let wanted = wanted.collect::<Vec<_>>().join(" ");
+                refuse(format!("{method} of {collective} is forced for a whole job, by {wanted}"))
+            }
+            (None, _) => refuse(format!(
+                "{} {}.{} has no {method} of {collective} that can be forced",
+                running.title(),
+                self.version.0,
+                self.version.1
+            )),
+        }
+    }
 }
 
 impl MethodCommunicators {
@@ -88,12 +151,21 @@ impl MethodCommunicators {
         nodes: JobNodes,
         natives: &[(Collective, Native)],
     ) -> Result<Self> {
-        let forcing = if natives.is_empty() { None } else { Some(Forcing::new(natives)?) };
+        let running = RunningLibrary::linked()?;
+        let within = |(collective, native): &&(Collective, Native)| {
+            !running.is_forced_by_environment(*collective, native)
+        };
+        let natives: Vec<(Collective, Native)> = natives.iter().filter(within).copied().collect();
+        let forcing = match natives.is_empty() {
+            true => None,
+            false => Some(Forcing::new(running, &natives)?),
+        };
         let (plain, forced) = (HashMap::new(), HashMap::new());
-        Ok(MethodCommunicators { control, nodes, plain, forced, forcing })
+        Ok(MethodCommunicators { control, nodes, running, plain, forced, forcing })
     }
 
-    /// The communicator of a layout on which `collective` runs by `method`.
+    /// The communicator of a layout on which `collective` runs by `method`, until the next one is
+    /// asked for.
     ///
     /// Its [members](JobNodes::members) must call it in the same order; the others must not.
     ///
@@ -105,19 +177,47 @@ impl MethodCommunicators {
         collective: Collective,
         method: &Method,
     ) -> Result<Communicator> {
+        self.release()?;
         let plain = self.plain(layout)?;
         let Method::Native(native) = method else { return Ok(plain) };
+        let (within, variables) = match self.running.how_forced(collective, native)? {
+            HowForced::ByEnvironment => return Ok(plain),
+            HowForced::WithinJob(within, variables) => (within, variables),
+        };
         let key = (layout, collective, *native);
         if let Some(there) = self.forced.get(&key) {
             return Ok(*there);
         }
-        let Some(forcing) = &self.forcing else {
+        let Some(forcing) = &mut self.forcing else {
             let problem = format!("{method} of {collective} was not announced by the plan");
             return Err(Error::Unsupported(problem));
         };
-        let made = forcing.duplicate(&plain, collective, native)?;
+        forcing.hold(&variables, collective, native)?;
+        if let ReadAt::Call(_) = within.read {
+            return Ok(plain);
+        }
+        let made = plain.duplicate()?;
+        forcing.release()?;
         self.forced.insert(key, made);
         Ok(made)
+    }
+
+    /// Takes back what is forced for the calls of a visit. To be called before the ranks of another
+    /// communicator call together: they would not agree.
+    ///
+    /// # Errors
+    /// The library refuses.
+    pub fn release(&mut self) -> Result<()> {
+        self.forcing.as_mut().map_or(Ok(()), Forcing::release)
+    }
+
+    /// What a call of a method ran that did not fail, where the library sees to that.
+    pub fn ran(&self, collective: Collective, method: &Method) -> Option<String> {
+        let Method::Native(native) = method else { return None };
+        match self.running.library?.within_job()?.read {
+            ReadAt::Call(ran) => ran(self.running.version, collective, native),
+            ReadAt::Communicator => None,
+        }
     }
 
     /// A layout's ranks with nothing forced.
@@ -135,46 +235,61 @@ impl MethodCommunicators {
     }
 }
 
+impl Drop for MethodCommunicators {
+    /// All ranks come together in `MPI_Finalize`.
+    fn drop(&mut self) {
+        // A library that has refused it before has been told of.
+        let _ = self.release();
+    }
+}
+
 impl Forcing {
-    fn new(natives: &[(Collective, Native)]) -> Result<Self> {
+    fn new(running: RunningLibrary, natives: &[(Collective, Native)]) -> Result<Self> {
         let tool = Tool::start()?;
         let mut settings = HashMap::new();
         for (collective, native) in natives {
-            let WithinJob { switch, switched_by, part, .. } = within_job(native)?;
-            if required(&tool, switch, part)?.read()? & 0xFF == 0 {
+            let HowForced::WithinJob(within, variables) =
+                running.how_forced(*collective, native)?
+            else {
+                continue;
+            };
+            if let Some(switch) = within.switch
+                && required(&tool, switch.name, within.part)?.read()? & 0xFF == 0
+            {
+                let (name, how) = (switch.name, switch.turned_on_by);
                 return Err(Error::Unsupported(format!(
-                    "the plan forces algorithms, which the MPI library ignores unless {switch} is \
-                     on; {switched_by}"
+                    "the plan forces algorithms, which the MPI library ignores unless {name} is on; \
+                     {how}"
                 )));
             }
-            for Variable { name, optional, .. } in variables(*collective, native)? {
+            for Variable { name, optional, .. } in variables {
                 if settings.contains_key(&name) {
                     continue;
                 }
                 let setting = match optional {
                     true => tool.setting(&name)?,
-                    false => Some(required(&tool, &name, part)?),
+                    false => Some(required(&tool, &name, within.part)?),
                 };
                 settings.extend(setting.map(|setting| (name, setting)));
             }
         }
-        Ok(Forcing { settings })
+        Ok(Forcing { settings, held: Vec::new() })
     }
 
-    fn duplicate(
-        &self,
-        plain: &Communicator,
+    /// Writes what forces a method, and keeps what stood there.
+    fn hold(
+        &mut self,
+        variables: &[Variable],
         collective: Collective,
         native: &Native,
-    ) -> Result<Communicator> {
-        let mut before = Vec::new();
-        for Variable { name, value, optional } in variables(collective, native)? {
-            match self.settings.get(&name) {
+    ) -> Result<()> {
+        for Variable { name, value, optional } in variables {
+            match self.settings.get(name) {
                 Some(setting) => {
-                    before.push((setting, setting.read()?));
-                    setting.write(value)?;
+                    self.held.push((name.clone(), setting.read()?));
+                    setting.write(*value)?;
                 }
-                None if optional => {}
+                None if *optional => {}
                 None => {
                     let method = Method::Native(*native);
                     let problem = format!("{method} of {collective} was not announced by the plan");
@@ -182,9 +297,14 @@ impl Forcing {
                 }
             }
         }
-        let made = plain.duplicate()?;
-        before.into_iter().try_for_each(|(setting, value)| setting.write(value))?;
-        Ok(made)
+        Ok(())
+    }
+
+    /// Takes it back.
+    fn release(&mut self) -> Result<()> {
+        let held = std::mem::take(&mut self.held).into_iter().rev();
+        held.filter_map(|(name, value)| Some((self.settings.get(&name)?, value)))
+            .try_for_each(|(setting, value)| setting.write(value))
     }
 }
 
@@ -202,6 +322,7 @@ mod tests {
 
     #[test]
     fn what_is_not_supported_is_said_with_what_is() {
+        let running = RunningLibrary::that_says("Open MPI v4.1.4");
         for (collective, method, part) in [
             (Collective::Bcast, "own:rabenseifner", "known: binary"),
             (Collective::Bcast, "own:scatter-allgather,segment=8KiB", "no segments"),
@@ -210,18 +331,34 @@ mod tests {
             (Collective::Gather, "mockup:bcast_as_allgatherv", "mock-up of bcast, not gather"),
             (Collective::Scatter, "mockup:scatter_as_bcast", "the limit is 67108864"),
             (Collective::Bcast, "native:openmpi:rabenseifner", "it has: linear, k-chain"),
-            (Collective::Bcast, "native:mpich:binomial", "only Open MPI's"),
+            (Collective::Bcast, "native:mpich:binomial", "runs on Open MPI, not MPICH"),
             (Collective::Bcast, "native:mpch:binomial", "did you mean 'mpich'?"),
             (Collective::Bcast, "native:openmpi:pipeline,segment=4GiB", "takes up to"),
         ] {
             let method: Method = method.parse().unwrap();
-            let error = check_supported(collective, &method, 5, 16 << 20).unwrap_err().to_string();
+            let error = check_supported(running, collective, &method, 5, 16 << 20);
+            let error = error.unwrap_err().to_string();
             assert!(error.contains(part), "{error}");
         }
         let pipeline = "own:pipeline,segment=8KiB".parse().unwrap();
-        check_supported(Collective::Bcast, &pipeline, 5, 8).unwrap();
-        check_supported(Collective::Scan, &Method::Default, 5, 8).unwrap();
+        check_supported(running, Collective::Bcast, &pipeline, 5, 8).unwrap();
+        check_supported(running, Collective::Scan, &Method::Default, 5, 8).unwrap();
         let mockup = "mockup:scatter_as_bcast".parse().unwrap();
-        check_supported(Collective::Scatter, &mockup, 4, 16 << 20).unwrap();
+        check_supported(running, Collective::Scatter, &mockup, 4, 16 << 20).unwrap();
+    }
+
+    #[test]
+    fn what_is_forced_for_a_whole_job_must_be_set_there() {
+        let intel = RunningLibrary::that_says("Intel(R) MPI Library 2021.19.0 for Linux* OS");
+        let method: Method = "native:intel:binomial".parse().unwrap();
+        let error = check_supported(intel, Collective::Bcast, &method, 4, 8).unwrap_err();
+        let wanted = "for a whole job, by I_MPI_ADJUST_BCAST=1";
+        assert!(error.to_string().contains(wanted), "{error}");
+        let mpich = RunningLibrary::that_says("MPICH Version: 4.0.2");
+        let method: Method = "native:mpich:binomial".parse().unwrap();
+        check_supported(mpich, Collective::Bcast, &method, 4, 8).unwrap();
+        let method: Method = "native:mpich:k-nomial".parse().unwrap();
+        let error = check_supported(mpich, Collective::Bcast, &method, 4, 8).unwrap_err();
+        assert!(error.to_string().contains("MPICH 4.0 can't be made to run"), "{error}");
     }
 }

@@ -24,7 +24,8 @@ use records::{Collective, Layout, document, plan::Plan, platform::Platform};
 
 pub use self::flags::MeasureFlags;
 use self::{
-    director::Director, members::JobNodes, participant::Participant, timing::Scheme, work::OpenWork,
+    director::Director, members::JobNodes, methods::RunningLibrary, participant::Participant,
+    timing::Scheme, work::OpenWork,
 };
 use crate::{
     Result,
@@ -61,7 +62,8 @@ pub fn run(flags: &MeasureFlags, world: &World) -> Result<()> {
         };
     };
     let plan: Plan = document::read(&flags.plan)?;
-    work::check_plan(&plan, (flags.job.ranks, &nodes), flags.timing, &flags.plan)?;
+    let surroundings = (flags.timing, RunningLibrary::linked()?);
+    work::check_plan(&plan, (flags.job.ranks, &nodes), surroundings, &flags.plan)?;
     // Before the others hear of the plan, so that what the library cannot do is said once, and
     // before the record is begun.
     let control = (world.control, nodes.clone());

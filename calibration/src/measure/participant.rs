@@ -297,10 +297,12 @@ impl Participant {
         &mut self.synchroniser
     }
 
-    /// What was carried out in the last call; nothing where that was the library's affair.
+    /// What was carried out in the last call; nothing where that was the library's affair, which does
+    /// not tell.
     pub fn ran(&self) -> Option<String> {
-        match &self.current.as_ref()?.carried {
-            Carried::Library => None,
+        let current = self.current.as_ref()?;
+        match &current.carried {
+            Carried::Library => self.methods.ran(current.operation.collective, &current.method),
             Carried::Ours(ours) => self.carrier.as_ref()?.ran(ours),
             Carried::Plugin(plugin) => Some(plugin.to_string()),
         }

@@ -6,12 +6,17 @@ use std::{
 };
 
 use records::{
-    Collective, FileError,
+    Collective, FileError, Method,
     observation::{CollectiveCall, ObservationStatus},
     plan::{Cell, Plan},
 };
 
-use super::{collectives, members::JobNodes, methods, timing::TimingScheme};
+use super::{
+    collectives,
+    members::JobNodes,
+    methods::{self, RunningLibrary},
+    timing::TimingScheme,
+};
 use crate::{Error, Result};
 
 /// A visit that is not done.
@@ -109,7 +114,7 @@ fn check_row(plan: &Plan, row: &CollectiveCall, path: &Path) -> Result<()> {
 pub fn check_plan(
     plan: &Plan,
     (ranks, nodes): (u32, &JobNodes),
-    timing: TimingScheme,
+    (timing, running): (TimingScheme, RunningLibrary),
     path: &Path,
 ) -> Result<()> {
     let fault =
@@ -130,8 +135,16 @@ pub fn check_plan(
             let problem = "is 1, but the timing scheme bcast needs a rank that confirms";
             return Err(fault(field("procs"), problem.into()));
         }
-        methods::check_supported(cell.collective, &cell.method, cell.layout.procs(), cell.bytes)
+        let procs = cell.layout.procs();
+        methods::check_supported(running, cell.collective, &cell.method, procs, cell.bytes)
             .map_err(|error| fault(field("method"), error.to_string()))?;
+        if cell.method == Method::Default
+            && let Some(forced) = forced_for_all(plan, cell.collective, running)
+        {
+            let problem =
+                format!("is the default, but the job's environment forces {forced} for all calls");
+            return Err(fault(field("method"), problem));
+        }
         if cell.bytes > i32::MAX as u64 {
             let problem = format!("is {}; one call moves at most {} bytes", cell.bytes, i32::MAX);
             return Err(fault(field("bytes"), problem));
@@ -150,15 +163,28 @@ pub fn check_plan(
     Ok(())
 }
 
+/// A method of the plan that all calls of a collective are forced to run, where there is one.
+fn forced_for_all(plan: &Plan, collective: Collective, running: RunningLibrary) -> Option<&Method> {
+    let methods = plan.cells.iter().filter(|cell| cell.collective == collective);
+    methods.map(|cell| &cell.method).find(|method| match method {
+        Method::Native(native) => running.is_forced_by_environment(collective, native),
+        _ => false,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use records::{Layout, plan};
 
+    fn running() -> RunningLibrary {
+        RunningLibrary::that_says("Open MPI v4.1.4")
+    }
+
     fn plan() -> Plan {
         let cell = |bytes| Cell {
             collective: Collective::Bcast,
-            method: records::Method::Default,
+            method: Method::Default,
             layout: Layout::flat(4),
             bytes,
         };
@@ -175,7 +201,7 @@ mod tests {
         CollectiveCall {
             visit,
             collective: Collective::Bcast,
-            method: records::Method::Default,
+            method: Method::Default,
             ran: String::new(),
             layout: Layout::flat(4),
             bytes,
@@ -231,29 +257,22 @@ mod tests {
     #[test]
     fn what_cannot_be_done_is_said_with_its_place() {
         let path = Path::new("plan.json");
-        check_plan(&plan(), (4, &one_node()), TimingScheme::Bcast, path).unwrap();
-        let error = check_plan(&plan(), (8, &one_node()), TimingScheme::Global, path)
-            .unwrap_err()
-            .to_string();
+        let (bcast, global) = ((TimingScheme::Bcast, running()), (TimingScheme::Global, running()));
+        check_plan(&plan(), (4, &one_node()), bcast, path).unwrap();
+        let error = check_plan(&plan(), (8, &one_node()), global, path).unwrap_err().to_string();
         assert!(error.contains("field ranks: is 4, but the job has 8"), "{error}");
         let mut other = plan();
         (other.cells[1].collective, other.cells[1].bytes) = (Collective::Gatherv, 1 << 30);
         other.cells[1].layout = Layout::flat(4);
-        let error = check_plan(&other, (4, &one_node()), TimingScheme::Global, path)
-            .unwrap_err()
-            .to_string();
+        let error = check_plan(&other, (4, &one_node()), global, path).unwrap_err().to_string();
         assert!(error.contains("cells[1].bytes") && error.contains("together"), "{error}");
         let mut other = plan();
         other.cells[1].layout = "2x2".parse().unwrap();
-        let error = check_plan(&other, (4, &one_node()), TimingScheme::Global, path)
-            .unwrap_err()
-            .to_string();
+        let error = check_plan(&other, (4, &one_node()), global, path).unwrap_err().to_string();
         assert!(error.contains("cells[1].procs: is 2x2, which the job's nodes (4x1)"), "{error}");
         let mut other = plan();
         other.cells[0].method = "mockup:scatter_as_bcast".parse().unwrap();
-        let error = check_plan(&other, (4, &one_node()), TimingScheme::Global, path)
-            .unwrap_err()
-            .to_string();
+        let error = check_plan(&other, (4, &one_node()), global, path).unwrap_err().to_string();
         assert!(error.contains("cells[0].method") && error.contains("not bcast"), "{error}");
     }
 }

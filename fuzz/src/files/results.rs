@@ -39,9 +39,10 @@ fn planned() -> Plan {
         layouts: PROCS.map(records::Layout::flat).into(),
         sizes: SIZES.into(),
         segments: vec![0, 1024],
-        methods,
+        methods: tuning::plan::MethodsOf::new(methods),
         weights: Weights::default(),
         others: Vec::new(),
+        rank_bytes: None,
     };
     make(&grid, Extent::Exhaustive { rounds: 2 }, 1, &|_| vec![Some(1e-4)]).plan
 }

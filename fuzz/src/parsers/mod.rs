@@ -4,6 +4,7 @@
 mod calibration;
 mod documents;
 mod observations;
+mod others;
 mod profiles;
 mod rules;
 mod words;
@@ -23,6 +24,7 @@ pub use documents::{
     agreement, choices, decisions, pairs, penalties, plan, summary, usage, violations,
 };
 pub use observations::{clock_errors, groups, links, measurements, observations, pair_times};
+pub use others::{imb, job_script, osu, pico, reprompi, table};
 pub use profiles::{pgtune, profile};
 pub use rules::rules;
 pub use words::words;

@@ -2,12 +2,13 @@ use std::{collections::BTreeMap, str::FromStr};
 
 use records::{Collective, FileError, Method, observation::ObservationStatus, unknown};
 
+use super::table::{Fault, FieldSplitter, Fields};
 use crate::{
     lines::{Lines, number, time},
     methods,
-    rows::{Job, Made, Nodes, Sink, Summary, TimedCall},
+    rows::{ImportedCall, Job, Made, RanksOnNodes, Sink, Summary},
     sizes::SizeMeaning,
-    tool::{Told, Tool},
+    tool::{MeasuringTool, Told},
 };
 
 /// Any table with a line of column names, separated by commas, semicolons or tabulators, whose columns
@@ -139,7 +140,7 @@ impl ColumnMap {
     }
 }
 
-impl Tool for Csv {
+impl MeasuringTool for Csv {
     fn name(&self) -> &'static str {
         "csv"
     }
@@ -173,7 +174,7 @@ impl Tool for Csv {
             if new_job || rows == 0 {
                 sink.job(lines.number(), &reader.job)?;
             }
-            let call = TimedCall { method: &reader.method.1, ..call };
+            let call = ImportedCall { method: &reader.method.1, ..call };
             sink.call(lines.number(), &call)?;
             rows += 1;
         }
@@ -186,7 +187,7 @@ impl Tool for Csv {
 
 /// Reads rows; keeps what rows that follow each other have in common.
 struct Rows {
-    splitter: Splitter,
+    splitter: FieldSplitter,
     columns: Fields,
     map: ColumnMap,
     /// Place of each of our columns.
@@ -196,13 +197,10 @@ struct Rows {
     collective: (String, Collective),
 }
 
-/// A field and what is wrong with it.
-type Fault = (String, String);
-
 impl Rows {
     fn new(line: &str, map: &ColumnMap) -> Result<Self, Fault> {
         let separator = [',', ';', '\t'].into_iter().max_by_key(|it| line.matches(*it).count());
-        let mut splitter = Splitter::new(separator.unwrap_or(','));
+        let mut splitter = FieldSplitter::new(separator.unwrap_or(','));
         let columns = Fields::named(line, &mut splitter);
         let mut places = BTreeMap::new();
         for (ours, from) in &map.from {
@@ -231,7 +229,7 @@ impl Rows {
 
     /// The call of a row, and whether it is of another job than the row before. The method is kept
     /// in `self`.
-    fn read(&mut self, line: &str, told: &Told) -> Result<(TimedCall<'static>, bool), Fault> {
+    fn read(&mut self, line: &str, told: &Told) -> Result<(ImportedCall<'static>, bool), Fault> {
         let fields = self.columns.row(line, &mut self.splitter)?;
         let places = &self.places;
         let map = &self.map;
@@ -305,9 +303,10 @@ impl Rows {
                 ..self.job.clone()
             };
         }
-        let call = TimedCall {
+        let call = ImportedCall {
             collective,
             method: &Method::Default,
+            of_library: ImportedCall::is_library(&self.method.1),
             procs,
             bytes: meaning.ours(collective, procs, size, 1),
             seconds,
@@ -327,94 +326,17 @@ fn method(name: &str) -> Result<Method, String> {
 }
 
 /// `32x4`, or a number of nodes.
-fn nodes(text: &str, procs: u32) -> Result<Nodes, String> {
+fn nodes(text: &str, procs: u32) -> Result<RanksOnNodes, String> {
     let nodes = match text.parse::<u32>() {
-        Ok(nodes) if nodes > 0 && procs.is_multiple_of(nodes) => Nodes::new(nodes, procs / nodes)?,
+        Ok(nodes) if nodes > 0 && procs.is_multiple_of(nodes) => {
+            RanksOnNodes::new(nodes, procs / nodes)?
+        }
         Ok(nodes) => return Err(format!("is {nodes}, which {procs} ranks cannot fill evenly")),
-        Err(_) => text.parse::<Nodes>()?,
+        Err(_) => text.parse::<RanksOnNodes>()?,
     };
     match nodes.procs() == procs {
         true => Ok(nodes),
         false => Err(format!("is {nodes}, but there are {procs} ranks")),
-    }
-}
-
-/// The column names of a table.
-pub(super) struct Fields {
-    names: Vec<String>,
-}
-
-/// The fields of a row: where each begins and ends in the text.
-pub(super) type RowFields = Vec<String>;
-
-impl Fields {
-    fn named(line: &str, splitter: &mut Splitter) -> Self {
-        let names = splitter.fields(line);
-        Fields { names: names.into_iter().map(|name| name.trim().to_owned()).collect() }
-    }
-
-    /// The names in a line.
-    ///
-    /// # Errors
-    /// There is only one.
-    pub(super) fn of(line: &str, splitter: &mut Splitter) -> Result<Self, String> {
-        let fields = Self::named(line, splitter);
-        match fields.names.len() {
-            0 | 1 => Err(format!("is {}; expected column names", records::quoted(line))),
-            _ => Ok(fields),
-        }
-    }
-
-    /// # Errors
-    /// It has more or fewer fields than there are names.
-    pub(super) fn row(&self, line: &str, splitter: &mut Splitter) -> Result<RowFields, Fault> {
-        let fields = splitter.fields(line);
-        match fields.len() == self.names.len() {
-            true => Ok(fields),
-            false => {
-                let problem = format!("{} fields, expected {}", fields.len(), self.names.len());
-                Err((String::new(), problem))
-            }
-        }
-    }
-
-    /// # Errors
-    /// There is no such column.
-    pub(super) fn get<'a>(&self, row: &'a RowFields, name: &str) -> Result<&'a str, Fault> {
-        let place = self.names.iter().position(|column| column == name);
-        let field = place.and_then(|place| row.get(place));
-        field.map(|field| field.trim()).ok_or_else(|| (name.to_owned(), "is missing".to_owned()))
-    }
-}
-
-/// Splits lines into fields.
-pub(super) struct Splitter {
-    reader: csv_core::Reader,
-    text: Vec<u8>,
-    ends: Vec<usize>,
-}
-
-impl Splitter {
-    pub(super) fn new(separator: char) -> Self {
-        let reader = csv_core::ReaderBuilder::new().delimiter(separator as u8).build();
-        Splitter { reader, text: Vec::new(), ends: Vec::new() }
-    }
-
-    fn fields(&mut self, line: &str) -> RowFields {
-        let Splitter { reader, text, ends } = self;
-        reader.reset();
-        text.resize(line.len(), 0);
-        ends.resize(line.len() + 1, 0);
-        let (_, _, written, first) = reader.read_record(line.as_bytes(), text, ends);
-        // The end of the input ends the last field.
-        let (_, _, _, more) = reader.read_record(&[], &mut text[written..], &mut ends[first..]);
-        let mut start = 0;
-        let mut fields = Vec::with_capacity(first + more);
-        for &end in &ends[..first + more] {
-            fields.push(String::from_utf8_lossy(&text[start..end]).into_owned());
-            start = end;
-        }
-        fields
     }
 }
 

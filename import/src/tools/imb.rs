@@ -3,9 +3,9 @@ use records::{Collective, FileError, observation::ObservationStatus};
 use crate::{
     lines::{Lines, number, time},
     methods,
-    rows::{Exchange, ExchangeKind, Made, Sink, Summary, TimedCall},
+    rows::{ExchangeKind, ImportedCall, Made, PairExchange, Sink, Summary},
     sizes::SizeMeaning,
-    tool::{Told, Tool},
+    tool::{MeasuringTool, Told},
 };
 
 /// The Intel MPI Benchmarks (IMB-MPI1): a table for each benchmark and number of processes.
@@ -31,14 +31,14 @@ enum Benchmark {
     Other,
 }
 
-struct Table {
+struct ImbTable {
     benchmark: Benchmark,
     procs: Option<u32>,
     columns: Vec<String>,
     rows: u32,
 }
 
-impl Tool for Imb {
+impl MeasuringTool for Imb {
     fn name(&self) -> &'static str {
         "imb"
     }
@@ -54,7 +54,7 @@ impl Tool for Imb {
         sink: &mut dyn Sink,
     ) -> Result<(), FileError> {
         sink.job(0, &told.job(lines, TIMING))?;
-        let (mut table, mut begun, mut ended, mut rows): (Option<Table>, _, _, u64) =
+        let (mut table, mut begun, mut ended, mut rows): (Option<ImbTable>, _, _, u64) =
             (None, false, false, 0);
         while let Some(line) = lines.next()? {
             let line = line.trim().to_owned();
@@ -67,7 +67,7 @@ impl Tool for Imb {
                 if benchmark == Benchmark::Other {
                     sink.left_out(&format!("IMB's {} is not read", name.trim()));
                 }
-                table = Some(Table { benchmark, procs: None, columns: Vec::new(), rows: 0 });
+                table = Some(ImbTable { benchmark, procs: None, columns: Vec::new(), rows: 0 });
             } else if comment.is_some_and(|text| text.starts_with(END)) {
                 ended = true;
                 table = None;
@@ -103,7 +103,7 @@ fn benchmark(name: &str) -> Benchmark {
     }
 }
 
-impl Table {
+impl ImbTable {
     /// Takes in a line between the benchmark's name and its rows; whether it is one.
     fn heading(&mut self, line: &str) -> Result<bool, (String, String)> {
         let comment = line.trim_start_matches('#').trim();
@@ -165,7 +165,7 @@ impl Table {
                 let seconds = 2.0 * time(needed("t[usec]")?).map_err(in_field("t[usec]"))? / 1e6;
                 sink.exchange(
                     line,
-                    &Exchange {
+                    &PairExchange {
                         kind: ExchangeKind::PingPong,
                         pairs: 1,
                         bytes,
@@ -186,7 +186,7 @@ impl Table {
                 let summary = summary(MEAN, Vec::new());
                 sink.exchange(
                     line,
-                    &Exchange { kind, pairs, bytes, messages: WINDOW, seconds, summary },
+                    &PairExchange { kind, pairs, bytes, messages: WINDOW, seconds, summary },
                 )
             }
             Benchmark::Collective(collective) => {
@@ -199,9 +199,10 @@ impl Table {
                     Collective::ReduceScatter => SizeMeaning::Total,
                     _ => SizeMeaning::AsOurs,
                 };
-                let call = TimedCall {
+                let call = ImportedCall {
                     collective,
                     method: &told.method(),
+                    of_library: ImportedCall::is_library(&told.method()),
                     procs,
                     bytes: meaning.ours(collective, procs, bytes, 4),
                     seconds: of("t_max")?,

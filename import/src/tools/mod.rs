@@ -5,6 +5,7 @@ mod imb;
 mod osu;
 mod pico;
 mod reprompi;
+mod table;
 
 pub use csv::{ColumnMap, Csv, SizeUnit, TimeUnit};
 pub use imb::Imb;

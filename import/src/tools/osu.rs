@@ -2,9 +2,9 @@ use records::{Collective, FileError, Method, observation::ObservationStatus};
 
 use crate::{
     lines::{Lines, number, time},
-    rows::{Exchange, ExchangeKind, Made, Sink, Summary, TimedCall},
+    rows::{ExchangeKind, ImportedCall, Made, PairExchange, Sink, Summary},
     sizes::SizeMeaning,
-    tool::{Told, Tool},
+    tool::{MeasuringTool, Told},
 };
 
 /// The OSU micro-benchmarks, blocking: a table of sizes and times in microseconds, or of bandwidths,
@@ -18,7 +18,7 @@ const TIMING: &str = "osu: mean over repetitions and ranks, MPI_Barrier between 
 const MEAN: &str = "mean over repetitions and ranks";
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Test {
+enum OsuTest {
     Latency,
     Bandwidth(ExchangeKind),
     MessageRate { pairs: u32, window: u32 },
@@ -26,13 +26,13 @@ enum Test {
 }
 
 /// The table under a title.
-struct Table {
-    test: Test,
+struct OsuTable {
+    test: OsuTest,
     columns: Vec<String>,
     last_bytes: Option<u64>,
 }
 
-impl Tool for Osu {
+impl MeasuringTool for Osu {
     fn name(&self) -> &'static str {
         "osu"
     }
@@ -49,7 +49,7 @@ impl Tool for Osu {
     ) -> Result<(), FileError> {
         sink.job(0, &told.job(lines, TIMING))?;
         let method = told.method();
-        let mut table: Option<Table> = None;
+        let mut table: Option<OsuTable> = None;
         let mut rows = 0_u64;
         while let Some(line) = lines.next()? {
             let line = line.trim().to_owned();
@@ -59,7 +59,7 @@ impl Tool for Osu {
             if let Some(title) = line.strip_prefix("# OSU ") {
                 check_rows(lines, table.as_ref())?;
                 let test = test(title).map_err(|problem| lines.fault(problem))?;
-                table = Some(Table { test, columns: Vec::new(), last_bytes: None });
+                table = Some(OsuTable { test, columns: Vec::new(), last_bytes: None });
                 continue;
             }
             let Some(open) = &mut table else {
@@ -88,7 +88,7 @@ impl Tool for Osu {
     }
 }
 
-fn check_rows(lines: &Lines<'_>, table: Option<&Table>) -> Result<(), FileError> {
+fn check_rows(lines: &Lines<'_>, table: Option<&OsuTable>) -> Result<(), FileError> {
     match table {
         Some(table) if table.last_bytes.is_none() => {
             Err(lines.fault("the table before ends without a row; it was cut off"))
@@ -98,23 +98,23 @@ fn check_rows(lines: &Lines<'_>, table: Option<&Table>) -> Result<(), FileError>
 }
 
 /// What a title stands over: `MPI Allreduce Latency Test v5.6.2`.
-fn test(title: &str) -> Result<Test, String> {
+fn test(title: &str) -> Result<OsuTest, String> {
     let title = title.rsplit_once(" v").map_or(title, |(title, _)| title).trim();
     let name = title.strip_prefix("MPI").unwrap_or(title);
     // What the buffers are on: MPI-CUDA.
     let name = name.split_once(' ').map_or("", |(_, name)| name);
     let name = name.strip_suffix("Test").unwrap_or(name).trim();
     Ok(match name {
-        "Latency" => Test::Latency,
-        "Bandwidth" => Test::Bandwidth(ExchangeKind::OneWay),
-        "Bi-Directional Bandwidth" => Test::Bandwidth(ExchangeKind::BothWays),
-        "Multiple Bandwidth / Message Rate" => Test::MessageRate { pairs: 0, window: WINDOW },
+        "Latency" => OsuTest::Latency,
+        "Bandwidth" => OsuTest::Bandwidth(ExchangeKind::OneWay),
+        "Bi-Directional Bandwidth" => OsuTest::Bandwidth(ExchangeKind::BothWays),
+        "Multiple Bandwidth / Message Rate" => OsuTest::MessageRate { pairs: 0, window: WINDOW },
         _ => {
             let of = name.strip_suffix("Latency").unwrap_or(name).trim();
-            Test::Collective(match of {
+            OsuTest::Collective(match of {
                 "Broadcast" => Collective::Bcast,
-                "All-to-All Personalized Exchange" => Collective::Alltoall,
-                "All-to-Allv Personalized Exchange" => Collective::Alltoallv,
+                "All-to-All Personalized PairExchange" => Collective::Alltoall,
+                "All-to-Allv Personalized PairExchange" => Collective::Alltoallv,
                 // Its size is the vector in some versions and the block in others.
                 "Reduce_scatter_block" => {
                     return Err("the size of osu_reduce_scatter_block is not the same in all \
@@ -134,7 +134,7 @@ fn test(title: &str) -> Result<Test, String> {
 }
 
 /// A row of a table.
-struct Row {
+struct OsuRow {
     bytes: u64,
     /// The column that is taken as the time or rate.
     value: f64,
@@ -142,10 +142,12 @@ struct Row {
     others: Vec<(&'static str, f64)>,
 }
 
-impl Table {
+impl OsuTable {
     /// What a comment tells: the columns, or how many pairs there are.
     fn comment(&mut self, text: &str) -> Result<(), String> {
-        if let (Test::MessageRate { .. }, Some(told)) = (self.test, text.trim().strip_prefix('[')) {
+        if let (OsuTest::MessageRate { .. }, Some(told)) =
+            (self.test, text.trim().strip_prefix('['))
+        {
             let of = |name: &str| -> Result<u32, String> {
                 let after = told.split_once(name).map_or("", |(_, after)| after);
                 let text = after.trim_start_matches(':').split(']').next().unwrap_or_default();
@@ -156,7 +158,7 @@ impl Table {
                     _ => Ok(counted),
                 }
             };
-            self.test = Test::MessageRate { pairs: of("pairs")?, window: of("window size")? };
+            self.test = OsuTest::MessageRate { pairs: of("pairs")?, window: of("window size")? };
         } else if text.trim_start().starts_with("Size") || text.contains("Latency(us)") {
             // Names hold single spaces: `Avg Latency(us)`.
             let names = text.split("  ").map(str::trim).filter(|name| !name.is_empty());
@@ -175,7 +177,7 @@ impl Table {
         Ok(())
     }
 
-    fn row(&mut self, fields: &[&str]) -> Result<Row, (String, String)> {
+    fn row(&mut self, fields: &[&str]) -> Result<OsuRow, (String, String)> {
         let in_field = |field: &str| {
             let field = field.to_owned();
             move |problem| (field, problem)
@@ -191,7 +193,7 @@ impl Table {
             let mut columns = self.columns.iter().zip(fields);
             columns.find(|(column, _)| column.starts_with(name)).map(|(_, field)| *field)
         };
-        let is_barrier = self.test == Test::Collective(Collective::Barrier);
+        let is_barrier = self.test == OsuTest::Collective(Collective::Barrier);
         let bytes = match column("Size") {
             Some(text) => number(text, "a size in bytes").map_err(in_field("Size"))?,
             None if is_barrier => 0,
@@ -205,10 +207,10 @@ impl Table {
         }
         self.last_bytes = Some(bytes);
         let wanted = match self.test {
-            Test::Latency => "Latency",
-            Test::Bandwidth(_) => "Bandwidth",
-            Test::MessageRate { .. } => "Messages/s",
-            Test::Collective(_) => "Avg Latency",
+            OsuTest::Latency => "Latency",
+            OsuTest::Bandwidth(_) => "Bandwidth",
+            OsuTest::MessageRate { .. } => "Messages/s",
+            OsuTest::Collective(_) => "Avg Latency",
         };
         let text = column(wanted).or_else(|| column("Avg Latency"));
         let text = text.ok_or_else(|| (wanted.to_owned(), "there is no such column".to_owned()))?;
@@ -228,12 +230,12 @@ impl Table {
             Some(text) => number(text, "a number").map_err(in_field("Iterations"))?,
             None => 0,
         };
-        Ok(Row { bytes, value, repetitions, others })
+        Ok(OsuRow { bytes, value, repetitions, others })
     }
 
     fn hand_on(
         &self,
-        row: &Row,
+        row: &OsuRow,
         method: &Method,
         told: &Told,
         lines: &Lines<'_>,
@@ -242,7 +244,7 @@ impl Table {
         let line = lines.number();
         let summary =
             Summary { statistic: MEAN, repetitions: row.repetitions, others: row.others.clone() };
-        let exchange = |kind, pairs, messages, seconds| Exchange {
+        let exchange = |kind, pairs, messages, seconds| PairExchange {
             kind,
             pairs,
             bytes: row.bytes,
@@ -252,24 +254,24 @@ impl Table {
         };
         match self.test {
             // Half the way there and back.
-            Test::Latency => {
+            OsuTest::Latency => {
                 let seconds = 2.0 * row.value / 1e6;
                 sink.exchange(line, &exchange(ExchangeKind::PingPong, 1, 1, seconds))
             }
             // MB are millions of bytes; both ways are counted.
-            Test::Bandwidth(kind) => {
+            OsuTest::Bandwidth(kind) => {
                 let ways = if kind == ExchangeKind::BothWays { 2.0 } else { 1.0 };
                 let carried = ways * f64::from(WINDOW) * row.bytes as f64;
                 sink.exchange(line, &exchange(kind, 1, WINDOW, carried / (1e6 * row.value)))
             }
-            Test::MessageRate { pairs: 0, .. } => {
+            OsuTest::MessageRate { pairs: 0, .. } => {
                 Err(lines.fault("the number of pairs is not told; expected '# [ pairs: N ] ...'"))
             }
-            Test::MessageRate { pairs, window } => {
+            OsuTest::MessageRate { pairs, window } => {
                 let seconds = f64::from(pairs) * f64::from(window) / row.value;
                 sink.exchange(line, &exchange(ExchangeKind::OneWay, pairs, window, seconds))
             }
-            Test::Collective(collective) => {
+            OsuTest::Collective(collective) => {
                 let procs = told.procs().ok_or_else(|| {
                     lines.of_file(
                         "does not tell how many ranks ran; give --procs or --layout, or put the \
@@ -281,9 +283,10 @@ impl Table {
                     Collective::ReduceScatter => SizeMeaning::Total,
                     _ => SizeMeaning::AsOurs,
                 };
-                let call = TimedCall {
+                let call = ImportedCall {
                     collective,
                     method,
+                    of_library: ImportedCall::is_library(method),
                     procs,
                     bytes: meaning.ours(collective, procs, row.bytes, 4),
                     seconds: row.value / 1e6,

@@ -1,12 +1,12 @@
 use records::{Collective, FileError, Library, Method, observation::ObservationStatus};
 
-use super::csv::{Fields, Splitter};
+use super::table::{FieldSplitter, Fields};
 use crate::{
     lines::{Lines, number},
     methods,
-    rows::{Job, Made, Nodes, Sink, Summary, TimedCall},
+    rows::{ImportedCall, Job, Made, RanksOnNodes, Sink, Summary},
     sizes::SizeMeaning,
-    tool::{Told, Tool},
+    tool::{MeasuringTool, Told},
 };
 
 /// PICO, summarised: a row of quantiles for each job, collective, size and algorithm, in
@@ -25,7 +25,7 @@ const STATISTICS: &[(&str, &str)] = &[
     ("p90_ns", "quantile 0.9"),
 ];
 
-impl Tool for Pico {
+impl MeasuringTool for Pico {
     fn name(&self) -> &'static str {
         "pico"
     }
@@ -40,7 +40,7 @@ impl Tool for Pico {
         told: &Told,
         sink: &mut dyn Sink,
     ) -> Result<(), FileError> {
-        let mut splitter = Splitter::new(',');
+        let mut splitter = FieldSplitter::new(',');
         let mut columns: Option<Fields> = None;
         let mut job: Option<Job> = None;
         let mut rows = 0_u64;
@@ -59,9 +59,10 @@ impl Tool for Pico {
                 sink.job(lines.number(), &row.job)?;
                 job = Some(row.job);
             }
-            let call = TimedCall {
+            let call = ImportedCall {
                 collective: row.collective,
                 method: &row.method,
+                of_library: row.of_library,
                 procs: row.procs,
                 bytes: row.bytes,
                 seconds: row.seconds,
@@ -78,10 +79,11 @@ impl Tool for Pico {
     }
 }
 
-struct Row {
+struct PicoRow {
     job: Job,
     collective: Collective,
     method: Method,
+    of_library: bool,
     procs: u32,
     bytes: u64,
     seconds: f64,
@@ -91,9 +93,9 @@ struct Row {
 fn read_row(
     line: &str,
     columns: &Fields,
-    splitter: &mut Splitter,
+    splitter: &mut FieldSplitter,
     told: &Told,
-) -> Result<Row, (String, String)> {
+) -> Result<PicoRow, (String, String)> {
     let fields = columns.row(line, splitter)?;
     let of = |name: &str| columns.get(&fields, name);
     let named = |field: &str| {
@@ -110,7 +112,7 @@ fn read_row(
     if !procs.is_multiple_of(each) {
         return Err(("p".into(), format!("is {procs}, no multiple of ppn ({each})")));
     }
-    let nodes = Nodes::new(procs / each, each).map_err(named("p"))?;
+    let nodes = RanksOnNodes::new(procs / each, each).map_err(named("p"))?;
     if let Some(shape) = shape(of("nodes")?).filter(|shape| *shape != nodes.nodes) {
         let problem = format!("is {shape} nodes, but p and ppn tell {}", nodes.nodes);
         return Err(("nodes".into(), problem));
@@ -128,7 +130,7 @@ fn read_row(
     };
     let bytes = number(of("bytes")?, "a size in bytes").map_err(named("bytes"))?;
     let settings = Some(of("notes")?).filter(|notes| !["", "null"].contains(notes));
-    Ok(Row {
+    Ok(PicoRow {
         job: Job {
             name: format!("{} {}", of("timestamp")?, of("test_id")?),
             library: told.library.clone().unwrap_or(format!("{library} {}", of("mpi_version")?)),
@@ -138,6 +140,7 @@ fn read_row(
         },
         collective,
         method: method(collective, library, of("algorithm")?).map_err(named("algorithm"))?,
+        of_library: plain(of("algorithm")?).is_some(),
         procs,
         bytes: SizeMeaning::Total.ours(collective, procs, bytes, 4),
         seconds: seconds("median_ns")?,
@@ -152,12 +155,15 @@ fn shape(text: &str) -> Option<u32> {
         .try_fold(1_u32, |all, side| all.checked_mul(side?))
 }
 
+/// The library's own name of an algorithm, where its mark says that it is the library's.
+fn plain(name: &str) -> Option<&str> {
+    let marked = ["_ompi", "_mpich"].into_iter().find_map(|mark| name.strip_suffix(mark));
+    marked.or_else(|| name.strip_prefix("default-"))
+}
+
 /// The method of a name.
 fn method(collective: Collective, library: &str, name: &str) -> Result<Method, String> {
-    let marked = ["_ompi", "_mpich"].into_iter().find_map(|mark| name.strip_suffix(mark));
-    let Some(plain) = marked.or_else(|| name.strip_prefix("default-")) else {
-        return Method::other(name);
-    };
+    let Some(plain) = plain(name) else { return Method::other(name) };
     if plain == "default" {
         return Ok(Method::Default);
     }

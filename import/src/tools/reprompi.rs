@@ -3,8 +3,8 @@ use records::{Collective, FileError, Method, observation::ObservationStatus};
 use crate::{
     lines::{Lines, number, time},
     methods,
-    rows::{Job, Made, Sink, Summary, TimedCall},
-    tool::{Told, Tool},
+    rows::{ImportedCall, Job, Made, Sink, Summary},
+    tool::{MeasuringTool, Told},
 };
 
 /// ReproMPI: every repetition's time, or a summary of them, below `#@key=value` lines. Its size is
@@ -34,7 +34,7 @@ const STATISTICS: &[(&str, &str)] = &[
     ("max_sec", "greatest"),
 ];
 
-impl Tool for ReproMpi {
+impl MeasuringTool for ReproMpi {
     fn name(&self) -> &'static str {
         "reprompi"
     }
@@ -49,9 +49,9 @@ impl Tool for ReproMpi {
         told: &Told,
         sink: &mut dyn Sink,
     ) -> Result<(), FileError> {
-        let mut header = Header::new(told.job(lines, ""), told);
-        let mut columns: Option<Columns> = None;
-        let mut what = What::none();
+        let mut header = ReproHeader::new(told.job(lines, ""), told);
+        let mut columns: Option<ReproColumns> = None;
+        let mut what = TimedTest::none();
         while let Some(line) = lines.next()? {
             let line = line.trim_end();
             if let Some(comment) = line.strip_prefix('#') {
@@ -64,7 +64,7 @@ impl Tool for ReproMpi {
                 continue;
             }
             if line.trim_start().starts_with("test ") || line.trim_start().starts_with("process ") {
-                let found = Columns::of(line).map_err(|problem| lines.fault(problem))?;
+                let found = ReproColumns::of(line).map_err(|problem| lines.fault(problem))?;
                 let timing = header.timing(&found);
                 columns = Some(found);
                 sink.job(lines.number(), &Job { timing, ..header.job.clone() })?;
@@ -82,9 +82,10 @@ impl Tool for ReproMpi {
             };
             let read = columns.read(line, &header, &mut what);
             let row = read.map_err(|(field, problem)| lines.fault(problem).in_field(field))?;
-            let call = TimedCall {
+            let call = ImportedCall {
                 collective: what.collective,
                 method: &what.method,
+                of_library: ImportedCall::is_library(&what.method),
                 procs: header.procs.ok_or_else(|| {
                     lines
                         .fault("the number of ranks is not told; expected '#@nprocs=N', or --procs")
@@ -104,7 +105,7 @@ impl Tool for ReproMpi {
 }
 
 /// What the `#@` lines tell.
-struct Header {
+struct ReproHeader {
     job: Job,
     procs: Option<u32>,
     extent: Option<u64>,
@@ -113,11 +114,11 @@ struct Header {
     method: Method,
 }
 
-impl Header {
+impl ReproHeader {
     fn new(job: Job, told: &Told) -> Self {
         let (runtime, sync) = (String::new(), String::new());
         let (procs, method) = (told.procs(), told.method());
-        Header { job, procs, extent: None, runtime, sync, method }
+        ReproHeader { job, procs, extent: None, runtime, sync, method }
     }
 
     fn take(&mut self, key: &str, value: &str) -> Result<(), String> {
@@ -139,7 +140,7 @@ impl Header {
         Ok(())
     }
 
-    fn timing(&self, columns: &Columns) -> String {
+    fn timing(&self, columns: &ReproColumns) -> String {
         let runtime = match self.runtime.as_str() {
             "" => "runtime over all ranks",
             told => told,
@@ -154,15 +155,15 @@ impl Header {
 }
 
 /// What was timed last: rows of one cell follow each other.
-struct What {
+struct TimedTest {
     test: String,
     collective: Collective,
     method: Method,
 }
 
-impl What {
+impl TimedTest {
     fn none() -> Self {
-        What { test: String::new(), collective: Collective::Barrier, method: Method::Default }
+        TimedTest { test: String::new(), collective: Collective::Barrier, method: Method::Default }
     }
 
     fn is_some(&self) -> bool {
@@ -180,7 +181,7 @@ impl What {
                 ));
             }
         };
-        *self = What { test: test.to_owned(), collective, method };
+        *self = TimedTest { test: test.to_owned(), collective, method };
         Ok(())
     }
 }
@@ -197,7 +198,7 @@ fn composition(name: &str) -> Result<(Collective, Method), String> {
 }
 
 /// Where in a row what stands.
-struct Columns {
+struct ReproColumns {
     count: usize,
     test: usize,
     size: usize,
@@ -209,14 +210,14 @@ struct Columns {
     statistics: Vec<(usize, &'static str)>,
 }
 
-struct Row {
+struct ReproRow {
     bytes: u64,
     seconds: f64,
     made: Made,
     status: ObservationStatus,
 }
 
-impl Columns {
+impl ReproColumns {
     fn of(line: &str) -> Result<Self, String> {
         let names: Vec<&str> = line.split_whitespace().collect();
         let find = |name: &str| names.iter().position(|other| *other == name);
@@ -237,7 +238,7 @@ impl Columns {
         if runtime.is_none() && statistics.is_empty() {
             return Err("has no column of times (runtime_sec, median_sec, mean_sec)".into());
         }
-        Ok(Columns {
+        Ok(ReproColumns {
             count: names.len(),
             test,
             size,
@@ -250,7 +251,12 @@ impl Columns {
         })
     }
 
-    fn read(&self, line: &str, header: &Header, what: &mut What) -> Result<Row, (String, String)> {
+    fn read(
+        &self,
+        line: &str,
+        header: &ReproHeader,
+        what: &mut TimedTest,
+    ) -> Result<ReproRow, (String, String)> {
         const MOST: usize = 16;
         let mut fields = [""; MOST];
         let mut count = 0;
@@ -311,6 +317,6 @@ impl Columns {
             }
             (None, None) => return Err((String::new(), "there is no time".into())),
         };
-        Ok(Row { bytes, seconds, made, status })
+        Ok(ReproRow { bytes, seconds, made, status })
     }
 }

@@ -3,7 +3,7 @@
 mod algorithms;
 mod settings;
 
-use records::{Algorithm, Collective, Library, Native, Point};
+use records::{Algorithm, Collective, Library, Native, Point, summary::LoadWay};
 
 use crate::{exporter::FileFormat, library::MpiLibrary};
 
@@ -13,7 +13,8 @@ pub struct IntelLibrary;
 const FORMATS: &[FileFormat] = &[FileFormat {
     name: "intel",
     about: "Intel MPI: a shell script that sets I_MPI_ADJUST_...",
-    way: None,
+    way: Some(LoadWay::Rules),
+    file: "intel.sh",
     takes_library: false,
     exporter: |version, _| Ok(Box::new(settings::AdjustScript::new(version)?)),
     read: None,

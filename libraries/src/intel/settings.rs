@@ -118,6 +118,12 @@ impl Exporter for AdjustScript {
         Ok(vec![File { name: String::new(), text }])
     }
 
+    fn variables(&self, _: &str, export: &Export<'_>, ranks: u32) -> Result<Vec<(String, String)>> {
+        let all = settings(export)?.into_iter();
+        let here = all.filter(|setting| (setting.first..=setting.last).contains(&ranks));
+        Ok(here.flat_map(|setting| setting.variables).collect())
+    }
+
     fn how_to_load(&self, file: &str, _: &Export<'_>) -> String {
         format!(
             "{}:  sh {file} RANKS mpirun -n RANKS ...\n\

@@ -4,7 +4,7 @@
 //! Source: `src/mpi/coll/coll_algorithms.txt` of each version. Algorithms made for nodes (`smp`)
 //! and those without a name in the field are left out.
 
-use records::{Algorithm, Collective, Library, Native};
+use records::{Algorithm, Collective, Library, Native, Point};
 
 /// As methods name it.
 pub const LIBRARY: Library = Library::new("mpich").expect("small letters");
@@ -19,6 +19,7 @@ pub struct Version {
 }
 
 const V4_0: Version = Version { major: 4, minor: 0 };
+const V4_1: Version = Version { major: 4, minor: 1 };
 const V4_3: Version = Version { major: 4, minor: 3 };
 
 /// What a call must be like for an algorithm; elsewhere MPICH ends the program or gives wrong
@@ -137,10 +138,10 @@ const ALLTOALL: &[MpichAlgorithm] = &[
 
 const BARRIER: &[MpichAlgorithm] = &[
     MpichAlgorithm {
-        until: Some(V4_3),
+        until: Some(V4_1),
         ..row(Algorithm::Bruck, "dissemination", CallRequirement::Nothing)
     },
-    since_4_3(Algorithm::Bruck, "k_dissemination", &["k=2"]),
+    MpichAlgorithm { since: V4_1, ..since_4_3(Algorithm::Bruck, "k_dissemination", &["k=2"]) },
 ];
 
 const REDUCE_SCATTER: &[MpichAlgorithm] = &[
@@ -189,6 +190,26 @@ pub fn find(
     })
 }
 
+/// Whether the calls that are measured are such as an algorithm needs.
+pub fn runs(row: &MpichAlgorithm, point: Point) -> bool {
+    let Point { collective, bytes, .. } = point;
+    match row.needs {
+        CallRequirement::PowerOfTwo => point.procs().is_power_of_two(),
+        CallRequirement::BuiltInAndManyElements => {
+            bytes / collective.element_bytes(bytes) >= 1 << point.procs().max(1).ilog2()
+        }
+        CallRequirement::Nothing | CallRequirement::Commutative | CallRequirement::NotInPlace => {
+            true
+        }
+    }
+}
+
+/// The function that carries it out: `MPIR_Bcast_intra_binomial`.
+pub fn function(collective: Collective, row: &MpichAlgorithm) -> String {
+    let (first, rest) = collective.name().split_at(1);
+    format!("MPIR_{}{rest}_intra_{}", first.to_uppercase(), row.name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -206,7 +227,12 @@ mod tests {
     fn a_version_has_what_it_has() {
         let new = Version { major: 5, minor: 0 };
         assert_eq!(found(V4_0, Collective::Barrier, Algorithm::Bruck), Some("dissemination"));
-        assert_eq!(found(new, Collective::Barrier, Algorithm::Bruck), Some("k_dissemination"));
+        for later in [V4_1, Version { major: 4, minor: 2 }, new] {
+            assert_eq!(
+                found(later, Collective::Barrier, Algorithm::Bruck),
+                Some("k_dissemination")
+            );
+        }
         assert_eq!(found(V4_0, Collective::Bcast, Algorithm::Pipeline), None);
         assert_eq!(found(new, Collective::Bcast, Algorithm::Pipeline), Some("tree"));
         let segmented =

@@ -18,12 +18,22 @@ const NAMES: [&str; 2] = ["libmpich.so.12", "libmpi.so.12"];
 /// How the text begins in the library.
 const BEGINNING: &[u8] = b"{\"collective=";
 
+/// What a version chooses by itself.
+pub struct BuiltIn {
+    /// Algorithms of collectives.
+    pub algorithms: Map<String, Value>,
+    /// What the device makes of them, which comes before: whether a collective goes through the shared
+    /// memory of nodes and among their first ranks, or straight to the algorithms. An older device has
+    /// none.
+    pub compositions: Option<Map<String, Value>>,
+}
+
 /// What a version chooses by itself: from `library`, or from the first one of that version beside
 /// an `mpirun` on PATH or where the system keeps its libraries.
 ///
 /// # Errors
 /// There is none, or it holds no such text.
-pub fn defaults(version: (u32, u32), library: Option<&Path>) -> Result<Map<String, Value>> {
+pub fn defaults(version: (u32, u32), library: Option<&Path>) -> Result<BuiltIn> {
     let (major, minor) = version;
     if let Some(path) = library {
         let bytes = reading::bytes(path)
@@ -62,17 +72,23 @@ fn is_version(library: &[u8], (major, minor): (u32, u32)) -> bool {
     })
 }
 
-/// The largest of the tunings in a library: those of the device are smaller.
-fn within(library: &[u8]) -> Result<Map<String, Value>> {
+/// The largest of the tunings in a library names algorithms; of the device's the one that names
+/// compositions.
+fn within(library: &[u8]) -> Result<BuiltIn> {
     let texts = memmem::find_iter(library, BEGINNING).filter_map(|place| {
         let rest = &library[place..];
-        let end = memchr::memchr(0, rest)?;
-        serde_json::from_slice::<Map<String, Value>>(&rest[..end]).ok()
+        let text = &rest[..memchr::memchr(0, rest)?];
+        let composes = memmem::find(text, b"\"composition=").is_some();
+        Some((composes, serde_json::from_slice::<Map<String, Value>>(text).ok()?))
     });
-    let Some(tree) = texts.max_by_key(Map::len) else {
+    let (of_device, of_library): (Vec<_>, Vec<_>) = texts.partition(|(composes, _)| *composes);
+    let largest = |of: Vec<(bool, Map<String, Value>)>| {
+        of.into_iter().map(|(_, tree)| tree).max_by_key(Map::len)
+    };
+    let Some(algorithms) = largest(of_library) else {
         fail!("no text that begins with {}", String::from_utf8_lossy(BEGINNING));
     };
-    Ok(tree)
+    Ok(BuiltIn { algorithms, compositions: largest(of_device) })
 }
 
 fn candidates() -> Vec<PathBuf> {
@@ -113,9 +129,15 @@ mod tests {
         assert!(is_version(&library, (4, 0)));
         assert!(is_version(b"\x005.0.0b1\0", (5, 0)) && is_version(b"\x005.0\0", (5, 0)));
         assert!(!is_version(&library, (5, 0)) && !is_version(b"\x004.01\0", (4, 0)));
-        let tree = within(&library).unwrap();
-        let keys: Vec<_> = tree.keys().collect();
+        let built_in = within(&library).unwrap();
+        let keys: Vec<_> = built_in.algorithms.keys().collect();
         assert_eq!(keys, ["collective=bcast", "collective=reduce"]);
+        assert_eq!(built_in.compositions, None);
+        library.extend(
+            br#"{"collective=bcast":{"composition=MPIDI_Bcast_intra_composition_alpha":{}}}"#,
+        );
+        library.push(0);
+        assert_eq!(within(&library).unwrap().compositions.unwrap().len(), 1);
         assert!(within(b"nothing\0").is_err());
     }
 }

@@ -2,13 +2,14 @@
 
 mod algorithms;
 mod built_in;
+mod forcing;
 mod tuning_file;
 
-use records::{Algorithm, Collective, Library, Native, Point};
+use records::{Algorithm, Collective, Library, Native, Point, summary::LoadWay};
 
 use crate::{
     exporter::FileFormat,
-    library::{Damage, Danger, MpiLibrary, UnsafeFor},
+    library::{Damage, Danger, MpiLibrary, UnsafeFor, WithinJob},
 };
 use algorithms::{CallRequirement, MpichAlgorithm, Version};
 
@@ -18,7 +19,8 @@ pub struct MpichLibrary;
 const FORMATS: &[FileFormat] = &[FileFormat {
     name: "mpich",
     about: "MPICH 4.0 to 5.0: a whole tuning file, the version's own with the tuned parts replaced",
-    way: None,
+    way: Some(LoadWay::Rules),
+    file: "mpich.json",
     takes_library: true,
     exporter: |version, library| Ok(Box::new(tuning_file::TuningFile::new(version, library)?)),
     read: None,
@@ -47,11 +49,11 @@ impl MpiLibrary for MpichLibrary {
         named
     }
 
-    fn runs(&self, Point { collective, layout, .. }: Point, native: &Native) -> bool {
-        algorithms::algorithms(collective).iter().any(|row| {
+    fn runs(&self, point: Point, native: &Native) -> bool {
+        algorithms::algorithms(point.collective).iter().any(|row| {
             row.algorithm == native.algorithm
                 && row.segment.is_some() == (native.segment_bytes > 0)
-                && (row.needs != CallRequirement::PowerOfTwo || layout.procs().is_power_of_two())
+                && algorithms::runs(row, point)
         })
     }
 
@@ -61,27 +63,17 @@ impl MpiLibrary for MpichLibrary {
         collective: Collective,
         native: &Native,
     ) -> Option<Vec<(String, String)>> {
-        let row = algorithms::find(Version { major, minor }, collective, native)?;
-        let variable =
-            |name: &str| format!("MPIR_CVAR_{}_{name}", collective.name().to_uppercase());
-        let mut set = vec![
-            (variable("DEVICE_COLLECTIVE"), "0".to_owned()),
-            (variable("INTRA_ALGORITHM"), row.name.to_owned()),
-        ];
-        // The rest has no variable, or is as it is by default.
-        set.extend(row.parameters.iter().filter_map(
-            |parameter| match parameter.split_once('=')? {
-                ("tree_type", kind) => Some((variable("TREE_TYPE"), kind.to_owned())),
-                ("k", k) if row.name.contains("tree") => {
-                    Some((variable("TREE_KVAL"), k.to_owned()))
-                }
-                _ => None,
-            },
-        ));
-        if row.segment.is_some() {
-            set.push((variable("TREE_PIPELINE_CHUNK_SIZE"), native.segment_bytes.to_string()));
-        }
-        Some(set)
+        forcing::environment(Version { major, minor }, collective, native)
+    }
+
+    fn within_job(&self) -> Option<&'static WithinJob> {
+        Some(&forcing::WITHIN_JOB)
+    }
+
+    fn ran_as_asked(&self, collective: Collective, native: &Native, ran: &str) -> bool {
+        let of = algorithms::algorithms(collective).iter();
+        let mut of = of.filter(|row| row.algorithm == native.algorithm);
+        ran.is_empty() || of.any(|row| algorithms::function(collective, row) == ran)
     }
 
     fn message_size(&self, collective: Collective) -> Option<&'static str> {
@@ -117,32 +109,4 @@ fn danger(collective: Collective, row: &MpichAlgorithm) -> Option<Danger> {
         damage: Damage::Failure,
         source,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_tree_is_forced_with_its_kind_and_segments() {
-        let native = Native {
-            library: algorithms::LIBRARY,
-            algorithm: Algorithm::Pipeline,
-            segment_bytes: 8192,
-        };
-        let told = MpichLibrary.forced_by((5, 0), Collective::Bcast, &native).unwrap();
-        let told: Vec<String> =
-            told.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        assert_eq!(
-            told,
-            [
-                "MPIR_CVAR_BCAST_DEVICE_COLLECTIVE=0",
-                "MPIR_CVAR_BCAST_INTRA_ALGORITHM=pipelined_tree",
-                "MPIR_CVAR_BCAST_TREE_TYPE=kary",
-                "MPIR_CVAR_BCAST_TREE_KVAL=1",
-                "MPIR_CVAR_BCAST_TREE_PIPELINE_CHUNK_SIZE=8192",
-            ]
-        );
-        assert_eq!(MpichLibrary.forced_by((4, 0), Collective::Bcast, &native), None);
-    }
 }

@@ -14,11 +14,12 @@ use serde_json::{Map, Value};
 
 use super::{
     algorithms::{self, CallRequirement, LIBRARY, MpichAlgorithm, Version},
-    built_in,
+    built_in::{self, BuiltIn},
 };
 use crate::{
     error::{Result, fail, usage},
     exporter::{Export, Exporter, File, lacks},
+    library::UnsafeFor,
     rules::{BytesRange, Rules},
     spans::{ProcsSpan, narrow, spans},
     version::Versions,
@@ -35,7 +36,20 @@ type JsonTree = Map<String, Value>;
 /// The tuning file of one build.
 pub struct TuningFile {
     version: Version,
-    defaults: JsonTree,
+    defaults: BuiltIn,
+}
+
+/// What follows the tuning file's name for the one that the device reads
+/// (`MPIR_CVAR_CH4_COLL_SELECTION_TUNING_JSON_FILE`).
+const OF_DEVICE: &str = ".device.json";
+
+/// Which of the two files.
+#[derive(Clone, Copy, PartialEq)]
+enum Layer {
+    /// Names algorithms.
+    Algorithms,
+    /// Says where the device is to leave a call to them.
+    Device,
 }
 
 impl TuningFile {
@@ -87,6 +101,11 @@ impl Exporter for TuningFile {
         }
     }
 
+    /// The tree asks before it runs an algorithm whether the call is such as that needs.
+    fn keeps_from(&self, _: UnsafeFor) -> bool {
+        true
+    }
+
     fn algorithms(&self, collective: Collective) -> Vec<Algorithm> {
         let here = |row: &&MpichAlgorithm| {
             row.since <= self.version && row.until.is_none_or(|until| self.version < until)
@@ -118,42 +137,44 @@ impl Exporter for TuningFile {
     }
 
     fn files(&self, export: &Export<'_>) -> Result<Vec<File>> {
-        let mut tree = self.defaults.clone();
-        for rules in export.rules {
-            let pointer = format!("/collective={}/comm_type=intra", rules.collective);
-            let default = Value::Object(tree.clone());
-            let Some(own) = default.pointer(&pointer).and_then(Value::as_object) else {
-                fail!("{} has no choice of algorithm for {}", self.target(), rules.collective);
-            };
-            let tuned = self.tuned(rules, own)?;
-            if let Some(place) = tree
-                .get_mut(&format!("collective={}", rules.collective))
-                .and_then(|collective| collective.get_mut("comm_type=intra"))
-            {
-                *place = Value::Object(tuned);
-            }
+        let file = |name: &str, tree: JsonTree| -> Result<File> {
+            Ok(File { name: name.into(), text: serde_json::to_string_pretty(&tree)? + "\n" })
+        };
+        let algorithms = self.tree(Layer::Algorithms, &self.defaults.algorithms, export.rules)?;
+        let mut files = vec![file("", algorithms)?];
+        if let Some(compositions) = &self.defaults.compositions {
+            files.push(file(OF_DEVICE, self.tree(Layer::Device, compositions, export.rules)?)?);
         }
-        let text = serde_json::to_string_pretty(&tree)? + "\n";
-        Ok(vec![File { name: String::new(), text }])
+        Ok(files)
     }
 
     fn environment(&self, file: &str, export: &Export<'_>) -> Option<Vec<(String, String)>> {
-        let read = ("MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE".to_owned(), file.to_owned());
-        let before = export.rules.iter().map(|rules| {
+        let mut set =
+            vec![("MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE".to_owned(), file.to_owned())];
+        if self.defaults.compositions.is_some() {
+            let name = "MPIR_CVAR_CH4_COLL_SELECTION_TUNING_JSON_FILE";
+            set.push((name.into(), format!("{file}{OF_DEVICE}")));
+            return Some(set);
+        }
+        // Whatever the device does is left out, at the sizes that are left to the library too.
+        for rules in export.rules {
             let name = rules.collective.name().to_uppercase();
-            (format!("MPIR_CVAR_{name}_DEVICE_COLLECTIVE"), "0".to_owned())
-        });
-        Some([read].into_iter().chain(before).collect())
+            set.push((format!("MPIR_CVAR_{name}_DEVICE_COLLECTIVE"), "0".into()));
+        }
+        Some(set)
     }
 
     fn how_to_load(&self, file: &str, export: &Export<'_>) -> String {
-        let mut text =
-            format!("{}:  export MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE={file}", self.target());
-        for rules in export.rules {
-            let name = rules.collective.name().to_uppercase();
-            text += &format!(" MPIR_CVAR_{name}_DEVICE_COLLECTIVE=0");
+        let set = self.environment(file, export).unwrap_or_default().into_iter();
+        let set: Vec<String> = set.map(|(name, value)| format!("{name}={value}")).collect();
+        let mut text = format!("{}:  export {}", self.target(), set.join(" "));
+        if self.defaults.compositions.is_none() {
+            text +=
+                "\n(the device's own compositions of these collectives would come before the file)";
+        } else {
+            text += "\n(by the second file the device leaves to the first what was tuned, and nothing \
+                     else)";
         }
-        text += "\n(the device's own compositions of these collectives would come before the file)";
         text
     }
 }
@@ -180,8 +201,35 @@ fn object(entries: impl IntoIterator<Item = (String, JsonTree)>) -> JsonTree {
 }
 
 impl TuningFile {
+    /// What stood in a layer, with the tuned collectives' parts replaced.
+    fn tree(&self, layer: Layer, defaults: &JsonTree, rules: &[Rules]) -> Result<JsonTree> {
+        let mut tree = defaults.clone();
+        for rules in rules {
+            let collective = tree.get_mut(&format!("collective={}", rules.collective));
+            // Of some collectives the device does not ask for which kind of communicator.
+            let place = collective.map(|collective| match collective.get("comm_type=intra") {
+                Some(_) => &mut collective["comm_type=intra"],
+                None => collective,
+            });
+            match (place, layer) {
+                (Some(place), _) => {
+                    let Some(own) = place.as_object() else {
+                        fail!("the library's tuning of {} is no object", rules.collective);
+                    };
+                    *place = Value::Object(self.tuned(layer, rules, own)?);
+                }
+                // The device leaves all of it to the algorithms.
+                (None, Layer::Device) => {}
+                (None, Layer::Algorithms) => {
+                    fail!("{} has no choice of algorithm for {}", self.target(), rules.collective);
+                }
+            }
+        }
+        Ok(tree)
+    }
+
     /// The tree of a collective's communicators, in front of what stood there.
-    fn tuned(&self, rules: &Rules, own: &JsonTree) -> Result<JsonTree> {
+    fn tuned(&self, layer: Layer, rules: &Rules, own: &JsonTree) -> Result<JsonTree> {
         let collective = rules.collective;
         let spans = spans(rules, self.one_for_all_sizes(collective).is_some())?;
         let spans = if counts_all_blocks(collective) { narrow(spans) } else { spans };
@@ -191,7 +239,7 @@ impl TuningFile {
             if span.first > free + 1 {
                 entries.push((format!("comm_size<={}", span.first - 1), own.clone()));
             }
-            let tree = self.graft(collective, span, own)?;
+            let tree = self.graft((layer, collective), span, own, own)?;
             entries.push((format!("comm_size<={}", span.last), tree));
             free = span.last;
         }
@@ -200,11 +248,17 @@ impl TuningFile {
     }
 
     /// Puts the bands below the conditions on the communicator.
-    fn graft(&self, collective: Collective, span: &ProcsSpan, own: &JsonTree) -> Result<JsonTree> {
+    fn graft(
+        &self,
+        of: (Layer, Collective),
+        span: &ProcsSpan,
+        own: &JsonTree,
+        whole: &JsonTree,
+    ) -> Result<JsonTree> {
         let on_communicator =
             |key: &String| key.starts_with("comm_") || key.starts_with("is_node_consecutive");
         if own.is_empty() || !own.keys().all(on_communicator) {
-            return self.bands(collective, span, own);
+            return self.bands(of, span, own, whole);
         }
         let mut tree = JsonTree::new();
         for (key, below) in own {
@@ -213,9 +267,9 @@ impl TuningFile {
                 continue;
             }
             let Some(below) = below.as_object() else {
-                fail!("the library's tuning of {collective} holds no object at {key}");
+                fail!("the library's tuning of {} holds no object at {key}", of.1);
             };
-            let below = self.graft(collective, span, below)?;
+            let below = self.graft(of, span, below, whole)?;
             if holds == Some(true) && tree.is_empty() {
                 return Ok(below);
             }
@@ -227,10 +281,17 @@ impl TuningFile {
         Ok(tree)
     }
 
-    fn bands(&self, collective: Collective, span: &ProcsSpan, own: &JsonTree) -> Result<JsonTree> {
-        let of_band = |band: &BytesRange| match &band.method {
-            Method::Default => Ok(own.clone()),
-            method => self.guarded(collective, method, own),
+    fn bands(
+        &self,
+        (layer, collective): (Layer, Collective),
+        span: &ProcsSpan,
+        own: &JsonTree,
+        whole: &JsonTree,
+    ) -> Result<JsonTree> {
+        let of_band = |band: &BytesRange| match (&band.method, layer) {
+            (Method::Default, _) => Ok(own.clone()),
+            (method, Layer::Algorithms) => self.guarded(collective, method, own),
+            (_, Layer::Device) => straight(collective, whole),
         };
         if let [only] = span.bands.as_slice() {
             return of_band(only);
@@ -305,6 +366,18 @@ fn holds(key: &str, span: &ProcsSpan) -> Option<bool> {
     }
 }
 
+/// By which the device leaves a call to the algorithms: what it does where the ranks of a communicator
+/// have no nodes in common, which is the last of its choices.
+fn straight(collective: Collective, tree: &JsonTree) -> Result<JsonTree> {
+    match tree.iter().next_back() {
+        Some((key, _)) if key.starts_with("composition=") => {
+            Ok(object([(key.clone(), JsonTree::new())]))
+        }
+        Some((_, Value::Object(below))) => straight(collective, below),
+        _ => fail!("the device's tuning of {collective} names no composition"),
+    }
+}
+
 /// An algorithm with its parameters.
 fn leaf(collective: Collective, row: &MpichAlgorithm, segment_bytes: u64) -> JsonTree {
     let mut parameters: Vec<String> = row.parameters.iter().map(|&text| text.into()).collect();
@@ -312,8 +385,6 @@ fn leaf(collective: Collective, row: &MpichAlgorithm, segment_bytes: u64) -> Jso
         parameters.push(format!("{}={segment_bytes}", segment.name));
         parameters.extend(segment.followed_by.iter().map(|&text| text.into()));
     }
-    let name = collective.name();
-    let (first, rest) = name.split_at(1);
-    let key = format!("algorithm=MPIR_{}{rest}_intra_{}", first.to_uppercase(), row.name);
+    let key = format!("algorithm={}", algorithms::function(collective, row));
     object([(key, object(parameters.into_iter().map(|text| (text, JsonTree::new()))))])
 }

@@ -16,6 +16,7 @@ use super::{
 use crate::{
     error::{Result, fail, usage},
     exporter::{Export, Exporter, File},
+    library::UnsafeFor,
     spans::{ProcsSpan, narrow, spans},
     version::{Versions, numbers},
 };
@@ -56,6 +57,11 @@ impl Exporter for Classic {
 
     fn express(&self, point: Point, method: &Method) -> Result<(), String> {
         express(&self.target(), point, method)
+    }
+
+    /// What is chosen for two ranks ends below the next number of them.
+    fn keeps_from(&self, calls: UnsafeFor) -> bool {
+        calls == UnsafeFor::NotTwoRanks
     }
 
     fn algorithms(&self, collective: Collective) -> Vec<Algorithm> {

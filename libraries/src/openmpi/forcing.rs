@@ -3,7 +3,7 @@
 use records::{Collective, Native};
 
 use super::algorithms::{OpenMpiAlgorithm, algorithms, find, methods};
-use crate::library::{Variable, WithinJob};
+use crate::library::{ReadAt, RequiredVariable, Variable, WithinJob};
 
 /// The setting without which forced algorithms and rules files are silently ignored, as an
 /// environment variable.
@@ -11,11 +11,14 @@ pub const SWITCH_VARIABLE: &str = "OMPI_MCA_coll_tuned_use_dynamic_rules";
 
 /// Read when a communicator is made: seen on 4.1.4 and 5.0.11.
 pub const WITHIN_JOB: WithinJob = WithinJob {
-    methods,
-    switch: "coll_tuned_use_dynamic_rules",
-    switched_by: "start with 'mpirun --mca coll_tuned_use_dynamic_rules 1'",
+    methods: |_, collective, segments, procs, bytes| methods(collective, segments, procs, bytes),
+    switch: Some(RequiredVariable {
+        name: "coll_tuned_use_dynamic_rules",
+        turned_on_by: "start with 'mpirun --mca coll_tuned_use_dynamic_rules 1'",
+    }),
     part: "Open MPI with the component coll/tuned",
-    variables,
+    variables: |_, collective, native| variables(collective, native),
+    read: ReadAt::Communicator,
 };
 
 fn variables(collective: Collective, native: &Native) -> Result<Vec<Variable>, String> {

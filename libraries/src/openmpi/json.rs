@@ -15,6 +15,7 @@ use super::{
 use crate::{
     error::{Result, fail, usage},
     exporter::{Export, Exporter, File},
+    library::UnsafeFor,
     spans::{narrow, spans},
     version::{Versions, numbers},
 };
@@ -78,6 +79,11 @@ impl Exporter for Json {
 
     fn express(&self, point: Point, method: &Method) -> Result<(), String> {
         express(&self.target(), point, method)
+    }
+
+    /// What is chosen for two ranks ends below the next number of them.
+    fn keeps_from(&self, calls: UnsafeFor) -> bool {
+        calls == UnsafeFor::NotTwoRanks
     }
 
     fn algorithms(&self, collective: Collective) -> Vec<Algorithm> {

@@ -27,6 +27,7 @@ const FORMATS: &[FileFormat] = &[
         name: "openmpi",
         about: "coll/tuned rules of Open MPI 4.0 to 5.0 (coll_tuned_dynamic_rules_filename)",
         way: Some(LoadWay::Rules),
+        file: "openmpi.rules",
         takes_library: false,
         exporter: |version, _| Ok(Box::new(classic::Classic::new(version)?)),
         read: Some(|text, path| {
@@ -39,6 +40,7 @@ const FORMATS: &[FileFormat] = &[
         name: "openmpi-json",
         about: "coll/tuned rules of Open MPI 6 (JSON)",
         way: Some(LoadWay::Rules),
+        file: "openmpi.json",
         takes_library: false,
         exporter: |version, _| Ok(Box::new(json::Json::new(version)?)),
         read: None,
@@ -127,6 +129,10 @@ impl MpiLibrary for OpenMpiLibrary {
 
     fn within_job(&self) -> Option<&'static WithinJob> {
         Some(&forcing::WITHIN_JOB)
+    }
+
+    fn has_all_of_ours(&self) -> bool {
+        true
     }
 
     fn tracer(&self) -> Option<&'static str> {

@@ -14,6 +14,7 @@ const FORMATS: &[FileFormat] = &[FileFormat {
     name: "ucc",
     about: "UCC: a shell script that sets UCC_TL_UCP_TUNE",
     way: None,
+    file: "ucc.tune",
     takes_library: false,
     exporter: |version, _| Ok(Box::new(tune_string::TuneString::new(version)?)),
     read: None,

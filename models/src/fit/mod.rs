@@ -25,6 +25,7 @@
 //!   functions of m they are the line through the round trips next to m.
 //! - gamma, g(m, k), and what is fitted to collectives: [`GroupSamples`].
 //! - Constants of single algorithms: [`algorithms`](algorithms()).
+//! - One fit to collectives of known algorithms alone, as imported runs hold them: [`joint()`].
 //!
 //! # Intervals
 //! Percentiles (2.5 and 97.5 %) of the bootstrap over visits and over jobs (`sample.rs`): all
@@ -39,10 +40,12 @@ mod error;
 mod estimate;
 mod fitted;
 mod groups;
+mod joint;
 mod lines;
 mod places;
 mod sample;
 mod samples;
+mod streams;
 mod words;
 
 use records::{
@@ -57,7 +60,12 @@ pub use error::FitError;
 use estimate::{CentreIndices, ParameterValues};
 pub use fitted::{CollectiveFit, GAP_PER_BYTE_MEASURED, LATENCY_MEASURED};
 pub use groups::GroupSamples;
+pub use joint::{
+    AlgorithmFactor, CollectiveTime, FACTOR_SPREAD, JointFit, NothingKnown, SPREAD, joint,
+    library_of,
+};
 use samples::PairSamples;
+pub use streams::{PortShare, StreamFit, streams};
 
 /// Redrawings: enough for the 2.5th percentile to have 50 below it.
 const REDRAWINGS: usize = 2000;

@@ -36,6 +36,12 @@ impl Partners {
         Partners(gaps.iter().map(factors).filter(|factors| !factors.knots.is_empty()).collect())
     }
 
+    /// The numbers of partners with which it was measured.
+    pub(super) fn measured(&self) -> impl Iterator<Item = u32> {
+        let Partners(rows) = self;
+        rows.iter().map(|row| row.partners as u32)
+    }
+
     pub(super) fn factor(&self, bytes: f64, partners: u32) -> f64 {
         let Partners(rows) = self;
         let partners = f64::from(partners);

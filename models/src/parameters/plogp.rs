@@ -118,6 +118,11 @@ impl PLogP {
         f64::from(partners) * self.gap(bytes) * self.sources.factor(bytes, partners)
     }
 
+    /// The numbers of partners, to send to or to receive from, with which a gap was measured.
+    pub(crate) fn partners(&self) -> impl Iterator<Item = u32> {
+        self.destinations.measured().chain(self.sources.measured())
+    }
+
     /// The measured sizes.
     pub(super) fn knots(&self) -> impl Iterator<Item = u64> {
         self.starts.all().map(|start| start as u64)

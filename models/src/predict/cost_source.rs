@@ -8,7 +8,7 @@ use crate::{
     Evaluator, Forms,
     closed_forms::{CallShape, ClosedForm, algorithms, form, is_candidate, refined},
     parameters::Network,
-    simulated::Run,
+    simulated::{Run, RunLevels},
 };
 
 /// How a time is found.
@@ -101,6 +101,7 @@ fn run(entry: &'static Entry, shape: &CallShape) -> Run {
         fan_out: None,
         bytes: shape.whole_bytes(),
         segment_bytes: shape.segment(),
+        levels: RunLevels::default(),
     }
 }
 
@@ -252,7 +253,7 @@ fn check_call(
 ) -> Result<(), PredictError> {
     if let Some(entry) = schedules::find(collective, algorithm) {
         let run = run(entry, shape);
-        entry.check(&run.call(&run.blocks()))?;
+        entry.check(&run.call(&run.tables()))?;
     }
     Ok(())
 }

@@ -216,7 +216,10 @@ proptest! {
             let algorithms = Model::Refined.algorithms(collective);
             let decision = decide(&predictor, point, &algorithms, &Segments::Auto).unwrap();
             let mut all = Vec::new();
-            for &algorithm in &algorithms {
+            let serves = |algorithm: &&Algorithm| {
+                Model::Refined.serves(collective, **algorithm, procs)
+            };
+            for &algorithm in algorithms.iter().filter(serves) {
                 let plain = own(algorithm, 0);
                 let segmented = predictor.segmented(collective, &plain).unwrap();
                 let best = match segmented {

@@ -32,17 +32,15 @@ fn is_node_aware(method: &str) -> bool {
 /// Those that look at nodes, with segments where there are any.
 fn node_aware(collective: Collective) -> impl Iterator<Item = OwnMethod> {
     let texts = [
-        "own:two-level,segment=40",
-        "own:two-level,intra=linear",
-        "own:multi-lane,segment=40",
-        "own:multi-lane,inter=ring",
-        "own:linear,order=node",
-        "own:ring,order=node",
+        ["own:two-level,segment=40", "own:two-level,intra=linear"],
+        ["own:multi-lane,segment=40", "own:multi-lane"],
+        ["own:linear,order=node", "own:ring,order=node"],
     ];
-    texts.into_iter().filter_map(move |text| match text.parse().unwrap() {
+    let method = move |text: &str| match text.parse().unwrap() {
         Method::NodeAware(method) => OwnMethod::node_aware(collective, &method).ok(),
         other => panic!("{other}"),
-    })
+    };
+    texts.into_iter().filter_map(move |texts| texts.into_iter().find_map(method))
 }
 
 /// The collectives that have algorithms of ours.

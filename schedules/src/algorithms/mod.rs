@@ -2,14 +2,17 @@
 //!
 //! What several of them share stands beside them: segmented trees (`bcast/tree.rs`,
 //! `reduce/tree.rs`), folding onto a power of two (`fold.rs`), groups that split into unequal
-//! halves (`halves.rs`), flat trees (`flat.rs`), trees for unequal blocks (`irregular.rs`).
+//! halves (`halves.rs`), circulant graphs (`circulant/`), Bine butterflies
+//! (`bine.rs`), flat trees (`flat.rs`), trees for unequal blocks (`irregular.rs`).
 
 mod allgather;
 mod allreduce;
 mod alltoall;
 mod barrier;
 mod bcast;
+mod bine;
 mod blocks;
+mod circulant;
 mod flat;
 mod fold;
 mod gather;
@@ -27,16 +30,21 @@ use crate::Entry;
 
 /// Every algorithm; the plain one of several forms comes first.
 pub static ENTRIES: &[Entry] = &[
+    allgather::bine::ENTRY,
     allgather::bruck::ENTRY,
+    allgather::circulant::ENTRY,
     allgather::neighbor_exchange::ENTRY,
     allgather::recursive_doubling::ENTRY,
     allgather::ring::ENTRY,
+    allreduce::bine::ENTRY,
     allreduce::binomial::ENTRY,
+    allreduce::circulant::ENTRY,
     allreduce::linear::ENTRY,
     allreduce::rabenseifner::ENTRY,
     allreduce::recursive_doubling::ENTRY,
     allreduce::ring::ENTRY,
     allreduce::ring::SEGMENTED,
+    allreduce::two_trees::ENTRY,
     alltoall::bruck::ENTRY,
     alltoall::linear::ENTRY,
     alltoall::linear_concurrent::ENTRY,
@@ -46,7 +54,9 @@ pub static ENTRIES: &[Entry] = &[
     barrier::linear::ENTRY,
     barrier::recursive_doubling::ENTRY,
     bcast::binary::ENTRY,
+    bcast::bine::ENTRY,
     bcast::binomial::ENTRY,
+    bcast::circulant::ENTRY,
     bcast::k_chain::ENTRY,
     bcast::k_nomial::ENTRY,
     bcast::linear::ENTRY,
@@ -54,6 +64,7 @@ pub static ENTRIES: &[Entry] = &[
     bcast::scatter_allgather::ENTRY,
     bcast::scatter_allgather_ring::ENTRY,
     bcast::splitted_binary::ENTRY,
+    bcast::two_trees::ENTRY,
     gather::binomial::ENTRY,
     gather::linear::ENTRY,
     gather::linear::BLOCKING,
@@ -67,16 +78,23 @@ pub static ENTRIES: &[Entry] = &[
     gather::linear::DESCENDING,
     gather::synchronised::ENTRY,
     reduce::binary::ENTRY,
+    reduce::bine::ENTRY,
     reduce::binomial::ENTRY,
+    reduce::circulant::ENTRY,
     reduce::in_order_binary::ENTRY,
     reduce::k_chain::ENTRY,
     reduce::k_nomial::ENTRY,
     reduce::linear::ENTRY,
     reduce::pipeline::ENTRY,
     reduce::rabenseifner::ENTRY,
+    reduce::two_trees::ENTRY,
+    reduce_scatter::block::BINE,
+    reduce_scatter::block::CIRCULANT,
     reduce_scatter::block::PAIRWISE,
     reduce_scatter::block::RECURSIVE_HALVING,
     reduce_scatter::block::RING,
+    reduce_scatter::vector::BINE,
+    reduce_scatter::vector::CIRCULANT,
     reduce_scatter::vector::PAIRWISE,
     reduce_scatter::vector::RECURSIVE_HALVING,
     reduce_scatter::vector::RING,

@@ -1,6 +1,6 @@
 //! Blocks put into another order.
 
-use super::plan::{Place, Site};
+use super::site::{CallSite, MemoryPlace};
 use crate::{Range, Round};
 
 /// Copies of one round.
@@ -10,8 +10,8 @@ const AT_ONCE: u64 = 16;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Copies {
     pub order: BlockOrder,
-    pub from: Place,
-    pub into: Place,
+    pub from: MemoryPlace,
+    pub into: MemoryPlace,
     /// Elements of a block.
     pub block: u64,
 }
@@ -45,7 +45,7 @@ pub(super) enum BlockOrder {
 
 impl Copies {
     /// Number of copies.
-    fn number(&self, site: &Site<'_>) -> u64 {
+    fn number(&self, site: &CallSite<'_>) -> u64 {
         let nodes = site.nodes;
         let most = u64::from(nodes.most());
         match self.order {
@@ -64,7 +64,7 @@ impl Copies {
     }
 
     /// From which block to which.
-    fn pair(&self, site: &Site<'_>, index: u64) -> (u64, u64) {
+    fn pair(&self, site: &CallSite<'_>, index: u64) -> (u64, u64) {
         let nodes = site.nodes;
         let (count, most, all) =
             (u64::from(nodes.count()), u64::from(nodes.most()), u64::from(nodes.ranks()));
@@ -103,12 +103,12 @@ impl Copies {
         }
     }
 
-    pub fn rounds(&self, site: &Site<'_>) -> u64 {
+    pub fn rounds(&self, site: &CallSite<'_>) -> u64 {
         self.number(site).div_ceil(AT_ONCE)
     }
 
-    pub fn round(&self, site: &Site<'_>, index: u64, out: &mut Round) {
-        let block = |place: Place, number: u64| {
+    pub fn round(&self, site: &CallSite<'_>, index: u64, out: &mut Round) {
+        let block = |place: MemoryPlace, number: u64| {
             Range::new(place.buffer, place.start + number * self.block, self.block)
         };
         let end = self.number(site).min((index + 1) * AT_ONCE);

@@ -1,10 +1,10 @@
 //! The ranks among whom a phase works.
 
-use crate::{Call, Nodes};
+use crate::{Call, NodesOfRanks};
 
 /// Some of the ranks, in an order of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Group {
+pub(super) enum RankGroup {
     /// Those of a node.
     Node(u32),
     /// The leader of each node.
@@ -19,30 +19,30 @@ pub(super) enum Group {
 
 /// The rank of a node that works between the nodes: the root, where it is there. Without a root,
 /// the call's is 0, the first rank of its node.
-pub(super) fn leader(call: &Call<'_>, nodes: &Nodes, node: u32) -> u32 {
+pub(super) fn leader(call: &Call<'_>, nodes: &NodesOfRanks, node: u32) -> u32 {
     match nodes.of(call.root) == node {
         true => call.root,
         false => nodes.members(node)[0],
     }
 }
 
-impl Group {
-    pub fn size(self, nodes: &Nodes) -> u32 {
+impl RankGroup {
+    pub fn size(self, nodes: &NodesOfRanks) -> u32 {
         match self {
-            Group::Node(node) => nodes.members(node).len() as u32,
-            Group::Leaders | Group::Lane(_) => nodes.count(),
-            Group::InOrder | Group::FromRoot => nodes.ranks(),
+            RankGroup::Node(node) => nodes.members(node).len() as u32,
+            RankGroup::Leaders | RankGroup::Lane(_) => nodes.count(),
+            RankGroup::InOrder | RankGroup::FromRoot => nodes.ranks(),
         }
     }
 
     /// The rank at a place of the group.
-    pub fn rank(self, call: &Call<'_>, nodes: &Nodes, place: u32) -> u32 {
+    pub fn rank(self, call: &Call<'_>, nodes: &NodesOfRanks, place: u32) -> u32 {
         match self {
-            Group::Node(node) => nodes.members(node)[place as usize],
-            Group::Leaders => leader(call, nodes, place),
-            Group::Lane(local) => nodes.members(place)[local as usize],
-            Group::InOrder => nodes.in_order()[place as usize],
-            Group::FromRoot => {
+            RankGroup::Node(node) => nodes.members(node)[place as usize],
+            RankGroup::Leaders => leader(call, nodes, place),
+            RankGroup::Lane(local) => nodes.members(place)[local as usize],
+            RankGroup::InOrder => nodes.in_order()[place as usize],
+            RankGroup::FromRoot => {
                 let (first, local) = (nodes.of(call.root), nodes.local(call.root));
                 // The root and those that it goes before.
                 match place {
@@ -58,12 +58,12 @@ impl Group {
     }
 
     /// The place of a rank that is in the group.
-    pub fn place(self, call: &Call<'_>, nodes: &Nodes, rank: u32) -> u32 {
+    pub fn place(self, call: &Call<'_>, nodes: &NodesOfRanks, rank: u32) -> u32 {
         match self {
-            Group::Node(_) => nodes.local(rank),
-            Group::Leaders | Group::Lane(_) => nodes.of(rank),
-            Group::InOrder => nodes.place(rank),
-            Group::FromRoot => {
+            RankGroup::Node(_) => nodes.local(rank),
+            RankGroup::Leaders | RankGroup::Lane(_) => nodes.of(rank),
+            RankGroup::InOrder => nodes.place(rank),
+            RankGroup::FromRoot => {
                 let first = nodes.of(call.root);
                 let before = nodes.of(rank) == first && nodes.local(rank) < nodes.local(call.root);
                 match (rank == call.root, before) {
@@ -82,10 +82,10 @@ mod tests {
 
     #[test]
     fn every_rank_has_one_place_and_the_root_comes_first() {
-        let nodes = Nodes::new(&[4, 2, 4, 4, 9, 2, 4]);
+        let nodes = NodesOfRanks::new(&[4, 2, 4, 4, 9, 2, 4]);
         for root in 0..7 {
             let call = Call { root, ..Call::new(7, 0) };
-            for group in [Group::InOrder, Group::FromRoot] {
+            for group in [RankGroup::InOrder, RankGroup::FromRoot] {
                 let ranks: Vec<u32> =
                     (0..7).map(|place| group.rank(&call, &nodes, place)).collect();
                 let places = ranks.iter().map(|rank| group.place(&call, &nodes, *rank));
@@ -94,7 +94,7 @@ mod tests {
                     ranks.windows(2).filter(|pair| nodes.of(pair[0]) != nodes.of(pair[1]));
                 assert_eq!(changes.count(), 2, "{group:?} {root}: {ranks:?}");
             }
-            assert_eq!(Group::FromRoot.rank(&call, &nodes, 0), root);
+            assert_eq!(RankGroup::FromRoot.rank(&call, &nodes, 0), root);
         }
     }
 }

@@ -4,8 +4,9 @@ use records::{Algorithm, Collective};
 
 use super::{
     copies::BlockOrder,
-    group::Group,
-    plan::{Family, Phase, Plan, RECEIVE, SCRATCH, SEND, Site},
+    group::RankGroup,
+    plan::{Family, GroupPhase, PhasePlan},
+    site::{CallSite, RECEIVE, SCRATCH, SEND},
 };
 
 /// See [`node_aware`](super).
@@ -16,10 +17,10 @@ impl Family for NodeOrder {
     const DESCRIPTION: &'static str = "another algorithm, on ranks renumbered by node";
     const CUTS: bool = false;
 
-    fn plan(collective: Collective, site: &Site<'_>, plan: &mut Plan) {
-        let phase = |group: Group| {
+    fn plan(collective: Collective, site: &CallSite<'_>, plan: &mut PhasePlan) {
+        let phase = |group: RankGroup| {
             let root = group.place(site.call, site.nodes, site.call.root);
-            let phase = Phase::new(collective, group, root, site.call.count);
+            let phase = GroupPhase::new(collective, group, root, site.call.count);
             phase.segment(site.call.segment).in_place(site.call.in_place)
         };
         let (moves_blocks, combines) = (
@@ -34,18 +35,19 @@ impl Family for NodeOrder {
         );
         // Blocks, and operands that may not change places, stay in the order of ranks.
         if site.nodes.is_block() && (moves_blocks || (combines && !site.call.commutative)) {
-            return plan.then(phase(Group::InOrder));
+            return plan.then(phase(RankGroup::InOrder));
         }
         if !moves_blocks {
-            let group = if collective.is_rooted() { Group::FromRoot } else { Group::InOrder };
+            let group =
+                if collective.is_rooted() { RankGroup::FromRoot } else { RankGroup::InOrder };
             return plan.then(phase(group));
         }
-        renumbered(site, phase(Group::InOrder).in_place(false), plan);
+        renumbered(site, phase(RankGroup::InOrder).in_place(false), plan);
     }
 }
 
 /// Where the order by nodes is not that of the ranks, blocks are put in order before or after.
-fn renumbered(site: &Site<'_>, phase: Phase, plan: &mut Plan) {
+fn renumbered(site: &CallSite<'_>, phase: GroupPhase, plan: &mut PhasePlan) {
     let (block, all) = (site.call.count, site.all() * site.call.count);
     match phase.collective {
         Collective::Gather if site.is_root() => {

@@ -22,14 +22,18 @@ mod group;
 mod in_order;
 mod multi_lane;
 mod plan;
+mod site;
 mod two_level;
 
 use std::marker::PhantomData;
 
 use records::{Algorithm, Collective};
 
-use self::plan::{Family, Plan, Site};
-use crate::{Call, ElementSpan, Entry, Nodes, Program, Round, find};
+use self::{
+    plan::{Family, PhasePlan},
+    site::CallSite,
+};
+use crate::{Call, ElementSpan, Entry, NodeChecks, NodesOfRanks, Program, Round, find};
 
 const BCAST: usize = Collective::Bcast as usize;
 const REDUCE: usize = Collective::Reduce as usize;
@@ -45,8 +49,8 @@ const fn entry<F: Family, const COLLECTIVE: usize>() -> Entry {
     let collective = Collective::ALL[COLLECTIVE];
     let entry = Entry::new::<Composed<F, COLLECTIVE>>(collective, F::ALGORITHM, F::DESCRIPTION);
     match is_segmented(collective) {
-        true => entry.node_aware().segmented(),
-        false => entry.node_aware(),
+        true => entry.node_aware(CHECKS).segmented(),
+        false => entry.node_aware(CHECKS),
     }
 }
 
@@ -117,11 +121,16 @@ pub fn find_part(collectives: &[Collective], algorithm: Algorithm) -> Option<&'s
     collectives.iter().find_map(|collective| find(*collective, algorithm))
 }
 
-/// Why a node-aware algorithm can't serve a call on any nodes, if it can't.
-pub(crate) fn problem(entry: &Entry, call: &Call<'_>) -> Option<String> {
-    if !entry.node_aware {
-        return None;
-    }
+/// Why a node-aware algorithm can't serve a call.
+const CHECKS: NodeChecks = NodeChecks { on_any: problem_on_any, on_these: problem_on_these };
+
+/// The node-aware algorithm for a collective, if there is one: two-level, multi-lane or node-order.
+pub fn find_node_aware(collective: Collective, algorithm: Algorithm) -> Option<&'static Entry> {
+    let is_it = |entry: &&Entry| (entry.collective, entry.algorithm) == (collective, algorithm);
+    NODE_AWARE.iter().find(is_it)
+}
+
+fn problem_on_any(entry: &Entry, call: &Call<'_>) -> Option<String> {
     if call.fan_out < 2 {
         return Some(format!("fan-out {}; expected at least 2", call.fan_out));
     }
@@ -138,14 +147,12 @@ pub(crate) fn problem(entry: &Entry, call: &Call<'_>) -> Option<String> {
 }
 
 /// Whether operands keep the order of ranks: those of a node follow each other.
-fn keeps_order(entry: &Entry, nodes: &Nodes) -> bool {
+fn keeps_order(entry: &Entry, nodes: &NodesOfRanks) -> bool {
     nodes.is_block() && entry.collective != Collective::ReduceScatterBlock
 }
 
-/// Why a node-aware algorithm can't serve a call on its nodes, if it can't.
-pub(crate) fn problem_of_nodes(entry: &Entry, call: &Call<'_>) -> Option<String> {
+fn problem_on_these(call: &Call<'_>) -> Option<String> {
     match call.nodes {
-        _ if !entry.node_aware => None,
         None => Some("the nodes of the ranks are not known".into()),
         Some(nodes) if nodes.ranks() != call.ranks => {
             Some(format!("the nodes of {} ranks for {} ranks", nodes.ranks(), call.ranks))
@@ -167,12 +174,12 @@ struct Composed<F, const COLLECTIVE: usize> {
 }
 
 impl<F: Family, const COLLECTIVE: usize> Composed<F, COLLECTIVE> {
-    fn plan(&self, call: &Call<'_>, pass: u64) -> Plan {
-        let mut plan = Plan::default();
+    fn plan(&self, call: &Call<'_>, pass: u64) -> PhasePlan {
+        let mut plan = PhasePlan::default();
         if let Some(nodes) = call.nodes {
             let span = self.whole.segment(pass, self.segment);
             let collective = Collective::ALL[COLLECTIVE];
-            F::plan(collective, &Site { call, nodes, rank: self.rank, span }, &mut plan);
+            F::plan(collective, &CallSite { call, nodes, rank: self.rank, span }, &mut plan);
         }
         plan
     }

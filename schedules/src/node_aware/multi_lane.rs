@@ -4,8 +4,9 @@ use records::{Algorithm, Collective};
 
 use super::{
     copies::BlockOrder,
-    group::Group,
-    plan::{Family, Phase, Place, Plan, RECEIVE, SCRATCH, SEND, Site},
+    group::RankGroup,
+    plan::{Family, GroupPhase, PhasePlan},
+    site::{CallSite, MemoryPlace, RECEIVE, SCRATCH, SEND},
     two_level,
 };
 
@@ -16,7 +17,7 @@ impl Family for MultiLane {
     const ALGORITHM: Algorithm = Algorithm::MultiLane;
     const DESCRIPTION: &'static str = "every rank of a node carries its share between nodes";
 
-    fn plan(collective: Collective, site: &Site<'_>, plan: &mut Plan) {
+    fn plan(collective: Collective, site: &CallSite<'_>, plan: &mut PhasePlan) {
         let share =
             site.nodes.per_node().map_or(0, |per_node| site.span.count / u64::from(per_node));
         let is_cut =
@@ -40,44 +41,47 @@ impl Family for MultiLane {
 }
 
 /// This node's ranks; the root's local number is that of the root.
-fn node(site: &Site<'_>, collective: Collective, count: u64) -> Phase {
+fn node(site: &CallSite<'_>, collective: Collective, count: u64) -> GroupPhase {
     let root = if collective.is_rooted() { site.nodes.local(site.call.root) } else { 0 };
-    Phase::new(collective, Group::Node(site.node()), root, count)
+    GroupPhase::new(collective, RankGroup::Node(site.node()), root, count)
 }
 
 /// The ranks with this local number; that on the root's node is the root.
-fn lane(site: &Site<'_>, collective: Collective, count: u64) -> Phase {
+fn lane(site: &CallSite<'_>, collective: Collective, count: u64) -> GroupPhase {
     let root = if collective.is_rooted() { site.root_node() } else { 0 };
-    Phase::new(collective, Group::Lane(site.local()), root, count)
+    GroupPhase::new(collective, RankGroup::Lane(site.local()), root, count)
 }
 
 /// Elements of a rank's share: all shares are equal, and together no less than the vector.
-fn share(site: &Site<'_>) -> u64 {
+fn share(site: &CallSite<'_>) -> u64 {
     site.span.count.div_ceil(site.members())
 }
 
 /// What the shares have more than the vector; below a share's elements times the ranks of a node.
-fn surplus(site: &Site<'_>) -> u64 {
+fn surplus(site: &CallSite<'_>) -> u64 {
     share(site) * site.members() - site.span.count
 }
 
 /// Blocks of all ranks, in elements: those of a lane, of a node, of all.
-fn of_lane(site: &Site<'_>) -> u64 {
+fn of_lane(site: &CallSite<'_>) -> u64 {
     u64::from(site.nodes.count()) * site.call.count
 }
 
-fn of_all(site: &Site<'_>) -> u64 {
+fn of_all(site: &CallSite<'_>) -> u64 {
     site.all() * site.call.count
 }
 
 /// The vector with its surplus, the same as its beginning, in scratch memory from `start` on.
-fn widened(site: &Site<'_>, input: Place, start: u64, plan: &mut Plan) {
+fn widened(site: &CallSite<'_>, input: MemoryPlace, start: u64, plan: &mut PhasePlan) {
     let count = site.span.count;
     plan.copy(BlockOrder::Whole, (input, SCRATCH.plus(start)), count);
     plan.copy(BlockOrder::Whole, (input, SCRATCH.plus(start + count)), surplus(site));
 }
 
-fn bcast(site: &Site<'_>, plan: &mut Plan) {
+fn bcast(site: &CallSite<'_>, plan: &mut PhasePlan) {
+    if site.call.ranks == 1 {
+        return;
+    }
     let (data, share) = (RECEIVE.plus(site.span.start), share(site));
     let exact = surplus(site) == 0;
     let shares = if exact { data } else { SCRATCH };
@@ -100,7 +104,7 @@ fn bcast(site: &Site<'_>, plan: &mut Plan) {
 }
 
 /// The input of a reduction as shares: the user's, or widened behind two shares of scratch memory.
-fn shares_of_input(site: &Site<'_>, plan: &mut Plan) -> Place {
+fn shares_of_input(site: &CallSite<'_>, plan: &mut PhasePlan) -> MemoryPlace {
     let input = site.input().plus(site.span.start);
     let share = share(site);
     plan.scratch = 2 * share;
@@ -112,7 +116,7 @@ fn shares_of_input(site: &Site<'_>, plan: &mut Plan) -> Place {
     SCRATCH.plus(2 * share)
 }
 
-fn reduce(site: &Site<'_>, plan: &mut Plan) {
+fn reduce(site: &CallSite<'_>, plan: &mut PhasePlan) {
     let (result, share) = (RECEIVE.plus(site.span.start), share(site));
     let shares = shares_of_input(site, plan);
     let (of_node, of_lane) = (SCRATCH, SCRATCH.plus(share));
@@ -130,7 +134,7 @@ fn reduce(site: &Site<'_>, plan: &mut Plan) {
     }
 }
 
-fn allreduce(site: &Site<'_>, plan: &mut Plan) {
+fn allreduce(site: &CallSite<'_>, plan: &mut PhasePlan) {
     let (result, share) = (RECEIVE.plus(site.span.start), share(site));
     let shares = shares_of_input(site, plan);
     let (own, exact) = (SCRATCH, surplus(site) == 0);
@@ -144,7 +148,7 @@ fn allreduce(site: &Site<'_>, plan: &mut Plan) {
     }
 }
 
-fn allgather(site: &Site<'_>, plan: &mut Plan) {
+fn allgather(site: &CallSite<'_>, plan: &mut PhasePlan) {
     let direct = site.nodes.is_cyclic();
     let all = if direct { RECEIVE } else { SCRATCH };
     plan.scratch = if direct { 0 } else { of_all(site) };
@@ -158,7 +162,7 @@ fn allgather(site: &Site<'_>, plan: &mut Plan) {
     }
 }
 
-fn gather(site: &Site<'_>, plan: &mut Plan) {
+fn gather(site: &CallSite<'_>, plan: &mut PhasePlan) {
     let between = lane(site, Collective::Gather, site.call.count);
     if site.node() != site.root_node() {
         return plan.then(between);
@@ -177,7 +181,7 @@ fn gather(site: &Site<'_>, plan: &mut Plan) {
     plan.copy(BlockOrder::FromLanes, (all, RECEIVE), site.call.count);
 }
 
-fn scatter(site: &Site<'_>, plan: &mut Plan) {
+fn scatter(site: &CallSite<'_>, plan: &mut PhasePlan) {
     let between = lane(site, Collective::Scatter, site.call.count);
     if site.node() != site.root_node() {
         return plan.then(between);
@@ -201,7 +205,7 @@ fn scatter(site: &Site<'_>, plan: &mut Plan) {
 }
 
 /// What goes to a node travels in the lane of its sender, and there to its receiver.
-fn alltoall(site: &Site<'_>, plan: &mut Plan) {
+fn alltoall(site: &CallSite<'_>, plan: &mut PhasePlan) {
     let (block, of_all) = (site.call.count, of_all(site));
     let (first, second) = (SCRATCH, SCRATCH.plus(of_all));
     plan.scratch = 2 * of_all;
@@ -218,7 +222,7 @@ fn alltoall(site: &Site<'_>, plan: &mut Plan) {
     plan.copy(BlockOrder::FromLanes, (second, RECEIVE), block);
 }
 
-fn reduce_scatter(site: &Site<'_>, plan: &mut Plan) {
+fn reduce_scatter(site: &CallSite<'_>, plan: &mut PhasePlan) {
     let (block, of_lane) = (site.call.count, of_lane(site));
     plan.scratch = of_lane;
     let mut shares = site.input();

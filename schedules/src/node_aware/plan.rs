@@ -4,9 +4,10 @@ use records::{Algorithm, Collective};
 
 use super::{
     copies::{BlockOrder, Copies},
-    group::{Group, leader},
+    group::RankGroup,
+    site::{CallSite, MemoryPlace, RECEIVE, SEND},
 };
-use crate::{Buffer, Call, ElementSpan, Entry, Nodes, Range, Round, Step, algorithms, find};
+use crate::{Buffer, Call, Entry, NodesOfRanks, Range, Round, Step, algorithms, find};
 
 /// A way to look at the nodes.
 pub(super) trait Family {
@@ -16,111 +17,27 @@ pub(super) trait Family {
     const CUTS: bool = true;
 
     /// Appends the phases of a collective for one rank and segment.
-    fn plan(collective: Collective, site: &Site<'_>, plan: &mut Plan);
-}
-
-/// Where elements begin.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
-    pub buffer: Buffer,
-    pub start: u64,
-}
-
-impl Place {
-    pub const fn new(buffer: Buffer, start: u64) -> Self {
-        Place { buffer, start }
-    }
-
-    /// So many elements further.
-    pub const fn plus(self, elements: u64) -> Self {
-        Place { start: self.start + elements, ..self }
-    }
-}
-
-pub(super) const SEND: Place = Place::new(Buffer::Send, 0);
-pub(super) const RECEIVE: Place = Place::new(Buffer::Receive, 0);
-pub(super) const SCRATCH: Place = Place::new(Buffer::Temporary, 0);
-
-/// A rank's view of a call, and the segment at hand.
-pub(super) struct Site<'a> {
-    pub call: &'a Call<'a>,
-    pub nodes: &'a Nodes,
-    pub rank: u32,
-    pub span: ElementSpan,
-}
-
-impl<'a> Site<'a> {
-    /// Of a call whose vector is not cut.
-    fn new(call: &'a Call<'a>, nodes: &'a Nodes, rank: u32) -> Self {
-        Site { call, nodes, rank, span: ElementSpan { start: 0, count: call.count } }
-    }
-
-    pub fn node(&self) -> u32 {
-        self.nodes.of(self.rank)
-    }
-
-    pub fn local(&self) -> u32 {
-        self.nodes.local(self.rank)
-    }
-
-    /// Ranks of this node.
-    pub fn members(&self) -> u64 {
-        self.nodes.members(self.node()).len() as u64
-    }
-
-    pub fn all(&self) -> u64 {
-        u64::from(self.call.ranks)
-    }
-
-    /// Of this node.
-    pub fn leader(&self) -> u32 {
-        leader(self.call, self.nodes, self.node())
-    }
-
-    pub fn is_leader(&self) -> bool {
-        self.rank == self.leader()
-    }
-
-    pub fn root_node(&self) -> u32 {
-        self.nodes.of(self.call.root)
-    }
-
-    pub fn is_root(&self) -> bool {
-        self.rank == self.call.root
-    }
-
-    /// This rank's contribution, where it has one of its own.
-    pub fn input(&self) -> Place {
-        Place::new(self.call.input(), 0)
-    }
-
-    /// This rank's block of a gather's or an allgather's contribution.
-    pub fn own_block(&self) -> Place {
-        match self.call.in_place {
-            true => RECEIVE.plus(u64::from(self.rank) * self.call.count),
-            false => SEND,
-        }
-    }
+    fn plan(collective: Collective, site: &CallSite<'_>, plan: &mut PhasePlan);
 }
 
 /// One collective among some ranks.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Phase {
+pub(super) struct GroupPhase {
     pub collective: Collective,
-    pub group: Group,
+    pub group: RankGroup,
     /// Its place in the group.
     pub root: u32,
     pub count: u64,
     pub segment: u64,
     pub in_place: bool,
-    pub send: Place,
-    pub receive: Place,
+    pub send: MemoryPlace,
+    pub receive: MemoryPlace,
 }
 
-impl Phase {
+impl GroupPhase {
     /// Of `count` elements, in the receive buffer alone.
-    pub const fn new(collective: Collective, group: Group, root: u32, count: u64) -> Self {
-        Phase {
+    pub const fn new(collective: Collective, group: RankGroup, root: u32, count: u64) -> Self {
+        GroupPhase {
             collective,
             group,
             root,
@@ -132,25 +49,25 @@ impl Phase {
         }
     }
 
-    pub const fn from(self, send: Place) -> Self {
-        Phase { send, ..self }
+    pub const fn from(self, send: MemoryPlace) -> Self {
+        GroupPhase { send, ..self }
     }
 
-    pub const fn into(self, receive: Place) -> Self {
-        Phase { receive, ..self }
+    pub const fn into(self, receive: MemoryPlace) -> Self {
+        GroupPhase { receive, ..self }
     }
 
     pub const fn in_place(self, in_place: bool) -> Self {
-        Phase { in_place, ..self }
+        GroupPhase { in_place, ..self }
     }
 
     pub const fn segment(self, segment: u64) -> Self {
-        Phase { segment, ..self }
+        GroupPhase { segment, ..self }
     }
 
-    fn entry(&self, call: &Call<'_>, nodes: &Nodes) -> &'static Entry {
+    fn entry(&self, call: &Call<'_>, nodes: &NodesOfRanks) -> &'static Entry {
         let named = match self.group {
-            Group::Node(_) => call.intra,
+            RankGroup::Node(_) => call.intra,
             _ => call.inter,
         };
         let ranks = self.group.size(nodes);
@@ -159,7 +76,7 @@ impl Phase {
         named.unwrap_or_else(|| algorithms::standard(self.collective))
     }
 
-    fn call<'a>(&self, call: &Call<'a>, nodes: &Nodes) -> Call<'a> {
+    fn call<'a>(&self, call: &Call<'a>, nodes: &NodesOfRanks) -> Call<'a> {
         Call {
             root: self.root,
             segment: self.segment,
@@ -174,12 +91,12 @@ impl Phase {
 /// Whether an algorithm can work among so many ranks.
 pub(super) fn serves(entry: &Entry, call: &Call<'_>, ranks: u32) -> bool {
     let asks = entry.requirements;
-    (call.commutative || !asks.commutative) && (!asks.even || ranks == 1 || ranks % 2 == 0)
+    (call.commutative || !asks.commutative) && (!asks.even || ranks == 1 || ranks.is_multiple_of(2))
 }
 
 #[derive(Debug, Clone, Copy)]
 enum Work {
-    Collective(Phase),
+    Collective(GroupPhase),
     Copies(Copies),
 }
 
@@ -188,14 +105,14 @@ const MOST: usize = 8;
 
 /// What a rank does, phase by phase.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Plan {
+pub(super) struct PhasePlan {
     work: [Option<Work>; MOST],
     length: usize,
     /// Elements of scratch memory that the phases hand each other.
     pub scratch: u64,
 }
 
-impl Plan {
+impl PhasePlan {
     fn push(&mut self, work: Work) {
         if let Some(place) = self.work.get_mut(self.length) {
             *place = Some(work);
@@ -204,12 +121,17 @@ impl Plan {
     }
 
     /// Then a collective.
-    pub fn then(&mut self, phase: Phase) {
+    pub fn then(&mut self, phase: GroupPhase) {
         self.push(Work::Collective(phase));
     }
 
     /// Then blocks of so many elements go from one place to another.
-    pub fn copy(&mut self, order: BlockOrder, (from, into): (Place, Place), block: u64) {
+    pub fn copy(
+        &mut self,
+        order: BlockOrder,
+        (from, into): (MemoryPlace, MemoryPlace),
+        block: u64,
+    ) {
         self.push(Work::Copies(Copies { order, from, into, block }));
     }
 
@@ -255,7 +177,7 @@ impl Plan {
         match work {
             Work::Copies(copies) => {
                 out.become_part(0, false, |step| step);
-                copies.round(&Site::new(call, nodes, rank), index, out);
+                copies.round(&CallSite::new(call, nodes, rank), index, out);
             }
             Work::Collective(phase) => {
                 let (part, place) = (phase.call(call, nodes), phase.group.place(call, nodes, rank));
@@ -268,11 +190,11 @@ impl Plan {
     }
 
     /// Where a range of a phase lies in the call's own buffers.
-    fn moved(&self, phase: &Phase, range: Range) -> Range {
+    fn moved(&self, phase: &GroupPhase, range: Range) -> Range {
         let place = match range.buffer {
             Buffer::Send => phase.send,
             Buffer::Receive => phase.receive,
-            other => Place::new(other, self.scratch),
+            other => MemoryPlace::new(other, self.scratch),
         };
         Range::new(place.buffer, place.start + range.start, range.count)
     }
@@ -282,7 +204,7 @@ impl Plan {
 fn extent(work: &Work, call: &Call<'_>, rank: u32) -> (u64, u32) {
     let Some(nodes) = call.nodes else { return (0, 0) };
     match work {
-        Work::Copies(copies) => (copies.rounds(&Site::new(call, nodes, rank)), 0),
+        Work::Copies(copies) => (copies.rounds(&CallSite::new(call, nodes, rank)), 0),
         Work::Collective(phase) => {
             let (part, place) = (phase.call(call, nodes), phase.group.place(call, nodes, rank));
             (phase.entry(call, nodes).functions.extent)(&part, place)

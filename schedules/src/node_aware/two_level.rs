@@ -4,8 +4,9 @@ use records::{Algorithm, Collective};
 
 use super::{
     copies::BlockOrder,
-    group::Group,
-    plan::{Family, Phase, Place, Plan, RECEIVE, SCRATCH, SEND, Site},
+    group::RankGroup,
+    plan::{Family, GroupPhase, PhasePlan},
+    site::{CallSite, MemoryPlace, RECEIVE, SCRATCH, SEND},
 };
 use crate::Buffer;
 
@@ -16,7 +17,7 @@ impl Family for TwoLevel {
     const ALGORITHM: Algorithm = Algorithm::TwoLevel;
     const DESCRIPTION: &'static str = "a leader on each node, and its node's ranks with it";
 
-    fn plan(collective: Collective, site: &Site<'_>, plan: &mut Plan) {
+    fn plan(collective: Collective, site: &CallSite<'_>, plan: &mut PhasePlan) {
         match collective {
             Collective::Bcast => bcast(site, plan),
             Collective::Reduce => reduce(site, plan),
@@ -32,42 +33,42 @@ impl Family for TwoLevel {
 }
 
 /// This node's ranks; the leader is the root.
-fn node(site: &Site<'_>, collective: Collective, count: u64) -> Phase {
+fn node(site: &CallSite<'_>, collective: Collective, count: u64) -> GroupPhase {
     let leader = site.nodes.local(site.leader());
-    Phase::new(collective, Group::Node(site.node()), leader, count)
+    GroupPhase::new(collective, RankGroup::Node(site.node()), leader, count)
 }
 
 /// All leaders; the root of all is the root.
-fn leaders(site: &Site<'_>, collective: Collective, count: u64) -> Phase {
+fn leaders(site: &CallSite<'_>, collective: Collective, count: u64) -> GroupPhase {
     let root = if collective.is_rooted() { site.root_node() } else { 0 };
-    Phase::new(collective, Group::Leaders, root, count)
+    GroupPhase::new(collective, RankGroup::Leaders, root, count)
 }
 
 /// Where the blocks of all ranks lie in order if the nodes are as equal as their order is the
 /// ranks'; elsewhere they need a place with as many blocks for each node as the fullest has.
-fn is_direct(site: &Site<'_>) -> bool {
+fn is_direct(site: &CallSite<'_>) -> bool {
     site.nodes.is_block() && site.nodes.per_node().is_some()
 }
 
 /// Elements of such a place, for one node.
-fn per_node(site: &Site<'_>) -> u64 {
+fn per_node(site: &CallSite<'_>) -> u64 {
     u64::from(site.nodes.most()) * site.call.count
 }
 
 /// Elements of such a place, for all nodes.
-fn of_nodes(site: &Site<'_>) -> u64 {
+fn of_nodes(site: &CallSite<'_>) -> u64 {
     u64::from(site.nodes.count()) * per_node(site)
 }
 
 /// The places that a node's ranks don't fill.
-fn fill(site: &Site<'_>, place: Place, plan: &mut Plan) {
+fn fill(site: &CallSite<'_>, place: MemoryPlace, plan: &mut PhasePlan) {
     let (filled, slots) = (site.members() as u32, site.nodes.most());
     if filled < slots {
         plan.copy(BlockOrder::Filler { filled, slots }, (place, place), site.call.count);
     }
 }
 
-pub(super) fn bcast(site: &Site<'_>, plan: &mut Plan) {
+pub(super) fn bcast(site: &CallSite<'_>, plan: &mut PhasePlan) {
     let (count, data) = (site.span.count, RECEIVE.plus(site.span.start));
     if site.is_leader() {
         plan.then(leaders(site, Collective::Bcast, count).into(data));
@@ -75,7 +76,7 @@ pub(super) fn bcast(site: &Site<'_>, plan: &mut Plan) {
     plan.then(node(site, Collective::Bcast, count).into(data));
 }
 
-pub(super) fn reduce(site: &Site<'_>, plan: &mut Plan) {
+pub(super) fn reduce(site: &CallSite<'_>, plan: &mut PhasePlan) {
     let (count, start) = (site.span.count, site.span.start);
     let input = site.input().plus(start);
     let within = node(site, Collective::Reduce, count);
@@ -92,7 +93,7 @@ pub(super) fn reduce(site: &Site<'_>, plan: &mut Plan) {
     }
 }
 
-pub(super) fn allreduce(site: &Site<'_>, plan: &mut Plan) {
+pub(super) fn allreduce(site: &CallSite<'_>, plan: &mut PhasePlan) {
     let (count, start) = (site.span.count, site.span.start);
     let result = RECEIVE.plus(start);
     let within = node(site, Collective::Reduce, count).into(result);
@@ -105,7 +106,7 @@ pub(super) fn allreduce(site: &Site<'_>, plan: &mut Plan) {
     plan.then(node(site, Collective::Bcast, count).into(result));
 }
 
-pub(super) fn allgather(site: &Site<'_>, plan: &mut Plan) {
+pub(super) fn allgather(site: &CallSite<'_>, plan: &mut PhasePlan) {
     let block = site.call.count;
     let direct = is_direct(site);
     let all = if direct { RECEIVE } else { SCRATCH };
@@ -126,7 +127,7 @@ pub(super) fn allgather(site: &Site<'_>, plan: &mut Plan) {
     plan.then(node(site, Collective::Bcast, site.all() * block));
 }
 
-pub(super) fn gather(site: &Site<'_>, plan: &mut Plan) {
+pub(super) fn gather(site: &CallSite<'_>, plan: &mut PhasePlan) {
     let block = site.call.count;
     let within = node(site, Collective::Gather, block);
     let between = leaders(site, Collective::Gather, per_node(site));
@@ -151,7 +152,7 @@ pub(super) fn gather(site: &Site<'_>, plan: &mut Plan) {
     }
 }
 
-pub(super) fn scatter(site: &Site<'_>, plan: &mut Plan) {
+pub(super) fn scatter(site: &CallSite<'_>, plan: &mut PhasePlan) {
     let block = site.call.count;
     let within = node(site, Collective::Scatter, block);
     let between = leaders(site, Collective::Scatter, per_node(site));
@@ -175,7 +176,7 @@ pub(super) fn scatter(site: &Site<'_>, plan: &mut Plan) {
 }
 
 /// The leader collects all that its node's ranks send, and deals out all that they receive.
-fn alltoall(site: &Site<'_>, plan: &mut Plan) {
+fn alltoall(site: &CallSite<'_>, plan: &mut PhasePlan) {
     let (block, all) = (site.call.count, site.all() * site.call.count);
     let collected = node(site, Collective::Gather, all).from(site.input());
     let dealt = node(site, Collective::Scatter, all);
@@ -196,7 +197,7 @@ fn alltoall(site: &Site<'_>, plan: &mut Plan) {
     plan.then(dealt.from(by_rank));
 }
 
-fn reduce_scatter(site: &Site<'_>, plan: &mut Plan) {
+fn reduce_scatter(site: &CallSite<'_>, plan: &mut PhasePlan) {
     let (block, all) = (site.call.count, site.all() * site.call.count);
     let within = node(site, Collective::Reduce, all).from(site.input());
     let dealt = node(site, Collective::Scatter, block);
@@ -208,11 +209,11 @@ fn reduce_scatter(site: &Site<'_>, plan: &mut Plan) {
     plan.then(within.into(SCRATCH));
     let (mut by_node, mut end) = (SCRATCH, all);
     if !is_direct(site) {
-        by_node = Place::new(Buffer::Temporary, end);
+        by_node = MemoryPlace::new(Buffer::Temporary, end);
         end += of_nodes(site);
         plan.copy(BlockOrder::ToNodes, (SCRATCH, by_node), block);
     }
-    let own = Place::new(Buffer::Temporary, end);
+    let own = MemoryPlace::new(Buffer::Temporary, end);
     plan.scratch = end + per_node(site);
     let between = leaders(site, Collective::ReduceScatterBlock, per_node(site));
     plan.then(between.from(by_node).into(own));
@@ -221,7 +222,7 @@ fn reduce_scatter(site: &Site<'_>, plan: &mut Plan) {
 
 /// Who leaves the second barrier of a node knows that its leader has left that of all leaders, who
 /// entered it after the first of their nodes.
-pub(super) fn barrier(site: &Site<'_>, plan: &mut Plan) {
+pub(super) fn barrier(site: &CallSite<'_>, plan: &mut PhasePlan) {
     plan.then(node(site, Collective::Barrier, 0));
     if site.is_leader() {
         plan.then(leaders(site, Collective::Barrier, 0));

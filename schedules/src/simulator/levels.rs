@@ -1,7 +1,7 @@
 //! Costs by level: inside a node, and between nodes whose ports several ranks share.
 
 use super::Costs;
-use crate::Nodes;
+use crate::NodesOfRanks;
 
 /// Level 0 is inside a node, level 1 between nodes.
 pub(super) const LEVELS: usize = 2;
@@ -81,7 +81,7 @@ impl<C: Costs> LevelledCosts for C {
 #[derive(Debug, Clone, Copy)]
 pub struct NodeCosts<'a, C> {
     /// Who is where.
-    pub nodes: &'a Nodes,
+    pub nodes: &'a NodesOfRanks,
     /// Between ranks of one node, and of combining.
     pub inside: &'a C,
     /// Between ranks of two nodes, as one pair sees it.

@@ -101,7 +101,7 @@ impl<'a, C: LevelledCosts, O: FnMut(Activity), const BY_CLOCK: bool>
         entry.check_everywhere(call)?;
         let call = entry.normal(call);
         if let Some(ranks) = costs.ranks().filter(|ranks| *ranks != call.ranks) {
-            return Err(SimulationError::Nodes { ranks, call: call.ranks });
+            return Err(SimulationError::OtherRanks { ranks, call: call.ranks });
         }
         memory.begin(call.ranks, costs.nodes());
         Ok(SimulatedMachine {

@@ -90,7 +90,7 @@ pub enum SimulationError {
     },
     /// The costs are of other ranks.
     #[error("costs of {ranks} ranks on their nodes for a call of {call} ranks")]
-    Nodes {
+    OtherRanks {
         /// Of the costs.
         ranks: u32,
         /// Of the call.

@@ -4,20 +4,24 @@
 //! ranks cost nothing that is not asked for. Any number of ranks, any root.
 
 mod binary;
+mod bine;
 mod binomial;
 mod chain;
 mod flat;
 mod in_order_binary;
 mod k_nomial;
 mod ring;
+mod two_trees;
 
 pub use binary::Binary;
+pub use bine::{Bine, bine_peer};
 pub use binomial::Binomial;
 pub use chain::{Chain, KChain};
 pub use flat::Flat;
 pub use in_order_binary::InOrderBinary;
 pub use k_nomial::KNomial;
 pub use ring::Ring;
+pub use two_trees::TwoTrees;
 
 /// What a tree is made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -154,6 +158,7 @@ pub const TOPOLOGIES: &[Topology] = &[
         "binomial",
         "the root's child 2^k away heads a tree of 2^k ranks",
     ),
+    Topology::from_tree::<Bine>("bine", "binomial, with ranks that are nearer to each other"),
     Topology::from_tree::<KNomial>("k-nomial", "binomial with a radix (fan-out) other than 2"),
 ];
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use clap::Args;
 use records::{
-    Collective, Layout, Method, document,
+    Collective, Layout, Method, Point, document,
     observation::CollectiveCall,
     plan::{Cell, Plan},
     quantity, record,
@@ -19,14 +19,17 @@ use verification::{guidelines::ViolationTest, samples::Samples, significance::Te
 
 use crate::{
     commands::shared::{
-        options::{List, RunOptions, SiteOptions, collectives, layouts, procs, sizes},
+        options::{List, RunOptions, SiteOptions, collectives, kinds, layouts, procs, sizes},
         output,
         plugins::{self, PluginOptions},
     },
     site::{allocation::within_allocation, ranks::Site, run_directory::RunDirectory},
     stages::{
+        compared::ComparedKinds,
         guided::{self, JobsPlan, JudgedJobs},
-        measuring,
+        kinds::MethodKind,
+        measuring, memory,
+        options::is_all,
     },
 };
 
@@ -56,9 +59,10 @@ pub struct Guidelines {
     #[arg(long, short = 'm', value_name = "LIST", value_parser = sizes, default_value = "1..64KiB")]
     sizes: List<u64>,
 
-    /// Methods to compare the default with
-    #[arg(long, value_enum, default_value_t = ComparedMethods::Mockups)]
-    methods: ComparedMethods,
+    /// Kinds of methods to compare the default with, with commas: mockup, native and own (no guidelines
+    /// but for profiles); or all
+    #[arg(long, value_name = "KINDS", value_parser = kinds, default_value = "mockup")]
+    methods: List<MethodKind>,
 
     #[command(flatten)]
     plugins: PluginOptions,
@@ -96,16 +100,6 @@ pub struct Guidelines {
     /// Measure nothing; judge the existing records
     #[arg(long, conflicts_with_all = ["resume", "launcher", "testbed"])]
     from_record: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum ComparedMethods {
-    /// Mock-ups: other collectives that do the same.
-    Mockups,
-    /// Our own algorithms on point-to-point messages (no guideline; for profiles).
-    Own,
-    /// Both.
-    All,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -147,8 +141,11 @@ impl Guidelines {
                 (run, Some(site))
             }
         };
-        let plan: JobsPlan = document::read(&guided::jobs_plan(&run))
-            .context("there is no run to judge; leave out --from-record to measure one")?;
+        let plan = match run.is_imported() {
+            true => guided::imported_plan(&run),
+            false => document::read(&guided::jobs_plan(&run))
+                .context("there is no run to judge; leave out --from-record to measure one")?,
+        };
         let JudgedJobs { violations: mut found, jobs } =
             guided::judge(&run, &plan, &self.settings())?;
         violations::draw(&run, &jobs, &found)?;
@@ -170,15 +167,18 @@ impl Guidelines {
         let mut run = RunDirectory::at(&self.run.directory)?;
         run.begin(&guided::trial_record(&run), self.run.resume)?;
         let site = Site::find(&self.site)?;
-        let trial = match self.run.resume && guided::trial_plan(&run).exists() {
+        let cells = match self.run.resume && guided::trial_plan(&run).exists() {
             true => None,
-            false => Some(jobs::trial(self.cells(&site)?, site.ranks(), self.seed)),
+            false => Some(self.cells(&site)?),
         };
         run.make()?;
         run.begin(&guided::trial_record(&run), self.run.resume)?;
-        let site = site.open(&run)?;
+        let mut site = site.open(&run)?;
         run.keep(&self.run, &[guided::trial_record(&run)])?;
-        if let Some(trial) = trial {
+        if let Some(cells) = cells {
+            site.first_job(&run)?;
+            let cells = memory::limited(cells, &run, self.site.memory_share)?;
+            let trial = jobs::trial(cells, site.ranks(), self.seed);
             document::write(&guided::trial_plan(&run), &trial)?;
         }
         self.measure(&run, &site)?;
@@ -265,7 +265,12 @@ impl Guidelines {
             all.dedup();
             all
         };
-        let collectives = self.collective.as_ref().map_or_else(with_mockups, |all| all.0.clone());
+        let kinds = ComparedKinds::at(site, Some(&self.methods.0))?;
+        let collectives = match &self.collective {
+            Some(asked) if is_all(&asked.0) => kinds.measurable(&asked.0)?,
+            Some(asked) => asked.0.clone(),
+            None => with_mockups(),
+        };
         let plugins = self.plugins.methods(&collectives)?;
         let mut cells = Vec::new();
         for &layout in &layouts {
@@ -273,7 +278,7 @@ impl Guidelines {
             cells.push(Cell { collective: barrier, method: Method::Default, layout, bytes: 0 });
             for &collective in collectives.iter().filter(|&&collective| collective != barrier) {
                 for &bytes in &self.sizes.0 {
-                    let methods = self.compared(collective, layout.procs(), bytes);
+                    let methods = self.compared(&kinds, Point { collective, layout, bytes });
                     let plugins = plugins.iter().filter(|(of, _)| *of == collective);
                     let plugins = plugins.map(|(_, method)| method.clone());
                     let methods = std::iter::once(Method::Default).chain(methods).chain(plugins);
@@ -285,22 +290,16 @@ impl Guidelines {
     }
 
     /// The methods that the default is compared with.
-    fn compared(&self, collective: Collective, procs: u32, bytes: u64) -> Vec<Method> {
-        let mut methods = Vec::new();
-        if self.methods != ComparedMethods::Own {
-            for mockup in mockups::of_collective(collective) {
-                match mockups::Limits::default().allow(mockup, procs, bytes) {
-                    Ok(()) => methods.push(Method::Mockup(mockup.name.into())),
-                    Err(reason) => {
-                        eprintln!("plan: skipped at {bytes} bytes on {procs} processes: {reason}")
-                    }
-                }
+    fn compared(&self, kinds: &ComparedKinds, point: Point) -> Vec<Method> {
+        let Point { collective, bytes, .. } = point;
+        let procs = point.procs();
+        let limits = mockups::Limits::default();
+        for mockup in mockups::of_collective(collective).filter(|_| kinds.has(MethodKind::Mockup)) {
+            if let Err(reason) = limits.allow(mockup, procs, bytes) {
+                eprintln!("plan: skipped at {bytes} bytes on {procs} processes: {reason}");
             }
         }
-        if self.methods != ComparedMethods::Mockups {
-            methods.extend(measuring::own_methods(collective, &self.segments.0, procs, bytes));
-        }
-        methods
+        kinds.methods_at(point, &self.segments.0)
     }
 
     /// Runs as k calls what k calls are predicted to do faster, in a job of its own.

@@ -15,7 +15,7 @@ use records::{
 use super::output;
 use crate::{
     site::run_directory::RunDirectory,
-    stages::{drawing, export::ExportFormat, exporting, loading},
+    stages::{drawing, export::LoadTarget, exporting, loading},
 };
 
 /// The greatest gains that are shown of each way: with them the summary fits a screen.
@@ -36,7 +36,7 @@ pub fn text(summary: &TuningSummary, run: &RunDirectory) -> Result<String> {
     }
     text += &format!("Tuned: {}\n", summary.platform.summary());
     for loading in summary.loadings() {
-        text += &gains(loading, summary.points);
+        text += &gains(loading, summary);
     }
     if let Some(application) = &summary.application {
         text += &format!("\n{}\n", expectation(application, summary).join("\n"));
@@ -58,10 +58,11 @@ pub fn text(summary: &TuningSummary, run: &RunDirectory) -> Result<String> {
 }
 
 /// What a way is called.
-pub fn heading(way: LoadWay) -> &'static str {
+pub fn heading(way: LoadWay, platform: &Platform) -> String {
+    let library = libraries::recognise(&platform.mpi_library).map_or("Open MPI", |it| it.title());
     match way {
-        LoadWay::Rules => "By a rules file, with Open MPI's own algorithms",
-        LoadWay::Preload => "By the preload library, with Colibri's own schedules",
+        LoadWay::Rules => format!("By a rules file, with {library}'s own algorithms"),
+        LoadWay::Preload => "By the preload library, with Colibri's own schedules".into(),
     }
 }
 
@@ -74,15 +75,20 @@ pub fn how_to_load(loading: &Loading, platform: &Platform, run: &RunDirectory) -
     if loading.way == LoadWay::Preload && loading.gains.is_empty() {
         return Ok("For the preload library there is nothing to load.\n".into());
     }
-    let how = exporting::how_to_load(ExportFormat::of_way(loading.way), &file)?;
-    let variables = loading::variables(loading.way, &file);
-    let here = loading::command(platform, &variables);
+    let target = LoadTarget::new(loading.way, platform);
+    let how = exporting::how_to_load(&target, &file)?;
+    let variables = match loading.way {
+        LoadWay::Rules => exporting::environment(&target, &file)?.unwrap_or_default(),
+        LoadWay::Preload => loading::variables(&file),
+    };
+    let here = loading::command(platform, &variables).filter(|_| !variables.is_empty());
     let here = here.map(|command| format!("As this run was started:  {command}\n"));
     Ok(format!("To load: {file}\n{how}\n{}", here.unwrap_or_default()))
 }
 
-fn gains(loading: &Loading, points: u32) -> String {
-    let mut text = format!("\n{}\n", heading(loading.way));
+fn gains(loading: &Loading, summary: &TuningSummary) -> String {
+    let points = summary.points;
+    let mut text = format!("\n{}\n", heading(loading.way, &summary.platform));
     if loading.gains.is_empty() {
         text +=
             "No method was confirmed to be faster than the default; every call is left to it.\n";
@@ -219,7 +225,7 @@ pub fn expectation(application: &Application, summary: &TuningSummary) -> Vec<St
         let Some(with) = loading.application_seconds else { continue };
         lines.push(format!(
             "{}: it would run for {}, {:.2} times as fast.",
-            heading(loading.way),
+            heading(loading.way, &summary.platform),
             format_seconds(with),
             seconds / with
         ));
@@ -255,7 +261,7 @@ pub fn draw_gains(run: &RunDirectory, summary: &TuningSummary) -> Result<()> {
                 .into_iter()
                 .map(|(layout, points)| figures::GainPanel { layout, points })
                 .collect();
-            let lines = [summary.platform.summary(), heading(loading.way).to_owned()];
+            let lines = [summary.platform.summary(), heading(loading.way, &summary.platform)];
             let name = figure_name(loading.way, collective.name());
             drawn.push((name, figures::gain(collective, &lines, &gains)?));
         }

@@ -3,6 +3,7 @@
 pub mod calibration;
 pub mod figure;
 pub mod gains;
+pub mod levels;
 pub mod network;
 pub mod options;
 pub mod output;

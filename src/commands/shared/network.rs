@@ -7,7 +7,7 @@ use clap::Args;
 use models::{
     Model,
     parameters::Network,
-    simulated::{EqualCounts, Run},
+    simulated::{CallTables, LevelledNetwork, Run},
 };
 use records::{Collective, quantity};
 use schedules::{
@@ -145,9 +145,12 @@ pub fn in_words(run: &Run) -> String {
     if run.entry.segmented && run.segment_bytes > 0 {
         words.push(format!("segments of {}", segment_text(run.segment_bytes)));
     }
-    let call = run.call(&EqualCounts::default()).fan_out;
+    let call = run.call(&CallTables::default()).fan_out;
     if run.entry.fanned {
         words.push(format!("fan-out {call}"));
+    }
+    if let Some(layout) = run.levels.layout {
+        words.push(format!("{layout} ranks"));
     }
     if run.entry.collective.is_rooted() {
         words.push(format!("root {}", run.root));
@@ -158,7 +161,7 @@ pub fn in_words(run: &Run) -> String {
 /// The simulator under the costs of one platform.
 pub struct PlatformSimulator {
     pub source: CalibrationSource,
-    network: Network,
+    network: LevelledNetwork,
     rendezvous_bytes: Option<u64>,
     handshake: Option<f64>,
     /// Its memory serves one call after the other.
@@ -166,19 +169,28 @@ pub struct PlatformSimulator {
 }
 
 impl PlatformSimulator {
+    /// `inside` is a calibration inside a node; without one, that between nodes holds there, too.
+    ///
     /// # Errors
     /// As for [`CalibrationSource::load`], or the parameters are none.
-    pub fn load(options: &CostOptions) -> Result<Self> {
-        let source = CalibrationSource::load(&ModelOptions {
-            calibration: options.calibration.clone(),
-            model: None,
-            forms: models::Forms::default(),
-            parameters: options.parameters,
-        })?;
-        let network = Network::new(options.model.model(), source.chosen()?)?;
+    pub fn load(options: &CostOptions, inside: Option<&OsString>) -> Result<Self> {
+        let load = |calibration: Option<OsString>| {
+            let parameters = options.parameters;
+            let forms = models::Forms::default();
+            CalibrationSource::load(&ModelOptions { calibration, model: None, forms, parameters })
+        };
+        let network = |source: &CalibrationSource| -> Result<Network> {
+            Ok(Network::new(options.model.model(), source.chosen()?)?)
+        };
+        let source = load(options.calibration.clone())?;
+        let between = network(&source)?;
+        let inside = match inside {
+            Some(_) => network(&load(inside.cloned())?)?,
+            None => between.clone(),
+        };
         Ok(PlatformSimulator {
             source,
-            network,
+            network: LevelledNetwork { inside, between, port: None },
             rendezvous_bytes: options.rendezvous,
             handshake: options.rendezvous_cost.and_then(RendezvousCost::handshake),
             engine: simulator::Simulator::new(),
@@ -195,7 +207,7 @@ impl PlatformSimulator {
             rendezvous_bytes: self.rendezvous_bytes,
             handshake: self.handshake,
         };
-        run.simulate(&mut self.engine, &self.network, options, observe)
+        run.simulate_levels(&mut self.engine, &self.network, options, observe)
             .map_err(|error| WrongUse(error.to_string()).into())
     }
 }

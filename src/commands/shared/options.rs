@@ -12,8 +12,8 @@ use crate::stages::options::each;
 pub use crate::{
     site::options::{RunOptions, SiteOptions, TestbedOptions},
     stages::options::{
-        GridOptions, List, ModelOptions, ParameterSet, SegmentOption, collectives, layouts, procs,
-        segments, sizes,
+        GridOptions, List, MethodOptions, ModelOptions, ParameterSet, SegmentOption, collectives,
+        kinds, layouts, procs, segments, sizes,
     },
 };
 

@@ -92,6 +92,14 @@ pub fn text(penalties: &Penalties) -> String {
     format!("\nMean penalty by region\n\n{}", output::aligned(&heading, rows))
 }
 
+/// Times above the limit, as text.
+pub fn above_limit(above: &Penalties) -> String {
+    let rows = above.summaries.iter().map(whole);
+    let mut text = format!("\nTime above {}\n\n{}", above.best, output::aligned(&WHOLE, rows));
+    above.warnings.iter().for_each(|warning| text += &format!("\nNote: {warning}\n"));
+    text
+}
+
 /// The penalties, for people.
 pub fn summary(penalties: &Penalties) -> String {
     let incomplete = penalties.summaries.iter().any(|summary| summary.not_measured > 0);

@@ -18,13 +18,14 @@ use tuning::{
 use super::{CALIBRATION_SHARE, MEASURING_SHARE, Tune};
 use crate::{
     commands::shared::calibration,
+    error::usage,
     site::{
         ranks::{LazySite, Site},
         run_directory::RunDirectory,
     },
     stages::{
-        bench::ClusterBench, calibrating, focused, links, measuring, source::CalibrationSource,
-        traced::Traced,
+        bench::ClusterBench, calibrating, compared::ComparedKinds, focused, kinds::MethodKind,
+        links, measuring, memory, natives, source::CalibrationSource, traced::Traced,
     },
 };
 
@@ -53,13 +54,14 @@ impl Tune {
             return Ok(());
         }
         let opened = site.open(run)?;
-        if opened.natives().is_none() {
+        if natives::of(opened).is_none() {
             eprintln!(
-                "plan: not known to be Open MPI, whose algorithms can be forced: only Colibri's \
+                "plan: not known to be an MPI library whose algorithms can be forced: only Colibri's \
                  own methods are measured, for the preload library"
             );
         }
-        let grid = self.points(self.usage(run)?.as_ref(), opened)?;
+        let mut grid = self.points(self.usage(run)?.as_ref(), opened)?;
+        memory::limit(&mut grid, run, self.site.memory_share)?;
         links::measure(opened, run, &grid.procs(), self.seed, self.budget())?;
         if !self.exhaustive {
             let seconds = self.share(MEASURING_SHARE);
@@ -87,9 +89,13 @@ impl Tune {
 
     /// The points to tune: the grid that the flags name, or what an application uses.
     pub(super) fn points(&self, usage: Option<&Usage>, site: &Site) -> Result<Grid> {
+        let kinds = ComparedKinds::at(site, self.methods.kinds())?;
+        if kinds.has(MethodKind::Plugin) {
+            usage!("--methods plugin: plug-ins cannot be loaded; `colibri verify` measures them");
+        }
         match usage {
-            Some(usage) => Traced::new(usage, site.ranks())?.grid(&self.grid, site),
-            None => measuring::grid(&self.grid, site),
+            Some(usage) => Traced::new(usage, site.ranks())?.grid(&self.grid, &kinds, site),
+            None => measuring::grid(&self.grid, &kinds, site),
         }
     }
 

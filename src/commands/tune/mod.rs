@@ -18,7 +18,9 @@ use serde::{Deserialize, Serialize};
 use crate::{
     commands::shared::{
         gains,
-        options::{GridOptions, ModelOptions, ParameterSet, RunOptions, SiteOptions},
+        options::{
+            GridOptions, MethodOptions, ModelOptions, ParameterSet, RunOptions, SiteOptions,
+        },
         output, penalties,
     },
     error::usage,
@@ -47,6 +49,14 @@ pub struct Tune {
 
     #[command(flatten)]
     grid: GridOptions,
+
+    #[command(flatten)]
+    methods: MethodOptions,
+
+    /// All reductions of the programs to tune for are by commutative operations (MPI_SUM, MPI_MAX, ...):
+    /// algorithms that give wrong results with others may be loaded
+    #[arg(long)]
+    commutative: bool,
 
     /// Tune for an application: its calls as the preload library recorded them (COLIBRI_TRACE),
     /// weighted by the time spent in them
@@ -87,6 +97,14 @@ struct Confirming {
     /// Whether the last round goes on where its turns leave it open what is gained: older versions did not.
     #[serde(default)]
     goes_on: bool,
+    /// Whether what is wrong with operations that are not commutative may be loaded: older versions loaded
+    /// it.
+    #[serde(default = "in_older_versions")]
+    commutative: bool,
+}
+
+const fn in_older_versions() -> bool {
+    true
 }
 
 impl Document for Confirming {
@@ -116,16 +134,18 @@ impl Tune {
         let (measurements, rows) = Measurements::read_with_rows(&run)?;
         let known = self.known(&run, &source, &measurements.cells, rows)?;
         let (models, choices) = (judged_models(), known.choices());
-        let judged = judging::judge(&run, &source, measurements, &models, &[], Some(choices))?;
+        let judged =
+            judging::judge(&run, Some(&source), measurements, &models, &[], Some(choices))?;
         for warning in &judged.penalties.warnings {
             eprintln!("note: {warning}");
         }
-        let Confirming { seconds, goes_on } = self.confirming(&run, begun)?;
+        let Confirming { seconds, goes_on, commutative } = self.confirming(&run, begun)?;
         let traced = self.traced_as_planned(&run)?;
         let traced = self.trace.as_deref().zip(traced.as_ref());
         let mut bench = ClusterBench { run: &run, site: &mut site, source: &source };
         let within = (seconds, goes_on, self.seed);
-        let summary = confirming::confirm(&mut bench, &judged, &known, traced, within)?;
+        let found = (&judged, &known);
+        let summary = confirming::confirm(&mut bench, found, traced, within, commutative)?;
         gains::draw_gains(&run, &summary)?;
         drop(site);
 
@@ -216,7 +236,8 @@ impl Tune {
                 share.max(CONFIRMING_OF_WHAT_IS_LEFT * left)
             }
         };
-        let confirming = Confirming { seconds, goes_on: true };
+        let commutative = self.commutative;
+        let confirming = Confirming { seconds, goes_on: true, commutative };
         document::write(&path, &confirming)?;
         Ok(confirming)
     }

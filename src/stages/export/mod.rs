@@ -2,23 +2,27 @@
 //! folder in `libraries`; another exporter is one file, one variant and one line here.
 
 mod c;
+mod careful;
 mod fit;
 mod profiles;
 mod rust;
 mod source_code;
+mod target;
 
 use std::{path::Path, sync::LazyLock};
 
 use clap::{ValueEnum, builder::PossibleValue};
-use libraries::{Compile, FileFormat};
-use records::summary::LoadWay;
+use libraries::{Compile, FileFormat, MpiLibrary};
+use records::{Library, summary::LoadWay};
 
 use crate::error::usage;
+use careful::CarefulExporter;
 use source_code::SourceCode;
 
 pub use fit::{Possible, conflicts, fit, told_choices};
 pub use libraries::{Export, Exporter, File};
 pub use profiles::replacement;
+pub use target::LoadTarget;
 
 /// A format that something loads.
 #[derive(Clone, Copy)]
@@ -73,12 +77,6 @@ impl std::fmt::Debug for ExportFormat {
 }
 
 impl ExportFormat {
-    /// The format by which what `tune` confirms for a way of loading is written.
-    pub fn of_way(way: LoadWay) -> Self {
-        let theirs = || libraries::formats().find(|format| format.way == Some(way));
-        theirs().map_or(ExportFormat::Profile, ExportFormat::Of)
-    }
-
     /// The way of loading for which `tune` confirms choices, where it does so for what loads this.
     pub fn way(self) -> Option<LoadWay> {
         match self {
@@ -86,6 +84,15 @@ impl ExportFormat {
             ExportFormat::Pgtune | ExportFormat::Profile => Some(LoadWay::Preload),
             ExportFormat::C | ExportFormat::Rust => None,
         }
+    }
+
+    /// The MPI library that loads it, where one does.
+    pub fn library(self) -> Option<Library> {
+        let is_its = |library: &&&dyn MpiLibrary| match self {
+            ExportFormat::Of(theirs) => library.formats().iter().any(|of| std::ptr::eq(of, theirs)),
+            _ => false,
+        };
+        libraries::ALL.iter().find(is_its).map(|library| library.library())
     }
 
     /// Whether it names every method, whatever loads it.
@@ -103,6 +110,24 @@ impl ExportFormat {
             ExportFormat::Of(FileFormat { compile: Some(compile), .. }) => Ok(*compile),
             _ => usage!("--compile is for --format {} alone", names(compiles)),
         }
+    }
+
+    /// The same, leaving out what would be dangerous in its files. `commutative` says that all operations
+    /// of the programs that load them are.
+    ///
+    /// # Errors
+    /// As [`exporter`](Self::exporter).
+    pub fn careful_exporter(
+        self,
+        version: Option<&str>,
+        library: Option<&Path>,
+        commutative: bool,
+    ) -> anyhow::Result<Box<dyn Exporter>> {
+        let exporter = self.exporter(version, library)?;
+        Ok(match self.library().and_then(|library| libraries::find(library).ok()) {
+            Some(library) => Box::new(CarefulExporter::new(exporter, library, commutative)),
+            None => exporter,
+        })
     }
 
     /// The exporter for a version of the target; `library` is a file of its to look into.

@@ -4,7 +4,11 @@
 mod evidence;
 mod predicted;
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use anyhow::Result;
 use models::Model;
@@ -23,7 +27,7 @@ use verification::{
 use crate::{
     error::usage,
     stages::{
-        export::{Export, ExportFormat, Exporter, File, Possible, fit, told_choices},
+        export::{Export, ExportFormat, Exporter, File, LoadTarget, Possible, fit, told_choices},
         source::CalibrationSource,
     },
 };
@@ -59,7 +63,10 @@ pub fn fitted(
         return decided(document, exporter, model, (source, told));
     }
     let confirmed = match format.way() {
-        Some(way) => document.confirmed(way).map(|all| all.iter().collect()),
+        Some(way) => document
+            .confirmed(way)
+            .filter(|all| all.iter().all(|chosen| is_of(format, &chosen.method)))
+            .map(|all| all.iter().collect()),
         None if format.takes_every_method() => document.confirmed_in_any_way(),
         None => None,
     };
@@ -71,6 +78,15 @@ pub fn fitted(
     let origin = measured_origin(source, document);
     let possible = ListedAlternatives::of(&chosen, exporter);
     FittedChoices::new(exporter, &chosen, &possible, (source, told), (origin, basis))
+}
+
+/// Whether a method is one that a library's files could name: what was confirmed with another library
+/// says nothing of this one.
+fn is_of(format: ExportFormat, method: &Method) -> bool {
+    match (method, format.library()) {
+        (Method::Native(native), Some(library)) => native.library == library,
+        _ => true,
+    }
 }
 
 /// What was measured holds something that the target can be told.
@@ -274,28 +290,40 @@ pub fn write_files(path: &Path, files: Vec<File>, exporter: &dyn Exporter) -> Re
     }
     let mut written = Vec::new();
     for File { name, text } in files {
-        let path = if name.is_empty() { path.to_owned() } else { path.join(name) };
+        let path = match exporter.is_directory() {
+            true => path.join(name),
+            false => beside(path, &name),
+        };
         document::write_text(&path, &text)?;
         written.push(path.display().to_string());
     }
     Ok(written)
 }
 
+/// A file that goes with another one, by what follows that one's name.
+fn beside(path: &Path, follows: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(follows);
+    name.into()
+}
+
 /// Writes choices that are to be tried, in place of what was there; no directory where nothing
-/// replaces the default.
+/// replaces the default. Gives the environment variables by which a job of so many ranks loads them.
 ///
 /// # Errors
 /// As [`ExportFormat::exporter`]; the system refuses.
 pub fn write(
-    format: ExportFormat,
+    exporter: &dyn Exporter,
     source: &CalibrationSource,
     choices: &[Choice],
     path: &Path,
-) -> Result<()> {
-    let exporter = format.exporter(None, None)?;
-    let rules = fit_rules(Some(source), &told_choices(exporter.as_ref(), choices, &[]))?;
+    ranks: u32,
+) -> Result<Vec<(String, String)>> {
+    let rules = fit_rules(Some(source), &told_choices(exporter, choices, &[]))?;
     let origin = [source.calibration.platform.summary(), MEASURED.into()];
-    write_anew(exporter.as_ref(), &Export { rules: &rules, origin: &origin }, path)
+    let export = Export { rules: &rules, origin: &origin };
+    write_anew(exporter, &export, path)?;
+    Ok(exporter.variables(&path.display().to_string(), &export, ranks)?)
 }
 
 /// Writes what was confirmed for a way of loading, in place of what was there: what
@@ -304,13 +332,12 @@ pub fn write(
 /// # Errors
 /// As [`write()`].
 pub fn write_confirmed(
+    exporter: &dyn Exporter,
     document: &Choices,
     confirmed: &Confirmed,
     source: &CalibrationSource,
     path: &Path,
 ) -> Result<()> {
-    let exporter = ExportFormat::of_way(confirmed.way).exporter(None, None)?;
-    let exporter = exporter.as_ref();
     let chosen: Vec<&Chosen> = confirmed.choices.iter().collect();
     let possible = ListedAlternatives::of(&chosen, exporter);
     let of = (measured_origin(Some(source), document), "confirmed");
@@ -329,13 +356,23 @@ fn write_anew(exporter: &dyn Exporter, export: &Export<'_>, path: &Path) -> Resu
     Ok(())
 }
 
-/// How what was written in a form is loaded.
+/// How what was written for a target is loaded.
 ///
 /// # Errors
-/// As [`ExportFormat::exporter`].
-pub fn how_to_load(format: ExportFormat, file: &str) -> Result<String> {
+/// As [`LoadTarget::exporter`].
+pub fn how_to_load(target: &LoadTarget, file: &str) -> Result<String> {
     let export = Export { rules: &[], origin: &[] };
-    Ok(format.exporter(None, None)?.how_to_load(file, &export))
+    Ok(target.exporter(true)?.how_to_load(file, &export))
+}
+
+/// The environment variables that load what was written for a target, where these are the same for every
+/// job.
+///
+/// # Errors
+/// As [`LoadTarget::exporter`].
+pub fn environment(target: &LoadTarget, file: &str) -> Result<Option<Vec<(String, String)>>> {
+    let export = Export { rules: &[], origin: &[] };
+    Ok(target.exporter(true)?.environment(file, &export))
 }
 
 fn fit_rules(source: Option<&CalibrationSource>, choices: &[Choice]) -> Result<Vec<Rules>> {

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use import::{Job, Nodes};
+use import::{Job, RanksOnNodes};
 use records::{
     FileError,
     observation::{CollectiveCall, ObservationStatus},
@@ -12,7 +12,7 @@ use records::{
 };
 
 /// A job's record while it is written.
-pub struct Batch {
+pub struct ImportedJob {
     pub job: Job,
     /// The number of its record, from 1; 0 while it has none.
     pub number: usize,
@@ -26,10 +26,10 @@ pub struct Batch {
     last_repetition: u32,
 }
 
-impl Batch {
+impl ImportedJob {
     pub fn new(job: Job) -> Self {
         let (writer, visits, path) = (None, Vec::new(), PathBuf::new());
-        Batch { job, number: 0, path, writer, begun: false, visits, last_repetition: 0 }
+        ImportedJob { job, number: 0, path, writer, begun: false, visits, last_repetition: 0 }
     }
 
     pub fn is_open(&self) -> bool {
@@ -80,7 +80,9 @@ impl Batch {
 /// on how many nodes the ranks were, each rank's host is `unknown`.
 pub fn platform(job: &Job, procs: u32) -> Platform {
     let host = |rank: u32| match job.nodes {
-        Some(Nodes { ranks_per_node, .. }) => format!("node-{}", rank / ranks_per_node.max(1)),
+        Some(RanksOnNodes { ranks_per_node, .. }) => {
+            format!("node-{}", rank / ranks_per_node.max(1))
+        }
         None => "unknown".to_owned(),
     };
     Platform {

@@ -6,9 +6,9 @@ use std::{
 };
 
 use anyhow::{Result, bail};
-use import::{Exchange, ExchangeKind, Job, Made, Nodes, Sink, Summary, TimedCall};
+use import::{ExchangeKind, ImportedCall, Job, Made, PairExchange, RanksOnNodes, Sink, Summary};
 use records::{
-    FileError, Layout, Method,
+    FileError, Layout,
     imported::{OtherStatistic, PairStreams, StreamDirection},
     observation::{CollectiveCall, ObservationStatus},
     plan::Cell,
@@ -17,7 +17,7 @@ use records::{
 
 use super::{
     Imported, WantedMethods,
-    batch::{Batch, platform},
+    batch::{ImportedJob, platform},
     write_plans,
 };
 use crate::{site::run_directory::RunDirectory, stages::measurements};
@@ -40,14 +40,14 @@ pub struct Collector<'a> {
     wanted: WantedMethods,
     /// The file being read.
     file: PathBuf,
-    jobs: Vec<Batch>,
+    jobs: Vec<ImportedJob>,
     by_name: HashMap<String, usize>,
     current: usize,
     cells: HashMap<Cell, u32>,
     in_order: Vec<Cell>,
     last_cell: u32,
     /// How ranks lay of each communicator size.
-    layouts: BTreeMap<u32, Nodes>,
+    layouts: BTreeMap<u32, RanksOnNodes>,
     /// What all times are.
     statistic: Option<&'static str>,
     others: Option<BulkWriter<OtherStatistic>>,
@@ -137,7 +137,7 @@ impl<'a> Collector<'a> {
     }
 
     /// The index of a cell, new or known. Rows of one cell follow each other.
-    fn cell(&mut self, call: &TimedCall<'_>) -> u32 {
+    fn cell(&mut self, call: &ImportedCall<'_>) -> u32 {
         let is_same = self.in_order.get(self.last_cell as usize).is_some_and(|cell| {
             cell.method == *call.method
                 && (cell.collective, cell.layout.procs(), cell.bytes)
@@ -160,7 +160,7 @@ impl<'a> Collector<'a> {
     }
 
     /// What of a call contradicts what was read before.
-    fn check(&mut self, line: u64, call: &TimedCall<'_>) -> Result<(), FileError> {
+    fn check(&mut self, line: u64, call: &ImportedCall<'_>) -> Result<(), FileError> {
         let nodes = self.jobs[self.current].job.nodes;
         if let Some(nodes) = nodes {
             let procs = call.procs;
@@ -194,7 +194,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    fn keep_others(&mut self, call: &TimedCall<'_>, summary: &Summary) -> Result<(), FileError> {
+    fn keep_others(&mut self, call: &ImportedCall<'_>, summary: &Summary) -> Result<(), FileError> {
         if summary.others.is_empty() {
             return Ok(());
         }
@@ -224,13 +224,13 @@ impl<'a> Collector<'a> {
             return Ok(());
         }
         if self.jobs.iter().filter(|job| job.is_open()).count() >= MOST_OPEN {
-            self.jobs.iter_mut().try_for_each(Batch::close)?;
+            self.jobs.iter_mut().try_for_each(ImportedJob::close)?;
         }
         Ok(())
     }
 
-    fn is_wanted(&self, method: &Method) -> bool {
-        self.wanted == WantedMethods::All || matches!(method, Method::Default | Method::Native(_))
+    fn is_wanted(&self, call: &ImportedCall<'_>) -> bool {
+        self.wanted == WantedMethods::All || call.of_library
     }
 }
 
@@ -255,12 +255,12 @@ impl Sink for Collector<'_> {
         }
         self.current = self.jobs.len();
         self.by_name.insert(job.name.clone(), self.current);
-        self.jobs.push(Batch::new(job.clone()));
+        self.jobs.push(ImportedJob::new(job.clone()));
         Ok(())
     }
 
-    fn call(&mut self, line: u64, call: &TimedCall<'_>) -> Result<(), FileError> {
-        if !self.is_wanted(call.method) {
+    fn call(&mut self, line: u64, call: &ImportedCall<'_>) -> Result<(), FileError> {
+        if !self.is_wanted(call) {
             self.left_out("methods that are not the library's are left out");
             return Ok(());
         }
@@ -292,7 +292,7 @@ impl Sink for Collector<'_> {
             ..CollectiveCall::timed(&self.in_order[cell as usize], call.seconds)
         };
         let (title, file) = (self.title, &self.file);
-        let ranks = batch.job.nodes.map_or(call.procs, Nodes::procs);
+        let ranks = batch.job.nodes.map_or(call.procs, RanksOnNodes::procs);
         let header = |job: &Job| header(job, title, file, ranks, &call.made);
         batch.append(&row, header)?;
         if self.visits > MOST_VISITS {
@@ -309,7 +309,7 @@ impl Sink for Collector<'_> {
         }
     }
 
-    fn exchange(&mut self, line: u64, exchange: &Exchange) -> Result<(), FileError> {
+    fn exchange(&mut self, line: u64, exchange: &PairExchange) -> Result<(), FileError> {
         if exchange.seconds <= 0.0 || exchange.pairs == 0 {
             return Err(self.fault(line, "seconds", "is 0; expected more"));
         }
@@ -317,7 +317,7 @@ impl Sink for Collector<'_> {
             Some(writer) => writer,
             none => {
                 let job = &self.jobs[self.current].job;
-                let ranks = job.nodes.map_or(2 * exchange.pairs, Nodes::procs);
+                let ranks = job.nodes.map_or(2 * exchange.pairs, RanksOnNodes::procs);
                 let made = Made::Summary(exchange.summary.clone());
                 let header = header(job, self.title, &self.file, ranks, &made);
                 none.insert(BulkWriter::create(&self.run.pair_streams(), &header)?)

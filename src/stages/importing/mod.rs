@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use import::{Lines, Script, Told, Tool};
+use import::{Lines, MeasuringTool, Script, Told};
 use records::{FileError, document, plan::Plan, reading};
 
 use self::collector::Collector;
@@ -43,7 +43,7 @@ pub enum WantedMethods {
 /// The directory is there and holds something, a file is broken, cut off or another tool's, or
 /// files contradict each other. Nothing is left behind.
 pub fn import(
-    tool: &dyn Tool,
+    tool: &dyn MeasuringTool,
     files: &[PathBuf],
     told: &Told,
     wanted: WantedMethods,
@@ -66,7 +66,7 @@ pub fn import(
 }
 
 fn into_new(
-    tool: &dyn Tool,
+    tool: &dyn MeasuringTool,
     files: &[PathBuf],
     told: &Told,
     wanted: WantedMethods,

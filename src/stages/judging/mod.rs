@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use models::Model;
 use records::{
-    Method, Point, agreement::Agreement, calibration::Calibration, choices::Choices,
+    Collective, Method, Point, agreement::Agreement, calibration::Calibration, choices::Choices,
     decisions::Decisions, penalty::Penalties,
 };
 use verification::{
@@ -40,6 +40,8 @@ pub use functions::{Other, other};
 /// What was made of a run's measurements.
 pub struct JudgedRun {
     pub penalties: Penalties,
+    /// The same against the limit, where it is known.
+    pub above_limit: Option<Penalties>,
     pub choices: Vec<Choice>,
     /// The figures written.
     pub figures: Vec<String>,
@@ -51,10 +53,11 @@ pub struct JudgedRun {
 }
 
 /// Judges a run's measurements: decisions, penalties and figures are written. Without `choices`
-/// what is to be exported is chosen by the measurements of each point alone.
+/// what is to be exported is chosen by the measurements of each point alone. Without a `source` of
+/// parameters no model is judged.
 pub fn judge(
     run: &RunDirectory,
-    source: &CalibrationSource,
+    source: Option<&CalibrationSource>,
     measurements: Measurements,
     models: &[Model],
     others: &[Other],
@@ -62,12 +65,18 @@ pub fn judge(
 ) -> Result<JudgedRun> {
     let _shown = progress::show("judging", "", || WorkDone::Unknown);
     let Measurements { header, cells, unreached, samples, jobs } = measurements;
-    let decisions = decisions(source, &cells, models)?;
+    let decisions = source.map(|source| decisions(source, &cells, models)).transpose()?;
     let timing = header.get("timing").cloned().unwrap_or_default();
     let platform = platform(&header, &run.measurements())?;
-    run.write(&run.decisions(), &Choices::predicted(platform.clone(), decisions.clone()))?;
-    let choices = choices.unwrap_or_else(|| selection::choose(&samples));
-    let mut functions = DecisionFunction::of_decisions(&decisions.decisions, &samples);
+    if let Some(decisions) = &decisions {
+        run.write(&run.decisions(), &Choices::predicted(platform.clone(), decisions.clone()))?;
+    }
+    let choices = choices.unwrap_or_else(|| match is_summarised(&header) {
+        true => selection::choose_least(&samples),
+        false => selection::choose(&samples),
+    });
+    let predicted = decisions.as_ref().map_or(&[][..], |decisions| &decisions.decisions);
+    let mut functions = DecisionFunction::of_decisions(predicted, &samples);
     functions.push(DecisionFunction::default(&samples));
     functions.push(DecisionFunction::measured(&choices));
     for other in others {
@@ -77,10 +86,34 @@ pub fn judge(
     let mut penalties = penalty::penalties(&samples, &functions, busy_links, platform, &timing);
     penalties.warnings.extend(penalties.platform.busy());
     penalties.warnings.extend(unreached);
-    penalties.warnings.extend(judged_by_itself(run, source));
+    penalties.warnings.extend(source.and_then(|source| judged_by_itself(run, source)));
+    penalties.warnings.extend(is_summarised(&header).then(|| SUMMARISED.to_owned()));
     run.write(&run.penalty(), &penalties)?;
-    let figures = draw(run, &source.calibration, &decisions, &penalties)?;
-    Ok(JudgedRun { penalties, choices, figures, samples, jobs, functions })
+    let above_limit = source.map(|source| above_limit(source, &penalties)).transpose()?.flatten();
+    if let Some(above) = &above_limit {
+        run.write(&run.above_limit(), above)?;
+    }
+    let calibration = source.map(|source| &source.calibration);
+    let judged = (&penalties, above_limit.as_ref());
+    let figures = draw(run, calibration, decisions.as_ref(), judged)?;
+    Ok(JudgedRun { penalties, above_limit, choices, figures, samples, jobs, functions })
+}
+
+/// Decisions' times against what no algorithm gets below, by the network as it was calibrated.
+fn above_limit(source: &CalibrationSource, penalties: &Penalties) -> Result<Option<Penalties>> {
+    let predictor = source.predictor(Model::Refined)?;
+    let limit = |point| predictor.limit(point).map(|limit| limit.seconds);
+    Ok(penalty::above_limit(penalties, limit))
+}
+
+/// What is to be known of choices by summaries.
+const SUMMARISED: &str = "the record holds summaries of many repetitions by a few jobs: what is \
+                          measured best is the least of them by more than 5 %, without a test";
+
+/// Whether the rows are summaries of many repetitions each, as imported ones may be.
+fn is_summarised(header: &BTreeMap<String, String>) -> bool {
+    header.contains_key("imported")
+        && header.get("statistic").is_some_and(|statistic| statistic != "none")
 }
 
 /// Constants that were fitted to what they are judged by.
@@ -131,16 +164,28 @@ impl JudgedRun {
 
 fn draw(
     run: &RunDirectory,
-    calibration: &Calibration,
-    decisions: &Decisions,
-    penalties: &Penalties,
+    calibration: Option<&Calibration>,
+    decisions: Option<&Decisions>,
+    (penalties, above_limit): (&Penalties, Option<&Penalties>),
 ) -> Result<Vec<String>> {
-    let mut drawn = vec![("parameters".to_owned(), figures::parameters(calibration)?)];
+    let mut drawn = Vec::new();
+    if let Some(calibration) = calibration {
+        drawn.push(("parameters".to_owned(), figures::parameters(calibration)?));
+    }
     for collective in penalties.message_size.keys().copied() {
         let map = figures::penalty_map(penalties, collective)?;
         drawn.push((format!("penalty-{collective}"), map));
-        let map = figures::decision_map(decisions, Some(penalties), collective)?;
-        drawn.push((format!("decisions-{collective}"), map));
+        if let Some(decisions) = decisions {
+            let map = figures::decision_map(decisions, Some(penalties), collective)?;
+            drawn.push((format!("decisions-{collective}"), map));
+        }
+        if let Some(above) = above_limit.filter(|above| tells(above, collective)) {
+            drawn.push((format!("limit-{collective}"), figures::limit_map(above, collective)?));
+        }
     }
     drawing::save(run, &drawn)
+}
+
+fn tells(above: &Penalties, collective: Collective) -> bool {
+    above.penalties.iter().any(|one| one.collective == collective)
 }

@@ -79,7 +79,7 @@ mod tests {
     use records::{Collective, Layout, Method, Point};
 
     use super::*;
-    use crate::Weights;
+    use crate::{Weights, plan::MethodsOf};
 
     fn grid(weights: Weights) -> Grid {
         Grid {
@@ -88,9 +88,10 @@ mod tests {
             layouts: vec![Layout::flat(8)],
             sizes: (0..16).map(|power| 1 << power).collect(),
             segments: vec![0],
-            methods: |_, _, _, _| Vec::new(),
+            methods: MethodsOf::new(|_, _, _, _| Vec::new()),
             weights,
             others: vec![(Collective::Bcast, "native:openmpi:binomial".parse().unwrap())],
+            rank_bytes: None,
         }
     }
 

@@ -47,16 +47,10 @@ fn confirmed(world: &World) -> (Option<Harm>, usize, u32) {
         way: LoadWay::Rules,
         file: "openmpi.rules",
         loaded: &|_, method| Ok(method.clone()),
-    };
-    let task = ConfirmingTask {
         choices: &choices,
         doubts: &doubts,
-        ways: &[way],
-        ranks: 8,
-        seconds: 240.0,
-        goes_on: true,
-        seed: 1,
     };
+    let task = ConfirmingTask { ways: &[way], ranks: 8, seconds: 240.0, goes_on: true, seed: 1 };
     let mut bench = SyntheticBench::new(world);
     let (ways, _) = confirm(&mut bench, &task).unwrap().tell(None);
     let turns = bench.record.iter().filter_map(|job| match job.name {

@@ -107,3 +107,39 @@ fn what_the_default_runs_itself_does_not_replace_it() {
     assert_eq!(replaced(""), 2, "it is not known that they are the same");
     assert_eq!(replaced("bcast_intra_binomial(segment=0)"), 0);
 }
+
+/// A method as fast as the limit has no rivals; where something was faster than the limit, that says
+/// nothing.
+#[test]
+fn what_is_at_the_limit_is_not_challenged() {
+    let binomial: Method = "native:openmpi:binomial".parse().unwrap();
+    let cell = |method: &Method, bytes| Cell {
+        collective: Collective::Bcast,
+        method: method.clone(),
+        layout: Layout::flat(8),
+        bytes,
+    };
+    let sizes = || (4..8).map(|power| 1_u64 << power);
+    let cells: Vec<Cell> =
+        sizes().flat_map(|bytes| [&Method::Default, &binomial].map(|of| cell(of, bytes))).collect();
+    let times =
+        sizes().flat_map(|bytes| [1.0, 1.001, 0.999].map(|s| (cell(&Method::Default, bytes), s)));
+    let row = |(visit, (cell, seconds)): (u32, (Cell, f64))| CollectiveCall {
+        visit,
+        ..CollectiveCall::timed(&cell, seconds)
+    };
+    let rows: Vec<CollectiveCall> = (0..).zip(times).map(row).collect();
+    let samples = Samples::gather(&rows);
+    let left = |limit: Option<f64>| {
+        let focus = Focus::new(&cells, &|_| vec![Some(0.9), Some(1.1)], &samples);
+        let limits: BTreeMap<Point, f64> =
+            cells.iter().filter_map(|cell| Some((cell.point(), limit?))).collect();
+        let focus = focus.limited(&limits);
+        (focus.regret().greatest, focus.next(1000.0).visits.len())
+    };
+    let without = left(None);
+    assert!(without.0 > 0.01 && without.1 > 0, "{without:?}");
+    assert_eq!(left(Some(0.99)), (0.0, 0));
+    assert_eq!(left(Some(0.5)), without, "there is room enough");
+    assert_eq!(left(Some(1.1)), without, "the limit is wrong");
+}

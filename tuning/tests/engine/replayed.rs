@@ -205,9 +205,10 @@ pub fn grid() -> Grid {
         layouts: [2, 3, 4, 6, 8, 11, 16].map(Layout::flat).into(),
         sizes: (0..=20).map(|power| 1 << power).collect(),
         segments: vec![0, 1 << 10, 8 << 10, 64 << 10],
-        methods: libraries::openmpi::methods,
+        methods: tuning::plan::MethodsOf::new(libraries::openmpi::methods),
         weights: Weights::default(),
         others: Vec::new(),
+        rank_bytes: None,
     }
 }
 

@@ -41,9 +41,10 @@ impl World {
             layouts: [2, 4, 6, 11, 16].map(Layout::flat).into(),
             sizes: (0..21).map(|power| 1 << power).collect(),
             segments: vec![0, 1024, 8192, 65536],
-            methods: libraries::openmpi::methods,
+            methods: tuning::plan::MethodsOf::new(libraries::openmpi::methods),
             weights: Weights::default(),
             others: Vec::new(),
+            rank_bytes: None,
         };
         World {
             cells: cells(&grid, &grid.sizes),

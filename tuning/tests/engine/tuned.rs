@@ -1,5 +1,7 @@
 //! A tuning from the first batch to what is loaded in the end, on any bench.
 
+use std::collections::BTreeMap;
+
 use records::{observation::CollectiveCall, plan::Cell, summary::LoadWay};
 use statistics::quantile;
 use tuning::{
@@ -41,17 +43,20 @@ pub fn tune<B: Bench>(bench: &mut B, task: &TuningTask<'_>) -> Result<Tuned, B::
     let &TuningTask { cells, expected, ranks, seed, .. } = task;
     let weights = &Weights::default();
     let seconds = task.measuring_seconds;
-    let measuring = MeasuringTask { cells, expected, weights, wanted: &[], ranks, seconds, seed };
+    let limits = &BTreeMap::new();
+    let measuring =
+        MeasuringTask { cells, expected, limits, weights, wanted: &[], ranks, seconds, seed };
     let rows = measure(bench, &measuring)?;
     let known = known(rows.clone(), cells, expected, weights);
+    let (choices, doubts) = (known.choices(), known.doubts());
     let way = WayToLoad {
         way: LoadWay::Rules,
         file: "openmpi.rules",
         loaded: &|_, method| Ok(method.clone()),
+        choices: &choices,
+        doubts: &doubts,
     };
     let confirming = ConfirmingTask {
-        choices: &known.choices(),
-        doubts: &known.doubts(),
         ways: &[way],
         ranks,
         seconds: task.confirming_seconds,

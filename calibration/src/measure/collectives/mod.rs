@@ -141,6 +141,16 @@ mod tests {
         }
     }
 
+    /// By what plans ask of a node's memory.
+    #[test]
+    fn buffers_are_what_the_collective_is_said_to_hold() {
+        for collective in Collective::ALL {
+            let room = (operation_of(collective).room)(24, 7);
+            let held = [collective.sends(), collective.receives()].map(|it| it.bytes(24, 7));
+            assert_eq!([room.0 as u64, room.1 as u64], held, "{collective}");
+        }
+    }
+
     #[test]
     fn a_broadcast_that_did_not_arrive_is_caught() {
         let bcast = operation_of(Collective::Bcast);

@@ -21,10 +21,12 @@
 //! for powers of two where P is none.
 
 mod blocks;
+mod circulant;
 mod costs;
 mod exchange;
 mod ports;
 mod trees;
+mod two_trees;
 
 use records::{Algorithm as A, Collective};
 
@@ -101,6 +103,13 @@ const BCAST: &[ClosedForm] = &[
         blocks::bcast_scatter_allgather_ring,
         words("parts of m / P down a binomial tree, then (P - 1) M(m / P) around a ring"),
     ),
+    ClosedForm::segmented(A::Bine, trees::bcast_binomial, DOWN),
+    ClosedForm::segmented(
+        A::Circulant,
+        circulant::bcast,
+        words("ceil(lg P) M, then a segment per max{e(ceil(lg P)), g, s + r}"),
+    ),
+    ClosedForm::segmented(A::TwoTrees, two_trees::bcast, TWO_DOWN),
 ];
 
 const REDUCE: &[ClosedForm] = &[
@@ -122,6 +131,13 @@ const REDUCE: &[ClosedForm] = &[
     ),
     ClosedForm::segmented(A::KNomial, trees::reduce_k_nomial, UP),
     ClosedForm::unsegmented(A::Rabenseifner, exchange::rabenseifner, HALVES),
+    ClosedForm::segmented(A::Bine, trees::reduce_binomial, UP),
+    ClosedForm::segmented(
+        A::Circulant,
+        circulant::reduce,
+        words("ceil(lg P)(M + y), then a segment per max{e(ceil(lg P)), g, s + r + y}"),
+    ),
+    ClosedForm::segmented(A::TwoTrees, two_trees::reduce, TWO_UP),
 ];
 
 const ALLREDUCE: &[ClosedForm] = &[
@@ -151,6 +167,19 @@ const ALLREDUCE: &[ClosedForm] = &[
         words("(P - 1) hops of M + y per segment of a part of m / P, then (P - 1) M(m / P)"),
     ),
     ClosedForm::unsegmented(A::Rabenseifner, exchange::rabenseifner, HALVES),
+    ClosedForm::unsegmented(
+        A::Circulant,
+        circulant::allreduce,
+        words(
+            "ceil(lg P) rounds of M + y of m / 2, m / 4, ... in whole parts of m / P, and as many of M \
+             back",
+        ),
+    ),
+    ClosedForm::segmented(
+        A::TwoTrees,
+        two_trees::allreduce,
+        words("the reduction on two trees, then the broadcast on them"),
+    ),
 ];
 
 const ALLGATHER: &[ClosedForm] = &[
@@ -171,6 +200,11 @@ const ALLGATHER: &[ClosedForm] = &[
         words("lg P rounds of M(2^i m)"),
     )
     .of_powers_of_two(),
+    ClosedForm::unsegmented(
+        A::Circulant,
+        circulant::allgather,
+        words("ceil(lg P) rounds of M(b m), b such that ceil(P / 2^i) blocks are held"),
+    ),
 ];
 
 const ALLTOALL: &[ClosedForm] = &[
@@ -234,6 +268,11 @@ const REDUCE_SCATTER: &[ClosedForm] = &[
         words("lg P rounds of M(2^i m) + y(2^i m), the largest first"),
     )
     .of_powers_of_two(),
+    ClosedForm::unsegmented(
+        A::Circulant,
+        circulant::reduce_scatter,
+        words("ceil(lg P) rounds of M(b m) + y(b m), ceil(P / 2^i) blocks left after each"),
+    ),
 ];
 
 const SCAN: &[ClosedForm] = &[
@@ -259,6 +298,16 @@ const EXSCAN: &[ClosedForm] = &[
 const DOWN: Texts = words(
     "down the tree as it is, each rank to its largest subtree first, the next child e(k) later; a \
      segment per period of the slowest rank",
+);
+
+const TWO_DOWN: Texts = words(
+    "down the deeper tree, M + e(2) per level, then two segments per 2 max{e(2), g, s + r}; of segments \
+     that are no longer than half of the message",
+);
+
+const TWO_UP: Texts = words(
+    "up the deeper tree, M + y + max{g, r + y} per level, then two segments per 2 max{g, s + r + y}; of \
+     segments that are no longer than half of the message",
 );
 
 const UP: Texts = words(

@@ -1,6 +1,8 @@
 //! Allgather: everybody's block, in rank order, in everybody's receive buffer.
 
+pub(super) mod bine;
 pub(super) mod bruck;
+pub(super) mod circulant;
 pub(super) mod neighbor_exchange;
 pub(super) mod recursive_doubling;
 pub(super) mod ring;

@@ -1,7 +1,9 @@
 //! Broadcast: the root's receive buffer, to all others'.
 
 pub(super) mod binary;
+pub(super) mod bine;
 pub(super) mod binomial;
+pub(super) mod circulant;
 pub(super) mod k_chain;
 pub(super) mod k_nomial;
 pub(super) mod linear;
@@ -10,3 +12,4 @@ pub(super) mod scatter_allgather;
 pub(super) mod scatter_allgather_ring;
 pub(super) mod splitted_binary;
 pub(super) mod tree;
+pub(super) mod two_trees;

@@ -3,11 +3,27 @@
 use records::{Algorithm, Collective};
 
 use super::{
-    Equal, pairwise::Pairwise, recursive_halving::RecursiveHalving, ring::RingReduceScatter,
+    Equal, bine::BineReduceScatter, circulant::Circulant, pairwise::Pairwise,
+    recursive_halving::RecursiveHalving, ring::RingReduceScatter,
 };
 use crate::Entry;
 
 const COLLECTIVE: Collective = Collective::ReduceScatterBlock;
+
+pub(in super::super) const BINE: Entry = Entry::new::<BineReduceScatter<Equal>>(
+    COLLECTIVE,
+    Algorithm::Bine,
+    "runs of blocks are halved, between partners nearer than in recursive halving",
+)
+.commutative()
+.even();
+
+pub(in super::super) const CIRCULANT: Entry = Entry::new::<Circulant<Equal>>(
+    COLLECTIVE,
+    Algorithm::Circulant,
+    "the further half of the blocks goes that far ahead, then half of what is left",
+)
+.commutative();
 
 pub(in super::super) const PAIRWISE: Entry = Entry::new::<Pairwise<Equal>>(
     COLLECTIVE,

@@ -1,7 +1,9 @@
 //! Reduce-scatter: all contributions combined, block r of the result to rank r. The blocks are
 //! equal (`reduce_scatter_block`) or have counts of their own (`reduce_scatter`).
 
+mod bine;
 pub(super) mod block;
+mod circulant;
 mod pairwise;
 mod recursive_halving;
 mod ring;
@@ -10,7 +12,7 @@ pub(super) mod vector;
 use crate::{Call, ElementSpan};
 
 /// How the vector falls into blocks.
-trait BlockDivision {
+pub(super) trait BlockDivision {
     /// The blocks of the ranks `first..end`, of which there is at least one.
     fn span(call: &Call<'_>, first: u32, end: u32) -> ElementSpan;
 
@@ -24,7 +26,8 @@ trait BlockDivision {
 }
 
 /// Equal blocks.
-struct Equal;
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Equal;
 
 impl BlockDivision for Equal {
     fn span(call: &Call<'_>, first: u32, end: u32) -> ElementSpan {
@@ -40,7 +43,8 @@ impl BlockDivision for Equal {
 }
 
 /// Blocks with counts of their own, one after the other.
-struct OwnCounts;
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OwnCounts;
 
 impl BlockDivision for OwnCounts {
     fn span(call: &Call<'_>, first: u32, end: u32) -> ElementSpan {

@@ -3,11 +3,27 @@
 use records::{Algorithm, Collective};
 
 use super::{
-    OwnCounts, pairwise::Pairwise, recursive_halving::RecursiveHalving, ring::RingReduceScatter,
+    OwnCounts, bine::BineReduceScatter, circulant::Circulant, pairwise::Pairwise,
+    recursive_halving::RecursiveHalving, ring::RingReduceScatter,
 };
 use crate::Entry;
 
 const COLLECTIVE: Collective = Collective::ReduceScatter;
+
+pub(in super::super) const BINE: Entry = Entry::new::<BineReduceScatter<OwnCounts>>(
+    COLLECTIVE,
+    Algorithm::Bine,
+    "runs of blocks are halved, between partners nearer than in recursive halving",
+)
+.commutative()
+.even();
+
+pub(in super::super) const CIRCULANT: Entry = Entry::new::<Circulant<OwnCounts>>(
+    COLLECTIVE,
+    Algorithm::Circulant,
+    "the further half of the blocks goes that far ahead, then half of what is left",
+)
+.commutative();
 
 pub(in super::super) const PAIRWISE: Entry = Entry::new::<Pairwise<OwnCounts>>(
     COLLECTIVE,

@@ -3,7 +3,7 @@
 use records::{Algorithm, Collective};
 
 use super::{super::*, broken::Broken};
-use crate::{Buffer, ENTRIES, Entry, NODE_AWARE, Nodes, OperandOrder, Range, Step};
+use crate::{Buffer, ENTRIES, Entry, NODE_AWARE, NodesOfRanks, OperandOrder, Range, Step};
 
 /// How a step may be wrong.
 #[derive(Debug, Clone, Copy)]
@@ -76,7 +76,7 @@ fn is_told_in_vain(entry: &Entry, ranks: u32, step: &Step) -> bool {
 /// A phase in place copies some blocks onto what they are.
 fn is_there_already(entry: &Entry, mutation: Mutation, step: &Step) -> bool {
     let is_dropped_copy = matches!((mutation, step), (Mutation::Dropped, Step::Copy { .. }));
-    entry.node_aware && is_dropped_copy
+    entry.is_node_aware() && is_dropped_copy
 }
 
 /// The place of every step of every rank: rank, round, index.
@@ -142,7 +142,11 @@ fn every_step_of_a_node_aware_algorithm_that_goes_wrong_is_noticed() {
     let (mut mutants, mut survivors) = (0, Vec::new());
     // Two nodes with three ranks each, three with two; shares are whole, so that nothing is filled.
     for (entry, number) in NODE_AWARE.iter().zip(0_u32..) {
-        let nodes = if number % 2 == 0 { Nodes::cyclic(2, 3) } else { Nodes::cyclic(3, 2) };
+        let nodes = if number.is_multiple_of(2) {
+            NodesOfRanks::cyclic(2, 3)
+        } else {
+            NodesOfRanks::cyclic(3, 2)
+        };
         let count = match entry.collective {
             Collective::Barrier => 0,
             _ if entry.segmented => 12,
@@ -152,7 +156,7 @@ fn every_step_of_a_node_aware_algorithm_that_goes_wrong_is_noticed() {
             root: 1 + number % 4,
             segment: 6,
             nodes: Some(&nodes),
-            in_place: entry.collective != Collective::Scatter && number % 3 == 0,
+            in_place: entry.collective != Collective::Scatter && number.is_multiple_of(3),
             ..Call::new(6, count)
         };
         mutants += spoil(entry, &call, &mut survivors);

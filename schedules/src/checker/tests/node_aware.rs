@@ -4,13 +4,15 @@ use proptest::prelude::*;
 use records::{Algorithm, Collective};
 
 use super::super::*;
-use crate::{Call, Entry, NODE_AWARE, Nodes, find_node_aware, find_part, of_collective, parts};
+use crate::{
+    Call, Entry, NODE_AWARE, NodesOfRanks, find_node_aware, find_part, of_collective, parts,
+};
 
 /// Nodes 1 to 6 with 1 to 5 ranks each, filled one after the other or in turn, and unequal ones.
-fn layouts() -> Vec<Nodes> {
+fn layouts() -> Vec<NodesOfRanks> {
     let even = (1..=6).flat_map(|nodes| (1..=5).map(move |per_node| (nodes, per_node)));
     let even = even.flat_map(|(nodes, per_node)| {
-        [Nodes::block(nodes, per_node), Nodes::cyclic(nodes, per_node)]
+        [NodesOfRanks::block(nodes, per_node), NodesOfRanks::cyclic(nodes, per_node)]
     });
     let uneven: [&[u64]; 7] = [
         &[0, 0, 0, 0, 1],
@@ -21,7 +23,7 @@ fn layouts() -> Vec<Nodes> {
         &[0, 1, 1, 0, 0, 2, 1, 3, 3, 3, 3],
         &[1, 0, 0, 1, 2, 2, 0, 1],
     ];
-    even.chain(uneven.map(Nodes::new)).collect()
+    even.chain(uneven.map(NodesOfRanks::new)).collect()
 }
 
 /// (count, segment)
@@ -58,8 +60,8 @@ fn every_node_aware_algorithm_is_right_on_many_layouts() {
                     let call = Call {
                         root,
                         segment,
-                        in_place: number % 2 == 0,
-                        commutative: number % 3 > 0 || !entry.collective.combines(),
+                        in_place: number.is_multiple_of(2),
+                        commutative: !number.is_multiple_of(3) || !entry.collective.combines(),
                         nodes: Some(&nodes),
                         inter: named(between, number / 2),
                         intra: named(inside, number / 3),
@@ -78,6 +80,20 @@ fn every_node_aware_algorithm_is_right_on_many_layouts() {
     assert!(served > number / 5 * 4, "{served} of {number} served");
 }
 
+/// Executors give it no buffer.
+#[test]
+fn a_broadcast_to_nobody_touches_nothing() {
+    let nodes = NodesOfRanks::block(1, 1);
+    for entry in NODE_AWARE.iter().filter(|entry| entry.collective == Collective::Bcast) {
+        let call = Call { segment: 2, nodes: Some(&nodes), ..Call::new(1, 5) };
+        let mut round = crate::Round::default();
+        for index in 0..entry.needs(&call, 0).rounds {
+            entry.round(&call, 0, index, &mut round);
+            assert_eq!(round.steps(), [], "{entry:?}");
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
@@ -86,7 +102,7 @@ proptest! {
         labels in prop::collection::vec(0_u64..6, 1..18), root in 0_u32..18, count in 0_u64..40,
         segment in 0_u64..20, number in 0_usize..1000, commutative: bool, in_place: bool,
     ) {
-        let nodes = Nodes::new(&labels);
+        let nodes = NodesOfRanks::new(&labels);
         let ranks = nodes.ranks();
         for entry in NODE_AWARE {
             let (between, inside) = parts(entry);
@@ -106,13 +122,13 @@ proptest! {
 
 #[test]
 fn a_call_that_cannot_be_served_says_why() {
-    let nodes = Nodes::cyclic(2, 2);
+    let nodes = NodesOfRanks::cyclic(2, 2);
     let find = |collective, algorithm| find_node_aware(collective, algorithm).unwrap();
     let bcast = find(Collective::Bcast, Algorithm::TwoLevel);
     let reduce = find(Collective::Reduce, Algorithm::MultiLane);
     let ring = find(Collective::Allgather, Algorithm::NodeOrder);
     let known = Call { nodes: Some(&nodes), ..Call::new(4, 8) };
-    let odd = Nodes::block(1, 3);
+    let odd = NodesOfRanks::block(1, 3);
     for (entry, call, part) in [
         (bcast, Call::new(4, 8), "the nodes of the ranks are not known"),
         (bcast, Call { nodes: Some(&nodes), ..Call::new(5, 8) }, "the nodes of 4 ranks for 5"),
@@ -143,7 +159,7 @@ fn little_goes_between_nodes() {
         gap_per_byte: 1.0,
         combine_per_byte: 0.0,
     };
-    let (nodes, count) = (Nodes::cyclic(4, 3), 24);
+    let (nodes, count) = (NodesOfRanks::cyclic(4, 3), 24);
     for (collective, algorithm, inter, most) in [
         (Collective::Bcast, Algorithm::TwoLevel, Algorithm::Pipeline, 24),
         (Collective::Bcast, Algorithm::MultiLane, Algorithm::Pipeline, 24),

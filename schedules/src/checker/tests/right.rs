@@ -229,3 +229,78 @@ fn traffic_is_what_the_algorithms_are_known_for() {
         assert_eq!(sent.elements, u64::from(ranks * (ranks - 1)));
     }
 }
+
+/// Rounds, and messages and elements that the busiest rank sends, as the sources of the algorithms have
+/// them; q = ceil(lg p).
+#[test]
+fn rounds_and_bytes_are_those_of_the_sources() {
+    use Collective::{Allgather, Allreduce, Bcast, Reduce, ReduceScatterBlock};
+    for ranks in [2_u32, 3, 6, 7, 8, 12, 16, 24, 33, 64] {
+        let q = u64::from(u32::BITS - (ranks - 1).leading_zeros());
+        let p = u64::from(ranks);
+        let busiest = |collective, algorithm, call: &Call<'_>| {
+            let entry = find(collective, algorithm).unwrap();
+            let of_rank = |rank| sent(entry, call, rank);
+            let each: Vec<(u64, u64)> = (0..ranks).map(of_rank).collect();
+            let most = |of: fn(&(u64, u64)) -> u64| each.iter().map(of).max().unwrap();
+            (entry.needs(call, 0).rounds, most(|sent| sent.0), most(|sent| sent.1))
+        };
+        // One block each: as few rounds as there can be, and nothing twice.
+        let block = Call::new(ranks, 3);
+        for (collective, rounds) in [(Allgather, q + 2), (ReduceScatterBlock, q + 2)] {
+            let got = busiest(collective, Algorithm::Circulant, &block);
+            assert_eq!(got, (rounds, q, (p - 1) * 3), "{collective} on {ranks}");
+        }
+        let vector = Call::new(ranks, 4 * p);
+        let got = busiest(Allreduce, Algorithm::Circulant, &vector);
+        assert_eq!(got, (2 * q + 2, 2 * q, 2 * (p - 1) * 4), "{ranks}");
+        // n blocks: n - 1 + q rounds, a message a round, m (1 + (q - 1) / n) bytes of the root.
+        for blocks in [1, 5, 16] {
+            let call = Call { segment: 3, ..Call::new(ranks, 3 * blocks) };
+            let (rounds, messages, elements) = busiest(Bcast, Algorithm::Circulant, &call);
+            assert_eq!(rounds, blocks - 1 + q, "{blocks} blocks on {ranks}");
+            assert!(messages <= rounds && elements <= 3 * rounds, "{blocks} blocks on {ranks}");
+            let all = check(find(Bcast, Algorithm::Circulant).unwrap(), &call).unwrap();
+            assert_eq!(all.elements, (p - 1) * 3 * blocks, "nothing comes twice");
+            let (rounds, messages, _) = busiest(Reduce, Algorithm::Circulant, &call);
+            // A round before to copy, and each rank sends each block once.
+            assert_eq!((rounds, messages), (blocks + q, blocks), "{blocks} blocks on {ranks}");
+            // Two trees: nobody but the root sends more than the message.
+            let call = Call { segment: 3, ..Call::new(ranks, 6 * blocks) };
+            let (_, messages, elements) = busiest(Bcast, Algorithm::TwoTrees, &call);
+            let most = if ranks == 2 { 2 * blocks } else { elements.div_ceil(3) };
+            assert_eq!((messages, elements), (most, 6 * blocks), "{blocks} blocks on {ranks}");
+            let (_, messages, _) = busiest(Reduce, Algorithm::TwoTrees, &call);
+            assert_eq!(messages, 2 * blocks, "{blocks} blocks on {ranks}");
+        }
+        if ranks.is_multiple_of(2) {
+            // The butterfly: q rounds, a message in one piece or two, nothing twice.
+            for collective in [Allgather, ReduceScatterBlock] {
+                let got = busiest(collective, Algorithm::Bine, &block);
+                let copies = if collective == Allgather { 1 } else { 2 };
+                assert_eq!((got.0, got.2), (q + copies, (p - 1) * 3), "{collective} on {ranks}");
+                assert!(got.1 <= 2 * q, "{collective} on {ranks}");
+            }
+            let got = busiest(Allreduce, Algorithm::Bine, &vector);
+            assert_eq!((got.0, got.2), (2 * q + 1, 2 * (p - 1) * 4), "{ranks}");
+        }
+        let got = busiest(Bcast, Algorithm::Bine, &Call::new(ranks, 7));
+        assert_eq!((got.1, got.2), (q, 7 * q), "{ranks}");
+    }
+}
+
+/// Messages and elements that a rank sends.
+fn sent(entry: &Entry, call: &Call<'_>, rank: u32) -> (u64, u64) {
+    let (mut scratch, mut sent) = (crate::Round::default(), (0, 0));
+    for round in 0.. {
+        if !entry.round(call, rank, round, &mut scratch) {
+            return sent;
+        }
+        for step in scratch.steps() {
+            if let crate::Step::Send { range, .. } = step {
+                sent = (sent.0 + 1, sent.1 + range.count);
+            }
+        }
+    }
+    sent
+}

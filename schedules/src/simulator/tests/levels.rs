@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use records::{Algorithm, Collective};
 
 use super::{super::*, ROUND};
-use crate::{Buffer, ENTRIES, Nodes, Program, Range, Round, find};
+use crate::{Buffer, ENTRIES, NodesOfRanks, Program, Range, Round, find};
 
 /// Inside a node: L = 1, o = 1, g = 1, G = 0.25.
 const INSIDE: LogGpCosts =
@@ -14,7 +14,7 @@ const INSIDE: LogGpCosts =
 const FREE: LogGpCosts =
     LogGpCosts { latency: 0.0, overhead: 0.0, gap: 0.0, gap_per_byte: 0.0, combine_per_byte: 0.0 };
 
-fn costs<'a>(nodes: &'a Nodes, port: &'a LogGpCosts) -> NodeCosts<'a, LogGpCosts> {
+fn costs<'a>(nodes: &'a NodesOfRanks, port: &'a LogGpCosts) -> NodeCosts<'a, LogGpCosts> {
     NodeCosts { nodes, inside: &INSIDE, between: &ROUND, port }
 }
 
@@ -50,7 +50,7 @@ const PAIRS: Entry =
 #[test]
 fn ranks_of_a_node_that_send_at_once_take_as_many_times_the_ports_gap() {
     for per_node in [1, 2, 5] {
-        let nodes = Nodes::block(2, per_node);
+        let nodes = NodesOfRanks::block(2, per_node);
         let call = Call::new(2 * per_node, 5);
         let shared = costs(&nodes, &ROUND);
         let outcome = simulate(&PAIRS, &call, &shared, Options::default()).unwrap();
@@ -65,7 +65,7 @@ fn a_port_that_is_wider_than_a_rank_is_filled_by_several() {
     let wide = LogGpCosts { gap: 1.0, gap_per_byte: 0.25, ..FREE };
     // A rank starts a message of 5 bytes every 5 s, the port takes one every 2 s.
     for (per_node, expected) in [(1, 30.0), (2, 32.0), (3, 20.0 * 2.0)] {
-        let nodes = Nodes::block(2, per_node);
+        let nodes = NodesOfRanks::block(2, per_node);
         let call = Call::new(2 * per_node, 5);
         let outcome = simulate(&PAIRS, &call, &costs(&nodes, &wide), Options::default()).unwrap();
         assert_eq!(outcome.seconds, expected + 14.0, "{per_node}");
@@ -77,13 +77,13 @@ fn messages_cost_what_their_level_does() {
     // Ranks 0 and 1 are on node 0, ranks 2 and 3 on node 1. The root's sends of 5 bytes begin at 0
     // (inside: its port is busy for 2), 2 and 7; the last is taken in 1 + 10 + 2 + 1 later, the
     // first 1 + 1 + 1 + 1 later.
-    let nodes = Nodes::block(2, 2);
+    let nodes = NodesOfRanks::block(2, 2);
     let linear = find(Collective::Scatter, Algorithm::Linear).unwrap();
     let outcome =
         simulate(linear, &Call::new(4, 5), &costs(&nodes, &ROUND), Options::default()).unwrap();
     assert_eq!(outcome.finish, [8.0, 4.0, 16.0, 21.0]);
     // Dealt in turn, rank 2 is at the root's side.
-    let nodes = Nodes::cyclic(2, 2);
+    let nodes = NodesOfRanks::cyclic(2, 2);
     let outcome =
         simulate(linear, &Call::new(4, 5), &costs(&nodes, &ROUND), Options::default()).unwrap();
     assert_eq!(outcome.finish, [8.0, 14.0, 9.0, 21.0]);
@@ -92,9 +92,9 @@ fn messages_cost_what_their_level_does() {
 #[test]
 fn two_nodes_that_send_to_a_third_share_its_incoming_port() {
     // Ranks 0 and 1 receive on node 0, from ranks 2 and 3, each alone on its node.
-    let nodes = Nodes::new(&[0, 0, 1, 2]);
+    let nodes = NodesOfRanks::new(&[0, 0, 1, 2]);
     let entry = Entry::new::<Pairs<1>>(Collective::Bcast, Algorithm::Linear, "two pairs");
-    let turned = Nodes::new(&[1, 2, 0, 0]);
+    let turned = NodesOfRanks::new(&[1, 2, 0, 0]);
     let outcome =
         simulate(&entry, &Call::new(4, 5), &costs(&turned, &ROUND), Options::default()).unwrap();
     assert_eq!(outcome.finish, [1.0, 1.0, 14.0, 19.0]);
@@ -106,7 +106,7 @@ fn two_nodes_that_send_to_a_third_share_its_incoming_port() {
 
 #[test]
 fn a_rendezvous_keeps_its_sender_until_the_nodes_port_has_taken_it() {
-    let nodes = Nodes::block(2, 2);
+    let nodes = NodesOfRanks::block(2, 2);
     let entry = Entry::new::<Pairs<1>>(Collective::Bcast, Algorithm::Linear, "two pairs");
     let options = Options { rendezvous_bytes: Some(0), handshake: Some(0.0), ..Options::default() };
     let outcome = simulate(&entry, &Call::new(4, 5), &costs(&nodes, &ROUND), options).unwrap();
@@ -116,7 +116,7 @@ fn a_rendezvous_keeps_its_sender_until_the_nodes_port_has_taken_it() {
 
 #[test]
 fn costs_of_other_ranks_are_refused() {
-    let nodes = Nodes::block(2, 2);
+    let nodes = NodesOfRanks::block(2, 2);
     let error = simulate(&PAIRS, &Call::new(6, 5), &costs(&nodes, &ROUND), Options::default());
     assert!(error.unwrap_err().to_string().contains("4 ranks on their nodes for a call of 6"));
 }
@@ -148,7 +148,7 @@ proptest! {
         let counts = vec![count; ranks as usize];
         let displacements = places(&counts);
         let options = Options { rendezvous_bytes: rendezvous.then_some(9), ..Options::default() };
-        let (alone, together) = (Nodes::block(ranks, 1), Nodes::new(&labels));
+        let (alone, together) = (NodesOfRanks::block(ranks, 1), NodesOfRanks::new(&labels));
         let same = NodeCosts { nodes: &alone, inside: &INSIDE, between: &ROUND, port: &ROUND };
         let free = NodeCosts { nodes: &together, inside: &ROUND, between: &ROUND, port: &FREE };
         for entry in ENTRIES {
@@ -175,7 +175,7 @@ proptest! {
     fn a_shared_port_takes_its_time(
         labels in prop::collection::vec(0_u64..5, 2..20), count in 1_u64..40, segment in 0_u64..9,
     ) {
-        let nodes = Nodes::new(&labels);
+        let nodes = NodesOfRanks::new(&labels);
         let ranks = labels.len() as u32;
         let counts = vec![count; ranks as usize];
         let displacements = places(&counts);

@@ -1,0 +1,108 @@
+use std::path::Path;
+
+use import::{ImportedCall, Job, Lines, MeasuringTool, PairExchange, Script, Sink, Told};
+use records::FileError;
+
+use super::{FILE, is_told};
+use crate::{Answer, Inputs, Parser, files};
+
+const WORDS: &[&str] = &[
+    "# OSU MPI Allreduce Latency Test v5.6.2",
+    "# Size       Avg Latency(us)",
+    "[ pairs: ",
+    "#processes = ",
+    "# Benchmarking ",
+    "All processes entering MPI_Finalize",
+    "#@nprocs=",
+    "#@datatype_extent_bytes=",
+    "test nrep count runtime_sec",
+    "GL_Bcast_as_ScatterAllgather",
+    "BCAST",
+    "default-default",
+    "4294967295",
+    "18446744073709551615",
+    "1e400",
+    "NaN",
+    "0",
+    "\t",
+    "\"",
+];
+
+/// Takes in everything that is sensible.
+struct Checked;
+
+impl Sink for Checked {
+    fn job(&mut self, _: u64, _: &Job) -> Result<(), FileError> {
+        Ok(())
+    }
+
+    fn call(&mut self, _: u64, call: &ImportedCall<'_>) -> Result<(), FileError> {
+        assert!(call.procs > 0, "{call:?}");
+        assert!(call.seconds.is_finite() && call.seconds >= 0.0, "{call:?}");
+        Ok(())
+    }
+
+    fn exchange(&mut self, _: u64, exchange: &PairExchange) -> Result<(), FileError> {
+        assert!(exchange.seconds.is_finite() && exchange.seconds >= 0.0, "{exchange:?}");
+        Ok(())
+    }
+
+    fn left_out(&mut self, _: &str) {}
+}
+
+fn read(tool: &dyn MeasuringTool, input: &[u8]) -> Answer {
+    let told = Told { procs: Some(64), ..Told::default() };
+    match tool.read(&mut Lines::new(Path::new(FILE), input), &told, &mut Checked) {
+        Ok(()) => Answer::Accepted,
+        Err(error) => is_told(&error),
+    }
+}
+
+fn parser(name: &'static str, read: fn(&[u8]) -> Answer) -> Parser {
+    let samples = files::output_of(name).into_iter().map(String::into_bytes).collect();
+    Parser { name, samples, words: WORDS, inputs: Inputs::LARGE, read }
+}
+
+fn by_name(name: &str, input: &[u8]) -> Answer {
+    read(import::find(name).expect("it is in the registry"), input)
+}
+
+/// Output of the OSU micro-benchmarks.
+pub fn osu() -> Parser {
+    parser("osu", |input| by_name("osu", input))
+}
+
+/// Output of the Intel MPI Benchmarks.
+pub fn imb() -> Parser {
+    parser("imb", |input| by_name("imb", input))
+}
+
+/// Output of ReproMPI.
+pub fn reprompi() -> Parser {
+    parser("reprompi", |input| by_name("reprompi", input))
+}
+
+/// PICO's summaries.
+pub fn pico() -> Parser {
+    parser("pico", |input| by_name("pico", input))
+}
+
+/// A table of others.
+pub fn table() -> Parser {
+    parser("csv", |input| by_name("csv", input))
+}
+
+/// A job's script.
+pub fn job_script() -> Parser {
+    let samples = vec![files::script().into_bytes()];
+    fn read(input: &[u8]) -> Answer {
+        match Script::read(Lines::new(Path::new(FILE), input)) {
+            Ok(script) => {
+                let _ = (script.layout(), script.ranks());
+                Answer::Accepted
+            }
+            Err(error) => is_told(&error),
+        }
+    }
+    Parser { name: "job script", samples, words: WORDS, inputs: Inputs::SMALL, read }
+}

@@ -1,0 +1,80 @@
+use super::*;
+use rand_distr::{Distribution as _, Normal};
+
+fn method(text: &str) -> Method {
+    text.parse().unwrap()
+}
+
+/// Times of a machine whose truth is known, with noise and a factor for one algorithm.
+fn made(seed: u128, combining: f64) -> Vec<CollectiveTime> {
+    let shapes = Shapes::default();
+    let mut random = rand_pcg::Pcg64Mcg::new(seed);
+    let noise = Normal::new(0.0, 0.05).unwrap();
+    let truth = Vector3::new(3e-6, 2e-10, combining);
+    let methods = [
+        (Collective::Bcast, "native:openmpi:binomial", 1.0),
+        (Collective::Bcast, "native:openmpi:scatter-allgather-ring", 1.6),
+        (Collective::Allgather, "native:openmpi:ring", 1.0),
+        (Collective::Allreduce, "native:openmpi:recursive-doubling", 1.0),
+        (Collective::Allreduce, "native:openmpi:rabenseifner", 1.0),
+    ];
+    let mut times = Vec::new();
+    for (collective, name, factor) in methods {
+        for procs in [8, 16] {
+            for bytes in [64, 4096, 262_144, 4 << 20] {
+                for job in 0..3 {
+                    let point = Point::flat(collective, procs, bytes);
+                    let method = method(name);
+                    let shape = shapes.of(point, &method).unwrap();
+                    let error: f64 = noise.sample(&mut random);
+                    let seconds = factor * shape.dot(&truth) * error.exp();
+                    times.push(CollectiveTime { point, method, seconds, job });
+                }
+            }
+        }
+    }
+    times
+}
+
+#[test]
+fn what_was_put_in_is_found_again() {
+    for seed in 1..4 {
+        let fit = joint(&made(seed, 1e-10)).unwrap();
+        for (found, truth) in
+            [(fit.start.value, 3e-6), (fit.per_byte.value, 2e-10), (fit.combining.value, 1e-10)]
+        {
+            assert!((found / truth).ln().abs() < 0.35, "seed {seed}: {found} for {truth}");
+        }
+        let slow = fit.factors.iter().find(|it| it.factor.value > 1.3).unwrap();
+        assert_eq!(slow.method, method("native:openmpi:scatter-allgather-ring"));
+        assert!(fit.median_error < 0.1, "{}", fit.median_error);
+        let point = Point::flat(Collective::Allgather, 64, 1024);
+        assert!(fit.seconds(point, &method("native:openmpi:ring")).unwrap() > 0.0);
+        assert_eq!(fit.seconds(point, &Method::Default), None);
+    }
+}
+
+/// Times that no structure fits leave the factors around 1: the prior holds them together.
+#[test]
+fn factors_do_not_run_away_together() {
+    for seed in 1..4 {
+        let mut times = made(seed, 1e-10);
+        for (index, time) in times.iter_mut().enumerate() {
+            time.seconds *= [0.3, 1.0, 4.0, 1.5, 0.6][index % 5];
+        }
+        let fit = joint(&times).unwrap();
+        let sum: f64 = fit.factors.iter().map(|it| it.factor.value.ln()).sum();
+        assert!(sum.abs() < 1e-6, "seed {seed}: {:?}", fit.factors);
+        assert!((fit.start.value / 3e-6).ln().abs() < 1.0, "seed {seed}: {:?}", fit.start);
+    }
+}
+
+#[test]
+fn what_the_times_do_not_hold_is_told() {
+    let mut times = made(1, 1e-10);
+    times.retain(|time| time.point.collective != Collective::Allreduce);
+    let fit = joint(&times).unwrap();
+    assert!(fit.undetermined.iter().any(|it| it.starts_with("gamma cannot be determined")));
+    times.retain(|time| time.method == Method::Default);
+    assert!(joint(&times).is_err());
+}

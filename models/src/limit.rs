@@ -1,0 +1,227 @@
+//! The limit: what a collective takes at least on this network, by whatever algorithm.
+//!
+//! It is the greatest of three times, each of which no algorithm gets below:
+//!
+//! - *latency*: something of one rank must reach all others, or of all others one rank. At best
+//!   everybody who knows sends to somebody new whenever the port is free (Karp, Sahay, Santos,
+//!   Schauser, "Optimal broadcast and summation in the LogP model", SPAA'93).
+//! - *bandwidth*: some rank's port must take in, or send out, so many bytes.
+//! - *combining*: some rank must do its share of the arithmetic.
+//!
+//! | collective | bytes through a port | bytes combined |
+//! |---|---|---|
+//! | barrier | - | - |
+//! | bcast | m | - |
+//! | reduce | m | m (P - 1) / P |
+//! | allreduce | 2 m (P - 1) / P | m (P - 1) / P |
+//! | scan, exscan | m | m |
+//! | `reduce_scatter`, block m | (P - 1) m | (P - 1) m |
+//! | allgather, gather, scatter, alltoall, block m | (P - 1) m | - |
+//!
+//! One rank is taken to have one port, which passes one message at a time each way; where sending
+//! to or receiving from several ranks at once was measured to be quicker, that counts. A time below
+//! the limit says that this, or the calibration, is wrong: several network cards, or ranks that
+//! share memory. The simulator can be quicker where sending keeps the processor busy for as long as the
+//! port: there messages of several senders come side by side that one wire would bring one by one.
+
+use std::{cmp::Reverse, collections::BinaryHeap};
+
+use records::{Collective, Point};
+use schedules::simulator::Costs as _;
+
+use crate::{
+    Predictor,
+    parameters::{Network, PointToPointParameters},
+};
+
+/// What the limit of a point hangs on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LimitCause {
+    /// How soon everybody can have heard of something.
+    Latency,
+    /// The bytes that one port must pass.
+    Bandwidth,
+    /// The arithmetic of one rank.
+    Combining,
+}
+
+impl LimitCause {
+    /// The name used in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            LimitCause::Latency => "latency",
+            LimitCause::Bandwidth => "bandwidth",
+            LimitCause::Combining => "combining",
+        }
+    }
+}
+
+/// What a collective takes at least at a point.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct NetworkLimit {
+    /// In seconds.
+    pub seconds: f64,
+    /// Which of the bounds it is.
+    pub cause: LimitCause,
+}
+
+/// The greatest number of bytes: beyond, costs are lines.
+const FAR: u64 = 1 << 40;
+
+impl Predictor {
+    /// The limit at a point; none where each algorithm has constants of its own, which tell nothing
+    /// of others.
+    pub fn limit(&self, point: Point) -> Option<NetworkLimit> {
+        self.network().map(|network| limit(network, point))
+    }
+}
+
+/// The limit at a point on a network; 0 on one process, and where nothing is sent.
+pub fn limit(network: &Network, point: Point) -> NetworkLimit {
+    let nothing = NetworkLimit { seconds: 0.0, cause: LimitCause::Latency };
+    let is_barrier = point.collective == Collective::Barrier;
+    if point.procs() < 2 || (point.bytes == 0 && !is_barrier) {
+        return nothing;
+    }
+    let (passing, combined) = work(point);
+    let bounds = [
+        (latency(network, point), LimitCause::Latency),
+        (bandwidth(network, passing, point.procs()), LimitCause::Bandwidth),
+        (combining(network, combined), LimitCause::Combining),
+    ];
+    bounds.into_iter().fold(nothing, |most, (seconds, cause)| match seconds > most.seconds {
+        true => NetworkLimit { seconds, cause },
+        false => most,
+    })
+}
+
+/// Bytes that some port must pass, and that some rank must combine.
+fn work(point: Point) -> (f64, f64) {
+    let (procs, bytes) = (f64::from(point.procs()), point.bytes as f64);
+    let share = bytes * (procs - 1.0) / procs;
+    let blocks = bytes * (procs - 1.0);
+    match point.collective {
+        Collective::Barrier => (0.0, 0.0),
+        Collective::Bcast => (bytes, 0.0),
+        Collective::Reduce => (bytes, share),
+        Collective::Allreduce => (2.0 * share, share),
+        // The last rank combines what all but one of the others have, at least once.
+        Collective::Scan => (bytes, bytes),
+        Collective::Exscan => (bytes, if point.procs() > 2 { bytes } else { 0.0 }),
+        Collective::ReduceScatter | Collective::ReduceScatterBlock => (blocks, blocks),
+        _ => (blocks, 0.0),
+    }
+}
+
+/// Whether something of one rank must reach all others, and something of all others one rank.
+const fn directions(collective: Collective) -> (bool, bool) {
+    match collective {
+        Collective::Bcast | Collective::Scatter | Collective::Scatterv => (true, false),
+        Collective::Reduce | Collective::Gather | Collective::Gatherv => (false, true),
+        _ => (true, true),
+    }
+}
+
+/// Until everybody has heard of the least that there can be, by messages of any size.
+fn latency(network: &Network, point: Point) -> f64 {
+    let least = |of: &dyn Fn(u64) -> f64| {
+        let smallest = u64::from(point.collective != Collective::Barrier);
+        let sizes = sizes(network, FAR).filter(|bytes| *bytes > smallest).chain([smallest]);
+        sizes.map(of).fold(f64::INFINITY, f64::min)
+    };
+    let [send, receive, gap, trip] = [
+        least(&|bytes| network.send_overhead(bytes)),
+        least(&|bytes| network.receive_overhead(bytes)),
+        least(&|bytes| port_seconds(network, bytes, point.procs())),
+        least(&|bytes| message(network, bytes)),
+    ];
+    let (outward, inward) = directions(point.collective);
+    let outward = if outward { spreading(point.procs(), gap.max(send), trip) } else { 0.0 };
+    // Read backwards, the messages of a gathering spread: their receiver takes the sender's part.
+    let inward = if inward { spreading(point.procs(), gap.max(receive), trip) } else { 0.0 };
+    outward.max(inward)
+}
+
+/// When the last of so many ranks can have heard, if whoever knows sends to another one every `gap`
+/// and that one knows `trip` later.
+///
+/// A rank hears after some trips and some gaps; `ways` ranks hear after j trips and a gaps, as many
+/// as there are ways to write a as a sum of j numbers.
+fn spreading(ranks: u32, gap: f64, trip: f64) -> f64 {
+    let missing = f64::from(ranks) - 1.0;
+    if gap <= 0.0 {
+        return trip;
+    }
+    // Positive times are in the order of their bits.
+    let time = |trips: u32, gaps: u32| (f64::from(trips) * trip + f64::from(gaps) * gap).to_bits();
+    let mut next = BinaryHeap::from([Reverse((time(1, 0), 1_u32, 0_u32, 1.0_f64.to_bits()))]);
+    let mut heard = 0.0;
+    while let Some(Reverse((at, trips, gaps, ways))) = next.pop() {
+        let ways = f64::from_bits(ways);
+        heard += ways;
+        if heard >= missing {
+            return f64::from_bits(at);
+        }
+        // C(a + j, j - 1) = C(a + j - 1, j - 1) (a + j) / (a + 1).
+        let more = ways * f64::from(gaps + trips) / f64::from(gaps + 1);
+        next.push(Reverse((time(trips, gaps + 1), trips, gaps + 1, more.to_bits())));
+        if gaps == 0 {
+            next.push(Reverse((time(trips + 1, 0), trips + 1, 0, 1.0_f64.to_bits())));
+        }
+    }
+    trip
+}
+
+/// Until so many bytes have passed one port, in messages of whatever size: the last one is on its way
+/// beside.
+fn bandwidth(network: &Network, bytes: f64, procs: u32) -> f64 {
+    if bytes <= 0.0 {
+        return 0.0;
+    }
+    let whole = bytes as u64;
+    let rate = |size: u64| port_seconds(network, size, procs) / size as f64;
+    let sizes = sizes(network, whole).filter(|size| *size > 0).chain([1, whole.max(1)]);
+    let rate = sizes.map(rate).fold(f64::INFINITY, f64::min);
+    match &network.model {
+        // One message of all is the cheapest way; the first byte costs nothing.
+        PointToPointParameters::Hockney(net) => net.message(bytes),
+        PointToPointParameters::LogGp(net) => {
+            let rest = (bytes - 1.0).max(0.0) * net.gap_per_byte.min(net.gap);
+            net.latency + 2.0 * net.overhead + rest
+        }
+        PointToPointParameters::PLogP(net) => net.latency() + rate * bytes,
+    }
+}
+
+/// Seconds that so many bytes take to combine, in pieces of whatever size.
+fn combining(network: &Network, bytes: f64) -> f64 {
+    if bytes <= 0.0 {
+        return 0.0;
+    }
+    let whole = (bytes as u64).max(1);
+    let rate = |size: u64| network.combine(size as f64) / size as f64;
+    let sizes = sizes(network, whole).filter(|size| *size > 0).chain([1, whole]);
+    bytes * sizes.map(rate).fold(f64::INFINITY, f64::min)
+}
+
+/// Seconds for which a message keeps a port busy at least, whichever way and with however many others.
+fn port_seconds(network: &Network, bytes: u64, procs: u32) -> f64 {
+    let PointToPointParameters::PLogP(net) = &network.model else { return network.gap(bytes, 1) };
+    let size = bytes as f64;
+    let with = |partners: u32| {
+        let gap = net.gap_to(size, partners).min(net.gap_from(size, partners));
+        gap / f64::from(partners)
+    };
+    let partners = net.partners().filter(|partners| *partners < procs).chain([1, procs - 1]);
+    partners.map(with).fold(f64::INFINITY, f64::min)
+}
+
+/// From the start of a send to the end of the receive.
+fn message(network: &Network, bytes: u64) -> f64 {
+    network.send_overhead(bytes) + network.flight(bytes) + network.receive_overhead(bytes)
+}
+
+/// Between two of these sizes all costs are lines, so that costs and rates are least at one of them.
+fn sizes(network: &Network, most: u64) -> impl Iterator<Item = u64> {
+    network.knots().into_iter().filter(move |bytes| *bytes <= most)
+}

@@ -1,0 +1,247 @@
+//! Decisions where nothing was measured, from what was: at a size between measured ones, or on more
+//! processes.
+//!
+//! # What is computed
+//! A method's time at a size between two measured ones of the same number of processes is the
+//! structure's ([`JointFit`]) times what the measured times are of it next to that size, interpolated over ln m.
+//! Without a structure it is the line between the logarithms.
+//!
+//! On more processes it is the time at the nearest smaller number with the same bytes in all, times
+//! the growth that the structure gives, of which half is believed: machines of other shapes at other sizes
+//! break it. What has no structure grows as the middle one of those that have.
+//!
+//! # Doubt
+//! The median of |change of ln(time / default's time)| over all methods from one number of processes
+//! to the next, as far as such steps were measured, else [`UNSEEN`]; at a size between measured ones
+//! 0. The default is kept where the gain is smaller than the doubt.
+
+use std::collections::{BTreeMap, btree_map::Range};
+
+use records::{Collective, Held, Layout, Method, Point};
+use statistics::median;
+
+use crate::fit::{JointFit, MethodTime};
+
+/// How much of the structure's growth is believed.
+const BELIEVED: f64 = 0.5;
+/// Doubt of ln(time / default's time) on more processes where no such step was measured.
+const UNSEEN: f64 = 0.35;
+
+/// A decision where nothing was measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TransferredDecision {
+    /// The method.
+    pub method: Method,
+    /// The time believed, in seconds.
+    pub seconds: f64,
+    /// Doubt of the logarithm of its ratio to the default's time.
+    pub doubt: f64,
+    /// From which number of processes.
+    pub from_procs: u32,
+}
+
+/// By the bytes in all and the method.
+type TimesOfSizes<'a> = BTreeMap<u64, BTreeMap<&'a Method, f64>>;
+
+/// Measured times, by what they can be taken from.
+pub struct Transfer<'a> {
+    times: BTreeMap<(Collective, Layout), TimesOfSizes<'a>>,
+    fit: Option<&'a JointFit>,
+}
+
+/// Bytes of the blocks of all ranks together; of a vector its bytes.
+pub fn total_bytes(point: Point) -> u64 {
+    let is_of_all = |held| matches!(held, Held::All | Held::AllAtRoot);
+    let by_block = is_of_all(point.collective.sends()) || is_of_all(point.collective.receives());
+    if by_block { point.bytes.saturating_mul(point.procs().into()) } else { point.bytes }
+}
+
+/// The point of another layout with as many bytes in all.
+fn with_layout(point: Point, layout: Layout) -> Point {
+    let total = total_bytes(point);
+    let bytes = if total == point.bytes { total } else { total / u64::from(layout.procs()) };
+    Point { layout, bytes, ..point }
+}
+
+impl<'a> Transfer<'a> {
+    /// By these times, one for each point and method.
+    pub fn new(known: &'a [MethodTime], fit: Option<&'a JointFit>) -> Self {
+        let mut times: BTreeMap<_, BTreeMap<u64, BTreeMap<&Method, f64>>> = BTreeMap::new();
+        for time in known {
+            let key = (time.point.collective, time.point.layout);
+            let at = times.entry(key).or_default().entry(total_bytes(time.point)).or_default();
+            at.insert(&time.method, time.seconds);
+        }
+        Transfer { times, fit }
+    }
+
+    /// What to take at a point, among methods; none where nothing near was measured.
+    pub fn decide(&self, point: Point, methods: &[&Method]) -> Option<TransferredDecision> {
+        let here = self.times.get(&(point.collective, point.layout));
+        let (believed, doubt, from_procs) = match here {
+            Some(sizes) => (self.between(sizes, point, methods), 0.0, point.procs()),
+            None => self.below(point, methods)?,
+        };
+        let (method, seconds) = believed.iter().min_by(|a, b| a.1.total_cmp(b.1))?;
+        let default = believed.get(&Method::Default);
+        let keeps = default.is_some_and(|default| *default < seconds * doubt.exp());
+        let (method, seconds) = match default.filter(|_| keeps) {
+            Some(default) => (Method::Default, *default),
+            None => ((*method).clone(), *seconds),
+        };
+        Some(TransferredDecision { method, seconds, doubt, from_procs })
+    }
+
+    /// The same by the measured times alone: at a size between measured ones by the line between their
+    /// logarithms, else what was least with the same bytes on the nearest smaller number of processes.
+    pub fn nearest(&self, point: Point, methods: &[&Method]) -> Option<Method> {
+        let believed = match self.times.get(&(point.collective, point.layout)) {
+            Some(sizes) => self.between(sizes, point, methods),
+            None => {
+                let total = total_bytes(point);
+                let there = self.smaller(point).rev().find_map(|(_, sizes)| sizes.get(&total))?;
+                let timed = methods.iter().map(|method| (*method, there.get(*method).copied()));
+                timed.filter_map(|(method, seconds)| Some((method, seconds?))).collect()
+            }
+        };
+        let least = believed.into_iter().min_by(|a, b| a.1.total_cmp(&b.1));
+        least.map(|(method, _)| method.clone())
+    }
+
+    /// What was measured on fewer processes, the fewest first.
+    fn smaller(
+        &self,
+        Point { collective, layout, .. }: Point,
+    ) -> Range<'_, (Collective, Layout), TimesOfSizes<'a>> {
+        // One rank per node is the first layout of its number of processes.
+        let fewer = Layout::flat(1)..Layout::flat(layout.procs());
+        self.times.range((collective, fewer.start)..(collective, fewer.end))
+    }
+
+    fn structure(&self, point: Point, method: &Method) -> Option<f64> {
+        self.fit?.seconds(point, method)
+    }
+
+    /// Times at a size between measured ones.
+    fn between(
+        &self,
+        sizes: &BTreeMap<u64, BTreeMap<&'a Method, f64>>,
+        point: Point,
+        methods: &[&'a Method],
+    ) -> BTreeMap<&'a Method, f64> {
+        let total = total_bytes(point);
+        let scale = |bytes: u64| (bytes.max(1) as f64).ln();
+        let of = |method: &&'a Method| {
+            // ln of what was measured over the structure's.
+            let over = |(&bytes, at): (&u64, &BTreeMap<&Method, f64>)| {
+                let there = Point { bytes: point.bytes * bytes.max(1) / total.max(1), ..point };
+                let structure = self.structure(there, method).unwrap_or(1.0);
+                Some((scale(bytes), (at.get(*method)? / structure).ln()))
+            };
+            let low = sizes.range(..=total).rev().find_map(over);
+            let high = sizes.range(total..).find_map(over);
+            let ratio = match (low, high) {
+                (Some((below, left)), Some((above, right))) if above > below => {
+                    let share = (scale(total) - below) / (above - below);
+                    left + share * (right - left)
+                }
+                (Some((_, value)), _) | (None, Some((_, value))) => value,
+                (None, None) => return None,
+            };
+            Some((*method, ratio.exp() * self.structure(point, method).unwrap_or(1.0)))
+        };
+        methods.iter().filter_map(of).collect()
+    }
+
+    /// Times on more processes than were measured, their doubt, and from which number they are.
+    fn below(
+        &self,
+        point: Point,
+        methods: &[&'a Method],
+    ) -> Option<(BTreeMap<&'a Method, f64>, f64, u32)> {
+        let total = total_bytes(point);
+        let mut smaller = self.smaller(point).rev();
+        let with = smaller.find_map(|((_, layout), sizes)| Some((*layout, sizes.get(&total)?)));
+        let (layout, there) = with?;
+        let growth = |method: &Method| {
+            let after = self.structure(point, method)?;
+            Some((after / self.structure(with_layout(point, layout), method)?).ln())
+        };
+        let known: Vec<(&'a Method, f64, Option<f64>)> = methods
+            .iter()
+            .filter_map(|method| Some((*method, *there.get(*method)?, growth(method))))
+            .collect();
+        let usual: Vec<f64> = known.iter().filter_map(|(.., growth)| *growth).collect();
+        let usual = median(&usual).unwrap_or(0.0);
+        let believed = known.into_iter().map(|(method, seconds, growth)| {
+            (method, seconds * (BELIEVED * growth.unwrap_or(usual)).exp())
+        });
+        Some((believed.collect(), self.doubt(), layout.procs()))
+    }
+
+    /// What ratios to the default changed from one number of processes to the next.
+    fn doubt(&self) -> f64 {
+        let mut changes = Vec::new();
+        let mut before: Option<(&(Collective, Layout), &TimesOfSizes<'_>)> = None;
+        for (key, sizes) in &self.times {
+            if let Some((_, smaller)) = before.filter(|(before, _)| before.0 == key.0) {
+                for (bytes, there) in sizes {
+                    let Some(here) = smaller.get(bytes) else { continue };
+                    let defaults = (here.get(&Method::Default), there.get(&Method::Default));
+                    let (Some(before), Some(after)) = defaults else { continue };
+                    let others = there.iter().filter(|(method, _)| ***method != Method::Default);
+                    changes.extend(others.filter_map(|(method, seconds)| {
+                        Some(((seconds / after).ln() - (here.get(method)? / before).ln()).abs())
+                    }));
+                }
+            }
+            before = Some((key, sizes));
+        }
+        median(&changes).unwrap_or(UNSEEN)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn time(procs: u32, bytes: u64, method: &str, seconds: f64) -> MethodTime {
+        let point = Point::flat(Collective::Allgather, procs, bytes);
+        MethodTime { point, method: method.parse().unwrap(), seconds }
+    }
+
+    #[test]
+    fn the_default_is_kept_where_the_gain_is_smaller_than_the_doubt() {
+        let ring = "native:openmpi:ring";
+        for (gain, wanted) in [(1.2, "default"), (2.0, ring)] {
+            // The same 64 KiB in all.
+            let known = [time(8, 8192, "default", gain * 1e-3), time(8, 8192, ring, 1e-3)];
+            let methods = [&known[0].method, &known[1].method];
+            let point = Point::flat(Collective::Allgather, 64, 1024);
+            let decided = Transfer::new(&known, None).decide(point, &methods).unwrap();
+            assert_eq!((decided.method.to_string().as_str(), decided.from_procs), (wanted, 8));
+            assert_eq!(decided.doubt, UNSEEN);
+        }
+    }
+
+    #[test]
+    fn between_two_sizes_the_times_are_interpolated() {
+        let (ring, bruck) = ("native:openmpi:ring", "native:openmpi:bruck");
+        let known = [
+            time(8, 64, ring, 4e-6),
+            time(8, 4096, ring, 16e-6),
+            time(8, 64, bruck, 1e-6),
+            time(8, 4096, bruck, 100e-6),
+        ];
+        let methods = [&known[0].method, &known[2].method];
+        let decide = |bytes| {
+            let point = Point::flat(Collective::Allgather, 8, bytes);
+            Transfer::new(&known, None).decide(point, &methods).unwrap()
+        };
+        assert_eq!(decide(512).method.to_string(), ring);
+        assert!((decide(512).seconds / 8e-6 - 1.0).abs() < 1e-9);
+        assert_eq!(decide(128).method.to_string(), bruck);
+        let elsewhere = Point::flat(Collective::Bcast, 8, 1);
+        assert_eq!(Transfer::new(&known, None).decide(elsewhere, &methods), None);
+    }
+}

@@ -1,0 +1,196 @@
+//! The limit: nothing that is simulated gets below it, and the best come close.
+
+use models::{
+    Forms, LimitCause, Model, Point, Predictor, limit,
+    parameters::{Network, PointToPointParameters},
+    presets::preset,
+    simulated::{Run, RunLevels},
+};
+use proptest::prelude::*;
+use records::{
+    Algorithm as A, Collective as C,
+    calibration::{Estimate, GapKnot, ManyGap, Parameters},
+};
+
+use crate::numbers::Numbers;
+
+/// Nothing costs anything.
+const FREE: Numbers = Numbers {
+    alpha: 0.0,
+    beta: 0.0,
+    latency: 0.0,
+    overhead: 0.0,
+    gap: 0.0,
+    gap_per_byte: 0.0,
+    gamma: 0.0,
+    plogp_latency: 0.0,
+    knots: Vec::new(),
+};
+
+fn network(model: Model, numbers: &Numbers) -> Network {
+    let knots = vec![(0, 0.0, 0.0, 0.0)];
+    Network::new(model, &Numbers { knots, ..numbers.clone() }.parameters()).unwrap()
+}
+
+/// The time by every algorithm, over the limit; of one byte and more.
+fn ratios(network: &Network, point: Point) -> Vec<(A, f64)> {
+    let Point { collective, bytes, .. } = point;
+    let procs = point.procs();
+    let least = limit(network, point).seconds;
+    let of = schedules::of_collective(collective);
+    let times = of.filter_map(|entry| {
+        let run = Run {
+            entry,
+            procs,
+            root: 0,
+            fan_out: None,
+            bytes,
+            segment_bytes: 0,
+            levels: RunLevels::default(),
+        };
+        Some((entry.algorithm, run.seconds(network).ok()? / least))
+    });
+    times.collect()
+}
+
+/// Overheads that don't grow with the message: what a processor does for one is then no part of what
+/// the port does.
+fn platform() -> impl Strategy<Value = Parameters> {
+    let overheads = (1e-7..1e-4_f64, 1e-7..1e-4_f64, prop_oneof![Just(0.0), 1e-11..1e-8_f64]);
+    (1e-6..1e-4_f64, 1e-6..1e-4_f64, 1e-10..1e-7_f64, overheads).prop_map(
+        |(latency, gap, gap_per_byte, (send, receive, gamma))| {
+            let knot = |bytes: u64| (bytes, send, receive, gap + bytes as f64 * gap_per_byte);
+            Numbers {
+                latency,
+                overhead: send,
+                gap,
+                gap_per_byte,
+                gamma,
+                plogp_latency: latency,
+                knots: vec![knot(0), knot(1 << 24)],
+                ..FREE
+            }
+            .parameters()
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn no_schedule_is_quicker_than_the_limit(
+        parameters in platform(), procs in 2_u32..70, elements in 1_u64..10_000,
+    ) {
+        // Simulated by Hockney, several messages come whole at once.
+        for model in [Model::LogGp, Model::PLogP] {
+            let network = Network::new(model, &parameters).unwrap();
+            for collective in C::ALL {
+                let bytes = if collective == C::Barrier { 0 } else { 8 * elements };
+                for (algorithm, ratio) in ratios(&network, Point::flat(collective, procs, bytes)) {
+                    prop_assert!(
+                        ratio > 1.0 - 1e-9,
+                        "{collective} by {algorithm}, {procs} of {bytes}, {model}: {ratio}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// Whoever has heard for the longest and is free sends next, to one who has not: when the last hears.
+fn greedy(ranks: usize, gap: u64, trip: u64) -> u64 {
+    let (mut free, mut last) = (vec![0], 0);
+    for _ in 1..ranks {
+        let next = (0..free.len()).min_by_key(|rank| free[*rank]).unwrap();
+        last = free[next] + trip;
+        free[next] += gap;
+        free.push(last);
+    }
+    last
+}
+
+proptest! {
+    #[test]
+    fn short_messages_take_what_the_greedy_tree_takes(
+        ranks in 2_usize..300, overhead in 0_u64..10, gap in 0_u64..20, latency in 0_u64..100,
+    ) {
+        prop_assume!(gap + overhead > 0 && latency + overhead > 0);
+        let [l, o, g] = [latency, overhead, gap].map(|time| time as f64);
+        let numbers = Numbers { latency: l, overhead: o, gap: g, ..FREE };
+        let point = Point::flat(C::Bcast, ranks as u32, 1);
+        let got = limit(&network(Model::LogP, &numbers), point).seconds;
+        prop_assert_eq!(got, greedy(ranks, gap.max(overhead), latency + 2 * overhead) as f64);
+    }
+}
+
+/// Where latency is all, everybody who knows sends to somebody new as soon as it may: with a gap as
+/// long as the way, that is a binomial tree; with none, all hear at once.
+#[test]
+fn of_short_messages_it_is_the_optimal_tree() {
+    let at = |latency: f64, overhead: f64, gap: f64, procs| {
+        let numbers = Numbers { latency, overhead, gap, ..FREE };
+        let net = network(Model::LogP, &numbers);
+        let least = limit(&net, Point::flat(C::Bcast, procs, 1));
+        assert_eq!(least.cause, LimitCause::Latency);
+        least.seconds
+    };
+    assert_eq!(at(1.0, 0.0, 1.0, 16), 4.0);
+    assert_eq!(at(1.0, 0.0, 1.0, 17), 5.0);
+    // The figure of the LogP paper: L = 6, g = 4, o = 2, eight processors, 24 cycles.
+    assert_eq!(at(6.0, 2.0, 4.0, 8), 24.0);
+}
+
+#[test]
+fn known_bounds_are_met() {
+    let numbers = Numbers { alpha: 10.0, beta: 2.0, gamma: 5.0, ..FREE };
+    let net = network(Model::Hockney, &numbers);
+    let at = |collective, procs, bytes| {
+        let least = limit(&net, Point::flat(collective, procs, bytes));
+        (least.seconds, least.cause)
+    };
+    use LimitCause::{Bandwidth, Combining, Latency};
+    assert_eq!(at(C::Barrier, 9, 0), (40.0, Latency));
+    assert_eq!(at(C::Bcast, 9, 0), (0.0, Latency));
+    assert_eq!(at(C::Bcast, 1, 100), (0.0, Latency));
+    assert_eq!(at(C::Bcast, 8, 1000), (10.0 + 2000.0, Bandwidth));
+    assert_eq!(at(C::Allgather, 5, 1000), (10.0 + 8000.0, Bandwidth));
+    assert_eq!(at(C::Allreduce, 5, 1000), (5.0 * 800.0, Combining));
+    let cheap = Numbers { gamma: 0.5, ..numbers };
+    let net = network(Model::Hockney, &cheap);
+    let least = limit(&net, Point::flat(C::Allreduce, 5, 1000));
+    assert_eq!((least.seconds, least.cause), (10.0 + 2.0 * 1600.0, Bandwidth));
+}
+
+/// Some schedule comes within a few percent of it at either end of the sizes.
+#[test]
+fn the_best_come_close_to_it() {
+    let frodo = preset("frodo").unwrap().measured;
+    let network = Network::new(Model::LogGp, &frodo).unwrap();
+    assert!(matches!(network.model, PointToPointParameters::LogGp(_)));
+    let best = |collective, procs, bytes| {
+        let ratios = ratios(&network, Point::flat(collective, procs, bytes));
+        ratios.into_iter().map(|(_, ratio)| ratio).fold(f64::INFINITY, f64::min)
+    };
+    for collective in [C::Allgather, C::Alltoall, C::Gather, C::Scatter] {
+        assert!(best(collective, 16, 1 << 20) < 1.02, "{collective}");
+    }
+    assert!(best(C::Allreduce, 16, 4 << 20) < 1.05);
+}
+
+/// One port can do no more than it was measured to, with however many others at once.
+#[test]
+fn quicker_ports_to_several_count() {
+    let frodo = preset("frodo").unwrap().measured;
+    let predictor = Predictor::new(Model::PLogP, Forms::Corrected, &frodo).unwrap();
+    let point = Point::flat(C::Scatter, 16, 1 << 20);
+    let alone = predictor.limit(point).unwrap().seconds;
+    let mut parameters = frodo;
+    let last = parameters.plogp.knots.last().unwrap();
+    let half = Estimate::exact(2.0 * last.gap_seconds.value);
+    let knots = vec![GapKnot { bytes: last.bytes, gap_seconds: half }];
+    parameters.plogp.gap_by_destinations = vec![ManyGap { partners: 4, knots }];
+    let predictor = Predictor::new(Model::PLogP, Forms::Corrected, &parameters).unwrap();
+    let several = predictor.limit(point).unwrap().seconds;
+    assert!((several / alone - 0.5).abs() < 0.05, "{several} {alone}");
+}

@@ -1,0 +1,161 @@
+//! `colibri fit`: parameters from whatever a run holds.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+use models::fit::JointFit;
+use records::{calibration::Estimate, document, quantity::format_seconds};
+use statistics::quantile;
+
+use crate::{
+    commands::shared::{
+        options::{List, procs},
+        output::{self, percent},
+    },
+    error::usage,
+    site::run_directory::RunDirectory,
+    stages::fitting::{self, Fitted, LeftOut, LeftOutResult},
+};
+
+/// Fits parameters to whatever a run holds (messages between pairs, collectives of known algorithms) and
+/// writes calibration.json; tells what the data cannot determine
+#[derive(Debug, Args)]
+pub struct FitCommand {
+    /// Directory of a run, imported or measured
+    #[arg(value_name = "RUN")]
+    directory: PathBuf,
+
+    /// Write no calibration; fit without a part, judge the decisions there, and so for each part
+    #[arg(long, value_enum, value_name = "PART")]
+    leave_out: Option<LeftOut>,
+
+    /// Judge these numbers of processes alone (with --leave-out)
+    #[arg(long, short, value_name = "LIST", value_parser = procs, requires = "leave_out")]
+    procs: Option<List<u32>>,
+
+    /// Replace a calibration.json that is there
+    #[arg(long)]
+    overwrite: bool,
+}
+
+impl FitCommand {
+    /// Runs the subcommand.
+    pub fn run(self) -> Result<()> {
+        let run = RunDirectory::judge(&self.directory)?;
+        let fitted = fitting::fit(&run)?;
+        if let Some(left_out) = self.leave_out {
+            let only = self.procs.as_ref().map(|procs| procs.0.as_slice());
+            let result = fitting::leave_out(&fitted.times, left_out, only);
+            return output::print(&left_out_text(&result));
+        }
+        output::print(&text(&fitted))?;
+        let path = run.calibration();
+        if path.exists() && !self.overwrite {
+            usage!("{}: is there; --overwrite replaces it", path.display());
+        }
+        if run.is_written_to() {
+            document::write(&path, &fitted.calibration)?;
+            eprintln!("written: {}", path.display());
+        }
+        Ok(())
+    }
+}
+
+fn interval(estimate: Estimate, unit: impl Fn(f64) -> String) -> String {
+    let Estimate { value, low, high } = estimate;
+    format!("{} ({} to {})", unit(value), unit(low), unit(high))
+}
+
+fn per_byte(value: f64) -> String {
+    match value > 0.0 {
+        true => format!("{:.3e} s/B, {:.2} GB/s", value, 1e-9 / value),
+        false => "0 s/B".into(),
+    }
+}
+
+fn text(fitted: &Fitted) -> String {
+    let mut text = String::new();
+    if let Some(streams) = &fitted.streams {
+        let parameters = &streams.parameters;
+        text += "By messages between pairs\n";
+        text +=
+            &format!("  message  {}\n", interval(parameters.hockney.alpha_seconds, format_seconds));
+        text += &format!("  g        {}\n", interval(parameters.loggp.gap_seconds, format_seconds));
+        text +=
+            &format!("  G        {}\n", interval(parameters.loggp.gap_seconds_per_byte, per_byte));
+        for share in &streams.shares {
+            text += &format!(
+                "  {:>3} pairs together: {:.1} million messages/s, {:.2} GB/s\n",
+                share.pairs,
+                share.messages_per_second / 1e6,
+                share.bytes_per_second / 1e9
+            );
+        }
+    }
+    if let Some(joint) = &fitted.joint {
+        text += &joint_text(joint);
+    }
+    for warning in &fitted.calibration.warnings {
+        text += &format!("not determined: {warning}\n");
+    }
+    text
+}
+
+fn joint_text(joint: &JointFit) -> String {
+    let mut text = format!(
+        "By {} times of collectives whose schedules are known; half of them within {}\n",
+        joint.times,
+        percent(joint.median_error)
+    );
+    text += &format!("  alpha  {}\n", interval(joint.start, format_seconds));
+    text += &format!("  beta   {}\n", interval(joint.per_byte, per_byte));
+    text += &format!("  gamma  {}\n", interval(joint.combining, per_byte));
+    for factor in &joint.factors {
+        text += &format!(
+            "  {:<15} {:<38} x {:.2} ({:.2} to {:.2}; {} times)\n",
+            factor.collective.to_string(),
+            factor.method.to_string(),
+            factor.factor.value,
+            factor.factor.low,
+            factor.factor.high,
+            factor.times
+        );
+    }
+    text
+}
+
+fn left_out_text(result: &LeftOutResult) -> String {
+    let mut text = String::new();
+    if let (Some(median), Some(upper)) =
+        (quantile(&result.errors, 0.5), quantile(&result.errors, 0.95))
+    {
+        text += &format!(
+            "Prediction error of what was left out, by the structure alone: median {}, 95th {} of {} times\n",
+            percent(median),
+            percent(upper),
+            result.errors.len()
+        );
+    }
+    if !result.rows.is_empty() {
+        text += "Penalty against the least time, where it was left out\n\n";
+        text += &format!(
+            "{:<16} {:<12} {:>6} {:>9} {:>9}\n",
+            "collective", "decided by", "points", "mean", "95th"
+        );
+    }
+    for row in &result.rows {
+        let name = row.collective.map_or("all", |collective| collective.name());
+        text += &format!(
+            "{name:<16} {:<12} {:>6} {:>9} {:>9}\n",
+            row.decided_by,
+            row.points,
+            percent(row.mean),
+            percent(row.percentile_95)
+        );
+    }
+    if result.unreached > 0 {
+        text += &format!("{} points: nothing near was measured\n", result.unreached);
+    }
+    text
+}

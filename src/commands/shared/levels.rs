@@ -1,0 +1,143 @@
+//! Nodes, and the algorithms that look at them, as `simulate` and `draw` take them from their flags.
+
+use std::ffi::OsString;
+
+use anyhow::Result;
+use clap::Args;
+use models::simulated::RunLevels;
+use records::{Algorithm, Collective, Layout, NodeAware, nearest, quoted};
+use schedules::{Entry, find, find_named, find_node_aware, find_part, of_collective, parts};
+
+use crate::error::{WrongUse, usage};
+
+/// Which ranks are on which node, and what is done about it.
+#[derive(Debug, Clone, Args)]
+pub struct LevelOptions {
+    /// Nodes and ranks on each, such as 8x4, 8x4:cyclic or 4+4+3 [default: a node for each rank]
+    #[arg(long, value_name = "NODESxRANKS")]
+    pub layout: Option<Layout>,
+
+    /// A calibration inside a node; --calibration is between nodes [default: the same]
+    #[arg(long, value_name = "FILE|preset:NAME", requires = "layout")]
+    pub inside: Option<OsString>,
+
+    /// Algorithm between nodes, of two-level and multi-lane
+    #[arg(long, value_name = "NAME", requires = "layout")]
+    pub inter: Option<Algorithm>,
+
+    /// Algorithm inside a node, of two-level and multi-lane
+    #[arg(long, value_name = "NAME", requires = "layout")]
+    pub intra: Option<Algorithm>,
+
+    /// Renumber the ranks of other algorithms by node
+    #[arg(long, requires = "layout")]
+    pub by_node: bool,
+}
+
+/// An algorithm, and what it has to do with nodes.
+#[derive(Debug, Clone)]
+pub struct PlacedAlgorithm {
+    pub entry: &'static Entry,
+    pub levels: RunLevels,
+    /// As tables name it.
+    pub name: String,
+}
+
+impl PlacedAlgorithm {
+    /// What runs on renumbered ranks.
+    pub fn renumbered(&self) -> Option<&'static Entry> {
+        let inner = self.levels.inter.filter(|_| self.entry.algorithm == Algorithm::NodeOrder)?;
+        find(self.entry.collective, inner)
+    }
+}
+
+impl LevelOptions {
+    /// The algorithm of a name.
+    ///
+    /// # Errors
+    /// There is none, or it has no part of that name.
+    pub fn named(&self, collective: Collective, name: &str) -> Result<PlacedAlgorithm> {
+        let scheme = [Algorithm::TwoLevel, Algorithm::MultiLane].into_iter();
+        if let Some(scheme) = scheme.clone().find(|scheme| scheme.name() == name) {
+            let Some(entry) = find_node_aware(collective, scheme) else {
+                usage!("{collective} has no {scheme}");
+            };
+            if self.layout.is_none() {
+                usage!("{name} looks at the nodes of the ranks; give --layout, such as 8x4");
+            }
+            return self.composed(entry);
+        }
+        let entry = find_named(collective, name).map_err(|error| {
+            let near = nearest(name, scheme.map(Algorithm::name));
+            let hint = near.map(|near| format!("; did you mean '{near}'?")).unwrap_or_default();
+            WrongUse(format!("{error}{hint}"))
+        })?;
+        self.placed(entry)
+    }
+
+    /// All algorithms of a collective.
+    ///
+    /// # Errors
+    /// Some part has no algorithm of the name given.
+    pub fn all(&self, collective: Collective) -> Result<Vec<PlacedAlgorithm>> {
+        let schemes = [Algorithm::TwoLevel, Algorithm::MultiLane];
+        let composed = schemes.into_iter().filter_map(|scheme| find_node_aware(collective, scheme));
+        let composed = composed.filter(|_| self.layout.is_some());
+        let all = of_collective(collective).map(|entry| self.placed(entry));
+        all.chain(composed.map(|entry| self.composed(entry))).collect()
+    }
+
+    /// An algorithm that doesn't look at nodes, by itself or on renumbered ranks.
+    fn placed(&self, entry: &'static Entry) -> Result<PlacedAlgorithm> {
+        let levels = RunLevels { layout: self.layout, ..RunLevels::default() };
+        match find_node_aware(entry.collective, Algorithm::NodeOrder).filter(|_| self.by_node) {
+            Some(by_node) => {
+                let levels = RunLevels { inter: Some(entry.algorithm), ..levels };
+                Ok(PlacedAlgorithm {
+                    entry: by_node,
+                    levels,
+                    name: format!("{} by node", entry.name),
+                })
+            }
+            None => Ok(PlacedAlgorithm { entry, levels, name: entry.name.into() }),
+        }
+    }
+
+    fn composed(&self, entry: &'static Entry) -> Result<PlacedAlgorithm> {
+        let (inter, intra) = (self.inter, self.intra);
+        let (between, inside) = parts(entry);
+        for (flag, named, parts) in [("inter", inter, between), ("intra", intra, inside)] {
+            if let Some(named) = named.filter(|named| find_part(parts, *named).is_none()) {
+                let all = parts.iter().flat_map(|part| of_collective(*part));
+                let names: Vec<&str> = all.map(|entry| entry.name).collect();
+                let (given, names) = (quoted(named.name()), names.join(", "));
+                usage!(
+                    "--{flag}: no part of {} {} is {given} (known: {names})",
+                    entry.collective,
+                    entry.name
+                );
+            }
+        }
+        let levels = RunLevels { layout: self.layout, inter, intra };
+        let method = NodeAware { scheme: entry.algorithm, inter, intra, segment_bytes: 0 };
+        Ok(PlacedAlgorithm { entry, levels, name: method.words() })
+    }
+
+    /// The numbers of processes: the layout's, if there is one.
+    ///
+    /// # Errors
+    /// Another one is given.
+    pub fn procs(
+        &self,
+        given: Option<&[u32]>,
+        otherwise: impl FnOnce() -> Vec<u32>,
+    ) -> Result<Vec<u32>> {
+        match (self.layout, given) {
+            (None, _) => Ok(otherwise()),
+            (Some(layout), Some(given)) if given != [layout.procs()] => {
+                usage!("--procs: --layout {layout} has {} processes", layout.procs())
+            }
+            (Some(layout), _) => Ok(vec![layout.procs()]),
+        }
+    }
+}

@@ -1,0 +1,369 @@
+//! Other tools' measurements become runs: sizes, methods, jobs and layouts as they were, and broken
+//! files refused.
+
+use std::{
+    fs,
+    io::Read,
+    path::{Path, PathBuf},
+};
+
+use records::{
+    Collective,
+    imported::{OtherStatistic, PairStreams, StreamDirection},
+    observation::{CollectiveCall, ObservationStatus},
+    record::{self, Record},
+};
+
+use crate::support::run;
+
+fn sample(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("import/tests/samples").join(name)
+}
+
+/// A sample of PICO, unpacked into a directory.
+fn pico(directory: &Path, name: &str) -> PathBuf {
+    let packed = fs::File::open(sample(&format!("pico/{name}.csv.gz"))).unwrap();
+    let mut text = String::new();
+    flate2::read::GzDecoder::new(packed).read_to_string(&mut text).unwrap();
+    let path = directory.join(format!("{name}.csv"));
+    fs::write(&path, text).unwrap();
+    path
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// Imports files and gives the run's directory and what was said.
+fn imported(directory: &Path, from: &str, files: &[PathBuf], flags: &[&str]) -> (PathBuf, String) {
+    let run_directory = directory.join("run");
+    let files = files.iter().map(|file| text(file));
+    let command = ["import", "--from", from].into_iter().chain(flags.iter().copied());
+    let all: Vec<&str> = command.chain(files).chain([text(&run_directory)]).collect();
+    let (_, stderr) = run(0, &all);
+    (run_directory, stderr)
+}
+
+fn calls(run: &Path, name: &str) -> Record<CollectiveCall> {
+    record::read(&run.join(name)).unwrap()
+}
+
+/// What a file in another's form is answered with.
+fn refused(from: &str, text_of_file: &str, flags: &[&str]) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file.txt");
+    fs::write(&file, text_of_file).unwrap();
+    let target = folder.path().join("deep/run");
+    let paths = [text(&file), text(&target)];
+    let (_, stderr) = run(1, &[&["import", "--from", from], flags, &paths].concat());
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "something is left: {stderr}");
+    stderr
+}
+
+#[test]
+fn pico_jobs_are_told_apart_and_totals_become_blocks() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = pico(folder.path(), "mare-nostrum-5");
+    let (run_directory, said) = imported(folder.path(), "pico", &[file], &[]);
+    assert!(said.contains("820 times of collectives by 14 jobs"), "{said}");
+    let first = calls(&run_directory, "measurements.csv");
+    for (key, wanted) in
+        [("job", "2025_04_10___20_36_45 0"), ("layout", "32x1"), ("statistic", "median")]
+    {
+        assert_eq!(first.header[key], wanted);
+    }
+    assert!(first.header["rows"].contains("a statistic of many repetitions"));
+    let all: Vec<CollectiveCall> = (1..=14)
+        .flat_map(|job| {
+            let name = if job == 1 { String::new() } else { format!("-{job}") };
+            calls(&run_directory, &format!("measurements{name}.csv")).rows
+        })
+        .collect();
+    assert_eq!(all.len(), 820);
+    let find = |collective, procs, bytes, method: &str| {
+        let is = |row: &&CollectiveCall| {
+            (row.collective, row.layout.procs(), row.bytes, row.method.to_string().as_str())
+                == (collective, procs, bytes, method)
+        };
+        all.iter().find(is).map(|row| row.seconds)
+    };
+    // BCAST,32,...,8388608,scatter_allgather_ompi: its size is the vector.
+    assert!(find(Collective::Bcast, 32, 8 << 20, "native:openmpi:scatter-allgather").is_some());
+    // ALLGATHER of 256 bytes in all on 32 ranks: 8 bytes of each.
+    assert!(find(Collective::Allgather, 32, 8, "native:openmpi:neighbor-exchange").is_some());
+    // 64 elements of 4 bytes dealt to 60 ranks: one each.
+    assert!(find(Collective::ReduceScatter, 60, 4, "native:openmpi:ring").is_some());
+    assert!(find(Collective::Bcast, 32, 8 << 20, "other:bine_lat_over").is_some());
+    assert!(find(Collective::Alltoall, 32, 8, "default").is_some());
+    let others: Record<OtherStatistic> =
+        record::read(&run_directory.join("statistics.csv")).unwrap();
+    assert_eq!(others.rows.len(), 4 * 820);
+
+    let (table, said) = run(0, &["verify", "--from-record", text(&run_directory)]);
+    assert!(said.contains("no model is judged"), "{said}");
+    assert!(table.contains("bcast           default"), "{table}");
+    run(0, &["guidelines", "--from-record", text(&run_directory)]);
+    run(0, &["report", text(&run_directory)]);
+}
+
+#[test]
+fn the_librarys_own_alone_are_imported_where_that_is_wanted() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = pico(folder.path(), "lumi-4-to-32");
+    let (run_directory, said) = imported(folder.path(), "pico", &[file], &["--library-only"]);
+    assert!(said.contains("left out"), "{said}");
+    let rows = calls(&run_directory, "measurements.csv").rows;
+    let is_theirs = |method: String| method.starts_with("other:") && !method.ends_with("_mpich");
+    assert!(rows.iter().all(|row| !is_theirs(row.method.to_string())));
+}
+
+#[test]
+fn osu_has_its_ranks_from_the_jobs_script() {
+    let folder = tempfile::tempdir().unwrap();
+    let names = ["allreduce", "allgather", "latency", "bibw", "mbw_mr_16"];
+    let files = names.map(|name| sample(&format!("osu/omb-Osu_{name}.txt")));
+    let (run_directory, _) = imported(folder.path(), "osu", &files, &[]);
+    let reduced = calls(&run_directory, "measurements.csv");
+    assert_eq!(reduced.header["layout"], "2x32");
+    assert!(reduced.header["platform"].contains("openmpi/4.0.3"));
+    let first = &reduced.rows[0];
+    assert_eq!(
+        (first.collective, first.layout.procs(), first.bytes),
+        (Collective::Allreduce, 64, 4)
+    );
+    assert_eq!(first.seconds, 5.47e-6);
+    let streams: Record<PairStreams> =
+        record::read(&run_directory.join("pair-streams.csv")).unwrap();
+    let find = |direction, pairs, bytes| {
+        let is =
+            |row: &&PairStreams| (row.direction, row.pairs, row.bytes) == (direction, pairs, bytes);
+        streams.rows.iter().find(is).unwrap().seconds
+    };
+    // Half the way is 91.87 us; 8 pairs send 64 messages each at 11817.95 a second.
+    assert!((find(StreamDirection::PingPong, 1, 1 << 20) / 183.74e-6 - 1.0).abs() < 1e-9);
+    assert!((find(StreamDirection::OneWay, 8, 1 << 20) / (512.0 / 11_817.95) - 1.0).abs() < 1e-6);
+    assert!(
+        (find(StreamDirection::BothWays, 1, 1 << 20) / (128.0 * 1.048576 / 20_930.11) - 1.0).abs()
+            < 1e-6
+    );
+
+    let alone = folder.path().join("alone.txt");
+    fs::copy(&files[0], &alone).unwrap();
+    let target = folder.path().join("none");
+    let (_, stderr) = run(1, &["import", "--from", "osu", text(&alone), text(&target)]);
+    assert!(stderr.contains("--procs or --layout"), "{stderr}");
+    assert!(!target.exists());
+    run(0, &["import", "--from", "osu", "--layout", "2x32", text(&alone), text(&target)]);
+}
+
+#[test]
+fn imb_tells_its_processes_and_its_greatest_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = sample("imb/allreduce-made-up.txt");
+    let (run_directory, said) = imported(folder.path(), "imb", &[file], &[]);
+    assert!(said.contains("Sendrecv is not read"), "{said}");
+    let told: Vec<_> = calls(&run_directory, "measurements.csv")
+        .rows
+        .iter()
+        .map(|row| (row.collective, row.layout.procs(), row.bytes, row.seconds))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (Collective::Allreduce, 4, 0, 0.06e-6),
+            (Collective::Allreduce, 4, 4, 2.25e-6),
+            (Collective::Allreduce, 4, 1024, 4.25e-6),
+            (Collective::Allreduce, 8, 4, 3.25e-6),
+            // Its vector of 1 KiB is dealt to 8 ranks.
+            (Collective::ReduceScatter, 8, 128, 5.25e-6),
+            (Collective::Barrier, 8, 0, 1.5e-6),
+        ]
+    );
+}
+
+#[test]
+fn reprompi_tells_every_repetition_or_a_summary() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = sample("reprompi/runtimes-made-up.txt");
+    let (run_directory, _) = imported(folder.path(), "reprompi", &[file], &[]);
+    let record = calls(&run_directory, "measurements.csv");
+    assert_eq!(
+        (record.header["timing"].as_str(), record.header["statistic"].as_str()),
+        ("reprompi: global, win", "none")
+    );
+    let told: Vec<_> = record
+        .rows
+        .iter()
+        .map(|row| (row.visit, row.method.to_string(), row.bytes, row.repetition, row.status))
+        .collect();
+    let (ok, late) = (ObservationStatus::Ok, ObservationStatus::Late);
+    let (default, mockup) = ("default", "mockup:bcast_as_scatter_allgather");
+    let wanted = [
+        (0, default, 0, ok),
+        (0, default, 1, late),
+        (0, default, 2, ok),
+        (1, mockup, 0, ok),
+        (1, mockup, 1, ok),
+        (2, default, 0, ok),
+    ];
+    let wanted: Vec<_> = wanted
+        .map(|(visit, method, repetition, status)| {
+            (visit, method.to_owned(), 1024, repetition, status)
+        })
+        .into();
+    assert_eq!(told, wanted);
+
+    let summary = tempfile::tempdir().unwrap();
+    let file = sample("reprompi/summary-made-up.txt");
+    let (run_directory, _) = imported(summary.path(), "reprompi", &[file], &[]);
+    let record = calls(&run_directory, "measurements.csv");
+    assert_eq!((record.header["statistic"].as_str(), record.rows[0].seconds), ("median", 11.3e-6));
+}
+
+#[test]
+fn csv_columns_are_what_the_user_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("drawer.csv");
+    fs::write(
+        &file,
+        "alg;np;size;t;run\nbinomial;8;8192;12.5;1\nnative:openmpi:ring;8;8192;10;2\n",
+    )
+    .unwrap();
+    let columns = "collective:=allgather,method=alg,procs=np,bytes=size:total,seconds=t:us,job=run";
+    let (run_directory, said) = imported(folder.path(), "csv", &[file], &["--columns", columns]);
+    assert!(said.contains("by 2 jobs"), "{said}");
+    let first = calls(&run_directory, "measurements.csv").rows;
+    let second = calls(&run_directory, "measurements-2.csv").rows;
+    assert_eq!((first[0].method.to_string().as_str(), first[0].bytes), ("other:binomial", 1024));
+    assert_eq!(
+        (second[0].method.to_string().as_str(), second[0].seconds),
+        ("native:openmpi:ring", 1e-5)
+    );
+}
+
+#[test]
+fn broken_cut_and_mixed_files_are_refused_with_line_and_field() {
+    let osu = "# OSU MPI Allreduce Latency Test v5.6.2\n# Size       Avg Latency(us)\n4   5.47\n8   5.89\n";
+    let procs = ["--procs", "4"];
+    for (text, wanted) in [
+        (osu.replace("5.89", "5.8x"), "file.txt, line 4, field Avg Latency: is '5.8x'"),
+        (osu.replace("5.89", "-1"), "line 4, field Avg Latency"),
+        (osu.replace("8   5.89", "8"), "line 4: 1 fields, expected 2"),
+        (osu.trim_end().to_owned(), "line 4: the file ends within this line"),
+        (osu.replace("8   ", "2   "), "line 4, field Size: is 2 after 4; two outputs are mixed"),
+        (osu.lines().take(2).map(|line| line.to_owned() + "\n").collect(), "ends without a row"),
+        (osu.replace("Allreduce", "Allreduction"), "line 1: 'MPI Allreduction Latency Test"),
+        (fs::read_to_string(sample("imb/allreduce-made-up.txt")).unwrap(), "expected a title"),
+        (String::new(), "holds no table"),
+    ] {
+        let error = refused("osu", &text, &procs);
+        assert!(error.contains(wanted), "{wanted}: {error}");
+    }
+    let imb = fs::read_to_string(sample("imb/allreduce-made-up.txt")).unwrap();
+    for (text, wanted) in [
+        (imb.replace("# All processes", "# No processes"), "it was cut off"),
+        (imb.replace("2.25", "2,25"), "field t_max: is '2,25'"),
+        (imb.replace("#processes = 4", "#processes = 0"), "field #processes: is 0"),
+        (osu.to_owned(), "does not begin as output of the Intel MPI Benchmarks"),
+    ] {
+        let error = refused("imb", &text, &[]);
+        assert!(error.contains(wanted), "{wanted}: {error}");
+    }
+    let reprompi = fs::read_to_string(sample("reprompi/runtimes-made-up.txt")).unwrap();
+    for (text, wanted) in [
+        (reprompi.replace("#@nprocs=16\n", ""), "the number of ranks is not told"),
+        (reprompi.replace("#@datatype_extent_bytes=4\n", ""), "field count: counts elements"),
+        (reprompi.replace("MPI_Bcast          2", "MPI_Bcst          2"), "field test"),
+        (reprompi.replace("0.0000143000", "nan"), "field runtime_sec"),
+    ] {
+        let error = refused("reprompi", &text, &[]);
+        assert!(error.contains(wanted), "{wanted}: {error}");
+    }
+    let header = "system,timestamp,test_id,collective,nodes,ppn,p,mpi_lib,mpi_version,gpu,notes,count_int32,bytes,algorithm,n,min_ns,p10_ns,median_ns,mean_ns,p90_ns\n";
+    let row = "m,t,0,BCAST,32,1,32,OMPI,4.1.5,no,null,64,256,binomial_ompi,9,1,2,3,4,5\n";
+    for (text, wanted) in [
+        (row.replace("BCAST", "BCST"), "line 2, field collective: unknown collective 'bcst'"),
+        (row.replace(",32,1,32,", ",16,1,32,"), "line 2, field nodes: is 16 nodes"),
+        (row.replace(",2,3,", ",2,"), "line 2: 19 fields, expected 20"),
+        (row.replace(",3,4,", ",0,4,"), "line 2, field seconds: is 0"),
+        (
+            row.to_owned() + &row.replace(",32,1,32,", ",16,2,32,").replace("t,0", "t,1"),
+            "line 3, field layout",
+        ),
+    ] {
+        let error = refused("pico", &format!("{header}{text}"), &[]);
+        assert!(error.contains(wanted), "{wanted}: {error}");
+    }
+}
+
+#[test]
+fn a_run_that_is_there_is_not_written_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = sample("imb/allreduce-made-up.txt");
+    let (run_directory, _) = imported(folder.path(), "imb", std::slice::from_ref(&file), &[]);
+    let arguments = ["import", "--from", "imb", text(&file), text(&run_directory)];
+    let (_, stderr) = run(1, &arguments);
+    assert!(stderr.contains("already exists"), "{stderr}");
+}
+
+/// Mean and 95th percentile in the line of all collectives, in per cent.
+fn of_all(table: &str, decided_by: &str) -> (f64, f64) {
+    let begins = |line: &&str| line.split_whitespace().take(2).eq(["all", decided_by]);
+    let line = table.lines().find(begins).unwrap_or_else(|| panic!("{decided_by}: {table}"));
+    let numbers: Vec<f64> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    (numbers[1], numbers[2])
+}
+
+#[test]
+fn parameters_are_fitted_to_collectives_and_models_judged_by_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = pico(folder.path(), "mare-nostrum-5");
+    let (run_directory, _) = imported(folder.path(), "pico", &[file], &["--library-only"]);
+    let (table, _) = run(0, &["fit", text(&run_directory)]);
+    assert!(table.contains("L, o and g cannot be told apart"), "{table}");
+    let path = run_directory.join("calibration.json");
+    let fitted: records::calibration::Calibration = records::document::read(&path).unwrap();
+    let hockney = &fitted.measured.hockney;
+    // 200 Gbit/s ports, and some microseconds from program to program.
+    assert!((1e-6..5e-6).contains(&hockney.alpha_seconds.value), "{hockney:?}");
+    assert!((4e-11..2e-10).contains(&hockney.beta_seconds_per_byte.value), "{hockney:?}");
+    let (_, stderr) = run(2, &["fit", text(&run_directory)]);
+    assert!(stderr.contains("--overwrite"), "{stderr}");
+
+    let leave_out = ["fit", "--leave-out", "sizes", "--procs", "32", text(&run_directory)];
+    let (table, _) = run(0, &leave_out);
+    let (transferred, nearest) = (of_all(&table, "transferred"), of_all(&table, "nearest"));
+    assert!(transferred.0 < 10.0 && transferred.1 < 45.0, "{table}");
+    assert!(transferred.0 < nearest.0 + 0.5, "{table}");
+    assert!(of_all(&table, "default").0 > 50.0, "{table}");
+}
+
+/// What was measured on 8 and 64 nodes decides on 512.
+#[test]
+fn decisions_are_carried_to_more_processes() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = pico(folder.path(), "fugaku-8-64-512");
+    let (run_directory, _) = imported(folder.path(), "pico", &[file], &["--library-only"]);
+    let leave_out = ["fit", "--leave-out", "procs", "--procs", "512", text(&run_directory)];
+    let (table, _) = run(0, &leave_out);
+    let (mean, upper) = of_all(&table, "transferred");
+    assert!(mean < 5.0 && upper < 25.0, "{table}");
+    assert!(mean < of_all(&table, "nearest").0, "{table}");
+}
+
+#[test]
+fn messages_between_pairs_tell_latency_rate_and_how_a_port_is_shared() {
+    let folder = tempfile::tempdir().unwrap();
+    let names = ["latency", "bw", "mbw_mr_2", "mbw_mr_16", "mbw_mr_32"];
+    let files = names.map(|name| sample(&format!("osu/omb-Osu_{name}.txt")));
+    let (run_directory, _) = imported(folder.path(), "osu", &files, &[]);
+    let (table, _) = run(0, &["fit", text(&run_directory)]);
+    assert!(table.contains("16 pairs together"), "{table}");
+    assert!(table.contains("o is between 0 and"), "{table}");
+    let path = run_directory.join("calibration.json");
+    let fitted: records::calibration::Calibration = records::document::read(&path).unwrap();
+    let near = |found: f64, wanted: f64| (found / wanted - 1.0).abs() < 0.05;
+    assert!(near(fitted.measured.hockney.alpha_seconds.value, 1e-6));
+    assert!(near(fitted.measured.loggp.gap_seconds_per_byte.value, 1.0 / 12.07e9));
+    assert!(near(fitted.measured.loggp.gap_seconds.value, 132e-9));
+}
