@@ -298,7 +298,8 @@ fn calibrate_decide_verify_and_export_work_on_local_ranks() {
 
     // What is exported, judged by what it was made of, is what was measured best.
     let (exported, plain) = (path("exported.rules"), path("plain.rules"));
-    run(0, &["export", &directory, "--format", "openmpi", "--output", &exported]);
+    let export = ["export", &directory, "--format", "openmpi", "--commutative"];
+    run(0, &[&export[..], &["--output", &exported]].concat());
     fs::write(&plain, "1\n7 1\n0 1\n0 3 0 4 # 4-byte segments were not measured\n").unwrap();
     let others = [("exported", &exported), ("plain", &plain), ("models", &decisions)];
     let others = others.map(|(name, path)| format!("--judge={name}={path}"));

@@ -140,7 +140,8 @@ fn wide_plan(ranks: u32, sizes: &[u64]) -> Plan {
 /// observations; the program is to be ended by calling what is returned.
 fn stand_in(path: PathBuf, record: PathBuf) -> impl FnOnce() {
     const STEP: Duration = Duration::from_millis(5);
-    let write = move |all: u64, stolen: u64| {
+    let write = move |all: u64, under_theft: u64| {
+        let stolen = under_theft / 2;
         let beside = path.with_extension("new");
         fs::write(&beside, format!("cpu 10 0 0 {} 0 0 0 {stolen}\n", all - stolen)).unwrap();
         fs::rename(&beside, &path).unwrap();
@@ -149,7 +150,8 @@ fn stand_in(path: PathBuf, record: PathBuf) -> impl FnOnce() {
     let ended = Arc::new(AtomicBool::new(false));
     let until = Arc::clone(&ended);
     let writer = thread::spawn(move || {
-        let (begun, mut before, mut stolen) = (Instant::now(), 0, 0);
+        // Halved only when written: of a single hundredth half would be nothing.
+        let (begun, mut before, mut under_theft) = (Instant::now(), 0, 0);
         while !until.load(Ordering::Relaxed) {
             thread::sleep(STEP);
             let lines = fs::read_to_string(&record).unwrap_or_default();
@@ -157,10 +159,10 @@ fn stand_in(path: PathBuf, record: PathBuf) -> impl FnOnce() {
             // Hundredths of a second of both processors together.
             let all = (begun.elapsed().as_secs_f64() * 200.0) as u64;
             if (20..30).contains(&made) {
-                stolen += (all - before) / 2;
+                under_theft += all - before;
             }
             before = all;
-            write(all, stolen);
+            write(all, under_theft);
         }
     });
     move || {

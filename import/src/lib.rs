@@ -9,6 +9,7 @@
 
 #![forbid(unsafe_code)]
 
+mod columns;
 mod lines;
 mod methods;
 mod registry;
@@ -18,10 +19,10 @@ mod sizes;
 mod tool;
 mod tools;
 
+pub use columns::{ColumnMap, SizeUnit, TimeUnit};
 pub use lines::Lines;
 pub use registry::{ALL, find};
 pub use rows::{ExchangeKind, ImportedCall, Job, Made, PairExchange, RanksOnNodes, Sink, Summary};
 pub use script::Script;
 pub use sizes::SizeMeaning;
 pub use tool::{MeasuringTool, Told};
-pub use tools::{ColumnMap, SizeUnit, TimeUnit};

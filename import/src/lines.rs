@@ -37,7 +37,7 @@ impl<'a> Lines<'a> {
     ///
     /// # Errors
     /// The file cannot be read, the line is no text or too long, or it is cut off.
-    pub fn next(&mut self) -> Result<Option<&str>, FileError> {
+    pub fn next_line(&mut self) -> Result<Option<&str>, FileError> {
         self.line.clear();
         self.number += 1;
         let mut part = (&mut self.input).take(LONGEST);

@@ -25,7 +25,7 @@ impl Script {
     pub fn read(mut lines: Lines<'_>) -> Result<Self, FileError> {
         let mut script = Script::default();
         let mut problem = None;
-        while let Some(line) = lines.next()? {
+        while let Some(line) = lines.next_line()? {
             if let Err(told) = script.take(line.trim()) {
                 problem = Some(told);
                 break;

@@ -1,10 +1,10 @@
 use records::{FileError, Method};
 
 use crate::{
+    columns::ColumnMap,
     lines::Lines,
     rows::{Job, RanksOnNodes, Sink},
     script::Script,
-    tools::ColumnMap,
 };
 
 /// What the user tells of files that do not tell it.

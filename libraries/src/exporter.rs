@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use records::{Algorithm, Collective, FileError, Method, Point, summary::LoadWay};
 
-use crate::{error::Result, library::UnsafeFor, rules::Rules};
+use crate::{danger::UnsafeFor, error::Result, rules::Rules};
 
 /// Everything that an exporter may tell.
 pub struct Export<'a> {

@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+mod danger;
 mod error;
 mod exporter;
 pub mod intel;
@@ -20,11 +21,12 @@ pub mod spans;
 pub mod ucc;
 mod version;
 
+pub use danger::{Damage, Danger, UnsafeFor};
 pub use error::{Error, Result};
 pub use exporter::{Compile, Export, Exporter, File, FileFormat, MethodAt, lacks};
 pub use library::{
-    Damage, Danger, JobStart, MethodsOfVersion, MpiLibrary, ReadAt, RequiredVariable, UnsafeFor,
-    Variable, VariablesOf, WithinJob,
+    JobStart, MethodsOfVersion, MpiLibrary, ReadAt, RequiredVariable, Variable, VariablesOf,
+    WithinJob,
 };
 pub use registry::{ALL, find, formats, ran_as_asked, read, recognise, runs, unlike_its_name};
 pub use release::{LibraryRelease, ReleaseMatch};

@@ -12,7 +12,7 @@
 //!
 //! # Doubt
 //! The median of |change of ln(time / default's time)| over all methods from one number of processes
-//! to the next, as far as such steps were measured, else [`UNSEEN`]; at a size between measured ones
+//! to the next, as far as such steps were measured, else a usual doubt; at a size between measured ones
 //! 0. The default is kept where the gain is smaller than the doubt.
 
 use std::collections::{BTreeMap, btree_map::Range};
@@ -40,12 +40,12 @@ pub struct TransferredDecision {
     pub from_procs: u32,
 }
 
-/// By the bytes in all and the method.
-type TimesOfSizes<'a> = BTreeMap<u64, BTreeMap<&'a Method, f64>>;
+/// Seconds of each method at each size, in bytes.
+type TimesBySize<'a> = BTreeMap<u64, BTreeMap<&'a Method, f64>>;
 
 /// Measured times, by what they can be taken from.
 pub struct Transfer<'a> {
-    times: BTreeMap<(Collective, Layout), TimesOfSizes<'a>>,
+    times: BTreeMap<(Collective, Layout), TimesBySize<'a>>,
     fit: Option<&'a JointFit>,
 }
 
@@ -112,7 +112,7 @@ impl<'a> Transfer<'a> {
     fn smaller(
         &self,
         Point { collective, layout, .. }: Point,
-    ) -> Range<'_, (Collective, Layout), TimesOfSizes<'a>> {
+    ) -> Range<'_, (Collective, Layout), TimesBySize<'a>> {
         // One rank per node is the first layout of its number of processes.
         let fewer = Layout::flat(1)..Layout::flat(layout.procs());
         self.times.range((collective, fewer.start)..(collective, fewer.end))
@@ -182,7 +182,7 @@ impl<'a> Transfer<'a> {
     /// What ratios to the default changed from one number of processes to the next.
     fn doubt(&self) -> f64 {
         let mut changes = Vec::new();
-        let mut before: Option<(&(Collective, Layout), &TimesOfSizes<'_>)> = None;
+        let mut before: Option<(&(Collective, Layout), &TimesBySize<'_>)> = None;
         for (key, sizes) in &self.times {
             if let Some((_, smaller)) = before.filter(|(before, _)| before.0 == key.0) {
                 for (bytes, there) in sizes {

@@ -1,10 +1,6 @@
 //! What to measure, in which order, within a budget.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt,
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_pcg::Pcg64;
@@ -20,39 +16,14 @@ use crate::{
 };
 
 mod memory;
+mod methods_of;
 mod repeated;
 mod thinned;
 
 pub use memory::{CutSizes, cut, fits, rank_bytes};
+pub use methods_of::MethodsOf;
 pub use repeated::{RepeatedPlan, repeat};
 pub use thinned::thinned;
-
-/// The methods of a collective with these segment sizes, on so many processes, for messages of so
-/// many bytes.
-#[derive(Clone)]
-pub struct MethodsOf(Arc<MethodsAt>);
-
-type MethodsAt = dyn Fn(Collective, &[u64], u32, u64) -> Vec<Method> + Send + Sync;
-
-impl MethodsOf {
-    /// What this function gives.
-    pub fn new(
-        methods: impl Fn(Collective, &[u64], u32, u64) -> Vec<Method> + Send + Sync + 'static,
-    ) -> Self {
-        MethodsOf(Arc::new(methods))
-    }
-
-    /// At a point.
-    pub fn at(&self, point: Point, segments: &[u64]) -> Vec<Method> {
-        (self.0)(point.collective, segments, point.layout.procs(), point.bytes)
-    }
-}
-
-impl fmt::Debug for MethodsOf {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("MethodsOf")
-    }
-}
 
 /// The points to measure and the methods to compare there.
 #[derive(Debug, Clone)]

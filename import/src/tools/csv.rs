@@ -1,9 +1,10 @@
-use std::{collections::BTreeMap, str::FromStr};
+use std::collections::BTreeMap;
 
 use records::{Collective, FileError, Method, observation::ObservationStatus, unknown};
 
 use super::table::{Fault, FieldSplitter, Fields};
 use crate::{
+    columns::{ColumnMap, ColumnSource, OURS, SizeUnit},
     lines::{Lines, number, time},
     methods,
     rows::{ImportedCall, Job, Made, RanksOnNodes, Sink, Summary},
@@ -15,130 +16,8 @@ use crate::{
 /// the user names ([`ColumnMap`]).
 pub struct Csv;
 
-/// The unit of a column of times.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TimeUnit {
-    /// Seconds.
-    S,
-    /// Milliseconds.
-    Ms,
-    /// Microseconds.
-    Us,
-    /// Nanoseconds.
-    Ns,
-}
-
-impl TimeUnit {
-    const fn of_second(self) -> f64 {
-        match self {
-            TimeUnit::S => 1.0,
-            TimeUnit::Ms => 1e3,
-            TimeUnit::Us => 1e6,
-            TimeUnit::Ns => 1e9,
-        }
-    }
-}
-
-/// What a column of sizes counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SizeUnit {
-    /// Bytes as Colibri counts them; see [`Collective::message_size`].
-    Ours,
-    /// Bytes of the blocks of all ranks together.
-    Total,
-}
-
-/// Where one of our columns comes from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum From {
-    /// A column of the file.
-    Column(String),
-    /// The same for all rows.
-    Fixed(String),
-}
-
-/// What the columns of a file are: `procs=np,bytes=size:total,seconds=t:us,method:=default`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ColumnMap {
-    from: BTreeMap<String, From>,
-    time: TimeUnit,
-    size: SizeUnit,
-}
-
-/// Our columns, and whether they are needed.
-const OURS: [(&str, bool); 10] = [
-    ("collective", true),
-    ("method", false),
-    ("procs", true),
-    ("bytes", true),
-    ("seconds", true),
-    ("repetition", false),
-    ("job", false),
-    ("nodes", false),
-    ("library", false),
-    ("statistic", false),
-];
-
 /// Statistics by which a row may tell the time of several repetitions.
 const STATISTICS: [&str; 4] = ["median", "mean", "least", "greatest"];
-
-impl Default for ColumnMap {
-    /// As Colibri's own export has them.
-    fn default() -> Self {
-        let from = OURS.map(|(name, _)| (name.to_owned(), From::Column(name.to_owned())));
-        ColumnMap { from: from.into(), time: TimeUnit::S, size: SizeUnit::Ours }
-    }
-}
-
-impl FromStr for ColumnMap {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let mut map = ColumnMap { from: BTreeMap::new(), time: TimeUnit::S, size: SizeUnit::Ours };
-        for part in text.split(',') {
-            let (ours, from) = part.split_once('=').ok_or_else(|| {
-                format!("{} is no OURS=THEIRS or OURS:=VALUE", records::quoted(part))
-            })?;
-            let (ours, fixed) = ours.strip_suffix(':').map_or((ours, false), |ours| (ours, true));
-            let (ours, from) = (ours.trim(), from.trim());
-            if !OURS.iter().any(|(name, _)| *name == ours) {
-                return Err(unknown("column", ours, &OURS.map(|(name, _)| name)));
-            }
-            let from = match fixed {
-                true => From::Fixed(from.to_owned()),
-                false => From::Column(map.column(ours, from)?),
-            };
-            if map.from.insert(ours.to_owned(), from).is_some() {
-                return Err(format!("{ours} is told twice"));
-            }
-        }
-        match OURS.iter().find(|(name, needed)| *needed && !map.from.contains_key(*name)) {
-            Some((name, _)) => Err(format!("does not tell {name}; expected {name}=COLUMN")),
-            None => Ok(map),
-        }
-    }
-}
-
-impl ColumnMap {
-    /// Takes the unit off a column's name.
-    fn column(&mut self, ours: &str, theirs: &str) -> Result<String, String> {
-        let Some((name, unit)) = theirs.rsplit_once(':') else { return Ok(theirs.to_owned()) };
-        match (ours, unit) {
-            ("seconds", "s") => self.time = TimeUnit::S,
-            ("seconds", "ms") => self.time = TimeUnit::Ms,
-            ("seconds", "us") => self.time = TimeUnit::Us,
-            ("seconds", "ns") => self.time = TimeUnit::Ns,
-            ("bytes", "total") => self.size = SizeUnit::Total,
-            ("bytes", "ours") => self.size = SizeUnit::Ours,
-            ("seconds", _) => {
-                return Err(format!("unit {unit} of seconds; expected s, ms, us, ns"));
-            }
-            ("bytes", _) => return Err(format!("unit {unit} of bytes; expected ours or total")),
-            _ => return Ok(theirs.to_owned()),
-        }
-        Ok(name.to_owned())
-    }
-}
 
 impl MeasuringTool for Csv {
     fn name(&self) -> &'static str {
@@ -158,7 +37,7 @@ impl MeasuringTool for Csv {
         let map = told.columns.clone().unwrap_or_default();
         let mut reader: Option<Rows> = None;
         let mut rows = 0_u64;
-        while let Some(line) = lines.next()? {
+        while let Some(line) = lines.next_line()? {
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
@@ -204,7 +83,7 @@ impl Rows {
         let columns = Fields::named(line, &mut splitter);
         let mut places = BTreeMap::new();
         for (ours, from) in &map.from {
-            let From::Column(name) = from else { continue };
+            let ColumnSource::Column(name) = from else { continue };
             match columns.names.iter().position(|column| column == name) {
                 Some(place) => {
                     places.insert(ours.clone(), place);
@@ -236,7 +115,7 @@ impl Rows {
         let get = |ours: &str| -> Option<&str> {
             match (places.get(ours), map.from.get(ours)) {
                 (Some(place), _) => Some(fields[*place].trim()),
-                (None, Some(From::Fixed(value))) => Some(value.as_str()),
+                (None, Some(ColumnSource::Fixed(value))) => Some(value.as_str()),
                 _ => None,
             }
         };
@@ -337,29 +216,5 @@ fn nodes(text: &str, procs: u32) -> Result<RanksOnNodes, String> {
     match nodes.procs() == procs {
         true => Ok(nodes),
         false => Err(format!("is {nodes}, but there are {procs} ranks")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_map_tells_columns_units_and_what_is_the_same_in_all_rows() {
-        let map: ColumnMap =
-            "collective:=bcast,procs=np,bytes=size:total,seconds=t:us".parse().unwrap();
-        assert_eq!((map.time, map.size), (TimeUnit::Us, SizeUnit::Total));
-        assert_eq!(map.from["collective"], From::Fixed("bcast".into()));
-        assert_eq!(map.from["seconds"], From::Column("t".into()));
-        for (text, part) in [
-            ("procs=np", "does not tell collective"),
-            ("collectiv=c", "did you mean 'collective'"),
-            ("collective:=bcast,procs=np,bytes=b,seconds=t:h", "expected s, ms, us, ns"),
-            ("collective", "OURS=THEIRS"),
-            ("procs=a,procs=b", "told twice"),
-        ] {
-            let error = text.parse::<ColumnMap>().unwrap_err();
-            assert!(error.contains(part), "{text}: {error}");
-        }
     }
 }

@@ -56,7 +56,7 @@ impl MeasuringTool for Imb {
         sink.job(0, &told.job(lines, TIMING))?;
         let (mut table, mut begun, mut ended, mut rows): (Option<ImbTable>, _, _, u64) =
             (None, false, false, 0);
-        while let Some(line) = lines.next()? {
+        while let Some(line) = lines.next_line()? {
             let line = line.trim().to_owned();
             let comment = line.strip_prefix('#').map(str::trim);
             if line.contains("Intel(R) MPI Benchmarks") {

@@ -7,7 +7,7 @@ mod pico;
 mod reprompi;
 mod table;
 
-pub use csv::{ColumnMap, Csv, SizeUnit, TimeUnit};
+pub use csv::Csv;
 pub use imb::Imb;
 pub use osu::Osu;
 pub use pico::Pico;

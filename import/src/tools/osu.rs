@@ -51,7 +51,7 @@ impl MeasuringTool for Osu {
         let method = told.method();
         let mut table: Option<OsuTable> = None;
         let mut rows = 0_u64;
-        while let Some(line) = lines.next()? {
+        while let Some(line) = lines.next_line()? {
             let line = line.trim().to_owned();
             if line.is_empty() {
                 continue;

@@ -44,7 +44,7 @@ impl MeasuringTool for Pico {
         let mut columns: Option<Fields> = None;
         let mut job: Option<Job> = None;
         let mut rows = 0_u64;
-        while let Some(line) = lines.next()? {
+        while let Some(line) = lines.next_line()? {
             let Some(columns) = &columns else {
                 let fields = Fields::of(line, &mut splitter);
                 columns = Some(fields.map_err(|problem| lines.fault(problem))?);

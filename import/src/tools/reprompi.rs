@@ -52,7 +52,7 @@ impl MeasuringTool for ReproMpi {
         let mut header = ReproHeader::new(told.job(lines, ""), told);
         let mut columns: Option<ReproColumns> = None;
         let mut what = TimedTest::none();
-        while let Some(line) = lines.next()? {
+        while let Some(line) = lines.next_line()? {
             let line = line.trim_end();
             if let Some(comment) = line.strip_prefix('#') {
                 if let Some((key, value)) =

@@ -8,8 +8,9 @@ mod tuning_file;
 use records::{Algorithm, Collective, Library, Native, Point, summary::LoadWay};
 
 use crate::{
+    danger::{Damage, Danger, UnsafeFor},
     exporter::FileFormat,
-    library::{Damage, Danger, MpiLibrary, UnsafeFor, WithinJob},
+    library::{MpiLibrary, WithinJob},
 };
 use algorithms::{CallRequirement, MpichAlgorithm, Version};
 

@@ -17,9 +17,9 @@ use super::{
     built_in::{self, BuiltIn},
 };
 use crate::{
+    danger::UnsafeFor,
     error::{Result, fail, usage},
     exporter::{Export, Exporter, File, lacks},
-    library::UnsafeFor,
     rules::{BytesRange, Rules},
     spans::{ProcsSpan, narrow, spans},
     version::Versions,

@@ -14,9 +14,9 @@ use super::{
     tuned::{RuleLine, TOTAL, environment, express, lines, message_size, named, one_for_all_sizes},
 };
 use crate::{
+    danger::UnsafeFor,
     error::{Result, fail, usage},
     exporter::{Export, Exporter, File},
-    library::UnsafeFor,
     spans::{ProcsSpan, narrow, spans},
     version::{Versions, numbers},
 };

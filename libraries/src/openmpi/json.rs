@@ -13,9 +13,9 @@ use super::{
     tuned::{TOTAL, environment, express, lines, message_size, named, one_for_all_sizes},
 };
 use crate::{
+    danger::UnsafeFor,
     error::{Result, fail, usage},
     exporter::{Export, Exporter, File},
-    library::UnsafeFor,
     spans::{narrow, spans},
     version::{Versions, numbers},
 };

@@ -11,8 +11,9 @@ mod tuned;
 use records::{Algorithm, Collective, Library, Native, Point, summary::LoadWay};
 
 use crate::{
+    danger::{Damage, Danger, UnsafeFor},
     exporter::FileFormat,
-    library::{Damage, Danger, JobStart, MpiLibrary, UnsafeFor, WithinJob},
+    library::{JobStart, MpiLibrary, WithinJob},
 };
 
 use algorithms::{LIBRARY, named, ran_as_asked};

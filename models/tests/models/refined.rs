@@ -44,7 +44,7 @@ fn tolerance(collective: C, algorithm: A, procs: u32, whole: bool) -> (f64, f64)
         // Nor need the deepest leaf hear last; of two ranks each hears of one half alone.
         (_, A::TwoTrees) => (0.4, 0.65),
         // Where P is no power of two the subtrees are others than in a binomial tree.
-        (C::Bcast, A::Bine) => (0.15, 0.4),
+        (C::Bcast, A::Bine) => (0.3, 0.5),
         (C::Reduce, A::Bine) => (0.45, 0.4),
         // The slowest rank need not be on the longest way.
         (C::Bcast, A::Binomial | A::KNomial | A::KChain) if !whole => (1e-9, 0.05),

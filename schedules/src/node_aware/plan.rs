@@ -196,7 +196,9 @@ impl PhasePlan {
             Buffer::Receive => phase.receive,
             other => MemoryPlace::new(other, self.scratch),
         };
-        Range::new(place.buffer, place.start + range.start, range.count)
+        // Nothing lies nowhere: the rank may lack the buffer.
+        let start = if range.count == 0 { 0 } else { place.start + range.start };
+        Range::new(place.buffer, start, range.count)
     }
 }
 

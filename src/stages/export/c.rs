@@ -3,7 +3,7 @@
 use libraries::{Export, Result, spans::ProcsSpan};
 use records::{Collective, Method};
 
-use super::source_code::{Language, replaced_spans};
+use super::source_code::{SourceLanguage, replaced_spans};
 
 /// The header.
 pub struct CHeader;
@@ -31,7 +31,7 @@ static inline struct colibri_method colibri_method_of(const char *name, unsigned
 
 ";
 
-impl Language for CHeader {
+impl SourceLanguage for CHeader {
     const NAME: &str = "C";
     const UNIT: &str = "header";
 

@@ -3,7 +3,7 @@
 use libraries::{Export, Result, spans::ProcsSpan};
 use records::{Collective, Method};
 
-use super::source_code::{Language, replaced_spans};
+use super::source_code::{SourceLanguage, replaced_spans};
 
 /// The module.
 pub struct RustModule;
@@ -26,7 +26,7 @@ const fn method(name: &'static str, segment_bytes: u64) -> Method {
 
 const DEFAULT: &str = "method(\"default\", 0)";
 
-impl Language for RustModule {
+impl SourceLanguage for RustModule {
     const NAME: &str = "Rust";
     const UNIT: &str = "module";
 

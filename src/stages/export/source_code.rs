@@ -12,7 +12,7 @@ use records::{Algorithm, Collective, Method, Point};
 use crate::error::usage;
 
 /// A programming language in which a decision function can be written.
-pub trait Language {
+pub trait SourceLanguage {
     /// As people name it.
     const NAME: &str;
     /// What a file of it is called.
@@ -31,7 +31,7 @@ pub trait Language {
 /// One file in a language, which holds every method.
 pub struct SourceCode<L>(PhantomData<L>);
 
-impl<L: Language> SourceCode<L> {
+impl<L: SourceLanguage> SourceCode<L> {
     /// The same for every version of the language.
     ///
     /// # Errors
@@ -47,7 +47,7 @@ impl<L: Language> SourceCode<L> {
     }
 }
 
-impl<L: Language> Exporter for SourceCode<L> {
+impl<L: SourceLanguage> Exporter for SourceCode<L> {
     fn target(&self) -> String {
         L::NAME.into()
     }

@@ -5,20 +5,19 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use import::{ExchangeKind, ImportedCall, Job, Made, PairExchange, RanksOnNodes, Sink, Summary};
 use records::{
-    FileError, Layout,
+    FileError, Layout, document,
     imported::{OtherStatistic, PairStreams, StreamDirection},
     observation::{CollectiveCall, ObservationStatus},
-    plan::Cell,
+    plan::{Cell, Plan, Visit},
     record::BulkWriter,
 };
 
 use super::{
-    Imported, WantedMethods,
     batch::{ImportedJob, platform},
-    write_plans,
+    wanted::{Imported, WantedMethods},
 };
 use crate::{site::run_directory::RunDirectory, stages::measurements};
 
@@ -374,4 +373,15 @@ fn header(
         header.insert("layout".into(), nodes.to_string());
     }
     header
+}
+
+/// Writes the plans: all name the same cells, each the visits of its own job.
+fn write_plans(run: &RunDirectory, cells: &[Cell], visits: Vec<Vec<Visit>>) -> Result<()> {
+    let ranks =
+        cells.iter().map(|cell| cell.layout.procs()).max().context("there are no collectives")?;
+    for (index, visits) in visits.into_iter().enumerate() {
+        let plan = Plan { seed: 0, ranks, cells: cells.to_vec(), visits };
+        document::write(&measurements::files(run, index + 1).plan, &plan)?;
+    }
+    Ok(())
 }

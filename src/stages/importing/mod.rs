@@ -2,40 +2,20 @@
 
 mod batch;
 mod collector;
+mod wanted;
 
 use std::{
     fs,
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use import::{Lines, MeasuringTool, Script, Told};
-use records::{FileError, document, plan::Plan, reading};
+use records::{FileError, reading};
 
 use self::collector::Collector;
-use crate::{site::run_directory::RunDirectory, stages::measurements};
-
-/// What was imported.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Imported {
-    /// Jobs that timed collectives or messages.
-    pub jobs: usize,
-    /// Times of collectives.
-    pub calls: u64,
-    /// Times of messages between pairs.
-    pub exchanges: u64,
-    /// What the user should know.
-    pub notes: Vec<String>,
-}
-
-/// Which of what the files hold is wanted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WantedMethods {
-    /// Everything.
-    All,
-    /// The library's own algorithms and its default.
-    OfLibrary,
-}
+pub use self::wanted::{Imported, WantedMethods};
+use crate::site::run_directory::RunDirectory;
 
 /// Reads files of a tool into a new run at `directory`, which is there only when all is read.
 ///
@@ -114,19 +94,4 @@ fn with_script(told: &Told, file: &Path) -> Result<Told> {
 pub fn script(path: &Path) -> Result<Script> {
     let input = reading::open(path).map_err(|error| FileError::io(path, "read", &error))?;
     Ok(Script::read(Lines::new(path, input))?)
-}
-
-/// Writes the plans: all name the same cells, each the visits of its own job.
-fn write_plans(
-    run: &RunDirectory,
-    cells: &[records::plan::Cell],
-    visits: Vec<Vec<records::plan::Visit>>,
-) -> Result<()> {
-    let ranks =
-        cells.iter().map(|cell| cell.layout.procs()).max().context("there are no collectives")?;
-    for (index, visits) in visits.into_iter().enumerate() {
-        let plan = Plan { seed: 0, ranks, cells: cells.to_vec(), visits };
-        document::write(&measurements::files(run, index + 1).plan, &plan)?;
-    }
-    Ok(())
 }

@@ -99,7 +99,7 @@ fn what_is_slower_when_loaded_is_not_exported() {
 fn the_default_is_kept_on_ties() {
     let tie = |cell: &Cell| 60e-6 + 0.1e-6 * cell.bytes as f64;
     let (mut chosen, mut exported, mut points) = (0, 0, 0);
-    for seed in 0..4 {
+    for seed in 0..16 {
         let world = World { truth: tie, ..World::new(seed) };
         let tuned = tuned(&world);
         chosen += slowdowns(&world, &tuned.chosen()).len();

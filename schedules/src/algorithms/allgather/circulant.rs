@@ -9,21 +9,21 @@ use crate::{
     algorithms::{circulant::Turned, reduce_scatter::Equal},
 };
 
-pub(in super::super) const ENTRY: Entry = Entry::new::<Circulant>(
+pub(in super::super) const ENTRY: Entry = Entry::new::<CirculantAllgather>(
     Collective::Allgather,
     Algorithm::Circulant,
     "blocks from distances that double evenly; turned into rank order at the end",
 );
 
 #[derive(Debug, Clone, Copy)]
-struct Circulant {
+struct CirculantAllgather {
     rank: u32,
     turned: Turned<Equal>,
 }
 
-impl Program for Circulant {
+impl Program for CirculantAllgather {
     fn new(call: &Call<'_>, rank: u32) -> Self {
-        Circulant { rank, turned: Turned::new(call, rank) }
+        CirculantAllgather { rank, turned: Turned::new(call, rank) }
     }
 
     fn rounds(&self) -> u64 {

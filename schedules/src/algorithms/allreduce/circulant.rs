@@ -9,7 +9,7 @@ use crate::{
     algorithms::{circulant::Turned, reduce_scatter::BlockDivision},
 };
 
-pub(in super::super) const ENTRY: Entry = Entry::new::<Circulant>(
+pub(in super::super) const ENTRY: Entry = Entry::new::<CirculantAllreduce>(
     Collective::Allreduce,
     Algorithm::Circulant,
     "reduce-scatter, then allgather, each to half of the ranks ahead in turn",
@@ -35,13 +35,13 @@ impl BlockDivision for VectorParts {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Circulant {
+struct CirculantAllreduce {
     turned: Turned<VectorParts>,
 }
 
-impl Program for Circulant {
+impl Program for CirculantAllreduce {
     fn new(call: &Call<'_>, rank: u32) -> Self {
-        Circulant { turned: Turned::new(call, rank) }
+        CirculantAllreduce { turned: Turned::new(call, rank) }
     }
 
     fn rounds(&self) -> u64 {

@@ -11,7 +11,7 @@ use crate::{
     Buffer, Call, ElementSpan, Entry, Program, Range, Round, algorithms::circulant::BlockSchedule,
 };
 
-pub(in super::super) const ENTRY: Entry = Entry::new::<Circulant>(
+pub(in super::super) const ENTRY: Entry = Entry::new::<CirculantBcast>(
     Collective::Bcast,
     Algorithm::Circulant,
     "a segment out and one in per round, in the fewest rounds that there can be",
@@ -22,12 +22,12 @@ pub(in super::super) const ENTRY: Entry = Entry::new::<Circulant>(
 const SENDS: u64 = 4;
 
 #[derive(Debug, Clone, Copy)]
-struct Circulant {
+struct CirculantBcast {
     schedule: BlockSchedule,
     whole: ElementSpan,
 }
 
-impl Circulant {
+impl CirculantBcast {
     fn segment(&self, call: &Call<'_>, block: u64) -> Range {
         self.whole.segment(block, call.segment).in_buffer(Buffer::Receive)
     }
@@ -76,11 +76,14 @@ impl Circulant {
     }
 }
 
-impl Program for Circulant {
+impl Program for CirculantBcast {
     fn new(call: &Call<'_>, rank: u32) -> Self {
         let whole = ElementSpan { start: 0, count: call.count };
         let segments = whole.segments(call.segment);
-        Circulant { schedule: BlockSchedule::new(call.ranks, call.relative(rank), segments), whole }
+        CirculantBcast {
+            schedule: BlockSchedule::new(call.ranks, call.relative(rank), segments),
+            whole,
+        }
     }
 
     fn rounds(&self) -> u64 {

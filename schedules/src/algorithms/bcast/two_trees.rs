@@ -26,12 +26,12 @@ const SENDS: u64 = 2;
 
 #[derive(Debug, Clone, Copy)]
 pub(in super::super) struct TwoTreesBcast {
-    sides: [Side; 2],
+    sides: [TreeHalf; 2],
 }
 
 /// One tree, as a rank sees it.
 #[derive(Debug, Clone, Copy)]
-struct Side {
+struct TreeHalf {
     parent: Option<u32>,
     children: [Option<u32>; 2],
     half: ElementSpan,
@@ -39,7 +39,7 @@ struct Side {
     first_slot: u32,
 }
 
-impl Side {
+impl TreeHalf {
     const SLOTS: u32 = (RECEIVES + 2 * SENDS) as u32;
 
     fn receive_slot(&self, at: u64) -> u32 {
@@ -102,7 +102,7 @@ impl Side {
 impl TwoTreesBcast {
     /// A leaf waits for its segments so many rounds late: they may come later than those that the
     /// rank hands on.
-    fn late(side: &Side) -> u64 {
+    fn late(side: &TreeHalf) -> u64 {
         if side.parent.is_some() && side.is_leaf() { RECEIVES - 2 } else { 0 }
     }
 }
@@ -112,18 +112,18 @@ impl Program for TwoTreesBcast {
         let trees =
             TwoTrees::new(TreeShape { ranks: call.ranks, root: call.root, fan_out: call.fan_out });
         let (left, right) = ElementSpan { start: 0, count: call.count }.halves();
-        let side = |tree, half: ElementSpan| Side {
+        let side = |tree, half: ElementSpan| TreeHalf {
             parent: trees.parent(tree, rank),
             children: trees.children(tree, rank),
             half,
             segments: half.segments(call.segment),
-            first_slot: tree * Side::SLOTS,
+            first_slot: tree * TreeHalf::SLOTS,
         };
         TwoTreesBcast { sides: [side(0, left), side(1, right)] }
     }
 
     fn rounds(&self) -> u64 {
-        let rounds = |side: &Side| match (side.parent, side.is_leaf()) {
+        let rounds = |side: &TreeHalf| match (side.parent, side.is_leaf()) {
             (None, true) => 0,
             _ => side.segments + Self::late(side),
         };
@@ -153,7 +153,7 @@ impl Program for TwoTreesBcast {
     }
 
     fn slots(&self) -> u32 {
-        2 * Side::SLOTS
+        2 * TreeHalf::SLOTS
     }
 
     fn destinations(&self) -> u32 {

@@ -149,7 +149,7 @@ impl BlockSchedule {
 
     /// The schedule of a rank: by round, its block, or that less q where it comes a turn later.
     fn schedule_of(&self, rank: u32) -> [i8; MOST] {
-        let mut search = Search::new(self, rank);
+        let mut search = ScheduleSearch::new(self, rank);
         search.visit(0, 2 * u64::from(self.ranks), search.first());
         let (length, base) = (self.length(), self.base_block(rank));
         let mut schedule = [0; MOST];
@@ -163,7 +163,7 @@ impl BlockSchedule {
 
 /// The search for a rank's schedule, depth first: ways from the root by skips, each but one of them
 /// once.
-struct Search<'a> {
+struct ScheduleSearch<'a> {
     of: &'a BlockSchedule,
     rank: u32,
     /// The numbers that are left, descending: a list.
@@ -176,7 +176,7 @@ struct Search<'a> {
 /// The end of the list, and what comes before its first number.
 const END: u8 = MOST as u8;
 
-impl<'a> Search<'a> {
+impl<'a> ScheduleSearch<'a> {
     fn new(of: &'a BlockSchedule, rank: u32) -> Self {
         let (mut next, mut before) = ([END; MOST + 1], [END; MOST + 1]);
         for number in 0..=of.length() as u8 {
@@ -188,7 +188,7 @@ impl<'a> Search<'a> {
         // The list is a ring through its end.
         next[usize::from(END)] = top;
         before[usize::from(END)] = 0;
-        let mut search = Search { of, rank, next, before, found: [0; MOST], rounds: 0 };
+        let mut search = ScheduleSearch { of, rank, next, before, found: [0; MOST], rounds: 0 };
         search.remove(of.base_block(rank) as u8);
         search
     }

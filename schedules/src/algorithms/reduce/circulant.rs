@@ -8,7 +8,7 @@ use crate::{
     Buffer, Call, ElementSpan, Entry, Program, Range, Round, algorithms::circulant::BlockSchedule,
 };
 
-pub(in super::super) const ENTRY: Entry = Entry::new::<Circulant>(
+pub(in super::super) const ENTRY: Entry = Entry::new::<CirculantReduce>(
     Collective::Reduce,
     Algorithm::Circulant,
     "a segment out and one in per round, in the fewest rounds that there can be",
@@ -20,7 +20,7 @@ pub(in super::super) const ENTRY: Entry = Entry::new::<Circulant>(
 const SENDS: u64 = 4;
 
 #[derive(Debug, Clone, Copy)]
-struct Circulant {
+struct CirculantReduce {
     schedule: BlockSchedule,
     whole: ElementSpan,
     /// Where the vector is combined: away from the root there is no receive buffer.
@@ -29,7 +29,7 @@ struct Circulant {
     longest: u64,
 }
 
-impl Circulant {
+impl CirculantReduce {
     fn segment(&self, call: &Call<'_>, block: u64) -> Range {
         self.whole.segment(block, call.segment).in_buffer(self.buffer)
     }
@@ -101,14 +101,14 @@ impl Circulant {
     }
 }
 
-impl Program for Circulant {
+impl Program for CirculantReduce {
     fn new(call: &Call<'_>, rank: u32) -> Self {
         let whole = ElementSpan { start: 0, count: call.count };
         let segments = whole.segments(call.segment);
         let schedule = BlockSchedule::new(call.ranks, call.relative(rank), segments);
         let buffer = if rank == call.root { Buffer::Receive } else { Buffer::Temporary };
         let longest = whole.segment(0, call.segment).count;
-        Circulant { schedule, whole, buffer, longest }
+        CirculantReduce { schedule, whole, buffer, longest }
     }
 
     fn rounds(&self) -> u64 {

@@ -26,12 +26,12 @@ const LEAF_SENDS: u64 = 8;
 
 #[derive(Debug, Clone, Copy)]
 pub(in super::super) struct TwoTreesReduce {
-    sides: [Side; 2],
+    sides: [ReducedHalf; 2],
 }
 
 /// One tree, as a rank sees it.
 #[derive(Debug, Clone, Copy)]
-struct Side {
+struct ReducedHalf {
     parent: Option<u32>,
     children: [Option<u32>; 2],
     half: ElementSpan,
@@ -44,7 +44,7 @@ struct Side {
     direct: bool,
 }
 
-impl Side {
+impl ReducedHalf {
     const SLOTS: u32 = LEAF_SENDS as u32;
 
     fn receive_slot(&self, child: usize, at: u64) -> u32 {
@@ -160,13 +160,13 @@ impl Program for TwoTreesReduce {
         let trees =
             TwoTrees::new(TreeShape { ranks: call.ranks, root: call.root, fan_out: call.fan_out });
         let (left, right) = ElementSpan { start: 0, count: call.count }.halves();
-        let side = |tree, half: ElementSpan, scratch| Side {
+        let side = |tree, half: ElementSpan, scratch| ReducedHalf {
             parent: trees.parent(tree, rank),
             children: trees.children(tree, rank),
             half,
             segments: half.segments(call.segment),
             longest: half.segment(0, call.segment).count,
-            first_slot: tree * Side::SLOTS,
+            first_slot: tree * ReducedHalf::SLOTS,
             scratch,
             // In place, the root's own value lies where it combines.
             direct: !(call.in_place && rank == call.root),
@@ -209,10 +209,10 @@ impl Program for TwoTreesReduce {
     }
 
     fn slots(&self) -> u32 {
-        2 * Side::SLOTS
+        2 * ReducedHalf::SLOTS
     }
 
     fn temporary(&self, _call: &Call<'_>, _scratch: &mut Round) -> u64 {
-        self.sides.iter().map(Side::temporary).sum()
+        self.sides.iter().map(ReducedHalf::temporary).sum()
     }
 }

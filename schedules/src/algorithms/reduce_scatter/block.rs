@@ -3,7 +3,7 @@
 use records::{Algorithm, Collective};
 
 use super::{
-    Equal, bine::BineReduceScatter, circulant::Circulant, pairwise::Pairwise,
+    Equal, bine::BineReduceScatter, circulant::CirculantReduceScatter, pairwise::Pairwise,
     recursive_halving::RecursiveHalving, ring::RingReduceScatter,
 };
 use crate::Entry;
@@ -18,7 +18,7 @@ pub(in super::super) const BINE: Entry = Entry::new::<BineReduceScatter<Equal>>(
 .commutative()
 .even();
 
-pub(in super::super) const CIRCULANT: Entry = Entry::new::<Circulant<Equal>>(
+pub(in super::super) const CIRCULANT: Entry = Entry::new::<CirculantReduceScatter<Equal>>(
     COLLECTIVE,
     Algorithm::Circulant,
     "the further half of the blocks goes that far ahead, then half of what is left",

@@ -6,13 +6,13 @@ use super::BlockDivision;
 use crate::{Buffer, Call, Program, Range, Round, algorithms::circulant::Turned};
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Circulant<B> {
+pub(super) struct CirculantReduceScatter<B> {
     turned: Turned<B>,
 }
 
-impl<B: BlockDivision> Program for Circulant<B> {
+impl<B: BlockDivision> Program for CirculantReduceScatter<B> {
     fn new(call: &Call<'_>, rank: u32) -> Self {
-        Circulant { turned: Turned::new(call, rank) }
+        CirculantReduceScatter { turned: Turned::new(call, rank) }
     }
 
     fn rounds(&self) -> u64 {

@@ -94,6 +94,17 @@ fn a_broadcast_to_nobody_touches_nothing() {
     }
 }
 
+/// A rank that is not the root lacks the buffer in which the root receives.
+#[test]
+fn a_part_of_nothing_lies_in_no_buffer() {
+    let nodes = NodesOfRanks::new(&[4, 4]);
+    for entry in NODE_AWARE.iter().filter(|entry| entry.collective == Collective::Reduce) {
+        let (inter, intra) = (Some(Algorithm::Binomial), Some(Algorithm::LinearReady));
+        let call = Call { segment: 2, nodes: Some(&nodes), inter, intra, ..Call::new(2, 4) };
+        assert!(entry.check(&call).is_err() || check(entry, &call).is_ok(), "{entry:?}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
