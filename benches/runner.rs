@@ -218,7 +218,7 @@ fn plan(place: Place, rounds: u32, sizes: &[u64]) -> Result<Plan> {
             cells.extend([native, own].map(|method| Cell {
                 collective,
                 method,
-                procs: ranks,
+                layout: ranks.into(),
                 bytes,
             }));
         }

@@ -105,13 +105,13 @@ fn traced() -> Parser {
                 let Ok(traced) = Traced::new(usage, ranks) else { continue };
                 let weights = traced.weights();
                 for calls in &usage.calls {
-                    let Point { collective, procs, bytes } = Point {
+                    let Point { collective, layout, bytes } = Point {
                         collective: calls.collective,
-                        procs: calls.procs,
+                        layout: calls.layout,
                         bytes: calls.bytes,
                     };
                     let bytes = bytes.checked_ilog2().map_or(0, |power| 1 << power);
-                    let weight = weights.at(Point { collective, procs, bytes });
+                    let weight = weights.at(Point { collective, layout, bytes });
                     assert!(weight >= 0.0 && weight.is_finite(), "a weight of {weight}");
                 }
                 let application = traced.application("trace".into());
@@ -184,7 +184,7 @@ fn chosen(library: &str) -> Vec<Choice> {
         (Collective::Allgather, 7, 65_536, "ring"),
     ];
     let choice = |(collective, procs, bytes, name): (Collective, u32, u64, &str)| Choice {
-        point: Point { collective, procs, bytes },
+        point: Point::flat(collective, procs, bytes),
         method: format!("{library}:{name}").parse().unwrap(),
         seconds: 1e-4,
         default_seconds: 2e-4,

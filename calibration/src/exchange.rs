@@ -110,26 +110,27 @@ impl Communicator {
         Self::wrap(raw)
     }
 
-    /// A communicator of the first `procs` ranks. Only these may call this; the others sleep on.
+    /// A communicator of some of the ranks, in this order. Only these may call this; the others sleep on.
     ///
     /// # Errors
     /// The library refuses.
-    pub fn of_first(&self, procs: u32) -> Result<Self> {
-        let mut range = [[0, procs as c_int - 1, 1]];
+    pub fn of_ranks(&self, ranks: &[u32]) -> Result<Self> {
+        let ranks: Vec<c_int> = ranks.iter().map(|&rank| rank as c_int).collect();
         let mut raw = MaybeUninit::uninit();
-        // SAFETY: the handles are valid, `range` holds the one triple announced, and each output
+        // SAFETY: the handles are valid, `ranks` holds as many as announced, and each output
         // is read only after its call succeeded.
         let raw = unsafe {
-            let (mut all, mut first) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+            let (mut all, mut some) = (MaybeUninit::uninit(), MaybeUninit::uninit());
             check("MPI_Comm_group", ffi::MPI_Comm_group(self.raw, all.as_mut_ptr()))?;
             let mut all = all.assume_init();
-            let code = ffi::MPI_Group_range_incl(all, 1, range.as_mut_ptr(), first.as_mut_ptr());
-            check("MPI_Group_range_incl", code)?;
-            let mut first = first.assume_init();
+            let code =
+                ffi::MPI_Group_incl(all, ranks.len() as c_int, ranks.as_ptr(), some.as_mut_ptr());
+            check("MPI_Group_incl", code)?;
+            let mut some = some.assume_init();
             let tag = Tag::Setup as c_int;
-            let code = ffi::MPI_Comm_create_group(self.raw, first, tag, raw.as_mut_ptr());
+            let code = ffi::MPI_Comm_create_group(self.raw, some, tag, raw.as_mut_ptr());
             check("MPI_Comm_create_group", code)?;
-            check("MPI_Group_free", ffi::MPI_Group_free(&mut first))?;
+            check("MPI_Group_free", ffi::MPI_Group_free(&mut some))?;
             check("MPI_Group_free", ffi::MPI_Group_free(&mut all))?;
             raw.assume_init()
         };

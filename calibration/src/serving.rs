@@ -31,6 +31,14 @@ pub fn tell<C: Serialize>(comm: &Communicator, rank: u32, command: &C) -> Result
     comm.tell(&Some(command), rank, Tag::Command)
 }
 
+/// Rank 0: tells some ranks what to do.
+///
+/// # Errors
+/// The MPI library refuses.
+pub fn tell_these<C: Serialize>(comm: &Communicator, ranks: &[u32], command: &C) -> Result<()> {
+    ranks.iter().try_for_each(|rank| tell(comm, *rank, command))
+}
+
 /// Rank 0: tells all others among the first `procs` ranks what to do.
 ///
 /// # Errors

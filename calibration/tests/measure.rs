@@ -84,8 +84,8 @@ impl Run {
             assert_eq!(judged, visit.repetitions as usize, "visit {index}");
             let cell = &self.plan.cells[visit.cell as usize];
             for (row, repetition) in rows.iter().zip(0..) {
-                let CollectiveCall { collective, method, procs, bytes, .. } = (*row).clone();
-                assert_eq!(&Cell { collective, method, procs, bytes }, cell);
+                let CollectiveCall { collective, method, layout, bytes, .. } = (*row).clone();
+                assert_eq!(&Cell { collective, method, layout, bytes }, cell);
                 assert_eq!(row.repetition, repetition);
                 assert!(row.seconds > 0.0 && row.seconds < 1000.0, "{row:?}");
                 assert!(row.last_start_seconds >= row.first_start_seconds, "{row:?}");
@@ -101,7 +101,7 @@ fn plan(ranks: u32, cells: Vec<Cell>, repetitions: u32) -> Plan {
 }
 
 fn cell(collective: Collective, method: &str, procs: u32, bytes: u64) -> Cell {
-    Cell { collective, method: method.parse().unwrap(), procs, bytes }
+    Cell { collective, method: method.parse().unwrap(), layout: procs.into(), bytes }
 }
 
 /// What is tried with all sizes and native methods; one size and the default do for the others.
@@ -127,7 +127,7 @@ fn wide_plan(ranks: u32, sizes: &[u64]) -> Plan {
                 cells.extend(natives.into_iter().map(|method| Cell {
                     collective,
                     method,
-                    procs,
+                    layout: procs.into(),
                     bytes,
                 }));
             }
@@ -265,7 +265,7 @@ fn own_algorithms_are_right_and_recorded_on_any_number_of_ranks() {
                     let method = Method::Own { algorithm: entry.algorithm, segment_bytes };
                     for &bytes in sizes_for(collective, sizes) {
                         let method = method.clone();
-                        cells.push(Cell { collective, method, procs: ranks, bytes });
+                        cells.push(Cell { collective, method, layout: ranks.into(), bytes });
                     }
                 }
             }
@@ -527,7 +527,9 @@ fn what_was_forced_is_what_ran() {
         .output()
         .unwrap();
     assert_success(&output);
-    for row in run.record().rows.iter().filter(|row| row.procs > 1 && is_usual(row.collective)) {
+    for row in
+        run.record().rows.iter().filter(|row| row.layout.procs() > 1 && is_usual(row.collective))
+    {
         assert!(!row.ran.is_empty(), "{row:?}");
         assert!(libraries::ran_as_asked(row.collective, &row.method, &row.ran), "{row:?}");
         let segment = row.method.segment_bytes();

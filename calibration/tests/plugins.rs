@@ -58,7 +58,7 @@ impl Folder {
 }
 
 fn cell(collective: Collective, method: &str, procs: u32, bytes: u64) -> Cell {
-    Cell { collective, method: method.parse().unwrap(), procs, bytes }
+    Cell { collective, method: method.parse().unwrap(), layout: procs.into(), bytes }
 }
 
 /// Each in turn with the library's own, on communicators of different size, for which the library

@@ -24,11 +24,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         let mut penalties = made_up::penalties(procs, &sizes);
         let mut decisions = made_up::decisions(procs, &sizes);
         for decision in &mut decisions.decisions {
-            decision.extrapolated = decision.procs > 20 || decision.bytes > 1 << 19;
+            decision.extrapolated = decision.layout.procs() > 20 || decision.bytes > 1 << 19;
         }
         let map = figures::decision_map(&decisions, Some(&penalties), bcast)?;
         figures.push(if name == "few" { ("decisions_few", map) } else { ("decisions_many", map) });
-        penalties.penalties.retain(|p| p.decided_by != "plogp" || p.bytes < 1 << 18 || p.procs < 8);
+        penalties
+            .penalties
+            .retain(|p| p.decided_by != "plogp" || p.bytes < 1 << 18 || p.layout.procs() < 8);
         let map = figures::penalty_map(&penalties, bcast)?;
         figures.push(if name == "few" { ("penalty_few", map) } else { ("penalty_many", map) });
         if name == "few" {
@@ -109,7 +111,10 @@ fn barrier() -> Result<Figure, figures::FigureError> {
     let gains = (2..=32).map(|procs| {
         let tuned_seconds = made_up::seconds(procs, 0);
         let default_seconds = tuned_seconds * (1.0 + f64::from(procs) / 16.0);
-        GainPanel { procs, points: vec![GainPoint { bytes: 0, default_seconds, tuned_seconds }] }
+        GainPanel {
+            layout: procs.into(),
+            points: vec![GainPoint { bytes: 0, default_seconds, tuned_seconds }],
+        }
     });
     let lines = [made_up::platform(32).summary()];
     gain(Collective::Barrier, &lines, &gains.collect::<Vec<_>>())

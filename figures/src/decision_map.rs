@@ -6,7 +6,7 @@ use crate::{
     Figure, FigureError,
     canvas::Hatch,
     colour,
-    map::{MapCell, MapFigure, Panel},
+    map::{MapCell, MapFigure, MapRow, Panel},
     page::{self, Heading, Legend, LegendKey, panel_name},
     penalty_map::{rank, size_label},
 };
@@ -21,8 +21,8 @@ struct PanelChoice<'a> {
     extrapolated: bool,
 }
 
-/// What one panel shows, by (procs, bytes).
-type PanelChoices<'a> = BTreeMap<(u32, u64), PanelChoice<'a>>;
+/// What one panel shows, by (row, bytes).
+type PanelChoices<'a> = BTreeMap<(MapRow, u64), PanelChoice<'a>>;
 
 /// Which method each model takes, in the manner of the paper's Figure 6.
 ///
@@ -44,7 +44,10 @@ pub fn decision_map(
             tied: !decision.ties.is_empty(),
             extrapolated: decision.extrapolated,
         };
-        models.entry(&decision.model).or_default().insert((decision.procs, decision.bytes), choice);
+        models
+            .entry(&decision.model)
+            .or_default()
+            .insert((decision.layout.into(), decision.bytes), choice);
     }
     if models.is_empty() {
         let present: BTreeSet<Collective> =
@@ -100,7 +103,7 @@ fn best(penalties: &Penalties, collective: Collective) -> PanelChoices<'_> {
         .filter(|penalty| penalty.collective == collective)
         .map(|penalty| {
             let choice = PanelChoice { method: &penalty.best, tied: false, extrapolated: false };
-            ((penalty.procs, penalty.bytes), choice)
+            ((penalty.layout.into(), penalty.bytes), choice)
         })
         .collect()
 }

@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use records::{Collective, Method};
+use records::{Collective, Layout, Method};
 use statistics::geometric_mean;
 
 use crate::{
@@ -17,7 +17,7 @@ use crate::{
 #[derive(Debug, Clone, PartialEq)]
 pub struct ComparedPoint {
     /// Communicator size.
-    pub procs: u32,
+    pub layout: Layout,
     /// Message size.
     pub bytes: u64,
     /// What the first one takes, and the second.
@@ -64,7 +64,7 @@ pub fn difference_map(
         pairs.iter().zip(1..).map(|(pair, number)| (pair.methods, number)).collect();
     let cells = points.iter().map(|point| {
         let number = numbers.get(&[&point.methods[0], &point.methods[1]]).copied();
-        ((point.procs, point.bytes), cell(point, number))
+        ((point.layout.into(), point.bytes), cell(point, number))
     });
     let [first, second] = names;
     let heading = Heading {

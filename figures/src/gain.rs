@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use records::{Collective, Method, penalty::Penalties};
+use records::{Collective, Layout, Method, penalty::Penalties};
 use statistics::geometric_mean;
 
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
 #[derive(Debug, Clone, PartialEq)]
 pub struct GainPanel {
     /// Communicator size.
-    pub procs: u32,
+    pub layout: Layout,
     /// One per message size, ascending.
     pub points: Vec<GainPoint>,
 }
@@ -37,10 +37,10 @@ pub fn gains(
     collective: Collective,
     decided_by: Option<&str>,
 ) -> Vec<GainPanel> {
-    let mut tuned: BTreeMap<(u32, u64), f64> = BTreeMap::new();
-    let mut default: BTreeMap<(u32, u64), f64> = BTreeMap::new();
+    let mut tuned: BTreeMap<(Layout, u64), f64> = BTreeMap::new();
+    let mut default: BTreeMap<(Layout, u64), f64> = BTreeMap::new();
     for penalty in penalties.penalties.iter().filter(|p| p.collective == collective) {
-        let place = (penalty.procs, penalty.bytes);
+        let place = (penalty.layout, penalty.bytes);
         if penalty.decided == Method::Default {
             default.insert(place, penalty.decided_seconds);
         }
@@ -55,12 +55,12 @@ pub fn gains(
         }
     }
     let mut gains: Vec<GainPanel> = Vec::new();
-    for ((procs, bytes), tuned_seconds) in tuned {
-        let Some(default_seconds) = default.get(&(procs, bytes)).copied() else { continue };
+    for ((layout, bytes), tuned_seconds) in tuned {
+        let Some(default_seconds) = default.get(&(layout, bytes)).copied() else { continue };
         let point = GainPoint { bytes, default_seconds, tuned_seconds };
-        match gains.last_mut().filter(|gain| gain.procs == procs) {
+        match gains.last_mut().filter(|gain| gain.layout == layout) {
             Some(gain) => gain.points.push(point),
-            None => gains.push(GainPanel { procs, points: vec![point] }),
+            None => gains.push(GainPanel { layout, points: vec![point] }),
         }
     }
     gains
@@ -85,7 +85,9 @@ pub fn gain(
     let panels = if without_messages {
         let points: Vec<(f64, GainPoint)> = gains
             .iter()
-            .flat_map(|gain| gain.points.iter().map(|point| (f64::from(gain.procs), *point)))
+            .flat_map(|gain| {
+                gain.points.iter().map(|point| (f64::from(gain.layout.procs()), *point))
+            })
             .collect();
         let axis = Axis { label: "processes".into(), quantity: Quantity::Processes };
         vec![panel(String::new(), axis, &points)]
@@ -95,7 +97,7 @@ pub fn gain(
         let by_procs = gains.iter().enumerate().map(|(index, gain)| {
             let points: Vec<(f64, GainPoint)> =
                 gain.points.iter().map(|point| (point.bytes as f64, *point)).collect();
-            panel(format!("{} {} processes", panel_name(index), gain.procs), axis.clone(), &points)
+            panel(format!("{} {} processes", panel_name(index), gain.layout), axis.clone(), &points)
         });
         by_procs.collect()
     };

@@ -5,7 +5,7 @@ use crate::{
     Figure, FigureError,
     canvas::Hatch,
     colour,
-    map::{MapCell, MapFigure, Panel},
+    map::{MapCell, MapFigure, MapRow, Panel},
     page::{self, Heading, Legend, panel_name},
     scale_bar::ColourScale,
 };
@@ -67,7 +67,7 @@ fn panel(
             framed: false,
             outlined: false,
         };
-        ((link.sender, u64::from(link.receiver)), cell)
+        ((MapRow::Rank(link.sender), u64::from(link.receiver)), cell)
     });
     Panel { title, detail: format!("{} links", map.links.len()), cells: cells.collect() }
 }

@@ -98,7 +98,9 @@ fn panel(index: usize, name: &str, cells: &[&Penalty], summary: Option<&PenaltyS
             .iter()
             // Not a number is no measurement: it stays among the cells without data.
             .filter(|cell| !cell.penalty.is_nan())
-            .map(|cell| ((cell.procs, cell.bytes), shaded(cell.penalty, cell.machine_limited)))
+            .map(|cell| {
+                ((cell.layout.into(), cell.bytes), shaded(cell.penalty, cell.machine_limited))
+            })
             .collect(),
     }
 }

@@ -1,4 +1,4 @@
-use records::Collective;
+use records::{Collective, Layout};
 
 use crate::{
     Figure, FigureError,
@@ -11,7 +11,7 @@ use crate::{
 #[derive(Debug, Clone, PartialEq)]
 pub struct RelativePanel {
     /// Communicator size.
-    pub procs: u32,
+    pub layout: Layout,
     /// The methods, the default among them.
     pub methods: Vec<RelativeMethod>,
     /// Message sizes at which a method is significantly faster than the default.
@@ -79,7 +79,7 @@ fn panel(collective: Collective, index: usize, relative: &RelativePanel) -> Plot
     };
     let marks = relative.violated.iter().map(|&bytes| (bytes as f64, "*".to_owned()));
     Plot {
-        title: format!("{} {} processes", panel_name(index), relative.procs),
+        title: format!("{} {} processes", panel_name(index), relative.layout),
         detail: format!(
             "significantly slower than a method at {}",
             page::points(relative.violated.len())

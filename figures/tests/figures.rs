@@ -90,7 +90,7 @@ fn what_lies_beyond_the_calibration_is_outlined() {
     let key = "extrapolated beyond what was calibrated";
     assert!(!plain.svg().unwrap().contains(key));
     for decision in &mut decisions.decisions {
-        decision.extrapolated = decision.procs == 8 || decision.bytes > 1000;
+        decision.extrapolated = decision.layout.procs() == 8 || decision.bytes > 1000;
     }
     let marked = decision_map(&decisions, None, BCAST).unwrap();
     let svg = marked.svg().unwrap();
@@ -464,7 +464,7 @@ fn gains_are_default_over_tuned() {
         penalty.decided_seconds = if penalty.decided == Method::Default { 0.307 } else { 0.0614 };
     }
     let point = |tuned_seconds| GainPoint { bytes: 1024, default_seconds: 0.307, tuned_seconds };
-    let wanted = |tuned| vec![GainPanel { procs: 8, points: vec![point(tuned)] }];
+    let wanted = |tuned| vec![GainPanel { layout: 8_u32.into(), points: vec![point(tuned)] }];
     assert_eq!(gains(&penalties, BCAST, None), wanted(0.049));
     assert_eq!(gains(&penalties, BCAST, Some("plogp")), wanted(0.0614));
     assert_eq!(gains(&penalties, BCAST, Some("nobody")), []);
@@ -488,7 +488,7 @@ fn a_barrier_is_drawn_over_the_processes() {
         .map(|procs| {
             let default_seconds = f64::from(procs) * 2e-5;
             let point = GainPoint { bytes: 0, default_seconds, tuned_seconds: 1e-5 };
-            GainPanel { procs, points: vec![point] }
+            GainPanel { layout: procs.into(), points: vec![point] }
         })
         .into();
     let svg = gain(Collective::Barrier, &[], &gains).unwrap().svg().unwrap();
@@ -541,8 +541,8 @@ fn what_a_logarithmic_axis_cannot_show_is_said() {
 #[test]
 fn extreme_values_are_drawn() {
     let mut penalties = made_up::penalties(&[1, 2], &[0, 1, 1000, u64::MAX]);
-    for penalty in penalties.penalties.iter_mut().filter(|penalty| penalty.procs == 2) {
-        penalty.procs = u32::MAX;
+    for penalty in penalties.penalties.iter_mut().filter(|penalty| penalty.layout.procs() == 2) {
+        penalty.layout = u32::MAX.into();
     }
     let extremes = [0.0, -1.0, f64::MAX, f64::INFINITY, f64::NAN, f64::MIN_POSITIVE];
     for (index, penalty) in penalties.penalties.iter_mut().enumerate() {

@@ -57,6 +57,11 @@ pub trait Exporter {
         None
     }
 
+    /// Whether it tells communicators of the same size with other ranks per node apart.
+    fn knows_layouts(&self) -> bool {
+        false
+    }
+
     /// Whether the export is a directory of files.
     fn is_directory(&self) -> bool {
         false

@@ -1,26 +1,34 @@
 //! What is to be loaded, as ranges of sizes.
 
-use records::{Collective, Method};
+use records::{Collective, Layout, Method};
 
 /// What to load for one collective.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rules {
     /// The collective.
     pub collective: Collective,
-    /// One section per communicator size measured, ascending.
+    /// One section per layout measured, ascending; for a target that knows the number of processes
+    /// alone, one per number.
     pub sections: Vec<ProcsRange>,
 }
 
-/// The ranges for one communicator size. It holds up to the next section's; the last one holds
+/// The ranges for communicators of one layout. It holds up to the next section's; the last one holds
 /// for its own size alone.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProcsRange {
-    /// Communicator size.
-    pub procs: u32,
+    /// The communicators' ranks and nodes.
+    pub layout: Layout,
     /// Ranges of message sizes, ascending; neighbours differ. Each holds up to the next.
     pub bands: Vec<BytesRange>,
     /// Largest message size measured; beyond it nothing is claimed.
     pub last_bytes: u64,
+}
+
+impl ProcsRange {
+    /// Communicator size.
+    pub fn procs(&self) -> u32 {
+        self.layout.procs()
+    }
 }
 
 /// A range of message sizes with one method.

@@ -30,11 +30,11 @@ pub struct ProcsSpan {
 /// There are several methods where there can be only one.
 pub fn spans(rules: &Rules, one_for_all: bool) -> Result<Vec<ProcsSpan>> {
     let mut spans = Vec::new();
-    let ends = rules.sections.iter().skip(1).map(|next| next.procs - 1);
-    let last = rules.sections.last().map(|section| section.procs);
+    let ends = rules.sections.iter().skip(1).map(|next| next.procs() - 1);
+    let last = rules.sections.last().map(ProcsRange::procs);
     for (section, last) in rules.sections.iter().zip(ends.chain(last)) {
         let bands = bands(rules.collective, section, one_for_all)?;
-        let first = section.procs;
+        let first = section.procs();
         let exact = |method: &Method| holds_at_one_size(rules.collective, method);
         if last > first && bands.iter().any(|band| exact(&band.method)) {
             let mut others = bands.clone();
@@ -91,7 +91,7 @@ fn bands(
             fail!(
                 "{} methods for {collective} on {}, where one has to serve for all sizes",
                 section.bands.len(),
-                section.procs
+                section.layout
             );
         };
         return Ok(vec![BytesRange::new(0, only.method.clone())]);
@@ -117,7 +117,7 @@ mod tests {
     }
 
     fn section(procs: u32, bands: Vec<BytesRange>) -> ProcsRange {
-        ProcsRange { procs, bands, last_bytes: 1024 }
+        ProcsRange { layout: procs.into(), bands, last_bytes: 1024 }
     }
 
     #[test]

@@ -49,7 +49,7 @@ fn predictions(bencher: Bencher, model: Model) {
     let points: Vec<(Point, u64)> = (0..POINTS)
         .map(|_| {
             let (procs, bytes) = (random.random_range(2..1000), random.random_range(0..2_000_000));
-            let point = Point { collective: Collective::Bcast, procs, bytes };
+            let point = Point::flat(Collective::Bcast, procs, bytes);
             (point, random.random_range(1..100_000))
         })
         .collect();

@@ -48,7 +48,7 @@ pub fn decide(
 ) -> Result<Decision, DecideError> {
     let mut candidates = Vec::new();
     let serving = |algorithm: &&Algorithm| {
-        predictor.model().serves(point.collective, **algorithm, point.procs)
+        predictor.model().serves(point.collective, **algorithm, point.procs())
     };
     let of = |&algorithm: &Algorithm| predictor.methods(point.collective, algorithm);
     let methods: Vec<Method> = algorithms.iter().filter(serving).flat_map(of).collect();
@@ -139,7 +139,7 @@ pub fn decide_map(
 ) -> Result<Vec<Decision>, DecideError> {
     let points = procs
         .iter()
-        .flat_map(|&procs| bytes.iter().map(move |&bytes| Point { collective, procs, bytes }));
+        .flat_map(|&procs| bytes.iter().map(move |&bytes| Point::flat(collective, procs, bytes)));
     points.map(|point| decide(predictor, point, algorithms, segments)).collect()
 }
 
@@ -152,8 +152,8 @@ pub(crate) fn seconds_of(
     point: Point,
     methods: &[Method],
 ) -> Result<Vec<f64>, DecideError> {
-    let Point { collective, procs, .. } = point;
-    let serves = |algorithm| predictor.model().serves(collective, algorithm, procs);
+    let Point { collective, layout, .. } = point;
+    let serves = |algorithm| predictor.model().serves(collective, algorithm, layout.procs());
     let seconds = |method: &Method| -> Result<f64, DecideError> {
         if !method.algorithm().is_none_or(serves) {
             return Ok(f64::INFINITY);
@@ -257,7 +257,7 @@ fn arg_min(
     Ok(Decision {
         collective: point.collective,
         model: predictor.model().name().into(),
-        procs: point.procs,
+        layout: point.layout,
         bytes: point.bytes,
         method,
         seconds: prediction.seconds,
@@ -330,7 +330,7 @@ mod tests {
             {
                 let known = predictor.model().algorithms(collective);
                 for bytes in [1, 8, 4096, 1 << 16, 1 << 20] {
-                    let point = Point { collective, procs, bytes };
+                    let point = Point::flat(collective, procs, bytes);
                     let got = decide(&predictor, point, &known, &Segments::Auto).unwrap();
                     let wanted = all_evaluated(&predictor, point);
                     ties += wanted.1.len();

@@ -21,7 +21,7 @@
 //!
 //! let frodo = preset("frodo")?;
 //! let predictor = Predictor::new(Model::LogGp, Forms::Corrected, &frodo.measured)?;
-//! let point = Point { collective: Collective::Bcast, procs: 8, bytes: 64 << 10 };
+//! let point = Point::flat(Collective::Bcast, 8, 64 << 10);
 //! let pipeline = predictor.predict(point, Algorithm::Pipeline, 1 << 10)?;
 //! let linear = predictor.predict(point, Algorithm::Linear, 0)?;
 //! assert!(pipeline < linear / 4.0);

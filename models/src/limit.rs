@@ -80,13 +80,13 @@ impl Predictor {
 pub fn limit(network: &Network, point: Point) -> NetworkLimit {
     let nothing = NetworkLimit { seconds: 0.0, cause: LimitCause::Latency };
     let is_barrier = point.collective == Collective::Barrier;
-    if point.procs < 2 || (point.bytes == 0 && !is_barrier) {
+    if point.procs() < 2 || (point.bytes == 0 && !is_barrier) {
         return nothing;
     }
     let (passing, combined) = work(point);
     let bounds = [
         (latency(network, point), LimitCause::Latency),
-        (bandwidth(network, passing, point.procs), LimitCause::Bandwidth),
+        (bandwidth(network, passing, point.procs()), LimitCause::Bandwidth),
         (combining(network, combined), LimitCause::Combining),
     ];
     bounds.into_iter().fold(nothing, |most, (seconds, cause)| match seconds > most.seconds {
@@ -97,7 +97,7 @@ pub fn limit(network: &Network, point: Point) -> NetworkLimit {
 
 /// Bytes that some port must pass, and that some rank must combine.
 fn work(point: Point) -> (f64, f64) {
-    let (procs, bytes) = (f64::from(point.procs), point.bytes as f64);
+    let (procs, bytes) = (f64::from(point.procs()), point.bytes as f64);
     let share = bytes * (procs - 1.0) / procs;
     let blocks = bytes * (procs - 1.0);
     match point.collective {
@@ -107,7 +107,7 @@ fn work(point: Point) -> (f64, f64) {
         Collective::Allreduce => (2.0 * share, share),
         // The last rank combines what all but one of the others have, at least once.
         Collective::Scan => (bytes, bytes),
-        Collective::Exscan => (bytes, if point.procs > 2 { bytes } else { 0.0 }),
+        Collective::Exscan => (bytes, if point.procs() > 2 { bytes } else { 0.0 }),
         Collective::ReduceScatter | Collective::ReduceScatterBlock => (blocks, blocks),
         _ => (blocks, 0.0),
     }
@@ -132,13 +132,13 @@ fn latency(network: &Network, point: Point) -> f64 {
     let [send, receive, gap, trip] = [
         least(&|bytes| network.send_overhead(bytes)),
         least(&|bytes| network.receive_overhead(bytes)),
-        least(&|bytes| port_seconds(network, bytes, point.procs)),
+        least(&|bytes| port_seconds(network, bytes, point.procs())),
         least(&|bytes| message(network, bytes)),
     ];
     let (outward, inward) = directions(point.collective);
-    let outward = if outward { spreading(point.procs, gap.max(send), trip) } else { 0.0 };
+    let outward = if outward { spreading(point.procs(), gap.max(send), trip) } else { 0.0 };
     // Read backwards, the messages of a gathering spread: their receiver takes the sender's part.
-    let inward = if inward { spreading(point.procs, gap.max(receive), trip) } else { 0.0 };
+    let inward = if inward { spreading(point.procs(), gap.max(receive), trip) } else { 0.0 };
     outward.max(inward)
 }
 

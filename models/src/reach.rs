@@ -52,8 +52,8 @@ impl Reach {
     pub fn excess(&self, point: Point) -> Option<String> {
         let procs = self
             .procs
-            .filter(|procs| point.procs > *procs)
-            .map(|procs| format!("{} processes, calibrated with {procs}", point.procs));
+            .filter(|procs| point.procs() > *procs)
+            .map(|procs| format!("{} processes, calibrated with {procs}", point.procs()));
         let bytes = self.bytes.filter(|bytes| point.bytes > *bytes).map(|bytes| {
             let [size, bytes] = [point.bytes, bytes].map(quantity::format_bytes);
             format!("{size}, calibrated up to {bytes}")
@@ -69,7 +69,7 @@ mod tests {
     use records::Collective;
 
     fn point(procs: u32, bytes: u64) -> Point {
-        Point { collective: Collective::Bcast, procs, bytes }
+        Point::flat(Collective::Bcast, procs, bytes)
     }
 
     #[test]

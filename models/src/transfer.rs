@@ -15,9 +15,9 @@
 //! to the next, as far as such steps were measured, else a usual doubt; at a size between measured ones
 //! 0. The default is kept where the gain is smaller than the doubt.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map::Range};
 
-use records::{Collective, Held, Method, Point};
+use records::{Collective, Held, Layout, Method, Point};
 use statistics::median;
 
 use crate::fit::{JointFit, MethodTime};
@@ -45,7 +45,7 @@ type TimesBySize<'a> = BTreeMap<u64, BTreeMap<&'a Method, f64>>;
 
 /// Measured times, by what they can be taken from.
 pub struct Transfer<'a> {
-    times: BTreeMap<(Collective, u32), TimesBySize<'a>>,
+    times: BTreeMap<(Collective, Layout), TimesBySize<'a>>,
     fit: Option<&'a JointFit>,
 }
 
@@ -53,14 +53,14 @@ pub struct Transfer<'a> {
 pub fn total_bytes(point: Point) -> u64 {
     let is_of_all = |held| matches!(held, Held::All | Held::AllAtRoot);
     let by_block = is_of_all(point.collective.sends()) || is_of_all(point.collective.receives());
-    if by_block { point.bytes.saturating_mul(point.procs.into()) } else { point.bytes }
+    if by_block { point.bytes.saturating_mul(point.procs().into()) } else { point.bytes }
 }
 
-/// The point of another number of processes with as many bytes in all.
-fn with_procs(point: Point, procs: u32) -> Point {
+/// The point of another layout with as many bytes in all.
+fn with_layout(point: Point, layout: Layout) -> Point {
     let total = total_bytes(point);
-    let bytes = if total == point.bytes { total } else { total / u64::from(procs.max(1)) };
-    Point { procs, bytes, ..point }
+    let bytes = if total == point.bytes { total } else { total / u64::from(layout.procs()) };
+    Point { layout, bytes, ..point }
 }
 
 impl<'a> Transfer<'a> {
@@ -68,7 +68,7 @@ impl<'a> Transfer<'a> {
     pub fn new(known: &'a [MethodTime], fit: Option<&'a JointFit>) -> Self {
         let mut times: BTreeMap<_, BTreeMap<u64, BTreeMap<&Method, f64>>> = BTreeMap::new();
         for time in known {
-            let key = (time.point.collective, time.point.procs);
+            let key = (time.point.collective, time.point.layout);
             let at = times.entry(key).or_default().entry(total_bytes(time.point)).or_default();
             at.insert(&time.method, time.seconds);
         }
@@ -77,9 +77,9 @@ impl<'a> Transfer<'a> {
 
     /// What to take at a point, among methods; none where nothing near was measured.
     pub fn decide(&self, point: Point, methods: &[&Method]) -> Option<TransferredDecision> {
-        let here = self.times.get(&(point.collective, point.procs));
+        let here = self.times.get(&(point.collective, point.layout));
         let (believed, doubt, from_procs) = match here {
-            Some(sizes) => (self.between(sizes, point, methods), 0.0, point.procs),
+            Some(sizes) => (self.between(sizes, point, methods), 0.0, point.procs()),
             None => self.below(point, methods)?,
         };
         let (method, seconds) = believed.iter().min_by(|a, b| a.1.total_cmp(b.1))?;
@@ -95,19 +95,27 @@ impl<'a> Transfer<'a> {
     /// The same by the measured times alone: at a size between measured ones by the line between their
     /// logarithms, else what was least with the same bytes on the nearest smaller number of processes.
     pub fn nearest(&self, point: Point, methods: &[&Method]) -> Option<Method> {
-        let believed = match self.times.get(&(point.collective, point.procs)) {
+        let believed = match self.times.get(&(point.collective, point.layout)) {
             Some(sizes) => self.between(sizes, point, methods),
             None => {
                 let total = total_bytes(point);
-                let smaller =
-                    self.times.range((point.collective, 0)..(point.collective, point.procs));
-                let there = smaller.rev().find_map(|(_, sizes)| sizes.get(&total))?;
+                let there = self.smaller(point).rev().find_map(|(_, sizes)| sizes.get(&total))?;
                 let timed = methods.iter().map(|method| (*method, there.get(*method).copied()));
                 timed.filter_map(|(method, seconds)| Some((method, seconds?))).collect()
             }
         };
         let least = believed.into_iter().min_by(|a, b| a.1.total_cmp(&b.1));
         least.map(|(method, _)| method.clone())
+    }
+
+    /// What was measured on fewer processes, the fewest first.
+    fn smaller(
+        &self,
+        Point { collective, layout, .. }: Point,
+    ) -> Range<'_, (Collective, Layout), TimesBySize<'a>> {
+        // One rank per node is the first layout of its number of processes.
+        let fewer = Layout::flat(1)..Layout::flat(layout.procs());
+        self.times.range((collective, fewer.start)..(collective, fewer.end))
     }
 
     fn structure(&self, point: Point, method: &Method) -> Option<f64> {
@@ -152,12 +160,12 @@ impl<'a> Transfer<'a> {
         methods: &[&'a Method],
     ) -> Option<(BTreeMap<&'a Method, f64>, f64, u32)> {
         let total = total_bytes(point);
-        let smaller = self.times.range((point.collective, 0)..(point.collective, point.procs));
-        let with = smaller.rev().find_map(|((_, procs), sizes)| Some((*procs, sizes.get(&total)?)));
-        let (procs, there) = with?;
+        let mut smaller = self.smaller(point).rev();
+        let with = smaller.find_map(|((_, layout), sizes)| Some((*layout, sizes.get(&total)?)));
+        let (layout, there) = with?;
         let growth = |method: &Method| {
             let after = self.structure(point, method)?;
-            Some((after / self.structure(with_procs(point, procs), method)?).ln())
+            Some((after / self.structure(with_layout(point, layout), method)?).ln())
         };
         let known: Vec<(&'a Method, f64, Option<f64>)> = methods
             .iter()
@@ -168,13 +176,13 @@ impl<'a> Transfer<'a> {
         let believed = known.into_iter().map(|(method, seconds, growth)| {
             (method, seconds * (BELIEVED * growth.unwrap_or(usual)).exp())
         });
-        Some((believed.collect(), self.doubt(), procs))
+        Some((believed.collect(), self.doubt(), layout.procs()))
     }
 
     /// What ratios to the default changed from one number of processes to the next.
     fn doubt(&self) -> f64 {
         let mut changes = Vec::new();
-        let mut before: Option<(&(Collective, u32), &TimesBySize<'_>)> = None;
+        let mut before: Option<(&(Collective, Layout), &TimesBySize<'_>)> = None;
         for (key, sizes) in &self.times {
             if let Some((_, smaller)) = before.filter(|(before, _)| before.0 == key.0) {
                 for (bytes, there) in sizes {
@@ -198,7 +206,7 @@ mod tests {
     use super::*;
 
     fn time(procs: u32, bytes: u64, method: &str, seconds: f64) -> MethodTime {
-        let point = Point { collective: Collective::Allgather, procs, bytes };
+        let point = Point::flat(Collective::Allgather, procs, bytes);
         MethodTime { point, method: method.parse().unwrap(), seconds }
     }
 
@@ -209,7 +217,7 @@ mod tests {
             // The same 64 KiB in all.
             let known = [time(8, 8192, "default", gain * 1e-3), time(8, 8192, ring, 1e-3)];
             let methods = [&known[0].method, &known[1].method];
-            let point = Point { collective: Collective::Allgather, procs: 64, bytes: 1024 };
+            let point = Point::flat(Collective::Allgather, 64, 1024);
             let decided = Transfer::new(&known, None).decide(point, &methods).unwrap();
             assert_eq!((decided.method.to_string().as_str(), decided.from_procs), (wanted, 8));
             assert_eq!(decided.doubt, UNSEEN);
@@ -227,13 +235,13 @@ mod tests {
         ];
         let methods = [&known[0].method, &known[2].method];
         let decide = |bytes| {
-            let point = Point { collective: Collective::Allgather, procs: 8, bytes };
+            let point = Point::flat(Collective::Allgather, 8, bytes);
             Transfer::new(&known, None).decide(point, &methods).unwrap()
         };
         assert_eq!(decide(512).method.to_string(), ring);
         assert!((decide(512).seconds / 8e-6 - 1.0).abs() < 1e-9);
         assert_eq!(decide(128).method.to_string(), bruck);
-        let elsewhere = Point { collective: Collective::Bcast, procs: 8, bytes: 1 };
+        let elsewhere = Point::flat(Collective::Bcast, 8, 1);
         assert_eq!(Transfer::new(&known, None).decide(elsewhere, &methods), None);
     }
 }

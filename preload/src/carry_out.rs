@@ -12,6 +12,7 @@ use std::{
 
 pub use self::call::{InterceptedCall, choose, is_left_alone};
 use self::judging::Judgement;
+use records::Layout;
 use runner::{AbiFamily, Arguments, Error, Runnable, function_name};
 
 use crate::say::say;
@@ -31,8 +32,11 @@ impl InterceptedCall {
         if let Some(started) = started {
             let ran = self.choice.filter(|_| ours.is_some());
             let collective = self.arguments.collective();
-            let procs = self.place.plans.procs;
-            self.job.usage.note(collective, procs, self.bytes, ran, started.elapsed());
+            let plans = self.place.plans;
+            // On one node the number of processes tells everything.
+            let layout = plans.layout.filter(|layout| layout.nodes() > 1);
+            let layout = layout.unwrap_or(Layout::flat(plans.procs));
+            self.job.usage.note(collective, layout, self.bytes, ran, started.elapsed());
         }
         code
     }

@@ -1,8 +1,8 @@
 //! Which method a call gets: looked up in tables made once per size of communicator.
 
 use records::{
-    Collective, Method,
-    profile::{OtherProcs, Profile, REPLACED},
+    Collective, Layout, Method,
+    profile::{OtherLayouts, OtherProcs, Profile, REPLACED},
 };
 use runner::Runnable;
 
@@ -133,6 +133,8 @@ impl MethodTable {
 #[derive(Debug, Default)]
 pub struct Plans {
     pub procs: u32,
+    /// Which process is on which node, where that is known.
+    pub layout: Option<Layout>,
     /// Whether all processes have the same settings; if not, everything is left to the library.
     pub agreed: bool,
     /// Whether every call is noted.
@@ -141,19 +143,19 @@ pub struct Plans {
 }
 
 impl Plans {
-    /// `forced`: for all calls of a collective, a method or the library; `nodes`: on how many nodes the communicator's processes are, where a profile asks for it.
+    /// `forced`: for all calls of a collective, a method or the library; `layout`: on which nodes the communicator's processes are, where a profile asks for it.
     pub fn new(
         forced: &[(Collective, Option<CarriedMethod>)],
         profiles: &[Profile],
         procs: u32,
-        nodes: Option<u32>,
+        layout: Option<Layout>,
         watched: bool,
     ) -> Self {
-        let mut plans = Plans { procs, agreed: true, watched, ..Plans::default() };
+        let mut plans = Plans { procs, layout, agreed: true, watched, ..Plans::default() };
         for collective in REPLACED {
             let spans = match forced.iter().find(|(other, _)| *other == collective) {
                 Some((_, choice)) => choice.iter().map(|c| (0, u64::MAX, c.clone())).collect(),
-                None => spans(profiles, collective, procs, nodes),
+                None => spans(profiles, collective, procs, layout),
             };
             plans.by_collective[collective as usize] = MethodTable::from_spans(spans);
         }
@@ -182,11 +184,15 @@ fn spans(
     profiles: &[Profile],
     collective: Collective,
     procs: u32,
-    nodes: Option<u32>,
+    layout: Option<Layout>,
 ) -> Vec<(u64, u64, CarriedMethod)> {
+    let nodes = layout.map(Layout::nodes);
+    let of_layout = layout.and_then(|layout| nearest(profiles, collective, layout));
     // One of the same number of nodes says more than one that doesn't tell.
     let fits = |profile: &&Profile| {
-        profile.collective == collective && (profile.nodes.is_none() || profile.nodes == nodes)
+        profile.collective == collective
+            && profile.layout.is_none()
+            && (profile.nodes.is_none() || profile.nodes == nodes)
     };
     let fitting = || profiles.iter().filter(fits);
     let exact = fitting().filter(|profile| profile.procs == procs).max_by_key(|p| p.nodes);
@@ -194,7 +200,7 @@ fn spans(
     let below = below.max_by_key(|profile| (profile.procs, profile.nodes));
     let above = fitting().filter(|profile| profile.procs > procs);
     let above = above.min_by_key(|profile| (profile.procs, std::cmp::Reverse(profile.nodes)));
-    let ranges: Vec<(u64, u64, &Method)> = match (exact, below, above) {
+    let ranges: Vec<(u64, u64, &Method)> = match (of_layout.or(exact), below, above) {
         (Some(profile), ..) => ranges(profile).collect(),
         (None, Some(below), _) if below.other_procs == OtherProcs::NearestBelow => {
             ranges(below).collect()
@@ -211,6 +217,38 @@ fn spans(
             Some((first, last, CarriedMethod::new(collective, method).ok()?))
         })
         .collect()
+}
+
+/// The profile of a layout or, between those measured, of the nearest one that holds for others.
+fn nearest(profiles: &[Profile], collective: Collective, layout: Layout) -> Option<&Profile> {
+    let measured: Vec<(Layout, &Profile)> = profiles
+        .iter()
+        .filter(|profile| profile.collective == collective)
+        .filter_map(|profile| Some((profile.layout?, profile)))
+        .collect();
+    if let Some((_, exact)) = measured.iter().find(|(of, _)| *of == layout) {
+        return Some(exact);
+    }
+    let lies_between = |of: fn(Layout) -> u32| {
+        let all = || measured.iter().map(|(layout, _)| of(*layout));
+        all().min() <= Some(of(layout)) && Some(of(layout)) <= all().max()
+    };
+    if !lies_between(Layout::procs) || !lies_between(Layout::most_per_node) {
+        return None;
+    }
+    let octaves = |a: u32, b: u32| (f64::from(a.max(1)) / f64::from(b.max(1))).log2();
+    // Of two as near, the one that is placed alike.
+    let distance = |of: Layout| {
+        let procs = octaves(of.procs(), layout.procs());
+        let per_node = octaves(of.most_per_node(), layout.most_per_node());
+        (procs.hypot(per_node), of.placement() != layout.placement(), of)
+    };
+    let nearest = measured.into_iter().min_by(|(a, _), (b, _)| {
+        let ((a, a_else, a_of), (b, b_else, b_of)) = (distance(*a), distance(*b));
+        a.total_cmp(&b).then((a_else, a_of).cmp(&(b_else, b_of)))
+    });
+    let (_, profile) = nearest?;
+    (profile.other_layouts == OtherLayouts::Nearest).then_some(profile)
 }
 
 fn ranges(profile: &Profile) -> impl Iterator<Item = (u64, u64, &Method)> {
@@ -250,7 +288,10 @@ mod tests {
     }
 
     fn found(profiles: &[Profile], procs: u32, nodes: Option<u32>, bytes: u64) -> Option<String> {
-        let plans = Plans::new(&[], profiles, procs, nodes, false);
+        let layout = nodes.map(|nodes| {
+            Layout::from_nodes(&(0..procs).map(|rank| rank % nodes).collect::<Vec<_>>()).unwrap()
+        });
+        let plans = Plans::new(&[], profiles, procs, layout, false);
         plans
             .for_collective(Collective::Bcast)
             .find(bytes)
@@ -298,6 +339,41 @@ mod tests {
         assert_eq!(found(&both, 4, Some(2), 1).as_deref(), Some("own:binary"));
         assert_eq!(found(&both, 4, Some(1), 1).as_deref(), Some("own:linear"));
         assert_eq!(found(&both, 4, None, 1).as_deref(), Some("own:linear"));
+    }
+
+    #[test]
+    fn layouts_of_one_size_have_profiles_of_their_own_and_others_the_nearest() {
+        let of = |layout: &str, method| {
+            let ranges = profile(4, &[(1, 9, method)]).ranges;
+            Profile::of_layout(Collective::Bcast, layout.parse().unwrap(), ranges)
+        };
+        let any = profile(16, &[(1, 9, "own:pipeline")]);
+        let mut all =
+            vec![any, of("8x1", "own:linear"), of("8x4", "own:binary"), of("32", "own:binomial")];
+        let at = |profiles: &[Profile], layout: &str| {
+            let layout: Layout = layout.parse().unwrap();
+            let plans = Plans::new(&[], profiles, layout.procs(), Some(layout), false);
+            let found = plans.for_collective(Collective::Bcast).find(1);
+            found.map(|choice| choice.method().to_string())
+        };
+        for (layout, method) in [
+            ("8x4", Some("own:binary")),
+            ("32x1", Some("own:binomial")),
+            ("8", Some("own:linear")),
+            ("8x4:cyclic", Some("own:binary")),
+            ("8x3", Some("own:binary")),
+            ("7+5+6", None),
+            ("28", Some("own:binomial")),
+            ("16x1", Some("own:linear")),
+            ("64", None),
+            ("4x1", None),
+            ("2x8", Some("own:pipeline")),
+        ] {
+            assert_eq!(at(&all, layout).as_deref(), method, "{layout}");
+        }
+        all[2].other_layouts = OtherLayouts::Exact;
+        assert_eq!(at(&all, "8x3"), None);
+        assert_eq!(at(&all, "8x4").as_deref(), Some("own:binary"));
     }
 
     /// The short cut of the search finds what a plain search does.

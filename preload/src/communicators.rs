@@ -11,6 +11,7 @@ use std::{
     sync::atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
+use records::{Layout, profile::Profile};
 use runner::{AbiFamily, Handle};
 
 use crate::{
@@ -136,7 +137,7 @@ unsafe fn first_use(job: &'static JobContext, comm: Handle) -> Option<Communicat
                 _ if gpu::is_agreed() && agreed != CommunicatorAgreement::Nothing => {
                     job.untuned_plans(procs)
                 }
-                CommunicatorAgreement::Settings => job.plans(procs, nodes(job, comm, procs)?),
+                CommunicatorAgreement::Settings => job.plans(procs, layout(job, comm, procs)?),
                 CommunicatorAgreement::NoRoom => job.untuned_plans(procs),
                 CommunicatorAgreement::Nothing => JobContext::idle_plans(procs),
             };
@@ -239,9 +240,11 @@ unsafe fn agree(
     })
 }
 
-/// On how many nodes the processes are, if any profile asks.
-unsafe fn nodes(job: &JobContext, comm: Handle, procs: u32) -> Option<Option<u32>> {
-    if job.settings.profiles.iter().all(|profile| profile.nodes.is_none()) {
+/// Which process is on which node, if a profile or a trace asks: the same to all processes, which hear the
+/// names of all nodes.
+unsafe fn layout(job: &JobContext, comm: Handle, procs: u32) -> Option<Option<Layout>> {
+    let asks = |profile: &Profile| profile.nodes.is_some() || profile.layout.is_some();
+    if job.settings.trace.is_none() && !job.settings.profiles.iter().any(asks) {
         return Some(None);
     }
     // A name of MPI_MAX_PROCESSOR_NAME (at most 256), cut: nodes' names differ before that.
@@ -263,9 +266,7 @@ unsafe fn nodes(job: &JobContext, comm: Handle, procs: u32) -> Option<Option<u32
                 comm,
             )
     };
-    names.sort_unstable();
-    names.dedup();
-    (code == 0).then_some(u32::try_from(names.len()).ok())
+    (code == 0).then(|| Layout::from_nodes(&names).ok())
 }
 
 /// Makes a communicator known.

@@ -4,7 +4,7 @@ use std::{ffi::OsString, os::unix::ffi::OsStringExt, path::Path};
 
 use ::fuzz::{Answer, Inputs, Parser, files, parsers::is_told};
 use records::{
-    Collective, document,
+    Collective, Layout, document,
     profile::{OtherProcs, Profile},
     usage::{Calls, Usage},
 };
@@ -130,16 +130,29 @@ fn look_up(profile: &Profile) {
         plans.for_collective(collective).find(bytes).map(|choice| choice.method().clone())
     };
 
+    // One of so many nodes, if there can be one.
+    let layout = profile.layout.or_else(|| {
+        let nodes = profile.nodes.filter(|nodes| (1..=profile.procs.min(64)).contains(nodes))?;
+        let mut counts = vec![1; nodes as usize];
+        counts[0] = profile.procs - nodes + 1;
+        Layout::from_counts(&counts, records::RankPlacement::Block).ok()
+    });
+    if layout.is_none() && profile.nodes.is_some() {
+        return;
+    }
     let alone = std::slice::from_ref(profile);
-    let exact = Plans::new(&[], alone, profile.procs, profile.nodes, false);
+    let exact = Plans::new(&[], alone, profile.procs, layout, false);
     for &bytes in &messages {
         assert_eq!(found(&exact, bytes), profile.method(bytes).cloned(), "{bytes} bytes");
+    }
+    if profile.layout.is_some() {
+        return;
     }
     let mut larger = profile.clone();
     larger.procs = profile.procs.saturating_mul(2);
     let both = [larger, profile.clone()];
     for procs in [1, profile.procs.saturating_sub(1), profile.procs.saturating_add(1), u32::MAX] {
-        let plans = Plans::new(&[], &both, procs, profile.nodes, true);
+        let plans = Plans::new(&[], &both, procs, layout, true);
         let is_between = profile.procs < procs && procs < both[0].procs;
         if is_between && profile.other_procs != OtherProcs::Exact {
             for &bytes in &messages {

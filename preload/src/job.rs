@@ -11,6 +11,7 @@ use std::{
     time::Instant,
 };
 
+use records::Layout;
 use runner::{CopyAttribute, DeleteAttribute, Handle, Session};
 
 use crate::{
@@ -40,7 +41,7 @@ pub struct JobContext {
     pub started: Instant,
     /// Those that no call is using.
     workers: Mutex<Vec<Worker>>,
-    plans: Mutex<HashMap<(u32, Option<u32>), &'static Plans>>,
+    plans: Mutex<HashMap<(u32, Option<Layout>), &'static Plans>>,
     untuned: Mutex<HashMap<u32, &'static Plans>>,
     /// Whether the application's operation is defined for a datatype; see `carry_out`.
     pub tried: Mutex<HashMap<(Handle, Handle), bool>>,
@@ -79,12 +80,12 @@ impl JobContext {
         lock(&self.workers).push(worker);
     }
 
-    /// The tables for communicators of a size; made once.
-    pub fn plans(&self, procs: u32, nodes: Option<u32>) -> &'static Plans {
+    /// The tables for communicators of a size and, where a profile asks for it, a layout; made once.
+    pub fn plans(&self, procs: u32, layout: Option<Layout>) -> &'static Plans {
         let mut plans = lock(&self.plans);
-        plans.entry((procs, nodes)).or_insert_with(|| {
+        plans.entry((procs, layout)).or_insert_with(|| {
             let PreloadSettings { forced, profiles, .. } = &self.settings;
-            Box::leak(Box::new(Plans::new(forced, profiles, procs, nodes, self.is_watched())))
+            Box::leak(Box::new(Plans::new(forced, profiles, procs, layout, self.is_watched())))
         })
     }
 

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, ptr, sync::Mutex, time::Duration};
 
-use records::{Collective, Method, usage::Calls};
+use records::{Collective, Layout, Method, usage::Calls};
 
 use crate::{choice::CarriedMethod, lock::lock};
 
@@ -13,7 +13,7 @@ const KINDS: usize = 10_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct CallKind {
     collective: Collective,
-    procs: u32,
+    layout: Layout,
     bytes: u64,
     choice: Option<*const CarriedMethod>,
 }
@@ -36,13 +36,13 @@ impl UsageCounts {
     pub fn note(
         &self,
         collective: Collective,
-        procs: u32,
+        layout: Layout,
         bytes: u64,
         choice: Option<&'static CarriedMethod>,
         time: Duration,
     ) {
         let mut kinds = lock(&self.0);
-        let mut kind = CallKind { collective, procs, bytes, choice: choice.map(ptr::from_ref) };
+        let mut kind = CallKind { collective, layout, bytes, choice: choice.map(ptr::from_ref) };
         if kinds.len() >= KINDS && !kinds.contains_key(&kind) {
             kind.bytes = bytes.checked_ilog2().map_or(0, |power| 1 << power);
         }
@@ -56,7 +56,7 @@ impl UsageCounts {
         let kinds = lock(&self.0);
         let calls = kinds.iter().map(|(kind, tally)| Calls {
             collective: kind.collective,
-            procs: kind.procs,
+            layout: kind.layout,
             bytes: kind.bytes,
             method: kind.choice.map_or(Method::Default, |choice| {
                 // SAFETY: see `Kind`.

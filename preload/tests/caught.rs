@@ -30,7 +30,7 @@ fn each_is_seen_once(bench: &Bench, source: &str, options: &[&str], times: u64) 
         let twice = matches!(collective, Collective::Bcast | Collective::Allreduce);
         let wanted = if twice { times } else { 3 };
         assert_eq!(calls.len(), 1, "{source} {collective}: {calls:?}");
-        assert_eq!((calls[0].calls, calls[0].procs), (wanted, 2), "{source} {collective}");
+        assert_eq!((calls[0].calls, calls[0].layout.procs()), (wanted, 2), "{source} {collective}");
         let bytes = if collective == Collective::Barrier { 0 } else { 8 };
         assert_eq!(calls[0].bytes, bytes, "{source} {collective}");
         let method = match collective {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Collective, Method, document::Document, platform::Platform};
+use crate::{Collective, Layout, Method, document::Document, platform::Platform};
 
 /// Two decision functions compared by measurements that belong to neither.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -48,8 +48,9 @@ impl Document for Agreement {
 pub struct Difference {
     /// The collective.
     pub collective: Collective,
-    /// Communicator size.
-    pub procs: u32,
+    /// The communicator's ranks and nodes; `procs` in files, where a number is one rank per node.
+    #[serde(rename = "procs")]
+    pub layout: Layout,
     /// Message size.
     pub bytes: u64,
     /// What the first one takes.

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Collective, Method, Point,
+    Collective, Layout, Method, Point,
     decisions::{Decision, Decisions},
     document::Document,
     number::check_procs,
@@ -60,8 +60,9 @@ pub struct Chosen {
     /// The model that decided, where the choice rests on a prediction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Communicator size.
-    pub procs: u32,
+    /// The communicator's ranks and nodes; `procs` in files, where a number is one rank per node.
+    #[serde(rename = "procs")]
+    pub layout: Layout,
     /// Message size.
     pub bytes: u64,
     /// What to load; [`Method::Default`] where the library is left alone.
@@ -137,11 +138,11 @@ impl Chosen {
         (seconds, default_seconds): (f64, Option<f64>),
         rests_on: Evidence,
     ) -> Self {
-        let Point { collective, procs, bytes } = point;
+        let Point { collective, layout, bytes } = point;
         Chosen {
             collective,
             model: None,
-            procs,
+            layout,
             bytes,
             method,
             seconds,
@@ -164,8 +165,8 @@ impl Chosen {
 
     /// Where.
     pub fn point(&self) -> Point {
-        let Chosen { collective, procs, bytes, .. } = *self;
-        Point { collective, procs, bytes }
+        let Chosen { collective, layout, bytes, .. } = *self;
+        Point { collective, layout, bytes }
     }
 
     fn validate(&self) -> Result<(), (&'static str, String)> {
@@ -188,7 +189,7 @@ impl Chosen {
                 return Err((field, format!("is {seconds}; expected a time above 0")));
             }
         }
-        check_procs(self.procs).map_err(|problem| ("procs", problem))?;
+        check_procs(self.layout.procs()).map_err(|problem| ("procs", problem))?;
         let next = self.next.iter().map(|next| ("next.method", &next.method));
         let alternatives = self.alternatives.iter().map(|other| ("alternatives", &other.method));
         let ties = self.ties.iter().map(|method| ("ties", method));
@@ -211,8 +212,8 @@ impl Choices {
     pub fn predicted(platform: Platform, decisions: Decisions) -> Self {
         let Decisions { calibration, forms, parameters, message_size, decisions } = decisions;
         let chosen = |decision: Decision| {
-            let Decision { collective, procs, bytes, .. } = decision;
-            let point = Point { collective, procs, bytes };
+            let Decision { collective, layout, bytes, .. } = decision;
+            let point = Point { collective, layout, bytes };
             let times = (decision.seconds, None);
             Chosen {
                 model: Some(decision.model),
@@ -298,7 +299,7 @@ mod tests {
     use crate::document;
 
     fn chosen(bytes: u64) -> Chosen {
-        let point = Point { collective: Collective::Bcast, procs: 8, bytes };
+        let point = Point::flat(Collective::Bcast, 8, bytes);
         let method: Method = "own:pipeline,segment=8KiB".parse().unwrap();
         Chosen {
             doubt: Some(0.02),
@@ -332,7 +333,7 @@ mod tests {
     fn what_cannot_be_is_refused_by_its_field() {
         let cases: [(&str, Vec<Chosen>); 4] = [
             ("choices[0].seconds", vec![Chosen { seconds: 0.0, ..chosen(1) }]),
-            ("choices[0].procs", vec![Chosen { procs: 0, ..chosen(1) }]),
+            ("choices[0].procs", vec![Chosen { layout: Layout::flat(0), ..chosen(1) }]),
             ("choices[0].doubt", vec![Chosen { doubt: Some(-1.0), ..chosen(1) }]),
             ("choices[1]: this point", vec![chosen(1), chosen(1)]),
         ];
@@ -356,7 +357,7 @@ mod tests {
         let decision = |model: &str, seconds| Decision {
             collective: Collective::Bcast,
             model: model.into(),
-            procs: 8,
+            layout: Layout::flat(8),
             bytes: 1,
             method: "own:linear".parse().unwrap(),
             seconds,

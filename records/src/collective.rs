@@ -2,7 +2,7 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::names::unknown;
+use crate::{Layout, names::unknown};
 
 /// An MPI collective operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -206,10 +206,22 @@ impl Columns {
 pub struct Point {
     /// The collective.
     pub collective: Collective,
-    /// Communicator size.
-    pub procs: u32,
+    /// The communicator's ranks and their nodes.
+    pub layout: Layout,
     /// Message size; see [`Collective::message_size`]. 0 for a barrier.
     pub bytes: u64,
+}
+
+impl Point {
+    /// Where each node holds one rank.
+    pub const fn flat(collective: Collective, procs: u32, bytes: u64) -> Self {
+        Point { collective, layout: Layout::flat(procs), bytes }
+    }
+
+    /// Communicator size.
+    pub const fn procs(self) -> u32 {
+        self.layout.procs()
+    }
 }
 
 impl fmt::Display for Collective {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Collective, Method, document::Document, number::check_procs};
+use crate::{Collective, Layout, Method, document::Document, number::check_procs};
 
 /// One decision function per model, tabulated.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -27,7 +27,7 @@ impl Document for Decisions {
     fn validate(&self) -> Result<(), (String, String)> {
         for (index, decision) in self.decisions.iter().enumerate() {
             let field = |name: &str| format!("decisions[{index}].{name}");
-            check_procs(decision.procs).map_err(|problem| (field("procs"), problem))?;
+            check_procs(decision.layout.procs()).map_err(|problem| (field("procs"), problem))?;
             for (name, method) in std::iter::once(("method", &decision.method))
                 .chain(decision.ties.iter().map(|method| ("ties", method)))
             {
@@ -50,8 +50,9 @@ pub struct Decision {
     pub collective: Collective,
     /// The model that decided.
     pub model: String,
-    /// Communicator size.
-    pub procs: u32,
+    /// The communicator's ranks and nodes; `procs` in files, where a number is one rank per node.
+    #[serde(rename = "procs")]
+    pub layout: Layout,
     /// Message size.
     pub bytes: u64,
     /// The cheapest method.

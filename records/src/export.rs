@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Collective, Method, document::Document};
+use crate::{Collective, Layout, Method, document::Document};
 
 /// The companion of an exported file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -37,8 +37,9 @@ impl Document for ExportReport {
 pub struct Unexpressed {
     /// The collective.
     pub collective: Collective,
-    /// Communicator size.
-    pub procs: u32,
+    /// The communicator's ranks and nodes; `procs` in files, where a number is one rank per node.
+    #[serde(rename = "procs")]
+    pub layout: Layout,
     /// Message size.
     pub bytes: u64,
     /// What was decided.

@@ -19,6 +19,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::number::MOST_PROCS;
 
+/// Line of a record that gives the job's layout. Where it is missing the record is of a version that
+/// knew no layouts: its numbers of processes are the job's first ranks.
+pub const TOLD: &str = "layout";
+
 /// The most ranks of a layout that is told rank by rank.
 const MOST_LISTED: usize = 1 << 16;
 
@@ -130,6 +134,14 @@ impl Layout {
         }
         let (procs, nodes) = (list.len() as u32, counts.len() as u32);
         Ok(Layout { procs, nodes, form: Form::List(kept(&list)) })
+    }
+
+    /// Of the first `procs` of its ranks; nothing where there are not so many.
+    pub fn of_first(self, procs: u32) -> Option<Self> {
+        if procs == self.procs || (self.is_flat() && procs < self.procs) {
+            return Some(Layout { procs, nodes: procs.min(self.nodes), ..self });
+        }
+        Self::from_nodes(self.nodes_of_ranks().get(..procs as usize)?).ok()
     }
 
     /// Ranks in all.

@@ -24,7 +24,7 @@ pub mod export;
 pub mod first_job;
 pub mod group_observation;
 pub mod imported;
-mod layout;
+pub mod layout;
 mod method;
 mod names;
 mod node_aware;

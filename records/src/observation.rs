@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Collective, Method, plan::Cell, record::Row};
+use crate::{Collective, Layout, Method, plan::Cell, record::Row};
 
 /// How an observation was made; the last column of every record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -101,8 +101,9 @@ pub struct CollectiveCall {
     /// What the tracer saw run, outermost first, such as `bcast_intra_pipeline(segment=8192)`;
     /// empty where nothing could be seen.
     pub ran: String,
-    /// Processes in the communicator.
-    pub procs: u32,
+    /// The communicator's ranks and nodes; `procs` in files, where a number is one rank per node.
+    #[serde(rename = "procs")]
+    pub layout: Layout,
     /// Message size; see [`Collective::message_size`].
     pub bytes: u64,
     /// Counts from 0 within the visit, warm-ups included.
@@ -126,7 +127,7 @@ impl CollectiveCall {
             collective: cell.collective,
             method: cell.method.clone(),
             ran: String::new(),
-            procs: cell.procs,
+            layout: cell.layout,
             bytes: cell.bytes,
             repetition: 0,
             first_start_seconds: 0.0,
@@ -162,7 +163,7 @@ impl Row for CollectiveCall {
     }
 
     fn counts(&self) -> impl IntoIterator<Item = (&'static str, u32)> {
-        [("procs", self.procs)]
+        [("procs", self.layout.procs())]
     }
 
     fn disturb(&mut self) {

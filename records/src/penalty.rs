@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Collective, Method, document::Document, platform::Platform, quantity::format_bytes};
+use crate::{
+    Collective, Layout, Method, document::Document, platform::Platform, quantity::format_bytes,
+};
 
 /// The penalty of every decision function at every measured point.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -181,8 +183,9 @@ pub struct Penalty {
     pub collective: Collective,
     /// Whose decision: a model's name, `default`, `measured`, or the name given to a file.
     pub decided_by: String,
-    /// Communicator size.
-    pub procs: u32,
+    /// The communicator's ranks and nodes; `procs` in files, where a number is one rank per node.
+    #[serde(rename = "procs")]
+    pub layout: Layout,
     /// Message size.
     pub bytes: u64,
     /// The method decided for.

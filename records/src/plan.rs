@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Collective, Method, Point, document::Document};
+use crate::{Collective, Layout, Method, Point, document::Document};
 
 /// One thing to be timed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -11,8 +11,9 @@ pub struct Cell {
     pub collective: Collective,
     /// By which method.
     pub method: Method,
-    /// Communicator size: the first `procs` ranks of the job.
-    pub procs: u32,
+    /// The communicator's ranks and nodes; `procs` in files, where a number is one rank per node.
+    #[serde(rename = "procs")]
+    pub layout: Layout,
     /// Message size; see [`Collective::message_size`].
     pub bytes: u64,
 }
@@ -20,7 +21,7 @@ pub struct Cell {
 impl Cell {
     /// Where it is, whatever the method.
     pub fn point(&self) -> Point {
-        Point { collective: self.collective, procs: self.procs, bytes: self.bytes }
+        Point { collective: self.collective, layout: self.layout, bytes: self.bytes }
     }
 }
 
@@ -67,8 +68,9 @@ impl Document for Plan {
 
     fn validate(&self) -> Result<(), (String, String)> {
         for (index, cell) in self.cells.iter().enumerate() {
-            if cell.procs == 0 || cell.procs > self.ranks {
-                let problem = format!("is {}, expected 1 to {} (ranks)", cell.procs, self.ranks);
+            let procs = cell.layout.procs();
+            if procs == 0 || procs > self.ranks {
+                let problem = format!("is {}, expected 1 to {} (ranks)", cell.layout, self.ranks);
                 return Err((format!("cells[{index}].procs"), problem));
             }
             let checked = cell.method.check_collective(cell.collective);

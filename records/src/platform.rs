@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::Layout;
+
 /// More processors than this kept busy by something else falsify what is measured beside it.
 const BUSY: f64 = 0.3;
 
@@ -57,6 +59,13 @@ pub struct Platform {
 }
 
 impl Platform {
+    /// The ranks and their nodes, where several nodes hold several ranks: there the number of
+    /// processes alone does not tell a communicator.
+    pub fn layout(&self) -> Option<Layout> {
+        let layout = Layout::from_nodes(&self.hosts).ok()?;
+        (layout.nodes() > 1 && !layout.is_flat()).then_some(layout)
+    }
+
     /// For headings: `8 ranks on 8 hosts, Open MPI 4.1.4`.
     pub fn summary(&self) -> String {
         let mut hosts: Vec<&String> = self.hosts.iter().collect();

@@ -3,9 +3,9 @@
 //! One file holds one collective at one number of processes; a directory holds many, side by side.
 //! PGMPITuneLib's text form of the same thing is in [`pgtune`].
 
-use serde::{Deserialize, Serialize, de::IgnoredAny};
+use serde::{Deserialize, Serialize, Serializer, de::IgnoredAny};
 
-use crate::{Collective, Method, document::Document, number::check_procs};
+use crate::{Collective, Layout, Method, document::Document, number::check_procs};
 
 mod directory;
 pub mod pgtune;
@@ -29,9 +29,15 @@ pub struct Profile {
     /// Nodes that these processes were on, where that is known.
     #[serde(default)]
     pub nodes: Option<u32>,
+    /// Their nodes, where it holds for communicators of this layout.
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "in_full")]
+    pub layout: Option<Layout>,
     /// What it says of other communicator sizes.
     #[serde(default)]
     pub other_procs: OtherProcs,
+    /// What a profile with a layout says of other layouts.
+    #[serde(default, skip_serializing_if = "OtherLayouts::is_exact")]
+    pub other_layouts: OtherLayouts,
     /// The MPI library that it was measured with, where that is known.
     #[serde(default)]
     pub library: String,
@@ -51,6 +57,25 @@ pub enum OtherProcs {
     /// Where the profiles of the nearest smaller and the nearest larger size agree on a method for
     /// the message, that method; else the default.
     Interpolated,
+}
+
+/// What holds on a communicator of a layout that no profile was measured at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OtherLayouts {
+    /// Nothing: a profile that names no layout, or the library's default.
+    #[default]
+    Exact,
+    /// Between those measured, in processes and in ranks per node, the profile of the nearest layout
+    /// by the ratios of both.
+    Nearest,
+}
+
+impl OtherLayouts {
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+    fn is_exact(&self) -> bool {
+        *self == OtherLayouts::Exact
+    }
 }
 
 /// Message sizes that have one replacement.
@@ -89,6 +114,13 @@ impl Document for Profile {
 
     fn validate(&self) -> Result<(), (String, String)> {
         check_procs(self.procs).map_err(|problem| ("procs".into(), problem))?;
+        if let Some(layout) = self.layout.filter(|layout| layout.procs() != self.procs) {
+            let problem = format!("is {layout:#}, but procs is {}", self.procs);
+            return Err(("layout".into(), problem));
+        }
+        if let (None, OtherLayouts::Nearest) = (self.layout, self.other_layouts) {
+            return Err(("other_layouts".into(), "is nearest, but there is no layout".into()));
+        }
         let wanted = self.collective.message_size();
         if !self.message_size.is_empty() && self.message_size != wanted {
             let problem =
@@ -130,9 +162,29 @@ impl Profile {
             message_size: collective.message_size().into(),
             procs,
             nodes: None,
+            layout: None,
             other_procs: OtherProcs::Exact,
+            other_layouts: OtherLayouts::Exact,
             library: String::new(),
             ranges,
+        }
+    }
+
+    /// The same for communicators of one layout and, as far as they lie between those of such
+    /// profiles, of layouts that are nearest to it.
+    pub fn of_layout(collective: Collective, layout: Layout, ranges: Vec<ProfileRange>) -> Self {
+        Profile {
+            layout: Some(layout),
+            other_layouts: OtherLayouts::Nearest,
+            ..Profile::new(collective, layout.procs(), ranges)
+        }
+    }
+
+    /// Its file's name without the ending: `bcast-8`, `bcast-8x4`, `bcast-8x4-cyclic`.
+    pub fn file_stem(&self) -> String {
+        match self.layout {
+            None => format!("{}-{}", self.collective, self.procs),
+            Some(layout) => format!("{}-{layout:#}", self.collective).replace([':', '*'], "-"),
         }
     }
 
@@ -141,6 +193,14 @@ impl Profile {
         let after = self.ranges.partition_point(|range| range.first_bytes <= bytes);
         let range = &self.ranges[after.checked_sub(1)?];
         (bytes <= range.last_bytes).then_some(&range.method)
+    }
+}
+
+#[allow(clippy::ref_option, reason = "serde calls it with a reference")]
+fn in_full<S: Serializer>(layout: &Option<Layout>, serializer: S) -> Result<S::Ok, S::Error> {
+    match layout {
+        Some(layout) => serializer.collect_str(&format_args!("{layout:#}")),
+        None => serializer.serialize_none(),
     }
 }
 

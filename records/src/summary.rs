@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Collective, Method, Point, disturbance::Disturbance, document::Document, platform::Platform,
+    Collective, Layout, Method, Point, disturbance::Disturbance, document::Document,
+    platform::Platform,
 };
 
 /// What the library's default costs and what the tuned choice costs, measured with what is to be
@@ -144,8 +145,8 @@ impl Harm {
     /// default / loaded where that is significantly slower.
     pub fn speed_up(&self, point: Point) -> Option<f64> {
         let at = |slower: &&Slower| {
-            (slower.collective, slower.procs, slower.bytes)
-                == (point.collective, point.procs, point.bytes)
+            (slower.collective, slower.layout, slower.bytes)
+                == (point.collective, point.layout, point.bytes)
         };
         self.slower.iter().find(at).map(|slower| 1.0 / (1.0 + slower.slowdown))
     }
@@ -156,8 +157,9 @@ impl Harm {
 pub struct Slower {
     /// The collective.
     pub collective: Collective,
-    /// Communicator size.
-    pub procs: u32,
+    /// The communicator's ranks and nodes; `procs` in files, where a number is one rank per node.
+    #[serde(rename = "procs")]
+    pub layout: Layout,
     /// Message size.
     pub bytes: u64,
     /// What is loaded there.
@@ -177,8 +179,9 @@ pub struct Slower {
 pub struct Gain {
     /// The collective.
     pub collective: Collective,
-    /// Communicator size.
-    pub procs: u32,
+    /// The communicator's ranks and nodes; `procs` in files, where a number is one rank per node.
+    #[serde(rename = "procs")]
+    pub layout: Layout,
     /// Message size.
     pub bytes: u64,
     /// What replaces the default.
@@ -196,8 +199,9 @@ pub struct Gain {
 pub struct TakenOut {
     /// The collective.
     pub collective: Collective,
-    /// Communicator size.
-    pub procs: u32,
+    /// The communicator's ranks and nodes; `procs` in files, where a number is one rank per node.
+    #[serde(rename = "procs")]
+    pub layout: Layout,
     /// Message size.
     pub bytes: u64,
     /// What had been measured best.
@@ -211,8 +215,9 @@ pub struct TakenOut {
 pub struct NotLoaded {
     /// The collective.
     pub collective: Collective,
-    /// Communicator size.
-    pub procs: u32,
+    /// The communicator's ranks and nodes; `procs` in files, where a number is one rank per node.
+    #[serde(rename = "procs")]
+    pub layout: Layout,
     /// Message size.
     pub bytes: u64,
     /// What was chosen.
@@ -234,7 +239,7 @@ mod tests {
             file: file.into(),
             gains: vec![Gain {
                 collective: Collective::Bcast,
-                procs: 8,
+                layout: Layout::flat(8),
                 bytes: 65536,
                 method: "own:pipeline,segment=8KiB".parse().unwrap(),
                 default_seconds: 0.04,

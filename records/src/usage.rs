@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 
-use crate::{Collective, Method, document::Document, number::check_procs};
+use crate::{Collective, Layout, Method, document::Document, number::check_procs};
 
 /// An application's collectives between `MPI_Init` and `MPI_Finalize`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -30,8 +30,9 @@ pub struct Usage {
 pub struct Calls {
     /// The collective.
     pub collective: Collective,
-    /// Communicator size.
-    pub procs: u32,
+    /// The communicator's ranks and nodes; `procs` in files, where a number is one rank per node.
+    #[serde(rename = "procs")]
+    pub layout: Layout,
     /// Message size; see [`Collective::message_size`].
     pub bytes: u64,
     /// What really ran.
@@ -50,7 +51,7 @@ impl Document for Usage {
             return Err(("seconds".into(), format!("is {}; expected 0 or more", self.seconds)));
         }
         for (index, calls) in self.calls.iter().enumerate() {
-            check_procs(calls.procs)
+            check_procs(calls.layout.procs())
                 .map_err(|problem| (format!("calls[{index}].procs"), problem))?;
             if calls.seconds < 0.0 {
                 let problem = format!("is {}; expected 0 or more", calls.seconds);
@@ -69,20 +70,20 @@ impl Usage {
         seconds: f64,
         counted: impl IntoIterator<Item = Calls>,
     ) -> Self {
-        let mut sums: BTreeMap<(Collective, u32, u64, Method), (u64, f64)> = BTreeMap::new();
+        let mut sums: BTreeMap<(Collective, Layout, u64, Method), (u64, f64)> = BTreeMap::new();
         for one in counted {
-            let kind = (one.collective, one.procs, one.bytes, one.method);
+            let kind = (one.collective, one.layout, one.bytes, one.method);
             let (calls, seconds) = sums.entry(kind).or_default();
             *calls = calls.saturating_add(one.calls);
             *seconds += one.seconds;
         }
         let calls =
-            sums.into_iter().map(|((collective, procs, bytes, method), (calls, seconds))| {
-                let ranks = procs.max(1);
+            sums.into_iter().map(|((collective, layout, bytes, method), (calls, seconds))| {
+                let ranks = layout.procs().max(1);
                 let calls = calls.div_ceil(u64::from(ranks));
                 Calls {
                     collective,
-                    procs,
+                    layout,
                     bytes,
                     method,
                     calls,
@@ -102,7 +103,7 @@ mod tests {
 
     fn calls(procs: u32, bytes: u64, calls: u64, seconds: f64) -> Calls {
         let method = "own:binomial".parse().unwrap();
-        Calls { collective: Collective::Bcast, procs, bytes, method, calls, seconds }
+        Calls { collective: Collective::Bcast, layout: procs.into(), bytes, method, calls, seconds }
     }
 
     /// Three ranks; two of them share a communicator as well.

@@ -4,7 +4,9 @@ use std::{collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Collective, Method, document::Document, platform::Platform, quantity::format_bytes};
+use crate::{
+    Collective, Layout, Method, document::Document, platform::Platform, quantity::format_bytes,
+};
 
 /// A kind of guideline: what a collective must not be slower than.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -128,8 +130,9 @@ pub struct Violation {
     pub class: Class,
     /// The collective.
     pub collective: Collective,
-    /// Communicator size.
-    pub procs: u32,
+    /// The communicator's ranks and nodes; `procs` in files, where a number is one rank per node.
+    #[serde(rename = "procs")]
+    pub layout: Layout,
     /// Message size; see [`Collective::message_size`].
     pub bytes: u64,
     /// What is faster.

@@ -10,7 +10,7 @@ use std::{
 use anyhow::Result;
 use clap::Args;
 use models::{Model, Predictor};
-use records::{Collective, Method, Point, quantity};
+use records::{Collective, Layout, Method, Point, quantity};
 use serde::Serialize;
 use verification::{samples::Samples, statistics::geometric_mean};
 
@@ -62,7 +62,8 @@ pub struct DifferenceCommand {
 #[derive(Serialize)]
 struct DifferenceRow {
     collective: Collective,
-    procs: u32,
+    #[serde(rename = "procs")]
+    layout: Layout,
     bytes: u64,
     first: Method,
     second: Method,
@@ -172,7 +173,7 @@ fn cells(row: &DifferenceRow) -> Vec<String> {
         |seconds: Option<f64>| seconds.map_or_else(|| "not known".into(), quantity::format_seconds);
     vec![
         row.collective.to_string(),
-        row.procs.to_string(),
+        row.layout.to_string(),
         row.bytes.to_string(),
         row.first.to_string(),
         row.second.to_string(),
@@ -212,7 +213,7 @@ impl Judge {
 impl DifferenceRow {
     fn drawn(&self) -> figures::ComparedPoint {
         figures::ComparedPoint {
-            procs: self.procs,
+            layout: self.layout,
             bytes: self.bytes,
             methods: [self.first.clone(), self.second.clone()],
             seconds: self.first_seconds.zip(self.second_seconds).map(|(a, b)| [a, b]),
@@ -232,7 +233,7 @@ fn rows(
         let [a, b] = [first, second].map(|method| judge.seconds(point, method));
         DifferenceRow {
             collective,
-            procs: point.procs,
+            layout: point.layout,
             bytes: point.bytes,
             first: first.clone(),
             second: second.clone(),

@@ -103,7 +103,7 @@ impl Explain {
             (_, Some(bytes)) => bytes,
             (collective, None) => usage!("{collective} needs a message size, as in -m 64KiB"),
         };
-        let point = Point { collective: self.collective, procs: self.procs, bytes };
+        let point = Point::flat(self.collective, self.procs, bytes);
         let models = match &self.model.model {
             Some(models) => models.0.clone(),
             None => source
@@ -171,7 +171,7 @@ impl Explain {
         };
         Ok(Explanation {
             collective: point.collective,
-            procs: point.procs,
+            procs: point.procs(),
             bytes: point.bytes,
             model: model.name(),
             forms: source.forms().to_string(),
@@ -184,7 +184,7 @@ impl Explain {
     /// What the model decides among, without what is the same as another one.
     fn methods(&self, predictor: &Predictor, point: Point) -> Result<Vec<Method>> {
         let mut known = predictor.model().algorithms(point.collective);
-        known.retain(|one| predictor.model().serves(point.collective, *one, point.procs));
+        known.retain(|one| predictor.model().serves(point.collective, *one, point.procs()));
         tell_without(predictor, point.collective, &known);
         let found = match &self.segments {
             SegmentOption::These(sizes) => {

@@ -4,7 +4,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
-use records::{choices::Choices, document, export::ExportReport, platform::Platform, quantity};
+use records::{
+    Layout,
+    choices::{Choices, Chosen},
+    document,
+    export::ExportReport,
+    platform::Platform,
+    quantity,
+};
 use verification::statistics::geometric_mean;
 
 use crate::{
@@ -13,9 +20,10 @@ use crate::{
     site::run_directory::RunDirectory,
     stages::{
         chosen,
-        export::{Export, ExportFormat, Exporter},
+        export::{Export, ExportFormat, Exporter, conflicts},
         exporting::{self, FittedChoices, write_files},
         modulefiles::{self, Modulefile},
+        options::{List, each},
         source::CalibrationSource,
     },
 };
@@ -75,6 +83,11 @@ pub struct ExportCommand {
     /// was measured; algorithms go by their names, and nothing is confirmed
     #[arg(long, value_name = "FILE")]
     decisions: Option<PathBuf>,
+
+    /// Layouts that jobs use, for targets that know the number of processes alone: what was chosen
+    /// for the first of a size is told for all of that size
+    #[arg(long, value_name = "LIST", value_parser = each::<Layout>)]
+    layouts: Option<List<Layout>>,
 
     #[command(flatten)]
     model: ModelOptions,
@@ -181,8 +194,33 @@ impl ExportCommand {
                 (choices, source.transpose()?)
             }
         };
-        let fitted = exporting::fitted(&choices, self.format, exporter, model, source.as_ref())?;
+        let told = self.layouts.as_ref().map_or(&[][..], |layouts| &layouts.0);
+        self.ask_layouts(exporter, &choices, told)?;
+        let source = (source.as_ref(), told);
+        let fitted = exporting::fitted(&choices, self.format, exporter, model, source)?;
         Ok((fitted, choices.platform))
+    }
+
+    /// A target that knows the number of processes alone can be told one layout of each.
+    fn ask_layouts(
+        &self,
+        exporter: &dyn Exporter,
+        choices: &Choices,
+        told: &[Layout],
+    ) -> Result<()> {
+        let conflicts = conflicts(exporter, choices.choices.iter().map(Chosen::point), told);
+        let Some((procs, layouts)) = conflicts.first_key_value() else { return Ok(()) };
+        let full = |layout: &Layout| format!("{layout:#}");
+        let layouts: Vec<String> = layouts.iter().map(full).collect();
+        let fullest: Vec<String> =
+            conflicts.values().filter_map(|all| all.last().map(full)).collect();
+        usage!(
+            "{} knows the number of processes alone, and {procs} were measured as {}; say which \
+             layouts the jobs use, as in --layouts {}",
+            exporter.target(),
+            layouts.join(" and "),
+            fullest.join(",")
+        )
     }
 
     /// The calibration named by a flag, or else the one that a file of predictions names, where it
@@ -239,7 +277,7 @@ fn tell(report: &ExportReport) {
             one.loss.unwrap_or(0.0) * 100.0,
             one.collective,
             quantity::format_bytes(one.bytes),
-            one.procs,
+            one.layout,
             one.exported.short(),
             one.method.short()
         );

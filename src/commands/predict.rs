@@ -8,7 +8,7 @@ use std::{
 use anyhow::Result;
 use clap::Args;
 use models::{Model, Predictor};
-use records::{Algorithm, Collective, Method, Point, quantity};
+use records::{Algorithm, Collective, Layout, Method, Point, quantity};
 use serde::Serialize;
 
 use crate::{
@@ -58,7 +58,8 @@ struct PredictionRow {
     #[serde(skip_serializing_if = "Option::is_none")]
     method: Option<Method>,
     segment_bytes: u64,
-    procs: u32,
+    #[serde(rename = "procs")]
+    layout: Layout,
     bytes: u64,
     model: &'static str,
     seconds: f64,
@@ -92,7 +93,7 @@ impl Predict {
         let source = CalibrationSource::load(&self.model)?;
         let _shown = simulating::show();
         let models = self.model.model.as_ref().map(|models| models.0.clone());
-        let procs = source.procs(&self.grid);
+        let layouts = source.layouts(&self.grid);
         let mut rows = Vec::new();
         for &collective in &self.grid.collective.0 {
             let models = models.clone().unwrap_or_else(|| default_models(&source, collective));
@@ -100,12 +101,14 @@ impl Predict {
                 let predictor = source.predictor(model)?;
                 let algorithms = wanted(model, collective, self.algorithm.as_ref())?;
                 for (algorithm, method) in methods(&predictor, collective, &algorithms)? {
-                    for &procs in &procs {
-                        if self.algorithm.is_none() && !model.serves(collective, algorithm, procs) {
+                    for &layout in &layouts {
+                        if self.algorithm.is_none()
+                            && !model.serves(collective, algorithm, layout.procs())
+                        {
                             continue;
                         }
                         for &bytes in sizes(collective, &self.grid.sizes.0) {
-                            let point = Point { collective, procs, bytes };
+                            let point = Point { collective, layout, bytes };
                             let segments = &self.grid.segments;
                             rows.extend(predict(
                                 &predictor,
@@ -132,7 +135,7 @@ impl Predict {
                 row.collective.to_string(),
                 name(row),
                 segment,
-                row.procs.to_string(),
+                row.layout.to_string(),
                 row.bytes.to_string(),
                 row.model.into(),
                 seconds,
@@ -157,7 +160,7 @@ fn draw(source: &CalibrationSource, rows: &[PredictionRow], auto: bool, path: &P
         let values: BTreeSet<u64> = rows.iter().map(of).collect();
         values.into_iter().collect::<Vec<_>>()
     };
-    let (procs, bytes) = (distinct(|row| row.procs.into()), distinct(|row| row.bytes));
+    let (procs, bytes) = (distinct(|row| row.layout.procs().into()), distinct(|row| row.bytes));
     let Some(collective) = rows.first().map(|row| row.collective) else {
         usage!("nothing was predicted that could be drawn")
     };
@@ -181,8 +184,8 @@ fn draw(source: &CalibrationSource, rows: &[PredictionRow], auto: bool, path: &P
     let y = axis("predicted time", figures::Quantity::Seconds);
     let mut lines = vec![format!("parameters: {}; closed forms: {}", source.name, source.forms())];
     let beyond = rows.iter().find(|row| row.extrapolated).map(|row| {
-        let PredictionRow { collective, procs, bytes, .. } = *row;
-        source.reach().excess(Point { collective, procs, bytes })
+        let PredictionRow { collective, layout, bytes, .. } = *row;
+        source.reach().excess(Point { collective, layout, bytes })
     });
     if let Some(Some(excess)) = beyond {
         lines.push(format!("extrapolated from there on: {excess}"));
@@ -200,7 +203,7 @@ fn panels(
     // In the order of the rows: the model's own.
     let mut panels: Vec<(String, Vec<figures::Curve>)> = Vec::new();
     for row in rows {
-        let x = if over_procs { f64::from(row.procs) } else { row.bytes as f64 };
+        let x = if over_procs { f64::from(row.layout.procs()) } else { row.bytes as f64 };
         let point =
             figures::PlotPoint { x, y: row.seconds, low: row.low_seconds, high: row.high_seconds };
         let panel =
@@ -232,7 +235,7 @@ fn panels(
 fn limit(rows: &[PredictionRow], model: &str, over_procs: bool) -> Option<figures::Curve> {
     let of_model = rows.iter().filter(|row| row.model == model);
     let at = |row: &PredictionRow| {
-        let x = if over_procs { u64::from(row.procs) } else { row.bytes };
+        let x = if over_procs { u64::from(row.layout.procs()) } else { row.bytes };
         Some((x, row.limit_seconds.filter(|seconds| *seconds > 0.0)?))
     };
     let places: BTreeMap<u64, f64> = of_model.filter_map(at).collect();
@@ -338,7 +341,7 @@ fn predict(
             collective: point.collective,
             algorithm,
             segment_bytes,
-            procs: point.procs,
+            layout: point.layout,
             bytes: point.bytes,
             model: predictor.model().name(),
             seconds: prediction.seconds,

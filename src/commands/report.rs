@@ -292,7 +292,7 @@ fn guidelines(violations: &Violations, run: &RunDirectory) -> Result<Markup> {
         vec![
             violation.class.name().into(),
             violation.collective.to_string(),
-            violation.procs.to_string(),
+            violation.layout.to_string(),
             format_bytes(violation.bytes),
             format_seconds(violation.seconds),
             violation.better.to_string(),

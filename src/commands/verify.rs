@@ -163,7 +163,7 @@ impl Verify {
         run.keep(&self.run, &[run.measurements(), run.plan()])?;
         site.first_job(&run)?;
         memory::limit(&mut grid, &run, self.site.memory_share)?;
-        links::measure(&site, &run, &grid.procs, self.seed, self.budget)?;
+        links::measure(&site, &run, &grid.procs(), self.seed, self.budget)?;
         let extent = match self.budget {
             Some(budget) => Extent::Within { seconds: budget.as_secs_f64() },
             None => Extent::Exhaustive { rounds: self.rounds },

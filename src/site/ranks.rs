@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use libraries::MpiLibrary;
-use records::{document, first_job::FirstJob};
+use records::{Layout, document, first_job::FirstJob};
 use testbed::{Spec, Testbed, TestbedMpi};
 
 use crate::{
@@ -189,6 +189,17 @@ impl Site {
     /// Ranks of a job.
     pub fn ranks(&self) -> u32 {
         self.ranks
+    }
+
+    /// The job's ranks and their nodes, where it is known before that several nodes hold several.
+    pub fn layout(&self) -> Option<Layout> {
+        let spec = match &self.place {
+            RunLocation::Planned(spec, _) => spec,
+            RunLocation::Testbed(cluster, _) => cluster.testbed().spec(),
+            RunLocation::Launcher(_) => return None,
+        };
+        let layout = spec.layout().ok()?.of_first(self.ranks)?;
+        (layout.nodes() > 1 && !layout.is_flat()).then_some(layout)
     }
 
     /// The MPI library, where it is known.

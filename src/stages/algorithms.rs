@@ -25,7 +25,7 @@ use crate::{
         compared,
         deciding::{judged_models, sizes},
         measurements, measuring, natives,
-        source::powers_of_two_and,
+        options::powers_of_two_and,
     },
 };
 
@@ -92,7 +92,7 @@ pub fn measure(
 /// The library's own algorithms where they can be forced within a job, and Colibri's.
 fn methods(site: &Site, collective: Collective, procs: u32, bytes: u64) -> Vec<Method> {
     let natives = natives::of(site).filter(|natives| natives.library.within_job().is_some());
-    let point = Point { collective, procs, bytes };
+    let point = Point::flat(collective, procs, bytes);
     let natives = natives.map(|natives| natives.at(point, &SEGMENTS)).unwrap_or_default();
     let own = compared::own_methods(collective, &SEGMENTS, procs, bytes);
     natives.into_iter().chain(own).collect()
@@ -146,7 +146,12 @@ fn cells(site: &Site, collectives: &[Collective], numbers: &[u32], all: &[u64]) 
         for &procs in numbers {
             for &bytes in sizes(collective, all) {
                 let methods = methods(site, collective, procs, bytes).into_iter();
-                cells.extend(methods.map(|method| Cell { collective, method, procs, bytes }));
+                cells.extend(methods.map(|method| Cell {
+                    collective,
+                    method,
+                    layout: procs.into(),
+                    bytes,
+                }));
             }
         }
     }

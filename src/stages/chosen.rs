@@ -125,12 +125,12 @@ pub fn confirmed(chosen: &[Chosen], choices: &[Choice], loading: &Loading) -> Co
 
 /// Why a way of loading leaves a point to the default.
 fn why_default(chosen: &Chosen, loading: &Loading) -> String {
-    let Point { collective, procs, bytes } = chosen.point();
-    let is_here = |other: (_, _, _)| other == (collective, procs, bytes);
+    let Point { collective, layout, bytes } = chosen.point();
+    let is_here = |other: (_, _, _)| other == (collective, layout, bytes);
     let unexpressed =
-        loading.unexpressed.iter().find(|one| is_here((one.collective, one.procs, one.bytes)));
+        loading.unexpressed.iter().find(|one| is_here((one.collective, one.layout, one.bytes)));
     let taken_out =
-        loading.taken_out.iter().find(|one| is_here((one.collective, one.procs, one.bytes)));
+        loading.taken_out.iter().find(|one| is_here((one.collective, one.layout, one.bytes)));
     match (&chosen.default_because, unexpressed, taken_out) {
         (Some(because), ..) => because.clone(),
         (_, Some(one), _) => format!("{} cannot be loaded: {}", one.method, one.reason),

@@ -63,7 +63,8 @@ impl ComparedKinds {
 
     /// At a point, beside the default and plug-ins.
     pub fn methods_at(&self, point: Point, segments: &[u64]) -> Vec<Method> {
-        let Point { collective, procs, bytes } = point;
+        let Point { collective, layout, bytes } = point;
+        let procs = layout.procs();
         let mut methods = Vec::new();
         if let Some(natives) = self.natives() {
             methods.extend(natives.at(point, segments));
@@ -83,7 +84,7 @@ impl ComparedKinds {
     /// The same for a grid.
     pub fn methods(self) -> MethodsOf {
         MethodsOf::new(move |collective, segments, procs, bytes| {
-            self.methods_at(Point { collective, procs, bytes }, segments)
+            self.methods_at(Point::flat(collective, procs, bytes), segments)
         })
     }
 

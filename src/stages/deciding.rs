@@ -6,7 +6,7 @@ use anyhow::Result;
 use libraries::openmpi;
 use models::{Model, Predictor, decide};
 use records::{
-    Algorithm, Collective, Method, Point,
+    Algorithm, Collective, Layout, Method, Point,
     decisions::{Decision, Decisions},
 };
 
@@ -40,7 +40,7 @@ pub fn judged_models() -> Vec<Model> {
 /// What is to be decided.
 pub struct DecisionRequest<'a> {
     pub collectives: &'a [Collective],
-    pub procs: &'a [u32],
+    pub layouts: &'a [Layout],
     pub sizes: &'a [u64],
     pub segments: &'a SegmentOption,
     pub models: &'a [Model],
@@ -70,11 +70,11 @@ pub fn decisions(source: &CalibrationSource, wanted: &DecisionRequest<'_>) -> Re
                 usage!("no constants of {model} were fitted for {collective}");
             }
             let sizes = sizes(collective, wanted.sizes);
-            let of_procs = |&procs: &u32| {
-                let point = move |&bytes: &u64| Point { collective, procs, bytes };
+            let at = |&layout: &Layout| {
+                let point = move |&bytes: &u64| Point { collective, layout, bytes };
                 sizes.iter().map(point)
             };
-            let points: Vec<Point> = wanted.procs.iter().flat_map(of_procs).collect();
+            let points: Vec<Point> = wanted.layouts.iter().flat_map(at).collect();
             decisions.extend(decided(&predictor, &points, wanted)?);
         }
     }
@@ -134,7 +134,8 @@ pub fn tell_without(predictor: &Predictor, collective: Collective, known: &[Algo
 }
 
 fn decision(predictor: &Predictor, point: Point, wanted: &DecisionRequest<'_>) -> Result<Decision> {
-    let Point { collective, procs, bytes } = point;
+    let Point { collective, layout, bytes } = point;
+    let procs = layout.procs();
     match (wanted.target, wanted.segments) {
         (Target::Any, SegmentOption::These(segments)) if predictor.is_by_method() => {
             let model = predictor.model();

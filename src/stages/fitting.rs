@@ -8,7 +8,7 @@ use models::{
     transfer::{Transfer, total_bytes},
 };
 use records::{
-    Collective, Method, Point,
+    Collective, Layout, Method, Point,
     calibration::{Calibration, Parameters},
     imported::PairStreams,
     observation::ObservationStatus,
@@ -106,7 +106,7 @@ fn calibration(
 fn of_job(rows: &[records::observation::CollectiveCall], job: u32) -> Vec<CollectiveTime> {
     let mut cells: BTreeMap<(Point, &Method), Vec<f64>> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.status == ObservationStatus::Ok) {
-        let point = Point { collective: row.collective, procs: row.procs, bytes: row.bytes };
+        let point = Point { collective: row.collective, layout: row.layout, bytes: row.bytes };
         cells.entry((point, &row.method)).or_default().push(row.seconds);
     }
     let timed = |((point, method), seconds): ((Point, &Method), Vec<f64>)| {
@@ -165,7 +165,7 @@ pub fn leave_out(
     let mut result = LeftOutResult::default();
     let is_wanted = |procs: u32| only.is_none_or(|wanted| wanted.contains(&procs));
     for (known, mut judged) in parts(times, left_out) {
-        judged.retain(|time| is_wanted(time.point.procs));
+        judged.retain(|time| is_wanted(time.point.procs()));
         if judged.is_empty() {
             continue;
         }
@@ -186,7 +186,7 @@ pub fn leave_out(
         let judged = medians(&judged);
         let points: BTreeSet<Point> = judged.iter().map(|time| time.point).collect();
         for point in
-            points.into_iter().filter(|point| only.is_none_or(|it| it.contains(&point.procs)))
+            points.into_iter().filter(|point| only.is_none_or(|it| it.contains(&point.procs())))
         {
             let there: BTreeMap<&Method, f64> = judged
                 .iter()
@@ -276,10 +276,10 @@ fn parts(
             })
             .collect(),
         LeftOut::Procs => {
-            let procs: BTreeSet<u32> = times.iter().map(|time| time.point.procs).collect();
+            let procs: BTreeSet<u32> = times.iter().map(|time| time.point.procs()).collect();
             let of = |procs: u32| {
-                let known = times.iter().filter(|time| time.point.procs < procs).cloned();
-                let judged = times.iter().filter(|time| time.point.procs == procs).cloned();
+                let known = times.iter().filter(|time| time.point.procs() < procs).cloned();
+                let judged = times.iter().filter(|time| time.point.procs() == procs).cloned();
                 (known.collect(), judged.collect())
             };
             procs.into_iter().skip(1).map(of).collect()
@@ -300,20 +300,20 @@ fn parts(
     }
 }
 
-fn place_of(time: &CollectiveTime) -> (Collective, u32, u64) {
-    (time.point.collective, time.point.procs, total_bytes(time.point))
+fn place_of(time: &CollectiveTime) -> (Collective, Layout, u64) {
+    (time.point.collective, time.point.layout, total_bytes(time.point))
 }
 
-/// The place of each size among those of its collective and number of processes, and how many there
+/// The place of each size among those of its collective and layout, and how many there
 /// are.
-fn sizes_in_order(times: &[CollectiveTime]) -> BTreeMap<(Collective, u32, u64), (usize, usize)> {
-    let mut sizes: BTreeMap<(Collective, u32), BTreeSet<u64>> = BTreeMap::new();
-    for (collective, procs, bytes) in times.iter().map(place_of) {
-        sizes.entry((collective, procs)).or_default().insert(bytes);
+fn sizes_in_order(times: &[CollectiveTime]) -> BTreeMap<(Collective, Layout, u64), (usize, usize)> {
+    let mut sizes: BTreeMap<(Collective, Layout), BTreeSet<u64>> = BTreeMap::new();
+    for (collective, layout, bytes) in times.iter().map(place_of) {
+        sizes.entry((collective, layout)).or_default().insert(bytes);
     }
-    let places = sizes.into_iter().flat_map(|((collective, procs), sizes)| {
+    let places = sizes.into_iter().flat_map(|((collective, layout), sizes)| {
         let count = sizes.len();
-        let of = move |(place, bytes)| ((collective, procs, bytes), (place, count));
+        let of = move |(place, bytes)| ((collective, layout, bytes), (place, count));
         sizes.into_iter().enumerate().map(of)
     });
     places.collect()

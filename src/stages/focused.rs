@@ -81,8 +81,8 @@ fn decided_by_models(source: &CalibrationSource, cells: &[Cell]) -> Result<Vec<u
     let decided: BTreeSet<(Point, &Method)> = decisions
         .decisions
         .iter()
-        .map(|Decision { collective, procs, bytes, method, .. }| {
-            (Point { collective: *collective, procs: *procs, bytes: *bytes }, method)
+        .map(|Decision { collective, layout, bytes, method, .. }| {
+            (Point { collective: *collective, layout: *layout, bytes: *bytes }, method)
         })
         .collect();
     let is_decided = |cell: &Cell| decided.contains(&(cell.point(), &cell.method));

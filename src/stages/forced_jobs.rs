@@ -165,7 +165,7 @@ fn merge(parts: &[PlanPart], records: &[PathBuf], whole: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use libraries::{MpiLibrary, intel::IntelLibrary, openmpi::OpenMpiLibrary};
-    use records::plan::Visit;
+    use records::{Layout, plan::Visit};
 
     use super::*;
 
@@ -174,7 +174,7 @@ mod tests {
         let cell = |collective, method: &str| Cell {
             collective,
             method: method.replace("LIB", library).parse().unwrap(),
-            procs: 4,
+            layout: Layout::flat(4),
             bytes: 64,
         };
         let of = |collective| methods.map(|method| cell(collective, method));

@@ -183,7 +183,7 @@ fn write_profiles(run: &RunDirectory, jobs: &JobMedians, settings: &ViolationTes
             fs::create_dir_all(directory)
                 .map_err(|e| FileError::io(directory, "make this directory", &e))?;
         }
-        let name = format!("{}-{}", profile.collective, profile.procs);
+        let name = profile.file_stem();
         let path = directory.join(format!("{name}.json"));
         document::write(&path, &profile)?;
         eprintln!("written: {}", path.display());

@@ -5,7 +5,7 @@ use std::{ffi::OsString, path::Path, time::Duration};
 use anyhow::Result;
 use models::Predictor;
 use records::{
-    document,
+    Layout, document,
     plan::{Cell, Plan},
 };
 use tuning::{
@@ -23,8 +23,8 @@ use crate::{
         compared::ComparedKinds,
         deciding::judged_models,
         forced_jobs,
-        options::{GridOptions, SegmentOption},
-        source::{CalibrationSource, powers_of_two_and},
+        options::{GridOptions, SegmentOption, powers_of_two_and},
+        source::CalibrationSource,
     },
 };
 
@@ -53,12 +53,18 @@ impl TimingOption {
 /// How far a job that turns out to take longer than expected may run over its time, as a factor.
 pub const PATIENCE: f64 = 1.3;
 
-/// Whether a job of so many ranks holds communicators of these sizes.
-pub fn check_procs(procs: &[u32], ranks: u32) -> Result<()> {
-    if let Some(most) = procs.iter().find(|&&procs| procs > ranks) {
-        usage!(
+/// Whether a job of so many ranks holds communicators of these layouts.
+pub fn check_layouts(layouts: &[Layout], ranks: u32) -> Result<()> {
+    match layouts.iter().find(|layout| layout.procs() > ranks) {
+        Some(most) if most.is_flat() => usage!(
             "--procs asks for {most} processes, but a job has {ranks} ranks; give --ranks or fewer"
-        );
+        ),
+        Some(most) => usage!(
+            "--layouts asks for {most}, which is {} processes, but a job has {ranks} ranks; give \
+             --ranks or fewer",
+            most.procs()
+        ),
+        None => {}
     }
     Ok(())
 }
@@ -69,16 +75,16 @@ pub fn grid(options: &GridOptions, kinds: &ComparedKinds, site: &Site) -> Result
         usage!("say which segment sizes to measure, as in --segments 0,1KiB,8KiB");
     };
     let ranks = site.ranks();
-    let procs = match &options.procs {
-        Some(procs) => procs.0.clone(),
-        None => powers_of_two_and(ranks),
+    let layouts = match site.layout() {
+        Some(job) => options.layouts_in(job),
+        None => options.layouts_or(|| powers_of_two_and(ranks)),
     };
-    check_procs(&procs, ranks)?;
+    check_layouts(&layouts, ranks)?;
     let collectives = kinds.measurable(&options.collective.0)?;
     Ok(Grid {
         ranks,
         collectives,
-        procs,
+        layouts,
         sizes: options.sizes.0.clone(),
         segments: segments.clone(),
         methods: kinds.clone().methods(),

@@ -48,13 +48,13 @@ impl RankMemory {
     }
 
     /// Why sizes were left out.
-    fn note(&self, CutSizes { collective, procs, greatest, asked }: &CutSizes) -> String {
+    fn note(&self, CutSizes { collective, layout, greatest, asked }: &CutSizes) -> String {
         let left = match greatest {
             Some(greatest) => format!("up to {}", format_bytes(*greatest)),
             None => "at no size".into(),
         };
         format!(
-            "{collective} on {procs} processes is measured {left}, not {}: a job takes at most {:.0} % of \
+            "{collective} on {layout} processes is measured {left}, not {}: a job takes at most {:.0} % of \
              a node's memory (--memory-share), {} for each of {} ranks on {}",
             format_bytes(*asked),
             self.share * 100.0,
@@ -119,7 +119,7 @@ fn nothing_left(RankMemory { bytes, host, ranks, share }: &RankMemory) -> String
 #[cfg(test)]
 mod tests {
     use super::*;
-    use records::{Collective, platform::Platform};
+    use records::{Collective, Layout, platform::Platform};
 
     fn node(ranks: u32, memory_bytes: Option<u64>, memory_limit_bytes: Option<u64>) -> NodeFacts {
         let host = format!("n{ranks}");
@@ -149,8 +149,8 @@ mod tests {
     fn what_is_left_out_is_told_with_its_reason() {
         let memory =
             RankMemory::of(&told(vec![node(48, Some(192 << 30), None)], ""), 0.25).unwrap();
-        let (collective, procs) = (Collective::Alltoall, 3072);
-        let cut = CutSizes { collective, procs, greatest: Some(64 << 10), asked: 1 << 20 };
+        let (collective, layout) = (Collective::Alltoall, Layout::flat(3072));
+        let cut = CutSizes { collective, layout, greatest: Some(64 << 10), asked: 1 << 20 };
         assert_eq!(
             memory.note(&cut),
             "alltoall on 3072 processes is measured up to 64 KiB, not 1 MiB: a job takes at most 25 % of \

@@ -44,8 +44,9 @@ pub fn of(site: &Site) -> Option<Natives> {
 impl Natives {
     /// All that can be forced at a point, within a job or for the whole of one.
     pub fn at(self, point: Point, segments: &[u64]) -> Vec<Method> {
-        let Point { collective, procs, bytes } = point;
+        let Point { collective, layout, bytes } = point;
         if let Some(within) = self.library.within_job() {
+            let procs = layout.procs();
             return (within.methods)(self.version, collective, segments, procs, bytes);
         }
         let native =

@@ -1,10 +1,10 @@
 //! What models and grids are wanted, as subcommands take it from their flags.
 
-use std::ffi::OsString;
+use std::{collections::BTreeSet, ffi::OsString};
 
 use clap::Args;
 use models::{Forms, Model};
-use records::{Collective, quantity};
+use records::{Collective, Layout, quantity};
 
 use crate::stages::kinds::MethodKind;
 
@@ -18,6 +18,12 @@ pub fn sizes(text: &str) -> Result<List<u64>, String> {
 
 pub fn procs(text: &str) -> Result<List<u32>, String> {
     quantity::parse_procs(text).map(List)
+}
+
+pub fn layouts(text: &str) -> Result<List<Layout>, String> {
+    let List(mut layouts) = each(text)?;
+    layouts.sort_unstable();
+    Ok(List(layouts))
 }
 
 pub fn each<T: std::str::FromStr<Err = String> + PartialEq>(text: &str) -> Result<List<T>, String> {
@@ -144,6 +150,10 @@ pub struct GridOptions {
     #[arg(long, short, value_name = "LIST", value_parser = procs)]
     pub procs: Option<List<u32>>,
 
+    /// Which ranks are on which node, instead: 4x4,8x4 (nodes x ranks per node), 8x4:cyclic, 4+4+3
+    #[arg(long, value_name = "LIST", value_parser = layouts, conflicts_with = "procs")]
+    pub layouts: Option<List<Layout>>,
+
     /// Message sizes: 1KiB,64KiB or 1..8MiB (powers of two), as each collective defines them
     #[arg(long, short = 'm', value_name = "LIST", value_parser = sizes, default_value = "1..1MiB")]
     pub sizes: List<u64>,
@@ -151,4 +161,44 @@ pub struct GridOptions {
     /// Segment sizes (0: unsegmented), or auto
     #[arg(long, value_name = "LIST", value_parser = segments, default_value = "0,1KiB,8KiB")]
     pub segments: SegmentOption,
+}
+
+impl GridOptions {
+    /// The communicators asked for in a job of which several nodes hold several ranks: a number of
+    /// processes are the job's first ranks. Where nothing is asked for, 2, 4, 8, ... and all nodes, with
+    /// one rank and with all ranks of each.
+    pub fn layouts_in(&self, job: Layout) -> Vec<Layout> {
+        if let (None, Some(procs)) = (&self.layouts, &self.procs) {
+            // More than there are is refused as such.
+            let first = |&procs: &u32| job.of_first(procs).unwrap_or(Layout::flat(procs));
+            return procs.0.iter().map(first).collect();
+        }
+        if self.layouts.is_some() {
+            return self.layouts_or(Vec::new);
+        }
+        let (most, placement) = (job.most_per_node(), job.placement().unwrap_or_default());
+        let whole = |nodes: u32| match job.per_node() {
+            Some(_) => Layout::even(nodes, most, placement).unwrap_or(job),
+            None => job,
+        };
+        let nodes = powers_of_two_and(job.nodes());
+        let layouts = nodes.into_iter().flat_map(|nodes| [Layout::flat(nodes), whole(nodes)]);
+        layouts.collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    /// The communicators asked for, in ascending order; where none are, one rank per node
+    /// of each of the `usual` sizes.
+    pub fn layouts_or(&self, usual: impl FnOnce() -> Vec<u32>) -> Vec<Layout> {
+        match (&self.layouts, &self.procs) {
+            (Some(layouts), _) => layouts.0.clone(),
+            (None, Some(procs)) => procs.0.iter().copied().map(Layout::flat).collect(),
+            (None, None) => usual().into_iter().map(Layout::flat).collect(),
+        }
+    }
+}
+
+/// 2, 4, 8, ... below `most`, and `most`.
+pub fn powers_of_two_and(most: u32) -> Vec<u32> {
+    let powers = std::iter::successors(Some(2_u32), |power| power.checked_mul(2));
+    powers.take_while(|&power| power < most).chain([most]).collect()
 }

@@ -1,12 +1,13 @@
 //! Where the models' parameters come from: a calibration file or a preset.
 
-use std::path::Path;
+use std::{collections::BTreeSet, path::Path};
 
 use anyhow::Result;
 use models::{
     Forms, Model, Predictor, Reach, explain::Explainer, presets, simulated::LevelledNetwork,
 };
 use records::{
+    Layout,
     calibration::{Algorithms, Calibration, Parameters},
     document,
 };
@@ -14,7 +15,7 @@ use records::{
 use crate::{
     error::{WrongUse, usage},
     site::run_directory::RunDirectory,
-    stages::options::{GridOptions, ModelOptions, ParameterSet},
+    stages::options::{GridOptions, ModelOptions, ParameterSet, powers_of_two_and},
 };
 
 /// A calibration, and how it is to be used.
@@ -210,17 +211,17 @@ impl CalibrationSource {
     /// The communicator sizes wanted: those named, else the powers of two up to the platform's
     /// size and that size itself; up to 32 where the calibration names no hosts.
     pub fn procs(&self, grid: &GridOptions) -> Vec<u32> {
-        match &grid.procs {
-            Some(procs) => procs.0.clone(),
-            None => powers_of_two_and(self.reach().procs.unwrap_or(32)),
+        let procs: BTreeSet<u32> = self.layouts(grid).into_iter().map(Layout::procs).collect();
+        procs.into_iter().collect()
+    }
+
+    /// The same with their nodes.
+    pub fn layouts(&self, grid: &GridOptions) -> Vec<Layout> {
+        match self.calibration.platform.layout() {
+            Some(job) => grid.layouts_in(job),
+            None => grid.layouts_or(|| powers_of_two_and(self.reach().procs.unwrap_or(32))),
         }
     }
-}
-
-/// 2, 4, 8, ... below `most`, and `most`.
-pub fn powers_of_two_and(most: u32) -> Vec<u32> {
-    let powers = std::iter::successors(Some(2_u32), |power| power.checked_mul(2));
-    powers.take_while(|&power| power < most).chain([most]).collect()
 }
 
 #[cfg(test)]

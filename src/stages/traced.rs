@@ -71,7 +71,7 @@ pub fn read(path: &Path) -> Result<Usage> {
 
 fn is_tunable(calls: &Calls) -> bool {
     let has_data = calls.bytes > 0 || calls.collective == Collective::Barrier;
-    calls.procs > 1
+    calls.layout.procs() > 1
         && has_data
         && calls.bytes <= LARGEST
         && calls.seconds > 0.0
@@ -91,20 +91,21 @@ impl Traced {
             Traced { at: BTreeMap::new(), collective_seconds: 0.0, seconds: usage.seconds };
         for calls in &usage.calls {
             // A call is on a communicator of some of the ranks; the others spend nothing on it.
-            let of_ranks = f64::from(calls.procs) / f64::from(usage.procs.max(1));
+            let of_ranks = f64::from(calls.layout.procs()) / f64::from(usage.procs.max(1));
             let seconds = calls.seconds * of_ranks;
             traced.collective_seconds += seconds;
-            if is_tunable(calls) && calls.procs <= ranks {
-                let Calls { collective, procs, bytes, .. } = *calls;
+            if is_tunable(calls) && calls.layout.procs() <= ranks {
+                let Calls { collective, layout, bytes, .. } = *calls;
                 for (bytes, share) in neighbours(bytes) {
-                    let used = traced.at.entry(Point { collective, procs, bytes }).or_default();
+                    let used = traced.at.entry(Point { collective, layout, bytes }).or_default();
                     used.seconds += share * seconds;
                     used.calls += share * of_ranks * calls.calls as f64;
                 }
             }
         }
         if traced.at.is_empty() {
-            let fewest = usage.calls.iter().filter(|calls| is_tunable(calls)).map(|c| c.procs);
+            let fewest =
+                usage.calls.iter().filter(|calls| is_tunable(calls)).map(|c| c.layout.procs());
             usage!(
                 "the trace's calls are on {} processes and more, but a job has {ranks} ranks; give \
                  --ranks",
@@ -121,7 +122,8 @@ impl Traced {
     pub fn grid(&self, options: &GridOptions, kinds: &ComparedKinds, site: &Site) -> Result<Grid> {
         let mut options = options.clone();
         options.collective = distinct(self.at.keys().map(|point| point.collective));
-        options.procs = Some(distinct(self.at.keys().map(|point| point.procs)));
+        options.procs = None;
+        options.layouts = Some(distinct(self.at.keys().map(|point| point.layout)));
         options.sizes = distinct(self.at.keys().map(|point| point.bytes));
         Ok(Grid { weights: self.weights(), ..measuring::grid(&options, kinds, site)? })
     }
@@ -149,7 +151,8 @@ impl Traced {
     /// send one message and are through, while the program goes on when the last one is.
     pub fn seconds_with(&self, loading: &Loading) -> Option<f64> {
         let saved = loading.gains.iter().map(|gain| {
-            let point = Point { collective: gain.collective, procs: gain.procs, bytes: gain.bytes };
+            let point =
+                Point { collective: gain.collective, layout: gain.layout, bytes: gain.bytes };
             let calls = self.at.get(&point).map_or(0.0, |used| used.calls);
             calls * (gain.default_seconds - gain.tuned_seconds)
         });
@@ -184,17 +187,25 @@ mod tests {
     use records::Method;
 
     fn calls(collective: Collective, procs: u32, bytes: u64, seconds: f64) -> Calls {
-        Calls { collective, procs, bytes, method: Method::Default, calls: 10, seconds }
+        Calls {
+            collective,
+            layout: procs.into(),
+            bytes,
+            method: Method::Default,
+            calls: 10,
+            seconds,
+        }
     }
 
     fn usage(calls: Vec<Calls>) -> Usage {
         // All of eight ranks count and time.
-        let all = calls.into_iter().flat_map(|call| vec![call.clone(); call.procs as usize]);
+        let all =
+            calls.into_iter().flat_map(|call| vec![call.clone(); call.layout.procs() as usize]);
         Usage::of_all_ranks(8, "Open MPI".into(), 60.0, all)
     }
 
     fn point(procs: u32, bytes: u64) -> Point {
-        Point { collective: Collective::Bcast, procs, bytes }
+        Point::flat(Collective::Bcast, procs, bytes)
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use records::RankPlacement;
+use records::{Layout, RankPlacement};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -169,6 +169,15 @@ impl Spec {
     /// How many ranks all nodes hold.
     pub fn ranks(&self) -> u32 {
         (0..self.nodes).map(|node| self.ranks_per_node.of(node)).sum()
+    }
+
+    /// The ranks and their nodes.
+    ///
+    /// # Errors
+    /// A node without ranks, which [`check`](Self::check) refuses.
+    pub fn layout(&self) -> Result<Layout, TestbedError> {
+        let counts: Vec<u32> = (0..self.nodes).map(|node| self.ranks_per_node.of(node)).collect();
+        Layout::from_counts(&counts, self.placement).map_err(TestbedError::Spec)
     }
 
     /// Whether the ranks of a node have a network inside it.

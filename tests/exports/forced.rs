@@ -25,7 +25,7 @@ fn jobs(mpi: &dyn MpiLibrary, procs: u32, bytes: u64) -> Vec<Forced> {
             algorithm,
             segment_bytes: 0,
         });
-        let point = Point { collective, procs, bytes };
+        let point = Point::flat(collective, procs, bytes);
         for (turn, native) in natives.filter(|native| mpi.runs(point, native)).enumerate() {
             jobs.resize_with(jobs.len().max(turn + 1), Vec::new);
             jobs[turn].push((collective, native));

@@ -81,7 +81,7 @@ impl Belief {
 
 /// How much what changes slowly tells at one point of another: 1 of itself, near 0 of one far off.
 ///
-/// Matern's covariance of order 3/2, in both directions. Smoother ones (the normal curve) hold what lies
+/// Matern's covariance of order 3/2, over the sizes and over the processes with their ranks per node. Smoother ones (the normal curve) hold what lies
 /// between two observations for surer than it is: beliefs were then off by a factor of 1.5 from what was
 /// observed, as trees change their shape from one number of processes to the next.
 pub(crate) fn covariance(a: Point, b: Point) -> f64 {
@@ -89,8 +89,10 @@ pub(crate) fn covariance(a: Point, b: Point) -> f64 {
     let matern =
         |distance: f64| (1.0 + 3.0_f64.sqrt() * distance) * (-3.0_f64.sqrt() * distance).exp();
     let bytes = octaves(a.bytes as f64, b.bytes as f64) / constants().octaves_of_bytes;
-    let procs = octaves(a.procs.into(), b.procs.into()) / constants().octaves_of_procs;
-    matern(bytes) * matern(procs)
+    let procs = octaves(a.procs().into(), b.procs().into()) / constants().octaves_of_procs;
+    let per_node = |point: Point| f64::from(point.layout.most_per_node());
+    let per_node = octaves(per_node(a), per_node(b)) / constants().octaves_of_procs;
+    matern(bytes) * matern(procs.hypot(per_node))
 }
 
 #[cfg(test)]
@@ -100,7 +102,7 @@ mod tests {
     use super::*;
 
     fn belief() -> Belief {
-        let point = |bytes| Point { collective: Collective::Bcast, procs: 8, bytes };
+        let point = |bytes| Point::flat(Collective::Bcast, 8, bytes);
         let points = vec![point(1024), point(2048), point(1 << 20)];
         Belief::new(points, &[Prior { mean: 0.0, own: 0.01 }; 3], 0.1, 0.3)
     }
@@ -123,12 +125,11 @@ mod tests {
     #[test]
     fn what_changes_from_one_number_of_processes_to_the_next_is_learned() {
         let grid = [4, 6, 8, 11, 16].map(|procs| {
-            let point =
-                |power: u32| Point { collective: Collective::Reduce, procs, bytes: 1 << power };
+            let point = |power: u32| Point::flat(Collective::Reduce, procs, 1 << power);
             (0..12).map(point).collect::<Vec<_>>()
         });
         let points = grid.concat();
-        let truth = |point: Point| if [6, 11].contains(&point.procs) { 0.2 } else { -0.2 };
+        let truth = |point: Point| if [6, 11].contains(&point.procs()) { 0.2 } else { -0.2 };
         let nothing = vec![Prior { mean: 0.0, own: 0.015 }; points.len()];
         let mut belief = Belief::new(points.clone(), &nothing, 0.25, 0.25);
         for (index, &point) in points.iter().enumerate() {

@@ -47,11 +47,11 @@ impl LoadCandidate {
         let mut choices = to_load.choices.to_vec();
         let mut unexpressed = Vec::new();
         for choice in &mut choices {
-            let Point { collective, procs, bytes } = choice.point;
+            let Point { collective, layout, bytes } = choice.point;
             let loaded = (to_load.loaded)(choice.point, &choice.method);
             choice.method = loaded.unwrap_or_else(|reason| {
                 let method = choice.method.clone();
-                unexpressed.push(NotLoaded { collective, procs, bytes, method, reason });
+                unexpressed.push(NotLoaded { collective, layout, bytes, method, reason });
                 Method::Default
             });
         }
@@ -103,7 +103,7 @@ impl LoadCandidate {
             let Some(speed_up) = harm.or_else(taken_out) else { continue };
             self.loading.taken_out.push(TakenOut {
                 collective: choice.point.collective,
-                procs: choice.point.procs,
+                layout: choice.point.layout,
                 bytes: choice.point.bytes,
                 method: std::mem::replace(&mut choice.method, Method::Default),
                 speed_up,
@@ -117,10 +117,10 @@ impl LoadCandidate {
         let mut warnings = Vec::new();
         let way = self.loading.way;
         for choice in self.choices.iter_mut().filter(|choice| choice.method != Method::Default) {
-            let Point { collective, procs, bytes } = choice.point;
+            let Point { collective, layout, bytes } = choice.point;
             let Some((default_seconds, tuned_seconds)) = round.times(way, choice.point) else {
                 warnings.push(format!(
-                    "{collective} of {bytes} bytes on {procs}: the budget ended before {} was \
+                    "{collective} of {bytes} bytes on {layout}: the budget ended before {} was \
                      confirmed there, so it is left to the default",
                     self.loading.file
                 ));
@@ -131,7 +131,7 @@ impl LoadCandidate {
             if speed_up <= 1.0 {
                 self.loading.taken_out.push(TakenOut {
                     collective,
-                    procs,
+                    layout,
                     bytes,
                     method: std::mem::replace(&mut choice.method, Method::Default),
                     speed_up,
@@ -141,7 +141,7 @@ impl LoadCandidate {
             (choice.default_seconds, choice.seconds) = (default_seconds, tuned_seconds);
             self.loading.gains.push(Gain {
                 collective,
-                procs,
+                layout,
                 bytes,
                 method: choice.method.clone(),
                 default_seconds,
@@ -172,9 +172,9 @@ impl LoadCandidate {
     fn ran_by_rules(&self, round: &ConfirmingRound) -> (u64, u64) {
         let (mut observed, mut as_told) = (0, 0);
         for choice in self.replaced() {
-            let Point { collective, procs, bytes } = choice.point;
+            let Point { collective, layout, bytes } = choice.point;
             let rows = round.rows(LoadWay::Rules).filter(|row| {
-                (row.collective, row.procs, row.bytes) == (collective, procs, bytes)
+                (row.collective, row.layout, row.bytes) == (collective, layout, bytes)
                     && !row.ran.is_empty()
             });
             for row in rows {
@@ -189,9 +189,9 @@ impl LoadCandidate {
     fn ran_by_profiles(&self, usage: &Usage) -> (u64, u64) {
         let (mut observed, mut as_told) = (0, 0);
         for choice in self.replaced() {
-            let Point { collective, procs, bytes } = choice.point;
+            let Point { collective, layout, bytes } = choice.point;
             let here = usage.calls.iter().filter(|calls| {
-                (calls.collective, calls.procs, calls.bytes) == (collective, procs, bytes)
+                (calls.collective, calls.layout, calls.bytes) == (collective, layout, bytes)
             });
             for calls in here {
                 observed += calls.calls;
@@ -210,7 +210,7 @@ mod tests {
     use super::*;
     use crate::round::LoadedTimes;
 
-    const POINT: Point = Point { collective: Collective::Bcast, procs: 8, bytes: 64 };
+    const POINT: Point = Point::flat(Collective::Bcast, 8, 64);
 
     /// Ten visits of the default, every second of which took twice as long as those between.
     fn samples(seconds: f64) -> Samples {
@@ -221,7 +221,7 @@ mod tests {
         let cell = Cell {
             collective: POINT.collective,
             method: Method::Default,
-            procs: POINT.procs,
+            layout: POINT.layout,
             bytes: POINT.bytes,
         };
         let row =

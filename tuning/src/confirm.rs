@@ -293,10 +293,10 @@ impl<'a> RoundJobs<'a> {
             .map(|choice| (choice.point, choice.default_seconds))
             .filter(|(point, _)| keep(*point))
             .collect();
-        let cell = |&Point { collective, procs, bytes }: &Point| Cell {
+        let cell = |&Point { collective, layout, bytes }: &Point| Cell {
             collective,
             method: Method::Default,
-            procs,
+            layout,
             bytes,
         };
         let cells: Vec<Cell> = default.keys().map(cell).collect();

@@ -98,12 +98,12 @@ impl Confirmation {
         let of = |samples: &Samples, point: Point| {
             let times = samples.get(point, &Method::Default)?;
             let seconds = times.midmean().filter(|seconds| *seconds > 0.0)?;
-            Some((seconds, noise.variance(point.procs, seconds, times.visits().count())))
+            Some((seconds, noise.variance(point.procs(), seconds, times.visits().count())))
         };
         let pair = |point: Point| {
             let (without, with) = of(default, point).zip(of(loaded, point))?;
             Some(PointPair {
-                procs: point.procs,
+                procs: point.procs(),
                 seconds: without.0,
                 ratio: (without.0 / with.0).ln(),
                 variance: without.1 + with.1,
@@ -175,8 +175,8 @@ fn regions(choices: &[Choice]) -> Vec<usize> {
     // The lines along which two are neighbours (collective, which line), with the place on them.
     type Place = (Collective, u64, u64);
     let lines: [fn(Point) -> Place; 2] = [
-        |of| (of.collective, of.procs.into(), of.bytes),
-        |of| (of.collective, of.bytes, of.procs.into()),
+        |of| (of.collective, of.procs().into(), of.bytes),
+        |of| (of.collective, of.bytes, of.procs().into()),
     ];
     let mut order: Vec<usize> = (0..choices.len()).collect();
     let mut regions = order.clone();
@@ -236,7 +236,7 @@ impl<'n> JobDifferences<'n> {
 
 #[cfg(test)]
 mod tests {
-    use records::observation::CollectiveCall;
+    use records::{Layout, observation::CollectiveCall};
 
     use super::*;
     use crate::testing::call;
@@ -246,7 +246,7 @@ mod tests {
     /// Eight sizes, all of one region, each 1.2 times as fast.
     fn confirmation(doubt: f64, other: f64) -> Confirmation {
         let choice = |bytes| Choice {
-            point: Point { collective: Collective::Bcast, procs: 8, bytes },
+            point: Point::flat(Collective::Bcast, 8, bytes),
             method: METHOD.parse().unwrap(),
             seconds: 1.0,
             default_seconds: 1.2,
@@ -267,14 +267,13 @@ mod tests {
     }
 
     fn speed_up(confirmation: &Confirmation, bytes: u64) -> f64 {
-        let point = Point { collective: Collective::Bcast, procs: 8, bytes };
+        let point = Point::flat(Collective::Bcast, 8, bytes);
         confirmation.believed(point).unwrap().speed_up
     }
 
     /// All sizes of [`confirmation`].
     fn replaced() -> BTreeSet<Point> {
-        let point =
-            |power| Point { collective: Collective::Bcast, procs: 8, bytes: 1_u64 << power };
+        let point = |power| Point::flat(Collective::Bcast, 8, 1_u64 << power);
         (0..8_u32).map(point).collect()
     }
 
@@ -287,9 +286,9 @@ mod tests {
             .observe(&samples(|_| 1.0), &samples(unlucky), &replaced(), &|_| PairedJobs::default());
         assert!(speed_up(&confirmation, 8) > 1.0 && speed_up(&confirmation, 8) < 1.2);
         assert!(speed_up(&confirmation, 64) > 1.15);
-        let point = |bytes| Point { collective: Collective::Bcast, procs: 8, bytes };
+        let point = |bytes| Point::flat(Collective::Bcast, 8, bytes);
         assert!([8, 64].iter().all(|&b| confirmation.believed(point(b)).unwrap().is_surely_faster));
-        assert_eq!(confirmation.believed(Point { procs: 4, ..point(8) }), None);
+        assert_eq!(confirmation.believed(Point { layout: Layout::flat(4), ..point(8) }), None);
     }
 
     /// One size on several numbers of processes, each by itself too doubtful.
@@ -297,7 +296,7 @@ mod tests {
     fn neighbouring_numbers_of_processes_are_sure_together() {
         let is_sure = |left_to_the_default: &[u32]| {
             let choice = |procs: u32| Choice {
-                point: Point { collective: Collective::Bcast, procs, bytes: 8 },
+                point: Point::flat(Collective::Bcast, procs, 8),
                 method: match left_to_the_default.contains(&procs) {
                     true => Method::Default,
                     false => METHOD.parse().unwrap(),
@@ -332,7 +331,7 @@ mod tests {
         confirmation.observe(&samples(|_| 1.0), &loaded, &replaced(), &|_| PairedJobs::default());
         assert!(speed_up(&confirmation, 8) < 0.9);
         assert!(speed_up(&confirmation, 64) > 1.1);
-        let eight = Point { collective: Collective::Bcast, procs: 8, bytes: 8 };
+        let eight = Point::flat(Collective::Bcast, 8, 8);
         assert!(!confirmation.believed(eight).unwrap().is_faster(), "in a region that is");
         assert!((confirmation.harm_seen(eight).unwrap() - 0.5).abs() < 0.1);
         assert_eq!(confirmation.harm_seen(Point { bytes: 64, ..eight }), None);

@@ -7,7 +7,7 @@ use crate::constants::constants;
 /// What observations cost, starting their jobs not counted, in seconds.
 pub fn spent_seconds(rows: &[CollectiveCall]) -> f64 {
     let visits = rows.chunk_by(|one, next| one.visit == next.visit).count();
-    let calls: f64 = rows.iter().map(|row| row.seconds + synchronisation(row.procs)).sum();
+    let calls: f64 = rows.iter().map(|row| row.seconds + synchronisation(row.layout.procs())).sum();
     constants().waking_seconds * visits as f64 + calls
 }
 

@@ -100,7 +100,7 @@ impl Focus {
             let Some(times) = same.or_else(|| samples.get(point, &method)) else { continue };
             let medians = times.medians().filter(|seconds| *seconds > 0.0);
             let before = seen.len();
-            let noise = |seconds| self.noise.variance(point.procs, seconds, 1);
+            let noise = |seconds| self.noise.variance(point.procs(), seconds, 1);
             seen.extend(medians.map(|seconds| NoisyVisit::new(index, seconds, noise(seconds))));
             visits[index] = seen.len() - before;
         }

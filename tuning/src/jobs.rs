@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_pcg::Pcg64;
 use records::{
-    Collective, Method, Point,
+    Collective, Layout, Method, Point,
     plan::{Cell, Plan, Visit},
 };
 use verification::samples::Samples;
@@ -31,7 +31,7 @@ pub fn trial(mut cells: Vec<Cell>, ranks: u32, seed: u64) -> Plan {
     let smallest = smallest_sizes(&cells);
     let visits = cells.iter().zip(0..).map(|(cell, index)| {
         let first = cell.method == Method::Default
-            && smallest.get(&(cell.collective, cell.procs)) == Some(&cell.bytes);
+            && smallest.get(&(cell.collective, cell.layout)) == Some(&cell.bytes);
         Visit {
             cell: index,
             warmups: 1,
@@ -42,10 +42,10 @@ pub fn trial(mut cells: Vec<Cell>, ranks: u32, seed: u64) -> Plan {
     Plan { seed, ranks, visits: visits.collect(), cells }
 }
 
-fn smallest_sizes(cells: &[Cell]) -> BTreeMap<(Collective, u32), u64> {
+fn smallest_sizes(cells: &[Cell]) -> BTreeMap<(Collective, Layout), u64> {
     let mut smallest = BTreeMap::new();
     for cell in cells {
-        let least = smallest.entry((cell.collective, cell.procs)).or_insert(cell.bytes);
+        let least = smallest.entry((cell.collective, cell.layout)).or_insert(cell.bytes);
         *least = cell.bytes.min(*least);
     }
     smallest
@@ -69,8 +69,8 @@ pub struct JobPlan {
 pub fn repeated(trial: &Plan, tried: &Samples, seconds: f64, overhead: f64) -> JobPlan {
     let mut notes = Vec::new();
     let least = |cell: &Cell, method: &Method| -> Option<f64> {
-        let Cell { collective, procs, bytes, .. } = *cell;
-        let times = tried.get(Point { collective, procs, bytes }, method)?;
+        let Cell { collective, layout, bytes, .. } = *cell;
+        let times = tried.get(Point { collective, layout, bytes }, method)?;
         times.seconds().iter().copied().reduce(f64::min)
     };
     let mut hopeless = 0;
@@ -106,7 +106,7 @@ pub fn repeated(trial: &Plan, tried: &Samples, seconds: f64, overhead: f64) -> J
     // Halved until it fits; the fewest repetitions are kept even where they don't fit.
     let counts = |scale: f64| -> Vec<u32> {
         let count = |(cell, least): &(Cell, f64)| {
-            let spend = spend.get(&(cell.collective, cell.procs)).copied().unwrap_or(0.0);
+            let spend = spend.get(&(cell.collective, cell.layout)).copied().unwrap_or(0.0);
             nrep::repetitions(spend * scale, *least, *REPETITIONS.start(), *REPETITIONS.end())
         };
         cells.iter().map(count).collect()
@@ -114,7 +114,7 @@ pub fn repeated(trial: &Plan, tried: &Samples, seconds: f64, overhead: f64) -> J
     let expected = |counts: &[u32]| -> f64 {
         let cost = |((cell, least), count): (&(Cell, f64), &u32)| {
             // Two visits, each with a warm-up.
-            let overhead = overhead.max(synchronisation(cell.procs));
+            let overhead = overhead.max(synchronisation(cell.layout.procs()));
             f64::from(count + 2) * (least + overhead)
         };
         cells.iter().zip(counts).map(cost).sum()
@@ -137,11 +137,11 @@ pub fn repeated(trial: &Plan, tried: &Samples, seconds: f64, overhead: f64) -> J
     JobPlan { cells, repetitions, expected_seconds, notes }
 }
 
-/// What the smallest message needs to be precise, per collective and number of processes.
-fn seconds_to_spend(trial: &Plan, tried: &Samples) -> BTreeMap<(Collective, u32), f64> {
-    let spend = |((collective, procs), bytes): (_, u64)| {
-        let times = tried.get(Point { collective, procs, bytes }, &Method::Default)?;
-        Some(((collective, procs), nrep::seconds_per_cell(times.seconds(), PRECISION)?))
+/// What the smallest message needs to be precise, per collective and layout.
+fn seconds_to_spend(trial: &Plan, tried: &Samples) -> BTreeMap<(Collective, Layout), f64> {
+    let spend = |((collective, layout), bytes): (_, u64)| {
+        let times = tried.get(Point { collective, layout, bytes }, &Method::Default)?;
+        Some(((collective, layout), nrep::seconds_per_cell(times.seconds(), PRECISION)?))
     };
     smallest_sizes(&trial.cells).into_iter().filter_map(spend).collect()
 }
@@ -169,9 +169,15 @@ impl JobPlan {
 mod tests {
     use super::*;
     use crate::testing::call;
+    use records::Layout;
 
     fn cell(method: &str, bytes: u64) -> Cell {
-        Cell { collective: Collective::Bcast, method: method.parse().unwrap(), procs: 8, bytes }
+        Cell {
+            collective: Collective::Bcast,
+            method: method.parse().unwrap(),
+            layout: Layout::flat(8),
+            bytes,
+        }
     }
 
     const SPLIT: &str = "mockup:bcast_as_scatter_allgather";

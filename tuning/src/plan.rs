@@ -1,11 +1,11 @@
 //! What to measure, in which order, within a budget.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_pcg::Pcg64;
 use records::{
-    Collective, Method, Point,
+    Collective, Layout, Method, Point,
     plan::{Cell, Plan, Visit},
 };
 
@@ -32,8 +32,8 @@ pub struct Grid {
     pub ranks: u32,
     /// Collectives.
     pub collectives: Vec<Collective>,
-    /// Communicator sizes, ascending.
-    pub procs: Vec<u32>,
+    /// Communicators' ranks and nodes, ascending.
+    pub layouts: Vec<Layout>,
     /// Message sizes, ascending.
     pub sizes: Vec<u64>,
     /// Segment sizes of what the default is compared with; 0 is unsegmented.
@@ -46,6 +46,14 @@ pub struct Grid {
     pub others: Vec<(Collective, Method)>,
     /// Bytes of memory that a rank may use, where that is known; points that need more are left out.
     pub rank_bytes: Option<u64>,
+}
+
+impl Grid {
+    /// Communicator sizes, ascending.
+    pub fn procs(&self) -> Vec<u32> {
+        let procs: BTreeSet<u32> = self.layouts.iter().map(|layout| layout.procs()).collect();
+        procs.into_iter().collect()
+    }
 }
 
 /// What each model says of one cell, in seconds; always the same models in the same order, none where
@@ -174,33 +182,34 @@ pub fn every_second(sizes: &[u64]) -> Vec<u64> {
 pub fn cells(grid: &Grid, sizes: &[u64]) -> Vec<Cell> {
     let mut cells = Vec::new();
     for &collective in &grid.collectives {
-        for &procs in &grid.procs {
-            for bytes in point_sizes(grid, sizes, collective, procs) {
-                if !fits(Point { collective, procs, bytes }, grid.rank_bytes) {
+        for &layout in &grid.layouts {
+            for bytes in point_sizes(grid, sizes, collective, layout) {
+                let point = Point { collective, layout, bytes };
+                if !fits(point, grid.rank_bytes) {
                     continue;
                 }
-                let compared = grid.methods.at(Point { collective, procs, bytes }, &grid.segments);
+                let compared = grid.methods.at(point, &grid.segments);
                 let others = grid.others.iter().filter(|(of, _)| *of == collective);
                 let others = others.map(|(_, method)| method.clone());
                 let methods = std::iter::once(Method::Default).chain(compared).chain(others);
-                cells.extend(methods.map(|method| Cell { collective, method, procs, bytes }));
+                cells.extend(methods.map(|method| Cell { collective, method, layout, bytes }));
             }
         }
     }
     cells
 }
 
-/// The sizes with a weight at which a collective is measured on so many processes.
+/// The sizes with a weight at which a collective is measured with a layout.
 fn point_sizes<'a>(
     grid: &'a Grid,
     sizes: &'a [u64],
     collective: Collective,
-    procs: u32,
+    layout: Layout,
 ) -> impl Iterator<Item = u64> + Clone + 'a {
     // A barrier has no message.
     let sizes = if collective == Collective::Barrier { &[0] } else { sizes };
     let weighted =
-        move |bytes: &u64| grid.weights.at(Point { collective, procs, bytes: *bytes }) != 0.0;
+        move |bytes: &u64| grid.weights.at(Point { collective, layout, bytes: *bytes }) != 0.0;
     sizes.iter().copied().filter(weighted)
 }
 
@@ -209,7 +218,7 @@ fn point_sizes<'a>(
 pub fn defaults_seconds(cells: &[Cell], expected: Expectation<'_>) -> f64 {
     let costed = Costed::new(cells.to_vec(), expected);
     let defaults = costed.cells.iter().filter(|(cell, _)| cell.method == Method::Default);
-    defaults.map(|(cell, cost)| 2.0 * (cost + synchronisation(cell.procs))).sum()
+    defaults.map(|(cell, cost)| 2.0 * (cost + synchronisation(cell.layout.procs()))).sum()
 }
 
 /// What a call of each cell should take at most, in seconds: what no model knows as much as the
@@ -269,8 +278,8 @@ impl Costed {
 
     /// What a visit costs, in seconds.
     fn visit_seconds(&self, cell: u32) -> f64 {
-        let (Cell { procs, .. }, cost) = &self.cells[cell as usize];
-        visit_seconds(*procs, *cost, calls(*cost))
+        let (Cell { layout, .. }, cost) = &self.cells[cell as usize];
+        visit_seconds(layout.procs(), *cost, calls(*cost))
     }
 
     /// All cells in so many rounds.
@@ -316,7 +325,7 @@ mod tests {
         Grid {
             ranks: 8,
             collectives: vec![Collective::Bcast],
-            procs: vec![2, 4, 8],
+            layouts: [2, 4, 8].map(Layout::flat).into(),
             sizes: (0..21).map(|power| 1 << power).collect(),
             segments: vec![0, 1024, 8192],
             methods: MethodsOf::new(libraries::openmpi::methods),
@@ -330,7 +339,7 @@ mod tests {
     fn expected(cell: &Cell) -> Vec<Option<f64>> {
         let one = 1e-4 + cell.bytes as f64 * 1e-7;
         vec![match cell.method.algorithm().map(Algorithm::name) {
-            Some("linear") => Some(one * f64::from(cell.procs - 1)),
+            Some("linear") => Some(one * f64::from(cell.layout.procs() - 1)),
             Some("k-chain") | None => None,
             Some(_) => Some(one),
         }]
@@ -347,7 +356,7 @@ mod tests {
             Some(_) => 3,
             // As slow as the slowest that is known there: linear.
             None if 1e-4 + cell.bytes as f64 * 1e-7
-                < constants().very_short_seconds / f64::from(cell.procs - 1) =>
+                < constants().very_short_seconds / f64::from(cell.layout.procs() - 1) =>
             {
                 6
             }
@@ -365,7 +374,7 @@ mod tests {
         let wide = budget(1e6);
         assert!(wide.plan.visits.len() >= wide.plan.cells.len() * *ROUNDS.end() as usize);
         let linear = |cell: &&Cell| cell.method.to_string() == "native:openmpi:linear";
-        assert!(wide.plan.cells.iter().filter(linear).all(|cell| cell.procs == 2));
+        assert!(wide.plan.cells.iter().filter(linear).all(|cell| cell.layout.procs() == 2));
         assert!(wide.notes[0].contains("skipped"), "{:?}", wide.notes);
         let tight = budget(40.0);
         assert!(tight.expected_seconds <= 40.0 && tight.plan.cells.len() < wide.plan.cells.len());

@@ -19,7 +19,7 @@ impl VisitNoise {
         let mut between: BTreeMap<(i32, u32), Vec<f64>> = BTreeMap::new();
         let mut within: BTreeMap<(i32, u32), Vec<f64>> = BTreeMap::new();
         let of_point = |(point, samples): (Point, &'s Samples)| {
-            samples.at(point).map(move |(_, times)| (point.procs, times))
+            samples.at(point).map(move |(_, times)| (point.procs(), times))
         };
         let points = all.into_iter().flat_map(|of| of.points().map(move |point| (point, of)));
         for (procs, times) in points.flat_map(of_point) {
@@ -66,7 +66,7 @@ pub(crate) fn decade(seconds: f64) -> i32 {
 
 #[cfg(test)]
 mod tests {
-    use records::observation::CollectiveCall;
+    use records::{Layout, observation::CollectiveCall};
 
     use super::*;
     use crate::testing::call;
@@ -78,7 +78,7 @@ mod tests {
                 let seconds = if visit % 2 == 0 { 0.02 } else { 0.02 * f64::exp(apart) };
                 CollectiveCall {
                     visit: 100 * procs + visit,
-                    procs,
+                    layout: Layout::flat(procs),
                     ..call("default", "", 64, seconds)
                 }
             })

@@ -56,7 +56,7 @@ mod tests {
     use records::Collective;
 
     fn point(bytes: u64) -> Point {
-        Point { collective: Collective::Bcast, procs: 8, bytes }
+        Point::flat(Collective::Bcast, 8, bytes)
     }
 
     #[test]

@@ -74,10 +74,10 @@ fn difference(
         Some([time(fast)?, time(slow)?])
     };
     let pairs: Vec<[f64; 2]> = jobs.iter().filter_map(of_job).collect();
-    let Point { collective, procs, bytes } = point;
+    let Point { collective, layout, bytes } = point;
     Some(Difference {
         collective,
-        procs,
+        layout,
         bytes,
         first: first.clone(),
         first_seconds,
@@ -102,7 +102,7 @@ mod tests {
 
     fn function(name: &str, methods: [&str; 4]) -> DecisionFunction {
         let decided = (0..4).zip(methods).map(|(power, method)| {
-            let point = Point { collective: Collective::Bcast, procs: 8, bytes: 1 << power };
+            let point = Point::flat(Collective::Bcast, 8, 1 << power);
             (point, method.parse().map_err(|_| method.to_owned()))
         });
         DecisionFunction { name: name.into(), decided: decided.collect::<BTreeMap<_, _>>() }
@@ -145,7 +145,7 @@ mod tests {
             rows.collect()
         };
         let decided = |name, method: &str| {
-            let point = Point { collective: Collective::Bcast, procs: 8, bytes: 1 };
+            let point = Point::flat(Collective::Bcast, 8, 1);
             let decided = BTreeMap::from([(point, method.parse().map_err(|_| String::new()))]);
             DecisionFunction { name: String::from(name), decided }
         };

@@ -49,8 +49,8 @@ impl DecisionFunction {
     pub fn of_decisions(decisions: &[Decision], samples: &Samples) -> Vec<Self> {
         let mut functions: BTreeMap<&str, BTreeMap<_, _>> = BTreeMap::new();
         for decision in decisions {
-            let Decision { collective, procs, bytes, .. } = *decision;
-            let point = Point { collective, procs, bytes };
+            let Decision { collective, layout, bytes, .. } = *decision;
+            let point = Point { collective, layout, bytes };
             if samples.at(point).next().is_some() {
                 let decided = functions.entry(&decision.model).or_default();
                 decided.insert(point, Ok(decision.method.clone()));

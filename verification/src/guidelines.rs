@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use records::{
-    Collective, Method, Point,
+    Collective, Layout, Method, Point,
     violations::{Better, Class, Count, Verdict, Violation},
 };
 use statistics::{false_discovery_control, median, significance::Test};
@@ -131,7 +131,7 @@ pub fn judge(jobs: &JobMedians, settings: &ViolationTest) -> GuidelineFindings {
         counts.judged(Class::SplitRobustness, point);
         violations.extend(violation.inspect(|violation| counts.violated(violation)));
     }
-    violations.sort_by_key(|v| (v.class, v.collective, v.procs, v.bytes));
+    violations.sort_by_key(|v| (v.class, v.collective, v.layout, v.bytes));
     let jobs = jobs.jobs as usize;
     GuidelineFindings {
         verdict: Verdict {
@@ -169,11 +169,11 @@ impl Comparison {
     }
 
     fn violation(&self, jobs: &JobMedians, corrected: f64) -> Violation {
-        let Point { collective, procs, bytes } = self.point;
+        let Point { collective, layout, bytes } = self.point;
         Violation {
             class: self.class,
             collective,
-            procs,
+            layout,
             bytes,
             better: self.better.clone(),
             seconds: self.seconds,
@@ -185,15 +185,15 @@ impl Comparison {
             calls_gain: None,
             gains_less_than_a_barrier: less_than_a_barrier(
                 jobs,
-                procs,
+                layout,
                 self.seconds - self.better_seconds,
             ),
         }
     }
 }
 
-fn less_than_a_barrier(jobs: &JobMedians, procs: u32, gained: f64) -> Option<bool> {
-    let barrier = Point { collective: Collective::Barrier, procs, bytes: 0 };
+fn less_than_a_barrier(jobs: &JobMedians, layout: Layout, gained: f64) -> Option<bool> {
+    let barrier = Point { collective: Collective::Barrier, layout, bytes: 0 };
     jobs.median(barrier, &Method::Default).map(|seconds| gained < seconds)
 }
 
@@ -224,7 +224,7 @@ fn patterns(jobs: &JobMedians, test: Test) -> Vec<Comparison> {
 fn monotonies(jobs: &JobMedians, test: Test) -> Vec<Comparison> {
     let points: Vec<Point> = jobs.points().collect();
     let series = |pair: &&[Point]| {
-        (pair[0].collective, pair[0].procs) == (pair[1].collective, pair[1].procs)
+        (pair[0].collective, pair[0].layout) == (pair[1].collective, pair[1].layout)
     };
     let compare = |pair: &[Point]| {
         let better = Better::Bytes(pair[1].bytes);
@@ -241,11 +241,10 @@ fn splits(jobs: &JobMedians, tolerance: f64) -> Vec<(Point, Option<Violation>)> 
     let points: Vec<Point> = jobs.points().filter(|point| point.bytes > 0).collect();
     for &point in &points {
         let Some(seconds) = jobs.median(point, &Method::Default) else { continue };
-        let series = (point.collective, point.procs);
-        let smaller = points
-            .iter()
-            .rev()
-            .filter(|other| (other.collective, other.procs) == series && other.bytes < point.bytes);
+        let series = (point.collective, point.layout);
+        let smaller = points.iter().rev().filter(|other| {
+            (other.collective, other.layout) == series && other.bytes < point.bytes
+        });
         let mut parts = smaller.peekable();
         if parts.peek().is_none() {
             continue;
@@ -257,7 +256,7 @@ fn splits(jobs: &JobMedians, tolerance: f64) -> Vec<(Point, Option<Violation>)> 
             (gain > tolerance).then(|| Violation {
                 class: Class::SplitRobustness,
                 collective: point.collective,
-                procs: point.procs,
+                layout: point.layout,
                 bytes: point.bytes,
                 better: Better::Calls { calls, bytes: part.bytes },
                 seconds,
@@ -269,7 +268,7 @@ fn splits(jobs: &JobMedians, tolerance: f64) -> Vec<(Point, Option<Violation>)> 
                 calls_gain: None,
                 gains_less_than_a_barrier: less_than_a_barrier(
                     jobs,
-                    point.procs,
+                    point.layout,
                     seconds - better_seconds,
                 ),
             })
@@ -289,8 +288,12 @@ impl ViolationCounts {
     }
 
     fn violated(&mut self, violation: &Violation) {
-        let Violation { class, collective, procs, bytes, .. } = *violation;
-        self.0.entry((class, collective)).or_default().1.insert(Point { collective, procs, bytes });
+        let Violation { class, collective, layout, bytes, .. } = *violation;
+        self.0.entry((class, collective)).or_default().1.insert(Point {
+            collective,
+            layout,
+            bytes,
+        });
     }
 
     fn into_counts(self) -> Vec<Count> {

@@ -68,12 +68,12 @@ pub fn is_open(turns: &[[f64; 2]]) -> bool {
 
 impl Compared {
     fn slower(&self, jobs: &PairedJobs, p_value: f64) -> Option<Slower> {
-        let Point { collective, procs, bytes } = self.point;
+        let Point { collective, layout, bytes } = self.point;
         let times =
             |which: usize| median(&self.turns.iter().map(|of| of[which]).collect::<Vec<_>>());
         Some(Slower {
             collective,
-            procs,
+            layout,
             bytes,
             method: self.method.clone(),
             default_seconds: times(0)?,
@@ -104,7 +104,7 @@ mod tests {
             [without * 1e-3, with * 1e-3 * factor].map(|time| time * effects.sample(&mut random))
         };
         let mut cell = |bytes| Compared {
-            point: Point { collective: Collective::Bcast, procs: 8, bytes },
+            point: Point::flat(Collective::Bcast, 8, bytes),
             method: Method::Default,
             turns: jobs.iter().map(|job| turn(job, factor(bytes))).collect(),
         };
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn two_turns_that_disagree_tell_no_detectable_slowdown() {
         let cell = |bytes| Compared {
-            point: Point { collective: Collective::Bcast, procs: 8, bytes },
+            point: Point::flat(Collective::Bcast, 8, bytes),
             method: Method::Default,
             turns: vec![[1e-4, 1.1e-4], [1e-4, 3.0e-4]],
         };
@@ -154,7 +154,7 @@ mod tests {
     /// As was seen: a job of 117 % more, whose repetitions all agree.
     #[test]
     fn one_pair_of_jobs_shows_nothing_however_often_it_repeated_the_call() {
-        let point = Point { collective: Collective::Allgather, procs: 2, bytes: 64 };
+        let point = Point::flat(Collective::Allgather, 2, 64);
         let pair = |turns| Compared { point, method: Method::Default, turns };
         let harm = judge(&[pair(vec![[1e-4, 2.17e-4]])]);
         assert!(harm.slower.is_empty() && harm.too_few == 1, "{harm:?}");

@@ -48,7 +48,7 @@ pub fn busy_links(rows: &[GroupObservation]) -> Vec<BusyLinks> {
 /// Between two sizes measured the slowdown is interpolated over the logarithm of the size; outside
 /// it is that of the nearest.
 pub fn is_limited(links: &[BusyLinks], point: Point) -> bool {
-    let Some(procs) = links.iter().map(|link| link.procs).find(|&procs| procs >= point.procs)
+    let Some(procs) = links.iter().map(|link| link.procs).find(|&procs| procs >= point.procs())
     else {
         return false;
     };
@@ -115,14 +115,13 @@ mod tests {
 
     #[test]
     fn what_is_slower_by_more_than_a_tenth_is_the_machines_limit() {
-        let limited = |procs, bytes| {
-            is_limited(&links(), Point { collective: Collective::Bcast, procs, bytes })
-        };
+        let limited =
+            |procs, bytes| is_limited(&links(), Point::flat(Collective::Bcast, procs, bytes));
         assert!(!limited(2, 1) && !limited(8, 1024));
         assert!(limited(16, 1) && limited(16, 1024) && limited(11, 64));
         assert!(limited(16, 64 << 10), "6 of 10 octaves from 3 to 1.05");
         assert!(!limited(16, 1 << 20) && !limited(16, 1 << 22) && limited(16, 512 << 10));
         assert!(!limited(17, 1), "more than was measured");
-        assert!(!is_limited(&[], Point { collective: Collective::Bcast, procs: 4, bytes: 1 }));
+        assert!(!is_limited(&[], Point::flat(Collective::Bcast, 4, 1)));
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use records::{
-    Collective, Point,
+    Collective, Layout, Point,
     penalty::{BusyLinks, Penalties, Penalty, PenaltySummary, Region, RegionSummary},
     platform::Platform,
 };
@@ -58,7 +58,7 @@ pub fn penalties(
     all.sort_by(|a, b| order(a).cmp(&order(b)));
     warnings.extend(limited_in_words(&all));
     let summaries = summed_up(&all, &missing, |_| ()).into_iter().map(|(_, summary)| summary);
-    let regions = summed_up(&all, &missing, |point| Region::containing(point.procs, point.bytes));
+    let regions = summed_up(&all, &missing, |point| Region::containing(point.procs(), point.bytes));
     let regions = regions.into_iter().map(|(region, summary)| RegionSummary { region, summary });
     Penalties {
         platform,
@@ -84,15 +84,16 @@ pub fn above_limit(
     limit: impl Fn(Point) -> Option<f64>,
 ) -> Option<Penalties> {
     let above = |penalty: &Penalty| {
-        let Penalty { collective, procs, bytes, decided_seconds, .. } = *penalty;
-        let limit = limit(Point { collective, procs, bytes }).filter(|limit| *limit > 0.0)?;
+        let Penalty { collective, layout, bytes, decided_seconds, .. } = *penalty;
+        let limit = limit(Point { collective, layout, bytes }).filter(|limit| *limit > 0.0)?;
         let above = decided_seconds / limit - 1.0;
         Some(Penalty { best_seconds: limit, penalty: above, ..penalty.clone() })
     };
     let all: Vec<Penalty> = penalties.penalties.iter().filter_map(above).collect();
     let below = all.iter().filter(|one| one.penalty < -MUCH).count();
     let summaries = summed_up(&all, &[], |_| ()).into_iter().map(|(_, summary)| summary).collect();
-    let regions = summed_up(&all, &[], |point| Region::containing(point.procs, point.bytes));
+    let regions =
+        summed_up(&all, &[], |point| Region::containing(point.layout.procs(), point.bytes));
     let regions = regions.into_iter().map(|(region, summary)| RegionSummary { region, summary });
     let warning = format!(
         "{below} of {} times are more than 5 % below the limit: the calibration does not hold there, or \
@@ -113,8 +114,8 @@ pub fn above_limit(
 /// A time so much below the limit is no noise.
 const MUCH: f64 = 0.05;
 
-fn order(penalty: &Penalty) -> (Collective, &str, u32, u64) {
-    (penalty.collective, &penalty.decided_by, penalty.procs, penalty.bytes)
+fn order(penalty: &Penalty) -> (Collective, &str, Layout, u64) {
+    (penalty.collective, &penalty.decided_by, penalty.layout, penalty.bytes)
 }
 
 /// What a message size means for each of the collectives named.
@@ -141,7 +142,7 @@ fn penalty(samples: &Samples, function: &DecisionFunction, point: Point) -> Opti
     Some(Penalty {
         collective: point.collective,
         decided_by: function.name.clone(),
-        procs: point.procs,
+        layout: point.layout,
         bytes: point.bytes,
         decided: decided.clone(),
         decided_seconds,
@@ -175,12 +176,12 @@ fn undecided_in_words(name: &str, count: usize) -> Option<String> {
 }
 
 fn limited_in_words(penalties: &[Penalty]) -> Option<String> {
-    let place = |penalty: &Penalty| (penalty.collective, penalty.procs, penalty.bytes);
+    let place = |penalty: &Penalty| (penalty.collective, penalty.layout, penalty.bytes);
     let points: BTreeSet<_> = penalties.iter().map(place).collect();
     let limited = penalties.iter().filter(|penalty| penalty.machine_limited);
     let limited: BTreeSet<_> = limited.map(place).collect();
-    let procs: BTreeSet<u32> = limited.iter().map(|(_, procs, _)| *procs).collect();
-    let procs: Vec<String> = procs.iter().map(u32::to_string).collect();
+    let procs: BTreeSet<Layout> = limited.iter().map(|(_, layout, _)| *layout).collect();
+    let procs: Vec<String> = procs.iter().map(Layout::to_string).collect();
     (!limited.is_empty()).then(|| {
         format!(
             "{} of {} points are limited by this machine (on {} processes): it cannot carry all \
@@ -202,8 +203,8 @@ fn summed_up<'a, Part: Ord>(
     type Group = (Vec<f64>, u32);
     let mut groups: BTreeMap<(Collective, &str, Part), Group> = BTreeMap::new();
     for penalty in penalties {
-        let Penalty { collective, procs, bytes, .. } = *penalty;
-        let part = part(Point { collective, procs, bytes });
+        let Penalty { collective, layout, bytes, .. } = *penalty;
+        let part = part(Point { collective, layout, bytes });
         let group = groups.entry((collective, &penalty.decided_by, part)).or_default();
         group.0.push(penalty.penalty);
     }
@@ -238,7 +239,7 @@ mod tests {
         Decision {
             collective: Collective::Bcast,
             model: model.into(),
-            procs: 8,
+            layout: Layout::flat(8),
             bytes,
             method: method.parse().unwrap(),
             seconds: 1.0,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use records::{
-    Collective, Method, Point,
+    Collective, Layout, Method, Point,
     choices::{Alternative, Chosen, Evidence},
     profile::{Profile, ProfileRange, REPLACED},
 };
@@ -21,7 +21,7 @@ struct Winner {
 /// A measured size, and what wins there.
 type SizeWinner = (u64, Option<Winner>);
 
-/// One profile for each collective and number of processes at which something wins: the fastest of
+/// One profile for each collective and layout at which something wins: the fastest of
 /// the methods that are faster than the default by [`ViolationTest::replacement_gain`] and significantly
 /// so, after correction for all that was compared.
 ///
@@ -30,15 +30,21 @@ type SizeWinner = (u64, Option<Winner>);
 /// Measured sizes that follow each other and agree are one range; nothing is claimed between sizes
 /// that don't, nor beyond those measured.
 pub fn profiles(jobs: &JobMedians, settings: &ViolationTest) -> Vec<Profile> {
-    let mut measured: BTreeMap<(Collective, u32), Vec<SizeWinner>> = BTreeMap::new();
+    let mut measured: BTreeMap<(Collective, Layout), Vec<SizeWinner>> = BTreeMap::new();
     let winners = winners(jobs, settings);
     for point in jobs.points().filter(|point| REPLACED.contains(&point.collective)) {
-        let series = measured.entry((point.collective, point.procs)).or_default();
+        let series = measured.entry((point.collective, point.layout)).or_default();
         series.push((point.bytes, winners.get(&point).cloned()));
     }
-    let profile = |((collective, procs), series): (_, Vec<_>)| {
+    // Where each node held one rank, the number of processes tells everything.
+    let is_flat = measured.keys().all(|(_, layout)| layout.is_flat());
+    let profile = |((collective, layout), series): ((Collective, Layout), Vec<_>)| {
         let ranges = ranges(&series);
-        (!ranges.is_empty()).then(|| Profile::new(collective, procs, ranges))
+        let profile = match is_flat {
+            true => Profile::new(collective, layout.procs(), ranges),
+            false => Profile::of_layout(collective, layout, ranges),
+        };
+        (!profile.ranges.is_empty()).then_some(profile)
     };
     measured.into_iter().filter_map(profile).collect()
 }

@@ -3,24 +3,24 @@
 use std::collections::BTreeMap;
 
 pub use libraries::rules::{BytesRange, ProcsRange, Rules};
-use records::{Collective, Method};
+use records::{Collective, Layout, Method};
 use statistics::geometric_mean;
 
 use crate::selection::Choice;
 
 /// Where one method gives way to another between two measured sizes: given the collective, the
-/// communicator size, the methods below and above and the two sizes, the first size at which the
+/// layout, the methods below and above and the two sizes, the first size at which the
 /// upper one is predicted to be faster; nothing where the predictions don't cross in between.
-pub type Crossing<'a> = &'a dyn Fn(Collective, u32, &Method, &Method, u64, u64) -> Option<u64>;
+pub type Crossing<'a> = &'a dyn Fn(Collective, Layout, &Method, &Method, u64, u64) -> Option<u64>;
 
 /// Joins neighbouring equal choices to ranges. A threshold between two measured sizes lies at the
 /// crossing of the two predictions if that falls inside, else at the geometric mean.
 pub fn rules(choices: &[Choice], crossing: Crossing<'_>) -> Vec<Rules> {
-    let mut by_collective: BTreeMap<Collective, BTreeMap<u32, BTreeMap<u64, &Choice>>> =
+    let mut by_collective: BTreeMap<Collective, BTreeMap<Layout, BTreeMap<u64, &Choice>>> =
         BTreeMap::new();
     for choice in choices {
         let sections = by_collective.entry(choice.point.collective).or_default();
-        let bands = sections.entry(choice.point.procs).or_default();
+        let bands = sections.entry(choice.point.layout).or_default();
         bands.insert(choice.point.bytes, choice);
     }
     by_collective
@@ -29,7 +29,7 @@ pub fn rules(choices: &[Choice], crossing: Crossing<'_>) -> Vec<Rules> {
             collective,
             sections: sections
                 .into_iter()
-                .map(|(procs, sizes)| section(collective, procs, &sizes, crossing))
+                .map(|(layout, sizes)| section(collective, layout, &sizes, crossing))
                 .collect(),
         })
         .collect()
@@ -37,7 +37,7 @@ pub fn rules(choices: &[Choice], crossing: Crossing<'_>) -> Vec<Rules> {
 
 fn section(
     collective: Collective,
-    procs: u32,
+    layout: Layout,
     sizes: &BTreeMap<u64, &Choice>,
     crossing: Crossing<'_>,
 ) -> ProcsRange {
@@ -48,7 +48,7 @@ fn section(
             Some((_, same)) if same[0].method == choice.method => same.push(choice),
             Some((_, others)) => {
                 let (last, next) = (&others[0].method, &choice.method);
-                let from_bytes = crossing(collective, procs, last, next, below, bytes)
+                let from_bytes = crossing(collective, layout, last, next, below, bytes)
                     .filter(|crossed| (below + 1..=bytes).contains(crossed))
                     .unwrap_or_else(|| between(below, bytes));
                 joined.push((from_bytes, vec![choice]));
@@ -62,7 +62,7 @@ fn section(
         method: same[0].method.clone(),
         gain: gain(&same),
     });
-    ProcsRange { procs, bands: bands.collect(), last_bytes: below }
+    ProcsRange { layout, bands: bands.collect(), last_bytes: below }
 }
 
 /// How many times as fast as the default, on geometric average; equal times claim nothing.
@@ -85,7 +85,7 @@ mod tests {
     use records::Point;
 
     fn choice(procs: u32, bytes: u64, method: &str) -> Choice {
-        let point = Point { collective: Collective::Bcast, procs, bytes };
+        let point = Point::flat(Collective::Bcast, procs, bytes);
         let method = method.parse().unwrap();
         Choice { point, method, seconds: 1.0, default_seconds: 1.0 }
     }
@@ -100,7 +100,7 @@ mod tests {
             choice(8, 16384, b),
             choice(8, 65536, "default"),
         ];
-        let crossing = |_: Collective, _: u32, from: &Method, _: &Method, _: u64, _: u64| {
+        let crossing = |_: Collective, _: Layout, from: &Method, _: &Method, _: u64, _: u64| {
             (from.to_string() == a).then_some(3000)
         };
         let rules = rules(&choices, &crossing);

@@ -34,9 +34,9 @@ pub fn plan(violations: &[Violation], ranks: u32, seed: u64) -> (Option<Plan>, u
             continue;
         }
         for (bytes, calls) in [(violation.bytes, 1), (part, calls)] {
-            let Violation { collective, procs, .. } = *violation;
+            let Violation { collective, layout, .. } = *violation;
             let cell = plan.cells.len() as u32;
-            plan.cells.push(Cell { collective, method: Method::Default, procs, bytes });
+            plan.cells.push(Cell { collective, method: Method::Default, layout, bytes });
             visits.push(Visit { cell, warmups: 1, repetitions: REPETITIONS, calls });
         }
     }
@@ -75,8 +75,8 @@ pub fn book(violations: &mut [Violation], plan: &Plan, rows: &[CollectiveCall]) 
     for violation in violations {
         let Some((calls, part)) = split(violation) else { continue };
         let place = |cell: &Cell, bytes| {
-            (cell.collective, cell.procs, cell.bytes)
-                == (violation.collective, violation.procs, bytes)
+            (cell.collective, cell.layout, cell.bytes)
+                == (violation.collective, violation.layout, bytes)
         };
         let pairs = plan.cells.chunks(2);
         let found = pairs.into_iter().position(|pair| {
@@ -91,7 +91,7 @@ pub fn book(violations: &mut [Violation], plan: &Plan, rows: &[CollectiveCall]) 
 
 #[cfg(test)]
 mod tests {
-    use records::Collective;
+    use records::{Collective, Layout};
 
     use super::*;
     use crate::samples::tests::call;
@@ -100,7 +100,7 @@ mod tests {
         Violation {
             class: Class::SplitRobustness,
             collective: Collective::Bcast,
-            procs: 8,
+            layout: Layout::flat(8),
             bytes,
             better: Better::Calls { calls, bytes: part },
             seconds: 2.0,

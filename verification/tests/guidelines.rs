@@ -64,7 +64,7 @@ fn measured(seed: u64, jobs: u32, seconds: impl Fn(&Method, u64) -> f64) -> JobM
                         collective,
                         method: method.clone(),
                         ran: String::new(),
-                        procs,
+                        layout: procs.into(),
                         bytes,
                         repetition,
                         first_start_seconds: 0.0,
@@ -155,7 +155,7 @@ fn found(class: Class, jobs: u32, seconds: impl Fn(&Method, u64) -> f64) -> (f64
     for seed in 0..RUNS {
         let found = judge(&measured(1000 + u64::from(seed), jobs, slow), &ViolationTest::default());
         let mut points: Vec<_> = found.violations.iter().filter(|one| one.class == class).collect();
-        points.dedup_by_key(|one| (one.collective, one.procs, one.bytes));
+        points.dedup_by_key(|one| (one.collective, one.layout, one.bytes));
         right += points.iter().filter(|one| SLOW.contains(&one.bytes)).count();
         wrong += points.iter().filter(|one| !SLOW.contains(&one.bytes)).count();
     }

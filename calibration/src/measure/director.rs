@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, ops::Range};
 
 use records::{
-    Method, disturbance,
+    Layout, Method, disturbance,
     observation::{CollectiveCall, ObservationStatus},
     plan::{Cell, Plan},
 };
@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 
 use super::{
     margin::Margin,
+    members::JobNodes,
     participant::{CallRequest, CallSeries, MeasureCommand, Participant},
     queue::{Next, VisitQueue},
     sampling::RankSample,
@@ -43,6 +44,7 @@ pub(super) struct Director<'a> {
     world: &'a World,
     scheme: Scheme,
     participant: Participant,
+    nodes: JobNodes,
     tracer: Tracer,
     writer: Recording<CollectiveCall>,
     deadline_seconds: f64,
@@ -64,7 +66,7 @@ impl<'a> Director<'a> {
     pub fn new(
         world: &'a World,
         scheme: Scheme,
-        participant: Participant,
+        (participant, nodes): (Participant, JobNodes),
         writer: Recording<CollectiveCall>,
         deadline_seconds: f64,
         (work, stretches): (&OpenWork, Stretches),
@@ -74,6 +76,7 @@ impl<'a> Director<'a> {
             world,
             scheme,
             participant,
+            nodes,
             tracer: Tracer::find(),
             writer,
             deadline_seconds,
@@ -176,7 +179,7 @@ impl<'a> Director<'a> {
     }
 
     fn synchronise(&mut self, first: bool) -> Result<()> {
-        self.tell(self.control.size(), MeasureCommand::Synchronise { first })?;
+        self.tell_all(MeasureCommand::Synchronise { first })?;
         let synchroniser = self.participant.synchroniser();
         let report = if first { synchroniser.begin()? } else { synchroniser.pass()? };
         self.due = report.map(|report| now() + report.pause());
@@ -185,7 +188,7 @@ impl<'a> Director<'a> {
 
     /// Writes into the record how far the clocks are from rank 0's now.
     fn note_clocks(&mut self, key: &str) -> Result<()> {
-        self.tell(self.control.size(), MeasureCommand::Check)?;
+        self.tell_all(MeasureCommand::Check)?;
         let errors = self.participant.synchroniser().check()?;
         self.writer.note(key, &serde_json::to_string(&errors)?)
     }
@@ -200,7 +203,7 @@ impl<'a> Director<'a> {
         }
         let made = self.repeat(visit, cell)?;
         if matches!(cell.method, Method::Plugin(_)) {
-            self.tell(cell.procs, MeasureCommand::Leave)?;
+            self.tell(cell.layout, MeasureCommand::Leave)?;
             self.participant.leave()?;
         }
         Ok(made)
@@ -242,7 +245,7 @@ impl<'a> Director<'a> {
     ) -> Result<Vec<CollectiveCall>> {
         let calls = numbers.end - numbers.start;
         let row = CallSeries { visit: visit.index, calls, first: numbers.start == 0 };
-        self.tell(cell.procs, MeasureCommand::Row(row))?;
+        self.tell(cell.layout, MeasureCommand::Row(row))?;
         let tracer = &self.tracer;
         tracer.reset();
         let mut ran = Vec::new();
@@ -252,7 +255,7 @@ impl<'a> Director<'a> {
                 tracer.reset();
             })
         })?;
-        let reports = self.hear_watched(own, cell.procs)?;
+        let reports = self.hear_watched(own, cell.layout)?;
         let observed = numbers.zip(ran).enumerate().map(|(at, (repetition, ran))| {
             let of_call: Vec<CallReport> =
                 reports.iter().filter_map(|of_rank| of_rank.get(at)).copied().collect();
@@ -264,34 +267,45 @@ impl<'a> Director<'a> {
 
     /// Wakes the visit's ranks and waits until each can make its calls.
     fn begin(&mut self, visit: &OpenVisit, cell: &Cell) -> Result<()> {
-        self.tell(cell.procs, MeasureCommand::Visit(visit.index))?;
+        self.tell(cell.layout, MeasureCommand::Visit(visit.index))?;
         self.participant.visit(visit.index)?;
-        self.hear_all((), cell.procs)?;
+        self.hear_all((), cell.layout)?;
         if self.scheme.needs_baseline() {
-            self.tell(cell.procs, MeasureCommand::Baseline)?;
+            self.tell(cell.layout, MeasureCommand::Baseline)?;
             self.baseline = self.participant.baseline()?;
         }
         Ok(())
     }
 
-    fn tell(&self, procs: u32, command: MeasureCommand) -> Result<()> {
-        serving::tell_first(&self.control, procs, &command)
+    fn tell_all(&self, command: MeasureCommand) -> Result<()> {
+        let others: Vec<u32> = (1..self.control.size()).collect();
+        serving::tell_these(&self.control, &others, &command)
+    }
+
+    fn tell(&self, layout: Layout, command: MeasureCommand) -> Result<()> {
+        serving::tell_these(&self.control, &self.others(layout)?, &command)
+    }
+
+    /// A visit's ranks beside rank 0, in the order of its communicator.
+    fn others(&self, layout: Layout) -> Result<Vec<u32>> {
+        let members = self.nodes.members(layout).map_err(Error::Usage)?;
+        Ok(members.into_iter().skip(1).collect())
     }
 
     /// What rank 0 reports, and then each other rank of a visit.
-    fn hear_all<T: DeserializeOwned>(&self, own: T, procs: u32) -> Result<Vec<T>> {
+    fn hear_all<T: DeserializeOwned>(&self, own: T, layout: Layout) -> Result<Vec<T>> {
         let hear = |rank| self.control.hear_asleep(rank, Tag::Report, Patience::of_participant());
-        std::iter::once(Ok(own)).chain((1..procs).map(hear)).collect()
+        std::iter::once(Ok(own)).chain(self.others(layout)?.into_iter().map(hear)).collect()
     }
 
     /// The same where each rank has watched its machine.
     fn hear_watched<T: DeserializeOwned>(
         &mut self,
         own: (T, RankSample),
-        procs: u32,
+        layout: Layout,
     ) -> Result<Vec<T>> {
         let (reports, samples): (Vec<T>, Vec<RankSample>) =
-            self.hear_all(own, procs)?.into_iter().unzip();
+            self.hear_all(own, layout)?.into_iter().unzip();
         self.stretches.take_in(&samples);
         Ok(reports)
     }
@@ -304,7 +318,7 @@ impl<'a> Director<'a> {
         repetition: u32,
     ) -> Result<CollectiveCall> {
         let replies = match self.scheme.timing {
-            TimingScheme::Bcast => 1..cell.procs,
+            TimingScheme::Bcast => 1..cell.layout.procs(),
             _ => 0..1,
         };
         self.tracer.reset();
@@ -323,14 +337,15 @@ impl<'a> Director<'a> {
     }
 
     fn call(&mut self, cell: &Cell, reply: u32, check: bool) -> Result<TimedCall> {
-        let mut margin = self.margins.get(&cell.procs).copied().unwrap_or(Margin::new(cell.procs));
+        let procs = cell.layout.procs();
+        let mut margin = self.margins.get(&procs).copied().unwrap_or(Margin::new(procs));
         let start = Start { agreed: margin.agree(), reply };
         let call = CallRequest { start, check };
-        self.tell(cell.procs, MeasureCommand::Call(call))?;
+        self.tell(cell.layout, MeasureCommand::Call(call))?;
         let own = self.participant.watched(|own| own.call(call))?;
-        let reports = self.hear_watched(own, cell.procs)?;
+        let reports = self.hear_watched(own, cell.layout)?;
         margin.learn(&reports);
-        self.margins.insert(cell.procs, margin);
+        self.margins.insert(procs, margin);
         timing::combine(self.scheme, start, &self.baseline, &reports).ok_or_else(no_report)
     }
 }
@@ -351,7 +366,7 @@ fn observation(
         collective: cell.collective,
         method: cell.method.clone(),
         ran,
-        procs: cell.procs,
+        layout: cell.layout,
         bytes: cell.bytes,
         repetition: visit.next_repetition.saturating_add(repetition),
         first_start_seconds: timed.first_start_seconds,

@@ -8,10 +8,11 @@
 use std::{collections::HashMap, env, ffi::c_int};
 
 use libraries::{MpiLibrary, ReadAt, Variable, WithinJob};
-use records::{Collective, Method, Native};
+use records::{Collective, Layout, Method, Native};
 use runner::Runnable;
 
 use super::{
+    members::JobNodes,
     plugins::LoadedPlugin,
     tool::{ControlVariable, Tool},
 };
@@ -32,9 +33,10 @@ pub struct RunningLibrary {
 #[derive(Debug)]
 pub struct MethodCommunicators {
     control: Communicator,
+    nodes: JobNodes,
     running: RunningLibrary,
-    plain: HashMap<u32, Communicator>,
-    forced: HashMap<(u32, Collective, Native), Communicator>,
+    plain: HashMap<Layout, Communicator>,
+    forced: HashMap<(Layout, Collective, Native), Communicator>,
     forcing: Option<Forcing>,
 }
 
@@ -144,7 +146,11 @@ impl MethodCommunicators {
     ///
     /// # Errors
     /// The library is another one, lacks the settings, or would ignore them.
-    pub fn new(control: Communicator, natives: &[(Collective, Native)]) -> Result<Self> {
+    pub fn new(
+        control: Communicator,
+        nodes: JobNodes,
+        natives: &[(Collective, Native)],
+    ) -> Result<Self> {
         let running = RunningLibrary::linked()?;
         let within = |(collective, native): &&(Collective, Native)| {
             !running.is_forced_by_environment(*collective, native)
@@ -155,30 +161,30 @@ impl MethodCommunicators {
             false => Some(Forcing::new(running, &natives)?),
         };
         let (plain, forced) = (HashMap::new(), HashMap::new());
-        Ok(MethodCommunicators { control, running, plain, forced, forcing })
+        Ok(MethodCommunicators { control, nodes, running, plain, forced, forcing })
     }
 
-    /// The communicator of the first `procs` ranks on which `collective` runs by `method`, until the
-    /// next one is asked for.
+    /// The communicator of a layout on which `collective` runs by `method`, until the next one is
+    /// asked for.
     ///
-    /// These ranks must call it in the same order; the others must not.
+    /// Its [members](JobNodes::members) must call it in the same order; the others must not.
     ///
     /// # Errors
     /// The library refuses.
     pub fn communicator(
         &mut self,
-        procs: u32,
+        layout: Layout,
         collective: Collective,
         method: &Method,
     ) -> Result<Communicator> {
         self.release()?;
-        let plain = self.plain(procs)?;
+        let plain = self.plain(layout)?;
         let Method::Native(native) = method else { return Ok(plain) };
         let (within, variables) = match self.running.how_forced(collective, native)? {
             HowForced::ByEnvironment => return Ok(plain),
             HowForced::WithinJob(within, variables) => (within, variables),
         };
-        let key = (procs, collective, *native);
+        let key = (layout, collective, *native);
         if let Some(there) = self.forced.get(&key) {
             return Ok(*there);
         }
@@ -214,16 +220,17 @@ impl MethodCommunicators {
         }
     }
 
-    /// The first `procs` ranks with nothing forced.
+    /// A layout's ranks with nothing forced.
     ///
     /// # Errors
-    /// The library refuses.
-    fn plain(&mut self, procs: u32) -> Result<Communicator> {
-        if let Some(there) = self.plain.get(&procs) {
+    /// The job has no such nodes; the library refuses.
+    fn plain(&mut self, layout: Layout) -> Result<Communicator> {
+        if let Some(there) = self.plain.get(&layout) {
             return Ok(*there);
         }
-        let made = self.control.of_first(procs)?;
-        self.plain.insert(procs, made);
+        let ranks = self.nodes.members(layout).map_err(Error::Usage)?;
+        let made = self.control.of_ranks(&ranks)?;
+        self.plain.insert(layout, made);
         Ok(made)
     }
 }

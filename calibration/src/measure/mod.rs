@@ -7,6 +7,7 @@ pub mod collectives;
 mod director;
 mod flags;
 pub mod margin;
+pub mod members;
 pub mod methods;
 pub mod ours;
 pub mod participant;
@@ -19,12 +20,12 @@ pub mod tool;
 pub mod tracer;
 pub mod work;
 
-use records::{Collective, document, plan::Plan, platform::Platform};
+use records::{Collective, Layout, document, plan::Plan, platform::Platform};
 
 pub use self::flags::MeasureFlags;
 use self::{
-    director::Director, methods::RunningLibrary, participant::Participant, timing::Scheme,
-    work::OpenWork,
+    director::Director, members::JobNodes, methods::RunningLibrary, participant::Participant,
+    timing::Scheme, work::OpenWork,
 };
 use crate::{
     Result,
@@ -43,25 +44,30 @@ use crate::{
 /// The plan or the record cannot be used; the MPI library cannot do what the plan asks for; a
 /// collective computed something wrong.
 pub fn run(flags: &MeasureFlags, world: &World) -> Result<()> {
-    let Surroundings { groups, uncrowded, platform, .. } =
+    let Surroundings { groups, nodes, uncrowded, platform } =
         platform::survey(world, &flags.job, Survey::WithLoad)?;
     let scheme = Scheme { timing: flags.timing, watched: uncrowded };
+    let nodes = JobNodes::new(&nodes);
     let clock_shared = groups.is_one();
     let synchroniser = Synchroniser::new(world.control, groups);
     let (sampler, book) = stretches::begin(world)?;
     let (Some(platform), Some((stretches, seats))) = (platform, book) else {
         return match world.control.hear_asleep(0, Tag::Setup, Patience::of_participant())? {
-            Some(plan) => Participant::new(plan, scheme, synchroniser, world.control, sampler)?
-                .serve(&world.control),
+            Some(plan) => {
+                let control = (world.control, nodes);
+                Participant::new(plan, scheme, synchroniser, control, sampler)?
+                    .serve(&world.control)
+            }
             None => Ok(()),
         };
     };
     let plan: Plan = document::read(&flags.plan)?;
     let surroundings = (flags.timing, RunningLibrary::linked()?);
-    work::check_plan(&plan, flags.job.ranks, surroundings, &flags.plan)?;
+    work::check_plan(&plan, (flags.job.ranks, &nodes), surroundings, &flags.plan)?;
     // Before the others hear of the plan, so that what the library cannot do is said once, and
     // before the record is begun.
-    let participant = Participant::new(plan.clone(), scheme, synchroniser, world.control, sampler)?;
+    let control = (world.control, nodes.clone());
+    let participant = Participant::new(plan.clone(), scheme, synchroniser, control, sampler)?;
     let header = header(&plan, &platform, &scheme.description(clock_shared))?;
     let record = &flags.job.record;
     let (recording, earlier) = Recording::open(record, header, &[])?;
@@ -76,7 +82,8 @@ pub fn run(flags: &MeasureFlags, world: &World) -> Result<()> {
     // Each job has its own.
     writer.note("placement", &stretches::placement(&seats))?;
     let deadline_seconds = flags.deadline_seconds;
-    Director::new(world, scheme, participant, writer, deadline_seconds, (&work, stretches))
+    let director = (participant, nodes);
+    Director::new(world, scheme, director, writer, deadline_seconds, (&work, stretches))
         .run(&plan, &work)
 }
 
@@ -91,8 +98,10 @@ fn header(plan: &Plan, platform: &Platform, timing: &str) -> Result<RecordHeader
             (operation.description.to_owned(), format!("{}: {size}", operation.collective))
         })
         .unzip();
+    let layout = Layout::from_nodes(&platform.hosts).unwrap_or(Layout::flat(plan.ranks));
     let own = [
         ("calls", calls.join("; ")),
+        (records::layout::TOLD, layout.to_string()),
         ("message_size", sizes.join("; ")),
         ("plan_seed", plan.seed.to_string()),
         ("ranks", plan.ranks.to_string()),

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     collectives::{self, Buffers, CallingRank, MeasuredOperation},
+    members::JobNodes,
     methods::MethodCommunicators,
     ours::Carrier,
     plugins::LoadedPlugin,
@@ -116,7 +117,7 @@ impl Participant {
         plan: Plan,
         scheme: Scheme,
         synchroniser: Synchroniser,
-        control: Communicator,
+        (control, nodes): (Communicator, JobNodes),
         sampler: Sampler,
     ) -> Result<Self> {
         let native = |cell: &Cell| match cell.method {
@@ -128,7 +129,11 @@ impl Participant {
         natives.dedup();
         let (mut outgoing, mut incoming) = (0, 0);
         let mut plugins = HashMap::new();
-        for cell in plan.cells.iter().filter(|cell| cell.procs > control.rank()) {
+        for cell in &plan.cells {
+            let members = nodes.members(cell.layout).map_err(Error::Usage)?;
+            if !members.contains(&control.rank()) {
+                continue;
+            }
             if let Method::Plugin(named) = &cell.method {
                 let key = (cell.collective, (**named).clone());
                 if let Entry::Vacant(place) = plugins.entry(key) {
@@ -136,7 +141,7 @@ impl Participant {
                 }
             }
             let room = collectives::operation_of(cell.collective).room;
-            let (out, into) = room(cell.bytes as usize, cell.procs as usize);
+            let (out, into) = room(cell.bytes as usize, cell.layout.procs() as usize);
             (outgoing, incoming) = (outgoing.max(out), incoming.max(into));
         }
         let is_ours = |cell: &Cell| {
@@ -147,7 +152,7 @@ impl Participant {
             carrier: has_ours.then(Carrier::start).transpose()?,
             plugins,
             library: table::table()?,
-            methods: MethodCommunicators::new(control, &natives)?,
+            methods: MethodCommunicators::new(control, nodes, &natives)?,
             buffers: Buffers::new(outgoing, incoming),
             plan,
             scheme,
@@ -164,7 +169,7 @@ impl Participant {
     pub fn visit(&mut self, index: u32) -> Result<()> {
         let visit = &self.plan.visits[index as usize];
         let cell = &self.plan.cells[visit.cell as usize];
-        let comm = self.methods.communicator(cell.procs, cell.collective, &cell.method)?;
+        let comm = self.methods.communicator(cell.layout, cell.collective, &cell.method)?;
         let (operation, bytes) = (collectives::operation_of(cell.collective), cell.bytes as usize);
         operation.prepare(&mut self.buffers, bytes, CallingRank::from_communicator(&comm));
         let carried = self.carried(cell)?;

@@ -120,7 +120,7 @@ impl VisitQueue {
 
 #[cfg(test)]
 mod tests {
-    use records::{Collective, Method, plan};
+    use records::{Collective, Layout, Method, plan};
 
     use super::*;
 
@@ -128,7 +128,7 @@ mod tests {
         let cell = plan::Cell {
             collective: Collective::Bcast,
             method: Method::Default,
-            procs: 4,
+            layout: Layout::flat(4),
             bytes: 8,
         };
         let visit = plan::Visit { cell: 0, warmups: 1, repetitions: 2, calls: 1 };
@@ -143,7 +143,7 @@ mod tests {
             collective: Collective::Bcast,
             method: Method::Default,
             ran: String::new(),
-            procs: 4,
+            layout: Layout::flat(4),
             bytes: 8,
             repetition,
             first_start_seconds: 0.0,

@@ -13,6 +13,7 @@ use records::{
 
 use super::{
     collectives,
+    members::JobNodes,
     methods::{self, RunningLibrary},
     timing::TimingScheme,
 };
@@ -86,15 +87,15 @@ fn check_row(plan: &Plan, row: &CollectiveCall, path: &Path) -> Result<()> {
     let found = Cell {
         collective: row.collective,
         method: row.method.clone(),
-        procs: row.procs,
+        layout: row.layout,
         bytes: row.bytes,
     };
     if planned == Some(&found) {
         return Ok(());
     }
     let describe = |cell: &Cell| {
-        let Cell { collective, method, procs, bytes } = cell;
-        format!("{collective} by {method} of {bytes} bytes on {procs} processes")
+        let Cell { collective, method, layout, bytes } = cell;
+        format!("{collective} by {method} of {bytes} bytes on {layout} processes")
     };
     let wanted = planned.map_or_else(|| "no such visit".to_owned(), describe);
     let problem = format!(
@@ -112,7 +113,7 @@ fn check_row(plan: &Plan, row: &CollectiveCall, path: &Path) -> Result<()> {
 /// The first thing that it cannot.
 pub fn check_plan(
     plan: &Plan,
-    ranks: u32,
+    (ranks, nodes): (u32, &JobNodes),
     (timing, running): (TimingScheme, RunningLibrary),
     path: &Path,
 ) -> Result<()> {
@@ -124,16 +125,18 @@ pub fn check_plan(
     }
     for (index, cell) in plan.cells.iter().enumerate() {
         let field = |name: &str| format!("cells[{index}].{name}");
+        nodes.members(cell.layout).map_err(|problem| fault(field("procs"), problem))?;
         if timing == TimingScheme::Bcast && cell.collective != Collective::Bcast {
             let problem =
                 format!("is {}, but the timing scheme bcast is for bcast", cell.collective);
             return Err(fault(field("collective"), problem));
         }
-        if timing == TimingScheme::Bcast && cell.procs < 2 {
+        if timing == TimingScheme::Bcast && cell.layout.procs() < 2 {
             let problem = "is 1, but the timing scheme bcast needs a rank that confirms";
             return Err(fault(field("procs"), problem.into()));
         }
-        methods::check_supported(running, cell.collective, &cell.method, cell.procs, cell.bytes)
+        let procs = cell.layout.procs();
+        methods::check_supported(running, cell.collective, &cell.method, procs, cell.bytes)
             .map_err(|error| fault(field("method"), error.to_string()))?;
         if cell.method == Method::Default
             && let Some(forced) = forced_for_all(plan, cell.collective, running)
@@ -146,7 +149,7 @@ pub fn check_plan(
             let problem = format!("is {}; one call moves at most {} bytes", cell.bytes, i32::MAX);
             return Err(fault(field("bytes"), problem));
         }
-        let all = cell.bytes * u64::from(cell.procs);
+        let all = cell.bytes * u64::from(cell.layout.procs());
         if all > i32::MAX as u64 && collectives::has_displacements(cell.collective) {
             let problem = format!(
                 "is {}; the blocks of {} together have at most {} bytes",
@@ -172,7 +175,7 @@ fn forced_for_all(plan: &Plan, collective: Collective, running: RunningLibrary) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use records::plan;
+    use records::{Layout, plan};
 
     fn running() -> RunningLibrary {
         RunningLibrary::that_says("Open MPI v4.1.4")
@@ -182,7 +185,7 @@ mod tests {
         let cell = |bytes| Cell {
             collective: Collective::Bcast,
             method: Method::Default,
-            procs: 4,
+            layout: Layout::flat(4),
             bytes,
         };
         let visit = |cell| plan::Visit { cell, warmups: 0, repetitions: 3, calls: 1 };
@@ -200,7 +203,7 @@ mod tests {
             collective: Collective::Bcast,
             method: Method::Default,
             ran: String::new(),
-            procs: 4,
+            layout: Layout::flat(4),
             bytes,
             repetition,
             first_start_seconds: 0.0,
@@ -247,24 +250,29 @@ mod tests {
         }
     }
 
+    fn one_node() -> JobNodes {
+        JobNodes::new(&[0; 4])
+    }
+
     #[test]
     fn what_cannot_be_done_is_said_with_its_place() {
         let path = Path::new("plan.json");
-        check_plan(&plan(), 4, (TimingScheme::Bcast, running()), path).unwrap();
-        let error = check_plan(&plan(), 8, (TimingScheme::Global, running()), path)
-            .unwrap_err()
-            .to_string();
+        let (bcast, global) = ((TimingScheme::Bcast, running()), (TimingScheme::Global, running()));
+        check_plan(&plan(), (4, &one_node()), bcast, path).unwrap();
+        let error = check_plan(&plan(), (8, &one_node()), global, path).unwrap_err().to_string();
         assert!(error.contains("field ranks: is 4, but the job has 8"), "{error}");
         let mut other = plan();
         (other.cells[1].collective, other.cells[1].bytes) = (Collective::Gatherv, 1 << 30);
-        other.cells[1].procs = 4;
-        let error =
-            check_plan(&other, 4, (TimingScheme::Global, running()), path).unwrap_err().to_string();
+        other.cells[1].layout = Layout::flat(4);
+        let error = check_plan(&other, (4, &one_node()), global, path).unwrap_err().to_string();
         assert!(error.contains("cells[1].bytes") && error.contains("together"), "{error}");
         let mut other = plan();
+        other.cells[1].layout = "2x2".parse().unwrap();
+        let error = check_plan(&other, (4, &one_node()), global, path).unwrap_err().to_string();
+        assert!(error.contains("cells[1].procs: is 2x2, which the job's nodes (4x1)"), "{error}");
+        let mut other = plan();
         other.cells[0].method = "mockup:scatter_as_bcast".parse().unwrap();
-        let error =
-            check_plan(&other, 4, (TimingScheme::Global, running()), path).unwrap_err().to_string();
+        let error = check_plan(&other, (4, &one_node()), global, path).unwrap_err().to_string();
         assert!(error.contains("cells[0].method") && error.contains("not bcast"), "{error}");
     }
 }

@@ -1,9 +1,9 @@
 //! What a map shows.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 
 use plotters::prelude::RGBColor;
-use records::quantity;
+use records::{Layout, quantity};
 
 use crate::{
     canvas::Hatch,
@@ -11,7 +11,7 @@ use crate::{
     scale_bar::ColourScale,
 };
 
-/// What is drawn at one (procs, bytes).
+/// What is drawn at one place.
 #[derive(Debug, Clone)]
 pub(crate) struct MapCell {
     pub(crate) fill: RGBColor,
@@ -30,8 +30,42 @@ pub(crate) struct MapCell {
 pub(crate) struct Panel {
     pub(crate) title: String,
     pub(crate) detail: String,
-    /// By procs and bytes.
-    pub(crate) cells: BTreeMap<(u32, u64), MapCell>,
+    /// By row and column.
+    pub(crate) cells: BTreeMap<(MapRow, u64), MapCell>,
+}
+
+/// What a row of a map stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum MapRow {
+    /// A communicator's ranks and nodes.
+    Layout(Layout),
+    /// A rank.
+    Rank(u32),
+}
+
+impl MapRow {
+    /// The number by which it is told.
+    pub(super) fn number(self) -> u32 {
+        match self {
+            MapRow::Layout(layout) => layout.procs(),
+            MapRow::Rank(rank) => rank,
+        }
+    }
+}
+
+impl From<Layout> for MapRow {
+    fn from(layout: Layout) -> Self {
+        MapRow::Layout(layout)
+    }
+}
+
+impl fmt::Display for MapRow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            MapRow::Layout(layout) => layout.fmt(f),
+            MapRow::Rank(rank) => rank.fmt(f),
+        }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -39,7 +73,7 @@ pub(crate) struct MapFigure {
     pub(super) heading: Heading,
     pub(super) panels: Vec<Panel>,
     /// Rows and columns: every value that occurs in a panel, ascending.
-    pub(super) procs: Vec<u32>,
+    pub(super) rows: Vec<MapRow>,
     pub(super) sizes: Vec<u64>,
     pub(super) x_label: String,
     pub(super) legend: Legend,

@@ -1,6 +1,6 @@
 //! Where everything of a map lies.
 
-use super::data::MapFigure;
+use super::data::{MapFigure, MapRow};
 use crate::{
     FigureError,
     canvas::TICK,
@@ -39,7 +39,7 @@ impl MapLayout {
         let cells_width = map.sizes.len() as i32 * cell.0;
         // A narrow map leaves its panels room for titles and the axis label.
         let panel_width = LEFT + cells_width.max(400) + GAP;
-        let panel_height = PANEL_HEADING + map.procs.len() as i32 * cell.1 + BELOW;
+        let panel_height = PANEL_HEADING + map.rows.len() as i32 * cell.1 + BELOW;
         let (columns, rows) = columns_and_rows(map.panels.len(), panel_width);
         let width = (2 * MARGIN + columns as i32 * panel_width - GAP)
             .clamp(LEAST_WIDTH, GREATEST_WIDTH.max(2 * MARGIN + panel_width));
@@ -58,7 +58,7 @@ impl MapLayout {
             legend_top,
             text: fitting_text(map, cell)?,
             labelled_columns: labelled_columns(map, cell.0)?,
-            labelled_rows: labelled_rows(&map.procs, cell.1),
+            labelled_rows: labelled_rows(&map.rows, cell.1),
         })
     }
 }
@@ -66,7 +66,7 @@ impl MapLayout {
 /// Few rows: wide cells with their numbers in them, panels below each other. Many: a bird's view,
 /// nearer where one panel is alone.
 fn cell_size(map: &MapFigure) -> (i32, i32) {
-    let (columns, rows) = (map.sizes.len().max(1) as i32, map.procs.len().max(1) as i32);
+    let (columns, rows) = (map.sizes.len().max(1) as i32, map.rows.len().max(1) as i32);
     match (rows, map.panels.len()) {
         (..=8, _) => ((1400 / columns).clamp(4, 80), (130 / rows).clamp(40, 100)),
         (_, 1) if !map.ranks => ((1400 / columns).clamp(4, 60), (900 / rows).clamp(2, 30)),
@@ -113,13 +113,13 @@ fn labelled_columns(map: &MapFigure, width: i32) -> Result<Vec<bool>, FigureErro
 }
 
 /// Every row, or so many that the numbers do not touch; even numbers rather than odd ones.
-fn labelled_rows(procs: &[u32], height: i32) -> Vec<bool> {
+fn labelled_rows(rows: &[MapRow], height: i32) -> Vec<bool> {
     let needed = TICK as i32 + 2;
     let stride = [1, 2, 4, 8, 16, 32, 64]
         .into_iter()
         .find(|stride| *stride as i32 * height >= needed)
-        .unwrap_or(procs.len().max(1));
-    let anchor = procs.iter().position(|count| (*count as usize).is_multiple_of(stride));
+        .unwrap_or(rows.len().max(1));
+    let anchor = rows.iter().position(|row| (row.number() as usize).is_multiple_of(stride));
     let anchor = anchor.unwrap_or(0);
-    (0..procs.len()).map(|index| index.abs_diff(anchor).is_multiple_of(stride)).collect()
+    (0..rows.len()).map(|index| index.abs_diff(anchor).is_multiple_of(stride)).collect()
 }

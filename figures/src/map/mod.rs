@@ -5,7 +5,7 @@ mod layout;
 
 use plotters::prelude::{DrawingBackend, RGBColor};
 
-pub(crate) use data::{MapCell, MapFigure, Panel};
+pub(crate) use data::{MapCell, MapFigure, MapRow, Panel};
 use layout::{LEFT, MapLayout};
 
 use crate::{
@@ -30,14 +30,15 @@ impl MapFigure {
         mut legend: Legend,
         scale: Option<ColourScale>,
     ) -> Result<Self, FigureError> {
-        let mut procs: Vec<u32> = panels.iter().flat_map(|p| p.cells.keys().map(|k| k.0)).collect();
+        let mut rows: Vec<MapRow> =
+            panels.iter().flat_map(|p| p.cells.keys().map(|k| k.0)).collect();
         let mut sizes: Vec<u64> = panels.iter().flat_map(|p| p.cells.keys().map(|k| k.1)).collect();
-        procs.sort_unstable();
-        procs.dedup();
+        rows.sort_unstable();
+        rows.dedup();
         sizes.sort_unstable();
         sizes.dedup();
         for (what, count, limit) in [
-            ("process counts", procs.len(), MOST_ROWS),
+            ("process counts", rows.len(), MOST_ROWS),
             ("message sizes", sizes.len(), MOST_COLUMNS),
             ("decision functions", panels.len(), MOST_PANELS),
         ] {
@@ -45,12 +46,12 @@ impl MapFigure {
                 return Err(FigureError::TooMuch { what, count, limit });
             }
         }
-        let cells = procs.len() * sizes.len();
+        let cells = rows.len() * sizes.len();
         if panels.iter().any(|panel| panel.cells.len() < cells) {
             let key = page::LegendKey::Patch { fill: colour::EMPTY, hatch: NO_DATA };
             legend.entries.push((key, "no data".into()));
         }
-        Ok(MapFigure { heading, panels, procs, sizes, x_label, legend, scale, ranks: false })
+        Ok(MapFigure { heading, panels, rows, sizes, x_label, legend, scale, ranks: false })
     }
 
     /// The same with ranks on both axes: the rows send, the columns receive.
@@ -100,18 +101,18 @@ impl MapFigure {
         (left, top): Pixel,
     ) -> Result<(), FigureError> {
         let (width, height) = layout.cell;
-        for (row, procs) in self.procs.iter().rev().enumerate() {
+        for (index, row) in self.rows.iter().rev().enumerate() {
             let mut column = 0;
             while column < self.sizes.len() {
-                let cell = panel.cells.get(&(*procs, self.sizes[column]));
+                let cell = panel.cells.get(&(*row, self.sizes[column]));
                 // Alike neighbours are one rectangle: smaller files.
                 let alike = self.sizes[column..]
                     .iter()
-                    .take_while(|bytes| looks(panel.cells.get(&(*procs, **bytes))) == looks(cell))
+                    .take_while(|bytes| looks(panel.cells.get(&(*row, **bytes))) == looks(cell))
                     .count();
                 let place = Rect {
                     x: left + column as i32 * width,
-                    y: top + row as i32 * height,
+                    y: top + index as i32 * height,
                     width: alike as i32 * width,
                     height,
                 };
@@ -122,11 +123,11 @@ impl MapFigure {
             }
         }
         self.draw_grid(canvas, layout, (left, top))?;
-        for (row, procs) in self.procs.iter().rev().enumerate() {
+        for (index, row) in self.rows.iter().rev().enumerate() {
             for (column, bytes) in self.sizes.iter().enumerate() {
-                let Some(cell) = panel.cells.get(&(*procs, *bytes)) else { continue };
+                let Some(cell) = panel.cells.get(&(*row, *bytes)) else { continue };
                 let x = left + column as i32 * width;
-                let place = Rect { x, y: top + row as i32 * height, width, height };
+                let place = Rect { x, y: top + index as i32 * height, width, height };
                 draw_marks(canvas, cell, place, layout.text)?;
             }
         }
@@ -141,7 +142,7 @@ impl MapFigure {
         (width, height): (i32, i32),
         (left, top): Pixel,
     ) -> Result<(), FigureError> {
-        let (columns, rows) = (self.sizes.len(), self.procs.len());
+        let (columns, rows) = (self.sizes.len(), self.rows.len());
         // Rows count from the top, as they are drawn; one more on each side is outside.
         let outlined = |row: usize, column: usize| {
             let (Some(row), Some(column)) = (row.checked_sub(1), column.checked_sub(1)) else {
@@ -150,7 +151,7 @@ impl MapFigure {
             if row >= rows || column >= columns {
                 return false;
             }
-            let place = (self.procs[rows - 1 - row], self.sizes[column]);
+            let place = (self.rows[rows - 1 - row], self.sizes[column]);
             panel.cells.get(&place).is_some_and(|cell| cell.outlined)
         };
         let (x, y) =
@@ -178,7 +179,7 @@ impl MapFigure {
         (left, top): Pixel,
     ) -> Result<(), FigureError> {
         let (width, height) = layout.cell;
-        let (columns, rows) = (self.sizes.len() as i32, self.procs.len() as i32);
+        let (columns, rows) = (self.sizes.len() as i32, self.rows.len() as i32);
         let (right, bottom) = (left + columns * width, top + rows * height);
         if width >= 10 {
             for column in 1..columns {
@@ -203,7 +204,7 @@ impl MapFigure {
         (left, top): Pixel,
     ) -> Result<(), FigureError> {
         let (width, height) = layout.cell;
-        let rows = self.procs.len() as i32;
+        let rows = self.rows.len() as i32;
         let bottom = top + rows * height;
         for (index, bytes) in self.sizes.iter().enumerate() {
             if !layout.labelled_columns[index] {
@@ -215,14 +216,14 @@ impl MapFigure {
             canvas.text((x, bottom + 16), &number, TICK, colour::BLACK, Align::Center)?;
             canvas.text((x, bottom + 35), &unit, TICK, colour::BLACK, Align::Center)?;
         }
-        for (index, procs) in self.procs.iter().enumerate() {
+        for (index, row) in self.rows.iter().enumerate() {
             if !layout.labelled_rows[index] {
                 continue;
             }
             let y = bottom - index as i32 * height - height / 2;
             canvas.path(&[(left - 5, y), (left, y)], colour::GREY, 1)?;
             let place = (left - 10, y);
-            canvas.text(place, &procs.to_string(), TICK, colour::BLACK, Align::Right)?;
+            canvas.text(place, &row.to_string(), TICK, colour::BLACK, Align::Right)?;
         }
         let columns = self.sizes.len() as i32;
         let label = font::shorten(&self.x_label, TEXT, layout.panel_width - LEFT)?;

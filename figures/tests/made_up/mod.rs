@@ -80,7 +80,7 @@ pub fn penalties(procs: &[u32], sizes: &[u64]) -> Penalties {
                 penalties.push(Penalty {
                     collective: Collective::Bcast,
                     decided_by: name.into(),
-                    procs,
+                    layout: procs.into(),
                     bytes,
                     decided,
                     decided_seconds: best_seconds * (1.0 + penalty),
@@ -133,7 +133,7 @@ pub fn decisions(procs: &[u32], sizes: &[u64]) -> Decisions {
                 decisions.push(Decision {
                     collective: Collective::Bcast,
                     model: model.into(),
-                    procs,
+                    layout: procs.into(),
                     bytes,
                     method: method(procs, bytes, shift),
                     seconds,
@@ -162,7 +162,7 @@ pub fn differences(procs: &[u32], sizes: &[u64]) -> Vec<ComparedPoint> {
             let cost = 0.5 + 1.5 * noise(procs, bytes, 3);
             let time = seconds(procs, bytes);
             differences.push(ComparedPoint {
-                procs,
+                layout: procs.into(),
                 bytes,
                 methods: [method(procs, bytes, 0), method(procs, bytes, 1)],
                 seconds: (bytes != 1 << 10).then_some([time, time * cost]),

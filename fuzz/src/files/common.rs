@@ -134,7 +134,14 @@ pub fn pgtune() -> Vec<Vec<u8>> {
 }
 
 fn calls(collective: Collective, procs: u32, bytes: u64, name: &str) -> Calls {
-    Calls { collective, procs, bytes, method: method(name), calls: 80, seconds: 0.25 }
+    Calls {
+        collective,
+        layout: procs.into(),
+        bytes,
+        method: method(name),
+        calls: 80,
+        seconds: 0.25,
+    }
 }
 
 /// Traces of applications.

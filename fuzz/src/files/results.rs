@@ -36,7 +36,7 @@ fn planned() -> Plan {
     let grid = Grid {
         ranks: 8,
         collectives: vec![BCAST, Collective::Reduce],
-        procs: PROCS.into(),
+        layouts: PROCS.map(records::Layout::flat).into(),
         sizes: SIZES.into(),
         segments: vec![0, 1024],
         methods: tuning::plan::MethodsOf::new(methods),
@@ -69,7 +69,7 @@ fn timed() -> Vec<CollectiveCall> {
                 collective: cell.collective,
                 method: cell.method.clone(),
                 ran: String::new(),
-                procs: cell.procs,
+                layout: cell.layout,
                 bytes: cell.bytes,
                 repetition,
                 first_start_seconds: 0.0,
@@ -174,14 +174,14 @@ pub fn agreement() -> String {
 }
 
 fn loading(way: LoadWay, file: &str) -> Loading {
-    let (collective, procs, bytes) = (BCAST, 8, 65_536);
+    let (collective, layout, bytes) = (BCAST, records::Layout::flat(8), 65_536);
     let method = method("own:pipeline,segment=8KiB");
     Loading {
         way,
         file: file.into(),
         gains: vec![Gain {
             collective,
-            procs,
+            layout,
             bytes,
             method: method.clone(),
             default_seconds: 0.02,
@@ -190,14 +190,14 @@ fn loading(way: LoadWay, file: &str) -> Loading {
         }],
         taken_out: vec![TakenOut {
             collective,
-            procs,
+            layout,
             bytes: 64,
             method: method.clone(),
             speed_up: 0.9,
         }],
         unexpressed: vec![NotLoaded {
             collective,
-            procs,
+            layout,
             bytes: 8,
             method: method.clone(),
             reason: "why".into(),
@@ -214,7 +214,7 @@ fn loading(way: LoadWay, file: &str) -> Loading {
             greatest_slowdown: Some(-0.5),
             slower: vec![Slower {
                 collective,
-                procs,
+                layout,
                 bytes,
                 method,
                 default_seconds: 0.02,
@@ -259,7 +259,7 @@ fn violation(class: Class, better: Better) -> Violation {
     Violation {
         class,
         collective: BCAST,
-        procs: 8,
+        layout: records::Layout::flat(8),
         bytes: 65_536,
         better,
         seconds: 0.02,

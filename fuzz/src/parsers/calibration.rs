@@ -103,7 +103,7 @@ fn predict(parameters: &Parameters, reach: Reach) {
                 algorithms.into_iter().flat_map(with).map(move |method| (collective, method))
             });
         ask(&predictor, methods);
-        let of = Point { collective: Collective::Bcast, procs: 5, bytes: 3000 };
+        let of = Point::flat(Collective::Bcast, 5, 3000);
         let explainer =
             Explainer::new(&predictor, parameters).expect("what was accepted are parameters");
         let method = Method::Own { algorithm: Algorithm::Binomial, segment_bytes: 1024 };
@@ -115,7 +115,7 @@ fn predict(parameters: &Parameters, reach: Reach) {
 fn ask(predictor: &Predictor, methods: impl Iterator<Item = (Collective, Method)>) {
     for (collective, method) in methods {
         for (procs, bytes) in [(1, 0), (2, 1), (13, 100_000), (1 << 20, 1 << 30)] {
-            let point = Point { collective, procs, bytes };
+            let point = Point::flat(collective, procs, bytes);
             let _ = predictor.reach().excess(point);
             if let Ok(prediction) = predictor.predict_method(point, &method) {
                 let seconds = prediction.seconds;

@@ -114,7 +114,7 @@ pub fn plan() -> Parser {
         document::<Plan>(input, |plan| {
             let cells: Vec<_> =
                 plan.visits.iter().map(|visit| &plan.cells[visit.cell as usize]).collect();
-            assert!(cells.iter().all(|cell| cell.point().procs <= plan.ranks));
+            assert!(cells.iter().all(|cell| cell.point().procs() <= plan.ranks));
         })
     })
 }

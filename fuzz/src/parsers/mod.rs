@@ -39,7 +39,7 @@ pub fn points() -> impl Iterator<Item = Point> {
     const BYTES: [u64; 7] = [0, 1, 8, 1000, 65_536, 1 << 40, u64::MAX];
     Collective::ALL.into_iter().flat_map(|collective| {
         PROCS.into_iter().flat_map(move |procs| {
-            BYTES.into_iter().map(move |bytes| Point { collective, procs, bytes })
+            BYTES.into_iter().map(move |bytes| Point::flat(collective, procs, bytes))
         })
     })
 }

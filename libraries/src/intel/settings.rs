@@ -224,15 +224,15 @@ mod tests {
 
     fn export(check: impl Fn(&Export<'_>)) {
         let band = |from_bytes, method: &str| BytesRange::new(from_bytes, method.parse().unwrap());
-        let bcast = |procs, method: &str| ProcsRange {
-            procs,
+        let bcast = |procs: u32, method: &str| ProcsRange {
+            layout: procs.into(),
             bands: vec![band(1, "default"), band(1000, method)],
             last_bytes: 4000,
         };
         let two = bcast(2, "native:intel:binomial");
         let four = bcast(4, "native:intel:scatter-allgather-ring");
         let reduce = ProcsRange {
-            procs: 3,
+            layout: 3_u32.into(),
             bands: vec![band(0, "native:intel:rabenseifner")],
             last_bytes: LARGEST + 7,
         };
@@ -287,7 +287,7 @@ mod tests {
     fn what_has_no_documented_number_is_refused() {
         let intel = AdjustScript::new(Some("2021.19")).unwrap();
         let refused = |method: &str, bytes| {
-            let point = Point { collective: Collective::Bcast, procs: 4, bytes };
+            let point = Point::flat(Collective::Bcast, 4, bytes);
             intel.express(point, &method.parse().unwrap()).is_err()
         };
         assert!(refused("native:intel:pipeline", 8));

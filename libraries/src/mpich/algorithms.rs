@@ -191,11 +191,12 @@ pub fn find(
 }
 
 /// Whether the calls that are measured are such as an algorithm needs.
-pub fn runs(row: &MpichAlgorithm, Point { collective, procs, bytes }: Point) -> bool {
+pub fn runs(row: &MpichAlgorithm, point: Point) -> bool {
+    let Point { collective, bytes, .. } = point;
     match row.needs {
-        CallRequirement::PowerOfTwo => procs.is_power_of_two(),
+        CallRequirement::PowerOfTwo => point.procs().is_power_of_two(),
         CallRequirement::BuiltInAndManyElements => {
-            bytes / collective.element_bytes(bytes) >= 1 << procs.max(1).ilog2()
+            bytes / collective.element_bytes(bytes) >= 1 << point.procs().max(1).ilog2()
         }
         CallRequirement::Nothing | CallRequirement::Commutative | CallRequirement::NotInPlace => {
             true

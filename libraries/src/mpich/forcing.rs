@@ -162,7 +162,7 @@ fn methods(
             }
         }
     }
-    let point = Point { collective, procs, bytes };
+    let point = Point::flat(collective, procs, bytes);
     for (row, segment_bytes) in of_rows {
         let native = Native { library: LIBRARY, algorithm: row.algorithm, segment_bytes };
         let method = Method::Native(native);

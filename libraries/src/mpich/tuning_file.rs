@@ -81,17 +81,20 @@ impl Exporter for TuningFile {
     }
 
     fn express(&self, point: Point, method: &Method) -> Result<(), String> {
-        let Point { collective, procs, bytes } = point;
+        let Point { collective, layout, bytes } = point;
         let found = match method {
             Method::Native(native) => algorithms::find(self.version, collective, native),
             _ => None,
         };
         match found {
             None => Err(lacks(&self.target(), collective, method, &self.algorithms(collective))),
-            Some(row) if row.needs == CallRequirement::PowerOfTwo && !procs.is_power_of_two() => {
+            Some(row)
+                if row.needs == CallRequirement::PowerOfTwo
+                    && !layout.procs().is_power_of_two() =>
+            {
                 Err(format!("{} runs {method} only on powers of two", self.target()))
             }
-            Some(_) if bytes.saturating_mul(scale(collective, procs)) > LARGEST => {
+            Some(_) if bytes.saturating_mul(scale(collective, layout.procs())) > LARGEST => {
                 Err(format!("{} knows no message sizes above {LARGEST} bytes", self.target()))
             }
             Some(_) => Ok(()),

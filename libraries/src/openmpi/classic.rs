@@ -182,7 +182,7 @@ mod tests {
             band(3000, "native:openmpi:k-chain,segment=1KiB"),
             band(65536, "native:openmpi:pipeline,segment=8KiB"),
         ];
-        let sections = vec![ProcsRange { procs: 8, bands, last_bytes: 1 << 20 }];
+        let sections = vec![ProcsRange { layout: 8_u32.into(), bands, last_bytes: 1 << 20 }];
         let wanted = [
             1, 7, 3, // one collective: bcast, three communicator sizes
             0, 1, 0, 0, 0, 0, // smaller ones
@@ -198,8 +198,8 @@ mod tests {
         let two = vec![band(0, "native:openmpi:two-procs"), band(100, "native:openmpi:ring")];
         let four = vec![band(0, "native:openmpi:ring")];
         let sections = vec![
-            ProcsRange { procs: 2, bands: two, last_bytes: 1000 },
-            ProcsRange { procs: 4, bands: four, last_bytes: 1000 },
+            ProcsRange { layout: 2_u32.into(), bands: two, last_bytes: 1000 },
+            ProcsRange { layout: 4_u32.into(), bands: four, last_bytes: 1000 },
         ];
         let wanted = [
             1, 0, 5, // allgather
@@ -218,7 +218,7 @@ mod tests {
     fn gather_and_scatter_have_one_band_without_end() {
         for (collective, id) in [(Collective::Gather, 9), (Collective::Scatter, 15)] {
             let bands = vec![band(1, "native:openmpi:binomial")];
-            let sections = vec![ProcsRange { procs: 4, bands, last_bytes: 1000 }];
+            let sections = vec![ProcsRange { layout: 4_u32.into(), bands, last_bytes: 1000 }];
             let wanted = [1, id, 3, 0, 1, 0, 0, 0, 0, 4, 1, 0, 2, 0, 0, 5, 1, 0, 0, 0, 0];
             assert_eq!(numbers(&written("4.1", collective, sections).unwrap()), wanted);
         }
@@ -228,10 +228,10 @@ mod tests {
     fn what_open_mpi_cannot_run_is_refused() {
         for method in ["own:pipeline", "native:openmpi:rabenseifner", "mockup:bcast_as_scatter"] {
             let bands = vec![band(1, method)];
-            let sections = vec![ProcsRange { procs: 8, bands, last_bytes: 1 }];
+            let sections = vec![ProcsRange { layout: 8_u32.into(), bands, last_bytes: 1 }];
             assert!(written("4.1", Collective::Bcast, sections).is_err(), "{method}");
         }
-        let point = Point { collective: Collective::Bcast, procs: 8, bytes: 4 };
+        let point = Point::flat(Collective::Bcast, 8, 4);
         let fails = |method: &str| express("Open MPI", point, &method.parse().unwrap()).is_err();
         assert!(fails("native:openmpi:scatter-allgather"), "fewer elements than processes");
         assert!(fails("native:mpich:binomial"));
@@ -261,7 +261,7 @@ mod tests {
                     let mut known = vec![Method::Default];
                     known.extend(names.iter().map(|name| name.parse().unwrap()));
                     known.extend(methods(collective, &[0, 1024], procs, 1 << bytes));
-                    let point = Point { collective, procs, bytes: 1 << bytes };
+                    let point = Point::flat(collective, procs, 1 << bytes);
                     known.retain(|method| {
                         *method == Method::Default
                             || express("Open MPI", point, method).is_ok()
@@ -272,7 +272,7 @@ mod tests {
                     bands.push(BytesRange::new(point.bytes, method));
                 }
                 bands.dedup_by(|next, kept| next.method == kept.method);
-                sections.push(ProcsRange { procs, bands, last_bytes: 1 << 20 });
+                sections.push(ProcsRange { layout: procs.into(), bands, last_bytes: 1 << 20 });
             }
             let rules = [Rules { collective, sections }];
             let export = Export { rules: &rules, origin: &[] };
@@ -282,7 +282,7 @@ mod tests {
                 assert_eq!(read.method(*point).as_ref(), Ok(method), "{point:?}\n{text}");
             }
             for (procs, bytes) in [(1, 64), (9, 64), (8, 1 << 21)] {
-                let point = Point { collective, procs, bytes };
+                let point = Point::flat(collective, procs, bytes);
                 assert_eq!(read.method(point), Ok(Method::Default));
             }
         }

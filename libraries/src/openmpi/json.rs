@@ -181,7 +181,7 @@ mod tests {
         let band = |from_bytes, method: &str| BytesRange::new(from_bytes, method.parse().unwrap());
         let bcast = vec![
             ProcsRange {
-                procs: 4,
+                layout: 4_u32.into(),
                 bands: vec![
                     band(8, "native:openmpi:binomial"),
                     band(1000, "default"),
@@ -189,10 +189,14 @@ mod tests {
                 ],
                 last_bytes: 9999,
             },
-            ProcsRange { procs: 8, bands: vec![band(0, "native:openmpi:linear")], last_bytes: 10 },
+            ProcsRange {
+                layout: 8_u32.into(),
+                bands: vec![band(0, "native:openmpi:linear")],
+                last_bytes: 10,
+            },
         ];
         let bruck = vec![band(0, "native:openmpi:bruck")];
-        let allgather = vec![ProcsRange { procs: 4, bands: bruck, last_bytes: 100 }];
+        let allgather = vec![ProcsRange { layout: 4_u32.into(), bands: bruck, last_bytes: 100 }];
         let rules = [
             Rules { collective: Collective::Bcast, sections: bcast },
             Rules { collective: Collective::Allgather, sections: allgather },

@@ -102,10 +102,10 @@ impl MpiLibrary for OpenMpiLibrary {
         named(collective)
     }
 
-    fn runs(&self, Point { collective, procs, bytes }: Point, native: &Native) -> bool {
+    fn runs(&self, Point { collective, layout, bytes }: Point, native: &Native) -> bool {
         let row = find(collective, native.algorithm);
         row.is_some_and(|row| row.segmented || native.segment_bytes == 0)
-            && !falls_back(collective, native, procs, bytes)
+            && !falls_back(collective, native, layout.procs(), bytes)
     }
 
     fn unlike_its_name(

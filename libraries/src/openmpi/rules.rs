@@ -214,12 +214,12 @@ impl LoadedRules {
     /// # Errors
     /// An algorithm, or a fan-out, that no [`Method`] stands for.
     pub fn method(&self, point: Point) -> Result<Method, String> {
-        let Point { collective, procs, bytes } = point;
+        let Point { collective, layout, bytes } = point;
         let Some(sections) = id(collective).and_then(|id| self.collectives.get(&u64::from(id)))
         else {
             return Ok(Method::Default);
         };
-        let section = below(sections, u64::from(procs), |section| section.procs);
+        let section = below(sections, u64::from(layout.procs()), |section| section.procs);
         let looked_up = looked_up_bytes(point);
         let band = section.and_then(|s| below(&s.bands, looked_up, |band| band.from_bytes));
         let Some(RulesBand { algorithm, fan_out, segment_bytes, .. }) = band.copied() else {
@@ -253,8 +253,8 @@ fn below<T>(entries: &[T], value: u64, begins: impl Fn(&T) -> u64) -> Option<&T>
 /// The size by which coll/tuned (4.1, 5.0) looks a call up: `coll_tuned_decision_dynamic.c`.
 ///
 /// Scan and exscan leave the count out; their elements are those that Colibri measures with.
-pub fn looked_up_bytes(Point { collective, procs, bytes }: Point) -> u64 {
-    let procs = u64::from(procs);
+pub fn looked_up_bytes(Point { collective, layout, bytes }: Point) -> u64 {
+    let procs = u64::from(layout.procs());
     match collective {
         Collective::Allgather
         | Collective::Alltoall
@@ -290,7 +290,7 @@ mod tests {
     }
 
     fn taken(collective: Collective, procs: u32, bytes: u64) -> Result<String, String> {
-        let method = rules(RULES).unwrap().method(Point { collective, procs, bytes });
+        let method = rules(RULES).unwrap().method(Point::flat(collective, procs, bytes));
         method.map(|method| method.short())
     }
 
@@ -313,7 +313,7 @@ mod tests {
     fn sizes_are_what_the_library_counts_and_a_communicator_below_all_takes_the_first_section() {
         assert_eq!(taken(Collective::Allgather, 2, 199).unwrap(), "default");
         assert_eq!(taken(Collective::Allgather, 2, 200).unwrap(), "ring", "all blocks count");
-        let point = |collective, bytes| Point { collective, procs: 4, bytes };
+        let point = |collective, bytes| Point::flat(collective, 4, bytes);
         assert_eq!(looked_up_bytes(point(Collective::Scan, 4096)), 32, "doubles");
         assert_eq!(looked_up_bytes(point(Collective::Barrier, 0)), 0);
         assert_eq!(looked_up_bytes(point(Collective::Alltoall, u64::MAX / 3)), u64::MAX);
@@ -349,7 +349,7 @@ mod tests {
         fn no_text_makes_it_panic(text in "[0-9 #\n-]{0,60}") {
             if let Ok(rules) = rules(&text) {
                 for collective in Collective::ALL {
-                    let _ = rules.method(Point { collective, procs: 5, bytes: 77 });
+                    let _ = rules.method(Point::flat(collective, 5, 77));
                 }
             }
         }

@@ -62,7 +62,7 @@ pub fn one_for_all_sizes(collective: Collective) -> Option<&'static str> {
 }
 
 pub fn express(target: &str, point: Point, method: &Method) -> Result<(), String> {
-    let Point { collective, procs, bytes } = point;
+    let Point { collective, layout, bytes } = point;
     let known = algorithms::named(collective);
     let Method::Native(native @ Native { library: LIBRARY, .. }) = method else {
         return Err(lacks(target, collective, method, &known));
@@ -76,9 +76,9 @@ pub fn express(target: &str, point: Point, method: &Method) -> Result<(), String
     if native.segment_bytes > u64::from(i32::MAX as u32) {
         return Err(format!("{target} takes segments of at most {} bytes", i32::MAX));
     }
-    if algorithms::falls_back(collective, native, procs, bytes) {
+    if algorithms::falls_back(collective, native, layout.procs(), bytes) {
         return Err(format!(
-            "{target} would not run {method} for {collective} of {bytes} bytes on {procs}"
+            "{target} would not run {method} for {collective} of {bytes} bytes on {layout}"
         ));
     }
     Ok(())

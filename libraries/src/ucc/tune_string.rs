@@ -142,11 +142,11 @@ mod tests {
         let rules = [
             Rules {
                 collective: Collective::Bcast,
-                sections: vec![ProcsRange { procs: 4, bands, last_bytes: 8191 }],
+                sections: vec![ProcsRange { layout: 4_u32.into(), bands, last_bytes: 8191 }],
             },
             Rules {
                 collective: Collective::Allgather,
-                sections: vec![ProcsRange { procs: 4, bands: ring, last_bytes: 99 }],
+                sections: vec![ProcsRange { layout: 4_u32.into(), bands: ring, last_bytes: 99 }],
             },
         ];
         let export = Export { rules: &rules, origin: &["x".into()] };
@@ -154,7 +154,7 @@ mod tests {
         let wanted = "export UCC_TL_UCP_TUNE='bcast:1-1000:[4-4]:@knomial#\
                       bcast:4096-8192:[4-4]:@sag_knomial#allgather:4-400:[4-4]:@ring'\n";
         assert!(text.ends_with(wanted), "{text}");
-        let point = Point { collective: Collective::Bcast, procs: 4, bytes: 1 };
+        let point = Point::flat(Collective::Bcast, 4, 1);
         assert!(TuneString.express(point, &"own:k-nomial,segment=1KiB".parse().unwrap()).is_err());
         assert!(TuneString.express(point, &"own:linear".parse().unwrap()).is_err());
         assert!(TuneString::new(Some("1.2")).is_err());

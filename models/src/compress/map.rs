@@ -38,7 +38,7 @@ impl DecisionGrid {
         let mut penalties = Vec::with_capacity(procs.len() * bytes.len() * methods.len());
         for &procs in procs {
             for &bytes in bytes {
-                let point = Point { collective, procs, bytes };
+                let point = Point::flat(collective, procs, bytes);
                 let seconds = seconds_of(predictor, point, methods)?;
                 let least = seconds.iter().copied().fold(f64::INFINITY, f64::min);
                 if !least.is_finite() {

@@ -16,7 +16,7 @@ pub enum DecideError {
     /// No candidate is left.
     #[error(
         "no candidate for {} of {} bytes on {} processes: {reason}",
-        .point.collective, .point.bytes, .point.procs
+        .point.collective, .point.bytes, .point.layout
     )]
     NoCandidate {
         /// Where.

@@ -94,13 +94,13 @@ impl Finder<'_> {
     }
 
     fn costs(&self, bytes: u64) -> Result<Vec<f64>, DecideError> {
-        let point = Point { collective: self.collective, procs: self.procs, bytes };
+        let point = Point::flat(self.collective, self.procs, bytes);
         seconds_of(self.predictor, point, self.methods)
     }
 
     fn winner(&self, bytes: u64, costs: &[f64]) -> Result<usize, DecideError> {
         let least = costs.iter().copied().fold(f64::INFINITY, f64::min);
-        let point = Point { collective: self.collective, procs: self.procs, bytes };
+        let point = Point::flat(self.collective, self.procs, bytes);
         costs
             .iter()
             .position(|seconds| seconds.is_finite() && equal(*seconds, least))

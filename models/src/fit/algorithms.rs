@@ -260,7 +260,7 @@ impl AlgorithmRegression {
         let AlgorithmRegression { hockney, redrawn, predicted } = self;
         let estimate = |of: &dyn Fn(&Hockney) -> f64| percentiles(hockney, redrawn, of);
         let point = |(&(timed, _), predicted): (&(&MethodTime, Evaluation), &f64)| TimedPoint {
-            procs: timed.point.procs,
+            procs: timed.point.procs(),
             bytes: timed.point.bytes,
             segment_bytes: timed.method.segment_bytes(),
             seconds: timed.seconds,

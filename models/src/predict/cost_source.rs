@@ -198,14 +198,14 @@ impl Predictor {
         segment_bytes: u64,
     ) -> Option<(&'static ClosedForm, &Network, CallShape)> {
         let Sets::Common(set) = &self.sets else { return None };
-        let Point { collective, procs, bytes } = point;
+        let Point { collective, layout, bytes } = point;
         if self.follows_schedules() || check(point).is_err() {
             return None;
         }
         let form = form(collective, algorithm)?;
         let cut = segment_bytes > 0;
         (form.segmented || !cut)
-            .then(|| (form, &set.network, CallShape::new(procs, bytes, segment_bytes)))
+            .then(|| (form, &set.network, CallShape::new(layout.procs(), bytes, segment_bytes)))
     }
 
     /// What the time of an algorithm is found from; it is ours where that makes a difference.
@@ -225,14 +225,14 @@ impl Predictor {
         method: &Method,
     ) -> Result<Evaluation<'_>, PredictError> {
         check(point)?;
-        let Point { collective, procs, bytes } = point;
+        let Point { collective, layout, bytes } = point;
         let segment_bytes = method.segment_bytes();
-        let way = self.way_of(collective, method, procs)?;
+        let way = self.way_of(collective, method, layout.procs())?;
         let algorithm = way.algorithm();
         if segment_bytes > 0 && !way.segmented() {
             return Err(PredictError::Segments { collective, algorithm });
         }
-        let shape = CallShape::new(procs, bytes, segment_bytes);
+        let shape = CallShape::new(layout.procs(), bytes, segment_bytes);
         if self.follows_schedules() {
             check_call(collective, algorithm, &shape)?;
         }
@@ -269,8 +269,8 @@ fn no_form(collective: Collective, algorithm: Algorithm) -> PredictError {
 /// Whether the point is one.
 #[inline]
 pub(crate) fn check(point: Point) -> Result<(), PredictError> {
-    let Point { collective, procs, bytes } = point;
-    if procs == 0 {
+    let Point { collective, layout, bytes } = point;
+    if layout.procs() == 0 {
         return Err(PredictError::Procs);
     }
     if collective == Collective::Barrier && bytes > 0 {

@@ -64,7 +64,7 @@ fn timed(random: &mut Pcg64Mcg, noise: f64, outliers: f64) -> Vec<MethodTime> {
                     let outlier = if random.random_bool(outliers) { 3.0 } else { 1.0 };
                     let method: Method = name.parse().unwrap();
                     timed.push(MethodTime {
-                        point: Point { collective, procs, bytes },
+                        point: Point::flat(collective, procs, bytes),
                         method: method.with_segment(segment),
                         seconds: seconds * noise.sample(random) * outlier,
                     });
@@ -143,7 +143,7 @@ fn what_has_too_few_times_has_no_constants_and_that_is_said() {
 
     // A barrier carries nothing: its alpha alone is told.
     let barrier = |procs: u32| MethodTime {
-        point: Point { collective: Collective::Barrier, procs, bytes: 0 },
+        point: Point::flat(Collective::Barrier, procs, 0),
         method: "own:bruck".parse().unwrap(),
         seconds: 30e-6 * f64::from(procs).log2().ceil(),
     };
@@ -160,7 +160,7 @@ fn predictions_and_decisions_take_each_algorithm_s_own_constants() {
     let found = algorithms(&timed(&mut random, 0.02, 0.0), &measured()).unwrap();
     for model in [Model::Hockney, Model::Refined] {
         let predictor = Predictor::of_algorithms(model, &found.fits, &measured()).unwrap();
-        let point = Point { collective: Collective::Bcast, procs: 16, bytes: 256 << 10 };
+        let point = Point::flat(Collective::Bcast, 16, 256 << 10);
         for truth @ (_, name, ..) in TRUTH.into_iter().filter(|truth| truth.0 == point.collective) {
             let method = name.parse::<Method>().unwrap().with_segment(1 << 10);
             let prediction = predictor.predict_method(point, &method).unwrap();

@@ -17,7 +17,7 @@ fn frodo() -> Predictor {
 }
 
 fn bcast(procs: u32, bytes: u64) -> Point {
-    Point { collective: BCAST, procs, bytes }
+    Point::flat(BCAST, procs, bytes)
 }
 
 fn own(algorithm: Algorithm, segment_bytes: u64) -> Method {
@@ -135,7 +135,7 @@ fn segments_of_a_reduction_hold_whole_elements() {
         let algorithms = model.algorithms(Collective::Reduce);
         for procs in [4, 49, 300] {
             for bytes in [8, 1000, 64 << 10, 1 << 20, (1 << 20) + 8] {
-                let point = Point { collective: Collective::Reduce, procs, bytes };
+                let point = Point::flat(Collective::Reduce, procs, bytes);
                 let decision = decide(&predictor, point, &algorithms, &Segments::Auto).unwrap();
                 for method in decision.ties.iter().chain([&decision.method]) {
                     assert!(method.segment_bytes().is_multiple_of(8), "{point:?}: {method}");
@@ -153,7 +153,8 @@ fn a_map_is_its_points() {
     let (procs, bytes) = ([2, 5], [0, 1024]);
     let all = algorithms(BCAST);
     let map = decide_map(&predictor, BCAST, (&procs, &bytes), all, &Segments::Auto).unwrap();
-    let place: Vec<(u32, u64)> = map.iter().map(|d: &Decision| (d.procs, d.bytes)).collect();
+    let place: Vec<(u32, u64)> =
+        map.iter().map(|d: &Decision| (d.layout.procs(), d.bytes)).collect();
     assert_eq!(place, [(2, 0), (2, 1024), (5, 0), (5, 1024)]);
     assert_eq!(map[3], decide(&predictor, bcast(5, 1024), all, &Segments::Auto).unwrap());
 }
@@ -176,7 +177,7 @@ proptest! {
                 let predictor = Predictor::new(model, forms, &parameters).unwrap();
                 for collective in [BCAST, Collective::Reduce, Collective::Alltoall] {
                     for &algorithm in algorithms(collective) {
-                        let point = Point { collective, procs, bytes };
+                        let point = Point::flat(collective, procs, bytes);
                         let seconds = |segment| predictor.predict(point, algorithm, segment);
                         // What is combined is combined in whole elements.
                         let element = collective.element_bytes(bytes);
@@ -211,7 +212,7 @@ proptest! {
         let predictor =
             Predictor::new(Model::Refined, Forms::Corrected, &parameters).unwrap();
         for collective in [BCAST, Collective::Reduce, Collective::Allreduce] {
-            let point = Point { collective, procs, bytes };
+            let point = Point::flat(collective, procs, bytes);
             let algorithms = Model::Refined.algorithms(collective);
             let decision = decide(&predictor, point, &algorithms, &Segments::Auto).unwrap();
             let mut all = Vec::new();

@@ -19,7 +19,7 @@ fn decisions_beyond_the_calibration_are_marked() {
     for (procs, bytes, wanted) in
         [(32, 1 << 20, false), (33, 8, true), (8, (1 << 20) + 1, true), (64, 8 << 20, true)]
     {
-        let point = Point { collective: Collective::Bcast, procs, bytes };
+        let point = Point::flat(Collective::Bcast, procs, bytes);
         let segments = Segments::List(vec![0, 8192]);
         let decided = |predictor: &Predictor| decide(predictor, point, bcast, &segments).unwrap();
         let marked = decided(&predictor.clone().within(reach));

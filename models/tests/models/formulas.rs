@@ -23,7 +23,7 @@ proptest! {
                 let explainer = Explainer::new(&predictor, &parameters).unwrap();
                 for collective in C::ALL {
                     let bytes = if collective == C::Barrier { 0 } else { bytes };
-                    let point = Point { collective, procs, bytes };
+                    let point = Point::flat(collective, procs, bytes);
                     for algorithm in model.algorithms(collective) {
                         let no_form = model == Model::Refined
                             && !refined::forms(collective)
@@ -59,7 +59,7 @@ fn a_formula_reads_as_in_the_table() {
     let frodo = models::presets::preset("frodo").unwrap().measured;
     let predictor = Predictor::new(Model::LogGp, Forms::Printed, &frodo).unwrap();
     let explainer = Explainer::new(&predictor, &frodo).unwrap();
-    let point = Point { collective: C::Bcast, procs: 8, bytes: 64 << 10 };
+    let point = Point::flat(C::Bcast, 8, 64 << 10);
     let method = Method::Own { algorithm: A::Pipeline, segment_bytes: 1 << 10 };
     let formula = explainer.formula(point, &method).unwrap();
     assert_eq!(formula.text, "(P - 1)(L + 2 o + (m_s - 1) G) + (n_s - 1)(g + (m_s - 1) G)");

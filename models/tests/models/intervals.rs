@@ -49,7 +49,7 @@ fn nineteen_of_twenty_drawn_platforms_lie_in_the_interval() {
     for collective in COLLECTIVES {
         for &algorithm in algorithms(collective) {
             let bytes = if collective == Collective::Barrier { 0 } else { 10_000 };
-            let point = Point { collective, procs: 13, bytes };
+            let point = Point::flat(collective, 13, bytes);
             let interval = predictor.predict_with_interval(point, algorithm, 0).unwrap();
             let inside = drawn.iter().filter(|platform| {
                 let seconds = platform.predict(point, algorithm, 0).unwrap();

@@ -34,7 +34,8 @@ fn network(model: Model, numbers: &Numbers) -> Network {
 
 /// The time by every algorithm, over the limit; of one byte and more.
 fn ratios(network: &Network, point: Point) -> Vec<(A, f64)> {
-    let Point { collective, procs, bytes } = point;
+    let Point { collective, bytes, .. } = point;
+    let procs = point.procs();
     let least = limit(network, point).seconds;
     let of = schedules::of_collective(collective);
     let times = of.filter_map(|entry| {
@@ -86,7 +87,7 @@ proptest! {
             let network = Network::new(model, &parameters).unwrap();
             for collective in C::ALL {
                 let bytes = if collective == C::Barrier { 0 } else { 8 * elements };
-                for (algorithm, ratio) in ratios(&network, Point { collective, procs, bytes }) {
+                for (algorithm, ratio) in ratios(&network, Point::flat(collective, procs, bytes)) {
                     prop_assert!(
                         ratio > 1.0 - 1e-9,
                         "{collective} by {algorithm}, {procs} of {bytes}, {model}: {ratio}"
@@ -117,7 +118,7 @@ proptest! {
         prop_assume!(gap + overhead > 0 && latency + overhead > 0);
         let [l, o, g] = [latency, overhead, gap].map(|time| time as f64);
         let numbers = Numbers { latency: l, overhead: o, gap: g, ..FREE };
-        let point = Point { collective: C::Bcast, procs: ranks as u32, bytes: 1 };
+        let point = Point::flat(C::Bcast, ranks as u32, 1);
         let got = limit(&network(Model::LogP, &numbers), point).seconds;
         prop_assert_eq!(got, greedy(ranks, gap.max(overhead), latency + 2 * overhead) as f64);
     }
@@ -130,7 +131,7 @@ fn of_short_messages_it_is_the_optimal_tree() {
     let at = |latency: f64, overhead: f64, gap: f64, procs| {
         let numbers = Numbers { latency, overhead, gap, ..FREE };
         let net = network(Model::LogP, &numbers);
-        let least = limit(&net, Point { collective: C::Bcast, procs, bytes: 1 });
+        let least = limit(&net, Point::flat(C::Bcast, procs, 1));
         assert_eq!(least.cause, LimitCause::Latency);
         least.seconds
     };
@@ -145,7 +146,7 @@ fn known_bounds_are_met() {
     let numbers = Numbers { alpha: 10.0, beta: 2.0, gamma: 5.0, ..FREE };
     let net = network(Model::Hockney, &numbers);
     let at = |collective, procs, bytes| {
-        let least = limit(&net, Point { collective, procs, bytes });
+        let least = limit(&net, Point::flat(collective, procs, bytes));
         (least.seconds, least.cause)
     };
     use LimitCause::{Bandwidth, Combining, Latency};
@@ -157,7 +158,7 @@ fn known_bounds_are_met() {
     assert_eq!(at(C::Allreduce, 5, 1000), (5.0 * 800.0, Combining));
     let cheap = Numbers { gamma: 0.5, ..numbers };
     let net = network(Model::Hockney, &cheap);
-    let least = limit(&net, Point { collective: C::Allreduce, procs: 5, bytes: 1000 });
+    let least = limit(&net, Point::flat(C::Allreduce, 5, 1000));
     assert_eq!((least.seconds, least.cause), (10.0 + 2.0 * 1600.0, Bandwidth));
 }
 
@@ -168,7 +169,7 @@ fn the_best_come_close_to_it() {
     let network = Network::new(Model::LogGp, &frodo).unwrap();
     assert!(matches!(network.model, PointToPointParameters::LogGp(_)));
     let best = |collective, procs, bytes| {
-        let ratios = ratios(&network, Point { collective, procs, bytes });
+        let ratios = ratios(&network, Point::flat(collective, procs, bytes));
         ratios.into_iter().map(|(_, ratio)| ratio).fold(f64::INFINITY, f64::min)
     };
     for collective in [C::Allgather, C::Alltoall, C::Gather, C::Scatter] {
@@ -182,7 +183,7 @@ fn the_best_come_close_to_it() {
 fn quicker_ports_to_several_count() {
     let frodo = preset("frodo").unwrap().measured;
     let predictor = Predictor::new(Model::PLogP, Forms::Corrected, &frodo).unwrap();
-    let point = Point { collective: C::Scatter, procs: 16, bytes: 1 << 20 };
+    let point = Point::flat(C::Scatter, 16, 1 << 20);
     let alone = predictor.limit(point).unwrap().seconds;
     let mut parameters = frodo;
     let last = parameters.plogp.knots.last().unwrap();

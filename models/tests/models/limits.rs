@@ -7,7 +7,7 @@ use models::{
     presets::preset,
 };
 use proptest::prelude::*;
-use records::{Algorithm, Collective};
+use records::{Algorithm, Collective, Layout};
 
 use crate::{numbers::Numbers, tables::numbers};
 
@@ -18,7 +18,7 @@ fn frodo_broadcasts_take_what_is_known() {
     let frodo = preset("frodo").unwrap();
     for forms in Forms::ALL {
         let predictor = Predictor::new(Model::LogGp, forms, &frodo.measured).unwrap();
-        let point = Point { collective: BCAST, procs: 8, bytes: 64 << 10 };
+        let point = Point::flat(BCAST, 8, 64 << 10);
         let pipeline = predictor.predict(point, Algorithm::Pipeline, 1 << 10).unwrap();
         let linear = predictor.predict(point, Algorithm::Linear, 0).unwrap();
         assert!((pipeline - 8058.0e-6).abs() < 0.05e-6, "{pipeline}");
@@ -33,7 +33,7 @@ fn printed_and_corrected_differ_where_they_should() {
     let boba = preset("boba").unwrap();
     let seconds = |forms, collective| {
         let predictor = Predictor::new(Model::LogGp, forms, &boba.measured).unwrap();
-        let point = Point { collective, procs: 31, bytes: 64 << 10 };
+        let point = Point::flat(collective, 31, 64 << 10);
         predictor.predict(point, Algorithm::Binary, 1 << 10).unwrap()
     };
     assert!((seconds(Forms::Printed, BCAST) - 427e-6).abs() < 1e-6);
@@ -50,9 +50,9 @@ fn one_process_costs_nothing_and_no_process_is_refused() {
         let predictor = Predictor::new(model, Forms::Printed, &frodo.measured).unwrap();
         for collective in closed_forms::COLLECTIVES {
             for &algorithm in algorithms(collective) {
-                let alone = Point { collective, procs: 1, bytes: 0 };
+                let alone = Point::flat(collective, 1, 0);
                 assert_eq!(predictor.predict(alone, algorithm, 0), Ok(0.0));
-                let none = Point { procs: 0, ..alone };
+                let none = Point { layout: Layout::flat(0), ..alone };
                 assert!(predictor.predict(none, algorithm, 0).is_err());
             }
         }
@@ -70,11 +70,11 @@ fn what_has_no_form_is_refused_with_the_nearest() {
         (Collective::Alltoall, 8, Algorithm::Pairwise, 4, "no segments"),
         (Collective::Barrier, 8, Algorithm::Bruck, 0, "carries none"),
     ] {
-        let point = Point { collective, procs: 4, bytes };
+        let point = Point::flat(collective, 4, bytes);
         let error = predictor.predict(point, algorithm, segment).unwrap_err().to_string();
         assert!(error.contains(wanted), "{error}");
     }
-    let point = Point { collective: Collective::Alltoall, procs: 4, bytes: 8 };
+    let point = Point::flat(Collective::Alltoall, 4, 8);
     for (method, wanted) in [
         ("native:openmpi:linear", "posts all messages at once"),
         ("default", "not known"),
@@ -115,7 +115,7 @@ fn the_sides_of_the_condition_are_those_of_the_paper() {
 #[test]
 fn the_barriers_bounds_are_apart_by_the_overheads() {
     let boba = preset("boba").unwrap().measured;
-    let point = Point { collective: Collective::Barrier, procs: 10, bytes: 0 };
+    let point = Point::flat(Collective::Barrier, 10, 0);
     for model in [Model::LogP, Model::LogGp, Model::PLogP] {
         let predictor = Predictor::new(model, Forms::Corrected, &boba).unwrap();
         let least = predictor.predict(point, Algorithm::Linear, 0).unwrap();
@@ -149,7 +149,7 @@ fn every_form(segment: u64) -> impl Iterator<Item = (Collective, Algorithm, u64)
 
 fn sized(collective: Collective, procs: u32, bytes: u64) -> Point {
     let bytes = if collective == Collective::Barrier { 0 } else { bytes };
-    Point { collective, procs, bytes }
+    Point::flat(collective, procs, bytes)
 }
 
 fn near(a: f64, b: f64) -> bool {
@@ -228,7 +228,7 @@ proptest! {
         for model in Model::TABLES {
             let predictor = Predictor::new(model, Forms::Corrected, &parameters).unwrap();
             let seconds = |collective, algorithm, segment| {
-                predictor.predict(Point { collective, procs: 2, bytes }, algorithm, segment).unwrap()
+                predictor.predict(Point::flat(collective, 2, bytes), algorithm, segment).unwrap()
             };
             let linear = seconds(BCAST, Algorithm::Linear, segment);
             prop_assert!(near(linear, seconds(BCAST, Algorithm::Pipeline, segment)));

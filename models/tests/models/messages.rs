@@ -117,7 +117,7 @@ struct Call {
 impl Call {
     fn check(&self, n: &Numbers, models: &[Model], wanted: f64) -> Result<(), TestCaseError> {
         let bytes = self.segments as u64 * self.segment;
-        let point = Point { collective: self.collective, procs: self.procs as u32, bytes };
+        let point = Point::flat(self.collective, self.procs as u32, bytes);
         for &model in models {
             let predictor = Predictor::new(model, Forms::Corrected, &n.parameters()).unwrap();
             let got = predictor.predict(point, self.algorithm, self.segment).unwrap();

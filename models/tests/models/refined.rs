@@ -121,7 +121,7 @@ proptest! {
                 let levels = RunLevels::default();
                 let run = Run { entry, procs, root: 0, fan_out: None, bytes, segment_bytes, levels };
                 let wanted = run.seconds(&network).unwrap();
-                let point = Point { collective, procs, bytes };
+                let point = Point::flat(collective, procs, bytes);
                 let got = predictor.predict(point, algorithm, segment_bytes).unwrap();
                 let error = got / wanted - 1.0;
                 let whole = segment_bytes == 0 || segments == 1;
@@ -142,7 +142,7 @@ proptest! {
 fn the_libraries_alltoall_is_another_one_than_the_papers() {
     let frodo = models::presets::preset("frodo").unwrap().measured;
     let method = "native:openmpi:linear".parse().unwrap();
-    let point = Point { collective: C::Alltoall, procs: 8, bytes: 1000 };
+    let point = Point::flat(C::Alltoall, 8, 1000);
     let seconds = [Model::Refined, Model::Simulated].map(|model| {
         let predictor = Predictor::new(model, Forms::Corrected, &frodo).unwrap();
         let paper = predictor.predict(point, A::Linear, 0).unwrap();
@@ -159,7 +159,7 @@ fn every_scheduled_algorithm_is_predicted_and_nothing_else() {
     let predictor = Predictor::new(Model::Refined, Forms::Corrected, &frodo).unwrap();
     for entry in schedules::ENTRIES {
         let bytes = if entry.collective == C::Barrier { 0 } else { 4096 };
-        let point = Point { collective: entry.collective, procs: 6, bytes };
+        let point = Point::flat(entry.collective, 6, bytes);
         let listed = Model::Refined.algorithms(entry.collective).contains(&entry.algorithm);
         assert_eq!(listed, entry.algorithm.plain().is_none(), "{entry:?}");
         let seconds = predictor.predict(point, entry.algorithm, 0).unwrap();
@@ -169,7 +169,7 @@ fn every_scheduled_algorithm_is_predicted_and_nothing_else() {
             assert_eq!(predictor.predict(nothing, entry.algorithm, 0), Ok(0.0), "{entry:?}");
         }
     }
-    let odd = Point { collective: C::Allgather, procs: 7, bytes: 8 };
+    let odd = Point::flat(C::Allgather, 7, 8);
     let error = predictor.predict(odd, A::NeighborExchange, 0).unwrap_err().to_string();
     assert!(error.contains("even number"), "{error}");
     let error = predictor.predict(odd, A::Binary, 0).unwrap_err().to_string();

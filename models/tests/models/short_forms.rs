@@ -39,7 +39,7 @@ proptest! {
                 prop_assert_eq!(found[0].from_bytes, first);
                 prop_assert!(found.windows(2).all(|pair| pair[0].from_bytes < pair[1].from_bytes));
                 for bytes in (first..=last).step_by(3) {
-                    let point = Point { collective, procs, bytes };
+                    let point = Point::flat(collective, procs, bytes);
                     let best = decide_among(&predictor, point, &methods).unwrap();
                     let stretch = found.iter().rev().find(|one| one.from_bytes <= bytes).unwrap();
                     let taken = predictor.predict_method_seconds(point, &stretch.method).unwrap();
@@ -61,7 +61,7 @@ proptest! {
             let predictor = Predictor::new(model, Forms::Corrected, &parameters).unwrap();
             let explainer = Explainer::new(&predictor, &parameters).unwrap();
             for method in methods(&predictor, BCAST, &[0, 1 << 10]) {
-                let point = Point { collective: BCAST, procs, bytes };
+                let point = Point::flat(BCAST, procs, bytes);
                 let time = predictor.predict_method_seconds(point, &method).unwrap();
                 let terms = explainer.terms(point, &method).unwrap();
                 let sum: f64 = terms.iter().map(|term| term.seconds).sum();
@@ -82,7 +82,7 @@ fn the_terms_of_a_pipeline_are_those_of_its_form() {
     let predictor = Predictor::new(Model::LogGp, Forms::Corrected, &frodo).unwrap();
     let explainer = Explainer::new(&predictor, &frodo).unwrap();
     let method = Method::Own { algorithm: Algorithm::Pipeline, segment_bytes: 1 << 10 };
-    let point = Point { collective: BCAST, procs: 8, bytes: 64 << 10 };
+    let point = Point::flat(BCAST, 8, 64 << 10);
     // (P - 1) (L + 2 o + (m_s - 1) G) + (n_s - 1) (g + (m_s - 1) G)
     let wanted = [("L", 7.0), ("o", 14.0), ("g", 63.0), ("G", 70.0 * 1023.0)];
     let terms = explainer.terms(point, &method).unwrap();
@@ -111,7 +111,7 @@ fn short_forms_keep_their_bounds_and_state_their_penalty() {
             let mut worst: f64 = 0.0;
             for &procs in &procs {
                 for &bytes in &bytes {
-                    let point = Point { collective: BCAST, procs, bytes };
+                    let point = Point::flat(BCAST, procs, bytes);
                     let best = decide_among(&predictor, point, &methods).unwrap().seconds;
                     let taken = predictor
                         .predict_method_seconds(point, exact.decide(procs, bytes))

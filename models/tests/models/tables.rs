@@ -267,7 +267,7 @@ proptest! {
                         let segmented =
                             closed_forms::form(collective, algorithm).unwrap().segmented;
                         let segment = if segmented { segment } else { 0 };
-                        let point = Point { collective, procs, bytes };
+                        let point = Point::flat(collective, procs, bytes);
                         let got = predictor.predict(point, algorithm, segment).unwrap();
                         let wanted =
                             by_table(&numbers, (model, forms), point, algorithm, segment);
@@ -289,8 +289,8 @@ fn by_table(
     algorithm: Algorithm,
     segment: u64,
 ) -> f64 {
-    let Point { collective, procs, bytes } = point;
-    let procs = f64::from(procs);
+    let Point { collective, layout, bytes } = point;
+    let procs = f64::from(layout.procs());
     let m = bytes as f64;
     let ms = if segment == 0 { m } else { m.min(segment as f64) };
     let ns = if bytes == 0 { 1.0 } else { (m / ms).ceil() };

@@ -48,6 +48,11 @@ proptest! {
             prop_assert_eq!(before == 0, layout.leaders().contains(&(rank as u32)));
         }
         prop_assert_eq!(layout.node_of(layout.procs()), None);
+        for procs in 1..=hosts.len() {
+            let first = layout.of_first(procs as u32).unwrap();
+            prop_assert_eq!(first, Layout::from_nodes(&hosts[..procs]).unwrap());
+        }
+        prop_assert_eq!(layout.of_first(layout.procs() + 1), None);
         let counts = layout.counts();
         prop_assert_eq!(counts.len() as u32, layout.nodes());
         prop_assert_eq!(counts.iter().max().copied(), Some(layout.most_per_node()));
@@ -128,6 +133,29 @@ fn layouts_are_ordered_as_tables_list_them() {
     sorted.sort();
     let sorted: Vec<String> = sorted.iter().map(Layout::to_string).collect();
     assert_eq!(sorted, texts);
+}
+
+/// In a line of a record as in JSON.
+#[test]
+fn a_record_holds_layouts_where_numbers_stood() {
+    use crate::{Collective, Method, observation::CollectiveCall, plan::Cell, record};
+    for (text, written) in [("8", ",8,"), ("8x4:cyclic", ",8x4:cyclic,"), ("4+4+3", ",4+4+3,")] {
+        let (collective, method) = (Collective::Bcast, Method::Default);
+        let row = CollectiveCall::timed(
+            &Cell { collective, method, layout: layout(text), bytes: 1 },
+            0.5,
+        );
+        let line = String::from_utf8(record::line(&row).unwrap()).unwrap();
+        assert!(line.contains(written), "{line}");
+        let columns = <CollectiveCall as record::Row>::COLUMNS.join(",");
+        let file = format!("#@schema=colibri/measurements/1\n{columns}\n{line}");
+        let read = record::parse::<CollectiveCall>(&file, std::path::Path::new("x")).unwrap();
+        assert_eq!(read.rows, [row]);
+        let wrong = file.replace(written, ",8y4,");
+        let error = record::parse::<CollectiveCall>(&wrong, std::path::Path::new("x")).unwrap_err();
+        let error = error.to_string();
+        assert!(error.contains("line 3") && error.contains("layout '8y4': expected"), "{error}");
+    }
 }
 
 #[test]

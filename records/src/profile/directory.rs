@@ -56,7 +56,8 @@ fn usable(
     check: impl Fn(&Profile) -> Result<(), String>,
 ) -> Result<Profile, FileError> {
     check(&profile).map_err(|problem| FileError::new(path, problem))?;
-    let key = |profile: &Profile| (profile.collective, profile.procs, profile.nodes);
+    let key =
+        |profile: &Profile| (profile.collective, profile.procs, profile.nodes, profile.layout);
     match before.iter().any(|other| key(other) == key(&profile)) {
         true => {
             let (collective, procs) = (profile.collective, profile.procs);

@@ -1,5 +1,7 @@
 //! Decision functions in a shorter form, printed as a table, JSON or source code.
 
+use std::collections::BTreeSet;
+
 use anyhow::Result;
 use libraries::openmpi;
 use models::{
@@ -39,7 +41,7 @@ impl Decide {
             for &model in wanted.models {
                 let predictor = source.predictor(model)?;
                 let methods = candidates(&predictor, collective, wanted)?;
-                let grid = (wanted.procs, sizes(collective, wanted.sizes));
+                let grid = (&*procs(wanted), sizes(collective, wanted.sizes));
                 let map = DecisionGrid::new(&predictor, collective, grid, &methods)?;
                 compressed.push((model, map.compress(&predictor, shape, bounds)?));
             }
@@ -55,9 +57,9 @@ impl Decide {
     ) -> Result<()> {
         let excess = |function: &Compressed| {
             let collective = function.collective;
-            let procs = wanted.procs.iter().copied().max()?;
+            let procs = procs(wanted).into_iter().max()?;
             let bytes = sizes(collective, wanted.sizes).iter().copied().max()?;
-            source.reach().excess(Point { collective, procs, bytes })
+            source.reach().excess(Point::flat(collective, procs, bytes))
         };
         let rows: Vec<CompressedRow> = all
             .iter()
@@ -139,7 +141,7 @@ fn candidates(
         }
         Target::Openmpi => {
             let most = |bytes: &[u64]| bytes.iter().copied().max().unwrap_or(0);
-            let procs = wanted.procs.iter().copied().max().unwrap_or(1);
+            let procs = procs(wanted).into_iter().max().unwrap_or(1);
             openmpi::methods(collective, segments, procs, most(sizes(collective, wanted.sizes)))
         }
     };
@@ -184,4 +186,10 @@ impl CompressedRow<'_> {
             extrapolated: self.extrapolated,
         }
     }
+}
+
+/// The numbers of processes wanted: a compressed function knows no more of a communicator.
+fn procs(wanted: &DecisionRequest<'_>) -> Vec<u32> {
+    let procs: BTreeSet<u32> = wanted.layouts.iter().map(|layout| layout.procs()).collect();
+    procs.into_iter().collect()
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 use records::{
-    Collective, Method,
+    Collective, Layout, Method,
     choices::Choices,
     decisions::{Decision, Decisions},
     document, quantity,
@@ -117,7 +117,7 @@ impl Decide {
         };
         let wanted = DecisionRequest {
             collectives: &self.grid.collective.0,
-            procs: &source.procs(&self.grid),
+            layouts: &source.layouts(&self.grid),
             sizes: &self.grid.sizes.0,
             segments: &self.grid.segments,
             models: &models,
@@ -144,7 +144,7 @@ impl Decide {
             vec![
                 row.collective.to_string(),
                 row.model.clone(),
-                row.procs.to_string(),
+                row.layout.to_string(),
                 row.bytes.to_string(),
                 row.method.to_string(),
                 seconds,
@@ -161,7 +161,8 @@ impl Decide {
 struct DecisionRow {
     collective: Collective,
     model: String,
-    procs: u32,
+    #[serde(rename = "procs")]
+    layout: Layout,
     bytes: u64,
     method: Method,
     seconds: f64,
@@ -175,7 +176,7 @@ fn rows(decisions: &Decisions) -> Vec<DecisionRow> {
     let row = |decision: &Decision| DecisionRow {
         collective: decision.collective,
         model: decision.model.clone(),
-        procs: decision.procs,
+        layout: decision.layout,
         bytes: decision.bytes,
         method: decision.method.clone(),
         seconds: decision.seconds,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use clap::Args;
 use records::{
-    Collective, Method, Point, document,
+    Collective, Layout, Method, Point, document,
     observation::CollectiveCall,
     plan::{Cell, Plan},
     quantity, record,
@@ -19,7 +19,7 @@ use verification::{guidelines::ViolationTest, samples::Samples, significance::Te
 
 use crate::{
     commands::shared::{
-        options::{List, RunOptions, SiteOptions, collectives, kinds, procs, sizes},
+        options::{List, RunOptions, SiteOptions, collectives, kinds, layouts, procs, sizes},
         output,
         plugins::{self, PluginOptions},
     },
@@ -50,6 +50,10 @@ pub struct Guidelines {
     /// Communicator sizes: 4,8,16 or 2..32 (every one) [default: all ranks]
     #[arg(long, short, value_name = "LIST", value_parser = procs)]
     procs: Option<List<u32>>,
+
+    /// Which ranks are on which node, instead: 4x4,8x4 (nodes x ranks per node), 8x4:cyclic, 4+4+3
+    #[arg(long, value_name = "LIST", value_parser = layouts, conflicts_with = "procs")]
+    layouts: Option<List<Layout>>,
 
     /// Message sizes: 1KiB,64KiB or 1..8MiB (powers of two), as each collective defines them
     #[arg(long, short = 'm', value_name = "LIST", value_parser = sizes, default_value = "1..64KiB")]
@@ -250,8 +254,12 @@ impl Guidelines {
     /// The default and what it is compared with, and a barrier to compare gains with.
     fn cells(&self, site: &Site) -> Result<Vec<Cell>> {
         let ranks = site.ranks();
-        let procs = self.procs.as_ref().map_or_else(|| vec![ranks], |procs| procs.0.clone());
-        measuring::check_procs(&procs, ranks)?;
+        let layouts = match (&self.layouts, &self.procs) {
+            (Some(layouts), _) => layouts.0.clone(),
+            (None, Some(procs)) => procs.0.iter().copied().map(Layout::flat).collect(),
+            (None, None) => vec![Layout::flat(ranks)],
+        };
+        measuring::check_layouts(&layouts, ranks)?;
         let with_mockups = || {
             let mut all: Vec<Collective> = mockups::ALL.iter().map(|m| m.collective).collect();
             all.dedup();
@@ -265,16 +273,16 @@ impl Guidelines {
         };
         let plugins = self.plugins.methods(&collectives)?;
         let mut cells = Vec::new();
-        for &procs in &procs {
+        for &layout in &layouts {
             let barrier = Collective::Barrier;
-            cells.push(Cell { collective: barrier, method: Method::Default, procs, bytes: 0 });
+            cells.push(Cell { collective: barrier, method: Method::Default, layout, bytes: 0 });
             for &collective in collectives.iter().filter(|&&collective| collective != barrier) {
                 for &bytes in &self.sizes.0 {
-                    let methods = self.compared(&kinds, Point { collective, procs, bytes });
+                    let methods = self.compared(&kinds, Point { collective, layout, bytes });
                     let plugins = plugins.iter().filter(|(of, _)| *of == collective);
                     let plugins = plugins.map(|(_, method)| method.clone());
                     let methods = std::iter::once(Method::Default).chain(methods).chain(plugins);
-                    cells.extend(methods.map(|method| Cell { collective, method, procs, bytes }));
+                    cells.extend(methods.map(|method| Cell { collective, method, layout, bytes }));
                 }
             }
         }
@@ -283,7 +291,8 @@ impl Guidelines {
 
     /// The methods that the default is compared with.
     fn compared(&self, kinds: &ComparedKinds, point: Point) -> Vec<Method> {
-        let Point { collective, procs, bytes } = point;
+        let Point { collective, bytes, .. } = point;
+        let procs = point.procs();
         let limits = mockups::Limits::default();
         for mockup in mockups::of_collective(collective).filter(|_| kinds.has(MethodKind::Mockup)) {
             if let Err(reason) = limits.allow(mockup, procs, bytes) {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use figures::{FigureError, RelativeMethod, RelativePanel, RelativePoint};
 use records::{
-    Collective, Method, quantity,
+    Collective, Layout, Method, quantity,
     violations::{Class, Violation, Violations},
 };
 use verification::{guidelines::JobMedians, statistics::quantile};
@@ -75,7 +75,7 @@ fn row(violation: &Violation) -> Vec<String> {
     vec![
         violation.class.name().to_owned(),
         violation.collective.to_string(),
-        violation.procs.to_string(),
+        violation.layout.to_string(),
         size(violation.bytes),
         quantity::format_seconds(violation.seconds),
         violation.better.to_string(),
@@ -97,10 +97,10 @@ pub fn draw(run: &RunDirectory, jobs: &JobMedians, found: &Violations) -> Result
     let mut drawn = Vec::new();
     for collective in collectives.into_iter().filter(|of| *of != Collective::Barrier) {
         let of_collective = jobs.points().filter(|point| point.collective == collective);
-        let mut procs: Vec<u32> = of_collective.map(|point| point.procs).collect();
-        procs.dedup();
+        let mut layouts: Vec<Layout> = of_collective.map(|point| point.layout).collect();
+        layouts.dedup();
         let relatives: Vec<RelativePanel> =
-            procs.into_iter().map(|procs| relative(jobs, found, collective, procs)).collect();
+            layouts.into_iter().map(|layout| relative(jobs, found, collective, layout)).collect();
         if relatives.iter().all(|relative| relative.methods.len() < 2) {
             continue;
         }
@@ -127,10 +127,10 @@ fn relative(
     jobs: &JobMedians,
     found: &Violations,
     collective: Collective,
-    procs: u32,
+    layout: Layout,
 ) -> RelativePanel {
     let mut methods: BTreeMap<&Method, Vec<RelativePoint>> = BTreeMap::new();
-    for point in jobs.points().filter(|at| (at.collective, at.procs) == (collective, procs)) {
+    for point in jobs.points().filter(|at| (at.collective, at.layout) == (collective, layout)) {
         let Some(default) = jobs.median(point, &Method::Default) else { continue };
         for (method, seconds) in jobs.at(point) {
             let at = |share| quantile(seconds, share).map(|seconds| seconds / default);
@@ -144,10 +144,10 @@ fn relative(
         .violations
         .iter()
         .filter(|one| one.class == Class::Pattern)
-        .filter(|one| (one.collective, one.procs) == (collective, procs))
+        .filter(|one| (one.collective, one.layout) == (collective, layout))
         .map(|one| one.bytes)
         .collect();
     violated.dedup();
     let method = |(method, points): (&Method, _)| RelativeMethod { name: method.short(), points };
-    RelativePanel { procs, methods: methods.into_iter().map(method).collect(), violated }
+    RelativePanel { layout, methods: methods.into_iter().map(method).collect(), violated }
 }

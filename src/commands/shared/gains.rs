@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use records::{
+    Layout,
     platform::Platform,
     quantity::{format_bytes, format_seconds},
     summary::{
@@ -123,10 +124,10 @@ fn not_confirmed(all: &[TakenOut]) -> String {
     let Some(worst) = all.iter().min_by(|a, b| a.speed_up.total_cmp(&b.speed_up)) else {
         return String::new();
     };
-    let TakenOut { collective, procs, bytes, method, speed_up } = worst;
+    let TakenOut { collective, layout, bytes, method, speed_up } = worst;
     format!(
         "Not confirmed, so left to the default: {} points. The lowest measured speed-up there is \
-         {speed_up:.2} ({} for {collective} of {} on {procs}).\n",
+         {speed_up:.2} ({} for {collective} of {} on {layout}).\n",
         all.len(),
         method.short(),
         format_bytes(*bytes)
@@ -170,9 +171,9 @@ pub fn harm(harm: &Harm) -> String {
         );
     }
     for one in slower {
-        let Slower { collective, procs, bytes, method, slowdown, p_value, .. } = one;
+        let Slower { collective, layout, bytes, method, slowdown, p_value, .. } = one;
         text += &format!(
-            "  {collective} of {} on {procs}: {} is {:.0} % slower ({} against {}, p {p_value:.1e})\n",
+            "  {collective} of {} on {layout}: {} is {:.0} % slower ({} against {}, p {p_value:.1e})\n",
             format_bytes(*bytes),
             method.short(),
             slowdown * 100.0,
@@ -187,7 +188,7 @@ pub fn harm(harm: &Harm) -> String {
 pub fn row(gain: &Gain) -> Vec<String> {
     vec![
         gain.collective.to_string(),
-        gain.procs.to_string(),
+        gain.layout.to_string(),
         format_bytes(gain.bytes),
         gain.method.short(),
         format_seconds(gain.default_seconds),
@@ -245,9 +246,9 @@ pub fn draw_gains(run: &RunDirectory, summary: &TuningSummary) -> Result<()> {
     let mut drawn = Vec::new();
     for loading in summary.loadings() {
         for collective in summary.message_size.keys().copied() {
-            let mut gains: BTreeMap<u32, Vec<figures::GainPoint>> = BTreeMap::new();
+            let mut gains: BTreeMap<Layout, Vec<figures::GainPoint>> = BTreeMap::new();
             for gain in loading.gains.iter().filter(|gain| gain.collective == collective) {
-                gains.entry(gain.procs).or_default().push(figures::GainPoint {
+                gains.entry(gain.layout).or_default().push(figures::GainPoint {
                     bytes: gain.bytes,
                     default_seconds: gain.default_seconds,
                     tuned_seconds: gain.tuned_seconds,
@@ -258,7 +259,7 @@ pub fn draw_gains(run: &RunDirectory, summary: &TuningSummary) -> Result<()> {
             }
             let gains: Vec<figures::GainPanel> = gains
                 .into_iter()
-                .map(|(procs, points)| figures::GainPanel { procs, points })
+                .map(|(layout, points)| figures::GainPanel { layout, points })
                 .collect();
             let lines = [summary.platform.summary(), heading(loading.way, &summary.platform)];
             let name = figure_name(loading.way, collective.name());

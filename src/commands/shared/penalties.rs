@@ -170,7 +170,7 @@ pub fn agreement_text(agreement: &Agreement) -> String {
     let rows = differences.iter().take(SHOWN).map(|one| {
         vec![
             one.collective.to_string(),
-            one.procs.to_string(),
+            one.layout.to_string(),
             quantity::format_bytes(one.bytes),
             one.first.short(),
             quantity::format_seconds(one.first_seconds),

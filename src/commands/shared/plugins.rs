@@ -118,7 +118,7 @@ pub fn table(times: &BTreeMap<Point, Vec<(&Method, usize, f64)>>) -> String {
             rows.push(vec![
                 point.collective.to_string(),
                 plugin_name(plugin),
-                point.procs.to_string(),
+                point.layout.to_string(),
                 quantity::format_bytes(point.bytes),
                 count.to_string(),
                 quantity::format_seconds(*seconds),

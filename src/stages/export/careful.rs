@@ -108,7 +108,7 @@ mod tests {
     fn said(collective: Collective, method: &str, procs: u32, commutative: bool) -> Option<String> {
         let exporter = (OpenMpiLibrary.formats()[0].exporter)(None, None).unwrap();
         let careful = CarefulExporter::new(exporter, &OpenMpiLibrary, commutative);
-        let point = Point { collective, procs, bytes: 8192 };
+        let point = Point::flat(collective, procs, 8192);
         careful.express(point, &method.parse().unwrap()).err()
     }
 

@@ -1,9 +1,12 @@
 //! Fits decisions to what a target can be told, and books what that costs.
 
-use std::collections::BTreeMap;
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use libraries::Exporter;
-use records::{Method, Point, export::Unexpressed};
+use records::{Collective, Layout, Method, Point, export::Unexpressed};
 use verification::selection::Choice;
 
 /// What is known of the methods that a target could take instead.
@@ -18,11 +21,14 @@ pub trait Possible {
 /// The decisions as the target can be told them, and those that it can't.
 ///
 /// Where one method has to serve for all sizes of a collective, it is the one that loses least on
-/// geometric average over the sizes decided.
+/// geometric average over the sizes decided. Where the target knows the number of processes alone,
+/// what is chosen for one layout serves for all of that number: for the first of `told`, else for the
+/// one with most ranks per node.
 pub fn fit(
     exporter: &dyn Exporter,
     wanted: &[Choice],
     possible: &dyn Possible,
+    told: &[Layout],
 ) -> (Vec<Choice>, Vec<Unexpressed>) {
     let mut fitted: Vec<NearestMethod> = wanted
         .iter()
@@ -42,11 +48,12 @@ pub fn fit(
         })
         .collect();
     unify(exporter, wanted, &mut fitted, possible);
+    unify_layouts(exporter, wanted, &mut fitted, (possible, told));
     let unexpressed = wanted.iter().zip(&fitted).filter_map(|(choice, fitted)| {
-        let Point { collective, procs, bytes } = choice.point;
+        let Point { collective, layout, bytes } = choice.point;
         Some(Unexpressed {
             collective,
-            procs,
+            layout,
             bytes,
             method: choice.method.clone(),
             seconds: choice.seconds,
@@ -82,7 +89,7 @@ fn unify(
     let mut groups: BTreeMap<_, Vec<usize>> = BTreeMap::new();
     for (index, choice) in wanted.iter().enumerate() {
         if exporter.one_for_all_sizes(choice.point.collective).is_some() {
-            groups.entry((choice.point.collective, choice.point.procs)).or_default().push(index);
+            groups.entry((choice.point.collective, choice.point.layout)).or_default().push(index);
         }
     }
     for ((collective, _), members) in groups {
@@ -124,14 +131,139 @@ fn unify(
     }
 }
 
+/// The layout that is told for each collective and number of processes.
+fn leading(
+    points: impl Iterator<Item = Point>,
+    told: &[Layout],
+) -> BTreeMap<(Collective, u32), Layout> {
+    let place = |layout: Layout| told.iter().position(|one| *one == layout).unwrap_or(told.len());
+    let mut leading = BTreeMap::new();
+    for point in points {
+        let best = leading.entry((point.collective, point.procs())).or_insert(point.layout);
+        let rank = |layout: Layout| (place(layout), Reverse(layout));
+        *best = std::cmp::min_by_key(*best, point.layout, |layout| rank(*layout));
+    }
+    leading
+}
+
+/// By number of processes the layouts that a target does not tell apart, where none of them is told.
+pub fn conflicts(
+    exporter: &dyn Exporter,
+    points: impl Iterator<Item = Point>,
+    told: &[Layout],
+) -> BTreeMap<u32, BTreeSet<Layout>> {
+    let mut layouts: BTreeMap<u32, BTreeSet<Layout>> = BTreeMap::new();
+    for point in points.filter(|_| !exporter.knows_layouts()) {
+        layouts.entry(point.procs()).or_default().insert(point.layout);
+    }
+    let is_open =
+        |all: &BTreeSet<Layout>| all.len() > 1 && !told.iter().any(|one| all.contains(one));
+    layouts.retain(|_, all| is_open(all));
+    layouts
+}
+
+/// The choices of which the target is told.
+pub fn told_choices(exporter: &dyn Exporter, choices: &[Choice], told: &[Layout]) -> Vec<Choice> {
+    let leading = leading(choices.iter().map(|choice| choice.point), told);
+    let is_told = |point: Point| {
+        exporter.knows_layouts()
+            || leading.get(&(point.collective, point.procs())) == Some(&point.layout)
+    };
+    choices.iter().filter(|choice| is_told(choice.point)).cloned().collect()
+}
+
+/// One layout's methods for all layouts of as many processes, where the target does not tell them apart.
+fn unify_layouts(
+    exporter: &dyn Exporter,
+    wanted: &[Choice],
+    fitted: &mut [NearestMethod],
+    (possible, told): (&dyn Possible, &[Layout]),
+) {
+    if exporter.knows_layouts() {
+        return;
+    }
+    let leading = leading(wanted.iter().map(|choice| choice.point), told);
+    let led = |point: Point| leading[&(point.collective, point.procs())];
+    let told: BTreeMap<Point, Method> = wanted
+        .iter()
+        .zip(fitted.iter())
+        .filter(|(choice, _)| led(choice.point) == choice.point.layout)
+        .map(|(choice, fitted)| (choice.point, fitted.method.clone()))
+        .collect();
+    for (choice, fitted) in wanted.iter().zip(fitted) {
+        let point = choice.point;
+        let layout = led(point);
+        if layout == point.layout {
+            continue;
+        }
+        // As ranges hold from a measured size up to the next.
+        let (first, here) = (Point { layout, bytes: 0, ..point }, Point { layout, ..point });
+        let method =
+            told.range(first..=here).next_back().map_or(Method::Default, |(_, m)| m.clone());
+        if method != fitted.method {
+            let seconds = possible.seconds(point, &method);
+            let reason = format!(
+                "{} knows the number of processes alone: {} is told as {layout:#}",
+                exporter.target(),
+                point.procs()
+            );
+            *fitted = NearestMethod { method, seconds, reason: Some(reason) };
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use libraries::MpiLibrary;
-    use records::Collective;
 
     fn exporter() -> Box<dyn Exporter> {
         (libraries::openmpi::OpenMpiLibrary.formats()[0].exporter)(None, None).unwrap()
+    }
+
+    /// Rules know the number of processes alone: one layout's methods serve for the others, and what
+    /// that costs is told.
+    #[test]
+    fn layouts_that_a_target_does_not_tell_apart_take_the_methods_of_one() {
+        let choice = |layout: &str, bytes, name: &str, seconds| Choice {
+            point: Point { collective: Collective::Bcast, layout: layout.parse().unwrap(), bytes },
+            method: format!("native:openmpi:{name}").parse().unwrap(),
+            seconds,
+            default_seconds: 9.0,
+        };
+        let wanted = [
+            choice("8", 1, "binomial", 1.0),
+            choice("8", 4, "binomial", 1.0),
+            choice("2x4", 1, "linear", 1.0),
+            choice("2x4", 4, "binomial", 1.0),
+        ];
+        let exporter = exporter();
+        let (flat, nested): (Layout, Layout) = ("8".parse().unwrap(), "2x4".parse().unwrap());
+        for (told, layout, (lost, cost)) in [
+            // Without a word, what has most ranks on a node.
+            (vec![], nested, (1, 0.0)),
+            (vec![nested], nested, (1, 0.0)),
+            (vec![flat], flat, (1, 0.0)),
+        ] {
+            let (choices, lost_choices) = fit(exporter.as_ref(), &wanted, &Made, &told);
+            let kept = told_choices(exporter.as_ref(), &choices, &told);
+            assert!(
+                kept.len() == 2 && kept.iter().all(|one| one.point.layout == layout),
+                "{kept:?}"
+            );
+            assert_eq!(choices[0].method, choices[2].method);
+            assert_eq!(lost_choices.len(), lost);
+            assert_eq!(lost_choices[0].loss, Some(cost));
+            assert!(
+                lost_choices[0].reason.contains("knows the number of processes alone: 8 is told")
+            );
+            assert_ne!(lost_choices[0].layout, layout);
+        }
+        let points = || wanted.iter().map(|choice| choice.point);
+        let open = conflicts(exporter.as_ref(), points(), &[]);
+        assert_eq!(open.into_iter().collect::<Vec<_>>(), [(8, BTreeSet::from([flat, nested]))]);
+        assert!(conflicts(exporter.as_ref(), points(), &[flat]).is_empty());
+        assert!(conflicts(exporter.as_ref(), points().take(2), &[]).is_empty());
     }
 
     /// Binomial takes a second whatever the size, linear as many as there are bytes, nothing is
@@ -155,7 +287,7 @@ mod tests {
     }
 
     fn choice(collective: Collective, bytes: u64, method: &str, seconds: f64) -> Choice {
-        let point = Point { collective, procs: 8, bytes };
+        let point = Point::flat(collective, 8, bytes);
         Choice { point, method: method.parse().unwrap(), seconds, default_seconds: 9.0 }
     }
 
@@ -167,7 +299,7 @@ mod tests {
             choice(Collective::Bcast, 128, "own:pipeline", 0.25),
             choice(Collective::Bcast, 256, "default", 9.0),
         ];
-        let (choices, unexpressed) = fit(exporter.as_ref(), &wanted, &Made);
+        let (choices, unexpressed) = fit(exporter.as_ref(), &wanted, &Made, &[]);
         let methods: Vec<_> = choices.iter().map(|choice| choice.method.to_string()).collect();
         assert_eq!(methods, ["native:openmpi:pipeline", "native:openmpi:binomial", "default"]);
         let [one] = unexpressed.as_slice() else { panic!("{unexpressed:?}") };
@@ -184,7 +316,7 @@ mod tests {
             choice(Collective::Gather, 2, binomial, 1.0),
             choice(Collective::Gather, 1000, binomial, 1.0),
         ];
-        let (choices, unexpressed) = fit(exporter.as_ref(), &wanted, &Made);
+        let (choices, unexpressed) = fit(exporter.as_ref(), &wanted, &Made, &[]);
         assert!(choices.iter().all(|choice| choice.method.to_string() == binomial));
         let [one] = unexpressed.as_slice() else { panic!("{unexpressed:?}") };
         assert_eq!((one.bytes, one.loss), (1, Some(0.0)));

@@ -19,7 +19,7 @@ use crate::error::usage;
 use careful::CarefulExporter;
 use source_code::SourceCode;
 
-pub use fit::{Possible, fit};
+pub use fit::{Possible, conflicts, fit, told_choices};
 pub use libraries::{Export, Exporter, File};
 pub use profiles::replacement;
 pub use target::LoadTarget;

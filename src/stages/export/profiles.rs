@@ -84,7 +84,7 @@ impl Exporter for Profiles {
                     method: method.clone(),
                     gain: None,
                 };
-                let profile = Profile::new(point.collective, point.procs, vec![range]);
+                let profile = Profile::new(point.collective, point.procs(), vec![range]);
                 pgtune::format(&profile).map(|_| ())
             }
             (Profiles::Colibri, _) if !REPLACED.contains(&point.collective) => {
@@ -92,7 +92,7 @@ impl Exporter for Profiles {
             }
             (Profiles::Colibri, Method::Own { algorithm, segment_bytes }) => {
                 runner::OwnMethod::new(point.collective, *algorithm, *segment_bytes)
-                    .and_then(|method| method.check_ranks(point.procs))
+                    .and_then(|method| method.check_ranks(point.procs()))
                     .map_err(|error| error.to_string())
             }
             (Profiles::Colibri, Method::NodeAware(method)) => {
@@ -115,12 +115,18 @@ impl Exporter for Profiles {
         true
     }
 
+    fn knows_layouts(&self) -> bool {
+        matches!(self, Profiles::Colibri)
+    }
+
     fn files(&self, export: &Export<'_>) -> Result<Vec<File>> {
         let mut files = Vec::new();
         for Rules { collective, sections } in export.rules {
             let profiles = profiles(*collective, sections).into_iter();
-            for profile in profiles.skip_while(|profile| profile.ranges.is_empty()) {
-                let name = format!("{collective}-{}", profile.procs);
+            for profile in
+                profiles.skip_while(|profile| profile.layout.is_none() && profile.ranges.is_empty())
+            {
+                let name = profile.file_stem();
                 files.push(match self {
                     Profiles::Pgtune if profile.ranges.is_empty() => continue,
                     Profiles::Pgtune => File {
@@ -163,18 +169,25 @@ impl Exporter for Profiles {
 }
 
 /// What replaces the default at each number of processes. Each holds up to the next, so that one
-/// without ranges says that the one below it ends there; the last holds at its own size alone.
+/// without ranges says that the one below it ends there; the last holds at its own size alone. Where
+/// nodes held several ranks each profile names its layout.
 fn profiles(collective: Collective, sections: &[ProcsRange]) -> Vec<Profile> {
-    let mut profiles: Vec<Profile> =
-        sections.iter().map(|section| profile(collective, section)).collect();
+    if sections.iter().any(|section| !section.layout.is_flat()) {
+        let of_layout =
+            |section: &ProcsRange| Profile::of_layout(collective, section.layout, ranges(section));
+        return sections.iter().map(of_layout).collect();
+    }
+    let of_procs =
+        |section: &ProcsRange| Profile::new(collective, section.procs(), ranges(section));
+    let mut profiles: Vec<Profile> = sections.iter().map(of_procs).collect();
     if let Some((_, below)) = profiles.split_last_mut() {
         below.iter_mut().for_each(|profile| profile.other_procs = OtherProcs::NearestBelow);
     }
     profiles
 }
 
-/// What replaces the default at one number of processes.
-fn profile(collective: Collective, section: &ProcsRange) -> Profile {
+/// What replaces the default in a section.
+fn ranges(section: &ProcsRange) -> Vec<ProfileRange> {
     let ends = section.bands.iter().skip(1).map(|next| next.from_bytes - 1);
     let ranges = section
         .bands
@@ -187,7 +200,7 @@ fn profile(collective: Collective, section: &ProcsRange) -> Profile {
             method: band.method.clone(),
             gain: band.gain,
         });
-    Profile::new(collective, section.procs, ranges.collect())
+    ranges.collect()
 }
 
 /// What the preload library takes for a method that was chosen: a native one becomes our own
@@ -214,7 +227,7 @@ mod tests {
     use libraries::{openmpi, rules::BytesRange};
 
     fn at(collective: Collective, procs: u32) -> Point {
-        Point { collective, procs, bytes: 65536 }
+        Point::flat(collective, procs, 65536)
     }
 
     #[test]
@@ -260,8 +273,8 @@ mod tests {
 
     #[test]
     fn a_size_without_replacements_ends_what_holds_below_it() {
-        let section = |procs, method: &str| ProcsRange {
-            procs,
+        let section = |procs: u32, method: &str| ProcsRange {
+            layout: procs.into(),
             bands: vec![BytesRange::new(1, method.parse().unwrap())],
             last_bytes: 64,
         };

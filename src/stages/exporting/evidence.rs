@@ -50,7 +50,8 @@ fn stretch<'a>(chosen: &Chosen, fitted: &'a Choice) -> EvidenceRange<'a> {
 
 impl EvidenceRange<'_> {
     fn goes_on_with(&self, next: &Self) -> bool {
-        let of = |stretch: &Self| (stretch.first.collective, stretch.first.procs, stretch.rests_on);
+        let of =
+            |stretch: &Self| (stretch.first.collective, stretch.first.layout, stretch.rests_on);
         of(self) == of(next) && self.method == next.method
     }
 
@@ -64,8 +65,9 @@ impl EvidenceRange<'_> {
 
     /// `bcast on 8, 8 KiB to 64 KiB: own:pipeline (confirmed, 1.50 to 2.10 times as fast)`
     fn line(&self) -> String {
-        let EvidenceRange { first: Point { collective, procs, bytes }, last_bytes, method, .. } =
-            self;
+        let EvidenceRange {
+            first: Point { collective, layout, bytes }, last_bytes, method, ..
+        } = self;
         let sizes = match bytes == last_bytes {
             true => format_bytes(*bytes),
             false => format!("{} to {}", format_bytes(*bytes), format_bytes(*last_bytes)),
@@ -80,7 +82,7 @@ impl EvidenceRange<'_> {
             Some([least, most]) if least == most => format!(", {least} times as fast"),
             Some([least, most]) => format!(", {least} to {most} times as fast"),
         };
-        format!("{collective} on {procs}, {sizes}: {method} ({rests_on}{gain})")
+        format!("{collective} on {layout}, {sizes}: {method} ({rests_on}{gain})")
     }
 }
 
@@ -98,7 +100,7 @@ mod tests {
             (256, "default", "default", 4.0),
             (512, "own:pipeline", "own:linear", 2.0),
         ];
-        let at = |bytes| Point { collective: Collective::Bcast, procs: 8, bytes };
+        let at = |bytes| Point::flat(Collective::Bcast, 8, bytes);
         let chosen = cases.map(|(bytes, method, _, seconds)| {
             let method = method.parse().unwrap();
             Chosen::new(at(bytes), method, (seconds, Some(4.0)), Evidence::Confirmed)

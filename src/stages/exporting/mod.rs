@@ -13,7 +13,7 @@ use std::{
 use anyhow::Result;
 use models::Model;
 use records::{
-    FileError, Method, Point,
+    FileError, Layout, Method, Point,
     calibration::Calibration,
     choices::{Choices, Chosen, Confirmed},
     document,
@@ -27,7 +27,7 @@ use verification::{
 use crate::{
     error::usage,
     stages::{
-        export::{Export, ExportFormat, Exporter, File, LoadTarget, Possible, fit},
+        export::{Export, ExportFormat, Exporter, File, LoadTarget, Possible, fit, told_choices},
         source::CalibrationSource,
     },
 };
@@ -47,7 +47,8 @@ pub struct FittedChoices {
 
 /// What a document of choices holds for a format, as it can be told. `model` names whose predictions
 /// are wanted, `source` the parameters by which a threshold between two sizes is set; without, it is
-/// their geometric mean.
+/// their geometric mean. `told` are the layouts that jobs use, for a target that knows the number of
+/// processes alone.
 ///
 /// # Errors
 /// There is nothing that the target can be told, or several models have chosen and none is named.
@@ -56,10 +57,10 @@ pub fn fitted(
     format: ExportFormat,
     exporter: &dyn Exporter,
     model: Option<Model>,
-    source: Option<&CalibrationSource>,
+    (source, told): (Option<&CalibrationSource>, &[Layout]),
 ) -> Result<FittedChoices> {
     if document.prediction.is_some() {
-        return decided(document, exporter, model, source);
+        return decided(document, exporter, model, (source, told));
     }
     let confirmed = match format.way() {
         Some(way) => document
@@ -76,7 +77,7 @@ pub fn fitted(
     }
     let origin = measured_origin(source, document);
     let possible = ListedAlternatives::of(&chosen, exporter);
-    FittedChoices::new(exporter, &chosen, &possible, source, (origin, basis))
+    FittedChoices::new(exporter, &chosen, &possible, (source, told), (origin, basis))
 }
 
 /// Whether a method is one that a library's files could name: what was confirmed with another library
@@ -121,7 +122,7 @@ fn decided(
     document: &Choices,
     exporter: &dyn Exporter,
     model: Option<Model>,
-    source: Option<&CalibrationSource>,
+    (source, told): (Option<&CalibrationSource>, &[Layout]),
 ) -> Result<FittedChoices> {
     let models = document.models();
     let name = match (model, &models[..]) {
@@ -159,11 +160,11 @@ fn decided(
     match &predictor {
         Some(predictor) => {
             let possible = Predicted { predictor, exporter, wanted: &wanted };
-            FittedChoices::new(exporter, &chosen, &possible, source, of)
+            FittedChoices::new(exporter, &chosen, &possible, (source, told), of)
         }
         None => {
             let possible = ListedAlternatives::of(&chosen, exporter);
-            FittedChoices::new(exporter, &chosen, &possible, source, of)
+            FittedChoices::new(exporter, &chosen, &possible, (source, told), of)
         }
     }
 }
@@ -238,12 +239,12 @@ impl FittedChoices {
         exporter: &dyn Exporter,
         chosen: &[&Chosen],
         possible: &dyn Possible,
-        source: Option<&CalibrationSource>,
+        (source, told): (Option<&CalibrationSource>, &[Layout]),
         (origin, basis): (Vec<String>, &'static str),
     ) -> Result<Self> {
         let wanted: Vec<Choice> = chosen.iter().copied().map(Choice::from).collect();
-        let (choices, unexpressed) = fit(exporter, &wanted, possible);
-        let rules = fit_rules(source, &choices)?;
+        let (choices, unexpressed) = fit(exporter, &wanted, possible, told);
+        let rules = fit_rules(source, &told_choices(exporter, &choices, told))?;
         let comments = [origin.clone(), evidence::lines(chosen, &choices)].concat();
         Ok(FittedChoices { rules, choices, origin, comments, basis, unexpressed })
     }
@@ -318,7 +319,7 @@ pub fn write(
     path: &Path,
     ranks: u32,
 ) -> Result<Vec<(String, String)>> {
-    let rules = fit_rules(Some(source), choices)?;
+    let rules = fit_rules(Some(source), &told_choices(exporter, choices, &[]))?;
     let origin = [source.calibration.platform.summary(), MEASURED.into()];
     let export = Export { rules: &rules, origin: &origin };
     write_anew(exporter, &export, path)?;
@@ -340,7 +341,7 @@ pub fn write_confirmed(
     let chosen: Vec<&Chosen> = confirmed.choices.iter().collect();
     let possible = ListedAlternatives::of(&chosen, exporter);
     let of = (measured_origin(Some(source), document), "confirmed");
-    let fitted = FittedChoices::new(exporter, &chosen, &possible, Some(source), of)?;
+    let fitted = FittedChoices::new(exporter, &chosen, &possible, (Some(source), &[]), of)?;
     write_anew(exporter, &fitted.export(), path)
 }
 
@@ -377,7 +378,7 @@ pub fn environment(target: &LoadTarget, file: &str) -> Result<Option<Vec<(String
 fn fit_rules(source: Option<&CalibrationSource>, choices: &[Choice]) -> Result<Vec<Rules>> {
     // The model with the most to say of a size between two measured ones.
     let predictor = source.map(|source| source.predictor(Model::PLogP)).transpose()?;
-    Ok(rules(choices, &|collective, procs, below, above, low, high| {
-        crossing(predictor.as_ref()?, (collective, procs), [below, above], [low, high])
+    Ok(rules(choices, &|collective, layout, below, above, low, high| {
+        crossing(predictor.as_ref()?, (collective, layout), [below, above], [low, high])
     }))
 }

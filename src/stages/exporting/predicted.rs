@@ -1,7 +1,7 @@
 //! What models predict of methods that a target can be told.
 
 use models::Predictor;
-use records::{Collective, Method, Point};
+use records::{Collective, Layout, Method, Point};
 use verification::selection::Choice;
 
 use crate::stages::export::{Exporter, Possible};
@@ -38,13 +38,13 @@ impl Possible for Predicted<'_> {
 /// first one is at `low` and the second at `high`.
 pub fn crossing(
     predictor: &Predictor,
-    (collective, procs): (Collective, u32),
+    (collective, layout): (Collective, Layout),
     [first, second]: [&Method; 2],
     [mut low, mut high]: [u64; 2],
 ) -> Option<u64> {
     let second_is_faster = |bytes| {
         let seconds = |method| {
-            let point = Point { collective, procs, bytes };
+            let point = Point { collective, layout, bytes };
             predictor.predict_method(point, method).ok().map(|prediction| prediction.seconds)
         };
         Some(seconds(second)? < seconds(first)?)
@@ -73,10 +73,10 @@ mod tests {
         let [linear, pipeline] = ["linear", "pipeline,segment=1KiB"]
             .map(|name| format!("native:openmpi:{name}").parse::<Method>().unwrap());
         let seconds = |bytes, method| {
-            let point = Point { collective: Collective::Bcast, procs: 8, bytes };
+            let point = Point::flat(Collective::Bcast, 8, bytes);
             predictor.predict_method(point, method).unwrap().seconds
         };
-        let at = (Collective::Bcast, 8);
+        let at = (Collective::Bcast, Layout::flat(8));
         let crossed = crossing(&predictor, at, [&linear, &pipeline], [1, 1 << 20]).unwrap();
         assert!(seconds(crossed, &pipeline) < seconds(crossed, &linear));
         assert!(seconds(crossed - 1, &pipeline) >= seconds(crossed - 1, &linear));

@@ -8,7 +8,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 use import::{ExchangeKind, ImportedCall, Job, Made, PairExchange, RanksOnNodes, Sink, Summary};
 use records::{
-    FileError, document,
+    FileError, Layout, document,
     imported::{OtherStatistic, PairStreams, StreamDirection},
     observation::{CollectiveCall, ObservationStatus},
     plan::{Cell, Plan, Visit},
@@ -139,14 +139,14 @@ impl<'a> Collector<'a> {
     fn cell(&mut self, call: &ImportedCall<'_>) -> u32 {
         let is_same = self.in_order.get(self.last_cell as usize).is_some_and(|cell| {
             cell.method == *call.method
-                && (cell.collective, cell.procs, cell.bytes)
+                && (cell.collective, cell.layout.procs(), cell.bytes)
                     == (call.collective, call.procs, call.bytes)
         });
         if !is_same {
             let cell = Cell {
                 collective: call.collective,
                 method: call.method.clone(),
-                procs: call.procs,
+                layout: Layout::flat(call.procs),
                 bytes: call.bytes,
             };
             let next = self.in_order.len() as u32;
@@ -377,7 +377,8 @@ fn header(
 
 /// Writes the plans: all name the same cells, each the visits of its own job.
 fn write_plans(run: &RunDirectory, cells: &[Cell], visits: Vec<Vec<Visit>>) -> Result<()> {
-    let ranks = cells.iter().map(|cell| cell.procs).max().context("there are no collectives")?;
+    let ranks =
+        cells.iter().map(|cell| cell.layout.procs()).max().context("there are no collectives")?;
     for (index, visits) in visits.into_iter().enumerate() {
         let plan = Plan { seed: 0, ranks, cells: cells.to_vec(), visits };
         document::write(&measurements::files(run, index + 1).plan, &plan)?;

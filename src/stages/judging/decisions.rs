@@ -1,8 +1,10 @@
 //! Decisions of the models at the points of a run, among the methods that it has measured.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context, Result};
 use models::Model;
-use records::{Collective, Method, decisions::Decisions, plan::Cell};
+use records::{Collective, Layout, Method, decisions::Decisions, plan::Cell};
 
 use crate::stages::{
     deciding::{self, Target},
@@ -66,8 +68,8 @@ fn decisions_of_set(
         values.dedup();
         values
     };
-    let procs: Vec<u32> =
-        distinct(|cell| cell.procs.into()).into_iter().map(|procs| procs as u32).collect();
+    let layouts: BTreeSet<Layout> = cells.iter().map(|cell| cell.layout).collect();
+    let layouts: Vec<Layout> = layouts.into_iter().collect();
     let predictors = models.iter().map(|model| source.predictor(*model));
     let predictors = predictors.collect::<Result<Vec<_>>>()?;
     let modelled = |cell: &&Cell| {
@@ -94,7 +96,7 @@ fn decisions_of_set(
             source,
             &deciding::DecisionRequest {
                 collectives: &known,
-                procs: &procs,
+                layouts: &layouts,
                 sizes: &distinct(|cell| cell.bytes),
                 segments: &SegmentOption::These(segments.clone()),
                 models: &[model],

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_pcg::Pcg64;
 use records::{
-    Method,
+    Layout, Method,
     plan::{Cell, Plan, Visit},
     summary::Regret,
 };
@@ -85,7 +85,7 @@ impl Focus {
         batch.expected_seconds += self.cost(track, index);
         let (warmups, repetitions) = self.calls(track, index);
         let seconds = self.seconds(track, index);
-        let procs = self.tracks[track].belief.points()[index].procs;
+        let procs = self.tracks[track].belief.points()[index].procs();
         let noise = self.noise.variance(procs, seconds, 1);
         let track = &mut self.tracks[track];
         batch.visits.push(Visit { cell: track.cells[index], warmups, repetitions, calls: 1 });
@@ -99,7 +99,7 @@ impl Focus {
 
     /// What a visit costs, in seconds.
     fn cost(&self, track: usize, index: usize) -> f64 {
-        let procs = self.tracks[track].belief.points()[index].procs;
+        let procs = self.tracks[track].belief.points()[index].procs();
         visit_seconds(procs, self.seconds(track, index), self.calls(track, index))
     }
 
@@ -151,12 +151,12 @@ impl Focus {
     fn unexplored(&self) -> Vec<(usize, usize)> {
         let mut unexplored = Vec::new();
         for (track, MethodTrack { belief, visits, .. }) in self.tracks.iter().enumerate() {
-            let mut ends: BTreeMap<u32, (usize, usize)> = BTreeMap::new();
+            let mut ends: BTreeMap<Layout, (usize, usize)> = BTreeMap::new();
             for (index, point) in belief.points().iter().enumerate() {
                 if belief.mean(index).exp() < constants().very_short_seconds
                     && self.weights.at(*point) > 0.0
                 {
-                    let ends = ends.entry(point.procs).or_insert((index, index));
+                    let ends = ends.entry(point.layout).or_insert((index, index));
                     let bytes = |index: usize| belief.points()[index].bytes;
                     *ends = (
                         std::cmp::min_by_key(ends.0, index, |&index| bytes(index)),

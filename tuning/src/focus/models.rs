@@ -95,7 +95,7 @@ fn off(logarithms: &[Vec<Option<f64>>], model: usize, seen: &[(usize, f64)]) -> 
 
 #[cfg(test)]
 mod tests {
-    use records::{Collective, Method};
+    use records::{Collective, Layout, Method};
 
     use super::*;
 
@@ -107,7 +107,12 @@ mod tests {
         for bytes in [1, 4, 16, 1 << 24, 1 << 26] {
             for (name, factor) in [("linear", 1.0_f64), ("binomial", 2.0), ("binary", 1.5)] {
                 let method: Method = format!("native:openmpi:{name}").parse().unwrap();
-                cells.push(Cell { collective: Collective::Bcast, method, procs: 8, bytes });
+                cells.push(Cell {
+                    collective: Collective::Bcast,
+                    method,
+                    layout: Layout::flat(8),
+                    bytes,
+                });
                 let (right, wrong) = (factor, 1.0 / factor);
                 let small = bytes < 1 << 20;
                 let both = if small { [right, wrong] } else { [wrong, right] };

@@ -90,7 +90,7 @@ mod tests {
 
     /// Three neighbouring sizes, of which the models are thought to be off by about 0.3.
     fn belief() -> Belief {
-        let point = |bytes| Point { collective: Collective::Bcast, procs: 8, bytes };
+        let point = |bytes| Point::flat(Collective::Bcast, 8, bytes);
         let points = [1, 2, 4].map(|kibibytes| point(kibibytes << 10)).to_vec();
         Belief::new(points, &[Prior { mean: 0.0, own: 0.05 }; 3], 0.3, 0.3)
     }

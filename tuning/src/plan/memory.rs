@@ -1,6 +1,6 @@
 //! What calls take of a rank's memory, and the points that are left out for it.
 
-use records::{Collective, Point};
+use records::{Collective, Layout, Point};
 
 use super::{Grid, point_sizes};
 
@@ -9,8 +9,8 @@ use super::{Grid, point_sizes};
 /// A rank keeps buffers for the largest call of a plan to send and to receive, which may be two different
 /// ones; a method and the MPI library may copy both. So it is twice the sum of the two, and as the
 /// greater of them stands for each, four times that.
-pub fn rank_bytes(Point { collective, procs, bytes }: Point) -> u64 {
-    let held = |held: records::Held| held.bytes(bytes, procs);
+pub fn rank_bytes(Point { collective, layout, bytes }: Point) -> u64 {
+    let held = |held: records::Held| held.bytes(bytes, layout.procs());
     4_u64.saturating_mul(held(collective.sends()).max(held(collective.receives())))
 }
 
@@ -19,13 +19,13 @@ pub fn fits(point: Point, most: Option<u64>) -> bool {
     most.is_none_or(|most| rank_bytes(point) <= most)
 }
 
-/// A collective on so many processes whose greatest sizes a grid leaves out for its memory.
+/// A collective on a communicator whose greatest sizes a grid leaves out for its memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CutSizes {
     /// Which.
     pub collective: Collective,
-    /// Communicator size.
-    pub procs: u32,
+    /// The communicator's ranks and nodes.
+    pub layout: Layout,
     /// The greatest size that is left; nothing where none is.
     pub greatest: Option<u64>,
     /// The greatest that was asked for.
@@ -36,14 +36,14 @@ pub struct CutSizes {
 pub fn cut(grid: &Grid) -> Vec<CutSizes> {
     let mut all = Vec::new();
     for &collective in &grid.collectives {
-        for &procs in &grid.procs {
-            let point = |bytes| Point { collective, procs, bytes };
-            let asked = point_sizes(grid, &grid.sizes, collective, procs);
+        for &layout in &grid.layouts {
+            let point = |bytes| Point { collective, layout, bytes };
+            let asked = point_sizes(grid, &grid.sizes, collective, layout);
             let left = asked.clone().filter(|&bytes| fits(point(bytes), grid.rank_bytes)).max();
             if let Some(asked) = asked.max()
                 && left != Some(asked)
             {
-                all.push(CutSizes { collective, procs, greatest: left, asked });
+                all.push(CutSizes { collective, layout, greatest: left, asked });
             }
         }
     }
@@ -60,7 +60,7 @@ mod tests {
     };
 
     fn point(collective: Collective, procs: u32, bytes: u64) -> Point {
-        Point { collective, procs, bytes }
+        Point { collective, layout: Layout::flat(procs), bytes }
     }
 
     #[test]
@@ -83,7 +83,7 @@ mod tests {
             let grid = Grid {
                 ranks: 3072,
                 collectives: collectives.clone(),
-                procs: vec![2, 48, 3072],
+                layouts: [2, 48, 3072].map(Layout::flat).into(),
                 sizes: (0..=20).map(|power| 1 << power).collect(),
                 segments: vec![0],
                 methods: MethodsOf::new(|_, _, _, _| Vec::new()),
@@ -93,7 +93,9 @@ mod tests {
             };
             let plan = make(&grid, Extent::Exhaustive { rounds: 1 }, 1, &|_| Vec::new()).plan;
             let greatest = |of: fn(Collective) -> records::Held| {
-                let needs = plan.cells.iter().map(|it| of(it.collective).bytes(it.bytes, it.procs));
+                let held =
+                    |it: &records::plan::Cell| of(it.collective).bytes(it.bytes, it.layout.procs());
+                let needs = plan.cells.iter().map(held);
                 needs.max().unwrap_or_default()
             };
             let buffers = greatest(Collective::sends) + greatest(Collective::receives);
@@ -102,14 +104,14 @@ mod tests {
             assert!(plan.cells.iter().any(|cell| cell.collective == Collective::Barrier));
             let left = |cut: &CutSizes| {
                 let at = |cell: &&records::plan::Cell| {
-                    cell.collective == cut.collective && cell.procs == cut.procs
+                    cell.collective == cut.collective && cell.layout == cut.layout
                 };
                 plan.cells.iter().filter(at).map(|cell| cell.bytes).max()
             };
             let cut = cut(&grid);
             assert!(cut.iter().all(|cut| left(cut) == cut.greatest), "{cut:?}");
-            let alltoall =
-                cut.iter().find(|it| (it.collective, it.procs) == (Collective::Alltoall, 3072));
+            let largest = (Collective::Alltoall, Layout::flat(3072));
+            let alltoall = cut.iter().find(|it| (it.collective, it.layout) == largest);
             let greatest = alltoall.map(|cut| cut.greatest);
             match most {
                 1073741824 => assert_eq!(greatest, Some(Some(64 << 10))),

@@ -21,7 +21,7 @@ impl MethodsOf {
 
     /// At a point.
     pub fn at(&self, point: Point, segments: &[u64]) -> Vec<Method> {
-        (self.0)(point.collective, segments, point.procs, point.bytes)
+        (self.0)(point.collective, segments, point.layout.procs(), point.bytes)
     }
 }
 

@@ -67,7 +67,7 @@ struct Cost {
 impl Cost {
     fn new(cells: &[Cell], seconds: &[Vec<Option<f64>>], cell: usize) -> Self {
         let times = || seconds.iter().filter_map(|job| job[cell]);
-        let of_job = |seconds| visit_seconds(cells[cell].procs, seconds, calls(seconds));
+        let of_job = |seconds| visit_seconds(cells[cell].layout.procs(), seconds, calls(seconds));
         let visit = times().map(of_job).sum::<f64>();
         let variance = (constants().noisy_seconds / times().fold(f64::INFINITY, f64::min)).min(1.0);
         Cost { visit, worth: (variance / visit.max(f64::MIN_POSITIVE)).sqrt() }
@@ -117,7 +117,7 @@ fn spread(visits: &[u32], seed: u64) -> Vec<Vec<usize>> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use records::{Collective, Method};
+    use records::{Collective, Layout, Method};
 
     use super::*;
 
@@ -125,7 +125,7 @@ mod tests {
         let cell = |power| Cell {
             collective: Collective::Bcast,
             method: Method::Default,
-            procs: 8,
+            layout: Layout::flat(8),
             bytes: 1_u64 << power,
         };
         (0..count).map(cell).collect()

@@ -76,7 +76,7 @@ fn heaviest(grid: &Grid, fits: &dyn Fn(&[Cell]) -> bool) -> (Vec<Cell>, Vec<Stri
 mod tests {
     use std::collections::BTreeMap;
 
-    use records::{Collective, Method, Point};
+    use records::{Collective, Layout, Method, Point};
 
     use super::*;
     use crate::{Weights, plan::MethodsOf};
@@ -85,7 +85,7 @@ mod tests {
         Grid {
             ranks: 8,
             collectives: vec![Collective::Bcast],
-            procs: vec![8],
+            layouts: vec![Layout::flat(8)],
             sizes: (0..16).map(|power| 1 << power).collect(),
             segments: vec![0],
             methods: MethodsOf::new(|_, _, _, _| Vec::new()),
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn what_an_application_spends_least_on_is_left_out_first() {
-        let point = |bytes| Point { collective: Collective::Bcast, procs: 8, bytes };
+        let point = |bytes| Point::flat(Collective::Bcast, 8, bytes);
         let spent: BTreeMap<Point, f64> =
             (0..16).map(|power| (point(1 << power), f64::from(power + 1))).collect();
         let (cells, notes) = thinned(&grid(Weights::from_seconds(&spent)), 40.0, &expected);

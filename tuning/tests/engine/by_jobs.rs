@@ -19,7 +19,7 @@ use crate::synthetic::{SyntheticBench, World};
 const STRONG: f64 = 0.275;
 
 fn points() -> impl Iterator<Item = Point> {
-    (0..10).map(|power| Point { collective: Collective::Bcast, procs: 8, bytes: 1 << (2 * power) })
+    (0..10).map(|power| Point::flat(Collective::Bcast, 8, 1 << (2 * power)))
 }
 
 /// Ten sizes, all by one method, believed to gain a fifth.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use records::{
-    Collective, Method, Point,
+    Collective, Layout, Method, Point,
     observation::CollectiveCall,
     plan::{Cell, Visit},
 };
@@ -44,7 +44,7 @@ fn a_batch_is_measured_in_random_order() {
 /// what is told.
 #[test]
 fn what_an_application_uses_is_measured_first() {
-    let is_used = |point: Point| point.procs == 16 && (4096..=65536).contains(&point.bytes);
+    let is_used = |point: Point| point.procs() == 16 && (4096..=65536).contains(&point.bytes);
     let world = World::new(5);
     let defaults = |cell: &Cell| cell.method == Method::Default;
     let indexed = world.cells.iter().zip(0..).filter(|(cell, _)| defaults(cell));
@@ -78,7 +78,7 @@ fn what_the_default_runs_itself_does_not_replace_it() {
     let cell = |method: &Method, bytes| Cell {
         collective: Collective::Bcast,
         method: method.clone(),
-        procs: 8,
+        layout: Layout::flat(8),
         bytes,
     };
     let sizes = || (0..8).map(|power| 1 << power);
@@ -116,7 +116,7 @@ fn what_is_at_the_limit_is_not_challenged() {
     let cell = |method: &Method, bytes| Cell {
         collective: Collective::Bcast,
         method: method.clone(),
-        procs: 8,
+        layout: Layout::flat(8),
         bytes,
     };
     let sizes = || (4..8).map(|power| 1_u64 << power);

@@ -15,7 +15,7 @@ use models::{Forms, Model, Predictor};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use records::{
-    Collective, Method, Point,
+    Collective, Layout, Method, Point,
     calibration::Calibration,
     document,
     observation::{CollectiveCall, ObservationStatus},
@@ -68,7 +68,7 @@ impl Reference {
             rows.extend(record::parse::<CollectiveCall>(&text, &path).unwrap().rows);
         }
         rows.retain(|row| {
-            grid.collectives.contains(&row.collective) && grid.procs.contains(&row.procs)
+            grid.collectives.contains(&row.collective) && grid.layouts.contains(&row.layout)
         });
         let (text, path) = data("calibration.json.gz");
         let calibration: Calibration = document::parse(&text, &path).unwrap();
@@ -77,7 +77,7 @@ impl Reference {
             |model| Predictor::new(model, Forms::Corrected, &calibration.measured).unwrap();
         let mut by_cell: BTreeMap<(Point, Method), Vec<CollectiveCall>> = BTreeMap::new();
         for row in &rows {
-            let point = Point { collective: row.collective, procs: row.procs, bytes: row.bytes };
+            let point = Point { collective: row.collective, layout: row.layout, bytes: row.bytes };
             by_cell.entry((point, row.method.clone())).or_default().push(row.clone());
         }
         // The first, third, ... visit may be seen, the others judge.
@@ -202,7 +202,7 @@ pub fn grid() -> Grid {
     Grid {
         ranks: 16,
         collectives: vec![Collective::Bcast, Collective::Reduce],
-        procs: vec![2, 3, 4, 6, 8, 11, 16],
+        layouts: [2, 3, 4, 6, 8, 11, 16].map(Layout::flat).into(),
         sizes: (0..=20).map(|power| 1 << power).collect(),
         segments: vec![0, 1 << 10, 8 << 10, 64 << 10],
         methods: tuning::plan::MethodsOf::new(libraries::openmpi::methods),

@@ -1,6 +1,6 @@
 //! Tuning replayed against the short part of a record: broadcasts on three numbers of processes.
 
-use records::Collective;
+use records::{Collective, Layout};
 use tuning::plan::Grid;
 
 use crate::{
@@ -13,7 +13,11 @@ const SHARE: f64 = 0.25;
 const CONFIRMING_SHARE: f64 = 0.1;
 
 pub fn reference() -> Reference {
-    let grid = Grid { collectives: vec![Collective::Bcast], procs: vec![4, 8, 16], ..grid() };
+    let grid = Grid {
+        collectives: vec![Collective::Bcast],
+        layouts: [4, 8, 16].map(Layout::flat).into(),
+        ..grid()
+    };
     let names = ["measurements.csv.gz", "measurements-2.csv.gz", "measurements-5.csv.gz"];
     Reference::read(&names, &grid)
 }

@@ -4,7 +4,7 @@ use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, LogNormal};
 use rand_pcg::Pcg64;
 use records::{
-    Collective, Method, Point,
+    Collective, Layout, Method, Point,
     observation::{CollectiveCall, ObservationStatus},
     plan::{Cell, Plan, Visit},
     summary::LoadWay,
@@ -38,7 +38,7 @@ impl World {
         let grid = Grid {
             ranks: 16,
             collectives: vec![Collective::Bcast],
-            procs: vec![2, 4, 6, 11, 16],
+            layouts: [2, 4, 6, 11, 16].map(Layout::flat).into(),
             sizes: (0..21).map(|power| 1 << power).collect(),
             segments: vec![0, 1024, 8192, 65536],
             methods: tuning::plan::MethodsOf::new(libraries::openmpi::methods),
@@ -59,10 +59,10 @@ impl World {
     /// The truth of a method at a point, in seconds, where it is loaded.
     pub fn loaded_seconds(
         &self,
-        Point { collective, procs, bytes }: Point,
+        Point { collective, layout, bytes }: Point,
         method: &Method,
     ) -> f64 {
-        let cell = Cell { collective, method: method.clone(), procs, bytes };
+        let cell = Cell { collective, method: method.clone(), layout, bytes };
         let factor = if *method == Method::Default { 1.0 } else { (self.loaded)(method) };
         (self.truth)(&cell) * factor
     }

@@ -4,7 +4,7 @@
 use records::{Algorithm, plan::Cell};
 
 fn modelled_seconds(cell: &Cell) -> f64 {
-    let (p, m) = (f64::from(cell.procs), cell.bytes as f64);
+    let (p, m) = (f64::from(cell.layout.procs()), cell.bytes as f64);
     let message = |bytes: f64| 60e-6 + 0.084e-6 * bytes;
     let levels = p.log2().ceil();
     let segment = match cell.method.segment_bytes() {

@@ -1,14 +1,14 @@
-use records::plan::Cell;
+use records::{Layout, plan::Cell};
 
 use super::*;
 
 pub(crate) fn call(method: &str, ran: &str, bytes: u64, seconds: f64) -> CollectiveCall {
     let method = method.parse().unwrap();
-    let cell = Cell { collective: Collective::Bcast, method, procs: 8, bytes };
+    let cell = Cell { collective: Collective::Bcast, method, layout: Layout::flat(8), bytes };
     CollectiveCall { ran: ran.into(), ..CollectiveCall::timed(&cell, seconds) }
 }
 
-const POINT: Point = Point { collective: Collective::Bcast, procs: 8, bytes: 64 };
+const POINT: Point = Point::flat(Collective::Bcast, 8, 64);
 
 #[test]
 fn the_best_is_chosen_on_one_half_and_timed_on_the_other() {

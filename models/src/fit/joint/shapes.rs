@@ -30,7 +30,8 @@ impl Shapes {
     pub(super) fn of(&self, point: Point, method: &Method) -> Option<Shape> {
         let algorithm = algorithm(point.collective, method)?;
         let segment = method.segment_bytes();
-        let Point { collective, procs, bytes } = point;
+        let Point { collective, bytes, .. } = point;
+        let procs = point.procs();
         // Without segments the time per byte is the same at all sizes.
         let probed = if segment == 0 { PROBE_BYTES } else { bytes };
         let key = (collective, algorithm, procs, probed, segment);

@@ -23,7 +23,7 @@ fn made(seed: u128, combining: f64) -> Vec<CollectiveTime> {
         for procs in [8, 16] {
             for bytes in [64, 4096, 262_144, 4 << 20] {
                 for job in 0..3 {
-                    let point = Point { collective, procs, bytes };
+                    let point = Point::flat(collective, procs, bytes);
                     let method = method(name);
                     let shape = shapes.of(point, &method).unwrap();
                     let error: f64 = noise.sample(&mut random);
@@ -48,7 +48,7 @@ fn what_was_put_in_is_found_again() {
         let slow = fit.factors.iter().find(|it| it.factor.value > 1.3).unwrap();
         assert_eq!(slow.method, method("native:openmpi:scatter-allgather-ring"));
         assert!(fit.median_error < 0.1, "{}", fit.median_error);
-        let point = Point { collective: Collective::Allgather, procs: 64, bytes: 1024 };
+        let point = Point::flat(Collective::Allgather, 64, 1024);
         assert!(fit.seconds(point, &method("native:openmpi:ring")).unwrap() > 0.0);
         assert_eq!(fit.seconds(point, &Method::Default), None);
     }
