@@ -18,6 +18,7 @@ use anyhow::{Context, Result, bail};
 use colibri_switch::Wiring;
 use records::document;
 
+mod alarm;
 mod awake;
 mod priority;
 mod serve;
