@@ -57,6 +57,7 @@ fn run() -> Result<()> {
     if answer.trim() != "go" {
         return Ok(());
     }
+    priority::on_one_processor();
     let realtime = priority::before_all_others();
     server.run(realtime)
 }
