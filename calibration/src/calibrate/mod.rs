@@ -14,6 +14,7 @@ mod recorder;
 mod refine;
 pub mod schedule;
 mod visit;
+mod watch;
 
 use rand_pcg::Pcg64;
 use statistics::stopping::Rule;
@@ -29,9 +30,11 @@ use self::{
     placement::Placement,
     recorder::{Recorder, Spent},
     schedule::{ScheduleBench, ScheduleOutcome},
+    watch::Watch,
 };
 use crate::{
     Error, Result,
+    disturbance::{sampling::Sampler, stretches},
     exchange::Tag,
     platform::{self, Survey},
     world::{self, World},
@@ -55,15 +58,22 @@ pub fn run(flags: &CalibrateFlags, world: &World) -> Result<()> {
         Some(platform) => Some(Recorder::new(flags, &platform)?),
         None => None,
     };
-    if world.rank() == pair.0 {
-        send(flags, world, recorder)
-    } else {
-        serve(flags, world, recorder)
+    let order = group::order(pair, flags.job.ranks);
+    match stretches::begin(world, &order)? {
+        (sampler, Some((stretches, _))) => {
+            send(flags, world, recorder, Watch::new(sampler, stretches, order))
+        }
+        (sampler, None) => serve(flags, world, recorder, sampler),
     }
 }
 
 /// Every rank but the sender: does what the sender says, and sleeps where that is nothing.
-fn serve(flags: &CalibrateFlags, world: &World, mut recorder: Option<Recorder>) -> Result<()> {
+fn serve(
+    flags: &CalibrateFlags,
+    world: &World,
+    mut recorder: Option<Recorder>,
+    mut sampler: Sampler,
+) -> Result<()> {
     let (sender, mirror) = flags.pair;
     let comm = world.control;
     if let Some(recorder) = &recorder {
@@ -91,8 +101,12 @@ fn serve(flags: &CalibrateFlags, world: &World, mut recorder: Option<Recorder>) 
             }
             PairCommand::Record(rows) => recorder.iter_mut().try_for_each(|to| to.append(&rows))?,
             PairCommand::Spent(seconds) => {
-                recorder.iter_mut().try_for_each(|to| to.note(seconds))?
+                recorder.iter_mut().try_for_each(|to| to.note_spent(seconds))?
             }
+            PairCommand::Note(key, value) => {
+                recorder.iter_mut().try_for_each(|to| to.note(&key, &value))?
+            }
+            PairCommand::Look => comm.tell(&sampler.end(), sender, Tag::Report)?,
             PairCommand::Stop => return Ok(()),
         }
     }
@@ -103,14 +117,19 @@ fn serve(flags: &CalibrateFlags, world: &World, mut recorder: Option<Recorder>) 
 const SHARE_OF_PAIR: f64 = 0.6;
 
 /// The sender: decides and times.
-fn send(flags: &CalibrateFlags, world: &World, recorder: Option<Recorder>) -> Result<()> {
+fn send(
+    flags: &CalibrateFlags,
+    world: &World,
+    recorder: Option<Recorder>,
+    watch: Watch,
+) -> Result<()> {
     let comm = world.control;
     let earlier: Spent = match &recorder {
         Some(recorder) => recorder.earlier.clone(),
         None => comm.hear(0, Tag::Setup)?,
     };
     let groups = flags.group_cells();
-    let mut bench = CellBench::new(flags, world, recorder, &earlier, &groups)?;
+    let mut bench = CellBench::new(flags, world, (recorder, watch), &earlier, &groups)?;
     bench.observe_clock()?;
     let rule = bench.rule();
     let budget = flags.budget_seconds;
