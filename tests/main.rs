@@ -25,6 +25,7 @@ mod refused;
 mod required;
 mod resuming;
 mod slurm;
+mod tapless;
 mod tracing;
 mod tuning;
 mod wrong_use;

@@ -80,6 +80,10 @@ impl Row for GroupObservation {
     fn counts(&self) -> impl IntoIterator<Item = (&'static str, u32)> {
         [("procs", self.procs), ("messages", self.messages)]
     }
+
+    fn disturb(&mut self) {
+        self.status.disturb();
+    }
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ mod recorder;
 mod refine;
 pub mod schedule;
 mod visit;
+mod watch;
 
 use rand_pcg::Pcg64;
 use statistics::stopping::Rule;
@@ -30,9 +31,11 @@ use self::{
     placement::Placement,
     recorder::{Recorder, Spent},
     schedule::{ScheduleBench, ScheduleOutcome},
+    watch::Watch,
 };
 use crate::{
     Error, Result,
+    disturbance::{sampling::Sampler, stretches},
     exchange::Tag,
     platform::{self, Survey},
     world::{self, World},
@@ -58,16 +61,26 @@ pub fn run(flags: &CalibrateFlags, world: &World) -> Result<()> {
     .into_iter();
     for flags in &levels {
         let recorder = recorders.next();
-        match world.rank() == flags.level.pair.0 {
-            true => send(flags, world, recorder)?,
-            false => serve(flags, world, recorder)?,
+        let order = flags.level.order(flags.job.ranks);
+        match stretches::begin(world, &order)? {
+            (sampler, Some((stretches, _))) => {
+                let attending = flags.level.group.len();
+                let watch = Watch::new(sampler, stretches, (order, attending));
+                send(flags, world, recorder, watch)?;
+            }
+            (sampler, None) => serve(flags, world, recorder, sampler)?,
         }
     }
     Ok(())
 }
 
 /// Every rank but the sender: does what the sender says, and sleeps where that is nothing.
-fn serve(flags: &CalibrateFlags, world: &World, mut recorder: Option<Recorder>) -> Result<()> {
+fn serve(
+    flags: &CalibrateFlags,
+    world: &World,
+    mut recorder: Option<Recorder>,
+    mut sampler: Sampler,
+) -> Result<()> {
     let (sender, mirror) = flags.level.pair;
     let comm = world.control;
     if let Some(recorder) = &recorder {
@@ -95,8 +108,12 @@ fn serve(flags: &CalibrateFlags, world: &World, mut recorder: Option<Recorder>) 
             }
             PairCommand::Record(rows) => recorder.iter_mut().try_for_each(|to| to.append(&rows))?,
             PairCommand::Spent(seconds) => {
-                recorder.iter_mut().try_for_each(|to| to.note(seconds))?
+                recorder.iter_mut().try_for_each(|to| to.note_spent(seconds))?
             }
+            PairCommand::Note(key, value) => {
+                recorder.iter_mut().try_for_each(|to| to.note(&key, &value))?
+            }
+            PairCommand::Look => comm.tell(&sampler.end(), sender, Tag::Report)?,
             PairCommand::Stop => return Ok(()),
         }
     }
@@ -111,14 +128,19 @@ const SHARE_OF_PAIR: f64 = 0.6;
 const SHARE_OF_INSIDE: f64 = 0.2;
 
 /// The sender: decides and times.
-fn send(flags: &CalibrateFlags, world: &World, recorder: Option<Recorder>) -> Result<()> {
+fn send(
+    flags: &CalibrateFlags,
+    world: &World,
+    recorder: Option<Recorder>,
+    watch: Watch,
+) -> Result<()> {
     let comm = world.control;
     let earlier: Spent = match &recorder {
         Some(recorder) => recorder.earlier.clone(),
         None => comm.hear(0, Tag::Setup)?,
     };
     let groups = flags.group_cells();
-    let mut bench = CellBench::new(flags, world, recorder, &earlier, &groups)?;
+    let mut bench = CellBench::new(flags, world, (recorder, watch), &earlier, &groups)?;
     bench.observe_clock()?;
     let rule = bench.rule();
     let mut random = Pcg64::new(u128::from(flags.seed), u128::from(flags.job_number));

@@ -16,6 +16,8 @@ pub struct Spent {
     pub rows: Vec<Observation>,
     /// Seconds of the budget that they used.
     pub seconds: f64,
+    /// Seconds that they waited for others to end.
+    pub waited_seconds: f64,
 }
 
 /// Appends observations to their records.
@@ -48,8 +50,9 @@ impl Recorder {
         let path = &flags.job.record;
         let (pairs, there) = Recording::open(path, header.clone(), &IDENTITY)?;
         let seconds = spent_seconds(&there, path)?;
+        let waited_seconds = there.waited_seconds();
         let rows = there.rows.into_iter().map(Observation::Pair).collect();
-        let (mut earlier, mut groups) = (Spent { rows, seconds }, None);
+        let (mut earlier, mut groups) = (Spent { rows, seconds, waited_seconds }, None);
         if let Some(path) = &flags.groups {
             let (recording, there) = Recording::open(path, header, &IDENTITY)?;
             // The budget is that of both records together.
@@ -77,9 +80,18 @@ impl Recorder {
     ///
     /// # Errors
     /// The system refuses.
-    pub fn note(&mut self, spent_seconds: f64) -> Result<()> {
+    pub fn note_spent(&mut self, spent_seconds: f64) -> Result<()> {
         self.pairs.note_spent(spent_seconds)?;
         self.groups.iter_mut().try_for_each(|groups| groups.note_spent(spent_seconds))
+    }
+
+    /// Notes something beside the observations, where this run has changed a record at all.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn note(&mut self, key: &str, value: &str) -> Result<()> {
+        self.pairs.note(key, value)?;
+        self.groups.iter_mut().try_for_each(|groups| groups.note(key, value))
     }
 }
 

@@ -41,12 +41,14 @@ pub struct GroupSamples {
 pub(super) type GroupCentres = BTreeMap<GroupKey, f64>;
 
 impl GroupSamples {
-    /// Warm-ups, and what was observed fewer than 3 times, are left out.
+    /// Warm-ups, and what was observed fewer than 3 times, are left out; and what was observed while
+    /// others took too much of the processors, where there are 3 others.
     ///
     /// # Errors
     /// An observation is no time; says which.
     pub fn new(observations: &[GroupObservation]) -> Result<Self, String> {
         let mut times: BTreeMap<GroupKey, Vec<(u32, u32, f64)>> = BTreeMap::new();
+        let mut disturbed = times.clone();
         for row in observations.iter().filter(|row| row.status != ObservationStatus::Warmup) {
             let key = (row.kind, row.operation, row.procs, row.bytes, row.messages);
             if !(row.seconds.is_finite() && row.seconds >= 0.0) || row.messages == 0 {
@@ -58,7 +60,15 @@ impl GroupSamples {
                     row.messages
                 ));
             }
+            let is_disturbed = row.status == ObservationStatus::Disturbed;
+            let times = if is_disturbed { &mut disturbed } else { &mut times };
             times.entry(key).or_default().push((row.job, row.visit, row.seconds));
+        }
+        for (key, disturbed) in disturbed {
+            let times = times.entry(key).or_default();
+            if times.len() < LEAST {
+                times.extend(disturbed);
+            }
         }
         times.retain(|_, times| times.len() >= LEAST);
         let samples: Vec<(GroupKey, Sample)> =

@@ -14,7 +14,7 @@ use records::{
 
 use crate::{
     site::run_directory::RunDirectory,
-    stages::{algorithms, headers},
+    stages::{algorithms, disturbance, headers},
 };
 
 /// Fits the parameters to the run's observations and writes them.
@@ -37,6 +37,9 @@ pub fn fit_with(
     let inside = inside(run, groups.as_ref(), &level.measured, &mut warnings)?;
     let (algorithms, problems) = algorithms::fit(run, asked, from_record, &level.measured)?;
     warnings.extend(problems);
+    if let Some(taken) = disturbance::of_calibration(run)?.and_then(|told| told.warning()) {
+        warnings.insert(0, taken);
+    }
     let calibration = Calibration {
         source: source(&path),
         platform,
