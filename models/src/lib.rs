@@ -32,6 +32,7 @@
 
 pub mod closed_forms;
 pub mod compress;
+mod curve;
 pub mod decide;
 pub mod explain;
 pub mod fit;

@@ -240,6 +240,8 @@ fn decisions(penalties: &Penalties, run: &RunDirectory) -> Result<Markup> {
     for collective in penalties.message_size.keys() {
         figures.extend(figure(run, &format!("penalty-{collective}"))?);
         figures.extend(figure(run, &format!("decisions-{collective}"))?);
+        figures.extend(figure(run, &format!("predicted-{collective}-size"))?);
+        figures.extend(figure(run, &format!("predicted-{collective}-procs"))?);
     }
     Ok(html! {
         h2 { "Decisions and their penalties" }
@@ -256,6 +258,13 @@ fn decisions(penalties: &Penalties, run: &RunDirectory) -> Result<Markup> {
                 "Their medians, 95th percentiles and greatest",
                 &regions::SPREADS,
                 regions::spreads(penalties),
+            ))
+        }
+        @if !penalties.prediction_errors.is_empty() {
+            (table(
+                "Prediction error of each model, |predicted / measured - 1|",
+                &regions::PREDICTION_ERROR,
+                penalties.prediction_errors.iter().map(regions::prediction_error),
             ))
         }
         @for figure in figures { (figure) }

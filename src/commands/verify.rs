@@ -141,6 +141,7 @@ impl Verify {
         }
         let mut text = penalties::summary(&judged.penalties);
         text += &penalties::text(&judged.penalties);
+        text += &penalties::prediction_errors(&judged.penalties);
         text += &judged.above_limit.as_ref().map(penalties::above_limit).unwrap_or_default();
         if let Some(names) = &self.compare {
             text += &penalties::agreement_text(&judged.agreement(&run, names)?);

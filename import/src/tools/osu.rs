@@ -113,8 +113,8 @@ fn test(title: &str) -> Result<OsuTest, String> {
             let of = name.strip_suffix("Latency").unwrap_or(name).trim();
             OsuTest::Collective(match of {
                 "Broadcast" => Collective::Bcast,
-                "All-to-All Personalized PairExchange" => Collective::Alltoall,
-                "All-to-Allv Personalized PairExchange" => Collective::Alltoallv,
+                "All-to-All Personalized Exchange" => Collective::Alltoall,
+                "All-to-Allv Personalized Exchange" => Collective::Alltoallv,
                 // Its size is the vector in some versions and the block in others.
                 "Reduce_scatter_block" => {
                     return Err("the size of osu_reduce_scatter_block is not the same in all \
