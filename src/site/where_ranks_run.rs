@@ -51,16 +51,21 @@ pub fn warnings(told: &FirstJob, allocation: Option<&Allocation>) -> Vec<String>
             node.processors
         ));
     }
-    let blind = blind(told);
-    if !blind.is_empty() {
-        warnings.push(format!("{} cannot see the directory of the run", blind.join(", ")));
+    if let Some(blind) = blind(told) {
+        warnings.push(format!("{blind} cannot see the directory of the run"));
     }
     warnings
 }
 
-/// The nodes that do not see the directory of the run.
-fn blind(told: &FirstJob) -> Vec<&str> {
-    told.nodes.iter().filter(|node| !node.sees_run).map(|node| node.host.as_str()).collect()
+/// The nodes that do not see the directory of the run, in short; nothing where all do.
+fn blind(told: &FirstJob) -> Option<String> {
+    let blind = told.nodes.iter().filter(|node| !node.sees_run);
+    let blind: Vec<&str> = blind.map(|node| node.host.as_str()).collect();
+    match blind[..] {
+        [] => None,
+        [only] => Some(only.into()),
+        [first, ..] => Some(format!("{} nodes ({first}, ...)", blind.len())),
+    }
 }
 
 /// Whether what lies in the directory of the run can be loaded on all nodes. Where some read a file of
@@ -69,12 +74,10 @@ fn blind(told: &FirstJob) -> Vec<&str> {
 /// # Errors
 /// It can't.
 pub fn check_loading(told: &FirstJob) -> Result<()> {
-    let blind = blind(told);
-    if !blind.is_empty() {
+    if let Some(blind) = blind(told) {
         usage!(
-            "{} cannot see the directory of the run, from which all ranks load what is tuned; name one on \
-             a file system that all nodes share (`colibri verify` and `calibrate` need none)",
-            blind.join(", ")
+            "{blind} cannot see the directory of the run, from which all ranks load what is tuned; name one \
+             on a file system that all nodes share (`colibri verify` and `calibrate` need none)"
         );
     }
     Ok(())

@@ -84,7 +84,8 @@ fn tune_finds_its_way_in_an_allocation() {
 
     // Slurm keeps no names, by which ranks find each other elsewhere: the library does not ask it to.
     let preloaded = "beside=${COLIBRI%/*}; srun --mpi=pmix -n 2 env LD_PRELOAD=$beside/libcolibri.so \
-                     COLIBRI_PROFILES=. $beside/colibri-mpi platform --record preloaded.json";
+                     COLIBRI_PROFILES=. $beside/colibri-mpi platform --ranks 2 \
+                     --record preloaded.json";
     let script = format!("{ONE_HOST}{preloaded}");
     let (code, said) = in_allocation(&cluster, &["-N", "4", "-n", "8"], place, &script);
     assert_eq!(code, Some(0), "{said}");
