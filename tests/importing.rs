@@ -136,7 +136,7 @@ fn osu_has_its_ranks_from_the_jobs_script() {
     );
     assert_eq!(first.seconds, 5.47e-6);
     let exchanged = calls(&run_directory, "measurements-3.csv").rows;
-    assert_eq!((exchanged[0].collective, exchanged[0].procs), (Collective::Alltoall, 64));
+    assert_eq!((exchanged[0].collective, exchanged[0].layout.procs()), (Collective::Alltoall, 64));
     let streams: Record<PairStreams> =
         record::read(&run_directory.join("pair-streams.csv")).unwrap();
     let find = |direction, pairs, bytes| {
@@ -238,7 +238,7 @@ fn timed_calls(run: &Path) -> TimedCalls {
         record.rows.into_iter().map(move |row| {
             let (collective, method) = (row.collective.to_string(), row.method.to_string());
             let seconds = format!("{:.6e} {job}", row.seconds);
-            (collective, method, row.procs, row.bytes, seconds, row.status)
+            (collective, method, row.layout.procs(), row.bytes, seconds, row.status)
         })
     });
     let mut all: TimedCalls = records.collect();

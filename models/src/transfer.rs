@@ -146,7 +146,7 @@ impl<'a> Transfer<'a> {
     /// The time of a method at a size, from others measured on as many processes, in seconds, and
     /// the deviation of its logarithm.
     pub fn at_size(&self, point: Point, method: &Method) -> Option<(f64, f64)> {
-        let curve = self.curves.get(&(point.collective, point.procs, method))?;
+        let curve = self.curves.get(&(point.collective, point.layout, method))?;
         let total = total_bytes(point);
         Some((curve.seconds(total), self.width * curve.deviation(total)))
     }

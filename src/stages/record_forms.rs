@@ -109,9 +109,9 @@ fn csv(jobs: &[TimedJob]) -> FormattedFile {
         let (name, library) = (field(&job.name), field(&job.library));
         let statistic = job.statistic.unwrap_or_default();
         for call in job.calls.iter().filter(|call| call.status == ObservationStatus::Ok) {
-            let CollectiveCall { collective, method, procs, bytes, seconds, repetition, .. } = call;
-            let method = field(&method.to_string());
-            let nodes = job.layout_of(*procs).map(|it| it.to_string()).unwrap_or_default();
+            let CollectiveCall { collective, method, bytes, seconds, repetition, .. } = call;
+            let (method, procs) = (field(&method.to_string()), call.layout.procs());
+            let nodes = job.layout_of(procs).map(|it| it.to_string()).unwrap_or_default();
             let _ = writeln!(
                 text,
                 "{collective},{method},{procs},{bytes},{seconds},{repetition},{name},{nodes},{library},{statistic}"
@@ -146,7 +146,7 @@ impl TimedJob {
         let mut parts: BTreeMap<_, Vec<&CollectiveCall>> = BTreeMap::new();
         for call in &self.calls {
             if matches!(call.status, ObservationStatus::Ok | ObservationStatus::Late) {
-                parts.entry((call.procs, &call.method)).or_default().push(call);
+                parts.entry((call.layout.procs(), &call.method)).or_default().push(call);
             }
         }
         parts

@@ -31,10 +31,10 @@ type Part<'a> = (Collective, &'a str, Option<&'a Method>, Option<Region>);
 pub fn prediction_errors(times: &[PredictedTime]) -> Vec<PredictionError> {
     let mut errors: BTreeMap<Part<'_>, Vec<f64>> = BTreeMap::new();
     for time in times.iter().filter(|time| time.measured > 0.0) {
-        let Point { collective, procs, bytes } = time.point;
+        let Point { collective, layout, bytes } = time.point;
         let (model, method) = (time.model.as_str(), Some(&time.method));
         let error = (time.predicted / time.measured - 1.0).abs();
-        let region = Some(Region::containing(procs, bytes));
+        let region = Some(Region::containing(layout.procs(), bytes));
         for part in [
             (collective, model, None, None),
             (collective, model, method, None),
@@ -65,7 +65,7 @@ mod tests {
     fn errors_are_told_for_all_methods_for_each_and_for_each_region() {
         let time = |method: &str, bytes, predicted| PredictedTime {
             model: "hockney".into(),
-            point: Point { collective: Collective::Bcast, procs: 8, bytes },
+            point: Point::flat(Collective::Bcast, 8, bytes),
             method: method.parse().unwrap(),
             predicted,
             measured: 2.0,

@@ -24,6 +24,16 @@ impl LevelRanks {
         LevelRanks { pair, group, ..LevelRanks::default() }
     }
 
+    /// All ranks, those that measure at this level first, and how many these are.
+    pub fn order(&self, ranks: u32) -> (Vec<u32>, usize) {
+        let mut order = self.group.clone();
+        order.extend(self.sharing.iter().filter(|rank| !self.group.contains(rank)));
+        let attending = order.len();
+        let others: Vec<u32> = (0..ranks).filter(|rank| !order.contains(rank)).collect();
+        order.extend(others);
+        (order, attending)
+    }
+
     /// Pairs of ranks that can send at once through one port.
     pub fn sharing_pairs(&self) -> u32 {
         self.sharing.len() as u32 / 2
@@ -68,6 +78,8 @@ mod tests {
         assert_eq!((between.pair, between.group.clone()), ((0, 3), vec![0, 3]));
         assert_eq!(between.sharing, [0, 3, 1, 4, 2, 5]);
         assert_eq!((inside.sharing.len(), between.sharing_pairs()), (0, 3));
+        assert_eq!(inside.order(6), (vec![0, 1, 2, 3, 4, 5], 3));
+        assert_eq!(between.order(7), (vec![0, 3, 1, 4, 2, 5, 6], 6));
 
         let [inside, between] = levels(&[0, 1, 2, 0, 1, 2]).unwrap();
         assert_eq!((inside.pair, between.pair), ((0, 3), (0, 1)), "dealt in turn");
@@ -86,6 +98,7 @@ mod tests {
     #[test]
     fn a_pair_leads_its_groups() {
         assert_eq!(LevelRanks::of_pair((2, 3), 4).group, [2, 3, 0, 1]);
+        assert_eq!(LevelRanks::of_pair((2, 3), 4).order(4), (vec![2, 3, 0, 1], 4));
         assert_eq!(LevelRanks::of_pair((0, 1), 2).sharing_pairs(), 0);
     }
 }

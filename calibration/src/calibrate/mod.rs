@@ -61,10 +61,9 @@ pub fn run(flags: &CalibrateFlags, world: &World) -> Result<()> {
     .into_iter();
     for flags in &levels {
         let recorder = recorders.next();
-        let order = flags.level.order(flags.job.ranks);
+        let (order, attending) = flags.level.order(flags.job.ranks);
         match stretches::begin(world, &order)? {
             (sampler, Some((stretches, _))) => {
-                let attending = flags.level.group.len();
                 let watch = Watch::new(sampler, stretches, (order, attending));
                 send(flags, world, recorder, watch)?;
             }

@@ -19,15 +19,20 @@ use crate::{
 pub(super) struct Watch {
     sampler: Sampler,
     stretches: Stretches,
-    /// All ranks; those that take part in something are the first.
-    order: Vec<u32>,
+    /// The ranks that take part in something at this level, the sender and its mirror first.
+    attending: Vec<u32>,
     pub(super) allowance: DisturbanceAllowance,
 }
 
 impl Watch {
-    /// From the start of the job on.
-    pub(super) fn new(sampler: Sampler, stretches: Stretches, order: Vec<u32>) -> Self {
-        Watch { sampler, stretches, order, allowance: DisturbanceAllowance::default() }
+    /// From now on, of the first `attending` ranks in this order.
+    pub(super) fn new(
+        sampler: Sampler,
+        stretches: Stretches,
+        (mut order, attending): (Vec<u32>, usize),
+    ) -> Self {
+        order.truncate(attending);
+        Watch { sampler, stretches, attending: order, allowance: DisturbanceAllowance::default() }
     }
 
     /// If it is time, or at the `end`: asks the ranks that take part, all or the pair, and gives what
@@ -44,8 +49,8 @@ impl Watch {
         if !self.stretches.is_due() && !end {
             return Ok(None);
         }
-        let count = if all_attend { self.order.len() } else { 2 };
-        let others = &self.order[1..count];
+        let count = if all_attend { self.attending.len() } else { 2 };
+        let others = &self.attending[1..count];
         for &rank in others {
             comm.tell(&PairCommand::Look, rank, Tag::Command)?;
         }

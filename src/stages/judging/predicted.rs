@@ -93,8 +93,8 @@ impl Over {
     /// Where on the axis a point is, and what all points of the figure have in common.
     fn place(self, point: Point) -> (u64, u64) {
         match self {
-            Over::Size => (point.bytes, point.procs.into()),
-            Over::Processes => (point.procs.into(), point.bytes),
+            Over::Size => (point.bytes, point.procs().into()),
+            Over::Processes => (point.procs().into(), point.bytes),
         }
     }
 
