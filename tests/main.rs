@@ -11,6 +11,7 @@ mod damaged;
 mod deciding;
 mod docs;
 mod drawing;
+mod exploring;
 mod exports;
 mod frozen;
 mod guidelines;
