@@ -101,15 +101,14 @@ fn knot(bytes: u64, jobs: &BTreeMap<u32, Vec<f64>>) -> Result<PortKnot, String> 
 pub fn of_gaps(gaps: &[PortGap]) -> Result<Option<Network>, String> {
     let one_way = gaps.iter().filter(|gap| !gap.both_ways);
     let rates = one_way.flat_map(|gap| {
-        // What is lost in noise tells nothing.
-        let measured = gap.knots.iter().filter(|knot| knot.gap_seconds.value > 0.0);
-        measured.map(|knot| PairsRate {
+        gap.knots.iter().map(|knot| PairsRate {
             pairs: gap.ranks,
             bytes: knot.bytes,
             messages_per_second: f64::from(gap.ranks) / knot.gap_seconds.value,
         })
     });
-    let rates: Vec<PairsRate> = rates.collect();
+    // A gap of 0, lost in noise, tells nothing.
+    let rates: Vec<PairsRate> = rates.filter(|rate| rate.messages_per_second.is_finite()).collect();
     let is_shared = |rate: &&PairsRate| {
         rates.iter().any(|other| other.bytes == rate.bytes && other.pairs != rate.pairs)
     };

@@ -22,7 +22,7 @@ pub use spread::Prediction;
 pub(crate) use {
     cost_source::{CostSource, Evaluation, check},
     sets::Set,
-    spread::{Spread, equal},
+    spread::{Spread, deviations, equal},
 };
 
 /// One model with its parameters and its version of the closed forms.

@@ -10,7 +10,7 @@ use schedules::{
     },
 };
 
-pub use crate::levelled::LevelledNetwork;
+pub use crate::levelled::{LevelledNetwork, LevelledPredictor};
 use crate::parameters::{Network, PointToPointParameters};
 
 /// What messages cost under a model's parameters. Hockney's sender is busy until all has left, and

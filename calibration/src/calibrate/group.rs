@@ -167,13 +167,13 @@ impl GroupMember {
         let (partner, bytes) = (order(&self.ranks, cell)[place ^ 1], cell.bytes as usize);
         let both_ways = cell.experiment == Experiment::PairExchanges;
         for message in 0..cell.messages as usize {
-            if both_ways || place % 2 == 1 {
+            if both_ways || !place.is_multiple_of(2) {
                 let buffer = &mut self.incoming[message * bytes..(message + 1) * bytes];
                 self.requests.push(start_receive(&self.comm, buffer, partner)?);
             }
         }
         for _ in 0..cell.messages {
-            if both_ways || place % 2 == 0 {
+            if both_ways || place.is_multiple_of(2) {
                 self.requests.push(start_send(&self.comm, &self.outgoing[..bytes], partner)?);
             }
         }

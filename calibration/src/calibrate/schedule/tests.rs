@@ -251,6 +251,14 @@ fn the_least_certain_cells_get_the_rest_of_the_budget() {
     assert!(of(8) > RULE.minimum);
 }
 
+/// What eight ranks measure together, and one alone, by size.
+fn groups() -> Vec<SizedExperiment> {
+    let mut cells = SizedExperiment::all_of_groups(&sizes()[..18], 8);
+    cells.extend(SizedExperiment::all_of_combining());
+    cells.sort_by_key(|cell| cell.bytes);
+    cells
+}
+
 /// Whatever is measured, large messages, many ranks: where the machine is now faster, now slower, each
 /// moment has its share in the smallest messages' times.
 #[test]
@@ -258,8 +266,7 @@ fn the_smallest_messages_are_visited_evenly_over_the_time() {
     let mut bench = Simulated { visit: 1e-3, ..Simulated::new(84e-9, 0.8) };
     let mut random = Pcg64::seed_from_u64(1);
     let pair = SizedExperiment::all_of_pair(&sizes());
-    let groups = SizedExperiment::all_of_groups(&sizes()[..18], 8).into_iter();
-    let groups: Vec<_> = groups.chain(SizedExperiment::all_of_combining()).collect();
+    let groups = groups();
     let mut pace = Pace::new(&pair, 0.0, 12.0);
     for (cells, until) in [(&pair, 7.2), (&groups, 12.0), (&pair, 12.0)] {
         run(cells, &RULE, until, &mut random, &mut pace, &mut bench).unwrap();
@@ -308,7 +315,7 @@ proptest! {
 /// Messages of 64 KiB to and from seven others, in rows, take many times what the chains do.
 #[test]
 fn what_takes_too_long_of_a_size_keeps_nothing_else_from_being_looked_at() {
-    let cells = SizedExperiment::all_of_groups(&sizes()[..18], 8);
+    let cells = groups();
     let look = |budget| {
         let mut bench = Simulated::new(10e-6, 0.01);
         let mut pace = Pace::new(&[], 0.0, budget);
