@@ -1,67 +1,14 @@
-//! What messages cost where nodes hold several ranks.
+//! Predictions by simulation on nodes of several ranks.
 
 use records::calibration::{InsideNode, Parameters};
-use schedules::{
-    NodesOfRanks,
-    simulator::{NodeCosts, Options, Simulator},
-};
+use schedules::simulator::{Options, Simulator};
 
 use crate::{
-    Model,
+    model::Model,
     parameters::{Network, ParametersError},
-    port_sharing,
     predict::{Prediction, deviations},
-    simulated::{Run, RunError},
+    simulated::{LevelledNetwork, Run, RunError, inside_parameters},
 };
-
-/// Parameters of each level.
-#[derive(Debug, Clone)]
-pub struct LevelledNetwork {
-    /// Between ranks of one node.
-    pub inside: Network,
-    /// Between ranks of two nodes, as one pair sees it.
-    pub between: Network,
-    /// Its gaps are those of the port that the ranks of a node share; none: one pair fills it.
-    pub port: Option<Network>,
-}
-
-impl LevelledNetwork {
-    /// By `between` on all levels where a calibration knows no other. Inside, fitted parameters are
-    /// taken where `fitted` are wanted and there.
-    ///
-    /// # Errors
-    /// As [`Network::new`], or the gaps of the port are none.
-    pub fn new(
-        model: Model,
-        between: &Parameters,
-        inside: Option<&InsideNode>,
-        fitted: bool,
-    ) -> Result<Self, ParametersError> {
-        let between = Network::new(model, between)?;
-        let Some(level) = inside else {
-            return Ok(LevelledNetwork { inside: between.clone(), between, port: None });
-        };
-        let inside = Network::new(model, parameters(level, fitted))?;
-        let port = port_sharing::of_gaps(&level.port)
-            .map_err(|problem| ParametersError { field: "inside.port".into(), problem })?;
-        Ok(LevelledNetwork { inside, between, port })
-    }
-
-    pub(crate) fn costs<'a>(&'a self, nodes: &'a NodesOfRanks) -> NodeCosts<'a, Network> {
-        let LevelledNetwork { inside, between, port } = self;
-        NodeCosts { nodes, inside, between, port: port.as_ref().unwrap_or(between) }
-    }
-
-    fn seconds(&self, simulator: &mut Simulator, run: &Run) -> Result<f64, RunError> {
-        let options = Options { element_bytes: run.element_bytes(), ..Options::default() };
-        Ok(run.simulate_levels(simulator, self, options, None)?.seconds)
-    }
-}
-
-/// Parameters inside a node; fitted ones where these are wanted and there.
-fn parameters(inside: &InsideNode, fitted: bool) -> &Parameters {
-    inside.fitted.as_ref().filter(|_| fitted).unwrap_or(&inside.measured)
-}
 
 /// Predicts by simulation on nodes of several ranks, with what the levels' parameters leave open.
 #[derive(Debug)]
@@ -97,7 +44,7 @@ impl LevelledPredictor {
         });
         let mut ends: Vec<[LevelledNetwork; 2]> = ends_between.collect();
         if let Some(level) = inside {
-            let ends_inside = Network::ends(model, parameters(level, fitted))?.into_iter();
+            let ends_inside = Network::ends(model, inside_parameters(level, fitted))?.into_iter();
             ends.extend(
                 ends_inside
                     .map(|ends| ends.map(|inside| LevelledNetwork { inside, ..network.clone() })),
@@ -113,12 +60,21 @@ impl LevelledPredictor {
     /// As [`Run::simulate`].
     pub fn predict(&mut self, run: &Run) -> Result<Prediction, RunError> {
         let LevelledPredictor { network, ends, simulator } = self;
-        let seconds = network.seconds(simulator, run)?;
+        let seconds = seconds_of(network, simulator, run)?;
         let at_ends = ends
             .iter()
-            .map(|[low, high]| Ok([low.seconds(simulator, run)?, high.seconds(simulator, run)?]));
+            .map(|[low, high]| Ok([seconds_of(low, simulator, run)?, seconds_of(high, simulator, run)?]));
         let at_ends: Vec<[f64; 2]> = at_ends.collect::<Result<_, RunError>>()?;
         let [below, above] = deviations(seconds, &at_ends);
         Ok(Prediction { seconds, low: (seconds - below).max(0.0), high: seconds + above })
     }
+}
+
+fn seconds_of(
+    network: &LevelledNetwork,
+    simulator: &mut Simulator,
+    run: &Run,
+) -> Result<f64, RunError> {
+    let options = Options { element_bytes: run.element_bytes(), ..Options::default() };
+    Ok(run.simulate_levels(simulator, network, options, None)?.seconds)
 }

@@ -36,7 +36,7 @@ mod curve;
 pub mod decide;
 pub mod explain;
 pub mod fit;
-mod levelled;
+pub mod levelled;
 mod limit;
 mod model;
 pub mod parameters;

@@ -6,8 +6,9 @@ use anyhow::Result;
 use models::{
     Forms, Model, Predictor, Reach,
     explain::Explainer,
+    levelled::LevelledPredictor,
     presets,
-    simulated::{LevelledNetwork, LevelledPredictor},
+    simulated::LevelledNetwork,
 };
 use records::{
     Layout,

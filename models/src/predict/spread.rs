@@ -21,6 +21,15 @@ pub(crate) struct Spread {
 }
 
 impl Spread {
+    /// `ends`: low and high of each parameter, one after the other; the others have no interval.
+    pub(super) fn new(value: f64, ends: &[f64], set: usize) -> Self {
+        let mut all = [[value; 2]; MOST_PARAMETERS];
+        for (place, pair) in all.iter_mut().zip(ends.chunks_exact(2)) {
+            place.copy_from_slice(pair);
+        }
+        Spread { value, ends: all, set }
+    }
+
     pub(crate) fn prediction(&self) -> Prediction {
         let [below, above] = self.deviations();
         Prediction {
