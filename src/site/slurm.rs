@@ -82,7 +82,8 @@ pub fn ended(job: &str) -> Option<String> {
         let mut show = Command::new("scontrol");
         let said = process::said_within(show.args(["show", "job", "-o", job]), PATIENCE)?;
         match state(&said)? {
-            "RUNNING" | "SUSPENDED" => return None,
+            // Slurm starts no more steps when the time is up, and ends the job up to a minute later.
+            "RUNNING" | "SUSPENDED" => return is_out_of_time(&said).then(|| "TIMEOUT".to_owned()),
             "COMPLETING" if Instant::now() < limit => thread::sleep(Duration::from_millis(250)),
             other => return Some(other.to_owned()),
         }
@@ -102,7 +103,16 @@ pub fn runs(job: &str) -> Option<bool> {
 }
 
 fn state(said: &str) -> Option<&str> {
-    said.split_whitespace().find_map(|word| word.strip_prefix("JobState="))
+    value(said, "JobState=")
+}
+
+fn is_out_of_time(said: &str) -> bool {
+    let seconds = |name: &str| clock_time(value(said, name)?);
+    seconds("RunTime=").zip(seconds("TimeLimit=")).is_some_and(|(ran, limit)| ran >= limit)
+}
+
+fn value<'a>(said: &'a str, name: &str) -> Option<&'a str> {
+    said.split_whitespace().find_map(|word| word.strip_prefix(name))
 }
 
 /// Seconds of a time as Slurm and PBS write it: `1-02:03:04`, `02:03:04`, `03:04`; nothing where it is
@@ -301,6 +311,18 @@ mod tests {
         let said = "JobId=4 JobName=x UserId=root(0) JobState=TIMEOUT Reason=TimeLimit";
         assert_eq!(state(said), Some("TIMEOUT"));
         assert_eq!(state("slurm_load_jobs error: Invalid job id specified"), None);
+    }
+
+    #[test]
+    fn a_job_that_still_runs_may_be_out_of_time() {
+        for (said, is_out) in [
+            ("JobState=RUNNING RunTime=00:01:03 TimeLimit=00:01:00", true),
+            ("JobState=RUNNING RunTime=00:00:59 TimeLimit=00:01:00", false),
+            ("JobState=RUNNING RunTime=1-00:00:01 TimeLimit=1-00:00:00", true),
+            ("JobState=RUNNING RunTime=00:01:03 TimeLimit=UNLIMITED", false),
+        ] {
+            assert_eq!(is_out_of_time(said), is_out, "{said}");
+        }
     }
 
     #[test]
