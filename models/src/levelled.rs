@@ -61,9 +61,9 @@ impl LevelledPredictor {
     pub fn predict(&mut self, run: &Run) -> Result<Prediction, RunError> {
         let LevelledPredictor { network, ends, simulator } = self;
         let seconds = seconds_of(network, simulator, run)?;
-        let at_ends = ends
-            .iter()
-            .map(|[low, high]| Ok([seconds_of(low, simulator, run)?, seconds_of(high, simulator, run)?]));
+        let at_ends = ends.iter().map(|[low, high]| {
+            Ok([seconds_of(low, simulator, run)?, seconds_of(high, simulator, run)?])
+        });
         let at_ends: Vec<[f64; 2]> = at_ends.collect::<Result<_, RunError>>()?;
         let [below, above] = deviations(seconds, &at_ends);
         Ok(Prediction { seconds, low: (seconds - below).max(0.0), high: seconds + above })

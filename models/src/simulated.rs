@@ -8,9 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use records::{Algorithm, Collective, Layout};
 use schedules::{
     Call, CallError, Entry, Length, NodesOfRanks,
-    simulator::{
-        self, Activity, ActivityKind, LevelledCosts, Options, Outcome, SimulationError,
-    },
+    simulator::{self, Activity, ActivityKind, LevelledCosts, Options, Outcome, SimulationError},
 };
 
 use crate::parameters::Network;

@@ -4,10 +4,7 @@ use std::{collections::BTreeSet, ffi::OsString, path::Path};
 
 use anyhow::Result;
 use models::{
-    Forms, Model, Predictor, Reach,
-    explain::Explainer,
-    levelled::LevelledPredictor,
-    presets,
+    Forms, Model, Predictor, Reach, explain::Explainer, levelled::LevelledPredictor, presets,
     simulated::LevelledNetwork,
 };
 use records::{

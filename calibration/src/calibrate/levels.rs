@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn ranks_are_chosen_by_node() {
         let [inside, between] = levels(&[0, 0, 0, 1, 1, 1]).unwrap();
-        assert_eq!((inside.pair, inside.group), ((0, 1), vec![0, 1, 2]));
+        assert_eq!((inside.pair, inside.group.clone()), ((0, 1), vec![0, 1, 2]));
         assert_eq!((between.pair, between.group.clone()), ((0, 3), vec![0, 3]));
         assert_eq!(between.sharing, [0, 3, 1, 4, 2, 5]);
         assert_eq!((inside.sharing.len(), between.sharing_pairs()), (0, 3));

@@ -77,9 +77,9 @@ fn simulations_for_an_interval_are_counted_together() {
         widen(&mut knot.gap_seconds);
     }
     let predictor = Predictor::new(Model::Refined, Forms::Corrected, &parameters).unwrap();
-    let point = Point { collective: Collective::Allreduce, procs: 1 << 24, bytes: 1024 };
+    let point = Point::flat(Collective::Allreduce, 1 << 24, 1024);
     let error = predictor.predict_with_interval(point, Algorithm::Bine, 0).unwrap_err().to_string();
     assert!(error.contains("allreduce by bine on 16777216 processes is too much"), "{error}");
-    let point = Point { procs: 1 << 10, ..point };
+    let point = Point::flat(Collective::Allreduce, 1 << 10, 1024);
     assert!(predictor.predict_with_interval(point, Algorithm::Bine, 0).is_ok());
 }

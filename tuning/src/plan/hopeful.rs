@@ -38,7 +38,7 @@ pub fn hopeful(first: &Plan, seen: &Samples, beyond: f64, rounds: u32) -> Planne
 #[cfg(test)]
 mod tests {
     use records::{
-        Collective,
+        Collective, Layout,
         observation::{CollectiveCall, ObservationStatus},
         plan::Visit,
     };
@@ -52,7 +52,7 @@ mod tests {
         let cell = |name: &str| Cell {
             collective: Collective::Bcast,
             method: name.parse().unwrap(),
-            procs: 4,
+            layout: Layout::flat(4),
             bytes: 8,
         };
         let cells: Vec<Cell> = methods.iter().map(|name| cell(name)).collect();
@@ -63,7 +63,7 @@ mod tests {
             collective: Collective::Bcast,
             method: methods[visit as usize].parse().unwrap(),
             ran: String::new(),
-            procs: 4,
+            layout: Layout::flat(4),
             bytes: 8,
             repetition: 0,
             first_start_seconds: 0.0,
