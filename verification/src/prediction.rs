@@ -70,11 +70,11 @@ mod tests {
             predicted,
             measured: 2.0,
         };
-        let (linear, chain) = ("own:linear", "own:chain");
+        let (linear, pipeline) = ("own:linear", "own:pipeline");
         let rows = prediction_errors(&[
             time(linear, 1, 1.0),
             time(linear, 1 << 20, 3.0),
-            time(chain, 1, 2.0),
+            time(pipeline, 1, 2.0),
         ]);
         let told: Vec<(Option<String>, Option<u64>, u32, f64)> = rows
             .iter()
@@ -89,8 +89,8 @@ mod tests {
             (named(linear), None, 2, 0.5),
             (named(linear), Some(0), 1, 0.5),
             (named(linear), Some(65_536), 1, 0.5),
-            (named(chain), None, 1, 0.0),
-            (named(chain), Some(0), 1, 0.0),
+            (named(pipeline), None, 1, 0.0),
+            (named(pipeline), Some(0), 1, 0.0),
         ] {
             assert!(told.contains(&wanted), "{wanted:?}: {told:?}");
         }
