@@ -125,7 +125,7 @@ fn joint_text(joint: &JointFit) -> String {
     text
 }
 
-/// How far times carried over to another size are off, and how far that is from what was told.
+/// How far times carried over to another size are off, and how many of them by as much as was told.
 fn carried_text(carried: &[(f64, f64)]) -> String {
     let errors: Vec<f64> = carried.iter().map(|(error, _)| error.exp() - 1.0).collect();
     let (Some(median), Some(upper)) = (quantile(&errors, 0.5), quantile(&errors, 0.95)) else {
@@ -133,7 +133,7 @@ fn carried_text(carried: &[(f64, f64)]) -> String {
     };
     let within = carried.iter().filter(|(error, deviation)| *error <= 2.0 * deviation).count();
     format!(
-        "Times carried over to a size left out are off by a factor of 1 + {} in the median, 95th 1 + {}, of {} times; {} lie within two deviations as told\n",
+        "Times carried over to a size left out, greater over less: {} off in the median, 95th {}, of {} times; {} lie within two deviations as told\n",
         percent(median),
         percent(upper),
         carried.len(),
