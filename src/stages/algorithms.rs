@@ -50,7 +50,8 @@ pub fn check(site: &Site, collectives: &[Collective]) -> Result<()> {
         usage!("--algorithms times collectives: start at least 2 ranks, by --ranks");
     }
     for &collective in collectives {
-        if methods(site, collective, site.ranks(), 1 << 20).is_empty() {
+        let point = Point { collective, layout: site.of_first(site.ranks()), bytes: 1 << 20 };
+        if methods(site, point).is_empty() {
             usage!("there are no algorithms of {collective} that could be timed");
         }
     }
