@@ -52,6 +52,7 @@ enum Command {
     Simulate(commands::simulate::Simulate),
     Draw(commands::draw::Draw),
     Export(commands::export::ExportCommand),
+    ExportRecord(commands::export_record::ExportRecordCommand),
     Testbed(commands::testbed::TestbedCommand),
     #[command(hide = true)]
     Pages(commands::pages::PagesCommand),
@@ -148,6 +149,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Simulate(command) => command.run(),
         Command::Draw(command) => command.run(),
         Command::Export(command) => command.run(),
+        Command::ExportRecord(command) => command.run(),
         Command::Testbed(command) => command.run(),
         Command::Pages(command) => command.run(Cli::command()),
     })

@@ -192,6 +192,20 @@ fn modulefiles_are_understood_by_both_languages() {
     assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("no modulefile"), "{}", text(&output.stderr));
     assert!(!odd.join("more").exists() && !odd.join("i.sh").exists());
+
+    // Where nothing replaces the default there is nothing to load.
+    colibri("decide --calibration preset:frodo --model plogp -p 8 -m 64 --output s.json");
+    let path = odd.join("s.json");
+    let mut kept: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    for choice in kept["choices"].as_array_mut().unwrap() {
+        choice["method"] = "default".into();
+    }
+    fs::write(&path, kept.to_string()).unwrap();
+    let told = colibri("export s.json --format profile --output profiles --modulefiles more");
+    assert!(told.contains("nothing replaces the default"), "{told}");
+    assert!(!told.contains("module load") && !told.contains("LD_PRELOAD"), "{told}");
+    assert!(!odd.join("more").exists());
 }
 
 #[test]

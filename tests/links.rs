@@ -32,25 +32,50 @@ fn a_slow_port_is_named_with_its_direction() {
     assert_eq!(changes.as_array().unwrap().iter().filter(gap).count(), 1);
 }
 
-/// The level is chosen by where the ranks are: 0 and 1 share node 0, 0 and 2 are the first of two.
+/// Levels are told by where the ranks are: 0 and 1 share node 0, 0 and 2 are the first of two. Their
+/// parameters are each level's in a simulation, where nothing else is said.
 #[test]
 fn the_inside_of_a_node_is_another_level() {
     let Some(_turn) = can_make_a_testbed("the_inside_of_a_node_is_another_level") else { return };
     let dir = tempfile::tempdir().unwrap();
-    let place = ["--testbed", "2", "--ppn", "2", "--no-pairs", "--pair-only"];
-    let little = ["--sizes", "0,1,1KiB,8KiB", "--budget", "12s", "--precision", "0.9"];
-    for (level, ranks) in [("inside-node", "0,1"), ("between-nodes", "0,2")] {
-        let directory = dir.path().join(level);
-        let arguments = ["calibrate", directory.to_str().unwrap(), "--pair", level];
-        let (stdout, _) = run(0, &[&arguments[..], &place, &little].concat());
-        assert!(stdout.contains("4 ranks on 2 hosts"), "{stdout}");
-        let record = std::fs::read_to_string(directory.join("observations.csv")).unwrap();
-        assert!(record.contains(&format!("#@pair={ranks}\n")), "{level}");
-        let text = std::fs::read_to_string(directory.join("calibration.json")).unwrap();
-        let calibration: Value = serde_json::from_str(&text).unwrap();
-        let alpha = &calibration["measured"]["hockney"]["alpha_seconds"]["value"];
-        assert!(alpha.as_f64().unwrap() > 0.0, "{text}");
+    let place = ["--testbed", "2", "--ppn", "2", "--rate", "10mbit", "--inside", "100mbit,100us"];
+    let little =
+        ["--sizes", "0,1,1KiB,8KiB", "--budget", "15s", "--precision", "0.9", "--no-pairs"];
+    let directory = dir.path().join("run");
+    let arguments = ["calibrate", directory.to_str().unwrap()];
+    let (stdout, _) = run(0, &[&arguments[..], &place, &little].concat());
+    assert!(stdout.contains("4 ranks on 2 hosts"), "{stdout}");
+    assert!(stdout.contains("between nodes") && stdout.contains("inside a node"), "{stdout}");
+    assert!(stdout.contains("send at once through its port"), "{stdout}");
+    for (file, ranks) in [("observations.csv", "0,2"), ("inside.csv", "0,1")] {
+        let record = std::fs::read_to_string(directory.join(file)).unwrap();
+        assert!(record.contains(&format!("#@pair={ranks}\n")), "{file}");
     }
+    let file = directory.join("calibration.json");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let calibration: Value = serde_json::from_str(&text).unwrap();
+    let number = |path: &str| calibration.pointer(path).and_then(Value::as_f64).unwrap();
+    let per_byte = "measured/hockney/beta_seconds_per_byte/value";
+    let (between, inside) =
+        (number(&format!("/{per_byte}")), number(&format!("/inside/{per_byte}")));
+    assert!(between > 3.0 * inside, "{between} and {inside}: ten times as fast inside");
+    let port = calibration["inside"]["port"].as_array().unwrap();
+    let one_way: Vec<f64> = port
+        .iter()
+        .filter(|gap| gap["both_ways"] == false)
+        .map(|gap| gap["knots"][2]["gap_seconds"]["value"].as_f64().unwrap())
+        .collect();
+    assert_eq!(one_way.len(), 2, "of one rank and of two");
+    assert!(one_way[1] > 1.5 * one_way[0], "{one_way:?}: two ranks have one port");
+
+    let seconds = |layout: &str| {
+        let call = ["simulate", "--collective", "bcast", "--algorithm", "linear", "-m", "8KiB"];
+        let with = ["--layout", layout, "--calibration", file.to_str().unwrap()];
+        let (stdout, _) = run(0, &[&call[..], &with, &["--format", "json"]].concat());
+        let rows: Value = serde_json::from_str(&stdout).unwrap();
+        rows[0]["seconds"].as_f64().unwrap()
+    };
+    assert!(seconds("2x1") > 3.0 * seconds("1x2"));
 }
 
 #[test]

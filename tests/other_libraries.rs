@@ -8,6 +8,7 @@ use std::{
     process::Command,
 };
 
+use records::{observation::CollectiveCall, record};
 use serde_json::Value;
 
 use crate::{
@@ -19,7 +20,13 @@ use crate::{
 fn programs(library: &Library, name: &str) -> PathBuf {
     let built = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("programs-{name}"));
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--locked", "-p", "colibri-calibration", "--target-dir"]).arg(&built);
+    cargo.args(["rustc", "--locked", "-p", "colibri-calibration", "--bin", "colibri-mpi"]);
+    cargo.arg("--target-dir").arg(&built);
+    // As `make programs` builds it: it finds a library that the system's linker does not know.
+    let directory = library.directory();
+    if directory.is_absolute() {
+        cargo.arg("--").arg(format!("-Clink-arg=-Wl,-rpath,{}", directory.display()));
+    }
     // The compiler's wrapper tells the build where the library is.
     cargo.env("MPICC", library.compiler()).envs(library.environment().iter().cloned());
     let output = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
@@ -40,17 +47,20 @@ fn json(path: &Path) -> Value {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// What a run's jobs were seen to run, a line for each observation of this kind of method.
+/// Each method of a kind that a run's jobs have timed, and what they were seen to run for it.
 fn observed(directory: &Path, kind: &str) -> Vec<(String, String)> {
     let mut seen = Vec::new();
     for batch in 1.. {
         let name = if batch == 1 { String::new() } else { format!("-{batch}") };
         let record = directory.join(format!("measurements{name}.csv"));
-        let Ok(text) = fs::read_to_string(record) else { return seen };
-        for line in text.lines().filter(|line| line.contains(kind)) {
-            let columns: Vec<&str> = line.split(',').collect();
-            seen.push((columns[2].to_owned(), columns[3].to_owned()));
+        if !record.is_file() {
+            break;
         }
+        let rows = record::read::<CollectiveCall>(&record).unwrap().rows.into_iter();
+        seen.extend(
+            rows.map(|row| (row.method.to_string(), row.ran))
+                .filter(|(method, _)| method.starts_with(kind)),
+        );
     }
     seen
 }

@@ -173,3 +173,32 @@ fn a_reader_that_has_seen_enough_is_no_error() {
     let output = std::process::Command::new("sh").args(["-c", &command]).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
 }
+
+/// On nodes of several ranks what is predicted is what `simulate` says, of each level's parameters.
+#[test]
+fn nodes_of_several_ranks_are_simulated() {
+    let call = ["--calibration", "preset:frodo", "--inside", "preset:boba", "--layout", "4x4"];
+    let of = ["--collective", "bcast", "-m", "64KiB", "--segments", "8KiB", "--format", "json"];
+    let rows = |command: &str| -> Vec<Value> {
+        let (stdout, _) = run(0, &[&[command][..], &call, &of].concat());
+        serde_json::from_str(&stdout).unwrap()
+    };
+    let (predicted, simulated) = (rows("predict"), rows("simulate"));
+    assert!(predicted.len() > 10 && predicted.len() == simulated.len(), "{predicted:?}");
+    for (row, same) in predicted.iter().zip(&simulated) {
+        assert_eq!((&row["model"], &row["layout"]), (&"simulated".into(), &"4x4".into()), "{row}");
+        assert_eq!(row["seconds"], same["seconds"], "{row} {same}");
+    }
+    assert!(predicted.iter().any(|row| row["method"] == "own:two-level,segment=8KiB"));
+    let flat = ["--layout", "16x1"];
+    let (stdout, _) = run(0, &[&["predict"][..], &call[..4], &flat, &of].concat());
+    let flat: Vec<Value> = serde_json::from_str(&stdout).unwrap();
+    let seconds = |rows: &[Value], method: &str| {
+        let row = rows.iter().find(|row| row["method"] == method).unwrap();
+        row["seconds"].as_f64().unwrap()
+    };
+    let chain = "own:pipeline,segment=8KiB";
+    assert!(seconds(&predicted, chain) < seconds(&flat, chain), "boba's messages are the faster");
+    let (_, stderr) = run(2, &[&["predict"][..], &call, &["--model", "loggp"]].concat());
+    assert!(stderr.contains("it knows no nodes"), "{stderr}");
+}

@@ -13,6 +13,7 @@
 pub mod calibrate;
 pub mod clock;
 pub mod clocks;
+mod disturbance;
 mod error;
 pub mod exchange;
 pub mod first_job;

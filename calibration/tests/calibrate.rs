@@ -4,9 +4,10 @@
 
 mod common;
 
-use std::{fs, path::Path, process::Output};
+use std::{fs, path::Path, process::Output, time::Duration};
 
-use common::{Mpi, assert_success, stderr};
+use colibri_calibration::proc_stat::STAND_IN;
+use common::{Mpi, PROGRAM, assert_success, stand_in, stderr};
 use records::{
     group_observation::{GroupKind, GroupObservation},
     observation::{ObservationStatus, PointToPoint, PointToPointKind},
@@ -64,6 +65,28 @@ fn assert_complete(path: &Path, sizes: &[u64], pair: (u32, u32)) {
             }
         }
     }
+}
+
+/// The budget is spent in any case; for a second of it half of the processors is stolen.
+#[test]
+fn what_is_observed_while_processors_are_stolen_is_marked() {
+    let Some(mpi) = Mpi::find() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let (path, stat) = (folder.path().join("a.csv"), folder.path().join("stat"));
+    let second = Duration::from_millis(500)..Duration::from_millis(1500);
+    let end = stand_in(stat.clone(), path.clone(), move |_, elapsed| second.contains(&elapsed));
+    let mut args = args(3, &path, "0,1,1024", "2,1", "5");
+    *args.last_mut().unwrap() = "0.000001".to_owned();
+    let mut command = mpi.command(3);
+    let output = command.env(STAND_IN, stat).args([PROGRAM, TASK]).args(args).output().unwrap();
+    end();
+    assert_success(&output);
+    let record = record::read::<PointToPoint>(&path).unwrap();
+    let (disturbed, calm): (Vec<_>, Vec<_>) =
+        record.stretches.iter().partition(|stretch| stretch.is_disturbed());
+    assert!(!disturbed.is_empty() && !calm.is_empty(), "{:?}", record.stretches);
+    let count = |status| record.rows.iter().filter(|row| row.status == status).count();
+    assert!(count(ObservationStatus::Disturbed) > 0 && count(ObservationStatus::Ok) > 0);
 }
 
 #[test]

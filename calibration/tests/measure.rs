@@ -8,17 +8,11 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::{Command, Output},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    thread,
-    time::{Duration, Instant},
 };
 
 use colibri_calibration::proc_stat::STAND_IN;
 
-use common::{Mpi, PROGRAM, assert_success, compile, skipped, stderr};
+use common::{Mpi, PROGRAM, assert_success, compile, skipped, stand_in, stderr};
 use libraries::openmpi;
 use records::{
     Collective, Method,
@@ -136,48 +130,13 @@ fn wide_plan(ranks: u32, sizes: &[u64]) -> Plan {
     plan(ranks, cells, 1)
 }
 
-/// A stand-in for /proc/stat of 2 processors, half of whose time is stolen while the record has from 20 to 30
-/// observations; the program is to be ended by calling what is returned.
-fn stand_in(path: PathBuf, record: PathBuf) -> impl FnOnce() {
-    const STEP: Duration = Duration::from_millis(5);
-    let write = move |all: u64, under_theft: u64| {
-        let stolen = under_theft / 2;
-        let beside = path.with_extension("new");
-        fs::write(&beside, format!("cpu 10 0 0 {} 0 0 0 {stolen}\n", all - stolen)).unwrap();
-        fs::rename(&beside, &path).unwrap();
-    };
-    write(0, 0);
-    let ended = Arc::new(AtomicBool::new(false));
-    let until = Arc::clone(&ended);
-    let writer = thread::spawn(move || {
-        // Halved only when written: of a single hundredth half would be nothing.
-        let (begun, mut before, mut under_theft) = (Instant::now(), 0, 0);
-        while !until.load(Ordering::Relaxed) {
-            thread::sleep(STEP);
-            let lines = fs::read_to_string(&record).unwrap_or_default();
-            let made = lines.lines().filter(|line| line.ends_with(",ok")).count();
-            // Hundredths of a second of both processors together.
-            let all = (begun.elapsed().as_secs_f64() * 200.0) as u64;
-            if (20..30).contains(&made) {
-                under_theft += all - before;
-            }
-            before = all;
-            write(all, under_theft);
-        }
-    });
-    move || {
-        ended.store(true, Ordering::Relaxed);
-        writer.join().unwrap();
-    }
-}
-
 #[test]
 fn what_was_made_while_processors_were_stolen_is_marked_and_made_again() {
     let Some(mpi) = Mpi::find() else { return };
     let cells = vec![cell(Collective::Bcast, "default", 3, 1 << 20)];
     let visits = vec![Visit { cell: 0, warmups: 0, repetitions: 2, calls: 20 }; 60];
     let run = Run::new(Plan { seed: 1, ranks: 3, cells, visits });
-    let end = stand_in(run.path("stat"), run.record_path());
+    let end = stand_in(run.path("stat"), run.record_path(), |made, _| (20..30).contains(&made));
     let mut command = mpi.command(3);
     command.env(STAND_IN, run.path("stat")).args([PROGRAM, TASK]).args(run.args(3, "300"));
     let output = command.output().unwrap();

@@ -24,7 +24,12 @@ use crate::{
 /// # Errors
 /// No parameter is positive and finite.
 pub fn parameters(calibration: &Calibration) -> Result<Figure, FigureError> {
-    let sets = [("measured", Some(&calibration.measured)), ("fitted", calibration.fitted.as_ref())];
+    let inside = calibration.inside.as_ref();
+    let sets = [
+        ("measured", Some(&calibration.measured)),
+        ("fitted", calibration.fitted.as_ref()),
+        ("inside a node", inside.map(|inside| &inside.measured)),
+    ];
     let mut lines =
         vec![format!("parameters: {}", calibration.source), calibration.platform.summary()];
     let mut panels = Vec::new();

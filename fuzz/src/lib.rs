@@ -19,13 +19,15 @@ mod campaign;
 pub mod files;
 pub mod memory;
 mod mutate;
+mod parser;
 pub mod parsers;
 pub mod runs;
 mod tokens;
 mod trial;
 mod watchdog;
 
-pub use campaign::{Answer, Inputs, Parser, run};
+pub use campaign::run;
+pub use parser::{Answer, Inputs, Parser};
 
 /// Every test program counts its memory by thread.
 #[global_allocator]

@@ -8,10 +8,12 @@ use crate::files;
 const MARK: &str = "==> ";
 
 /// The files of a run that are read by anything; others are not made, whatever a damage names.
-const NAMES: [&str; 14] = [
+const NAMES: [&str; 16] = [
     "calibration.json",
     "observations.csv",
     "groups.csv",
+    "inside.csv",
+    "inside-groups.csv",
     "pairs.csv",
     "links.csv",
     "plan.json",
@@ -42,6 +44,8 @@ pub fn samples() -> Vec<Vec<u8>> {
     let calibrated = [
         ("observations.csv", files::observations()),
         ("groups.csv", files::groups()),
+        ("inside.csv", files::observations()),
+        ("inside-groups.csv", files::groups()),
         ("pairs.csv", files::pair_times()),
     ];
     let chosen = ("choices.json", files::choices());

@@ -10,8 +10,8 @@ use std::{
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::{
-    campaign::{Answer, Parser},
     memory,
+    parser::{Answer, Parser},
     watchdog::Watched,
 };
 

@@ -3,7 +3,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use records::FileError;
+use records::{FileError, number::check_reading};
 
 /// More bytes are no line of a table.
 const LONGEST: u64 = 1 << 20;
@@ -82,14 +82,43 @@ pub fn number<T: std::str::FromStr>(text: &str, wanted: &str) -> Result<T, Strin
     text.parse().map_err(|_| format!("is {}; expected {wanted}", records::quoted(text)))
 }
 
-/// A time of a field: finite and not below 0.
+/// A time of a field: one that a record may hold ([`check_reading`]), not below 0.
 ///
 /// # Errors
 /// As [`number`].
 pub fn time(text: &str) -> Result<f64, String> {
     let value: f64 = number(text, "a time")?;
-    match value.is_finite() && value >= 0.0 {
+    match check_reading(value).is_ok() && value >= 0.0 {
         true => Ok(value),
         false => Err(format!("is {}; expected a time of 0 or more", records::quoted(text))),
+    }
+}
+
+/// Seconds that so much takes at a rate per second.
+///
+/// # Errors
+/// The rate is 0, or so low that no record may hold the seconds.
+pub fn seconds_at_rate(amount: f64, rate: f64) -> Result<f64, String> {
+    let seconds = amount / rate;
+    match rate > 0.0 && check_reading(seconds).is_ok() {
+        true => Ok(seconds),
+        false => Err(format!("is {rate:?}; expected a greater rate")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_and_rates_are_what_a_record_may_hold() {
+        assert_eq!((time("0"), time("2.5e3")), (Ok(0.0), Ok(2500.0)));
+        for wrong in ["-1", "inf", "NaN", "1e400", "1.7e308", "1e16", "1e-300", "", "x"] {
+            assert!(time(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(seconds_at_rate(64.0, 32.0), Ok(2.0));
+        for wrong in [0.0, 1e-29, 0.7e-307] {
+            assert!(seconds_at_rate(64.0, wrong).unwrap_err().contains("expected a greater rate"));
+        }
     }
 }

@@ -167,24 +167,13 @@ pub(crate) fn seconds_of(
     methods.iter().map(seconds).collect()
 }
 
-/// The times of the cheapest and of all that may be ties with it, in the order given. What is
-/// simulated comes last, and is not begun where it surely takes too long for that.
+/// The times of the cheapest and of all that may be ties with it, in the order given.
 fn timed(
     predictor: &Predictor,
     candidates: Vec<CandidateMethod>,
 ) -> Result<Vec<(Method, Spread)>, DecideError> {
-    let mut values = vec![f64::INFINITY; candidates.len()];
-    let mut least = f64::INFINITY;
-    for simulated in [false, true] {
-        for (candidate, value) in candidates.iter().zip(&mut values) {
-            let sought = &candidate.sought;
-            let is_simulated = matches!(sought.way, CostSource::Simulated(_));
-            if is_simulated == simulated && !sought.surely_exceeds(predictor.tie_limit(least)) {
-                *value = predictor.seconds(sought)?;
-                least = least.min(*value);
-            }
-        }
-    }
+    let values = values(predictor, &candidates)?;
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
     let limit = predictor.tie_limit(least);
     let Some(first) = values.iter().position(|value| *value == least) else {
         return Ok(Vec::new());
@@ -194,11 +183,50 @@ fn timed(
     for (place, (candidate, value)) in candidates.into_iter().zip(values).enumerate() {
         if place == first {
             timed.push((candidate.method, best));
-        } else if value <= limit && may_be_tie(predictor, &candidate.sought, value, &best) {
+        } else if value.is_finite()
+            && value <= limit
+            && may_be_tie(predictor, &candidate.sought, value, &best)
+        {
             timed.push((candidate.method, predictor.spread(&candidate.sought, value)?));
         }
     }
     Ok(timed)
+}
+
+/// Their times; infinite where one is surely no tie with the cheapest, told without simulating it.
+fn values(predictor: &Predictor, candidates: &[CandidateMethod]) -> Result<Vec<f64>, DecideError> {
+    let mut values = vec![f64::INFINITY; candidates.len()];
+    let is_form = |place: &usize| matches!(candidates[*place].sought.way, CostSource::Form(_));
+    let (forms, mut simulated): (Vec<usize>, Vec<usize>) = (0..candidates.len()).partition(is_form);
+    for place in forms {
+        values[place] = predictor.seconds(&candidates[place].sought)?;
+    }
+    let of_forms = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let mut left_out = Vec::new();
+    if let Some(first) = values.iter().position(|value| value.is_finite() && *value == of_forms) {
+        let best = predictor.spread(&candidates[first].sought, of_forms)?;
+        let is_no_tie = |place: &usize| {
+            let sought = &candidates[*place].sought;
+            sought.surely_exceeds(predictor.tie_limit(of_forms))
+                || predictor.is_surely_no_tie(sought, &best)
+        };
+        (left_out, simulated) = simulated.into_iter().partition(is_no_tie);
+    }
+    let mut least = of_forms;
+    for places in [simulated, left_out] {
+        for place in places {
+            let sought = &candidates[place].sought;
+            if !sought.surely_exceeds(predictor.tie_limit(least)) {
+                values[place] = predictor.seconds(sought)?;
+                least = least.min(values[place]);
+            }
+        }
+        // What is no tie with the cheapest form may be one with what is cheaper still.
+        if least == of_forms {
+            break;
+        }
+    }
+    Ok(values)
 }
 
 /// Whether it is worth while to evaluate a time at the ends of the parameters' intervals. What is

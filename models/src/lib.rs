@@ -32,9 +32,11 @@
 
 pub mod closed_forms;
 pub mod compress;
+mod curve;
 pub mod decide;
 pub mod explain;
 pub mod fit;
+pub mod levelled;
 mod limit;
 mod model;
 pub mod parameters;

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use records::calibration::PortGap;
 use statistics::median;
 
 use crate::parameters::{Combining, Knot, MessageCosts, Network, PLogP, PointToPointParameters};
@@ -90,6 +91,29 @@ fn knot(bytes: u64, jobs: &BTreeMap<u32, Vec<f64>>) -> Result<PortKnot, String> 
         }
     }
     best.map(|(_, knot)| knot).ok_or_else(|| format!("no times of {bytes} bytes"))
+}
+
+/// The port from a calibration's gaps, those of one way; none where no two numbers of ranks were
+/// measured at any size.
+///
+/// # Errors
+/// A number of ranks is 0.
+pub fn of_gaps(gaps: &[PortGap]) -> Result<Option<Network>, String> {
+    let one_way = gaps.iter().filter(|gap| !gap.both_ways);
+    let rates = one_way.flat_map(|gap| {
+        gap.knots.iter().map(|knot| PairsRate {
+            pairs: gap.ranks,
+            bytes: knot.bytes,
+            messages_per_second: f64::from(gap.ranks) / knot.gap_seconds.value,
+        })
+    });
+    // A gap of 0, lost in noise, tells nothing.
+    let rates: Vec<PairsRate> = rates.filter(|rate| rate.messages_per_second.is_finite()).collect();
+    let is_shared = |rate: &&PairsRate| {
+        rates.iter().any(|other| other.bytes == rate.bytes && other.pairs != rate.pairs)
+    };
+    let shared: Vec<PairsRate> = rates.iter().filter(is_shared).copied().collect();
+    if shared.is_empty() { Ok(None) } else { Ok(Some(network(&fit(&shared)?)?)) }
 }
 
 /// The port as [`LevelledNetwork::port`](crate::simulated::LevelledNetwork::port) has it: between the

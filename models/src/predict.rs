@@ -22,7 +22,7 @@ pub use spread::Prediction;
 pub(crate) use {
     cost_source::{CostSource, Evaluation, check},
     sets::Set,
-    spread::{Spread, equal},
+    spread::{Spread, deviations, equal},
 };
 
 /// One model with its parameters and its version of the closed forms.
@@ -186,8 +186,7 @@ impl Predictor {
         algorithm: Algorithm,
         segment_bytes: u64,
     ) -> Result<Prediction, PredictError> {
-        let sought = self.look_up(point, algorithm, segment_bytes)?;
-        Ok(self.spread(&sought, self.seconds(&sought)?)?.prediction())
+        self.predict_method(point, &Method::Own { algorithm, segment_bytes })
     }
 
     /// As [`Predictor::predict_with_interval`], for a method with a closed form.
@@ -200,7 +199,10 @@ impl Predictor {
         method: &Method,
     ) -> Result<Prediction, PredictError> {
         let sought = self.look_up_method(point, method)?;
-        Ok(self.spread(&sought, self.seconds(&sought)?)?.prediction())
+        let networks: Vec<&Network> =
+            std::iter::once(&sought.set.network).chain(sought.set.ends.iter().flatten()).collect();
+        let seconds = sought.seconds_with_each(&networks, self.forms)?;
+        Ok(Spread::new(seconds[0], &seconds[1..], sought.set.number).prediction())
     }
 
     /// Whether a method may be decided for at a point: splitted-binary needs two segments.
@@ -229,12 +231,38 @@ impl Predictor {
 
     /// `value` is [`Predictor::seconds`].
     pub(crate) fn spread(&self, sought: &Evaluation, value: f64) -> Result<Spread, PredictError> {
-        let seconds = |network| sought.seconds(network, self.forms);
-        let mut ends = [[value; 2]; MOST_PARAMETERS];
-        for (place, [low, high]) in ends.iter_mut().zip(&sought.set.ends) {
-            *place = [seconds(low)?, seconds(high)?];
+        let networks: Vec<&Network> = sought.set.ends.iter().flatten().collect();
+        let seconds = sought.seconds_with_each(&networks, self.forms)?;
+        Ok(Spread::new(value, &seconds, sought.set.number))
+    }
+
+    /// Whether what is simulated is surely no tie with `best`, told without simulating it: it takes at
+    /// least so much more that the parameters' errors do not make up for it.
+    ///
+    /// That takes the time for its lower bound. What it exceeds that by, where messages wait for others
+    /// that come to a port before them, may be gone at an end: the difference to `best` and what it
+    /// falls by there are both less by it, which tells the same unless it is gone at the ends of
+    /// several parameters. That is not thought of.
+    pub(crate) fn is_surely_no_tie(&self, sought: &Evaluation, best: &Spread) -> bool {
+        let (network, ends) = (&sought.set.network, &sought.set.ends);
+        // Enough more for rounding and times that are equal but for that.
+        let more = sought.at_least(network, f64::INFINITY) - best.value * (1.0 + 1e-9);
+        if sought.set.number != best.set || more <= 0.0 {
+            return false;
         }
-        Ok(Spread { value, ends, set: sought.set.number })
+        let mut squares = 0.0;
+        for (ends, of_best) in ends.iter().zip(&best.ends) {
+            let mut towards = 0.0_f64;
+            for (end, of_best) in ends.iter().zip(of_best) {
+                let Some(saved) = sought.saves_at_most(end) else { return false };
+                towards = towards.max(saved - (best.value - of_best));
+            }
+            squares += towards * towards;
+            if squares.sqrt() >= more {
+                return false;
+            }
+        }
+        true
     }
 
     /// As [`Predictor::spread`], but that at the ends there stand lower bounds: what is no tie by

@@ -63,6 +63,7 @@ pub fn preset(name: &str) -> Result<Calibration, String> {
         measured,
         fitted: None,
         fits: Vec::new(),
+        inside: None,
         algorithms: None,
         warnings: Vec::new(),
     })

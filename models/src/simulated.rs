@@ -1,69 +1,20 @@
 //! Predictions by the simulator: an algorithm's schedule, message by message.
 
+mod costs;
+mod levelled_network;
+
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use records::{Algorithm, Collective, Layout};
 use schedules::{
     Call, CallError, Entry, Length, NodesOfRanks,
-    simulator::{
-        self, Activity, ActivityKind, Costs, LevelledCosts, NodeCosts, Options, Outcome,
-        SimulationError,
-    },
+    simulator::{self, Activity, ActivityKind, LevelledCosts, Options, Outcome, SimulationError},
 };
 
-use crate::parameters::{Network, PointToPointParameters};
-
-/// What messages cost under a model's parameters. Hockney's sender is busy until all has left, and
-/// its receiver never.
-///
-/// LogGP: a message takes L + 2 o + (m - 1) G. PLogP: L + g(m), overheads included, and nothing
-/// more than these if they take longer; a rank that keeps sending to k others starts a message
-/// per g(m, k) / k.
-impl Costs for Network {
-    fn send_overhead(&self, bytes: u64) -> f64 {
-        match &self.model {
-            PointToPointParameters::Hockney(net) => net.message(bytes as f64),
-            PointToPointParameters::LogGp(net) => net.overhead,
-            PointToPointParameters::PLogP(net) => net.at(bytes as f64).send,
-        }
-    }
-
-    fn receive_overhead(&self, bytes: u64) -> f64 {
-        match &self.model {
-            PointToPointParameters::Hockney(_) => 0.0,
-            PointToPointParameters::LogGp(net) => net.overhead,
-            PointToPointParameters::PLogP(net) => net.at(bytes as f64).receive,
-        }
-    }
-
-    fn gap(&self, bytes: u64, destinations: u32) -> f64 {
-        let size = bytes as f64;
-        match &self.model {
-            PointToPointParameters::Hockney(net) => net.message(size),
-            PointToPointParameters::LogGp(net) => net.gap(size),
-            PointToPointParameters::PLogP(net) if destinations > 1 => {
-                net.gap_to(size, destinations) / f64::from(destinations)
-            }
-            PointToPointParameters::PLogP(net) => net.gap(size),
-        }
-    }
-
-    fn flight(&self, bytes: u64) -> f64 {
-        let size = bytes as f64;
-        match &self.model {
-            PointToPointParameters::Hockney(_) => 0.0,
-            PointToPointParameters::LogGp(net) => net.latency + net.stream(size),
-            PointToPointParameters::PLogP(net) => {
-                let costs = net.at(size);
-                (net.latency() + costs.gap - costs.send - costs.receive).max(0.0)
-            }
-        }
-    }
-
-    fn combine(&self, bytes: u64) -> f64 {
-        Network::combine(self, bytes as f64)
-    }
-}
+use crate::parameters::Network;
+use costs::Savings;
+pub use levelled_network::LevelledNetwork;
+pub(crate) use levelled_network::inside_parameters;
 
 /// More steps take minutes.
 const MOST_STEPS: f64 = (1_u64 << 30) as f64;
@@ -198,24 +149,6 @@ pub struct CallTables {
     nodes: Option<NodesOfRanks>,
 }
 
-/// Parameters of each level.
-#[derive(Debug, Clone)]
-pub struct LevelledNetwork {
-    /// Between ranks of one node.
-    pub inside: Network,
-    /// Between ranks of two nodes, as one pair sees it.
-    pub between: Network,
-    /// Its gaps are those of the port that the ranks of a node share; none: one pair fills it.
-    pub port: Option<Network>,
-}
-
-impl LevelledNetwork {
-    fn costs<'a>(&'a self, nodes: &'a NodesOfRanks) -> NodeCosts<'a, Network> {
-        let LevelledNetwork { inside, between, port } = self;
-        NodeCosts { nodes, inside, between, port: port.as_ref().unwrap_or(between) }
-    }
-}
-
 impl Run {
     /// The elements are those with which messages are measured.
     pub fn element_bytes(&self) -> u64 {
@@ -289,27 +222,39 @@ impl Run {
         }
     }
 
-    /// About how many steps a simulation has, where these are many.
+    /// Seconds that [`Run::seconds`] is less at most at an end of a parameter's interval than at its
+    /// value; none where that is not known. See [`Entry::saves_at_most`].
+    pub fn saves_at_most(&self, value: &Network, end: &Network) -> Option<f64> {
+        let tables = self.tables();
+        let call = self.call(&tables);
+        self.entry.check_everywhere(&call).ok()?;
+        let options = Options { element_bytes: self.element_bytes(), ..Options::default() };
+        self.entry.saves_at_most(&call, &Savings { value, end }, options)
+    }
+
+    /// About how many steps so many simulations have, where these are many.
     ///
     /// # Errors
     /// They are too many, or too many at once.
-    fn length(&self, call: &Call<'_>) -> Result<Option<f64>, TooLong> {
+    fn length(&self, call: &Call<'_>, times: usize) -> Result<Option<f64>, TooLong> {
         let segments = |count: u64| match self.entry.segmented && call.segment > 0 {
             true => count.div_ceil(call.segment).max(1),
             false => 1,
         };
         let procs = f64::from(self.procs);
+        let times = times as f64;
         // No algorithm has more than a few steps per pair of ranks and segment.
-        if procs * procs * segments(call.count) as f64 <= STEPS_TO_TELL / 8.0 {
+        if procs * procs * segments(call.count) as f64 * times <= STEPS_TO_TELL / 8.0 {
             return Ok(None);
         }
         let fits = |length: &Length| {
             let Length { steps, slots, rounds } = *length;
-            steps <= MOST_STEPS && slots <= MOST_SLOTS && rounds <= MOST_ROUNDS
+            times * steps <= MOST_STEPS && slots <= MOST_SLOTS && rounds <= MOST_ROUNDS
         };
         let length = self.entry.length(call);
+        let steps = times * length.steps;
         if fits(&length) {
-            return Ok((length.steps >= STEPS_TO_TELL).then_some(length.steps));
+            return Ok((steps >= STEPS_TO_TELL).then_some(steps));
         }
         let whole = Call { segment: 0, ..*call };
         let segments = segments(call.count);
@@ -319,7 +264,7 @@ impl Run {
                 collective: self.entry.collective,
                 algorithm: self.entry.algorithm,
                 procs: self.procs,
-                steps: format!("{:.1e}", length.steps),
+                steps: format!("{steps:.1e}"),
             },
         })
     }
@@ -371,7 +316,7 @@ impl Run {
         observe: Option<&mut dyn FnMut(Activity)>,
     ) -> Result<Outcome, RunError> {
         self.entry.check_everywhere(call)?;
-        let long = self.length(call)?;
+        let long = self.length(call, 1)?;
         if let (None, None) = (long, &observe) {
             return Ok(simulator.run(self.entry, call, network, options)?);
         }
@@ -392,5 +337,30 @@ impl Run {
         let options = Options { element_bytes: self.element_bytes(), ..Options::default() };
         let mut simulator = simulator::Simulator::new();
         Ok(self.simulate(&mut simulator, network, options, None)?.seconds)
+    }
+
+    /// As [`Run::seconds`], with each of several parameters one after the other, of which
+    /// [`UNDER_WAY`] tells as of one simulation.
+    ///
+    /// # Errors
+    /// As [`Run::simulate`], of all of them together.
+    pub fn seconds_with_each(&self, networks: &[&Network]) -> Result<Vec<f64>, RunError> {
+        let options = Options { element_bytes: self.element_bytes(), ..Options::default() };
+        let tables = self.tables();
+        let call = self.call(&tables);
+        self.entry.check_everywhere(&call)?;
+        let Some(steps) = self.length(&call, networks.len())? else {
+            return networks.iter().map(|network| self.seconds(network)).collect();
+        };
+        let mut simulator = simulator::Simulator::new();
+        UNDER_WAY.begin(steps);
+        let seconds = networks.iter().map(|&network| {
+            let counting = UNDER_WAY.counting(|_| {});
+            let outcome = simulator.run_observed(self.entry, &call, network, options, counting)?;
+            Ok(outcome.seconds)
+        });
+        let seconds = seconds.collect();
+        UNDER_WAY.end();
+        seconds
     }
 }

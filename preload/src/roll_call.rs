@@ -67,7 +67,8 @@ pub unsafe fn call(library: &LoadedLibrary) -> Roll {
     };
     // Spawned processes have the environment of who spawned them.
     let is_spawned = parent & library.handle_bits != library.no_comm;
-    if code != 0 || size == 1 || is_spawned || (size > MOST && commands() == 1) {
+    let unasked = is_spawned || (size > MOST && commands() == 1) || !keeps_names(&namespace());
+    if code != 0 || size == 1 || unasked {
         return Roll::Full;
     }
     // SAFETY: as above.
@@ -108,9 +109,20 @@ fn commands() -> u32 {
     told.and_then(|number| number.parse().ok()).unwrap_or(1)
 }
 
+/// The launcher's name of the job, where it is one of PMIx.
+fn namespace() -> String {
+    env::var("PMIX_NAMESPACE").unwrap_or_default()
+}
+
+/// Whether a launcher may keep names. Slurm's `srun` does not, and Open MPI would tell the user so, ten
+/// lines for each rank.
+fn keeps_names(namespace: &str) -> bool {
+    !namespace.starts_with("slurm.pmix.")
+}
+
 /// What tells this world from others in one launcher. The wire of some launchers knows no blanks.
 fn world_name() -> String {
-    let name = env::var("PMIX_NAMESPACE").unwrap_or_default();
+    let name = namespace();
     name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
 }
 

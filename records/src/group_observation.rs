@@ -21,6 +21,11 @@ pub enum GroupKind {
     /// An empty message from the root to each of the others, which then send it `messages`
     /// messages of `bytes` each, all at once; timed at the root.
     FanIn,
+    /// Pairs of ranks of two nodes, half as many as ranks take part: at once the first of each sends
+    /// the other `messages` messages of `bytes`; timed until the root knows that all are there.
+    PairStreams,
+    /// The same with both ranks of each pair sending.
+    PairExchanges,
     /// `messages` calls of `MPI_Reduce_local` on `bytes`, on one rank alone.
     Combine,
     /// Every rank sends a message of `bytes` to the next and receives one from the one before, all
@@ -74,6 +79,10 @@ impl Row for GroupObservation {
 
     fn counts(&self) -> impl IntoIterator<Item = (&'static str, u32)> {
         [("procs", self.procs), ("messages", self.messages)]
+    }
+
+    fn disturb(&mut self) {
+        self.status.disturb();
     }
 }
 

@@ -19,6 +19,15 @@ pub enum ObservationStatus {
     Disturbed,
 }
 
+impl ObservationStatus {
+    /// Others took too much of the processors meanwhile; of a warm-up nothing is used in any case.
+    pub fn disturb(&mut self) {
+        if *self != ObservationStatus::Warmup {
+            *self = ObservationStatus::Disturbed;
+        }
+    }
+}
+
 /// What was timed between two ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -86,6 +95,10 @@ impl Row for PointToPoint {
 
     fn counts(&self) -> impl IntoIterator<Item = (&'static str, u32)> {
         [("messages", self.messages)]
+    }
+
+    fn disturb(&mut self) {
+        self.status.disturb();
     }
 }
 
@@ -167,9 +180,7 @@ impl Row for CollectiveCall {
     }
 
     fn disturb(&mut self) {
-        if self.status != ObservationStatus::Warmup {
-            self.status = ObservationStatus::Disturbed;
-        }
+        self.status.disturb();
     }
 }
 

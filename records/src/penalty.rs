@@ -25,6 +25,9 @@ pub struct Penalties {
     /// points, ascending in this order.
     #[serde(default)]
     pub regions: Vec<RegionSummary>,
+    /// How far the models' times are from the measured ones, in ascending order of their fields.
+    #[serde(default)]
+    pub prediction_errors: Vec<PredictionError>,
     /// What of these numbers is noise, per collective.
     #[serde(default)]
     pub noise: Vec<Noise>,
@@ -73,6 +76,27 @@ pub struct RegionSummary {
     /// What following the decision function costs there.
     #[serde(flatten)]
     pub summary: PenaltySummary,
+}
+
+/// How far a model's times are from the measured ones: |predicted / measured - 1|, as a fraction.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PredictionError {
+    /// The collective.
+    pub collective: Collective,
+    /// The model's name.
+    pub model: String,
+    /// Of one method; none: of all that the model knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub method: Option<Method>,
+    /// In one part of the map; none: in all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub region: Option<Region>,
+    /// Times compared.
+    pub times: u32,
+    /// Median.
+    pub median: f64,
+    /// 95th percentile.
+    pub percentile_95: f64,
 }
 
 /// A rectangle of a penalty map; what bounds it belongs to it.

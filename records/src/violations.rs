@@ -63,7 +63,7 @@ impl Document for Violations {
 pub struct Verdict {
     /// What is compared: the median of one job's observations.
     pub unit: String,
-    /// Jobs, and so values in each sample.
+    /// Jobs, and so values in each sample; the most, where jobs measured different cells.
     pub jobs: u32,
     /// The test: `rank-sum` or `kolmogorov-smirnov`, one-sided.
     pub test: String,
@@ -76,7 +76,7 @@ pub struct Verdict {
     pub split_tolerance: f64,
     /// Tests made.
     pub comparisons: u32,
-    /// The least p-value that so many jobs can give.
+    /// The least p-value that the compared samples can give.
     pub least_p_value: f64,
 }
 

@@ -177,7 +177,7 @@ impl Draw {
             segment_bytes: self.segments.unwrap_or(0),
             levels: placed.levels,
         };
-        let mut simulator = PlatformSimulator::load(&self.network, self.levels.inside.as_ref())?;
+        let mut simulator = PlatformSimulator::load(&self.network, &self.levels.inside)?;
         write(Ok(diagram(&mut simulator, &run, &self.network)?), path)
     }
 }

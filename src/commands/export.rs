@@ -108,6 +108,7 @@ impl ExportCommand {
         let export = fitted.export();
         let files = exporter.files(&export)?;
         let modulefile = self.modulefile(exporter, &export, &platform)?;
+        let is_nothing = files.is_empty();
         let mut report = fitted.report(exporter);
         tell(&report);
         match &self.output {
@@ -117,12 +118,14 @@ impl ExportCommand {
                     let compiled = compile(&export, command, path)?;
                     report.files.extend(compiled.iter().map(|path| path.display().to_string()));
                 }
-                // A job's ranks may run in another directory.
-                let place = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-                eprintln!("{}", exporter.how_to_load(&place.display().to_string(), &export));
-                if let Some((modulefile, directory)) = &modulefile {
-                    modulefile.write(directory)?;
-                    eprintln!("As a module:  {}", modulefile.how_to_load(directory));
+                if !is_nothing {
+                    // A job's ranks may run in another directory.
+                    let place = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+                    eprintln!("{}", exporter.how_to_load(&place.display().to_string(), &export));
+                    if let Some((modulefile, directory)) = &modulefile {
+                        modulefile.write(directory)?;
+                        eprintln!("As a module:  {}", modulefile.how_to_load(directory));
+                    }
                 }
             }
             None => match files.as_slice() {

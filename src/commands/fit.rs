@@ -125,6 +125,22 @@ fn joint_text(joint: &JointFit) -> String {
     text
 }
 
+/// How far times carried over to another size are off, and how far that is from what was told.
+fn carried_text(carried: &[(f64, f64)]) -> String {
+    let errors: Vec<f64> = carried.iter().map(|(error, _)| error.exp() - 1.0).collect();
+    let (Some(median), Some(upper)) = (quantile(&errors, 0.5), quantile(&errors, 0.95)) else {
+        return String::new();
+    };
+    let within = carried.iter().filter(|(error, deviation)| *error <= 2.0 * deviation).count();
+    format!(
+        "Times carried over to a size left out are off by a factor of 1 + {} in the median, 95th 1 + {}, of {} times; {} lie within two deviations as told\n",
+        percent(median),
+        percent(upper),
+        carried.len(),
+        percent(within as f64 / carried.len() as f64)
+    )
+}
+
 fn left_out_text(result: &LeftOutResult) -> String {
     let mut text = String::new();
     if let (Some(median), Some(upper)) =
@@ -137,6 +153,7 @@ fn left_out_text(result: &LeftOutResult) -> String {
             result.errors.len()
         );
     }
+    text += &carried_text(&result.carried);
     if !result.rows.is_empty() {
         text += "Penalty against the least time, where it was left out\n\n";
         text += &format!(

@@ -8,6 +8,7 @@ pub mod difference;
 pub mod draw;
 pub mod explain;
 pub mod export;
+pub mod export_record;
 pub mod fit;
 pub mod guidelines;
 pub mod import;

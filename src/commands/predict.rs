@@ -1,5 +1,7 @@
 //! `colibri predict`: what each method costs, by each model.
 
+mod levels;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
@@ -14,6 +16,7 @@ use serde::Serialize;
 use crate::{
     commands::shared::{
         figure,
+        levels::LevelOptions,
         options::{
             GridOptions, List, ModelOptions, SegmentOption, algorithms, figure as figure_file,
         },
@@ -35,6 +38,9 @@ pub struct Predict {
 
     #[command(flatten)]
     grid: GridOptions,
+
+    #[command(flatten)]
+    levels: LevelOptions,
 
     /// Algorithms, with commas [default: all that the model covers]
     #[arg(long, value_name = "NAMES", value_parser = algorithms)]
@@ -90,13 +96,31 @@ const HEADING: [&str; 11] = [
 impl Predict {
     /// Runs the subcommand.
     pub fn run(self) -> Result<()> {
-        let source = CalibrationSource::load(&self.model)?;
+        let source = CalibrationSource::load(&self.model)?.with_inside(&self.levels.inside)?;
         let _shown = simulating::show();
         let models = self.model.model.as_ref().map(|models| models.0.clone());
+        let rows = match self.levels.layout {
+            None => self.flat(&source, models)?,
+            Some(layout) => levels::rows(
+                (&self.levels, layout),
+                &source,
+                &self.grid,
+                (models.as_deref(), self.algorithm.as_ref()),
+            )?,
+        };
+        self.show(&source, &rows)
+    }
+
+    /// One rank on each node: by any model.
+    fn flat(
+        &self,
+        source: &CalibrationSource,
+        models: Option<Vec<Model>>,
+    ) -> Result<Vec<PredictionRow>> {
         let layouts = source.layouts(&self.grid);
         let mut rows = Vec::new();
         for &collective in &self.grid.collective.0 {
-            let models = models.clone().unwrap_or_else(|| default_models(&source, collective));
+            let models = models.clone().unwrap_or_else(|| default_models(source, collective));
             for model in models {
                 let predictor = source.predictor(model)?;
                 let algorithms = wanted(model, collective, self.algorithm.as_ref())?;
@@ -121,10 +145,14 @@ impl Predict {
                 }
             }
         }
+        Ok(rows)
+    }
+
+    fn show(&self, source: &CalibrationSource, rows: &[PredictionRow]) -> Result<()> {
         if let Some(path) = &self.figure {
-            draw(&source, &rows, self.grid.segments == SegmentOption::Auto, path)?;
+            draw(source, rows, self.grid.segments == SegmentOption::Auto, path)?;
         }
-        output::rows(self.format, &rows, &HEADING, |row| {
+        output::rows(self.format, rows, &HEADING, |row| {
             let segment = match row.segment_bytes {
                 0 => "none".into(),
                 bytes => quantity::format_bytes(bytes),

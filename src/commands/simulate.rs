@@ -4,7 +4,6 @@ use anyhow::Result;
 use clap::Args;
 use models::simulated::Run;
 use records::{Collective, Layout, quantity};
-use schedules::Entry;
 use serde::Serialize;
 
 use crate::{
@@ -68,7 +67,7 @@ const HEADING: [&str; 8] =
 impl Simulate {
     /// Runs the subcommand.
     pub fn run(self) -> Result<()> {
-        let mut simulator = PlatformSimulator::load(&self.network, self.levels.inside.as_ref())?;
+        let mut simulator = PlatformSimulator::load(&self.network, &self.levels.inside)?;
         let _shown = simulating::show();
         let SegmentOption::These(segments) = &self.grid.segments else {
             usage!("--segments auto: the simulator needs a list of sizes, such as 0,1KiB,8KiB");
@@ -82,9 +81,9 @@ impl Simulate {
             check_options(collective, &entries, self.root, self.fan_out)?;
             for placed in algorithms {
                 let entry = placed.entry;
-                for &segment_bytes in segments_of(entry, segments) {
+                for &segment_bytes in placed.segments(segments) {
                     for &procs in &procs {
-                        if self.leaves_out(&placed, procs) {
+                        if placed.leaves_out(procs, self.algorithm.is_empty()) {
                             continue;
                         }
                         for &bytes in sizes(collective, &self.grid.sizes.0) {
@@ -129,19 +128,6 @@ impl Simulate {
         self.algorithm.iter().map(|name| self.levels.named(collective, name.trim())).collect()
     }
 
-    /// Of all algorithms those are left out, and it is said, that can't do with `procs`; one that
-    /// was asked for by name is an error instead.
-    fn leaves_out(&self, placed: &PlacedAlgorithm, procs: u32) -> bool {
-        let entry = placed.renumbered().unwrap_or(placed.entry);
-        let unfit = entry.requirements.even && procs > 1 && !procs.is_multiple_of(2);
-        let leaves_out = unfit && self.algorithm.is_empty();
-        if leaves_out {
-            let Entry { collective, name, .. } = entry;
-            eprintln!("{collective} {name} skipped for {procs} processes: it needs an even number");
-        }
-        leaves_out
-    }
-
     fn row(
         &self,
         simulator: &mut PlatformSimulator,
@@ -162,9 +148,4 @@ impl Simulate {
             costs: self.network.model.name(),
         })
     }
-}
-
-/// An algorithm that doesn't look at segments runs once.
-fn segments_of<'a>(entry: &Entry, segments: &'a [u64]) -> &'a [u64] {
-    if entry.segmented { segments } else { &[0] }
 }

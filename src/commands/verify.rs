@@ -5,9 +5,9 @@ use std::{collections::BTreeMap, time::Duration};
 
 use anyhow::Result;
 use clap::Args;
-use records::quantity;
-use tuning::plan::{Extent, Grid};
-use verification::selection::Choice;
+use records::{document, observation::CollectiveCall, plan::Plan, quantity, record};
+use tuning::plan::{self, Extent, Grid};
+use verification::{samples::Samples, selection::Choice};
 
 use crate::{
     commands::shared::{
@@ -22,8 +22,8 @@ use crate::{
         deciding::judged_models,
         judging::{self, Other},
         links,
-        measurements::Measurements,
-        measuring::{TimingOption, grid, measure_by, planned},
+        measurements::{self, Measurements},
+        measuring::{self, TimingOption, grid, measure_by, planned},
         memory,
         source::CalibrationSource,
     },
@@ -59,6 +59,11 @@ pub struct Verify {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), default_value_t = 3)]
     rounds: u32,
 
+    /// Visit what takes more than so many times the best method's time at its point twice only, as in 1.3
+    /// [default: everything in every round]
+    #[arg(long, value_name = "FACTOR", conflicts_with = "budget", value_parser = factor_above_one)]
+    give_up_beyond: Option<f64>,
+
     /// Seed of the order of the measurements
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -80,6 +85,19 @@ pub struct Verify {
     /// where they differ, and what that costs
     #[arg(long, value_name = "NAME,NAME", value_parser = two_names)]
     compare: Option<[String; 2]>,
+}
+
+const NO_DEADLINE: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// Rounds after which it is known what can be given up.
+const FIRST_ROUNDS: u32 = 2;
+
+/// The batch that measures on without what was given up.
+const HOPEFUL_BATCH: usize = 2;
+
+fn factor_above_one(text: &str) -> Result<f64, String> {
+    let factor = text.parse().ok().filter(|factor: &f64| factor.is_finite() && *factor > 1.0);
+    factor.ok_or_else(|| "expected a number above 1, as in 1.3".into())
 }
 
 fn two_names(text: &str) -> Result<[String; 2], String> {
@@ -123,6 +141,7 @@ impl Verify {
         }
         let mut text = penalties::summary(&judged.penalties);
         text += &penalties::text(&judged.penalties);
+        text += &penalties::prediction_errors(&judged.penalties);
         text += &judged.above_limit.as_ref().map(penalties::above_limit).unwrap_or_default();
         if let Some(names) = &self.compare {
             text += &penalties::agreement_text(&judged.agreement(&run, names)?);
@@ -167,11 +186,40 @@ impl Verify {
         links::measure(&site, &run, &grid.procs(), self.seed, self.budget)?;
         let extent = match self.budget {
             Some(budget) => Extent::Within { seconds: budget.as_secs_f64() },
+            None if self.give_up_beyond.is_some() => {
+                Extent::Exhaustive { rounds: self.rounds.min(FIRST_ROUNDS) }
+            }
             None => Extent::Exhaustive { rounds: self.rounds },
         };
         let plan = planned(&run, &source, &grid, extent, self.seed)?;
-        let deadline = self.budget.unwrap_or(Duration::from_secs(30 * 24 * 3600));
+        let deadline = self.budget.unwrap_or(NO_DEADLINE);
         measure_by(self.timing, &site, &plan, &run.plan(), &run.measurements(), deadline, &[])?;
+        if let Some(beyond) = self.give_up_beyond.filter(|_| self.rounds > FIRST_ROUNDS) {
+            self.measure_hopeful(&run, &site, &plan, beyond)?;
+        }
         Ok((run, source))
+    }
+
+    /// The further rounds, without what the first ones have shown to be far from the best.
+    fn measure_hopeful(
+        &self,
+        run: &RunDirectory,
+        site: &Site,
+        first: &Plan,
+        beyond: f64,
+    ) -> Result<()> {
+        let files = measurements::files(run, HOPEFUL_BATCH);
+        let plan: Plan = match files.plan.exists() {
+            true => document::read(&files.plan)?,
+            false => {
+                let seen = record::read::<CollectiveCall>(&run.measurements())?;
+                let further = self.rounds - FIRST_ROUNDS;
+                let planned = plan::hopeful(first, &Samples::gather(&seen.rows), beyond, further);
+                measuring::tell(&planned);
+                document::write(&files.plan, &planned.plan)?;
+                planned.plan
+            }
+        };
+        measure_by(self.timing, site, &plan, &files.plan, &files.record, NO_DEADLINE, &[])
     }
 }

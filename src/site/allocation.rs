@@ -1,7 +1,12 @@
 //! The allocation of a batch system that we run in: Slurm, PBS, LSF or Flux. What it holds, how long it
 //! lasts, and whether it has ended.
 
-use std::{collections::BTreeSet, env, fs, process::Command, time::Duration};
+use std::{
+    collections::BTreeSet,
+    env, fs,
+    process::Command,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context, Result, bail};
 use records::quantity::format_duration;
@@ -191,6 +196,29 @@ impl Allocation {
         seconds.map(Duration::from_secs)
     }
 
+    /// When it ends; nothing where there is no limit, or none is told.
+    pub fn ends(&self) -> Option<Instant> {
+        Instant::now().checked_add(self.time_left()?)
+    }
+
+    /// How long a job that begins now may take of `wanted`, where the allocation ends in `left`.
+    ///
+    /// # Errors
+    /// It ends too soon to begin one.
+    pub fn time_for_a_job(&self, wanted: Duration, left: Duration) -> Result<Duration> {
+        let most = left.saturating_sub(KEPT_FOR_A_JOB);
+        if most < SHORTEST_JOB {
+            bail!(
+                "{}'s job {} ends in {}, too soon for another step; what was recorded is kept, and \
+                 --resume continues from there",
+                self.system.title(),
+                self.job,
+                format_duration(left)
+            );
+        }
+        Ok(wanted.min(most))
+    }
+
     /// Why it has ended, in the batch system's word; nothing where it lasts, or that isn't told.
     pub fn ended(&self) -> Option<String> {
         (self.system == BatchSystem::Slurm).then(|| slurm::ended(&self.job)).flatten()
@@ -218,6 +246,11 @@ const KEPT_SHARE: f64 = 0.05;
 const KEPT_LEAST: Duration = Duration::from_secs(20);
 /// Less than this is not worth a start.
 const WORTH_A_START: Duration = Duration::from_secs(10);
+
+/// Kept of what is left when a job begins, to start it and to end in good order.
+const KEPT_FOR_A_JOB: Duration = Duration::from_secs(8);
+/// A job that may take less tells nothing.
+const SHORTEST_JOB: Duration = Duration::from_secs(2);
 
 /// What may be spent of a budget before the allocation ends; it is said where that is less.
 ///
@@ -285,6 +318,17 @@ mod tests {
         assert_eq!(pbs_seconds_left("qstat: Unknown Job Id 7"), None);
         assert_eq!(lsf_seconds_left("1:30 L\n"), Some(90 * 60));
         assert_eq!(lsf_seconds_left("-\n"), None);
+    }
+
+    #[test]
+    fn no_job_goes_beyond_the_allocations_end() {
+        let seconds = Duration::from_secs;
+        let held = Allocation::unknown(BatchSystem::Slurm, "7".into());
+        assert_eq!(held.time_for_a_job(seconds(30), seconds(600)).unwrap(), seconds(30));
+        assert_eq!(held.time_for_a_job(seconds(30), seconds(20)).unwrap(), seconds(12));
+        let error = held.time_for_a_job(seconds(30), seconds(9)).unwrap_err().to_string();
+        assert!(error.contains("Slurm's job 7 ends in 9s"), "{error}");
+        assert!(error.contains("--resume"), "{error}");
     }
 
     #[test]

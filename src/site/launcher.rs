@@ -238,7 +238,8 @@ pub fn find_on_path(program: &str) -> Option<PathBuf> {
     env::split_paths(&path).map(|directory| directory.join(program)).find(|path| path.is_file())
 }
 
-fn is_srun(program: &str) -> bool {
+/// Whether a program is Slurm's launcher.
+pub fn is_srun(program: &str) -> bool {
     Path::new(program).file_name().is_some_and(|name| name == SRUN)
 }
 

@@ -4,7 +4,7 @@ use std::{
     env,
     ffi::{OsStr, OsString},
     path::{Path, PathBuf},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result, bail};
@@ -44,6 +44,8 @@ pub struct Site {
     launched: Option<PathBuf>,
     /// The ranks and their nodes, which the first job tells.
     told_layout: Option<Layout>,
+    /// When the allocation ends, where that is told; set when the place is opened.
+    ends: Option<Instant>,
 }
 
 /// What the ranks are started with, beside the program's own arguments.
@@ -115,6 +117,7 @@ impl Site {
             patience,
             launched: None,
             told_layout: None,
+            ends: None,
         })
     }
 
@@ -182,7 +185,17 @@ impl Site {
             RunLocation::Launcher(_) => {}
         }
         self.launched = Some(run.launched());
+        self.ends = self.allocation().and_then(Allocation::ends);
         Ok(self)
+    }
+
+    /// How long a job that begins now may take: `wanted`, or less where the allocation ends before.
+    ///
+    /// # Errors
+    /// It ends too soon to begin one.
+    pub fn time_for_a_job(&self, wanted: Duration) -> Result<Duration> {
+        let Some((held, ends)) = self.allocation().zip(self.ends) else { return Ok(wanted) };
+        held.time_for_a_job(wanted, ends.saturating_duration_since(Instant::now()))
     }
 
     /// Ranks of a job.

@@ -51,6 +51,10 @@ files! {
     clock_errors "clock-errors.csv",
     /// Observations of more than two ranks, and of combining.
     groups "groups.csv",
+    /// Point-to-point observations inside a node.
+    inside_observations "inside.csv",
+    /// Observations of more than two ranks of a node.
+    inside_groups "inside-groups.csv",
     /// Which collectives are timed for the constants of algorithms.
     algorithm_plan "algorithms-plan.json",
     /// Their times.

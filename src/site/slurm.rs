@@ -82,7 +82,8 @@ pub fn ended(job: &str) -> Option<String> {
         let mut show = Command::new("scontrol");
         let said = process::said_within(show.args(["show", "job", "-o", job]), PATIENCE)?;
         match state(&said)? {
-            "RUNNING" | "SUSPENDED" => return None,
+            // Slurm starts no more steps when the time is up, and ends the job up to a minute later.
+            "RUNNING" | "SUSPENDED" => return is_out_of_time(&said).then(|| "TIMEOUT".to_owned()),
             "COMPLETING" if Instant::now() < limit => thread::sleep(Duration::from_millis(250)),
             other => return Some(other.to_owned()),
         }
@@ -102,7 +103,16 @@ pub fn runs(job: &str) -> Option<bool> {
 }
 
 fn state(said: &str) -> Option<&str> {
-    said.split_whitespace().find_map(|word| word.strip_prefix("JobState="))
+    value(said, "JobState=")
+}
+
+fn is_out_of_time(said: &str) -> bool {
+    let seconds = |name: &str| clock_time(value(said, name)?);
+    seconds("RunTime=").zip(seconds("TimeLimit=")).is_some_and(|(ran, limit)| ran >= limit)
+}
+
+fn value<'a>(said: &'a str, name: &str) -> Option<&'a str> {
+    said.split_whitespace().find_map(|word| word.strip_prefix(name))
 }
 
 /// Seconds of a time as Slurm and PBS write it: `1-02:03:04`, `02:03:04`, `03:04`; nothing where it is
@@ -158,14 +168,24 @@ fn kinds(said: &str) -> Vec<String> {
 
 /// Whether ranks are started without any process management where nothing is asked for.
 fn default_is_none() -> bool {
-    let mut show = Command::new("scontrol");
-    let said = process::said_within(show.args(["show", "config"]), PATIENCE).unwrap_or_default();
-    is_none_by_default(&said)
+    configured("MpiDefault").is_some_and(|value| value == "none")
 }
 
-fn is_none_by_default(configuration: &str) -> bool {
+/// Slurm's name of the cluster, where it says it.
+pub fn cluster_name() -> Option<String> {
+    configured("ClusterName")
+}
+
+/// A setting of Slurm's, where it says it.
+fn configured(name: &str) -> Option<String> {
+    let mut show = Command::new("scontrol");
+    let said = process::said_within(show.args(["show", "config"]), PATIENCE)?;
+    setting(&said, name).map(Into::into)
+}
+
+fn setting<'a>(configuration: &'a str, wanted: &str) -> Option<&'a str> {
     let mut settings = configuration.lines().filter_map(|line| line.split_once('='));
-    settings.any(|(name, value)| name.trim() == "MpiDefault" && value.trim() == "none")
+    settings.find(|(name, _)| name.trim() == wanted).map(|(_, value)| value.trim())
 }
 
 /// What `--mpi` is to be for an MPI library; nothing where Slurm's own setting or the user's is left
@@ -294,9 +314,22 @@ mod tests {
     }
 
     #[test]
-    fn the_default_is_read_from_the_configuration() {
-        assert!(is_none_by_default("MinJobAge = 300 sec\nMpiDefault              = none\n"));
-        assert!(!is_none_by_default("MpiDefault              = pmix\n"));
-        assert!(!is_none_by_default(""));
+    fn a_job_that_still_runs_may_be_out_of_time() {
+        for (said, is_out) in [
+            ("JobState=RUNNING RunTime=00:01:03 TimeLimit=00:01:00", true),
+            ("JobState=RUNNING RunTime=00:00:59 TimeLimit=00:01:00", false),
+            ("JobState=RUNNING RunTime=1-00:00:01 TimeLimit=1-00:00:00", true),
+            ("JobState=RUNNING RunTime=00:01:03 TimeLimit=UNLIMITED", false),
+        ] {
+            assert_eq!(is_out_of_time(said), is_out, "{said}");
+        }
+    }
+
+    #[test]
+    fn settings_are_read_from_the_configuration() {
+        let said = "ClusterName             = hal\nMpiDefault              = none\n";
+        assert_eq!(setting(said, "MpiDefault"), Some("none"));
+        assert_eq!(setting(said, "ClusterName"), Some("hal"));
+        assert_eq!(setting("", "MpiDefault"), None);
     }
 }

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use anyhow::Result;
 use records::first_job::FirstJob;
 
-use crate::site::allocation::Allocation;
+use crate::{error::usage, site::allocation::Allocation};
 
 /// `8 ranks on 4 nodes, 2 on each, in blocks; Open MPI v4.1.4; pml ob1; btl self, tcp`.
 pub fn line(told: &FirstJob) -> String {
@@ -50,16 +51,36 @@ pub fn warnings(told: &FirstJob, allocation: Option<&Allocation>) -> Vec<String>
             node.processors
         ));
     }
-    let blind: Vec<&str> =
-        told.nodes.iter().filter(|node| !node.sees_run).map(|node| node.host.as_str()).collect();
-    if let [first, ..] = blind[..] {
-        warnings.push(format!(
-            "{} nodes ({first}) do not see the directory of the run: what is loaded there to be confirmed \
-             has to lie on a file system that all nodes share",
-            blind.len()
-        ));
+    if let Some(blind) = blind(told) {
+        warnings.push(format!("{blind} cannot see the directory of the run"));
     }
     warnings
+}
+
+/// The nodes that do not see the directory of the run, in short; nothing where all do.
+fn blind(told: &FirstJob) -> Option<String> {
+    let blind = told.nodes.iter().filter(|node| !node.sees_run);
+    let blind: Vec<&str> = blind.map(|node| node.host.as_str()).collect();
+    match blind[..] {
+        [] => None,
+        [only] => Some(only.into()),
+        [first, ..] => Some(format!("{} nodes ({first}, ...)", blind.len())),
+    }
+}
+
+/// Whether what lies in the directory of the run can be loaded on all nodes. Where some read a file of
+/// rules and others do not find it, they run different algorithms, and may wait for each other for ever.
+///
+/// # Errors
+/// It can't.
+pub fn check_loading(told: &FirstJob) -> Result<()> {
+    if let Some(blind) = blind(told) {
+        usage!(
+            "{blind} cannot see the directory of the run, from which all ranks load what is tuned; name one \
+             on a file system that all nodes share (`colibri verify` and `calibrate` need none)"
+        );
+    }
+    Ok(())
 }
 
 /// Says it on stderr.
@@ -113,6 +134,14 @@ mod tests {
         assert_eq!(all.len(), 3, "{all:?}");
         assert!(all[0].contains("2 of the 4 nodes that PBS gave"), "{all:?}");
         assert!(all[1].contains("n0: 3 and 2"), "{all:?}");
-        assert!(all[2].contains("1 nodes (n1) do not see"), "{all:?}");
+        assert!(all[2].contains("n1 cannot see the directory"), "{all:?}");
+    }
+
+    #[test]
+    fn what_some_nodes_do_not_see_is_not_loaded() {
+        assert!(check_loading(&told(&[&[0, 1]])).is_ok());
+        let error = check_loading(&told(&[&[0], &[1]])).unwrap_err().to_string();
+        assert!(error.starts_with("n1 cannot see the directory"), "{error}");
+        assert!(error.contains("file system that all nodes share"), "{error}");
     }
 }

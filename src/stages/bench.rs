@@ -103,6 +103,7 @@ impl ClusterBench<'_, '_> {
                 document::write(plan, job.plan)?;
             }
             let site = self.site.open(self.run)?;
+            let deadline = site.time_for_a_job(deadline)?;
             return measuring::measure(site, job.plan, plan, record, deadline, &[]);
         };
         document::write(plan, job.plan)?;
@@ -111,6 +112,7 @@ impl ClusterBench<'_, '_> {
             None => Vec::new(),
         };
         let site = self.site.open(self.run)?;
+        let deadline = site.time_for_a_job(deadline)?;
         measuring::measure(site, job.plan, plan, record, deadline, &settings)
             .with_context(|| format!("confirmation {round}, {}", way_name(way)))
     }

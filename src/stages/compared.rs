@@ -9,7 +9,7 @@ use tuning::plan::MethodsOf;
 
 use crate::{
     error::usage,
-    site::ranks::Site,
+    site::{programs, ranks::Site},
     stages::{
         kinds::MethodKind,
         natives::{self, Natives},
@@ -41,6 +41,8 @@ impl ComparedKinds {
             (None, Some(_)) => vec![MethodKind::Native, MethodKind::Own],
         };
         if natives.is_none() && kinds.contains(&MethodKind::Native) {
+            // One that does not start tells why.
+            programs::library(&site.program()?)?;
             let able: Vec<&str> = libraries::ALL.iter().map(|library| library.title()).collect();
             usage!(
                 "--methods native: the MPI library here is not known to be one whose algorithms can be \

@@ -3,22 +3,62 @@
 use std::{fs, path::PathBuf};
 
 use anyhow::Result;
-use records::{FileError, disturbance::Disturbance, observation::CollectiveCall, record};
+use records::{
+    FileError,
+    disturbance::{Disturbance, Stretch},
+    observation::{CollectiveCall, PointToPoint},
+    record::{self, Record, Row},
+};
 
 use crate::site::run_directory::RunDirectory;
 
-/// Of all records of timed methods in a run's directory; nothing where none tells of it.
+/// Of the calibration's record and all of timed methods in a run's directory; nothing where none tells
+/// of it.
 ///
 /// # Errors
 /// One cannot be read.
 pub fn of_run(run: &RunDirectory) -> Result<Option<Disturbance>> {
-    let (mut stretches, mut waited) = (Vec::new(), 0.0);
+    let mut told = DisturbanceSum::of_calibration(run)?;
     for path in records_of(run)? {
-        let record = record::read_begun::<CollectiveCall>(&path)?;
-        waited += record.waited_seconds();
-        stretches.extend(record.stretches);
+        told.take_in(record::read_begun::<CollectiveCall>(&path)?);
     }
-    Ok(Disturbance::from_stretches(&stretches, waited))
+    Ok(told.disturbance())
+}
+
+/// Of the calibration's record alone.
+///
+/// # Errors
+/// It cannot be read.
+pub fn of_calibration(run: &RunDirectory) -> Result<Option<Disturbance>> {
+    Ok(DisturbanceSum::of_calibration(run)?.disturbance())
+}
+
+/// What records tell together.
+#[derive(Default)]
+struct DisturbanceSum {
+    stretches: Vec<Stretch>,
+    waited: f64,
+}
+
+impl DisturbanceSum {
+    fn of_calibration(run: &RunDirectory) -> Result<Self> {
+        let mut told = DisturbanceSum::default();
+        // The record of more than two ranks tells of the same stretches.
+        let path = run.observations();
+        if fs::metadata(&path).is_ok_and(|record| record.len() > 0) {
+            told.take_in(record::read_begun::<PointToPoint>(&path)?);
+        }
+        Ok(told)
+    }
+
+    fn disturbance(&self) -> Option<Disturbance> {
+        Disturbance::from_stretches(&self.stretches, self.waited)
+    }
+
+    fn take_in<T: Row>(&mut self, record: Record<T>) {
+        self.waited += record.waited_seconds();
+        self.stretches.extend(record.stretches);
+    }
 }
 
 /// The measurements and what confirmed them.

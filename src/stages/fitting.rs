@@ -96,6 +96,7 @@ fn calibration(
         measured,
         fitted,
         fits: Vec::new(),
+        inside: None,
         algorithms: None,
         warnings,
     }
@@ -133,6 +134,8 @@ pub struct LeftOutResult {
     /// Median and 95th percentile of |predicted / measured - 1| of what was left out, where the
     /// structure predicts it.
     pub errors: Vec<f64>,
+    /// |ln(measured / carried over)| of each time at a size left out, and the deviation told for it.
+    pub carried: Vec<(f64, f64)>,
     /// Points at which nothing near was measured.
     pub unreached: usize,
 }
@@ -183,6 +186,11 @@ pub fn leave_out(
         let transfer = Transfer::new(&known, fit.as_ref());
         let bare = Transfer::new(&known, None);
         let judged = medians(&judged);
+        let error = |time: &MethodTime| {
+            let (seconds, deviation) = transfer.at_size(time.point, &time.method)?;
+            Some(((time.seconds / seconds).ln().abs(), deviation))
+        };
+        result.carried.extend(judged.iter().filter_map(error));
         let points: BTreeSet<Point> = judged.iter().map(|time| time.point).collect();
         for point in
             points.into_iter().filter(|point| only.is_none_or(|it| it.contains(&point.procs())))

@@ -13,9 +13,9 @@ use std::{
 
 use anyhow::Result;
 use records::{
-    Collective, FileError, Method, Point, document,
+    Collective, FileError, Method, document,
     observation::CollectiveCall,
-    plan::Plan,
+    plan::{Cell, Plan},
     record::{self, Writer},
 };
 
@@ -36,9 +36,21 @@ pub struct PlanPart {
 
 /// The parts of a plan, in the order in which they begin; nothing where one job makes all of it.
 pub fn parts(site: &Site, plan: &Plan) -> Option<Vec<PlanPart>> {
-    let natives = natives::of(site)?;
-    let parts = parted(plan, natives);
-    (parts.len() > 1 || parts.iter().any(|part| !part.environment.is_empty())).then_some(parts)
+    parts_with(natives::of(site)?, plan)
+}
+
+/// The cells count, not the visits: our program refuses what it can't run, visited or not.
+fn parts_with(natives: Natives, plan: &Plan) -> Option<Vec<PlanPart>> {
+    let is_parted = plan.cells.iter().any(|cell| forced(natives, cell).is_some());
+    is_parted.then(|| parted(plan, natives))
+}
+
+/// What a job must be started with to run a cell, where it can't be forced within the job.
+fn forced(natives: Natives, cell: &Cell) -> Option<Vec<(String, String)>> {
+    match &cell.method {
+        Method::Native(native) => natives.for_a_whole_job(cell.point(), native),
+        _ => None,
+    }
 }
 
 /// How often each part's job is started at most: what a machine passes through is to meet all.
@@ -47,16 +59,12 @@ const TURNS: usize = 2;
 const FEWEST_VISITS: usize = 8;
 
 fn parted(plan: &Plan, natives: Natives) -> Vec<PlanPart> {
-    let forced = |method: &Method, point: Point| match method {
-        Method::Native(native) => natives.for_a_whole_job(point, native),
-        _ => None,
-    };
     // Of each collective, its forced methods get numbers from 1 on; 0 is nothing forced.
     let mut numbers: BTreeMap<(Collective, &Method), usize> = BTreeMap::new();
     let mut next: BTreeMap<Collective, usize> = BTreeMap::new();
     let mut of_cells = Vec::new();
     for cell in &plan.cells {
-        let environment = forced(&cell.method, cell.point());
+        let environment = forced(natives, cell);
         let number = environment.as_ref().map_or(0, |_| {
             *numbers.entry((cell.collective, &cell.method)).or_insert_with(|| {
                 let next = next.entry(cell.collective).or_default();
@@ -157,10 +165,7 @@ fn merge(parts: &[PlanPart], records: &[PathBuf], whole: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use libraries::{MpiLibrary, intel::IntelLibrary, openmpi::OpenMpiLibrary};
-    use records::{
-        Layout,
-        plan::{Cell, Visit},
-    };
+    use records::{Layout, plan::Visit};
 
     use super::*;
 
@@ -202,9 +207,18 @@ mod tests {
     }
 
     #[test]
+    fn a_job_is_not_told_of_forced_methods_that_it_does_not_visit() {
+        let natives = Natives { library: &IntelLibrary as &dyn MpiLibrary, version: (2021, 19) };
+        let mut whole = plan("intel");
+        whole.visits.retain(|visit| visit.cell < 2);
+        let parts = parts_with(natives, &whole).unwrap();
+        assert!(parts.len() == 1 && parts[0].environment.is_empty(), "{parts:#?}");
+        assert_eq!(parts[0].plan.cells[..], whole.cells[..2]);
+    }
+
+    #[test]
     fn what_is_forced_within_a_job_is_one_job() {
         let natives = Natives { library: &OpenMpiLibrary as &dyn MpiLibrary, version: (4, 1) };
-        let parts = parted(&plan("openmpi"), natives);
-        assert!(parts.len() == 1 && parts[0].environment.is_empty(), "{parts:#?}");
+        assert!(parts_with(natives, &plan("openmpi")).is_none());
     }
 }

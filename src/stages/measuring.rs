@@ -10,7 +10,7 @@ use records::{
 };
 use tuning::{
     Weights,
-    plan::{self, Extent, Grid},
+    plan::{self, Extent, Grid, Planned},
 };
 
 use crate::{
@@ -108,6 +108,13 @@ pub fn planned(
     }
     let predictors = predictors(source)?;
     let planned = plan::make(grid, extent, seed, &|cell| expectation(&predictors, cell));
+    tell(&planned);
+    document::write(&path, &planned.plan)?;
+    Ok(planned.plan)
+}
+
+/// Tells what was planned.
+pub fn tell(planned: &Planned) {
     for note in &planned.notes {
         eprintln!("plan: {note}");
     }
@@ -117,8 +124,6 @@ pub fn planned(
         planned.plan.visits.len(),
         planned.expected_seconds
     );
-    document::write(&path, &planned.plan)?;
-    Ok(planned.plan)
 }
 
 /// The models that say what a cell may cost.

@@ -29,6 +29,7 @@ pub mod natives;
 pub mod options;
 pub mod pairs;
 pub mod progress;
+pub mod record_forms;
 pub mod simulating;
 pub mod source;
 pub mod traced;

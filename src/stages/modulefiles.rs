@@ -12,7 +12,7 @@ use records::{FileError, document, platform::Platform, summary::TuningSummary};
 
 use crate::{
     error::usage,
-    site::run_directory::RunDirectory,
+    site::{launcher, run_directory::RunDirectory, slurm},
     stages::{
         export::{Export, ExportFormat, Exporter, LoadTarget},
         exporting,
@@ -59,7 +59,11 @@ pub fn settings(
 pub fn name(platform: &Platform, format: ExportFormat) -> String {
     let library = LibraryRelease::said(&platform.mpi_library);
     let library = library.map_or("mpi".into(), |release| release.to_string());
-    let cluster = cluster(platform, env::var("SLURM_CLUSTER_NAME").ok());
+    // Slurm's name is told on its login nodes too, where exports are made for all users.
+    let of_slurm = launcher::is_srun(platform.launcher.split(' ').next().unwrap_or_default());
+    let told = env::var("SLURM_CLUSTER_NAME").ok();
+    let told = told.or_else(|| of_slurm.then(slurm::cluster_name).flatten());
+    let cluster = cluster(platform, told);
     match format {
         ExportFormat::Of(_) => format!("{cluster}-{library}"),
         _ => format!("{cluster}-{library}-preload"),

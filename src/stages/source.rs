@@ -1,12 +1,15 @@
 //! Where the models' parameters come from: a calibration file or a preset.
 
-use std::{collections::BTreeSet, path::Path};
+use std::{collections::BTreeSet, ffi::OsString, path::Path};
 
 use anyhow::Result;
-use models::{Forms, Model, Predictor, Reach, explain::Explainer, presets};
+use models::{
+    Forms, Model, Predictor, Reach, explain::Explainer, levelled::LevelledPredictor, presets,
+    simulated::LevelledNetwork,
+};
 use records::{
     Layout,
-    calibration::{Algorithms, Calibration, Parameters},
+    calibration::{Algorithms, Calibration, InsideNode, Parameters},
     document,
 };
 
@@ -127,6 +130,50 @@ impl CalibrationSource {
                  --parameters measured or fitted"
             ),
         }
+    }
+
+    /// The parameters of each level that are wanted; where one level is known, it is every level's.
+    ///
+    /// # Errors
+    /// As [`chosen`](Self::chosen), or the parameters are none.
+    pub fn levelled(&self, model: Model) -> Result<LevelledNetwork> {
+        let fitted = self.parameters == ParameterSet::Fitted;
+        let inside = self.calibration.inside.as_ref();
+        Ok(LevelledNetwork::new(model, self.chosen()?, inside, fitted)?)
+    }
+
+    /// The same with what another calibration (a file or a preset), if one is named, says of messages
+    /// inside a node.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load), of the other.
+    pub fn with_inside(mut self, named: &Option<OsString>) -> Result<Self> {
+        if named.is_some() {
+            let other = Self::load(&ModelOptions {
+                calibration: named.clone(),
+                model: None,
+                forms: self.forms,
+                parameters: self.parameters,
+            })?;
+            let own = self.calibration.inside.take();
+            self.calibration.inside = Some(InsideNode {
+                measured: other.chosen()?.clone(),
+                fitted: None,
+                fits: Vec::new(),
+                port: own.map(|inside| inside.port).unwrap_or_default(),
+            });
+        }
+        Ok(self)
+    }
+
+    /// What predicts on nodes of several ranks, with the parameters wanted.
+    ///
+    /// # Errors
+    /// As [`levelled`](Self::levelled).
+    pub fn levelled_predictor(&self, model: Model) -> Result<LevelledPredictor> {
+        let fitted = self.parameters == ParameterSet::Fitted;
+        let inside = self.calibration.inside.as_ref();
+        Ok(LevelledPredictor::new(model, self.chosen()?, inside, fitted)?)
     }
 
     /// The constants of algorithms, if these are wanted.

@@ -58,6 +58,7 @@ mod status;
 mod switch_process;
 mod system;
 mod tcp;
+mod wiring;
 
 #[cfg(test)]
 #[path = "../../tests/skipped.rs"]

@@ -3,12 +3,9 @@
 use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
-use switch::{Delay, GroupWires, Jitter, PortWires, Wiring};
+use switch::{Delay, Jitter};
 
-use crate::{
-    Rate, Spec, TestbedError,
-    spec::{self, HEAD},
-};
+use crate::{Rate, TestbedError};
 
 /// How the links are beside their rate.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,7 +66,7 @@ impl fmt::Display for Inside {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Loss {
-    per_billion: u32,
+    pub(crate) per_billion: u32,
 }
 
 impl FromStr for Loss {
@@ -158,51 +155,49 @@ impl LinkOptions {
         self.loss != Loss::default()
     }
 
-    /// Whether every field fits the rest.
-    pub(crate) fn check(&self, spec: &Spec) -> Result<(), TestbedError> {
+    /// Whether every field fits the rest, on so many nodes of so many ranks in all, slowed down.
+    pub(crate) fn check(
+        &self,
+        (nodes_asked, ranks): (u32, u32),
+        slow: u32,
+    ) -> Result<(), TestbedError> {
         let wrong = |problem: String| Err(TestbedError::Spec(problem));
-        if self.latency.times(spec.slow).is_none() {
+        if self.latency.times(slow).is_none() {
             return wrong(format!(
                 "a latency of {} slowed down {} times is above 10s",
-                self.latency, spec.slow
+                self.latency, slow
             ));
         }
         if let Some(Jitter { scale, .. }) = self.jitter
-            && scale.times(spec.slow).is_none()
+            && scale.times(slow).is_none()
         {
-            return wrong(format!(
-                "a jitter of {scale} slowed down {} times is above 10s",
-                spec.slow
-            ));
+            return wrong(format!("a jitter of {scale} slowed down {} times is above 10s", slow));
         }
         if let Some(inside) = self.inside {
-            inside.check(spec)?;
+            inside.check((nodes_asked, ranks), slow)?;
         }
         let Some(Racks { racks, nodes, uplink }) = self.racks else { return Ok(()) };
-        if racks.checked_mul(nodes) != Some(spec.nodes) || racks == 0 {
-            return wrong(format!("{racks} racks of {nodes} nodes are not {} nodes", spec.nodes));
+        if racks.checked_mul(nodes) != Some(nodes_asked) || racks == 0 {
+            return wrong(format!("{racks} racks of {nodes} nodes are not {} nodes", nodes_asked));
         }
-        uplink.slowed(spec.slow).map(drop)
+        uplink.slowed(slow).map(drop)
     }
 }
 
 impl Inside {
-    fn check(self, spec: &Spec) -> Result<(), TestbedError> {
-        self.rate.slowed(spec.slow)?;
-        if self.latency.times(spec.slow).is_none() {
-            let problem = format!(
-                "a latency of {} slowed down {} times is above 10s",
-                self.latency, spec.slow
-            );
+    fn check(self, (nodes, ranks): (u32, u32), slow: u32) -> Result<(), TestbedError> {
+        self.rate.slowed(slow)?;
+        if self.latency.times(slow).is_none() {
+            let problem =
+                format!("a latency of {} slowed down {} times is above 10s", self.latency, slow);
             return Err(TestbedError::Spec(problem));
         }
-        let ports = spec.nodes + spec.ranks();
+        let ports = nodes + ranks;
         if ports > MOST_PORTS {
             let problem = format!(
                 "{} nodes of {} ranks with a network inside are {ports} ports; a testbed has at most \
                  {MOST_PORTS}, one for each node and rank",
-                spec.nodes,
-                spec.ranks()
+                nodes, ranks
             );
             return Err(TestbedError::Spec(problem));
         }
@@ -213,92 +208,10 @@ impl Inside {
 /// The nodes' and the ranks' in a network with insides: the switch has 250, one of them the head's.
 const MOST_PORTS: u32 = 249;
 
-/// What the switch is to be: the nodes' ports in order, the ranks' if they have any, then the head's.
-///
-/// The head hangs at all nodes' switch by a link that takes no time. So does a node with a network
-/// inside, by which its ranks are started: what the ranks send each other passes their own ports, and
-/// from node to node also the wires of their node's group.
-pub(crate) fn wiring(spec: &Spec, links: &LinkOptions) -> Wiring {
-    let racks = links.racks.map_or(0, |racks| racks.racks);
-    let rack_of = |node: u32| links.racks.map(|racks| (node / racks.nodes) as u16);
-    let latency = half(links.latency, spec.slow);
-    let uplink = |rate: Rate| GroupWires {
-        up_bits_per_second: spec.slowed(rate).bits_per_second(),
-        down_bits_per_second: spec.slowed(rate).bits_per_second(),
-        latency,
-        within: None,
-    };
-    let mut groups: Vec<GroupWires> =
-        links.racks.iter().map(|racks| uplink(racks.uplink)).collect();
-    groups = groups.into_iter().cycle().take(racks as usize).collect();
-    let mut ports = Vec::new();
-    for node in 0..spec.nodes {
-        let (out, into) = (spec.outbound(node), spec.inbound(node));
-        let (out, into) = (out.bits_per_second(), into.bits_per_second());
-        let rack = rack_of(node);
-        ports.push(match links.inside {
-            Some(_) => without_time(spec::node_place(node)),
-            None => PortWires {
-                place: spec::node_place(node),
-                out_bits_per_second: out,
-                in_bits_per_second: into,
-                latency,
-                group: rack,
-            },
-        });
-        if links.inside.is_some() {
-            let (up_bits_per_second, down_bits_per_second) = (out, into);
-            groups.push(GroupWires {
-                up_bits_per_second,
-                down_bits_per_second,
-                latency,
-                within: rack,
-            });
-        }
-    }
-    if let Some(inside) = links.inside {
-        let rate = spec.slowed(inside.rate).bits_per_second();
-        ports.extend(spec.rank_places().map(|(node, local)| PortWires {
-            place: spec::rank_place(node, local),
-            out_bits_per_second: rate,
-            in_bits_per_second: rate,
-            latency: half(inside.latency, spec.slow),
-            group: Some((racks + node) as u16),
-        }));
-    }
-    ports.push(without_time(HEAD.into()));
-    Wiring {
-        ports,
-        groups,
-        // Checked when the spec was made.
-        jitter: links.jitter.map(|jitter| Jitter {
-            scale: jitter.scale.times(spec.slow).unwrap_or(jitter.scale),
-            ..jitter
-        }),
-        lost_per_billion: links.loss.per_billion,
-        seed: links.seed,
-    }
-}
-
-/// Of either wire, slowed; that it is possible was checked when the spec was made.
-fn half(latency: Delay, slow: u32) -> Delay {
-    let whole = latency.times(slow).unwrap_or(latency).nanoseconds();
-    Delay::from_nanoseconds(whole / 2).unwrap_or_default()
-}
-
-fn without_time(place: String) -> PortWires {
-    PortWires {
-        place,
-        out_bits_per_second: 0,
-        in_bits_per_second: 0,
-        latency: Delay::default(),
-        group: None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Spec;
 
     fn spec(slow: u32) -> Spec {
         let spec = Spec::new("a", 8, "1gbit".parse().unwrap()).unwrap();
@@ -319,65 +232,6 @@ mod tests {
         for text in ["", "4", "4x", "0x4", "4x0", "4x4x4", "x"] {
             assert!(text.parse::<RackShape>().unwrap_err().to_string().contains("4x4"), "{text}");
         }
-    }
-
-    #[test]
-    fn the_wiring_is_slowed_and_halves_the_latency() {
-        let uplink = "2gbit".parse().unwrap();
-        let links = LinkOptions {
-            latency: "10us".parse().unwrap(),
-            jitter: Some("1us".parse().unwrap()),
-            racks: Some(Racks { racks: 2, nodes: 4, uplink }),
-            ..LinkOptions::default()
-        };
-        let port = "5.in=500mbit".parse().unwrap();
-        let spec = spec(100).with_ports(vec![port]).unwrap().with_links(links.clone()).unwrap();
-        let wiring = wiring(&spec, &links);
-        assert_eq!(wiring.ports.len(), 9);
-        let node = &wiring.ports[5];
-        assert_eq!((node.out_bits_per_second, node.in_bits_per_second), (10_000_000, 5_000_000));
-        assert_eq!((node.latency.to_string(), node.group), ("500us".into(), Some(1)));
-        assert_eq!(wiring.groups.len(), 2);
-        let uplink = &wiring.groups[1];
-        assert_eq!(
-            (uplink.up_bits_per_second, uplink.down_bits_per_second),
-            (20_000_000, 20_000_000)
-        );
-        assert_eq!((uplink.latency.to_string(), uplink.within), ("500us".into(), None));
-        assert_eq!(wiring.jitter.unwrap().to_string(), "100us");
-        let head = &wiring.ports[8];
-        assert_eq!(
-            (head.out_bits_per_second, head.latency, head.group),
-            (0, Delay::default(), None)
-        );
-    }
-
-    #[test]
-    fn a_node_with_an_inside_is_a_group_of_its_ranks() {
-        let inside = Some("10gbit,1us".parse().unwrap());
-        let uplink = "2gbit".parse().unwrap();
-        let racks = Some(Racks { racks: 2, nodes: 4, uplink });
-        let links = LinkOptions {
-            latency: "10us".parse().unwrap(),
-            racks,
-            inside,
-            ..LinkOptions::default()
-        };
-        let port = "1.in=500mbit".parse().unwrap();
-        let spec = spec(100).with_ranks_per_node("2,2,2,2,1,1,1,1".parse().unwrap()).unwrap();
-        let spec = spec.with_ports(vec![port]).unwrap().with_links(links.clone()).unwrap();
-        let wiring = wiring(&spec, &links);
-        let places: Vec<&str> = wiring.ports.iter().map(|port| &*port.place).collect();
-        assert_eq!((places.len(), places[7], places[8]), (8 + 12 + 1, "n7", "n0r0"));
-        assert_eq!((places[11], places[16], places[20]), ("n1r1", "n4r0", "head"));
-        let (node, rank) = (&wiring.ports[1], &wiring.ports[11]);
-        assert_eq!((node.out_bits_per_second, node.group), (0, None));
-        assert_eq!((rank.out_bits_per_second, rank.in_bits_per_second), (100_000_000, 100_000_000));
-        assert_eq!((rank.latency.to_string(), rank.group), ("50us".into(), Some(3)));
-        let group = &wiring.groups[3];
-        assert_eq!((group.up_bits_per_second, group.down_bits_per_second), (10_000_000, 5_000_000));
-        assert_eq!((group.latency.to_string(), group.within), ("500us".into(), Some(0)));
-        assert_eq!(wiring.groups[9].within, Some(1));
     }
 
     #[test]

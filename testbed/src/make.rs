@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use crate::{
-    LinkOptions, Phase, Rate, Spec, Testbed, TestbedError, links, remove, scripts,
+    LinkOptions, Phase, Rate, Spec, Testbed, TestbedError, remove, scripts,
     spec::{self, HEAD, PREFIX_BITS, namespace},
     state::{self, State},
     status, switch_process,
     system::{self, NAMESPACES, SystemStep, Tools},
     tcp::Tcp,
+    wiring,
 };
 
 const BRIDGE: &str = "switch0";
@@ -88,7 +89,7 @@ impl Maker<'_> {
         for place in self.spec.places() {
             self.namespace(&place)?;
         }
-        let wiring = links::wiring(self.spec, links);
+        let wiring = wiring::wiring(self.spec, links);
         let switch = switch_process::start(&self.spec.name, &wiring)?;
         let step = SystemStep { doing: "connect the nodes to the switch", needs: "" };
         let moves = wiring.ports.iter().map(|port| {

@@ -1,10 +1,10 @@
 //! Removing a testbed, or what is left of one.
 
-use std::{fs, path::Path};
+use std::fs;
 
 use crate::{
     TestbedError, processes, spec, state, status, switch_process,
-    system::{self, NAMESPACES, SystemStep, Tools},
+    system::{self, SystemStep, Tools},
 };
 
 /// What [`down`] found and removed.
@@ -76,17 +76,5 @@ fn remove_shared_memory(name: &str) {
             // A file that another process removed meanwhile is gone as well.
             let _ = fs::remove_file(entry.path());
         }
-    }
-}
-
-/// The names of all namespaces that have one.
-pub(crate) fn live_namespaces() -> Result<Vec<String>, TestbedError> {
-    let folder = Path::new(NAMESPACES);
-    match fs::read_dir(folder) {
-        Ok(entries) => {
-            Ok(entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect())
-        }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) => Err(records::FileError::io(folder, "list the directory", &error).into()),
     }
 }

@@ -161,7 +161,7 @@ impl Spec {
             port.rate.slowed(self.slow)?;
         }
         match &self.links {
-            Some(links) => links.check(self),
+            Some(links) => links.check((self.nodes, self.ranks()), self.slow),
             None => Ok(()),
         }
     }

@@ -1,14 +1,14 @@
 //! What stands.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fs, path::Path};
 
 use switch::Service;
 
 use crate::{
     Phase, RanksPerNode, Rate, Spec, TestbedError, processes,
-    remove::live_namespaces,
     spec::{self, namespace},
-    state, switch_process, system,
+    state, switch_process,
+    system::{self, NAMESPACES},
 };
 
 /// In what condition a testbed is.
@@ -90,4 +90,16 @@ pub(crate) fn places_of(name: &str) -> Result<Vec<String>, TestbedError> {
 /// The names of its namespaces.
 pub(crate) fn namespaces_of(name: &str) -> Result<Vec<String>, TestbedError> {
     Ok(places_of(name)?.iter().map(|place| namespace(name, place)).collect())
+}
+
+/// The names of all namespaces that have one.
+fn live_namespaces() -> Result<Vec<String>, TestbedError> {
+    let folder = Path::new(NAMESPACES);
+    match fs::read_dir(folder) {
+        Ok(entries) => {
+            Ok(entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect())
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(records::FileError::io(folder, "list the directory", &error).into()),
+    }
 }

@@ -151,7 +151,7 @@ mod tests {
     use switch::Delay;
 
     use super::*;
-    use crate::{LinkOptions, Spec, links::wiring};
+    use crate::{LinkOptions, Spec, wiring::wiring};
 
     fn tcp(rate: &str, latency: &str, nodes: u32) -> Tcp {
         let latency: Delay = latency.parse().unwrap();

@@ -82,6 +82,16 @@ fn tune_finds_its_way_in_an_allocation() {
     let (shown, _) = run(0, &["platform", place.join("run").to_str().unwrap()]);
     assert!(shown.starts_with("8 ranks on ") && shown.contains("launcher: srun"), "{shown}");
 
+    // Slurm keeps no names, by which ranks find each other elsewhere: the library does not ask it to.
+    let preloaded = "beside=${COLIBRI%/*}; srun --mpi=pmix -n 2 env LD_PRELOAD=$beside/libcolibri.so \
+                     COLIBRI_PROFILES=. $beside/colibri-mpi platform --ranks 2 \
+                     --record preloaded.json";
+    let script = format!("{ONE_HOST}{preloaded}");
+    let (code, said) = in_allocation(&cluster, &["-N", "4", "-n", "8"], place, &script);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("the application runs untuned"), "not loaded: {said}");
+    assert!(!said.contains("MPI_Publish_name"), "{said}");
+
     // What srun would refuse is refused before, and nothing is made.
     let more = "\"$COLIBRI\" tune more --ranks 5";
     let (code, said) = in_allocation(&cluster, &ON_EVERY_NODE, place, more);

@@ -15,11 +15,13 @@ use crate::{
     costs::{calls, synchronisation, visit_seconds},
 };
 
+mod hopeful;
 mod memory;
 mod methods_of;
 mod repeated;
 mod thinned;
 
+pub use hopeful::hopeful;
 pub use memory::{CutSizes, cut, fits, rank_bytes};
 pub use methods_of::MethodsOf;
 pub use repeated::{RepeatedPlan, repeat};

@@ -45,7 +45,6 @@ impl Default for ViolationTest {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct JobMedians {
     medians: BTreeMap<Point, BTreeMap<Method, Vec<f64>>>,
-    jobs: u32,
 }
 
 /// What was found.
@@ -64,7 +63,6 @@ impl JobMedians {
     pub fn new<'a>(jobs: impl IntoIterator<Item = &'a Samples>) -> Self {
         let mut all = JobMedians::default();
         for samples in jobs {
-            all.jobs += 1;
             for point in samples.points() {
                 for (method, times) in samples.at(point) {
                     let medians = all.medians.entry(point).or_default();
@@ -96,6 +94,12 @@ impl JobMedians {
         median(self.medians_of(point, method))
     }
 
+    /// How many jobs measured the cell that most of them did; others' jobs measure different cells.
+    fn most_of_a_cell(&self) -> u32 {
+        let cells = self.medians.values().flat_map(BTreeMap::values);
+        cells.map(|medians| medians.len() as u32).max().unwrap_or(0)
+    }
+
     fn of_default(&self, point: Point) -> &[f64] {
         self.medians_of(point, &Method::Default)
     }
@@ -109,6 +113,8 @@ struct Comparison {
     seconds: f64,
     better_seconds: f64,
     p_value: f64,
+    /// The least that samples of these sizes can give.
+    least_p_value: f64,
 }
 
 /// Judges every guideline at every point at which the default was measured.
@@ -132,17 +138,17 @@ pub fn judge(jobs: &JobMedians, settings: &ViolationTest) -> GuidelineFindings {
         violations.extend(violation.inspect(|violation| counts.violated(violation)));
     }
     violations.sort_by_key(|v| (v.class, v.collective, v.layout, v.bytes));
-    let jobs = jobs.jobs as usize;
+    let least_p_value = comparisons.iter().map(|one| one.least_p_value).fold(1.0, f64::min);
     GuidelineFindings {
         verdict: Verdict {
             unit: "the median of one job's observations".into(),
-            jobs: jobs as u32,
+            jobs: jobs.most_of_a_cell(),
             test: settings.test.name().into(),
             level: settings.level,
             least_gain: settings.least_gain,
             split_tolerance: settings.split_tolerance,
             comparisons: comparisons.len() as u32,
-            least_p_value: Test::least_p_value(jobs, jobs),
+            least_p_value,
         },
         counts: counts.into_counts(),
         violations,
@@ -165,6 +171,7 @@ impl Comparison {
             seconds: median(slow)?,
             better_seconds: median(fast)?,
             p_value: test.p_value(fast, slow),
+            least_p_value: Test::least_p_value(fast.len(), slow.len()),
         })
     }
 
@@ -380,13 +387,15 @@ mod tests {
     #[test]
     fn three_jobs_find_nothing_and_the_verdict_says_why() {
         let cells = [("default", 8, 1.0), ("mockup:bcast_as_allgatherv", 8, 0.5)];
-        let samples: Vec<Samples> = (0..3)
+        let mut samples: Vec<Samples> = (0..3)
             .map(|_| Samples::gather(&cells.map(|(method, bytes, s)| call(method, "", bytes, s))))
             .collect();
+        // A job that measured another cell repeats none of these.
+        samples.push(Samples::gather(&[call("default", "", 16, 2.0)]));
         let strict = ViolationTest { level: 0.01, ..ViolationTest::default() };
         let found = judge(&JobMedians::new(&samples), &strict);
         assert!(found.violations.is_empty());
         assert!((found.verdict.least_p_value - 0.05).abs() < 1e-12);
-        assert_eq!(found.counts[0].points, 1);
+        assert_eq!((found.verdict.jobs, found.counts[0].points), (3, 1));
     }
 }

@@ -15,6 +15,7 @@ pub mod links;
 pub mod noise;
 pub mod pairs;
 pub mod penalty;
+pub mod prediction;
 pub mod profiles;
 pub mod rules;
 pub mod samples;

@@ -1,6 +1,7 @@
 //! The cells as the schedule's bench: measured, entered into the book, sent to the record.
 
 use records::{
+    disturbance,
     group_observation::GroupObservation,
     observation::{ObservationStatus, PointToPoint, PointToPointKind},
 };
@@ -12,16 +13,18 @@ use super::{
     combine::Combiner,
     command::PairCommand,
     flags::{CalibrateFlags, Precision},
-    group::{self, GroupMember},
+    group::GroupMember,
     pair::Sender,
     placement::Placement,
     recorder::{Recorder, Spent},
     schedule::ScheduleBench,
     visit::VisitTimes,
+    watch::Watch,
 };
 use crate::{
     Error, Result,
     clock::{Nanos, now, seconds},
+    disturbance::wait_for_others,
     exchange::Tag,
     launcher,
     progress::Reporter,
@@ -44,11 +47,16 @@ pub(super) struct CellBench<'a> {
     combiner: Combiner,
     /// At rank 0; a sender elsewhere sends its observations there.
     recorder: Option<Recorder>,
+    watch: Watch,
     book: Book,
+    budget_seconds: f64,
     /// The number of the visit under way.
     visit: u32,
     spent_before: f64,
+    waited_before: f64,
     noted: Nanos,
+    /// The last of the levels: after it the program is done.
+    is_last: bool,
     progress: Reporter,
 }
 
@@ -61,29 +69,33 @@ impl<'a> CellBench<'a> {
     pub(super) fn new(
         flags: &CalibrateFlags,
         world: &'a World,
-        recorder: Option<Recorder>,
+        (recorder, watch): (Option<Recorder>, Watch),
         earlier: &Spent,
         groups: &[SizedExperiment],
     ) -> Result<Self> {
         let comm = world.control;
-        let order = group::order(flags.pair, flags.job.ranks);
+        let pair = flags.level.pair;
         let book = Book::new(&earlier.rows);
         Ok(CellBench {
             world,
-            pair: flags.pair,
+            pair,
             job: flags.job_number,
             jobs: flags.job_count,
             precision: flags.precision,
-            placement: Placement::agree(&comm, flags.pair.1, flags.job_number)?,
+            placement: Placement::agree(&comm, pair.1, flags.job_number)?,
             all_attend: false,
-            sender: Sender::new(comm, flags.pair.1, flags.largest()),
-            group: GroupMember::new(comm, order, groups),
+            sender: Sender::new(comm, pair.1, flags.largest()),
+            group: GroupMember::new(comm, flags.level.clone(), groups),
             combiner: Combiner::new(groups),
             recorder,
+            watch,
             visit: book.next_visit(),
             book,
+            budget_seconds: flags.budget_seconds,
             spent_before: earlier.seconds,
+            waited_before: earlier.waited_seconds,
             noted: now(),
+            is_last: !flags.level.inside,
             progress: Reporter::new("calibrating", (flags.budget_seconds * 1e3) as u64),
         })
     }
@@ -204,14 +216,51 @@ impl CellBench<'_> {
         self.noted = now();
         let seconds = self.spent_seconds();
         match &mut self.recorder {
-            Some(recorder) => recorder.note(seconds),
+            Some(recorder) => recorder.note_spent(seconds),
             None => self.world.control.tell(&PairCommand::Spent(seconds), 0, Tag::Command),
         }
     }
 
+    /// Tells the records what others took of the processors, where there is something to tell. What was
+    /// measured while they took too much does not count, as far as there is time to measure it again; and
+    /// where they go on, their end is awaited.
+    fn look(&mut self, end: bool) -> Result<()> {
+        let Some(stretch) = self.watch.look(&self.world.control, self.all_attend, end)? else {
+            return Ok(());
+        };
+        self.note(disturbance::KEY, serde_json::to_string(&stretch)?)?;
+        let (elapsed, disturbed) = (self.world.elapsed_seconds(), stretch.is_disturbed());
+        let allowance = &mut self.watch.allowance;
+        let is_lost = disturbed && allowance.left(elapsed) > 0.0;
+        if is_lost {
+            allowance.made_again(stretch.seconds);
+        }
+        self.book.close_stretch(is_lost);
+        let left = self.budget_seconds - self.spent_seconds();
+        let wait = self.watch.allowance.close(disturbed, elapsed).map(|wait| wait.min(left));
+        let Some(wait) = wait.filter(|wait| *wait > 0.0 && !end) else { return Ok(()) };
+        wait_for_others(wait);
+        // What was seen meanwhile is of no stretch.
+        self.watch.look(&self.world.control, self.all_attend, true)?;
+        let waited = self.waited_before + self.watch.allowance.waited(wait);
+        self.note(disturbance::WAITED, format!("{waited:.3}"))
+    }
+
+    fn note(&mut self, key: &str, value: String) -> Result<()> {
+        match &mut self.recorder {
+            Some(recorder) => recorder.note(key, &value),
+            None => {
+                let note = PairCommand::Note(key.to_owned(), value);
+                self.world.control.tell(&note, 0, Tag::Command)
+            }
+        }
+    }
+
     pub(super) fn end(&mut self) -> Result<()> {
+        self.look(true)?;
         self.note_spent()?;
-        self.progress.finish(u64::MAX);
+        let done = if self.is_last { u64::MAX } else { (self.spent_seconds() * 1e3) as u64 };
+        self.progress.finish(done);
         Ok(())
     }
 
@@ -275,7 +324,7 @@ impl ScheduleBench for CellBench<'_> {
         if now() - self.noted >= Self::NOTE_PAUSE {
             self.note_spent()?;
         }
-        Ok(())
+        self.look(false)
     }
 
     fn spent_seconds(&self) -> f64 {
@@ -293,6 +342,10 @@ impl ScheduleBench for CellBench<'_> {
     fn least_of_job(&self) -> usize {
         // A job that was not planned only adds to what is uncertain.
         if self.job < self.jobs { Self::LEAST / self.jobs as usize } else { 0 }
+    }
+
+    fn call_seconds(&self, cell: &SizedExperiment) -> f64 {
+        self.book.call_seconds(cell)
     }
 
     fn uncertainty(&self, cell: &SizedExperiment, rule: &Rule) -> f64 {

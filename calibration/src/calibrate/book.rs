@@ -78,6 +78,8 @@ impl Observation {
 pub struct Book {
     series: HashMap<SeriesKey, ObservationSeries>,
     next_visit: u32,
+    /// The first visit of the stretch under way, at whose end it is known whether others disturbed it.
+    stretch: u32,
 }
 
 impl Book {
@@ -85,6 +87,7 @@ impl Book {
     pub fn new(rows: &[Observation]) -> Self {
         let mut book = Book::default();
         rows.iter().for_each(|row| book.enter(row));
+        book.close_stretch(false);
         book
     }
 
@@ -93,13 +96,23 @@ impl Book {
         self.next_visit
     }
 
-    /// Adds one observation; warm-ups are counted but not judged.
+    /// Ends a stretch; if it is lost, nothing of it counts.
+    pub fn close_stretch(&mut self, is_lost: bool) {
+        if is_lost {
+            let first = self.stretch;
+            let all = self.series.values_mut();
+            all.for_each(|series| series.visits.retain(|visit| visit.number < first));
+        }
+        self.stretch = self.next_visit;
+    }
+
+    /// Adds one observation; warm-ups and disturbed ones are counted but not judged.
     pub fn enter(&mut self, row: &Observation) {
         let RowOutcome { job, visit, repetition, seconds, status } = row.outcome();
         self.next_visit = self.next_visit.max(visit.saturating_add(1));
         let series = self.series.entry(row.key()).or_default();
         series.rows = series.rows.max(repetition.saturating_add(1));
-        if status == ObservationStatus::Warmup {
+        if matches!(status, ObservationStatus::Warmup | ObservationStatus::Disturbed) {
             return;
         }
         match series.visits.last_mut() {
@@ -161,6 +174,14 @@ impl Book {
         cell.series().map(of_job).min().unwrap_or_default()
     }
 
+    /// Seconds of the last judged repetition of a cell, its parts together; 0 before the first.
+    pub fn call_seconds(&self, cell: &SizedExperiment) -> f64 {
+        let last = |(kind, part): (ObservedKind, SizedExperiment)| {
+            self.visits_of(kind, &part).last()?.judged.last().copied()
+        };
+        cell.series().filter_map(last).sum()
+    }
+
     /// How uncertain a cell is: its least certain kind, by the rule for its visits' medians.
     pub fn uncertainty(&self, cell: &SizedExperiment, rule: &Rule) -> f64 {
         let series = cell.series();
@@ -210,6 +231,13 @@ mod tests {
         assert_eq!(book.medians(round_trip, &cell), [1.5, 3.0], "a visit counts once");
         assert_eq!(book.visits(&cell), 0, "no send has been judged");
         assert_eq!(book.sizes(), [8]);
+        book.enter(&row(back, (1, 7), 4, ObservationStatus::Disturbed));
+        assert_eq!((book.medians(round_trip, &cell).len(), book.next_visit()), (2, 8));
+        book.close_stretch(false);
+        book.enter(&row(back, (1, 8), 5, ObservationStatus::Ok));
+        book.close_stretch(true);
+        assert_eq!(book.medians(round_trip, &cell), [1.5, 3.0], "the lost stretch's is gone");
+        assert_eq!(book.next_repetition(round_trip, &cell), 6, "and its number is not used again");
         book.enter(&row(send, (1, 6), 1, ObservationStatus::Ok));
         assert_eq!((book.visits(&cell), book.visits_of_job(&cell, 1)), (1, 1));
         assert_eq!(book.visits_of_job(&cell, 0), 0);

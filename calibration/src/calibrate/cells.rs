@@ -30,6 +30,10 @@ pub enum Experiment {
     FanOut,
     /// Messages from all others to the root at once, and twice as many.
     FanIn,
+    /// Messages from ranks of one node to as many of another, through one port, and twice as many.
+    PairStreams,
+    /// The same both ways.
+    PairExchanges,
     /// Combining messages, on the root alone.
     Combine(Operation),
 }
@@ -67,11 +71,18 @@ impl Experiment {
             Experiment::ChainBcast => alone(ObservedKind::Group(GroupKind::ChainBcast, None)),
             Experiment::FanOut => alone(ObservedKind::Group(GroupKind::FanOut, None)),
             Experiment::FanIn => alone(ObservedKind::Group(GroupKind::FanIn, None)),
+            Experiment::PairStreams => alone(ObservedKind::Group(GroupKind::PairStreams, None)),
+            Experiment::PairExchanges => alone(ObservedKind::Group(GroupKind::PairExchanges, None)),
             Experiment::Combine(operation) => {
                 alone(ObservedKind::Group(GroupKind::Combine, Some(operation)))
             }
         };
         kinds.into_iter().flatten()
+    }
+
+    /// Whether it is between ranks that share the ports of two nodes.
+    pub fn shares_ports(self) -> bool {
+        matches!(self, Experiment::PairStreams | Experiment::PairExchanges)
     }
 
     /// Whether it is between the sender and the mirror.
@@ -143,7 +154,7 @@ impl SizedExperiment {
         sizes.iter().flat_map(of_size).collect()
     }
 
-    /// Every cell of more than two ranks, and of one, by size: `sizes` are those of the chains,
+    /// Every cell of groups of ranks, by size: `sizes` are those of the chains,
     /// `ranks` all that there are.
     pub fn all_of_groups(sizes: &[u64], ranks: u32) -> Vec<SizedExperiment> {
         let mut cells = Vec::new();
@@ -177,6 +188,13 @@ impl SizedExperiment {
                 }
             }
         }
+        cells.sort_by_key(|cell| cell.bytes);
+        cells
+    }
+
+    /// Every cell of combining, by size.
+    pub fn all_of_combining() -> Vec<SizedExperiment> {
+        let mut cells = Vec::new();
         for operation in Operation::ALL {
             cells.extend(Self::COMBINED_SIZES.map(|bytes| {
                 let messages = fitting(256 << 10, bytes, 1024);
@@ -192,6 +210,27 @@ impl SizedExperiment {
         cells
     }
 
+    /// Every cell of so many pairs of ranks that share two nodes' ports, by size, none of more than
+    /// `largest` bytes.
+    pub fn all_of_ports(pairs: u32, largest: u64) -> Vec<SizedExperiment> {
+        let mut cells = Vec::new();
+        for bytes in Self::SHARED_SIZES.into_iter().filter(|bytes| *bytes <= largest && pairs > 1) {
+            for sending in std::iter::once(1).chain(partners(pairs + 1)) {
+                let short = fitting(32 << 10, bytes * u64::from(sending), 32);
+                for experiment in [Experiment::PairStreams, Experiment::PairExchanges] {
+                    let procs = 2 * sending;
+                    cells.extend([short, 2 * short].map(|messages| SizedExperiment {
+                        experiment,
+                        procs,
+                        bytes,
+                        messages,
+                    }));
+                }
+            }
+        }
+        cells
+    }
+
     /// Whether parameters hang on it that are differences (L of a round trip, g of two trains), and so
     /// magnify its errors: the smallest messages.
     pub fn is_decisive(&self) -> bool {
@@ -204,6 +243,7 @@ impl SizedExperiment {
         let kind = |cell: &SizedExperiment| match cell.experiment {
             experiment if experiment.is_of_pair() => Experiment::RoundTrip,
             Experiment::FanIn => Experiment::FanOut,
+            Experiment::PairExchanges => Experiment::PairStreams,
             experiment => experiment,
         };
         self.bytes == other.bytes && kind(self) == kind(other)
@@ -250,6 +290,12 @@ impl SizedExperiment {
             Experiment::ChainBcast => format!("chain of {size} over {procs}"),
             Experiment::FanOut => format!("{messages} times {size} from 1 to {}", procs - 1),
             Experiment::FanIn => format!("{messages} times {size} from {} to 1", procs - 1),
+            Experiment::PairStreams => {
+                format!("{messages} times {size} from each of {} ranks of a node", procs / 2)
+            }
+            Experiment::PairExchanges => {
+                format!("{messages} times {size} to and from each of {} ranks of a node", procs / 2)
+            }
             Experiment::Combine(operation) => format!("{} of {size}", operation.name()),
         }
     }
@@ -311,7 +357,20 @@ mod tests {
         assert_eq!(count(Experiment::FlatBarrier), 7);
         assert_eq!(count(Experiment::ChainBcast), 21);
         assert_eq!(count(Experiment::FanIn), 4 * 3 * 2);
-        let alone = SizedExperiment::all_of_groups(&[0, 1], 2);
-        assert!(alone.iter().all(|cell| matches!(cell.experiment, Experiment::Combine(_))));
+        assert_eq!(SizedExperiment::all_of_groups(&[0, 1], 2), []);
+        let combining = SizedExperiment::all_of_combining();
+        assert!(combining.iter().all(|cell| matches!(cell.experiment, Experiment::Combine(_))));
+        assert!(combining.is_sorted_by_key(|cell| cell.bytes));
+    }
+
+    #[test]
+    fn a_port_is_shared_by_one_pair_two_four_and_all() {
+        let cells = SizedExperiment::all_of_ports(6, 1024);
+        let mut procs: Vec<u32> = cells.iter().map(|cell| cell.procs).collect();
+        procs.dedup();
+        assert_eq!(procs, [2, 4, 8, 12, 2, 4, 8, 12], "of two sizes");
+        assert_eq!(cells.len(), 2 * 4 * 2 * 2, "one way and both, in short and in long");
+        assert!(cells.iter().all(|cell| cell.experiment.shares_ports()));
+        assert_eq!(SizedExperiment::all_of_ports(1, 1024), [], "nobody to share it with");
     }
 }

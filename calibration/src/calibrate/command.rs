@@ -20,6 +20,10 @@ pub enum PairCommand {
     Record(Vec<Observation>),
     /// To rank 0: seconds of the budget that are spent.
     Spent(f64),
+    /// To rank 0: a line of the record's header, by key and value.
+    Note(String, String),
+    /// To those who take part: tell what you have seen of who else uses the processors.
+    Look,
     /// To all: the end.
     Stop,
 }

@@ -5,7 +5,10 @@ use std::path::PathBuf;
 use records::quantity;
 use statistics::stopping::Criterion;
 
-use super::cells::SizedExperiment;
+use super::{
+    cells::SizedExperiment,
+    levels::{LevelRanks, levels},
+};
 use crate::flags::{JobFlags, parse_budget};
 
 /// Measures a platform point to point: raw observations between two ranks
@@ -18,6 +21,13 @@ pub struct CalibrateFlags {
     /// File of the observations of more than two ranks and of combining [default: none are made]
     #[arg(long)]
     pub(super) groups: Option<PathBuf>,
+    /// File of the observations between two ranks of one node, where the pair is between-nodes and
+    /// nodes hold several ranks [default: none are made]
+    #[arg(long)]
+    pub(super) inside: Option<PathBuf>,
+    /// File of the observations of more than two ranks of one node [default: none are made]
+    #[arg(long, requires = "inside")]
+    pub(super) inside_groups: Option<PathBuf>,
     /// Message sizes in bytes, such as 0,1,2,4 or 1..1MiB
     #[arg(long, value_parser = parse_sizes)]
     pub(super) sizes: Sizes,
@@ -25,9 +35,9 @@ pub struct CalibrateFlags {
     /// the first two nodes (0,1 where there is one); inside-node, the first two of one node
     #[arg(long = "pair", value_parser = parse_pair)]
     pub(super) choice: PairChoice,
-    /// What is chosen, known when the ranks have told where they are.
+    /// Who measures, known when the ranks have told where they are.
     #[arg(skip)]
-    pub(super) pair: (u32, u32),
+    pub(super) level: LevelRanks,
     /// Seconds from the start of MPI to the end, those of the record's earlier runs included
     #[arg(long, value_parser = parse_budget)]
     pub(super) budget_seconds: f64,
@@ -82,9 +92,31 @@ impl CalibrateFlags {
         if self.groups.is_none() {
             return Vec::new();
         }
-        let sizes = &self.sizes.0;
+        let (sizes, level) = (&self.sizes.0, &self.level);
         let small = sizes.partition_point(|bytes| *bytes <= Self::LARGEST_OF_GROUPS);
-        SizedExperiment::all_of_groups(&sizes[..small], self.job.ranks)
+        let mut cells = SizedExperiment::all_of_groups(&sizes[..small], level.group.len() as u32);
+        // A rank combines alone, wherever it is.
+        if !level.inside {
+            let largest = sizes.last().copied().unwrap_or_default();
+            cells.extend(SizedExperiment::all_of_ports(level.sharing_pairs(), largest));
+            cells.extend(SizedExperiment::all_of_combining());
+            cells.sort_by_key(|cell| cell.bytes);
+        }
+        cells
+    }
+
+    /// What is measured at each level, one after the other, by ranks that are on these nodes; else
+    /// what is wrong.
+    pub(super) fn levels(&self, nodes: &[u32]) -> Result<Vec<CalibrateFlags>, String> {
+        let of = |level| CalibrateFlags { level, ..self.clone() };
+        let record = self.inside.as_ref().filter(|_| self.choice == PairChoice::BetweenNodes);
+        if let (Some(record), Some([inside, between])) = (record, levels(nodes)) {
+            let job = JobFlags { record: record.clone(), ..self.job.clone() };
+            let groups = self.inside_groups.clone();
+            return Ok(vec![CalibrateFlags { job, groups, ..of(inside) }, of(between)]);
+        }
+        let pair = self.choice.pair(nodes)?;
+        Ok(vec![of(LevelRanks::of_pair(pair, self.job.ranks))])
     }
 }
 

@@ -1,7 +1,8 @@
 //! The exchanges among several ranks: the root times, the members answer.
 //!
 //! The ranks stand in an order of their own: the root first, then the mirror, then the others; a
-//! group of p is the first p of them. Ranks outside sleep.
+//! group of p is the first p of them. Those that share ports stand in [another](LevelRanks::sharing).
+//! Ranks outside sleep.
 
 use std::{ffi::c_int, mem::MaybeUninit};
 
@@ -11,6 +12,7 @@ use records::group_observation::GroupKind;
 use super::{
     cells::{Experiment, ObservedKind, SizedExperiment},
     command::PairCommand,
+    levels::LevelRanks,
     pair::{Observed, touched},
 };
 use crate::{
@@ -19,48 +21,49 @@ use crate::{
     exchange::{Communicator, Tag, check},
 };
 
-/// The ranks in the groups' order.
-pub fn order(pair: (u32, u32), ranks: u32) -> Vec<u32> {
-    let others = (0..ranks).filter(|rank| ![pair.0, pair.1].contains(rank));
-    [pair.0, pair.1].into_iter().chain(others).collect()
-}
-
 /// One rank's hands in a group.
 #[derive(Debug)]
 pub struct GroupMember {
     comm: Communicator,
-    /// World ranks, the root first.
-    order: Vec<u32>,
-    /// This rank's place in it.
-    place: usize,
+    ranks: LevelRanks,
+    takes_part: bool,
     outgoing: Vec<u8>,
-    /// At the root a message from each of the others.
+    /// All that may be on the way to this rank at once.
     incoming: Vec<u8>,
     requests: Vec<ffi::MPI_Request>,
 }
 
 impl GroupMember {
     /// For the cells in which this rank takes part.
-    pub fn new(comm: Communicator, order: Vec<u32>, cells: &[SizedExperiment]) -> Self {
-        let place = order.iter().position(|rank| *rank == comm.rank()).unwrap_or_default();
-        let of_several = || cells.iter().filter(|cell| cell.procs as usize > place.max(1));
-        let largest = of_several().map(|cell| cell.bytes as usize).max().unwrap_or_default();
-        let gathered = of_several()
-            .filter(|cell| place == 0 && cell.experiment == Experiment::FanIn)
-            .map(|cell| (cell.procs as usize - 1) * cell.bytes as usize);
-        let gathered = gathered.max().unwrap_or_default();
+    pub fn new(comm: Communicator, ranks: LevelRanks, cells: &[SizedExperiment]) -> Self {
+        let place = |cell: &SizedExperiment| place(&ranks, cell, comm.rank());
+        let own = || cells.iter().filter(|cell| cell.procs > 1 && place(cell).is_some());
+        let at_once = |cell: &SizedExperiment| match cell.experiment {
+            Experiment::FanIn if place(cell) == Some(0) => cell.procs as usize - 1,
+            experiment if experiment.shares_ports() => cell.messages as usize,
+            _ => 1,
+        };
+        let outgoing = own().map(|cell| cell.bytes as usize).max().unwrap_or_default();
+        let incoming = own().map(|cell| at_once(cell) * cell.bytes as usize).max();
+        let requests = own().map(|cell| at_once(cell).max(cell.procs as usize)).max();
         GroupMember {
             comm,
-            place,
-            outgoing: touched(largest),
-            incoming: touched(largest.max(gathered)),
-            requests: Vec::with_capacity(order.len()),
-            order,
+            takes_part: requests.is_some(),
+            outgoing: touched(outgoing),
+            incoming: touched(incoming.unwrap_or_default()),
+            // An exchange has as many each way.
+            requests: Vec::with_capacity(2 * requests.unwrap_or_default()),
+            ranks,
         }
     }
 
+    /// Whether this rank is in any group.
+    pub fn takes_part(&self) -> bool {
+        self.takes_part
+    }
+
     fn members(&self, cell: &SizedExperiment) -> &[u32] {
-        &self.order[1..cell.procs as usize]
+        &order(&self.ranks, cell)[1..]
     }
 
     /// At the root: tells the members and waits until all are there.
@@ -87,6 +90,8 @@ impl GroupMember {
             Experiment::ChainBcast => (GroupKind::ChainBcast, self.chain(&cell)?),
             Experiment::FanOut => (GroupKind::FanOut, self.fan_out(&cell, bytes)?),
             Experiment::FanIn => (GroupKind::FanIn, self.fan_in(&cell, bytes)?),
+            Experiment::PairStreams => (GroupKind::PairStreams, self.pairs(&cell)?),
+            Experiment::PairExchanges => (GroupKind::PairExchanges, self.pairs(&cell)?),
             _ => return Err(not_of_a_group(&cell)),
         };
         Ok(vec![(ObservedKind::Group(kind, None), seconds)])
@@ -109,9 +114,10 @@ impl GroupMember {
     }
 
     fn chain(&self, cell: &SizedExperiment) -> Result<f64> {
-        let last = self.order[cell.procs as usize - 1];
+        let ranks = order(&self.ranks, cell);
+        let (next, last) = (ranks[1], ranks[ranks.len() - 1]);
         let begun = now();
-        self.comm.send(&self.outgoing[..cell.bytes as usize], self.order[1], Tag::Data)?;
+        self.comm.send(&self.outgoing[..cell.bytes as usize], next, Tag::Data)?;
         self.comm.receive(&mut [], last, Tag::Signal)?;
         Ok(seconds(now() - begun))
     }
@@ -119,7 +125,7 @@ impl GroupMember {
     fn fan_out(&mut self, cell: &SizedExperiment, bytes: usize) -> Result<f64> {
         let begun = now();
         for _ in 0..cell.messages {
-            for &rank in &self.order[1..cell.procs as usize] {
+            for &rank in &order(&self.ranks, cell)[1..] {
                 let request = start_send(&self.comm, &self.outgoing[..bytes], rank)?;
                 self.requests.push(request);
             }
@@ -135,8 +141,7 @@ impl GroupMember {
         let begun = now();
         self.members(cell).iter().try_for_each(|&rank| self.comm.send(&[], rank, Tag::Signal))?;
         for _ in 0..cell.messages {
-            let ranks = &self.order[1..cell.procs as usize];
-            for (index, &rank) in ranks.iter().enumerate() {
+            for (index, &rank) in order(&self.ranks, cell)[1..].iter().enumerate() {
                 let buffer = &mut self.incoming[index * bytes..(index + 1) * bytes];
                 let request = start_receive(&self.comm, buffer, rank)?;
                 self.requests.push(request);
@@ -146,12 +151,43 @@ impl GroupMember {
         Ok(seconds(now() - begun))
     }
 
+    fn pairs(&mut self, cell: &SizedExperiment) -> Result<f64> {
+        let begun = now();
+        self.members(cell).iter().try_for_each(|&rank| self.comm.send(&[], rank, Tag::Signal))?;
+        self.stream(cell, 0)?;
+        self.members(cell)
+            .iter()
+            .try_for_each(|&rank| self.comm.receive(&mut [], rank, Tag::Signal))?;
+        Ok(seconds(now() - begun))
+    }
+
+    /// One rank's part: all messages are under way at once, so that no rank waits for another.
+    fn stream(&mut self, cell: &SizedExperiment, place: usize) -> Result<()> {
+        // Neighbours in the order are a pair; the first of them sends in any case.
+        let (partner, bytes) = (order(&self.ranks, cell)[place ^ 1], cell.bytes as usize);
+        let both_ways = cell.experiment == Experiment::PairExchanges;
+        for message in 0..cell.messages as usize {
+            if both_ways || !place.is_multiple_of(2) {
+                let buffer = &mut self.incoming[message * bytes..(message + 1) * bytes];
+                self.requests.push(start_receive(&self.comm, buffer, partner)?);
+            }
+        }
+        for _ in 0..cell.messages {
+            if both_ways || place.is_multiple_of(2) {
+                self.requests.push(start_send(&self.comm, &self.outgoing[..bytes], partner)?);
+            }
+        }
+        wait_for_all(&mut self.requests)
+    }
+
     /// At a member: answers what one [`PairCommand::Measure`] asked for.
     ///
     /// # Errors
     /// The MPI library refuses.
     pub fn answer(&mut self, cell: SizedExperiment, count: u32) -> Result<()> {
-        let (root, bytes) = (self.order[0], cell.bytes as usize);
+        let (root, bytes) = (self.ranks.pair.0, cell.bytes as usize);
+        let place = place(&self.ranks, &cell, self.comm.rank());
+        let place = place.ok_or_else(|| not_of_a_group(&cell))?;
         self.comm.send(&[], root, Tag::Signal)?;
         for _ in 0..count {
             match cell.experiment {
@@ -162,9 +198,9 @@ impl GroupMember {
                     }
                 }
                 Experiment::ChainBcast => {
-                    let before = self.order[self.place - 1];
-                    self.comm.receive(&mut self.incoming[..bytes], before, Tag::Data)?;
-                    match self.order[..cell.procs as usize].get(self.place + 1) {
+                    let ranks = order(&self.ranks, &cell);
+                    self.comm.receive(&mut self.incoming[..bytes], ranks[place - 1], Tag::Data)?;
+                    match ranks.get(place + 1) {
                         Some(&next) => self.comm.send(&self.incoming[..bytes], next, Tag::Data)?,
                         None => self.comm.send(&[], root, Tag::Signal)?,
                     }
@@ -181,11 +217,27 @@ impl GroupMember {
                         self.comm.send(&self.outgoing[..bytes], root, Tag::Data)?;
                     }
                 }
+                Experiment::PairStreams | Experiment::PairExchanges => {
+                    self.comm.receive(&mut [], root, Tag::Signal)?;
+                    self.stream(&cell, place)?;
+                    self.comm.send(&[], root, Tag::Signal)?;
+                }
                 _ => return Err(not_of_a_group(&cell)),
             }
         }
         Ok(())
     }
+}
+
+/// The ranks that take part, the root first.
+fn order<'a>(ranks: &'a LevelRanks, cell: &SizedExperiment) -> &'a [u32] {
+    let all = if cell.experiment.shares_ports() { &ranks.sharing } else { &ranks.group };
+    &all[..all.len().min(cell.procs as usize)]
+}
+
+/// A rank's place among them.
+fn place(ranks: &LevelRanks, cell: &SizedExperiment, rank: u32) -> Option<usize> {
+    order(ranks, cell).iter().position(|one| *one == rank)
 }
 
 fn not_of_a_group(cell: &SizedExperiment) -> Error {

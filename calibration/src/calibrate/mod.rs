@@ -7,6 +7,7 @@ mod combine;
 mod command;
 mod flags;
 pub(crate) mod group;
+pub mod levels;
 pub mod pace;
 pub mod pair;
 mod placement;
@@ -14,6 +15,7 @@ mod recorder;
 mod refine;
 pub mod schedule;
 mod visit;
+mod watch;
 
 use rand_pcg::Pcg64;
 use statistics::stopping::Rule;
@@ -29,9 +31,11 @@ use self::{
     placement::Placement,
     recorder::{Recorder, Spent},
     schedule::{ScheduleBench, ScheduleOutcome},
+    watch::Watch,
 };
 use crate::{
     Error, Result,
+    disturbance::{sampling::Sampler, stretches},
     exchange::Tag,
     platform::{self, Survey},
     world::{self, World},
@@ -44,27 +48,39 @@ use crate::{
 pub fn run(flags: &CalibrateFlags, world: &World) -> Result<()> {
     let survey = if flags.job_number == 0 { Survey::WithLoad } else { Survey::InShort };
     let surroundings = platform::survey(world, &flags.job, survey)?;
-    let pair = match flags.choice.pair(&surroundings.nodes) {
-        Ok(pair) => pair,
+    let levels = match flags.levels(&surroundings.nodes) {
+        Ok(levels) => levels,
         // Every rank sees it, one says it.
         Err(problem) if world.rank() == 0 => return Err(Error::Usage(problem)),
         Err(_) => return Ok(()),
     };
-    let flags = &CalibrateFlags { pair, ..flags.clone() };
-    let recorder = match surroundings.platform {
-        Some(platform) => Some(Recorder::new(flags, &platform)?),
-        None => None,
-    };
-    if world.rank() == pair.0 {
-        send(flags, world, recorder)
-    } else {
-        serve(flags, world, recorder)
+    let mut recorders = match surroundings.platform {
+        Some(platform) => Recorder::of_levels(&levels, &platform)?,
+        None => Vec::new(),
     }
+    .into_iter();
+    for flags in &levels {
+        let recorder = recorders.next();
+        let (order, attending) = flags.level.order(flags.job.ranks);
+        match stretches::begin(world, &order)? {
+            (sampler, Some((stretches, _))) => {
+                let watch = Watch::new(sampler, stretches, (order, attending));
+                send(flags, world, recorder, watch)?;
+            }
+            (sampler, None) => serve(flags, world, recorder, sampler)?,
+        }
+    }
+    Ok(())
 }
 
 /// Every rank but the sender: does what the sender says, and sleeps where that is nothing.
-fn serve(flags: &CalibrateFlags, world: &World, mut recorder: Option<Recorder>) -> Result<()> {
-    let (sender, mirror) = flags.pair;
+fn serve(
+    flags: &CalibrateFlags,
+    world: &World,
+    mut recorder: Option<Recorder>,
+    mut sampler: Sampler,
+) -> Result<()> {
+    let (sender, mirror) = flags.level.pair;
     let comm = world.control;
     if let Some(recorder) = &recorder {
         comm.tell(&recorder.earlier, sender, Tag::Setup)?;
@@ -77,8 +93,7 @@ fn serve(flags: &CalibrateFlags, world: &World, mut recorder: Option<Recorder>) 
     let idle = if is_mirror { Attention::Mirror } else { Attention::Bystander };
     let mut attention = idle;
     let mut mirror = Mirror::new(comm, sender, if is_mirror { flags.largest() } else { 0 });
-    let order = group::order(flags.pair, flags.job.ranks);
-    let mut group = GroupMember::new(comm, order, &flags.group_cells());
+    let mut group = GroupMember::new(comm, flags.level.clone(), &flags.group_cells());
     loop {
         match command::next(&comm, sender, attention)? {
             PairCommand::Measure(cell, count) if cell.experiment.is_of_pair() => {
@@ -87,12 +102,17 @@ fn serve(flags: &CalibrateFlags, world: &World, mut recorder: Option<Recorder>) 
             PairCommand::Measure(cell, count) => group.answer(cell, count)?,
             PairCommand::Attend(all) => {
                 placement.hold(!all);
-                attention = if all && !is_mirror { Attention::Participant } else { idle };
+                let joins = all && !is_mirror && group.takes_part();
+                attention = if joins { Attention::Participant } else { idle };
             }
             PairCommand::Record(rows) => recorder.iter_mut().try_for_each(|to| to.append(&rows))?,
             PairCommand::Spent(seconds) => {
-                recorder.iter_mut().try_for_each(|to| to.note(seconds))?
+                recorder.iter_mut().try_for_each(|to| to.note_spent(seconds))?
             }
+            PairCommand::Note(key, value) => {
+                recorder.iter_mut().try_for_each(|to| to.note(&key, &value))?
+            }
+            PairCommand::Look => comm.tell(&sampler.end(), sender, Tag::Report)?,
             PairCommand::Stop => return Ok(()),
         }
     }
@@ -102,20 +122,32 @@ fn serve(flags: &CalibrateFlags, world: &World, mut recorder: Option<Recorder>) 
 /// leave is the pair's again.
 const SHARE_OF_PAIR: f64 = 0.6;
 
+/// The part of the budget that goes to the level inside a node, where there are two: its messages
+/// are the faster ones, and fewer ranks take part.
+const SHARE_OF_INSIDE: f64 = 0.2;
+
 /// The sender: decides and times.
-fn send(flags: &CalibrateFlags, world: &World, recorder: Option<Recorder>) -> Result<()> {
+fn send(
+    flags: &CalibrateFlags,
+    world: &World,
+    recorder: Option<Recorder>,
+    watch: Watch,
+) -> Result<()> {
     let comm = world.control;
     let earlier: Spent = match &recorder {
         Some(recorder) => recorder.earlier.clone(),
         None => comm.hear(0, Tag::Setup)?,
     };
     let groups = flags.group_cells();
-    let mut bench = CellBench::new(flags, world, recorder, &earlier, &groups)?;
+    let mut bench = CellBench::new(flags, world, (recorder, watch), &earlier, &groups)?;
     bench.observe_clock()?;
     let rule = bench.rule();
-    let budget = flags.budget_seconds;
     let mut random = Pcg64::new(u128::from(flags.seed), u128::from(flags.job_number));
     let begun = bench.spent_seconds();
+    let budget = match flags.level.inside {
+        true => begun + SHARE_OF_INSIDE * (flags.budget_seconds - begun),
+        false => flags.budget_seconds,
+    };
     let pair_until = match groups.is_empty() {
         true => budget,
         false => begun + SHARE_OF_PAIR * (budget - begun),
@@ -135,7 +167,7 @@ fn send(flags: &CalibrateFlags, world: &World, recorder: Option<Recorder>) -> Re
     bench.end()?;
     bench.tell_all(&PairCommand::Stop)?;
     if flags.is_last_job() {
-        report(&outcome, &rule, budget);
+        report(&outcome, &rule, flags);
     }
     Ok(())
 }
@@ -177,7 +209,8 @@ fn pair_cells(flags: &CalibrateFlags, bench: &CellBench) -> Vec<SizedExperiment>
 }
 
 /// Says on stderr what the budget did not reach.
-fn report(outcome: &ScheduleOutcome, rule: &Rule, budget_seconds: f64) {
+fn report(outcome: &ScheduleOutcome, rule: &Rule, flags: &CalibrateFlags) {
+    let place = if flags.level.inside { "inside a node: " } else { "" };
     if !outcome.unreached.is_empty() {
         const NAMED: usize = 4;
         let mut names: Vec<String> =
@@ -185,10 +218,12 @@ fn report(outcome: &ScheduleOutcome, rule: &Rule, budget_seconds: f64) {
         if let more @ 1.. = outcome.unreached.len().saturating_sub(NAMED) {
             names.push(format!("{more} more"));
         }
-        let budget = format!("the budget of {budget_seconds} s is too small for everything");
-        let least = rule.minimum;
+        let (budget, least) = (flags.budget_seconds, rule.minimum);
         let list = names.join(", ");
-        world::warn(&format!("{budget}; fewer than {least} visits to: {list}"));
+        world::warn(&format!(
+            "{place}the budget of {budget} s is too small for everything; fewer than {least} \
+             visits to: {list}"
+        ));
     }
     if let Some((worst, uncertainty)) = outcome.uncertain.first() {
         let percent = |fraction: f64| format!("{:.1} %", fraction * 100.0);
@@ -196,7 +231,7 @@ fn report(outcome: &ScheduleOutcome, rule: &Rule, budget_seconds: f64) {
         let wanted = percent(rule.relative_error);
         let worst = format!("{} (+-{})", worst.describe(), percent(*uncertainty));
         world::warn(&format!(
-            "{many} medians are less precise than asked for (+-{wanted}, the smallest messages \
+            "{place}{many} medians are less precise than asked for (+-{wanted}, the smallest messages \
              finer); the worst: {worst}"
         ));
     }

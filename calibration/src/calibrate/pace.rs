@@ -27,7 +27,7 @@ impl Pace {
     /// Seconds between them: drifts last longer.
     const MOST_SECONDS: f64 = 0.25;
     /// What the rounds may take, as a part of the time.
-    const SHARE: f64 = 0.2;
+    pub const SHARE: f64 = 0.2;
     /// What a repetition is taken for before the first.
     const UNKNOWN_SECONDS: f64 = 2e-3;
 

@@ -79,6 +79,12 @@ impl Placement {
     }
 }
 
+impl Drop for Placement {
+    fn drop(&mut self) {
+        self.hold(false);
+    }
+}
+
 impl RankLocation {
     fn own() -> Self {
         let processors = allowed().map(|set| members(&set)).unwrap_or_default();

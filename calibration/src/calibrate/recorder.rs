@@ -16,6 +16,8 @@ pub struct Spent {
     pub rows: Vec<Observation>,
     /// Seconds of the budget that they used.
     pub seconds: f64,
+    /// Seconds that they waited for others to end.
+    pub waited_seconds: f64,
 }
 
 /// Appends observations to their records.
@@ -31,17 +33,26 @@ pub struct Recorder {
 const IDENTITY: [&str; 1] = ["pair"];
 
 impl Recorder {
-    /// Reads the records, if there are any.
+    /// Reads the records of each level, if there are any; the time spent is that of all together.
     ///
     /// # Errors
     /// They cannot be read, or hold something else.
-    pub fn new(flags: &CalibrateFlags, platform: &Platform) -> Result<Self> {
+    pub fn of_levels(levels: &[CalibrateFlags], platform: &Platform) -> Result<Vec<Self>> {
+        let recorders = levels.iter().map(|flags| Self::new(flags, platform));
+        let mut recorders: Vec<Self> = recorders.collect::<Result<_>>()?;
+        let spent = recorders.iter().map(|it| it.earlier.seconds).fold(0.0, f64::max);
+        recorders.iter_mut().for_each(|it| it.earlier.seconds = spent);
+        Ok(recorders)
+    }
+
+    fn new(flags: &CalibrateFlags, platform: &Platform) -> Result<Self> {
         let header = header(flags, platform)?;
         let path = &flags.job.record;
         let (pairs, there) = Recording::open(path, header.clone(), &IDENTITY)?;
         let seconds = spent_seconds(&there, path)?;
+        let waited_seconds = there.waited_seconds();
         let rows = there.rows.into_iter().map(Observation::Pair).collect();
-        let (mut earlier, mut groups) = (Spent { rows, seconds }, None);
+        let (mut earlier, mut groups) = (Spent { rows, seconds, waited_seconds }, None);
         if let Some(path) = &flags.groups {
             let (recording, there) = Recording::open(path, header, &IDENTITY)?;
             // The budget is that of both records together.
@@ -69,9 +80,18 @@ impl Recorder {
     ///
     /// # Errors
     /// The system refuses.
-    pub fn note(&mut self, spent_seconds: f64) -> Result<()> {
+    pub fn note_spent(&mut self, spent_seconds: f64) -> Result<()> {
         self.pairs.note_spent(spent_seconds)?;
         self.groups.iter_mut().try_for_each(|groups| groups.note_spent(spent_seconds))
+    }
+
+    /// Notes something beside the observations, where this run has changed a record at all.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn note(&mut self, key: &str, value: &str) -> Result<()> {
+        self.pairs.note(key, value)?;
+        self.groups.iter_mut().try_for_each(|groups| groups.note(key, value))
     }
 }
 
@@ -83,7 +103,7 @@ fn header(flags: &CalibrateFlags, platform: &Platform) -> Result<RecordHeader> {
                   ones, but free among several ranks; the clock's own cost is not subtracted \
                   (kind clock)";
     let own = [
-        ("pair", format!("{},{}", flags.pair.0, flags.pair.1)),
+        ("pair", format!("{},{}", flags.level.pair.0, flags.level.pair.1)),
         (
             "precision",
             format!("{} {}", flags.precision.criterion.name(), flags.precision.relative_error),

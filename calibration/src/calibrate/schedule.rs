@@ -43,6 +43,9 @@ pub trait ScheduleBench {
     /// Those that every cell shall have in this job, whatever it has had before.
     fn least_of_job(&self) -> usize;
 
+    /// Seconds of the last judged repetition of a cell; 0 before the first.
+    fn call_seconds(&self, cell: &SizedExperiment) -> f64;
+
     /// How uncertain a cell is, by the rule.
     fn uncertainty(&self, cell: &SizedExperiment, rule: &Rule) -> f64;
 }
@@ -107,10 +110,13 @@ pub fn wants_more<B: ScheduleBench>(cell: &SizedExperiment, rule: &Rule, bench: 
 
 /// Visits that a cell lacks to the least number, in all or in this job.
 fn lacking<B: ScheduleBench>(cell: &SizedExperiment, rule: &Rule, bench: &B) -> usize {
-    /// Jobs differ in what a small message costs; a large one is its bytes.
+    /// Jobs differ in what a small message costs; a large one is its bytes, and on a slow network many
+    /// small ones are.
     const SMALL: u64 = 1 << 10;
     const LEAST_OF_SMALL: usize = 4;
-    let is_small = cell.experiment.is_of_pair() && cell.bytes <= SMALL;
+    let is_small = cell.experiment.is_of_pair()
+        && cell.bytes <= SMALL
+        && !VisitTimes::is_long(bench.call_seconds(cell));
     let least = if is_small { LEAST_OF_SMALL } else { 0 }.max(bench.least_of_job());
     let in_all = rule.minimum.saturating_sub(bench.visits(cell));
     in_all.max(least.saturating_sub(bench.visits_of_job(cell)))
@@ -164,13 +170,23 @@ impl<B: ScheduleBench> VisitSchedule<'_, B> {
             if too_long.contains(&size[0].experiment) {
                 continue;
             }
-            let looks: Vec<VisitTimes> = size.iter().map(|cell| self.first_look(cell)).collect();
-            let expected = size
+            let seconds: Vec<f64> =
+                size.iter().map(|cell| expected_seconds(cell, &tasks)).collect();
+            let is_indispensable = indispensable.contains(&size[0].bytes);
+            let looks: Vec<VisitTimes> = size
                 .iter()
-                .zip(&looks)
-                .map(|(cell, look)| f64::from(look.repetitions()) * expected_seconds(cell, &tasks));
+                .zip(&seconds)
+                .map(|(cell, seconds)| {
+                    let is_long = !is_indispensable && VisitTimes::is_long(*seconds);
+                    self.first_look(cell, is_long)
+                })
+                .collect();
+            let expected = looks
+                .iter()
+                .zip(&seconds)
+                .map(|(look, seconds)| f64::from(look.repetitions()) * seconds);
             let fits = self.bench.spent_seconds() + expected.sum::<f64>() <= end;
-            if !fits && !indispensable.contains(&size[0].bytes) {
+            if !fits && !is_indispensable {
                 too_long.extend(size.iter().map(|cell| cell.experiment));
                 continue;
             }
@@ -183,10 +199,28 @@ impl<B: ScheduleBench> VisitSchedule<'_, B> {
                 }
             }
         }
+        self.look_again(&mut tasks, end)?;
         Ok(tasks)
     }
 
-    fn first_look(&self, cell: &SizedExperiment) -> VisitTimes {
+    /// What is long had one observation: further ones, as far as there is time until `end`.
+    fn look_again(&mut self, tasks: &mut [CellTask], end: f64) -> Result<(), B::Error> {
+        for _ in 1..Self::FEW {
+            for task in tasks.iter_mut().filter(|task| VisitTimes::is_long(task.seconds)) {
+                let is_seldom = self.bench.visits(&task.cell) < Self::FEW as usize;
+                if is_seldom && self.bench.spent_seconds() + task.seconds <= end {
+                    self.again(task)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Of what is long, one at a time.
+    fn first_look(&self, cell: &SizedExperiment, is_long: bool) -> VisitTimes {
+        if is_long {
+            return VisitTimes { unjudged: 0, judged: 1 };
+        }
         let judged = if self.bench.visits(cell) == 0 { Self::FEW } else { 0 };
         VisitTimes { unjudged: 1, judged }
     }
@@ -197,9 +231,10 @@ impl<B: ScheduleBench> VisitSchedule<'_, B> {
         random: &mut Pcg64,
     ) -> Result<(), B::Error> {
         loop {
-            // What was begun may cost more than there is: then the largest sizes wait.
+            // What was begun may cost more than there is beside the pace: then the largest sizes wait.
             let mut carried = tasks.len();
-            while carried > 0 && self.minimum_seconds(&tasks[..carried]) > self.left_seconds() {
+            let left = self.left_seconds() * (1.0 - Pace::SHARE);
+            while carried > 0 && self.minimum_seconds(&tasks[..carried]) > left {
                 carried -= 1;
             }
             let lacking = |&index: &usize| self.lacking(&tasks[index].cell) > 0;
@@ -212,6 +247,8 @@ impl<B: ScheduleBench> VisitSchedule<'_, B> {
 
     fn refine(&mut self, tasks: &mut [CellTask], random: &mut Pcg64) -> Result<(), B::Error> {
         loop {
+            // Visits can be lost to what else uses the processors.
+            self.reach_minimum(tasks, random)?;
             let mut open: Vec<usize> =
                 (0..tasks.len()).filter(|&index| self.is_open(&tasks[index])).collect();
             if self.pace.goes_on_after(self.budget_seconds) {

@@ -18,11 +18,16 @@ impl VisitTimes {
     /// What takes longer does not feel in which state the visit found things.
     const LONG_SECONDS: f64 = 5e-3;
 
+    /// Whether one repetition takes so long that it does not feel in which state the visit found things.
+    pub fn is_long(seconds: f64) -> bool {
+        seconds >= Self::LONG_SECONDS
+    }
+
     /// To a cell of which one repetition takes so long.
     pub fn for_call_time(seconds: f64) -> Self {
         let fitting = (Self::SECONDS / seconds.max(1e-9)) as u32;
         VisitTimes {
-            unjudged: u32::from(seconds < Self::LONG_SECONDS),
+            unjudged: u32::from(!Self::is_long(seconds)),
             judged: fitting.clamp(1, Self::MOST),
         }
     }

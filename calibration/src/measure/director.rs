@@ -14,8 +14,6 @@ use super::{
     members::JobNodes,
     participant::{CallRequest, CallSeries, MeasureCommand, Participant},
     queue::{Next, VisitQueue},
-    sampling::RankSample,
-    stretches::Stretches,
     timing::{self, CallReport, Scheme, Start, TimedCall, TimingScheme},
     tracer::Tracer,
     work::{OpenVisit, OpenWork},
@@ -23,20 +21,18 @@ use super::{
 use crate::{
     Error, Result,
     clock::{Nanos, now},
+    disturbance::{sampling::RankSample, stretches::Stretches, wait_for_others},
     exchange::{Communicator, Tag},
     launcher,
     patience::Patience,
     progress::Reporter,
     recording::Recording,
     serving,
-    sleep::sleep_until,
     world::{self, World},
 };
 
 /// Calls of a visit that are made without a look at the deadline in between.
 const MOST_IN_A_ROW: u32 = 4;
-/// While rank 0 waits, it looks this often whether the launcher is still there.
-const LOOK_AFTER_THE_LAUNCHER: Nanos = 500_000_000;
 
 /// Goes through the plan.
 pub(super) struct Director<'a> {
@@ -164,11 +160,7 @@ impl<'a> Director<'a> {
         let Some(wait) = wait.map(|wait| wait.min(left)).filter(|wait| *wait > 0.0 && !end) else {
             return Ok(());
         };
-        let until = now() + (wait * 1e9) as Nanos;
-        while now() < until {
-            launcher::end_if_gone();
-            sleep_until(until.min(now() + LOOK_AFTER_THE_LAUNCHER));
-        }
+        wait_for_others(wait);
         self.stretches.forget();
         let waited = self.queue.waited(wait);
         self.writer.note(disturbance::WAITED, &format!("{waited:.3}"))

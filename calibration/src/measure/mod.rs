@@ -13,8 +13,6 @@ pub mod ours;
 pub mod participant;
 pub mod plugins;
 mod queue;
-mod sampling;
-mod stretches;
 pub mod timing;
 pub mod tool;
 pub mod tracer;
@@ -32,6 +30,7 @@ use self::{
 };
 use crate::{
     Result,
+    disturbance::stretches,
     exchange::Tag,
     patience::Patience,
     platform::{self, Surroundings, Survey},
@@ -53,7 +52,7 @@ pub fn run(flags: &MeasureFlags, world: &World) -> Result<()> {
     let nodes = JobNodes::new(&nodes);
     let clock_shared = groups.is_one();
     let synchroniser = Synchroniser::new(world.control, groups);
-    let (sampler, book) = stretches::begin(world)?;
+    let (sampler, book) = stretches::begin(world, &(0..world.control.size()).collect::<Vec<_>>())?;
     let (Some(platform), Some((stretches, seats))) = (platform, book) else {
         return match world.control.hear_asleep(0, Tag::Setup, Patience::of_participant())? {
             Some(plan) => {

@@ -18,12 +18,12 @@ use super::{
     methods::MethodCommunicators,
     ours::Carrier,
     plugins::LoadedPlugin,
-    sampling::{RankSample, Sampler},
     timing::{self, CallReport, Scheme, Start},
 };
 use crate::{
     Error, Result,
     clock::Nanos,
+    disturbance::sampling::{RankSample, Sampler},
     exchange::{Communicator, Tag},
     patience::Patience,
     serving,

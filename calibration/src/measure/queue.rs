@@ -8,17 +8,10 @@ use records::{
 };
 
 use super::work::OpenVisit;
+use crate::disturbance::allowance::DisturbanceAllowance;
 
-/// What of a job's time may go to waiting for others to end and to making visits again, as a part of all that
-/// has passed.
-const PART: f64 = 0.25;
 /// How often a visit is made again at most.
 const MOST_TIMES: u32 = 2;
-/// The first wait of a row of disturbed stretches, in seconds; each is twice as long as the one before.
-const FIRST_WAIT: f64 = 0.5;
-/// The longest.
-const LONGEST_WAIT: f64 = 8.0;
-
 /// What is to be done next.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Next {
@@ -37,10 +30,7 @@ pub struct VisitQueue {
     times: BTreeMap<u32, u32>,
     /// By visit the observations of the present stretch, and the number of its next one.
     present: BTreeMap<u32, (u32, u32)>,
-    /// Disturbed stretches in a row.
-    disturbed: u32,
-    waited_seconds: f64,
-    again_seconds: f64,
+    allowance: DisturbanceAllowance,
 }
 
 impl VisitQueue {
@@ -51,9 +41,7 @@ impl VisitQueue {
             again: VecDeque::new(),
             times: BTreeMap::new(),
             present: BTreeMap::new(),
-            disturbed: 0,
-            waited_seconds: 0.0,
-            again_seconds: 0.0,
+            allowance: DisturbanceAllowance::default(),
         }
     }
 
@@ -62,19 +50,14 @@ impl VisitQueue {
         if let Some(visit) = self.planned.pop_front() {
             return Some(Next::Planned(visit));
         }
-        let visit = self.again.pop_front().filter(|_| self.allowance(elapsed) > 0.0)?;
+        let visit = self.again.pop_front().filter(|_| self.allowance.left(elapsed) > 0.0)?;
         *self.times.entry(visit.index).or_default() += 1;
         Some(Next::Again(visit))
     }
 
-    /// Seconds that may still go to disturbance.
-    fn allowance(&self, elapsed: f64) -> f64 {
-        PART * elapsed - self.waited_seconds - self.again_seconds
-    }
-
     /// A visit was made again in so many seconds.
     pub fn made_again(&mut self, seconds: f64) {
-        self.again_seconds += seconds;
+        self.allowance.made_again(seconds);
     }
 
     /// An observation was made.
@@ -88,8 +71,8 @@ impl VisitQueue {
     /// disturbed one is made again; of several in a row, which last, the end is awaited.
     pub fn close(&mut self, disturbed: bool, plan: &Plan, elapsed: f64) -> Option<f64> {
         let present = std::mem::take(&mut self.present);
+        let wait = self.allowance.close(disturbed, elapsed);
         if !disturbed {
-            self.disturbed = 0;
             return None;
         }
         for (index, (lost, next_repetition)) in present {
@@ -100,16 +83,12 @@ impl VisitQueue {
                 self.again.push_back(visit);
             }
         }
-        self.disturbed += 1;
-        let doublings = self.disturbed.checked_sub(2)?;
-        let wait = FIRST_WAIT * 2.0_f64.powi(doublings.min(16) as i32);
-        Some(wait.min(LONGEST_WAIT).min(self.allowance(elapsed))).filter(|wait| *wait > 0.0)
+        wait
     }
 
     /// It was waited; gives how long in all.
     pub fn waited(&mut self, seconds: f64) -> f64 {
-        self.waited_seconds += seconds;
-        self.waited_seconds
+        self.allowance.waited(seconds)
     }
 
     /// Visits that stay disturbed.

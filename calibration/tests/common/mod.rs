@@ -8,9 +8,13 @@ use std::{
     ffi::OsStr,
     fs,
     os::unix::process::CommandExt,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, Output},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
     time::{Duration, Instant},
 };
 
@@ -89,7 +93,7 @@ impl Mpi {
         let written = || fs::read_to_string(path).map_or(0, |text| text.lines().count());
         while written() < lines && Instant::now() < limit {
             assert!(child.try_wait().unwrap().is_none(), "the job ended before it could be killed");
-            std::thread::sleep(Duration::from_millis(2));
+            thread::sleep(Duration::from_millis(2));
         }
         // SAFETY: the group is the one that was made for this child.
         unsafe { libc::kill(-(child.id() as i32), libc::SIGKILL) };
@@ -97,7 +101,7 @@ impl Mpi {
         let limit = Instant::now() + patience;
         while is_running(path) {
             assert!(Instant::now() < limit, "ranks outlive their mpirun");
-            std::thread::sleep(Duration::from_millis(10));
+            thread::sleep(Duration::from_millis(10));
         }
     }
 }
@@ -146,5 +150,48 @@ pub fn assert_success(output: &Output) {
     for line in out.lines() {
         let progress = records::progress::Progress::parse(line);
         assert!(progress.is_some(), "stdout holds progress alone, but also '{line}'");
+    }
+}
+
+/// A stand-in for /proc/stat of 2 processors, half of whose time is stolen while `is_stolen` says so of how many
+/// observations the record has and how long it has had any; it ends by calling what is returned.
+#[allow(dead_code, reason = "each test program uses its part of this module")]
+pub fn stand_in(
+    path: PathBuf,
+    record: PathBuf,
+    is_stolen: impl Fn(usize, Duration) -> bool + Send + 'static,
+) -> impl FnOnce() {
+    const STEP: Duration = Duration::from_millis(5);
+    let write = move |all: u64, under_theft: u64| {
+        let stolen = under_theft / 2;
+        let beside = path.with_extension("new");
+        fs::write(&beside, format!("cpu 10 0 0 {} 0 0 0 {stolen}\n", all - stolen)).unwrap();
+        fs::rename(&beside, &path).unwrap();
+    };
+    write(0, 0);
+    let ended = Arc::new(AtomicBool::new(false));
+    let until = Arc::clone(&ended);
+    let writer = thread::spawn(move || {
+        // Halved only when written: of a single hundredth half would be nothing.
+        let (begun, mut before, mut under_theft) = (Instant::now(), 0, 0);
+        let mut first = None;
+        while !until.load(Ordering::Relaxed) {
+            thread::sleep(STEP);
+            let lines = fs::read_to_string(&record).unwrap_or_default();
+            let made = lines.lines().filter(|line| line.ends_with(",ok")).count();
+            // Hundredths of a second of both processors together.
+            let all = (begun.elapsed().as_secs_f64() * 200.0) as u64;
+            let since = first.filter(|_| made > 0).unwrap_or_else(Instant::now);
+            first = Some(since);
+            if is_stolen(made, since.elapsed()) {
+                under_theft += all - before;
+            }
+            before = all;
+            write(all, under_theft);
+        }
+    });
+    move || {
+        ended.store(true, Ordering::Relaxed);
+        writer.join().unwrap();
     }
 }

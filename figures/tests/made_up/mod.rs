@@ -113,6 +113,7 @@ pub fn penalties(procs: &[u32], sizes: &[u64]) -> Penalties {
         message_size: BTreeMap::from([(Collective::Bcast, "count x type size".into())]),
         summaries,
         regions: Vec::new(),
+        prediction_errors: Vec::new(),
         noise: Vec::new(),
         busy_links: Vec::new(),
         penalties,
@@ -207,6 +208,7 @@ pub fn calibration() -> Calibration {
         },
         fitted: None,
         fits: Vec::new(),
+        inside: None,
         algorithms: None,
         warnings: Vec::new(),
     }

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use models::presets::preset;
 use records::{
     Collective, Method,
-    calibration::{Calibration, Parameters},
+    calibration::{Calibration, GapKnot, InsideNode, Parameters, PortGap},
     decisions::Decisions,
     document::{self, Document},
     platform::{ClockSource, Platform},
@@ -164,7 +164,22 @@ pub fn calibrations() -> Vec<Vec<u8>> {
     thin(&mut whole.measured);
     whole.fitted = Some(whole.measured.clone());
     whole.fits.truncate(3);
+    whole.inside = Some(inside(&whole));
     bytes([text(&whole), text(&preset("boba").unwrap())])
+}
+
+/// The same inside a node, and two ranks that share its port.
+fn inside(whole: &Calibration) -> InsideNode {
+    let knots = whole.measured.plogp.knots.iter().take(2);
+    let knots = knots.map(|knot| GapKnot { bytes: knot.bytes, gap_seconds: knot.gap_seconds });
+    let knots: Vec<GapKnot> = knots.collect();
+    let gap = |ranks| PortGap { ranks, both_ways: false, knots: knots.clone() };
+    InsideNode {
+        measured: whole.measured.clone(),
+        fitted: None,
+        fits: Vec::new(),
+        port: vec![gap(1), gap(2)],
+    }
 }
 
 /// Few message sizes: a damage then meets every kind of field.
@@ -187,6 +202,7 @@ pub fn calibration_of(measured: Parameters) -> Calibration {
         measured,
         fitted: None,
         fits: Vec::new(),
+        inside: None,
         algorithms: None,
         warnings: Vec::new(),
     }

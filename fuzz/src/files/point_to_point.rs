@@ -117,6 +117,8 @@ pub fn groups() -> String {
                 (GroupKind::FanOut, 8),
                 (GroupKind::FanIn, 2),
                 (GroupKind::FanIn, 8),
+                (GroupKind::PairStreams, 2),
+                (GroupKind::PairStreams, 8),
             ] {
                 rows.extend(group(
                     kind,

@@ -2,6 +2,7 @@ use std::collections::BTreeSet;
 
 use models::{
     Forms, Model, Predictor, Reach, closed_forms::refined, explain::Explainer, parameters::Network,
+    simulated::LevelledNetwork,
 };
 use records::{
     Algorithm, Collective, Method, Point,
@@ -57,7 +58,11 @@ pub fn calibration() -> Parser {
 
 fn read(input: &[u8]) -> Answer {
     document::<Calibration>(input, |calibration| {
-        let Calibration { measured, fitted, algorithms, .. } = calibration;
+        let Calibration { measured, fitted, inside, algorithms, .. } = calibration;
+        for model in Model::ALL {
+            LevelledNetwork::new(model, measured, inside.as_ref(), true)
+                .expect("what was accepted are parameters");
+        }
         for parameters in std::iter::once(measured).chain(fitted) {
             let reach = Reach::from_calibration(calibration, parameters);
             predict(parameters, reach);

@@ -1,7 +1,7 @@
 use records::{Collective, FileError, observation::ObservationStatus};
 
 use crate::{
-    lines::{Lines, number, time},
+    lines::{Lines, number, seconds_at_rate, time},
     methods,
     rows::{ExchangeKind, ImportedCall, Made, PairExchange, Sink, Summary},
     sizes::SizeMeaning,
@@ -177,12 +177,13 @@ impl ImbTable {
             }
             Benchmark::Band(kind) => {
                 let rate = time(needed("Msg/sec")?).map_err(in_field("Msg/sec"))?;
-                if rate == 0.0 || procs < 2 {
-                    return Err(lines.fault("is 0; expected more").in_field("Msg/sec"));
+                if procs < 2 {
+                    return Err(lines.fault("1 process makes no pair; expected 2 or more"));
                 }
                 let ways = if kind == ExchangeKind::BothWays { 2.0 } else { 1.0 };
                 let pairs = procs / 2;
-                let seconds = ways * f64::from(pairs) * f64::from(WINDOW) / rate;
+                let messages = ways * f64::from(pairs) * f64::from(WINDOW);
+                let seconds = seconds_at_rate(messages, rate).map_err(in_field("Msg/sec"))?;
                 let summary = summary(MEAN, Vec::new());
                 sink.exchange(
                     line,

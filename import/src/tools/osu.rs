@@ -1,7 +1,7 @@
 use records::{Collective, FileError, Method, observation::ObservationStatus};
 
 use crate::{
-    lines::{Lines, number, time},
+    lines::{Lines, number, seconds_at_rate, time},
     rows::{ExchangeKind, ImportedCall, Made, PairExchange, Sink, Summary},
     sizes::SizeMeaning,
     tool::{MeasuringTool, Told},
@@ -113,8 +113,8 @@ fn test(title: &str) -> Result<OsuTest, String> {
             let of = name.strip_suffix("Latency").unwrap_or(name).trim();
             OsuTest::Collective(match of {
                 "Broadcast" => Collective::Bcast,
-                "All-to-All Personalized PairExchange" => Collective::Alltoall,
-                "All-to-Allv Personalized PairExchange" => Collective::Alltoallv,
+                "All-to-All Personalized Exchange" => Collective::Alltoall,
+                "All-to-Allv Personalized Exchange" => Collective::Alltoallv,
                 // Its size is the vector in some versions and the block in others.
                 "Reduce_scatter_block" => {
                     return Err("the size of osu_reduce_scatter_block is not the same in all \
@@ -252,6 +252,9 @@ impl OsuTable {
             seconds,
             summary: summary.clone(),
         };
+        let at_rate = |name: &'static str, amount, rate| {
+            seconds_at_rate(amount, rate).map_err(|problem| lines.fault(problem).in_field(name))
+        };
         match self.test {
             // Half the way there and back.
             OsuTest::Latency => {
@@ -262,13 +265,15 @@ impl OsuTable {
             OsuTest::Bandwidth(kind) => {
                 let ways = if kind == ExchangeKind::BothWays { 2.0 } else { 1.0 };
                 let carried = ways * f64::from(WINDOW) * row.bytes as f64;
-                sink.exchange(line, &exchange(kind, 1, WINDOW, carried / (1e6 * row.value)))
+                let seconds = at_rate("Bandwidth", carried, 1e6 * row.value)?;
+                sink.exchange(line, &exchange(kind, 1, WINDOW, seconds))
             }
             OsuTest::MessageRate { pairs: 0, .. } => {
                 Err(lines.fault("the number of pairs is not told; expected '# [ pairs: N ] ...'"))
             }
             OsuTest::MessageRate { pairs, window } => {
-                let seconds = f64::from(pairs) * f64::from(window) / row.value;
+                let messages = f64::from(pairs) * f64::from(window);
+                let seconds = at_rate("Messages/s", messages, row.value)?;
                 sink.exchange(line, &exchange(ExchangeKind::OneWay, pairs, window, seconds))
             }
             OsuTest::Collective(collective) => {

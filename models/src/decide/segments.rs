@@ -86,7 +86,7 @@ pub(super) fn best_of_all(
         let search = &mut searches[index];
         search.limit = search.limit.min(predictor.tie_limit(known));
         if search.cuts() {
-            // The one that looks cheapest limits all others.
+            // The one that looks cheapest limits all others, many of which end at once.
             if rank == 0 {
                 search.look_around();
             }
@@ -113,7 +113,14 @@ struct Search<'a> {
     known: f64,
     /// Above it no time is of interest.
     limit: f64,
+    /// Whether [`Search::look_around`] has been.
+    looked_around: bool,
+    /// Halves met.
+    halves: u32,
 }
+
+/// A search that has met so many halves may have to meet thousands: a good size ends it sooner.
+const MANY_HALVES: u32 = 100;
 
 impl<'a> Search<'a> {
     fn new(predictor: &'a Predictor, point: Point, method: &Method) -> Result<Self, DecideError> {
@@ -130,8 +137,19 @@ impl<'a> Search<'a> {
         }
         let (network, known, limit) = (&set.network, f64::INFINITY, f64::INFINITY);
         let element = point.collective.element_bytes(point.bytes);
-        let mut search =
-            Search { predictor, network, form, whole, element, best: None, known, limit };
+        let (looked_around, halves, best) = (false, 0, None);
+        let mut search = Search {
+            predictor,
+            network,
+            form,
+            whole,
+            element,
+            best,
+            known,
+            limit,
+            looked_around,
+            halves,
+        };
         if form.is_candidate(&whole) {
             search.best = Some((0, search.cost(0)));
         }
@@ -175,6 +193,7 @@ impl<'a> Search<'a> {
 
     /// A good size, for the search to begin with: the best power of two, and what is around it.
     fn look_around(&mut self) {
+        self.looked_around = true;
         let (elements, mut near) = (self.elements(), 1);
         let mut least = f64::INFINITY;
         for segment in (0..u64::BITS).map(|bit| 1 << bit).take_while(|size| *size < elements) {
@@ -228,6 +247,10 @@ impl<'a> Search<'a> {
     /// Searches the sizes from `low` to `high` elements, over which all costs rise (or, `falling`,
     /// are linear).
     fn halves(&mut self, low: u64, high: u64, falling: bool) {
+        self.halves += 1;
+        if self.halves > MANY_HALVES && !self.looked_around {
+            self.look_around();
+        }
         let fewest = self.elements().div_ceil(high);
         let most = self.elements().div_ceil(low);
         let with_fewest =
@@ -258,6 +281,13 @@ impl<'a> Search<'a> {
 
 /// An integer of `low..=high` at which a convex function is least.
 fn convex_minimum(mut low: u64, mut high: u64, cost: impl Fn(u64) -> f64) -> u64 {
+    // As a rule it only rises, or only falls.
+    if low < high && cost(low) <= cost(low + 1) {
+        return low;
+    }
+    if low < high && cost(high - 1) > cost(high) {
+        return high;
+    }
     while low < high {
         let middle = low + (high - low) / 2;
         if cost(middle) <= cost(middle + 1) {

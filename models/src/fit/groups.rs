@@ -4,6 +4,7 @@
 //! # What is computed
 //! - g(m, k), to and from k others: the difference of long and short rows of rounds, divided by
 //!   the rounds between, so that the way there and back cancels out.
+//! - The gap of k ranks of a node that send at once through its port: the same difference.
 //! - gamma(m): the time of a call over its bytes; the single gamma is the slope of a robust line
 //!   through the calls' times for `MPI_SUM` of `double`.
 //!
@@ -12,7 +13,7 @@
 use std::collections::BTreeMap;
 
 use records::{
-    calibration::{Estimate, Gamma, GammaKnot, GapKnot, ManyGap, Operation, Parameters},
+    calibration::{Estimate, Gamma, GammaKnot, GapKnot, ManyGap, Operation, Parameters, PortGap},
     group_observation::{GroupKind, GroupObservation},
     observation::ObservationStatus,
 };
@@ -40,12 +41,14 @@ pub struct GroupSamples {
 pub(super) type GroupCentres = BTreeMap<GroupKey, f64>;
 
 impl GroupSamples {
-    /// Warm-ups, and what was observed fewer than 3 times, are left out.
+    /// Warm-ups, and what was observed fewer than 3 times, are left out; and what was observed while
+    /// others took too much of the processors, where there are 3 others.
     ///
     /// # Errors
     /// An observation is no time; says which.
     pub fn new(observations: &[GroupObservation]) -> Result<Self, String> {
         let mut times: BTreeMap<GroupKey, Vec<(u32, u32, f64)>> = BTreeMap::new();
+        let mut disturbed = times.clone();
         for row in observations.iter().filter(|row| row.status != ObservationStatus::Warmup) {
             let key = (row.kind, row.operation, row.procs, row.bytes, row.messages);
             if !(row.seconds.is_finite() && row.seconds >= 0.0) || row.messages == 0 {
@@ -57,7 +60,15 @@ impl GroupSamples {
                     row.messages
                 ));
             }
+            let is_disturbed = row.status == ObservationStatus::Disturbed;
+            let times = if is_disturbed { &mut disturbed } else { &mut times };
             times.entry(key).or_default().push((row.job, row.visit, row.seconds));
+        }
+        for (key, disturbed) in disturbed {
+            let times = times.entry(key).or_default();
+            if times.len() < LEAST {
+                times.extend(disturbed);
+            }
         }
         times.retain(|_, times| times.len() >= LEAST);
         let samples: Vec<(GroupKey, Sample)> =
@@ -79,9 +90,14 @@ impl GroupSamples {
             (GroupKind::FanOut, &mut parameters.plogp.gap_by_destinations),
             (GroupKind::FanIn, &mut parameters.plogp.gap_by_sources),
         ] {
-            *gaps = many_gaps(centres, kind, estimate);
+            let many = |(procs, knots)| ManyGap { partners: procs - 1, knots };
+            let gaps_of = gaps_of_rounds(centres, kind, estimate).into_iter();
+            *gaps = gaps_of.filter(|(procs, _)| *procs > 2).map(many).collect();
         }
-        parameters.gamma = gammas(centres, estimate);
+        let gammas = gammas(centres, estimate);
+        if !gammas.is_empty() {
+            parameters.gamma = gammas;
+        }
         let sums = keys_of(centres, Combining::OPERATION);
         let slope = |centres: &GroupCentres| {
             let points: Vec<(f64, f64)> =
@@ -92,27 +108,42 @@ impl GroupSamples {
             parameters.gamma_seconds_per_byte = estimate(&slope);
         }
     }
+
+    /// What ranks of a node get of its port, as far as it was measured.
+    pub fn port(&self) -> Vec<PortGap> {
+        let GroupSamples { centres, redrawn, .. } = self;
+        let estimate = |of: &dyn Fn(&GroupCentres) -> f64| percentiles(centres, redrawn, of);
+        let kinds = [(GroupKind::PairStreams, false), (GroupKind::PairExchanges, true)];
+        let gaps = kinds.into_iter().flat_map(|(kind, both_ways)| {
+            let gaps = gaps_of_rounds(centres, kind, estimate).into_iter();
+            gaps.map(move |(procs, knots)| PortGap { ranks: procs / 2, both_ways, knots })
+        });
+        let mut gaps: Vec<PortGap> = gaps.collect();
+        gaps.sort_by_key(|gap| (gap.ranks, gap.both_ways));
+        gaps
+    }
 }
 
-/// Number of partners and bytes: the short and the long row as (rounds, key).
+/// Processes and bytes: the short and the long row as (rounds, key).
 fn rows_of_rounds(centres: &GroupCentres, kind: GroupKind) -> BTreeMap<(u32, u64), Vec<GroupKey>> {
     let mut rows: BTreeMap<(u32, u64), Vec<GroupKey>> = BTreeMap::new();
     for &key in centres.keys().filter(|key| key.0 == kind) {
         let (_, _, procs, bytes, _) = key;
         // The keys ascend by length.
-        rows.entry((procs.saturating_sub(1), bytes)).or_default().push(key);
+        rows.entry((procs, bytes)).or_default().push(key);
     }
-    rows.retain(|(partners, _), keys| *partners > 1 && keys.len() > 1);
+    rows.retain(|(procs, _), keys| *procs > 1 && keys.len() > 1);
     rows
 }
 
-fn many_gaps(
+/// By ascending number of processes: the time of one round, over the message size.
+fn gaps_of_rounds(
     centres: &GroupCentres,
     kind: GroupKind,
     estimate: impl Fn(&dyn Fn(&GroupCentres) -> f64) -> Estimate,
-) -> Vec<ManyGap> {
-    let mut gaps: Vec<ManyGap> = Vec::new();
-    for ((partners, bytes), keys) in rows_of_rounds(centres, kind) {
+) -> Vec<(u32, Vec<GapKnot>)> {
+    let mut gaps: Vec<(u32, Vec<GapKnot>)> = Vec::new();
+    for ((procs, bytes), keys) in rows_of_rounds(centres, kind) {
         let (short, long) = (keys[0], keys[keys.len() - 1]);
         let rounds = f64::from(long.4 - short.4);
         let gap_seconds = estimate(&|centres: &GroupCentres| {
@@ -120,8 +151,8 @@ fn many_gaps(
         });
         let knot = GapKnot { bytes, gap_seconds };
         match gaps.last_mut() {
-            Some(last) if last.partners == partners => last.knots.push(knot),
-            _ => gaps.push(ManyGap { partners, knots: vec![knot] }),
+            Some((last, knots)) if *last == procs => knots.push(knot),
+            _ => gaps.push((procs, vec![knot])),
         }
     }
     gaps

@@ -83,7 +83,8 @@ pub struct Fit {
 /// Fits the parameters of every model to the observations of one record, in any order and over
 /// any pairs of ranks.
 ///
-/// Warm-ups are never used, late observations only where fewer than 5 were in time.
+/// Warm-ups are never used, late observations only where fewer than 5 were in time, and those during
+/// which others took too much of the processors where there are fewer than 5 with the late ones.
 ///
 /// # Errors
 /// Names the kind and size that is missing: needed are round trips and trains of two lengths

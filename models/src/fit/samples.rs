@@ -11,8 +11,8 @@ use super::{
     words::kind_name,
 };
 
-/// Below this many in time, late ones are used too.
-const ENOUGH_IN_TIME: usize = 5;
+/// Below this many in time and in peace, late ones are used too, and then disturbed ones.
+const ENOUGH: usize = 5;
 
 /// What was timed: kind, message size, messages in the train.
 pub(super) type SampleKey = (PointToPointKind, u64, u32);
@@ -47,8 +47,7 @@ impl PairSamples {
         observations: &[PointToPoint],
         warnings: &mut Vec<String>,
     ) -> Result<Self, FitError> {
-        let mut sets: BTreeMap<SampleKey, (Vec<TimedObservation>, Vec<TimedObservation>)> =
-            BTreeMap::new();
+        let mut sets: BTreeMap<SampleKey, [Vec<TimedObservation>; 3]> = BTreeMap::new();
         for observation in observations {
             let &PointToPoint {
                 kind,
@@ -64,25 +63,29 @@ impl PairSamples {
             if !(seconds.is_finite() && seconds >= 0.0) {
                 return Err(FitError::Observation { kind, bytes, repetition, seconds });
             }
-            let (in_time, late) = sets.entry((kind, bytes, messages)).or_default();
+            let [in_time, late, disturbed] = sets.entry((kind, bytes, messages)).or_default();
             match status {
                 ObservationStatus::Ok => in_time.push((job, visit, seconds)),
                 ObservationStatus::Late => late.push((job, visit, seconds)),
-                // Nothing looks at who else runs while two ranks are measured.
-                ObservationStatus::Warmup | ObservationStatus::Disturbed => {}
+                ObservationStatus::Disturbed => disturbed.push((job, visit, seconds)),
+                ObservationStatus::Warmup => {}
             }
         }
-        let (mut with_late, mut rough, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut with_late, mut with_disturbed) = (Vec::new(), Vec::new());
+        let (mut rough, mut left_out) = (Vec::new(), Vec::new());
         let mut samples: BTreeMap<SampleKey, Sample> = BTreeMap::new();
         let mut trains: BTreeMap<u64, Vec<Vec<TimedObservation>>> = BTreeMap::new();
-        for (key, (mut times, late)) in sets {
-            if times.len() < ENOUGH_IN_TIME && !late.is_empty() {
-                times.extend(late);
-                with_late.push(key);
+        for (key, [mut times, late, disturbed]) in sets {
+            for (others, with_others) in [(late, &mut with_late), (disturbed, &mut with_disturbed)]
+            {
+                if times.len() < ENOUGH && !others.is_empty() {
+                    times.extend(others);
+                    with_others.push(key);
+                }
             }
             match times.len() {
                 0..LEAST => left_out.push(key),
-                LEAST..ENOUGH_IN_TIME => rough.push(key),
+                LEAST..ENOUGH => rough.push(key),
                 _ => {}
             }
             if times.len() >= LEAST {
@@ -100,6 +103,11 @@ impl PairSamples {
         }
         for (problem, keys) in [
             ("late observations were used, as there are no others", with_late),
+            (
+                "observations were used during which others took too much of the processors, as \
+                 there are few others",
+                with_disturbed,
+            ),
             ("few observations, so the intervals are rough", rough),
             ("fewer than 3 observations, so they were excluded", left_out),
         ] {

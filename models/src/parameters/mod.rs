@@ -202,6 +202,7 @@ fn validate(parameters: &Parameters) -> Result<(), ParametersError> {
         measured: parameters.clone(),
         fitted: None,
         fits: Vec::new(),
+        inside: None,
         algorithms: None,
         warnings: Vec::new(),
     };

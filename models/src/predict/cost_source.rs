@@ -77,6 +77,34 @@ impl Evaluation<'_> {
         }
     }
 
+    /// Seconds that what is simulated takes less at most with other parameters; none of a closed form,
+    /// and where that is not known.
+    pub(crate) fn saves_at_most(&self, network: &Network) -> Option<f64> {
+        match self.way {
+            CostSource::Form(_) => None,
+            CostSource::Simulated(entry) => {
+                run(entry, &self.shape).saves_at_most(&self.set.network, network)
+            }
+        }
+    }
+
+    /// With each of several other parameters.
+    pub(crate) fn seconds_with_each(
+        &self,
+        networks: &[&Network],
+        forms: Forms,
+    ) -> Result<Vec<f64>, PredictError> {
+        match self.way {
+            CostSource::Form(form) => {
+                let seconds = |network: &&Network| form.seconds(network, &self.shape, forms);
+                Ok(networks.iter().map(seconds).collect())
+            }
+            CostSource::Simulated(entry) => {
+                Ok(run(entry, &self.shape).seconds_with_each(networks)?)
+            }
+        }
+    }
+
     /// With other parameters.
     #[inline]
     pub(crate) fn seconds(&self, network: &Network, forms: Forms) -> Result<f64, PredictError> {

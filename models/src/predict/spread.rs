@@ -21,6 +21,15 @@ pub(crate) struct Spread {
 }
 
 impl Spread {
+    /// `ends`: low and high of each parameter, one after the other; the others have no interval.
+    pub(super) fn new(value: f64, ends: &[f64], set: usize) -> Self {
+        let mut all = [[value; 2]; MOST_PARAMETERS];
+        for (place, pair) in all.iter_mut().zip(ends.chunks_exact(2)) {
+            place.copy_from_slice(pair);
+        }
+        Spread { value, ends: all, set }
+    }
+
     pub(crate) fn prediction(&self) -> Prediction {
         let [below, above] = self.deviations();
         Prediction {
@@ -32,15 +41,7 @@ impl Spread {
 
     /// How far below the value and above it the parameters' errors reach.
     fn deviations(&self) -> [f64; 2] {
-        let squares = |deviation: fn(f64, f64) -> f64| {
-            let square = |[low, high]: &[f64; 2]| {
-                let a = deviation(*low, self.value);
-                let b = deviation(*high, self.value);
-                a.max(b).max(0.0).powi(2)
-            };
-            self.ends.iter().map(square).sum::<f64>().sqrt()
-        };
-        [squares(|end, value| value - end), squares(|end, value| end - value)]
+        deviations(self.value, &self.ends)
     }
 
     /// Whether the parameters' uncertainty lets this be as cheap as `best`, which is cheaper at
@@ -62,6 +63,18 @@ impl Spread {
         };
         difference <= spread || equal(self.value, best.value)
     }
+}
+
+/// How far below a value and above it its parameters' errors reach: added in quadrature, of each
+/// parameter the further end.
+pub(crate) fn deviations(value: f64, ends: &[[f64; 2]]) -> [f64; 2] {
+    let squares = |deviation: fn(f64, f64) -> f64| {
+        let square = |[low, high]: &[f64; 2]| {
+            deviation(*low, value).max(deviation(*high, value)).max(0.0).powi(2)
+        };
+        ends.iter().map(square).sum::<f64>().sqrt()
+    };
+    [squares(|end, value| value - end), squares(|end, value| end - value)]
 }
 
 /// Equal but for rounding: the same time, reached by another order of additions.

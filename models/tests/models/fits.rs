@@ -167,6 +167,7 @@ fn the_same_record_gives_the_same_file_in_any_order() {
         measured: fitted.parameters,
         fitted: None,
         fits: Vec::new(),
+        inside: None,
         algorithms: None,
         warnings: fitted.warnings,
     };

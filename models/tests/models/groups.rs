@@ -1,17 +1,22 @@
 //! Fits of collectives against injected truth.
 
 use models::{
+    Model,
     fit::{CollectiveFit, GAP_PER_BYTE_MEASURED, GroupSamples, LATENCY_MEASURED},
+    parameters::Network,
+    port_sharing,
     presets::preset,
+    simulated::LevelledNetwork,
 };
 use rand::{RngExt as _, SeedableRng as _};
 use rand_distr::{Distribution as _, LogNormal};
 use rand_pcg::Pcg64Mcg;
 use records::{
-    calibration::{Estimate, Operation},
+    calibration::{Estimate, GapKnot, InsideNode, Operation, PortGap},
     group_observation::{GroupKind, GroupObservation},
     observation::ObservationStatus,
 };
+use schedules::simulator::Costs as _;
 
 const LATENCY: f64 = 50e-6;
 
@@ -24,6 +29,15 @@ fn crowd(kind: GroupKind, partners: u32) -> f64 {
     let each = if kind == GroupKind::FanOut { 0.2 } else { 0.1 };
     1.0 + each * f64::from(partners - 1)
 }
+
+/// Seconds between two messages of each of so many ranks of a node: a pair alone fills two fifths of
+/// the port.
+fn shared(bytes: u64, ranks: u32) -> f64 {
+    gap(bytes) * f64::max(1.0, 0.4 * f64::from(ranks))
+}
+
+/// How much longer it takes where they receive as much at the same time.
+const BOTH_WAYS: f64 = 1.3;
 
 /// Seconds of one byte, the call's own cost apart.
 fn combining(bytes: u64) -> f64 {
@@ -49,6 +63,14 @@ fn observe(seed: u64, noise: f64) -> Vec<GroupObservation> {
             let round = f64::from(partners) * gap(bytes) * crowd(kind, partners);
             let whole = 2.0 * LATENCY + f64::from(rounds) * round;
             wanted.push((kind, None, partners + 1, bytes, rounds, whole));
+        }
+    }
+    for (kind, both) in [(GroupKind::PairStreams, 1.0), (GroupKind::PairExchanges, BOTH_WAYS)] {
+        for (ranks, bytes) in [1, 2, 4].into_iter().flat_map(|k| [1, 8192].map(|m| (k, m))) {
+            for rounds in [4, 8] {
+                let seconds = 2.0 * LATENCY + f64::from(rounds) * both * shared(bytes, ranks);
+                wanted.push((kind, None, 2 * ranks, bytes, rounds, seconds));
+            }
         }
     }
     for bytes in [8, 1024, 65_536] {
@@ -137,6 +159,61 @@ fn several_partners_and_combining_are_measured() {
         near("gamma(m)", knot.seconds_per_byte, truth, 0.05);
     }
     near("gamma", measured.gamma_seconds_per_byte, 0.3e-9, 0.05);
+}
+
+#[test]
+fn ranks_of_a_node_get_what_its_port_gives() {
+    let mut off = Vec::new();
+    for seed in 0..8 {
+        let port = GroupSamples::new(&observe(seed, 0.01)).unwrap().port();
+        let places: Vec<_> = port.iter().map(|gap| (gap.ranks, gap.both_ways)).collect();
+        let (one, both) = (false, true);
+        assert_eq!(places, [(1, one), (1, both), (2, one), (2, both), (4, one), (4, both)]);
+        for gap in &port {
+            assert_eq!(gap.knots.iter().map(|knot| knot.bytes).collect::<Vec<_>>(), [1, 8192]);
+            for knot in &gap.knots {
+                let factor = if gap.both_ways { BOTH_WAYS } else { 1.0 };
+                let truth = factor * shared(knot.bytes, gap.ranks);
+                near(&format!("{gap:?}"), knot.gap_seconds, truth, 0.15);
+                off.push((knot.gap_seconds.value / truth - 1.0).abs());
+            }
+        }
+        let between = preset("frodo").unwrap().measured;
+        let inside = InsideNode {
+            measured: preset("boba").unwrap().measured,
+            fitted: None,
+            fits: Vec::new(),
+            port,
+        };
+        let levels = LevelledNetwork::new(Model::LogGp, &between, Some(&inside), true).unwrap();
+        let [frodo, boba] =
+            [&between, &inside.measured].map(|set| Network::new(Model::LogGp, set).unwrap());
+        assert_eq!((&levels.between, &levels.inside), (&frodo, &boba), "what is not fitted");
+        let port = levels.port.unwrap();
+        for bytes in [1, 8192] {
+            off.push((port.gap(bytes, 1) / (0.4 * gap(bytes)) - 1.0).abs());
+        }
+        let flat = LevelledNetwork::new(Model::LogGp, &between, None, false).unwrap();
+        assert_eq!((&flat.inside, &flat.between, flat.port), (&frodo, &frodo, None));
+    }
+    let mean = off.iter().sum::<f64>() / off.len() as f64;
+    assert!(mean < 0.03, "{mean}");
+}
+
+/// One number of ranks tells nothing of a port, nor does what noise has hidden.
+#[test]
+fn a_port_needs_two_numbers_of_ranks() {
+    let gap = |ranks, seconds| PortGap {
+        ranks,
+        both_ways: false,
+        knots: vec![GapKnot { bytes: 8, gap_seconds: Estimate::exact(seconds) }],
+    };
+    assert_eq!(port_sharing::of_gaps(&[]), Ok(None));
+    assert_eq!(port_sharing::of_gaps(&[gap(1, 1e-6)]), Ok(None));
+    assert_eq!(port_sharing::of_gaps(&[gap(1, 1e-6), gap(2, 0.0)]), Ok(None));
+    assert!(port_sharing::of_gaps(&[gap(1, 1e-6), gap(2, 2e-6)]).unwrap().is_some());
+    let both = PortGap { both_ways: true, ..gap(2, 2e-6) };
+    assert_eq!(port_sharing::of_gaps(&[gap(1, 1e-6), both]), Ok(None), "the model has one way");
 }
 
 #[test]

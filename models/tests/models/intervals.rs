@@ -6,7 +6,7 @@ use models::{
 use rand::SeedableRng as _;
 use rand_distr::{Distribution as _, Normal};
 use records::{
-    Collective,
+    Algorithm, Collective,
     calibration::{Estimate, Parameters},
 };
 
@@ -59,4 +59,27 @@ fn nineteen_of_twenty_drawn_platforms_lie_in_the_interval() {
             assert!((0.93..=0.97).contains(&share), "{collective} {algorithm}: {share}");
         }
     }
+}
+
+/// Once for the time and once for each end of each parameter: what could be simulated alone is
+/// refused where all of them together take too long.
+#[test]
+fn simulations_for_an_interval_are_counted_together() {
+    let mut parameters = preset("frodo").unwrap().measured;
+    let widen = |estimate: &mut Estimate| {
+        estimate.low = estimate.value * 0.9;
+        estimate.high = estimate.value * 1.1;
+    };
+    widen(&mut parameters.plogp.latency_seconds);
+    for knot in &mut parameters.plogp.knots {
+        widen(&mut knot.send_overhead_seconds);
+        widen(&mut knot.receive_overhead_seconds);
+        widen(&mut knot.gap_seconds);
+    }
+    let predictor = Predictor::new(Model::Refined, Forms::Corrected, &parameters).unwrap();
+    let point = Point::flat(Collective::Allreduce, 1 << 24, 1024);
+    let error = predictor.predict_with_interval(point, Algorithm::Bine, 0).unwrap_err().to_string();
+    assert!(error.contains("allreduce by bine on 16777216 processes is too much"), "{error}");
+    let point = Point::flat(Collective::Allreduce, 1 << 10, 1024);
+    assert!(predictor.predict_with_interval(point, Algorithm::Bine, 0).is_ok());
 }

@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use super::Estimate;
+use super::parameters::Estimate;
 use crate::{Collective, Method};
 
 /// Constants of single algorithms, fitted to the times of the collectives themselves.

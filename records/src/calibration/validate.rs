@@ -1,6 +1,10 @@
 //! What of a calibration serde cannot check.
 
-use super::{AlgorithmFit, Estimate, LogGpEstimates, ManyGap, Parameters};
+use super::{
+    algorithms::AlgorithmFit,
+    inside::InsideNode,
+    parameters::{Estimate, GapKnot, LogGpEstimates, ManyGap, Parameters},
+};
 use crate::number::MOST;
 
 type FieldFault = (String, String);
@@ -70,6 +74,25 @@ pub(super) fn parameters(prefix: &str, parameters: &Parameters) -> Result<(), Fi
     Ok(())
 }
 
+/// What holds inside a node.
+pub(super) fn inside(inside: &InsideNode) -> Result<(), FieldFault> {
+    parameters("inside.measured", &inside.measured)?;
+    if let Some(fitted) = &inside.fitted {
+        parameters("inside.fitted", fitted)?;
+    }
+    for (index, gap) in inside.port.iter().enumerate() {
+        let field = |name: &str| format!("inside.port[{index}].{name}");
+        let before = index.checked_sub(1).map(|before| &inside.port[before]);
+        let place = (gap.ranks, gap.both_ways);
+        if gap.ranks == 0 || before.is_some_and(|it| (it.ranks, it.both_ways) >= place) {
+            let problem = format!("is {}; expected 1 or more, ascending", gap.ranks);
+            return Err((field("ranks"), problem));
+        }
+        check_gaps(&field("knots"), &gap.knots)?;
+    }
+    Ok(())
+}
+
 /// Constants of algorithms: every method at most once for a model, without segments.
 pub(super) fn algorithms(fits: &[AlgorithmFit]) -> Result<(), FieldFault> {
     for (index, fit) in fits.iter().enumerate() {
@@ -110,18 +133,16 @@ fn check_many_gaps(field: &str, gaps: &[ManyGap]) -> Result<(), FieldFault> {
             let problem = format!("is {}; expected more than {above}, ascending", gap.partners);
             return Err((format!("{field}[{index}].partners"), problem));
         }
-        let knots = format!("{field}[{index}].knots");
-        if gap.knots.is_empty() {
-            return Err((knots, "is empty; expected at least one message size".into()));
-        }
-        check_knots(
-            &knots,
-            &gap.knots,
-            |knot| knot.bytes,
-            |knot| vec![("gap_seconds", knot.gap_seconds)],
-        )?;
+        check_gaps(&format!("{field}[{index}].knots"), &gap.knots)?;
     }
     Ok(())
+}
+
+fn check_gaps(field: &str, knots: &[GapKnot]) -> Result<(), FieldFault> {
+    if knots.is_empty() {
+        return Err((field.into(), "is empty; expected at least one message size".into()));
+    }
+    check_knots(field, knots, |knot| knot.bytes, |knot| vec![("gap_seconds", knot.gap_seconds)])
 }
 
 /// Sizes ascend and every interval holds its value.
@@ -209,6 +230,22 @@ mod tests {
             let found = field(&|one| one.plogp.gap_by_destinations = gaps.clone());
             assert_eq!(found, format!("{to}{wanted}"));
         }
+        let port = |gaps: &[(u32, bool, &[u64])]| {
+            let of = |&(ranks, both_ways, bytes): &(u32, bool, &[u64])| PortGap {
+                ranks,
+                both_ways,
+                knots: gap(0, bytes).knots,
+            };
+            let port = gaps.iter().map(of).collect();
+            let inside =
+                InsideNode { measured: parameters(), fitted: None, fits: Vec::new(), port };
+            super::inside(&inside).map_err(|(field, _)| field)
+        };
+        assert_eq!(port(&[(1, false, &[1]), (1, true, &[1]), (2, false, &[1, 8])]), Ok(()));
+        assert_eq!(port(&[(0, false, &[1])]), Err("inside.port[0].ranks".into()));
+        assert_eq!(port(&[(2, true, &[1]), (2, false, &[1])]), Err("inside.port[1].ranks".into()));
+        assert_eq!(port(&[(2, true, &[])]), Err("inside.port[0].knots".into()));
+
         let gamma = Gamma { operation: Operation::MaxInt, knots: Vec::new() };
         let found = field(&|one| one.gamma = vec![gamma.clone(), gamma.clone()]);
         assert_eq!(found, "measured.gamma[1].operation");

@@ -21,10 +21,22 @@ pub(super) fn at_least(call: &Call<'_>, costs: &impl Costs, options: Options, en
     if alone > enough {
         return alone;
     }
-    let mut ranks = FollowedRanks::new(call, costs, options);
+    follow(FollowedRanks::<_, false>::new(call, costs, options), enough)
+}
+
+/// The most that any chain of messages costs, those included that go on where an incoming port is
+/// free of the message before.
+pub(super) fn longest_chain(call: &Call<'_>, costs: &impl Costs, options: Options) -> f64 {
+    if call.ranks < 2 {
+        return 0.0;
+    }
+    follow(FollowedRanks::<_, true>::new(call, costs, options), f64::INFINITY)
+}
+
+fn follow<C: Costs, const PORTS: bool>(mut ranks: FollowedRanks<'_, C, PORTS>, enough: f64) -> f64 {
     ranks.scatter();
     let mut latest = 0.0;
-    for level in groups(call.ranks).iter().rev() {
+    for level in groups(ranks.ranks.len() as u32).iter().rev() {
         latest = ranks.exchange(level);
         if latest > enough {
             break;
@@ -66,8 +78,9 @@ const fn middle(first: u32, end: u32) -> u32 {
     first + (end - first).div_ceil(2)
 }
 
-/// How far each rank is, by its number relative to the root.
-struct FollowedRanks<'a, C> {
+/// How far each rank is, by its number relative to the root; with `PORTS`, messages pass its incoming
+/// port one after the other, as it waits for them.
+struct FollowedRanks<'a, C, const PORTS: bool> {
     ranks: Vec<FollowedRank>,
     /// Where each rank's part begins, in elements; one more than ranks.
     starts: Vec<u64>,
@@ -81,6 +94,8 @@ struct FollowedRank {
     clock: f64,
     /// When the outgoing port is free.
     free: f64,
+    /// When the incoming port is free.
+    passed: f64,
     /// To how many the rank keeps sending, as the gap asks for.
     destinations: u32,
 }
@@ -96,8 +111,10 @@ impl FollowedRank {
     }
 
     #[inline]
-    fn receive(&mut self, left: f64, rates: &SizeCosts) {
-        self.clock = later(self.clock, left + rates.flight) + rates.receive;
+    fn receive<const PORTS: bool>(&mut self, left: f64, rates: &SizeCosts) {
+        let passes = if PORTS { later(left, self.passed) } else { left };
+        self.passed = passes + rates.receive_gap;
+        self.clock = later(self.clock, passes + rates.flight) + rates.receive;
     }
 }
 
@@ -108,13 +125,14 @@ struct SizeCosts {
     send: f64,
     receive: f64,
     flight: f64,
+    receive_gap: f64,
     /// By the number of destinations; those of a binomial tree.
     gaps: [f64; MOST_CHILDREN + 1],
 }
 
 const MOST_CHILDREN: usize = u32::BITS as usize;
 
-impl<'a, C: Costs> FollowedRanks<'a, C> {
+impl<'a, C: Costs, const PORTS: bool> FollowedRanks<'a, C, PORTS> {
     fn new(call: &Call<'_>, costs: &'a C, options: Options) -> Self {
         let whole = ElementSpan { start: 0, count: call.count };
         let parts = u64::from(call.ranks);
@@ -153,6 +171,7 @@ impl<'a, C: Costs> FollowedRanks<'a, C> {
             send: self.costs.send_overhead(bytes),
             receive: self.costs.receive_overhead(bytes),
             flight: self.costs.flight(bytes),
+            receive_gap: self.costs.receive_gap(bytes),
             gaps,
         });
         self.known.len() - 1
@@ -170,7 +189,7 @@ impl<'a, C: Costs> FollowedRanks<'a, C> {
                 let Some(rates) = self.rates(child, child + tree.subtree(child)) else { continue };
                 let rates = &self.known[rates];
                 let left = self.ranks[rank as usize].send(rates);
-                self.ranks[child as usize].receive(left, rates);
+                self.ranks[child as usize].receive::<PORTS>(left, rates);
             }
         }
     }
@@ -198,13 +217,13 @@ impl<'a, C: Costs> FollowedRanks<'a, C> {
             let from_up = of_upper.map(|rates| (up.send(rates), rates));
             // The rank that is left over hears from the last one, and nobody from it.
             if let (true, [surplus], Some(rates)) = (place == last, &mut *surplus, of_upper) {
-                surplus.receive(up.send(rates), rates);
+                surplus.receive::<PORTS>(up.send(rates), rates);
             }
             if let Some((left, rates)) = from_up {
-                low.receive(left, rates);
+                low.receive::<PORTS>(left, rates);
             }
             if let Some((left, rates)) = from_low {
-                up.receive(left, rates);
+                up.receive::<PORTS>(left, rates);
             }
         }
     }

@@ -89,6 +89,9 @@ type NamedParameters = BTreeMap<(String, String), Estimate>;
 fn read(path: &Path) -> Result<NamedParameters> {
     let calibration: Calibration = document::read(path)?;
     let mut found = NamedParameters::new();
+    if let Some(inside) = &calibration.inside {
+        collect(&serde_json::to_value(inside)?, "inside", "", &mut found);
+    }
     for (name, set) in
         [("measured", Some(&calibration.measured)), ("fitted", calibration.fitted.as_ref())]
     {

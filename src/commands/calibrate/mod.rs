@@ -27,7 +27,7 @@ use crate::{
     },
 };
 
-/// Measures Hockney's, LogGP's and PLogP's parameters between two nodes
+/// Measures Hockney's, LogGP's and PLogP's parameters between two nodes, and inside one
 #[derive(Debug, Args)]
 pub struct Calibrate {
     #[command(flatten)]
@@ -119,8 +119,9 @@ impl Calibrate {
         self.begin(&run)?;
         let site = site.open(&run)?;
         let records = [run.observations(), run.pair_observations(), run.algorithm_times()];
+        let inside = [run.inside_observations(), run.inside_groups()];
         let with_them = [run.groups(), run.algorithm_plan()];
-        run.keep(&self.run, &[&records[..], &with_them].concat())?;
+        run.keep(&self.run, &[&records[..], &inside, &with_them].concat())?;
         self.measure(&run, site, begun)?;
         Ok(run)
     }

@@ -15,18 +15,22 @@ use crate::{commands::shared::output, site::run_directory::RunDirectory, stages:
 /// All of them, with how they were judged.
 pub fn summary(violations: &Violations) -> String {
     let verdict = &violations.verdict;
+    let jobs = match verdict.jobs {
+        1 => "1 job".to_owned(),
+        jobs => format!("{jobs} jobs"),
+    };
     let mut text = format!(
-        "Performance guidelines: {}\n\nCompared: {}, {} jobs, {} test, one-sided; false discovery \
+        "Performance guidelines: {}\n\nCompared: {}, {}, {} test, one-sided; false discovery \
          rate {} over {} comparisons; gains of {} and more. The smallest p-value possible with {} \
-         jobs is {:.2e}.\n\n",
+         is {:.2e}.\n\n",
         violations.platform.summary(),
         verdict.unit,
-        verdict.jobs,
+        jobs,
         verdict.test,
         percent(verdict.level),
         verdict.comparisons,
         percent(verdict.least_gain),
-        verdict.jobs,
+        jobs,
         verdict.least_p_value,
     );
     let counts = |class: Class| {

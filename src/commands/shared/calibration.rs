@@ -1,11 +1,11 @@
 //! A calibration, for people.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use models::fit::{GAP_PER_BYTE_MEASURED, LATENCY_MEASURED};
 use records::{
     Collective, Method,
-    calibration::{AlgorithmFit, Algorithms, Calibration, Estimate, Parameters},
+    calibration::{AlgorithmFit, Algorithms, Calibration, Estimate, Parameters, PortGap},
     quantity,
 };
 
@@ -13,7 +13,13 @@ use super::output;
 
 /// The parameters, for people.
 pub fn summary(calibration: &Calibration) -> String {
-    let sets = [Some(&calibration.measured), calibration.fitted.as_ref()];
+    let inside = calibration.inside.as_ref();
+    let sets = [
+        Some(&calibration.measured),
+        calibration.fitted.as_ref(),
+        inside.map(|inside| &inside.measured),
+        inside.and_then(|inside| inside.fitted.as_ref()),
+    ];
     // A parameter that another set's stands in for is told by what says so in the file.
     let cells = |stand_in: &str, of: &dyn Fn(&Parameters) -> Option<[String; 3]>| -> Vec<String> {
         let cell = |set: &&Parameters| match of(set) {
@@ -58,17 +64,65 @@ pub fn summary(calibration: &Calibration) -> String {
     let rows = rows.map(|(model, name, cells)| {
         [model.to_owned(), name.to_owned()].into_iter().chain(cells).collect()
     });
-    let mut heading = vec!["model", "parameter", "measured", "95 % interval"];
-    if calibration.fitted.is_some() {
-        heading.extend(["fitted", "95 % interval"]);
+    let titles = match inside {
+        Some(_) => ["between nodes", "fitted", "inside a node", "fitted"],
+        None => ["measured", "fitted", "", ""],
+    };
+    let mut heading = vec!["model", "parameter"];
+    for (title, _) in titles.into_iter().zip(sets).filter(|(_, set)| set.is_some()) {
+        heading.extend([title, "95 % interval"]);
     }
     let mut text = calibration.platform.summary() + "\n\n";
     text += &output::aligned(&heading, rows);
+    text += &inside.map(|inside| port(&inside.port)).unwrap_or_default();
     text += &algorithms(calibration);
     for warning in &calibration.warnings {
         text += &format!("note: {warning}\n");
     }
     text
+}
+
+/// What ranks of a node get of its port, for people.
+fn port(gaps: &[PortGap]) -> String {
+    let of = |both_ways, bytes, ranks| {
+        let gap = gaps.iter().find(|it| (it.ranks, it.both_ways) == (ranks, both_ways))?;
+        gap.knots.iter().find(|knot| knot.bytes == bytes).map(|knot| knot.gap_seconds)
+    };
+    let places = gaps.iter().flat_map(|gap| gap.knots.iter().map(|knot| (knot.bytes, gap.ranks)));
+    let places: BTreeSet<(u64, u32)> = places.collect();
+    let cells = |both_ways, bytes: u64, ranks: u32| {
+        let Some(Estimate { value, low, high }) = of(both_ways, bytes, ranks) else {
+            return [const { String::new() }; 3];
+        };
+        let of_one = of(both_ways, bytes, 1).filter(|one| one.value > 0.0);
+        let time = quantity::format_seconds;
+        [
+            time(value),
+            format!("{} .. {}", time(low), time(high)),
+            of_one.map_or_else(String::new, |one| format!("{:.2} x", value / one.value)),
+        ]
+    };
+    let rows = places.iter().map(|&(bytes, ranks)| {
+        let first = [quantity::format_bytes(bytes), ranks.to_string()].into_iter();
+        first.chain(cells(false, bytes, ranks)).chain(cells(true, bytes, ranks)).collect()
+    });
+    let heading = [
+        "size",
+        "ranks",
+        "one way",
+        "95 % interval",
+        "of 1 rank's",
+        "both ways",
+        "95 % interval",
+        "of 1 rank's",
+    ];
+    match places.is_empty() {
+        true => String::new(),
+        false => format!(
+            "\nTime of a message where so many ranks of a node send at once through its port\n\n{}",
+            output::aligned(&heading, rows)
+        ),
+    }
 }
 
 fn gap_at(parameters: &Parameters, bytes: u64) -> Option<Estimate> {

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use anyhow::Result;
 use clap::Args;
 use models::simulated::RunLevels;
-use records::{Algorithm, Collective, Layout, NodeAware, nearest, quoted};
+use records::{Algorithm, Collective, Layout, Method, NodeAware, nearest, quoted};
 use schedules::{Entry, find, find_named, find_node_aware, find_part, of_collective, parts};
 
 use crate::error::{WrongUse, usage};
@@ -17,7 +17,8 @@ pub struct LevelOptions {
     #[arg(long, value_name = "NODESxRANKS")]
     pub layout: Option<Layout>,
 
-    /// A calibration inside a node; --calibration is between nodes [default: the same]
+    /// A calibration inside a node [default: what --calibration says of that, else the same as
+    /// between nodes]
     #[arg(long, value_name = "FILE|preset:NAME", requires = "layout")]
     pub inside: Option<OsString>,
 
@@ -41,6 +42,8 @@ pub struct PlacedAlgorithm {
     pub levels: RunLevels,
     /// As tables name it.
     pub name: String,
+    /// Without segments.
+    pub method: Method,
 }
 
 impl PlacedAlgorithm {
@@ -48,6 +51,23 @@ impl PlacedAlgorithm {
     pub fn renumbered(&self) -> Option<&'static Entry> {
         let inner = self.levels.inter.filter(|_| self.entry.algorithm == Algorithm::NodeOrder)?;
         find(self.entry.collective, inner)
+    }
+
+    /// Of all algorithms those are left out, and it is said, that can't do with `procs`; one that
+    /// was asked for by name is an error instead.
+    pub fn leaves_out(&self, procs: u32, all: bool) -> bool {
+        let entry = self.renumbered().unwrap_or(self.entry);
+        let unfit = entry.requirements.even && procs > 1 && !procs.is_multiple_of(2);
+        if unfit && all {
+            let Entry { collective, name, .. } = entry;
+            eprintln!("{collective} {name} skipped for {procs} processes: it needs an even number");
+        }
+        unfit && all
+    }
+
+    /// An algorithm that doesn't look at segments runs once.
+    pub fn segments<'a>(&self, asked: &'a [u64]) -> &'a [u64] {
+        if self.entry.segmented { asked } else { &[0] }
     }
 }
 
@@ -93,13 +113,15 @@ impl LevelOptions {
         match find_node_aware(entry.collective, Algorithm::NodeOrder).filter(|_| self.by_node) {
             Some(by_node) => {
                 let levels = RunLevels { inter: Some(entry.algorithm), ..levels };
-                Ok(PlacedAlgorithm {
-                    entry: by_node,
-                    levels,
-                    name: format!("{} by node", entry.name),
-                })
+                let method = method_of(by_node, &levels);
+                let name = method.words();
+                let method = Method::NodeAware(method);
+                Ok(PlacedAlgorithm { entry: by_node, levels, name, method })
             }
-            None => Ok(PlacedAlgorithm { entry, levels, name: entry.name.into() }),
+            None => {
+                let method = Method::Own { algorithm: entry.algorithm, segment_bytes: 0 };
+                Ok(PlacedAlgorithm { entry, levels, name: entry.name.into(), method })
+            }
         }
     }
 
@@ -119,8 +141,9 @@ impl LevelOptions {
             }
         }
         let levels = RunLevels { layout: self.layout, inter, intra };
-        let method = NodeAware { scheme: entry.algorithm, inter, intra, segment_bytes: 0 };
-        Ok(PlacedAlgorithm { entry, levels, name: method.words() })
+        let method = method_of(entry, &levels);
+        let name = method.words();
+        Ok(PlacedAlgorithm { entry, levels, name, method: Method::NodeAware(method) })
     }
 
     /// The numbers of processes: the layout's, if there is one.
@@ -140,4 +163,10 @@ impl LevelOptions {
             (Some(layout), _) => Ok(vec![layout.procs()]),
         }
     }
+}
+
+/// The method that an algorithm composed of others is.
+fn method_of(entry: &Entry, levels: &RunLevels) -> NodeAware {
+    let RunLevels { inter, intra, .. } = *levels;
+    NodeAware { scheme: entry.algorithm, inter, intra, segment_bytes: 0 }
 }

@@ -6,7 +6,6 @@ use anyhow::Result;
 use clap::Args;
 use models::{
     Model,
-    parameters::Network,
     simulated::{CallTables, LevelledNetwork, Run},
 };
 use records::{Collective, quantity};
@@ -169,28 +168,21 @@ pub struct PlatformSimulator {
 }
 
 impl PlatformSimulator {
-    /// `inside` is a calibration inside a node; without one, that between nodes holds there, too.
+    /// `inside` names a calibration inside a node, in place of what the calibration says of that.
     ///
     /// # Errors
     /// As for [`CalibrationSource::load`], or the parameters are none.
-    pub fn load(options: &CostOptions, inside: Option<&OsString>) -> Result<Self> {
-        let load = |calibration: Option<OsString>| {
-            let parameters = options.parameters;
-            let forms = models::Forms::default();
-            CalibrationSource::load(&ModelOptions { calibration, model: None, forms, parameters })
-        };
-        let network = |source: &CalibrationSource| -> Result<Network> {
-            Ok(Network::new(options.model.model(), source.chosen()?)?)
-        };
-        let source = load(options.calibration.clone())?;
-        let between = network(&source)?;
-        let inside = match inside {
-            Some(_) => network(&load(inside.cloned())?)?,
-            None => between.clone(),
-        };
+    pub fn load(options: &CostOptions, inside: &Option<OsString>) -> Result<Self> {
+        let source = CalibrationSource::load(&ModelOptions {
+            calibration: options.calibration.clone(),
+            model: None,
+            forms: models::Forms::default(),
+            parameters: options.parameters,
+        })?
+        .with_inside(inside)?;
         Ok(PlatformSimulator {
+            network: source.levelled(options.model.model())?,
             source,
-            network: LevelledNetwork { inside, between, port: None },
             rendezvous_bytes: options.rendezvous,
             handshake: options.rendezvous_cost.and_then(RendezvousCost::handshake),
             engine: simulator::Simulator::new(),

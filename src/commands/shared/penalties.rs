@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use records::{
     Collective,
     agreement::Agreement,
-    penalty::{Distribution, Penalties, PenaltySummary, Region, RegionSummary},
+    penalty::{Distribution, Penalties, PenaltySummary, PredictionError, Region, RegionSummary},
     quantity,
 };
 
@@ -90,6 +90,47 @@ pub fn text(penalties: &Penalties) -> String {
     let Some(Means { heading, rows }) = means(penalties) else { return String::new() };
     let heading: Vec<&str> = heading.iter().map(String::as_str).collect();
     format!("\nMean penalty by region\n\n{}", output::aligned(&heading, rows))
+}
+
+/// The heading of [`prediction_error`].
+pub const PREDICTION_ERROR: [&str; 8] =
+    ["collective", "model", "method", "procs", "sizes", "times", "median error", "95th"];
+
+/// How far a model's times are from the measured ones, as a row.
+pub fn prediction_error(error: &PredictionError) -> Vec<String> {
+    let all = || "all".to_owned();
+    vec![
+        error.collective.to_string(),
+        error.model.clone(),
+        error.method.as_ref().map_or_else(all, records::Method::short),
+        error.region.as_ref().map_or_else(all, Region::procs_in_words),
+        error.region.as_ref().map_or_else(all, Region::bytes_in_words),
+        error.times.to_string(),
+        percent(error.median),
+        percent(error.percentile_95),
+    ]
+}
+
+/// The models' errors over all methods, as text; empty where no model predicts what was measured.
+pub fn prediction_errors(penalties: &Penalties) -> String {
+    let whole = penalties.prediction_errors.iter().filter(|error| error.method.is_none());
+    let row = |error: &PredictionError| {
+        let whole = prediction_error(error);
+        vec![
+            whole[0].clone(),
+            whole[1].clone(),
+            whole[5].clone(),
+            whole[6].clone(),
+            whole[7].clone(),
+        ]
+    };
+    let rows: Vec<Vec<String>> = whole.map(row).collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let heading = ["collective", "model", "times", "median error", "95th"];
+    let table = output::aligned(&heading, rows);
+    format!("\nPrediction error, |predicted / measured - 1|, by method in penalty.json\n\n{table}")
 }
 
 /// Times above the limit, as text.

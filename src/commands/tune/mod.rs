@@ -3,6 +3,7 @@
 mod measure;
 
 use std::{
+    fs,
     path::PathBuf,
     time::{Duration, Instant},
 };
@@ -30,6 +31,7 @@ use crate::{
         programs,
         ranks::{self, LazySite, PRELOAD_LIBRARY},
         run_directory::RunDirectory,
+        where_ranks_run,
     },
     stages::{
         bench::ClusterBench, confirming, deciding::judged_models, judging,
@@ -194,7 +196,15 @@ impl Tune {
         run.make()?;
         self.refuse_another(run)?;
         site.open(run)?;
-        run.keep(&self.run, &[run.observations(), run.groups(), run.measurements()])?;
+        let told = document::read(&run.first_job())?;
+        if let Err(refused) = where_ranks_run::check_loading(&told) {
+            // Else the same directory, shared meanwhile, would be refused again.
+            fs::remove_file(run.first_job())?;
+            return Err(refused);
+        }
+        let inside = [run.inside_observations(), run.inside_groups()];
+        let records = [run.observations(), run.groups(), run.measurements()];
+        run.keep(&self.run, &[&records[..], &inside].concat())?;
         if let Some(usage) = usage {
             // The run's own: the application may write another one meanwhile.
             document::write(&run.usage(), &usage)?;

@@ -3,15 +3,18 @@
 use std::{fs, path::Path};
 
 use anyhow::{Context, Result, anyhow};
-use models::fit::GroupSamples;
+use models::fit::{FitError, GroupSamples};
 use records::{
-    Collective, calibration::Calibration, group_observation::GroupObservation,
-    observation::PointToPoint, record,
+    Collective,
+    calibration::{Calibration, InsideNode, LineFit, Parameters},
+    group_observation::GroupObservation,
+    observation::PointToPoint,
+    record,
 };
 
 use crate::{
     site::run_directory::RunDirectory,
-    stages::{algorithms, headers},
+    stages::{algorithms, disturbance, headers},
 };
 
 /// Fits the parameters to the run's observations and writes them.
@@ -27,37 +30,23 @@ pub fn fit_with(
     from_record: bool,
 ) -> Result<Calibration> {
     let path = run.observations();
-    let record = record::read::<PointToPoint>(&path)?;
-    let platform = headers::platform(&record.header, &path)?;
-    let fitted = models::fit::fit(&record.rows).with_context(|| {
-        format!(
-            "{}: no parameters can be fitted to it; if the budget was too short, continue with \
-             --resume and a longer --budget",
-            path.display()
-        )
-    })?;
-    let mut warnings: Vec<String> = platform.busy().into_iter().chain(fitted.warnings).collect();
-    let mut measured = fitted.parameters;
-    let mut of_collectives = None;
-    if let Some(groups) = groups(run)? {
-        groups.complete(&mut measured);
-        of_collectives = groups.fit(&measured);
-    }
-    let (fitted, fits) = match of_collectives {
-        Some(fit) => {
-            warnings.extend(fit.warnings);
-            (Some(fit.parameters), fit.fits)
-        }
-        None => (None, Vec::new()),
-    };
-    let (algorithms, problems) = algorithms::fit(run, asked, from_record, &measured)?;
+    let platform = headers::platform(&record::read::<PointToPoint>(&path)?.header, &path)?;
+    let groups = groups(&run.groups())?;
+    let level = LevelFit::fit(&path, groups.as_ref(), None)?;
+    let mut warnings: Vec<String> = platform.busy().into_iter().chain(level.warnings).collect();
+    let inside = inside(run, groups.as_ref(), &level.measured, &mut warnings)?;
+    let (algorithms, problems) = algorithms::fit(run, asked, from_record, &level.measured)?;
     warnings.extend(problems);
+    if let Some(taken) = disturbance::of_calibration(run)?.and_then(|told| told.warning()) {
+        warnings.insert(0, taken);
+    }
     let calibration = Calibration {
         source: source(&path),
         platform,
-        measured,
-        fitted,
-        fits,
+        measured: level.measured,
+        fitted: level.fitted,
+        fits: level.fits,
+        inside,
         algorithms,
         warnings,
     };
@@ -65,14 +54,82 @@ pub fn fit_with(
     Ok(calibration)
 }
 
-/// The run's observations of more than two ranks and of combining, if there are any.
-fn groups(run: &RunDirectory) -> Result<Option<GroupSamples>> {
-    let path = run.groups();
-    // A run of which nothing came yet leaves its record empty.
-    if !fs::metadata(&path).is_ok_and(|record| record.len() > 0) {
+/// What holds inside a node, if it was measured; the port's gaps are among the groups between nodes.
+fn inside(
+    run: &RunDirectory,
+    between: Option<&GroupSamples>,
+    platform: &Parameters,
+    warnings: &mut Vec<String>,
+) -> Result<Option<InsideNode>> {
+    let path = run.inside_observations();
+    if !is_begun(&path) {
         return Ok(None);
     }
-    let record = record::read::<GroupObservation>(&path)?;
+    let groups = groups(&run.inside_groups())?;
+    let level = match LevelFit::fit(&path, groups.as_ref(), Some(platform)) {
+        Ok(level) => level,
+        Err(problem) if problem.is::<FitError>() => {
+            warnings.push(format!("nothing is known inside a node: {}", problem.root_cause()));
+            return Ok(None);
+        }
+        Err(problem) => return Err(problem),
+    };
+    warnings.extend(level.warnings.iter().map(|warning| format!("inside a node: {warning}")));
+    let port = between.map(GroupSamples::port).unwrap_or_default();
+    Ok(Some(InsideNode { measured: level.measured, fitted: level.fitted, fits: level.fits, port }))
+}
+
+/// The parameters of one level.
+struct LevelFit {
+    measured: Parameters,
+    fitted: Option<Parameters>,
+    fits: Vec<LineFit>,
+    warnings: Vec<String>,
+}
+
+impl LevelFit {
+    /// From the record of its pair and what its groups did; combining as in `platform`, if given.
+    fn fit(
+        path: &Path,
+        groups: Option<&GroupSamples>,
+        platform: Option<&Parameters>,
+    ) -> Result<Self> {
+        let record = record::read::<PointToPoint>(path)?;
+        let of_pair = models::fit::fit(&record.rows).with_context(|| {
+            format!(
+                "{}: no parameters can be fitted to it; if the budget was too short, continue with \
+                 --resume and a longer --budget",
+                path.display()
+            )
+        })?;
+        let (mut measured, mut warnings) = (of_pair.parameters, of_pair.warnings);
+        if let Some(platform) = platform {
+            measured.gamma_seconds_per_byte = platform.gamma_seconds_per_byte;
+            measured.gamma = platform.gamma.clone();
+        }
+        let Some(groups) = groups else {
+            return Ok(LevelFit { measured, fitted: None, fits: Vec::new(), warnings });
+        };
+        groups.complete(&mut measured);
+        let Some(fit) = groups.fit(&measured) else {
+            return Ok(LevelFit { measured, fitted: None, fits: Vec::new(), warnings });
+        };
+        warnings.extend(fit.warnings);
+        Ok(LevelFit { measured, fitted: Some(fit.parameters), fits: fit.fits, warnings })
+    }
+}
+
+/// A run of which nothing came yet leaves its record empty.
+fn is_begun(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|record| record.len() > 0)
+}
+
+/// Observations of more than two ranks and of combining, if there are any.
+fn groups(path: &Path) -> Result<Option<GroupSamples>> {
+    if !is_begun(path) {
+        return Ok(None);
+    }
+    let record = record::read::<GroupObservation>(path)?;
     let groups = GroupSamples::new(&record.rows)
         .map_err(|problem| anyhow!("{}: {problem}", path.display()))?;
     Ok(Some(groups))

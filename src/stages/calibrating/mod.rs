@@ -5,6 +5,7 @@ mod wanted;
 
 use std::{
     ffi::OsString,
+    path::Path,
     time::{Duration, Instant},
 };
 
@@ -83,13 +84,18 @@ fn first_job(spent: Duration, budget: Duration, jobs: u32) -> u32 {
     (passed as u32).min(jobs - 1)
 }
 
-/// Seconds that the record says were spent on it; 0 of a record that is only begun.
+/// The most seconds that the levels' records say were spent on all; 0 of records that are only begun.
 fn recorded_seconds(run: &RunDirectory) -> Result<Duration> {
-    let path = run.observations();
+    let paths = [run.observations(), run.inside_observations()];
+    let spent = paths.iter().map(|path| seconds_spent(path));
+    Ok(spent.collect::<Result<Vec<_>>>()?.into_iter().max().unwrap_or_default())
+}
+
+fn seconds_spent(path: &Path) -> Result<Duration> {
     if !path.exists() {
         return Ok(Duration::ZERO);
     }
-    let header = record::read_begun::<PointToPoint>(&path)?.header;
+    let header = record::read_begun::<PointToPoint>(path)?.header;
     let Some(text) = header.get("spent_seconds") else { return Ok(Duration::ZERO) };
     let seconds = text.parse::<f64>().ok().and_then(|it| Duration::try_from_secs_f64(it).ok());
     seconds.with_context(|| {
@@ -121,6 +127,8 @@ fn one_job(
         sizes.join(",").into(),
         "--pair".into(),
         wanted.pair.text().into(),
+        "--inside".into(),
+        run.inside_observations().into(),
         "--budget-seconds".into(),
         until.to_string().into(),
         "--job".into(),
@@ -136,6 +144,7 @@ fn one_job(
     ];
     if wanted.groups {
         arguments.extend(["--groups".into(), run.groups().into()]);
+        arguments.extend(["--inside-groups".into(), run.inside_groups().into()]);
     }
     site.run("calibrate", site.ranks(), &arguments, &[])
 }

@@ -20,7 +20,7 @@ pub const ALGORITHMS: &str = "-algorithms";
 
 /// The measured parameters and, where the calibration has them, the fitted ones and the constants of
 /// algorithms, each with what is added to the models' names.
-fn sets(source: &CalibrationSource) -> impl Iterator<Item = (&'static str, CalibrationSource)> {
+pub fn sets(source: &CalibrationSource) -> impl Iterator<Item = (&'static str, CalibrationSource)> {
     let sets = [
         ("", ParameterSet::Measured),
         (FITTED, ParameterSet::Fitted),

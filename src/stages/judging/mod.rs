@@ -3,6 +3,7 @@
 
 mod decisions;
 mod functions;
+mod predicted;
 
 use std::collections::BTreeMap;
 
@@ -16,6 +17,7 @@ use verification::{
     agreement,
     functions::DecisionFunction,
     penalty,
+    prediction::{self, PredictedTime},
     samples::Samples,
     selection::{self, Choice},
 };
@@ -88,6 +90,9 @@ pub fn judge(
     penalties.warnings.extend(unreached);
     penalties.warnings.extend(source.and_then(|source| judged_by_itself(run, source)));
     penalties.warnings.extend(is_summarised(&header).then(|| SUMMARISED.to_owned()));
+    let predicted = source.map(|source| predicted::predicted_times(source, &samples, models));
+    let predicted = predicted.transpose()?.unwrap_or_default();
+    penalties.prediction_errors = prediction::prediction_errors(&predicted);
     run.write(&run.penalty(), &penalties)?;
     let above_limit = source.map(|source| above_limit(source, &penalties)).transpose()?.flatten();
     if let Some(above) = &above_limit {
@@ -95,7 +100,8 @@ pub fn judge(
     }
     let calibration = source.map(|source| &source.calibration);
     let judged = (&penalties, above_limit.as_ref());
-    let figures = draw(run, calibration, decisions.as_ref(), judged)?;
+    let mut figures = draw(run, calibration, decisions.as_ref(), judged)?;
+    figures.extend(draw_predicted(run, &predicted, &samples, &penalties)?);
     Ok(JudgedRun { penalties, above_limit, choices, figures, samples, jobs, functions })
 }
 
@@ -182,6 +188,20 @@ fn draw(
         if let Some(above) = above_limit.filter(|above| tells(above, collective)) {
             drawn.push((format!("limit-{collective}"), figures::limit_map(above, collective)?));
         }
+    }
+    drawing::save(run, &drawn)
+}
+
+/// Predicted against measured times of each collective.
+fn draw_predicted(
+    run: &RunDirectory,
+    times: &[PredictedTime],
+    samples: &Samples,
+    penalties: &Penalties,
+) -> Result<Vec<String>> {
+    let mut drawn = Vec::new();
+    for collective in penalties.message_size.keys() {
+        drawn.extend(predicted::draw(times, samples, *collective)?);
     }
     drawing::save(run, &drawn)
 }

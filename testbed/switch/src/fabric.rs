@@ -56,6 +56,12 @@ struct Passage<T> {
     content: T,
 }
 
+impl<T> Passage<T> {
+    fn has_crossed_all(&self) -> bool {
+        self.crossed == self.route.length
+    }
+}
+
 #[derive(Debug)]
 struct FabricEvent<T> {
     order: Reverse<(Nanoseconds, u64)>,
@@ -137,6 +143,15 @@ impl<T> Fabric<T> {
         self.events.peek().map(|event| event.order.0.0)
     }
 
+    /// Whether what happens next is that a frame is due.
+    pub fn is_delivery_next(&self) -> bool {
+        let is_delivery = |what: &Happening<T>| match what {
+            Happening::Sent(_) => false,
+            Happening::Come(parcel) => parcel.content.has_crossed_all(),
+        };
+        self.events.peek().is_some_and(|event| is_delivery(&event.what))
+    }
+
     /// The first frame that is due by `now`, if there is one.
     pub fn until(&mut self, now: Nanoseconds) -> Option<Delivery<T>> {
         while self.next().is_some_and(|time| time <= now) {
@@ -144,8 +159,7 @@ impl<T> Fabric<T> {
             match what {
                 Happening::Sent(wire) => self.leave(time, wire),
                 Happening::Come(parcel) => {
-                    let Passage { route, crossed, .. } = parcel.content;
-                    if crossed == route.length {
+                    if parcel.content.has_crossed_all() {
                         return Some(self.deliver(time, parcel));
                     }
                     self.enter(time, parcel);

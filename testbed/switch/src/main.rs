@@ -18,6 +18,7 @@ use anyhow::{Context, Result, bail};
 use colibri_switch::Wiring;
 use records::document;
 
+mod alarm;
 mod awake;
 mod priority;
 mod serve;
@@ -56,6 +57,7 @@ fn run() -> Result<()> {
     if answer.trim() != "go" {
         return Ok(());
     }
+    priority::on_one_processor();
     let realtime = priority::before_all_others();
     server.run(realtime)
 }

@@ -21,6 +21,26 @@ pub fn leave_the_caller() -> Result<()> {
     }
 }
 
+/// On the last of its processors. A wakened program of such a priority stays where it last ran, whoever runs
+/// there: which ranks it interrupts would otherwise be chance, for as long as a run lasts.
+pub fn on_one_processor() {
+    // SAFETY: a set of processors is plain numbers, for which zeroes are valid; both calls get its size, and
+    // the numbers are within it. Where either is refused, it runs anywhere.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        let size = size_of_val(&set);
+        if libc::sched_getaffinity(0, size, &raw mut set) != 0 {
+            return;
+        }
+        let last = (0..8 * size).rev().find(|&processor| libc::CPU_ISSET(processor, &set));
+        if let Some(last) = last {
+            set = std::mem::zeroed();
+            libc::CPU_SET(last, &mut set);
+            libc::sched_setaffinity(0, size, &raw const set);
+        }
+    }
+}
+
 /// Before all other programs, never waiting for a page of memory; tells whether that is allowed. Where
 /// it is not, timers are at least not gathered.
 pub fn before_all_others() -> bool {

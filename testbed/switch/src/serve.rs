@@ -21,6 +21,7 @@ use rustix::{
 };
 
 use crate::{
+    alarm::sleep_before_delivery,
     awake::Processors,
     tap::{FRAME_ROOM, Tap},
 };
@@ -49,6 +50,8 @@ pub struct Server {
     tally: FrameTally,
     /// Of the last look at the clock; all that was due by then is delivered.
     time: Nanoseconds,
+    /// When a frame was last delivered.
+    delivered: Nanoseconds,
     room: Box<[u8; FRAME_ROOM]>,
     processors: Processors,
 }
@@ -94,6 +97,7 @@ impl Server {
                 held: Durations::new()?,
             },
             time: 0,
+            delivered: 0,
             room: Box::new([0; FRAME_ROOM]),
             processors: Processors::default(),
         })
@@ -122,8 +126,12 @@ impl Server {
 
     /// Until a node sends, somebody asks, or a frame is due.
     fn wait(&mut self, events: &mut Vec<Event>) -> Result<()> {
-        let due = self.fabric.next().map(|due| {
-            let left = due.saturating_sub(now());
+        let due = self.fabric.next().map(|next| {
+            let now = now();
+            let left = match self.fabric.is_delivery_next() {
+                true => sleep_before_delivery(now, next, self.delivered),
+                false => next.saturating_sub(now),
+            };
             Timespec {
                 tv_sec: (left / 1_000_000_000) as i64,
                 tv_nsec: (left % 1_000_000_000) as i64,
@@ -148,6 +156,7 @@ impl Server {
             let Some(delivery) = self.fabric.until(self.time) else { return };
             let Delivery { source, destination, came, due, content, .. } = delivery;
             let sent = now();
+            self.delivered = sent;
             let taken = self.ports[usize::from(destination)].tap.write(&content);
             let tally = &mut self.tally;
             tally.frames += 1;

@@ -13,35 +13,18 @@ use std::{
 
 use crate::log;
 
-/// An algorithm that is observed.
-pub struct TracedAlgorithm {
-    /// Its name without Open MPI's prefix, such as `bcast_intra_pipeline`.
-    pub name: &'static str,
-    /// What its parameters are called in the text.
-    pub parameters: &'static [&'static str],
-}
-
 type Word = *mut c_void;
 
-/// Defines one function for each line of Open MPI's list and lists it in [`ALGORITHMS`]. A collective gives Open MPI's
-/// arguments that are only passed on; a line gives the exported name and the arguments after them,
-/// which are noted.
+/// Defines one function for each line of Open MPI's list. A collective gives Open MPI's arguments that are only
+/// passed on; a line gives the exported name and the arguments after them, which are noted. The variants of
+/// `Number` are the places in [`ALGORITHMS`](crate::algorithms::ALGORITHMS).
 macro_rules! interpose {
     ($($collective:ident $passed:tt { $($name:ident $noted:tt;)* })*) => {
         #[allow(non_camel_case_types, reason = "the variants are the functions' names")]
         #[derive(Clone, Copy)]
         enum Number { $($($name),*),* }
 
-        /// Every algorithm that is observed.
-        pub const ALGORITHMS: &[TracedAlgorithm] = &[$($(interpose!(@listed $name $noted)),*),*];
-
         $($(interpose!(@define $name $passed $noted);)*)*
-    };
-    (@listed $name:ident ($($noted:ident),*)) => {
-        TracedAlgorithm {
-            name: stringify!($name).split_at("ompi_coll_base_".len()).1,
-            parameters: &[$(stringify!($noted)),*],
-        }
     };
     (@define $name:ident ($($passed:ident: $type:ty),*) ($($noted:ident),*)) => {
         /// Notes the call and goes on to Open MPI's function of this name.

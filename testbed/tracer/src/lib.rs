@@ -46,6 +46,8 @@
 //! An algorithm made of other collectives shows these after `>`, too. Statically linked programs
 //! cannot be observed.
 
+mod algorithms;
+mod chain;
 mod interpose;
 mod log;
 mod summary;

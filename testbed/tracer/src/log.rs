@@ -1,38 +1,14 @@
 //! The calls seen: chains of nested calls, in tables of fixed size, so that noting one allocates
 //! nothing.
 
-use std::{
-    cell::Cell,
-    fmt::{self, Display, Write},
-    sync::{Mutex, MutexGuard, PoisonError},
+use std::{cell::Cell, fmt::Write, sync::Mutex};
+
+use crate::{
+    chain::{CallChain, lock},
+    summary,
 };
 
-use crate::{interpose::ALGORITHMS, summary};
-
-const MAX_PARAMETERS: usize = 3;
-const MAX_NESTED: usize = 4;
 const MAX_CHAINS: usize = 512;
-
-/// One call of one algorithm: its place in [`ALGORITHMS`] and its parameters.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct TracedCall {
-    algorithm: u16,
-    parameters: [u32; MAX_PARAMETERS],
-}
-
-/// An outermost call and, behind it, the calls made inside it.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct CallChain {
-    length: u8,
-    calls: [TracedCall; MAX_NESTED],
-}
-
-impl CallChain {
-    pub const EMPTY: CallChain = CallChain {
-        length: 0,
-        calls: [TracedCall { algorithm: 0, parameters: [0; MAX_PARAMETERS] }; MAX_NESTED],
-    };
-}
 
 struct Log {
     chains: [CallChain; MAX_CHAINS],
@@ -48,23 +24,12 @@ thread_local! {
     static CURRENT: Cell<CallChain> = const { Cell::new(CallChain::EMPTY) };
 }
 
-/// A table behind a poisoned lock is still a table: nothing in it can be half written that matters.
-pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// An algorithm begins on this thread.
 pub fn enter(algorithm: u16, parameters: &[u32]) {
     let depth = DEPTH.get();
     DEPTH.set(depth + 1);
     let mut chain = if depth == 0 { CallChain::EMPTY } else { CURRENT.get() };
-    if let Some(call) = chain.calls.get_mut(usize::from(chain.length)) {
-        call.algorithm = algorithm;
-        for (slot, value) in call.parameters.iter_mut().zip(parameters) {
-            *slot = *value;
-        }
-        chain.length += 1;
-    }
+    chain.push(algorithm, parameters);
     CURRENT.set(chain);
 }
 
@@ -108,27 +73,10 @@ pub fn text() -> String {
     text
 }
 
-impl Display for CallChain {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (place, call) in self.calls[..usize::from(self.length)].iter().enumerate() {
-            let separator = if place == 0 { "" } else { ">" };
-            let algorithm = &ALGORITHMS[usize::from(call.algorithm)];
-            write!(f, "{separator}{}(", algorithm.name)?;
-            for (place, (name, value)) in
-                algorithm.parameters.iter().zip(call.parameters).enumerate()
-            {
-                let separator = if place == 0 { "" } else { "," };
-                write!(f, "{separator}{name}={value}")?;
-            }
-            f.write_str(")")?;
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::algorithms::ALGORITHMS;
 
     fn number(name: &str) -> u16 {
         ALGORITHMS.iter().position(|algorithm| algorithm.name == name).unwrap() as u16

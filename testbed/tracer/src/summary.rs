@@ -11,7 +11,7 @@ use std::{
     sync::{Mutex, OnceLock},
 };
 
-use crate::log::{CallChain, lock};
+use crate::chain::{CallChain, lock};
 
 const MAX_KINDS: usize = 256;
 const FILE_VARIABLE: &str = "COLIBRI_TRACER_FILE";

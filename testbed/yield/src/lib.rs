@@ -18,6 +18,8 @@
 //! over. Where [`POLLS_VARIABLE`] says so, a thread that has asked so often in a row, at once and in
 //! vain, counts as idle, too, and its next question waits.
 //!
+//! MPICH 4.0 over UCX is also helped out of `MPI_Finalize`: [`ucx`].
+//!
 //! Nothing else changes for the program; a thread that works between its `poll`s is not held up.
 //! Linux only; loaded by `LD_PRELOAD`.
 
@@ -29,6 +31,8 @@ use std::{
     ptr,
     sync::atomic::{AtomicI64, Ordering},
 };
+
+pub mod ucx;
 
 /// In the environment: how many microseconds at most an idle rank waits for its sockets, 1 to 100000.
 /// Long (1000) where all its messages come through sockets. Short where some come through shared

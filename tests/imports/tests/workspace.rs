@@ -10,15 +10,7 @@ use std::{
 use imports::{Imports, imports, layer_problems, order, order_problems, problems};
 
 /// Imports that close circles and are still there. The list can only shrink.
-const KNOWN: &[(&str, &str)] = &[
-    ("records/src/calibration.rs", "records/src/calibration/validate.rs"),
-    ("records/src/profile/pgtune.rs", "records/src/profile.rs"),
-    ("testbed/src/status.rs", "testbed/src/remove.rs"),
-    ("testbed/tracer/src/log.rs", "testbed/tracer/src/interpose.rs"),
-    ("testbed/tracer/src/summary.rs", "testbed/tracer/src/log.rs"),
-    ("testbed/src/spec.rs", "testbed/src/links.rs"),
-    ("fuzz/src/trial.rs", "fuzz/src/campaign.rs"),
-];
+const KNOWN: &[(&str, &str)] = &[];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()

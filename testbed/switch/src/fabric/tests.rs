@@ -54,6 +54,22 @@ fn a_frame_is_stored_and_forwarded_by_each_wire() {
 }
 
 #[test]
+fn of_a_frames_way_only_the_end_is_a_delivery() {
+    let mut fabric = Fabric::new(&wiring(2, None, 0));
+    assert!(!fabric.is_delivery_next(), "nothing is under way");
+    fabric.send(0, (0, 1), 1514, ());
+    let mut told = Vec::new();
+    while let Some(time) = fabric.next() {
+        let is_delivery = fabric.is_delivery_next();
+        told.push((time, is_delivery));
+        assert_eq!(fabric.until(time).is_some(), is_delivery);
+    }
+    // Sent and come over the first wire, sent and come over the second.
+    let times = [FULL, FULL + 500_000, 2 * FULL + 500_000, 2 * FULL + 1_000_000];
+    assert_eq!(told, times.map(|time| (time, time == times[3])));
+}
+
+#[test]
 fn frames_follow_each_other_at_the_rate_both_ways_at_once() {
     let mut fabric = Fabric::new(&wiring(2, None, 0));
     for _ in 0..1000 {

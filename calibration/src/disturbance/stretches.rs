@@ -13,11 +13,11 @@ use crate::{
     world::World,
 };
 
-/// Rank 0's book on the machines.
+/// The book on the machines, at the rank that keeps it.
 #[derive(Debug)]
 pub struct Stretches {
     machines: Vec<MachineBook>,
-    /// For each rank its machine.
+    /// For each rank, in the order of [`begin`], its machine.
     machine_of: Vec<usize>,
     since: Nanos,
 }
@@ -29,32 +29,34 @@ struct MachineBook {
     /// Most that took part at one time.
     ranks: u32,
     used: Used,
-    /// By rank of the job.
+    /// By rank's place in that order.
     switches: HashMap<usize, u64>,
 }
 
-/// What rank 0 gets: the book, and where each rank is.
+/// What the keeper gets: the book, and where each rank is.
 pub type BookAndSeats = (Stretches, Vec<Seat>);
 
-/// Makes all ranks known to each other as neighbours on their machines; all ranks must call this. Rank 0
-/// gets the book and where each rank is, every rank its eyes.
+/// Makes all ranks known to each other as neighbours on their machines; all ranks must call this. `order`
+/// lists all of them: whenever some take part in something, they are its first ones. The very first keeps
+/// the book and gets to know where each rank is, in this order; every rank gets its eyes.
 ///
 /// # Errors
 /// The MPI library refuses.
-pub fn begin(world: &World) -> Result<(Sampler, Option<BookAndSeats>)> {
+pub fn begin(world: &World, order: &[u32]) -> Result<(Sampler, Option<BookAndSeats>)> {
     let control = &world.control;
-    if world.rank() != 0 {
-        control.tell(&Seat::own(), 0, Tag::Setup)?;
-        let tasks = control.hear_asleep(0, Tag::Setup, Patience::of_bystander())?;
+    let (keeper, others) = (order[0], &order[1..]);
+    if world.rank() != keeper {
+        control.tell(&Seat::own(), keeper, Tag::Setup)?;
+        let tasks = control.hear_asleep(keeper, Tag::Setup, Patience::of_bystander())?;
         return Ok((Sampler::new(tasks), None));
     }
     let mut seats = vec![Seat::own()];
-    for rank in 1..control.size() {
+    for &rank in others {
         seats.push(control.hear(rank, Tag::Setup)?);
     }
     let mut told = lookouts(&seats);
-    for rank in 1..control.size() {
-        control.tell(&told[rank as usize], rank, Tag::Setup)?;
+    for (&rank, told) in others.iter().zip(&told[1..]) {
+        control.tell(told, rank, Tag::Setup)?;
     }
     Ok((Sampler::new(told.swap_remove(0)), Some((Stretches::new(&seats), seats))))
 }
@@ -105,7 +107,12 @@ impl Stretches {
         Stretches { machines, machine_of, since: now() }
     }
 
-    /// Takes in what the first ranks of the job saw while they took part in something.
+    /// Whether a stretch has lasted long enough to be told of.
+    pub fn is_due(&self) -> bool {
+        now() - self.since >= Self::LENGTH
+    }
+
+    /// Takes in what the first ranks saw while they took part in something.
     pub fn take_in(&mut self, samples: &[RankSample]) {
         let mut ranks = vec![0; self.machines.len()];
         for (rank, (sample, &of)) in samples.iter().zip(&self.machine_of).enumerate() {
@@ -131,10 +138,10 @@ impl Stretches {
 
     /// What there is to tell of the time since the last stretch, if that is long enough, or at the `end`.
     pub fn close(&mut self, end: bool) -> Option<Stretch> {
-        let lasted = now() - self.since;
-        if lasted < Self::LENGTH && !end {
+        if !self.is_due() && !end {
             return None;
         }
+        let lasted = now() - self.since;
         self.since += lasted;
         let stretch = self.told(seconds(lasted));
         for machine in &mut self.machines {

@@ -1,5 +1,7 @@
 //! `colibri report`: everything that a run found, on one page.
 
+mod explore;
+
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -11,6 +13,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use records::{
     FileError,
     calibration::Calibration,
+    choices::Choices,
     document::{self, Document},
     penalty::Penalties,
     platform::Platform,
@@ -19,6 +22,7 @@ use records::{
     violations::Violations,
 };
 
+use self::explore::Explored;
 use crate::{
     commands::shared::{
         calibration, gains,
@@ -61,6 +65,8 @@ struct RunResults {
     penalties: Option<Penalties>,
     above_limit: Option<Penalties>,
     violations: Option<Violations>,
+    choices: Option<Choices>,
+    predicted: Option<Choices>,
 }
 
 fn read_if_there<T: Document>(path: &Path) -> Result<Option<T>> {
@@ -75,6 +81,8 @@ impl RunResults {
             penalties: read_if_there(&run.penalty())?,
             above_limit: read_if_there(&run.above_limit())?,
             violations: read_if_there(&run.violations())?,
+            choices: read_if_there(&run.choices())?,
+            predicted: read_if_there(&run.decisions())?,
         };
         if found.platform().is_none() {
             bail!(
@@ -105,6 +113,8 @@ impl RunResults {
         if let Some(summary) = &self.summary {
             sections.push(gains(summary, run)?);
         }
+        let (choices, penalties) = (self.choices.as_ref(), self.penalties.as_ref());
+        sections.extend(Explored::new(choices, penalties, self.predicted.as_ref()).section()?);
         if let Some(penalties) = &self.penalties {
             sections.push(decisions(penalties, run)?);
         }
@@ -124,6 +134,7 @@ impl RunResults {
             html lang="en" {
                 head {
                     meta charset="utf-8";
+                    meta name="viewport" content="width=device-width, initial-scale=1";
                     title { "Colibri: " (platform) }
                     style { (PreEscaped(STYLE)) }
                 }
@@ -132,17 +143,14 @@ impl RunResults {
                     @if let Some(warning) = disturbed { p.note { (warning) } }
                     p.lead { (platform) }
                     @for section in sections { (section) }
+                    (explore::script())
                 }
             }
         })
     }
 }
 
-const STYLE: &str = "body{font:16px/1.5 sans-serif;max-width:60em;margin:2em auto;padding:0 1em;color:#222}\
-h1,h2{font-weight:600}h2{margin-top:2em;border-bottom:1px solid #ccc}.lead{font-size:1.15em}\
-table{border-collapse:collapse;margin:1em 0}th,td{padding:.2em .8em;text-align:right;border-bottom:1px solid #eee}\
-th:first-child,td:first-child{text-align:left}pre{background:#f6f6f6;padding:1em;overflow-x:auto;white-space:pre-wrap}\
-figure{margin:1em 0}figure svg{max-width:100%;height:auto}.note{color:#8a4b00}";
+const STYLE: &str = include_str!("style.css");
 
 /// A figure of the run as part of the page; nothing where it was not drawn.
 fn figure(run: &RunDirectory, name: &str) -> Result<Option<Markup>> {
@@ -165,8 +173,8 @@ fn table(title: &str, heading: &[&str], rows: impl IntoIterator<Item = Vec<Strin
     html! {
         details {
             summary { (title) }
-            table {
-                tr { @for name in heading { th { (name) } } }
+            table.sortable {
+                tr { @for name in heading { th scope="col" { (name) } } }
                 @for row in rows { tr { @for cell in row { td { (cell) } } } }
             }
         }
@@ -240,6 +248,8 @@ fn decisions(penalties: &Penalties, run: &RunDirectory) -> Result<Markup> {
     for collective in penalties.message_size.keys() {
         figures.extend(figure(run, &format!("penalty-{collective}"))?);
         figures.extend(figure(run, &format!("decisions-{collective}"))?);
+        figures.extend(figure(run, &format!("predicted-{collective}-size"))?);
+        figures.extend(figure(run, &format!("predicted-{collective}-procs"))?);
     }
     Ok(html! {
         h2 { "Decisions and their penalties" }
@@ -256,6 +266,13 @@ fn decisions(penalties: &Penalties, run: &RunDirectory) -> Result<Markup> {
                 "Their medians, 95th percentiles and greatest",
                 &regions::SPREADS,
                 regions::spreads(penalties),
+            ))
+        }
+        @if !penalties.prediction_errors.is_empty() {
+            (table(
+                "Prediction error of each model, |predicted / measured - 1|",
+                &regions::PREDICTION_ERROR,
+                penalties.prediction_errors.iter().map(regions::prediction_error),
             ))
         }
         @for figure in figures { (figure) }

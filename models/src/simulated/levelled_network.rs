@@ -1,0 +1,54 @@
+//! What messages cost where nodes hold several ranks.
+
+use records::calibration::{InsideNode, Parameters};
+use schedules::{NodesOfRanks, simulator::NodeCosts};
+
+use crate::{
+    model::Model,
+    parameters::{Network, ParametersError},
+    port_sharing,
+};
+
+/// Parameters of each level.
+#[derive(Debug, Clone)]
+pub struct LevelledNetwork {
+    /// Between ranks of one node.
+    pub inside: Network,
+    /// Between ranks of two nodes, as one pair sees it.
+    pub between: Network,
+    /// Its gaps are those of the port that the ranks of a node share; none: one pair fills it.
+    pub port: Option<Network>,
+}
+
+impl LevelledNetwork {
+    /// By `between` on all levels where a calibration knows no other. Inside, fitted parameters are
+    /// taken where `fitted` are wanted and there.
+    ///
+    /// # Errors
+    /// As [`Network::new`], or the gaps of the port are none.
+    pub fn new(
+        model: Model,
+        between: &Parameters,
+        inside: Option<&InsideNode>,
+        fitted: bool,
+    ) -> Result<Self, ParametersError> {
+        let between = Network::new(model, between)?;
+        let Some(level) = inside else {
+            return Ok(LevelledNetwork { inside: between.clone(), between, port: None });
+        };
+        let inside = Network::new(model, inside_parameters(level, fitted))?;
+        let port = port_sharing::of_gaps(&level.port)
+            .map_err(|problem| ParametersError { field: "inside.port".into(), problem })?;
+        Ok(LevelledNetwork { inside, between, port })
+    }
+
+    pub(super) fn costs<'a>(&'a self, nodes: &'a NodesOfRanks) -> NodeCosts<'a, Network> {
+        let LevelledNetwork { inside, between, port } = self;
+        NodeCosts { nodes, inside, between, port: port.as_ref().unwrap_or(between) }
+    }
+}
+
+/// Parameters inside a node; fitted ones where these are wanted and there.
+pub(crate) fn inside_parameters(inside: &InsideNode, fitted: bool) -> &Parameters {
+    inside.fitted.as_ref().filter(|_| fitted).unwrap_or(&inside.measured)
+}

@@ -1,0 +1,63 @@
+//! A report in a browser: what the page's script does on clicks and keys.
+
+use std::{fs, process::Command};
+
+use flate2::read::GzDecoder;
+
+use crate::skipped::skipped;
+
+/// The report of the frozen record of a tuning; that it is what the command writes, `frozen` holds.
+const REPORT: &[u8] = include_bytes!("frozen/expected/tune/report/tune/report.html.gz");
+
+/// What a person does on the page. Each step says what is then to be seen, in a list at the end.
+const PERSON: &str = include_str!("exploring.html");
+
+/// The page as the browser holds it when all scripts have run; nothing where there is no browser.
+fn in_browser(test: &str, page: &str) -> Option<String> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("report.html");
+    fs::write(&path, page).unwrap();
+    let output = Command::new("chromium")
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"])
+        .arg(format!("--user-data-dir={}", folder.path().join("profile").display()))
+        .args(["--dump-dom".into(), format!("file://{}", path.display())])
+        .output();
+    let Ok(output) = output else {
+        skipped(test, "no chromium on PATH (apt-get install chromium)");
+        return None;
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(String::from_utf8(output.stdout).unwrap())
+}
+
+fn report() -> String {
+    std::io::read_to_string(GzDecoder::new(REPORT)).unwrap()
+}
+
+#[test]
+#[ignore = "needs Chromium: make test-long"]
+fn points_are_explored_by_mouse_and_keys() {
+    let page = report() + PERSON;
+    let Some(page) = in_browser("points_are_explored_by_mouse_and_keys", &page) else { return };
+    let (_, seen) = page.split_once("<ol id=\"seen\">").unwrap();
+    let seen: Vec<&str> =
+        seen.split("<li>").skip(1).map(|item| item.split("</li>").next().unwrap()).collect();
+    assert_eq!(
+        seen,
+        [
+            "hidden false",
+            "collectives bcast,reduce",
+            "decided by chosen,loaded: rules file,loaded: preload library,default,hockney,loggp,\
+             measured,plogp,refined",
+            "heading reduce of 64 B on 2",
+            "cells 6",
+            "after keys 2 2",
+            "details method,time,predicted,measured best,penalty",
+            "curves true",
+            "curve chosen chosen",
+            "ascending true",
+            "descending true",
+            "folded 0",
+        ]
+    );
+}
