@@ -97,7 +97,8 @@ pub fn gain(
         let by_procs = gains.iter().enumerate().map(|(index, gain)| {
             let points: Vec<(f64, GainPoint)> =
                 gain.points.iter().map(|point| (point.bytes as f64, *point)).collect();
-            panel(format!("{} {} processes", panel_name(index), gain.layout), axis.clone(), &points)
+            let title = format!("{} {}", panel_name(index), gain.layout.in_words());
+            panel(title, axis.clone(), &points)
         });
         by_procs.collect()
     };

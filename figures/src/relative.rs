@@ -79,7 +79,7 @@ fn panel(collective: Collective, index: usize, relative: &RelativePanel) -> Plot
     };
     let marks = relative.violated.iter().map(|&bytes| (bytes as f64, "*".to_owned()));
     Plot {
-        title: format!("{} {} processes", panel_name(index), relative.layout),
+        title: format!("{} {}", panel_name(index), relative.layout.in_words()),
         detail: format!(
             "significantly slower than a method at {}",
             page::points(relative.violated.len())

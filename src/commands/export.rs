@@ -277,7 +277,7 @@ fn tell(report: &ExportReport) {
             one.loss.unwrap_or(0.0) * 100.0,
             one.collective,
             quantity::format_bytes(one.bytes),
-            one.layout,
+            one.layout.in_words(),
             one.exported.short(),
             one.method.short()
         );

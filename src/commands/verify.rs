@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, time::Duration};
 use anyhow::Result;
 use clap::Args;
 use records::{document, observation::CollectiveCall, plan::Plan, quantity, record};
-use tuning::plan::{self, Extent};
+use tuning::plan::{self, Extent, Grid};
 use verification::{samples::Samples, selection::Choice};
 
 use crate::{
@@ -174,13 +174,14 @@ impl Verify {
         let source = CalibrationSource::load_for(&run, &self.model)?;
         let site = Site::find(&self.site)?;
         let kinds = ComparedKinds::at(&site, self.methods.kinds())?;
-        let mut grid = grid(&self.grid, &kinds, &site)?;
-        grid.others = self.plugins.methods(&grid.collectives)?;
+        let others = self.plugins.methods(&grid(&self.grid, &kinds, &site)?.collectives)?;
         run.make()?;
         run.begin(&run.measurements(), self.run.resume)?;
         let mut site = site.open(&run)?;
         run.keep(&self.run, &[run.measurements(), run.plan()])?;
         site.first_job(&run)?;
+        // The nodes of the ranks are known only now.
+        let mut grid = Grid { others, ..grid(&self.grid, &kinds, &site)? };
         memory::limit(&mut grid, &run, self.site.memory_share)?;
         links::measure(&site, &run, &grid.procs(), self.seed, self.budget)?;
         let extent = match self.budget {

@@ -42,6 +42,8 @@ pub struct Site {
     patience: Duration,
     /// Where the program that runs is written down; set when the place is opened.
     launched: Option<PathBuf>,
+    /// The ranks and their nodes, which the first job tells.
+    told_layout: Option<Layout>,
     /// When the allocation ends, where that is told; set when the place is opened.
     ends: Option<Instant>,
 }
@@ -107,7 +109,16 @@ impl Site {
         };
         let is_library_named = options.mpi_library.is_some();
         let patience = options.patience;
-        Ok(Site { place, ranks, library, is_library_named, patience, launched: None, ends: None })
+        Ok(Site {
+            place,
+            ranks,
+            library,
+            is_library_named,
+            patience,
+            launched: None,
+            told_layout: None,
+            ends: None,
+        })
     }
 
     /// What a first short job tells of where the ranks run. It is started where the run holds no such
@@ -130,6 +141,7 @@ impl Site {
         if !self.is_library_named && recognised.is_some() {
             self.library = recognised;
         }
+        self.told_layout = told.platform.layout();
         Ok(told)
     }
 
@@ -191,15 +203,22 @@ impl Site {
         self.ranks
     }
 
-    /// The job's ranks and their nodes, where it is known before that several nodes hold several.
+    /// The job's ranks and their nodes, where several nodes hold several: of a virtual cluster by what
+    /// it is to be, elsewhere as the [first job](Site::first_job) has told.
     pub fn layout(&self) -> Option<Layout> {
-        let spec = match &self.place {
-            RunLocation::Planned(spec, _) => spec,
-            RunLocation::Testbed(cluster, _) => cluster.testbed().spec(),
-            RunLocation::Launcher(_) => return None,
+        let layout = match &self.place {
+            RunLocation::Planned(spec, _) => spec.layout().ok()?,
+            RunLocation::Testbed(cluster, _) => cluster.testbed().spec().layout().ok()?,
+            RunLocation::Launcher(_) => self.told_layout?,
         };
-        let layout = spec.layout().ok()?.of_first(self.ranks)?;
+        let layout = layout.of_first(self.ranks)?;
         (layout.nodes() > 1 && !layout.is_flat()).then_some(layout)
+    }
+
+    /// The communicator of the job's first `procs` ranks; one rank per node where the job has not so many.
+    pub fn of_first(&self, procs: u32) -> Layout {
+        let of_job = self.layout().and_then(|job| job.of_first(procs));
+        of_job.unwrap_or(Layout::flat(procs))
     }
 
     /// The MPI library, where it is known.

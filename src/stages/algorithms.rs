@@ -50,7 +50,8 @@ pub fn check(site: &Site, collectives: &[Collective]) -> Result<()> {
         usage!("--algorithms times collectives: start at least 2 ranks, by --ranks");
     }
     for &collective in collectives {
-        if methods(site, collective, site.ranks(), 1 << 20).is_empty() {
+        let point = Point { collective, layout: site.of_first(site.ranks()), bytes: 1 << 20 };
+        if methods(site, point).is_empty() {
             usage!("there are no algorithms of {collective} that could be timed");
         }
     }
@@ -90,11 +91,12 @@ pub fn measure(
 }
 
 /// The library's own algorithms where they can be forced within a job, and Colibri's.
-fn methods(site: &Site, collective: Collective, procs: u32, bytes: u64) -> Vec<Method> {
+fn methods(site: &Site, point: Point) -> Vec<Method> {
     let natives = natives::of(site).filter(|natives| natives.library.within_job().is_some());
-    let point = Point::flat(collective, procs, bytes);
     let natives = natives.map(|natives| natives.at(point, &SEGMENTS)).unwrap_or_default();
-    let own = compared::own_methods(collective, &SEGMENTS, procs, bytes);
+    let own = compared::own_methods(point, &SEGMENTS).into_iter();
+    // Compositions by node have no constants of their own.
+    let own = own.filter(|method| !matches!(method, Method::NodeAware(_)));
     natives.into_iter().chain(own).collect()
 }
 
@@ -145,13 +147,9 @@ fn cells(site: &Site, collectives: &[Collective], numbers: &[u32], all: &[u64]) 
     for &collective in collectives {
         for &procs in numbers {
             for &bytes in sizes(collective, all) {
-                let methods = methods(site, collective, procs, bytes).into_iter();
-                cells.extend(methods.map(|method| Cell {
-                    collective,
-                    method,
-                    layout: procs.into(),
-                    bytes,
-                }));
+                let point = Point { collective, layout: site.of_first(procs), bytes };
+                let cell = |method| Cell { collective, method, layout: point.layout, bytes };
+                cells.extend(methods(site, point).into_iter().map(cell));
             }
         }
     }
@@ -207,7 +205,7 @@ fn timed(run: &RunDirectory, others: bool) -> Result<(Vec<String>, Vec<Collectiv
     let (mut names, mut rows) = (Vec::new(), Vec::new());
     let path = run.algorithm_times();
     if path.exists() {
-        rows.extend(record::read::<CollectiveCall>(&path)?.rows);
+        rows.extend(measurements::read_calls(&path)?.rows);
         names.push("algorithms.csv".into());
     }
     if others && run.measurements().exists() {

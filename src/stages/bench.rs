@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use records::{
-    document,
+    RecordedLayouts, document,
     observation::CollectiveCall,
     plan::Plan,
     record,
@@ -24,7 +24,7 @@ use crate::{
     stages::{
         export::LoadTarget,
         exporting,
-        measurements::{Files, files},
+        measurements::{self, Files, files},
         measuring,
         source::CalibrationSource,
     },
@@ -46,16 +46,24 @@ impl Bench for ClusterBench<'_, '_> {
             self.measure(job, &plan, &record)?;
             document::write_text(&done, "")?;
         }
-        Ok(record::read::<CollectiveCall>(&record)?.rows)
+        Ok(measurements::read_calls(&record)?.rows)
     }
 
     fn planned(&mut self, name: JobName) -> Result<Option<Plan>> {
-        let path = self.files(name).plan;
-        Ok(path.exists().then(|| document::read(&path)).transpose()?)
+        let Files { plan: path, record, .. } = self.files(name);
+        if !path.exists() {
+            return Ok(None);
+        }
+        let mut plan = document::read(&path)?;
+        if record.exists() {
+            let header = record::read_begun::<CollectiveCall>(&record)?.header;
+            RecordedLayouts::of(&header).tell_plan(&mut plan);
+        }
+        Ok(Some(plan))
     }
 
     fn waited_seconds(&mut self, name: JobName) -> Result<f64> {
-        Ok(record::read::<CollectiveCall>(&self.files(name).record)?.waited_seconds())
+        Ok(measurements::read_calls(&self.files(name).record)?.waited_seconds())
     }
 
     fn hear(&mut self, number: u32, Batch { visits, expected_seconds, regret }: &Batch) {

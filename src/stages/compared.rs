@@ -1,8 +1,10 @@
 //! The kinds of methods that the default is compared with.
 
 use anyhow::Result;
-use records::{Algorithm, Collective, Method, Point, profile::REPLACED};
-use runner::mockups;
+use records::{
+    Algorithm, Collective, Layout, Method, NodeAware, Point, RankPlacement, profile::REPLACED,
+};
+use runner::{Runnable, mockups};
 use tuning::plan::MethodsOf;
 
 use crate::{
@@ -64,18 +66,17 @@ impl ComparedKinds {
     /// At a point, beside the default and plug-ins.
     pub fn methods_at(&self, point: Point, segments: &[u64]) -> Vec<Method> {
         let Point { collective, layout, bytes } = point;
-        let procs = layout.procs();
         let mut methods = Vec::new();
         if let Some(natives) = self.natives() {
             methods.extend(natives.at(point, segments));
         }
         if self.has(MethodKind::Own) {
-            methods.extend(own_methods(collective, segments, procs, bytes));
+            methods.extend(own_methods(point, segments));
         }
         if self.has(MethodKind::Mockup) {
             let limits = mockups::Limits::default();
             let all = mockups::of_collective(collective);
-            let allowed = all.filter(|mockup| limits.allow(mockup, procs, bytes).is_ok());
+            let allowed = all.filter(|mockup| limits.allow(mockup, layout.procs(), bytes).is_ok());
             methods.extend(allowed.map(|mockup| Method::Mockup(mockup.name.into())));
         }
         methods
@@ -83,9 +84,7 @@ impl ComparedKinds {
 
     /// The same for a grid.
     pub fn methods(self) -> MethodsOf {
-        MethodsOf::new(move |collective, segments, procs, bytes| {
-            self.methods_at(Point::flat(collective, procs, bytes), segments)
-        })
+        MethodsOf::new(move |point, segments| self.methods_at(point, segments))
     }
 
     /// The collectives to measure: those asked for, or where these are all that there are, those of which
@@ -130,24 +129,96 @@ impl ComparedKinds {
     }
 }
 
-/// Our own algorithms of a collective on so many processes: each with every segment size that is
-/// less than the message, those without segments once. Of several forms of an algorithm, the plain
-/// one.
-pub fn own_methods(
-    collective: Collective,
-    segments: &[u64],
-    procs: u32,
-    bytes: u64,
-) -> Vec<Method> {
+/// Our own algorithms at a point: each with every segment size that is less than the message, those
+/// without segments once. Of several forms of an algorithm, the plain one. Where several nodes hold
+/// several ranks, compositions by node too.
+pub fn own_methods(point: Point, segments: &[u64]) -> Vec<Method> {
+    let Point { collective, layout, .. } = point;
+    let plain = Algorithm::ALL.iter().filter(|algorithm| algorithm.plain().is_none());
+    let plain = plain.map(|&algorithm| Method::Own { algorithm, segment_bytes: 0 });
+    let mut forms: Vec<Method> = plain.collect();
+    if layout.nodes() > 1 && !layout.is_flat() {
+        forms.extend(node_aware(layout).map(Method::NodeAware));
+    }
+    let can_run = |method: &Method| match Runnable::new(collective, method) {
+        Ok(Some(Runnable::Algorithm(method))) => method.check_ranks(layout.procs()).is_ok(),
+        _ => false,
+    };
     let mut methods = Vec::new();
-    for &algorithm in Algorithm::ALL.iter().filter(|algorithm| algorithm.plain().is_none()) {
-        let method = |segment_bytes| runner::OwnMethod::new(collective, algorithm, segment_bytes);
-        let segments: &[u64] = if method(1).is_ok() { segments } else { &[0] };
-        for &segment_bytes in segments.iter().filter(|&&segment| segment == 0 || segment < bytes) {
-            if method(segment_bytes).is_ok_and(|method| method.check_ranks(procs).is_ok()) {
-                methods.push(Method::Own { algorithm, segment_bytes });
+    for form in forms {
+        let segments: &[u64] = if can_run(&form.clone().with_segment(1)) { segments } else { &[0] };
+        let segments = segments.iter().filter(|&&bytes| bytes == 0 || bytes < point.bytes);
+        methods.extend(segments.map(|&bytes| form.clone().with_segment(bytes)).filter(can_run));
+    }
+    methods
+}
+
+/// Between nodes, beside what a scheme has as standard: what moves long messages at full rate.
+const BETWEEN_NODES: [Algorithm; 4] =
+    [Algorithm::Pipeline, Algorithm::Ring, Algorithm::ScatterAllgather, Algorithm::Rabenseifner];
+
+/// Compositions by node, of any collective; in blocks the ranks are in the order of nodes as they are.
+fn node_aware(layout: Layout) -> impl Iterator<Item = NodeAware> {
+    let is_block = layout.placement() == Some(RankPlacement::Block);
+    let schemes = [Algorithm::TwoLevel, Algorithm::MultiLane].into_iter();
+    let standard = schemes.clone().map(|scheme| (scheme, None));
+    let others = schemes.chain((!is_block).then_some(Algorithm::NodeOrder));
+    let others = others.flat_map(|scheme| BETWEEN_NODES.map(|inter| (scheme, Some(inter))));
+    let composed = |(scheme, inter)| NodeAware { scheme, inter, intra: None, segment_bytes: 0 };
+    standard.chain(others).map(composed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(layout: &str, collective: Collective, bytes: u64) -> Vec<String> {
+        let layout = layout.parse().unwrap();
+        let methods = own_methods(Point { collective, layout, bytes }, &[0, 1024]);
+        methods.iter().map(Method::to_string).collect()
+    }
+
+    #[test]
+    fn compositions_by_node_are_compared_where_several_nodes_hold_several_ranks() {
+        let by_node = |layout: &str, bytes| {
+            let mut names = names(layout, Collective::Bcast, bytes);
+            names.retain(|name| {
+                name.parse::<Method>().is_ok_and(|it| matches!(it, Method::NodeAware(_)))
+            });
+            names
+        };
+        for one_level in ["8", "1x8"] {
+            assert_eq!(by_node(one_level, 4096), [""; 0], "{one_level}");
+        }
+        let block = by_node("2x4", 4096);
+        for method in [
+            "own:two-level",
+            "own:two-level,segment=1KiB",
+            "own:multi-lane",
+            "own:two-level,inter=pipeline,segment=1KiB",
+            "own:two-level,inter=scatter-allgather",
+        ] {
+            assert!(block.iter().any(|name| name == method), "{method} is not in {block:?}");
+        }
+        assert!(!by_node("2x4", 512).iter().any(|name| name.contains("segment")));
+        // In blocks the ranks are in the order of nodes as they are.
+        assert!(!block.iter().any(|name| name.contains("order=node")), "{block:?}");
+        let cyclic = by_node("2x4:cyclic", 4096);
+        assert!(cyclic.iter().any(|name| name == "own:pipeline,order=node,segment=1KiB"));
+    }
+
+    #[test]
+    fn each_method_is_there_once_and_can_run() {
+        for collective in Collective::ALL {
+            for layout in ["7", "2x4", "3x3:cyclic", "4+4+3"] {
+                let names = names(layout, collective, 4096);
+                let distinct: std::collections::BTreeSet<&String> = names.iter().collect();
+                assert_eq!(distinct.len(), names.len(), "{collective} {layout}: {names:?}");
+                for name in &names {
+                    let runnable = Runnable::new(collective, &name.parse().unwrap());
+                    assert!(runnable.unwrap().is_some(), "{collective} {layout} {name}");
+                }
             }
         }
     }
-    methods
 }

@@ -159,7 +159,9 @@ fn ways_to_load(plan: &Plan) -> Vec<LoadWay> {
 /// What can be chosen for a way of loading. What was not timed itself stands for the same algorithm in
 /// the preload library only where nothing of that was timed.
 fn can_be_loaded(way: LoadWay, plan: &Plan, method: &Method) -> bool {
-    let is_ours = |method: &Method| matches!(method, Method::Own { .. } | Method::Mockup(_));
+    let is_ours = |method: &Method| {
+        matches!(method, Method::Own { .. } | Method::NodeAware(_) | Method::Mockup(_))
+    };
     match (way, method) {
         (_, Method::Default) => true,
         (_, Method::Plugin(_)) => false,

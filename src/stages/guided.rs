@@ -12,10 +12,8 @@ use records::{
     Collective, FileError, Method, Point,
     choices::Choices,
     document::{self, Document},
-    observation::CollectiveCall,
     plan::{Cell, Plan},
     profile::{REPLACED, pgtune},
-    record,
     violations::Violations,
 };
 use serde::{Deserialize, Serialize};
@@ -119,7 +117,7 @@ pub fn judge(run: &RunDirectory, plan: &JobsPlan, settings: &ViolationTest) -> R
     let mut first = None;
     for job in 1..=plan.jobs {
         let path = job_record(run, job);
-        let record = record::read::<CollectiveCall>(&path)?;
+        let record = measurements::read_calls(&path)?;
         let of_job = Samples::gather(&record.rows);
         warnings.extend(of_job.warnings.iter().map(|warning| format!("job {job}: {warning}")));
         let of_platform = platform(&record.header, &path)?;
@@ -156,7 +154,7 @@ pub fn book_splits(run: &RunDirectory, violations: &mut Violations) -> Result<()
     let (plan, path) = (run.file("splits-plan.json"), run.file("splits.csv"));
     if plan.exists() && path.exists() {
         let plan: Plan = document::read(&plan)?;
-        let rows = record::read::<CollectiveCall>(&path)?.rows;
+        let rows = measurements::read_calls(&path)?.rows;
         splits::book(&mut violations.violations, &plan, &rows);
     }
     Ok(())

@@ -1,13 +1,16 @@
 //! What a run's jobs have timed: their plans and records, batch after batch.
 
-use std::{collections::BTreeMap, fs, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Context, Result};
 use records::{
-    Layout, document, layout,
+    FileError, RecordedLayouts, document,
     observation::{CollectiveCall, ObservationStatus},
     plan::{Cell, Plan},
-    platform::Platform,
     record::{self, Record},
 };
 use verification::samples::Samples;
@@ -61,30 +64,23 @@ pub fn batches(run: &RunDirectory) -> Result<Vec<RecordedPlan>> {
         if batch > 1 && !files.record.exists() {
             break;
         }
-        let mut batch = RecordedPlan {
-            name: files.record.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-            plan: document::read(&files.plan)?,
-            record: record::read::<CollectiveCall>(&files.record)?,
-        };
-        tell_layouts(&mut batch);
-        all.push(batch);
+        let record = read_calls(&files.record)?;
+        let mut plan = document::read(&files.plan)?;
+        RecordedLayouts::of(&record.header).tell_plan(&mut plan);
+        let name = files.record.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        all.push(RecordedPlan { name, plan, record });
     }
     Ok(all)
 }
 
-/// Old records hold numbers of processes, which are the job's first ranks: what these are its hosts tell.
-fn tell_layouts(RecordedPlan { plan, record, .. }: &mut RecordedPlan) {
-    let platform = record.header.get("platform");
-    let platform = platform.and_then(|text| serde_json::from_str::<Platform>(text).ok());
-    let job = platform.and_then(|platform| platform.layout());
-    let Some(job) = job.filter(|_| !record.header.contains_key(layout::TOLD)) else { return };
-    let told = |layout: &mut Layout| {
-        if let (true, Some(first)) = (layout.is_flat(), job.of_first(layout.procs())) {
-            *layout = first;
-        }
-    };
-    plan.cells.iter_mut().for_each(|cell| told(&mut cell.layout));
-    record.rows.iter_mut().for_each(|row| told(&mut row.layout));
+/// What a job recorded, with the nodes of its communicators.
+///
+/// # Errors
+/// It cannot be read.
+pub fn read_calls(path: &Path) -> Result<Record<CollectiveCall>, FileError> {
+    let mut record = record::read::<CollectiveCall>(path)?;
+    RecordedLayouts::of(&record.header).tell_calls(&mut record.rows);
+    Ok(record)
 }
 
 /// Shows how much of all batches is read.

@@ -54,8 +54,9 @@ impl RankMemory {
             None => "at no size".into(),
         };
         format!(
-            "{collective} on {layout} processes is measured {left}, not {}: a job takes at most {:.0} % of \
+            "{collective} on {} is measured {left}, not {}: a job takes at most {:.0} % of \
              a node's memory (--memory-share), {} for each of {} ranks on {}",
+            layout.in_words(),
             format_bytes(*asked),
             self.share * 100.0,
             format_bytes(self.bytes),

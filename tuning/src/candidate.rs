@@ -120,8 +120,9 @@ impl LoadCandidate {
             let Point { collective, layout, bytes } = choice.point;
             let Some((default_seconds, tuned_seconds)) = round.times(way, choice.point) else {
                 warnings.push(format!(
-                    "{collective} of {bytes} bytes on {layout}: the budget ended before {} was \
-                     confirmed there, so it is left to the default",
+                    "{collective} of {bytes} bytes on {}: the budget ended before {} was confirmed \
+                     there, so it is left to the default",
+                    layout.in_words(),
                     self.loading.file
                 ));
                 choice.method = Method::Default;

@@ -330,7 +330,9 @@ mod tests {
             layouts: [2, 4, 8].map(Layout::flat).into(),
             sizes: (0..21).map(|power| 1 << power).collect(),
             segments: vec![0, 1024, 8192],
-            methods: MethodsOf::new(libraries::openmpi::methods),
+            methods: MethodsOf::new(|point, segments| {
+                libraries::openmpi::methods(point.collective, segments, point.procs(), point.bytes)
+            }),
             weights: Weights::default(),
             others: Vec::new(),
             rank_bytes: None,

@@ -182,15 +182,14 @@ fn limited_in_words(penalties: &[Penalty]) -> Option<String> {
     let points: BTreeSet<_> = penalties.iter().map(place).collect();
     let limited = penalties.iter().filter(|penalty| penalty.machine_limited);
     let limited: BTreeSet<_> = limited.map(place).collect();
-    let procs: BTreeSet<Layout> = limited.iter().map(|(_, layout, _)| *layout).collect();
-    let procs: Vec<String> = procs.iter().map(Layout::to_string).collect();
+    let layouts: BTreeSet<Layout> = limited.iter().map(|(_, layout, _)| *layout).collect();
     (!limited.is_empty()).then(|| {
         format!(
-            "{} of {} points are limited by this machine (on {} processes): it cannot carry all \
-             links of the virtual cluster at once",
+            "{} of {} points are limited by this machine: on {} it cannot carry all links of the \
+             virtual cluster at once",
             limited.len(),
             points.len(),
-            procs.join(", ")
+            Layout::all_in_words(layouts)
         )
     })
 }

@@ -18,7 +18,10 @@ pub mod tool;
 pub mod tracer;
 pub mod work;
 
-use records::{Collective, Layout, document, plan::Plan, platform::Platform};
+use records::{
+    Collective, Layout, RecordedLayouts, document, observation::CollectiveCall, plan::Plan,
+    platform::Platform, record,
+};
 
 pub use self::flags::MeasureFlags;
 use self::{
@@ -60,7 +63,13 @@ pub fn run(flags: &MeasureFlags, world: &World) -> Result<()> {
             None => Ok(()),
         };
     };
-    let plan: Plan = document::read(&flags.plan)?;
+    let mut plan: Plan = document::read(&flags.plan)?;
+    let path = &flags.job.record;
+    if path.exists() {
+        // What an older version began goes on with the communicators that it meant.
+        let header = record::read_begun::<CollectiveCall>(path)?.header;
+        RecordedLayouts::of(&header).tell_plan(&mut plan);
+    }
     let surroundings = (flags.timing, RunningLibrary::linked()?);
     work::check_plan(&plan, (flags.job.ranks, &nodes), surroundings, &flags.plan)?;
     // Before the others hear of the plan, so that what the library cannot do is said once, and
@@ -68,9 +77,9 @@ pub fn run(flags: &MeasureFlags, world: &World) -> Result<()> {
     let control = (world.control, nodes.clone());
     let participant = Participant::new(plan.clone(), scheme, synchroniser, control, sampler)?;
     let header = header(&plan, &platform, &scheme.description(clock_shared))?;
-    let record = &flags.job.record;
-    let (recording, earlier) = Recording::open(record, header, &[])?;
-    let work = OpenWork::new(&plan, &earlier.rows, record)?;
+    let (recording, mut earlier) = Recording::open(path, header, &[])?;
+    RecordedLayouts::of(&earlier.header).tell_calls(&mut earlier.rows);
+    let work = OpenWork::new(&plan, &earlier.rows, path)?;
     if work.visits.is_empty() {
         world.control.tell_others(&None::<Plan>, Tag::Setup)?;
         Reporter::new("measuring", work.planned).finish(work.done);

@@ -95,7 +95,7 @@ fn check_row(plan: &Plan, row: &CollectiveCall, path: &Path) -> Result<()> {
     }
     let describe = |cell: &Cell| {
         let Cell { collective, method, layout, bytes } = cell;
-        format!("{collective} by {method} of {bytes} bytes on {layout} processes")
+        format!("{collective} by {method} of {bytes} bytes on {}", layout.in_words())
     };
     let wanted = planned.map_or_else(|| "no such visit".to_owned(), describe);
     let problem = format!(

@@ -51,6 +51,11 @@ impl MapRow {
             MapRow::Rank(rank) => rank,
         }
     }
+
+    /// Whether it stands for several ranks on a node, which a number of processes does not tell.
+    pub(super) fn has_nodes(self) -> bool {
+        matches!(self, MapRow::Layout(layout) if !layout.is_flat())
+    }
 }
 
 impl From<Layout> for MapRow {

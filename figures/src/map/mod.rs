@@ -216,14 +216,19 @@ impl MapFigure {
             canvas.text((x, bottom + 16), &number, TICK, colour::BLACK, Align::Center)?;
             canvas.text((x, bottom + 35), &unit, TICK, colour::BLACK, Align::Center)?;
         }
+        let has_nodes = self.rows.iter().any(|row| row.has_nodes());
         for (index, row) in self.rows.iter().enumerate() {
             if !layout.labelled_rows[index] {
                 continue;
             }
             let y = bottom - index as i32 * height - height / 2;
             canvas.path(&[(left - 5, y), (left, y)], colour::GREY, 1)?;
-            let place = (left - 10, y);
-            canvas.text(place, &row.to_string(), TICK, colour::BLACK, Align::Right)?;
+            let text = match has_nodes {
+                true => format!("{row:#}").replace(":cyclic", "c"),
+                false => row.to_string(),
+            };
+            let text = font::shorten(&text, TICK, LEFT - 40)?;
+            canvas.text((left - 10, y), &text, TICK, colour::BLACK, Align::Right)?;
         }
         let columns = self.sizes.len() as i32;
         let label = font::shorten(&self.x_label, TEXT, layout.panel_width - LEFT)?;
@@ -234,7 +239,11 @@ impl MapFigure {
             false => (left, Align::Left),
         };
         canvas.text((x, bottom + 60), &label, TEXT, colour::BLACK, align)?;
-        let y_label = if self.ranks { "sender" } else { Y_LABEL };
+        let y_label = match (self.ranks, has_nodes) {
+            (true, _) => "sender",
+            (false, true) => "nodes x ranks",
+            (false, false) => Y_LABEL,
+        };
         canvas.upward((left - LEFT + 18, top + rows * height / 2), y_label, TEXT)
     }
 }

@@ -4,7 +4,7 @@ use super::common::{BCAST, PROCS, SIZES, header, method, platform, record_of, te
 use std::{collections::BTreeMap, sync::OnceLock};
 
 use records::{
-    Collective, Method,
+    Collective, Method, Point,
     choices::{Alternative, Choices, Chosen, Confirmed, Evidence, RunnerUp},
     disturbance::{self, Disturbance, Stretch},
     observation::{CollectiveCall, ObservationStatus},
@@ -22,7 +22,7 @@ use tuning::{
 };
 use verification::{functions::DecisionFunction, penalty, samples::Samples, selection};
 
-fn methods(_: Collective, _: &[u64], _: u32, _: u64) -> Vec<Method> {
+fn methods(_: Point, _: &[u64]) -> Vec<Method> {
     let names = [
         "default",
         "native:openmpi:binomial",

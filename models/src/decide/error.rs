@@ -15,8 +15,8 @@ pub enum DecideError {
     Predict(#[from] PredictError),
     /// No candidate is left.
     #[error(
-        "no candidate for {} of {} bytes on {} processes: {reason}",
-        .point.collective, .point.bytes, .point.layout
+        "no candidate for {} of {} bytes on {}: {reason}",
+        .point.collective, .point.bytes, .point.layout.in_words()
     )]
     NoCandidate {
         /// Where.

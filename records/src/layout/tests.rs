@@ -165,3 +165,17 @@ fn numbers_stand_at_the_right_of_a_column() {
         "    8|8x4  |  8x4"
     );
 }
+
+#[test]
+fn words_say_the_processes_and_their_nodes() {
+    for (text, words) in [
+        ("8", "8 processes"),
+        ("2x4", "8 processes (2 nodes x 4)"),
+        ("1x4", "4 processes (1 node x 4)"),
+        ("2x4:cyclic", "8 processes (2 nodes x 4, cyclic)"),
+        ("4+4+3", "11 processes (nodes of 4+4+3)"),
+        ("list:0.1.1.0", "4 processes (in no regular order on 2 nodes)"),
+    ] {
+        assert_eq!(layout(text).in_words(), words, "{text}");
+    }
+}

@@ -106,6 +106,44 @@ impl fmt::Display for Layout {
     }
 }
 
+impl Layout {
+    /// Several in words: `2, 4, 8 processes`, `2 processes, 8 processes (2 nodes x 4)`.
+    pub fn all_in_words(layouts: impl IntoIterator<Item = Layout>) -> String {
+        let layouts: Vec<Layout> = layouts.into_iter().collect();
+        match layouts.iter().all(|layout| layout.is_flat()) {
+            true => {
+                let procs: Vec<String> = layouts.iter().map(Layout::to_string).collect();
+                format!("{} processes", procs.join(", "))
+            }
+            false => {
+                let words: Vec<String> = layouts.into_iter().map(Layout::in_words).collect();
+                words.join(", ")
+            }
+        }
+    }
+
+    /// In words: `8 processes`, `8 processes (2 nodes x 4)`, `11 processes (nodes of 4+4+3)`.
+    pub fn in_words(self) -> String {
+        let cyclic = match self.placement() {
+            Some(RankPlacement::Cyclic) => ", cyclic",
+            _ => "",
+        };
+        let processes = format!("{} processes", self.procs());
+        match self.form {
+            Form::Even { per_node: 1, .. } => processes,
+            Form::Even { per_node, .. } => {
+                let nodes = if self.nodes == 1 { "node" } else { "nodes" };
+                format!("{processes} ({} {nodes} x {per_node}{cyclic})", self.nodes)
+            }
+            Form::Counts { counts, .. } => {
+                let counts: Vec<String> = counts.iter().map(u32::to_string).collect();
+                format!("{processes} (nodes of {}{cyclic})", counts.join("+"))
+            }
+            Form::List(_) => format!("{processes} (in no regular order on {} nodes)", self.nodes),
+        }
+    }
+}
+
 fn suffix(placement: RankPlacement) -> &'static str {
     match placement {
         RankPlacement::Block => "",

@@ -8,9 +8,8 @@ use anyhow::{Context, Result};
 use clap::Args;
 use records::{
     Collective, Layout, Method, Point, document,
-    observation::CollectiveCall,
     plan::{Cell, Plan},
-    quantity, record,
+    quantity,
     violations::Violations,
 };
 use runner::mockups;
@@ -28,7 +27,7 @@ use crate::{
         compared::ComparedKinds,
         guided::{self, JobsPlan, JudgedJobs},
         kinds::MethodKind,
-        measuring, memory,
+        measurements, measuring, memory,
         options::is_all,
     },
 };
@@ -167,17 +166,18 @@ impl Guidelines {
         let mut run = RunDirectory::at(&self.run.directory)?;
         run.begin(&guided::trial_record(&run), self.run.resume)?;
         let site = Site::find(&self.site)?;
-        let cells = match self.run.resume && guided::trial_plan(&run).exists() {
-            true => None,
-            false => Some(self.cells(&site)?),
-        };
+        let is_planned = self.run.resume && guided::trial_plan(&run).exists();
+        if !is_planned {
+            self.cells(&site)?;
+        }
         run.make()?;
         run.begin(&guided::trial_record(&run), self.run.resume)?;
         let mut site = site.open(&run)?;
         run.keep(&self.run, &[guided::trial_record(&run)])?;
-        if let Some(cells) = cells {
+        if !is_planned {
             site.first_job(&run)?;
-            let cells = memory::limited(cells, &run, self.site.memory_share)?;
+            // The nodes of the ranks are known only now.
+            let cells = memory::limited(self.cells(&site)?, &run, self.site.memory_share)?;
             let trial = jobs::trial(cells, site.ranks(), self.seed);
             document::write(&guided::trial_plan(&run), &trial)?;
         }
@@ -224,7 +224,7 @@ impl Guidelines {
         let begun = Instant::now();
         measuring::measure(site, &trial, &path, &guided::trial_record(run), deadline, &[])
             .context("trying every method")?;
-        let record = record::read::<CollectiveCall>(&guided::trial_record(run))?;
+        let record = measurements::read_calls(&guided::trial_record(run))?;
         let samples = Samples::gather(&record.rows);
         // What a busy machine or a slow network takes to agree on starts, seen in the trial.
         let calls: f64 = record.rows.iter().map(|row| row.seconds).sum();
@@ -256,8 +256,8 @@ impl Guidelines {
         let ranks = site.ranks();
         let layouts = match (&self.layouts, &self.procs) {
             (Some(layouts), _) => layouts.0.clone(),
-            (None, Some(procs)) => procs.0.iter().copied().map(Layout::flat).collect(),
-            (None, None) => vec![Layout::flat(ranks)],
+            (None, Some(procs)) => procs.0.iter().map(|&procs| site.of_first(procs)).collect(),
+            (None, None) => vec![site.of_first(ranks)],
         };
         measuring::check_layouts(&layouts, ranks)?;
         let with_mockups = || {

@@ -127,10 +127,11 @@ fn not_confirmed(all: &[TakenOut]) -> String {
     let TakenOut { collective, layout, bytes, method, speed_up } = worst;
     format!(
         "Not confirmed, so left to the default: {} points. The lowest measured speed-up there is \
-         {speed_up:.2} ({} for {collective} of {} on {layout}).\n",
+         {speed_up:.2} ({} for {collective} of {} on {}).\n",
         all.len(),
         method.short(),
-        format_bytes(*bytes)
+        format_bytes(*bytes),
+        layout.in_words()
     )
 }
 
@@ -173,8 +174,9 @@ pub fn harm(harm: &Harm) -> String {
     for one in slower {
         let Slower { collective, layout, bytes, method, slowdown, p_value, .. } = one;
         text += &format!(
-            "  {collective} of {} on {layout}: {} is {:.0} % slower ({} against {}, p {p_value:.1e})\n",
+            "  {collective} of {} on {}: {} is {:.0} % slower ({} against {}, p {p_value:.1e})\n",
             format_bytes(*bytes),
+            layout.in_words(),
             method.short(),
             slowdown * 100.0,
             format_seconds(one.loaded_seconds),

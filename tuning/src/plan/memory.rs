@@ -86,7 +86,7 @@ mod tests {
                 layouts: [2, 48, 3072].map(Layout::flat).into(),
                 sizes: (0..=20).map(|power| 1 << power).collect(),
                 segments: vec![0],
-                methods: MethodsOf::new(|_, _, _, _| Vec::new()),
+                methods: MethodsOf::new(|_, _| Vec::new()),
                 weights: Weights::default(),
                 others: Vec::new(),
                 rank_bytes: Some(most),

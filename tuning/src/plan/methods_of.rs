@@ -2,26 +2,23 @@
 
 use std::{fmt, sync::Arc};
 
-use records::{Collective, Method, Point};
+use records::{Method, Point};
 
-/// The methods of a collective with these segment sizes, on so many processes, for messages of so
-/// many bytes.
+/// The methods at a point, with these segment sizes.
 #[derive(Clone)]
 pub struct MethodsOf(Arc<MethodsAt>);
 
-type MethodsAt = dyn Fn(Collective, &[u64], u32, u64) -> Vec<Method> + Send + Sync;
+type MethodsAt = dyn Fn(Point, &[u64]) -> Vec<Method> + Send + Sync;
 
 impl MethodsOf {
     /// What this function gives.
-    pub fn new(
-        methods: impl Fn(Collective, &[u64], u32, u64) -> Vec<Method> + Send + Sync + 'static,
-    ) -> Self {
+    pub fn new(methods: impl Fn(Point, &[u64]) -> Vec<Method> + Send + Sync + 'static) -> Self {
         MethodsOf(Arc::new(methods))
     }
 
     /// At a point.
     pub fn at(&self, point: Point, segments: &[u64]) -> Vec<Method> {
-        (self.0)(point.collective, segments, point.layout.procs(), point.bytes)
+        (self.0)(point, segments)
     }
 }
 

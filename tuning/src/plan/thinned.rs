@@ -88,7 +88,7 @@ mod tests {
             layouts: vec![Layout::flat(8)],
             sizes: (0..16).map(|power| 1 << power).collect(),
             segments: vec![0],
-            methods: MethodsOf::new(|_, _, _, _| Vec::new()),
+            methods: MethodsOf::new(|_, _| Vec::new()),
             weights,
             others: vec![(Collective::Bcast, "native:openmpi:binomial".parse().unwrap())],
             rank_bytes: None,

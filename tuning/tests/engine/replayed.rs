@@ -205,7 +205,9 @@ pub fn grid() -> Grid {
         layouts: [2, 3, 4, 6, 8, 11, 16].map(Layout::flat).into(),
         sizes: (0..=20).map(|power| 1 << power).collect(),
         segments: vec![0, 1 << 10, 8 << 10, 64 << 10],
-        methods: tuning::plan::MethodsOf::new(libraries::openmpi::methods),
+        methods: tuning::plan::MethodsOf::new(|point, segments| {
+            libraries::openmpi::methods(point.collective, segments, point.procs(), point.bytes)
+        }),
         weights: Weights::default(),
         others: Vec::new(),
         rank_bytes: None,

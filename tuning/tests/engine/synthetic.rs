@@ -41,7 +41,9 @@ impl World {
             layouts: [2, 4, 6, 11, 16].map(Layout::flat).into(),
             sizes: (0..21).map(|power| 1 << power).collect(),
             segments: vec![0, 1024, 8192, 65536],
-            methods: tuning::plan::MethodsOf::new(libraries::openmpi::methods),
+            methods: tuning::plan::MethodsOf::new(|point, segments| {
+                libraries::openmpi::methods(point.collective, segments, point.procs(), point.bytes)
+            }),
             weights: Weights::default(),
             others: Vec::new(),
             rank_bytes: None,
