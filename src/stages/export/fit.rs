@@ -136,9 +136,9 @@ mod tests {
 
     /// Binomial takes a second whatever the size, linear as many as there are bytes, nothing is
     /// known of the default.
-    struct Made;
+    struct MadeUpTimes;
 
-    impl Possible for Made {
+    impl Possible for MadeUpTimes {
         fn best(&self, point: Point) -> (Method, Option<f64>) {
             let method: Method = "native:openmpi:binomial".parse().unwrap();
             let seconds = self.seconds(point, &method);
@@ -167,7 +167,7 @@ mod tests {
             choice(Collective::Bcast, 128, "own:pipeline", 0.25),
             choice(Collective::Bcast, 256, "default", 9.0),
         ];
-        let (choices, unexpressed) = fit(exporter.as_ref(), &wanted, &Made);
+        let (choices, unexpressed) = fit(exporter.as_ref(), &wanted, &MadeUpTimes);
         let methods: Vec<_> = choices.iter().map(|choice| choice.method.to_string()).collect();
         assert_eq!(methods, ["native:openmpi:pipeline", "native:openmpi:binomial", "default"]);
         let [one] = unexpressed.as_slice() else { panic!("{unexpressed:?}") };
@@ -184,7 +184,7 @@ mod tests {
             choice(Collective::Gather, 2, binomial, 1.0),
             choice(Collective::Gather, 1000, binomial, 1.0),
         ];
-        let (choices, unexpressed) = fit(exporter.as_ref(), &wanted, &Made);
+        let (choices, unexpressed) = fit(exporter.as_ref(), &wanted, &MadeUpTimes);
         assert!(choices.iter().all(|choice| choice.method.to_string() == binomial));
         let [one] = unexpressed.as_slice() else { panic!("{unexpressed:?}") };
         assert_eq!((one.bytes, one.loss), (1, Some(0.0)));
