@@ -5,7 +5,7 @@ use models::{
     Forms, Model, Point, Predictor, algorithms,
     closed_forms::COLLECTIVES,
     compress::{Bounds, CompressionForm, DecisionGrid},
-    decide::{Segments, decide, methods},
+    decide::{Segments, decide_map, methods},
     fit::fit,
     presets::preset,
 };
@@ -13,7 +13,6 @@ use rand::{RngExt as _, SeedableRng as _};
 use records::{
     Algorithm, Collective,
     calibration::{Estimate, Parameters},
-    decisions::Decision,
     observation::{ObservationStatus, PointToPoint, PointToPointKind},
 };
 
@@ -38,21 +37,6 @@ fn parameters() -> Parameters {
 
 fn predictor(model: Model) -> Predictor {
     Predictor::new(model, Forms::Corrected, &parameters()).expect("good parameters")
-}
-
-/// What is decided at every point of a grid.
-fn decided_map(
-    predictor: &Predictor,
-    collective: Collective,
-    (procs, sizes): (&[u32], &[u64]),
-    algorithms: &[Algorithm],
-    segments: &Segments,
-) -> Vec<Decision> {
-    let points = procs
-        .iter()
-        .flat_map(|&procs| sizes.iter().map(move |&bytes| Point { collective, procs, bytes }));
-    let decided = |point| decide(predictor, point, algorithms, segments).expect("a decision");
-    points.map(decided).collect()
 }
 
 #[divan::bench(args = [
@@ -90,7 +74,7 @@ fn whole_map(bencher: Bencher, model: Model) {
         COLLECTIVES.map(|collective| {
             let sizes = if collective == Collective::Barrier { &[0][..] } else { &sizes };
             let grid = (procs.as_slice(), sizes);
-            decided_map(&predictor, collective, grid, algorithms(collective), &Segments::Auto)
+            decide_map(&predictor, collective, grid, algorithms(collective), &Segments::Auto)
         })
     });
 }
@@ -107,7 +91,7 @@ fn whole_map_refined(bencher: Bencher) {
     bencher.bench(|| {
         [Collective::Bcast, Collective::Reduce].map(|collective| {
             let known = Model::Refined.algorithms(collective);
-            decided_map(&predictor, collective, (&procs, &sizes), &known, &Segments::Auto)
+            decide_map(&predictor, collective, (&procs, &sizes), &known, &Segments::Auto)
         })
     });
 }
@@ -134,7 +118,7 @@ fn whole_map_uncertain(bencher: Bencher) {
     bencher.bench(|| {
         [Collective::Bcast, Collective::Reduce].map(|collective| {
             let known = Model::Refined.algorithms(collective);
-            decided_map(&predictor, collective, (&procs, &sizes), &known, &Segments::Auto)
+            decide_map(&predictor, collective, (&procs, &sizes), &known, &Segments::Auto)
         })
     });
 }

@@ -15,7 +15,7 @@ pub use error::{AUTO_LIMIT, DecideError};
 pub use segments::{best_segment, best_segment_of};
 pub use switching::{SwitchingRange, methods, switching_points};
 
-use records::{Algorithm, Method, decisions::Decision};
+use records::{Algorithm, Collective, Method, decisions::Decision};
 
 use crate::{
     Point, PredictError, Predictor,
@@ -124,6 +124,23 @@ pub fn decide_among(
     let candidates =
         methods.iter().map(|method| CandidateMethod::new(predictor, point, method.clone()));
     arg_min(predictor, point, candidates.collect::<Result<_, _>>()?)
+}
+
+/// Decides at every (procs, bytes), ascending in the order given: procs first.
+///
+/// # Errors
+/// As [`decide`].
+pub fn decide_map(
+    predictor: &Predictor,
+    collective: Collective,
+    (procs, bytes): (&[u32], &[u64]),
+    algorithms: &[Algorithm],
+    segments: &Segments,
+) -> Result<Vec<Decision>, DecideError> {
+    let points = procs
+        .iter()
+        .flat_map(|&procs| bytes.iter().map(move |&bytes| Point { collective, procs, bytes }));
+    points.map(|point| decide(predictor, point, algorithms, segments)).collect()
 }
 
 /// Seconds by each method; infinite where it is no candidate.

@@ -6,7 +6,7 @@ use models::{
 use rand::SeedableRng as _;
 use rand_distr::{Distribution as _, Normal};
 use records::{
-    Collective, Method,
+    Collective,
     calibration::{Estimate, Parameters},
 };
 
@@ -50,9 +50,7 @@ fn nineteen_of_twenty_drawn_platforms_lie_in_the_interval() {
         for &algorithm in algorithms(collective) {
             let bytes = if collective == Collective::Barrier { 0 } else { 10_000 };
             let point = Point { collective, procs: 13, bytes };
-            let interval = predictor
-                .predict_method(point, &Method::Own { algorithm, segment_bytes: 0 })
-                .unwrap();
+            let interval = predictor.predict_with_interval(point, algorithm, 0).unwrap();
             let inside = drawn.iter().filter(|platform| {
                 let seconds = platform.predict(point, algorithm, 0).unwrap();
                 (interval.low..=interval.high).contains(&seconds)

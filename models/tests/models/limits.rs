@@ -7,7 +7,7 @@ use models::{
     presets::preset,
 };
 use proptest::prelude::*;
-use records::{Algorithm, Collective, Method};
+use records::{Algorithm, Collective};
 
 use crate::{numbers::Numbers, tables::numbers};
 
@@ -119,12 +119,9 @@ fn the_barriers_bounds_are_apart_by_the_overheads() {
     for model in [Model::LogP, Model::LogGp, Model::PLogP] {
         let predictor = Predictor::new(model, Forms::Corrected, &boba).unwrap();
         let least = predictor.predict(point, Algorithm::Linear, 0).unwrap();
-        let greatest = |algorithm| {
-            predictor.predict_method_greatest(point, &Method::Own { algorithm, segment_bytes: 0 })
-        };
-        let of_linear = greatest(Algorithm::Linear).unwrap().unwrap();
-        assert!((of_linear - least - 8.0 * 8.15e-6).abs() < 1e-12);
-        assert_eq!(greatest(Algorithm::Bruck), Ok(None));
+        let greatest = predictor.predict_greatest(point, Algorithm::Linear, 0).unwrap().unwrap();
+        assert!((greatest - least - 8.0 * 8.15e-6).abs() < 1e-12);
+        assert_eq!(predictor.predict_greatest(point, Algorithm::Bruck, 0), Ok(None));
     }
 }
 
