@@ -143,6 +143,13 @@ struct RunCopies {
     directory: tempfile::TempDir,
 }
 
+/// Whether a line tells only how far the work is.
+fn is_progress(line: &str) -> bool {
+    let seconds = line.trim_end().strip_suffix(" s").and_then(|line| line.rsplit_once(": for "));
+    seconds.is_some_and(|(_, seconds)| seconds.parse::<u64>().is_ok())
+        || line.contains(" % of some ")
+}
+
 /// What a step has printed and written, by file name.
 type Outputs = BTreeMap<String, Vec<u8>>;
 
@@ -179,6 +186,8 @@ impl RunCopies {
             .unwrap();
         let [stdout, stderr] =
             [output.stdout, output.stderr].map(|it| String::from_utf8(it).unwrap());
+        // How far long work is, a slow machine tells more often.
+        let stderr: String = stderr.split_inclusive('\n').filter(|it| !is_progress(it)).collect();
         let code = output.status.code().unwrap();
         let printed = format!(
             "colibri {}\nexit code {code}\n\n--- stdout\n{stdout}\n--- stderr\n{stderr}",

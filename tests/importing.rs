@@ -343,7 +343,7 @@ fn broken_cut_and_mixed_files_are_refused_with_line_and_field() {
     }
     let reprompi = fs::read_to_string(sample("reprompi/runtimes-made-up.txt")).unwrap();
     for (text, wanted) in [
-        (reprompi.replace("#@nprocs=16\n", ""), "the number of ranks is not told"),
+        (reprompi.replace("#@nprocs=16\n", ""), "the number of ranks is missing"),
         (reprompi.replace("#@datatype_extent_bytes=4\n", ""), "field count: counts elements"),
         (reprompi.replace("MPI_Bcast          2", "MPI_Bcst          2"), "field test"),
         (reprompi.replace("0.0000143000", "nan"), "field runtime_sec"),

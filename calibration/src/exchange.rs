@@ -343,7 +343,7 @@ pub fn library_release() -> Result<LibraryRelease> {
     LibraryRelease::said(&text).ok_or_else(|| {
         let known: Vec<&str> = libraries::ALL.iter().map(|library| library.title()).collect();
         Error::Unsupported(format!(
-            "the MPI library says '{}' of itself, which is the version of none that is known ({})",
+            "the MPI library reports its version as '{}', which is none of a known library ({})",
             text.lines().next().unwrap_or_default().trim(),
             known.join(", ")
         ))

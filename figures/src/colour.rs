@@ -105,6 +105,16 @@ pub(crate) fn of_method(method: &Method) -> RGBColor {
     }
 }
 
+/// Of algorithms that came later, in turn: multi-lane, node-order, circulant, two-trees, bine, two-level.
+const LATER: [RGBColor; 6] = [
+    RGBColor(221, 204, 119),
+    RGBColor(204, 102, 119),
+    RGBColor(51, 34, 136),
+    RGBColor(17, 119, 51),
+    RGBColor(170, 68, 153),
+    RGBColor(68, 170, 153),
+];
+
 fn of_algorithm(algorithm: Algorithm) -> RGBColor {
     use Algorithm as A;
     match algorithm {
@@ -134,12 +144,7 @@ fn of_algorithm(algorithm: Algorithm) -> RGBColor {
         A::LinearDescending => RGBColor(230, 159, 0),
         A::BinomialAscending => RGBColor(204, 121, 167),
         A::BinomialDescending => RGBColor(136, 34, 85),
-        A::TwoLevel => RGBColor(68, 170, 153),
-        A::MultiLane => RGBColor(221, 204, 119),
-        A::NodeOrder => RGBColor(204, 102, 119),
-        A::Circulant => RGBColor(51, 34, 136),
-        A::TwoTrees => RGBColor(17, 119, 51),
-        A::Bine => RGBColor(170, 68, 153),
+        later => LATER[later as usize % LATER.len()],
     }
 }
 

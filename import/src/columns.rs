@@ -83,7 +83,7 @@ impl FromStr for ColumnMap {
         let mut map = ColumnMap { from: BTreeMap::new(), time: TimeUnit::S, size: SizeUnit::Ours };
         for part in text.split(',') {
             let (ours, from) = part.split_once('=').ok_or_else(|| {
-                format!("{} is no OURS=THEIRS or OURS:=VALUE", records::quoted(part))
+                format!("{} is neither OURS=THEIRS nor OURS:=VALUE", records::quoted(part))
             })?;
             let (ours, fixed) = ours.strip_suffix(':').map_or((ours, false), |ours| (ours, true));
             let (ours, from) = (ours.trim(), from.trim());
@@ -95,11 +95,11 @@ impl FromStr for ColumnMap {
                 false => ColumnSource::Column(map.column(ours, from)?),
             };
             if map.from.insert(ours.to_owned(), from).is_some() {
-                return Err(format!("{ours} is told twice"));
+                return Err(format!("{ours} is given twice"));
             }
         }
         match OURS.iter().find(|(name, needed)| *needed && !map.from.contains_key(*name)) {
-            Some((name, _)) => Err(format!("does not tell {name}; expected {name}=COLUMN")),
+            Some((name, _)) => Err(format!("names no column for {name}; expected {name}=COLUMN")),
             None => Ok(map),
         }
     }
@@ -138,11 +138,11 @@ mod tests {
         assert_eq!(map.from["collective"], ColumnSource::Fixed("bcast".into()));
         assert_eq!(map.from["seconds"], ColumnSource::Column("t".into()));
         for (text, part) in [
-            ("procs=np", "does not tell collective"),
+            ("procs=np", "names no column for collective"),
             ("collectiv=c", "did you mean 'collective'"),
             ("collective:=bcast,procs=np,bytes=b,seconds=t:h", "expected s, ms, us, ns"),
             ("collective", "OURS=THEIRS"),
-            ("procs=a,procs=b", "told twice"),
+            ("procs=a,procs=b", "given twice"),
         ] {
             let error = text.parse::<ColumnMap>().unwrap_err();
             assert!(error.contains(part), "{text}: {error}");

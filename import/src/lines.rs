@@ -59,7 +59,7 @@ impl<'a> Lines<'a> {
         }
         match str::from_utf8(&self.line) {
             Ok(line) => Ok(Some(line)),
-            Err(_) => Err(FileError::new(&self.path, "is no text (UTF-8)").at_line(self.number)),
+            Err(_) => Err(FileError::new(&self.path, "is not UTF-8 text").at_line(self.number)),
         }
     }
 

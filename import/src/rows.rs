@@ -17,7 +17,9 @@ impl RanksOnNodes {
     pub fn new(nodes: u32, ranks_per_node: u32) -> Result<Self, String> {
         match nodes.checked_mul(ranks_per_node) {
             Some(1..) => Ok(RanksOnNodes { nodes, ranks_per_node }),
-            _ => Err(format!("{nodes} nodes with {ranks_per_node} ranks each are no layout")),
+            _ => Err(format!(
+                "{nodes} nodes with {ranks_per_node} ranks each are not a possible layout"
+            )),
         }
     }
 

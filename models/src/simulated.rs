@@ -36,7 +36,7 @@ pub enum TooLong {
     },
     /// So much is to be done whatever the segments.
     #[error(
-        "{collective} by {algorithm} on {procs} processes is too much to simulate (some {steps} \
+        "{collective} by {algorithm} on {procs} processes is too much to simulate (about {steps} \
          steps); take fewer processes"
     )]
     Steps {

@@ -137,7 +137,7 @@ impl Disturbance {
     /// How calm the machines were, in a sentence.
     pub fn sentence(&self) -> String {
         let Some(taken) = self.taken else {
-            return "What others took of the processors is not known: the kernel does not tell."
+            return "What others took of the processors is not known: the kernel does not report it."
                 .into();
         };
         format!(

@@ -52,7 +52,7 @@ impl FitCommand {
         output::print(&text(&fitted))?;
         let path = run.calibration();
         if path.exists() && !self.overwrite {
-            usage!("{}: is there; --overwrite replaces it", path.display());
+            usage!("{}: already exists; --overwrite replaces it", path.display());
         }
         if run.is_written_to() {
             document::write(&path, &fitted.calibration)?;
@@ -104,7 +104,7 @@ fn text(fitted: &Fitted) -> String {
 
 fn joint_text(joint: &JointFit) -> String {
     let mut text = format!(
-        "By {} times of collectives whose schedules are known; half of them within {}\n",
+        "Fitted to {} times of collectives whose schedules are known; half of them are met within {}\n",
         joint.times,
         percent(joint.median_error)
     );

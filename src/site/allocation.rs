@@ -169,7 +169,7 @@ impl Allocation {
         }
         match self.nodes {
             Some(nodes) if hosts.len() != nodes as usize => bail!(
-                "the names of {}'s {nodes} nodes cannot be told; write them into the launcher in place \
+                "the names of {}'s {nodes} nodes cannot be found out; write them into the launcher in place \
                  of {{hosts}}",
                 self.system.title()
             ),

@@ -140,7 +140,7 @@ fn unreached(RecordedPlan { plan, record, .. }: &RecordedPlan) -> Option<String>
     (made < wanted).then(|| match disturbed {
         0 => format!("{made} of {wanted} planned observations were made"),
         _ => format!(
-            "{made} of {wanted} planned observations were made in peace; {disturbed} were disturbed"
+            "{made} of {wanted} planned observations were made undisturbed; {disturbed} were disturbed"
         ),
     })
 }

@@ -64,9 +64,9 @@ pub fn name(platform: &Platform, format: ExportFormat) -> String {
     let told = env::var("SLURM_CLUSTER_NAME").ok();
     let told = told.or_else(|| of_slurm.then(slurm::cluster_name).flatten());
     let cluster = cluster(platform, told);
-    match format {
-        ExportFormat::Of(_) => format!("{cluster}-{library}"),
-        _ => format!("{cluster}-{library}-preload"),
+    match format.library() {
+        Some(_) => format!("{cluster}-{library}"),
+        None => format!("{cluster}-{library}-preload"),
     }
 }
 
@@ -220,7 +220,8 @@ mod tests {
         let platform = Platform { testbed: "4 nodes".into(), ..platform(&["n1"]) };
         let rules = LoadTarget::new(records::summary::LoadWay::Rules, &platform).format();
         assert_eq!(name(&platform, rules), "testbed-openmpi-4.1.4");
-        assert_eq!(name(&platform, ExportFormat::Profile), "testbed-openmpi-4.1.4-preload");
+        let profiles = LoadTarget::new(records::summary::LoadWay::Preload, &platform).format();
+        assert_eq!(name(&platform, profiles), "testbed-openmpi-4.1.4-preload");
     }
 
     #[test]

@@ -74,7 +74,7 @@ impl PairedJobs {
     }
 
     /// The probability of a mean ratio at least as great, were the true one `line`: small where jobs show
-    /// that the ratio is greater. 1 of fewer than two pairs, as one job shows nothing of others.
+    /// that the ratio is greater. 1 of fewer than two pairs, as one job cannot show how jobs differ.
     pub fn p_value_above(&self, line: f64) -> f64 {
         let (Some(middle), Some(squared)) = (mean(&self.logarithms), self.squared_error()) else {
             return 1.0;
@@ -97,18 +97,6 @@ impl PairedJobs {
         let strays = Normal::standard().inverse_cdf(power);
         let error = self.squared_error()?.sqrt();
         Some(((self.quantile(1.0 - level)? + strays) * error).exp())
-    }
-
-    /// How many pairs of jobs it takes by this scatter until a ratio that stays where it is shows to lie on
-    /// one side of the line at this confidence; `most` where more would not do either. Nothing of fewer than two.
-    pub fn pairs_needed(&self, line: f64, confidence: f64, most: usize) -> Option<usize> {
-        let beyond = (mean(&self.logarithms)? - line.ln()).abs();
-        let scatter = self.scatter()?;
-        let does = |count: &usize| {
-            let half = scatter / (*count as f64).sqrt();
-            students(*count - 1, 0.5 + confidence / 2.0).is_some_and(|t| t * half < beyond)
-        };
-        Some((2..most).find(does).unwrap_or(most))
     }
 
     /// Of Student's t for these pairs.
@@ -241,18 +229,6 @@ mod tests {
         assert_eq!(PairedJobs::new(&[[1.0, 1.0], [0.0, 2.0]]).count(), 1);
         assert_eq!(PairedJobs::new(&[[1.0, 2.0]]).interval(0.95), None);
         assert_eq!(PairedJobs::default().ratio(), None);
-    }
-
-    #[test]
-    fn more_jobs_are_asked_for_where_they_scatter_more() {
-        let jobs = |scatter: f64| {
-            PairedJobs::new(&[0.1 - scatter, 0.1 + scatter].map(|of: f64| [1.0, of.exp()]))
-        };
-        assert_eq!(jobs(0.001).pairs_needed(1.0, 0.95, 40), Some(2));
-        let [few, many] = [0.03, 0.1].map(|of| jobs(of).pairs_needed(1.0, 0.95, 40).unwrap());
-        assert!(2 < few && few < many && many < 40, "{few} {many}");
-        assert_eq!(jobs(3.0).pairs_needed(1.0, 0.95, 40), Some(40));
-        assert_eq!(jobs(0.1).pairs_needed(0.1_f64.exp(), 0.95, 40), Some(40), "just on the line");
     }
 
     proptest! {

@@ -7,8 +7,9 @@ use ::libraries::{MpiLibrary, mpich::MpichLibrary, openmpi::OpenMpiLibrary, ran_
 use records::{Collective, Method, Native, Point};
 
 use super::{
-    libraries::{self, Library, Told},
-    tracer, watched_program,
+    libraries::{self, Library, TimedCall},
+    mpich_and_intel::watched_program,
+    tracer,
 };
 
 /// What one job forces: an algorithm for each of some collectives.
@@ -41,7 +42,7 @@ fn run(
     forced: &Forced,
     procs: u32,
     bytes: u64,
-) -> Vec<(Collective, Native, Told)> {
+) -> Vec<(Collective, Native, TimedCall)> {
     let command = || {
         let mut command = library.launcher();
         if let Some(tracer) = mpi.tracer().map(|_| tracer()) {

@@ -230,7 +230,7 @@ impl<'a> RoundJobs<'a> {
     ) -> Result<(), B::Error> {
         let mut left = self.seconds - self.gathered(turns).spent;
         let starting = self.starting_seconds();
-        while turns.len() < constants().most_turns_at_last {
+        loop {
             let open = self.open(&self.gathered(turns));
             let seconds = self.turn_seconds().min(left - starting);
             if open.is_empty() || seconds <= 0.0 {

@@ -98,8 +98,6 @@ constants! {
     modelled_error: f64 = 0.3;
     /// Error for a method that no model knows.
     unknown_error: f64 = 1.0;
-    /// The least error that is believed after observations that fit the models.
-    least_error: f64 = 0.05;
     /// Error that is a method's own at one point and not at its neighbours. Were it as much as the models
     /// disagree by, one unlucky visit would rule a method out at one size amidst others at which it is
     /// the best.
@@ -113,8 +111,6 @@ constants! {
     model_doubt: f64 = 0.3;
     /// Observed cells that weigh as much as that.
     model_doubt_cells: f64 = 4.0;
-    /// The least of a model's error that is believed.
-    least_model_doubt: f64 = 0.03;
     /// The most that one observation says of it: a visit that strayed is no model's fault.
     most_model_error: f64 = 1.0;
 
@@ -179,14 +175,11 @@ constants! {
     /// Further turns for which time is kept, at least; where it does not last for so many, each start
     /// of a job would take more than it tells.
     least_further_turns: f64 = 2.0;
-    /// Turns of the last round at most, further ones counted: what is open then stays open.
-    most_turns_at_last: usize = 16;
 
     // What is believed of a gain.
 
     /// What the noise of visits tells of a gain's variance counts as so many turns of jobs do.
     visits_as_turns: f64 = 4.0;
-
     /// Doubt of the gains of all choices of one method together: what was measured with a method forced may
     /// not hold where a file makes the library take it. Over all choices of a method, jobs with rules
     /// loaded gained what hundreds of visits with it forced had shown but for 0.03 (root mean square), once

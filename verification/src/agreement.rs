@@ -157,7 +157,7 @@ mod tests {
             let found = agreement(&samples, &jobs, [&one, &other], Platform::default());
             (found.jobs, found.beyond, found.significantly_beyond)
         };
-        assert_eq!(found(&[[1.3, 1.0]]), (1, 1, 0), "one job shows nothing of others");
+        assert_eq!(found(&[[1.3, 1.0]]), (1, 1, 0), "one job cannot show how jobs differ");
         assert_eq!(found(&[[1.5, 1.0], [1.0, 1.0]]), (2, 1, 0));
         assert_eq!(found(&[[1.3, 1.0], [1.31, 1.0], [1.29, 1.0]]), (3, 1, 1));
     }

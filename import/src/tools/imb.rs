@@ -86,7 +86,7 @@ impl MeasuringTool for Imb {
                 Err(lines.of_file("does not begin as output of the Intel MPI Benchmarks does"))
             }
             (true, false) => Err(lines.fault(format!("ends without '# {END}'; it was cut off"))),
-            (true, true) if rows == 0 => Err(lines.of_file("holds no table that is read")),
+            (true, true) if rows == 0 => Err(lines.of_file("holds no table that Colibri reads")),
             _ => Ok(()),
         }
     }
@@ -149,7 +149,7 @@ impl ImbTable {
         let in_field =
             |name: &'static str| move |problem: String| lines.fault(problem).in_field(name);
         let procs = self.procs.ok_or_else(|| {
-            lines.fault("the number of processes is not told; expected '# #processes = N'")
+            lines.fault("the number of processes is missing; expected '# #processes = N'")
         })?;
         let repetitions =
             number(needed("#repetitions")?, "a number").map_err(in_field("#repetitions"))?;

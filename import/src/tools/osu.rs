@@ -123,7 +123,7 @@ fn test(title: &str) -> Result<OsuTest, String> {
                 }
                 of => of.to_ascii_lowercase().parse().map_err(|_| {
                     format!(
-                        "{} is no test that is read: expected latency, bandwidth, message rate or a \
+                        "{} is not a test that Colibri reads: expected latency, bandwidth, message rate or a \
                          blocking collective",
                         records::quoted(title)
                     )
@@ -269,7 +269,7 @@ impl OsuTable {
                 sink.exchange(line, &exchange(kind, 1, WINDOW, seconds))
             }
             OsuTest::MessageRate { pairs: 0, .. } => {
-                Err(lines.fault("the number of pairs is not told; expected '# [ pairs: N ] ...'"))
+                Err(lines.fault("the number of pairs is missing; expected '# [ pairs: N ] ...'"))
             }
             OsuTest::MessageRate { pairs, window } => {
                 let messages = f64::from(pairs) * f64::from(window);
@@ -279,7 +279,7 @@ impl OsuTable {
             OsuTest::Collective(collective) => {
                 let procs = told.procs().ok_or_else(|| {
                     lines.of_file(
-                        "does not tell how many ranks ran; give --procs or --layout, or put the \
+                        "does not say how many ranks ran; give --procs or --layout, or put the \
                          job's script beside it (NAME.job.sh beside NAME.txt)",
                     )
                 })?;

@@ -110,7 +110,7 @@ fn read_row(
     };
     let (procs, each) = (count("p")?, count("ppn")?);
     if !procs.is_multiple_of(each) {
-        return Err(("p".into(), format!("is {procs}, no multiple of ppn ({each})")));
+        return Err(("p".into(), format!("is {procs}; expected a multiple of ppn ({each})")));
     }
     let nodes = RanksOnNodes::new(procs / each, each).map_err(named("p"))?;
     if let Some(shape) = shape(of("nodes")?).filter(|shape| *shape != nodes.nodes) {

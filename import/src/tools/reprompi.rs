@@ -87,8 +87,7 @@ impl MeasuringTool for ReproMpi {
                 method: &what.method,
                 of_library: ImportedCall::is_library(&what.method),
                 procs: header.procs.ok_or_else(|| {
-                    lines
-                        .fault("the number of ranks is not told; expected '#@nprocs=N', or --procs")
+                    lines.fault("the number of ranks is missing; expected '#@nprocs=N', or --procs")
                 })?,
                 bytes: row.bytes,
                 seconds: row.seconds,

@@ -214,7 +214,7 @@ impl TuningFile {
             match (place, layer) {
                 (Some(place), _) => {
                     let Some(own) = place.as_object() else {
-                        fail!("the library's tuning of {} is no object", rules.collective);
+                        fail!("the library's tuning of {} is not a JSON object", rules.collective);
                     };
                     *place = Value::Object(self.tuned(layer, rules, own)?);
                 }

@@ -333,7 +333,7 @@ fn undetermined(rows: &[ShapedTime], estimates: &[Estimate; 3]) -> Vec<String> {
             told.push(format!("{name} cannot be told from the others: taken as 0"));
         } else if estimate.high > WIDE * estimate.low.max(f64::MIN_POSITIVE) {
             told.push(format!(
-                "{name} is hardly determined: {:.1e} to {:.1e}",
+                "{name} is poorly determined: {:.1e} to {:.1e}",
                 estimate.low, estimate.high
             ));
         }

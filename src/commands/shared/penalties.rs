@@ -198,7 +198,7 @@ pub fn agreement_text(agreement: &Agreement) -> String {
         agreement.significantly_beyond,
         match agreement.jobs {
             0 => "rank-sum tests tell".to_owned(),
-            1 => "one job shows nothing of others".to_owned(),
+            1 => "one job cannot show how jobs differ".to_owned(),
             jobs => format!("{jobs} jobs tell"),
         }
     );

@@ -1,12 +1,24 @@
 //! A decision function as a C header that needs no other file: C99 and later, C++11 and later.
 
-use libraries::{Export, Result, spans::ProcsSpan};
+use libraries::{Export, FileFormat, Result, spans::ProcsSpan};
 use records::{Collective, Method};
 
-use super::source_code::{SourceLanguage, replaced_spans};
+use super::source_code::{SourceLanguage, exporter, replaced_spans};
 
 /// The header.
 pub struct CHeader;
+
+/// The form of its file.
+pub static FORMAT: FileFormat = FileFormat {
+    name: "c",
+    about: "A decision function as a C header: (collective, processes, bytes) to method",
+    way: None,
+    file: "choices.h",
+    takes_library: false,
+    exporter: |version, _| exporter::<CHeader>(version),
+    read: None,
+    compile: None,
+};
 
 const TYPES: &str = "\
 #ifndef COLIBRI_CHOICES_H

@@ -245,7 +245,7 @@ mod tests {
             (vec![nested], nested, (1, 0.0)),
             (vec![flat], flat, (1, 0.0)),
         ] {
-            let (choices, lost_choices) = fit(exporter.as_ref(), &wanted, &Made, &told);
+            let (choices, lost_choices) = fit(exporter.as_ref(), &wanted, &MadeUpTimes, &told);
             let kept = told_choices(exporter.as_ref(), &choices, &told);
             assert!(
                 kept.len() == 2 && kept.iter().all(|one| one.point.layout == layout),
@@ -268,9 +268,9 @@ mod tests {
 
     /// Binomial takes a second whatever the size, linear as many as there are bytes, nothing is
     /// known of the default.
-    struct Made;
+    struct MadeUpTimes;
 
-    impl Possible for Made {
+    impl Possible for MadeUpTimes {
         fn best(&self, point: Point) -> (Method, Option<f64>) {
             let method: Method = "native:openmpi:binomial".parse().unwrap();
             let seconds = self.seconds(point, &method);
@@ -299,7 +299,7 @@ mod tests {
             choice(Collective::Bcast, 128, "own:pipeline", 0.25),
             choice(Collective::Bcast, 256, "default", 9.0),
         ];
-        let (choices, unexpressed) = fit(exporter.as_ref(), &wanted, &Made, &[]);
+        let (choices, unexpressed) = fit(exporter.as_ref(), &wanted, &MadeUpTimes, &[]);
         let methods: Vec<_> = choices.iter().map(|choice| choice.method.to_string()).collect();
         assert_eq!(methods, ["native:openmpi:pipeline", "native:openmpi:binomial", "default"]);
         let [one] = unexpressed.as_slice() else { panic!("{unexpressed:?}") };
@@ -316,7 +316,7 @@ mod tests {
             choice(Collective::Gather, 2, binomial, 1.0),
             choice(Collective::Gather, 1000, binomial, 1.0),
         ];
-        let (choices, unexpressed) = fit(exporter.as_ref(), &wanted, &Made, &[]);
+        let (choices, unexpressed) = fit(exporter.as_ref(), &wanted, &MadeUpTimes, &[]);
         assert!(choices.iter().all(|choice| choice.method.to_string() == binomial));
         let [one] = unexpressed.as_slice() else { panic!("{unexpressed:?}") };
         assert_eq!((one.bytes, one.loss), (1, Some(0.0)));

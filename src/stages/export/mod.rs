@@ -1,5 +1,5 @@
 //! What an MPI library, or one that stands before it, loads. Each form of a library's is in its
-//! folder in `libraries`; another exporter is one file, one variant and one line here.
+//! folder in `libraries`; another exporter is one file and one entry of [`OURS`].
 
 mod c;
 mod careful;
@@ -17,34 +17,21 @@ use records::{Library, summary::LoadWay};
 
 use crate::error::usage;
 use careful::CarefulExporter;
-use source_code::SourceCode;
 
 pub use fit::{Possible, conflicts, fit, told_choices};
 pub use libraries::{Export, Exporter, File};
 pub use profiles::replacement;
 pub use target::LoadTarget;
 
-/// A format that something loads.
+/// A format that something loads: an MPI library's, or one of [`OURS`].
 #[derive(Clone, Copy)]
-pub enum ExportFormat {
-    /// An MPI library's.
-    Of(&'static FileFormat),
-    /// PGMPITuneLib: a directory of profiles (mock-ups only)
-    Pgtune,
-    /// Colibri's preload library: a directory of profiles
-    Profile,
-    /// A decision function as a C header
-    C,
-    /// A decision function as a Rust module
-    Rust,
-}
+pub struct ExportFormat(&'static FileFormat);
 
-static ALL: LazyLock<Vec<ExportFormat>> = LazyLock::new(|| {
-    let theirs = libraries::formats().map(ExportFormat::Of);
-    theirs
-        .chain([ExportFormat::Pgtune, ExportFormat::Profile, ExportFormat::C, ExportFormat::Rust])
-        .collect()
-});
+/// The formats of what is no MPI library.
+static OURS: [&FileFormat; 4] = [&profiles::PGTUNE, &profiles::PROFILE, &c::FORMAT, &rust::FORMAT];
+
+static ALL: LazyLock<Vec<ExportFormat>> =
+    LazyLock::new(|| libraries::formats().chain(OURS).map(ExportFormat).collect());
 
 impl ValueEnum for ExportFormat {
     fn value_variants<'a>() -> &'a [Self] {
@@ -52,52 +39,33 @@ impl ValueEnum for ExportFormat {
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
-        let (name, about) = match self {
-            ExportFormat::Of(theirs) => (theirs.name, theirs.about),
-            ExportFormat::Pgtune => {
-                ("pgtune", "PGMPITuneLib: a directory of profiles (mock-ups only)")
-            }
-            ExportFormat::Profile => {
-                ("profile", "Colibri's preload library: a directory of profiles")
-            }
-            ExportFormat::C => {
-                ("c", "A decision function as a C header: (collective, processes, bytes) to method")
-            }
-            ExportFormat::Rust => ("rust", "A decision function as a Rust module"),
-        };
-        Some(PossibleValue::new(name).help(about))
+        Some(PossibleValue::new(self.0.name).help(self.0.about))
     }
 }
 
 impl std::fmt::Debug for ExportFormat {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let value = self.to_possible_value();
-        f.write_str(value.as_ref().map_or("", PossibleValue::get_name))
+        f.write_str(self.0.name)
     }
 }
 
 impl ExportFormat {
     /// The way of loading for which `tune` confirms choices, where it does so for what loads this.
     pub fn way(self) -> Option<LoadWay> {
-        match self {
-            ExportFormat::Of(theirs) => theirs.way,
-            ExportFormat::Pgtune | ExportFormat::Profile => Some(LoadWay::Preload),
-            ExportFormat::C | ExportFormat::Rust => None,
-        }
+        self.0.way
     }
 
     /// The MPI library that loads it, where one does.
     pub fn library(self) -> Option<Library> {
-        let is_its = |library: &&&dyn MpiLibrary| match self {
-            ExportFormat::Of(theirs) => library.formats().iter().any(|of| std::ptr::eq(of, theirs)),
-            _ => false,
+        let is_its = |library: &&&dyn MpiLibrary| {
+            library.formats().iter().any(|format| std::ptr::eq(format, self.0))
         };
         libraries::ALL.iter().find(is_its).map(|library| library.library())
     }
 
     /// Whether it names every method, whatever loads it.
     pub fn takes_every_method(self) -> bool {
-        matches!(self, ExportFormat::C | ExportFormat::Rust)
+        self.way().is_none() && self.library().is_none()
     }
 
     /// How the library makes files of its own out of what was exported.
@@ -106,9 +74,9 @@ impl ExportFormat {
     /// It does not.
     pub fn compile(self) -> anyhow::Result<Compile> {
         let compiles = |format: &&FileFormat| format.compile.is_some();
-        match self {
-            ExportFormat::Of(FileFormat { compile: Some(compile), .. }) => Ok(*compile),
-            _ => usage!("--compile is for --format {} alone", names(compiles)),
+        match self.0.compile {
+            Some(compile) => Ok(compile),
+            None => usage!("--compile is for --format {} alone", names(compiles)),
         }
     }
 
@@ -139,20 +107,13 @@ impl ExportFormat {
         version: Option<&str>,
         library: Option<&Path>,
     ) -> anyhow::Result<Box<dyn Exporter>> {
-        let takes_library = matches!(self, ExportFormat::Of(theirs) if theirs.takes_library);
-        if library.is_some() && !takes_library {
+        if library.is_some() && !self.0.takes_library {
             usage!(
                 "--target-library is for --format {} alone",
                 names(|format| format.takes_library)
             );
         }
-        Ok(match self {
-            ExportFormat::Of(theirs) => (theirs.exporter)(version, library)?,
-            ExportFormat::Pgtune => Box::new(profiles::Profiles::pgtune(version)?),
-            ExportFormat::Profile => Box::new(profiles::Profiles::colibri(version)?),
-            ExportFormat::C => Box::new(SourceCode::<c::CHeader>::new(version)?),
-            ExportFormat::Rust => Box::new(SourceCode::<rust::RustModule>::new(version)?),
-        })
+        Ok((self.0.exporter)(version, library)?)
     }
 }
 

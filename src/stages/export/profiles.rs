@@ -3,12 +3,13 @@
 //! method that its preload library carries out.
 
 use libraries::{
-    Error, Export, Exporter, File, Result,
+    Error, Export, Exporter, File, FileFormat, Result,
     rules::{ProcsRange, Rules},
 };
 use records::{
     Algorithm, Collective, Method, Native, Point, document,
     profile::{OtherProcs, Profile, ProfileRange, REPLACED, pgtune},
+    summary::LoadWay,
 };
 
 use crate::site::{programs, ranks::PRELOAD_LIBRARY};
@@ -21,25 +22,29 @@ pub enum Profiles {
     Colibri,
 }
 
-impl Profiles {
-    /// In PGMPITuneLib's form, which has no versions.
-    ///
-    /// # Errors
-    /// A version is given.
-    pub fn pgtune(version: Option<&str>) -> Result<Self> {
-        no_version(version)?;
-        Ok(Profiles::Pgtune)
-    }
+/// PGMPITuneLib's form.
+pub static PGTUNE: FileFormat = FileFormat {
+    name: "pgtune",
+    about: "PGMPITuneLib: a directory of profiles (mock-ups only)",
+    way: Some(LoadWay::Preload),
+    file: "profiles",
+    takes_library: false,
+    exporter: |version, _| no_version(version).map(|()| Box::new(Profiles::Pgtune) as _),
+    read: None,
+    compile: None,
+};
 
-    /// In Colibri's form.
-    ///
-    /// # Errors
-    /// A version is given.
-    pub fn colibri(version: Option<&str>) -> Result<Self> {
-        no_version(version)?;
-        Ok(Profiles::Colibri)
-    }
-}
+/// Colibri's own form.
+pub static PROFILE: FileFormat = FileFormat {
+    name: "profile",
+    about: "Colibri's preload library: a directory of profiles",
+    way: Some(LoadWay::Preload),
+    file: "profiles",
+    takes_library: false,
+    exporter: |version, _| no_version(version).map(|()| Box::new(Profiles::Colibri) as _),
+    read: None,
+    compile: None,
+};
 
 fn no_version(version: Option<&str>) -> Result<()> {
     if let Some(version) = version {

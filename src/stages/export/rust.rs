@@ -1,12 +1,24 @@
 //! A decision function as a Rust module that needs no crate.
 
-use libraries::{Export, Result, spans::ProcsSpan};
+use libraries::{Export, FileFormat, Result, spans::ProcsSpan};
 use records::{Collective, Method};
 
-use super::source_code::{SourceLanguage, replaced_spans};
+use super::source_code::{SourceLanguage, exporter, replaced_spans};
 
 /// The module.
 pub struct RustModule;
+
+/// The form of its file.
+pub static FORMAT: FileFormat = FileFormat {
+    name: "rust",
+    about: "A decision function as a Rust module",
+    way: None,
+    file: "choices.rs",
+    takes_library: false,
+    exporter: |version, _| exporter::<RustModule>(version),
+    read: None,
+    compile: None,
+};
 
 const TYPES: &str = "\
 /// What to run.

@@ -3,13 +3,11 @@
 use std::marker::PhantomData;
 
 use libraries::{
-    Export, Exporter, File, Result,
+    Error, Export, Exporter, File, Result,
     rules::Rules,
     spans::{ProcsSpan, spans},
 };
 use records::{Algorithm, Collective, Method, Point};
-
-use crate::error::usage;
 
 /// A programming language in which a decision function can be written.
 pub trait SourceLanguage {
@@ -31,19 +29,18 @@ pub trait SourceLanguage {
 /// One file in a language, which holds every method.
 pub struct SourceCode<L>(PhantomData<L>);
 
-impl<L: SourceLanguage> SourceCode<L> {
-    /// The same for every version of the language.
-    ///
-    /// # Errors
-    /// A version is given.
-    pub fn new(version: Option<&str>) -> anyhow::Result<Self> {
-        if let Some(version) = version {
-            let (name, unit) = (L::NAME, L::UNIT);
-            usage!(
-                "--target-version {version}: the {unit} is the same for every version of {name}"
-            );
-        }
-        Ok(SourceCode(PhantomData))
+/// The exporter, the same for every version of the language.
+///
+/// # Errors
+/// A version is given.
+pub fn exporter<L: SourceLanguage + 'static>(version: Option<&str>) -> Result<Box<dyn Exporter>> {
+    match version {
+        Some(version) => Err(Error::Usage(format!(
+            "--target-version {version}: the {} is the same for every version of {}",
+            L::UNIT,
+            L::NAME
+        ))),
+        None => Ok(Box::new(SourceCode::<L>(PhantomData))),
     }
 }
 

@@ -6,7 +6,7 @@ use anyhow::Result;
 use libraries::{FileFormat, MpiLibrary, openmpi::OpenMpiLibrary};
 use records::{platform::Platform, summary::LoadWay};
 
-use super::{ExportFormat, Exporter};
+use super::{ExportFormat, Exporter, profiles::PROFILE};
 use crate::stages::natives;
 
 /// The form of file for one way of loading, and the version that loads it.
@@ -22,7 +22,7 @@ impl LoadTarget {
     /// For a run that was measured there. Where the library is not known, rules are Open MPI's.
     pub fn new(way: LoadWay, platform: &Platform) -> Self {
         let profiles = LoadTarget {
-            format: ExportFormat::Profile,
+            format: ExportFormat(&PROFILE),
             version: None,
             said: platform.mpi_library.clone(),
         };
@@ -41,7 +41,7 @@ impl LoadTarget {
             format.takes_library || (format.exporter)(version.as_deref(), None).is_ok()
         });
         match formats.find(takes).or(first) {
-            Some(format) => LoadTarget { format: ExportFormat::Of(format), version, ..profiles },
+            Some(format) => LoadTarget { format: ExportFormat(format), version, ..profiles },
             None => profiles,
         }
     }
@@ -53,10 +53,7 @@ impl LoadTarget {
 
     /// What a run calls the file or directory.
     pub fn file(&self) -> &'static str {
-        match self.format {
-            ExportFormat::Of(format) => format.file,
-            _ => "profiles",
-        }
+        self.format.0.file
     }
 
     /// Writes for it, leaving out what would be dangerous there unless `commutative` says that all
@@ -65,7 +62,7 @@ impl LoadTarget {
     /// # Errors
     /// A version that is not known; a file of the library is needed that is not there.
     pub fn exporter(&self, commutative: bool) -> Result<Box<dyn Exporter>> {
-        let takes_library = matches!(self.format, ExportFormat::Of(format) if format.takes_library);
+        let takes_library = self.format.0.takes_library;
         let library: Option<PathBuf> =
             takes_library.then(|| natives::library_file(&self.said)).flatten();
         self.format.careful_exporter(self.version.as_deref(), library.as_deref(), commutative)

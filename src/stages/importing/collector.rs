@@ -103,7 +103,7 @@ impl<'a> Collector<'a> {
             streams.finish()?;
         }
         if self.imported.calls + self.imported.exchanges == 0 {
-            bail!("the files hold nothing that is wanted");
+            bail!("the files hold nothing of what was asked for");
         }
         self.imported.jobs = self.jobs.len();
         self.imported.notes.extend(self.left_out.iter().cloned());
@@ -242,7 +242,7 @@ impl Sink for Collector<'_> {
                 true => Ok(()),
                 false => {
                     let problem = format!(
-                        "{} is told twice with different libraries, layouts or settings",
+                        "{} is given twice with different libraries, layouts or settings",
                         records::quoted(&job.name)
                     );
                     Err(self.fault(line, "job", problem))

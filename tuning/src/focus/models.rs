@@ -65,8 +65,7 @@ fn weights(
                 sum.count += alike * off.count;
             }
         }
-        let weight =
-            |of: Off| (of.squares / of.count).max(constants().least_model_doubt.powi(2)).recip();
+        let weight = |of: Off| of.count / of.squares;
         (point, sums.into_iter().map(weight).collect())
     };
     let points: BTreeSet<Point> = cells.iter().map(Cell::point).collect();

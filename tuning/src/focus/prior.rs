@@ -137,8 +137,6 @@ fn errors(cells: &[Cell], off: &[(usize, f64)]) -> BTreeMap<Collective, f64> {
     }
     let told = squares.into_iter().filter(|(_, squares)| squares.len() >= constants().least_cells);
     let root = |squares: Vec<f64>| (squares.iter().sum::<f64>() / squares.len() as f64).sqrt();
-    told.map(|(collective, squares)| {
-        (collective, root(squares).clamp(constants().least_error, constants().unknown_error))
-    })
-    .collect()
+    told.map(|(collective, squares)| (collective, root(squares).min(constants().unknown_error)))
+        .collect()
 }

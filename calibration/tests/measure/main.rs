@@ -2,7 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
+#[path = "../common/mod.rs"]
 mod common;
+mod refused;
+mod stolen;
 
 use std::{
     fs,
@@ -10,19 +13,16 @@ use std::{
     process::{Command, Output},
 };
 
-use colibri_calibration::proc_stat::STAND_IN;
-
-use common::{Mpi, PROGRAM, assert_success, compile, skipped, stand_in, stderr};
+use common::{Mpi, PROGRAM, assert_success, compile, skipped, stderr};
 use libraries::openmpi;
 use records::{
-    Collective, Method,
-    disturbance::Stretch,
-    document,
+    Collective, Method, document,
     observation::{ClockError, CollectiveCall, ObservationStatus},
     plan::{Cell, Plan, Visit},
     platform::Platform,
     record::{self, Record},
 };
+use refused::assert_refused;
 use runner::mockups::ALL;
 
 const TASK: &str = "measure";
@@ -131,56 +131,6 @@ fn wide_plan(ranks: u32, sizes: &[u64]) -> Plan {
 }
 
 #[test]
-fn what_was_made_while_processors_were_stolen_is_marked_and_made_again() {
-    let Some(mpi) = Mpi::find() else { return };
-    let cells = vec![cell(Collective::Bcast, "default", 3, 1 << 20)];
-    let visits = vec![Visit { cell: 0, warmups: 0, repetitions: 2, calls: 20 }; 60];
-    let run = Run::new(Plan { seed: 1, ranks: 3, cells, visits });
-    let end = stand_in(run.path("stat"), run.record_path(), |made, _| (20..30).contains(&made));
-    let mut command = mpi.command(3);
-    command.env(STAND_IN, run.path("stat")).args([PROGRAM, TASK]).args(run.args(3, "300"));
-    let output = command.output().unwrap();
-    end();
-    assert_success(&output);
-    let record = run.record();
-    let disturbed: Vec<&Stretch> = record.stretches.iter().filter(|of| of.is_disturbed()).collect();
-    let count = |status| record.rows.iter().filter(|row| row.status == status).count();
-    assert!(
-        !disturbed.is_empty() && count(ObservationStatus::Disturbed) > 0,
-        "{:?}",
-        record.stretches
-    );
-    assert!(disturbed.iter().all(|of| of.stolen.unwrap() > 0.05 && of.others == Some(0.0)));
-    assert!(disturbed.iter().all(|of| of.load.is_some() && of.host == disturbed[0].host));
-    for index in 0..60 {
-        let of_visit = record.rows.iter().filter(|row| row.visit == index);
-        let good = of_visit
-            .clone()
-            .filter(|row| matches!(row.status, ObservationStatus::Ok | ObservationStatus::Late));
-        assert_eq!(good.count(), 2, "visit {index}");
-        let numbers: Vec<u32> = of_visit.map(|row| row.repetition).collect();
-        assert!(numbers.iter().is_sorted(), "{numbers:?}");
-    }
-    let placed = &record.header["placement"];
-    assert_eq!(placed.split("; ").count(), 3, "{placed}");
-    // Nothing is left to do.
-    let before = fs::read(run.record_path()).unwrap();
-    assert_success(&run.measure(&mpi));
-    assert_eq!(fs::read(run.record_path()).unwrap(), before);
-}
-
-#[test]
-fn what_the_kernel_does_not_tell_is_not_known_and_disturbs_nothing() {
-    let Some(mpi) = Mpi::find() else { return };
-    let run = Run::new(plan(2, vec![cell(Collective::Bcast, "default", 2, 1024)], 3));
-    assert_success(&run.measure(&mpi));
-    let record = run.record();
-    assert!(!record.stretches.is_empty());
-    assert!(record.stretches.iter().all(|of| of.taken().is_none()), "{:?}", record.stretches);
-    run.assert_complete();
-}
-
-#[test]
 fn every_method_is_measured_and_right_on_any_number_of_ranks() {
     let Some(mpi) = Mpi::find() else { return };
     for (ranks, sizes) in [
@@ -270,17 +220,6 @@ fn mock_ups_are_right_and_recorded() {
 
 /// Before anything is measured: nothing else is booked under a mock-up's name.
 #[test]
-fn mock_ups_that_cannot_carry_out_a_cell_are_refused_with_it() {
-    let Some(mpi) = Mpi::find() else { return };
-    let small = cell(Collective::Scatter, "mockup:scatter_as_bcast", 2, 8);
-    let large = Cell { bytes: (32 << 20) + 1, ..small.clone() };
-    let run = Run::new(plan(2, vec![small, large], 1));
-    let wanted = "cells[1].method: mockup:scatter_as_bcast: 67108880 bytes";
-    assert_refused(&run.measure(&mpi), wanted);
-    assert!(!run.record_path().exists(), "a record is begun only when it can be filled");
-}
-
-#[test]
 fn a_killed_run_is_completed_and_its_record_kept() {
     let Some(mpi) = Mpi::find() else { return };
     let cells = (0..300).map(|bytes| cell(Collective::Bcast, "default", 4, bytes)).collect();
@@ -324,60 +263,6 @@ fn idle_ranks_wake_up_when_they_are_needed() {
     let run = Run::new(plan(8, cells, 2));
     assert_success(&run.measure(&mpi));
     run.assert_complete();
-}
-
-#[track_caller]
-fn assert_refused(output: &Output, part: &str) {
-    assert_eq!(output.status.code(), Some(1), "{}", stderr(output));
-    let text = stderr(output);
-    assert!(
-        text.lines().any(|line| line.starts_with("colibri-mpi: error") && line.contains(part)),
-        "{text}"
-    );
-}
-
-#[test]
-fn what_cannot_be_done_is_refused_in_one_line() {
-    let Some(mpi) = Mpi::find() else { return };
-    let default = |procs| vec![cell(Collective::Bcast, "default", procs, 8)];
-
-    let run = Run::new(plan(4, default(2), 1));
-    let output = mpi.run(2, TASK, &run.args(4, "60"));
-    assert_refused(&output, "the job has 2 ranks, --ranks says 4");
-
-    let output = mpi.run(2, TASK, &run.args(2, "60"));
-    assert_refused(&output, "field ranks: is 4, but the job has 2 ranks");
-
-    let run = Run::new(plan(2, vec![cell(Collective::Bcast, "own:bruck", 2, 8)], 1));
-    assert_refused(&run.measure(&mpi), "bcast has no algorithm bruck (known: binary");
-
-    let run = Run::new(plan(2, default(2), 1));
-    fs::write(run.path("plan.json"), "{\"schema\": \"colibri/plan/1\", \"seed\": 1").unwrap();
-    assert_refused(&run.measure(&mpi), "truncated");
-
-    let run = Run::new(plan(2, default(2), 1));
-    assert_success(&run.measure(&mpi));
-    let other = plan(2, vec![cell(Collective::Bcast, "default", 2, 16)], 1);
-    document::write(&run.path("plan.json"), &other).unwrap();
-    assert_refused(&run.measure(&mpi), "another plan");
-}
-
-#[test]
-fn algorithms_are_not_forced_where_the_library_would_ignore_it() {
-    let Some(mpi) = Mpi::find() else { return };
-    let mpi = mpi.without_dynamic_rules();
-    let cells = vec![cell(Collective::Bcast, "native:openmpi:pipeline", 2, 8)];
-    let run = Run::new(plan(2, cells, 1));
-    assert_refused(&run.measure(&mpi), "--mca coll_tuned_use_dynamic_rules 1");
-    assert!(!run.record_path().exists(), "a record is begun only when it can be filled");
-}
-
-#[test]
-fn wrong_flags_are_answered_once() {
-    let Some(mpi) = Mpi::find() else { return };
-    let output = mpi.run(2, TASK, &["--ranks".to_owned(), "many".to_owned()]);
-    assert_eq!(output.status.code(), Some(2));
-    assert_eq!(stderr(&output).matches("invalid value 'many'").count(), 1, "{}", stderr(&output));
 }
 
 /// A rank in a time namespace of its own reads another clock.

@@ -1,0 +1,300 @@
+//! What is in the pictures, whether they are whole, and that no input makes them panic.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::{fs, path::Path};
+
+use colibri_figures::{
+    Axis, ComparedPoint, Curve, Figure, FigureError, GainPanel, GainPoint, PlotPoint, Quantity,
+    Trace, algorithm_fits, curves, decision_map, difference_map, fits, gain, gains, measured_map,
+    pair_map, panels, parameters, penalty_map, save,
+};
+use records::{Collective, Method};
+
+#[path = "../made_up/mod.rs"]
+mod made_up;
+mod maps;
+mod unusual;
+
+const BCAST: Collective = Collective::Bcast;
+
+fn every_kind() -> Vec<Figure> {
+    let penalties = made_up::penalties(&[2, 4, 8], &made_up::sizes(21));
+    let decisions = made_up::decisions(&[2, 4, 8], &made_up::sizes(21));
+    let mut complete = made_up::calibration();
+    made_up::complete(&mut complete);
+    vec![
+        penalty_map(&penalties, BCAST).unwrap(),
+        measured_map(&penalties, BCAST).unwrap(),
+        decision_map(&decisions, Some(&penalties), BCAST).unwrap(),
+        parameters(&made_up::calibration()).unwrap(),
+        algorithm_fits(&complete, BCAST).unwrap(),
+        pair_map(&made_up::pairs(8)).unwrap(),
+        difference(&made_up::differences(&[2, 4, 8], &made_up::sizes(21))).unwrap(),
+        gain(BCAST, &[penalties.platform.summary()], &gains(&penalties, BCAST, None)).unwrap(),
+        time_curves(&[1.0, 1024.0], &[1e-5, 1e-4]),
+    ]
+}
+
+fn difference(points: &[ComparedPoint]) -> Result<Figure, FigureError> {
+    difference_map(BCAST, ["a.json, loggp", "b.json, plogp"], "predicted by plogp", points)
+}
+
+#[test]
+fn panels_share_one_legend() {
+    let axis = |label: &str, quantity| Axis { label: label.into(), quantity };
+    let axes = (axis("processes", Quantity::Processes), axis("time", Quantity::Seconds));
+    let series = |name: &str| Curve {
+        name: name.into(),
+        trace: Trace::Line,
+        points: vec![PlotPoint::exact(2.0, 1e-5), PlotPoint::exact(4.0, 1e-4)],
+    };
+    let all = [
+        ("hockney".to_owned(), vec![series("linear"), series("binary")]),
+        ("loggp".to_owned(), vec![series("binary")]),
+    ];
+    let svg = panels("Predicted", &[], axes, &all).unwrap().svg().unwrap();
+    assert_has(&svg, &["(a) hockney", "(b) loggp", "linear", "binary"]);
+    let count = texts(&svg).iter().filter(|text| *text == "binary").count();
+    assert_eq!(count, 1, "one entry for both panels");
+}
+
+fn time_curves(x: &[f64], y: &[f64]) -> Figure {
+    try_curves(x.iter().zip(y).map(|(x, y)| PlotPoint::exact(*x, *y)).collect()).unwrap()
+}
+
+fn try_curves(points: Vec<PlotPoint>) -> Result<Figure, FigureError> {
+    let axis = |label: &str, quantity| Axis { label: label.into(), quantity };
+    let (x, y) = (axis("message size", Quantity::Bytes), axis("time", Quantity::Seconds));
+    let series = [Trace::Marked, Trace::Line].map(|trace| Curve {
+        name: format!("{trace:?}"),
+        trace,
+        points: points.clone(),
+    });
+    curves("Predicted against measured", &[], x, y, &series)
+}
+
+/// The texts of an SVG document; those that are cut off end with an ellipsis.
+fn texts(svg: &str) -> Vec<String> {
+    svg.split("<text")
+        .skip(1)
+        .map(|rest| {
+            let content = rest.split_once('>').unwrap().1.split_once("</text>").unwrap().0;
+            content.trim().replace("&lt;", "<").replace("&gt;", ">").replace("&apos;", "'")
+        })
+        .collect()
+}
+
+fn assert_has(svg: &str, wanted: &[&str]) {
+    let texts = texts(svg);
+    for text in wanted {
+        assert!(texts.iter().any(|t| t == text), "'{text}' is not in {texts:?}");
+    }
+}
+
+fn pixels(png: &[u8]) -> ((u32, u32), Vec<u8>) {
+    let mut reader = png::Decoder::new(std::io::Cursor::new(png)).read_info().unwrap();
+    let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+    let info = reader.next_frame(&mut pixels).unwrap();
+    ((info.width, info.height), pixels)
+}
+
+/// The least rectangle that holds everything that is not white: (left, top, right, bottom).
+fn inked(figure: &Figure) -> (u32, u32, u32, u32) {
+    let ((width, _), pixels) = pixels(&figure.png().unwrap());
+    let ink = pixels.chunks(3).zip(0_u32..).filter(|(pixel, _)| *pixel != [255, 255, 255]);
+    ink.map(|(_, index)| (index % width, index / width))
+        .fold((u32::MAX, u32::MAX, 0, 0), |(left, top, right, bottom), (x, y)| {
+            (left.min(x), top.min(y), right.max(x), bottom.max(y))
+        })
+}
+
+#[test]
+fn both_files_are_written_and_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let figure = penalty_map(&made_up::penalties(&[2, 4], &[1, 1024]), BCAST).unwrap();
+    let [svg, png] = save(&figure, &dir.path().join("penalty.bcast")).unwrap();
+    assert_eq!(svg, dir.path().join("penalty.bcast.svg"), "a stem's own dot stays");
+    assert_eq!(png, dir.path().join("penalty.bcast.png"));
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2, "nothing is left beside them");
+    let text = fs::read_to_string(&svg).unwrap();
+    let (width, height) = figure.size();
+    assert!(text.starts_with(&format!("<svg width=\"{width}\" height=\"{height}\"")), "{text:.80}");
+    assert!(text.ends_with("</svg>\n"));
+    assert_eq!(pixels(&fs::read(&png).unwrap()).0, (width, height));
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_named_with_the_reason() {
+    let figure = time_curves(&[1.0], &[1.0]);
+    let error = save(&figure, Path::new("/no/such/folder/figure")).unwrap_err();
+    assert!(matches!(error, FigureError::File(_)));
+    let text = error.to_string();
+    assert!(text.contains("/no/such/folder/figure.svg"), "{text}");
+    assert!(text.contains("no such file or directory"), "{text}");
+}
+
+#[test]
+fn the_same_input_gives_the_same_bytes() {
+    for (first, second) in every_kind().into_iter().zip(every_kind()) {
+        assert_eq!(first.svg().unwrap(), second.svg().unwrap());
+        assert_eq!(first.svg().unwrap(), first.svg().unwrap());
+    }
+    let small = || {
+        let map = penalty_map(&made_up::penalties(&[2, 4], &[1, 1024]), BCAST).unwrap();
+        [map, time_curves(&[1.0, 1024.0], &[1e-5, 1e-4])]
+    };
+    for (first, second) in small().into_iter().zip(small()) {
+        assert_eq!(first.png().unwrap(), second.png().unwrap());
+    }
+}
+
+#[test]
+fn nothing_reaches_the_edge() {
+    for figure in every_kind() {
+        let (width, height) = figure.size();
+        let (left, top, right, bottom) = inked(&figure);
+        assert!(left >= 12 && top >= 12, "{left} {top}");
+        assert!(right < width - 6 && bottom < height - 12, "{right} {bottom} of {width} {height}");
+    }
+}
+
+#[test]
+fn no_text_is_cut_off_at_the_usual_sizes() {
+    let many: Vec<u32> = (2..=32).collect();
+    let penalties = made_up::penalties(&many, &made_up::sizes(24));
+    let mut figures = every_kind();
+    figures.push(penalty_map(&penalties, BCAST).unwrap());
+    for figure in figures {
+        for text in texts(&figure.svg().unwrap()) {
+            assert!(!text.contains('\u{2026}'), "'{text}' is cut off");
+        }
+    }
+}
+
+#[test]
+fn parameters_have_values_with_units() {
+    let svg = parameters(&made_up::calibration()).unwrap().svg().unwrap();
+    assert_has(
+        &svg,
+        &[
+            "measured: Hockney alpha 71.0 us, beta 84.2 ns/byte; LogGP L 52.0 us, o 6.00 us, \
+             g 13.0 us, G 84.2 ns/byte; PLogP L 55.0 us; gamma 0.300 ns/byte",
+            "Hockney: alpha + beta m",
+            "PLogP: g(m)",
+            "PLogP: os(m)",
+            "PLogP: or(m)",
+            "PLogP: L",
+            "1 KiB",
+            "1 MiB",
+            "100 us",
+            "message size m",
+            "time",
+        ],
+    );
+}
+
+#[test]
+fn whatever_else_was_measured_has_a_panel() {
+    let mut calibration = made_up::calibration();
+    let few = parameters(&calibration).unwrap().svg().unwrap();
+    assert!(!few.contains("gamma(m)") && !few.contains("Hockney over m"));
+    made_up::complete(&mut calibration);
+    let svg = parameters(&calibration).unwrap().svg().unwrap();
+    assert_has(
+        &svg,
+        &[
+            "(e) Hockney over m, measured",
+            "Hockney: beta(m) m",
+            "(f) gap of k partners over k g(m)",
+            "g(m, k): 1 to 7",
+            "g(m, k): to 1 from 2",
+            "(g) gamma(m), measured",
+            "gamma: sum-double",
+            "ns per byte",
+        ],
+    );
+}
+
+#[test]
+fn fits_show_times_residuals_and_how_straight_they_are() {
+    let mut calibration = made_up::calibration();
+    assert!(matches!(fits(&calibration), Err(FigureError::NothingToDraw(_))));
+    made_up::complete(&mut calibration);
+    let svg = fits(&calibration).unwrap().svg().unwrap();
+    assert_has(
+        &svg,
+        &[
+            "(a) times over P",
+            "(b) times over their lines",
+            "flat-tree barrier, 0 B",
+            "pipelined bcast, 64 KiB",
+        ],
+    );
+    let straight = |text: &String| text.starts_with("R^2: flat-tree barrier, 0 B 0.9900");
+    assert!(texts(&svg).iter().any(straight));
+}
+
+#[test]
+fn constants_of_algorithms_are_shown_with_their_residuals() {
+    let mut calibration = made_up::calibration();
+    let empty = algorithm_fits(&calibration, Collective::Bcast);
+    assert!(matches!(empty, Err(FigureError::NothingToDraw(_))));
+    made_up::complete(&mut calibration);
+    let svg = algorithm_fits(&calibration, Collective::Bcast).unwrap().svg().unwrap();
+    assert_has(
+        &svg,
+        &[
+            "Constants of algorithms: residuals of bcast",
+            "(a) hockney forms",
+            "(b) refined forms",
+            "own:binomial",
+            "native:openmpi:pipeline",
+            "measured / form",
+        ],
+    );
+    let worst =
+        "refined forms are off by (median): native:openmpi:pipeline 4.0 %; own:binomial 2.0 %";
+    assert!(texts(&svg).iter().any(|text| text == worst), "{:?}", texts(&svg));
+    let other = algorithm_fits(&calibration, Collective::Reduce);
+    assert!(matches!(other, Err(FigureError::NothingToDraw(_))));
+}
+
+#[test]
+fn gains_are_default_over_tuned() {
+    let mut penalties = made_up::penalties(&[8], &[1024]);
+    for penalty in &mut penalties.penalties {
+        penalty.best_seconds = 0.049;
+        penalty.decided_seconds = if penalty.decided == Method::Default { 0.307 } else { 0.0614 };
+    }
+    let point = |tuned_seconds| GainPoint { bytes: 1024, default_seconds: 0.307, tuned_seconds };
+    let wanted = |tuned| vec![GainPanel { layout: 8_u32.into(), points: vec![point(tuned)] }];
+    assert_eq!(gains(&penalties, BCAST, None), wanted(0.049));
+    assert_eq!(gains(&penalties, BCAST, Some("plogp")), wanted(0.0614));
+    assert_eq!(gains(&penalties, BCAST, Some("nobody")), []);
+    let svg = gain(BCAST, &[], &wanted(0.049)).unwrap().svg().unwrap();
+    assert_has(
+        &svg,
+        &[
+            "(a) 8 processes",
+            "ratio",
+            "6.3",
+            "the library's default",
+            "tuned",
+            "ratio default / tuned: 6.3 in the geometric mean, 6.3 at most, 1 point",
+        ],
+    );
+}
+
+#[test]
+fn a_barrier_is_drawn_over_the_processes() {
+    let gains: Vec<GainPanel> = [2, 4, 8]
+        .map(|procs| {
+            let default_seconds = f64::from(procs) * 2e-5;
+            let point = GainPoint { bytes: 0, default_seconds, tuned_seconds: 1e-5 };
+            GainPanel { layout: procs.into(), points: vec![point] }
+        })
+        .into();
+    let svg = gain(Collective::Barrier, &[], &gains).unwrap().svg().unwrap();
+    assert_has(&svg, &["processes", "2", "4", "8", "16"]);
+}

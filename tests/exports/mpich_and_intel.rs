@@ -1,0 +1,185 @@
+//! What MPICH and Intel MPI do with what was exported for them.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use serde_json::json;
+
+use super::{
+    Decision, decisions, export,
+    libraries::{self, Library, TimedCall},
+    of, ran,
+};
+use crate::skipped::skipped;
+
+/// Functions of MPICH that the test program watches.
+const WATCHED: [&str; 12] = [
+    "Bcast_intra_binomial",
+    "Bcast_intra_scatter_recursive_doubling_allgather",
+    "Bcast_intra_scatter_ring_allgather",
+    "Reduce_intra_binomial",
+    "Reduce_intra_reduce_scatter_gather",
+    "Allreduce_intra_recursive_doubling",
+    "Allreduce_intra_reduce_scatter_allgather",
+    "Allgather_intra_brucks",
+    "Allgather_intra_recursive_doubling",
+    "Allgather_intra_ring",
+    "Alltoall_intra_brucks",
+    "Alltoall_intra_pairwise",
+];
+
+const MPICH: &[Decision] = &[
+    ("bcast", 3, 64, "own:scatter-allgather-ring"),
+    ("bcast", 3, 512, "own:scatter-allgather-ring"),
+    ("bcast", 3, 513, "own:scatter-allgather"),
+    ("bcast", 3, 4096, "own:scatter-allgather"),
+    ("reduce", 3, 800, "own:rabenseifner"),
+    ("allreduce", 3, 800, "own:rabenseifner"),
+    ("allreduce", 3, 801, "own:recursive-doubling"),
+    ("allreduce", 3, 8000, "own:recursive-doubling"),
+    // MPICH counts the blocks of all ranks.
+    ("allgather", 2, 1000, "own:recursive-doubling"),
+    ("allgather", 3, 1000, "own:ring"),
+    ("allgather", 3, 1001, "own:bruck"),
+    ("allgather", 3, 2000, "own:bruck"),
+    ("alltoall", 3, 1000, "own:bruck"),
+    ("alltoall", 3, 1001, "own:pairwise"),
+    ("alltoall", 3, 2000, "own:pairwise"),
+];
+
+const MPICH_RAN: &[(&str, &str)] = &[
+    // Left to the library on both sides of what was decided.
+    ("bcast:63", "MPIR_Bcast_intra_binomial"),
+    ("bcast:64", "MPIR_Bcast_intra_scatter_ring_allgather"),
+    ("bcast:512", "MPIR_Bcast_intra_scatter_ring_allgather"),
+    ("bcast:513", "MPIR_Bcast_intra_scatter_recursive_doubling_allgather"),
+    ("bcast:4096", "MPIR_Bcast_intra_scatter_recursive_doubling_allgather"),
+    ("bcast:4097", "MPIR_Bcast_intra_binomial"),
+    ("reduce:800", "MPIR_Reduce_intra_reduce_scatter_gather"),
+    ("allreduce:800", "MPIR_Allreduce_intra_reduce_scatter_allgather"),
+    ("allreduce:808", "MPIR_Allreduce_intra_recursive_doubling"),
+    ("allgather:1000", "MPIR_Allgather_intra_ring"),
+    ("allgather:1001", "MPIR_Allgather_intra_brucks"),
+    ("alltoall:1000", "MPIR_Alltoall_intra_brucks"),
+    ("alltoall:1001", "MPIR_Alltoall_intra_pairwise"),
+];
+
+/// The test program in which MPICH's functions are seen; nothing where it can't be linked so.
+pub fn watched_program(test: &str, library: &Library, folder: &Path) -> Option<PathBuf> {
+    let found = Command::new("cc").arg("-print-file-name=libmpich.a").output().unwrap();
+    let archive = String::from_utf8(found.stdout).unwrap().trim().to_owned();
+    if !Path::new(&archive).is_absolute() {
+        skipped(test, "no libmpich.a, without which nothing shows what ran");
+        return None;
+    }
+    let notes = WATCHED.map(|name| format!("NOTE(MPIR_{name})")).join(" ");
+    let wrapped = WATCHED.map(|name| format!("-Wl,--wrap=MPIR_{name}"));
+    let linked = [archive.as_str(), "-lpthread", "-lhwloc", "-lucp", "-lucs", "-lm"];
+    let flags = [format!("-DWRAPPED={notes}")].into_iter().chain(wrapped);
+    let flags: Vec<String> = flags.chain(linked.map(Into::into)).collect();
+    Some(library.program(folder, &flags))
+}
+
+#[test]
+fn mpich_4_0_runs_what_its_tuning_file_names() {
+    let test = "mpich_4_0_runs_what_its_tuning_file_names";
+    let Some(library) = libraries::mpich_4_0(test) else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let Some(program) = watched_program(test, &library, dir.path()) else { return };
+    let (file, report, stderr) =
+        export(dir.path(), MPICH, &["--format", "mpich", "--target-version", "4.0"]);
+    assert_eq!(report["unexpressed"], json!([]), "{stderr}");
+    let settings: Vec<&str> =
+        stderr.split_whitespace().filter(|word| word.starts_with("MPIR_")).collect();
+    assert_eq!(settings.len(), 2, "the file and the device's: {stderr}");
+    let command = || {
+        let mut command = library.launcher();
+        command.envs(settings.iter().map(|setting| setting.split_once('=').unwrap()));
+        command
+    };
+    let calls: Vec<&str> = MPICH_RAN.iter().map(|(call, _)| *call).collect();
+    let told = libraries::run(&library, command, 3, &program, &calls);
+    let wanted = of(MPICH_RAN, &told);
+    assert_eq!(ran(&told), wanted, "{}", fs::read_to_string(&file).unwrap());
+    // Chosen at 2 for powers of two; what was not tuned is still there.
+    let two =
+        libraries::run(&library, command, 2, &program, &["allgather:1000", "scan:8", "gather:8"]);
+    let wanted = "MPIR_Allgather_intra_recursive_doubling";
+    assert!(two.iter().all(|told| told.call != "allgather:1000" || told.ran == wanted), "{two:?}");
+}
+
+/// MPICH 5.0 hides its functions: a pipeline of single bytes shows in the time, for the sizes for
+/// which it was chosen and for no other.
+#[test]
+fn mpich_5_0_runs_what_its_tuning_file_names() {
+    let test = "mpich_5_0_runs_what_its_tuning_file_names";
+    let Some(library) = libraries::mpich_5_0(test) else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let program = library.program(dir.path(), &[]);
+    let slow = "own:pipeline,segment=1B";
+    let wanted = [("bcast", 2, 30_000, slow), ("bcast", 2, 40_000, slow)];
+    let own = library.directory().join("libmpi.so.12").display().to_string();
+    let format = ["--format", "mpich", "--target-version", "5.0", "--target-library", &own];
+    let (_, report, stderr) = export(dir.path(), &wanted, &format);
+    assert_eq!(report["unexpressed"], json!([]), "{stderr}");
+    let command = || {
+        let mut command = library.launcher();
+        let settings = stderr.split_whitespace().filter(|word| word.starts_with("MPIR_"));
+        command.envs(settings.map(|setting| setting.split_once('=').unwrap()));
+        command
+    };
+    let calls = ["bcast:29999", "bcast:30000", "bcast:40000", "bcast:40001"];
+    assert_slow_inside(5.0, || libraries::run(&library, command, 2, &program, &calls));
+}
+
+/// The two calls in the middle are slower than those around them, by far. On a busy machine all may
+/// be slow: it is tried several times. What has no effect is as fast each time.
+#[track_caller]
+fn assert_slow_inside(times: f64, mut run: impl FnMut() -> Vec<TimedCall>) {
+    let mut is_slow_inside = || {
+        let told = run();
+        // Nothing is to be compared where the library fails in one of them by itself.
+        let [below, first, last, above] = &told[..] else { return true };
+        let (fast, slow) = (below.seconds.max(above.seconds), first.seconds.min(last.seconds));
+        eprintln!("{told:?}");
+        slow > times * fast
+    };
+    assert!((0..8).any(|_| is_slow_inside()));
+}
+
+/// Intel MPI hides its functions, too: the ring of 4 ranks, which take turns on few cores, shows
+/// in the time; by the environment and by the tuning file that the library compiles of it.
+#[test]
+fn intel_mpi_runs_what_its_settings_name() {
+    let test = "intel_mpi_runs_what_its_settings_name";
+    let Some(library) = libraries::intel(test) else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let program = library.program(dir.path(), &[]);
+    let slow = "own:scatter-allgather-ring";
+    let wanted = [("bcast", 4, 1000, slow), ("bcast", 4, 2000, slow)];
+    let decisions = decisions(dir.path(), &wanted);
+    let file = dir.path().join("intel.sh");
+    let script = file.display().to_string();
+    let compile = format!("{} -n 2 {} barrier:0", library.launcher_path(), program.display());
+    let output = crate::support::colibri()
+        .envs(library.environment().iter().cloned())
+        .args(["export", "--decisions", &decisions, "--calibration", "preset:frodo"])
+        .args(["--model", "plogp", "--format", "intel", "--target-version", "2021.19"])
+        .args(["--output", &script, "--compile", &compile])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+
+    let calls = ["bcast:999", "bcast:1000", "bcast:2000", "bcast:2001"];
+    let by_environment = || library.launcher_behind(&["sh", &script, "4"]);
+    assert_slow_inside(3.0, || libraries::run(&library, by_environment, 4, &program, &calls));
+    let by_file = || {
+        let mut command = library.launcher();
+        command.env("I_MPI_TUNING_BIN", dir.path().join("intel.4-4.dat"));
+        command
+    };
+    assert_slow_inside(3.0, || libraries::run(&library, by_file, 4, &program, &calls));
+}
