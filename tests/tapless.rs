@@ -24,11 +24,10 @@ fn without_taps_a_network_has_its_rate_and_no_latency_and_it_is_said() {
         [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
     assert_eq!(output.status.code(), Some(0), "{said}{warned}");
     assert!(warned.contains("no TAP devices") && warned.contains("adds no latency"), "{warned}");
-    assert!(said.contains(&format!("{name}: 2 nodes at 10mbit is up")), "{said}");
+    assert!(said.contains(&name) && said.contains("10mbit"), "{said}");
     assert!(!said.contains("1ms"), "{said}");
 
     let output = up_without_taps(&name, "--latency 1ms --jitter 100us");
     let warned = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(1), "{warned}");
-    assert!(warned.contains("TAP") && warned.contains("jitter"), "{warned}");
+    assert!(!output.status.success() && warned.contains("TAP"), "{warned}");
 }

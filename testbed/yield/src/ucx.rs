@@ -4,7 +4,7 @@
 //! the other processes in its launcher's barrier, where it drives the network no more. A rank whose
 //! connections close late needs an answer from those that are in that barrier already, and never gets it.
 //! By then every call of the program has ended, and what it has sent is with the kernels: a closing that
-//! takes longer than [`PATIENCE_NANOSECONDS`] is taken for done.
+//! takes longer than a second is taken for done.
 
 use std::{
     ffi::{CStr, c_int, c_void},
