@@ -49,7 +49,7 @@ fn points_are_explored_by_mouse_and_keys() {
             "collectives bcast,reduce",
             "decided by chosen,loaded: rules file,loaded: preload library,default,hockney,loggp,\
              measured,plogp,refined",
-            "heading reduce of 64 B on 2",
+            "heading reduce of 64 B on 2 pro",
             "cells 6",
             "after keys 2 2",
             "details method,time,predicted,measured best,penalty",

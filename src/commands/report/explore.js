@@ -40,7 +40,7 @@ function explorePoints(section, points) {
     const found = answer(point, decidedBy.value);
     const rows = [["method", found.method], ["time", found.time], ...found.details];
     details.replaceChildren(
-      element("h3", {}, `${point.collective} of ${point.size} on ${point.layout}`),
+      element("h3", {}, `${point.collective} of ${point.size} on ${point.layout} processes`),
       element("dl", {}, ...rows.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)])),
     );
     drawTimes();
@@ -76,7 +76,7 @@ function explorePoints(section, points) {
     const row = points.filter((one) => one.collective === chosen.collective && one.layout === chosen.layout);
     const times = row.flatMap((point) => point.answers.map((one) => Math.log(one.seconds)));
     const [least, most] = [Math.min(...times), Math.max(...times)];
-    const [width, height, margin] = [640, 260, 40];
+    const [width, height, margin] = [640, 260, 60];
     const x = (index) => margin + (index * (width - 2 * margin)) / Math.max(1, row.length - 1);
     const y = (seconds) =>
       height - margin - ((Math.log(seconds) - least) * (height - 2 * margin)) / (most - least || 1);
@@ -93,6 +93,11 @@ function explorePoints(section, points) {
       const [label, anchor] = [point.size, "middle"];
       svg.append(draw("text", { x: x(index), y: height - margin / 2, "text-anchor": anchor }, label));
     });
+    const all = row.flatMap((point) => point.answers);
+    for (const wanted of [least, most]) {
+      const { seconds, time } = all.find((one) => Math.log(one.seconds) === wanted);
+      svg.append(draw("text", { x: margin - 8, y: y(seconds) + 4, "text-anchor": "end" }, time));
+    }
     names.forEach((name, number) => {
       const isShown = name === decidedBy.value;
       const colour = `hsl(${Math.round((number * 360) / names.length)} 70% 45%)`;
@@ -116,7 +121,7 @@ function explorePoints(section, points) {
       mark.style.color = `hsl(${Math.round((number * 360) / names.length)} 70% 45%)`;
       return element("span", { className: "key" }, mark, name);
     });
-    curve.replaceChildren(svg, element("p", {}, "Measured times on a logarithmic scale: ", ...legend));
+    curve.replaceChildren(svg, element("p", {}, "Times on a logarithmic scale: ", ...legend));
   }
 
   grid.onkeydown = (event) => {
