@@ -13,6 +13,7 @@ mod docs;
 mod drawing;
 mod exploring;
 mod exports;
+mod fitting;
 mod frozen;
 mod guidelines;
 mod importing;

@@ -25,6 +25,7 @@ pub use hopeful::hopeful;
 pub use memory::{CutSizes, cut, fits, rank_bytes};
 pub use methods_of::MethodsOf;
 pub use repeated::{RepeatedPlan, repeat};
+use thinned::every_second;
 pub use thinned::thinned;
 
 /// The points to measure and the methods to compare there.
@@ -167,17 +168,6 @@ fn within(
         sizes = coarser;
         hopeful.retain(|cell| sizes.contains(&cell.bytes));
     }
-}
-
-/// Every second size, the first and the last kept.
-pub fn every_second(sizes: &[u64]) -> Vec<u64> {
-    let last = sizes.len().saturating_sub(1);
-    sizes
-        .iter()
-        .enumerate()
-        .filter(|(index, _)| (last - index).is_multiple_of(2) || *index == 0)
-        .map(|(_, &size)| size)
-        .collect()
 }
 
 /// Every method at every point with a weight, the default first.
@@ -395,13 +385,5 @@ mod tests {
             "{:?}",
             planned.notes
         );
-    }
-
-    #[test]
-    fn thinning_keeps_the_ends() {
-        assert_eq!(every_second(&[1, 2, 4, 8]), [1, 2, 8]);
-        assert_eq!(every_second(&[1, 2, 4]), [1, 4]);
-        assert_eq!(every_second(&[1, 2]), [1, 2]);
-        assert_eq!(every_second(&[1]), [1]);
     }
 }

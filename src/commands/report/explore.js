@@ -40,7 +40,7 @@ function explorePoints(section, points) {
     const found = answer(point, decidedBy.value);
     const rows = [["method", found.method], ["time", found.time], ...found.details];
     details.replaceChildren(
-      element("h3", {}, `${point.collective} of ${point.size} on ${point.layout} processes`),
+      element("h3", {}, `${point.collective} of ${point.size} on ${point.processes}`),
       element("dl", {}, ...rows.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)])),
     );
     drawTimes();
@@ -88,7 +88,7 @@ function explorePoints(section, points) {
       return made;
     };
     const svg = draw("svg", { viewBox: `0 0 ${width} ${height}`, role: "img" });
-    svg.append(draw("title", {}, `Times of ${chosen.collective} on ${chosen.layout} processes`));
+    svg.append(draw("title", {}, `Times of ${chosen.collective} on ${chosen.processes}`));
     row.forEach((point, index) => {
       const [label, anchor] = [point.size, "middle"];
       svg.append(draw("text", { x: x(index), y: height - margin / 2, "text-anchor": anchor }, label));

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use maud::{Markup, PreEscaped, html};
 use records::{
-    Layout, Method, Point,
+    Method, Point,
     choices::{Choices, Chosen, Evidence},
     penalty::{Penalties, Penalty},
     quantity::{format_bytes, format_seconds},
@@ -23,6 +23,8 @@ const SCRIPT: &str = include_str!("explore.js");
 struct ExploredPoint {
     collective: &'static str,
     layout: String,
+    /// The layout in words.
+    processes: String,
     size: String,
     answers: Vec<Answer>,
 }
@@ -119,7 +121,8 @@ impl Explored {
             .into_iter()
             .map(|(point, answers)| ExploredPoint {
                 collective: point.collective.name(),
-                layout: processes(point.layout),
+                layout: point.layout.to_string(),
+                processes: point.layout.in_words(),
                 size: format_bytes(point.bytes),
                 answers,
             })
@@ -145,10 +148,6 @@ impl Explored {
 /// What makes a report's tables sort and filter, and its points explorable.
 pub fn script() -> Markup {
     html! { script { (PreEscaped(SCRIPT)) } }
-}
-
-fn processes(layout: Layout) -> String {
-    if layout.is_flat() { layout.procs().to_string() } else { layout.to_string() }
 }
 
 fn named(method: &Method, seconds: f64) -> String {

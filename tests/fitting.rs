@@ -1,0 +1,79 @@
+//! Parameters fitted to what was imported, and what is decided by them.
+
+use crate::{
+    importing::{imported, pico, sample, text},
+    support::run,
+};
+
+/// Mean and 95th percentile in the line of all collectives, in per cent.
+fn of_all(table: &str, decided_by: &str) -> (f64, f64) {
+    let begins = |line: &&str| line.split_whitespace().take(2).eq(["all", decided_by]);
+    let line = table.lines().find(begins).unwrap_or_else(|| panic!("{decided_by}: {table}"));
+    let numbers: Vec<f64> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    (numbers[1], numbers[2])
+}
+
+#[test]
+fn parameters_are_fitted_to_collectives_and_models_judged_by_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = pico(folder.path(), "mare-nostrum-5");
+    let (run_directory, _) = imported(folder.path(), "pico", &[file], &["--library-only"]);
+    let (table, _) = run(0, &["fit", text(&run_directory)]);
+    assert!(table.contains("L, o and g cannot be told apart"), "{table}");
+    let path = run_directory.join("calibration.json");
+    let fitted: records::calibration::Calibration = records::document::read(&path).unwrap();
+    let hockney = &fitted.measured.hockney;
+    // 200 Gbit/s ports, and some microseconds from program to program.
+    assert!((1e-6..5e-6).contains(&hockney.alpha_seconds.value), "{hockney:?}");
+    assert!((4e-11..2e-10).contains(&hockney.beta_seconds_per_byte.value), "{hockney:?}");
+    let (_, stderr) = run(2, &["fit", text(&run_directory)]);
+    assert!(stderr.contains("--overwrite"), "{stderr}");
+
+    let (table, _) = run(0, &["verify", "--from-record", text(&run_directory)]);
+    assert!(table.contains("Prediction error, |predicted / measured - 1|"), "{table}");
+    let judged: records::penalty::Penalties =
+        records::document::read(&run_directory.join("penalty.json")).unwrap();
+    let ring: records::Method = "native:openmpi:ring".parse().unwrap();
+    let of_ring = judged.prediction_errors.iter().filter(|it| it.method == Some(ring.clone()));
+    let in_regions = of_ring.clone().filter(|it| it.region.is_some()).count();
+    assert!(in_regions > 0 && of_ring.count() > in_regions);
+    assert!(run_directory.join("figures/predicted-allreduce-size.svg").exists());
+
+    let leave_out = ["fit", "--leave-out", "sizes", "--procs", "32", text(&run_directory)];
+    let (table, _) = run(0, &leave_out);
+    let (transferred, nearest) = (of_all(&table, "transferred"), of_all(&table, "nearest"));
+    assert!(transferred.0 < 6.0 && transferred.1 < 30.0, "{table}");
+    assert!(transferred.0 < nearest.0, "{table}");
+    assert!(table.contains("Times carried over to a size left out"), "{table}");
+    assert!(of_all(&table, "default").0 > 50.0, "{table}");
+}
+
+/// What was measured on 8 and 64 nodes decides on 512.
+#[test]
+fn decisions_are_carried_to_more_processes() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = pico(folder.path(), "fugaku-8-64-512");
+    let (run_directory, _) = imported(folder.path(), "pico", &[file], &["--library-only"]);
+    let leave_out = ["fit", "--leave-out", "procs", "--procs", "512", text(&run_directory)];
+    let (table, _) = run(0, &leave_out);
+    let (mean, upper) = of_all(&table, "transferred");
+    assert!(mean < 5.0 && upper < 25.0, "{table}");
+    assert!(mean < of_all(&table, "nearest").0, "{table}");
+}
+
+#[test]
+fn messages_between_pairs_tell_latency_rate_and_how_a_port_is_shared() {
+    let folder = tempfile::tempdir().unwrap();
+    let names = ["latency", "bw", "mbw_mr_2", "mbw_mr_16", "mbw_mr_32"];
+    let files = names.map(|name| sample(&format!("osu/omb-Osu_{name}.txt")));
+    let (run_directory, _) = imported(folder.path(), "osu", &files, &[]);
+    let (table, _) = run(0, &["fit", text(&run_directory)]);
+    assert!(table.contains("16 pairs together"), "{table}");
+    assert!(table.contains("o is between 0 and"), "{table}");
+    let path = run_directory.join("calibration.json");
+    let fitted: records::calibration::Calibration = records::document::read(&path).unwrap();
+    let near = |found: f64, wanted: f64| (found / wanted - 1.0).abs() < 0.05;
+    assert!(near(fitted.measured.hockney.alpha_seconds.value, 1e-6));
+    assert!(near(fitted.measured.loggp.gap_seconds_per_byte.value, 1.0 / 12.07e9));
+    assert!(near(fitted.measured.loggp.gap_seconds.value, 132e-9));
+}
