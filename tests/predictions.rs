@@ -186,7 +186,7 @@ fn nodes_of_several_ranks_are_simulated() {
     let (predicted, simulated) = (rows("predict"), rows("simulate"));
     assert!(predicted.len() > 10 && predicted.len() == simulated.len(), "{predicted:?}");
     for (row, same) in predicted.iter().zip(&simulated) {
-        assert_eq!((&row["model"], &row["layout"]), (&"simulated".into(), &"4x4".into()), "{row}");
+        assert_eq!((&row["model"], &row["procs"]), (&"simulated".into(), &"4x4".into()), "{row}");
         assert_eq!(row["seconds"], same["seconds"], "{row} {same}");
     }
     assert!(predicted.iter().any(|row| row["method"] == "own:two-level,segment=8KiB"));

@@ -26,7 +26,7 @@ pub struct Penalties {
     #[serde(default)]
     pub regions: Vec<RegionSummary>,
     /// How far the models' times are from the measured ones, in ascending order of their fields.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prediction_errors: Vec<PredictionError>,
     /// What of these numbers is noise, per collective.
     #[serde(default)]
