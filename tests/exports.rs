@@ -254,7 +254,10 @@ fn what_a_target_cannot_be_told_is_booked_with_its_cost() {
     let seconds = unexpressed[0]["exported_seconds"].as_f64().unwrap();
     let loss = unexpressed[0]["loss"].as_f64().unwrap();
     assert!((loss - (seconds / 1e-3 - 1.0)).abs() < 1e-9 && loss > 0.0, "{report}");
-    assert!(stderr.contains("64 KiB on 8 processes, binomial instead of pipeline 8 KiB"), "{stderr}");
+    assert!(
+        stderr.contains("64 KiB on 8 processes, binomial instead of pipeline 8 KiB"),
+        "{stderr}"
+    );
 }
 
 #[test]

@@ -35,7 +35,12 @@ pub fn text(path: &Path) -> &str {
 }
 
 /// Imports files and gives the run's directory and what was said.
-pub fn imported(directory: &Path, from: &str, files: &[PathBuf], flags: &[&str]) -> (PathBuf, String) {
+pub fn imported(
+    directory: &Path,
+    from: &str,
+    files: &[PathBuf],
+    flags: &[&str],
+) -> (PathBuf, String) {
     let run_directory = directory.join("run");
     let files = files.iter().map(|file| text(file));
     let command = ["import", "--from", from].into_iter().chain(flags.iter().copied());

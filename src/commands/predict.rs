@@ -1,6 +1,7 @@
 //! `colibri predict`: what each method costs, by each model.
 
 mod levels;
+mod row;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,8 +12,8 @@ use anyhow::Result;
 use clap::Args;
 use models::{Model, Predictor};
 use records::{Algorithm, Collective, Layout, Method, Point, quantity};
-use serde::Serialize;
 
+use self::row::PredictionRow;
 use crate::{
     commands::shared::{
         figure,
@@ -54,29 +55,6 @@ pub struct Predict {
     /// Output format
     #[arg(long, value_enum, default_value_t = TableFormat::Table)]
     format: TableFormat,
-}
-
-#[derive(Serialize)]
-struct PredictionRow {
-    collective: Collective,
-    algorithm: Algorithm,
-    /// The method, where each has constants of its own.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    method: Option<Method>,
-    segment_bytes: u64,
-    #[serde(rename = "procs")]
-    layout: Layout,
-    bytes: u64,
-    model: &'static str,
-    seconds: f64,
-    low_seconds: f64,
-    high_seconds: f64,
-    /// T_max where the paper has two bounds; the other times are T_min's.
-    greatest_seconds: Option<f64>,
-    /// What no algorithm gets below, by the same parameters; none where each has constants of its own.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    limit_seconds: Option<f64>,
-    extrapolated: bool,
 }
 
 const HEADING: [&str; 11] = [

@@ -91,7 +91,7 @@ mod tests {
             ("2x2:cyclic", vec![0, 3, 1, 4]),
             ("3", vec![0, 3, 6]),
             ("1x3", vec![0, 1, 2]),
-            ("2+1+3", vec![0, 1, 3, 6, 7, 8]),
+            ("2+1+3", vec![0, 1, 6, 3, 4, 5]),
             ("list:0.1.1.0", vec![0, 3, 4, 1]),
         ] {
             assert_eq!(members(&block, layout).unwrap(), ranks, "{layout}");

@@ -4,7 +4,7 @@ use anyhow::Result;
 use models::{Model, simulated::Run};
 use records::{Algorithm, Layout, Point};
 
-use super::PredictionRow;
+use super::row::PredictionRow;
 use crate::{
     commands::shared::{
         levels::{LevelOptions, PlacedAlgorithm},

@@ -1,0 +1,28 @@
+//! A row of what `colibri predict` prints.
+
+use records::{Algorithm, Collective, Layout, Method};
+use serde::Serialize;
+
+/// A method's time at one point, by one model.
+#[derive(Serialize)]
+pub struct PredictionRow {
+    pub collective: Collective,
+    pub algorithm: Algorithm,
+    /// The method, where each has constants of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub method: Option<Method>,
+    pub segment_bytes: u64,
+    #[serde(rename = "procs")]
+    pub layout: Layout,
+    pub bytes: u64,
+    pub model: &'static str,
+    pub seconds: f64,
+    pub low_seconds: f64,
+    pub high_seconds: f64,
+    /// T_max where the paper has two bounds; the other times are T_min's.
+    pub greatest_seconds: Option<f64>,
+    /// What no algorithm gets below, by the same parameters; none where each has constants of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit_seconds: Option<f64>,
+    pub extrapolated: bool,
+}
