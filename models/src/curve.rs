@@ -34,8 +34,11 @@ pub struct SizeCurve {
     /// ln a and ln b.
     logarithms: Vector2<f64>,
     /// ln m, and ln of the measured time over the fitted one, in ascending order.
-    remainders: Vec<(f64, f64)>,
+    remainders: Vec<Remainder>,
 }
+
+/// ln m, and the logarithm of what the fitted line leaves of a time there.
+type Remainder = (f64, f64);
 
 /// ln m; an empty message is where a byte is.
 fn place(bytes: u64) -> f64 {
@@ -63,21 +66,21 @@ impl SizeCurve {
     }
 
     /// The sizes next to a place: at or below it, and at or above it.
-    fn neighbours(&self, here: f64) -> (Option<(f64, f64)>, Option<(f64, f64)>) {
+    fn neighbours(&self, here: f64) -> [Option<Remainder>; 2] {
         let below = self.remainders.iter().rev().find(|(at, _)| *at <= here);
         let above = self.remainders.iter().find(|(at, _)| *at >= here);
-        (below.copied(), above.copied())
+        [below.copied(), above.copied()]
     }
 
     /// The time at a size, in seconds.
     pub fn seconds(&self, bytes: u64) -> f64 {
         let here = place(bytes);
         let remainder = match self.neighbours(here) {
-            (Some((below, left)), Some((above, right))) if above > below => {
+            [Some((below, left)), Some((above, right))] if above > below => {
                 left + (here - below) / (above - below) * (right - left)
             }
-            (Some((_, value)), _) | (None, Some((_, value))) => value,
-            (None, None) => 0.0,
+            [Some((_, value)), _] | [None, Some((_, value))] => value,
+            [None, None] => 0.0,
         };
         fitted(&self.logarithms, bytes).sum() * remainder.exp()
     }
@@ -86,12 +89,12 @@ impl SizeCurve {
     pub fn deviation(&self, bytes: u64) -> f64 {
         let here = place(bytes);
         match self.neighbours(here) {
-            (Some((below, _)), Some((above, _))) if above > below => {
+            [Some((below, _)), Some((above, _))] if above > below => {
                 ((here - below) * (above - here) / (above - below)).sqrt()
             }
-            (Some(_), Some(_)) => 0.0,
-            (Some((at, _)), None) | (None, Some((at, _))) => (here - at).abs().sqrt(),
-            (None, None) => f64::INFINITY,
+            [Some(_), Some(_)] => 0.0,
+            [Some((at, _)), None] | [None, Some((at, _))] => (here - at).abs().sqrt(),
+            [None, None] => f64::INFINITY,
         }
     }
 

@@ -11,7 +11,7 @@ use std::{
 use anyhow::Result;
 use clap::Args;
 use models::{Model, Predictor};
-use records::{Algorithm, Collective, Layout, Method, Point, quantity};
+use records::{Algorithm, Collective, Method, Point, quantity};
 
 use self::row::PredictionRow;
 use crate::{
