@@ -47,8 +47,12 @@ mod tests {
 
     #[test]
     fn what_is_far_from_the_best_is_given_up_and_the_default_and_the_unseen_are_not() {
-        let methods =
-            ["default", "native:openmpi:linear", "native:openmpi:binomial", "native:openmpi:chain"];
+        let methods = [
+            "default",
+            "native:openmpi:linear",
+            "native:openmpi:binomial",
+            "native:openmpi:pipeline",
+        ];
         let cell = |name: &str| Cell {
             collective: Collective::Bcast,
             method: name.parse().unwrap(),
