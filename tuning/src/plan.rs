@@ -19,13 +19,14 @@ mod hopeful;
 mod memory;
 mod methods_of;
 mod repeated;
+mod sizes;
 mod thinned;
 
 pub use hopeful::hopeful;
 pub use memory::{CutSizes, cut, fits, rank_bytes};
 pub use methods_of::MethodsOf;
 pub use repeated::{RepeatedPlan, repeat};
-use thinned::every_second;
+use sizes::every_second;
 pub use thinned::thinned;
 
 /// The points to measure and the methods to compare there.

@@ -2,7 +2,7 @@
 
 use records::plan::Cell;
 
-use super::{Expectation, FEWEST_SIZES, Grid, cells, defaults_seconds};
+use super::{Expectation, FEWEST_SIZES, Grid, cells, defaults_seconds, sizes::every_second};
 
 /// Share of the time that the defaults alone may take.
 const DEFAULTS_SHARE: f64 = 0.5;
@@ -18,17 +18,6 @@ pub fn thinned(grid: &Grid, seconds: f64, expected: Expectation<'_>) -> (Vec<Cel
         true => coarser(grid, &times_too_long),
         false => heaviest(grid, &|cells| times_too_long(cells) <= 1.0),
     }
-}
-
-/// Every second size, the first and the last kept.
-pub fn every_second(sizes: &[u64]) -> Vec<u64> {
-    let last = sizes.len().saturating_sub(1);
-    sizes
-        .iter()
-        .enumerate()
-        .filter(|(index, _)| (last - index).is_multiple_of(2) || *index == 0)
-        .map(|(_, &size)| size)
-        .collect()
 }
 
 /// Every second size, until what is left fits; what the whole would have needed, and what even the
@@ -138,13 +127,5 @@ mod tests {
         assert!(kept.iter().all(|bytes| *bytes >= 1 << (16 - kept.len())), "{kept:?}");
         assert!(notes[0].starts_with(&format!("{} of 16 points", kept.len())), "{notes:?}");
         assert_eq!(thinned(&grid(Weights::from_seconds(&spent)), 70.0, &expected).1, [""; 0]);
-    }
-
-    #[test]
-    fn thinning_keeps_the_ends() {
-        assert_eq!(every_second(&[1, 2, 4, 8]), [1, 2, 8]);
-        assert_eq!(every_second(&[1, 2, 4]), [1, 4]);
-        assert_eq!(every_second(&[1, 2]), [1, 2]);
-        assert_eq!(every_second(&[1]), [1]);
     }
 }
