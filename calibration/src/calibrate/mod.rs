@@ -221,7 +221,7 @@ fn report(outcome: &ScheduleOutcome, rule: &Rule, flags: &CalibrateFlags) {
         let (budget, least) = (flags.budget_seconds, rule.minimum);
         let list = names.join(", ");
         world::warn(&format!(
-            "{place}the budget of {budget} s is too small for everything; fewer than {least} \
+            "{place}the budget of {budget:.0} s is too small for everything; fewer than {least} \
              visits to: {list}"
         ));
     }
