@@ -7,6 +7,7 @@ mod sides;
 use std::{
     ffi::c_int,
     panic::{AssertUnwindSafe, catch_unwind},
+    sync::atomic::Ordering,
     time::Instant,
 };
 
@@ -33,8 +34,9 @@ impl InterceptedCall {
             let ran = self.choice.filter(|_| ours.is_some());
             let collective = self.arguments.collective();
             let plans = self.place.plans;
-            // On one node the number of processes tells everything.
-            let layout = plans.layout.filter(|layout| layout.nodes() > 1);
+            // In a job on one node the number of processes tells everything.
+            let several_nodes = self.job.has_several_nodes.load(Ordering::Relaxed);
+            let layout = plans.layout.filter(|_| several_nodes);
             let layout = layout.unwrap_or(Layout::flat(plans.procs));
             self.job.usage.note(collective, layout, self.bytes, ran, started.elapsed());
         }

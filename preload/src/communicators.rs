@@ -266,7 +266,12 @@ unsafe fn layout(job: &JobContext, comm: Handle, procs: u32) -> Option<Option<La
                 comm,
             )
     };
-    (code == 0).then(|| Layout::from_nodes(&names).ok())
+    let layout = (code == 0).then(|| Layout::from_nodes(&names).ok())?;
+    if comm == job.library.world {
+        let several = layout.is_some_and(|layout| layout.nodes() > 1);
+        job.has_several_nodes.store(several, Ordering::Relaxed);
+    }
+    Some(layout)
 }
 
 /// Makes a communicator known.

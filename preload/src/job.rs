@@ -6,7 +6,7 @@ use std::{
     ptr,
     sync::{
         Mutex,
-        atomic::{AtomicPtr, Ordering},
+        atomic::{AtomicBool, AtomicPtr, Ordering},
     },
     time::Instant,
 };
@@ -45,6 +45,8 @@ pub struct JobContext {
     untuned: Mutex<HashMap<u32, &'static Plans>>,
     /// Whether the application's operation is defined for a datatype; see `carry_out`.
     pub tried: Mutex<HashMap<(Handle, Handle), bool>>,
+    /// Whether the job's ranks are on several nodes, as far as this is looked at (see `communicators`).
+    pub has_several_nodes: AtomicBool,
 }
 
 static JOB: AtomicPtr<JobContext> = AtomicPtr::new(ptr::null_mut());
@@ -159,6 +161,7 @@ impl JobContext {
             plans: Mutex::default(),
             untuned: Mutex::default(),
             tried: Mutex::default(),
+            has_several_nodes: AtomicBool::new(false),
         };
         Ok((job, fault))
     }

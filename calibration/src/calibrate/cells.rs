@@ -216,7 +216,7 @@ impl SizedExperiment {
         let mut cells = Vec::new();
         for bytes in Self::SHARED_SIZES.into_iter().filter(|bytes| *bytes <= largest && pairs > 1) {
             for sending in std::iter::once(1).chain(partners(pairs + 1)) {
-                let short = fitting(32 << 10, bytes * u64::from(sending), 32);
+                let short = fitting(16 << 10, bytes * u64::from(sending), 32);
                 for experiment in [Experiment::PairStreams, Experiment::PairExchanges] {
                     let procs = 2 * sending;
                     cells.extend([short, 2 * short].map(|messages| SizedExperiment {

@@ -94,14 +94,16 @@ impl CalibrateFlags {
         }
         let (sizes, level) = (&self.sizes.0, &self.level);
         let small = sizes.partition_point(|bytes| *bytes <= Self::LARGEST_OF_GROUPS);
-        let mut cells = SizedExperiment::all_of_groups(&sizes[..small], level.group.len() as u32);
-        // A rank combines alone, wherever it is.
+        let mut cells = Vec::new();
         if !level.inside {
+            // Before the others of a size: on a slow network there is no time for all.
             let largest = sizes.last().copied().unwrap_or_default();
             cells.extend(SizedExperiment::all_of_ports(level.sharing_pairs(), largest));
+            // A rank combines alone, wherever it is.
             cells.extend(SizedExperiment::all_of_combining());
-            cells.sort_by_key(|cell| cell.bytes);
         }
+        cells.extend(SizedExperiment::all_of_groups(&sizes[..small], level.group.len() as u32));
+        cells.sort_by_key(|cell| cell.bytes);
         cells
     }
 
