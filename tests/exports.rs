@@ -13,7 +13,7 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::support::{can_make_a_testbed, run};
-use libraries::{Library, TimedCall};
+use libraries::{Library, LibraryCall};
 
 /// (collective, processes, bytes, method): what a model may have decided.
 type Decision = (&'static str, u32, u64, &'static str);
@@ -58,12 +58,12 @@ fn tracer() -> PathBuf {
 }
 
 /// Which call ran what.
-fn ran(told: &[TimedCall]) -> Vec<(&str, &str)> {
+fn ran(told: &[LibraryCall]) -> Vec<(&str, &str)> {
     told.iter().map(|told| (told.call.as_str(), told.ran.as_str())).collect()
 }
 
 /// What is wanted of those calls that were not set aside.
-fn of<'a>(wanted: &[(&'a str, &'a str)], told: &[TimedCall]) -> Vec<(&'a str, &'a str)> {
+fn of<'a>(wanted: &[(&'a str, &'a str)], told: &[LibraryCall]) -> Vec<(&'a str, &'a str)> {
     let is_told = |call: &str| told.iter().any(|told| told.call == call);
     wanted.iter().copied().filter(|(call, _)| is_told(call)).collect()
 }

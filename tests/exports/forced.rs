@@ -7,7 +7,7 @@ use ::libraries::{MpiLibrary, mpich::MpichLibrary, openmpi::OpenMpiLibrary, ran_
 use records::{Collective, Method, Native, Point};
 
 use super::{
-    libraries::{self, Library, TimedCall},
+    libraries::{self, Library, LibraryCall},
     mpich_and_intel::watched_program,
     tracer,
 };
@@ -42,7 +42,7 @@ fn run(
     forced: &Forced,
     procs: u32,
     bytes: u64,
-) -> Vec<(Collective, Native, TimedCall)> {
+) -> Vec<(Collective, Native, LibraryCall)> {
     let command = || {
         let mut command = library.launcher();
         if let Some(tracer) = mpi.tracer().map(|_| tracer()) {

@@ -22,7 +22,7 @@ pub struct Library {
 
 /// A line of the test program.
 #[derive(Debug)]
-pub struct TimedCall {
+pub struct LibraryCall {
     /// `bcast:64`
     pub call: String,
     /// The root's least time.
@@ -173,7 +173,7 @@ pub fn run(
     ranks: u32,
     program: &Path,
     calls: &[&str],
-) -> Vec<TimedCall> {
+) -> Vec<LibraryCall> {
     let first = run_once(command(), ranks, program, calls);
     let Err(problem) = first else { return first.unwrap_or_default() };
     let is_well = |call: &&str| run_once(library.launcher(), ranks, program, &[*call]).is_ok();
@@ -188,7 +188,7 @@ fn run_once(
     ranks: u32,
     program: &Path,
     calls: &[&str],
-) -> Result<Vec<TimedCall>, String> {
+) -> Result<Vec<LibraryCall>, String> {
     let mut command = Command::new("timeout");
     command.args(["--kill-after=10", LONGEST_SECONDS]).arg(launcher.get_program());
     let set = launcher.get_envs().filter_map(|(name, value)| Some((name, value?)));
@@ -200,14 +200,14 @@ fn run_once(
     if !output.status.success() {
         return Err(format!("{calls:?} on {ranks}: {}\n{text}\n{errors}", output.status));
     }
-    let told: Vec<TimedCall> = text
+    let told: Vec<LibraryCall> = text
         .lines()
         .filter(|line| line.contains(':'))
         .map(|line| {
             let words: Vec<&str> = line.splitn(3, ' ').collect();
             let seconds = words[1].parse().unwrap_or_else(|_| panic!("{line}\n{errors}"));
             let ran = words.get(2).copied().unwrap_or_default().into();
-            TimedCall { call: words[0].into(), seconds, ran }
+            LibraryCall { call: words[0].into(), seconds, ran }
         })
         .collect();
     assert_eq!(told.len(), calls.len(), "{text}\n{errors}");

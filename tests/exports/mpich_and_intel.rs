@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::{
     Decision, decisions, export,
-    libraries::{self, Library, TimedCall},
+    libraries::{self, Library, LibraryCall},
     of, ran,
 };
 use crate::skipped::skipped;
@@ -138,7 +138,7 @@ fn mpich_5_0_runs_what_its_tuning_file_names() {
 /// The two calls in the middle are slower than those around them, by far. On a busy machine all may
 /// be slow: it is tried several times. What has no effect is as fast each time.
 #[track_caller]
-fn assert_slow_inside(times: f64, mut run: impl FnMut() -> Vec<TimedCall>) {
+fn assert_slow_inside(times: f64, mut run: impl FnMut() -> Vec<LibraryCall>) {
     let mut is_slow_inside = || {
         let told = run();
         // Nothing is to be compared where the library fails in one of them by itself.

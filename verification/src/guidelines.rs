@@ -296,11 +296,8 @@ impl ViolationCounts {
 
     fn violated(&mut self, violation: &Violation) {
         let Violation { class, collective, layout, bytes, .. } = *violation;
-        self.0.entry((class, collective)).or_default().1.insert(Point {
-            collective,
-            layout,
-            bytes,
-        });
+        let point = Point { collective, layout, bytes };
+        self.0.entry((class, collective)).or_default().1.insert(point);
     }
 
     fn into_counts(self) -> Vec<Count> {

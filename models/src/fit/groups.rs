@@ -48,7 +48,7 @@ impl GroupSamples {
     /// An observation is no time; says which.
     pub fn new(observations: &[GroupObservation]) -> Result<Self, String> {
         let mut times: BTreeMap<GroupKey, Vec<(u32, u32, f64)>> = BTreeMap::new();
-        let mut disturbed = times.clone();
+        let mut disturbed: BTreeMap<GroupKey, Vec<(u32, u32, f64)>> = BTreeMap::new();
         for row in observations.iter().filter(|row| row.status != ObservationStatus::Warmup) {
             let key = (row.kind, row.operation, row.procs, row.bytes, row.messages);
             if !(row.seconds.is_finite() && row.seconds >= 0.0) || row.messages == 0 {

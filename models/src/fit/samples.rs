@@ -11,7 +11,7 @@ use super::{
     words::kind_name,
 };
 
-/// Below this many in time and in peace, late ones are used too, and then disturbed ones.
+/// Below this many that are neither late nor disturbed, late ones are used too, and then disturbed ones.
 const ENOUGH: usize = 5;
 
 /// What was timed: kind, message size, messages in the train.

@@ -26,12 +26,12 @@ struct ExploredPoint {
     /// The layout in words.
     processes: String,
     size: String,
-    answers: Vec<Answer>,
+    answers: Vec<DecidedMethod>,
 }
 
 /// What one decision function takes at a point.
 #[derive(Serialize)]
-struct Answer {
+struct DecidedMethod {
     decided_by: String,
     method: String,
     seconds: f64,
@@ -43,7 +43,7 @@ struct Answer {
 /// The points of a run with all that was decided there.
 #[derive(Default)]
 pub struct Explored {
-    points: BTreeMap<Point, Vec<Answer>>,
+    points: BTreeMap<Point, Vec<DecidedMethod>>,
 }
 
 impl Explored {
@@ -107,7 +107,7 @@ impl Explored {
         details: Vec<(&'static str, String)>,
     ) {
         let (method, time) = (method.short(), format_seconds(seconds));
-        let answer = Answer { decided_by, method, seconds, time, details };
+        let answer = DecidedMethod { decided_by, method, seconds, time, details };
         self.points.entry(point).or_default().push(answer);
     }
 
