@@ -17,18 +17,82 @@ function fillSelect(select, names) {
   if (names.includes(before)) select.value = before;
 }
 
+const [LIGHT, STRONG] = ["65% 85%", "70% 45%"];
+
+function colourOf(name, names, tone) {
+  return `hsl(${Math.round((names.indexOf(name) * 360) / names.length)} ${tone})`;
+}
+
+function answer(point, decidedBy) {
+  return point.answers.find((one) => one.decided_by === decidedBy);
+}
+
+function svgElement(tag, attributes, text = "") {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  made.append(text);
+  return made;
+}
+
+/* The chart's frame: where the nth size and a time lie, with the sizes and the least and greatest time written beside. */
+function chartFrame(row) {
+  const [width, height, margin] = [640, 260, 60];
+  const answers = row.flatMap((point) => point.answers).sort((a, b) => a.seconds - b.seconds);
+  const [least, most] = [answers[0], answers.at(-1)];
+  const span = Math.log(most.seconds / least.seconds) || 1;
+  const x = (index) => margin + (index * (width - 2 * margin)) / Math.max(1, row.length - 1);
+  const y = (seconds) => height - margin - (Math.log(seconds / least.seconds) * (height - 2 * margin)) / span;
+  const svg = svgElement("svg", { viewBox: `0 0 ${width} ${height}`, role: "img" });
+  svg.append(svgElement("title", {}, `Times of ${row[0].collective} on ${row[0].processes}`));
+  row.forEach(({ size }, index) =>
+    svg.append(svgElement("text", { x: x(index), y: height - margin / 2, "text-anchor": "middle" }, size)),
+  );
+  for (const { seconds, time } of [least, most])
+    svg.append(svgElement("text", { x: margin - 8, y: y(seconds) + 4, "text-anchor": "end" }, time));
+  return { svg, x, y };
+}
+
+/* Time against size of every decision function, the shown one bold; a click on a point chooses it. */
+function timesChart(row, shown, choose) {
+  const names = unique(row.flatMap((point) => point.answers.map((one) => one.decided_by)));
+  const { svg, x, y } = chartFrame(row);
+  for (const name of names) {
+    const [colour, bold] = [colourOf(name, names, STRONG), name === shown];
+    const found = row.map((point, index) => [point, index, answer(point, name)]).filter(([, , one]) => one);
+    const line = found.map(([, index, one]) => `${x(index)},${y(one.seconds)}`).join(" ");
+    svg.append(svgElement("polyline", { points: line, fill: "none", stroke: colour, "stroke-width": bold ? 3 : 1 }));
+    for (const [point, index, one] of found) {
+      const dot = svgElement("circle", { cx: x(index), cy: y(one.seconds), r: bold ? 5 : 3, fill: colour });
+      dot.append(svgElement("title", {}, `${name}: ${one.method}, ${one.time}`));
+      dot.onclick = () => choose(point, name);
+      svg.append(dot);
+    }
+  }
+  const legend = names.map((name) => {
+    const mark = element("span", {}, "\u25cf ");
+    mark.style.color = colourOf(name, names, STRONG);
+    return element("span", { className: "key" }, mark, name);
+  });
+  return [svg, element("p", {}, "Times on a logarithmic scale: ", ...legend)];
+}
+
+function moveByArrows(event) {
+  const steps = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+  const [columns, rows] = steps[event.key] ?? [];
+  const cell = event.target.closest("td");
+  if (columns === undefined || !cell) return;
+  event.preventDefault();
+  const row = cell.parentElement.parentElement.rows[cell.parentElement.rowIndex + rows];
+  row?.cells[cell.cellIndex + columns]?.querySelector("button")?.focus();
+}
+
 /* The grid of points, what is known of the chosen one, and the times along its row. */
 function explorePoints(section, points) {
   const [collective, decidedBy] = section.querySelectorAll("select");
   const [grid, details, curve] = ["grid", "details", "curve"].map((name) =>
     section.querySelector(`.${name}`),
   );
-  const answer = (point, name) => point.answers.find((one) => one.decided_by === name);
   let chosen = null;
-
-  function hue(method, methods) {
-    return `hsl(${Math.round((methods.indexOf(method) * 360) / methods.length)} 65% 85%)`;
-  }
 
   function show(point) {
     chosen = point;
@@ -62,7 +126,7 @@ function explorePoints(section, points) {
           const { method } = answer(point, decidedBy.value);
           const cell = element("button", { type: "button", point, onfocus: () => show(point) }, method);
           cell.onmouseenter = () => show(point);
-          cell.style.background = hue(method, methods);
+          cell.style.background = colourOf(method, methods, LIGHT);
           return element("td", {}, cell);
         }),
       );
@@ -71,67 +135,17 @@ function explorePoints(section, points) {
     if (answered.length > 0) show(answered.includes(chosen) ? chosen : answered[0]);
   }
 
-  /* Time against size of every decision function, for the chosen point's processes. */
   function drawTimes() {
     const row = points.filter((one) => one.collective === chosen.collective && one.layout === chosen.layout);
-    const times = row.flatMap((point) => point.answers.map((one) => Math.log(one.seconds)));
-    const [least, most] = [Math.min(...times), Math.max(...times)];
-    const [width, height, margin] = [640, 260, 60];
-    const x = (index) => margin + (index * (width - 2 * margin)) / Math.max(1, row.length - 1);
-    const y = (seconds) =>
-      height - margin - ((Math.log(seconds) - least) * (height - 2 * margin)) / (most - least || 1);
-    const names = unique(row.flatMap((point) => point.answers.map((one) => one.decided_by)));
-    const draw = (tag, attributes, text = "") => {
-      const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
-      for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-      made.append(text);
-      return made;
+    const choose = (point, name) => {
+      decidedBy.value = name;
+      chosen = point;
+      drawGrid();
     };
-    const svg = draw("svg", { viewBox: `0 0 ${width} ${height}`, role: "img" });
-    svg.append(draw("title", {}, `Times of ${chosen.collective} on ${chosen.processes}`));
-    row.forEach((point, index) => {
-      const [label, anchor] = [point.size, "middle"];
-      svg.append(draw("text", { x: x(index), y: height - margin / 2, "text-anchor": anchor }, label));
-    });
-    const all = row.flatMap((point) => point.answers);
-    for (const wanted of [least, most]) {
-      const { seconds, time } = all.find((one) => Math.log(one.seconds) === wanted);
-      svg.append(draw("text", { x: margin - 8, y: y(seconds) + 4, "text-anchor": "end" }, time));
-    }
-    names.forEach((name, number) => {
-      const isShown = name === decidedBy.value;
-      const colour = `hsl(${Math.round((number * 360) / names.length)} 70% 45%)`;
-      const found = row.map((point, index) => [point, index, answer(point, name)]).filter(([, , one]) => one);
-      const line = found.map(([, index, one]) => `${x(index)},${y(one.seconds)}`).join(" ");
-      const widthOfLine = isShown ? 3 : 1;
-      svg.append(draw("polyline", { points: line, fill: "none", stroke: colour, "stroke-width": widthOfLine }));
-      for (const [point, index, one] of found) {
-        const dot = draw("circle", { cx: x(index), cy: y(one.seconds), r: isShown ? 5 : 3, fill: colour });
-        dot.append(draw("title", {}, `${name}: ${one.method}, ${one.time}`));
-        dot.onclick = () => {
-          decidedBy.value = name;
-          chosen = point;
-          drawGrid();
-        };
-        svg.append(dot);
-      }
-    });
-    const legend = names.map((name, number) => {
-      const mark = element("span", {}, "\u25cf ");
-      mark.style.color = `hsl(${Math.round((number * 360) / names.length)} 70% 45%)`;
-      return element("span", { className: "key" }, mark, name);
-    });
-    curve.replaceChildren(svg, element("p", {}, "Times on a logarithmic scale: ", ...legend));
+    curve.replaceChildren(...timesChart(row, decidedBy.value, choose));
   }
 
-  grid.onkeydown = (event) => {
-    const [columns, rows] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key] ?? [];
-    const cell = event.target.closest("td");
-    if (columns === undefined || !cell) return;
-    event.preventDefault();
-    const row = cell.parentElement.parentElement.rows[cell.parentElement.rowIndex + rows];
-    row?.cells[cell.cellIndex + columns]?.querySelector("button")?.focus();
-  };
+  grid.onkeydown = moveByArrows;
   const drawCollective = () => {
     const here = points.filter((point) => point.collective === collective.value);
     fillSelect(decidedBy, unique(here.flatMap((point) => point.answers.map((one) => one.decided_by))));

@@ -153,7 +153,12 @@ pub fn harm(harm: &Harm) -> String {
     );
     text += &match greatest_slowdown {
         Some(greatest) if *greatest > 0.0 => {
-            format!("; the worst median is {:.1} % slower.\n", greatest * 100.0)
+            let is_significant = slower.iter().any(|one| one.slowdown >= *greatest);
+            format!(
+                "; the worst median is {:.1} % slower{}.\n",
+                greatest * 100.0,
+                if is_significant { "" } else { ", not significant" }
+            )
         }
         Some(_) => "; no median is slower.\n".into(),
         None => ".\n".into(),
@@ -164,6 +169,8 @@ pub fn harm(harm: &Harm) -> String {
              points (in four of five cases).\n",
             detectable * 100.0
         );
+    } else if *jobs > 1 {
+        text += &format!("{jobs} turns of jobs are too few to find any slowdown reliably.\n");
     }
     if *too_few > 0 {
         let what = if *jobs == 0 { "observations" } else { "jobs" };
