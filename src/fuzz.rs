@@ -16,7 +16,7 @@ use crate::{
     Cli, Command,
     site::{begun::GivenOptions, config::Config},
     stages::{
-        export::{Export, ExportFormat},
+        export_formats::{Export, ExportFormat},
         traced::Traced,
     },
 };

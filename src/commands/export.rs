@@ -20,7 +20,7 @@ use crate::{
     site::run_directory::RunDirectory,
     stages::{
         chosen,
-        export::{Export, ExportFormat, Exporter, conflicts},
+        export_formats::{Export, ExportFormat, Exporter, conflicts},
         exporting::{self, FittedChoices, write_files},
         modulefiles::{self, Modulefile},
         options::{List, each},

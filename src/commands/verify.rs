@@ -20,7 +20,7 @@ use crate::{
         chosen,
         compared::ComparedKinds,
         deciding::judged_models,
-        judging::{self, Other},
+        judging::{self, ForeignDecisions},
         links,
         measurements::{self, Measurements},
         measuring::{self, TimingOption, grid, measure_by, planned},
@@ -79,7 +79,7 @@ pub struct Verify {
     /// Also judge these decisions by the measurements, under this name: an Open MPI rules file, a
     /// decisions.json, or a tuning run's directory (its openmpi.rules); repeatable
     #[arg(long = "judge", value_name = "NAME=FILE", value_parser = with_a_path(judging::other))]
-    others: Vec<Other>,
+    others: Vec<ForeignDecisions>,
 
     /// Compare two of the judged decisions (default, measured, a model, a name given by --judge):
     /// where they differ, and what that costs

@@ -14,7 +14,7 @@ use records::{
     record,
     summary::{LoadWay, Regret},
 };
-use tuning::{Bench, BenchJob, JobName, Load, focus::Batch};
+use tuning::{Bench, BenchJob, JobName, Load, state::Batch};
 
 use crate::{
     site::{
@@ -22,7 +22,7 @@ use crate::{
         run_directory::RunDirectory,
     },
     stages::{
-        export::LoadTarget,
+        export_formats::LoadTarget,
         exporting,
         measurements::{self, Files, files},
         measuring,

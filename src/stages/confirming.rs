@@ -11,14 +11,14 @@ use records::{
 use tuning::{
     WayToLoad,
     confirm::{self, ConfirmingTask},
-    focus::Focus,
+    state::TuningState,
 };
 use verification::selection::Choice;
 
 use crate::stages::{
     bench::ClusterBench,
     chosen, disturbance,
-    export::{Exporter, LoadTarget, replacement},
+    export_formats::{Exporter, LoadTarget, replacement},
     exporting,
     judging::JudgedRun,
     traced::Traced,
@@ -32,7 +32,7 @@ use crate::stages::{
 /// A job fails; the records are kept.
 pub fn confirm(
     bench: &mut ClusterBench<'_, '_>,
-    (judged, known): (&JudgedRun, &Focus),
+    (judged, known): (&JudgedRun, &TuningState),
     traced: Option<(&Path, &Traced)>,
     (seconds, goes_on, seed): (f64, bool, u64),
     commutative: bool,
@@ -56,7 +56,7 @@ pub fn confirm(
     let confirmed = confirm::confirm(bench, &task)?;
     let trace = ClusterBench::trace(run);
     let usage = trace.exists().then(|| document::read(&trace)).transpose()?;
-    let (confirmed, mut told) = confirmed.tell(usage.as_ref());
+    let (confirmed, mut told) = confirmed.into_results(usage.as_ref());
     told.extend(targets.iter().flat_map(|target| target.left_out(&judged.choices)));
     let next = known.runners_up();
     let next = |choice: &Choice| next.get(&choice.point).cloned();
@@ -101,7 +101,7 @@ struct WayTarget {
 impl WayTarget {
     fn new(
         (way, target, exporter): (LoadWay, LoadTarget, Box<dyn Exporter>),
-        known: &Focus,
+        known: &TuningState,
         plan: &Plan,
     ) -> Self {
         let among = |point: Point, method: &Method| {

@@ -7,9 +7,9 @@ use models::Model;
 use records::{Method, Point, decisions::Decision, observation::CollectiveCall, plan::Cell};
 use tuning::{
     Weights,
-    focus::Focus,
     measure::{self, MeasuringTask},
     plan::{Grid, thinned},
+    state::TuningState,
 };
 
 use crate::stages::{
@@ -60,11 +60,11 @@ pub fn known(
     cells: &[Cell],
     source: &CalibrationSource,
     weights: &Weights,
-) -> Result<Focus> {
+) -> Result<TuningState> {
     let predictors = predictors(source)?;
     let expected = |cell: &Cell| expectation(&predictors, cell);
     let known = measure::known(rows, cells, &expected, weights);
-    Ok(known.limited(&limits(source, cells)?))
+    Ok(known.with_limits(&limits(source, cells)?))
 }
 
 /// What no algorithm gets below at each point, by the network as it was calibrated; nothing where only

@@ -33,7 +33,7 @@ use crate::{
 
 /// What all jobs measure; written when the trial is over.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
-pub struct JobsPlan {
+pub struct GuidelinePlan {
     pub jobs: u32,
     pub seed: u64,
     pub ranks: u32,
@@ -43,7 +43,7 @@ pub struct JobsPlan {
     pub notes: Vec<String>,
 }
 
-impl Document for JobsPlan {
+impl Document for GuidelinePlan {
     const SCHEMA: &'static str = "colibri/jobs/1";
 
     fn validate(&self) -> Result<(), (String, String)> {
@@ -54,7 +54,7 @@ impl Document for JobsPlan {
     }
 }
 
-impl JobsPlan {
+impl GuidelinePlan {
     /// The cells with their repetitions, of which each job's plan is made.
     pub fn repeated(&self) -> JobPlan {
         JobPlan {
@@ -86,9 +86,9 @@ pub fn job_record(run: &RunDirectory, job: u32) -> PathBuf {
 }
 
 /// The jobs of an imported run, of which nobody knows what they were to measure.
-pub fn imported_plan(run: &RunDirectory) -> JobsPlan {
+pub fn imported_plan(run: &RunDirectory) -> GuidelinePlan {
     let is_there = |job: &u32| measurements::files(run, *job as usize).record.exists();
-    JobsPlan {
+    GuidelinePlan {
         jobs: (1..).take_while(is_there).count() as u32,
         seed: 0,
         ranks: 0,
@@ -111,7 +111,11 @@ pub struct JudgedJobs {
 ///
 /// # Errors
 /// A record cannot be read, or a result not be written.
-pub fn judge(run: &RunDirectory, plan: &JobsPlan, settings: &ViolationTest) -> Result<JudgedJobs> {
+pub fn judge(
+    run: &RunDirectory,
+    plan: &GuidelinePlan,
+    settings: &ViolationTest,
+) -> Result<JudgedJobs> {
     let mut samples = Vec::new();
     let mut warnings = plan.notes.clone();
     let mut first = None;

@@ -17,7 +17,7 @@ use verification::samples::Samples;
 
 use crate::{
     site::run_directory::RunDirectory,
-    stages::progress::{self, Shown, WorkDone},
+    stages::progress::{self, ProgressGuard, WorkDone},
 };
 
 /// The files of a batch: the first is `plan.json` with `measurements.csv`.
@@ -84,7 +84,7 @@ pub fn read_calls(path: &Path) -> Result<Record<CollectiveCall>, FileError> {
 }
 
 /// Shows how much of all batches is read.
-fn show_reading(run: &RunDirectory) -> Shown {
+fn show_reading(run: &RunDirectory) -> ProgressGuard {
     let sizes = (1..).map_while(|batch| fs::metadata(files(run, batch).record).ok());
     let (before, of) = (record::bytes_read(), sizes.map(|file| file.len()).sum());
     progress::show("reading", "bytes", move || {

@@ -9,7 +9,7 @@ pub mod confirming;
 pub mod deciding;
 pub mod disturbance;
 pub mod drawing;
-pub mod export;
+pub mod export_formats;
 pub mod exporting;
 pub mod fitting;
 pub mod focused;

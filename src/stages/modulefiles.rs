@@ -14,7 +14,7 @@ use crate::{
     error::usage,
     site::{launcher, run_directory::RunDirectory, slurm},
     stages::{
-        export::{Export, ExportFormat, Exporter, LoadTarget},
+        export_formats::{Export, ExportFormat, Exporter, LoadTarget},
         exporting,
     },
 };

@@ -29,7 +29,7 @@ pub enum WorkDone {
 }
 
 /// Shows it until dropped.
-pub struct Shown {
+pub struct ProgressGuard {
     end: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -39,7 +39,7 @@ pub fn show(
     what: &'static str,
     units: &'static str,
     look: impl Fn() -> WorkDone + Send + 'static,
-) -> Shown {
+) -> ProgressGuard {
     let (end, ended) = channel();
     let thread = thread::spawn(move || {
         let begun = Instant::now();
@@ -60,10 +60,10 @@ pub fn show(
             bar.finish_and_clear();
         }
     });
-    Shown { end: Some(end), thread: Some(thread) }
+    ProgressGuard { end: Some(end), thread: Some(thread) }
 }
 
-impl Drop for Shown {
+impl Drop for ProgressGuard {
     fn drop(&mut self) {
         self.end.take();
         if let Some(thread) = self.thread.take() {

@@ -2,10 +2,10 @@
 
 use models::simulated::UNDER_WAY;
 
-use crate::stages::progress::{self, Shown, WorkDone};
+use crate::stages::progress::{self, ProgressGuard, WorkDone};
 
 /// Shows it until what it gives is dropped.
-pub fn show() -> Shown {
+pub fn show() -> ProgressGuard {
     progress::show("simulating", "steps", || match UNDER_WAY.steps() {
         Some((done, of)) => WorkDone::Part(done, of),
         None => WorkDone::Idle,

@@ -3,7 +3,7 @@
 use records::{observation::CollectiveCall, plan::Plan, summary::LoadWay};
 use verification::selection::Choice;
 
-use crate::focus::Batch;
+use crate::state::Batch;
 
 /// Runs jobs: on a cluster, from a record, or in a world that is made up.
 pub trait Bench {

@@ -113,7 +113,11 @@ impl LoadCandidate {
 
     /// Books what a round shows to be gained, and whether what was loaded was obeyed; gives what a
     /// reader must know. `usage` is what the preload library saw.
-    pub(crate) fn tell(&mut self, round: &ConfirmingRound, usage: Option<&Usage>) -> Vec<String> {
+    pub(crate) fn record_gains(
+        &mut self,
+        round: &ConfirmingRound,
+        usage: Option<&Usage>,
+    ) -> Vec<String> {
         let mut warnings = Vec::new();
         let way = self.loading.way;
         for choice in self.choices.iter_mut().filter(|choice| choice.method != Method::Default) {

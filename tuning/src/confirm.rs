@@ -112,11 +112,11 @@ pub fn confirm<B: Bench>(
 impl ConfirmedWays {
     /// What the last jobs show of each way, with what a reader must know. `usage` is what the preload
     /// library saw.
-    pub fn tell(self, usage: Option<&Usage>) -> (Vec<ConfirmedWay>, Vec<String>) {
+    pub fn into_results(self, usage: Option<&Usage>) -> (Vec<ConfirmedWay>, Vec<String>) {
         let mut warnings = Vec::new();
         let told = self.candidates.into_iter().map(|mut candidate| {
             if let Some(round) = &self.last {
-                warnings.extend(candidate.tell(round, usage));
+                warnings.extend(candidate.record_gains(round, usage));
             }
             ConfirmedWay { choices: candidate.choices, loading: candidate.loading }
         });

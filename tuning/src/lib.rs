@@ -1,5 +1,5 @@
 //! The engine of tuning: decides which method at which point is to be measured next ([`plan`],
-//! [`focus`]), what to believe of what was seen ([`drift`], [`confirmation`]), which of it to confirm
+//! [`state`]), what to believe of what was seen ([`drift`], [`confirmation`]), which of it to confirm
 //! with what was chosen loaded ([`confirm`]), and ends in choices.
 //!
 //! The engine launches nothing and touches no file: its jobs are run by a [`Bench`]. On a real cluster
@@ -15,12 +15,12 @@ pub mod confirmation;
 pub mod constants;
 mod costs;
 pub mod drift;
-pub mod focus;
 pub mod jobs;
 pub mod measure;
 pub mod nrep;
 pub mod plan;
 mod round;
+pub mod state;
 #[cfg(test)]
 mod testing;
 mod visit_noise;

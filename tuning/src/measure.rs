@@ -12,8 +12,8 @@ use crate::{
     constants::constants,
     costs::spent_seconds,
     drift::without_drift,
-    focus::Focus,
     plan::Expectation,
+    state::TuningState,
 };
 
 /// What is to be measured, and in which time.
@@ -22,7 +22,7 @@ pub struct MeasuringTask<'a> {
     pub cells: &'a [Cell],
     /// What the models say of them.
     pub expected: Expectation<'a>,
-    /// Below how many seconds no method can get; see [`Focus::limited`].
+    /// Below how many seconds no method can get; see [`TuningState::with_limits`].
     pub limits: &'a BTreeMap<Point, f64>,
     /// How much each point matters.
     pub weights: &'a Weights,
@@ -54,8 +54,8 @@ pub fn measure<B: Bench>(
             None => {
                 let known = known(rows.clone(), task.cells, task.expected, task.weights);
                 let batch = known
-                    .limited(task.limits)
-                    .wanting(task.wanted.iter().copied())
+                    .with_limits(task.limits)
+                    .with_wanted_cells(task.wanted.iter().copied())
                     .next(left - constants().start_seconds);
                 bench.hear(number, &batch);
                 if batch.visits.is_empty() {
@@ -80,7 +80,7 @@ pub fn known(
     cells: &[Cell],
     expected: Expectation<'_>,
     weights: &Weights,
-) -> Focus {
+) -> TuningState {
     let seen = Samples::gather(&without_drift(rows));
-    Focus::new(cells, expected, &seen).weighing(weights.clone())
+    TuningState::new(cells, expected, &seen).with_weights(weights.clone())
 }

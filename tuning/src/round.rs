@@ -7,7 +7,7 @@ use records::{
 };
 use statistics::midmean;
 use verification::{
-    harm::{self, Compared},
+    harm::{self, PairedTimes},
     samples::Samples,
     selection::Choice,
 };
@@ -62,7 +62,8 @@ impl ConfirmingRound {
         self.loaded(way)?;
         let compared = |choice: &Choice| {
             let turns = self.turns_at(way, choice.point);
-            let compared = Compared { point: choice.point, method: choice.method.clone(), turns };
+            let compared =
+                PairedTimes { point: choice.point, method: choice.method.clone(), turns };
             (!compared.turns.is_empty()).then_some(compared)
         };
         Some(harm::judge(&replaced.filter_map(compared).collect::<Vec<_>>()))

@@ -19,7 +19,7 @@ pub const POWER: f64 = 0.8;
 
 /// A point with what jobs observed there without and with the decision loaded.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Compared {
+pub struct PairedTimes {
     /// Where.
     pub point: Point,
     /// What is loaded there.
@@ -32,7 +32,7 @@ pub struct Compared {
 /// Judges all points at which the loaded decision differs from the default, together: by the ratio of the
 /// times in each turn of two jobs, however often the jobs repeated the call ([`PairedJobs`]), against one of
 /// 1 + [`TOLERANCE`], at [`LEVEL`] corrected for their number (Holm).
-pub fn judge(cells: &[Compared]) -> Harm {
+pub fn judge(cells: &[PairedTimes]) -> Harm {
     let jobs: Vec<PairedJobs> = cells.iter().map(|cell| PairedJobs::new(&cell.turns)).collect();
     let p_values: Vec<f64> = jobs.iter().map(|jobs| jobs.p_value_above(1.0 + TOLERANCE)).collect();
     let corrected = family_wise_control(&p_values);
@@ -66,7 +66,7 @@ pub fn is_open(turns: &[[f64; 2]]) -> bool {
     interval.is_none_or(|interval| interval.holds(1.0) || interval.holds(1.0 + TOLERANCE))
 }
 
-impl Compared {
+impl PairedTimes {
     fn slower(&self, jobs: &PairedJobs, p_value: f64) -> Option<Slower> {
         let Point { collective, layout, bytes } = self.point;
         let times =
@@ -95,7 +95,12 @@ mod tests {
 
     /// 60 points in so many turns; `factor` says how much slower what is loaded is. Jobs differ by an effect
     /// of so many percent that all their points have in common, and by as much at each point.
-    fn cells(seed: u64, turns: usize, effect: f64, factor: impl Fn(u64) -> f64) -> Vec<Compared> {
+    fn cells(
+        seed: u64,
+        turns: usize,
+        effect: f64,
+        factor: impl Fn(u64) -> f64,
+    ) -> Vec<PairedTimes> {
         let mut random = Pcg64::seed_from_u64(seed);
         let effects = LogNormal::new(0.0, effect).unwrap();
         let jobs: Vec<[f64; 2]> =
@@ -103,7 +108,7 @@ mod tests {
         let mut turn = |[without, with]: &[f64; 2], factor: f64| {
             [without * 1e-3, with * 1e-3 * factor].map(|time| time * effects.sample(&mut random))
         };
-        let mut cell = |bytes| Compared {
+        let mut cell = |bytes| PairedTimes {
             point: Point::flat(Collective::Bcast, 8, bytes),
             method: Method::Default,
             turns: jobs.iter().map(|job| turn(job, factor(bytes))).collect(),
@@ -142,7 +147,7 @@ mod tests {
     /// As was seen on a busy machine: the summary could not be written.
     #[test]
     fn two_turns_that_disagree_tell_no_detectable_slowdown() {
-        let cell = |bytes| Compared {
+        let cell = |bytes| PairedTimes {
             point: Point::flat(Collective::Bcast, 8, bytes),
             method: Method::Default,
             turns: vec![[1e-4, 1.1e-4], [1e-4, 3.0e-4]],
@@ -155,7 +160,7 @@ mod tests {
     #[test]
     fn one_pair_of_jobs_shows_nothing_however_often_it_repeated_the_call() {
         let point = Point::flat(Collective::Allgather, 2, 64);
-        let pair = |turns| Compared { point, method: Method::Default, turns };
+        let pair = |turns| PairedTimes { point, method: Method::Default, turns };
         let harm = judge(&[pair(vec![[1e-4, 2.17e-4]])]);
         assert!(harm.slower.is_empty() && harm.too_few == 1, "{harm:?}");
         assert_eq!(harm.detectable, None);

@@ -8,7 +8,7 @@ use records::{
     observation::{ClockError, CollectiveCall, PointToPoint},
     pairs::{Member, PairMap},
 };
-use tuning::{drift, focus};
+use tuning::{drift, state};
 use verification::{
     functions::DecisionFunction,
     guidelines::{self, JobMedians},
@@ -150,7 +150,7 @@ fn judge(rows: &[CollectiveCall]) {
         penalty::penalties(&samples, &functions, Vec::new(), files::platform(), "barrier");
     assert!(penalties.penalties.len() <= 2 * samples.points().count());
     // By clocks that are apart a call may seem to end before it began.
-    assert!(focus::spent_seconds(rows).is_finite());
+    assert!(state::spent_seconds(rows).is_finite());
     let _ = drift::without_drift(rows.to_vec());
 
     let jobs = JobMedians::new([&samples, &samples, &samples, &samples]);

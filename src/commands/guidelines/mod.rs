@@ -25,7 +25,7 @@ use crate::{
     site::{allocation::within_allocation, ranks::Site, run_directory::RunDirectory},
     stages::{
         compared::ComparedKinds,
-        guided::{self, JobsPlan, JudgedJobs},
+        guided::{self, GuidelinePlan, JudgedJobs},
         kinds::MethodKind,
         measurements, measuring, memory,
         options::is_all,
@@ -217,7 +217,7 @@ impl Guidelines {
     }
 
     /// Tries every cell, and plans from what that took.
-    fn plan(&self, run: &RunDirectory, site: &Site) -> Result<JobsPlan> {
+    fn plan(&self, run: &RunDirectory, site: &Site) -> Result<GuidelinePlan> {
         let path = guided::trial_plan(run);
         let trial: Plan = document::read(&path)?;
         let deadline = self.budget.mul_f64(TRIAL_SHARE);
@@ -238,7 +238,7 @@ impl Guidelines {
             cells.len(),
             self.jobs
         );
-        let plan = JobsPlan {
+        let plan = GuidelinePlan {
             jobs: self.jobs,
             seed: self.seed,
             ranks: site.ranks(),

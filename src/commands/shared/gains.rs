@@ -15,7 +15,7 @@ use records::{
 use super::output;
 use crate::{
     site::run_directory::RunDirectory,
-    stages::{drawing, export::LoadTarget, exporting, loading},
+    stages::{drawing, export_formats::LoadTarget, exporting, loading},
 };
 
 /// The greatest gains that are shown of each way: with them the summary fits a screen.

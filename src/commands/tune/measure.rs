@@ -11,8 +11,8 @@ use records::{
     usage::Usage,
 };
 use tuning::{
-    focus::Focus,
     plan::{Extent, Grid},
+    state::TuningState,
 };
 
 use super::{CALIBRATION_SHARE, MEASURING_SHARE, Tune};
@@ -81,7 +81,7 @@ impl Tune {
         source: &CalibrationSource,
         cells: &[Cell],
         rows: Vec<CollectiveCall>,
-    ) -> Result<Focus> {
+    ) -> Result<TuningState> {
         let traced = self.traced_as_planned(run)?;
         let weights = traced.as_ref().map(Traced::weights).unwrap_or_default();
         focused::known(rows, cells, source, &weights)

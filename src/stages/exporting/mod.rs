@@ -27,7 +27,9 @@ use verification::{
 use crate::{
     error::usage,
     stages::{
-        export::{Export, ExportFormat, Exporter, File, LoadTarget, Possible, fit, told_choices},
+        export_formats::{
+            Export, ExportFormat, Exporter, File, LoadTarget, Possible, fit, told_choices,
+        },
         source::CalibrationSource,
     },
 };

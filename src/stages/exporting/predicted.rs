@@ -4,7 +4,7 @@ use models::Predictor;
 use records::{Collective, Layout, Method, Point};
 use verification::selection::Choice;
 
-use crate::stages::export::{Exporter, Possible};
+use crate::stages::export_formats::{Exporter, Possible};
 
 /// Algorithms of the target that the model knows.
 pub struct Predicted<'a> {

@@ -21,13 +21,13 @@ use crate::{error::usage, stages::chosen};
 
 /// A decision function of another's, with the name that it is given here.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Other {
+pub struct ForeignDecisions {
     name: String,
     /// A rules file, a choices.json or decisions.json, or the directory of a run.
     path: PathBuf,
 }
 
-impl Other {
+impl ForeignDecisions {
     /// The decision functions that the file holds, asked at the points that were measured.
     ///
     /// # Errors
@@ -73,7 +73,7 @@ const CHOICES: &str = "choices.json";
 ///
 /// # Errors
 /// Says what would be right.
-pub fn other(text: OsString) -> Result<Other, String> {
+pub fn other(text: OsString) -> Result<ForeignDecisions, String> {
     let bytes = text.as_bytes();
     let Some(equals) = bytes.iter().position(|byte| *byte == b'=') else {
         return Err("expected a name and a file, as in loaded=openmpi.rules".into());
@@ -87,7 +87,7 @@ pub fn other(text: OsString) -> Result<Other, String> {
         name if taken.into_iter().any(|taken| plain(name) == taken) => {
             Err(format!("'{name}' is the name of what is judged anyway; take another"))
         }
-        name => Ok(Other { name: name.into(), path }),
+        name => Ok(ForeignDecisions { name: name.into(), path }),
     }
 }
 
@@ -103,7 +103,7 @@ mod tests {
     fn a_file_to_judge_has_a_name_of_its_own() {
         assert_eq!(
             other("mine=a=b.rules".into()),
-            Ok(Other { name: "mine".into(), path: "a=b.rules".into() })
+            Ok(ForeignDecisions { name: "mine".into(), path: "a=b.rules".into() })
         );
         for (text, wanted) in [
             ("openmpi.rules", "loaded=openmpi.rules"),

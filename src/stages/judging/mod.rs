@@ -37,7 +37,7 @@ use crate::{
 
 use decisions::ALGORITHMS;
 pub use decisions::decisions;
-pub use functions::{Other, other};
+pub use functions::{ForeignDecisions, other};
 
 /// What was made of a run's measurements.
 pub struct JudgedRun {
@@ -62,7 +62,7 @@ pub fn judge(
     source: Option<&CalibrationSource>,
     measurements: Measurements,
     models: &[Model],
-    others: &[Other],
+    others: &[ForeignDecisions],
     choices: Option<Vec<Choice>>,
 ) -> Result<JudgedRun> {
     let _shown = progress::show("judging", "", || WorkDone::Unknown);

@@ -52,7 +52,7 @@ fn confirmed(world: &World) -> (Option<Harm>, usize, u32) {
     };
     let task = ConfirmingTask { ways: &[way], ranks: 8, seconds: 240.0, goes_on: true, seed: 1 };
     let mut bench = SyntheticBench::new(world);
-    let (ways, _) = confirm(&mut bench, &task).unwrap().tell(None);
+    let (ways, _) = confirm(&mut bench, &task).unwrap().into_results(None);
     let turns = bench.record.iter().filter_map(|job| match job.name {
         JobName::Confirming { round: 2, turn, .. } => Some(turn),
         _ => None,

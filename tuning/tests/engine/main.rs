@@ -5,11 +5,11 @@
 
 mod by_jobs;
 mod constants;
-mod focus;
 mod long_replay;
 mod on_synthetic;
 mod replayed;
 mod short_replay;
+mod state;
 mod synthetic;
 mod truth;
 mod tuned;

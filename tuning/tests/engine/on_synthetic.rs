@@ -58,7 +58,7 @@ fn what_is_loaded_is_nearly_the_best() {
         let mut bench = SyntheticBench::new(&world);
         let task = task(&world, seed);
         let tuned = tune(&mut bench, &task).unwrap();
-        let spent = tuning::focus::spent_seconds(&tuned.rows);
+        let spent = tuning::state::spent_seconds(&tuned.rows);
         assert!(spent < 1.1 * task.measuring_seconds, "{spent}");
         let choices = tuned.chosen();
         assert_eq!(choices.len(), 5 * 21, "the default was measured everywhere");
@@ -121,7 +121,7 @@ fn nothing_is_measured_that_could_change_no_decision() {
     let last = bench.batches.last().unwrap();
     assert!(last.visits.is_empty() && bench.batches.len() < 60, "{}", bench.batches.len());
     assert!(last.regret.greatest < 0.011);
-    let spent = tuning::focus::spent_seconds(&tuned.rows);
+    let spent = tuning::state::spent_seconds(&tuned.rows);
     assert!(spent < seconds / 20.0, "{spent} of {seconds}");
 }
 

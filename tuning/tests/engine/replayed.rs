@@ -24,8 +24,8 @@ use records::{
 };
 use tuning::{
     Bench, BenchJob, Weights,
-    focus::spent_seconds,
     plan::{Grid, cells},
+    state::spent_seconds,
 };
 use verification::{
     samples::{MethodTimes, Samples},

@@ -11,8 +11,8 @@ use records::{
 };
 use tuning::{
     Bench, BenchJob, JobName, Weights,
-    focus::{Batch, spent_seconds},
     plan::{Grid, cells},
+    state::{Batch, spent_seconds},
 };
 
 use crate::truth;

@@ -7,9 +7,9 @@ use statistics::quantile;
 use tuning::{
     Bench, WayToLoad, Weights,
     confirm::{ConfirmedWay, ConfirmingTask, confirm},
-    focus::Focus,
     measure::{MeasuringTask, known, measure},
     plan::Expectation,
+    state::TuningState,
 };
 use verification::selection::Choice;
 
@@ -27,7 +27,7 @@ pub struct TuningTask<'a> {
 pub struct Tuned {
     /// Every call of the focused measuring.
     pub rows: Vec<CollectiveCall>,
-    pub known: Focus,
+    pub known: TuningState,
     /// What confirming leaves.
     pub confirmed: ConfirmedWay,
 }
@@ -63,7 +63,7 @@ pub fn tune<B: Bench>(bench: &mut B, task: &TuningTask<'_>) -> Result<Tuned, B::
         goes_on: true,
         seed,
     };
-    let (mut ways, _) = confirm(bench, &confirming)?.tell(None);
+    let (mut ways, _) = confirm(bench, &confirming)?.into_results(None);
     Ok(Tuned { rows, known, confirmed: ways.remove(0) })
 }
 

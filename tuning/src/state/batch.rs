@@ -10,7 +10,7 @@ use records::{
     summary::Regret,
 };
 
-use super::{Focus, MethodTrack};
+use super::{MethodTrack, TuningState};
 use crate::{
     constants::constants,
     costs::{calls, visit_seconds},
@@ -48,7 +48,7 @@ impl MethodTrack {
     }
 }
 
-impl Focus {
+impl TuningState {
     /// What to measure next, if `seconds` are left for all that is still to be measured.
     ///
     /// A share of what is left after confirming today's decisions goes into one batch, since what it
@@ -105,7 +105,7 @@ impl Focus {
 
     /// Whose observations take away most regret for their cost, most first; none where none is
     /// worth it. Where the default was never seen it comes first, since everything is compared with
-    /// it, then what is [unexplored](Focus::unexplored); what is [wanted](Focus::wanting) comes last.
+    /// it, then what is [unexplored](TuningState::unexplored); what is [wanted](TuningState::with_wanted_cells) comes last.
     ///
     /// At most one of each track, since what it shows changes the worth of its neighbours, and
     /// none that is worth less than half of the worthiest.

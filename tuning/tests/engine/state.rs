@@ -9,7 +9,7 @@ use records::{
 };
 use tuning::{
     Weights,
-    focus::{Batch, Focus},
+    state::{Batch, TuningState},
 };
 use verification::samples::Samples;
 
@@ -19,7 +19,7 @@ use crate::{synthetic::World, truth};
 #[test]
 fn a_batch_is_measured_in_random_order() {
     let world = World::new(1);
-    let batch = Focus::new(&world.cells, &truth::expected, &Samples::gather(&[])).next(60.0);
+    let batch = TuningState::new(&world.cells, &truth::expected, &Samples::gather(&[])).next(60.0);
     let is_default = |visit: &Visit| world.cells[visit.cell as usize].method == Method::Default;
     let place_of_defaults = |visits: &[Visit]| {
         let places = visits.iter().enumerate().filter(|(_, visit)| is_default(visit));
@@ -55,8 +55,8 @@ fn what_an_application_uses_is_measured_first() {
     let samples = Samples::gather(&rows);
     let used: BTreeMap<Point, f64> =
         world.cells.iter().map(Cell::point).map(|at| (at, f64::from(is_used(at)))).collect();
-    let focus = || Focus::new(&world.cells, &truth::expected, &samples);
-    let weighed = || focus().weighing(Weights::from_seconds(&used));
+    let state = || TuningState::new(&world.cells, &truth::expected, &samples);
+    let weighed = || state().with_weights(Weights::from_seconds(&used));
     let seconds = 20.0;
     let visits = |batch: Batch| -> (usize, usize) {
         let here = |visit: &&Visit| is_used(world.cells[visit.cell as usize].point());
@@ -64,10 +64,10 @@ fn what_an_application_uses_is_measured_first() {
     };
     let (here, all) = visits(weighed().next(seconds));
     assert!(here == all && all > 10, "{here} of {all} visits are where the time is spent");
-    let (here, all) = visits(focus().next(seconds));
+    let (here, all) = visits(state().next(seconds));
     assert!(here < all / 2, "{here} of {all} visits without weights");
-    assert_ne!(weighed().regret().mean, focus().regret().mean);
-    assert_eq!(weighed().regret().greatest, focus().regret().greatest);
+    assert_ne!(weighed().regret().mean, state().regret().mean);
+    assert_eq!(weighed().regret().greatest, state().regret().greatest);
 }
 
 /// Where the tracer saw that the default runs an algorithm itself, that one is not taken for a better
@@ -95,12 +95,12 @@ fn what_the_default_runs_itself_does_not_replace_it() {
         let lucky =
             [16, 32].into_iter().flat_map(|bytes| [0.5, 0.55].map(|s| (cell(&binomial, bytes), s)));
         let rows: Vec<CollectiveCall> = (0..).zip(defaults.chain(lucky)).map(row).collect();
-        let focus = Focus::new(
+        let state = TuningState::new(
             &cells,
             &|cell| [0.9, 1.1].map(|of| cell.method.algorithm().map(|_| of)).to_vec(),
             &Samples::gather(&rows),
         );
-        let choices = focus.choices();
+        let choices = state.choices();
         assert_eq!(choices.len(), 8);
         choices.iter().filter(|choice| choice.method != Method::Default).count()
     };
@@ -131,11 +131,11 @@ fn what_is_at_the_limit_is_not_challenged() {
     let rows: Vec<CollectiveCall> = (0..).zip(times).map(row).collect();
     let samples = Samples::gather(&rows);
     let left = |limit: Option<f64>| {
-        let focus = Focus::new(&cells, &|_| vec![Some(0.9), Some(1.1)], &samples);
+        let state = TuningState::new(&cells, &|_| vec![Some(0.9), Some(1.1)], &samples);
         let limits: BTreeMap<Point, f64> =
             cells.iter().filter_map(|cell| Some((cell.point(), limit?))).collect();
-        let focus = focus.limited(&limits);
-        (focus.regret().greatest, focus.next(1000.0).visits.len())
+        let state = state.with_limits(&limits);
+        (state.regret().greatest, state.next(1000.0).visits.len())
     };
     let without = left(None);
     assert!(without.0 > 0.01 && without.1 > 0, "{without:?}");

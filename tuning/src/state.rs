@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// The state of the knowledge about a grid of cells.
-pub struct Focus {
+pub struct TuningState {
     tracks: Vec<MethodTrack>,
     /// Per point: the tracks that have it, with their index of it.
     points: BTreeMap<Point, Vec<(usize, usize)>>,
@@ -49,7 +49,7 @@ struct MethodTrack {
     is_default: Vec<bool>,
 }
 
-impl Focus {
+impl TuningState {
     /// What is known of `cells` after `samples`.
     pub fn new(cells: &[Cell], expected: Expectation<'_>, samples: &Samples) -> Self {
         let priors = Priors::new(cells, expected, samples);
@@ -57,7 +57,7 @@ impl Focus {
         for (cell, index) in cells.iter().zip(0..) {
             by_method.entry((cell.collective, &cell.method)).or_default().push(index);
         }
-        let mut focus = Focus {
+        let mut state = TuningState {
             tracks: Vec::new(),
             points: BTreeMap::new(),
             noise: VisitNoise::new([samples]),
@@ -66,13 +66,13 @@ impl Focus {
             limits: BTreeMap::new(),
         };
         for indices in by_method.into_values() {
-            let track = focus.track(cells, indices, &priors, samples);
+            let track = state.track(cells, indices, &priors, samples);
             for (index, &point) in track.belief.points().iter().enumerate() {
-                focus.points.entry(point).or_default().push((focus.tracks.len(), index));
+                state.points.entry(point).or_default().push((state.tracks.len(), index));
             }
-            focus.tracks.push(track);
+            state.tracks.push(track);
         }
-        focus
+        state
     }
 
     /// One method of one collective: the cells at these indices.
@@ -111,8 +111,8 @@ impl Focus {
     /// Asks that these cells (by index) be seen at least once, if there is time when nothing is in
     /// doubt any more: what others decided for, so that it can be told what that costs.
     #[must_use]
-    pub fn wanting(self, cells: impl IntoIterator<Item = u32>) -> Self {
-        Focus { wanted: cells.into_iter().collect(), ..self }
+    pub fn with_wanted_cells(self, cells: impl IntoIterator<Item = u32>) -> Self {
+        TuningState { wanted: cells.into_iter().collect(), ..self }
     }
 
     /// Says below how many seconds no method can get at a point: what is as fast as that needs no rival.
@@ -120,7 +120,7 @@ impl Focus {
     /// Limits rest on the calibration. Where a method of a collective was seen to be faster, those of
     /// this collective are not believed.
     #[must_use]
-    pub fn limited(self, limits: &BTreeMap<Point, f64>) -> Self {
+    pub fn with_limits(self, limits: &BTreeMap<Point, f64>) -> Self {
         let sound = limits.iter().filter(|(_, limit)| **limit > 0.0);
         let limits: BTreeMap<Point, f64> =
             sound.map(|(&point, limit)| (point, limit.ln())).collect();
@@ -136,13 +136,13 @@ impl Focus {
             .map(|(point, _)| point.collective)
             .collect();
         let believed = limits.into_iter().filter(|(point, _)| !passed.contains(&point.collective));
-        Focus { limits: believed.collect(), ..self }
+        TuningState { limits: believed.collect(), ..self }
     }
 
     /// Says how much each point matters: the regret is weighted by it.
     #[must_use]
-    pub fn weighing(self, weights: Weights) -> Self {
-        Focus { weights, ..self }
+    pub fn with_weights(self, weights: Weights) -> Self {
+        TuningState { weights, ..self }
     }
 
     /// The method decided for at each point: of those that are faster than the default, and not only
