@@ -58,7 +58,7 @@ impl ExportFormat {
     /// The MPI library that loads it, where one does.
     pub fn library(self) -> Option<Library> {
         let is_its = |library: &&&dyn MpiLibrary| {
-            library.formats().iter().any(|format| std::ptr::eq(format, self.0))
+            library.formats().iter().any(|format| format.name == self.0.name)
         };
         libraries::ALL.iter().find(is_its).map(|library| library.library())
     }
