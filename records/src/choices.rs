@@ -48,7 +48,8 @@ pub struct PredictionSource {
 pub struct Confirmed {
     /// How it is loaded.
     pub way: LoadWay,
-    /// At every point of [`Choices::choices`], what that way can't load being left to the default.
+    /// At every point of [`Choices::choices`], what that way can't load being left to the default; and at
+    /// sizes between these what is [predicted](Evidence::Predicted).
     pub choices: Vec<Chosen>,
 }
 

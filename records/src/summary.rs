@@ -75,6 +75,10 @@ pub struct Loading {
     /// Points whose choice cannot be loaded in this way, which are left to the default.
     #[serde(default)]
     pub unexpressed: Vec<NotLoaded>,
+    /// At how many points between measured sizes the default is replaced by what is predicted there. They
+    /// are not among the gains.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub between: u32,
     /// Geometric mean of the speed-ups over all points, those left to the default counting 1.
     pub mean_speed_up: f64,
     /// Calls made with it loaded for which it was seen what ran.
@@ -88,6 +92,10 @@ pub struct Loading {
     /// in seconds.
     #[serde(default)]
     pub application_seconds: Option<f64>,
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// What a rank of a traced application spends in collectives, on average over the ranks.
@@ -247,6 +255,7 @@ mod tests {
                 speed_up: 4.0,
             }],
             taken_out: Vec::new(),
+            between: 0,
             unexpressed: Vec::new(),
             mean_speed_up: 1.5,
             calls_observed: 8,

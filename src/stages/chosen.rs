@@ -123,6 +123,19 @@ pub fn confirmed(chosen: &[Chosen], choices: &[Choice], loading: &Loading) -> Co
     Confirmed { way: loading.way, choices }
 }
 
+/// A choice at a size that was not measured, between sizes that were.
+pub fn predicted(choice: &Choice) -> Chosen {
+    let times = (choice.seconds, Some(choice.default_seconds));
+    let is_default = choice.method == Method::Default;
+    Chosen {
+        default_because: is_default.then(|| NOT_MEASURED.into()),
+        ..Chosen::new(choice.point, choice.method.clone(), times, Evidence::Predicted)
+    }
+}
+
+/// Why the default stays at a size that was not measured.
+const NOT_MEASURED: &str = "not measured; by what was measured at other sizes nothing is faster";
+
 /// Why a way of loading leaves a point to the default.
 fn why_default(chosen: &Chosen, loading: &Loading) -> String {
     let Point { collective, layout, bytes } = chosen.point();

@@ -4,7 +4,9 @@ use std::{collections::BTreeMap, path::Path};
 
 use anyhow::{Context, Result};
 use records::{
-    Method, Point, document,
+    Method, Point,
+    choices::Chosen,
+    document,
     plan::Plan,
     summary::{LoadWay, TuningSummary},
 };
@@ -25,14 +27,15 @@ use crate::stages::{
 };
 
 /// Loads what was chosen in jobs of its own, which take about `seconds`: what is not faster is
-/// taken out, and what the rest gains is told by further jobs. `traced` is what an application uses, and
+/// taken out, and what the rest gains is told by further jobs. What `between` knows of sizes that were not measured is
+/// loaded with it. `traced` is what an application uses, and
 /// where that was recorded. `commutative` says that all operations of programs are.
 ///
 /// # Errors
 /// A job fails; the records are kept.
 pub fn confirm(
     bench: &mut ClusterBench<'_, '_>,
-    (judged, known): (&JudgedRun, &TuningState),
+    (judged, known, between): (&JudgedRun, &TuningState, &TuningState),
     traced: Option<(&Path, &Traced)>,
     (seconds, goes_on, seed): (f64, bool, u64),
     commutative: bool,
@@ -45,7 +48,7 @@ pub fn confirm(
         .map(|way| {
             let target = LoadTarget::new(way, platform);
             let exporter = target.exporter(commutative)?;
-            Ok(WayTarget::new((way, target, exporter), known, &plan))
+            Ok(WayTarget::new((way, target, exporter), (known, between), &plan))
         })
         .collect::<Result<_>>()?;
     let told: Vec<_> = targets.iter().map(WayTarget::loaded).collect();
@@ -64,7 +67,9 @@ pub fn confirm(
         chosen::measured(&judged.penalties, &judged.samples, &judged.choices, &next, &doubts);
     let mut loadings = Vec::new();
     for (mut one, of) in confirmed.into_iter().zip(&targets) {
-        let confirmed = chosen::confirmed(&choices.choices, &one.choices, &one.loading);
+        let mut confirmed = chosen::confirmed(&choices.choices, &one.choices, &one.loading);
+        confirmed.choices.extend(one.between.iter().map(chosen::predicted));
+        confirmed.choices.sort_by_key(Chosen::point);
         let path = run.file(of.target.file());
         exporting::write_confirmed(of.exporter.as_ref(), &choices, &confirmed, source, &path)?;
         choices.confirmed.push(confirmed);
@@ -96,12 +101,13 @@ struct WayTarget {
     exporter: Box<dyn Exporter>,
     choices: Vec<Choice>,
     doubts: BTreeMap<Point, f64>,
+    between: Vec<Choice>,
 }
 
 impl WayTarget {
     fn new(
         (way, target, exporter): (LoadWay, LoadTarget, Box<dyn Exporter>),
-        known: &TuningState,
+        (known, between): (&TuningState, &TuningState),
         plan: &Plan,
     ) -> Self {
         let among = |point: Point, method: &Method| {
@@ -109,7 +115,8 @@ impl WayTarget {
                 && (way == LoadWay::Preload || exporter.express(point, method).is_ok())
         };
         let (choices, doubts) = (known.choices_among(&among), known.doubts_among(&among));
-        WayTarget { way, target, exporter, choices, doubts }
+        let between = between.choices_between(&among);
+        WayTarget { way, target, exporter, choices, doubts, between }
     }
 
     /// What was measured best and is not loaded, and why, a line for each reason.
@@ -138,8 +145,8 @@ impl WayTarget {
         &'a self,
         loaded: &'a dyn Fn(Point, &Method) -> Result<Method, String>,
     ) -> WayToLoad<'a> {
-        let WayTarget { way, target, choices, doubts, .. } = self;
-        WayToLoad { way: *way, file: target.file(), loaded, choices, doubts }
+        let WayTarget { way, target, choices, doubts, between, .. } = self;
+        WayToLoad { way: *way, file: target.file(), loaded, choices, doubts, between }
     }
 }
 

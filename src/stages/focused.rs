@@ -8,7 +8,7 @@ use records::{Method, Point, decisions::Decision, observation::CollectiveCall, p
 use tuning::{
     Weights,
     measure::{self, MeasuringTask},
-    plan::{Grid, thinned},
+    plan::{Grid, left_out, thinned},
     state::TuningState,
 };
 
@@ -65,6 +65,21 @@ pub fn known(
     let expected = |cell: &Cell| expectation(&predictors, cell);
     let known = measure::known(rows, cells, &expected, weights);
     Ok(known.with_limits(&limits(source, cells)?))
+}
+
+/// The same of these cells and of the sizes between theirs that a plan has left out of `sizes`: what is
+/// believed there rests on the models and on what was measured nearby.
+///
+/// # Errors
+/// As [`known`].
+pub fn known_between(
+    rows: Vec<CollectiveCall>,
+    cells: &[Cell],
+    sizes: &[u64],
+    source: &CalibrationSource,
+) -> Result<TuningState> {
+    let cells = [cells, &left_out(cells, sizes)].concat();
+    known(rows, &cells, source, &Weights::default())
 }
 
 /// What no algorithm gets below at each point, by the network as it was calibrated; nothing where only

@@ -27,13 +27,19 @@ pub struct WayToLoad<'a> {
     pub choices: &'a [Choice],
     /// Standard deviations of the logarithms of what that is believed to gain.
     pub doubts: &'a BTreeMap<Point, f64>,
+    /// What was chosen at sizes between these that were not measured.
+    pub between: &'a [Choice],
 }
 
 /// One way to load what was chosen, with what is left of the choices.
 #[derive(Debug, Clone)]
 pub struct LoadCandidate {
-    /// At every point.
+    /// At every point that was measured.
     pub choices: Vec<Choice>,
+    /// At sizes between these; loaded, but neither timed nor told as a gain.
+    pub between: Vec<Choice>,
+    /// Both.
+    loaded: Vec<Choice>,
     /// What is told of it.
     pub loading: Loading,
     /// What is believed of its gains.
@@ -64,20 +70,46 @@ impl LoadCandidate {
             mean_speed_up: 1.0,
             calls_observed: 0,
             calls_as_told: 0,
+            between: 0,
             harm: None,
             application_seconds: None,
         };
+        let between = to_load.between.iter().map(|choice| {
+            let loaded = (to_load.loaded)(choice.point, &choice.method);
+            Choice { method: loaded.unwrap_or(Method::Default), ..choice.clone() }
+        });
         let other = match way {
             LoadWay::Rules => constants().same_implementation,
             LoadWay::Preload => constants().other_implementation,
         };
         let confirmation = Confirmation::new(&choices, to_load.doubts, other);
-        LoadCandidate { choices, loading, confirmation }
+        let (between, loaded) = (between.collect(), Vec::new());
+        let mut candidate = LoadCandidate { choices, between, loaded, loading, confirmation };
+        candidate.join();
+        candidate
+    }
+
+    /// Joins what is loaded. A method that was taken out anywhere on a layout is not taken between its
+    /// sizes either.
+    fn join(&mut self) {
+        for choice in &mut self.between {
+            let Point { collective, layout, .. } = choice.point;
+            let taken_out = self.loading.taken_out.iter().any(|one| {
+                (one.collective, one.layout, &one.method) == (collective, layout, &choice.method)
+            });
+            if taken_out {
+                choice.method = Method::Default;
+            }
+        }
+        let replaced = self.between.iter().filter(|choice| choice.method != Method::Default);
+        self.loading.between = replaced.count() as u32;
+        self.loaded = [self.choices.clone(), self.between.clone()].concat();
+        self.loaded.sort_by_key(|choice| choice.point);
     }
 
     /// What a job loads.
     pub fn load(&self) -> Load<'_> {
-        Load { way: self.loading.way, choices: &self.choices }
+        Load { way: self.loading.way, choices: &self.loaded }
     }
 
     /// The points at which the default is replaced.
@@ -109,6 +141,7 @@ impl LoadCandidate {
                 speed_up,
             });
         }
+        self.join();
     }
 
     /// Books what a round shows to be gained, and whether what was loaded was obeyed; gives what a
@@ -154,6 +187,7 @@ impl LoadCandidate {
                 speed_up,
             });
         }
+        self.join();
         let gains = self.loading.gains.iter().map(|gain| gain.speed_up);
         let left_alone = self.choices.len() - self.loading.gains.len();
         let all: Vec<f64> = gains.chain(std::iter::repeat_n(1.0, left_alone)).collect();
@@ -248,6 +282,10 @@ mod tests {
 
     /// Believed to be ten times as fast.
     fn candidate() -> LoadCandidate {
+        candidate_with(&[])
+    }
+
+    fn candidate_with(between: &[Choice]) -> LoadCandidate {
         let method = "native:openmpi:pipeline".parse().unwrap();
         let choice = Choice { point: POINT, method, seconds: 0.1, default_seconds: 1.0 };
         let way = WayToLoad {
@@ -256,8 +294,31 @@ mod tests {
             loaded: &|_, method| Ok(method.clone()),
             choices: &[choice],
             doubts: &BTreeMap::from([(POINT, 0.02)]),
+            between,
         };
         LoadCandidate::new(&way)
+    }
+
+    /// It is loaded with the rest, and not told as a gain; where the method does harm it goes, too.
+    #[test]
+    fn what_is_predicted_between_sizes_is_loaded_unless_its_method_was_taken_out() {
+        let of = |bytes, method: &str| Choice {
+            point: Point { bytes, ..POINT },
+            method: method.parse().unwrap(),
+            seconds: 0.1,
+            default_seconds: 1.0,
+        };
+        let between = [of(16, "native:openmpi:pipeline"), of(32, "native:openmpi:linear")];
+        let mut candidate = candidate_with(&between);
+        let loaded = |candidate: &LoadCandidate| -> Vec<(u64, bool)> {
+            let choices = candidate.load().choices.iter();
+            choices.map(|choice| (choice.point.bytes, choice.method != Method::Default)).collect()
+        };
+        assert_eq!(loaded(&candidate), [(16, true), (32, true), (64, true)]);
+        assert_eq!((candidate.replaced().count(), candidate.loading.between), (1, 2));
+        candidate.take_out(&round(2.0), true);
+        assert_eq!(loaded(&candidate), [(16, false), (32, true), (64, false)]);
+        assert_eq!(candidate.loading.between, 1);
     }
 
     #[test]

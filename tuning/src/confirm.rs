@@ -61,6 +61,8 @@ pub struct ConfirmedWays {
 pub struct ConfirmedWay {
     /// At every point.
     pub choices: Vec<Choice>,
+    /// At sizes between these, by what is believed of them.
+    pub between: Vec<Choice>,
     /// What it gains, and what was taken out.
     pub loading: Loading,
 }
@@ -118,7 +120,8 @@ impl ConfirmedWays {
             if let Some(round) = &self.last {
                 warnings.extend(candidate.record_gains(round, usage));
             }
-            ConfirmedWay { choices: candidate.choices, loading: candidate.loading }
+            let LoadCandidate { choices, between, loading, .. } = candidate;
+            ConfirmedWay { choices, between, loading }
         });
         (told.collect(), warnings)
     }

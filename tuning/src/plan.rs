@@ -26,7 +26,8 @@ pub use hopeful::hopeful;
 pub use memory::{CutSizes, cut, fits, rank_bytes};
 pub use methods_of::MethodsOf;
 pub use repeated::{RepeatedPlan, repeat};
-use sizes::every_second;
+use sizes::fewer;
+pub use sizes::left_out;
 pub use thinned::thinned;
 
 /// The points to measure and the methods to compare there.
@@ -150,7 +151,7 @@ fn within(
         if let Some(rounds) = fitting {
             return hopeful.planned(grid.ranks, rounds, seed, notes);
         }
-        let coarser = every_second(&sizes);
+        let coarser = fewer(&sizes, sizes.len());
         if coarser.len() < FEWEST_SIZES {
             let fewest = hopeful.all(*ROUNDS.start());
             notes.push(format!(

@@ -8,6 +8,7 @@
 //! the regret left is small or the time is used up.
 
 mod batch;
+mod between;
 mod models;
 mod prior;
 mod visits;

@@ -202,6 +202,7 @@ fn loading(way: LoadWay, file: &str) -> Loading {
             method: method.clone(),
             reason: "why".into(),
         }],
+        between: 1,
         mean_speed_up: 1.5,
         calls_observed: 8,
         calls_as_told: 8,

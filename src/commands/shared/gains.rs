@@ -112,6 +112,13 @@ fn gains(loading: &Loading, summary: &TuningSummary) -> String {
             ),
         };
     }
+    if loading.between > 0 {
+        text += &format!(
+            "At {} points between the measured sizes the default is replaced by what is predicted from \
+             these.\n",
+            loading.between
+        );
+    }
     if let Some(found) = &loading.harm {
         text += &harm(found);
     }

@@ -87,6 +87,17 @@ impl Tune {
         focused::known(rows, cells, source, &weights)
     }
 
+    /// The same of the sizes, too, that the budget was too short to measure. An application's are its own.
+    pub(super) fn known_between(
+        &self,
+        source: &CalibrationSource,
+        cells: &[Cell],
+        rows: Vec<CollectiveCall>,
+    ) -> Result<TuningState> {
+        let sizes: &[u64] = if self.trace.is_some() { &[] } else { &self.grid.sizes.0 };
+        focused::known_between(rows, cells, sizes, source)
+    }
+
     /// The points to tune: the grid that the flags name, or what an application uses.
     pub(super) fn points(&self, usage: Option<&Usage>, site: &Site) -> Result<Grid> {
         let kinds = ComparedKinds::at(site, self.methods.kinds())?;

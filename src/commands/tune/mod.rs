@@ -134,7 +134,8 @@ impl Tune {
         let source = CalibrationSource::of_run(calibration, &model_options())?;
         self.measure(&run, &mut site, &source)?;
         let (measurements, rows) = Measurements::read_with_rows(&run)?;
-        let known = self.known(&run, &source, &measurements.cells, rows)?;
+        let known = self.known(&run, &source, &measurements.cells, rows.clone())?;
+        let between = self.known_between(&source, &measurements.cells, rows)?;
         let (models, choices) = (judged_models(), known.choices());
         let judged =
             judging::judge(&run, Some(&source), measurements, &models, &[], Some(choices))?;
@@ -146,7 +147,7 @@ impl Tune {
         let traced = self.trace.as_deref().zip(traced.as_ref());
         let mut bench = ClusterBench { run: &run, site: &mut site, source: &source };
         let within = (seconds, goes_on, self.seed);
-        let found = (&judged, &known);
+        let found = (&judged, &known, &between);
         let summary = confirming::confirm(&mut bench, found, traced, within, commutative)?;
         gains::draw_gains(&run, &summary)?;
         drop(site);

@@ -1,14 +1,59 @@
 //! Which message sizes are left where there are too many.
 
-/// Every second size, the first and the last kept.
-pub fn every_second(sizes: &[u64]) -> Vec<u64> {
-    let last = sizes.len().saturating_sub(1);
-    sizes
-        .iter()
-        .enumerate()
-        .filter(|(index, _)| (last - index).is_multiple_of(2) || *index == 0)
-        .map(|(_, &size)| size)
-        .collect()
+use std::collections::{BTreeMap, BTreeSet};
+
+use records::{Collective, Layout, Method, plan::Cell};
+
+/// About half as many of the sizes as are `left`, evenly spread, the first and the last among them.
+pub fn fewer(of: &[u64], left: usize) -> Vec<u64> {
+    spread(of, left / 2 + 1)
+}
+
+/// So many of the sizes, evenly spread, the first and the last among them.
+fn spread(sizes: &[u64], count: usize) -> Vec<u64> {
+    if count >= sizes.len() || count < 2 {
+        return sizes.to_vec();
+    }
+    let (steps, last) = (count - 1, sizes.len() - 1);
+    (0..=steps).map(|step| sizes[(step * last + steps / 2) / steps]).collect()
+}
+
+/// What was measured somewhere on a layout, at those `sizes` between the least and the greatest measured
+/// there that were left out.
+pub fn left_out(cells: &[Cell], sizes: &[u64]) -> Vec<Cell> {
+    let mut measured: BTreeMap<(Collective, Layout), (BTreeSet<&Method>, BTreeSet<u64>)> =
+        BTreeMap::new();
+    for Cell { collective, method, layout, bytes } in cells {
+        let (methods, of_sizes) = measured.entry((*collective, *layout)).or_default();
+        methods.insert(method);
+        of_sizes.insert(*bytes);
+    }
+    let of_layout = |((collective, layout), (methods, measured)): (_, (BTreeSet<&Method>, _))| {
+        between(sizes, &measured)
+            .flat_map(move |bytes| {
+                let sensible = |method: &&&Method| method.segment_bytes() < bytes.max(1);
+                let cell = |method: &&Method| Cell {
+                    collective,
+                    method: (*method).clone(),
+                    layout,
+                    bytes,
+                };
+                methods.iter().filter(sensible).map(cell).collect::<Vec<_>>()
+            })
+            .collect::<Vec<_>>()
+    };
+    measured.into_iter().flat_map(of_layout).collect()
+}
+
+/// Those of `sizes` between the first and the last of `measured` that are not in it.
+fn between<'a>(sizes: &'a [u64], measured: &BTreeSet<u64>) -> impl Iterator<Item = u64> + use<'a> {
+    let range = measured.first().copied().zip(measured.last().copied());
+    let measured = measured.clone();
+    let is_inside = move |bytes: &u64| {
+        range.is_some_and(|(first, last)| (first..last).contains(bytes))
+            && !measured.contains(bytes)
+    };
+    sizes.iter().copied().filter(is_inside)
 }
 
 #[cfg(test)]
@@ -16,10 +61,43 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thinning_keeps_the_ends() {
-        assert_eq!(every_second(&[1, 2, 4, 8]), [1, 2, 8]);
-        assert_eq!(every_second(&[1, 2, 4]), [1, 4]);
-        assert_eq!(every_second(&[1, 2]), [1, 2]);
-        assert_eq!(every_second(&[1]), [1]);
+    fn what_is_left_is_evenly_spread_and_keeps_the_ends() {
+        let of = |count: usize, left| fewer(&(0..count as u64).collect::<Vec<_>>(), left);
+        assert_eq!(of(4, 4), [0, 2, 3]);
+        assert_eq!(of(3, 3), [0, 2]);
+        assert_eq!(of(10, 10), [0, 2, 4, 5, 7, 9]);
+        assert_eq!(of(10, 6), [0, 3, 6, 9]);
+        assert_eq!(of(21, 11), [0, 4, 8, 12, 16, 20]);
+        assert_eq!((of(2, 2), of(1, 1)), (vec![0, 1], vec![0]));
+    }
+
+    #[test]
+    fn sizes_between_measured_ones_have_the_methods_measured_there() {
+        let cell = |collective, method: &str, bytes| Cell {
+            collective,
+            method: method.parse().unwrap(),
+            layout: Layout::flat(8),
+            bytes,
+        };
+        let bcast = |method, bytes| cell(Collective::Bcast, method, bytes);
+        let cells = [
+            bcast("default", 4),
+            bcast("native:openmpi:linear", 4),
+            bcast("default", 65536),
+            bcast("native:openmpi:pipeline,segment=8KiB", 65536),
+            cell(Collective::Reduce, "default", 16),
+        ];
+        let found = left_out(&cells, &[1, 4, 256, 16384, 65536, 1 << 20]);
+        let names: Vec<(String, u64)> =
+            found.iter().map(|cell| (cell.method.to_string(), cell.bytes)).collect();
+        let expected = [
+            ("default", 256),
+            ("native:openmpi:linear", 256),
+            ("default", 16384),
+            ("native:openmpi:linear", 16384),
+            ("native:openmpi:pipeline,segment=8KiB", 16384),
+        ];
+        assert_eq!(names, expected.map(|(name, bytes)| (name.to_owned(), bytes)));
+        assert!(found.iter().all(|cell| cell.collective == Collective::Bcast));
     }
 }

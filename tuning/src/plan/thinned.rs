@@ -2,14 +2,14 @@
 
 use records::plan::Cell;
 
-use super::{Expectation, FEWEST_SIZES, Grid, cells, defaults_seconds, sizes::every_second};
+use super::{Expectation, FEWEST_SIZES, Grid, cells, defaults_seconds, sizes::fewer};
 
 /// Share of the time that the defaults alone may take.
 const DEFAULTS_SHARE: f64 = 0.5;
 
 /// Every method at as many of a grid's points as `seconds` allow, with what was left out and why.
 ///
-/// Where the defaults alone would take half of the time, that is every second size; where an
+/// Where the defaults alone would take half of the time, that is about every second size; where an
 /// application says which points matter, those at which it spends most.
 pub fn thinned(grid: &Grid, seconds: f64, expected: Expectation<'_>) -> (Vec<Cell>, Vec<String>) {
     let times_too_long =
@@ -20,7 +20,7 @@ pub fn thinned(grid: &Grid, seconds: f64, expected: Expectation<'_>) -> (Vec<Cel
     }
 }
 
-/// Every second size, until what is left fits; what the whole would have needed, and what even the
+/// About half of the sizes, until what is left fits; what the whole would have needed, and what even the
 /// fewest lack, is said: a slow network may need many times the budget.
 fn coarser(grid: &Grid, times_too_long: &dyn Fn(&[Cell]) -> f64) -> (Vec<Cell>, Vec<String>) {
     let mut notes = Vec::new();
@@ -28,7 +28,7 @@ fn coarser(grid: &Grid, times_too_long: &dyn Fn(&[Cell]) -> f64) -> (Vec<Cell>, 
     loop {
         let cells = cells(grid, &sizes);
         let times = times_too_long(&cells);
-        let coarser = every_second(&sizes);
+        let coarser = fewer(&grid.sizes, sizes.len());
         if times <= 1.0 || coarser.len() < FEWEST_SIZES {
             if times > 1.0 {
                 notes.push(format!(
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn every_second_size_is_left_out_until_the_defaults_take_half_of_the_time() {
+    fn half_of_the_sizes_is_left_out_until_the_defaults_take_half_of_the_time() {
         let of = |seconds| {
             let (cells, notes) = thinned(&grid(Weights::default()), seconds, &expected);
             (sizes(&cells).len(), notes.len())

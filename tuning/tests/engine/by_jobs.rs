@@ -49,6 +49,7 @@ fn confirmed(world: &World) -> (Option<Harm>, usize, u32) {
         loaded: &|_, method| Ok(method.clone()),
         choices: &choices,
         doubts: &doubts,
+        between: &[],
     };
     let task = ConfirmingTask { ways: &[way], ranks: 8, seconds: 240.0, goes_on: true, seed: 1 };
     let mut bench = SyntheticBench::new(world);

@@ -143,3 +143,49 @@ fn what_is_at_the_limit_is_not_challenged() {
     assert_eq!(left(Some(0.5)), without, "there is room enough");
     assert_eq!(left(Some(1.1)), without, "the limit is wrong");
 }
+
+/// Of three sizes the middle one is not measured. By what was seen at the others the models are right about a
+/// method that is twice as fast as the default there, and say nothing of one that was never tried.
+#[test]
+fn sizes_between_measured_ones_take_what_is_believed_to_be_faster_there() {
+    let fast: Method = "native:openmpi:pipeline".parse().unwrap();
+    let untried: Method = "native:openmpi:binomial".parse().unwrap();
+    let cell = |method: &Method, bytes| Cell {
+        collective: Collective::Bcast,
+        method: method.clone(),
+        layout: Layout::flat(8),
+        bytes,
+    };
+    let sizes = [64, 256, 1024, 4096];
+    let methods = [&Method::Default, &fast, &untried];
+    let cells: Vec<Cell> =
+        sizes.into_iter().flat_map(|bytes| methods.map(|method| cell(method, bytes))).collect();
+    let expected = |cell: &Cell| {
+        let of = |seconds: f64| vec![Some(0.95 * seconds), Some(1.05 * seconds)];
+        match &cell.method {
+            method if *method == untried => of(0.1),
+            Method::Default => of(1.0),
+            _ => of(0.5),
+        }
+    };
+    let between = |gain: f64| {
+        let timed = |bytes: u64| {
+            let default = [1.0, 1.01, 0.99].map(|s| (cell(&Method::Default, bytes), s));
+            default.into_iter().chain([1.0, 1.01, 0.99].map(|s| (cell(&fast, bytes), s / gain)))
+        };
+        let row = |(visit, (cell, seconds)): (u32, (Cell, f64))| CollectiveCall {
+            visit,
+            ..CollectiveCall::timed(&cell, seconds)
+        };
+        let rows: Vec<CollectiveCall> =
+            (0..).zip([64, 1024].into_iter().flat_map(timed)).map(row).collect();
+        let state = TuningState::new(&cells, &expected, &Samples::gather(&rows));
+        state.choices_between(&|_, _| true)
+    };
+    let choices = between(2.0);
+    assert_eq!(choices.len(), 1, "beyond what was measured nothing is claimed");
+    assert_eq!((choices[0].point.bytes, &choices[0].method), (256, &fast));
+    let believed = choices[0].default_seconds / choices[0].seconds;
+    assert!((1.7..2.3).contains(&believed), "{believed}");
+    assert_eq!(between(0.9)[0].method, Method::Default, "it was slower where it was seen");
+}

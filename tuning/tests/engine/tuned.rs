@@ -55,6 +55,7 @@ pub fn tune<B: Bench>(bench: &mut B, task: &TuningTask<'_>) -> Result<Tuned, B::
         loaded: &|_, method| Ok(method.clone()),
         choices: &choices,
         doubts: &doubts,
+        between: &[],
     };
     let confirming = ConfirmingTask {
         ways: &[way],
