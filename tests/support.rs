@@ -18,9 +18,12 @@ pub type Turn = MutexGuard<'static, ()>;
 /// What programs read in the place of /proc/stat: what else runs is not to make them measure again.
 const CALM: (&str, &str) = ("COLIBRI_PROC_STAT", "/dev/null");
 
-/// The command under test.
+/// The command under test: what was built with the tests, or what `COLIBRI_TEST_PROGRAM` names, as the
+/// optimised one.
 pub fn colibri() -> assert_cmd::Command {
-    let mut command = assert_cmd::Command::new(env!("CARGO_BIN_EXE_colibri"));
+    let program = std::env::var_os("COLIBRI_TEST_PROGRAM");
+    let program = program.unwrap_or_else(|| env!("CARGO_BIN_EXE_colibri").into());
+    let mut command = assert_cmd::Command::new(program);
     command.env(CALM.0, CALM.1);
     command
 }
