@@ -57,6 +57,11 @@ algorithms! {
     Circulant "circulant",
     TwoTrees "two-trees",
     Bine "bine",
+    RecursiveMultiplying "recursive-multiplying",
+    KBruck "k-bruck",
+    KRing "k-ring",
+    Sparbit "sparbit",
+    Fitted "fitted",
 }
 
 impl Algorithm {

@@ -3,7 +3,7 @@ use std::{fmt, str::FromStr};
 use serde::{Deserialize, Serialize, de};
 
 use crate::{
-    Algorithm, Collective, NodeAware,
+    Algorithm, Collective, NodeAware, Shaped,
     names::{quoted, unknown},
     plugin::Plugin,
     quantity,
@@ -64,7 +64,7 @@ pub struct Native {
 /// An algorithm with its parameters, or whatever the library would take by itself.
 ///
 /// Written `default`, `native:openmpi:pipeline,segment=8KiB` (with any library's name), `own:pipeline,segment=8KiB`,
-/// `own:two-level,inter=pipeline,intra=binomial,segment=8KiB`, `own:ring,order=node`, `mockup:bcast_as_scatter_allgather`,
+/// `own:k-nomial,fan-out=8`, `own:fitted,trip=57000,gap=24000`, `own:two-level,inter=pipeline,intra=binomial,segment=8KiB`, `own:ring,order=node`, `mockup:bcast_as_scatter_allgather`,
 /// `plugin:/path/to/library.so:MPIB_Bcast_x` or `other:bine_lat_over`. An unsegmented method has no `segment`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Method {
@@ -79,6 +79,8 @@ pub enum Method {
         /// Segment size in bytes; 0 is unsegmented.
         segment_bytes: u64,
     },
+    /// The same with a fan-out of its own, or made for a network.
+    Shaped(Shaped),
     /// Colibri's algorithms, composed by the nodes of the ranks.
     NodeAware(NodeAware),
     /// Composed of other collectives; named `A_as_B_C`.
@@ -137,6 +139,7 @@ impl Method {
         match self {
             Method::Native(native) => Some(native.algorithm),
             Method::Own { algorithm, .. } => Some(*algorithm),
+            Method::Shaped(method) => Some(method.algorithm),
             Method::NodeAware(method) => Some(method.scheme),
             Method::Default | Method::Mockup(_) | Method::Plugin(_) | Method::Other(_) => None,
         }
@@ -147,6 +150,7 @@ impl Method {
         match self {
             Method::Native(native) => native.segment_bytes,
             Method::Own { segment_bytes, .. } => *segment_bytes,
+            Method::Shaped(method) => method.segment_bytes,
             Method::NodeAware(method) => method.segment_bytes,
             Method::Default | Method::Mockup(_) | Method::Plugin(_) | Method::Other(_) => 0,
         }
@@ -159,6 +163,7 @@ impl Method {
         match self {
             Method::Own { algorithm, .. } => Method::Own { algorithm, segment_bytes },
             Method::Native(native) => Method::Native(Native { segment_bytes, ..native }),
+            Method::Shaped(method) => Method::Shaped(Shaped { segment_bytes, ..method }),
             Method::NodeAware(method) => Method::NodeAware(NodeAware { segment_bytes, ..method }),
             Method::Default | Method::Mockup(_) | Method::Plugin(_) | Method::Other(_) => self,
         }
@@ -172,7 +177,19 @@ impl Method {
             Method::Plugin(plugin) => plugin.symbol().into(),
             Method::Native(Native { algorithm, segment_bytes, .. })
             | Method::Own { algorithm, segment_bytes } => short(algorithm, *segment_bytes),
+            Method::Shaped(method) => short(&method.words(), method.segment_bytes),
             Method::NodeAware(method) => short(&method.words(), method.segment_bytes),
+        }
+    }
+}
+
+/// Of what is standard there is one method only.
+impl From<Shaped> for Method {
+    fn from(method: Shaped) -> Self {
+        let Shaped { algorithm, segment_bytes, .. } = method;
+        match method.is_standard() {
+            true => Method::Own { algorithm, segment_bytes },
+            false => Method::Shaped(method),
         }
     }
 }
@@ -199,6 +216,7 @@ impl fmt::Display for Method {
             Method::Default => return f.pad("default"),
             Method::Mockup(name) => return write!(f, "mockup:{name}"),
             Method::Plugin(plugin) => return write!(f, "plugin:{plugin}"),
+            Method::Shaped(method) => return method.fmt(f),
             Method::NodeAware(method) => return method.fmt(f),
             Method::Other(name) => return write!(f, "other:{name}"),
             Method::Native(Native { library, algorithm, segment_bytes }) => {
@@ -255,7 +273,11 @@ fn parse_own(text: &str) -> Result<Method, String> {
     }
     let (mut inter, mut intra, mut in_order) = (None, None, false);
     let mut plain = Vec::new();
+    let mut shaped = Shaped::plain(name);
     for part in text.split(',') {
+        if shaped.read(part)? {
+            continue;
+        }
         match part.split_once('=') {
             Some(("inter", named)) if name.is_node_aware() => inter = Some(parse_part(named)?),
             Some(("intra", named)) if name.is_node_aware() => intra = Some(parse_part(named)?),
@@ -276,6 +298,9 @@ fn parse_own(text: &str) -> Result<Method, String> {
         }
     }
     let (algorithm, segment_bytes) = parse_algorithm(&plain.join(","))?;
+    if shaped != Shaped::plain(name) && (name.is_node_aware() || in_order) {
+        return Err("a method by nodes has no fan-out of its own".into());
+    }
     Ok(match (name.is_node_aware(), in_order) {
         (true, _) => Method::NodeAware(NodeAware { scheme: name, inter, intra, segment_bytes }),
         (false, true) => Method::NodeAware(NodeAware {
@@ -284,7 +309,7 @@ fn parse_own(text: &str) -> Result<Method, String> {
             intra: None,
             segment_bytes,
         }),
-        (false, false) => Method::Own { algorithm, segment_bytes },
+        (false, false) => Shaped { segment_bytes, ..shaped }.into(),
     })
 }
 

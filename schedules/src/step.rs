@@ -193,6 +193,18 @@ impl Round {
         self.wait(1);
     }
 
+    /// Receives and sends several messages at once, then waits for all; a rank, a slot and a range each.
+    pub(crate) fn exchange_all<T, U>(&mut self, receives: T, sends: U)
+    where
+        T: Iterator<Item = (u32, u32, Range)> + Clone,
+        U: Iterator<Item = (u32, u32, Range)> + Clone,
+    {
+        receives.clone().for_each(|(from, slot, into)| self.receive(from, slot, into));
+        sends.clone().for_each(|(to, slot, what)| self.send(to, slot, what));
+        receives.for_each(|(_, slot, _)| self.wait(slot));
+        sends.for_each(|(_, slot, _)| self.wait(slot));
+    }
+
     /// Receives and sends at once, then waits for both; a range of no elements makes no message.
     /// Takes slots 0 and 1.
     pub(crate) fn exchange(&mut self, from: u32, into: Range, to: u32, what: Range) {

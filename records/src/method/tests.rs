@@ -40,6 +40,10 @@ fn a_wrong_method_says_what_would_be_right() {
         ("own:two-level,inter=lineer", "did you mean 'linear'?"),
         ("own:two-level,inter=multi-lane", "no algorithm of one level"),
         ("own:two-level,inner=linear", "known: segment=SIZE"),
+        ("own:k-nomial,fan-out=0", "a whole number from 1 on"),
+        ("own:k-nomial,trip=3", "k-nomial has no trip"),
+        ("own:fitted,trip=1e3", "a whole number from 1 on"),
+        ("own:ring,fan-out=2,order=node", "no fan-out of its own"),
         ("mockup:foo", "A_as_B_C"),
         ("mockup:scan_as_exscan:openmpi:binary,segment=1KiB", "A_as_B_C"),
         ("plugin:libmine.so", "plugin:LIBRARY:SYMBOL"),
@@ -51,6 +55,23 @@ fn a_wrong_method_says_what_would_be_right() {
         let error = text.parse::<Method>().unwrap_err().to_string();
         assert!(error.contains(part), "{text}: {error}");
     }
+}
+
+#[test]
+fn what_is_standard_has_one_name() {
+    for (given, written) in [
+        ("own:k-nomial,fan-out=4", "own:k-nomial"),
+        ("own:k-nomial,segment=8KiB,fan-out=8", "own:k-nomial,fan-out=8,segment=8KiB"),
+        ("own:fitted,trip=1,gap=1", "own:fitted"),
+        ("own:fitted,gap=24,trip=57", "own:fitted,trip=57,gap=24"),
+        ("own:fitted,fan-out=4", "own:fitted,fan-out=4"),
+    ] {
+        let method: Method = given.parse().unwrap();
+        assert_eq!(method.to_string(), written);
+        assert_eq!(method.to_string().parse::<Method>().unwrap(), method);
+    }
+    let fitted: Method = "own:fitted,trip=57,gap=24,fan-out=3,segment=1KiB".parse().unwrap();
+    assert_eq!(fitted.short(), "fitted to 57:24 of 3 1 KiB");
 }
 
 proptest! {

@@ -1,6 +1,6 @@
-//! Folding any number of ranks onto a power of two.
+//! Folding any number of ranks onto fewer, such as a power of two.
 //!
-//! Of the first 2r ranks, r being what exceeds the largest power of two, each even one hands its
+//! Of the first 2r ranks, r being how many are too many, each even one hands its
 //! contribution to the odd one after it and stands aside. The others are numbered in rank order,
 //! so runs of them are runs of ranks: the order of operands is kept.
 
@@ -16,9 +16,19 @@ pub(super) struct Fold {
 }
 
 impl Fold {
+    /// Onto the largest power of two.
     pub const fn new(ranks: u32, rank: u32) -> Self {
-        let levels = ranks.ilog2();
-        Fold { rank, surplus: ranks - (1 << levels), levels }
+        Fold::onto(ranks, rank, 1 << ranks.ilog2())
+    }
+
+    /// Onto `staying` ranks, at least half of them.
+    pub const fn onto(ranks: u32, rank: u32, staying: u32) -> Self {
+        Fold { rank, surplus: ranks - staying, levels: staying.ilog2() }
+    }
+
+    /// The first of the ranks whose data a number stands for; they follow each other.
+    pub const fn first(&self, number: u32) -> u32 {
+        if number < self.surplus { 2 * number } else { number + self.surplus }
     }
 
     /// The rank with which this one is folded, if it is.

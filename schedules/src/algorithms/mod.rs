@@ -3,7 +3,8 @@
 //! What several of them share stands beside them: segmented trees (`bcast/tree.rs`,
 //! `reduce/tree.rs`), folding onto a power of two (`fold.rs`), groups that split into unequal
 //! halves (`halves.rs`), circulant graphs (`circulant/`), Bine butterflies
-//! (`bine.rs`), flat trees (`flat.rs`), trees for unequal blocks (`irregular.rs`).
+//! (`bine.rs`), flat trees (`flat.rs`), trees for unequal blocks (`irregular.rs`), blocks of subtrees
+//! (`subtrees.rs`), digits to a radix (`radix.rs`, `multiplying.rs`).
 
 mod allgather;
 mod allreduce;
@@ -19,10 +20,13 @@ mod gather;
 mod grouping;
 mod halves;
 mod irregular;
+mod multiplying;
+mod radix;
 mod reduce;
 mod reduce_scatter;
 mod scan;
 mod scatter;
+mod subtrees;
 
 use records::Collective;
 
@@ -32,24 +36,32 @@ use crate::Entry;
 pub static ENTRIES: &[Entry] = &[
     allgather::bine::ENTRY,
     allgather::bruck::ENTRY,
+    allgather::bruck::OF_RADIX,
     allgather::circulant::ENTRY,
+    allgather::k_ring::ENTRY,
     allgather::neighbor_exchange::ENTRY,
     allgather::recursive_doubling::ENTRY,
+    allgather::recursive_multiplying::ENTRY,
     allgather::ring::ENTRY,
+    allgather::sparbit::ENTRY,
     allreduce::bine::ENTRY,
     allreduce::binomial::ENTRY,
     allreduce::circulant::ENTRY,
     allreduce::linear::ENTRY,
     allreduce::rabenseifner::ENTRY,
     allreduce::recursive_doubling::ENTRY,
+    allreduce::recursive_multiplying::ENTRY,
     allreduce::ring::ENTRY,
     allreduce::ring::SEGMENTED,
     allreduce::two_trees::ENTRY,
+    alltoall::bine::ENTRY,
     alltoall::bruck::ENTRY,
+    alltoall::bruck::OF_RADIX,
     alltoall::linear::ENTRY,
     alltoall::linear_concurrent::ENTRY,
     alltoall::pairwise::ENTRY,
     barrier::bruck::ENTRY,
+    barrier::bruck::OF_RADIX,
     barrier::double_ring::ENTRY,
     barrier::linear::ENTRY,
     barrier::recursive_doubling::ENTRY,
@@ -65,7 +77,9 @@ pub static ENTRIES: &[Entry] = &[
     bcast::scatter_allgather_ring::ENTRY,
     bcast::splitted_binary::ENTRY,
     bcast::two_trees::ENTRY,
-    gather::binomial::ENTRY,
+    gather::trees::BINOMIAL,
+    gather::trees::BINE,
+    gather::trees::K_NOMIAL,
     gather::linear::ENTRY,
     gather::linear::BLOCKING,
     gather::linear::READY,
@@ -92,17 +106,21 @@ pub static ENTRIES: &[Entry] = &[
     reduce_scatter::block::CIRCULANT,
     reduce_scatter::block::PAIRWISE,
     reduce_scatter::block::RECURSIVE_HALVING,
+    reduce_scatter::block::RECURSIVE_MULTIPLYING,
     reduce_scatter::block::RING,
     reduce_scatter::vector::BINE,
     reduce_scatter::vector::CIRCULANT,
     reduce_scatter::vector::PAIRWISE,
     reduce_scatter::vector::RECURSIVE_HALVING,
+    reduce_scatter::vector::RECURSIVE_MULTIPLYING,
     reduce_scatter::vector::RING,
     scan::exclusive::LINEAR,
     scan::exclusive::RECURSIVE_DOUBLING,
     scan::inclusive::LINEAR,
     scan::inclusive::RECURSIVE_DOUBLING,
-    scatter::binomial::ENTRY,
+    scatter::trees::BINOMIAL,
+    scatter::trees::BINE,
+    scatter::trees::K_NOMIAL,
     scatter::linear::ENTRY,
     scatter::linear::BLOCKING,
     scatter::linear::READY,
@@ -124,8 +142,8 @@ pub(crate) fn standard(collective: Collective) -> &'static Entry {
         Collective::Reduce => &reduce::binomial::ENTRY,
         Collective::Allreduce => &allreduce::recursive_doubling::ENTRY,
         Collective::Allgather => &allgather::bruck::ENTRY,
-        Collective::Gather => &gather::binomial::ENTRY,
-        Collective::Scatter => &scatter::binomial::ENTRY,
+        Collective::Gather => &gather::trees::BINOMIAL,
+        Collective::Scatter => &scatter::trees::BINOMIAL,
         Collective::Alltoall => &alltoall::pairwise::ENTRY,
         Collective::ReduceScatterBlock => &reduce_scatter::block::RECURSIVE_HALVING,
         _ => &barrier::bruck::ENTRY,

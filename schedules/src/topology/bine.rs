@@ -30,28 +30,48 @@ struct Hearing {
     from: u32,
 }
 
+/// Of all ranks, relative to the root: when they hear, and how many are below each, with itself.
+#[derive(Debug)]
+struct Found {
+    hearings: Vec<Hearing>,
+    subtrees: Vec<u32>,
+}
+
 thread_local! {
     /// The last trees that were asked for: to find one takes O(p log p), and it is asked for rank by
     /// rank.
-    static KEPT: RefCell<Vec<(u32, Rc<[Hearing]>)>> = const { RefCell::new(Vec::new()) };
+    static KEPT: RefCell<Vec<(u32, Rc<Found>)>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Groups of ranks take turns where collectives are composed of others.
 const KEPT_AT_ONCE: usize = 4;
 
-/// By rank, relative to the root; the root hears from itself.
-fn hearings(ranks: u32) -> Rc<[Hearing]> {
+fn kept(ranks: u32) -> Rc<Found> {
     KEPT.with_borrow_mut(|kept| {
         if let Some((_, tree)) = kept.iter().find(|(of, _)| *of == ranks) {
             return Rc::clone(tree);
         }
         kept.truncate(KEPT_AT_ONCE - 1);
-        let tree: Rc<[Hearing]> = found(ranks).into();
+        let hearings = found(ranks);
+        let subtrees = subtrees(&hearings);
+        let tree = Rc::new(Found { hearings, subtrees });
         kept.insert(0, (ranks, Rc::clone(&tree)));
         tree
     })
 }
 
+/// Who hears later is below who hears before.
+fn subtrees(hearings: &[Hearing]) -> Vec<u32> {
+    let mut subtrees = vec![1; hearings.len()];
+    let mut order: Vec<usize> = (1..hearings.len()).collect();
+    order.sort_by_key(|rank| hearings[*rank].late);
+    for rank in order {
+        subtrees[hearings[rank].from as usize] += subtrees[rank];
+    }
+    subtrees
+}
+
+/// By rank; the root hears from itself.
 fn found(ranks: u32) -> Vec<Hearing> {
     let even = (ranks - ranks % 2).max(1);
     let steps = u32::BITS - (even - 1).leading_zeros();
@@ -77,16 +97,16 @@ fn found(ranks: u32) -> Vec<Hearing> {
 impl Bine {
     /// The children, relative to the root, the last served first.
     fn children_of(&self, relative: u32) -> impl Iterator<Item = u32> {
-        let (hearings, ranks) = (hearings(self.ranks), self.ranks);
+        let (found, ranks) = (kept(self.ranks), self.ranks);
         let even = (ranks - ranks % 2).max(1);
         let steps = u32::BITS - (ranks - 1).leading_zeros();
         let odd = (even < ranks).then_some(even);
         (0..=steps).flat_map(move |late| {
             let is_partner = late > 0 && relative < even;
             let peer = is_partner.then(|| bine_peer(even, relative, late - 1));
-            let hearings = Rc::clone(&hearings);
+            let found = Rc::clone(&found);
             [peer, odd].into_iter().flatten().filter(move |&child| {
-                child != 0 && hearings[child as usize] == Hearing { late, from: relative }
+                child != 0 && found.hearings[child as usize] == Hearing { late, from: relative }
             })
         })
     }
@@ -101,7 +121,8 @@ impl Tree for Bine {
 
     fn parent(&self, rank: u32) -> Option<u32> {
         let relative = self.relative.relative(rank);
-        (relative > 0).then(|| self.relative.rank(hearings(self.ranks)[relative as usize].from))
+        (relative > 0)
+            .then(|| self.relative.rank(kept(self.ranks).hearings[relative as usize].from))
     }
 
     fn child_count(&self, rank: u32) -> u32 {
@@ -112,6 +133,10 @@ impl Tree for Bine {
         let relative = self.relative.relative(rank);
         let child = self.children_of(relative).nth(index as usize);
         self.relative.rank(child.unwrap_or(relative))
+    }
+
+    fn subtree(&self, rank: u32) -> u32 {
+        kept(self.ranks).subtrees[self.relative.relative(rank) as usize]
     }
 }
 

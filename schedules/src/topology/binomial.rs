@@ -15,6 +15,7 @@ impl Binomial {
 
 impl Tree for Binomial {
     const DOWNWARD: ChildOrder = ChildOrder::Descending;
+    const IS_IN_ORDER: bool = true;
 
     fn new(shape: TreeShape) -> Self {
         Binomial(RelativeRanks::new(shape))
@@ -32,6 +33,10 @@ impl Tree for Binomial {
 
     fn child(&self, rank: u32, index: u32) -> u32 {
         self.0.rank(self.0.relative(rank) + (1 << index))
+    }
+
+    fn subtree(&self, rank: u32) -> u32 {
+        Binomial::subtree(self, rank)
     }
 
     fn ordered_root(_wanted: u32) -> Option<u32> {

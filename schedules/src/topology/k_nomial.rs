@@ -24,6 +24,7 @@ impl KNomial {
 
 impl Tree for KNomial {
     const DOWNWARD: ChildOrder = ChildOrder::Descending;
+    const IS_IN_ORDER: bool = true;
 
     fn new(shape: TreeShape) -> Self {
         KNomial { relative: RelativeRanks::new(shape), radix: shape.fan_out.max(2) }
@@ -52,6 +53,12 @@ impl Tree for KNomial {
     fn child(&self, rank: u32, index: u32) -> u32 {
         let (level, digit) = (index / (self.radix - 1), index % (self.radix - 1) + 1);
         self.relative.rank(self.relative.relative(rank) + digit * self.radix.pow(level))
+    }
+
+    fn subtree(&self, rank: u32) -> u32 {
+        let relative = self.relative.relative(rank);
+        let left = self.relative.ranks - relative;
+        self.weight(relative).min(u64::from(left)) as u32
     }
 
     fn ordered_root(_wanted: u32) -> Option<u32> {

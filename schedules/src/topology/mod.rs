@@ -48,6 +48,10 @@ pub trait Tree: Copy {
     /// The order that suits a broadcast: who has the longest way to go comes first.
     const DOWNWARD: ChildOrder;
 
+    /// Whether a walk through the tree, to the children in ascending order, meets the ranks as they
+    /// follow the root.
+    const IS_IN_ORDER: bool = false;
+
     /// The tree of a shape.
     fn new(shape: TreeShape) -> Self;
 
@@ -59,6 +63,13 @@ pub trait Tree: Copy {
 
     /// Child `index` (below [`Tree::child_count`]) in ascending order.
     fn child(&self, rank: u32, index: u32) -> u32;
+
+    /// Number of ranks in the subtree of `rank`, with itself.
+    fn subtree(&self, rank: u32) -> u32 {
+        1 + children(*self, rank, ChildOrder::Ascending)
+            .map(|child| self.subtree(child))
+            .sum::<u32>()
+    }
 
     /// Whether the ranks in the subtree of `child` stand before `rank` where the values of a
     /// reduction are put in rank order.

@@ -1,30 +1,52 @@
-//! Bruck: short messages, any number of ranks in the steps of the next power of two. Blocks stand
-//! in the order in which they come, own first, and are turned into rank order at the end.
+//! Bruck: short messages, any number of ranks in the steps of the next power of two, or of the radix
+//! (Bruck et al., IEEE TPDS 8, 1997). Blocks stand in the order in which they come, own first, and
+//! are turned into rank order at the end.
 
 use records::{Algorithm, Collective};
 
-use crate::{Buffer, Call, Entry, Program, Range, Round};
+use crate::{
+    Buffer, Call, Entry, Program, Range, Round,
+    algorithms::radix::{digits, radix, weight},
+};
 
-pub(in super::super) const ENTRY: Entry = Entry::new::<Bruck>(
+pub(in super::super) const ENTRY: Entry = Entry::new::<Bruck<2>>(
     Collective::Allgather,
     Algorithm::Bruck,
     "all blocks so far go to doubling distances; turned into rank order at the end",
 );
 
+pub(in super::super) const OF_RADIX: Entry = Entry::new::<Bruck<0>>(
+    Collective::Allgather,
+    Algorithm::KBruck,
+    "all blocks so far go to fan-out - 1 ranks at once; turned into rank order at the end",
+)
+.fanned();
+
 #[derive(Debug, Clone, Copy)]
-struct Bruck {
+struct Bruck<const RADIX: u32> {
     rank: u32,
     ranks: u32,
+    radix: u32,
     steps: u32,
     /// One block for each rank.
     temporary: u64,
 }
 
-impl Program for Bruck {
+impl<const RADIX: u32> Bruck<RADIX> {
+    /// The messages of a step: how far they go, and their blocks.
+    fn messages(&self, step: u32) -> impl Iterator<Item = (u32, u32)> + Clone {
+        let (have, ranks) = (weight(self.radix, step) as u32, self.ranks);
+        let distances = (1..self.radix).map(move |times| u64::from(times) * u64::from(have));
+        let distances = distances.take_while(move |&distance| distance < u64::from(ranks));
+        distances.map(move |distance| (distance as u32, have.min(ranks - distance as u32)))
+    }
+}
+
+impl<const RADIX: u32> Program for Bruck<RADIX> {
     fn new(call: &Call<'_>, rank: u32) -> Self {
-        let steps = u32::BITS - (call.ranks - 1).leading_zeros();
+        let radix = radix::<RADIX>(call);
         let temporary = u64::from(call.ranks) * call.count;
-        Bruck { rank, ranks: call.ranks, steps, temporary }
+        Bruck { rank, ranks: call.ranks, radix, steps: digits(call.ranks, radix), temporary }
     }
 
     fn rounds(&self) -> u64 {
@@ -41,10 +63,15 @@ impl Program for Bruck {
             };
             out.copy(own, blocks(0, 1));
         } else if index <= u64::from(self.steps) {
-            let have = 1 << (index - 1);
-            let number = have.min(self.ranks - have);
-            let (from, to) = (call.after(self.rank, have), call.before(self.rank, have));
-            out.exchange(from, blocks(have, number), to, blocks(0, number));
+            let messages = (0..).zip(self.messages(index as u32 - 1)).filter(|_| call.count > 0);
+            let come = messages.clone().map(|(slot, (distance, number))| {
+                (call.after(self.rank, distance), slot, blocks(distance, number))
+            });
+            let go = messages.map(|(slot, (distance, number))| {
+                let slot = self.radix - 1 + slot;
+                (call.before(self.rank, distance), slot, blocks(0, number))
+            });
+            out.exchange_all(come, go);
         } else {
             let behind = self.ranks - self.rank;
             let result = |first, number| call.blocks(Buffer::Receive, first, number);
@@ -54,10 +81,14 @@ impl Program for Bruck {
     }
 
     fn slots(&self) -> u32 {
-        2
+        2 * (self.radix - 1)
     }
 
     fn temporary(&self, _call: &Call<'_>, _scratch: &mut Round) -> u64 {
         self.temporary
+    }
+
+    fn destinations(&self) -> u32 {
+        self.radix - 1
     }
 }

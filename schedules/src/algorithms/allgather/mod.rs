@@ -3,9 +3,12 @@
 pub(super) mod bine;
 pub(super) mod bruck;
 pub(super) mod circulant;
+pub(super) mod k_ring;
 pub(super) mod neighbor_exchange;
 pub(super) mod recursive_doubling;
+pub(super) mod recursive_multiplying;
 pub(super) mod ring;
+pub(super) mod sparbit;
 
 use crate::{Buffer, Call, Range, Round};
 

@@ -6,5 +6,6 @@ pub(super) mod circulant;
 pub(super) mod linear;
 pub(super) mod rabenseifner;
 pub(super) mod recursive_doubling;
+pub(super) mod recursive_multiplying;
 pub(super) mod ring;
 pub(super) mod two_trees;

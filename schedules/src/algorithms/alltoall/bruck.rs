@@ -1,25 +1,38 @@
 //! Bruck: short messages. Blocks are turned so that block i is bound for the rank i ahead; in step
-//! k those whose number has bit k travel 2^k ranks; the last step turns them back.
+//! k those whose number has bit k travel 2^k ranks; the last step turns them back. With a radix, those
+//! with another digit k than 0 travel that many times the radix^k, all digits at once (Bruck et al.,
+//! IEEE TPDS 8, 1997).
 
 use records::{Algorithm, Collective};
 
-use crate::{Buffer, Call, Entry, Program, Range, Round};
+use crate::{
+    Buffer, Call, Entry, Program, Range, Round,
+    algorithms::radix::{digits, radix, weight},
+};
 
-pub(in super::super) const ENTRY: Entry = Entry::new::<Bruck>(
+pub(in super::super) const ENTRY: Entry = Entry::new::<Bruck<2>>(
     Collective::Alltoall,
     Algorithm::Bruck,
     "blocks travel to doubling distances, bit by bit of how far they have to go",
 );
 
+pub(in super::super) const OF_RADIX: Entry = Entry::new::<Bruck<0>>(
+    Collective::Alltoall,
+    Algorithm::KBruck,
+    "blocks travel digit by digit to the base fan-out of how far they have to go",
+)
+.fanned();
+
 #[derive(Debug, Clone, Copy)]
-struct Bruck {
+struct Bruck<const RADIX: u32> {
     rank: u32,
     ranks: u32,
+    radix: u32,
     steps: u32,
     count: u64,
 }
 
-impl Bruck {
+impl<const RADIX: u32> Bruck<RADIX> {
     /// The blocks, turned; then what is sent; then what is received.
     fn turned(&self, call: &Call<'_>, first: u32, number: u32) -> Range {
         call.blocks(Buffer::Temporary, first, number)
@@ -36,25 +49,42 @@ impl Bruck {
         (0..self.steps).map(|step| self.travelling(step)).max().unwrap_or(0)
     }
 
-    /// Number of blocks whose number has a bit.
+    /// Number of blocks whose number has another digit than 0.
     fn travelling(&self, step: u32) -> u32 {
-        let bit = 1 << step;
-        let left = self.ranks % (2 * bit);
-        self.ranks / (2 * bit) * bit + left.saturating_sub(bit)
+        self.messages(step).map(|(_, _, number)| number).sum()
     }
 
-    /// Runs of blocks whose numbers have a bit: first block, length, place among all of them.
+    /// How far the messages of a step go, the place of their first block among all that travel, and
+    /// how many these are: by the digits 1, 2, ...
+    fn messages(&self, step: u32) -> impl Iterator<Item = (u32, u32, u32)> + Clone {
+        let (ranks, weight) = (u64::from(self.ranks), weight(self.radix, step));
+        let (all, left) =
+            (weight * u64::from(self.radix), ranks % (weight * u64::from(self.radix)));
+        let mut place = 0;
+        let digits = (1..u64::from(self.radix)).take_while(move |digit| digit * weight < ranks);
+        digits.map(move |digit| {
+            let number = ranks / all * weight + left.saturating_sub(digit * weight).min(weight);
+            place += number;
+            ((digit * weight) as u32, (place - number) as u32, number as u32)
+        })
+    }
+
+    /// Runs of blocks whose numbers have a digit: first block, length, place among all that travel.
     fn runs(&self, step: u32) -> impl Iterator<Item = (u32, u32, u32)> {
-        let (bit, ranks) = (1_u32 << step, self.ranks);
-        let firsts = (bit..ranks).step_by(2 * bit as usize).enumerate();
-        firsts.map(move |(run, first)| (first, bit.min(ranks - first), run as u32 * bit))
+        let (ranks, weight) = (self.ranks, weight(self.radix, step) as usize);
+        self.messages(step).flat_map(move |(first, place, _)| {
+            let firsts = (first..ranks).step_by(weight * self.radix as usize).zip(0_u32..);
+            let weight = weight as u32;
+            firsts.map(move |(first, run)| (first, weight.min(ranks - first), place + run * weight))
+        })
     }
 }
 
-impl Program for Bruck {
+impl<const RADIX: u32> Program for Bruck<RADIX> {
     fn new(call: &Call<'_>, rank: u32) -> Self {
-        let steps = u32::BITS - (call.ranks - 1).leading_zeros();
-        Bruck { rank, ranks: call.ranks, steps, count: call.count }
+        let radix = radix::<RADIX>(call);
+        let steps = digits(call.ranks, radix);
+        Bruck { rank, ranks: call.ranks, radix, steps, count: call.count }
     }
 
     fn rounds(&self) -> u64 {
@@ -76,14 +106,15 @@ impl Program for Bruck {
                 out.copy(self.turned(call, block, 1), call.block(Buffer::Receive, from));
             }
         } else if (index - 1) % 3 == 1 {
-            let number = self.travelling(step);
-            let (from, to) = (call.before(self.rank, 1 << step), call.after(self.rank, 1 << step));
-            out.exchange(
-                from,
-                self.packed(call, 1, 0, number),
-                to,
-                self.packed(call, 0, 0, number),
-            );
+            let messages = (0..).zip(self.messages(step));
+            let come = messages.clone().map(|(slot, (distance, place, number))| {
+                (call.before(self.rank, distance), slot, self.packed(call, 1, place, number))
+            });
+            let go = messages.map(|(slot, (distance, place, number))| {
+                let slot = self.radix - 1 + slot;
+                (call.after(self.rank, distance), slot, self.packed(call, 0, place, number))
+            });
+            out.exchange_all(come, go);
         } else {
             let packing = (index - 1).is_multiple_of(3);
             for (first, number, place) in self.runs(step) {
@@ -95,10 +126,14 @@ impl Program for Bruck {
     }
 
     fn slots(&self) -> u32 {
-        2
+        2 * (self.radix - 1)
     }
 
     fn temporary(&self, _call: &Call<'_>, _scratch: &mut Round) -> u64 {
         (u64::from(self.ranks) + 2 * u64::from(self.most())) * self.count
+    }
+
+    fn destinations(&self) -> u32 {
+        self.radix - 1
     }
 }

@@ -1,5 +1,6 @@
 //! Alltoall: block d of rank s's send buffer, to block s of rank d's receive buffer.
 
+pub(super) mod bine;
 pub(super) mod bruck;
 pub(super) mod linear;
 pub(super) mod linear_concurrent;

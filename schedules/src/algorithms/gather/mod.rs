@@ -1,6 +1,6 @@
 //! Gather: everybody's send buffer, as block r of the root's receive buffer.
 
-pub(super) mod binomial;
 pub(super) mod irregular;
 pub(super) mod linear;
 pub(super) mod synchronised;
+pub(super) mod trees;

@@ -4,7 +4,8 @@ use records::{Algorithm, Collective};
 
 use super::{
     Equal, bine::BineReduceScatter, circulant::CirculantReduceScatter, pairwise::Pairwise,
-    recursive_halving::RecursiveHalving, ring::RingReduceScatter,
+    recursive_halving::RecursiveHalving, recursive_multiplying::RecursiveMultiplying,
+    ring::RingReduceScatter,
 };
 use crate::Entry;
 
@@ -38,6 +39,15 @@ pub(in super::super) const RECURSIVE_HALVING: Entry = Entry::new::<RecursiveHalv
     "groups of ranks and their part of the vector are halved",
 )
 .commutative();
+
+pub(in super::super) const RECURSIVE_MULTIPLYING: Entry =
+    Entry::new::<RecursiveMultiplying<Equal>>(
+        COLLECTIVE,
+        Algorithm::RecursiveMultiplying,
+        "groups of ranks and their part of the vector are divided by fan-out",
+    )
+    .commutative()
+    .fanned();
 
 pub(in super::super) const RING: Entry = Entry::new::<RingReduceScatter<Equal>>(
     COLLECTIVE,

@@ -6,6 +6,7 @@ pub(super) mod block;
 mod circulant;
 mod pairwise;
 mod recursive_halving;
+mod recursive_multiplying;
 mod ring;
 pub(super) mod vector;
 

@@ -1,0 +1,93 @@
+//! Recursive multiplying: short messages. As recursive doubling, but with several ranks at once, in
+//! fewer steps.
+
+use records::{Algorithm, Collective};
+
+use crate::{
+    Buffer, Call, ElementSpan, Entry, OperandOrder, Program, Range, Round,
+    algorithms::multiplying::Multiplying,
+};
+
+pub(in super::super) const ENTRY: Entry = Entry::new::<RecursiveMultiplying>(
+    Collective::Allreduce,
+    Algorithm::RecursiveMultiplying,
+    "whole vectors exchanged among fan-out ranks at a time",
+)
+.fanned();
+
+#[derive(Debug, Clone, Copy)]
+struct RecursiveMultiplying {
+    ranks: Multiplying,
+    whole: ElementSpan,
+}
+
+impl RecursiveMultiplying {
+    /// All who exchange combine in the order of their numbers: so all get the same result, to the
+    /// last digit.
+    fn multiply(&self, call: &Call<'_>, step: u32, out: &mut Round) {
+        let Some(group) = self.ranks.group(step) else { return };
+        let result = self.whole.in_buffer(Buffer::Receive);
+        let send_slot = |place| self.ranks.most() + place;
+        for (place, _, from) in group.others() {
+            out.receive(from, place, self.scratch(place));
+        }
+        group.others().for_each(|(place, _, to)| out.send(to, send_slot(place), result));
+        for (place, digit, _) in group.others() {
+            out.wait(place);
+            if place > 0 && digit < group.digit {
+                out.combine_left(self.scratch(place - 1), self.scratch(place));
+            }
+        }
+        // Until then nothing is combined with what is being sent.
+        group.others().for_each(|(place, _, _)| out.wait(send_slot(place)));
+        if group.digit > 0 {
+            out.combine_left(self.scratch(group.digit - 1), result);
+        }
+        for (place, _, _) in group.others().filter(|(_, digit, _)| *digit > group.digit) {
+            let order = match call.commutative {
+                true => OperandOrder::SourceFirst,
+                false => OperandOrder::IntoFirst,
+            };
+            out.combine(self.scratch(place), result, order);
+        }
+    }
+
+    fn scratch(&self, place: u32) -> Range {
+        Range::new(Buffer::Temporary, u64::from(place) * self.whole.count, self.whole.count)
+    }
+}
+
+impl Program for RecursiveMultiplying {
+    fn new(call: &Call<'_>, rank: u32) -> Self {
+        let whole = ElementSpan { start: 0, count: call.count };
+        RecursiveMultiplying { ranks: Multiplying::new(call, rank), whole }
+    }
+
+    fn rounds(&self) -> u64 {
+        if self.whole.count == 0 { 0 } else { u64::from(self.ranks.steps) + 2 }
+    }
+
+    fn round(&self, call: &Call<'_>, index: u64, out: &mut Round) {
+        let result = self.whole.in_buffer(Buffer::Receive);
+        if index == 0 {
+            out.copy(self.whole.in_buffer(call.input()), result);
+            self.ranks.fold.fold(result, self.scratch(0), out);
+        } else if index <= u64::from(self.ranks.steps) {
+            self.multiply(call, index as u32 - 1, out);
+        } else {
+            self.ranks.fold.unfold(result, out);
+        }
+    }
+
+    fn slots(&self) -> u32 {
+        self.ranks.slots()
+    }
+
+    fn temporary(&self, _call: &Call<'_>, _scratch: &mut Round) -> u64 {
+        u64::from(self.ranks.most()) * self.whole.count
+    }
+
+    fn destinations(&self) -> u32 {
+        self.ranks.most()
+    }
+}
