@@ -99,13 +99,13 @@ pub(crate) fn of_method(method: &Method) -> RGBColor {
     match method {
         Method::Default => RGBColor(187, 187, 187),
         Method::Mockup(_) | Method::Plugin(_) | Method::Other(_) => RGBColor(119, 119, 119),
-        Method::Native(_) | Method::Own { .. } | Method::NodeAware(_) => {
+        Method::Native(_) | Method::Own { .. } | Method::Shaped(_) | Method::NodeAware(_) => {
             method.algorithm().map_or(EMPTY, of_algorithm)
         }
     }
 }
 
-/// Of algorithms that came later, in turn: multi-lane, node-order, circulant, two-trees, bine, two-level.
+/// Of algorithms that came later, in turn: from two-level on.
 const LATER: [RGBColor; 6] = [
     RGBColor(221, 204, 119),
     RGBColor(204, 102, 119),

@@ -141,7 +141,9 @@ fn legend(pairs: &[MethodPair<'_>]) -> Legend {
     let own: BTreeSet<bool> = pairs
         .iter()
         .flat_map(|pair| pair.methods)
-        .map(|method| matches!(method, Method::Own { .. } | Method::NodeAware(_)))
+        .map(|method| {
+            matches!(method, Method::Own { .. } | Method::Shaped(_) | Method::NodeAware(_))
+        })
         .collect();
     // Where all are of one kind its name says nothing.
     let name = |method: &Method| match own.len() {

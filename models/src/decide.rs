@@ -15,7 +15,7 @@ pub use error::{AUTO_LIMIT, DecideError};
 pub use segments::{best_segment, best_segment_of};
 pub use switching::{SwitchingRange, methods, switching_points};
 
-use records::{Algorithm, Collective, Method, decisions::Decision};
+use records::{Algorithm, Collective, Method, Shaped, decisions::Decision};
 
 use crate::{
     Point, PredictError, Predictor,
@@ -170,6 +170,7 @@ pub(crate) fn seconds_of(
 /// The times of the cheapest and of all that may be ties with it, in the order given.
 fn timed(
     predictor: &Predictor,
+    point: Point,
     candidates: Vec<CandidateMethod>,
 ) -> Result<Vec<(Method, Spread)>, DecideError> {
     let values = values(predictor, &candidates)?;
@@ -182,12 +183,13 @@ fn timed(
     let mut timed = Vec::new();
     for (place, (candidate, value)) in candidates.into_iter().zip(values).enumerate() {
         if place == first {
-            timed.push((candidate.method, best));
+            timed.push((candidate.made(point), best));
         } else if value.is_finite()
             && value <= limit
             && may_be_tie(predictor, &candidate.sought, value, &best)
         {
-            timed.push((candidate.method, predictor.spread(&candidate.sought, value)?));
+            let spread = predictor.spread(&candidate.sought, value)?;
+            timed.push((candidate.made(point), spread));
         }
     }
     Ok(timed)
@@ -248,6 +250,18 @@ impl<'a> CandidateMethod<'a> {
         let method = method.with_segment(segment_bytes);
         Ok(CandidateMethod { method, sought })
     }
+
+    /// The method; a fitted tree with what it is made for.
+    fn made(self, point: Point) -> Method {
+        match self.method.algorithm() {
+            Some(algorithm @ Algorithm::Fitted) if point.procs() > 1 => {
+                let (fan_out, segment_bytes) =
+                    (self.sought.shape.fan_out(), self.method.segment_bytes());
+                Shaped { algorithm, fan_out, pace: self.sought.pace, segment_bytes }.into()
+            }
+            _ => self.method,
+        }
+    }
 }
 
 /// A segment of the whole message is none.
@@ -269,7 +283,7 @@ fn arg_min(
             kept.push(candidate);
         }
     }
-    let mut timed = timed(predictor, kept)?;
+    let mut timed = timed(predictor, point, kept)?;
     let least = timed.iter().map(|(_, spread)| spread.value).fold(f64::INFINITY, f64::min);
     let Some(first) = timed.iter().position(|(_, spread)| equal(spread.value, least)) else {
         let reason = match none_given {
@@ -325,17 +339,18 @@ mod tests {
     /// Every method at its best segment size, and every end of every interval.
     fn all_evaluated(predictor: &Predictor, point: Point) -> (Method, Vec<Method>) {
         let mut spreads = Vec::new();
-        for algorithm in predictor.model().algorithms(point.collective) {
-            let method = Method::Own { algorithm, segment_bytes: 0 };
+        let known = predictor.model().algorithms(point.collective).into_iter();
+        for method in known.flat_map(|algorithm| predictor.methods(point.collective, algorithm)) {
             let segment = match predictor.segmented(point.collective, &method).unwrap() {
-                true => best_segment(predictor, point, algorithm).unwrap(),
+                true => best_segment_of(predictor, point, &method).unwrap(),
                 false => Some(0),
             };
             let Some(segment) = segment else { continue };
-            let method = method.with_segment(segment);
-            let sought = predictor.look_up_method(point, &method).unwrap();
-            let value = predictor.seconds(&sought).unwrap();
-            spreads.push((method, predictor.spread(&sought, value).unwrap()));
+            let candidate =
+                CandidateMethod::new(predictor, point, method.with_segment(segment)).unwrap();
+            let value = predictor.seconds(&candidate.sought).unwrap();
+            let spread = predictor.spread(&candidate.sought, value).unwrap();
+            spreads.push((candidate.made(point), spread));
         }
         let least = spreads.iter().map(|(_, spread)| spread.value).fold(f64::INFINITY, f64::min);
         let first = spreads.iter().position(|(_, spread)| equal(spread.value, least)).unwrap();

@@ -45,12 +45,13 @@ mod predict;
 pub mod presets;
 mod reach;
 pub mod simulated;
+mod spreading;
 pub mod transfer;
 
 pub use closed_forms::algorithms;
 pub use limit::{LimitCause, NetworkLimit, limit};
 pub use model::{Evaluator, Forms, Model, NetworkModel};
-pub use predict::{PredictError, Prediction, Predictor};
+pub use predict::{PredictError, Prediction, Predictor, fan_outs};
 pub use reach::Reach;
 // What every prediction is about; part of this interface.
 pub use records::Point;

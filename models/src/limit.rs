@@ -24,14 +24,13 @@
 //! share memory. The simulator can be quicker where sending keeps the processor busy for as long as the
 //! port: there messages of several senders come side by side that one wire would bring one by one.
 
-use std::{cmp::Reverse, collections::BinaryHeap};
-
 use records::{Collective, Point};
 use schedules::simulator::Costs as _;
 
 use crate::{
     Predictor,
     parameters::{Network, PointToPointParameters},
+    spreading::spreading,
 };
 
 /// What the limit of a point hangs on.
@@ -136,40 +135,10 @@ fn latency(network: &Network, point: Point) -> f64 {
         least(&|bytes| message(network, bytes)),
     ];
     let (outward, inward) = directions(point.collective);
-    let outward = if outward { spreading(point.procs(), gap.max(send), trip) } else { 0.0 };
+    let outward = if outward { spreading(point.procs(), gap.max(send), trip, 0) } else { 0.0 };
     // Read backwards, the messages of a gathering spread: their receiver takes the sender's part.
-    let inward = if inward { spreading(point.procs(), gap.max(receive), trip) } else { 0.0 };
+    let inward = if inward { spreading(point.procs(), gap.max(receive), trip, 0) } else { 0.0 };
     outward.max(inward)
-}
-
-/// When the last of so many ranks can have heard, if whoever knows sends to another one every `gap`
-/// and that one knows `trip` later.
-///
-/// A rank hears after some trips and some gaps; `ways` ranks hear after j trips and a gaps, as many
-/// as there are ways to write a as a sum of j numbers.
-fn spreading(ranks: u32, gap: f64, trip: f64) -> f64 {
-    let missing = f64::from(ranks) - 1.0;
-    if gap <= 0.0 {
-        return trip;
-    }
-    // Positive times are in the order of their bits.
-    let time = |trips: u32, gaps: u32| (f64::from(trips) * trip + f64::from(gaps) * gap).to_bits();
-    let mut next = BinaryHeap::from([Reverse((time(1, 0), 1_u32, 0_u32, 1.0_f64.to_bits()))]);
-    let mut heard = 0.0;
-    while let Some(Reverse((at, trips, gaps, ways))) = next.pop() {
-        let ways = f64::from_bits(ways);
-        heard += ways;
-        if heard >= missing {
-            return f64::from_bits(at);
-        }
-        // C(a + j, j - 1) = C(a + j - 1, j - 1) (a + j) / (a + 1).
-        let more = ways * f64::from(gaps + trips) / f64::from(gaps + 1);
-        next.push(Reverse((time(trips, gaps + 1), trips, gaps + 1, more.to_bits())));
-        if gaps == 0 {
-            next.push(Reverse((time(trips + 1, 0), trips + 1, 0, 1.0_f64.to_bits())));
-        }
-    }
-    trip
 }
 
 /// Until so many bytes have passed one port, in messages of whatever size: the last one is on its way

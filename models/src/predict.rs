@@ -6,7 +6,7 @@ mod sets;
 mod spread;
 
 use records::{
-    Algorithm, Collective, Method, Point,
+    Algorithm, Collective, Method, Point, Shaped,
     calibration::{AlgorithmFit, Parameters},
 };
 
@@ -34,6 +34,17 @@ pub struct Predictor {
     reach: Reach,
     /// See [`Predictor::tie_limit`].
     tie_factor: f64,
+}
+
+/// Fan-outs that are candidates beside the standard one. The trees of the libraries' own broadcasts and
+/// reductions have none: what another fan-out would do there, fitted trees do better.
+pub fn fan_outs(collective: Collective, algorithm: Algorithm) -> &'static [u32] {
+    match (collective, algorithm) {
+        (Collective::Bcast | Collective::Reduce, Algorithm::Fitted) => &[2, 3],
+        (Collective::Gather | Collective::Scatter, Algorithm::KNomial)
+        | (_, Algorithm::RecursiveMultiplying | Algorithm::KBruck) => &[3, 8, 16],
+        _ => &[],
+    }
 }
 
 impl Model {
@@ -165,7 +176,7 @@ impl Predictor {
         point: Point,
         method: &Method,
     ) -> Result<Option<f64>, PredictError> {
-        let Evaluation { way, shape, set } = self.look_up_method(point, method)?;
+        let Evaluation { way, shape, set, .. } = self.look_up_method(point, method)?;
         Ok(match way {
             CostSource::Form(form) => form.greatest_seconds(&set.network, &shape, self.forms),
             CostSource::Simulated(_) => None,
@@ -326,7 +337,13 @@ impl Predictor {
     /// as the library's and as ours, if they have constants.
     pub fn methods(&self, collective: Collective, algorithm: Algorithm) -> Vec<Method> {
         let Sets::ByMethod(sets) = &self.sets else {
-            return vec![Method::Own { algorithm, segment_bytes: 0 }];
+            let plain = Method::Own { algorithm, segment_bytes: 0 };
+            let others = match self.model.evaluator().follows_schedules() {
+                true => fan_outs(collective, algorithm),
+                false => &[],
+            };
+            let shaped = |&fan_out: &u32| Shaped { fan_out, ..Shaped::plain(algorithm) }.into();
+            return std::iter::once(plain).chain(others.iter().map(shaped)).collect();
         };
         let of_collective = sets.iter().filter(|(of, ..)| *of == collective);
         let methods = of_collective.map(|(_, method, _)| method);

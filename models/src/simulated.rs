@@ -5,7 +5,7 @@ mod levelled_network;
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use records::{Algorithm, Collective, Layout};
+use records::{Algorithm, Collective, Layout, Pace, Shaped};
 use schedules::{
     Call, CallError, Entry, Length, NodesOfRanks,
     simulator::{self, Activity, ActivityKind, LevelledCosts, Options, Outcome, SimulationError},
@@ -119,8 +119,10 @@ pub struct Run {
     pub procs: u32,
     /// The root; 0 where the collective has none.
     pub root: u32,
-    /// None: as [`Call::new`] has it.
+    /// None: what is standard.
     pub fan_out: Option<u32>,
+    /// Of a fitted tree.
+    pub pace: Pace,
     /// Message size; see [`Collective::message_size`].
     pub bytes: u64,
     /// 0: one segment.
@@ -188,7 +190,8 @@ impl Run {
         Call {
             root: self.root,
             segment,
-            fan_out: self.fan_out.unwrap_or(plain.fan_out),
+            fan_out: self.fan_out.unwrap_or(Shaped::standard_fan_out(self.entry.algorithm)),
+            pace: self.pace,
             counts: &tables.counts,
             displacements: &tables.displacements,
             nodes: tables.nodes.as_ref(),

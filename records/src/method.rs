@@ -3,7 +3,7 @@ use std::{fmt, str::FromStr};
 use serde::{Deserialize, Serialize, de};
 
 use crate::{
-    Algorithm, Collective, NodeAware, Shaped,
+    Algorithm, Collective, NodeAware, Pace, Shaped,
     names::{quoted, unknown},
     plugin::Plugin,
     quantity,
@@ -142,6 +142,22 @@ impl Method {
             Method::Shaped(method) => Some(method.algorithm),
             Method::NodeAware(method) => Some(method.scheme),
             Method::Default | Method::Mockup(_) | Method::Plugin(_) | Method::Other(_) => None,
+        }
+    }
+
+    /// The fan-out of what is ours and has one.
+    pub fn fan_out(&self) -> u32 {
+        match self {
+            Method::Shaped(Shaped { fan_out: fan_out @ 1.., .. }) => *fan_out,
+            _ => self.algorithm().map_or(Shaped::STANDARD_FAN_OUT, Shaped::standard_fan_out),
+        }
+    }
+
+    /// What a fitted tree is made for; of others nothing in particular.
+    pub fn pace(&self) -> Pace {
+        match self {
+            Method::Shaped(method) => method.pace,
+            _ => Pace::EVEN,
         }
     }
 

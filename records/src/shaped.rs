@@ -43,6 +43,11 @@ impl Shaped {
     /// number of children then.
     pub const STANDARD_FAN_OUT: u32 = 4;
 
+    /// The fan-out that an algorithm has if nobody says another.
+    pub const fn standard_fan_out(algorithm: Algorithm) -> u32 {
+        if matches!(algorithm, Algorithm::Fitted) { 0 } else { Self::STANDARD_FAN_OUT }
+    }
+
     /// An algorithm as it is without parameters.
     pub const fn plain(algorithm: Algorithm) -> Self {
         Shaped { algorithm, fan_out: 0, pace: Pace::EVEN, segment_bytes: 0 }
@@ -50,11 +55,8 @@ impl Shaped {
 
     /// Whether it is what the algorithm is without parameters.
     pub(crate) fn is_standard(&self) -> bool {
-        let fan_out = match self.algorithm {
-            Algorithm::Fitted => self.fan_out == 0,
-            _ => matches!(self.fan_out, 0 | Self::STANDARD_FAN_OUT),
-        };
-        fan_out && self.pace == Pace::EVEN
+        let standard = Self::standard_fan_out(self.algorithm);
+        (self.fan_out == 0 || self.fan_out == standard) && self.pace == Pace::EVEN
     }
 
     /// Reads one of its own parameters, `fan-out=8`; false where it is none of them.

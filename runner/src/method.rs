@@ -1,6 +1,6 @@
 use std::fmt;
 
-use records::{Algorithm, Collective, NodeAware};
+use records::{Algorithm, Collective, NodeAware, Pace, Shaped};
 use schedules::{Call, Entry, find_node_aware, find_part, parts};
 
 use crate::{Error, Result};
@@ -11,6 +11,8 @@ pub struct OwnMethod {
     pub(crate) entry: &'static Entry,
     segment_bytes: u64,
     fan_out: u32,
+    /// As [`Call::pace`].
+    pace: Pace,
     /// As [`Call::inter`].
     inter: Option<Algorithm>,
     /// As [`Call::intra`].
@@ -18,9 +20,6 @@ pub struct OwnMethod {
 }
 
 impl OwnMethod {
-    /// The number of chains of k-chain and the radix of k-nomial: what Open MPI has by default.
-    const FAN_OUT: u32 = 4;
-
     /// An algorithm with segments of so many bytes; 0 means one segment.
     ///
     /// # Errors
@@ -33,6 +32,23 @@ impl OwnMethod {
             Error::Refused(format!("{collective} has no algorithm {algorithm} (known: {known})"))
         })?;
         OwnMethod::from_entry(entry, segment_bytes)
+    }
+
+    /// An algorithm with a fan-out of its own, or made for a network.
+    ///
+    /// # Errors
+    /// As [`OwnMethod::new`], or it has no fan-out, or one that the algorithm can't do.
+    pub fn shaped(collective: Collective, method: &Shaped) -> Result<Self> {
+        let Shaped { algorithm, fan_out, pace, segment_bytes } = *method;
+        let plain = OwnMethod::new(collective, algorithm, segment_bytes)?;
+        if !plain.entry.fanned {
+            let problem = format!("{method}: {collective} {algorithm} has no fan-out");
+            return Err(Error::Refused(problem));
+        }
+        let fan_out = if fan_out == 0 { plain.fan_out } else { fan_out };
+        let call = Call { fan_out, ..Call::new(2, 1) };
+        plain.entry.check(&call).map_err(|error| Error::Refused(format!("{method}: {error}")))?;
+        Ok(OwnMethod { fan_out, pace, ..plain })
     }
 
     /// Algorithms composed by the nodes of the ranks.
@@ -66,7 +82,7 @@ impl OwnMethod {
         if segment_bytes > 0 && !has_segments {
             return refuse("it has no segments; expected a segment size of 0".into());
         }
-        Ok(OwnMethod { entry, segment_bytes, fan_out: Self::FAN_OUT, inter, intra })
+        Ok(OwnMethod { inter, intra, ..OwnMethod::plain(entry, segment_bytes) })
     }
 
     /// A form of an algorithm; see [`OwnMethod::new`].
@@ -80,7 +96,17 @@ impl OwnMethod {
                 entry.collective, entry.name
             )));
         }
-        Ok(OwnMethod { entry, segment_bytes, fan_out: Self::FAN_OUT, inter: None, intra: None })
+        Ok(OwnMethod::plain(entry, segment_bytes))
+    }
+
+    fn plain(entry: &'static Entry, segment_bytes: u64) -> Self {
+        let fan_out = Shaped::standard_fan_out(entry.algorithm);
+        OwnMethod { entry, segment_bytes, fan_out, pace: Pace::EVEN, inter: None, intra: None }
+    }
+
+    fn shape(&self) -> Shaped {
+        let (algorithm, fan_out) = (self.entry.algorithm, self.fan_out);
+        Shaped { algorithm, fan_out, pace: self.pace, segment_bytes: self.segment_bytes }
     }
 
     /// What it is for.
@@ -110,6 +136,7 @@ impl OwnMethod {
         Call {
             segment: self.segment(element_bytes),
             fan_out: self.fan_out,
+            pace: self.pace,
             inter: self.inter,
             intra: self.intra,
             ..call
@@ -127,8 +154,9 @@ impl OwnMethod {
 
 impl PartialEq for OwnMethod {
     fn eq(&self, other: &Self) -> bool {
-        let parameters =
-            |method: &OwnMethod| (method.segment_bytes, method.fan_out, method.inter, method.intra);
+        let parameters = |method: &OwnMethod| {
+            (method.segment_bytes, method.fan_out, method.pace, method.inter, method.intra)
+        };
         std::ptr::eq(self.entry, other.entry) && parameters(self) == parameters(other)
     }
 }
@@ -148,6 +176,9 @@ impl fmt::Display for OwnMethod {
         if self.entry.algorithm != Algorithm::NodeOrder {
             parameters.extend(self.inter.map(|inter| format!("inter={inter}")));
             parameters.extend(self.intra.map(|intra| format!("intra={intra}")));
+        }
+        if let records::Method::Shaped(shaped) = self.shape().into() {
+            parameters.extend(shaped.parameters());
         }
         if self.segment_bytes > 0 {
             parameters.push(format!("segment={}", self.segment_bytes));
@@ -175,6 +206,14 @@ mod tests {
     fn a_method_that_is_none_is_refused_with_what_there_is() {
         let error = OwnMethod::new(Collective::Bcast, Algorithm::Bruck, 0).unwrap_err().to_string();
         assert!(error.contains("known: binary"), "{error}");
+        for (text, part) in [
+            ("own:binomial,fan-out=8", "binomial has no fan-out"),
+            ("own:k-nomial,fan-out=1", "expected at least 2"),
+        ] {
+            let records::Method::Shaped(shaped) = text.parse().unwrap() else { panic!("{text}") };
+            let error = OwnMethod::shaped(Collective::Bcast, &shaped).unwrap_err().to_string();
+            assert!(error.contains(part), "{error}");
+        }
         let error =
             OwnMethod::new(Collective::Reduce, Algorithm::Rabenseifner, 8).unwrap_err().to_string();
         assert!(error.contains("no segments"), "{error}");
@@ -221,5 +260,12 @@ mod tests {
         assert_eq!(method.to_string(), "own:pipeline(segment=8192)");
         let method = OwnMethod::new(Collective::Bcast, Algorithm::Linear, 0).unwrap();
         assert_eq!(method.to_string(), "own:linear");
+        let fitted = Shaped {
+            fan_out: 3,
+            pace: Pace { trip: 57, gap: 24 },
+            ..Shaped::plain(Algorithm::Fitted)
+        };
+        let method = OwnMethod::shaped(Collective::Bcast, &fitted).unwrap();
+        assert_eq!(method.to_string(), "own:fitted(fan-out=3,trip=57,gap=24)");
     }
 }

@@ -1,6 +1,6 @@
 //! What a program is made for.
 
-use records::Algorithm;
+use records::{Algorithm, Pace, Shaped};
 
 use crate::{Buffer, NodesOfRanks, Range};
 
@@ -19,8 +19,11 @@ pub struct Call<'a> {
     pub count: u64,
     /// Elements per segment; 0, or what is not below the message, means one segment.
     pub segment: u64,
-    /// Number of chains (k-chain) or radix (k-nomial); others don't look at it.
+    /// Number of chains (k-chain), size of groups (k-ring), most children (fitted trees; 0: any number)
+    /// or radix (the others of a radix).
     pub fan_out: u32,
+    /// What a fitted tree is made for; others don't look at it.
+    pub pace: Pace,
     /// Whether operands may change places.
     pub commutative: bool,
     /// Whether this rank's contribution lies in its receive buffer (`MPI_IN_PLACE`). For the
@@ -51,7 +54,8 @@ impl Call<'_> {
             root: 0,
             count,
             segment: 0,
-            fan_out: 4,
+            fan_out: Shaped::STANDARD_FAN_OUT,
+            pace: Pace::EVEN,
             commutative: true,
             in_place: false,
             counts: &[],

@@ -135,8 +135,11 @@ impl Entry {
     /// As [`Entry::check`], and a node-aware algorithm of an operation that is not commutative: it
     /// may change the order of operands.
     pub fn check_on_any_nodes(&self, call: &Call<'_>) -> Result<(), CallError> {
-        let least =
-            if matches!(self.algorithm, Algorithm::KChain | Algorithm::KRing) { 1 } else { 2 };
+        let least = match self.algorithm {
+            Algorithm::Fitted => 0,
+            Algorithm::KChain | Algorithm::KRing => 1,
+            _ => 2,
+        };
         let problem = if call.ranks == 0 {
             "0 ranks; a communicator has at least 1".into()
         } else if self.collective.is_rooted() && call.root >= call.ranks {

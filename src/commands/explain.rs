@@ -67,6 +67,12 @@ struct Explanation {
     forms: String,
     /// By what the point lies beyond what was calibrated; none where it doesn't.
     extrapolated: Option<String>,
+    /// What no algorithm gets below; none where each has constants of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit_seconds: Option<f64>,
+    /// What the limit hangs on: latency, bandwidth or combining.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit_cause: Option<&'static str>,
     /// Cheapest first.
     candidates: Vec<ExplainedMethod>,
     /// Seconds by parameter that the best saves against the next; what it pays more is negative.
@@ -169,7 +175,10 @@ impl Explain {
             [best, next, ..] => savings(best, next),
             _ => Vec::new(),
         };
+        let limit = predictor.limit(point).filter(|limit| limit.seconds > 0.0);
         Ok(Explanation {
+            limit_seconds: limit.map(|limit| limit.seconds),
+            limit_cause: limit.map(|limit| limit.cause.name()),
             collective: point.collective,
             procs: point.procs(),
             bytes: point.bytes,
@@ -249,6 +258,7 @@ fn text(explanation: &Explanation) -> String {
     };
     let heading = ["", "method", "predicted", "behind", "terms"];
     text += &output::aligned(&heading, candidates.iter().enumerate().map(row));
+    text += &above_limit(explanation);
     if let [best, next, ..] = &candidates[..] {
         let saves: Vec<String> = best_saves
             .iter()
@@ -280,6 +290,17 @@ fn text(explanation: &Explanation) -> String {
         text += &formula(&candidate.formula);
     }
     text
+}
+
+/// How far the best is from what the network allows.
+fn above_limit(explanation: &Explanation) -> String {
+    let (Some(limit), Some(cause), Some(best)) =
+        (explanation.limit_seconds, explanation.limit_cause, explanation.candidates.first())
+    else {
+        return String::new();
+    };
+    let (text, ratio) = (quantity::format_seconds(limit), best.seconds / limit);
+    format!("{} is {ratio:.2} x the limit ({text}, by {cause}).\n", best.method)
 }
 
 /// The formula, what its terms come to, and what its symbols are.

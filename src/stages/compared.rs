@@ -1,8 +1,10 @@
 //! The kinds of methods that the default is compared with.
 
 use anyhow::Result;
+use models::fan_outs;
 use records::{
-    Algorithm, Collective, Layout, Method, NodeAware, Point, RankPlacement, profile::REPLACED,
+    Algorithm, Collective, Layout, Method, NodeAware, Pace, Point, RankPlacement, Shaped,
+    profile::REPLACED,
 };
 use runner::{Runnable, mockups};
 use tuning::plan::MethodsOf;
@@ -136,7 +138,7 @@ pub fn own_methods(point: Point, segments: &[u64]) -> Vec<Method> {
     let Point { collective, layout, .. } = point;
     let plain = Algorithm::ALL.iter().filter(|algorithm| algorithm.plain().is_none());
     let plain = plain.map(|&algorithm| Method::Own { algorithm, segment_bytes: 0 });
-    let mut forms: Vec<Method> = plain.collect();
+    let mut forms: Vec<Method> = plain.chain(shaped(point)).collect();
     if layout.nodes() > 1 && !layout.is_flat() {
         forms.extend(node_aware(layout).map(Method::NodeAware));
     }
@@ -146,11 +148,33 @@ pub fn own_methods(point: Point, segments: &[u64]) -> Vec<Method> {
     };
     let mut methods = Vec::new();
     for form in forms {
-        let segments: &[u64] = if can_run(&form.clone().with_segment(1)) { segments } else { &[0] };
+        let has_segments = !matches!(form, Method::Shaped(_));
+        let cuts = has_segments && can_run(&form.clone().with_segment(1));
+        let segments: &[u64] = if cuts { segments } else { &[0] };
         let segments = segments.iter().filter(|&&bytes| bytes == 0 || bytes < point.bytes);
         methods.extend(segments.map(|&bytes| form.clone().with_segment(bytes)).filter(can_run));
     }
     methods
+}
+
+/// How many gaps a trip lasts on which fitted trees are made. It is their ratio alone that shapes them;
+/// as long as each other they are plain: binomial trees.
+const TRIPS: [u32; 3] = [2, 4, 8];
+
+/// Fan-outs other than the standard ones, and fitted trees. The former are worth while only where there
+/// are more ranks, and cut no messages.
+fn shaped(point: Point) -> impl Iterator<Item = Method> {
+    let Point { collective, layout, .. } = point;
+    let fan_outs = Algorithm::ALL.iter().flat_map(move |&algorithm| {
+        let fan_outs = fan_outs(collective, algorithm).iter();
+        fan_outs.map(move |&fan_out| Shaped { fan_out, ..Shaped::plain(algorithm) })
+    });
+    let below = move |shaped: &Shaped| {
+        shaped.algorithm != Algorithm::Fitted && shaped.fan_out < layout.procs()
+    };
+    let fitted = TRIPS
+        .map(|trip| Shaped { pace: Pace { trip, gap: 1 }, ..Shaped::plain(Algorithm::Fitted) });
+    fan_outs.filter(below).chain(fitted).map(Method::from)
 }
 
 /// Between nodes, beside what a scheme has as standard: what moves long messages at full rate.
@@ -205,6 +229,20 @@ mod tests {
         assert!(!block.iter().any(|name| name.contains("order=node")), "{block:?}");
         let cyclic = by_node("2x4:cyclic", 4096);
         assert!(cyclic.iter().any(|name| name == "own:pipeline,order=node,segment=1KiB"));
+    }
+
+    #[test]
+    fn fan_outs_and_fitted_trees_are_compared_whole() {
+        let of = |collective, procs: &str| {
+            let mut names = names(procs, collective, 4096);
+            names.retain(|name| name.contains("fan-out") || name.contains("trip"));
+            names
+        };
+        let fitted = [2, 4, 8].map(|trip| format!("own:fitted,trip={trip},gap=1"));
+        assert_eq!(of(Collective::Bcast, "16"), fitted);
+        assert_eq!(of(Collective::Gather, "6"), ["own:k-nomial,fan-out=3"]);
+        let fan_outs = [3, 8].map(|k| format!("own:recursive-multiplying,fan-out={k}"));
+        assert_eq!(of(Collective::Allreduce, "16"), fan_outs);
     }
 
     #[test]

@@ -167,7 +167,10 @@ fn ways_to_load(plan: &Plan) -> Vec<LoadWay> {
 /// the preload library only where nothing of that was timed.
 fn can_be_loaded(way: LoadWay, plan: &Plan, method: &Method) -> bool {
     let is_ours = |method: &Method| {
-        matches!(method, Method::Own { .. } | Method::NodeAware(_) | Method::Mockup(_))
+        matches!(
+            method,
+            Method::Own { .. } | Method::Shaped(_) | Method::NodeAware(_) | Method::Mockup(_)
+        )
     };
     match (way, method) {
         (_, Method::Default) => true,

@@ -122,7 +122,10 @@ const NO_WINNER: &str = "no method that could replace it is significantly faster
 
 /// What the preload library can carry out.
 fn can_replace(method: &Method) -> bool {
-    matches!(method, Method::Own { .. } | Method::NodeAware(_) | Method::Mockup(_))
+    matches!(
+        method,
+        Method::Own { .. } | Method::Shaped(_) | Method::NodeAware(_) | Method::Mockup(_)
+    )
 }
 
 /// The gain told for a range is the least in it.

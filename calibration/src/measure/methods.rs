@@ -75,7 +75,7 @@ pub fn check_supported(
             Err(Error::Unsupported(format!("{method} was timed elsewhere; Colibri cannot run it")))
         }
         // The preload library's limits, so that what is timed can be taken there.
-        Method::Own { .. } | Method::NodeAware(_) | Method::Mockup(_) => {
+        Method::Own { .. } | Method::Shaped(_) | Method::NodeAware(_) | Method::Mockup(_) => {
             Runnable::new(collective, method)
                 .and_then(|ours| ours.map_or(Ok(()), |ours| ours.check(procs, bytes)))
                 .map_err(|error| Error::Unsupported(error.to_string()))

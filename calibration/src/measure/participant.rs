@@ -145,7 +145,10 @@ impl Participant {
             (outgoing, incoming) = (outgoing.max(out), incoming.max(into));
         }
         let is_ours = |cell: &Cell| {
-            matches!(cell.method, Method::Own { .. } | Method::NodeAware(_) | Method::Mockup(_))
+            matches!(
+                cell.method,
+                Method::Own { .. } | Method::Shaped(_) | Method::NodeAware(_) | Method::Mockup(_)
+            )
         };
         let has_ours = plan.cells.iter().any(is_ours);
         Ok(Participant {

@@ -144,6 +144,9 @@ fn methods(text: &str) -> Answer {
             if let Method::NodeAware(method) = &method {
                 let _ = runner::OwnMethod::node_aware(collective, method).map(|it| it.to_string());
             }
+            if let Method::Shaped(method) = &method {
+                let _ = runner::OwnMethod::shaped(collective, method).map(|it| it.to_string());
+            }
             if let Method::Own { algorithm, segment_bytes } = method {
                 let _ = runner::OwnMethod::new(collective, algorithm, segment_bytes)
                     .map(|it| it.check_ranks(7));

@@ -1,5 +1,7 @@
 //! A call, as the forms see it.
 
+use records::Shaped;
+
 /// What a closed form needs to know of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 // What the forms read together is kept apart: a compiler that reads two neighbours at once makes
@@ -8,6 +10,7 @@
 pub struct CallShape {
     pub(super) segments: u64,
     pub(super) procs: u32,
+    pub(super) fan_out: u32,
     pub(super) segment_bytes: u64,
     pub(super) bytes: u64,
 }
@@ -19,13 +22,19 @@ impl CallShape {
         let whole = segment_bytes == 0 || segment_bytes >= bytes;
         let (segments, segment_bytes) =
             if whole { (1, bytes) } else { (bytes.div_ceil(segment_bytes), segment_bytes) };
-        CallShape { procs, bytes, segments, segment_bytes }
+        CallShape { procs, fan_out: Shaped::STANDARD_FAN_OUT, bytes, segments, segment_bytes }
+    }
+
+    /// The same call with another fan-out.
+    #[inline]
+    pub(crate) fn with_fan_out(self, fan_out: u32) -> Self {
+        CallShape { fan_out, ..self }
     }
 
     /// The same call with other segments.
     #[inline]
     pub(crate) fn cut(&self, segment_bytes: u64) -> Self {
-        CallShape::new(self.procs, self.bytes, segment_bytes)
+        CallShape::new(self.procs, self.bytes, segment_bytes).with_fan_out(self.fan_out)
     }
 
     /// A call of so many segments of so many bytes, whatever the message: a bound of others.
@@ -37,6 +46,11 @@ impl CallShape {
     /// P, as it was given.
     pub(crate) fn ranks(&self) -> u32 {
         self.procs
+    }
+
+    /// Chains, radix, or most children (0: any number).
+    pub(crate) fn fan_out(&self) -> u32 {
+        self.fan_out
     }
 
     /// m_s, as it is to be given: 0 where the message is whole.

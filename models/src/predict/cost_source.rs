@@ -1,6 +1,6 @@
 //! How a time is found: which closed form, or which schedule for the simulator.
 
-use records::{Algorithm, Collective, Method, Point};
+use records::{Algorithm, Collective, Method, Pace, Point};
 use schedules::Entry;
 
 use super::{PredictError, Predictor, Set, Sets};
@@ -33,19 +33,6 @@ impl CostSource {
             CostSource::Simulated(entry) => entry.algorithm,
         }
     }
-
-    #[inline]
-    fn seconds(
-        &self,
-        network: &Network,
-        shape: &CallShape,
-        forms: Forms,
-    ) -> Result<f64, PredictError> {
-        match *self {
-            CostSource::Form(form) => Ok(form.seconds(network, shape, forms)),
-            CostSource::Simulated(entry) => simulate(entry, network, shape),
-        }
-    }
 }
 
 /// What a method's time is found from: how, for which call, with which parameters.
@@ -54,6 +41,8 @@ pub(crate) struct Evaluation<'a> {
     pub(crate) way: CostSource,
     pub(crate) shape: CallShape,
     pub(crate) set: &'a Set,
+    /// Of a fitted tree that is simulated.
+    pub(crate) pace: Pace,
 }
 
 impl Evaluation<'_> {
@@ -73,7 +62,7 @@ impl Evaluation<'_> {
     pub(crate) fn at_least(&self, network: &Network, enough: f64) -> f64 {
         match self.way {
             CostSource::Form(_) => 0.0,
-            CostSource::Simulated(entry) => run(entry, &self.shape).at_least(network, enough),
+            CostSource::Simulated(entry) => self.run(entry).at_least(network, enough),
         }
     }
 
@@ -83,7 +72,7 @@ impl Evaluation<'_> {
         match self.way {
             CostSource::Form(_) => None,
             CostSource::Simulated(entry) => {
-                run(entry, &self.shape).saves_at_most(&self.set.network, network)
+                self.run(entry).saves_at_most(&self.set.network, network)
             }
         }
     }
@@ -99,26 +88,27 @@ impl Evaluation<'_> {
                 let seconds = |network: &&Network| form.seconds(network, &self.shape, forms);
                 Ok(networks.iter().map(seconds).collect())
             }
-            CostSource::Simulated(entry) => {
-                Ok(run(entry, &self.shape).seconds_with_each(networks)?)
-            }
+            CostSource::Simulated(entry) => Ok(self.run(entry).seconds_with_each(networks)?),
         }
     }
 
     /// With other parameters.
     #[inline]
     pub(crate) fn seconds(&self, network: &Network, forms: Forms) -> Result<f64, PredictError> {
-        self.way.seconds(network, &self.shape, forms)
+        match self.way {
+            CostSource::Form(form) => Ok(form.seconds(network, &self.shape, forms)),
+            CostSource::Simulated(entry) => self.simulate(entry, network),
+        }
     }
-}
 
-#[inline(never)]
-fn simulate(
-    entry: &'static Entry,
-    network: &Network,
-    shape: &CallShape,
-) -> Result<f64, PredictError> {
-    Ok(run(entry, shape).seconds(network)?)
+    #[inline(never)]
+    fn simulate(&self, entry: &'static Entry, network: &Network) -> Result<f64, PredictError> {
+        Ok(self.run(entry).seconds(network)?)
+    }
+
+    fn run(&self, entry: &'static Entry) -> Run {
+        Run { pace: self.pace, ..run(entry, &self.shape) }
+    }
 }
 
 fn run(entry: &'static Entry, shape: &CallShape) -> Run {
@@ -126,7 +116,8 @@ fn run(entry: &'static Entry, shape: &CallShape) -> Run {
         entry,
         procs: shape.ranks(),
         root: 0,
-        fan_out: None,
+        fan_out: Some(shape.fan_out()),
+        pace: Pace::EVEN,
         bytes: shape.whole_bytes(),
         segment_bytes: shape.segment(),
         levels: RunLevels::default(),
@@ -211,6 +202,19 @@ impl Predictor {
                 }
             }
             Method::Own { algorithm, .. } => self.way(collective, *algorithm, procs),
+            Method::Shaped(_) if !self.follows_schedules() => {
+                Err(refuse("the tables' forms know no other fan-outs"))
+            }
+            // The forms know trees that are made for the network, not for another one.
+            Method::Shaped(shaped) if shaped.pace != Pace::EVEN => {
+                schedules::find(collective, shaped.algorithm)
+                    .map(CostSource::Simulated)
+                    .ok_or_else(|| self.unknown(collective, shaped.algorithm))
+            }
+            Method::Shaped(shaped) => match schedules::find(collective, shaped.algorithm) {
+                Some(entry) if !entry.fanned => Err(refuse("it has no fan-out")),
+                _ => self.way(collective, shaped.algorithm, procs),
+            },
         }
     }
 
@@ -261,6 +265,7 @@ impl Predictor {
             return Err(PredictError::Segments { collective, algorithm });
         }
         let shape = CallShape::new(layout.procs(), bytes, segment_bytes);
+        let shape = shape.with_fan_out(method.fan_out());
         if self.follows_schedules() {
             check_call(collective, algorithm, &shape)?;
         }
@@ -268,7 +273,13 @@ impl Predictor {
             let method = method.clone().with_segment(0);
             return Err(PredictError::Constants { collective, method });
         };
-        Ok(Evaluation { way, shape, set })
+        let pace = match method.pace() {
+            Pace::EVEN if algorithm == Algorithm::Fitted && self.follows_schedules() => {
+                refined::pace(&set.network, &shape, collective)
+            }
+            pace => pace,
+        };
+        Ok(Evaluation { way, shape, set, pace })
     }
 }
 

@@ -1,7 +1,7 @@
 //! What is tried: our algorithms, and the collectives that have any.
 
 use colibri_runner::OwnMethod;
-use records::{Collective, Method};
+use records::{Algorithm, Collective, Method, Pace, Shaped};
 
 /// By the registry's word, for what the executor must refuse.
 pub fn can(method: &OwnMethod, commutative: bool, ranks: u32) -> bool {
@@ -21,8 +21,22 @@ pub fn methods(collective: Collective) -> Vec<OwnMethod> {
     schedules::of_collective(collective)
         .flat_map(|entry| segments(entry.segmented).iter().map(move |segment| (entry, *segment)))
         .map(|(entry, segment)| OwnMethod::from_entry(entry, segment).unwrap())
+        .chain(shaped(collective))
         .chain(node_aware(collective))
         .collect()
+}
+
+/// Those that have a fan-out with another one, and trees for messages that take long.
+fn shaped(collective: Collective) -> impl Iterator<Item = OwnMethod> {
+    let fanned = schedules::of_collective(collective).filter(|entry| entry.fanned);
+    fanned.map(move |entry| {
+        let pace = match entry.algorithm {
+            Algorithm::Fitted => Pace { trip: 5, gap: 2 },
+            _ => Pace::EVEN,
+        };
+        let shaped = Shaped { fan_out: 3, pace, ..Shaped::plain(entry.algorithm) };
+        OwnMethod::shaped(collective, &shaped).unwrap()
+    })
 }
 
 fn is_node_aware(method: &str) -> bool {

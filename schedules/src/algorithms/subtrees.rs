@@ -6,7 +6,7 @@
 
 use crate::{
     Buffer, Call, Range,
-    topology::{ChildOrder, Tree, TreeShape, children},
+    topology::{ChildOrder, Tree, children},
 };
 
 /// One rank's subtree.
@@ -35,7 +35,7 @@ pub(super) struct BlockRun {
 
 impl<T: Tree> Subtree<T> {
     pub fn new(call: &Call<'_>, rank: u32) -> Self {
-        let tree = T::new(TreeShape { ranks: call.ranks, root: call.root, fan_out: call.fan_out });
+        let tree = T::of_call(call, call.root);
         let (children, ranks) = (tree.child_count(rank), tree.subtree(rank));
         Subtree { tree, rank, root: call.root, children, ranks, count: call.count }
     }

@@ -3,10 +3,13 @@
 //! A tree answers for one rank at a time, in O(log p) or better, without being built: a million
 //! ranks cost nothing that is not asked for. Any number of ranks, any root.
 
+use crate::Call;
+
 mod binary;
 mod bine;
 mod binomial;
 mod chain;
+mod fitted;
 mod flat;
 mod in_order_binary;
 mod k_nomial;
@@ -17,6 +20,7 @@ pub use binary::Binary;
 pub use bine::{Bine, bine_peer};
 pub use binomial::Binomial;
 pub use chain::{Chain, KChain};
+pub use fitted::Fitted;
 pub use flat::Flat;
 pub use in_order_binary::InOrderBinary;
 pub use k_nomial::KNomial;
@@ -54,6 +58,11 @@ pub trait Tree: Copy {
 
     /// The tree of a shape.
     fn new(shape: TreeShape) -> Self;
+
+    /// The tree of a call, from a root.
+    fn of_call(call: &Call<'_>, root: u32) -> Self {
+        Self::new(TreeShape { ranks: call.ranks, root, fan_out: call.fan_out })
+    }
 
     /// The rank from which `rank` hears; none for the root.
     fn parent(&self, rank: u32) -> Option<u32>;

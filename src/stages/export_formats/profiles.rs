@@ -79,7 +79,7 @@ impl Exporter for Profiles {
             (_, Method::Other(_)) => {
                 Err(format!("{method} was timed elsewhere; Colibri cannot run it"))
             }
-            (Profiles::Pgtune, Method::Own { .. } | Method::NodeAware(_)) => {
+            (Profiles::Pgtune, Method::Own { .. } | Method::Shaped(_) | Method::NodeAware(_)) => {
                 Err(format!("PGMPITuneLib has mock-ups only, not {method}"))
             }
             (Profiles::Pgtune, _) => {
@@ -97,6 +97,11 @@ impl Exporter for Profiles {
             }
             (Profiles::Colibri, Method::Own { algorithm, segment_bytes }) => {
                 runner::OwnMethod::new(point.collective, *algorithm, *segment_bytes)
+                    .and_then(|method| method.check_ranks(point.procs()))
+                    .map_err(|error| error.to_string())
+            }
+            (Profiles::Colibri, Method::Shaped(method)) => {
+                runner::OwnMethod::shaped(point.collective, method)
                     .and_then(|method| method.check_ranks(point.procs()))
                     .map_err(|error| error.to_string())
             }

@@ -79,7 +79,9 @@ fn decisions_of_set(
         cells.iter().filter(modelled).map(|cell| cell.method.segment_bytes()).collect();
     segments.sort_unstable();
     segments.dedup();
-    let is_own = |cell: &Cell| matches!(cell.method, Method::Own { .. } | Method::NodeAware(_));
+    let is_own = |cell: &Cell| {
+        matches!(cell.method, Method::Own { .. } | Method::Shaped(_) | Method::NodeAware(_))
+    };
     let target = if cells.iter().any(is_own) { Target::Any } else { Target::Openmpi };
     let mut all: Option<Decisions> = None;
     for (&model, predictor) in models.iter().zip(&predictors) {

@@ -3,9 +3,6 @@
 use super::super::shape::CallShape;
 use crate::parameters::{Network, PointToPointParameters};
 
-/// Chains of k-chain and radix of k-nomial.
-pub(super) const FAN_OUT: u32 = 4;
-
 /// What messages of one size cost, in seconds; see the symbols above.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RefinedCosts {
@@ -113,6 +110,23 @@ impl Rounds {
         self.passed = passes + costs.gap;
         let flight = costs.message - costs.send - costs.receive;
         self.clock = passes + flight + costs.receive;
+    }
+
+    /// As [`Rounds::exchange`], of several messages at once, to as many ranks.
+    pub fn exchange_all(&mut self, network: &Network, messages: &[RefinedCosts]) {
+        let mut arrivals = Vec::with_capacity(messages.len());
+        for costs in messages {
+            let begin = self.clock.max(self.sent);
+            self.sent = begin + costs.gap_each(network, messages.len() as u32);
+            self.clock = begin + costs.send;
+            let passes = self.clock.max(self.passed);
+            self.passed = passes + costs.gap;
+            let flight = costs.message - costs.send - costs.receive;
+            arrivals.push((passes + flight, costs.receive));
+        }
+        for (arrived, receive) in arrivals {
+            self.clock = self.clock.max(arrived) + receive;
+        }
     }
 
     /// As [`Rounds::exchange`]; what comes is combined.

@@ -15,7 +15,7 @@
 //! # At the edges
 //! As the paper's forms: the last segment counts as a whole one. Parts of a message (m / P) are
 //! not rounded. An empty message costs nothing but in a barrier, since nothing is sent. k-chain
-//! has 4 chains and k-nomial radix 4. The root is rank 0.
+//! has 4 chains and k-nomial radix 4, if no other fan-out is given. The root is rank 0.
 //!
 //! What has no form here is simulated: algorithms that are not listed, and those that are listed
 //! for powers of two where P is none.
@@ -24,7 +24,9 @@ mod blocks;
 mod circulant;
 mod costs;
 mod exchange;
+mod fitted;
 mod ports;
+mod radix;
 mod trees;
 mod two_trees;
 
@@ -36,6 +38,7 @@ use super::{
 };
 
 pub(super) use costs::symbol;
+pub(crate) use fitted::pace;
 
 /// The refined forms of a collective; empty where it has none.
 pub fn forms(collective: Collective) -> &'static [ClosedForm] {
@@ -66,6 +69,11 @@ const BARRIER: &[ClosedForm] = &[
     ClosedForm::unsegmented(A::DoubleRing, exchange::barrier_double_ring, formula("2 P M")),
     ClosedForm::unsegmented(A::RecursiveDoubling, exchange::barrier_recursive_doubling, EXCHANGES),
     ClosedForm::unsegmented(A::Bruck, exchange::barrier_bruck, formula("ceil(lg P) M")),
+    ClosedForm::unsegmented(
+        A::KBruck,
+        radix::barrier_bruck,
+        words("ceil(log_k P) rounds, in each k - 1 messages e(k - 1) apart"),
+    ),
 ];
 
 const BCAST: &[ClosedForm] = &[
@@ -110,6 +118,14 @@ const BCAST: &[ClosedForm] = &[
         words("ceil(lg P) M, then a segment per max{e(ceil(lg P)), g, s + r}"),
     ),
     ClosedForm::segmented(A::TwoTrees, two_trees::bcast, TWO_DOWN),
+    ClosedForm::segmented(
+        A::Fitted,
+        fitted::bcast,
+        words(
+            "until the last of P ranks hears if all who have heard send on every e, and M later that one \
+             has; a segment per round of the root",
+        ),
+    ),
 ];
 
 const REDUCE: &[ClosedForm] = &[
@@ -138,6 +154,14 @@ const REDUCE: &[ClosedForm] = &[
         words("ceil(lg P)(M + y), then a segment per max{e(ceil(lg P)), g, s + r + y}"),
     ),
     ClosedForm::segmented(A::TwoTrees, two_trees::reduce, TWO_UP),
+    ClosedForm::segmented(
+        A::Fitted,
+        fitted::reduce,
+        words(
+            "the fitted broadcast backwards: a message combined every max{g, r + y}, M + y after it is \
+             sent; a segment per round of the root",
+        ),
+    ),
 ];
 
 const ALLREDUCE: &[ClosedForm] = &[
@@ -180,6 +204,14 @@ const ALLREDUCE: &[ClosedForm] = &[
         two_trees::allreduce,
         words("the reduction on two trees, then the broadcast on them"),
     ),
+    ClosedForm::unsegmented(
+        A::RecursiveMultiplying,
+        radix::allreduce_multiplying,
+        words(
+            "log_k P rounds of k - 1 messages and combinations of m; where P is no k^i f, M + y before \
+             and M after",
+        ),
+    ),
 ];
 
 const ALLGATHER: &[ClosedForm] = &[
@@ -205,6 +237,25 @@ const ALLGATHER: &[ClosedForm] = &[
         circulant::allgather,
         words("ceil(lg P) rounds of M(b m), b such that ceil(P / 2^i) blocks are held"),
     ),
+    ClosedForm::unsegmented(
+        A::KBruck,
+        radix::allgather_bruck,
+        words("ceil(log_k P) rounds, in each k - 1 messages of up to k^i blocks e(k - 1) apart"),
+    ),
+    ClosedForm::unsegmented(
+        A::RecursiveMultiplying,
+        radix::allgather_multiplying,
+        words(
+            "log_k P rounds of k - 1 messages of k^i blocks; where P is no k^i f, M before and M(P m) \
+             after",
+        ),
+    ),
+    ClosedForm::unsegmented(A::KRing, blocks::allgather_ring, formula("(P - 1) M")),
+    ClosedForm::unsegmented(
+        A::Sparbit,
+        radix::allgather_sparbit,
+        words("ceil(lg P) rounds of M(b m), b = ceil(P / 2^i) - ceil(P / 2^(i + 1))"),
+    ),
 ];
 
 const ALLTOALL: &[ClosedForm] = &[
@@ -223,6 +274,19 @@ const ALLTOALL: &[ClosedForm] = &[
         exchange::alltoall_bruck,
         words("ceil(lg P) rounds of M(b m), b being how many of the numbers below P have bit i"),
     ),
+    ClosedForm::unsegmented(
+        A::KBruck,
+        radix::alltoall_bruck,
+        words(
+            "ceil(log_k P) rounds, in each k - 1 messages of M(b m), b being how many of the numbers \
+             below P have a digit",
+        ),
+    ),
+    ClosedForm::unsegmented(
+        A::Bine,
+        radix::alltoall_bine,
+        words("ceil(lg P) rounds of M(P m / 2); the first of the blocks beyond a power of two"),
+    ),
     // The linear algorithm of the MPI libraries.
     ClosedForm::unsegmented(A::LinearConcurrent, exchange::alltoall_linear_concurrent, CONCURRENT),
 ];
@@ -236,6 +300,12 @@ const GATHER: &[ClosedForm] = &[
         A::Binomial,
         blocks::gather_binomial,
         words("up a binomial tree, the smallest subtree first, of n blocks from n ranks"),
+    ),
+    ClosedForm::unsegmented(A::Bine, blocks::gather_binomial, words("as up a binomial tree")),
+    ClosedForm::unsegmented(
+        A::KNomial,
+        radix::gather_k_nomial,
+        words("up a k-nomial tree, the smallest subtree first, of n blocks from n ranks"),
     ),
 ];
 
@@ -252,6 +322,12 @@ const SCATTER: &[ClosedForm] = &[
         A::Binomial,
         blocks::scatter_binomial,
         words("down a binomial tree, the largest subtree first, n blocks to n ranks"),
+    ),
+    ClosedForm::unsegmented(A::Bine, blocks::scatter_binomial, words("as down a binomial tree")),
+    ClosedForm::unsegmented(
+        A::KNomial,
+        radix::scatter_k_nomial,
+        words("down a k-nomial tree, the largest subtree first, n blocks to n ranks"),
     ),
 ];
 
@@ -272,6 +348,14 @@ const REDUCE_SCATTER: &[ClosedForm] = &[
         A::Circulant,
         circulant::reduce_scatter,
         words("ceil(lg P) rounds of M(b m) + y(b m), ceil(P / 2^i) blocks left after each"),
+    ),
+    ClosedForm::unsegmented(
+        A::RecursiveMultiplying,
+        radix::reduce_scatter_multiplying,
+        words(
+            "log_k P rounds of k - 1 messages and combinations of k^i blocks, the largest first; where P \
+             is no k^i f, M + y of all before and M after",
+        ),
     ),
 ];
 

@@ -15,7 +15,7 @@ use super::{
         shape::CallShape,
         text::Text::{self, Formula},
     },
-    costs::{FAN_OUT, RefinedCosts},
+    costs::RefinedCosts,
     ports::{Head, ROUNDING, is_before},
 };
 use crate::{
@@ -58,9 +58,9 @@ pub(super) fn bcast_binomial(network: &Network, shape: &CallShape, _: Forms) -> 
     flow(network, shape, |costs| nomial(costs, network, shape, 2))
 }
 
-/// k-nomial tree of radix 4; see [`nomial_fill`].
+/// k-nomial tree; see [`nomial_fill`].
 pub(super) fn bcast_k_nomial(network: &Network, shape: &CallShape, _: Forms) -> f64 {
-    flow(network, shape, |costs| nomial(costs, network, shape, FAN_OUT))
+    flow(network, shape, |costs| nomial(costs, network, shape, shape.fan_out().max(2)))
 }
 
 /// Binary tree whose sides differ by one rank at most: D(n) = max(M + D(left),
@@ -135,9 +135,9 @@ pub(super) fn reduce_binomial(network: &Network, shape: &CallShape, _: Forms) ->
     flow(network, shape, |costs| nomial_up(costs, shape, 2))
 }
 
-/// k-nomial tree of radix 4; see [`nomial_drain`].
+/// k-nomial tree; see [`nomial_drain`].
 pub(super) fn reduce_k_nomial(network: &Network, shape: &CallShape, _: Forms) -> f64 {
-    flow(network, shape, |costs| nomial_up(costs, shape, FAN_OUT))
+    flow(network, shape, |costs| nomial_up(costs, shape, shape.fan_out().max(2)))
 }
 
 /// Binary tree whose sides differ by one rank at most; see [`binary_up`].
@@ -194,7 +194,7 @@ pub(super) fn allreduce_binomial(network: &Network, shape: &CallShape, forms: Fo
 }
 
 /// A flow of segments, from what its first segment takes and its period.
-fn flow(
+pub(super) fn flow(
     network: &Network,
     shape: &CallShape,
     fill_and_period: impl Fn(&RefinedCosts) -> (f64, f64),
@@ -207,13 +207,13 @@ fn flow(
 }
 
 /// The period of a rank that forwards to `children`.
-fn interior(costs: &RefinedCosts, network: &Network, children: u32) -> f64 {
+pub(super) fn interior(costs: &RefinedCosts, network: &Network, children: u32) -> f64 {
     let last = costs.gap_each(network, children).max(costs.send + costs.receive);
     (f64::from(children) - 1.0) * costs.each(network, children) + last
 }
 
 /// The period of a rank that combines `children`'s segments and sends the result.
-fn combining(costs: &RefinedCosts, children: u32) -> f64 {
+pub(super) fn combining(costs: &RefinedCosts, children: u32) -> f64 {
     let children = f64::from(children);
     (children * costs.gap).max(children * (costs.receive + costs.combine) + costs.send)
 }
@@ -228,7 +228,7 @@ struct Chains {
 impl Chains {
     fn from_shape(shape: &CallShape) -> Self {
         let others = shape.procs - 1;
-        let chains = FAN_OUT.min(others);
+        let chains = shape.fan_out().clamp(1, others);
         let longest = if others.is_multiple_of(chains) { chains } else { others % chains };
         Chains { chains, length: others.div_ceil(chains), longest }
     }

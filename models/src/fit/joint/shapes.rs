@@ -71,6 +71,7 @@ fn shape(
         procs,
         root: 0,
         fan_out: None,
+        pace: records::Pace::EVEN,
         bytes,
         segment_bytes,
         levels: RunLevels::default(),

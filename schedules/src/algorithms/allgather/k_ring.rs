@@ -71,8 +71,4 @@ impl Program for KRing {
     fn slots(&self) -> u32 {
         2
     }
-
-    fn destinations(&self) -> u32 {
-        2
-    }
 }

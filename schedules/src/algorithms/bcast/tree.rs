@@ -3,7 +3,7 @@
 use crate::{
     Buffer, Call, ElementSpan, Program, Range, Round, Step,
     algorithms::grouping::GROUP,
-    topology::{ChildOrder, Tree, TreeShape},
+    topology::{ChildOrder, Tree},
 };
 
 /// Slots 0 and 1 receive segments in turn, so that the next segment's receive is posted before
@@ -24,7 +24,7 @@ pub(in super::super) struct TreeBcast<T> {
 impl<T: Tree> Program for TreeBcast<T> {
     fn new(call: &Call<'_>, rank: u32) -> Self {
         let whole = ElementSpan { start: 0, count: call.count };
-        let tree = T::new(TreeShape { ranks: call.ranks, root: call.root, fan_out: call.fan_out });
+        let tree = T::of_call(call, call.root);
         TreeBcast { flow: Flow::new(tree, rank, whole.segments(call.segment)), whole }
     }
 

@@ -4,6 +4,7 @@ pub(super) mod binary;
 pub(super) mod bine;
 pub(super) mod binomial;
 pub(super) mod circulant;
+pub(super) mod fitted;
 pub(super) mod in_order_binary;
 pub(super) mod k_chain;
 pub(super) mod k_nomial;

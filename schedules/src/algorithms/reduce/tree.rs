@@ -1,9 +1,8 @@
 //! Segments up a tree: one program for all trees.
 
 use crate::{
-    Buffer, Call, ElementSpan, OperandOrder, Program, Range, Round,
-    algorithms::grouping::GROUP,
-    topology::{Tree, TreeShape},
+    Buffer, Call, ElementSpan, OperandOrder, Program, Range, Round, algorithms::grouping::GROUP,
+    topology::Tree,
 };
 
 /// Slots 0 and 1 receive in turn, so that the next message's receive is posted before this one is
@@ -212,7 +211,7 @@ impl<T: Tree> Program for TreeReduce<T> {
     fn new(call: &Call<'_>, rank: u32) -> Self {
         let ordered = T::ordered_root(call.root).filter(|_| !call.commutative);
         let head = ordered.unwrap_or(call.root);
-        let tree = T::new(TreeShape { ranks: call.ranks, root: head, fan_out: call.fan_out });
+        let tree = T::of_call(call, head);
         let whole = ElementSpan { start: 0, count: call.count };
         let segments = whole.segments(call.segment);
         let children = tree.child_count(rank);
