@@ -5,7 +5,7 @@ mod levelled_network;
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use records::{Algorithm, Collective, Layout, Pace, Shaped};
+use records::{Algorithm, Collective, Layout, Shaped, TreePace};
 use schedules::{
     Call, CallError, Entry, Length, NodesOfRanks,
     simulator::{self, Activity, ActivityKind, LevelledCosts, Options, Outcome, SimulationError},
@@ -122,7 +122,7 @@ pub struct Run {
     /// None: what is standard.
     pub fan_out: Option<u32>,
     /// Of a fitted tree.
-    pub pace: Pace,
+    pub pace: TreePace,
     /// Message size; see [`Collective::message_size`].
     pub bytes: u64,
     /// 0: one segment.

@@ -55,4 +55,4 @@ pub use names::{nearest, quoted, shortened, unknown};
 pub use node_aware::NodeAware;
 pub use plugin::Plugin;
 pub use recorded_layouts::RecordedLayouts;
-pub use shaped::{Pace, Shaped};
+pub use shaped::{Shaped, TreePace};

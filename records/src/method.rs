@@ -3,7 +3,7 @@ use std::{fmt, str::FromStr};
 use serde::{Deserialize, Serialize, de};
 
 use crate::{
-    Algorithm, Collective, NodeAware, Pace, Shaped,
+    Algorithm, Collective, NodeAware, Shaped, TreePace,
     names::{quoted, unknown},
     plugin::Plugin,
     quantity,
@@ -154,10 +154,10 @@ impl Method {
     }
 
     /// What a fitted tree is made for; of others nothing in particular.
-    pub fn pace(&self) -> Pace {
+    pub fn pace(&self) -> TreePace {
         match self {
             Method::Shaped(method) => method.pace,
-            _ => Pace::EVEN,
+            _ => TreePace::EVEN,
         }
     }
 

@@ -6,21 +6,21 @@ use crate::{Algorithm, names::quoted, quantity};
 ///
 /// Only their ratio shapes the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Pace {
+pub struct TreePace {
     /// From the start of a send to the end of its receive: L + g(m) or L + 2o, in nanoseconds.
     pub trip: u32,
     /// Between the starts of two sends of a rank: g(m), in nanoseconds.
     pub gap: u32,
 }
 
-impl Pace {
+impl TreePace {
     /// As long as each other: all who have heard send in every round, as in a binomial tree.
-    pub const EVEN: Pace = Pace { trip: 1, gap: 1 };
+    pub const EVEN: TreePace = TreePace { trip: 1, gap: 1 };
 
     /// Of times in seconds, to the nanosecond; the shortest is one.
     pub fn of_seconds(trip: f64, gap: f64) -> Self {
         let nanoseconds = |seconds: f64| (seconds * 1e9).round().clamp(1.0, u32::MAX.into()) as u32;
-        Pace { trip: nanoseconds(trip), gap: nanoseconds(gap) }
+        TreePace { trip: nanoseconds(trip), gap: nanoseconds(gap) }
     }
 }
 
@@ -33,7 +33,7 @@ pub struct Shaped {
     /// Number of chains, radix, size of groups, or most children; 0: what is standard.
     pub fan_out: u32,
     /// What a fitted tree is made for.
-    pub pace: Pace,
+    pub pace: TreePace,
     /// Segment size in bytes; 0 is unsegmented.
     pub segment_bytes: u64,
 }
@@ -50,13 +50,13 @@ impl Shaped {
 
     /// An algorithm as it is without parameters.
     pub const fn plain(algorithm: Algorithm) -> Self {
-        Shaped { algorithm, fan_out: 0, pace: Pace::EVEN, segment_bytes: 0 }
+        Shaped { algorithm, fan_out: 0, pace: TreePace::EVEN, segment_bytes: 0 }
     }
 
     /// Whether it is what the algorithm is without parameters.
     pub(crate) fn is_standard(&self) -> bool {
         let standard = Self::standard_fan_out(self.algorithm);
-        (self.fan_out == 0 || self.fan_out == standard) && self.pace == Pace::EVEN
+        (self.fan_out == 0 || self.fan_out == standard) && self.pace == TreePace::EVEN
     }
 
     /// Reads one of its own parameters, `fan-out=8`; false where it is none of them.
@@ -81,7 +81,7 @@ impl Shaped {
     /// Without origin and segments: `k-nomial of 8`, `fitted to 57:24`.
     pub fn words(&self) -> String {
         let mut words = self.algorithm.to_string();
-        if self.pace != Pace::EVEN {
+        if self.pace != TreePace::EVEN {
             words += &format!(" to {}:{}", self.pace.trip, self.pace.gap);
         }
         if self.fan_out > 0 {
@@ -93,7 +93,7 @@ impl Shaped {
     /// `fan-out=8`, `trip=57`, `gap=24`, as far as they are not standard.
     pub fn parameters(&self) -> impl Iterator<Item = String> {
         let fan_out = (self.fan_out > 0).then(|| format!("fan-out={}", self.fan_out));
-        let pace = (self.pace != Pace::EVEN)
+        let pace = (self.pace != TreePace::EVEN)
             .then(|| [format!("trip={}", self.pace.trip), format!("gap={}", self.pace.gap)]);
         fan_out.into_iter().chain(pace.into_iter().flatten())
     }

@@ -1,6 +1,6 @@
 use std::fmt;
 
-use records::{Algorithm, Collective, NodeAware, Pace, Shaped};
+use records::{Algorithm, Collective, NodeAware, Shaped, TreePace};
 use schedules::{Call, Entry, find_node_aware, find_part, parts};
 
 use crate::{Error, Result};
@@ -12,7 +12,7 @@ pub struct OwnMethod {
     segment_bytes: u64,
     fan_out: u32,
     /// As [`Call::pace`].
-    pace: Pace,
+    pace: TreePace,
     /// As [`Call::inter`].
     inter: Option<Algorithm>,
     /// As [`Call::intra`].
@@ -101,7 +101,7 @@ impl OwnMethod {
 
     fn plain(entry: &'static Entry, segment_bytes: u64) -> Self {
         let fan_out = Shaped::standard_fan_out(entry.algorithm);
-        OwnMethod { entry, segment_bytes, fan_out, pace: Pace::EVEN, inter: None, intra: None }
+        OwnMethod { entry, segment_bytes, fan_out, pace: TreePace::EVEN, inter: None, intra: None }
     }
 
     fn shape(&self) -> Shaped {
@@ -262,7 +262,7 @@ mod tests {
         assert_eq!(method.to_string(), "own:linear");
         let fitted = Shaped {
             fan_out: 3,
-            pace: Pace { trip: 57, gap: 24 },
+            pace: TreePace { trip: 57, gap: 24 },
             ..Shaped::plain(Algorithm::Fitted)
         };
         let method = OwnMethod::shaped(Collective::Bcast, &fitted).unwrap();

@@ -1,6 +1,6 @@
 //! What a program is made for.
 
-use records::{Algorithm, Pace, Shaped};
+use records::{Algorithm, Shaped, TreePace};
 
 use crate::{Buffer, NodesOfRanks, Range};
 
@@ -23,7 +23,7 @@ pub struct Call<'a> {
     /// or radix (the others of a radix).
     pub fan_out: u32,
     /// What a fitted tree is made for; others don't look at it.
-    pub pace: Pace,
+    pub pace: TreePace,
     /// Whether operands may change places.
     pub commutative: bool,
     /// Whether this rank's contribution lies in its receive buffer (`MPI_IN_PLACE`). For the
@@ -55,7 +55,7 @@ impl Call<'_> {
             count,
             segment: 0,
             fan_out: Shaped::STANDARD_FAN_OUT,
-            pace: Pace::EVEN,
+            pace: TreePace::EVEN,
             commutative: true,
             in_place: false,
             counts: &[],

@@ -9,7 +9,7 @@ use anyhow::Result;
 use clap::{ArgGroup, Args};
 use figures::Figure;
 use models::simulated::Run;
-use records::{Collective, Pace, document, quantity, unknown};
+use records::{Collective, TreePace, document, quantity, unknown};
 use schedules::topology::{self, ChildOrder, TOPOLOGIES, Topology, TreeShape};
 
 use crate::{
@@ -173,7 +173,7 @@ impl Draw {
             procs: self.procs,
             root: self.root.unwrap_or(0),
             fan_out: self.fan_out,
-            pace: Pace::EVEN,
+            pace: TreePace::EVEN,
             bytes,
             segment_bytes: self.segments.unwrap_or(0),
             levels: placed.levels,

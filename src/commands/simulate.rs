@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::Args;
 use models::simulated::Run;
-use records::{Collective, Layout, Pace, quantity};
+use records::{Collective, Layout, TreePace, quantity};
 use serde::Serialize;
 
 use crate::{
@@ -92,7 +92,7 @@ impl Simulate {
                                 procs,
                                 root: self.root.unwrap_or(0),
                                 fan_out: self.fan_out,
-                                pace: Pace::EVEN,
+                                pace: TreePace::EVEN,
                                 bytes,
                                 segment_bytes,
                                 levels: placed.levels,

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use models::fan_outs;
 use records::{
-    Algorithm, Collective, Layout, Method, NodeAware, Pace, Point, RankPlacement, Shaped,
+    Algorithm, Collective, Layout, Method, NodeAware, Point, RankPlacement, Shaped, TreePace,
     profile::REPLACED,
 };
 use runner::{Runnable, mockups};
@@ -173,7 +173,7 @@ fn shaped(point: Point) -> impl Iterator<Item = Method> {
         shaped.algorithm != Algorithm::Fitted && shaped.fan_out < layout.procs()
     };
     let fitted = TRIPS
-        .map(|trip| Shaped { pace: Pace { trip, gap: 1 }, ..Shaped::plain(Algorithm::Fitted) });
+        .map(|trip| Shaped { pace: TreePace { trip, gap: 1 }, ..Shaped::plain(Algorithm::Fitted) });
     fan_outs.filter(below).chain(fitted).map(Method::from)
 }
 

@@ -1,6 +1,6 @@
 //! How a time is found: which closed form, or which schedule for the simulator.
 
-use records::{Algorithm, Collective, Method, Pace, Point};
+use records::{Algorithm, Collective, Method, Point, TreePace};
 use schedules::Entry;
 
 use super::{PredictError, Predictor, Set, Sets};
@@ -42,7 +42,7 @@ pub(crate) struct Evaluation<'a> {
     pub(crate) shape: CallShape,
     pub(crate) set: &'a Set,
     /// Of a fitted tree that is simulated.
-    pub(crate) pace: Pace,
+    pub(crate) pace: TreePace,
 }
 
 impl Evaluation<'_> {
@@ -117,7 +117,7 @@ fn run(entry: &'static Entry, shape: &CallShape) -> Run {
         procs: shape.ranks(),
         root: 0,
         fan_out: Some(shape.fan_out()),
-        pace: Pace::EVEN,
+        pace: TreePace::EVEN,
         bytes: shape.whole_bytes(),
         segment_bytes: shape.segment(),
         levels: RunLevels::default(),
@@ -206,7 +206,7 @@ impl Predictor {
                 Err(refuse("the tables' forms know no other fan-outs"))
             }
             // The forms know trees that are made for the network, not for another one.
-            Method::Shaped(shaped) if shaped.pace != Pace::EVEN => {
+            Method::Shaped(shaped) if shaped.pace != TreePace::EVEN => {
                 schedules::find(collective, shaped.algorithm)
                     .map(CostSource::Simulated)
                     .ok_or_else(|| self.unknown(collective, shaped.algorithm))
@@ -274,7 +274,7 @@ impl Predictor {
             return Err(PredictError::Constants { collective, method });
         };
         let pace = match method.pace() {
-            Pace::EVEN if algorithm == Algorithm::Fitted && self.follows_schedules() => {
+            TreePace::EVEN if algorithm == Algorithm::Fitted && self.follows_schedules() => {
                 refined::pace(&set.network, &shape, collective)
             }
             pace => pace,

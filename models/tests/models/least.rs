@@ -44,7 +44,7 @@ fn ratios(network: &Network, point: Point) -> Vec<(A, f64)> {
             procs,
             root: 0,
             fan_out: None,
-            pace: records::Pace::EVEN,
+            pace: records::TreePace::EVEN,
             bytes,
             segment_bytes: 0,
             levels: RunLevels::default(),

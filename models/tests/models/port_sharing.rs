@@ -122,7 +122,7 @@ fn the_simulator_shares_the_fitted_port() {
             procs,
             root: 0,
             fan_out: None,
-            pace: records::Pace::EVEN,
+            pace: records::TreePace::EVEN,
             bytes,
             segment_bytes: 0,
             levels: levels_of_run,

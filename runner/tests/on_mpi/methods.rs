@@ -1,7 +1,7 @@
 //! What is tried: our algorithms, and the collectives that have any.
 
 use colibri_runner::OwnMethod;
-use records::{Algorithm, Collective, Method, Pace, Shaped};
+use records::{Algorithm, Collective, Method, Shaped, TreePace};
 
 /// By the registry's word, for what the executor must refuse.
 pub fn can(method: &OwnMethod, commutative: bool, ranks: u32) -> bool {
@@ -31,8 +31,8 @@ fn shaped(collective: Collective) -> impl Iterator<Item = OwnMethod> {
     let fanned = schedules::of_collective(collective).filter(|entry| entry.fanned);
     fanned.map(move |entry| {
         let pace = match entry.algorithm {
-            Algorithm::Fitted => Pace { trip: 5, gap: 2 },
-            _ => Pace::EVEN,
+            Algorithm::Fitted => TreePace { trip: 5, gap: 2 },
+            _ => TreePace::EVEN,
         };
         let shaped = Shaped { fan_out: 3, pace, ..Shaped::plain(entry.algorithm) };
         OwnMethod::shaped(collective, &shaped).unwrap()

@@ -1,6 +1,6 @@
 use std::{cell::RefCell, cmp::Reverse, collections::BinaryHeap, rc::Rc};
 
-use records::Pace;
+use records::TreePace;
 
 use super::{ChildOrder, RelativeRanks, Tree, TreeShape};
 use crate::Call;
@@ -13,7 +13,7 @@ use crate::Call;
 /// Ranks are numbered, from the root on, in the order in which they hear; of those that can send at the
 /// same time the lower one comes first. So all ranks make the same tree.
 #[derive(Debug, Clone, Copy)]
-pub struct Fitted {
+pub struct FittedTree {
     relative: RelativeRanks,
     key: Key,
 }
@@ -22,7 +22,7 @@ pub struct Fitted {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Key {
     ranks: u32,
-    pace: Pace,
+    pace: TreePace,
     most: u32,
 }
 
@@ -99,23 +99,23 @@ impl Grown {
     }
 }
 
-impl Fitted {
-    fn made_for(shape: TreeShape, pace: Pace) -> Self {
+impl FittedTree {
+    fn made_for(shape: TreeShape, pace: TreePace) -> Self {
         let key = Key { ranks: shape.ranks, pace, most: shape.fan_out };
-        Fitted { relative: RelativeRanks::new(shape), key }
+        FittedTree { relative: RelativeRanks::new(shape), key }
     }
 }
 
-impl Tree for Fitted {
+impl Tree for FittedTree {
     const DOWNWARD: ChildOrder = ChildOrder::Descending;
 
     fn new(shape: TreeShape) -> Self {
-        Fitted::made_for(shape, Pace::EVEN)
+        FittedTree::made_for(shape, TreePace::EVEN)
     }
 
     fn of_call(call: &Call<'_>, root: u32) -> Self {
         let shape = TreeShape { ranks: call.ranks, root, fan_out: call.fan_out };
-        Fitted::made_for(shape, call.pace)
+        FittedTree::made_for(shape, call.pace)
     }
 
     fn parent(&self, rank: u32) -> Option<u32> {
@@ -145,14 +145,14 @@ mod tests {
     use crate::topology::children;
 
     /// When the last rank hears.
-    fn last(ranks: u32, pace: Pace, fan_out: u32) -> u64 {
+    fn last(ranks: u32, pace: TreePace, fan_out: u32) -> u64 {
         let root = ranks / 3;
-        let tree = Fitted::made_for(TreeShape { ranks, root, fan_out }, pace);
+        let tree = FittedTree::made_for(TreeShape { ranks, root, fan_out }, pace);
         let (mut next, mut last, mut met) = (vec![(root, 0_u64)], 0, 0);
         while let Some((rank, heard)) = next.pop() {
             (last, met) = (last.max(heard), met + 1);
             let mut begin = heard;
-            for child in children(tree, rank, Fitted::DOWNWARD) {
+            for child in children(tree, rank, FittedTree::DOWNWARD) {
                 assert_eq!(tree.parent(child), Some(rank));
                 next.push((child, begin + u64::from(pace.trip)));
                 begin += u64::from(pace.gap);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     /// How many can have heard by then, if nobody has more children than `left`.
-    fn informed(time: i64, pace: Pace, most: u32) -> u64 {
+    fn informed(time: i64, pace: TreePace, most: u32) -> u64 {
         let (trip, gap) = (i64::from(pace.trip), i64::from(pace.gap));
         let most = if most == 0 { u32::MAX } else { most };
         let sends = (0..most).map(|send| time - i64::from(send) * gap - trip);
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn nobody_could_hear_sooner() {
         for (trip, gap) in [(1, 1), (2, 1), (5, 2), (7, 1), (1, 3), (40, 9), (57, 24)] {
-            let pace = Pace { trip, gap };
+            let pace = TreePace { trip, gap };
             for (ranks, most) in (2..=70).flat_map(|ranks| [0, 1, 2, 3].map(|most| (ranks, most))) {
                 let heard = last(ranks, pace, most) as i64;
                 let all = u64::from(ranks);

@@ -20,7 +20,7 @@ pub use binary::Binary;
 pub use bine::{Bine, bine_peer};
 pub use binomial::Binomial;
 pub use chain::{Chain, KChain};
-pub use fitted::Fitted;
+pub use fitted::FittedTree;
 pub use flat::Flat;
 pub use in_order_binary::InOrderBinary;
 pub use k_nomial::KNomial;

@@ -59,7 +59,7 @@ pub(super) fn rows(
                         procs,
                         root: 0,
                         fan_out: None,
-                        pace: records::Pace::EVEN,
+                        pace: records::TreePace::EVEN,
                         bytes,
                         segment_bytes,
                         levels: placed.levels,

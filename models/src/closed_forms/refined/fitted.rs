@@ -1,12 +1,12 @@
 //! Trees that are made for the network: the last rank hears as soon as it can.
 
-use records::{Collective, Pace};
+use records::{Collective, TreePace};
 
 use super::{super::shape::CallShape, costs::RefinedCosts, trees};
 use crate::{Forms, parameters::Network, spreading::spreading};
 
 /// What the messages of a tree take, and what shape that gives it, in seconds.
-struct Fit {
+struct TreeFit {
     gap: f64,
     trip: f64,
     /// From the start until all have one segment.
@@ -15,7 +15,7 @@ struct Fit {
     children: u32,
 }
 
-impl Fit {
+impl TreeFit {
     fn new(shape: &CallShape, trip: f64, gap: impl Fn(u32) -> f64) -> Self {
         let most = shape.fan_out();
         let fitted = |gap: f64| {
@@ -23,14 +23,14 @@ impl Fit {
             let sends = if gap > 0.0 { ((fill - trip) / gap + ROUNDING) as u32 } else { u32::MAX };
             let most = if most == 0 { u32::MAX } else { most };
             let children = sends.saturating_add(1).min(most).min(shape.ranks() - 1);
-            Fit { gap, trip, fill, children }
+            TreeFit { gap, trip, fill, children }
         };
         // How soon sends follow each other may depend on how many there are to be.
         let first = gap(most.max(1));
         let told = fitted(first);
         match gap(told.children) {
             same if same == first => told,
-            other => Fit { children: told.children, ..fitted(other) },
+            other => TreeFit { children: told.children, ..fitted(other) },
         }
     }
 }
@@ -38,24 +38,24 @@ impl Fit {
 /// Of a send, by the gaps.
 const ROUNDING: f64 = 1e-9;
 
-fn down(network: &Network, shape: &CallShape) -> Fit {
+fn down(network: &Network, shape: &CallShape) -> TreeFit {
     let costs = RefinedCosts::of_segment(network, shape);
-    Fit::new(shape, costs.message, |children| costs.each(network, children))
+    TreeFit::new(shape, costs.message, |children| costs.each(network, children))
 }
 
 /// Read backwards a reduction is a broadcast, in which the receiver has the sender's part.
-fn up(network: &Network, shape: &CallShape) -> Fit {
+fn up(network: &Network, shape: &CallShape) -> TreeFit {
     let costs = RefinedCosts::of_segment(network, shape);
-    Fit::new(shape, costs.combined(), |_| costs.taken())
+    TreeFit::new(shape, costs.combined(), |_| costs.taken())
 }
 
 /// What the tree for a call is made for.
-pub(crate) fn pace(network: &Network, shape: &CallShape, collective: Collective) -> Pace {
+pub(crate) fn pace(network: &Network, shape: &CallShape, collective: Collective) -> TreePace {
     let fit = match collective {
         Collective::Reduce => up(network, shape),
         _ => down(network, shape),
     };
-    Pace::of_seconds(fit.trip, fit.gap)
+    TreePace::of_seconds(fit.trip, fit.gap)
 }
 
 /// Karp's tree with trips of M and gaps of e, then a segment per round of the root.

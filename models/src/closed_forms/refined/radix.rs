@@ -171,9 +171,9 @@ fn subtrees(ranks: u32, radix: u32) -> Vec<u32> {
 
 /// Times of whole subtrees and parts of one, each found once.
 #[derive(Default)]
-struct Known(Vec<(u32, f64)>);
+struct KnownTimes(Vec<(u32, f64)>);
 
-impl Known {
+impl KnownTimes {
     fn of(&mut self, ranks: u32, find: impl FnOnce(&mut Self) -> f64) -> f64 {
         if ranks <= 1 {
             return 0.0;
@@ -189,7 +189,7 @@ impl Known {
 
 /// Down a k-nomial tree, the largest subtree's blocks first.
 pub(super) fn scatter_k_nomial(network: &Network, shape: &CallShape, _: Forms) -> f64 {
-    fn down(network: &Network, shape: &CallShape, ranks: u32, known: &mut Known) -> f64 {
+    fn down(network: &Network, shape: &CallShape, ranks: u32, known: &mut KnownTimes) -> f64 {
         known.of(ranks, |known| {
             let children = subtrees(ranks, radix(shape));
             let (mut start, mut longest) = (0.0_f64, 0.0_f64);
@@ -202,12 +202,12 @@ pub(super) fn scatter_k_nomial(network: &Network, shape: &CallShape, _: Forms) -
             longest
         })
     }
-    empty_or(shape, down(network, shape, shape.ranks(), &mut Known::default()))
+    empty_or(shape, down(network, shape, shape.ranks(), &mut KnownTimes::default()))
 }
 
 /// Up a k-nomial tree, the smallest subtree first; messages pass the port as they come.
 pub(super) fn gather_k_nomial(network: &Network, shape: &CallShape, _: Forms) -> f64 {
-    fn up(network: &Network, shape: &CallShape, ranks: u32, known: &mut Known) -> f64 {
+    fn up(network: &Network, shape: &CallShape, ranks: u32, known: &mut KnownTimes) -> f64 {
         known.of(ranks, |known| {
             let child = |number: u32| {
                 let costs = RefinedCosts::from_network(network, f64::from(number) * shape.bytes());
@@ -228,7 +228,7 @@ pub(super) fn gather_k_nomial(network: &Network, shape: &CallShape, _: Forms) ->
             head.clock
         })
     }
-    empty_or(shape, up(network, shape, shape.ranks(), &mut Known::default()))
+    empty_or(shape, up(network, shape, shape.ranks(), &mut KnownTimes::default()))
 }
 
 fn empty_or(shape: &CallShape, seconds: f64) -> f64 {

@@ -71,7 +71,7 @@ fn shape(
         procs,
         root: 0,
         fan_out: None,
-        pace: records::Pace::EVEN,
+        pace: records::TreePace::EVEN,
         bytes,
         segment_bytes,
         levels: RunLevels::default(),

@@ -8,7 +8,7 @@ use records::{Algorithm, Collective};
 use super::place_own;
 use crate::{Buffer, Call, Entry, Program, Range, Round, algorithms::multiplying::Multiplying};
 
-pub(in super::super) const ENTRY: Entry = Entry::new::<RecursiveMultiplying>(
+pub(in super::super) const ENTRY: Entry = Entry::new::<MultiplyingAllgather>(
     Collective::Allgather,
     Algorithm::RecursiveMultiplying,
     "groups that share all blocks become fan-out times as large",
@@ -16,13 +16,13 @@ pub(in super::super) const ENTRY: Entry = Entry::new::<RecursiveMultiplying>(
 .fanned();
 
 #[derive(Debug, Clone, Copy)]
-struct RecursiveMultiplying {
+struct MultiplyingAllgather {
     ranks: Multiplying,
     rank: u32,
     empty: bool,
 }
 
-impl RecursiveMultiplying {
+impl MultiplyingAllgather {
     fn blocks(call: &Call<'_>, ranks: Ranks<u32>) -> Range {
         call.blocks(Buffer::Receive, ranks.start, ranks.end - ranks.start)
     }
@@ -39,9 +39,9 @@ impl RecursiveMultiplying {
     }
 }
 
-impl Program for RecursiveMultiplying {
+impl Program for MultiplyingAllgather {
     fn new(call: &Call<'_>, rank: u32) -> Self {
-        RecursiveMultiplying { ranks: Multiplying::new(call, rank), rank, empty: call.count == 0 }
+        MultiplyingAllgather { ranks: Multiplying::new(call, rank), rank, empty: call.count == 0 }
     }
 
     fn rounds(&self) -> u64 {

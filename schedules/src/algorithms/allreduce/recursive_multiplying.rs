@@ -8,7 +8,7 @@ use crate::{
     algorithms::multiplying::Multiplying,
 };
 
-pub(in super::super) const ENTRY: Entry = Entry::new::<RecursiveMultiplying>(
+pub(in super::super) const ENTRY: Entry = Entry::new::<MultiplyingAllreduce>(
     Collective::Allreduce,
     Algorithm::RecursiveMultiplying,
     "whole vectors exchanged among fan-out ranks at a time",
@@ -16,12 +16,12 @@ pub(in super::super) const ENTRY: Entry = Entry::new::<RecursiveMultiplying>(
 .fanned();
 
 #[derive(Debug, Clone, Copy)]
-struct RecursiveMultiplying {
+struct MultiplyingAllreduce {
     ranks: Multiplying,
     whole: ElementSpan,
 }
 
-impl RecursiveMultiplying {
+impl MultiplyingAllreduce {
     /// All who exchange combine in the order of their numbers: so all get the same result, to the
     /// last digit.
     fn multiply(&self, call: &Call<'_>, step: u32, out: &mut Round) {
@@ -57,10 +57,10 @@ impl RecursiveMultiplying {
     }
 }
 
-impl Program for RecursiveMultiplying {
+impl Program for MultiplyingAllreduce {
     fn new(call: &Call<'_>, rank: u32) -> Self {
         let whole = ElementSpan { start: 0, count: call.count };
-        RecursiveMultiplying { ranks: Multiplying::new(call, rank), whole }
+        MultiplyingAllreduce { ranks: Multiplying::new(call, rank), whole }
     }
 
     fn rounds(&self) -> u64 {

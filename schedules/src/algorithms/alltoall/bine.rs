@@ -12,7 +12,7 @@ use records::{Algorithm, Collective};
 
 use crate::{Buffer, Call, Entry, Program, Range, Round, topology::bine_peer};
 
-pub(in super::super) const ENTRY: Entry = Entry::new::<Bine>(
+pub(in super::super) const ENTRY: Entry = Entry::new::<BineAlltoall>(
     Collective::Alltoall,
     Algorithm::Bine,
     "blocks for halving runs of ranks go to partners that are nearer than Bruck's",
@@ -21,7 +21,7 @@ pub(in super::super) const ENTRY: Entry = Entry::new::<Bine>(
 
 /// So many blocks from a place on.
 #[derive(Debug, Clone, Copy, Default)]
-struct Piece {
+struct BlockPiece {
     place: u32,
     number: u32,
 }
@@ -32,14 +32,14 @@ struct BineStep {
     /// Of which step of an allgather this is the reverse.
     number: u32,
     /// Of the blocks held.
-    goes: Piece,
+    goes: BlockPiece,
     /// For each rank of whom blocks are held then: what stays, and what comes of what comes in.
-    stays: Vec<[Piece; 2]>,
+    stays: Vec<[BlockPiece; 2]>,
 }
 
 /// What all ranks do.
 #[derive(Debug)]
-struct Plan {
+struct BinePlan {
     ranks: u32,
     /// How far away the first rank is for whom blocks are held at first.
     first: u32,
@@ -51,7 +51,7 @@ struct Plan {
 /// The blocks that are for one rank, while a plan is made: how far away those are who sent them.
 type Sources = Vec<i64>;
 
-impl Plan {
+impl BinePlan {
     fn new(ranks: u32) -> Self {
         let count = u32::BITS - (ranks - 1).leading_zeros();
         // The runs of an allgather: first rank, and length.
@@ -74,16 +74,16 @@ impl Plan {
         }
         let sources = held.remove(0);
         let sources = sources.into_iter().map(|far| far.rem_euclid(modulus) as u32).collect();
-        Plan { ranks, first, steps, sources }
+        BinePlan { ranks, first, steps, sources }
     }
 
-    fn of(ranks: u32) -> Rc<Plan> {
+    fn of(ranks: u32) -> Rc<BinePlan> {
         KEPT.with_borrow_mut(|kept| {
             if let Some(plan) = kept.iter().find(|plan| plan.ranks == ranks) {
                 return Rc::clone(plan);
             }
             kept.truncate(KEPT_AT_ONCE - 1);
-            let plan = Rc::new(Plan::new(ranks));
+            let plan = Rc::new(BinePlan::new(ranks));
             kept.insert(0, Rc::clone(&plan));
             plan
         })
@@ -97,7 +97,7 @@ impl Plan {
 
 thread_local! {
     /// The last plans that were asked for, rank by rank: one takes O(p log p).
-    static KEPT: RefCell<Vec<Rc<Plan>>> = const { RefCell::new(Vec::new()) };
+    static KEPT: RefCell<Vec<Rc<BinePlan>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Groups of ranks take turns where collectives are composed of others.
@@ -116,15 +116,15 @@ impl BineStep {
             *end += sources.len() as u32;
             Some(*end)
         }));
-        let piece = |first: usize, end: usize| Piece {
+        let piece = |first: usize, end: usize| BlockPiece {
             place: places[first],
             number: places[end] - places[first],
         };
         let own = (after.0 - before.0) as usize..(after.0 - before.0) as usize + after.1 as usize;
         let gone = if own.start > 0 { 0..own.start } else { own.end..held.len() };
         let goes = piece(gone.start, gone.end);
-        let mut stays: Vec<[Piece; 2]> =
-            own.clone().map(|place| [piece(place, place + 1), Piece::default()]).collect();
+        let mut stays: Vec<[BlockPiece; 2]> =
+            own.clone().map(|place| [piece(place, place + 1), BlockPiece::default()]).collect();
         let mut next: Vec<Sources> = held[own].to_vec();
         // The partner counts in the other direction.
         let partner = i64::from(bine_peer(ranks, 0, number));
@@ -132,7 +132,7 @@ impl BineStep {
             let far = partner - (before.0 + place as i64);
             let of = (far - after.0).rem_euclid(i64::from(ranks)) as usize;
             let comes = piece(place, place + 1);
-            stays[of][1] = Piece { place: comes.place - goes.place, ..comes };
+            stays[of][1] = BlockPiece { place: comes.place - goes.place, ..comes };
             next[of].extend(held[place].iter().map(|source| partner - source));
         }
         (BineStep { number, goes, stays }, next)
@@ -140,14 +140,14 @@ impl BineStep {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Bine {
+struct BineAlltoall {
     rank: u32,
     ranks: u32,
     steps: u32,
     count: u64,
 }
 
-impl Bine {
+impl BineAlltoall {
     /// The rank that is so far away.
     fn far(&self, call: &Call<'_>, distance: u32) -> u32 {
         match self.rank.is_multiple_of(2) {
@@ -157,7 +157,7 @@ impl Bine {
     }
 
     /// Blocks as they are held before a step, in two places by turns; what comes is behind both.
-    fn blocks(&self, area: u32, piece: Piece) -> Range {
+    fn blocks(&self, area: u32, piece: BlockPiece) -> Range {
         let place = u64::from(area) * u64::from(self.ranks) + u64::from(piece.place);
         Range::new(Buffer::Temporary, place * self.count, u64::from(piece.number) * self.count)
     }
@@ -165,8 +165,8 @@ impl Bine {
     /// Puts what came between what stays.
     fn merge(&self, step: &BineStep, from: u32, out: &mut Round) {
         let mut place = 0;
-        let mut copy = |area, piece: Piece| {
-            let into = Piece { place, number: piece.number };
+        let mut copy = |area, piece: BlockPiece| {
+            let into = BlockPiece { place, number: piece.number };
             out.copy(self.blocks(area, piece), self.blocks(1 - from, into));
             place += piece.number;
         };
@@ -177,10 +177,10 @@ impl Bine {
     }
 }
 
-impl Program for Bine {
+impl Program for BineAlltoall {
     fn new(call: &Call<'_>, rank: u32) -> Self {
         let steps = u32::BITS - (call.ranks - 1).leading_zeros();
-        Bine { rank, ranks: call.ranks, steps, count: call.count }
+        BineAlltoall { rank, ranks: call.ranks, steps, count: call.count }
     }
 
     fn rounds(&self) -> u64 {
@@ -189,8 +189,8 @@ impl Program for Bine {
     }
 
     fn round(&self, call: &Call<'_>, index: u64, out: &mut Round) {
-        let plan = Plan::of(self.ranks);
-        let one = |place| Piece { place, number: 1 };
+        let plan = BinePlan::of(self.ranks);
+        let one = |place| BlockPiece { place, number: 1 };
         let at = (index.saturating_sub(1) / 2) as u32;
         if index == 0 {
             for place in 0..self.ranks {
@@ -208,7 +208,7 @@ impl Program for Bine {
                 return self.merge(step, at % 2, out);
             }
             let partner = bine_peer(self.ranks, self.rank, step.number);
-            let comes = Piece { place: 0, number: step.goes.number };
+            let comes = BlockPiece { place: 0, number: step.goes.number };
             out.exchange(partner, self.blocks(2, comes), partner, self.blocks(at % 2, step.goes));
         }
     }
@@ -218,6 +218,6 @@ impl Program for Bine {
     }
 
     fn temporary(&self, _call: &Call<'_>, _scratch: &mut Round) -> u64 {
-        (2 * u64::from(self.ranks) + u64::from(Plan::of(self.ranks).most())) * self.count
+        (2 * u64::from(self.ranks) + u64::from(BinePlan::of(self.ranks).most())) * self.count
     }
 }

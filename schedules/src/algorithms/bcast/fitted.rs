@@ -4,9 +4,9 @@
 use records::{Algorithm, Collective};
 
 use super::tree::TreeBcast;
-use crate::{Entry, topology::Fitted};
+use crate::{Entry, topology::FittedTree};
 
-pub(in super::super) const ENTRY: Entry = Entry::new::<TreeBcast<Fitted>>(
+pub(in super::super) const ENTRY: Entry = Entry::new::<TreeBcast<FittedTree>>(
     Collective::Bcast,
     Algorithm::Fitted,
     "segments down the tree that is made for the network's latency and gap",

@@ -3,9 +3,9 @@
 use records::{Algorithm, Collective};
 
 use super::tree::TreeReduce;
-use crate::{Entry, topology::Fitted};
+use crate::{Entry, topology::FittedTree};
 
-pub(in super::super) const ENTRY: Entry = Entry::new::<TreeReduce<Fitted>>(
+pub(in super::super) const ENTRY: Entry = Entry::new::<TreeReduce<FittedTree>>(
     Collective::Reduce,
     Algorithm::Fitted,
     "segments up the tree that is made for the network's latency and gap",

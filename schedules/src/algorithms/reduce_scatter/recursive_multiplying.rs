@@ -9,14 +9,14 @@ use crate::{
 };
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct RecursiveMultiplying<B> {
+pub(super) struct MultiplyingReduceScatter<B> {
     ranks: Multiplying,
     rank: u32,
     whole: ElementSpan,
     blocks: PhantomData<B>,
 }
 
-impl<B: BlockDivision> RecursiveMultiplying<B> {
+impl<B: BlockDivision> MultiplyingReduceScatter<B> {
     /// The vector as far as it is combined; what comes in stands behind it.
     fn partial(&self, span: ElementSpan) -> Range {
         ElementSpan { start: span.start - self.whole.start, ..span }.in_buffer(Buffer::Temporary)
@@ -64,10 +64,10 @@ impl<B: BlockDivision> RecursiveMultiplying<B> {
     }
 }
 
-impl<B: BlockDivision> Program for RecursiveMultiplying<B> {
+impl<B: BlockDivision> Program for MultiplyingReduceScatter<B> {
     fn new(call: &Call<'_>, rank: u32) -> Self {
         let (ranks, whole) = (Multiplying::new(call, rank), B::whole(call));
-        RecursiveMultiplying { ranks, rank, whole, blocks: PhantomData }
+        MultiplyingReduceScatter { ranks, rank, whole, blocks: PhantomData }
     }
 
     fn rounds(&self) -> u64 {

@@ -4,7 +4,7 @@ use records::{Algorithm, Collective};
 
 use super::{
     OwnCounts, bine::BineReduceScatter, circulant::CirculantReduceScatter, pairwise::Pairwise,
-    recursive_halving::RecursiveHalving, recursive_multiplying::RecursiveMultiplying,
+    recursive_halving::RecursiveHalving, recursive_multiplying::MultiplyingReduceScatter,
     ring::RingReduceScatter,
 };
 use crate::Entry;
@@ -41,7 +41,7 @@ pub(in super::super) const RECURSIVE_HALVING: Entry = Entry::new::<RecursiveHalv
 .commutative();
 
 pub(in super::super) const RECURSIVE_MULTIPLYING: Entry =
-    Entry::new::<RecursiveMultiplying<OwnCounts>>(
+    Entry::new::<MultiplyingReduceScatter<OwnCounts>>(
         COLLECTIVE,
         Algorithm::RecursiveMultiplying,
         "groups of ranks and their part of the vector are divided by fan-out",

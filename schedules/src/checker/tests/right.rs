@@ -372,7 +372,7 @@ fn simulates_on_many(numbers: usize) {
             let displacements: Vec<u64> = (0..u64::from(ranks)).collect();
             let call = Call {
                 fan_out,
-                pace: records::Pace { trip: 57, gap: 24 },
+                pace: records::TreePace { trip: 57, gap: 24 },
                 root: if entry.collective.is_rooted() { ranks / 3 } else { 0 },
                 counts: &counts,
                 displacements: &displacements,
