@@ -214,11 +214,10 @@ fn panels(
             figures::PlotPoint { x, y: row.seconds, low: row.low_seconds, high: row.high_seconds };
         let panel =
             named(&mut panels, |panel| panel.0 == row.model, || (row.model.to_owned(), Vec::new()));
-        let own = Method::Own { algorithm: row.algorithm, segment_bytes: row.segment_bytes };
-        let name = match &row.method {
+        let name = match row.tells_origin {
             _ if auto => name(row),
-            Some(method) => method.to_string(),
-            None => own.short(),
+            true => row.method.to_string(),
+            false => row.method.short(),
         };
         let series = named(
             &mut panel.1,
@@ -262,10 +261,8 @@ fn named<T>(all: &mut Vec<T>, is: impl FnMut(&T) -> bool, new: impl FnOnce() -> 
 
 /// The algorithm, with whose it is where that makes a difference.
 fn name(row: &PredictionRow) -> String {
-    match &row.method {
-        Some(method) => method.clone().with_segment(0).to_string(),
-        None => row.algorithm.to_string(),
-    }
+    let method = row.method.clone().with_segment(0);
+    if row.tells_origin { method.to_string() } else { method.short() }
 }
 
 /// The models of the paper's tables; where it has none, the refined one. Of constants of algorithms
@@ -355,7 +352,8 @@ fn predict(
             high_seconds: prediction.high,
             greatest_seconds: predictor.predict_method_greatest(point, &method)?,
             limit_seconds: predictor.limit(point).map(|limit| limit.seconds),
-            method: predictor.is_by_method().then_some(method),
+            method,
+            tells_origin: predictor.is_by_method(),
             extrapolated: !predictor.reach().covers(point),
         });
     }

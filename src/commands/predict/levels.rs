@@ -70,7 +70,8 @@ pub(super) fn rows(
                     rows.push(PredictionRow {
                         collective,
                         algorithm: placed.entry.algorithm,
-                        method: Some(placed.method.clone().with_segment(segment_bytes)),
+                        method: placed.method.clone().with_segment(segment_bytes),
+                        tells_origin: true,
                         segment_bytes,
                         layout,
                         bytes,

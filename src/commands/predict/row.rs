@@ -8,9 +8,10 @@ use serde::Serialize;
 pub struct PredictionRow {
     pub collective: Collective,
     pub algorithm: Algorithm,
-    /// The method, where each has constants of its own.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub method: Option<Method>,
+    pub method: Method,
+    /// Whether whose method it is makes a difference.
+    #[serde(skip)]
+    pub tells_origin: bool,
     pub segment_bytes: u64,
     #[serde(rename = "procs")]
     pub layout: Layout,
