@@ -124,7 +124,7 @@ const MANY_HALVES: u32 = 100;
 
 impl<'a> Search<'a> {
     fn new(predictor: &'a Predictor, point: Point, method: &Method) -> Result<Self, DecideError> {
-        let Evaluation { way, shape: whole, set } = predictor.look_up_method(point, method)?;
+        let Evaluation { way, shape: whole, set, .. } = predictor.look_up_method(point, method)?;
         let form = match way {
             CostSource::Form(form) => form,
             CostSource::Simulated(entry) => {
