@@ -196,7 +196,7 @@ fn a_fitted_tree_is_never_worse_than_the_best_of_the_list() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let cases = (platform(), 2_u32..200, 1_u64..20_000);
     for _ in 0..60 {
-        let tree = proptest::strategy::Strategy::new_tree(&cases, &mut runner).unwrap();
+        let tree = Strategy::new_tree(&cases, &mut runner).unwrap();
         let (mut parameters, procs, count) = proptest::strategy::ValueTree::current(&tree);
         // A gap that is the same to however many ranks: as LogP has it.
         parameters.plogp.gap_by_destinations.clear();
