@@ -27,6 +27,7 @@ mod exchange;
 mod fitted;
 mod ports;
 mod radix;
+mod texts;
 mod trees;
 mod two_trees;
 
@@ -34,8 +35,9 @@ use records::{Algorithm as A, Collective};
 
 use super::{
     form::ClosedForm,
-    text::{Texts, Texts::ByCase, formula, words},
+    text::{Texts::ByCase, formula, words},
 };
+use texts::{CONCURRENT, DOWN, EXCHANGES, HALVES, TWO_DOWN, TWO_UP, UP};
 
 pub(super) use costs::symbol;
 pub(crate) use fitted::pace;
@@ -291,9 +293,6 @@ const ALLTOALL: &[ClosedForm] = &[
     ClosedForm::unsegmented(A::LinearConcurrent, exchange::alltoall_linear_concurrent, CONCURRENT),
 ];
 
-const CONCURRENT: Texts =
-    formula("max{(P - 2) e(P - 1) + s + (P - 1) r, M + (P - 2) max{e(P - 1), g}, M + (P - 2) r}");
-
 const GATHER: &[ClosedForm] = &[
     ClosedForm::unsegmented(A::Linear, blocks::gather_linear, formula("M + (P - 2) max{g, r}")),
     ClosedForm::unsegmented(
@@ -378,33 +377,3 @@ const EXSCAN: &[ClosedForm] = &[
     )
     .of_powers_of_two(),
 ];
-
-const DOWN: Texts = words(
-    "down the tree as it is, each rank to its largest subtree first, the next child e(k) later; a \
-     segment per period of the slowest rank",
-);
-
-const TWO_DOWN: Texts = words(
-    "down the deeper tree, M + e(2) per level, then two segments per 2 max{e(2), g, s + r}; of segments \
-     that are no longer than half of the message",
-);
-
-const TWO_UP: Texts = words(
-    "up the deeper tree, M + y + max{g, r + y} per level, then two segments per 2 max{g, s + r + y}; of \
-     segments that are no longer than half of the message",
-);
-
-const UP: Texts = words(
-    "up the tree as it is, each rank from its smallest subtree first, M + y per child that comes \
-     alone; a segment per period of the slowest rank",
-);
-
-const EXCHANGES: Texts = words(
-    "lg P rounds of M + y (a barrier's y is 0); where P is no power of two, the ranks beyond come \
-     before and after",
-);
-
-const HALVES: Texts = words(
-    "floor(lg P) rounds of M + y of m / 2^i, and as many of M back; where P is no power of two, \
-     M + y before and M after",
-);

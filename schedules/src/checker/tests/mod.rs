@@ -4,3 +4,4 @@ mod broken;
 mod mutants;
 mod node_aware;
 mod right;
+mod sources;
