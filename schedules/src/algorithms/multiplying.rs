@@ -30,15 +30,25 @@ pub(super) struct DigitGroup {
     base: u32,
     pub digit: u32,
     weight: u32,
-    size: u32,
+    /// How many values the digit has.
+    pub size: u32,
 }
 
 impl DigitGroup {
-    /// The others by their digit: their place among the others, and their rank.
-    pub fn others(self) -> impl Iterator<Item = (u32, u32, u32)> + Clone {
-        let rank = move |digit| self.fold.rank_of(self.base + digit * self.weight);
-        let digits = (0..self.size).filter(move |&digit| digit != self.digit);
-        (0..).zip(digits).map(move |(place, digit)| (place, digit, rank(digit)))
+    /// Of one of the others: its place among them, its digit, and its rank.
+    fn other(&self, digit: u32) -> (u32, u32, u32) {
+        let place = digit - u32::from(digit > self.digit);
+        (place, digit, self.fold.rank_of(self.base + digit * self.weight))
+    }
+
+    /// The others in the order in which they are sent to: each hears from one rank at a time.
+    pub fn destinations(self) -> impl Iterator<Item = (u32, u32, u32)> + Clone {
+        (1..self.size).map(move |far| self.other((self.digit + far) % self.size))
+    }
+
+    /// The others in the order in which they are heard from.
+    pub fn sources(self) -> impl Iterator<Item = (u32, u32, u32)> + Clone {
+        (1..self.size).map(move |far| self.other((self.digit + self.size - far) % self.size))
     }
 
     /// The ranks whose data the numbers stand for that have a digit, and any lower digits.

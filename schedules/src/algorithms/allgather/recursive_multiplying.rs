@@ -56,12 +56,15 @@ impl Program for MultiplyingAllgather {
             self.hand(true, Self::blocks(call, first..first + 1), out);
         } else if index <= u64::from(self.ranks.steps) {
             let Some(group) = self.ranks.group(index as u32 - 1) else { return };
-            let come = group.others().map(|(place, digit, from)| {
+            let come = group.sources().map(|(place, digit, from)| {
                 (from, place, Self::blocks(call, group.ranks_of(digit)))
             });
             let own = Self::blocks(call, group.ranks_of(group.digit));
             let most = self.ranks.most();
-            out.exchange_all(come, group.others().map(|(place, _, to)| (to, most + place, own)));
+            out.exchange_all(
+                come,
+                group.destinations().map(|(place, _, to)| (to, most + place, own)),
+            );
         } else {
             self.hand(false, Self::blocks(call, 0..call.ranks), out);
         }

@@ -26,24 +26,19 @@ impl MultiplyingAllreduce {
     /// last digit.
     fn multiply(&self, call: &Call<'_>, step: u32, out: &mut Round) {
         let Some(group) = self.ranks.group(step) else { return };
-        let result = self.whole.in_buffer(Buffer::Receive);
-        let send_slot = |place| self.ranks.most() + place;
-        for (place, _, from) in group.others() {
-            out.receive(from, place, self.scratch(place));
+        let (most, result) = (self.ranks.most(), self.whole.in_buffer(Buffer::Receive));
+        let come = group.sources().map(|(place, _, from)| (from, place, self.scratch(place)));
+        out.exchange_all(
+            come,
+            group.destinations().map(|(place, _, to)| (to, most + place, result)),
+        );
+        for place in 1..group.digit {
+            out.combine_left(self.scratch(place - 1), self.scratch(place));
         }
-        group.others().for_each(|(place, _, to)| out.send(to, send_slot(place), result));
-        for (place, digit, _) in group.others() {
-            out.wait(place);
-            if place > 0 && digit < group.digit {
-                out.combine_left(self.scratch(place - 1), self.scratch(place));
-            }
-        }
-        // Until then nothing is combined with what is being sent.
-        group.others().for_each(|(place, _, _)| out.wait(send_slot(place)));
         if group.digit > 0 {
             out.combine_left(self.scratch(group.digit - 1), result);
         }
-        for (place, _, _) in group.others().filter(|(_, digit, _)| *digit > group.digit) {
+        for place in group.digit..group.size - 1 {
             let order = match call.commutative {
                 true => OperandOrder::SourceFirst,
                 false => OperandOrder::IntoFirst,

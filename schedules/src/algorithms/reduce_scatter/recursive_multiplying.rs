@@ -35,9 +35,9 @@ impl<B: BlockDivision> MultiplyingReduceScatter<B> {
             Range::new(Buffer::Temporary, start, own.count)
         };
         let has_data = |message: &(u32, u32, Range)| message.2.count > 0;
-        let come = group.others().map(|(place, _, from)| (from, place, scratch(place)));
+        let come = group.sources().map(|(place, _, from)| (from, place, scratch(place)));
         let most = self.ranks.most();
-        let go = group.others().map(|(place, digit, to)| (to, most + place, part(digit)));
+        let go = group.destinations().map(|(place, digit, to)| (to, most + place, part(digit)));
         out.exchange_all(come.clone().filter(has_data), go.filter(has_data));
         come.for_each(|(_, _, came)| out.combine_left(came, own));
     }
@@ -97,7 +97,7 @@ impl<B: BlockDivision> Program for MultiplyingReduceScatter<B> {
         let groups = (0..self.ranks.steps).filter_map(|step| self.ranks.group(step));
         let incoming = groups.map(|group| {
             let own = group.ranks_of(group.digit);
-            group.others().count() as u64 * B::span(call, own.start, own.end).count
+            group.sources().count() as u64 * B::span(call, own.start, own.end).count
         });
         self.whole.count + incoming.max().unwrap_or(0).max(folded)
     }
