@@ -46,8 +46,11 @@ impl OwnMethod {
             return Err(Error::Refused(problem));
         }
         let fan_out = if fan_out == 0 { plain.fan_out } else { fan_out };
-        let call = Call { fan_out, ..Call::new(2, 1) };
-        plain.entry.check(&call).map_err(|error| Error::Refused(format!("{method}: {error}")))?;
+        let least = plain.entry.least_fan_out();
+        if fan_out < least {
+            let problem = format!("{method}: fan-out {fan_out}; expected at least {least}");
+            return Err(Error::Refused(problem));
+        }
         Ok(OwnMethod { fan_out, pace, ..plain })
     }
 

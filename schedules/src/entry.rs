@@ -113,6 +113,15 @@ impl Entry {
         self.node_checks.is_some()
     }
 
+    /// The smallest [`Call::fan_out`] that means anything.
+    pub const fn least_fan_out(&self) -> u32 {
+        match self.algorithm {
+            Algorithm::Fitted => 0,
+            Algorithm::KChain | Algorithm::KRing => 1,
+            _ => 2,
+        }
+    }
+
     /// Whether the algorithm serves the call.
     ///
     /// # Errors
@@ -135,11 +144,7 @@ impl Entry {
     /// As [`Entry::check`], and a node-aware algorithm of an operation that is not commutative: it
     /// may change the order of operands.
     pub fn check_on_any_nodes(&self, call: &Call<'_>) -> Result<(), CallError> {
-        let least = match self.algorithm {
-            Algorithm::Fitted => 0,
-            Algorithm::KChain | Algorithm::KRing => 1,
-            _ => 2,
-        };
+        let least = self.least_fan_out();
         let problem = if call.ranks == 0 {
             "0 ranks; a communicator has at least 1".into()
         } else if self.collective.is_rooted() && call.root >= call.ranks {
