@@ -69,6 +69,16 @@ impl<T: Tree> Subtree<T> {
         })
     }
 
+    /// The same in descending order.
+    pub fn children_backwards(&self) -> impl Iterator<Item = (u32, u32, u32)> {
+        let mut place = self.ranks;
+        children(self.tree, self.rank, ChildOrder::Descending).map(move |child| {
+            let number = self.tree.subtree(child);
+            place -= number;
+            (child, place, number)
+        })
+    }
+
     /// Elements of scratch memory.
     pub fn temporary(&self) -> u64 {
         let is_leaf = self.children == 0 && !self.is_root();
@@ -77,24 +87,26 @@ impl<T: Tree> Subtree<T> {
     }
 
     /// The root's blocks, in the order of the tree.
-    pub fn runs(&self, call: &Call<'_>) -> Vec<BlockRun> {
+    pub fn each_run(&self, call: &Call<'_>, mut tell: impl FnMut(BlockRun)) {
         if T::IS_IN_ORDER {
             let behind = call.ranks - self.root;
-            return vec![
-                BlockRun { place: 0, rank: self.root, number: behind },
-                BlockRun { place: behind, rank: 0, number: self.root },
-            ];
+            tell(BlockRun { place: 0, rank: self.root, number: behind });
+            return tell(BlockRun { place: behind, rank: 0, number: self.root });
         }
-        let (mut runs, mut place): (Vec<BlockRun>, u32) = (Vec::new(), 0);
-        let mut next = vec![self.rank];
-        while let Some(rank) = next.pop() {
-            match runs.last_mut().filter(|run| run.rank + run.number == rank) {
-                Some(run) => run.number += 1,
-                None => runs.push(BlockRun { place, rank, number: 1 }),
+        let mut run = BlockRun { place: 0, rank: self.root, number: 0 };
+        walk(self.tree, self.root, &mut |rank| {
+            if run.rank + run.number != rank {
+                tell(run);
+                run = BlockRun { place: run.place + run.number, rank, number: 0 };
             }
-            place += 1;
-            next.extend(children(self.tree, rank, ChildOrder::Descending));
-        }
-        runs
+            run.number += 1;
+        });
+        tell(run);
     }
+}
+
+/// Meets the ranks of a subtree: its head, then its children's, in ascending order.
+fn walk<T: Tree>(tree: T, head: u32, meet: &mut impl FnMut(u32)) {
+    meet(head);
+    children(tree, head, ChildOrder::Ascending).for_each(|child| walk(tree, child, meet));
 }

@@ -5,6 +5,8 @@
 //! The paper sends blocks from and to where they belong, scattered; here they stand in the order in
 //! which they come until the end, so that a message is one piece, or two.
 
+use std::{cell::RefCell, rc::Rc};
+
 use records::{Algorithm, Collective};
 
 use crate::{Buffer, Call, Entry, Program, Range, Round, algorithms::radix::digits};
@@ -24,18 +26,33 @@ struct Sparbit {
     temporary: u64,
 }
 
+thread_local! {
+    /// The last order that was asked for, rank by rank, and of how many ranks.
+    static KEPT: RefCell<(u32, Rc<[u32]>)> = RefCell::new((0, Rc::new([])));
+}
+
 impl Sparbit {
-    /// How far the ranks are behind whose blocks a rank has after some steps, in the order in which
-    /// these came.
-    fn held(&self, steps: u32) -> Vec<u32> {
-        let mut held = vec![0];
-        for distance in (0..steps).map(|step| self.distance(step)) {
-            held.extend_from_within(..);
-            let half = held.len() / 2;
-            held[half..].iter_mut().for_each(|behind| *behind += distance);
-            held.retain(|behind| *behind < self.ranks);
+    /// How far the ranks are behind whose blocks a rank has, in the order in which these come.
+    fn order(&self) -> Rc<[u32]> {
+        KEPT.with_borrow_mut(|(ranks, order)| {
+            if *ranks != self.ranks {
+                (*ranks, *order) = (self.ranks, self.found().into());
+            }
+            Rc::clone(order)
+        })
+    }
+
+    fn found(&self) -> Vec<u32> {
+        let mut order = vec![0];
+        for distance in (0..self.steps).map(|step| self.distance(step)) {
+            for place in 0..order.len() {
+                let behind = order[place] + distance;
+                if behind < self.ranks {
+                    order.push(behind);
+                }
+            }
         }
-        held
+        order
     }
 
     fn distance(&self, step: u32) -> u32 {
@@ -44,8 +61,10 @@ impl Sparbit {
 
     /// A step: all blocks go, but for one that the receiver has, if some distance is too far.
     fn step(&self, call: &Call<'_>, step: u32, out: &mut Round) {
-        let (held, distance) = (self.held(step), self.distance(step));
-        let number = held.len() as u32;
+        let (order, distance) = (self.order(), self.distance(step));
+        // All that are a multiple of twice the distance behind.
+        let number = self.ranks.div_ceil(2 * distance);
+        let held = &order[..number as usize];
         let kept = held.iter().position(|behind| behind + distance >= self.ranks);
         let kept = kept.map_or(number, |kept| kept as u32);
         let pieces = [(0, kept), (kept + 1, number)].into_iter().zip(0_u32..);
@@ -81,8 +100,8 @@ impl Program for Sparbit {
         } else if index <= u64::from(self.steps) {
             self.step(call, index as u32 - 1, out);
         } else {
-            for (place, behind) in (0..).zip(self.held(self.steps)) {
-                let owner = call.before(self.rank, behind);
+            for (place, behind) in (0..).zip(self.order().iter()) {
+                let owner = call.before(self.rank, *behind);
                 out.copy(blocks(place, 1), call.block(Buffer::Receive, owner));
             }
         }

@@ -39,14 +39,14 @@ impl<T: Tree> TreeGather<T> {
 
     /// From the order of the tree into that of ranks. In place, the root's own block is there.
     fn turn(&self, call: &Call<'_>, out: &mut Round) {
-        for run in self.subtree.runs(call) {
+        self.subtree.each_run(call, |run| {
             let skipped = u32::from(call.in_place && run.place == 0);
             let number = run.number - skipped;
             out.copy(
                 self.blocks(run.place + skipped, number),
                 call.blocks(Buffer::Receive, run.rank + skipped, number),
             );
-        }
+        });
     }
 }
 

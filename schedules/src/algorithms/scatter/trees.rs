@@ -54,7 +54,7 @@ impl<T: Tree> Program for TreeScatter<T> {
         match self.subtree.parent() {
             None if self.subtree.is_straight() => {}
             // From the order of ranks into that of the tree.
-            None => self.subtree.runs(call).into_iter().for_each(|run| {
+            None => self.subtree.each_run(call, |run| {
                 let straight = call.blocks(Buffer::Send, run.rank, run.number);
                 out.copy(straight, self.blocks(run.place, run.number));
             }),
@@ -65,8 +65,9 @@ impl<T: Tree> Program for TreeScatter<T> {
             }
         }
         // Whoever has the most below comes first.
-        let sends: Vec<(u32, u32, u32)> = self.subtree.children().collect();
-        for (slot, &(to, first, number)) in (0..children).zip(&sends).rev() {
+        for ((to, first, number), slot) in
+            self.subtree.children_backwards().zip((0..children).rev())
+        {
             out.send(to, slot, self.blocks(first, number));
         }
         let is_root = self.subtree.is_root();
