@@ -28,7 +28,13 @@ fn succeeded(output: Output) -> String {
 
 /// `make install` below a directory of its own; nothing where not all is built.
 fn installed(test: &str, prefix: &str) -> Option<tempfile::TempDir> {
-    for file in ["colibri-mpi", "colibri-switch", "libcolibri.so", "libcolibri_yield.so"] {
+    for file in [
+        "colibri-mpi",
+        "colibri-switch",
+        "libcolibri.so",
+        "libcolibri_bench.so",
+        "libcolibri_yield.so",
+    ] {
         if !built().join(file).is_file() {
             skipped(test, &format!("{file} is not built: cargo build --workspace"));
             return None;

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Error, Result,
     clock::{Nanos, now, seconds},
+    exchange::Communicator,
     flags::{JobFlags, parse_budget},
     launcher,
     patience::Patience,
@@ -97,7 +98,7 @@ fn tell(world: &World, command: ClocksCommand) -> Result<()> {
     serving::tell_first(&world.control, world.control.size(), &command)
 }
 
-fn serve(world: &World, mut synchroniser: Synchroniser) -> Result<()> {
+fn serve(world: &World, mut synchroniser: Synchroniser<Communicator>) -> Result<()> {
     synchroniser.begin()?;
     serving::follow(&world.control, Patience::of_bystander, |command| {
         match command {

@@ -34,5 +34,16 @@ pub enum Error {
     Message(#[from] serde_json::Error),
 }
 
+impl From<timing::Error> for Error {
+    fn from(error: timing::Error) -> Self {
+        match error {
+            timing::Error::Run(error) => Error::Own(error),
+            timing::Error::Refused(problem) => Error::Unsupported(problem),
+            timing::Error::WrongResult(problem) => Error::WrongResult(problem),
+            timing::Error::Message(error) => Error::Message(error),
+        }
+    }
+}
+
 /// A result with this package's [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;

@@ -13,26 +13,11 @@ use mpi::{
 };
 use runner::Handle;
 use serde::{Serialize, de::DeserializeOwned};
+use timing::peers::Peers;
 
 use crate::{Error, Result, patience::Patience, sleep::sharpen_timers};
 
-/// What a message is for; keeps kinds of messages apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(i32)]
-pub enum Tag {
-    /// What to do next.
-    Command = 1,
-    /// What came of it.
-    Report = 2,
-    /// The bytes whose travel is timed.
-    Data = 3,
-    /// Empty: "I am there" or "I have it".
-    Signal = 4,
-    /// Set-up, before anything is measured.
-    Setup = 5,
-    /// Readings of clocks.
-    Clock = 6,
-}
+pub use timing::peers::Tag;
 
 /// A communicator of which this process is a member. Copies name the same communicator.
 #[derive(Debug, Clone, Copy)]
@@ -285,6 +270,45 @@ impl Communicator {
         let mut bytes = vec![0; length];
         self.receive(&mut bytes, from, tag)?;
         Ok(serde_json::from_slice(&bytes)?)
+    }
+}
+
+impl Peers for Communicator {
+    type Error = Error;
+
+    fn rank(&self) -> u32 {
+        self.rank()
+    }
+
+    fn size(&self) -> u32 {
+        self.size()
+    }
+
+    #[inline]
+    fn send(&self, bytes: &[u8], to: u32, tag: Tag) -> Result<()> {
+        self.send(bytes, to, tag)
+    }
+
+    #[inline]
+    fn receive(&self, buffer: &mut [u8], from: u32, tag: Tag) -> Result<()> {
+        self.receive(buffer, from, tag)
+    }
+
+    #[inline]
+    fn exchange_signals(&self, to: u32, from: u32) -> Result<()> {
+        self.exchange_signals(to, from)
+    }
+
+    fn tell<T: Serialize>(&self, value: &T, to: u32, tag: Tag) -> Result<()> {
+        self.tell(value, to, tag)
+    }
+
+    fn hear<T: DeserializeOwned>(&self, from: u32, tag: Tag) -> Result<T> {
+        self.hear(from, tag)
+    }
+
+    fn wait_for<T: DeserializeOwned>(&self, from: u32, tag: Tag) -> Result<T> {
+        self.hear_asleep(from, tag, Patience::of_participant())
     }
 }
 

@@ -11,7 +11,6 @@
 //! touches files; the others hear from it what to do.
 
 pub mod calibrate;
-pub mod clock;
 pub mod clocks;
 mod disturbance;
 mod error;
@@ -29,10 +28,9 @@ pub mod program;
 mod progress;
 pub mod recording;
 pub mod serving;
-pub mod sleep;
-pub mod synchronisation;
 pub mod table;
 pub mod transport;
 pub mod world;
 
 pub use error::{Error, Result};
+pub use timing::{clock, sleep, synchronisation};

@@ -16,6 +16,10 @@ use records::{
     quantity,
 };
 use serde::{Deserialize, Serialize};
+use timing::{
+    margin::Margin,
+    scheme::{self, CallReport, Scheme, Start, TimingScheme},
+};
 
 use crate::{
     Error, Result,
@@ -24,10 +28,6 @@ use crate::{
     exchange::{Communicator, Tag},
     flags::{JobFlags, parse_budget},
     launcher,
-    measure::{
-        margin::Margin,
-        timing::{self, CallReport, Scheme, Start, TimingScheme},
-    },
     patience::Patience,
     platform::{self, Survey},
     progress::Reporter,
@@ -133,7 +133,7 @@ impl RingLinks {
         let RingLinks { comm, scheme, clock, outgoing, incoming, requests } = self;
         let (next, before) = ((comm.rank() + 1) % procs, (comm.rank() + procs - 1) % procs);
         let bytes = bytes as usize;
-        timing::call(*scheme, (comm, procs), clock, Start { agreed, reply: 0 }, || {
+        scheme::call(*scheme, (comm, procs), clock, Start { agreed, reply: 0 }, || {
             requests.push(start_receive(comm, &mut incoming[..bytes], before)?);
             requests.push(start_send(comm, &outgoing[..bytes], next)?);
             wait_for_all(requests)
@@ -225,7 +225,7 @@ fn observe(
     }
     margin.learn(&reports);
     let start = Start { agreed: ring.agreed, reply: 0 };
-    let timed = timing::combine(links.scheme, start, &[], &reports);
+    let timed = scheme::combine(links.scheme, start, &[], &reports);
     let timed = timed.ok_or_else(|| Error::Usage("no rank reported a ring".into()))?;
     Ok((timed.seconds, timed.status))
 }

@@ -164,7 +164,7 @@ fn describe(
         busy_processors: load.busy_processors,
         clock: format!("CLOCK_MONOTONIC, {sharing}"),
         clock_resolution_seconds: clock::resolution_seconds(),
-        clocks: clock::survey(),
+        clocks: clock::survey(exchange::wtime),
         governor: read_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         transport: transport::in_use()?,
         settings: settings(env::vars()),

@@ -2,25 +2,14 @@
 
 use std::{
     ffi::{CStr, CString, c_int, c_void},
-    mem, ptr,
+    ptr,
     sync::{
         OnceLock,
         atomic::{AtomicPtr, Ordering},
     },
 };
 
-use runner::{AbiFamily, Arguments, Handle, Mpi, MpiConstants};
-
-/// What MPI libraries are called as files; a program that loads MPI itself (mpi4py) keeps it out
-/// of the scope in which symbols are searched.
-const FILES: [&CStr; 6] = [
-    c"libmpi.so.40",
-    c"libmpich.so.12",
-    c"libmpi.so.12",
-    c"libmpi_abi.so.1",
-    c"libmpi_abi.so.0",
-    c"libmpi_cray.so.12",
-];
+use runner::{AbiFamily, Arguments, Handle, Mpi, MpiConstants, process};
 
 /// A function that stands behind one of ours, looked up once.
 pub struct Behind {
@@ -48,42 +37,10 @@ impl Behind {
 
     #[cold]
     fn look_up(&self) -> *mut c_void {
-        let found = function(self.name);
+        let found = process::behind(self.name);
         self.address.store(found, Ordering::Relaxed);
         found
     }
-}
-
-/// A function of the library; null where it has none of this name.
-pub fn function(name: &CStr) -> *mut c_void {
-    // SAFETY: a C string; RTLD_NEXT searches what was loaded after this library.
-    let next = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
-    if next.is_null() { in_files(name) } else { next }
-}
-
-/// A variable of the library. A program that isn't position-independent has a copy of its own,
-/// which is the one that counts: what is searched first is the program.
-fn variable(name: &CStr) -> *mut c_void {
-    // SAFETY: a C string.
-    let default = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-    if default.is_null() { in_files(name) } else { default }
-}
-
-fn in_files(name: &CStr) -> *mut c_void {
-    for file in FILES {
-        // SAFETY: C strings; RTLD_NOLOAD only looks for what is loaded already.
-        let found = unsafe {
-            let library = libc::dlopen(file.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
-            match library.is_null() {
-                true => ptr::null_mut(),
-                false => libc::dlsym(library, name.as_ptr()),
-            }
-        };
-        if !found.is_null() {
-            return found;
-        }
-    }
-    ptr::null_mut()
 }
 
 /// The functions of the library; its constants are not known yet.
@@ -95,7 +52,7 @@ fn functions() -> Result<Mpi, String> {
         let Ok(name) = CString::new([b"P", name.to_bytes()].concat()) else {
             return ptr::null();
         };
-        function(&name).cast_const()
+        process::behind(&name).cast_const()
     };
     let constants = MpiConstants::new(AbiFamily::Standard, |_| ptr::null());
     // SAFETY: these are the functions of these names; who takes the table for more than calls, which
@@ -161,8 +118,10 @@ impl LoadedLibrary {
     /// # Errors
     /// None, or one whose header isn't known; says which.
     pub fn find() -> Result<Self, String> {
-        let (functions, family) = (functions()?, family()?);
-        let constants = MpiConstants::new(family, |name| variable(name).cast_const())
+        let functions = functions()?;
+        // SAFETY: the function of this name, or null.
+        let family = unsafe { process::family(process::behind(c"PMPI_Get_library_version"))? };
+        let constants = MpiConstants::new(family, |name| process::first(name).cast_const())
             .map_err(|missing| missing.to_string())?;
         let mpi = Mpi { constants, ..functions };
         match family {
@@ -183,47 +142,8 @@ impl LoadedLibrary {
     }
 }
 
-fn family() -> Result<AbiFamily, String> {
-    let address = function(c"PMPI_Get_library_version");
-    if address.is_null() {
-        return Err("no MPI library of version 3 or later is loaded".into());
-    }
-    // SAFETY: all-zero is a value of this plain structure.
-    let mut place: libc::Dl_info = unsafe { mem::zeroed() };
-    // SAFETY: a valid address and a place for the answer, whose name is a C string if it is there.
-    let file = unsafe {
-        match libc::dladdr(address, &mut place) != 0 && !place.dli_fname.is_null() {
-            true => CStr::from_ptr(place.dli_fname).to_string_lossy().into_owned(),
-            false => String::new(),
-        }
-    };
-    if file.rsplit('/').next().is_some_and(|name| name.starts_with("libmpi_abi.")) {
-        return Ok(AbiFamily::Standard);
-    }
-    // More than any library's MPI_MAX_LIBRARY_VERSION_STRING (256 to 8192).
-    let mut text = [0_u8; 1 << 15];
-    let mut length: c_int = 0;
-    // SAFETY: MPI's function of this name has this signature and writes a C string.
-    let text = unsafe {
-        let version = mem::transmute::<
-            *mut c_void,
-            unsafe extern "C" fn(*mut u8, *mut c_int) -> c_int,
-        >(address);
-        version(text.as_mut_ptr(), &mut length);
-        CStr::from_bytes_until_nul(&text).unwrap_or_default().to_string_lossy()
-    };
-    if text.starts_with("Open MPI") {
-        return Ok(AbiFamily::OpenMpi);
-    }
-    if ["MPICH", "Intel(R) MPI", "MVAPICH"].iter().any(|name| text.contains(name)) {
-        return Ok(AbiFamily::Mpich);
-    }
-    let line = text.lines().next().unwrap_or_default();
-    Err(format!("the MPI library is not a known one (it says '{line}')"))
-}
-
 fn open_mpi(mpi: Mpi) -> Result<LoadedLibrary, String> {
-    let at = |name: &CStr| match variable(name) {
+    let at = |name: &CStr| match process::first(name) {
         address if address.is_null() => Err(format!("Open MPI has no {name:?}")),
         address => Ok(address.addr()),
     };

@@ -47,8 +47,14 @@ pub struct MpiConstants {
     pub status_ignore: usize,
     /// `MPI_BYTE`, or another named type of one byte.
     pub byte: Handle,
+    /// `MPI_DOUBLE`.
+    pub double: Handle,
     /// `MPI_BOR`.
     pub bitwise_or: Handle,
+    /// `MPI_BXOR`.
+    pub bitwise_xor: Handle,
+    /// `MPI_SUM`.
+    pub sum: Handle,
     /// `MPI_PACKED`.
     pub packed: Handle,
     /// `MPI_ERRORS_RETURN`.
@@ -77,7 +83,10 @@ impl MpiConstants {
                 status_ignore: 0,
                 byte: at(c"ompi_mpi_byte")?,
                 packed: at(c"ompi_mpi_packed")?,
+                double: at(c"ompi_mpi_double")?,
                 bitwise_or: at(c"ompi_mpi_op_bor")?,
+                bitwise_xor: at(c"ompi_mpi_op_bxor")?,
+                sum: at(c"ompi_mpi_op_sum")?,
                 errors_return: at(c"ompi_mpi_errors_return")?,
             },
             AbiFamily::Mpich => MpiConstants {
@@ -85,7 +94,10 @@ impl MpiConstants {
                 status_ignore: 1,
                 byte: 0x4c00_010d,
                 packed: 0x4c00_010f,
+                double: 0x4c00_080b,
                 bitwise_or: 0x5800_0008,
+                bitwise_xor: 0x5800_000a,
+                sum: 0x5800_0003,
                 errors_return: 0x5400_0001,
             },
             AbiFamily::Standard => MpiConstants {
@@ -93,7 +105,10 @@ impl MpiConstants {
                 status_ignore: 0,
                 byte: 0x247,
                 packed: 0x207,
+                double: 0x214,
                 bitwise_or: 0x29,
+                bitwise_xor: 0x2a,
+                sum: 0x21,
                 errors_return: 0x143,
             },
         })

@@ -37,6 +37,7 @@ mod message;
 mod method;
 pub mod mockups;
 mod packing;
+pub mod process;
 mod programs;
 mod runnable;
 mod scratch;

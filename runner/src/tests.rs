@@ -218,7 +218,10 @@ fn a_function_that_is_missing_is_named() {
         status_ignore: 0,
         byte: 1,
         packed: 1,
+        double: 1,
         bitwise_or: 2,
+        bitwise_xor: 2,
+        sum: 2,
         errors_return: 0,
     };
     // SAFETY: there are no functions at all.

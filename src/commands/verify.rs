@@ -6,12 +6,16 @@ use std::{collections::BTreeMap, time::Duration};
 use anyhow::Result;
 use clap::Args;
 use records::{document, observation::CollectiveCall, plan::Plan, quantity, record};
+use timing::scheme::TimingScheme;
 use tuning::plan::{self, Extent, Grid};
 use verification::{samples::Samples, selection::Choice};
 
 use crate::{
     commands::shared::{
-        options::{GridOptions, MethodOptions, ModelOptions, RunOptions, SiteOptions, with_a_path},
+        options::{
+            GridOptions, MethodOptions, ModelOptions, RunOptions, SiteOptions, timing_scheme,
+            with_a_path,
+        },
         output, penalties,
         plugins::{self, PluginOptions},
     },
@@ -23,7 +27,7 @@ use crate::{
         judging::{self, ForeignDecisions},
         links,
         measurements::{self, Measurements},
-        measuring::{self, TimingOption, grid, measure_by, planned},
+        measuring::{self, grid, measure_by, planned},
         memory,
         source::CalibrationSource,
     },
@@ -69,8 +73,8 @@ pub struct Verify {
     seed: u64,
 
     /// How a call is timed
-    #[arg(long, value_enum, default_value_t = TimingOption::Barrier)]
-    timing: TimingOption,
+    #[arg(long, value_parser = timing_scheme(), default_value = TimingScheme::Barrier.name())]
+    timing: TimingScheme,
 
     /// Measure nothing; judge the existing measurements
     #[arg(long, conflicts_with_all = ["resume", "launcher", "testbed", "budget"])]

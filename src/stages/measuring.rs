@@ -8,6 +8,7 @@ use records::{
     Layout, document,
     plan::{Cell, Plan},
 };
+use timing::scheme::TimingScheme;
 use tuning::{
     Weights,
     plan::{self, Extent, Grid, Planned},
@@ -27,28 +28,6 @@ use crate::{
         source::CalibrationSource,
     },
 };
-
-/// The timing schemes of colibri-mpi, by its words for them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum TimingOption {
-    Barrier,
-    Global,
-    Max,
-    Root,
-    Bcast,
-}
-
-impl TimingOption {
-    pub const fn name(self) -> &'static str {
-        match self {
-            TimingOption::Barrier => "barrier",
-            TimingOption::Global => "global",
-            TimingOption::Max => "max",
-            TimingOption::Root => "root",
-            TimingOption::Bcast => "bcast",
-        }
-    }
-}
 
 /// How far a job that turns out to take longer than expected may run over its time, as a factor.
 pub const PATIENCE: f64 = 1.3;
@@ -150,12 +129,12 @@ pub fn measure(
     deadline: Duration,
     settings: &[JobSetting],
 ) -> Result<()> {
-    measure_by(TimingOption::Barrier, site, plan, plan_path, record, deadline, settings)
+    measure_by(TimingScheme::Barrier, site, plan, plan_path, record, deadline, settings)
 }
 
 /// The same by another timing scheme.
 pub fn measure_by(
-    timing: TimingOption,
+    timing: TimingScheme,
     site: &Site,
     plan: &Plan,
     plan_path: &Path,
@@ -183,7 +162,7 @@ pub fn measure_by(
 
 /// One start of the measuring program.
 fn run_job(
-    (timing, site): (TimingOption, &Site),
+    (timing, site): (TimingScheme, &Site),
     plan: &Plan,
     (plan_path, record): (&Path, &Path),
     deadline: Duration,

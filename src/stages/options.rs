@@ -2,9 +2,13 @@
 
 use std::{collections::BTreeSet, ffi::OsString};
 
-use clap::Args;
+use clap::{
+    Args,
+    builder::{PossibleValuesParser, TypedValueParser},
+};
 use models::{Forms, Model};
 use records::{Collective, Layout, quantity};
+use timing::scheme::TimingScheme;
 
 use crate::stages::kinds::MethodKind;
 
@@ -81,6 +85,12 @@ pub fn segments(text: &str) -> Result<SegmentOption, String> {
             .map(SegmentOption::These)
             .map_err(|error| format!("{error}; or `auto`")),
     }
+}
+
+/// The name of a timing scheme.
+pub fn timing_scheme() -> impl TypedValueParser<Value = TimingScheme> {
+    let names = PossibleValuesParser::new(TimingScheme::ALL.map(TimingScheme::name));
+    names.try_map(|name| name.parse::<TimingScheme>())
 }
 
 /// Which parameters and which closed forms.

@@ -17,7 +17,9 @@ pub mod stopping;
 mod summaries;
 
 pub use corrections::{false_discovery_control, family_wise_control};
-pub use intervals::{MedianInterval, bootstrap_widening, median_interval, percentile_interval};
+pub use intervals::{
+    MedianInterval, bootstrap_widening, mean_interval, median_interval, percentile_interval,
+};
 pub use jobs::{PairedJobs, RatioInterval};
 pub use significance::is_smaller;
 pub use summaries::{

@@ -6,7 +6,7 @@
 //! how much the latest running means or medians still vary.
 
 use crate::{
-    intervals::{MedianInterval, median_interval},
+    intervals::{MedianInterval, mean_interval, median_interval},
     summaries::{mean, median, standard_deviation},
 };
 
@@ -15,6 +15,8 @@ use crate::{
 pub enum Criterion {
     /// Half the width of the median's interval over the median.
     MedianInterval,
+    /// Half the width of the mean's interval by Student's t over the mean (MPIBlib's).
+    MeanInterval,
     /// The standard error of the mean over the mean (NREP's RSE).
     StandardError,
     /// The coefficient of variation of the latest running means (NREP's COV_mean).
@@ -25,8 +27,9 @@ pub enum Criterion {
 
 impl Criterion {
     /// All of them.
-    pub const ALL: [Criterion; 4] = [
+    pub const ALL: [Criterion; 5] = [
         Criterion::MedianInterval,
+        Criterion::MeanInterval,
         Criterion::StandardError,
         Criterion::RunningMeans,
         Criterion::RunningMedians,
@@ -39,6 +42,7 @@ impl Criterion {
     pub const fn name(self) -> &'static str {
         match self {
             Criterion::MedianInterval => "median-interval",
+            Criterion::MeanInterval => "mean-interval",
             Criterion::StandardError => "rse",
             Criterion::RunningMeans => "cov-mean",
             Criterion::RunningMedians => "cov-median",
@@ -84,7 +88,7 @@ pub struct Rule {
     pub minimum: usize,
     /// Most observations: what varies more than this many can average out stays uncertain.
     pub maximum: usize,
-    /// Confidence of the median's interval.
+    /// Confidence of the interval.
     pub confidence: f64,
     /// Wanted: the least uncertainty, as a part of the time.
     pub relative_error: f64,
@@ -94,10 +98,12 @@ pub struct Rule {
 
 impl Rule {
     /// By the rule's criterion, as a part of the time: infinite where the observations are too few
-    /// to say, 0 where the median's interval is finer than the clock sees.
+    /// to say, 0 where the interval is finer than the clock sees.
     pub fn uncertainty(&self, observations: &[f64]) -> f64 {
         match self.criterion {
             Criterion::MedianInterval => self.of_median(observations),
+            Criterion::MeanInterval => mean_interval(observations, self.confidence)
+                .map_or(f64::INFINITY, |(mean, half_width)| self.relative(half_width, mean)),
             Criterion::StandardError => {
                 variation(observations) / (observations.len() as f64).sqrt()
             }
@@ -109,11 +115,12 @@ impl Rule {
     fn of_median(&self, observations: &[f64]) -> f64 {
         match median_interval(observations, self.confidence) {
             None => f64::INFINITY,
-            Some(MedianInterval { median, low, high }) => {
-                let half_width = (high - low) / 2.0;
-                if half_width <= self.resolution_seconds { 0.0 } else { half_width / median }
-            }
+            Some(MedianInterval { median, low, high }) => self.relative((high - low) / 2.0, median),
         }
+    }
+
+    fn relative(&self, half_width: f64, middle: f64) -> f64 {
+        if half_width <= self.resolution_seconds { 0.0 } else { half_width / middle }
     }
 
     /// Whether a series of this length and [uncertainty](Self::uncertainty) needs no more.
@@ -146,6 +153,18 @@ mod tests {
         assert!(!RULE.is_content(99, 0.2));
         assert!(RULE.is_content(100, 0.2));
         assert!(!RULE.is_content(5, RULE.uncertainty(&[1.0; 5])));
+    }
+
+    /// Mean 1, standard deviation 0.1054 of ten; t of 9 degrees of freedom is 2.262.
+    #[test]
+    fn the_interval_of_the_mean_narrows_until_it_is_precise() {
+        let rule = Rule { criterion: Criterion::MeanInterval, ..RULE };
+        let ten = [0.9, 1.1].repeat(5);
+        assert!((rule.uncertainty(&ten) - 2.262 * 0.10541 / 10.0_f64.sqrt()).abs() < 1e-4);
+        assert!(!rule.is_content(10, rule.uncertainty(&ten)));
+        let many = [0.9, 1.1].repeat(50);
+        assert!(rule.is_content(100, rule.uncertainty(&many)));
+        assert_eq!(rule.uncertainty(&[1.0]), f64::INFINITY);
     }
 
     /// Mean 1, standard deviation 0.1054 of ten: 0.0333; four times as many halve it.

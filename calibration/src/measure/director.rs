@@ -8,13 +8,15 @@ use records::{
     plan::{Cell, Plan},
 };
 use serde::de::DeserializeOwned;
+use timing::{
+    margin::Margin,
+    scheme::{self, CallReport, Scheme, Start, TimedCall, TimingScheme},
+};
 
 use super::{
-    margin::Margin,
     members::JobNodes,
     participant::{CallRequest, CallSeries, MeasureCommand, Participant},
     queue::{Next, VisitQueue},
-    timing::{self, CallReport, Scheme, Start, TimedCall, TimingScheme},
     tracer::Tracer,
     work::{OpenVisit, OpenWork},
 };
@@ -251,7 +253,7 @@ impl<'a> Director<'a> {
         let observed = numbers.zip(ran).enumerate().map(|(at, (repetition, ran))| {
             let of_call: Vec<CallReport> =
                 reports.iter().filter_map(|of_rank| of_rank.get(at)).copied().collect();
-            let timed = timing::combine(self.scheme, Start::default(), &[], &of_call);
+            let timed = scheme::combine(self.scheme, Start::default(), &[], &of_call);
             Ok(observation((visit, cell), repetition, ran, timed.ok_or_else(no_report)?))
         });
         observed.collect()
@@ -338,7 +340,7 @@ impl<'a> Director<'a> {
         let reports = self.hear_watched(own, cell.layout)?;
         margin.learn(&reports);
         self.margins.insert(procs, margin);
-        timing::combine(self.scheme, start, &self.baseline, &reports).ok_or_else(no_report)
+        scheme::combine(self.scheme, start, &self.baseline, &reports).ok_or_else(no_report)
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::timing::TimingScheme;
+use timing::scheme::TimingScheme;
+
 use crate::flags::{JobFlags, parse_budget};
 
 /// Times methods of MPI collectives by a plan
@@ -17,6 +18,6 @@ pub struct MeasureFlags {
     #[arg(long, value_parser = parse_budget)]
     pub(super) deadline_seconds: f64,
     /// How a call is timed
-    #[arg(long, value_enum, default_value_t = TimingScheme::Barrier)]
+    #[arg(long, default_value = TimingScheme::Barrier.name())]
     pub(super) timing: TimingScheme,
 }

@@ -3,17 +3,13 @@
 //! Rank 0 directs. It tells the ranks of a visit's communicator what comes, call by call
 //! or several calls in a row, and collects what they saw; all others sleep until they are needed.
 
-pub mod collectives;
 mod director;
 mod flags;
-pub mod margin;
 pub mod members;
 pub mod methods;
-pub mod ours;
 pub mod participant;
 pub mod plugins;
 mod queue;
-pub mod timing;
 pub mod tool;
 pub mod tracer;
 pub mod work;
@@ -22,11 +18,12 @@ use records::{
     Collective, Layout, RecordedLayouts, document, observation::CollectiveCall, plan::Plan,
     platform::Platform, record,
 };
+use timing::{operations::operation_of, scheme::Scheme};
 
 pub use self::flags::MeasureFlags;
 use self::{
     director::Director, members::JobNodes, methods::RunningLibrary, participant::Participant,
-    timing::Scheme, work::OpenWork,
+    work::OpenWork,
 };
 use crate::{
     Result,
@@ -99,7 +96,7 @@ fn header(plan: &Plan, platform: &Platform, timing: &str) -> Result<RecordHeader
     let used = Collective::ALL
         .into_iter()
         .filter(|collective| plan.cells.iter().any(|cell| cell.collective == *collective))
-        .map(collectives::operation_of);
+        .map(operation_of);
     let (calls, sizes): (Vec<String>, Vec<String>) = used
         .map(|operation| {
             let size = operation.collective.message_size();

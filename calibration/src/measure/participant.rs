@@ -9,22 +9,20 @@ use records::{
     Collective, Method, Native,
     plan::{Cell, Plan},
 };
-use runner::{Mpi, Runnable};
+use runner::{Mpi, Runnable, function_name};
 use serde::{Deserialize, Serialize};
-
-use super::{
-    collectives::{self, Buffers, CallingRank, MeasuredOperation},
-    members::JobNodes,
-    methods::MethodCommunicators,
-    ours::Carrier,
-    plugins::LoadedPlugin,
-    timing::{self, CallReport, Scheme, Start},
+use timing::{
+    carrier::Carrier,
+    operations::{Buffers, CallingRank, MeasuredOperation, operation_of},
+    scheme::{self, CallReport, Scheme, Start},
 };
+
+use super::{members::JobNodes, methods::MethodCommunicators, plugins::LoadedPlugin};
 use crate::{
     Error, Result,
     clock::Nanos,
     disturbance::sampling::{RankSample, Sampler},
-    exchange::{Communicator, Tag},
+    exchange::{Communicator, Tag, check},
     patience::Patience,
     serving,
     synchronisation::Synchroniser,
@@ -78,7 +76,7 @@ pub struct CallSeries {
 pub struct Participant {
     plan: Plan,
     scheme: Scheme,
-    synchroniser: Synchroniser,
+    synchroniser: Synchroniser<Communicator>,
     sampler: Sampler,
     methods: MethodCommunicators,
     buffers: Buffers,
@@ -108,6 +106,11 @@ enum Carried {
     Plugin(Rc<LoadedPlugin>),
 }
 
+/// On the linked MPI library; once per process.
+fn start_carrier() -> Result<Carrier> {
+    Ok(Carrier::start(table::session()?)?)
+}
+
 impl Participant {
     /// For a plan that [can be done](super::work::check_plan).
     ///
@@ -116,7 +119,7 @@ impl Participant {
     pub fn new(
         plan: Plan,
         scheme: Scheme,
-        synchroniser: Synchroniser,
+        synchroniser: Synchroniser<Communicator>,
         (control, nodes): (Communicator, JobNodes),
         sampler: Sampler,
     ) -> Result<Self> {
@@ -140,7 +143,7 @@ impl Participant {
                     place.insert(Rc::new(LoadedPlugin::load(cell.collective, named)?));
                 }
             }
-            let room = collectives::operation_of(cell.collective).room;
+            let room = operation_of(cell.collective).room;
             let (out, into) = room(cell.bytes as usize, cell.layout.procs() as usize);
             (outgoing, incoming) = (outgoing.max(out), incoming.max(into));
         }
@@ -150,13 +153,14 @@ impl Participant {
                 Method::Own { .. } | Method::Shaped(_) | Method::NodeAware(_) | Method::Mockup(_)
             )
         };
+        let library = table::table()?;
         let has_ours = plan.cells.iter().any(is_ours);
         Ok(Participant {
-            carrier: has_ours.then(Carrier::start).transpose()?,
+            carrier: has_ours.then(start_carrier).transpose()?,
             plugins,
-            library: table::table()?,
+            buffers: Buffers::new(outgoing, incoming, library.constants),
+            library,
             methods: MethodCommunicators::new(control, nodes, &natives)?,
-            buffers: Buffers::new(outgoing, incoming),
             plan,
             scheme,
             synchroniser,
@@ -173,7 +177,7 @@ impl Participant {
         let visit = &self.plan.visits[index as usize];
         let cell = &self.plan.cells[visit.cell as usize];
         let comm = self.methods.communicator(cell.layout, cell.collective, &cell.method)?;
-        let (operation, bytes) = (collectives::operation_of(cell.collective), cell.bytes as usize);
+        let (operation, bytes) = (operation_of(cell.collective), cell.bytes as usize);
         operation.prepare(&mut self.buffers, bytes, CallingRank::from_communicator(&comm));
         let carried = self.carried(cell)?;
         if let Carried::Plugin(plugin) = &carried {
@@ -218,29 +222,36 @@ impl Participant {
         };
         let (buffers, library) = (&mut self.buffers, &self.library);
         let clock = self.synchroniser.line();
-        let ranks = (comm, comm.size());
-        let report = match (carried, self.carrier.as_mut()) {
-            (Carried::Ours(ours), Some(carrier)) => {
-                carrier.forget();
-                timing::call(self.scheme, ranks, &clock, call.start, || {
-                    (0..*calls).try_for_each(|_| {
-                        operation.call_ours((&mut *carrier, ours), buffers, *bytes, comm)
-                    })
-                })?
+        if let Some(carrier) = &mut self.carrier {
+            carrier.forget();
+        }
+        let (ranks, place) = ((comm, comm.size()), CallingRank::from_communicator(comm));
+        let mut once = || -> Result<()> {
+            let arguments = (operation.arguments)(buffers, *bytes, place);
+            // SAFETY: the buffers, from which the arguments were cut, hold what they say; all ranks of
+            // the visit call by the same method; that a plug-in's function has the signature, the
+            // user vouches for.
+            unsafe {
+                match (carried, self.carrier.as_mut()) {
+                    (Carried::Ours(ours), Some(carrier)) => {
+                        Ok(carrier.run(ours, &arguments, comm.handle())?)
+                    }
+                    (Carried::Ours(_), None) => {
+                        Err(Error::Usage(format!("{method} was not announced by the plan")))
+                    }
+                    (Carried::Plugin(plugin), _) => {
+                        plugin.check_call(plugin.table().call(&arguments, comm.handle()))
+                    }
+                    (Carried::Library, _) => {
+                        let code = library.call(&arguments, comm.handle());
+                        check(function_name(operation.collective), code)
+                    }
+                }
             }
-            (Carried::Plugin(plugin), _) => {
-                timing::call(self.scheme, ranks, &clock, call.start, || {
-                    (0..*calls)
-                        .try_for_each(|_| operation.call_plugin(plugin, buffers, *bytes, comm))
-                })?
-            }
-            (Carried::Ours(_), None) => {
-                return Err(Error::Usage(format!("{method} was not announced by the plan")));
-            }
-            (Carried::Library, _) => timing::call(self.scheme, ranks, &clock, call.start, || {
-                (0..*calls).try_for_each(|_| operation.call(library, buffers, *bytes, comm))
-            })?,
         };
+        let report = scheme::call(self.scheme, ranks, &clock, call.start, || {
+            (0..*calls).try_for_each(|_| once())
+        })?;
         if call.check {
             operation
                 .check(&self.buffers, *bytes, CallingRank::from_communicator(comm))
@@ -290,13 +301,13 @@ impl Participant {
     /// The MPI library refuses.
     pub fn baseline(&self) -> Result<Vec<Nanos>> {
         match &self.current {
-            Some(Current { comm, .. }) => timing::baseline(self.scheme, comm),
+            Some(Current { comm, .. }) => scheme::baseline(self.scheme, comm),
             None => Err(Error::Usage("a baseline was announced before its visit".into())),
         }
     }
 
     /// This rank's part in the global clock.
-    pub fn synchroniser(&mut self) -> &mut Synchroniser {
+    pub fn synchroniser(&mut self) -> &mut Synchroniser<Communicator> {
         &mut self.synchroniser
     }
 

@@ -10,12 +10,11 @@ use records::{
     observation::{CollectiveCall, ObservationStatus},
     plan::{Cell, Plan},
 };
+use timing::{operations::has_displacements, scheme::TimingScheme};
 
 use super::{
-    collectives,
     members::JobNodes,
     methods::{self, RunningLibrary},
-    timing::TimingScheme,
 };
 use crate::{Error, Result};
 
@@ -150,7 +149,7 @@ pub fn check_plan(
             return Err(fault(field("bytes"), problem));
         }
         let all = cell.bytes * u64::from(cell.layout.procs());
-        if all > i32::MAX as u64 && collectives::has_displacements(cell.collective) {
+        if all > i32::MAX as u64 && has_displacements(cell.collective) {
             let problem = format!(
                 "is {}; the blocks of {} together have at most {} bytes",
                 cell.bytes,

@@ -9,7 +9,6 @@
 
 mod link;
 mod series;
-mod tournament;
 
 use std::collections::HashMap;
 
@@ -21,6 +20,7 @@ use records::{
     quantity,
 };
 use statistics::stopping::{Criterion, Rule};
+use timing::tournament;
 
 use self::{
     link::{Exchange, RankLinks},

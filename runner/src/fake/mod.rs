@@ -308,7 +308,10 @@ pub fn table() -> Mpi {
         in_place: IN_PLACE,
         status_ignore: 0,
         byte: BYTE,
+        double: BYTE,
         bitwise_or: 2,
+        bitwise_xor: 2,
+        sum: 2,
         packed: BYTE,
         errors_return: 0,
     };

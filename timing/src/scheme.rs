@@ -27,21 +27,21 @@
 //! again, for what comes next, that would take processors and links from those that are still
 //! calling, and most from pipelines, which some ranks leave long before others.
 
-use clap::ValueEnum;
-use records::observation::ObservationStatus;
+use std::str::FromStr;
+
+use records::{observation::ObservationStatus, unknown};
 use serde::{Deserialize, Serialize};
 use statistics::median;
 
 use crate::{
-    Result,
     clock::{Nanos, now, seconds},
-    exchange::{Communicator, Tag},
+    peers::{Peers, Tag},
     sleep::{sleep_until, wait_until},
     synchronisation::ClockLine,
 };
 
 /// The classical schemes, by what a user calls them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimingScheme {
     /// After a barrier, from the first start to the last end on a clock that all ranks share or that was
     /// synchronised
@@ -54,6 +54,38 @@ pub enum TimingScheme {
     Root,
     /// For bcast: the root's time of the call and each rank's reply, less half a round trip
     Bcast,
+}
+
+impl TimingScheme {
+    /// All of them, in the order of their numbers in C.
+    pub const ALL: [TimingScheme; 5] = [
+        TimingScheme::Barrier,
+        TimingScheme::Global,
+        TimingScheme::Max,
+        TimingScheme::Root,
+        TimingScheme::Bcast,
+    ];
+
+    /// As flags and records spell it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            TimingScheme::Barrier => "barrier",
+            TimingScheme::Global => "global",
+            TimingScheme::Max => "max",
+            TimingScheme::Root => "root",
+            TimingScheme::Bcast => "bcast",
+        }
+    }
+}
+
+impl FromStr for TimingScheme {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let names = Self::ALL.map(Self::name);
+        let found = Self::ALL.into_iter().find(|scheme| scheme.name() == text);
+        found.ok_or_else(|| unknown("timing scheme", text, &names))
+    }
 }
 
 /// By which scheme a job times its calls.
@@ -148,13 +180,13 @@ pub struct CallReport {
 ///
 /// # Errors
 /// The MPI library refuses.
-pub fn call(
+pub fn call<P: Peers>(
     scheme: Scheme,
-    (comm, procs): (&Communicator, u32),
+    (comm, procs): (&P, u32),
     clock: &ClockLine,
     Start { agreed, reply }: Start,
-    collective: impl FnOnce() -> Result<()>,
-) -> Result<CallReport> {
+    collective: impl FnOnce() -> Result<(), P::Error>,
+) -> Result<CallReport, P::Error> {
     let slack = match scheme.timing {
         TimingScheme::Global => {
             let instant = clock.local(agreed);
@@ -194,7 +226,7 @@ pub fn call(
 ///
 /// # Errors
 /// The MPI library refuses.
-pub fn baseline(scheme: Scheme, comm: &Communicator) -> Result<Vec<Nanos>> {
+pub fn baseline<P: Peers>(scheme: Scheme, comm: &P) -> Result<Vec<Nanos>, P::Error> {
     match scheme.timing {
         TimingScheme::Global | TimingScheme::Barrier | TimingScheme::Max => Ok(Vec::new()),
         TimingScheme::Root => Ok(vec![median_of(|| disseminate(comm, comm.size()))?]),
@@ -221,7 +253,7 @@ pub fn baseline(scheme: Scheme, comm: &Communicator) -> Result<Vec<Nanos>> {
 /// Repetitions of what is subtracted.
 const BASELINE: usize = 11;
 
-fn median_of(mut act: impl FnMut() -> Result<()>) -> Result<Nanos> {
+fn median_of<E>(mut act: impl FnMut() -> Result<(), E>) -> Result<Nanos, E> {
     let mut times = [0.0; BASELINE];
     for time in &mut times {
         let begun = now();
@@ -233,7 +265,7 @@ fn median_of(mut act: impl FnMut() -> Result<()>) -> Result<Nanos> {
 
 /// The dissemination barrier of the first `procs` ranks: in round k every rank signals the one 2^k
 /// above, until each has heard, by way of others, from all.
-fn disseminate(comm: &Communicator, procs: u32) -> Result<()> {
+fn disseminate<P: Peers>(comm: &P, procs: u32) -> Result<(), P::Error> {
     let rank = comm.rank();
     let mut distance = 1;
     while distance < procs {

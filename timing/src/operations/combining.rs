@@ -1,10 +1,6 @@
 //! The collectives that combine data: doubles are summed; what is not a number of whole doubles is
 //! combined byte by byte.
 
-use mpi::{
-    collective::SystemOperation,
-    traits::{AsRaw, Equivalence},
-};
 use records::Collective;
 use runner::{Arguments, Counts, Reduction};
 
@@ -28,10 +24,9 @@ fn elements(bytes: usize) -> usize {
 /// make up `bytes`.
 fn operands(buffers: &mut Buffers, bytes: usize, sent: usize, received: usize) -> Reduction {
     let (datatype, operation) = match is_doubles(bytes) {
-        true => (f64::equivalent_datatype(), SystemOperation::sum()),
-        false => (u8::equivalent_datatype(), SystemOperation::bitwise_xor()),
+        true => (buffers.constants.double, buffers.constants.sum),
+        false => (buffers.constants.byte, buffers.constants.bitwise_xor),
     };
-    let (datatype, operation) = (datatype.as_raw().0 as usize, operation.as_raw().0 as usize);
     let send = buffers.outgoing_mut()[..sent].as_ptr().cast();
     let receive = buffers.incoming_mut()[..received].as_mut_ptr().cast();
     Reduction { send, receive, datatype, operation }

@@ -2,6 +2,8 @@
 
 use std::ffi::c_int;
 
+use runner::MpiConstants;
+
 /// Memory for the largest call of a plan, allocated and touched once.
 #[derive(Debug)]
 pub struct Buffers {
@@ -9,17 +11,20 @@ pub struct Buffers {
     incoming: Vec<f64>,
     counts: Vec<c_int>,
     displacements: Vec<c_int>,
+    /// The types and operations that calls name.
+    pub(super) constants: MpiConstants,
 }
 
 impl Buffers {
     /// Room for so many bytes each, aligned for doubles.
-    pub fn new(outgoing: usize, incoming: usize) -> Self {
+    pub fn new(outgoing: usize, incoming: usize, constants: MpiConstants) -> Self {
         let touched = |bytes: usize| vec![1.0; bytes.div_ceil(size_of::<f64>())];
         Buffers {
             outgoing: touched(outgoing),
             incoming: touched(incoming),
             counts: Vec::new(),
             displacements: Vec::new(),
+            constants,
         }
     }
 

@@ -1,7 +1,9 @@
 //! How far ahead a start is agreed.
 
-use super::timing::CallReport;
-use crate::clock::{Nanos, now};
+use crate::{
+    clock::{Nanos, now},
+    scheme::CallReport,
+};
 
 /// How far ahead an instant is agreed: long enough that every rank has heard of it, as learnt
 /// from how much time the ranks had left.

@@ -4,11 +4,13 @@ mod buffers;
 mod combining;
 mod moving;
 mod operation;
+mod uneven;
 
 use records::Collective;
 
 pub use buffers::Buffers;
 pub use operation::{CallingRank, MeasuredOperation};
+pub use uneven::UnevenBlocks;
 
 /// The entry of a collective.
 pub fn operation_of(collective: Collective) -> &'static MeasuredOperation {
@@ -43,12 +45,18 @@ pub fn has_displacements(collective: Collective) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use runner::{AbiFamily, MpiConstants};
+
+    fn buffers(out: usize, into: usize) -> Buffers {
+        let constants = MpiConstants::new(AbiFamily::Mpich, |_| std::ptr::null()).unwrap();
+        Buffers::new(out, into, constants)
+    }
 
     /// What every rank sends, and what all should then have.
     fn sent(operation: &MeasuredOperation, bytes: usize, procs: u32) -> Vec<Vec<u8>> {
         let (out, into) = (operation.room)(bytes, procs as usize);
         let fill = |rank| {
-            let mut buffers = Buffers::new(out, into);
+            let mut buffers = buffers(out, into);
             operation.prepare(&mut buffers, bytes, CallingRank { rank, procs });
             buffers.outgoing_mut()[..out].to_vec()
         };
@@ -121,7 +129,7 @@ mod tests {
                     for rank in [0, procs / 2, procs - 1] {
                         let place = CallingRank { rank, procs };
                         let (out, into) = (operation.room)(bytes, procs as usize);
-                        let mut buffers = Buffers::new(out, into);
+                        let mut buffers = buffers(out, into);
                         operation.prepare(&mut buffers, bytes, place);
                         let right = result(collective, bytes, place, &all);
                         if !right.is_empty() {
@@ -155,7 +163,7 @@ mod tests {
     fn a_broadcast_that_did_not_arrive_is_caught() {
         let bcast = operation_of(Collective::Bcast);
         for bytes in [1, 5, 4096] {
-            let mut buffers = Buffers::new(0, bytes);
+            let mut buffers = buffers(0, bytes);
             for (rank, is_right) in [(0, true), (3, false)] {
                 let place = CallingRank { rank, procs: 4 };
                 bcast.prepare(&mut buffers, bytes, place);

@@ -1,11 +1,11 @@
 //! Carries out our algorithms, and mock-ups made of the library's collectives.
 
 use runner::{
-    Arguments, Executor, Handle, Runnable,
+    Arguments, Executor, Handle, Runnable, Session,
     mockups::{Limits, Mockups},
 };
 
-use crate::{Result, table};
+use crate::Result;
 
 /// Carries out methods of ours; keeps its memory from call to call.
 #[derive(Debug)]
@@ -15,12 +15,11 @@ pub struct Carrier {
 }
 
 impl Carrier {
-    /// On the linked MPI library; once per process.
+    /// On the session's MPI library.
     ///
     /// # Errors
     /// The library refuses; there is no memory.
-    pub fn start() -> Result<Self> {
-        let session = table::session()?;
+    pub fn start(session: &'static Session) -> Result<Self> {
         let mockups = Mockups::new(session, Limits::default())?;
         Ok(Carrier { executor: Executor::new(session), mockups })
     }

@@ -3,14 +3,10 @@
 use std::ffi::c_int;
 
 use records::Collective;
-use runner::{Arguments, Mpi, Runnable, function_name};
+use runner::Arguments;
 
 use super::buffers::Buffers;
-use crate::{
-    Error, Result,
-    exchange::{Communicator, check},
-    measure::{ours::Carrier, plugins::LoadedPlugin},
-};
+use crate::{Error, Result, peers::Peers};
 
 /// How a collective is called, filled and checked. Root is rank 0 where there is one.
 #[derive(Debug)]
@@ -21,8 +17,9 @@ pub struct MeasuredOperation {
     pub description: &'static str,
     /// Bytes of the outgoing and the incoming buffer for a message size and a number of processes.
     pub room: fn(bytes: usize, procs: usize) -> (usize, usize),
-    /// What is called with.
-    pub(super) arguments: fn(&mut Buffers, bytes: usize, place: CallingRank) -> Arguments,
+    /// What is called with: the buffers must have room for it, and be
+    /// [prepared](MeasuredOperation::prepare).
+    pub arguments: fn(&mut Buffers, bytes: usize, place: CallingRank) -> Arguments,
     /// Fills the outgoing buffer so that the result can be checked.
     pub(super) fill: fn(&mut Buffers, bytes: usize, place: CallingRank),
     /// Bytes of the result on a rank, in the incoming buffer.
@@ -53,57 +50,6 @@ impl MeasuredOperation {
         (self.fill)(buffers, bytes, place);
     }
 
-    /// The call alone, by the MPI library.
-    ///
-    /// # Errors
-    /// The library refuses.
-    pub fn call(
-        &self,
-        library: &Mpi,
-        buffers: &mut Buffers,
-        bytes: usize,
-        comm: &Communicator,
-    ) -> Result<()> {
-        let arguments = (self.arguments)(buffers, bytes, CallingRank::from_communicator(comm));
-        // SAFETY: the buffers, from which the arguments were cut, hold what they say, and all ranks
-        // of the visit call.
-        let code = unsafe { library.call(&arguments, comm.handle()) };
-        check(function_name(self.collective), code)
-    }
-
-    /// The same call, by a plug-in.
-    ///
-    /// # Errors
-    /// The plug-in refuses.
-    pub fn call_plugin(
-        &self,
-        plugin: &LoadedPlugin,
-        buffers: &mut Buffers,
-        bytes: usize,
-        comm: &Communicator,
-    ) -> Result<()> {
-        let arguments = (self.arguments)(buffers, bytes, CallingRank::from_communicator(comm));
-        // SAFETY: as above; that its function has the signature, the user vouches for.
-        let code = unsafe { plugin.table().call(&arguments, comm.handle()) };
-        plugin.check_call(code)
-    }
-
-    /// The same call, carried out by a method of ours.
-    ///
-    /// # Errors
-    /// The runner refuses.
-    pub fn call_ours(
-        &self,
-        (carrier, ours): (&mut Carrier, &Runnable),
-        buffers: &mut Buffers,
-        bytes: usize,
-        comm: &Communicator,
-    ) -> Result<()> {
-        let arguments = (self.arguments)(buffers, bytes, CallingRank::from_communicator(comm));
-        // SAFETY: as above; all by the same method.
-        unsafe { carrier.run(ours, &arguments, comm.handle()) }
-    }
-
     /// Compares the result with what it should be.
     ///
     /// # Errors
@@ -127,7 +73,7 @@ impl MeasuredOperation {
 
 impl CallingRank {
     /// This rank in a communicator.
-    pub fn from_communicator(comm: &Communicator) -> Self {
+    pub fn from_communicator(comm: &impl Peers) -> Self {
         CallingRank { rank: comm.rank(), procs: comm.size() }
     }
 }

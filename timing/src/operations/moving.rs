@@ -1,8 +1,7 @@
 //! The collectives that move data, as bytes: every rank's data are a pattern of its own.
 
-use mpi::traits::{AsRaw, Equivalence};
 use records::Collective;
-use runner::{Arguments, Block, Counts, VectorBlocks};
+use runner::{Arguments, Block, Counts, Handle, VectorBlocks};
 
 use super::{
     buffers::{Buffers, pattern},
@@ -11,24 +10,27 @@ use super::{
 
 /// `bytes` bytes of the buffer that is sent from.
 fn sent(buffers: &mut Buffers, bytes: usize) -> Block {
-    block(&mut buffers.outgoing_mut()[..bytes], bytes)
+    let datatype = buffers.constants.byte;
+    block(&mut buffers.outgoing_mut()[..bytes], bytes, datatype)
 }
 
 /// Blocks of `bytes` bytes, one per rank, of the buffer that is sent from.
 fn sent_blocks(buffers: &mut Buffers, bytes: usize, procs: u32) -> Block {
-    block(&mut buffers.outgoing_mut()[..bytes * procs as usize], bytes)
+    let datatype = buffers.constants.byte;
+    block(&mut buffers.outgoing_mut()[..bytes * procs as usize], bytes, datatype)
 }
 
 fn received(buffers: &mut Buffers, bytes: usize) -> Block {
-    block(&mut buffers.incoming_mut()[..bytes], bytes)
+    let datatype = buffers.constants.byte;
+    block(&mut buffers.incoming_mut()[..bytes], bytes, datatype)
 }
 
 fn received_blocks(buffers: &mut Buffers, bytes: usize, procs: u32) -> Block {
-    block(&mut buffers.incoming_mut()[..bytes * procs as usize], bytes)
+    let datatype = buffers.constants.byte;
+    block(&mut buffers.incoming_mut()[..bytes * procs as usize], bytes, datatype)
 }
 
-fn block(memory: &mut [u8], bytes: usize) -> Block {
-    let datatype = u8::equivalent_datatype().as_raw().0 as usize;
+fn block(memory: &mut [u8], bytes: usize, datatype: Handle) -> Block {
     Block { buffer: memory.as_mut_ptr().cast(), count: bytes as i64, datatype }
 }
 

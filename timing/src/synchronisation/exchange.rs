@@ -1,9 +1,8 @@
 //! Reading another rank's clock: the envelope of a number of round trips.
 
 use crate::{
-    Result,
     clock::{Nanos, now},
-    exchange::{Communicator, Tag},
+    peers::{Peers, Tag},
 };
 
 /// Round trips of one sighting.
@@ -39,7 +38,11 @@ struct RoundTrip {
 ///
 /// # Errors
 /// The MPI library refuses.
-pub fn read(comm: &Communicator, other: u32, clock: impl Fn(Nanos) -> Nanos) -> Result<Reading> {
+pub fn read<P: Peers>(
+    comm: &P,
+    other: u32,
+    clock: impl Fn(Nanos) -> Nanos,
+) -> Result<Reading, P::Error> {
     let mut message = [0_u8; BYTES];
     let mut trips = Vec::with_capacity(ROUND_TRIPS);
     for trip in 0..=ROUND_TRIPS {
@@ -62,11 +65,11 @@ pub fn read(comm: &Communicator, other: u32, clock: impl Fn(Nanos) -> Nanos) -> 
 ///
 /// # Errors
 /// The MPI library refuses.
-pub fn answer(
-    comm: &Communicator,
+pub fn answer<P: Peers>(
+    comm: &P,
     other: u32,
     clock: impl Fn(Nanos) -> (Nanos, f64),
-) -> Result<()> {
+) -> Result<(), P::Error> {
     let mut message = [0_u8; BYTES];
     for _ in 0..=ROUND_TRIPS {
         comm.receive(&mut message, other, Tag::Clock)?;

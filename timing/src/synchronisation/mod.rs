@@ -24,10 +24,8 @@ use serde::{Deserialize, Serialize};
 pub use line::{ClockLine, Sighting};
 
 use crate::{
-    Result,
     clock::{self, Nanos, now, seconds},
-    exchange::{Communicator, Tag},
-    patience::Patience,
+    peers::{Peers, Tag},
     sleep::sleep_until,
 };
 
@@ -81,8 +79,8 @@ impl TreePosition {
 
 /// A rank's part in the global clock.
 #[derive(Debug)]
-pub struct Synchroniser {
-    comm: Communicator,
+pub struct Synchroniser<P> {
+    comm: P,
     groups: ClockGroups,
     /// None for a rank that takes over another's line.
     place: Option<TreePosition>,
@@ -108,14 +106,14 @@ impl SynchronisationReport {
     }
 }
 
-impl Synchroniser {
+impl<P: Peers> Synchroniser<P> {
     const FIRST_PASSES: usize = 20;
     const PAUSE: Nanos = 50_000_000;
     /// Oscillators keep their rate for about that long, as far as it matters here.
     const KEPT: Nanos = 60_000_000_000;
 
     /// For a job whose clocks hang together like that; `comm` holds all ranks.
-    pub fn new(comm: Communicator, groups: ClockGroups) -> Self {
+    pub fn new(comm: P, groups: ClockGroups) -> Self {
         let leaders = groups.leaders();
         let place = leaders.binary_search(&comm.rank()).ok();
         let place = place.map(|index| TreePosition::new(&leaders, index));
@@ -137,7 +135,7 @@ impl Synchroniser {
     ///
     /// # Errors
     /// The MPI library refuses.
-    pub fn begin(&mut self) -> Result<Option<SynchronisationReport>> {
+    pub fn begin(&mut self) -> Result<Option<SynchronisationReport>, P::Error> {
         let mut report = self.pass()?;
         if !self.is_exact() {
             for _ in 1..Self::FIRST_PASSES {
@@ -152,7 +150,7 @@ impl Synchroniser {
     ///
     /// # Errors
     /// The MPI library refuses.
-    pub fn pass(&mut self) -> Result<Option<SynchronisationReport>> {
+    pub fn pass(&mut self) -> Result<Option<SynchronisationReport>, P::Error> {
         if self.is_exact() {
             let report = SynchronisationReport { good_for: Nanos::MAX, round_trip: 0 };
             return Ok((self.comm.rank() == 0).then_some(report));
@@ -168,7 +166,7 @@ impl Synchroniser {
         self.gather()
     }
 
-    fn lead(&mut self, place: &TreePosition) -> Result<()> {
+    fn lead(&mut self, place: &TreePosition) -> Result<(), P::Error> {
         if let Some(parent) = place.parent {
             let reading = exchange::read(&self.comm, parent, |local| local)?;
             self.learn(reading);
@@ -212,7 +210,7 @@ impl Synchroniser {
     }
 
     /// Rank 0 learns how long the lines of all leaders hold good.
-    fn gather(&self) -> Result<Option<SynchronisationReport>> {
+    fn gather(&self) -> Result<Option<SynchronisationReport>, P::Error> {
         let round_trip = self.round_trip();
         // Three standard errors are to stay below a tenth of the round trip.
         let good_for = self.line.good_for(now(), round_trip as f64 / 30.0);
@@ -241,13 +239,13 @@ impl Synchroniser {
     ///
     /// # Errors
     /// The MPI library refuses.
-    pub fn check(&self) -> Result<Vec<ClockError>> {
+    pub fn check(&self) -> Result<Vec<ClockError>, P::Error> {
         let comm = &self.comm;
         if self.place.is_none() {
             return Ok(Vec::new());
         }
         if comm.rank() != 0 {
-            let kernel: Nanos = comm.hear_asleep(0, Tag::Setup, Patience::of_participant())?;
+            let kernel: Nanos = comm.wait_for(0, Tag::Setup)?;
             let line = self.line;
             let reading = exchange::read(comm, 0, |local| line.global(local))?;
             let truth = line.global(clock::falsified(kernel));

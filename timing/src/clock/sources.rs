@@ -3,10 +3,9 @@
 use records::platform::ClockSource;
 
 use super::read;
-use crate::exchange;
 
-/// Every clock at hand: the kernel's, MPI's, the processor's. MPI must be up.
-pub fn survey() -> Vec<ClockSource> {
+/// Every clock at hand: the kernel's, MPI's (`wtime`, in seconds), the processor's.
+pub fn survey(wtime: impl FnMut() -> f64) -> Vec<ClockSource> {
     let source = |name: &str, (resolution_seconds, cost_seconds): (f64, f64)| ClockSource {
         name: name.into(),
         resolution_seconds,
@@ -15,7 +14,7 @@ pub fn survey() -> Vec<ClockSource> {
     let mut sources = vec![
         source("CLOCK_MONOTONIC", of_kernel(libc::CLOCK_MONOTONIC)),
         source("CLOCK_MONOTONIC_RAW", of_kernel(libc::CLOCK_MONOTONIC_RAW)),
-        source("MPI_Wtime", steps(exchange::wtime)),
+        source("MPI_Wtime", steps(wtime)),
     ];
     if let Some(steps) = tsc() {
         sources.push(source("rdtscp", steps));

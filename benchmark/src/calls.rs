@@ -1,0 +1,508 @@
+//! The functions of `include/colibri_bench.h`, which says what each does.
+
+use std::{
+    ffi::{c_char, c_double, c_int, c_void},
+    fs,
+    path::Path,
+    slice,
+};
+
+use records::{Collective, Method};
+use runner::{Handle, Session};
+use statistics::stopping::Rule;
+use timing::{
+    adaptive::{AdaptiveSizes, SizeRange},
+    exchanges::{CallMaker, CollectiveExchange},
+    factors,
+    pairs::{PairExchange, TimedPair, all_rounds, time_rounds},
+    peers::Peers,
+    scheme::TimingScheme,
+    stopwatch::Stopwatch,
+    table_communicator::TableCommunicator,
+};
+
+use crate::{
+    failure::{self, Failure, told},
+    library,
+    types::{BenchOptions, BenchPair, BenchRange, BenchResult, room, text},
+};
+
+/// `colibri_bench_exchange`.
+type ExchangeFunction = unsafe extern "C" fn(*mut c_void, Handle);
+/// `colibri_bench_sized_exchange`.
+type SizedExchangeFunction = unsafe extern "C" fn(*mut c_void, Handle, usize);
+/// Times one message size, the same on all ranks.
+type TimeSize<'a> = dyn FnMut(&mut Stopwatch, usize, &Rule) -> timing::Result<BenchResult> + 'a;
+
+/// A communicator of the caller's, and how it is measured.
+struct Measured {
+    comm: Handle,
+    timing: TimingScheme,
+    rule: Rule,
+}
+
+impl Measured {
+    /// # Safety
+    /// The options must be null or the caller's.
+    unsafe fn new(comm: Handle, options: *const BenchOptions) -> Result<Self, Failure> {
+        let (family, _) = library::table()?;
+        // SAFETY: the caller vouches for the options.
+        let given = unsafe { options.as_ref() }.copied().unwrap_or_else(BenchOptions::usual);
+        let (timing, rule) = given.meaning()?;
+        Ok(Measured { comm: library::handle(*family, comm), timing, rule })
+    }
+
+    fn stopwatch(&self) -> Result<Stopwatch, Failure> {
+        let (_, mpi) = library::table()?;
+        // SAFETY: C's communicator, by its header; MPI is initialised.
+        Ok(unsafe { Stopwatch::new(mpi, self.comm, self.timing)? })
+    }
+
+    /// Times each of the sizes.
+    fn sizes(
+        &self,
+        sizes: &[usize],
+        results: &mut [BenchResult],
+        time: &mut TimeSize<'_>,
+    ) -> Result<(), Failure> {
+        let mut stopwatch = self.stopwatch()?;
+        for (bytes, result) in sizes.iter().zip(results) {
+            *result = time(&mut stopwatch, *bytes, &self.rule)?;
+        }
+        Ok(())
+    }
+
+    /// Times sizes that are found; all of them, ascending.
+    fn adaptive(
+        &self,
+        range: SizeRange,
+        time: &mut TimeSize<'_>,
+    ) -> Result<Vec<(u64, BenchResult)>, Failure> {
+        let mut sizes = AdaptiveSizes::new(range)?;
+        let mut stopwatch = self.stopwatch()?;
+        let mut found = Vec::new();
+        // All ranks find the same, as all get the same means.
+        while let Some(bytes) = sizes.next_size() {
+            let result = time(&mut stopwatch, bytes as usize, &self.rule)?;
+            sizes.record(bytes, result.mean());
+            found.push((bytes, result));
+        }
+        found.sort_by_key(|(bytes, _)| *bytes);
+        Ok(found)
+    }
+
+    /// The same into C's memory.
+    ///
+    /// # Safety
+    /// The pointers must be null or the caller's, with room for as many results as `count` says.
+    unsafe fn adaptive_into(
+        &self,
+        range: *const BenchRange,
+        (results, count): (*mut BenchResult, *mut c_int),
+        time: &mut TimeSize<'_>,
+    ) -> Result<(), Failure> {
+        // SAFETY: the caller vouches for the pointers.
+        unsafe {
+            let (range, count) = (some(range)?, some_mut(count)?);
+            let most = room(*count, 2)?;
+            let results = slice_mut(results, most)?;
+            let found = self.adaptive(range.with_room(most), time)?;
+            *count = found.len() as c_int;
+            for (result, (_, one)) in results.iter_mut().zip(found) {
+                *result = one;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn null() -> Failure {
+    Failure::Refused("a pointer is null; expected the address of what is asked for".into())
+}
+
+/// # Safety
+/// It must be null or valid.
+unsafe fn some<'a, T>(pointer: *const T) -> Result<&'a T, Failure> {
+    // SAFETY: the caller vouches for it.
+    unsafe { pointer.as_ref() }.ok_or_else(null)
+}
+
+/// # Safety
+/// It must be null or valid, and the caller's alone.
+unsafe fn some_mut<'a, T>(pointer: *mut T) -> Result<&'a mut T, Failure> {
+    // SAFETY: the caller vouches for it.
+    unsafe { pointer.as_mut() }.ok_or_else(null)
+}
+
+/// # Safety
+/// It must be null or have so many elements.
+unsafe fn slice<'a, T>(first: *const T, count: usize) -> Result<&'a [T], Failure> {
+    match first.is_null() {
+        true => Err(null()),
+        // SAFETY: the caller vouches for the length.
+        false => Ok(unsafe { slice::from_raw_parts(first, count) }),
+    }
+}
+
+/// # Safety
+/// It must be null or have room for so many elements, and be the caller's alone.
+unsafe fn slice_mut<'a, T>(first: *mut T, count: usize) -> Result<&'a mut [T], Failure> {
+    match first.is_null() {
+        true => Err(null()),
+        // SAFETY: the caller vouches for the length.
+        false => Ok(unsafe { slice::from_raw_parts_mut(first, count) }),
+    }
+}
+
+/// Times an exchange of the caller's at one size.
+///
+/// # Safety
+/// The function must do its part with this state on this communicator.
+unsafe fn time_exchange(
+    stopwatch: &mut Stopwatch,
+    (exchange, state): (SizedExchangeFunction, *mut c_void),
+    comm: Handle,
+    (bytes, rule): (usize, &Rule),
+) -> timing::Result<BenchResult> {
+    let call = || {
+        // SAFETY: the caller vouches for its function.
+        unsafe { exchange(state, comm, bytes) };
+        Ok(())
+    };
+    Ok(BenchResult::new(bytes, &stopwatch.time(rule, call, |_| Ok(()))?))
+}
+
+/// A collective of C's choice, with blocks by C's factors.
+struct NamedCollective {
+    session: &'static Session,
+    exchange: CollectiveExchange,
+    comm: Handle,
+}
+
+impl NamedCollective {
+    /// # Safety
+    /// The pointers must be null or the caller's, with a factor for every rank.
+    unsafe fn new(
+        comm: Handle,
+        (collective, method): (*const c_char, *const c_char),
+        factors: *const c_double,
+    ) -> Result<Self, Failure> {
+        let session = library::session()?;
+        // SAFETY: the caller vouches for the texts.
+        let (collective, method) = unsafe {
+            let collective = text(collective, "the collective")?.parse::<Collective>();
+            let method = match method.is_null() {
+                true => Ok(Method::Default),
+                false => text(method, "the method")?.parse::<Method>(),
+            };
+            (collective.map_err(Failure::Refused)?, method)
+        };
+        let method = method.map_err(|error| Failure::Refused(error.to_string()))?;
+        let maker = CallMaker::new(session, collective, &method)?;
+        let mut ranks = 0;
+        // SAFETY: C's communicator, by its header; MPI is initialised; the caller vouches for as many factors.
+        let factors = unsafe {
+            let code = (session.mpi().comm_size)(comm, &mut ranks);
+            if code != 0 {
+                return Err(timing::Error::from(runner::Error::Mpi {
+                    call: "MPI_Comm_size",
+                    code,
+                })
+                .into());
+            }
+            let ranks = room(ranks, 1)?;
+            (!factors.is_null()).then(|| slice(factors, ranks)).transpose()?
+        };
+        let factors = factors.map(<[f64]>::to_vec);
+        let exchange = CollectiveExchange::new(session, collective, maker, factors)?;
+        Ok(NamedCollective { session, exchange, comm })
+    }
+
+    fn time(
+        &mut self,
+        stopwatch: &mut Stopwatch,
+        bytes: usize,
+        rule: &Rule,
+    ) -> timing::Result<BenchResult> {
+        // SAFETY: C's communicator, by its header, whose ranks are the stopwatch's.
+        let timed = unsafe { self.exchange.time(stopwatch, self.comm, (bytes, rule), |_| Ok(())) };
+        Ok(BenchResult::new(bytes, &timed?))
+    }
+
+    /// Frees what our methods have hung on the communicator: MPI's own are never freed.
+    fn end(self) -> Result<(), Failure> {
+        // SAFETY: as above; no call of ours is under way.
+        Ok(unsafe { self.session.release(self.comm) }.map_err(timing::Error::from)?)
+    }
+}
+
+/// See the header.
+///
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn colibri_bench_defaults(options: *mut BenchOptions) {
+    // SAFETY: the caller vouches for the pointer.
+    if let Some(options) = unsafe { options.as_mut() } {
+        *options = BenchOptions::usual();
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn colibri_bench_error() -> *const c_char {
+    failure::last()
+}
+
+/// See the header.
+///
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn colibri_bench_measure(
+    comm: Handle,
+    options: *const BenchOptions,
+    exchange: Option<ExchangeFunction>,
+    state: *mut c_void,
+    result: *mut BenchResult,
+) -> c_int {
+    told(|| {
+        // SAFETY: the caller vouches for all of them.
+        unsafe {
+            let measured = Measured::new(comm, options)?;
+            let (exchange, result) = (exchange.ok_or_else(null)?, some_mut(result)?);
+            let mut stopwatch = measured.stopwatch()?;
+            let call = || {
+                exchange(state, comm);
+                Ok(())
+            };
+            let summary = stopwatch.time(&measured.rule, call, |_| Ok(()))?;
+            *result = BenchResult::new(0, &summary);
+            Ok(())
+        }
+    })
+}
+
+/// See the header.
+///
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn colibri_bench_measure_sizes(
+    comm: Handle,
+    options: *const BenchOptions,
+    exchange: Option<SizedExchangeFunction>,
+    state: *mut c_void,
+    sizes: *const usize,
+    count: c_int,
+    results: *mut BenchResult,
+) -> c_int {
+    told(|| {
+        // SAFETY: the caller vouches for all of them.
+        unsafe {
+            let measured = Measured::new(comm, options)?;
+            let (exchange, count) = (exchange.ok_or_else(null)?, room(count, 1)?);
+            let (sizes, results) = (slice(sizes, count)?, slice_mut(results, count)?);
+            measured.sizes(sizes, results, &mut |stopwatch, bytes, rule| {
+                time_exchange(stopwatch, (exchange, state), comm, (bytes, rule))
+            })
+        }
+    })
+}
+
+/// See the header.
+///
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn colibri_bench_measure_adaptive(
+    comm: Handle,
+    options: *const BenchOptions,
+    exchange: Option<SizedExchangeFunction>,
+    state: *mut c_void,
+    range: *const BenchRange,
+    results: *mut BenchResult,
+    count: *mut c_int,
+) -> c_int {
+    told(|| {
+        // SAFETY: the caller vouches for all of them.
+        unsafe {
+            let measured = Measured::new(comm, options)?;
+            let exchange = exchange.ok_or_else(null)?;
+            measured.adaptive_into(range, (results, count), &mut |stopwatch, bytes, rule| {
+                time_exchange(stopwatch, (exchange, state), comm, (bytes, rule))
+            })
+        }
+    })
+}
+
+/// See the header.
+///
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+#[allow(clippy::too_many_arguments, reason = "C has them one by one")]
+pub unsafe extern "C" fn colibri_bench_collective(
+    comm: Handle,
+    options: *const BenchOptions,
+    collective: *const c_char,
+    method: *const c_char,
+    factors: *const c_double,
+    sizes: *const usize,
+    count: c_int,
+    results: *mut BenchResult,
+) -> c_int {
+    told(|| {
+        // SAFETY: the caller vouches for all of them.
+        unsafe {
+            let measured = Measured::new(comm, options)?;
+            let count = room(count, 1)?;
+            let (sizes, results) = (slice(sizes, count)?, slice_mut(results, count)?);
+            let mut named = NamedCollective::new(measured.comm, (collective, method), factors)?;
+            let timed = measured.sizes(sizes, results, &mut |stopwatch, bytes, rule| {
+                named.time(stopwatch, bytes, rule)
+            });
+            timed.and(named.end())
+        }
+    })
+}
+
+/// See the header.
+///
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+#[allow(clippy::too_many_arguments, reason = "C has them one by one")]
+pub unsafe extern "C" fn colibri_bench_collective_adaptive(
+    comm: Handle,
+    options: *const BenchOptions,
+    collective: *const c_char,
+    method: *const c_char,
+    factors: *const c_double,
+    range: *const BenchRange,
+    results: *mut BenchResult,
+    count: *mut c_int,
+) -> c_int {
+    told(|| {
+        // SAFETY: the caller vouches for all of them.
+        unsafe {
+            let measured = Measured::new(comm, options)?;
+            let mut named = NamedCollective::new(measured.comm, (collective, method), factors)?;
+            let timed =
+                measured.adaptive_into(range, (results, count), &mut |stopwatch, bytes, rule| {
+                    named.time(stopwatch, bytes, rule)
+                });
+            timed.and(named.end())
+        }
+    })
+}
+
+/// See the header.
+///
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn colibri_bench_factors(
+    file: *const c_char,
+    factors: *mut c_double,
+    count: c_int,
+) -> c_int {
+    told(|| {
+        // SAFETY: the caller vouches for all of them.
+        let (path, into) = unsafe {
+            (Path::new(text(file, "the file's name")?), slice_mut(factors, room(count, 1)?)?)
+        };
+        let refused = |problem: String| Failure::Refused(problem);
+        let read = fs::read_to_string(path);
+        let read = read.map_err(|error| refused(format!("{}: {error}", path.display())))?;
+        let found = factors::parse(&read, path).map_err(|error| refused(error.to_string()))?;
+        if found.len() != into.len() {
+            let (path, found, wanted) = (path.display(), found.len(), into.len());
+            return Err(refused(format!("{path}: {found} factors; expected {wanted}")));
+        }
+        into.copy_from_slice(&found);
+        Ok(())
+    })
+}
+
+/// Times rounds of pairs.
+///
+/// # Safety
+/// The options must be null or the caller's; `comm` is C's.
+unsafe fn pairs(
+    comm: Handle,
+    options: *const BenchOptions,
+    (exchange, bytes): (c_int, usize),
+    rounds: impl FnOnce(u32) -> Vec<Vec<(u32, u32)>>,
+) -> Result<Vec<TimedPair>, Failure> {
+    // SAFETY: the caller vouches for both.
+    unsafe {
+        let measured = Measured::new(comm, options)?;
+        let (_, mpi) = library::table()?;
+        let way = usize::try_from(exchange).ok().and_then(|at| PairExchange::ALL.get(at));
+        let unknown = || Failure::Refused(format!("exchange {exchange}; expected 0 or 1"));
+        let way = *way.ok_or_else(unknown)?;
+        let ranks = TableCommunicator::new(mpi, measured.comm)?.size();
+        Ok(time_rounds((mpi, measured.comm), way, bytes, &measured.rule, &rounds(ranks))?)
+    }
+}
+
+/// See the header.
+///
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn colibri_bench_p2p(
+    comm: Handle,
+    options: *const BenchOptions,
+    exchange: c_int,
+    one: c_int,
+    other: c_int,
+    bytes: usize,
+    result: *mut BenchResult,
+) -> c_int {
+    told(|| {
+        let rank = |given: c_int| {
+            let problem = || Failure::Refused(format!("rank {given}; expected 0 or above"));
+            u32::try_from(given).map_err(|_| problem())
+        };
+        let (one, other) = (rank(one)?, rank(other)?);
+        // SAFETY: the caller vouches for all of them.
+        unsafe {
+            let result = some_mut(result)?;
+            let timed = pairs(comm, options, (exchange, bytes), |_| vec![vec![(one, other)]])?;
+            if let Some(pair) = timed.first() {
+                *result = BenchResult::new(bytes, &pair.summary);
+            }
+        }
+        Ok(())
+    })
+}
+
+/// See the header.
+///
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn colibri_bench_pairs(
+    comm: Handle,
+    options: *const BenchOptions,
+    exchange: c_int,
+    at_once: c_int,
+    bytes: usize,
+    into: *mut BenchPair,
+) -> c_int {
+    told(|| {
+        // SAFETY: the caller vouches for all of them, and for room for every pair.
+        unsafe {
+            let mut timed =
+                pairs(comm, options, (exchange, bytes), |ranks| all_rounds(ranks, at_once != 0))?;
+            timed.sort_by_key(|pair| (pair.one, pair.other));
+            for (place, pair) in slice_mut(into, timed.len())?.iter_mut().zip(timed) {
+                let result = BenchResult::new(bytes, &pair.summary);
+                *place = BenchPair { one: pair.one as c_int, other: pair.other as c_int, result };
+            }
+        }
+        Ok(())
+    })
+}
