@@ -40,6 +40,7 @@ enum Command {
     Platform(commands::platform::PlatformCommand),
     Calibrate(commands::calibrate::Calibrate),
     Clocks(commands::clocks::Clocks),
+    Bench(commands::bench::BenchCommand),
     Predict(commands::predict::Predict),
     Decide(commands::decide::Decide),
     Difference(commands::difference::DifferenceCommand),
@@ -127,6 +128,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
             | Command::Platform(_)
             | Command::Calibrate(_)
             | Command::Clocks(_)
+            | Command::Bench(_)
             | Command::Verify(_)
             | Command::Guidelines(_)
             | Command::Testbed(_)
@@ -137,6 +139,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Platform(command) => command.run(),
         Command::Calibrate(command) => command.run(),
         Command::Clocks(command) => command.run(),
+        Command::Bench(command) => command.run(),
         Command::Predict(command) => command.run(),
         Command::Decide(command) => command.run(),
         Command::Difference(command) => command.run(),

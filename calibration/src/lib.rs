@@ -1,5 +1,5 @@
 //! The MPI program `colibri-mpi`, with a subcommand for each task: `calibrate` measures a platform
-//! point to point, `measure` times methods of collectives by a plan, `pairs` measures the link between
+//! point to point, `bench` times one collective or pairs of ranks by any scheme, `measure` times methods of collectives by a plan, `pairs` measures the link between
 //! every two ranks, `links` all of them at once, `clocks` tells how well the ranks' clocks can be
 //! synchronised, `platform` where the ranks run.
 //!
@@ -10,6 +10,7 @@
 //! times, and a rank that spins takes time from the one that is measured. And rank 0 alone
 //! touches files; the others hear from it what to do.
 
+pub mod bench;
 pub mod calibrate;
 pub mod clocks;
 mod disturbance;

@@ -5,7 +5,8 @@ use std::{fmt::Display, process::ExitCode, thread, time::Duration};
 use clap::Parser;
 
 use crate::{
-    Result, calibrate, clocks, exchange, first_job, flags::PROGRAM, links, measure, pairs, world,
+    Result, bench, calibrate, clocks, exchange, first_job, flags::PROGRAM, links, measure, pairs,
+    world,
 };
 
 /// Measures under an MPI launcher: raw observations, for `colibri` to judge
@@ -19,6 +20,7 @@ struct ProgramArguments {
 #[derive(Debug, clap::Subcommand)]
 #[allow(clippy::large_enum_variant, reason = "there is one in a process")]
 enum Task {
+    Bench(bench::BenchFlags),
     Calibrate(calibrate::CalibrateFlags),
     Clocks(clocks::ClocksFlags),
     Links(links::LinksFlags),
@@ -49,6 +51,7 @@ pub fn main() -> ExitCode {
         Err(error) => return refuse(&error),
     };
     match &task {
+        Task::Bench(flags) => world::run(flags.job(), |world| bench::run(flags, world)),
         Task::Calibrate(flags) => world::run(&flags.job, |world| calibrate::run(flags, world)),
         Task::Clocks(flags) => world::run(&flags.job, |world| clocks::run(flags, world)),
         Task::Links(flags) => world::run(&flags.job, |world| links::run(flags, world)),

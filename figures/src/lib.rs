@@ -49,6 +49,7 @@ mod space_time_page;
 mod ticks;
 mod tree;
 mod tree_page;
+mod uneven_tree;
 
 pub use algorithm_fits::algorithm_fits;
 pub use curves::{curves, panels};
@@ -66,3 +67,4 @@ pub use relative::{RelativeMethod, RelativePanel, RelativePoint, relative};
 pub use space_time::{MOST_MESSAGES, MOST_RANKS, space_time};
 pub use ticks::Quantity;
 pub use tree::{dot, has_fan_out, tree};
+pub use uneven_tree::uneven_dot;

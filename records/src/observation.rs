@@ -46,6 +46,10 @@ pub enum PointToPointKind {
     /// `messages` messages of `bytes` with a wait before each but the first, then one of `bytes`
     /// back (Netgauge's PRTT); timed at the sender, without the waits.
     SpacedTrain,
+    /// Half of the time for a message of `bytes` forward and one of `bytes` back.
+    PingPong,
+    /// The same by MPI_Scatter and MPI_Gather among the two.
+    ScatterGather,
 }
 
 /// One observation between two ranks.

@@ -24,7 +24,7 @@ use crate::{
 
 /// Draws a topology (Graphviz, SVG, PNG) or a schedule in time (SVG, PNG)
 #[derive(Debug, Args)]
-#[command(group(ArgGroup::new("subject").required(true).args(["topology", "schedule"])))]
+#[command(group(ArgGroup::new("subject").required(true).args(["topology", "schedule", "counts"])))]
 pub struct Draw {
     /// Draw this tree: flat, chain, k-chain, binary, in-order-binary, binomial, k-nomial
     #[arg(long, value_name = "NAME", value_parser = topology)]
@@ -33,6 +33,11 @@ pub struct Draw {
     /// Draw a schedule's space-time diagram, as simulated
     #[arg(long)]
     schedule: bool,
+
+    /// Draw how scatterv or gatherv moves blocks of these sizes, one of each rank (Graphviz): who hands
+    /// on what, and in which order
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = quantity::parse_bytes)]
+    counts: Option<Vec<u64>>,
 
     /// Number of ranks
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -50,7 +55,7 @@ pub struct Draw {
     #[arg(long, value_enum, default_value_t = ChildrenOrder::Ascending, conflicts_with = "schedule")]
     order: ChildrenOrder,
 
-    /// The schedule's collective
+    /// The schedule's or the blocks' collective
     #[arg(
         long,
         value_name = "NAME",
@@ -59,7 +64,7 @@ pub struct Draw {
     )]
     collective: Option<Collective>,
 
-    /// The schedule's algorithm
+    /// Its algorithm
     #[arg(
         long,
         value_name = "NAME",
@@ -114,6 +119,9 @@ fn topology(name: &str) -> Result<&'static Topology, String> {
 impl Draw {
     /// Runs the subcommand.
     pub fn run(self) -> Result<()> {
+        if let Some(counts) = &self.counts {
+            return self.draw_blocks(counts);
+        }
         match (self.topology, self.collective, &self.algorithm) {
             (Some(topology), ..) => self.draw_topology(topology),
             (None, Some(collective), Some(algorithm)) => self.draw_schedule(collective, algorithm),
@@ -147,6 +155,27 @@ impl Draw {
                 DrawingForm::Graphviz => Ok(document::write_text(path, &text()?)?),
                 DrawingForm::Picture => write(figures::tree(topology, shape, order), path),
             },
+        }
+    }
+
+    fn draw_blocks(&self, counts: &[u64]) -> Result<()> {
+        let (Some(collective), Some(algorithm)) = (self.collective, &self.algorithm) else {
+            usage!("--counts needs --collective scatterv or gatherv, and --algorithm NAME");
+        };
+        if counts.len() != self.procs as usize {
+            let (given, procs) = (counts.len(), self.procs);
+            usage!("--counts has {given} numbers; expected {procs}, one of each rank");
+        }
+        let entry = self.levels.named(collective, algorithm)?.entry;
+        let text = figures::uneven_dot(entry, counts, self.root.unwrap_or(0)).map_err(answer)?;
+        match &self.output {
+            None => output::print(&text),
+            Some(path) if path.extension().is_some_and(|end| end == "dot" || end == "gv") => {
+                Ok(document::write_text(path, &text)?)
+            }
+            Some(path) => {
+                usage!("--output {}: expected a name that ends with .dot", path.display())
+            }
         }
     }
 

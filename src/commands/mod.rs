@@ -1,6 +1,7 @@
 //! The subcommands: a file or folder each, none importing another; what several share lies in
 //! `shared`.
 
+pub mod bench;
 pub mod calibrate;
 pub mod clocks;
 pub mod decide;

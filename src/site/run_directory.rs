@@ -47,6 +47,8 @@ files! {
     pair_observations "pairs.csv",
     /// What they say.
     pairs "pairs.json",
+    /// The calls or messages that `colibri bench` timed.
+    benchmark "bench.csv",
     /// How far the ranks' clocks were apart.
     clock_errors "clock-errors.csv",
     /// Observations of more than two ranks, and of combining.

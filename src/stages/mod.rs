@@ -2,6 +2,7 @@
 
 pub mod algorithms;
 pub mod bench;
+pub mod benchmarking;
 pub mod calibrating;
 pub mod chosen;
 pub mod compared;

@@ -33,6 +33,21 @@ pub fn parse(text: &str, path: &Path) -> Result<Vec<f64>, FileError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// What is refused is told with the file's name; what is read is written and read again.
+        #[test]
+        fn any_text_is_read_or_refused(text in "([0-9a-z.,#+ \t\n-]|\\PC){0,60}") {
+            match parse(&text, Path::new("f.txt")) {
+                Ok(factors) => {
+                    let words: Vec<String> = factors.iter().map(f64::to_string).collect();
+                    prop_assert_eq!(parse(&words.join("\n"), Path::new("f.txt")).unwrap(), factors);
+                }
+                Err(error) => prop_assert!(error.to_string().contains("f.txt")),
+            }
+        }
+    }
 
     #[test]
     fn factors_are_read_and_what_is_none_is_named_with_its_line() {

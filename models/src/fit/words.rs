@@ -11,6 +11,8 @@ pub(super) fn kind_name(kind: PointToPointKind) -> &'static str {
         PointToPointKind::ReceiveOverhead => "receive-overhead",
         PointToPointKind::Train => "train",
         PointToPointKind::SpacedTrain => "spaced-train",
+        PointToPointKind::PingPong => "ping-pong",
+        PointToPointKind::ScatterGather => "scatter-gather",
     }
 }
 

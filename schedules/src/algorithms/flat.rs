@@ -46,6 +46,16 @@ forms! {
     Vector {
         const VECTOR: bool = true;
     }
+    /// Unequal blocks, one message after the other.
+    VectorBlocking {
+        const VECTOR: bool = true;
+        const WINDOW: u64 = 1;
+    }
+    /// Unequal blocks, in ready mode.
+    VectorReady {
+        const VECTOR: bool = true;
+        const READY: bool = true;
+    }
     /// Unequal blocks, the smallest first.
     Ascending {
         const VECTOR: bool = true;

@@ -8,7 +8,10 @@ use crate::{
     Buffer, Call, Entry, Program, Range, Round,
     algorithms::{
         blocks::{block, own_block},
-        flat::{Ascending, Blocking, Descending, FlatAlgorithm, Plain, Ready, Vector, served},
+        flat::{
+            Ascending, Blocking, Descending, FlatAlgorithm, Plain, Ready, Vector, VectorBlocking,
+            VectorReady, served,
+        },
     },
 };
 
@@ -34,6 +37,18 @@ pub(in super::super) const VECTOR: Entry = Entry::new::<Linear<Vector>>(
     Collective::Gatherv,
     Algorithm::Linear,
     "every rank sends its block to the root",
+);
+
+pub(in super::super) const VECTOR_BLOCKING: Entry = Entry::new::<Linear<VectorBlocking>>(
+    Collective::Gatherv,
+    Algorithm::LinearBlocking,
+    "the root receives the ranks' blocks, one after the other",
+);
+
+pub(in super::super) const VECTOR_READY: Entry = Entry::new::<Linear<VectorReady>>(
+    Collective::Gatherv,
+    Algorithm::LinearReady,
+    "every rank sends its block in ready mode when the root has said that it waits",
 );
 
 pub(in super::super) const ASCENDING: Entry = Entry::new::<Linear<Ascending>>(

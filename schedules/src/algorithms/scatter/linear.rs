@@ -8,7 +8,10 @@ use crate::{
     Buffer, Call, Entry, Program, Range, Round,
     algorithms::{
         blocks::{block, own_block},
-        flat::{Ascending, Blocking, Descending, FlatAlgorithm, Plain, Ready, Vector, served},
+        flat::{
+            Ascending, Blocking, Descending, FlatAlgorithm, Plain, Ready, Vector, VectorBlocking,
+            VectorReady, served,
+        },
     },
 };
 
@@ -34,6 +37,18 @@ pub(in super::super) const VECTOR: Entry = Entry::new::<Linear<Vector>>(
     Collective::Scatterv,
     Algorithm::Linear,
     "the root sends each rank its block",
+);
+
+pub(in super::super) const VECTOR_BLOCKING: Entry = Entry::new::<Linear<VectorBlocking>>(
+    Collective::Scatterv,
+    Algorithm::LinearBlocking,
+    "the root sends each rank its block, one after the other",
+);
+
+pub(in super::super) const VECTOR_READY: Entry = Entry::new::<Linear<VectorReady>>(
+    Collective::Scatterv,
+    Algorithm::LinearReady,
+    "the root sends each rank its block in ready mode when it has said that it waits",
 );
 
 pub(in super::super) const ASCENDING: Entry = Entry::new::<Linear<Ascending>>(
