@@ -14,7 +14,7 @@ use timing::{
     adaptive::{AdaptiveSizes, SizeRange},
     exchanges::{CallMaker, CollectiveExchange},
     factors,
-    pairs::{PairExchange, TimedPair, all_rounds, time_rounds},
+    pairs::{PairWay, TimedPair, all_rounds, time_rounds},
     peers::Peers,
     scheme::TimingScheme,
     stopwatch::Stopwatch,
@@ -22,7 +22,7 @@ use timing::{
 };
 
 use crate::{
-    failure::{self, Failure, told},
+    failure::{self, BenchFailure, told},
     library,
     types::{BenchOptions, BenchPair, BenchRange, BenchResult, room, text},
 };
@@ -44,7 +44,7 @@ struct Measured {
 impl Measured {
     /// # Safety
     /// The options must be null or the caller's.
-    unsafe fn new(comm: Handle, options: *const BenchOptions) -> Result<Self, Failure> {
+    unsafe fn new(comm: Handle, options: *const BenchOptions) -> Result<Self, BenchFailure> {
         let (family, _) = library::table()?;
         // SAFETY: the caller vouches for the options.
         let given = unsafe { options.as_ref() }.copied().unwrap_or_else(BenchOptions::usual);
@@ -52,7 +52,7 @@ impl Measured {
         Ok(Measured { comm: library::handle(*family, comm), timing, rule })
     }
 
-    fn stopwatch(&self) -> Result<Stopwatch, Failure> {
+    fn stopwatch(&self) -> Result<Stopwatch, BenchFailure> {
         let (_, mpi) = library::table()?;
         // SAFETY: C's communicator, by its header; MPI is initialised.
         Ok(unsafe { Stopwatch::new(mpi, self.comm, self.timing)? })
@@ -64,7 +64,7 @@ impl Measured {
         sizes: &[usize],
         results: &mut [BenchResult],
         time: &mut TimeSize<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), BenchFailure> {
         let mut stopwatch = self.stopwatch()?;
         for (bytes, result) in sizes.iter().zip(results) {
             *result = time(&mut stopwatch, *bytes, &self.rule)?;
@@ -77,7 +77,7 @@ impl Measured {
         &self,
         range: SizeRange,
         time: &mut TimeSize<'_>,
-    ) -> Result<Vec<(u64, BenchResult)>, Failure> {
+    ) -> Result<Vec<(u64, BenchResult)>, BenchFailure> {
         let mut sizes = AdaptiveSizes::new(range)?;
         let mut stopwatch = self.stopwatch()?;
         let mut found = Vec::new();
@@ -100,7 +100,7 @@ impl Measured {
         range: *const BenchRange,
         (results, count): (*mut BenchResult, *mut c_int),
         time: &mut TimeSize<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), BenchFailure> {
         // SAFETY: the caller vouches for the pointers.
         unsafe {
             let (range, count) = (some(range)?, some_mut(count)?);
@@ -116,27 +116,27 @@ impl Measured {
     }
 }
 
-fn null() -> Failure {
-    Failure::Refused("a pointer is null; expected the address of what is asked for".into())
+fn null() -> BenchFailure {
+    BenchFailure::Refused("a pointer is null; expected the address of what is asked for".into())
 }
 
 /// # Safety
 /// It must be null or valid.
-unsafe fn some<'a, T>(pointer: *const T) -> Result<&'a T, Failure> {
+unsafe fn some<'a, T>(pointer: *const T) -> Result<&'a T, BenchFailure> {
     // SAFETY: the caller vouches for it.
     unsafe { pointer.as_ref() }.ok_or_else(null)
 }
 
 /// # Safety
 /// It must be null or valid, and the caller's alone.
-unsafe fn some_mut<'a, T>(pointer: *mut T) -> Result<&'a mut T, Failure> {
+unsafe fn some_mut<'a, T>(pointer: *mut T) -> Result<&'a mut T, BenchFailure> {
     // SAFETY: the caller vouches for it.
     unsafe { pointer.as_mut() }.ok_or_else(null)
 }
 
 /// # Safety
 /// It must be null or have so many elements.
-unsafe fn slice<'a, T>(first: *const T, count: usize) -> Result<&'a [T], Failure> {
+unsafe fn slice<'a, T>(first: *const T, count: usize) -> Result<&'a [T], BenchFailure> {
     match first.is_null() {
         true => Err(null()),
         // SAFETY: the caller vouches for the length.
@@ -146,7 +146,7 @@ unsafe fn slice<'a, T>(first: *const T, count: usize) -> Result<&'a [T], Failure
 
 /// # Safety
 /// It must be null or have room for so many elements, and be the caller's alone.
-unsafe fn slice_mut<'a, T>(first: *mut T, count: usize) -> Result<&'a mut [T], Failure> {
+unsafe fn slice_mut<'a, T>(first: *mut T, count: usize) -> Result<&'a mut [T], BenchFailure> {
     match first.is_null() {
         true => Err(null()),
         // SAFETY: the caller vouches for the length.
@@ -186,7 +186,7 @@ impl NamedCollective {
         comm: Handle,
         (collective, method): (*const c_char, *const c_char),
         factors: *const c_double,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, BenchFailure> {
         let session = library::session()?;
         // SAFETY: the caller vouches for the texts.
         let (collective, method) = unsafe {
@@ -195,9 +195,9 @@ impl NamedCollective {
                 true => Ok(Method::Default),
                 false => text(method, "the method")?.parse::<Method>(),
             };
-            (collective.map_err(Failure::Refused)?, method)
+            (collective.map_err(BenchFailure::Refused)?, method)
         };
-        let method = method.map_err(|error| Failure::Refused(error.to_string()))?;
+        let method = method.map_err(|error| BenchFailure::Refused(error.to_string()))?;
         let maker = CallMaker::new(session, collective, &method)?;
         let mut ranks = 0;
         // SAFETY: C's communicator, by its header; MPI is initialised; the caller vouches for as many factors.
@@ -230,7 +230,7 @@ impl NamedCollective {
     }
 
     /// Frees what our methods have hung on the communicator: MPI's own are never freed.
-    fn end(self) -> Result<(), Failure> {
+    fn end(self) -> Result<(), BenchFailure> {
         // SAFETY: as above; no call of ours is under way.
         Ok(unsafe { self.session.release(self.comm) }.map_err(timing::Error::from)?)
     }
@@ -412,7 +412,7 @@ pub unsafe extern "C" fn colibri_bench_factors(
         let (path, into) = unsafe {
             (Path::new(text(file, "the file's name")?), slice_mut(factors, room(count, 1)?)?)
         };
-        let refused = |problem: String| Failure::Refused(problem);
+        let refused = |problem: String| BenchFailure::Refused(problem);
         let read = fs::read_to_string(path);
         let read = read.map_err(|error| refused(format!("{}: {error}", path.display())))?;
         let found = factors::parse(&read, path).map_err(|error| refused(error.to_string()))?;
@@ -434,13 +434,13 @@ unsafe fn pairs(
     options: *const BenchOptions,
     (exchange, bytes): (c_int, usize),
     rounds: impl FnOnce(u32) -> Vec<Vec<(u32, u32)>>,
-) -> Result<Vec<TimedPair>, Failure> {
+) -> Result<Vec<TimedPair>, BenchFailure> {
     // SAFETY: the caller vouches for both.
     unsafe {
         let measured = Measured::new(comm, options)?;
         let (_, mpi) = library::table()?;
-        let way = usize::try_from(exchange).ok().and_then(|at| PairExchange::ALL.get(at));
-        let unknown = || Failure::Refused(format!("exchange {exchange}; expected 0 or 1"));
+        let way = usize::try_from(exchange).ok().and_then(|at| PairWay::ALL.get(at));
+        let unknown = || BenchFailure::Refused(format!("exchange {exchange}; expected 0 or 1"));
         let way = *way.ok_or_else(unknown)?;
         let ranks = TableCommunicator::new(mpi, measured.comm)?.size();
         Ok(time_rounds((mpi, measured.comm), way, bytes, &measured.rule, &rounds(ranks))?)
@@ -463,7 +463,7 @@ pub unsafe extern "C" fn colibri_bench_p2p(
 ) -> c_int {
     told(|| {
         let rank = |given: c_int| {
-            let problem = || Failure::Refused(format!("rank {given}; expected 0 or above"));
+            let problem = || BenchFailure::Refused(format!("rank {given}; expected 0 or above"));
             u32::try_from(given).map_err(|_| problem())
         };
         let (one, other) = (rank(one)?, rank(other)?);

@@ -9,7 +9,7 @@ use std::{
 use timing::Error;
 
 /// Why a call came to nothing.
-pub enum Failure {
+pub enum BenchFailure {
     /// An argument is wrong.
     Refused(String),
     /// There is no MPI library to measure on.
@@ -18,26 +18,29 @@ pub enum Failure {
     Timing(Error),
 }
 
-impl From<Error> for Failure {
+impl From<Error> for BenchFailure {
     fn from(error: Error) -> Self {
-        Failure::Timing(error)
+        BenchFailure::Timing(error)
     }
 }
 
-impl Failure {
+impl BenchFailure {
     fn code(&self) -> c_int {
         match self {
-            Failure::Refused(_) | Failure::Timing(Error::Refused(_)) => 1,
-            Failure::Timing(Error::Run(runner::Error::Refused(_) | runner::Error::Invalid(_))) => 1,
-            Failure::NoLibrary(_) | Failure::Timing(Error::Run(_) | Error::Message(_)) => 2,
-            Failure::Timing(Error::WrongResult(_)) => 3,
+            BenchFailure::Refused(_) | BenchFailure::Timing(Error::Refused(_)) => 1,
+            BenchFailure::Timing(Error::Run(
+                runner::Error::Refused(_) | runner::Error::Invalid(_),
+            )) => 1,
+            BenchFailure::NoLibrary(_)
+            | BenchFailure::Timing(Error::Run(_) | Error::Message(_)) => 2,
+            BenchFailure::Timing(Error::WrongResult(_)) => 3,
         }
     }
 
     fn text(&self) -> String {
         match self {
-            Failure::Refused(problem) | Failure::NoLibrary(problem) => problem.clone(),
-            Failure::Timing(error) => error.to_string(),
+            BenchFailure::Refused(problem) | BenchFailure::NoLibrary(problem) => problem.clone(),
+            BenchFailure::Timing(error) => error.to_string(),
         }
     }
 }
@@ -60,7 +63,7 @@ pub fn last() -> *const c_char {
 }
 
 /// What `act` comes to for C; no panic passes.
-pub fn told(act: impl FnOnce() -> Result<(), Failure>) -> c_int {
+pub fn told(act: impl FnOnce() -> Result<(), BenchFailure>) -> c_int {
     match catch_unwind(AssertUnwindSafe(act)) {
         Ok(Ok(())) => 0,
         Ok(Err(failure)) => {
@@ -89,7 +92,7 @@ mod tests {
     #[test]
     fn failures_have_codes_and_words_and_panics_end_here() {
         assert_eq!(told(|| Ok(())), 0);
-        assert_eq!(told(|| Err(Failure::Refused("a\0b".into()))), 1);
+        assert_eq!(told(|| Err(BenchFailure::Refused("a\0b".into()))), 1);
         assert_eq!(text(), "a b");
         let failed = runner::Error::Mpi { call: "MPI_Send", code: 7 };
         assert_eq!(told(|| Err(Error::Run(failed).into())), 2);

@@ -8,18 +8,19 @@ use std::{
 
 use runner::{AbiFamily, Handle, Mpi, MpiConstants, Session, process};
 
-use crate::failure::Failure;
+use crate::failure::BenchFailure;
 
 /// The table of its functions: what the program itself would call, so that a preloaded library has its part.
 ///
 /// # Errors
 /// There is none, it is unknown, or not initialised.
-pub fn table() -> Result<&'static (AbiFamily, Mpi), Failure> {
+pub fn table() -> Result<&'static (AbiFamily, Mpi), BenchFailure> {
     static FOUND: OnceLock<Result<(AbiFamily, Mpi), String>> = OnceLock::new();
-    let found = FOUND.get_or_init(find).as_ref().map_err(|why| Failure::NoLibrary(why.clone()))?;
+    let found =
+        FOUND.get_or_init(find).as_ref().map_err(|why| BenchFailure::NoLibrary(why.clone()))?;
     match (is(c"MPI_Initialized"), is(c"MPI_Finalized")) {
         (true, false) => Ok(found),
-        _ => Err(Failure::NoLibrary(
+        _ => Err(BenchFailure::NoLibrary(
             "MPI is not initialised; call between MPI_Init and MPI_Finalize".into(),
         )),
     }
@@ -55,7 +56,7 @@ fn is(name: &std::ffi::CStr) -> bool {
 ///
 /// # Errors
 /// As [`table`]; the library refuses.
-pub fn session() -> Result<&'static Session, Failure> {
+pub fn session() -> Result<&'static Session, BenchFailure> {
     static OPEN: OnceLock<&'static Session> = OnceLock::new();
     let (_, mpi) = table()?;
     if let Some(open) = OPEN.get() {

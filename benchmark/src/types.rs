@@ -9,7 +9,7 @@ use timing::{
     scheme::TimingScheme,
 };
 
-use crate::failure::Failure;
+use crate::failure::BenchFailure;
 
 /// `colibri_bench_options`.
 #[repr(C)]
@@ -38,7 +38,7 @@ impl BenchOptions {
     ///
     /// # Errors
     /// One is out of its range.
-    pub fn meaning(&self) -> Result<(TimingScheme, Rule), Failure> {
+    pub fn meaning(&self) -> Result<(TimingScheme, Rule), BenchFailure> {
         let number = |given: c_int| usize::try_from(given).unwrap_or_default();
         let rule = Rule {
             minimum: number(self.min_repetitions),
@@ -49,7 +49,7 @@ impl BenchOptions {
         };
         check(&rule)?;
         let timing = usize::try_from(self.timing).ok().and_then(|at| TimingScheme::ALL.get(at));
-        let unknown = || Failure::Refused(format!("timing {}; expected 0 to 4", self.timing));
+        let unknown = || BenchFailure::Refused(format!("timing {}; expected 0 to 4", self.timing));
         Ok((*timing.ok_or_else(unknown)?, rule))
     }
 }
@@ -131,8 +131,9 @@ impl BenchRange {
 ///
 /// # Errors
 /// It is null or no UTF-8.
-pub unsafe fn text<'a>(given: *const c_char, what: &str) -> Result<&'a str, Failure> {
-    let wrong = |problem: &str| Failure::Refused(format!("{what} is {problem}; expected a text"));
+pub unsafe fn text<'a>(given: *const c_char, what: &str) -> Result<&'a str, BenchFailure> {
+    let wrong =
+        |problem: &str| BenchFailure::Refused(format!("{what} is {problem}; expected a text"));
     if given.is_null() {
         return Err(wrong("null"));
     }
@@ -144,7 +145,9 @@ pub unsafe fn text<'a>(given: *const c_char, what: &str) -> Result<&'a str, Fail
 ///
 /// # Errors
 /// It is below `least`.
-pub fn room(count: c_int, least: usize) -> Result<usize, Failure> {
+pub fn room(count: c_int, least: usize) -> Result<usize, BenchFailure> {
     let enough = usize::try_from(count).ok().filter(|count| *count >= least);
-    enough.ok_or_else(|| Failure::Refused(format!("a count of {count}; expected at least {least}")))
+    enough.ok_or_else(|| {
+        BenchFailure::Refused(format!("a count of {count}; expected at least {least}"))
+    })
 }

@@ -13,7 +13,7 @@ use statistics::stopping::{Criterion, Rule};
 use timing::{
     adaptive::{AdaptiveSizes, SizeRange},
     exchanges::{CallMaker, CollectiveExchange},
-    pairs::{PairExchange, TimedPair, all_rounds, time_rounds},
+    pairs::{PairWay, TimedPair, all_rounds, time_rounds},
     repeating::USUAL,
     scheme::{TimedCall, TimingScheme},
     stopwatch::Stopwatch,
@@ -43,7 +43,7 @@ pub struct BenchFlags {
     collective: Option<Collective>,
     /// Pairs of ranks instead: ping-pong or scatter-gather
     #[arg(long, conflicts_with_all = ["collective", "factors", "adaptive"])]
-    pairs: Option<PairExchange>,
+    pairs: Option<PairWay>,
     /// Disjoint pairs at the same time
     #[arg(long, requires = "pairs")]
     at_once: bool,
@@ -273,8 +273,8 @@ fn bench_pairs(flags: &BenchFlags, world: &World, platform: Option<&Platform>) -
     let own = [("timing", format!("{}, half of a round trip", exchange.name()))];
     let mut recording = open::<PointToPoint, 1>(flags, platform, own)?;
     let kind = match exchange {
-        PairExchange::PingPong => PointToPointKind::PingPong,
-        PairExchange::ScatterGather => PointToPointKind::ScatterGather,
+        PairWay::PingPong => PointToPointKind::PingPong,
+        PairWay::ScatterGather => PointToPointKind::ScatterGather,
     };
     let rounds = all_rounds(world.control.size(), flags.at_once);
     let mut visit = 0;

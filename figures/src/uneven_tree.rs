@@ -61,7 +61,10 @@ fn children(entry: &Entry, call: &Call<'_>, rank: u32) -> Vec<(u32, u64)> {
     let words = entry.needs(call, rank).header as usize;
     let first = if words == call.counts.len() { 0 } else { rank as usize };
     let header: Vec<u64> = call.counts.iter().cycle().skip(first).take(words).copied().collect();
-    let call = Call { header: &header, ..*call };
+    // Away from the root its own count is all that it knows otherwise.
+    let own = &call.counts[rank as usize..=rank as usize];
+    let counts = if rank == call.root { call.counts } else { own };
+    let call = Call { header: &header, counts, ..*call };
     let mut order = Vec::new();
     let mut elements: BTreeMap<u32, u64> = BTreeMap::new();
     let mut round = Round::default();
@@ -123,8 +126,8 @@ mod tests {
         assert_eq!(gathered, ["3 -> 0 1: 10", "1 -> 0 2: 30"]);
     }
 
-    /// Whatever the tree, every rank that has anything has one parent, and what comes to a rank is what it
-    /// keeps and hands on.
+    /// Whatever the tree, what comes to a rank is what it keeps and hands on, so that all that there is goes
+    /// through the root; every rank that has anything has one parent.
     #[test]
     fn what_comes_to_a_rank_is_its_own_and_its_childrens() {
         let counts = [4, 8, 15, 0, 16, 23, 42, 1, 0, 7];

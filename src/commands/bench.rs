@@ -8,7 +8,7 @@ use records::{Collective, Method, quantity, unknown};
 use statistics::stopping::Rule;
 use timing::{
     adaptive::SizeRange,
-    pairs::PairExchange,
+    pairs::PairWay,
     repeating::{self, USUAL},
     scheme::TimingScheme,
 };
@@ -214,8 +214,8 @@ impl BenchCommand {
         Ok(method)
     }
 
-    fn way(&self) -> Result<PairExchange> {
-        let name = self.method.as_deref().unwrap_or(PairExchange::PingPong.name());
+    fn way(&self) -> Result<PairWay> {
+        let name = self.method.as_deref().unwrap_or(PairWay::PingPong.name());
         Ok(name.parse().map_err(WrongUse)?)
     }
 

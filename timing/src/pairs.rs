@@ -21,27 +21,27 @@ use crate::{
 
 /// How a message goes to another rank and one comes back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PairExchange {
+pub enum PairWay {
     /// `MPI_Send` and `MPI_Recv`, both ways.
     PingPong,
     /// `MPI_Scatter` and `MPI_Gather` among the two.
     ScatterGather,
 }
 
-impl PairExchange {
+impl PairWay {
     /// All of them, in the order of their numbers in C.
-    pub const ALL: [PairExchange; 2] = [PairExchange::PingPong, PairExchange::ScatterGather];
+    pub const ALL: [PairWay; 2] = [PairWay::PingPong, PairWay::ScatterGather];
 
     /// As flags spell it.
     pub const fn name(self) -> &'static str {
         match self {
-            PairExchange::PingPong => "ping-pong",
-            PairExchange::ScatterGather => "scatter-gather",
+            PairWay::PingPong => "ping-pong",
+            PairWay::ScatterGather => "scatter-gather",
         }
     }
 }
 
-impl FromStr for PairExchange {
+impl FromStr for PairWay {
     type Err = String;
 
     fn from_str(text: &str) -> std::result::Result<Self, String> {
@@ -73,7 +73,7 @@ pub struct TimedPair {
 /// A rank is not there or in two pairs of a round, or the rule can't be followed; the library refuses.
 pub unsafe fn time_rounds(
     (mpi, of): (&Mpi, Handle),
-    exchange: PairExchange,
+    exchange: PairWay,
     bytes: usize,
     rule: &Rule,
     rounds: &[Vec<(u32, u32)>],
@@ -145,14 +145,14 @@ fn check_rounds(rounds: &[Vec<(u32, u32)>], ranks: u32) -> Result<()> {
 
 fn time_pair(
     pair: &TableCommunicator,
-    exchange: PairExchange,
+    exchange: PairWay,
     bytes: usize,
     rule: &Rule,
 ) -> Result<(TimedSummary, Vec<f64>)> {
     let (outgoing, mut incoming) = (vec![1_u8; 2 * bytes], vec![0_u8; 2 * bytes]);
     let mut round_trip = || match exchange {
-        PairExchange::PingPong => ping_pong(pair, &outgoing[..bytes], &mut incoming[..bytes]),
-        PairExchange::ScatterGather => scatter_gather(pair, &outgoing, &mut incoming),
+        PairWay::PingPong => ping_pong(pair, &outgoing[..bytes], &mut incoming[..bytes]),
+        PairWay::ScatterGather => scatter_gather(pair, &outgoing, &mut incoming),
     };
     round_trip()?;
     let mut all = Vec::new();

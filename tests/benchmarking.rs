@@ -1,0 +1,172 @@
+//! `colibri bench` on the ranks of this machine.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use serde_json::Value;
+
+use crate::{
+    skipped::skipped,
+    support::{have_mpirun, lines, run},
+};
+
+const LAUNCHER: &str =
+    "mpirun -np {np} --oversubscribe --allow-run-as-root --mca mpi_yield_when_idle 1";
+/// Few repetitions, whatever the machine does.
+const SHORT: [&str; 6] = ["--min-reps", "3", "--max-reps", "6", "--launcher", LAUNCHER];
+
+#[track_caller]
+fn rows(arguments: &[&str]) -> Vec<Value> {
+    let (stdout, _) = run(0, &[&["bench"], arguments, &SHORT, &["--format", "json"]].concat());
+    serde_json::from_str(&stdout).unwrap()
+}
+
+#[test]
+fn a_collective_is_timed_by_every_scheme_and_its_observations_are_kept() {
+    let Some(_turn) = have_mpirun("bench") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    for timing in ["barrier", "global", "max", "root", "bcast"] {
+        let directory = folder.path().join(timing);
+        let kept = directory.to_str().unwrap();
+        let found = rows(&["bcast", kept, "--ranks", "2", "--timing", timing, "--sizes", "8,1KiB"]);
+        assert_eq!(found.len(), 2, "{timing}: {found:?}");
+        let mut repetitions = 0;
+        for (row, bytes) in found.iter().zip([8, 1024]) {
+            assert_eq!((&row["bytes"], &row["procs"]), (&bytes.into(), &2.into()), "{row}");
+            let number = |name: &str| row[name].as_f64().unwrap();
+            assert!(number("low_seconds") <= number("mean_seconds"), "{row}");
+            assert!(number("mean_seconds") <= number("high_seconds"), "{row}");
+            assert!((3.0..=6.0).contains(&number("repetitions")), "{row}");
+            repetitions += row["repetitions"].as_u64().unwrap() as usize;
+        }
+        let record = directory.join("bench.csv");
+        let observed = lines(&record).iter().filter(|line| line.contains(",bcast,")).count();
+        assert_eq!(observed, repetitions, "{timing}");
+        let head = lines(&record).join("\n");
+        assert!(head.contains(&format!("{timing}:")), "{head}");
+        // What is there is not added to.
+        let (_, stderr) = run(1, &["bench", "bcast", kept, "--ranks", "2", "--launcher", LAUNCHER]);
+        assert!(stderr.contains("bench.csv: already exists"), "{stderr}");
+    }
+}
+
+#[test]
+fn uneven_blocks_sizes_that_are_found_and_pairs_are_timed() {
+    let Some(_turn) = have_mpirun("bench of uneven blocks") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let factors = folder.path().join("factors");
+    fs::write(&factors, "1 0 2 # three ranks\n").unwrap();
+    let factors = factors.to_str().unwrap();
+    for method in ["default", "own:linear-blocking", "own:linear-ready", "own:traff"] {
+        let uneven = ["scatterv", "--ranks", "3", "--factors", factors, "--method", method];
+        let found = rows(&[&uneven[..], &["--sizes", "1000"]].concat());
+        assert_eq!(found[0]["method"], method, "{found:?}");
+        assert_eq!(found[0]["bytes"], 1000, "{found:?}");
+    }
+    let range = ["--sizes", "0,4KiB", "--adaptive", "--stride", "1KiB", "--most-sizes", "3"];
+    let found = rows(&[&["gather", "--ranks", "2"], &range[..]].concat());
+    let sizes: Vec<u64> = found.iter().map(|row| row["bytes"].as_u64().unwrap()).collect();
+    assert_eq!(sizes.len(), 3, "{found:?}");
+    assert!(sizes[0] == 0 && sizes.is_sorted(), "{found:?}");
+    for method in ["ping-pong", "scatter-gather"] {
+        let found =
+            rows(&["p2p", "--ranks", "3", "--sizes", "64", "--method", method, "--at-once"]);
+        let pairs: Vec<&str> = found.iter().map(|row| row["what"].as_str().unwrap()).collect();
+        assert_eq!(pairs, ["0-1", "0-2", "1-2"], "{method}");
+    }
+}
+
+#[test]
+fn what_cannot_be_timed_is_said_before_anything_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let factors = folder.path().join("factors");
+    fs::write(&factors, "1\nx\n").unwrap();
+    let factors = factors.to_str().unwrap();
+    for (arguments, part) in [
+        (vec!["bcst"], "did you mean 'bcast'"),
+        (vec!["gather", "--timing", "bcast"], "--timing bcast is for bcast"),
+        (vec!["gather", "--at-once"], "--at-once is for p2p"),
+        (vec!["p2p", "--factors", factors], "not for p2p"),
+        (vec!["p2p", "--method", "own:ring"], "known: ping-pong, scatter-gather"),
+        (vec!["gather", "--min-reps", "9", "--max-reps", "8"], "9 to 8 repetitions"),
+        (vec!["gather", "--confidence", "1"], "a confidence of 1"),
+        (vec!["gather", "--method", "mockup:bcast_as_allgatherv"], "mock-up of gather"),
+        (vec!["bcast", "--stride", "8"], "--adaptive"),
+    ] {
+        let (_, stderr) = run(2, &[&["bench"], &arguments[..]].concat());
+        assert!(stderr.contains(part), "{arguments:?}: {stderr}");
+    }
+    let Some(_turn) = have_mpirun("bench, refused") else { return };
+    let given = ["bench", "gatherv", "--ranks", "2", "--launcher", LAUNCHER, "--factors", factors];
+    let (_, stderr) = run(1, &given);
+    assert!(stderr.contains("line 2") && stderr.contains("'x' is no factor"), "{stderr}");
+}
+
+/// The program of the benchmarking library's own tests, compiled by Open MPI.
+fn own_exchange(folder: &Path) -> Option<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let built = Path::new(env!("CARGO_BIN_EXE_colibri")).parent().unwrap();
+    let library = built.join("libcolibri_bench.so");
+    if !library.is_file() {
+        skipped("bench beside a program", "libcolibri_bench.so is not built");
+        return None;
+    }
+    let program = folder.join("own_exchange");
+    let mut compiler = Command::new("mpicc");
+    compiler.arg("-I").arg(root.join("benchmark/include")).arg("-o").arg(&program);
+    compiler.arg(root.join("benchmark/tests/own_exchange.c")).arg(&library);
+    compiler.arg(format!("-Wl,-rpath,{}", built.display()));
+    let output = compiler.output().ok()?;
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(program)
+}
+
+/// Within noise: a factor of three between medians of a long message.
+#[test]
+#[ignore = "takes minutes: make test-long"]
+fn a_program_that_times_itself_gets_the_numbers_of_the_command() {
+    let Some(_turn) = have_mpirun("bench beside a program") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = own_exchange(folder.path()) else { return };
+    for ranks in ["2", "4"] {
+        let launcher = LAUNCHER.replace("{np}", ranks);
+        let mut words = launcher.split(' ');
+        let mut command = Command::new(words.next().unwrap());
+        let output = command.args(words).arg(&program).arg("1048576").output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        for line in String::from_utf8(output.stdout).unwrap().lines() {
+            let fields: Vec<&str> = line.split(' ').collect();
+            let own: f64 = fields[4].parse().unwrap();
+            let (stdout, _) = run(
+                0,
+                &[
+                    "bench",
+                    "bcast",
+                    "--ranks",
+                    ranks,
+                    "--sizes",
+                    "1MiB",
+                    "--timing",
+                    fields[0],
+                    "--launcher",
+                    LAUNCHER,
+                    "--min-reps",
+                    "8",
+                    "--max-reps",
+                    "40",
+                    "--relative-error",
+                    "0.05",
+                    "--format",
+                    "json",
+                ],
+            );
+            let rows: Vec<Value> = serde_json::from_str(&stdout).unwrap();
+            let told = rows[0]["median_seconds"].as_f64().unwrap();
+            println!("{ranks} ranks, {}: program {own:.6} s, command {told:.6} s", fields[0]);
+            assert!(told < 3.0 * own && own < 3.0 * told, "{line}: {told}");
+        }
+    }
+}
