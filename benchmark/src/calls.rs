@@ -1,10 +1,9 @@
-//! The functions of `include/colibri_bench.h`, which says what each does.
+//! The functions of `include/colibri_bench.h`, which says what each does, but those of pairs.
 
 use std::{
     ffi::{c_char, c_double, c_int, c_void},
     fs,
     path::Path,
-    slice,
 };
 
 use records::{Collective, Method};
@@ -14,17 +13,15 @@ use timing::{
     adaptive::{AdaptiveSizes, SizeRange},
     exchanges::{CallMaker, CollectiveExchange},
     factors,
-    pairs::{PairWay, TimedPair, all_rounds, time_rounds},
-    peers::Peers,
     scheme::TimingScheme,
     stopwatch::Stopwatch,
-    table_communicator::TableCommunicator,
 };
 
 use crate::{
     failure::{self, BenchFailure, told},
     library,
-    types::{BenchOptions, BenchPair, BenchRange, BenchResult, room, text},
+    pointers::{null, slice, slice_mut, some, some_mut},
+    types::{BenchOptions, BenchRange, BenchResult, room, text},
 };
 
 /// `colibri_bench_exchange`.
@@ -35,16 +32,23 @@ type SizedExchangeFunction = unsafe extern "C" fn(*mut c_void, Handle, usize);
 type TimeSize<'a> = dyn FnMut(&mut Stopwatch, usize, &Rule) -> timing::Result<BenchResult> + 'a;
 
 /// A communicator of the caller's, and how it is measured.
-struct Measured {
-    comm: Handle,
+pub struct Measured {
+    /// With nothing but what is a handle's.
+    pub comm: Handle,
     timing: TimingScheme,
-    rule: Rule,
+    /// How often an exchange is repeated.
+    pub rule: Rule,
 }
 
 impl Measured {
+    /// As C passed them.
+    ///
     /// # Safety
     /// The options must be null or the caller's.
-    unsafe fn new(comm: Handle, options: *const BenchOptions) -> Result<Self, BenchFailure> {
+    ///
+    /// # Errors
+    /// An option is wrong; there is no MPI library.
+    pub unsafe fn new(comm: Handle, options: *const BenchOptions) -> Result<Self, BenchFailure> {
         let (family, _) = library::table()?;
         // SAFETY: the caller vouches for the options.
         let given = unsafe { options.as_ref() }.copied().unwrap_or_else(BenchOptions::usual);
@@ -113,44 +117,6 @@ impl Measured {
             }
         }
         Ok(())
-    }
-}
-
-fn null() -> BenchFailure {
-    BenchFailure::Refused("a pointer is null; expected the address of what is asked for".into())
-}
-
-/// # Safety
-/// It must be null or valid.
-unsafe fn some<'a, T>(pointer: *const T) -> Result<&'a T, BenchFailure> {
-    // SAFETY: the caller vouches for it.
-    unsafe { pointer.as_ref() }.ok_or_else(null)
-}
-
-/// # Safety
-/// It must be null or valid, and the caller's alone.
-unsafe fn some_mut<'a, T>(pointer: *mut T) -> Result<&'a mut T, BenchFailure> {
-    // SAFETY: the caller vouches for it.
-    unsafe { pointer.as_mut() }.ok_or_else(null)
-}
-
-/// # Safety
-/// It must be null or have so many elements.
-unsafe fn slice<'a, T>(first: *const T, count: usize) -> Result<&'a [T], BenchFailure> {
-    match first.is_null() {
-        true => Err(null()),
-        // SAFETY: the caller vouches for the length.
-        false => Ok(unsafe { slice::from_raw_parts(first, count) }),
-    }
-}
-
-/// # Safety
-/// It must be null or have room for so many elements, and be the caller's alone.
-unsafe fn slice_mut<'a, T>(first: *mut T, count: usize) -> Result<&'a mut [T], BenchFailure> {
-    match first.is_null() {
-        true => Err(null()),
-        // SAFETY: the caller vouches for the length.
-        false => Ok(unsafe { slice::from_raw_parts_mut(first, count) }),
     }
 }
 
@@ -421,88 +387,6 @@ pub unsafe extern "C" fn colibri_bench_factors(
             return Err(refused(format!("{path}: {found} factors; expected {wanted}")));
         }
         into.copy_from_slice(&found);
-        Ok(())
-    })
-}
-
-/// Times rounds of pairs.
-///
-/// # Safety
-/// The options must be null or the caller's; `comm` is C's.
-unsafe fn pairs(
-    comm: Handle,
-    options: *const BenchOptions,
-    (exchange, bytes): (c_int, usize),
-    rounds: impl FnOnce(u32) -> Vec<Vec<(u32, u32)>>,
-) -> Result<Vec<TimedPair>, BenchFailure> {
-    // SAFETY: the caller vouches for both.
-    unsafe {
-        let measured = Measured::new(comm, options)?;
-        let (_, mpi) = library::table()?;
-        let way = usize::try_from(exchange).ok().and_then(|at| PairWay::ALL.get(at));
-        let unknown = || BenchFailure::Refused(format!("exchange {exchange}; expected 0 or 1"));
-        let way = *way.ok_or_else(unknown)?;
-        let ranks = TableCommunicator::new(mpi, measured.comm)?.size();
-        Ok(time_rounds((mpi, measured.comm), way, bytes, &measured.rule, &rounds(ranks))?)
-    }
-}
-
-/// See the header.
-///
-/// # Safety
-/// As the header says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn colibri_bench_p2p(
-    comm: Handle,
-    options: *const BenchOptions,
-    exchange: c_int,
-    one: c_int,
-    other: c_int,
-    bytes: usize,
-    result: *mut BenchResult,
-) -> c_int {
-    told(|| {
-        let rank = |given: c_int| {
-            let problem = || BenchFailure::Refused(format!("rank {given}; expected 0 or above"));
-            u32::try_from(given).map_err(|_| problem())
-        };
-        let (one, other) = (rank(one)?, rank(other)?);
-        // SAFETY: the caller vouches for all of them.
-        unsafe {
-            let result = some_mut(result)?;
-            let timed = pairs(comm, options, (exchange, bytes), |_| vec![vec![(one, other)]])?;
-            if let Some(pair) = timed.first() {
-                *result = BenchResult::new(bytes, &pair.summary);
-            }
-        }
-        Ok(())
-    })
-}
-
-/// See the header.
-///
-/// # Safety
-/// As the header says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn colibri_bench_pairs(
-    comm: Handle,
-    options: *const BenchOptions,
-    exchange: c_int,
-    at_once: c_int,
-    bytes: usize,
-    into: *mut BenchPair,
-) -> c_int {
-    told(|| {
-        // SAFETY: the caller vouches for all of them, and for room for every pair.
-        unsafe {
-            let mut timed =
-                pairs(comm, options, (exchange, bytes), |ranks| all_rounds(ranks, at_once != 0))?;
-            timed.sort_by_key(|pair| (pair.one, pair.other));
-            for (place, pair) in slice_mut(into, timed.len())?.iter_mut().zip(timed) {
-                let result = BenchResult::new(bytes, &pair.summary);
-                *place = BenchPair { one: pair.one as c_int, other: pair.other as c_int, result };
-            }
-        }
         Ok(())
     })
 }

@@ -2,10 +2,12 @@
 //! from within the program.
 //!
 //! What C sees is `include/colibri_bench.h`. What is measured, and how, is the crate `timing`'s, as in
-//! `colibri bench`; here are its border to C ([`calls`]), the [MPI library](library) of the process,
+//! `colibri bench`; here are its border to C ([`calls`], [`pair_calls`]), the [MPI library](library) of the process,
 //! and what C is [told of failures](failure). No panic crosses the border.
 
 pub mod calls;
 mod failure;
 mod library;
+pub mod pair_calls;
+mod pointers;
 mod types;
