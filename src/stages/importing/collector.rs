@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use import::{ExchangeKind, ImportedCall, Job, Made, PairWay, RanksOnNodes, Sink, Summary};
+use import::{ExchangeKind, ImportedCall, Job, Made, PairExchange, RanksOnNodes, Sink, Summary};
 use records::{
     FileError, Layout, document,
     imported::{OtherStatistic, PairStreams, StreamDirection},
@@ -308,7 +308,7 @@ impl Sink for Collector<'_> {
         }
     }
 
-    fn exchange(&mut self, line: u64, exchange: &PairWay) -> Result<(), FileError> {
+    fn exchange(&mut self, line: u64, exchange: &PairExchange) -> Result<(), FileError> {
         if exchange.seconds <= 0.0 || exchange.pairs == 0 {
             return Err(self.fault(line, "seconds", "is 0; expected more"));
         }
