@@ -29,7 +29,7 @@ impl SizeRange {
             format!("sizes from {} to {} bytes; expected the lesser first", self.first, self.last)
         } else if self.stride == 0 {
             "sizes 0 bytes apart; expected at least 1".into()
-        } else if !(self.greatest_difference > 0.0) {
+        } else if self.greatest_difference.is_nan() || self.greatest_difference <= 0.0 {
             let given = self.greatest_difference;
             format!("a greatest difference of {given}; expected one above 0, such as 0.1")
         } else if self.most < 2 {

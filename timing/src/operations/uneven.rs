@@ -30,7 +30,7 @@ impl UnevenBlocks {
     /// A factor is negative or none, all are 0, or the blocks have too many bytes together.
     pub fn new(bytes: usize, factors: &[f64]) -> Result<Self> {
         let sum: f64 = factors.iter().sum();
-        if let Some(wrong) = factors.iter().position(|factor| !(*factor >= 0.0)) {
+        if let Some(wrong) = factors.iter().position(|factor| factor.is_nan() || *factor < 0.0) {
             let problem = format!("factor {} of rank {wrong}; expected 0 or above", factors[wrong]);
             return Err(Error::Refused(problem));
         }
