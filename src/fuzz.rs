@@ -17,12 +17,14 @@ use crate::{
     site::{begun::GivenOptions, config::Config},
     stages::{
         export_formats::{Export, ExportFormat},
+        guideline_file,
         traced::Traced,
     },
 };
 
 ::fuzz::fuzz! {
     colibri_toml: super::toml(),
+    guideline_file: super::guideline_file(),
     tune_options: super::tune_options(),
     usage_for_tuning: super::traced(),
     mpich_json: super::mpich(),
@@ -69,6 +71,44 @@ fn toml() -> Parser {
     let samples = ["launcher = \"srun -n {np}\"\nranks = 4\n", "# nothing\nranks = 1\n"];
     let samples = samples.map(|sample| sample.as_bytes().to_vec()).into();
     Parser { name: "toml", samples, words: WORDS, inputs: Inputs::SMALL, read }
+}
+
+/// Guidelines that users write.
+fn guideline_file() -> Parser {
+    const WORDS: &[&str] = &[
+        "[[guideline]]",
+        "guideline",
+        "rule = ",
+        "sizes = ",
+        "procs = ",
+        "tolerance = ",
+        "MPI_Bcast <= MPI_Scatter + MPI_Allgather",
+        "MPI_Reduce_local",
+        "barrier",
+        "plugin:libmine.so:my_bcast",
+        "mockup:bcast_as_allgatherv",
+        "<=",
+        "+",
+        "1..64KiB",
+        "nan",
+        "'''",
+    ];
+    const SAMPLE: &str = "[[guideline]]\nrule = \"MPI_Gather <= MPI_Allgather\"\n\n\
+        [[guideline]]\nrule = \"bcast <= reduce + barrier\"\nsizes = \"8,64KiB\"\nprocs = \"4,8\"\n\
+        tolerance = 0.05\n";
+    fn read(input: &[u8]) -> Answer {
+        let Ok(text) = str::from_utf8(input) else { return Answer::Refused };
+        match guideline_file::parse(text, Path::new("FILE")) {
+            Ok(rules) => {
+                let again = guideline_file::parse(&guideline_file::text(&rules), Path::new("FILE"));
+                assert_eq!(again.expect("what was read can be written"), rules);
+                Answer::Accepted
+            }
+            Err(error) => is_told(&error),
+        }
+    }
+    let (samples, inputs) = (vec![SAMPLE.into()], Inputs::SMALL);
+    Parser { name: "guideline file", samples, words: WORDS, inputs, read }
 }
 
 /// The options that a run was begun with.

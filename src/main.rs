@@ -47,6 +47,7 @@ enum Command {
     Explain(commands::explain::Explain),
     Verify(commands::verify::Verify),
     Guidelines(commands::guidelines::Guidelines),
+    Nrep(commands::nrep::Nrep),
     Report(commands::report::ReportCommand),
     Import(commands::import::ImportCommand),
     Fit(commands::fit::FitCommand),
@@ -104,6 +105,7 @@ impl Cli {
             Command::Calibrate(command) => Some(&mut command.run),
             Command::Verify(command) => Some(&mut command.run),
             Command::Guidelines(command) => Some(&mut command.run),
+            Command::Nrep(command) => Some(&mut command.run),
             _ => None,
         }
     }
@@ -131,6 +133,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
             | Command::Bench(_)
             | Command::Verify(_)
             | Command::Guidelines(_)
+            | Command::Nrep(_)
             | Command::Testbed(_)
     );
     let noted = if launches { process::note_interrupts() } else { Ok(()) };
@@ -146,6 +149,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Explain(command) => command.run(),
         Command::Verify(command) => command.run(),
         Command::Guidelines(command) => command.run(),
+        Command::Nrep(command) => command.run(),
         Command::Report(command) => command.run(),
         Command::Import(command) => command.run(),
         Command::Fit(command) => command.run(),

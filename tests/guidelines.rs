@@ -99,3 +99,66 @@ fn a_collective_that_is_slow_at_some_sizes_is_found_and_replaced_there_alone() {
     guidelines(&directory, &library, &again);
     assert_eq!(fs::read(directory.join("violations.json")).unwrap(), found);
 }
+
+const LAUNCHER: [&str; 4] =
+    ["--launcher", "mpirun --oversubscribe --mca mpi_yield_when_idle 1 -np {np}", "--ranks", "2"];
+
+/// One that is a mock-up and one that is a sum; what the run keeps judges its record again.
+#[test]
+fn guidelines_of_the_users_are_measured_and_judged_again() {
+    let Some(_turn) = have_mpirun("guidelines_of_the_users_are_measured_and_judged_again") else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let (directory, file) = (dir.path().join("run"), dir.path().join("mine.toml"));
+    let text = "[[guideline]]\nrule = \"MPI_Bcast <= MPI_Scatter + MPI_Allgather\"\nsizes = \"64\"\n\
+                [[guideline]]\nrule = \"MPI_Gather <= MPI_Alltoall\"\nsizes = \"8,1KiB\"\n";
+    fs::write(&file, text).unwrap();
+    let run = |arguments: &[&str]| {
+        let mut command = colibri();
+        command.arg("guidelines").arg(&directory).args(arguments);
+        let output = command.assert().success().get_output().stdout.clone();
+        String::from_utf8(output).unwrap()
+    };
+    let wanted = ["--guidelines", file.to_str().unwrap(), "--jobs", "2", "--budget", "10s"];
+    run(&[&LAUNCHER[..], &wanted].concat());
+    let judged = |found: &Value| -> Vec<(String, String)> {
+        let all = found["judged"].as_array().unwrap().iter();
+        let patterns = all.filter(|judged| judged["class"] == "pattern");
+        patterns.map(|judged| (judged["right"].to_string(), judged["sizes"].to_string())).collect()
+    };
+    let found = json(&directory.join("violations.json"));
+    let expected = [("\"bcast_as_scatter_allgather\"", "[64]"), ("\"alltoall\"", "[8,1024]")];
+    assert_eq!(judged(&found), expected.map(|(right, sizes)| (right.to_owned(), sizes.to_owned())));
+    fs::remove_file(&file).unwrap();
+    let table = run(&["--from-record", "--table", "patterns"]);
+    assert!(table.contains("gather <= alltoall"), "{table}");
+    assert_eq!(judged(&json(&directory.join("violations.json"))), judged(&found));
+}
+
+/// As many observations as were asked for, and what they say; nothing is measured again to judge them by
+/// another rule.
+#[test]
+fn repetitions_are_measured_and_told_by_another_rule() {
+    let Some(_turn) = have_mpirun("repetitions_are_measured_and_told_by_another_rule") else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let directory = dir.path().join("run");
+    let run = |arguments: &[&str]| {
+        colibri().arg("nrep").arg(&directory).args(arguments).assert().success();
+        json(&directory.join("nrep.json"))
+    };
+    let wanted = ["--sizes", "8,1KiB", "--max", "40", "--min", "5", "--step", "5", "--jobs", "2"];
+    let first = run(&[&LAUNCHER[..], &wanted].concat());
+    let cells = first["cells"].as_array().unwrap();
+    let counted: Vec<_> =
+        cells.iter().map(|cell| (&cell["bytes"], &cell["observations"])).collect();
+    assert_eq!(counted, [(&8.into(), &40.into()), (&1024.into(), &40.into())]);
+    assert!(cells.iter().all(|cell| cell["jobs"].as_array().unwrap().len() == 2), "{first:#}");
+    let loose = run(&["--from-record", "--metric", "rse=1000", "--min", "5", "--max", "40"]);
+    for cell in loose["cells"].as_array().unwrap() {
+        assert_eq!((&cell["repetitions"], &cell["is_settled"]), (&5.into(), &true.into()));
+    }
+    assert!(directory.join("figures/nrep-bcast-2.svg").exists());
+}

@@ -14,7 +14,7 @@ use plotters::{
 use records::FileError;
 
 use crate::{
-    FigureError, canvas::Canvas, colour, map::MapFigure, plot::Plots, raster::Raster,
+    FigureError, canvas::Canvas, colour, data::Script, map::MapFigure, plot::Plots, raster::Raster,
     space_time_page::SpaceTime, tree_page::TreePage,
 };
 
@@ -109,7 +109,47 @@ impl Figure {
     }
 }
 
-/// Writes `stem`.svg and `stem`.png; returns their paths in this order.
+impl Figure {
+    /// What it shows as CSV, with a line of names.
+    ///
+    /// # Errors
+    /// None that is known: the CSV library has one.
+    pub fn csv(&self) -> Result<String, FigureError> {
+        match &self.page {
+            Page::Map(map) => map.table(),
+            Page::Plots(plots) => plots.table(),
+            Page::Tree(tree) => tree.table(),
+            Page::SpaceTime(diagram) => diagram.table(),
+        }
+        .csv()
+    }
+
+    /// A gnuplot script that draws the same from its CSV, in a file of this name beside the script.
+    ///
+    /// # Errors
+    /// What the figure would not be laid out for either.
+    pub fn gnuplot(&self, csv: &str) -> Result<String, FigureError> {
+        let script = Script::new(csv, self.size);
+        Ok(match &self.page {
+            Page::Map(map) => map.script(script)?,
+            Page::Plots(plots) => plots.script(script)?,
+            Page::Tree(tree) => tree.script(script),
+            Page::SpaceTime(diagram) => diagram.script(script),
+        })
+    }
+}
+
+/// Writes `stem`.csv with what is shown, and `stem`.gp, which draws it.
+fn save_data(figure: &Figure, stem: &Path) -> Result<(), FigureError> {
+    let (table, script) = (with_ending(stem, ".csv"), with_ending(stem, ".gp"));
+    let name = table.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    write_whole(&table, figure.csv()?.as_bytes())?;
+    write_whole(&script, figure.gnuplot(&name)?.as_bytes())?;
+    Ok(())
+}
+
+/// Writes `stem`.svg and `stem`.png; returns their paths in this order. Beside them `stem`.csv and
+/// `stem`.gp: the data, and a gnuplot script.
 ///
 /// Each is written whole or not at all: on an error an older file is still there.
 ///
@@ -119,10 +159,12 @@ pub fn save(figure: &Figure, stem: &Path) -> Result<[PathBuf; 2], FigureError> {
     let paths = [with_ending(stem, ".svg"), with_ending(stem, ".png")];
     write_whole(&paths[0], figure.svg()?.as_bytes())?;
     write_whole(&paths[1], &figure.png()?)?;
+    save_data(figure, stem)?;
     Ok(paths)
 }
 
-/// Writes one file, as SVG or PNG by the ending of its name, whole or not at all.
+/// Writes one file, as SVG or PNG by the ending of its name, whole or not at all; beside a regular file its
+/// data and a gnuplot script, `name.svg.csv` and `name.svg.gp`.
 ///
 /// # Errors
 /// The name has another ending, or the file cannot be written.
@@ -135,7 +177,7 @@ pub fn save_as(figure: &Figure, path: &Path) -> Result<(), FigureError> {
             return Err(FigureError::Impossible(problem));
         }
     }
-    Ok(())
+    save_data(figure, path)
 }
 
 /// Appends: a stem may have dots of its own.

@@ -19,7 +19,7 @@
 //! The paper is Pjesivac-Grbovic et al., "Performance analysis of MPI collective operations".
 //!
 //! A [`Figure`] is laid out when it is made; [`save`] writes it as SVG and PNG, both from the same
-//! drawing code. Nothing depends on the machine: the font is part of the program (`font/`), and the
+//! drawing code, with its data as CSV and a gnuplot script that draws the same from that. Nothing depends on the machine: the font is part of the program (`font/`), and the
 //! same input gives the same bytes.
 
 #![forbid(unsafe_code)]
@@ -28,6 +28,7 @@ mod algorithm_fits;
 mod canvas;
 mod colour;
 mod curves;
+mod data;
 mod decision_map;
 mod difference_map;
 mod error;

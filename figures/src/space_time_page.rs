@@ -7,6 +7,7 @@ use crate::{
     FigureError,
     canvas::{Align, Canvas, Hatch, Pixel, Rect, TEXT, TICK},
     colour,
+    data::{FigureTable, Script, only, quoted},
     page::{Heading, LINE, Legend, LegendKey, MARGIN},
 };
 
@@ -168,6 +169,59 @@ impl SpaceTime {
         self.legend.draw(canvas, area.bottom() + TIMES, WIDTH)
     }
 }
+
+impl SpaceTime {
+    pub(crate) fn table(&self) -> FigureTable {
+        let bar = |bar: &ActivityBar| {
+            let kind = What::ALL.iter().position(|what| *what == bar.what).unwrap_or_default();
+            let (rank, kind) = (bar.rank.to_string(), kind.to_string());
+            let times = [bar.begin.to_string(), bar.end.to_string()];
+            let [begin, end] = times;
+            vec![kind, bar.what.name().to_owned(), rank.clone(), begin, rank, end]
+        };
+        let arrow = |arrow: &Arrow| {
+            let times = [arrow.left.to_string(), arrow.taken.to_string()];
+            let [left, taken] = times;
+            let (from, to) = (arrow.from.to_string(), arrow.to.to_string());
+            vec![MESSAGE.to_string(), "message".into(), from, left, to, taken]
+        };
+        let rows = self.bars.iter().map(bar).chain(self.arrows.iter().map(arrow)).collect();
+        FigureTable { columns: &["kind", "name", "rank", "begin", "to_rank", "end"], rows }
+    }
+
+    pub(crate) fn script(&self, mut script: Script) -> String {
+        script.set("title", &self.heading.title);
+        script.line("set key below");
+        script.set("xlabel", "time (s)");
+        script.set("ylabel", "rank");
+        let table = script.table.clone();
+        script.line(&format!("set yrange [{}:-0.5]", self.done.len() as f64 - 0.5));
+        let mut parts = Vec::new();
+        for (kind, what) in What::ALL.into_iter().enumerate() {
+            if self.bars.iter().any(|bar| bar.what == what) {
+                let (rank, fill) = (only(kind, None, "$3"), what.fill());
+                let color = u32::from_be_bytes([0, fill.0, fill.1, fill.2]);
+                parts.push(format!(
+                    "{table} every ::1 using 4:{rank}:4:6:($3-0.35):($3+0.35) with boxxyerror fs solid \
+                     lc rgb {color} title {}",
+                    quoted(what.name())
+                ));
+            }
+        }
+        if !self.arrows.is_empty() {
+            let rank = only(MESSAGE, None, "$3");
+            parts.push(format!(
+                "{table} every ::1 using 4:{rank}:($6-$4):($5-$3) with vectors lc rgb 'black' title \
+                 'message'"
+            ));
+        }
+        script.plot(&parts);
+        script.finish()
+    }
+}
+
+/// In the table's first column, after those of the activities.
+const MESSAGE: usize = What::ALL.len();
 
 /// Where things lie while a diagram is drawn.
 struct Scene<'a, DB: DrawingBackend> {

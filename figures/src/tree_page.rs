@@ -8,6 +8,7 @@ use crate::{
     FigureError,
     canvas::{Align, Canvas, Hatch, Pixel, TEXT, TICK},
     colour,
+    data::{FigureTable, Script},
     page::{Heading, LEAST_WIDTH, LINE, Legend, LegendKey, MARGIN},
 };
 
@@ -123,6 +124,40 @@ impl TreePage {
             canvas.text(place(index), &node.rank.to_string(), TEXT, color, Align::Center)?;
         }
         self.legend.draw(canvas, self.legend_top()?, width)
+    }
+}
+
+impl TreePage {
+    pub(crate) fn table(&self) -> FigureTable {
+        let mut parents = vec![None; self.nodes.len()];
+        for (index, node) in self.nodes.iter().enumerate() {
+            parents[node.children.clone()].fill(Some(index));
+        }
+        let row = |(index, parent): (usize, &Option<usize>)| {
+            let node = &self.nodes[index];
+            let of_parent = parent.map_or_else(String::new, |it| self.nodes[it].rank.to_string());
+            let x = [index, parent.unwrap_or(index)].map(|it| self.middles[it].to_string());
+            let [x, parent_x] = x;
+            vec![node.rank.to_string(), of_parent, node.level.to_string(), x, parent_x]
+        };
+        let columns = &["rank", "parent", "depth", "x", "parent_x"];
+        FigureTable { columns, rows: parents.iter().enumerate().map(row).collect() }
+    }
+
+    pub(crate) fn script(&self, mut script: Script) -> String {
+        script.set("title", &self.heading.title);
+        script.line("unset key");
+        script.line("unset xtics");
+        script.set("ylabel", "depth");
+        script.line(&format!("set yrange [{}:-0.5]", f64::from(self.levels) - 0.5));
+        let table = script.table.clone();
+        let edges = "using 5:($3 > 0 ? $3-1 : 1/0):($4-$5):(1) with vectors nohead lc rgb 'gray'";
+        script.plot(&[
+            format!("{table} every ::1 {edges}"),
+            format!("{table} every ::1 using 4:3 with points pt 7 ps 2 lc rgb 'light-blue'"),
+            format!("{table} every ::1 using 4:3:1 with labels"),
+        ]);
+        script.finish()
     }
 }
 

@@ -33,6 +33,7 @@ fn words() -> Parser {
         "COLIBRI_FORCE",
         "COLIBRI_PROFILES",
         "COLIBRI_MEMORY",
+        "COLIBRI_COUNTS_MEMORY",
         "COLIBRI_FOOTER",
         "COLIBRI_",
         "=",

@@ -75,7 +75,7 @@ impl JobContext {
     /// held meanwhile, so that threads on different communicators don't wait for each other.
     pub fn worker(&self) -> Worker {
         let spare = lock(&self.workers).pop();
-        spare.unwrap_or_else(|| Worker::new(self.session, self.settings.memory_bytes))
+        spare.unwrap_or_else(|| Worker::new(self.session, &self.settings))
     }
 
     pub fn give_back(&self, worker: Worker) {

@@ -31,6 +31,7 @@ mod known_communicators;
 mod library;
 mod lifetime;
 mod lock;
+mod pgmpi_config;
 mod report;
 mod roll_call;
 mod say;

@@ -12,7 +12,7 @@ use records::{
     Method,
     usage::{Calls, Usage as Document},
 };
-use runner::function_name;
+use runner::{function_name, mockups::Limits};
 
 use crate::{job::JobContext, library::LoadedLibrary, say::say, trace};
 
@@ -111,9 +111,9 @@ fn write(job: &JobContext, procs: u32, calls: impl Iterator<Item = Calls>) {
         for (name, bytes, method) in lines {
             text.push_str(&format!("#@pgmpi alg {name} {bytes} {method}\n"));
         }
-        if let Some(bytes) = job.settings.memory_bytes {
-            text.push_str(&format!("#@pgmpi config size_msg_buffer_bytes {bytes}\n"));
-        }
+        let Limits { message_bytes, integer_bytes } = job.settings.limits();
+        text.push_str(&format!("#@pgmpi config size_msg_buffer_bytes {message_bytes}\n"));
+        text.push_str(&format!("#@pgmpi config size_int_buffer_bytes {integer_bytes}\n"));
         let mut out = std::io::stdout();
         let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     }

@@ -15,16 +15,20 @@ use records::{
     quantity,
 };
 
-use crate::choice::CarriedMethod;
+use runner::mockups::Limits;
+
+use crate::{choice::CarriedMethod, pgmpi_config};
 
 pub const PROFILES: &str = "COLIBRI_PROFILES";
 pub const FORCE: &str = "COLIBRI_FORCE";
 pub const TRACE: &str = "COLIBRI_TRACE";
 pub const FOOTER: &str = "COLIBRI_FOOTER";
 pub const MEMORY: &str = "COLIBRI_MEMORY";
+pub const COUNTS_MEMORY: &str = "COLIBRI_COUNTS_MEMORY";
+pub const PGMPI_CONFIG: &str = "COLIBRI_PGMPI_CONFIG";
 pub const GPU: &str = "COLIBRI_GPU";
 
-const OURS: [&str; 6] = [PROFILES, FORCE, TRACE, FOOTER, MEMORY, GPU];
+const OURS: [&str; 8] = [PROFILES, FORCE, TRACE, FOOTER, MEMORY, COUNTS_MEMORY, PGMPI_CONFIG, GPU];
 /// Variables of Colibri's other parts, which are none of ours and no slips of the pen.
 const OTHERS: [&str; 7] = [
     "COLIBRI_IDLE_MICROSECONDS",
@@ -44,6 +48,8 @@ pub struct PreloadSettings {
     pub profiles: Vec<Profile>,
     /// The limit to the memory for data of one call.
     pub memory_bytes: Option<u64>,
+    /// The limit to the memory for counts and displacements of a mock-up.
+    pub counts_bytes: Option<u64>,
     pub trace: Option<PathBuf>,
     pub footer: bool,
     /// Whether all buffers are in the host's memory, whatever is loaded.
@@ -52,6 +58,20 @@ pub struct PreloadSettings {
     pub warnings: Vec<String>,
     /// Differs between processes that were told different things.
     pub digest: u64,
+}
+
+impl PreloadSettings {
+    /// The limits to the memory of mock-ups: the usual ones where nobody says otherwise.
+    pub fn limits(&self) -> Limits {
+        let usual = Limits::default();
+        let bytes = |set: Option<u64>, usual: usize| {
+            set.map_or(usual, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX))
+        };
+        Limits {
+            message_bytes: bytes(self.memory_bytes, usual.message_bytes),
+            integer_bytes: bytes(self.counts_bytes, usual.integer_bytes),
+        }
+    }
 }
 
 /// Why the settings can't be followed.
@@ -72,8 +92,8 @@ pub fn read() -> (Result<PreloadSettings, SettingFault>, u64) {
     env!("CARGO_PKG_VERSION").hash(&mut hasher);
     let variables: Vec<_> = OURS.map(|name| (name, variable(name))).into_iter().collect();
     for (name, value) in &variables {
-        // Where profiles lie may differ between nodes; what they say may not.
-        if *name != PROFILES {
+        // Where files lie may differ between nodes; what they say may not.
+        if ![PROFILES, PGMPI_CONFIG].contains(name) {
             value.hash(&mut hasher);
         }
     }
@@ -82,7 +102,8 @@ pub fn read() -> (Result<PreloadSettings, SettingFault>, u64) {
     });
     match &mut outcome {
         Ok(settings) => {
-            let _ = write!(Hashing(&mut hasher), "{:?}", settings.profiles);
+            let PreloadSettings { profiles, memory_bytes, counts_bytes, .. } = &*settings;
+            let _ = write!(Hashing(&mut hasher), "{profiles:?} {memory_bytes:?} {counts_bytes:?}");
             settings.warnings.extend(unknown_settings(env::vars_os().map(|(name, _)| name)));
         }
         Err(SettingFault::Untuned(why) | SettingFault::Fatal(why)) => why.hash(&mut hasher),
@@ -121,10 +142,18 @@ pub(crate) fn follow(
     if let Some(force) = text(FORCE)? {
         settings.forced = forced(&force).map_err(SettingFault::Fatal)?;
     }
-    if let Some(memory) = text(MEMORY)? {
-        let bytes = quantity::parse_bytes(&memory)
-            .map_err(|problem| SettingFault::Fatal(format!("{MEMORY}: {problem}")))?;
-        settings.memory_bytes = Some(bytes);
+    if let Some(config) = variable(PGMPI_CONFIG) {
+        [settings.memory_bytes, settings.counts_bytes] =
+            pgmpi_config::limits(Path::new(&config)).map_err(SettingFault::Fatal)?;
+    }
+    for (name, limit) in
+        [(MEMORY, &mut settings.memory_bytes), (COUNTS_MEMORY, &mut settings.counts_bytes)]
+    {
+        if let Some(memory) = text(name)? {
+            let bytes = quantity::parse_bytes(&memory)
+                .map_err(|problem| SettingFault::Fatal(format!("{name}: {problem}")))?;
+            *limit = Some(bytes);
+        }
     }
     settings.footer = match text(FOOTER)?.as_deref() {
         None | Some("0") => false,
@@ -286,12 +315,44 @@ mod tests {
             (FORCE, "bcast=native:openmpi:linear", "rules file"),
             (FORCE, "alltoallv=own:linear", "alltoallv"),
             (MEMORY, "much", "fatal: COLIBRI_MEMORY"),
+            (COUNTS_MEMORY, "much", "fatal: COLIBRI_COUNTS_MEMORY"),
+            (PGMPI_CONFIG, "/nowhere", "fatal: /nowhere: cannot read"),
             (FOOTER, "yes", "expected 0 or 1"),
             (GPU, "device", "fatal: COLIBRI_GPU=device; expected host"),
             (PROFILES, "/nowhere/at/all", "untuned: /nowhere/at/all: cannot read"),
         ] {
             let error = with(name, value).unwrap_err();
             assert!(error.contains(wanted), "{name}={value}: {error}");
+        }
+    }
+
+    #[test]
+    fn pgmpitunelibs_configuration_sets_both_limits_and_variables_go_before_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("pgmpi.conf");
+        let write = |text: &str| std::fs::write(&path, text).unwrap();
+        let file = path.to_str().unwrap().to_owned();
+        write("# limits\nsize_msg_buffer_bytes 100000\n\nsize_int_buffer_bytes 10000 # counts\n");
+        let settings = with(PGMPI_CONFIG, &file).unwrap();
+        assert_eq!((settings.memory_bytes, settings.counts_bytes), (Some(100_000), Some(10_000)));
+        let both = follow(|wanted| match wanted {
+            PGMPI_CONFIG => Some(OsString::from(&file)),
+            MEMORY => Some("64KiB".into()),
+            _ => None,
+        });
+        let settings = both.unwrap();
+        assert_eq!((settings.memory_bytes, settings.counts_bytes), (Some(65_536), Some(10_000)));
+        for (text, expected) in [
+            ("size_msg_buffer_bytes\n", "pgmpi.conf: line 1: expected a key and a value"),
+            ("\nsize_msg_bufer_bytes 8\n", "line 2: unknown key"),
+            (
+                "size_int_buffer_bytes 8KiB",
+                "line 1, field size_int_buffer_bytes: is '8KiB'; expected",
+            ),
+        ] {
+            write(text);
+            let error = with(PGMPI_CONFIG, &file).unwrap_err();
+            assert!(error.contains(expected), "{text}: {error}");
         }
     }
 

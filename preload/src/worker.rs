@@ -5,6 +5,8 @@ use runner::{
     mockups::{Limits, Mockups},
 };
 
+use crate::settings::PreloadSettings;
+
 /// Keeps memory from call to call.
 pub struct Worker {
     session: &'static Session,
@@ -15,11 +17,10 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// `memory_bytes`: the limit to what a call may use for data, if the user has set one.
-    pub fn new(session: &'static Session, memory_bytes: Option<u64>) -> Self {
-        let (mut limits, mut executor) = (Limits::default(), Executor::new(session));
-        if let Some(bytes) = memory_bytes {
-            limits.message_bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+    /// With the limits that the user has set.
+    pub fn new(session: &'static Session, settings: &PreloadSettings) -> Self {
+        let (limits, mut executor) = (settings.limits(), Executor::new(session));
+        if let Some(bytes) = settings.memory_bytes {
             executor = executor.with_scratch_limit(bytes);
         }
         Worker { session, limits, executor, mockups: None }

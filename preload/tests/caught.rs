@@ -92,6 +92,8 @@ fn profiles_are_followed() {
     assert!(two.contains("#@pgmpi alg MPI_Bcast 8 own:linear\n"), "{two}");
     assert!(two.contains("#@pgmpi alg MPI_Allreduce 8 allreduce_as_reduce_bcast\n"), "{two}");
     assert!(two.contains("#@pgmpi alg MPI_Gather 8 default\n"), "{two}");
+    let limits = "#@pgmpi config size_msg_buffer_bytes 67108864\n#@pgmpi config size_int_buffer_bytes 1048576\n";
+    assert!(two.ends_with(limits), "{two}");
     let three = footer(3);
     assert!(three.contains("#@pgmpi alg MPI_Bcast 8 own:pipeline,segment=1KiB\n"), "{three}");
     assert!(three.contains("#@pgmpi alg MPI_Allreduce 8 default\n"), "{three}");

@@ -71,6 +71,27 @@ impl Collective {
         if self.combines() && bytes >= 8 && bytes.is_multiple_of(8) { 8 } else { 1 }
     }
 
+    /// Bytes of all the data of a call of `bytes`, as performance guidelines compare calls: a vector, or
+    /// the blocks of all ranks.
+    pub const fn data_bytes(self, bytes: u64, procs: u32) -> u64 {
+        match self.columns().size {
+            MessageSize::Nothing => 0,
+            MessageSize::Vector => bytes,
+            MessageSize::Block | MessageSize::MeanBlock => bytes.saturating_mul(procs as u64),
+        }
+    }
+
+    /// The message size at which a call carries so much data, or a little more where it must be padded.
+    pub const fn bytes_of_data(self, data: u64, procs: u32) -> u64 {
+        match self.columns().size {
+            MessageSize::Nothing => 0,
+            MessageSize::Vector => data,
+            MessageSize::Block | MessageSize::MeanBlock => {
+                data.div_ceil(if procs == 0 { 1 } else { procs as u64 })
+            }
+        }
+    }
+
     /// What the send buffer holds; a broadcast has none, nor has what is sent in place.
     pub const fn sends(self) -> Held {
         self.columns().sends

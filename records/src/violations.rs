@@ -47,6 +47,9 @@ pub struct Violations {
     pub verdict: Verdict,
     /// How many there are, per class and collective.
     pub counts: Vec<Count>,
+    /// At which sizes each guideline was judged; older files lack it.
+    #[serde(default)]
+    pub judged: Vec<JudgedGuideline>,
     /// Ascending by class, collective, processes and size.
     pub violations: Vec<Violation>,
     /// What a reader must know.
@@ -93,12 +96,32 @@ pub struct Count {
     pub violated: u32,
 }
 
+/// One guideline on one communicator.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct JudgedGuideline {
+    /// The class.
+    pub class: Class,
+    /// The collective.
+    pub collective: Collective,
+    /// The communicator's ranks and nodes.
+    #[serde(rename = "procs")]
+    pub layout: Layout,
+    /// The right side of a pattern, in words.
+    pub right: String,
+    /// Message sizes at which it was judged, ascending.
+    pub sizes: Vec<u64>,
+    /// Of these, the sizes at which it is violated.
+    pub violated: Vec<u64>,
+}
+
 /// What is faster than the collective.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Better {
     /// Another method for the same call.
     Method(Method),
+    /// Other collectives one after the other; the sum of their times.
+    Sum(Vec<Collective>),
     /// The same collective with more data: this size.
     Bytes(u64),
     /// The same collective in several calls.
@@ -115,6 +138,10 @@ impl fmt::Display for Better {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Better::Method(method) => f.write_str(&method.short()),
+            Better::Sum(terms) => {
+                let names: Vec<&str> = terms.iter().map(|term| term.name()).collect();
+                f.write_str(&names.join(" + "))
+            }
             Better::Bytes(bytes) => f.write_str(&format_bytes(*bytes)),
             Better::Calls { calls, bytes } => {
                 write!(f, "{calls} calls of {}", format_bytes(*bytes))

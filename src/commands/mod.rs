@@ -13,6 +13,7 @@ pub mod export_record;
 pub mod fit;
 pub mod guidelines;
 pub mod import;
+pub mod nrep;
 pub mod pages;
 pub mod platform;
 pub mod predict;

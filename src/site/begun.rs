@@ -48,7 +48,11 @@ impl GivenOptions {
 }
 
 fn file(command: &str) -> String {
-    format!("{command}.json")
+    match command {
+        // What it tells is called so.
+        "nrep" => "nrep-options.json".into(),
+        _ => format!("{command}.json"),
+    }
 }
 
 /// A command whose runs can go on.
@@ -66,7 +70,7 @@ impl Resumable {
     }
 }
 
-const RESUMABLE: [Resumable; 4] = [
+const RESUMABLE: [Resumable; 5] = [
     Resumable {
         name: "tune",
         records: &["observations.csv", "measurements.csv"],
@@ -85,7 +89,12 @@ const RESUMABLE: [Resumable; 4] = [
     Resumable {
         name: "guidelines",
         records: &["trial.csv"],
-        may_change: &["patience", "budget", "test", "level", "least-gain"],
+        may_change: &["patience", "budget", "test", "level", "least-gain", "table", "beside"],
+    },
+    Resumable {
+        name: "nrep",
+        records: &["nrep-1.csv"],
+        may_change: &["patience", "budget", "metric", "min", "step"],
     },
 ];
 

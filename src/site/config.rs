@@ -32,11 +32,8 @@ impl Config {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Config::default()),
             Err(error) => return Err(FileError::io(path, "read", &error)),
         };
-        let config: Config = toml::from_str(&text).map_err(|error| {
-            let start = error.span().map_or(0, |span| span.start).min(text.len());
-            let line = text[..start].matches('\n').count() as u64 + 1;
-            FileError::new(path, error.message()).at_line(line)
-        })?;
+        let config: Config =
+            toml::from_str(&text).map_err(|error| toml_error(&text, path, &error))?;
         match config.ranks {
             Some(ranks) if !RANKS.contains(&ranks.into()) => {
                 let problem = format!("is {ranks}; expected {} to {}", RANKS.start(), RANKS.end());
@@ -45,6 +42,18 @@ impl Config {
             _ => Ok(config),
         }
     }
+}
+
+/// What is wrong with a TOML file, with its line.
+pub fn toml_error(text: &str, path: &Path, error: &toml::de::Error) -> FileError {
+    let start = error.span().map_or(0, |span| span.start);
+    FileError::new(path, error.message()).at_line(line_of(text, start))
+}
+
+/// The line, from 1 on, in which a byte of a text stands.
+pub fn line_of(text: &str, byte: usize) -> u64 {
+    let before = &text.as_bytes()[..byte.min(text.len())];
+    before.iter().filter(|one| **one == b'\n').count() as u64 + 1
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use tuning::jobs::JobPlan;
 use verification::{
     guidelines::{self, JobMedians, ViolationTest},
+    patterns::{self, PatternGuideline},
     penalty::message_sizes,
     profiles,
     samples::Samples,
@@ -107,7 +108,7 @@ pub struct JudgedJobs {
     pub jobs: JobMedians,
 }
 
-/// Judges the records; choices and profiles are written.
+/// Judges the records, by all mock-ups or by these rules; choices and profiles are written.
 ///
 /// # Errors
 /// A record cannot be read, or a result not be written.
@@ -115,6 +116,7 @@ pub fn judge(
     run: &RunDirectory,
     plan: &GuidelinePlan,
     settings: &ViolationTest,
+    rules: Option<&[PatternGuideline]>,
 ) -> Result<JudgedJobs> {
     let mut samples = Vec::new();
     let mut warnings = plan.notes.clone();
@@ -131,13 +133,17 @@ pub fn judge(
     }
     let (platform, header) = first.context("the plan has no jobs")?;
     let jobs = JobMedians::new(&samples);
-    let found = guidelines::judge(&jobs, settings);
+    let found = match rules {
+        Some(rules) => patterns::judge_patterns(&jobs, settings, rules),
+        None => guidelines::judge(&jobs, settings),
+    };
     let violations = Violations {
         platform,
         timing: header.get("timing").cloned().unwrap_or_default(),
         message_size: message_sizes(found.counts.iter().map(|count| count.collective)),
         verdict: found.verdict,
         counts: found.counts,
+        judged: found.judged,
         violations: found.violations,
         warnings,
     };

@@ -2,7 +2,7 @@
 //! [`quantile`], trimmed means), where the truth lies ([`median_interval`], [`percentile_interval`]), whether
 //! one sample is smaller than another ([`significance`]), what jobs say of a ratio ([`PairedJobs`]), what is left of many such tests
 //! ([`false_discovery_control`], [`family_wise_control`]), and when there are enough observations
-//! ([`stopping`]).
+//! ([`stopping`], [`nrep`]).
 //!
 //! Values are in the caller's unit. What can't be told of too few values is `None`. Values must not be
 //! NaN; infinite ones are ordered as such.
@@ -12,6 +12,8 @@
 mod corrections;
 mod intervals;
 mod jobs;
+pub mod nrep;
+mod running;
 pub mod significance;
 pub mod stopping;
 mod summaries;

@@ -7,7 +7,7 @@
 
 use crate::{
     intervals::{MedianInterval, mean_interval, median_interval},
-    summaries::{mean, median, standard_deviation},
+    running,
 };
 
 /// By what a series' uncertainty is told.
@@ -23,20 +23,28 @@ pub enum Criterion {
     RunningMeans,
     /// The same of the latest running medians (NREP's COV_median).
     RunningMedians,
+    /// The coefficient of variation of all but the greatest (OCC's rule, whose result is the least).
+    WithoutGreatest,
 }
 
 impl Criterion {
     /// All of them.
-    pub const ALL: [Criterion; 5] = [
+    pub const ALL: [Criterion; 6] = [
         Criterion::MedianInterval,
         Criterion::MeanInterval,
         Criterion::StandardError,
         Criterion::RunningMeans,
         Criterion::RunningMedians,
+        Criterion::WithoutGreatest,
     ];
 
     /// NREP's window: so many of the latest running means or medians.
-    const WINDOW: usize = 20;
+    pub const WINDOW: usize = 20;
+
+    /// Whether only so many of the latest values count as a window says.
+    pub const fn has_window(self) -> bool {
+        matches!(self, Criterion::RunningMeans | Criterion::RunningMedians)
+    }
 
     /// As flags and records spell it.
     pub const fn name(self) -> &'static str {
@@ -46,6 +54,7 @@ impl Criterion {
             Criterion::StandardError => "rse",
             Criterion::RunningMeans => "cov-mean",
             Criterion::RunningMedians => "cov-median",
+            Criterion::WithoutGreatest => "occ",
         }
     }
 }
@@ -61,22 +70,25 @@ impl std::str::FromStr for Criterion {
     }
 }
 
-/// The standard deviation over the mean; infinite of fewer than two values.
-fn variation(values: &[f64]) -> f64 {
-    match standard_deviation(values).zip(mean(values)) {
-        Some((deviation, mean)) => deviation / mean,
-        None => f64::INFINITY,
-    }
+/// The standard error of the mean over the mean; infinite of fewer than two observations.
+pub(crate) fn standard_error(observations: &[f64]) -> f64 {
+    running::variation(observations) / (observations.len() as f64).sqrt()
+}
+
+/// The coefficient of variation of all but the greatest; infinite of fewer than three observations.
+pub(crate) fn without_greatest(observations: &[f64]) -> f64 {
+    let greatest = (0..observations.len())
+        .max_by(|one, other| observations[*one].total_cmp(&observations[*other]));
+    let rest = observations.iter().enumerate().filter(|(index, _)| Some(*index) != greatest);
+    running::variation(&rest.map(|(_, seconds)| *seconds).collect::<Vec<f64>>())
 }
 
 /// How much the latest of the running means or medians vary; infinite where there are too few.
-fn running_variation(observations: &[f64], of: impl Fn(&[f64]) -> Option<f64>) -> f64 {
-    let Some(first) = observations.len().checked_sub(Criterion::WINDOW) else {
-        return f64::INFINITY;
-    };
-    let running: Vec<f64> =
-        (first + 1..=observations.len()).filter_map(|length| of(&observations[..length])).collect();
-    variation(&running)
+fn latest_variation(running: &[f64]) -> f64 {
+    match running.len().checked_sub(Criterion::WINDOW) {
+        Some(first) => running::variation(&running[first..]),
+        None => f64::INFINITY,
+    }
 }
 
 /// When a series of observations of one thing is long enough.
@@ -104,11 +116,10 @@ impl Rule {
             Criterion::MedianInterval => self.of_median(observations),
             Criterion::MeanInterval => mean_interval(observations, self.confidence)
                 .map_or(f64::INFINITY, |(mean, half_width)| self.relative(half_width, mean)),
-            Criterion::StandardError => {
-                variation(observations) / (observations.len() as f64).sqrt()
-            }
-            Criterion::RunningMeans => running_variation(observations, mean),
-            Criterion::RunningMedians => running_variation(observations, median),
+            Criterion::StandardError => standard_error(observations),
+            Criterion::RunningMeans => latest_variation(&running::means(observations)),
+            Criterion::RunningMedians => latest_variation(&running::medians(observations)),
+            Criterion::WithoutGreatest => without_greatest(observations),
         }
     }
 

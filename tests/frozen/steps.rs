@@ -45,6 +45,11 @@ pub const GUIDELINES: &[FrozenCommand] = steps! {
         "--least-gain 0.02";
     "export-profile": "export guidelines --format profile --output profiles";
     "export-c": "export guidelines --format c";
+    "table-classes": "guidelines guidelines --from-record --table classes --beside guidelines";
+    "table-patterns": "guidelines guidelines --from-record --table patterns";
+    "table-sizes": "guidelines guidelines --from-record --table sizes";
+    "nrep": "nrep guidelines --from-record --metric rse=0.2,cov-median=0.05@4 --min 4 --step 2";
+    "nrep-tunelib": "nrep guidelines --from-record --tunelib --smallest-error 0.2 --b1 3 --b2 2";
 };
 
 /// On the record of a calibration of four nodes.

@@ -4,15 +4,15 @@
 //! 2018). What is compared is the median of each job, since times vary more from job to job than
 //! within one.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use records::{
     Collective, Layout, Method, Point,
-    violations::{Better, Class, Count, Verdict, Violation},
+    violations::{Better, Class, Count, JudgedGuideline, Verdict, Violation},
 };
 use statistics::{false_discovery_control, median, significance::Test};
 
-use crate::samples::Samples;
+use crate::{samples::Samples, violation_counts::ViolationCounts};
 
 /// How a violation is told from noise.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -54,6 +54,8 @@ pub struct GuidelineFindings {
     pub verdict: Verdict,
     /// Per class and collective.
     pub counts: Vec<Count>,
+    /// Per guideline and communicator.
+    pub judged: Vec<JudgedGuideline>,
     /// Ascending by class, collective, processes and size.
     pub violations: Vec<Violation>,
 }
@@ -100,13 +102,13 @@ impl JobMedians {
         cells.map(|medians| medians.len() as u32).max().unwrap_or(0)
     }
 
-    fn of_default(&self, point: Point) -> &[f64] {
+    pub(crate) fn of_default(&self, point: Point) -> &[f64] {
         self.medians_of(point, &Method::Default)
     }
 }
 
 /// A pair of samples to be told apart.
-struct Comparison {
+pub(crate) struct Comparison {
     class: Class,
     point: Point,
     better: Better,
@@ -115,26 +117,36 @@ struct Comparison {
     p_value: f64,
     /// The least that samples of these sizes can give.
     least_p_value: f64,
+    /// Least relative gain for a violation.
+    least_gain: f64,
 }
 
 /// Judges every guideline at every point at which the default was measured.
 pub fn judge(jobs: &JobMedians, settings: &ViolationTest) -> GuidelineFindings {
-    let mut comparisons = patterns(jobs, settings.test);
-    comparisons.extend(monotonies(jobs, settings.test));
+    judged(jobs, settings, patterns(jobs, settings))
+}
+
+/// Judges these patterns, monotony and split-robustness.
+pub(crate) fn judged(
+    jobs: &JobMedians,
+    settings: &ViolationTest,
+    mut comparisons: Vec<Comparison>,
+) -> GuidelineFindings {
+    comparisons.extend(monotonies(jobs, settings));
     let p_values: Vec<f64> = comparisons.iter().map(|comparison| comparison.p_value).collect();
     let corrected = false_discovery_control(&p_values);
     let mut counts = ViolationCounts::default();
     let mut violations = Vec::new();
     for (comparison, corrected) in comparisons.iter().zip(corrected) {
-        counts.judged(comparison.class, comparison.point);
+        counts.judged(comparison.class, comparison.point, &comparison.better);
         let violation = comparison.violation(jobs, corrected);
-        if corrected <= settings.level && violation.gain >= settings.least_gain {
+        if corrected <= settings.level && violation.gain >= comparison.least_gain {
             counts.violated(&violation);
             violations.push(violation);
         }
     }
     for (point, violation) in splits(jobs, settings.split_tolerance) {
-        counts.judged(Class::SplitRobustness, point);
+        counts.judged(Class::SplitRobustness, point, &Better::Bytes(point.bytes));
         violations.extend(violation.inspect(|violation| counts.violated(violation)));
     }
     violations.sort_by_key(|v| (v.class, v.collective, v.layout, v.bytes));
@@ -150,19 +162,21 @@ pub fn judge(jobs: &JobMedians, settings: &ViolationTest) -> GuidelineFindings {
             comparisons: comparisons.len() as u32,
             least_p_value,
         },
+        judged: counts.judged_guidelines(),
         counts: counts.into_counts(),
         violations,
     }
 }
 
 impl Comparison {
-    fn new(
+    /// Nothing where a sample is empty.
+    pub(crate) fn new(
         class: Class,
         point: Point,
         better: Better,
         slow: &[f64],
         fast: &[f64],
-        test: Test,
+        settings: &ViolationTest,
     ) -> Option<Self> {
         Some(Comparison {
             class,
@@ -170,7 +184,8 @@ impl Comparison {
             better,
             seconds: median(slow)?,
             better_seconds: median(fast)?,
-            p_value: test.p_value(fast, slow),
+            p_value: settings.test.p_value(fast, slow),
+            least_gain: settings.least_gain,
             least_p_value: Test::least_p_value(fast.len(), slow.len()),
         })
     }
@@ -206,7 +221,7 @@ fn less_than_a_barrier(jobs: &JobMedians, layout: Layout, gained: f64) -> Option
 
 /// The default against every mock-up. Our own algorithms and forced ones break no guideline of
 /// the interface; they are for profiles.
-fn patterns(jobs: &JobMedians, test: Test) -> Vec<Comparison> {
+fn patterns(jobs: &JobMedians, settings: &ViolationTest) -> Vec<Comparison> {
     let mut comparisons = Vec::new();
     for point in jobs.points() {
         for (method, fast) in jobs.at(point) {
@@ -219,7 +234,7 @@ fn patterns(jobs: &JobMedians, test: Test) -> Vec<Comparison> {
                     better,
                     slow,
                     fast,
-                    test,
+                    settings,
                 ));
             }
         }
@@ -228,7 +243,7 @@ fn patterns(jobs: &JobMedians, test: Test) -> Vec<Comparison> {
 }
 
 /// Every size against the next larger one.
-fn monotonies(jobs: &JobMedians, test: Test) -> Vec<Comparison> {
+fn monotonies(jobs: &JobMedians, settings: &ViolationTest) -> Vec<Comparison> {
     let points: Vec<Point> = jobs.points().collect();
     let series = |pair: &&[Point]| {
         (pair[0].collective, pair[0].layout) == (pair[1].collective, pair[1].layout)
@@ -236,7 +251,7 @@ fn monotonies(jobs: &JobMedians, test: Test) -> Vec<Comparison> {
     let compare = |pair: &[Point]| {
         let better = Better::Bytes(pair[1].bytes);
         let (slow, fast) = (jobs.of_default(pair[0]), jobs.of_default(pair[1]));
-        Comparison::new(Class::Monotony, pair[0], better, slow, fast, test)
+        Comparison::new(Class::Monotony, pair[0], better, slow, fast, settings)
     };
     points.windows(2).filter(series).filter_map(compare).collect()
 }
@@ -283,33 +298,6 @@ fn splits(jobs: &JobMedians, tolerance: f64) -> Vec<(Point, Option<Violation>)> 
         judged.push((point, violation));
     }
     judged
-}
-
-/// Points judged and violated, per class and collective.
-#[derive(Default)]
-struct ViolationCounts(BTreeMap<(Class, Collective), (BTreeSet<Point>, BTreeSet<Point>)>);
-
-impl ViolationCounts {
-    fn judged(&mut self, class: Class, point: Point) {
-        self.0.entry((class, point.collective)).or_default().0.insert(point);
-    }
-
-    fn violated(&mut self, violation: &Violation) {
-        let Violation { class, collective, layout, bytes, .. } = *violation;
-        let point = Point { collective, layout, bytes };
-        self.0.entry((class, collective)).or_default().1.insert(point);
-    }
-
-    fn into_counts(self) -> Vec<Count> {
-        let count =
-            |((class, collective), (judged, violated)): (_, (BTreeSet<_>, BTreeSet<_>))| Count {
-                class,
-                collective,
-                points: judged.len() as u32,
-                violated: violated.len() as u32,
-            };
-        self.0.into_iter().map(count).collect()
-    }
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ pub mod harm;
 pub mod links;
 pub mod noise;
 pub mod pairs;
+pub mod patterns;
 pub mod penalty;
 pub mod prediction;
 pub mod profiles;
@@ -21,5 +22,6 @@ pub mod rules;
 pub mod samples;
 pub mod selection;
 pub mod splits;
+mod violation_counts;
 
 pub use statistics::{self, significance, stopping};

@@ -57,8 +57,8 @@ pub struct CalibrateFlags {
 /// When a cell is certain enough, if the budget lasts.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(super) struct Precision {
-    /// Criterion by which a measurement is precise enough: median-interval, mean-interval, or
-    /// NREP's rse, cov-mean, cov-median
+    /// Criterion by which a measurement is precise enough: median-interval, mean-interval, NREP's rse,
+    /// cov-mean, cov-median, or OCC's occ
     #[arg(long = "stop-by", default_value = Criterion::MedianInterval.name())]
     pub(super) criterion: Criterion,
     /// Greatest value of that criterion, as a share of the time; far above 1 the least number of

@@ -1,6 +1,7 @@
 //! Maps: one panel per decision function, columns of message sizes, rows of process counts.
 
 mod data;
+mod export;
 mod layout;
 
 use plotters::prelude::{DrawingBackend, RGBColor};

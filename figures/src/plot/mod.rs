@@ -1,6 +1,7 @@
 //! Curves on logarithmic axes, with intervals.
 
 mod data;
+mod export;
 
 pub use data::{Axis, Curve, PlotPoint, Trace};
 pub(crate) use data::{Notes, Plot};

@@ -14,6 +14,8 @@ use records::{Collective, Method};
 #[path = "../made_up/mod.rs"]
 mod made_up;
 mod maps;
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
 mod unusual;
 
 const BCAST: Collective = Collective::Bcast;
@@ -38,6 +40,82 @@ fn every_kind() -> Vec<Figure> {
 
 fn difference(points: &[ComparedPoint]) -> Result<Figure, FigureError> {
     difference_map(BCAST, ["a.json, loggp", "b.json, plogp"], "predicted by plogp", points)
+}
+
+fn table(figure: &Figure) -> Vec<Vec<String>> {
+    let text = figure.csv().unwrap();
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    let rows = reader.records().map(|row| row.unwrap().iter().map(str::to_owned).collect());
+    rows.collect()
+}
+
+/// Points come back to the last digit, with the panel and series that they are of.
+#[test]
+fn the_table_of_a_figure_holds_what_it_shows() {
+    let axis = |label: &str, quantity| Axis { label: label.into(), quantity };
+    let axes = (axis("size", Quantity::Bytes), axis("time", Quantity::Seconds));
+    let points = vec![
+        PlotPoint { x: 8.0, y: 1.0 / 3.0, low: 0.1, high: 0.7 },
+        PlotPoint::exact(64.0, 1.234_567_890_123e-9),
+    ];
+    let series =
+        |name: &str| Curve { name: name.into(), trace: Trace::Line, points: points.clone() };
+    let names = ["own, \"x\"", "it's"];
+    let all = [
+        ("first".to_owned(), names.map(series).to_vec()),
+        ("second".to_owned(), vec![series(names[1])]),
+    ];
+    let figure = panels("Times", &[], axes, &all).unwrap();
+    let rows = table(&figure);
+    assert_eq!(rows.len(), 6);
+    for (row, (panel, series)) in rows.chunks(2).zip([(0, 0), (0, 1), (1, 1)]) {
+        for (line, point) in row.iter().zip(&points) {
+            let numbers: Vec<f64> =
+                line[4..].iter().map(|number| number.parse().unwrap()).collect();
+            assert_eq!(numbers, [point.x, point.y, point.low, point.high]);
+            assert_eq!((&line[0], &line[2]), (&panel.to_string(), &series.to_string()));
+            assert_eq!(line[3], names[series]);
+        }
+    }
+    let script = figure.gnuplot("times.csv").unwrap();
+    for part in ["'times.csv' every ::1", "title 'it''s'", "set logscale x 2", "$1==1 && $3==1"] {
+        assert!(script.contains(part), "{part}: {script}");
+    }
+}
+
+/// Every cell of a map, by its row and column.
+#[test]
+fn the_table_of_a_map_has_its_cells() {
+    let penalties = made_up::penalties(&[2, 4, 8], &made_up::sizes(5));
+    let figure = penalty_map(&penalties, BCAST).unwrap();
+    let rows = table(&figure);
+    let panels: std::collections::BTreeSet<&str> = rows.iter().map(|row| row[1].as_str()).collect();
+    assert_eq!(rows.len(), panels.len() * 3 * 5);
+    let whole: std::collections::BTreeSet<[&str; 3]> =
+        rows.iter().map(|row| [row[0].as_str(), &row[2], &row[3]]).collect();
+    assert_eq!(whole.len(), rows.len(), "each place once");
+    assert!(rows.iter().all(|row| row[7].parse::<u32>().unwrap() < 1 << 24));
+}
+
+/// Where gnuplot is installed it draws every script.
+#[test]
+fn gnuplot_draws_the_scripts() {
+    let dir = tempfile::tempdir().unwrap();
+    if std::process::Command::new("gnuplot").arg("--version").output().is_err() {
+        return skipped::skipped("gnuplot_draws_the_scripts", "gnuplot is not installed");
+    }
+    for (index, figure) in every_kind().iter().enumerate() {
+        let stem = dir.path().join(format!("figure-{index}"));
+        save(figure, &stem).unwrap();
+        let mut gnuplot = std::process::Command::new("gnuplot");
+        let script = format!("figure-{index}.gp");
+        let output = gnuplot.arg(&script).current_dir(dir.path()).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{script}: {told}");
+        let svg = fs::read_to_string(dir.path().join(format!("figure-{index}.gnuplot.svg")));
+        let svg = svg.unwrap();
+        assert!(svg.contains("</svg>") && svg.matches("<path").count() > 3, "{script}: {told}");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::common::{BCAST, PROCS, SIZES, header, method, platform, record_of, te
 use std::{collections::BTreeMap, sync::OnceLock};
 
 use records::{
-    Collective, Method, Point,
+    Collective, Layout, Method, Point,
     choices::{Alternative, Choices, Chosen, Confirmed, Evidence, RunnerUp},
     disturbance::{self, Disturbance, Stretch},
     observation::{CollectiveCall, ObservationStatus},
@@ -14,7 +14,7 @@ use records::{
         Application, Gain, Harm, LoadWay, Loading, NotLoaded, Regret, Slower, TakenOut,
         TuningSummary,
     },
-    violations::{Better, Class, Count, Verdict, Violation, Violations},
+    violations::{Better, Class, Count, JudgedGuideline, Verdict, Violation, Violations},
 };
 use tuning::{
     Weights,
@@ -36,7 +36,7 @@ fn planned() -> Plan {
     let grid = Grid {
         ranks: 8,
         collectives: vec![BCAST, Collective::Reduce],
-        layouts: PROCS.map(records::Layout::flat).into(),
+        layouts: PROCS.map(Layout::flat).into(),
         sizes: SIZES.into(),
         segments: vec![0, 1024],
         methods: tuning::plan::MethodsOf::new(methods),
@@ -174,7 +174,7 @@ pub fn agreement() -> String {
 }
 
 fn loading(way: LoadWay, file: &str) -> Loading {
-    let (collective, layout, bytes) = (BCAST, records::Layout::flat(8), 65_536);
+    let (collective, layout, bytes) = (BCAST, Layout::flat(8), 65_536);
     let method = method("own:pipeline,segment=8KiB");
     Loading {
         way,
@@ -260,7 +260,7 @@ fn violation(class: Class, better: Better) -> Violation {
     Violation {
         class,
         collective: BCAST,
-        layout: records::Layout::flat(8),
+        layout: Layout::flat(8),
         bytes: 65_536,
         better,
         seconds: 0.02,
@@ -277,6 +277,14 @@ fn violation(class: Class, better: Better) -> Violation {
 /// Guidelines that were broken.
 pub fn violations() -> String {
     text(&Violations {
+        judged: vec![JudgedGuideline {
+            class: Class::Pattern,
+            collective: Collective::Bcast,
+            layout: Layout::flat(8),
+            right: "scatter + allgather".into(),
+            sizes: vec![8, 65_536],
+            violated: vec![65_536],
+        }],
         platform: platform(),
         timing: "barrier".into(),
         message_size: BTreeMap::from([(BCAST, BCAST.message_size().to_owned())]),
@@ -293,6 +301,10 @@ pub fn violations() -> String {
         counts: vec![Count { class: Class::Pattern, collective: BCAST, points: 6, violated: 1 }],
         violations: vec![
             violation(Class::Pattern, Better::Method(method("mockup:bcast_as_scatter_allgather"))),
+            violation(
+                Class::Pattern,
+                Better::Sum(vec![Collective::Scatter, Collective::Allgather]),
+            ),
             violation(Class::Monotony, Better::Bytes(131_072)),
             violation(Class::SplitRobustness, Better::Calls { calls: 4, bytes: 16_384 }),
         ],

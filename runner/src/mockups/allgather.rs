@@ -14,8 +14,8 @@ pub(super) static GATHER_BCAST: Mockup = Mockup {
     name: "allgather_as_gather_bcast",
     guideline: "GL1",
     collective: Collective::Allgather,
-    memory: "pn where types must be packed",
-    needs: |facts| MockupNeeds { buffers: [facts.total(), 0], ..MockupNeeds::default() },
+    memory: "none",
+    needs: |_| MockupNeeds::default(),
     run: gather_bcast,
 };
 
@@ -23,11 +23,8 @@ pub(super) static ALLTOALL: Mockup = Mockup {
     name: "allgather_as_alltoall",
     guideline: "GL2",
     collective: Collective::Allgather,
-    memory: "pn, and pn more where the receive type must be unpacked",
-    needs: |facts| MockupNeeds {
-        buffers: [facts.total(), facts.total()],
-        ..MockupNeeds::default()
-    },
+    memory: "pn",
+    needs: |facts| MockupNeeds { buffers: [facts.total(), 0], ..MockupNeeds::default() },
     run: alltoall,
 };
 
@@ -35,8 +32,8 @@ pub(super) static ALLREDUCE: Mockup = Mockup {
     name: "allgather_as_allreduce",
     guideline: "GL3",
     collective: Collective::Allgather,
-    memory: "pn where the receive type must be unpacked",
-    needs: |facts| MockupNeeds { buffers: [facts.total(), 0], ..MockupNeeds::default() },
+    memory: "none",
+    needs: |_| MockupNeeds::default(),
     run: allreduce,
 };
 
@@ -44,12 +41,8 @@ pub(super) static ALLGATHERV: Mockup = Mockup {
     name: "allgather_as_allgatherv",
     guideline: "GL4",
     collective: Collective::Allgather,
-    memory: "2pI, and pn where types must be packed",
-    needs: |facts| MockupNeeds {
-        buffers: [facts.total(), 0],
-        integers: 2 * facts.procs,
-        ..MockupNeeds::default()
-    },
+    memory: "2pI",
+    needs: |facts| MockupNeeds { integers: 2 * facts.procs, ..MockupNeeds::default() },
     run: allgatherv,
 };
 
@@ -66,12 +59,12 @@ fn sides(
     Ok((send, receive, send.unwrap_or_else(|| receive.at(work.rank()))))
 }
 
-/// Memory for the bytes of all blocks: the receive buffer, if bytes can lie there, else the first
-/// buffer. Whether it is the former, so that nothing is to be unpacked.
-fn room(work: &MockupWork<'_>, receive: &BufferPart) -> Result<(*mut u8, bool)> {
+/// Memory for the bytes of all blocks: the receive buffer, if bytes can lie there, else room to pack
+/// in. Whether it is the former, so that nothing is to be unpacked.
+fn room(work: &mut MockupWork<'_>, receive: &BufferPart) -> Result<(*mut u8, bool)> {
     match receive.layout.is_plain(work.mpi)? {
         true => Ok((receive.base, true)),
-        false => Ok((work.buffers[0], false)),
+        false => Ok((work.packing_room(work.facts.total())?, false)),
     }
 }
 
@@ -96,19 +89,16 @@ unsafe fn gather_bcast(work: &mut MockupWork<'_>, arguments: &Arguments) -> Resu
 
 unsafe fn alltoall(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<()> {
     let (_, receive, own) = sides(work, arguments)?;
-    let ([copies, received], bytes) = (work.buffers, work.facts.count);
-    // SAFETY: both buffers hold a block of every rank.
+    let (copies, bytes) = (work.buffers[0], work.facts.count);
+    let (received, is_direct) = room(work, &receive)?;
+    // SAFETY: `copies` and `received` hold a block of every rank.
     unsafe {
         work.pack(&own, copies)?;
         for rank in 1..work.procs() {
             work.copy(copies, work.element(copies, rank * bytes), bytes)?;
         }
-        let copies = work.part(copies, bytes);
-        if receive.layout.is_plain(work.mpi)? {
-            return work.alltoall(copies, work.part(receive.base, bytes));
-        }
-        work.alltoall(copies, work.part(received, bytes))?;
-        work.unpack(received, &receive.times(work.procs()))
+        work.alltoall(work.part(copies, bytes), work.part(received, bytes))?;
+        if is_direct { Ok(()) } else { work.unpack(received, &receive.times(work.procs())) }
     }
 }
 

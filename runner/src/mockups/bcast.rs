@@ -9,12 +9,8 @@ pub(super) static ALLGATHERV: Mockup = Mockup {
     name: "bcast_as_allgatherv",
     guideline: "GL9",
     collective: Collective::Bcast,
-    memory: "2pI, and n where the type must be packed",
-    needs: |facts| MockupNeeds {
-        buffers: [facts.count, 0],
-        integers: 2 * facts.procs,
-        ..MockupNeeds::default()
-    },
+    memory: "2pI",
+    needs: |facts| MockupNeeds { integers: 2 * facts.procs, ..MockupNeeds::default() },
     run: allgatherv,
 };
 
@@ -22,8 +18,11 @@ pub(super) static SCATTER_ALLGATHER: Mockup = Mockup {
     name: "bcast_as_scatter_allgather",
     guideline: "GL10",
     collective: Collective::Bcast,
-    memory: "n+c where p does not divide the bytes or the type must be packed",
-    needs: |facts| MockupNeeds { buffers: [facts.padded(), 0], ..MockupNeeds::default() },
+    memory: "n+c where p does not divide the bytes",
+    needs: |facts| {
+        let padded = if facts.padded() > facts.count { facts.padded() } else { 0 };
+        MockupNeeds { buffers: [padded, 0], ..MockupNeeds::default() }
+    },
     run: scatter_allgather,
 };
 
@@ -33,7 +32,7 @@ unsafe fn allgatherv(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result
     let data = BufferPart::from_block(work.mpi, data)?;
     let at_root = work.comm.rank as i32 == *root;
     let is_direct = data.layout.is_plain(work.mpi)?;
-    let all = if is_direct { data.base } else { work.buffers[0] };
+    let all = if is_direct { data.base } else { work.packing_room(work.facts.count)? };
     let of_rank = |rank, count| if rank == *root as u64 { (count, 0) } else { (0, 0) };
     // SAFETY: `all` holds the message.
     unsafe {
@@ -52,7 +51,11 @@ unsafe fn scatter_allgather(work: &mut MockupWork<'_>, arguments: &Arguments) ->
     let (bytes, padded) = (work.facts.count, work.facts.padded());
     let at_root = work.comm.rank as i32 == *root;
     let is_direct = padded == bytes && data.layout.is_plain(work.mpi)?;
-    let all = if is_direct { data.base } else { work.buffers[0] };
+    let all = match is_direct {
+        true => data.base,
+        false if padded > bytes => work.buffers[0],
+        false => work.packing_room(bytes)?,
+    };
     let shares = work.part(all, work.facts.share());
     // SAFETY: `all` holds a share of every rank.
     unsafe {

@@ -38,6 +38,10 @@ pub(super) struct MockupWork<'a> {
     pub facts: Facts,
     /// Element 0 of each of the two buffers that the mock-up needs.
     pub buffers: [*mut u8; 2],
+    /// What they leave of the memory that is there, and its bytes.
+    pub rest: (*mut u8, usize),
+    /// Where that is too little for what this rank packs.
+    pub beyond: Vec<u128>,
     /// For the counts and displacements that it needs.
     pub integers: &'a mut [MaybeUninit<c_int>],
     /// The most elements that a call takes.

@@ -26,7 +26,9 @@ pub(super) struct Facts {
 /// What a mock-up needs for a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct MockupNeeds {
-    /// Elements (or bytes) of two buffers.
+    /// Elements (or bytes) of two buffers, whatever the types are. What a rank needs beyond that because
+    /// its own type must be packed or unpacked others don't know:
+    /// [`MockupWork::packing_room`](super::calls::MockupWork::packing_room).
     pub buffers: [u64; 2],
     /// Counts and displacements.
     pub integers: u64,

@@ -16,7 +16,7 @@ pub(super) static ALLGATHER: Mockup = Mockup {
     name: "gather_as_allgather",
     guideline: "GL11",
     collective: Collective::Gather,
-    memory: "pn, at the root only where its type must be unpacked",
+    memory: "pn off the root",
     needs: |facts| MockupNeeds { buffers: [facts.total(), 0], ..MockupNeeds::default() },
     run: allgather,
 };
@@ -34,11 +34,8 @@ pub(super) static REDUCE: Mockup = Mockup {
     name: "gather_as_reduce",
     guideline: "GL13",
     collective: Collective::Gather,
-    memory: "pn, and pn more at the root where its type must be unpacked",
-    needs: |facts| MockupNeeds {
-        buffers: [facts.total(), facts.total()],
-        ..MockupNeeds::default()
-    },
+    memory: "pn",
+    needs: |facts| MockupNeeds { buffers: [facts.total(), 0], ..MockupNeeds::default() },
     run: reduce,
 };
 
@@ -120,9 +117,9 @@ unsafe fn gatherv(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<()
 unsafe fn reduce(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<()> {
     let GatherSides { root, send, receive } = sides(work, arguments)?;
     let (bytes, total) = (work.facts.count, work.facts.total());
-    let [operand, result] = work.buffers;
+    let operand = work.buffers[0];
     let (start, end) = (work.rank() * bytes, (work.rank() + 1) * bytes);
-    // SAFETY: `operand` and `result` hold a block of every rank.
+    // SAFETY: `operand` and the root's `result` hold a block of every rank.
     unsafe {
         operand.write_bytes(0, start as usize);
         work.element(operand, end).write_bytes(0, (total - end) as usize);
@@ -135,6 +132,7 @@ unsafe fn reduce(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<()>
                 work.reduce(Some(operand), receive.base, total, root)
             }
             Some(receive) => {
+                let result = work.packing_room(total)?;
                 work.reduce(Some(operand), result, total, root)?;
                 work.unpack(result, &receive.times(work.procs()))
             }

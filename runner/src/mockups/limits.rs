@@ -33,13 +33,14 @@ impl Limits {
         self.bases(mockup, &facts, c_int::MAX).map(|_| ())
     }
 
-    /// Where the two buffers' first elements lie, from the beginning of the memory.
+    /// Where the two buffers' first elements lie, from the beginning of the memory, and how many bytes
+    /// both take.
     pub(super) fn bases(
         &self,
         mockup: &Mockup,
         facts: &Facts,
         longest: c_int,
-    ) -> Result<[isize; 2]> {
+    ) -> Result<([isize; 2], usize)> {
         let needs = (mockup.needs)(facts);
         if needs.commutative && !facts.commutative {
             return Err(Error::Refused(format!("{mockup}: the operation is not commutative")));
@@ -66,6 +67,37 @@ impl Limits {
         if integers > self.integer_bytes as u64 {
             return refuse(integers, self.integer_bytes);
         }
-        Ok(bases)
+        Ok((bases, end))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mockups::find;
+
+    /// What PGMPITuneLib's Table 1 says of plain types: no data for GL1, GL4 and GL9, p blocks for GL2,
+    /// GL11, GL13 and GL21.
+    #[test]
+    fn packing_is_not_charged_where_types_are_plain() {
+        let allowed = |name: &str, procs: u32, bytes: u64| {
+            Limits::default().allow(find(name).unwrap(), procs, bytes).is_ok()
+        };
+        for bytes in [32 << 10, 1 << 20, 1 << 30] {
+            for name in ["allgather_as_gather_bcast", "allgather_as_allgatherv"] {
+                assert!(allowed(name, 3072, bytes), "{name} at {bytes}");
+            }
+            assert!(allowed("bcast_as_allgatherv", 3072, bytes), "{bytes}");
+        }
+        let of_all_blocks = ["allgather_as_alltoall", "gather_as_reduce", "gather_as_allgather"];
+        for name in of_all_blocks.into_iter().chain(["scatter_as_bcast"]) {
+            assert!(allowed(name, 64, 1 << 20), "{name}: exactly 64 MiB");
+            assert!(!allowed(name, 65, 1 << 20), "{name}");
+        }
+        // 2pI: 1 MiB holds the counts of 131,072 processes.
+        assert!(allowed("allgather_as_allgatherv", 131_072, 8));
+        assert!(!allowed("allgather_as_allgatherv", 131_073, 8));
+        assert!(allowed("bcast_as_scatter_allgather", 64, 1 << 30), "p divides it");
+        assert!(!allowed("bcast_as_scatter_allgather", 63, 1 << 30), "padded");
     }
 }

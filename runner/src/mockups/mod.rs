@@ -23,6 +23,7 @@ mod facts;
 mod gather;
 mod limits;
 mod mockup;
+mod packing_room;
 mod part;
 mod reduce;
 mod reduce_scatter;
@@ -78,6 +79,17 @@ pub fn find(name: &str) -> std::result::Result<&'static Mockup, String> {
     })
 }
 
+/// The mock-up of a collective that is made of these functions, in any order.
+pub fn made_of(collective: Collective, functions: &[String]) -> Option<&'static Mockup> {
+    let sorted = |functions: &[String]| {
+        let mut functions = functions.to_vec();
+        functions.sort_unstable();
+        functions
+    };
+    let wanted = sorted(functions);
+    of_collective(collective).find(|mockup| sorted(&mockup.functions()) == wanted)
+}
+
 /// The mock-ups of a collective.
 pub fn of_collective(collective: Collective) -> impl Iterator<Item = &'static Mockup> {
     ALL.into_iter().filter(move |mockup| mockup.collective == collective)
@@ -86,7 +98,8 @@ pub fn of_collective(collective: Collective) -> impl Iterator<Item = &'static Mo
 /// Carries out mock-ups, one at a time; a program has one per thread that calls them.
 ///
 /// Its memory is allocated once, so that no later call can lack it on one rank and not on another;
-/// the system gives it to the process where it is touched.
+/// the system gives it to the process where it is touched. Only where a rank's own type must be packed,
+/// and that memory does not hold it, more is taken for the time of the call.
 #[derive(Debug)]
 pub struct Mockups {
     session: &'static Session,
@@ -164,11 +177,14 @@ impl Mockups {
                 return Ok(());
             }
             let memory = self.messages.as_mut_ptr().cast::<u8>();
+            let whole = self.messages.capacity() * ALIGNMENT;
             let mut work = MockupWork {
                 mpi: &self.session.mpi,
                 comm: self.session.duplicate(comm, self.session.member(comm)?)?,
                 facts: plan.facts,
                 buffers: plan.bases.map(|base| memory.wrapping_offset(base)),
+                rest: (memory.wrapping_add(plan.used), whole.saturating_sub(plan.used)),
+                beyond: Vec::new(),
                 integers: self.integers.spare_capacity_mut(),
                 longest: self.longest,
             };
@@ -190,8 +206,8 @@ impl Mockups {
         }
         // SAFETY: the caller vouches for the arguments.
         let facts = unsafe { Facts::from_arguments(self.session, arguments, comm)? };
-        let bases = self.limits.bases(mockup, &facts, self.longest)?;
-        Ok(MockupPlan { facts, bases })
+        let (bases, used) = self.limits.bases(mockup, &facts, self.longest)?;
+        Ok(MockupPlan { facts, bases, used })
     }
 }
 
@@ -200,4 +216,6 @@ struct MockupPlan {
     facts: Facts,
     /// Where the two buffers' first elements lie, from the beginning of the memory.
     bases: [isize; 2],
+    /// Bytes that they take.
+    used: usize,
 }

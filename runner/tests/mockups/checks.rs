@@ -196,7 +196,8 @@ fn refuse_what_needs_too_much(session: &'static Session, ranks: &mut Ranks<'_>, 
         assert!(!refused.contains(mockup.name), "{mockup}");
     }
     for mockup in needs("n") {
-        let needs_none = ["none", "pI"].contains(&mockup.memory);
+        let needs_none = ["none", "pI"].contains(&mockup.memory)
+            || mockup.memory.contains("where p does not divide");
         assert!(needs_none || refused.contains(mockup.name), "{mockup}");
     }
     ranks.mockups = before;

@@ -1,21 +1,24 @@
 //! `colibri guidelines`: where the MPI library is slower than it should be by its own means.
 
+mod cells;
+mod tables;
 mod violations;
 
-use std::time::{Duration, Instant};
+use std::{
+    path::PathBuf,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context, Result};
 use clap::Args;
-use records::{
-    Collective, Layout, Method, Point, document,
-    plan::{Cell, Plan},
-    quantity,
-    violations::Violations,
-};
-use runner::mockups;
+use records::{Collective, Layout, document, plan::Plan, quantity, violations::Violations};
 use tuning::jobs::{self, JobPlan};
-use verification::{guidelines::ViolationTest, samples::Samples, significance::Test, splits};
+use verification::{
+    guidelines::ViolationTest, patterns::PatternGuideline, samples::Samples, significance::Test,
+    splits,
+};
 
+use self::tables::{Comparison, NamedViolations};
 use crate::{
     commands::shared::{
         options::{List, RunOptions, SiteOptions, collectives, kinds, layouts, procs, sizes},
@@ -24,11 +27,11 @@ use crate::{
     },
     site::{allocation::within_allocation, ranks::Site, run_directory::RunDirectory},
     stages::{
-        compared::ComparedKinds,
         guided::{self, GuidelinePlan, JudgedJobs},
+        guideline_file,
         kinds::MethodKind,
         measurements, measuring, memory,
-        options::is_all,
+        repeating::RepetitionCounts,
     },
 };
 
@@ -78,6 +81,10 @@ pub struct Guidelines {
     #[arg(long, value_name = "TIME", value_parser = quantity::parse_duration, default_value = "5m")]
     budget: Duration,
 
+    /// Repeat each call in each job as often as colibri nrep has told, whatever the budget allows
+    #[arg(long, value_name = "FILE")]
+    nrep: Option<PathBuf>,
+
     /// Seed of the order of the measurements
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -95,6 +102,19 @@ pub struct Guidelines {
     /// replacement in a profile [default: 0.05, in a profile 0.1]
     #[arg(long, value_name = "GAIN", value_parser = gain)]
     least_gain: Option<f64>,
+
+    /// Patterns to judge instead of all mock-ups: a TOML file of [[guideline]] tables, each with a rule
+    /// such as "MPI_Bcast <= MPI_Scatter + MPI_Allgather"
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["collective", "methods"])]
+    guidelines: Option<PathBuf>,
+
+    /// Print this table instead: classes, patterns, or sizes at which each guideline is violated
+    #[arg(long, value_enum, value_name = "TABLE")]
+    table: Option<Comparison>,
+
+    /// Another judged run to show in the table; repeatable
+    #[arg(long, value_name = "DIR", requires = "table")]
+    beside: Vec<PathBuf>,
 
     /// Measure nothing; judge the existing records
     #[arg(long, conflicts_with_all = ["resume", "launcher", "testbed"])]
@@ -133,6 +153,8 @@ impl Guidelines {
         if !self.from_record {
             self.budget = within_allocation(self.budget)?;
         }
+        let beside: Vec<NamedViolations> =
+            self.beside.iter().map(|run| NamedViolations::read(run)).collect::<Result<_>>()?;
         let (run, site) = match self.from_record {
             true => (RunDirectory::judge(&self.run.directory)?, None),
             false => {
@@ -146,23 +168,37 @@ impl Guidelines {
                 .context("there is no run to judge; leave out --from-record to measure one")?,
         };
         let JudgedJobs { violations: mut found, jobs } =
-            guided::judge(&run, &plan, &self.settings())?;
+            guided::judge(&run, &plan, &self.settings(), self.patterns(&run)?.as_deref())?;
         violations::draw(&run, &jobs, &found)?;
         if let Some(site) = &site {
             self.run_splits(&run, site, &found)?;
         }
         guided::book_splits(&run, &mut found)?;
         run.write(&run.violations(), &found)?;
-        output::print(&violations::summary(&found))?;
-        output::print(&plugins::table(&guided::medians(&jobs)))?;
         if run.is_written_to() {
             eprintln!("written: {}", run.violations().display());
         }
-        Ok(())
+        if let Some(comparison) = self.table {
+            let own = NamedViolations::new(run.path(), found);
+            let runs: Vec<NamedViolations> = std::iter::once(own).chain(beside).collect();
+            return output::print(&tables::table(comparison, &runs));
+        }
+        output::print(&violations::summary(&found))?;
+        output::print(&plugins::table(&guided::medians(&jobs)))
+    }
+
+    /// The user's guidelines: of the file that is named, else of the one that the run was begun with.
+    fn patterns(&self, run: &RunDirectory) -> Result<Option<Vec<PatternGuideline>>> {
+        let kept = run.file(guideline_file::FILE);
+        let path = self.guidelines.clone().or_else(|| kept.exists().then_some(kept));
+        Ok(path.map(|path| guideline_file::read(&path)).transpose()?)
     }
 
     /// The run, measured; nothing is made before all that can be known of it allows it to begin.
     fn measured(&self) -> Result<(RunDirectory, Site)> {
+        if let Some(path) = &self.nrep {
+            document::read::<RepetitionCounts>(path)?;
+        }
         let mut run = RunDirectory::at(&self.run.directory)?;
         run.begin(&guided::trial_record(&run), self.run.resume)?;
         let site = Site::find(&self.site)?;
@@ -180,6 +216,10 @@ impl Guidelines {
             let cells = memory::limited(self.cells(&site)?, &run, self.site.memory_share)?;
             let trial = jobs::trial(cells, site.ranks(), self.seed);
             document::write(&guided::trial_plan(&run), &trial)?;
+            if let Some(path) = &self.guidelines {
+                let text = guideline_file::text(&guideline_file::read(path)?);
+                document::write_text(&run.file(guideline_file::FILE), &text)?;
+            }
         }
         self.measure(&run, &site)?;
         Ok((run, site))
@@ -229,9 +269,13 @@ impl Guidelines {
         // What a busy machine or a slow network takes to agree on starts, seen in the trial.
         let calls: f64 = record.rows.iter().map(|row| row.seconds).sum();
         let overhead = (begun.elapsed().as_secs_f64() - calls) / record.rows.len().max(1) as f64;
-        let JobPlan { cells, repetitions, expected_seconds, mut notes } =
+        let JobPlan { cells, mut repetitions, expected_seconds, mut notes } =
             jobs::repeated(&trial, &samples, self.seconds_per_job(self.jobs), overhead);
         notes.extend(samples.warnings);
+        if let Some(path) = &self.nrep {
+            let told: RepetitionCounts = document::read(path)?;
+            notes.extend(told.replace(&cells, &mut repetitions));
+        }
         notes.iter().for_each(|note| eprintln!("plan: {note}"));
         eprintln!(
             "plan: {} cells, {} jobs of about {expected_seconds:.0} s",
@@ -249,57 +293,6 @@ impl Guidelines {
         };
         document::write(&guided::jobs_plan(run), &plan)?;
         Ok(plan)
-    }
-
-    /// The default and what it is compared with, and a barrier to compare gains with.
-    fn cells(&self, site: &Site) -> Result<Vec<Cell>> {
-        let ranks = site.ranks();
-        let layouts = match (&self.layouts, &self.procs) {
-            (Some(layouts), _) => layouts.0.clone(),
-            (None, Some(procs)) => procs.0.iter().map(|&procs| site.of_first(procs)).collect(),
-            (None, None) => vec![site.of_first(ranks)],
-        };
-        measuring::check_layouts(&layouts, ranks)?;
-        let with_mockups = || {
-            let mut all: Vec<Collective> = mockups::ALL.iter().map(|m| m.collective).collect();
-            all.dedup();
-            all
-        };
-        let kinds = ComparedKinds::at(site, Some(&self.methods.0))?;
-        let collectives = match &self.collective {
-            Some(asked) if is_all(&asked.0) => kinds.measurable(&asked.0)?,
-            Some(asked) => asked.0.clone(),
-            None => with_mockups(),
-        };
-        let plugins = self.plugins.methods(&collectives)?;
-        let mut cells = Vec::new();
-        for &layout in &layouts {
-            let barrier = Collective::Barrier;
-            cells.push(Cell { collective: barrier, method: Method::Default, layout, bytes: 0 });
-            for &collective in collectives.iter().filter(|&&collective| collective != barrier) {
-                for &bytes in &self.sizes.0 {
-                    let methods = self.compared(&kinds, Point { collective, layout, bytes });
-                    let plugins = plugins.iter().filter(|(of, _)| *of == collective);
-                    let plugins = plugins.map(|(_, method)| method.clone());
-                    let methods = std::iter::once(Method::Default).chain(methods).chain(plugins);
-                    cells.extend(methods.map(|method| Cell { collective, method, layout, bytes }));
-                }
-            }
-        }
-        Ok(cells)
-    }
-
-    /// The methods that the default is compared with.
-    fn compared(&self, kinds: &ComparedKinds, point: Point) -> Vec<Method> {
-        let Point { collective, bytes, .. } = point;
-        let procs = point.procs();
-        let limits = mockups::Limits::default();
-        for mockup in mockups::of_collective(collective).filter(|_| kinds.has(MethodKind::Mockup)) {
-            if let Err(reason) = limits.allow(mockup, procs, bytes) {
-                eprintln!("plan: skipped at {bytes} bytes on {procs} processes: {reason}");
-            }
-        }
-        kinds.methods_at(point, &self.segments.0)
     }
 
     /// Runs as k calls what k calls are predicted to do faster, in a job of its own.

@@ -24,7 +24,7 @@ pub struct CalibrationOptions {
     pub pair: RankPair,
 
     /// Criterion by which a measurement is precise enough and no longer repeated: median-interval,
-    /// mean-interval, or NREP's rse, cov-mean, cov-median
+    /// mean-interval, NREP's rse, cov-mean, cov-median, or OCC's occ
     #[arg(long, value_name = "CRITERION", default_value = Criterion::MedianInterval.name())]
     pub stop_by: Criterion,
 

@@ -1,0 +1,336 @@
+//! `colibri nrep`: how often calls have to be repeated.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use records::{
+    Collective, Layout, Method, document,
+    plan::{Cell, Plan, Visit},
+    quantity,
+};
+use tuning::nrep::TuneLibRule;
+use verification::statistics::nrep::{RepetitionRule, Threshold};
+
+use crate::{
+    commands::shared::{
+        options::{List, RunOptions, SiteOptions, collectives, layouts, procs, sizes},
+        output,
+    },
+    site::{allocation::within_allocation, ranks::Site, run_directory::RunDirectory},
+    stages::{
+        drawing,
+        measuring::{self, TimingOption},
+        memory,
+        options::each,
+        repeating::{self, CellRepetitions, PredictionRule, RepetitionCounts},
+    },
+};
+
+/// Tells how often a call has to be repeated until its mean or median stays as it is (PGMPI's NREP)
+#[derive(Debug, Args)]
+pub struct Nrep {
+    #[command(flatten)]
+    pub run: RunOptions,
+
+    #[command(flatten)]
+    site: SiteOptions,
+
+    /// Collectives, with commas
+    #[arg(long, value_name = "NAMES", value_parser = collectives, default_value = "bcast")]
+    collective: List<Collective>,
+
+    /// Methods, with commas: default, mockup:bcast_as_scatter_allgather, own:binomial, ...
+    #[arg(long, value_name = "NAMES", value_parser = methods, default_value = "default")]
+    method: List<Method>,
+
+    /// Communicator sizes: 4,8,16 or 2..32 (every one) [default: all ranks]
+    #[arg(long, short, value_name = "LIST", value_parser = procs)]
+    procs: Option<List<u32>>,
+
+    /// Which ranks are on which node, instead: 4x4,8x4 (nodes x ranks per node), 8x4:cyclic, 4+4+3
+    #[arg(long, value_name = "LIST", value_parser = layouts, conflicts_with = "procs")]
+    layouts: Option<List<Layout>>,
+
+    /// Message sizes: 1KiB,64KiB or 1..8MiB (powers of two), as each collective defines them
+    #[arg(long, short = 'm', value_name = "LIST", value_parser = sizes, default_value = "1..64KiB")]
+    sizes: List<u64>,
+
+    /// Criteria that must all hold, each with its threshold and, after an @, its window: rse (relative
+    /// standard error of the mean), cov-mean, cov-median (variation of the latest running means,
+    /// medians), median-interval, occ (variation without the greatest)
+    #[arg(
+        long,
+        value_name = "NAME[=VALUE[@N]],...",
+        value_parser = thresholds,
+        default_value = "rse=0.025,cov-mean=0.01@20"
+    )]
+    metric: List<Threshold>,
+
+    /// Predict as PGMPITuneLib does: the time until the smallest size is precise is spent on every size
+    #[arg(long, conflicts_with = "metric")]
+    tunelib: bool,
+
+    /// With --tunelib: relative standard error until which the smallest size is repeated
+    #[arg(long, value_name = "SHARE", value_parser = share, default_value = "0.01", requires = "tunelib")]
+    smallest_error: f64,
+
+    /// With --tunelib: observations of each other size
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1000), default_value_t = 5, requires = "tunelib")]
+    b1: u32,
+
+    /// With --tunelib: relative standard error of these above which --b2 more are made
+    #[arg(long, value_name = "SHARE", value_parser = share, default_value = "0.05", requires = "tunelib")]
+    b1_error: f64,
+
+    /// With --tunelib: how many more
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1000), default_value_t = 5, requires = "tunelib")]
+    b2: u32,
+
+    /// With --tunelib: fewest repetitions, K
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), default_value_t = 1, requires = "tunelib")]
+    least: u32,
+
+    /// Fewest observations before the criteria are looked at
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1_000_000), default_value_t = 20)]
+    min: u32,
+
+    /// Most observations; as many are made of each call
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1_000_000), default_value_t = 1000)]
+    max: u32,
+
+    /// Observations between two looks
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000), default_value_t = 10)]
+    step: u32,
+
+    /// Number of jobs; what most of them needs counts
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100), default_value_t = 3)]
+    jobs: u32,
+
+    /// Time limit for the measurements
+    #[arg(long, value_name = "TIME", value_parser = quantity::parse_duration, default_value = "5m")]
+    budget: Duration,
+
+    /// How a call is timed
+    #[arg(long, value_enum, default_value_t = TimingOption::Barrier)]
+    timing: TimingOption,
+
+    /// Measure nothing; look at the observations that the run holds, be it of nrep, guidelines or verify
+    #[arg(long, conflicts_with_all = ["resume", "launcher", "testbed"])]
+    from_record: bool,
+}
+
+fn methods(text: &str) -> Result<List<Method>, String> {
+    let all = text.split(',').map(|one| one.trim().parse::<Method>().map_err(|e| e.to_string()));
+    all.collect::<Result<_, _>>().map(List)
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok().filter(|share: &f64| share.is_finite() && *share > 0.0);
+    share.ok_or_else(|| format!("'{text}' is not a part of the time; expected such as 0.025"))
+}
+
+fn thresholds(text: &str) -> Result<List<Threshold>, String> {
+    struct Parsed(Threshold);
+    impl PartialEq for Parsed {
+        fn eq(&self, other: &Self) -> bool {
+            self.0.criterion == other.0.criterion
+        }
+    }
+    impl std::str::FromStr for Parsed {
+        type Err = String;
+        fn from_str(text: &str) -> Result<Self, String> {
+            let (name, value) = text.split_once('=').map_or((text, None), |(n, v)| (n, Some(v)));
+            let mut threshold = Threshold::usual(name.parse()?);
+            let Some(value) = value else { return Ok(Parsed(threshold)) };
+            let (below, window) =
+                value.split_once('@').map_or((value, None), |(b, w)| (b, Some(w)));
+            threshold.below = share(below)?;
+            if let Some(window) = window {
+                if !threshold.criterion.has_window() {
+                    return Err(format!("{name} looks at all observations; leave out @{window}"));
+                }
+                let count = window.parse().ok().filter(|count| (2..=1_000_000).contains(count));
+                threshold.window =
+                    count.ok_or_else(|| format!("a window of '{window}'; expected 2 or more"))?;
+            }
+            Ok(Parsed(threshold))
+        }
+    }
+    let List(all) = each::<Parsed>(text)?;
+    Ok(List(all.into_iter().map(|Parsed(one)| one).collect()))
+}
+
+impl Nrep {
+    /// Runs the subcommand.
+    pub fn run(mut self) -> Result<()> {
+        let run = match self.from_record {
+            true => RunDirectory::judge(&self.run.directory)?,
+            false => {
+                self.budget = within_allocation(self.budget)?;
+                self.measured()?
+            }
+        };
+        let (mut counts, figures) = repeating::counts(&run, &self.rule())?;
+        counts.warnings.dedup();
+        run.write(&run.file("nrep.json"), &counts)?;
+        drawing::save(&run, &figures)?;
+        output::print(&summary(&counts))?;
+        if run.is_written_to() {
+            eprintln!("written: {}", run.file("nrep.json").display());
+        }
+        Ok(())
+    }
+
+    fn rule(&self) -> PredictionRule {
+        if self.tunelib {
+            return PredictionRule::TuneLib(TuneLibRule {
+                smallest_error: self.smallest_error,
+                first: self.b1 as usize,
+                first_error: self.b1_error,
+                more: self.b2 as usize,
+                least: self.least,
+            });
+        }
+        PredictionRule::Thresholds(RepetitionRule {
+            thresholds: self.metric.0.clone(),
+            minimum: self.min as usize,
+            maximum: self.max as usize,
+            step: self.step as usize,
+        })
+    }
+
+    /// The run, measured; nothing is made before all that can be known of it allows it to begin.
+    fn measured(&self) -> Result<RunDirectory> {
+        let mut run = RunDirectory::at(&self.run.directory)?;
+        let first = repeating::record(&run, 1);
+        run.begin(&first, self.run.resume)?;
+        let site = Site::find(&self.site)?;
+        let path = run.file("nrep-plan.json");
+        let is_planned = self.run.resume && path.exists();
+        if !is_planned {
+            self.cells(&site)?;
+        }
+        run.make()?;
+        run.begin(&first, self.run.resume)?;
+        let mut site = site.open(&run)?;
+        run.keep(&self.run, &[first])?;
+        if !is_planned {
+            site.first_job(&run)?;
+            // The nodes of the ranks are known only now.
+            let cells = memory::limited(self.cells(&site)?, &run, self.site.memory_share)?;
+            document::write(&path, &self.plan(cells, site.ranks()))?;
+        }
+        let plan: Plan = document::read(&path)?;
+        let deadline = self.budget.div_f64(f64::from(self.jobs));
+        for job in 1..=self.jobs {
+            let done = run.file(&format!("nrep-{job}.done"));
+            if done.exists() {
+                continue;
+            }
+            eprintln!("job {job} of {}", self.jobs);
+            let record = repeating::record(&run, job);
+            measuring::measure_by(self.timing, &site, &plan, &path, &record, deadline, &[])
+                .with_context(|| format!("job {job}"))?;
+            document::write_text(&done, "")?;
+        }
+        Ok(run)
+    }
+
+    /// Each cell once, the smallest sizes first: what a short budget does not reach is the largest.
+    fn plan(&self, mut cells: Vec<Cell>, ranks: u32) -> Plan {
+        cells.sort_by_key(|cell| cell.bytes);
+        let smallest = cells.first().map_or(0, |cell| cell.bytes);
+        let repetitions = |cell: &Cell| match self.tunelib && cell.bytes > smallest {
+            true => self.b1 + self.b2,
+            false => self.max,
+        };
+        let visits = cells.iter().zip(0..).map(|(cell, index)| Visit {
+            cell: index,
+            warmups: 1,
+            repetitions: repetitions(cell),
+            calls: 1,
+        });
+        Plan { seed: 0, ranks, visits: visits.collect(), cells }
+    }
+
+    fn cells(&self, site: &Site) -> Result<Vec<Cell>> {
+        let layouts = match (&self.layouts, &self.procs) {
+            (Some(layouts), _) => layouts.0.clone(),
+            (None, Some(procs)) => procs.0.iter().map(|&procs| site.of_first(procs)).collect(),
+            (None, None) => vec![site.of_first(site.ranks())],
+        };
+        measuring::check_layouts(&layouts, site.ranks())?;
+        let mut cells = Vec::new();
+        for &layout in &layouts {
+            for &collective in &self.collective.0 {
+                for method in &self.method.0 {
+                    if let Err(problem) = method.check_collective(collective) {
+                        crate::error::usage!("--method: {problem}");
+                    }
+                    let cell = |&bytes| Cell { collective, method: method.clone(), layout, bytes };
+                    cells.extend(self.sizes.0.iter().map(cell));
+                }
+            }
+        }
+        Ok(cells)
+    }
+}
+
+/// For people: a row for each call.
+fn summary(counts: &RepetitionCounts) -> String {
+    let mut text = format!(
+        "Repetitions: {}\n\nRule: {}; the most of all jobs\n\n",
+        counts.platform.summary(),
+        counts.rule
+    );
+    let row = |cell: &CellRepetitions| {
+        let jobs = cell.jobs.iter();
+        let jobs: Vec<String> =
+            jobs.map(|job| job.map_or_else(|| "-".to_owned(), |count| count.to_string())).collect();
+        vec![
+            cell.collective.to_string(),
+            cell.layout.to_string(),
+            quantity::format_bytes(cell.bytes),
+            cell.method.short(),
+            cell.observations.to_string(),
+            jobs.join(" "),
+            format!("{}{}", cell.repetitions, if cell.is_settled { "" } else { " *" }),
+        ]
+    };
+    let heading = ["collective", "procs", "size", "method", "observed", "jobs", "repetitions"];
+    text += &output::aligned(&heading, counts.cells.iter().map(row));
+    if counts.cells.iter().any(|cell| !cell.is_settled) {
+        text += "* not settled: what was observed did not suffice in some job\n";
+    }
+    for warning in &counts.warnings {
+        text += &format!("note: {warning}\n");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use verification::stopping::Criterion;
+
+    use super::*;
+
+    #[test]
+    fn criteria_are_read_with_thresholds_and_windows() {
+        let List(read) = thresholds("rse=0.1, cov-median=0.02@30,occ").unwrap();
+        let [rse, median, occ] = read.as_slice() else { panic!("{read:?}") };
+        assert_eq!((rse.criterion, rse.below), (Criterion::StandardError, 0.1));
+        assert_eq!((median.below, median.window), (0.02, 30));
+        assert_eq!((occ.criterion, occ.below), (Criterion::WithoutGreatest, 0.05));
+        for (wrong, expected) in [
+            ("sre", "known: median-interval, rse"),
+            ("rse=x", "part of the time"),
+            ("rse=-1", "part of the time"),
+            ("cov-mean=0.1@1", "expected 2 or more"),
+            ("rse=0.1@20", "looks at all observations"),
+        ] {
+            let error = thresholds(wrong).unwrap_err();
+            assert!(error.contains(expected), "{wrong}: {error}");
+        }
+    }
+}
