@@ -343,7 +343,7 @@ mod tests {
         let settings = both.unwrap();
         assert_eq!((settings.memory_bytes, settings.counts_bytes), (Some(65_536), Some(10_000)));
         for (text, expected) in [
-            ("size_msg_buffer_bytes\n", "pgmpi.conf: line 1: expected a key and a value"),
+            ("size_msg_buffer_bytes\n", "pgmpi.conf, line 1: expected a key and a value"),
             ("\nsize_msg_bufer_bytes 8\n", "line 2: unknown key"),
             (
                 "size_int_buffer_bytes 8KiB",
