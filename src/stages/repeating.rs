@@ -89,6 +89,12 @@ pub struct CellRepetitions {
     pub is_settled: bool,
 }
 
+impl CellRepetitions {
+    fn point(&self) -> Point {
+        Point { collective: self.collective, layout: self.layout, bytes: self.bytes }
+    }
+}
+
 impl Document for RepetitionCounts {
     const SCHEMA: &'static str = "colibri/nrep/1";
 
@@ -111,10 +117,7 @@ impl RepetitionCounts {
         let told: BTreeMap<(Point, Method), u32> = self
             .cells
             .iter()
-            .map(|cell| {
-                let CellRepetitions { collective, layout, bytes, .. } = *cell;
-                (key(Point { collective, layout, bytes }, &cell.method), cell.repetitions)
-            })
+            .map(|cell| (key(cell.point(), &cell.method), cell.repetitions))
             .collect();
         let mut untold = 0;
         for (cell, count) in cells.iter().zip(repetitions) {
@@ -151,7 +154,7 @@ fn records(run: &RunDirectory) -> Vec<PathBuf> {
 /// made.
 type Series = BTreeMap<(Point, Method), Vec<Vec<f64>>>;
 
-/// What the records of a run say by a rule. Where figures are wanted, `draw` gets them with their names.
+/// What the records of a run say by a rule, and the figures of that with their names.
 ///
 /// # Errors
 /// There is no record, or one cannot be read.
@@ -258,9 +261,7 @@ fn drawn(
     let mut panels: BTreeMap<(Collective, Layout), Vec<(String, Vec<Curve>)>> = BTreeMap::new();
     let mut sizes: BTreeMap<Point, &CellRepetitions> = BTreeMap::new();
     for cell in &counts.cells {
-        let Point { collective, layout, bytes } =
-            Point { collective: cell.collective, layout: cell.layout, bytes: cell.bytes };
-        let shown = sizes.entry(Point { collective, layout, bytes }).or_insert(cell);
+        let shown = sizes.entry(cell.point()).or_insert(cell);
         if cell.method == Method::Default {
             *shown = cell;
         }

@@ -48,7 +48,7 @@ pub const GUIDELINES: &[FrozenCommand] = steps! {
     "table-classes": "guidelines guidelines --from-record --table classes --beside guidelines";
     "table-patterns": "guidelines guidelines --from-record --table patterns";
     "table-sizes": "guidelines guidelines --from-record --table sizes";
-    "nrep": "nrep guidelines --from-record --metric rse=0.2,cov-median=0.05@4 --min 4 --step 2";
+    "nrep": "nrep guidelines --from-record --metric rse=0.15,cov-mean=0.5@2 --min 2 --step 1";
     "nrep-tunelib": "nrep guidelines --from-record --tunelib --smallest-error 0.2 --b1 3 --b2 2";
 };
 

@@ -53,7 +53,11 @@ impl Plots {
         let mut parts = Vec::new();
         for series in plot.series.iter().filter(|series| !series.points.is_empty()) {
             let number = self.number(&series.name);
-            let color = format!("lc {} pt {}", number + 1, number + 1);
+            // gnuplot takes no kind of marker for what has none.
+            let color = match series.trace {
+                Trace::Line => format!("lc {}", number + 1),
+                Trace::Marked | Trace::Scattered => format!("lc {0} pt {0}", number + 1),
+            };
             let of = |columns: &str| {
                 let y = only(panel, Some(number), "$6");
                 format!("{table} every ::1 using 5:{y}{columns}")
