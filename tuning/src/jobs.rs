@@ -17,8 +17,8 @@ use crate::{costs::synchronisation, nrep};
 const PRECISION: f64 = 0.01;
 /// Fewest and most repetitions of a cell in one job.
 const REPETITIONS: std::ops::RangeInclusive<u32> = 3..=200;
-/// A method that takes so many times what the default takes is not measured again.
-const SKIPPED_AFTER_TRIAL: f64 = 1.5;
+/// A method that takes so many times what the default takes is usually not measured again.
+pub const SKIPPED_AFTER_TRIAL: f64 = 1.5;
 /// Calls of each cell in the first job; of the default at the smallest size, which tells how
 /// precise the others can be, there are more.
 const TRIAL_CALLS: u32 = 2;
@@ -65,8 +65,15 @@ pub struct JobPlan {
 }
 
 /// The cells that the trial reached and that have a chance, repeated as PGMPITuneLib predicts and
-/// as `seconds` for one job allow, where an observation costs `overhead` seconds beside its call.
-pub fn repeated(trial: &Plan, tried: &Samples, seconds: f64, overhead: f64) -> JobPlan {
+/// as `seconds` for one job allow, where an observation costs `overhead` seconds beside its call. What took
+/// over `skipped_after` times the default's time has no chance.
+pub fn repeated(
+    trial: &Plan,
+    tried: &Samples,
+    seconds: f64,
+    overhead: f64,
+    skipped_after: f64,
+) -> JobPlan {
     let mut notes = Vec::new();
     let least = |cell: &Cell, method: &Method| -> Option<f64> {
         let Cell { collective, layout, bytes, .. } = *cell;
@@ -80,8 +87,7 @@ pub fn repeated(trial: &Plan, tried: &Samples, seconds: f64, overhead: f64) -> J
         match times {
             // What the user brings is measured in any case.
             (Some(own), Some(default))
-                if own <= SKIPPED_AFTER_TRIAL * default
-                    || matches!(cell.method, Method::Plugin(_)) =>
+                if own <= skipped_after * default || matches!(cell.method, Method::Plugin(_)) =>
             {
                 cells.push((cell.clone(), own))
             }
@@ -91,7 +97,7 @@ pub fn repeated(trial: &Plan, tried: &Samples, seconds: f64, overhead: f64) -> J
     }
     if hopeless > 0 {
         notes.push(format!(
-            "{hopeless} cells skipped: in the trial they took over {SKIPPED_AFTER_TRIAL} times the default's \
+            "{hopeless} cells skipped: in the trial they took over {skipped_after} times the default's \
              time"
         ));
     }
@@ -205,12 +211,17 @@ mod tests {
             call(SPLIT, "", 8, 5e-3),
             call("default", "", 1024, 20e-3),
         ];
-        let repeated = repeated(&trial(cells(), 8, 1), &Samples::gather(&rows), 60.0, 0.0);
+        let of = |seconds, skipped_after| {
+            let tried = Samples::gather(&rows);
+            repeated(&trial(cells(), 8, 1), &tried, seconds, 0.0, skipped_after)
+        };
+        assert_eq!(of(60.0, f64::INFINITY).cells.len(), 3, "all that was reached");
+        let repeated = of(60.0, SKIPPED_AFTER_TRIAL);
         assert_eq!(repeated.cells, [cell("default", 8), cell("default", 1024)]);
         assert_eq!(repeated.notes.len(), 2, "{:?}", repeated.notes);
         // Mean 1.1 ms, deviation 0.141 ms: 166 calls of 1.1 ms are 183 ms, and so are 10 of 20 ms.
         assert_eq!(repeated.repetitions, [183, 10]);
-        let short = super::repeated(&trial(cells(), 8, 1), &Samples::gather(&rows), 0.4, 0.0);
+        let short = of(0.4, SKIPPED_AFTER_TRIAL);
         assert!(short.expected_seconds <= 0.4, "{short:?}");
         let plan = repeated.plan(8, 3);
         let all: u32 = plan.visits.iter().map(|visit| visit.repetitions).sum();

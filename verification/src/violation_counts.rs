@@ -7,6 +7,9 @@ use records::{
     violations::{Better, Class, Count, JudgedGuideline, Violation},
 };
 
+/// Communicators and message sizes.
+type Places = BTreeSet<(Layout, u64)>;
+
 /// A guideline on a communicator: of a pattern the right side in words.
 type GuidelineKey = (Class, Collective, Layout, String);
 
@@ -47,14 +50,13 @@ impl ViolationCounts {
 
     /// A point counts once, whatever the number of patterns.
     pub(crate) fn into_counts(self) -> Vec<Count> {
-        let mut points: BTreeMap<(Class, Collective), [BTreeSet<(Layout, u64)>; 2]> =
-            BTreeMap::new();
+        let mut points: BTreeMap<(Class, Collective), [Places; 2]> = BTreeMap::new();
         for ((class, collective, layout, _), (judged, violated)) in self.0 {
             let of_class = points.entry((class, collective)).or_default();
             of_class[0].extend(judged.into_iter().map(|bytes| (layout, bytes)));
             of_class[1].extend(violated.into_iter().map(|bytes| (layout, bytes)));
         }
-        let count = |((class, collective), [judged, violated]): (_, [BTreeSet<_>; 2])| Count {
+        let count = |((class, collective), [judged, violated]): (_, [Places; 2])| Count {
             class,
             collective,
             points: judged.len() as u32,

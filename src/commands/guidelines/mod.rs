@@ -266,11 +266,16 @@ impl Guidelines {
             .context("trying every method")?;
         let record = measurements::read_calls(&guided::trial_record(run))?;
         let samples = Samples::gather(&record.rows);
+        // What the user asks for by name is measured however slow it is.
+        let skipped = match self.guidelines {
+            Some(_) => f64::INFINITY,
+            None => jobs::SKIPPED_AFTER_TRIAL,
+        };
         // What a busy machine or a slow network takes to agree on starts, seen in the trial.
         let calls: f64 = record.rows.iter().map(|row| row.seconds).sum();
         let overhead = (begun.elapsed().as_secs_f64() - calls) / record.rows.len().max(1) as f64;
         let JobPlan { cells, mut repetitions, expected_seconds, mut notes } =
-            jobs::repeated(&trial, &samples, self.seconds_per_job(self.jobs), overhead);
+            jobs::repeated(&trial, &samples, self.seconds_per_job(self.jobs), overhead, skipped);
         notes.extend(samples.warnings);
         if let Some(path) = &self.nrep {
             let told: RepetitionCounts = document::read(path)?;
