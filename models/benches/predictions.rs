@@ -1,5 +1,9 @@
 //! How fast predictions, decisions and fits are: `cargo bench -p colibri-models`.
 
+#[path = "../src/decide/tests/as_measured.rs"]
+mod as_measured;
+
+use as_measured::as_measured;
 use divan::{Bencher, black_box, counter::ItemsCount};
 use models::{
     Forms, Model, Point, Predictor, algorithms,
@@ -12,7 +16,7 @@ use models::{
 use rand::{RngExt as _, SeedableRng as _};
 use records::{
     Algorithm, Collective,
-    calibration::{Estimate, Parameters},
+    calibration::Parameters,
     observation::{ObservationStatus, PointToPoint, PointToPointKind},
 };
 
@@ -96,24 +100,14 @@ fn whole_map_refined(bencher: Bencher) {
     });
 }
 
-/// The same where every parameter is uncertain by a twentieth, for fewer processes: each time that
-/// may be a tie is evaluated at both ends of each interval.
+/// The same by parameters that scatter and are uncertain as measured ones are: 3 s are wanted at most on
+/// two processors, which `colibri decide` shares the points among.
 #[divan::bench(sample_count = 1, sample_size = 1)]
-fn whole_map_uncertain(bencher: Bencher) {
-    let mut parameters = preset("frodo").expect("a preset").measured;
-    let widen = |estimate: &mut Estimate| {
-        estimate.low = 0.95 * estimate.value;
-        estimate.high = 1.05 * estimate.value;
-    };
-    widen(&mut parameters.plogp.latency_seconds);
-    for knot in &mut parameters.plogp.knots {
-        widen(&mut knot.send_overhead_seconds);
-        widen(&mut knot.receive_overhead_seconds);
-        widen(&mut knot.gap_seconds);
-    }
+fn whole_map_measured(bencher: Bencher) {
+    let parameters = as_measured(preset("frodo").expect("a preset").measured, 1);
     let predictor =
         Predictor::new(Model::Refined, Forms::Corrected, &parameters).expect("good parameters");
-    let procs: Vec<u32> = (2..=128).collect();
+    let procs: Vec<u32> = (2..=1024).collect();
     let sizes: Vec<u64> = (0..=23).map(|shift| 1 << shift).collect();
     bencher.bench(|| {
         [Collective::Bcast, Collective::Reduce].map(|collective| {

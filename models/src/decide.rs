@@ -7,6 +7,7 @@
 //! the best: the interval of the *difference* of the two times, each parameter's error counted
 //! once for both, holds 0.
 
+mod compared;
 mod error;
 mod segments;
 mod switching;
@@ -53,7 +54,7 @@ pub fn decide(
     let of = |&algorithm: &Algorithm| predictor.methods(point.collective, algorithm);
     let methods: Vec<Method> = algorithms.iter().filter(serving).flat_map(of).collect();
     let best = match segments {
-        Segments::Auto => compared(predictor, point, &methods)?,
+        Segments::Auto => compared::compared(predictor, point, &methods)?,
         _ => vec![None; methods.len()],
     };
     for (method, best) in methods.into_iter().zip(best) {
@@ -67,26 +68,6 @@ pub fn decide(
         }
     }
     arg_min(predictor, point, candidates)
-}
-
-/// The segment sizes with which methods are candidates, where these can be compared: of each
-/// closed form with segments its best one, or none if it is surely no match for another one.
-fn compared(
-    predictor: &Predictor,
-    point: Point,
-    methods: &[Method],
-) -> Result<Vec<Option<Vec<u64>>>, DecideError> {
-    check(point)?;
-    let has_form = |method: &Method| -> Result<bool, DecideError> {
-        let sought = predictor.look_up_method(point, method)?;
-        Ok(matches!(sought.way, CostSource::Form(_)) && sought.way.segmented())
-    };
-    let formed = methods.iter().map(has_form).collect::<Result<Vec<_>, _>>()?;
-    let of_forms = methods.iter().zip(&formed).filter(|(_, formed)| **formed);
-    let of_forms: Vec<Method> = of_forms.map(|(method, _)| method.clone()).collect();
-    let mut best = segments::best_of_all(predictor, point, &of_forms)?.into_iter();
-    let size = |formed: bool| formed.then(|| best.next().flatten().into_iter().collect());
-    Ok(formed.into_iter().map(size).collect())
 }
 
 /// The segment sizes with which a method is a candidate.
@@ -311,76 +292,4 @@ fn arg_min(
 }
 
 #[cfg(test)]
-mod tests {
-    use records::{
-        Collective,
-        calibration::{Estimate, Parameters},
-    };
-
-    use super::*;
-    use crate::{Forms, Model, presets::preset};
-
-    /// Frodo's parameters, each uncertain by such a part of itself.
-    fn uncertain(part: f64) -> Parameters {
-        let mut parameters = preset("frodo").unwrap().measured;
-        let widen = |estimate: &mut Estimate| {
-            estimate.low = estimate.value * (1.0 - part);
-            estimate.high = estimate.value * (1.0 + part);
-        };
-        widen(&mut parameters.plogp.latency_seconds);
-        for knot in &mut parameters.plogp.knots {
-            widen(&mut knot.send_overhead_seconds);
-            widen(&mut knot.receive_overhead_seconds);
-            widen(&mut knot.gap_seconds);
-        }
-        parameters
-    }
-
-    /// Every method at its best segment size, and every end of every interval.
-    fn all_evaluated(predictor: &Predictor, point: Point) -> (Method, Vec<Method>) {
-        let mut spreads = Vec::new();
-        let known = predictor.model().algorithms(point.collective).into_iter();
-        for method in known.flat_map(|algorithm| predictor.methods(point.collective, algorithm)) {
-            let segment = match predictor.segmented(point.collective, &method).unwrap() {
-                true => best_segment_of(predictor, point, &method).unwrap(),
-                false => Some(0),
-            };
-            let Some(segment) = segment else { continue };
-            let candidate =
-                CandidateMethod::new(predictor, point, method.with_segment(segment)).unwrap();
-            let value = predictor.seconds(&candidate.sought).unwrap();
-            let spread = predictor.spread(&candidate.sought, value).unwrap();
-            spreads.push((candidate.made(point), spread));
-        }
-        let least = spreads.iter().map(|(_, spread)| spread.value).fold(f64::INFINITY, f64::min);
-        let first = spreads.iter().position(|(_, spread)| equal(spread.value, least)).unwrap();
-        let (method, best) = spreads.remove(first);
-        spreads.retain(|(_, spread)| spread.may_be_as_cheap_as(&best));
-        spreads.sort_by(|(_, a), (_, b)| a.value.total_cmp(&b.value));
-        (method, spreads.into_iter().map(|(method, _)| method).collect())
-    }
-
-    /// What the search leaves out is neither the best nor a tie with it.
-    #[test]
-    fn decisions_and_ties_are_those_of_all_methods() {
-        let mut ties = 0;
-        for part in [0.0, 0.01, 0.1, 0.4] {
-            let parameters = uncertain(part);
-            let predictor = Predictor::new(Model::Refined, Forms::Corrected, &parameters).unwrap();
-            for (collective, procs) in [Collective::Bcast, Collective::Reduce]
-                .into_iter()
-                .flat_map(|collective| [3, 6, 24, 100].map(|procs| (collective, procs)))
-            {
-                let known = predictor.model().algorithms(collective);
-                for bytes in [1, 8, 4096, 1 << 16, 1 << 20] {
-                    let point = Point::flat(collective, procs, bytes);
-                    let got = decide(&predictor, point, &known, &Segments::Auto).unwrap();
-                    let wanted = all_evaluated(&predictor, point);
-                    ties += wanted.1.len();
-                    assert_eq!((got.method, got.ties), wanted, "{point:?}, {part}");
-                }
-            }
-        }
-        assert!(ties > 50, "{ties} ties show little");
-    }
-}
+mod tests;

@@ -261,6 +261,11 @@ impl Predictor {
         if sought.set.number != best.set || more <= 0.0 {
             return false;
         }
+        let Some(saved) = sought.saves_at_most(&sought.set.least) else { return false };
+        // With all parameters at the cheaper ends at once it is told of most.
+        if best.comes_nearer(saved, sought.set) < more {
+            return true;
+        }
         let mut squares = 0.0;
         for (ends, of_best) in ends.iter().zip(&best.ends) {
             let mut towards = 0.0_f64;

@@ -14,8 +14,7 @@
 //!
 //! Sizes are searched in halves (of n_s, by its logarithm), and a half whose bound is not below
 //! what is known is left out: some hundred evaluations instead of thousands. Where several
-//! algorithms are to be compared, what is known of one limits the search of the others: see
-//! [`best_of_all`].
+//! algorithms are to be compared, what is known of one limits the search of the others.
 //!
 //! # Elements
 //! What is combined is combined element by element, so that a segment holds whole ones: sizes are
@@ -28,7 +27,7 @@ use crate::{
     Point, Predictor,
     closed_forms::{CallShape, ClosedForm},
     parameters::Network,
-    predict::{CostSource, Evaluation, equal},
+    predict::{CostSource, Evaluation, PredictError, Spread, equal},
 };
 
 /// The segment size in bytes at which `algorithm` is cheapest, 0 where that is the whole message;
@@ -55,58 +54,39 @@ pub fn best_segment_of(
     point: Point,
     method: &Method,
 ) -> Result<Option<u64>, DecideError> {
-    let mut search = Search::new(predictor, point, method)?;
-    if search.cuts() {
-        search.look_around();
-        search.all();
-    }
+    let sought = predictor.look_up_method(point, method)?;
+    let form = match sought.way {
+        CostSource::Form(form) => form,
+        CostSource::Simulated(entry) => {
+            let (collective, algorithm) = (point.collective, entry.algorithm);
+            return Err(DecideError::Simulated { collective, algorithm });
+        }
+    };
+    let mut search = Search::new(predictor, point, sought, form)?;
+    search.look_around();
+    search.search(f64::INFINITY);
     Ok(search.best.map(|(segment, _)| segment))
 }
 
-/// The best segment size of each of several methods, which are given without segments and have
-/// closed forms; `None` where the method is no candidate, or surely so much more expensive than
-/// another of them that it is no tie.
-///
-/// # Errors
-/// As [`best_segment_of`].
-pub(super) fn best_of_all(
-    predictor: &Predictor,
-    point: Point,
-    methods: &[Method],
-) -> Result<Vec<Option<u64>>, DecideError> {
-    let searches = methods.iter().map(|method| Search::new(predictor, point, method));
-    let mut searches = searches.collect::<Result<Vec<_>, _>>()?;
-    for search in &mut searches {
-        search.glance();
-    }
-    let mut order: Vec<usize> = (0..searches.len()).collect();
-    order.sort_by(|a, b| searches[*a].least().total_cmp(&searches[*b].least()));
-    let mut known = f64::INFINITY;
-    for (rank, &index) in order.iter().enumerate() {
-        let search = &mut searches[index];
-        search.limit = search.limit.min(predictor.tie_limit(known));
-        if search.cuts() {
-            // The one that looks cheapest limits all others, many of which end at once.
-            if rank == 0 {
-                search.look_around();
-            }
-            search.all();
-        }
-        known = known.min(search.least());
-    }
-    let limit = predictor.tie_limit(known);
-    let kept = |search: &Search| search.best.filter(|(_, seconds)| *seconds <= limit);
-    Ok(searches.iter().map(|search| kept(search).map(|(segment, _)| segment)).collect())
+/// How far a search is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// The best size may be wanted.
+    Open,
+    /// The method is surely no tie with the cheapest, whatever its segments.
+    Apart,
+    /// The best size is known.
+    Done,
 }
 
 /// A search under way.
-struct Search<'a> {
+pub(super) struct Search<'a> {
     predictor: &'a Predictor,
-    network: &'a Network,
+    sought: Evaluation<'a>,
     form: &'static ClosedForm,
-    whole: CallShape,
     /// Bytes of what a segment holds whole ones of; the message does, too.
     element: u64,
+    pub(super) stage: Stage,
     /// Segment size and time.
     best: Option<(u64, f64)>,
     /// A time that some candidate has, met out of turn: it only says what can be left out.
@@ -122,35 +102,33 @@ struct Search<'a> {
 /// A search that has met so many halves may have to meet thousands: a good size ends it sooner.
 const MANY_HALVES: u32 = 100;
 
+/// What is not told by so many halves is as well searched.
+const HALVES_TO_TELL: u32 = 60;
+
 impl<'a> Search<'a> {
-    fn new(predictor: &'a Predictor, point: Point, method: &Method) -> Result<Self, DecideError> {
-        let Evaluation { way, shape: whole, set, .. } = predictor.look_up_method(point, method)?;
-        let form = match way {
-            CostSource::Form(form) => form,
-            CostSource::Simulated(entry) => {
-                let (collective, algorithm) = (point.collective, entry.algorithm);
-                return Err(DecideError::Simulated { collective, algorithm });
-            }
-        };
-        if point.bytes > AUTO_LIMIT {
+    /// Of a method that is found from a closed form.
+    pub(super) fn new(
+        predictor: &'a Predictor,
+        point: Point,
+        sought: Evaluation<'a>,
+        form: &'static ClosedForm,
+    ) -> Result<Self, DecideError> {
+        if form.segmented && point.bytes > AUTO_LIMIT {
             return Err(DecideError::TooLarge { bytes: point.bytes });
         }
-        let (network, known, limit) = (&set.network, f64::INFINITY, f64::INFINITY);
-        let element = point.collective.element_bytes(point.bytes);
-        let (looked_around, halves, best) = (false, 0, None);
         let mut search = Search {
             predictor,
-            network,
+            sought,
             form,
-            whole,
-            element,
-            best,
-            known,
-            limit,
-            looked_around,
-            halves,
+            element: point.collective.element_bytes(point.bytes),
+            stage: Stage::Open,
+            best: None,
+            known: f64::INFINITY,
+            limit: f64::INFINITY,
+            looked_around: false,
+            halves: 0,
         };
-        if form.is_candidate(&whole) {
+        if form.is_candidate(&sought.shape) {
             search.best = Some((0, search.cost(0)));
         }
         Ok(search)
@@ -162,25 +140,121 @@ impl<'a> Search<'a> {
     }
 
     /// The least time that is known of this method itself.
-    fn least(&self) -> f64 {
+    pub(super) fn least(&self) -> f64 {
         self.best.map_or(f64::INFINITY, |(_, seconds)| seconds).min(self.known)
     }
 
+    /// The time with the best size; infinite where that is not known, or there is none.
+    pub(super) fn found(&self) -> f64 {
+        match (self.stage, self.best) {
+            (Stage::Done, Some((_, seconds))) => seconds,
+            _ => f64::INFINITY,
+        }
+    }
+
+    /// The best size, if its time is at most the limit; none where the method is surely no tie.
+    pub(super) fn kept(&self, limit: f64) -> Option<u64> {
+        let best = self.best.filter(|(_, seconds)| *seconds <= limit);
+        best.filter(|_| self.stage != Stage::Apart).map(|(segment, _)| segment)
+    }
+
+    /// With the best size that is known.
+    ///
+    /// # Errors
+    /// As [`Predictor::spread`].
+    pub(super) fn spread(&self) -> Result<Spread, PredictError> {
+        let (segment, seconds) = self.best.unwrap_or((0, f64::INFINITY));
+        let shape = self.sought.shape.cut(segment);
+        self.predictor.spread(&Evaluation { shape, ..self.sought }, seconds)
+    }
+
     fn elements(&self) -> u64 {
-        self.whole.whole_bytes() / self.element
+        self.sought.shape.whole_bytes() / self.element
     }
 
     fn seconds(&self, shape: &CallShape) -> f64 {
-        self.form.seconds(self.network, shape, self.predictor.forms())
+        self.seconds_on(&self.sought.set.network, shape)
+    }
+
+    fn seconds_on(&self, network: &Network, shape: &CallShape) -> f64 {
+        self.form.seconds(network, shape, self.predictor.forms())
     }
 
     /// Of segments of so many elements.
+    fn cut(&self, segment: u64) -> CallShape {
+        self.sought.shape.cut(segment * self.element)
+    }
+
     fn cost(&self, segment: u64) -> f64 {
-        self.seconds(&self.whole.cut(segment * self.element))
+        self.seconds(&self.cut(segment))
+    }
+
+    /// Finds the best size, if that is not done; what takes longer than the limit may be left out.
+    pub(super) fn search(&mut self, limit: f64) {
+        if self.stage != Stage::Done && self.cuts() {
+            self.limit = limit;
+            self.all();
+        }
+        self.stage = Stage::Done;
+    }
+
+    /// Whether it is told in short that the method is no tie with the best one, whatever its
+    /// segments; then it is [`Stage::Apart`].
+    pub(super) fn is_surely_apart(&mut self, best: &Spread) -> bool {
+        loop {
+            let wanted = best.surely_apart_from(self.least(), self.sought.set);
+            if wanted.is_finite() && self.surely_takes(wanted) {
+                self.stage = Stage::Apart;
+                return true;
+            }
+            if wanted.is_infinite() || self.looked_around || !self.cuts() {
+                return false;
+            }
+            // More may be told if a good size is known.
+            self.look_around();
+        }
+    }
+
+    /// Whether it is told in short that no size takes less, with all parameters at the cheaper ends of
+    /// their intervals.
+    fn surely_takes(&self, seconds: f64) -> bool {
+        let whole = &self.sought.shape;
+        let is_less = self.seconds_on(&self.sought.set.least, whole) < seconds;
+        if self.form.is_candidate(whole) && is_less {
+            return false;
+        }
+        !self.cuts() || self.halves_take((1, self.elements() - 1), seconds, &mut 0)
+    }
+
+    /// See [`Search::halves`]; there no cost falls.
+    fn halves_take(&self, (low, high): (u64, u64), seconds: f64, met: &mut u32) -> bool {
+        *met += 1;
+        let fewest = self.elements().div_ceil(high);
+        let bound = self.sought.shape.with_segments(fewest, low * self.element);
+        if self.seconds_on(&self.sought.set.least, &bound) >= seconds {
+            return true;
+        }
+        match self.border(low, high) {
+            Some(border) if *met < HALVES_TO_TELL => {
+                self.halves_take((border, high), seconds, met)
+                    && self.halves_take((low, border - 1), seconds, met)
+            }
+            _ => false,
+        }
+    }
+
+    /// Where the sizes from `low` to `high` are cut in halves: the first of the upper one; none if all have
+    /// the same number of segments.
+    fn border(&self, low: u64, high: u64) -> Option<u64> {
+        let [fewest, most] = [high, low].map(|segment| self.elements().div_ceil(segment));
+        (fewest < most).then(|| {
+            let middle = (fewest as f64 * most as f64).sqrt() as u64;
+            self.elements().div_ceil(middle.clamp(fewest, most - 1))
+        })
     }
 
     /// The best of a few sizes: which method to begin with.
-    fn glance(&mut self) {
+    pub(super) fn glance(&mut self) {
         if self.cuts() {
             let most = self.elements();
             for segment in (0..u64::BITS / 3).map(|place| 1 << (3 * place)) {
@@ -192,8 +266,11 @@ impl<'a> Search<'a> {
     }
 
     /// A good size, for the search to begin with: the best power of two, and what is around it.
-    fn look_around(&mut self) {
+    pub(super) fn look_around(&mut self) {
         self.looked_around = true;
+        if !self.cuts() {
+            return;
+        }
         let (elements, mut near) = (self.elements(), 1);
         let mut least = f64::INFINITY;
         for segment in (0..u64::BITS).map(|bit| 1 << bit).take_while(|size| *size < elements) {
@@ -210,7 +287,7 @@ impl<'a> Search<'a> {
     }
 
     fn note(&mut self, segment: u64) -> f64 {
-        let shape = self.whole.cut(segment * self.element);
+        let shape = self.cut(segment);
         let seconds = self.seconds(&shape);
         match self.form.is_candidate(&shape) {
             true => {
@@ -223,7 +300,7 @@ impl<'a> Search<'a> {
 
     /// All sizes below the whole message, from few segments to many.
     fn all(&mut self) {
-        let network = self.network;
+        let network = &self.sought.set.network;
         let mut high = self.elements() - 1;
         for &(start, end) in network.falling().iter().rev() {
             // The sizes in elements that lie in it; there may be none.
@@ -251,20 +328,16 @@ impl<'a> Search<'a> {
         if self.halves > MANY_HALVES && !self.looked_around {
             self.look_around();
         }
-        let fewest = self.elements().div_ceil(high);
-        let most = self.elements().div_ceil(low);
-        let with_fewest =
-            |segment| self.seconds(&self.whole.with_segments(fewest, segment * self.element));
+        let (fewest, border) = (self.elements().div_ceil(high), self.border(low, high));
+        let with_fewest = |segment| {
+            self.seconds(&self.sought.shape.with_segments(fewest, segment * self.element))
+        };
         let segment = if falling { convex_minimum(low, high, with_fewest) } else { low };
         let bound = with_fewest(segment);
-        if fewest == most {
-            self.offer(segment, bound);
-        } else if bound <= self.known.min(self.limit)
+        let Some(border) = border else { return self.offer(segment, bound) };
+        if bound <= self.known.min(self.limit)
             && self.best.is_none_or(|(_, least)| bound < least && !equal(bound, least))
         {
-            let middle = (fewest as f64 * most as f64).sqrt() as u64;
-            let middle = middle.clamp(fewest, most - 1);
-            let border = self.elements().div_ceil(middle);
             self.halves(border, high, falling);
             self.halves(low, border - 1, falling);
         }
@@ -273,7 +346,7 @@ impl<'a> Search<'a> {
     fn offer(&mut self, segment: u64, seconds: f64) {
         let better = self.best.is_none_or(|(_, least)| seconds < least && !equal(seconds, least));
         let segment = segment * self.element;
-        if better && self.form.is_candidate(&self.whole.cut(segment)) {
+        if better && self.form.is_candidate(&self.sought.shape.cut(segment)) {
             self.best = Some((segment, seconds));
         }
     }

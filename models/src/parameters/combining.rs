@@ -43,6 +43,25 @@ impl Combining {
         Combining { per_byte, pieces: pieces.collect() }
     }
 
+    /// What costs nowhere more than this or any of the others, which have the same knots, and never falls
+    /// while the size grows.
+    pub(super) fn least(&self, others: &[&Combining]) -> Self {
+        let mut least = self.clone();
+        for other in others {
+            least.per_byte = least.per_byte.min(other.per_byte);
+            for (piece, (_, seconds, slope)) in least.pieces.iter_mut().zip(&other.pieces) {
+                *piece = (piece.0, piece.1.min(*seconds), piece.2.min(*slope));
+            }
+        }
+        for index in (1..least.pieces.len()).rev() {
+            let (next, then, _) = least.pieces[index];
+            let (bytes, seconds, slope) = &mut least.pieces[index - 1];
+            *seconds = seconds.min(then);
+            *slope = (then - *seconds) / (next - *bytes);
+        }
+        least
+    }
+
     /// Makes it take so many times as long.
     pub(crate) fn scale(&mut self, factor: f64) {
         self.per_byte *= factor;

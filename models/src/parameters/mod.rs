@@ -82,6 +82,41 @@ impl Network {
             .collect())
     }
 
+    /// A network of which no cost is above that of `self` or of any of the others, which are of the same
+    /// model and have the same knots, and no cost falls while the size grows.
+    pub(crate) fn least(&self, others: &[&Network]) -> Self {
+        use PointToPointParameters as P;
+        let mut model = self.model.clone();
+        match &mut model {
+            P::Hockney(least) => {
+                for other in others {
+                    let P::Hockney(net) = &other.model else { continue };
+                    least.alpha = least.alpha.min(net.alpha);
+                    least.beta = least.beta.min(net.beta);
+                }
+            }
+            P::LogGp(least) => {
+                for other in others {
+                    let P::LogGp(net) = &other.model else { continue };
+                    least.latency = least.latency.min(net.latency);
+                    least.overhead = least.overhead.min(net.overhead);
+                    least.gap = least.gap.min(net.gap);
+                    least.gap_per_byte = least.gap_per_byte.min(net.gap_per_byte);
+                }
+            }
+            P::PLogP(least) => {
+                let of = |other: &&Network| match &other.model {
+                    P::PLogP(net) => Some(net.clone()),
+                    _ => None,
+                };
+                let others: Vec<PLogP> = others.iter().filter_map(of).collect();
+                *least = least.least(&others);
+            }
+        }
+        let combining: Vec<&Combining> = others.iter().map(|other| &other.combining).collect();
+        Network { model, combining: self.combining.least(&combining) }
+    }
+
     /// The network at the values, save the `n`-th parameter (gamma is the 0-th).
     fn pick(model: Model, parameters: &Parameters, moved: Option<(usize, End)>) -> Self {
         let end_of = |index| moved.filter(|(which, _)| *which == index).map(|(_, end)| end);

@@ -108,7 +108,13 @@ impl PLogP {
     /// others; k g(m) where it was not measured.
     #[inline]
     pub fn gap_to(&self, bytes: f64, partners: u32) -> f64 {
-        f64::from(partners) * self.gap(bytes) * self.destinations.factor(bytes, partners)
+        self.gap_to_by(self.gap(bytes), bytes, partners)
+    }
+
+    /// The same where g(m) is known.
+    #[inline]
+    pub(crate) fn gap_to_by(&self, gap: f64, bytes: f64, partners: u32) -> f64 {
+        f64::from(partners) * gap * self.destinations.factor(bytes, partners)
     }
 
     /// g(m, k): least time between rounds in which each of `partners` others sends `bytes` to this
@@ -180,6 +186,32 @@ impl PLogP {
         }
     }
 
+    /// Parameters of which no cost is above that of `self` or of any of the others, which have the same
+    /// knots, and none falls while the size grows. Further partners do what they do to `self`.
+    pub(super) fn least(&self, others: &[PLogP]) -> Self {
+        let least_at = |piece: &Piece, of: fn(&Piece) -> MessageCosts, index: usize| {
+            others.iter().map(|other| of(&other.pieces[index])).fold(of(piece), MessageCosts::min)
+        };
+        let mut knots: Vec<Knot> = Vec::with_capacity(self.pieces.len());
+        let mut tail = FLAT;
+        for (index, piece) in self.pieces.iter().enumerate() {
+            let costs = least_at(piece, |piece| piece.costs, index);
+            knots.push(Knot { bytes: piece.start as u64, costs });
+            tail = least_at(piece, |piece| piece.slopes, index);
+        }
+        for index in (1..knots.len()).rev() {
+            knots[index - 1].costs = knots[index - 1].costs.min(knots[index].costs);
+        }
+        // The first piece is what holds below the first knot.
+        knots.remove(0);
+        let latency = others.iter().map(|other| other.latency).fold(self.latency, f64::min);
+        PLogP {
+            destinations: self.destinations.clone(),
+            sources: self.sources.clone(),
+            ..Self::with_tail(latency, &knots, tail)
+        }
+    }
+
     fn with_tail(latency: f64, knots: &[Knot], tail: MessageCosts) -> Self {
         let below = knots.first().map_or(FLAT, |first| first.costs);
         let mut pieces = vec![Piece { start: 0.0, costs: below, slopes: FLAT }];
@@ -204,6 +236,14 @@ impl PLogP {
 }
 
 impl MessageCosts {
+    fn min(self, other: Self) -> Self {
+        MessageCosts {
+            send: self.send.min(other.send),
+            receive: self.receive.min(other.receive),
+            gap: self.gap.min(other.gap),
+        }
+    }
+
     fn map(self, change: impl Fn(f64) -> f64) -> Self {
         MessageCosts {
             send: change(self.send),

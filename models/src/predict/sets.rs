@@ -16,6 +16,9 @@ pub(crate) struct Set {
     pub(crate) network: Network,
     /// Per uncertain parameter, the network with it at either end of its interval.
     pub(super) ends: Vec<[Network; 2]>,
+    /// With no cost above that of `network` or at any of the ends, and none that falls while the size
+    /// grows.
+    pub(crate) least: Network,
     /// Tells it from others, whose errors are independent of its own.
     pub(super) number: usize,
 }
@@ -24,6 +27,17 @@ pub(crate) struct Set {
 const MORE_THAN_ROUNDING: f64 = 1e-9;
 
 impl Set {
+    fn new(network: Network, ends: Vec<[Network; 2]>, number: usize) -> Self {
+        let least = network.least(&ends.iter().flatten().collect::<Vec<_>>());
+        Set { network, ends, least, number }
+    }
+
+    /// Without intervals.
+    fn changed(&mut self, change: impl Fn(&mut Network)) {
+        change(&mut self.network);
+        *self = Set::new(self.network.clone(), Vec::new(), self.number);
+    }
+
     /// By how much of itself a time may fall, and rise, over all parameters' intervals.
     fn deviations(&self) -> [f64; 2] {
         let squares = self.ends.iter().map(|ends| {
@@ -51,7 +65,7 @@ impl Sets {
     pub(super) fn common(model: Model, parameters: &Parameters) -> Result<Self, ParametersError> {
         let network = Network::new(model, parameters)?;
         let ends = Network::ends(model, parameters)?;
-        Ok(Sets::Common(Set { network, ends, number: 0 }))
+        Ok(Sets::Common(Set::new(network, ends, 0)))
     }
 
     /// Of the model's constants; combining is as measured, and its error no matter beside theirs.
@@ -75,7 +89,7 @@ impl Sets {
             };
             let alphas = [End::Low, End::High].map(|end| network([Some(end), None]));
             let betas = [End::Low, End::High].map(|end| network([None, Some(end)]));
-            let set = Set { network: network([None, None]), ends: vec![alphas, betas], number };
+            let set = Set::new(network([None, None]), vec![alphas, betas], number);
             (fit.collective, fit.method.clone(), set)
         };
         Ok(Sets::ByMethod(of_model.enumerate().map(set).collect()))
@@ -110,13 +124,11 @@ impl Sets {
         factor * (1.0 + MORE_THAN_ROUNDING)
     }
 
-    /// The same with every network changed.
+    /// The same with every network changed, without intervals.
     pub(super) fn changed(mut self, change: impl Fn(&mut Network)) -> Self {
         match &mut self {
-            Sets::Common(set) => change(&mut set.network),
-            Sets::ByMethod(sets) => {
-                sets.iter_mut().for_each(|(_, _, set)| change(&mut set.network))
-            }
+            Sets::Common(set) => set.changed(change),
+            Sets::ByMethod(sets) => sets.iter_mut().for_each(|(_, _, set)| set.changed(&change)),
         }
         self
     }

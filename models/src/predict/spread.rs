@@ -1,4 +1,8 @@
+use super::Set;
 use crate::parameters::MOST_PARAMETERS;
+
+/// Beyond what two ways of adding up the same times differ by.
+const MORE_THAN_ROUNDING: f64 = 1.0 + 1e-9;
 
 /// A predicted time with the interval that the parameters' intervals (95 %) give it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -42,6 +46,50 @@ impl Spread {
     /// How far below the value and above it the parameters' errors reach.
     fn deviations(&self) -> [f64; 2] {
         deviations(self.value, &self.ends)
+    }
+
+    /// By how much a method comes nearer to this, the cheapest, at the ends of its parameters' intervals,
+    /// all errors together, if it falls by `falls` at most at the lower end of each.
+    pub(super) fn comes_nearer(&self, falls: f64, of: &Set) -> f64 {
+        let square = |[low, high]: &[f64; 2]| {
+            (falls - (self.value - low)).max(high - self.value).max(0.0).powi(2)
+        };
+        self.ends.iter().take(of.ends.len()).map(square).sum::<f64>().sqrt()
+    }
+
+    /// A time which a method must surely take, at the parameters' values and with all of them at the
+    /// cheaper end of their intervals, so that it is surely no tie with this one, which is the
+    /// cheapest. At the values it takes `at_most` at most. Infinite where no time would do.
+    ///
+    /// Let that time be t, and let the method take v at the values. It falls by at most v - t at a lower
+    /// end, and rises at an upper one. So at the ends of a parameter the two come nearer by at most
+    /// max(v - t - fall, rise), by what this one falls and rises there. It is no tie if v is more than
+    /// this by more than the root of the sum of the squares. That root is convex in v: what holds
+    /// at v = t and at v = `at_most` holds between.
+    pub(crate) fn surely_apart_from(&self, at_most: f64, of: &Set) -> f64 {
+        const HALVINGS: u32 = 20;
+        if of.number != self.set {
+            return f64::INFINITY;
+        }
+        let nearer = |beyond| self.comes_nearer(beyond, of);
+        let value = self.value * MORE_THAN_ROUNDING;
+        let more = at_most - value;
+        if nearer(0.0) >= more {
+            return f64::INFINITY;
+        }
+        // The furthest that `at_most` may be beyond t.
+        let (mut beyond, mut too_far) = (0.0, more - nearer(0.0));
+        if nearer(too_far) < more {
+            beyond = too_far;
+        }
+        for _ in 0..HALVINGS {
+            let middle = 0.5 * (beyond + too_far);
+            match nearer(middle) < more {
+                true => beyond = middle,
+                false => too_far = middle,
+            }
+        }
+        at_most - beyond
     }
 
     /// Whether the parameters' uncertainty lets this be as cheap as `best`, which is cheaper at

@@ -48,7 +48,7 @@ impl RefinedCosts {
     pub fn gap_each(&self, network: &Network, partners: u32) -> f64 {
         match &network.model {
             PointToPointParameters::PLogP(net) if partners > 1 => {
-                net.gap_to(self.bytes, partners) / f64::from(partners)
+                net.gap_to_by(self.gap, self.bytes, partners) / f64::from(partners)
             }
             _ => self.gap,
         }
@@ -67,6 +67,32 @@ impl RefinedCosts {
     /// A message and its combination: M + y.
     pub fn combined(&self) -> f64 {
         self.message + self.combine
+    }
+}
+
+/// e(c) by the number of children, each found once: that takes most of a tree's time.
+pub(super) struct EachByChildren<'a> {
+    costs: &'a RefinedCosts,
+    network: &'a Network,
+    known: [f64; MOST_CHILDREN],
+}
+
+/// More than any rank of a k-nomial tree of fan-out 4 has; of greater ones each is found anew.
+const MOST_CHILDREN: usize = 64;
+
+impl<'a> EachByChildren<'a> {
+    pub fn new(costs: &'a RefinedCosts, network: &'a Network) -> Self {
+        EachByChildren { costs, network, known: [f64::NAN; MOST_CHILDREN] }
+    }
+
+    pub fn of(&mut self, children: u32) -> f64 {
+        let Some(known) = self.known.get_mut(children as usize) else {
+            return self.costs.each(self.network, children);
+        };
+        if known.is_nan() {
+            *known = self.costs.each(self.network, children);
+        }
+        *known
     }
 }
 
