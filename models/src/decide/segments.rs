@@ -10,7 +10,8 @@
 //!   is its minimum;
 //! - where noise makes a cost of PLogP fall between two knots, all costs are still linear there.
 //!   With the number of segments held the form is convex, so that a binary search finds the least
-//!   of it: for n(high) a bound of all, and in a piece, where it may lie inside, the minimum.
+//!   of it in a piece, where it may lie inside. A bound of several pieces is told by costs that
+//!   are nowhere higher and never fall.
 //!
 //! Sizes are searched in halves (of n_s, by its logarithm), and a half whose bound is not below
 //! what is known is left out: some hundred evaluations instead of thousands. Where several
@@ -322,24 +323,36 @@ impl<'a> Search<'a> {
     }
 
     /// Searches the sizes from `low` to `high` elements, over which all costs rise (or, `falling`,
-    /// are linear).
+    /// are linear, and bounded by costs that rise).
     fn halves(&mut self, low: u64, high: u64, falling: bool) {
         self.halves += 1;
         if self.halves > MANY_HALVES && !self.looked_around {
             self.look_around();
         }
         let (fewest, border) = (self.elements().div_ceil(high), self.border(low, high));
-        let with_fewest = |segment| {
-            self.seconds(&self.sought.shape.with_segments(fewest, segment * self.element))
+        let of = |network: &Network, segment: u64| {
+            let shape = self.sought.shape.with_segments(fewest, segment * self.element);
+            self.seconds_on(network, &shape)
         };
-        let segment = if falling { convex_minimum(low, high, with_fewest) } else { low };
-        let bound = with_fewest(segment);
-        let Some(border) = border else { return self.offer(segment, bound) };
-        if bound <= self.known.min(self.limit)
-            && self.best.is_none_or(|(_, least)| bound < least && !equal(bound, least))
-        {
-            self.halves(border, high, falling);
-            self.halves(low, border - 1, falling);
+        let set = self.sought.set;
+        let mut bound = if falling { of(&set.rising, low) } else { of(&set.network, low) };
+        let most = self.known.min(self.limit);
+        let is_above = (bound > most && !equal(bound, most))
+            || self.best.is_some_and(|(_, least)| bound >= least || equal(bound, least));
+        match border {
+            _ if is_above => {}
+            Some(border) => {
+                self.halves(border, high, falling);
+                self.halves(low, border - 1, falling);
+            }
+            None => {
+                let mut segment = low;
+                if falling {
+                    segment = convex_minimum(low, high, |segment| of(&set.network, segment));
+                    bound = of(&set.network, segment);
+                }
+                self.offer(segment, bound);
+            }
         }
     }
 

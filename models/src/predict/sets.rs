@@ -16,8 +16,9 @@ pub(crate) struct Set {
     pub(crate) network: Network,
     /// Per uncertain parameter, the network with it at either end of its interval.
     pub(super) ends: Vec<[Network; 2]>,
-    /// With no cost above that of `network` or at any of the ends, and none that falls while the size
-    /// grows.
+    /// With no cost above that of `network`, and none that falls while the size grows.
+    pub(crate) rising: Network,
+    /// The same, with no cost above that at any of the ends either.
     pub(crate) least: Network,
     /// Tells it from others, whose errors are independent of its own.
     pub(super) number: usize,
@@ -29,7 +30,7 @@ const MORE_THAN_ROUNDING: f64 = 1e-9;
 impl Set {
     fn new(network: Network, ends: Vec<[Network; 2]>, number: usize) -> Self {
         let least = network.least(&ends.iter().flatten().collect::<Vec<_>>());
-        Set { network, ends, least, number }
+        Set { rising: network.least(&[]), network, ends, least, number }
     }
 
     /// Without intervals.
@@ -54,7 +55,7 @@ impl Set {
 #[derive(Debug, Clone)]
 pub(crate) enum Sets {
     /// The same for all methods.
-    Common(Set),
+    Common(Box<Set>),
     /// For each algorithm its own; the methods have no segments.
     ByMethod(Vec<(Collective, Method, Set)>),
 }
@@ -65,7 +66,7 @@ impl Sets {
     pub(super) fn common(model: Model, parameters: &Parameters) -> Result<Self, ParametersError> {
         let network = Network::new(model, parameters)?;
         let ends = Network::ends(model, parameters)?;
-        Ok(Sets::Common(Set::new(network, ends, 0)))
+        Ok(Sets::Common(Box::new(Set::new(network, ends, 0))))
     }
 
     /// Of the model's constants; combining is as measured, and its error no matter beside theirs.
@@ -109,7 +110,7 @@ impl Sets {
 
     pub(super) fn all(&self) -> Box<dyn Iterator<Item = &Set> + '_> {
         match self {
-            Sets::Common(set) => Box::new(std::iter::once(set)),
+            Sets::Common(set) => Box::new(std::iter::once(&**set)),
             Sets::ByMethod(sets) => Box::new(sets.iter().map(|(_, _, set)| set)),
         }
     }
