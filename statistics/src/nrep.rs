@@ -22,7 +22,7 @@ impl Threshold {
     /// over 20 running means or medians; OCC's 0.05.
     pub const fn usual(criterion: Criterion) -> Self {
         let below = match criterion {
-            Criterion::MedianInterval | Criterion::StandardError => 0.025,
+            Criterion::MedianInterval | Criterion::MeanInterval | Criterion::StandardError => 0.025,
             Criterion::RunningMeans | Criterion::RunningMedians => 0.01,
             Criterion::WithoutGreatest => 0.05,
         };
@@ -40,6 +40,10 @@ impl Threshold {
             Criterion::MedianInterval => of_each(|observations| {
                 crate::median_interval(observations, 0.95)
                     .map_or(f64::INFINITY, |it| (it.high - it.low) / 2.0 / it.median)
+            }),
+            Criterion::MeanInterval => of_each(|observations| {
+                crate::mean_interval(observations, 0.95)
+                    .map_or(f64::INFINITY, |(mean, half_width)| half_width / mean)
             }),
             Criterion::RunningMeans => self.variations(&running::means(observations)),
             Criterion::RunningMedians => self.variations(&running::medians(observations)),

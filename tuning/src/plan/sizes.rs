@@ -18,42 +18,43 @@ fn spread(sizes: &[u64], count: usize) -> Vec<u64> {
     (0..=steps).map(|step| sizes[(step * last + steps / 2) / steps]).collect()
 }
 
+/// What was measured of a collective on a layout.
+#[derive(Default)]
+struct Measured<'a> {
+    methods: BTreeSet<&'a Method>,
+    sizes: BTreeSet<u64>,
+}
+
 /// What was measured somewhere on a layout, at those `sizes` between the least and the greatest measured
 /// there that were left out.
 pub fn left_out(cells: &[Cell], sizes: &[u64]) -> Vec<Cell> {
-    let mut measured: BTreeMap<(Collective, Layout), (BTreeSet<&Method>, BTreeSet<u64>)> =
-        BTreeMap::new();
+    let mut measured: BTreeMap<(Collective, Layout), Measured<'_>> = BTreeMap::new();
     for Cell { collective, method, layout, bytes } in cells {
-        let (methods, of_sizes) = measured.entry((*collective, *layout)).or_default();
-        methods.insert(method);
-        of_sizes.insert(*bytes);
+        let here = measured.entry((*collective, *layout)).or_default();
+        here.methods.insert(method);
+        here.sizes.insert(*bytes);
     }
-    let of_layout = |((collective, layout), (methods, measured)): (_, (BTreeSet<&Method>, _))| {
-        between(sizes, &measured)
-            .flat_map(move |bytes| {
-                let sensible = |method: &&&Method| method.segment_bytes() < bytes.max(1);
-                let cell = |method: &&Method| Cell {
-                    collective,
-                    method: (*method).clone(),
-                    layout,
-                    bytes,
-                };
-                methods.iter().filter(sensible).map(cell).collect::<Vec<_>>()
-            })
-            .collect::<Vec<_>>()
-    };
-    measured.into_iter().flat_map(of_layout).collect()
+    let mut left_out = Vec::new();
+    for ((collective, layout), here) in measured {
+        for bytes in here.left_out_between(sizes) {
+            let sensible = here.methods.iter().filter(|of| of.segment_bytes() < bytes.max(1));
+            let cell =
+                |method: &&Method| Cell { collective, method: (*method).clone(), layout, bytes };
+            left_out.extend(sensible.map(cell));
+        }
+    }
+    left_out
 }
 
-/// Those of `sizes` between the first and the last of `measured` that are not in it.
-fn between<'a>(sizes: &'a [u64], measured: &BTreeSet<u64>) -> impl Iterator<Item = u64> + use<'a> {
-    let range = measured.first().copied().zip(measured.last().copied());
-    let measured = measured.clone();
-    let is_inside = move |bytes: &u64| {
-        range.is_some_and(|(first, last)| (first..last).contains(bytes))
-            && !measured.contains(bytes)
-    };
-    sizes.iter().copied().filter(is_inside)
+impl Measured<'_> {
+    /// Those of `sizes` between the first and the last measured that were not.
+    fn left_out_between(&self, sizes: &[u64]) -> Vec<u64> {
+        let range = self.sizes.first().zip(self.sizes.last());
+        let is_inside =
+            |bytes: &u64| range.is_some_and(|(first, last)| first < bytes && bytes < last);
+        let inside = sizes.iter().copied().filter(is_inside);
+        inside.filter(|bytes| !self.sizes.contains(bytes)).collect()
+    }
 }
 
 #[cfg(test)]
