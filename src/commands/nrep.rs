@@ -9,19 +9,20 @@ use records::{
     plan::{Cell, Plan, Visit},
     quantity,
 };
+use timing::scheme::TimingScheme;
 use tuning::nrep::TuneLibRule;
 use verification::statistics::nrep::{RepetitionRule, Threshold};
 
 use crate::{
     commands::shared::{
-        options::{List, RunOptions, SiteOptions, collectives, layouts, procs, sizes},
+        options::{
+            List, RunOptions, SiteOptions, collectives, layouts, procs, sizes, timing_scheme,
+        },
         output,
     },
     site::{allocation::within_allocation, ranks::Site, run_directory::RunDirectory},
     stages::{
-        drawing,
-        measuring::{self, TimingOption},
-        memory,
+        drawing, measuring, memory,
         options::each,
         repeating::{self, CellRepetitions, PredictionRule, RepetitionCounts},
     },
@@ -112,8 +113,8 @@ pub struct Nrep {
     budget: Duration,
 
     /// How a call is timed
-    #[arg(long, value_enum, default_value_t = TimingOption::Barrier)]
-    timing: TimingOption,
+    #[arg(long, value_parser = timing_scheme(), default_value = TimingScheme::Barrier.name())]
+    timing: TimingScheme,
 
     /// Measure nothing; look at the observations that the run holds, be it of nrep, guidelines or verify
     #[arg(long, conflicts_with_all = ["resume", "launcher", "testbed"])]
