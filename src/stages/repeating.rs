@@ -251,6 +251,9 @@ fn by_time(series: &Series, rule: &TuneLibRule) -> Vec<CellRepetitions> {
     series.iter().filter_map(of_each).collect()
 }
 
+/// The curves under a title.
+type TitledPanel = (String, Vec<Curve>);
+
 /// One figure per collective and layout with a panel per size, of the default or else the first method:
 /// how the uncertainty falls in the job that needed most (PGMPI's Figure 1).
 fn drawn(
@@ -258,7 +261,7 @@ fn drawn(
     series: &Series,
     rule: &RepetitionRule,
 ) -> Result<Vec<(String, figures::Figure)>> {
-    let mut panels: BTreeMap<(Collective, Layout), Vec<(String, Vec<Curve>)>> = BTreeMap::new();
+    let mut panels: BTreeMap<(Collective, Layout), Vec<TitledPanel>> = BTreeMap::new();
     let mut sizes: BTreeMap<Point, &CellRepetitions> = BTreeMap::new();
     for cell in &counts.cells {
         let shown = sizes.entry(cell.point()).or_insert(cell);
