@@ -103,7 +103,7 @@ pub struct Guidelines {
     #[arg(long, value_name = "GAIN", value_parser = gain)]
     least_gain: Option<f64>,
 
-    /// Patterns to judge instead of all mock-ups: a TOML file of [[guideline]] tables, each with a rule
+    /// Patterns to judge instead of all mock-ups: a TOML file of tables named guideline, each with a rule
     /// such as "MPI_Bcast <= MPI_Scatter + MPI_Allgather"
     #[arg(long, value_name = "FILE", conflicts_with_all = ["collective", "methods"])]
     guidelines: Option<PathBuf>,
