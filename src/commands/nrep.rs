@@ -324,7 +324,7 @@ mod tests {
         assert_eq!((median.below, median.window), (0.02, 30));
         assert_eq!((occ.criterion, occ.below), (Criterion::WithoutGreatest, 0.05));
         for (wrong, expected) in [
-            ("sre", "known: median-interval, rse"),
+            ("sre", "known: median-interval, mean-interval, rse"),
             ("rse=x", "part of the time"),
             ("rse=-1", "part of the time"),
             ("cov-mean=0.1@1", "expected 2 or more"),
