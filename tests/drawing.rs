@@ -1,6 +1,6 @@
 //! `simulate` and `draw`.
 
-use std::fs;
+use std::{collections::BTreeSet, fs};
 
 use serde_json::Value;
 
@@ -216,7 +216,12 @@ fn pictures_have_the_form_of_their_ending() {
         draw(0, &flags);
         assert!(fs::read(&path).unwrap() == first, "{what} {ending}: not the same again");
     }
-    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 3, "nothing is left beside them");
+    let left: BTreeSet<String> = fs::read_dir(dir.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    let expected = ["svg", "svg.csv", "svg.gp", "png", "png.csv", "png.gp", "dot"];
+    assert_eq!(left, expected.map(|ending| format!("picture.{ending}")).into());
 }
 
 #[test]
