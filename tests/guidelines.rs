@@ -152,9 +152,11 @@ fn repetitions_are_measured_and_told_by_another_rule() {
     let wanted = ["--sizes", "8,1KiB", "--max", "40", "--min", "5", "--step", "5", "--jobs", "2"];
     let first = run(&[&LAUNCHER[..], &wanted].concat());
     let cells = first["cells"].as_array().unwrap();
-    let counted: Vec<_> =
-        cells.iter().map(|cell| (&cell["bytes"], &cell["observations"])).collect();
-    assert_eq!(counted, [(&8.into(), &40.into()), (&1024.into(), &40.into())]);
+    let bytes: Vec<_> = cells.iter().map(|cell| &cell["bytes"]).collect();
+    assert_eq!(bytes, [8, 1024]);
+    // Of the most that is allowed, calls that ranks began too late do not count.
+    let counted = |cell: &Value| cell["observations"].as_u64().unwrap();
+    assert!(cells.iter().all(|cell| (5..=40).contains(&counted(cell))), "{first:#}");
     assert!(cells.iter().all(|cell| cell["jobs"].as_array().unwrap().len() == 2), "{first:#}");
     let loose = run(&["--from-record", "--metric", "rse=1000", "--min", "5", "--max", "40"]);
     for cell in loose["cells"].as_array().unwrap() {
