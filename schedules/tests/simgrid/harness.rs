@@ -18,6 +18,22 @@ const PLATFORM: &str = r#"<?xml version='1.0'?>
 </platform>
 "#;
 
+/// Hosts of four ranks: messages inside take the loopback, all others the host's one link.
+const CORES: &str = r#"<?xml version='1.0'?>
+<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
+<platform version="4.1">
+  <zone id="world" routing="Full">
+    <cluster id="c" prefix="h" suffix="" radical="0-7" core="4" speed="1Gf" bw="125MBps" lat="25us"
+             loopback_bw="1250MBps" loopback_lat="5us"/>
+  </zone>
+</platform>
+"#;
+
+/// The file with the host of each rank, one for each.
+pub const HOSTS: &str = "hosts";
+/// The same on hosts of several ranks.
+pub const HOSTS_OF_CORES: &str = "hosts-of-cores";
+
 /// Of a way over two links, in seconds.
 pub const LATENCY: f64 = 50e-6;
 pub const SECONDS_PER_BYTE: f64 = 8e-9;
@@ -43,7 +59,8 @@ impl SimGrid {
             fs::write(folder.join(file), PLATFORM.replace("LATENCY", latency))?;
         }
         let hosts: String = (0..256).map(|host| format!("n{host}\n")).collect();
-        fs::write(folder.join("hosts"), hosts)?;
+        fs::write(folder.join(HOSTS), hosts)?;
+        fs::write(folder.join("cores.xml"), CORES)?;
         for program in ["collective", "replay"] {
             let source = format!("{}/tests/simgrid/{program}.c", env!("CARGO_MANIFEST_DIR"));
             let built = folder.join(program);
@@ -68,14 +85,15 @@ impl SimGrid {
         let choice = algorithm.map(|name| format!("smpi/{what}:{name}"));
         let settings: Vec<&str> = settings.iter().copied().chain(choice.as_deref()).collect();
         let bytes = bytes.to_string();
-        self.run(&settings, platform, ranks, "collective", &[what.as_ref(), bytes.as_ref()])
+        let on = (platform, HOSTS);
+        self.run(&settings, on, ranks, "collective", &[what.as_ref(), bytes.as_ref()])
     }
 
     /// From the begin, which all ranks have in common, until the last one has ended.
     pub fn run(
         &self,
         settings: &[&str],
-        platform: &str,
+        (platform, hosts): (&str, &str),
         ranks: u32,
         program: &str,
         arguments: &[&OsStr],
@@ -85,7 +103,7 @@ impl SimGrid {
         command.args(always.iter().chain(settings).map(|setting| format!("--cfg={setting}")));
         command.arg("--log=root.thresh:warning").arg("-np").arg(ranks.to_string());
         command.arg("-platform").arg(self.folder.join(platform));
-        command.arg("-hostfile").arg(self.folder.join("hosts"));
+        command.arg("-hostfile").arg(self.folder.join(hosts));
         command.arg(self.folder.join(program)).args(arguments);
         let output = command.output()?;
         if !output.status.success() {

@@ -3,6 +3,7 @@
 //! passes where it isn't, unless `COLIBRI_TEST_REQUIRE` is `all`.
 
 mod harness;
+mod nodes;
 mod ports;
 mod sharing;
 #[path = "../../../tests/skipped.rs"]

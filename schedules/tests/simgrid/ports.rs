@@ -12,14 +12,14 @@ use colibri_schedules::{
 };
 use records::Collective;
 
-use crate::harness::{ENVELOPE, LATENCY, SECONDS_PER_BYTE, SimGrid};
+use crate::harness::{ENVELOPE, HOSTS, LATENCY, SECONDS_PER_BYTE, SimGrid};
 
 /// Messages cost what Hockney says, and a link carries one at a time in each direction.
-const ONE_AT_A_TIME: [&str; 3] =
+pub const ONE_AT_A_TIME: [&str; 3] =
     ["network/model:CM02", "network/crosstraffic:0", "maxmin/concurrency-limit:1"];
 
 /// A message leaves whether or not its receive is posted.
-const EAGER: [&str; 2] =
+pub const EAGER: [&str; 2] =
     ["smpi/send-is-detached-thresh:1000000000", "smpi/async-small-thresh:1000000000"];
 
 /// A message waits for its receive, and its sender for the message.
@@ -176,11 +176,23 @@ impl Case {
                 self.bytes,
             );
         }
-        let folder = simgrid.folder.join("schedule");
-        self.with_call(|call| write_schedule(self.entry()?, call, &folder))?;
-        let arguments: [&OsStr; 1] = [folder.as_ref()];
-        simgrid.run(&settings, platform, self.ranks, "replay", &arguments)
+        let entry = self.entry()?;
+        self.with_call(|call| replay(simgrid, &settings, (platform, HOSTS), entry, call))
     }
+}
+
+/// Seconds that a schedule takes there, on the platform and with the hosts of ranks of these files.
+pub fn replay(
+    simgrid: &SimGrid,
+    settings: &[&str],
+    on: (&str, &str),
+    entry: &Entry,
+    call: &Call<'_>,
+) -> Result<f64, Box<dyn Error>> {
+    let folder = simgrid.folder.join("schedule");
+    write_schedule(entry, call, &folder)?;
+    let arguments: [&OsStr; 1] = [folder.as_ref()];
+    simgrid.run(settings, on, call.ranks, "replay", &arguments)
 }
 
 fn cases() -> Result<Vec<Case>, Box<dyn Error>> {
