@@ -136,13 +136,13 @@ fn wrong_simulations_are_answered_with_what_would_be_right() {
         ("--collective alltoallv", "no schedules"),
         ("--sizes 8589934592GiB -p 2", "overflow"),
         ("--parameters fitted", "--parameters measured"),
-        ("--layout 2x2 -p 8", "--layout 2x2 has 4 processes"),
+        ("--layout 2x2 -p 8", "cannot be used with"),
         ("--layout 0x2", "'0x2'"),
         ("--algorithm two-level", "give --layout, such as 8x4"),
         ("--layout 2x2 --algorithm two-levl", "did you mean 'two-level'?"),
         ("--layout 2x2 --algorithm multi-lane --inter bruck", "'bruck' (known: binary"),
         ("--layout 2x2 --collective scan --algorithm two-level", "scan has no two-level"),
-        ("--inter ring", "--layout <NODESxRANKS>"),
+        ("--inter ring", "--layouts <LIST>"),
     ] {
         let flags: Vec<&str> = flags.split_whitespace().collect();
         let (stdout, stderr) = run(2, &[&["simulate"], &FRODO[..], &flags].concat());

@@ -1,5 +1,9 @@
 //! `predict` and `decide` on the paper's parameters.
 
+use records::{
+    calibration::{Estimate, GapKnot, InsideNode, PortGap},
+    document,
+};
 use serde_json::Value;
 
 use crate::support::run;
@@ -176,29 +180,109 @@ fn a_reader_that_has_seen_enough_is_no_error() {
 
 /// On nodes of several ranks what is predicted is what `simulate` says, of each level's parameters.
 #[test]
-fn nodes_of_several_ranks_are_simulated() {
-    let call = ["--calibration", "preset:frodo", "--inside", "preset:boba", "--layout", "4x4"];
+fn nodes_of_several_ranks_are_simulated_whatever_the_model() {
+    let call = ["--calibration", "preset:frodo", "--inside", "preset:boba", "--layouts", "4x4"];
     let of = ["--collective", "bcast", "-m", "64KiB", "--segments", "8KiB", "--format", "json"];
-    let rows = |command: &str| -> Vec<Value> {
-        let (stdout, _) = run(0, &[&[command][..], &call, &of].concat());
-        serde_json::from_str(&stdout).unwrap()
-    };
-    let (predicted, simulated) = (rows("predict"), rows("simulate"));
-    assert!(predicted.len() > 10 && predicted.len() == simulated.len(), "{predicted:?}");
-    for (row, same) in predicted.iter().zip(&simulated) {
-        assert_eq!((&row["model"], &row["procs"]), (&"simulated".into(), &"4x4".into()), "{row}");
-        assert_eq!(row["seconds"], same["seconds"], "{row} {same}");
+    for model in ["loggp", "plogp", "simulated"] {
+        let rows_of =
+            |command: &str, model| rows(&[&[command, "--model", model][..], &call, &of].concat());
+        let predicted = rows_of("predict", model);
+        let simulated = rows_of("simulate", if model == "simulated" { "plogp" } else { model });
+        assert!(predicted.len() >= 7 && predicted.len() <= simulated.len(), "{predicted:?}");
+        for row in &predicted {
+            assert_eq!((&row["model"], &row["procs"]), (&model.into(), &"4x4".into()), "{row}");
+            assert_eq!(row["found_by"], "simulated", "{row}");
+            let same = simulated.iter().any(|same| same["seconds"] == row["seconds"]);
+            assert!(same, "{row} {simulated:?}");
+        }
+        assert!(predicted.iter().any(|row| row["method"] == "own:two-level,segment=8KiB"));
     }
-    assert!(predicted.iter().any(|row| row["method"] == "own:two-level,segment=8KiB"));
-    let flat = ["--layout", "16x1"];
-    let (stdout, _) = run(0, &[&["predict"][..], &call[..4], &flat, &of].concat());
-    let flat: Vec<Value> = serde_json::from_str(&stdout).unwrap();
-    let seconds = |rows: &[Value], method: &str| {
-        let row = rows.iter().find(|row| row["method"] == method).unwrap();
-        row["seconds"].as_f64().unwrap()
+    // One list of layouts, and the old spelling.
+    let several = ["--layout", "1x4,16x1,4x4", "--algorithm", "pipeline", "--model", "loggp"];
+    let got = rows(&[&["predict"][..], &call[..4], &several, &of].concat());
+    let found: Vec<(&Value, &Value)> =
+        got.iter().map(|row| (&row["procs"], &row["found_by"])).collect();
+    let form = Value::from("closed form");
+    assert_eq!(
+        found,
+        [(&"1x4".into(), &form), (&16.into(), &form), (&"4x4".into(), &"simulated".into())]
+    );
+    let seconds = |row: &Value| row["seconds"].as_f64().unwrap();
+    assert!(seconds(&got[2]) < seconds(&got[1]), "boba's messages are the faster: {got:?}");
+    // What ignores nodes says so.
+    let ignoring = ["--calibration", "preset:frodo", "--layouts", "1x4", "--model", "loggp"];
+    for row in rows(&[&["predict"][..], &ignoring, &of].concat()) {
+        assert_eq!(row["found_by"], "closed form, nodes ignored", "{row}");
+    }
+    let (_, stderr) = run(
+        2,
+        &[&["predict"][..], &call[..4], &several[..2], &["--algorithm", "two-levl"]].concat(),
+    );
+    assert!(stderr.contains("did you mean 'two-level'"), "{stderr}");
+    let flat = ["--layouts", "16x1", "--algorithm", "two-level"];
+    let (_, stderr) = run(2, &[&["predict"][..], &call[..4], &flat].concat());
+    assert!(stderr.contains("give --layouts, such as 8x4"), "{stderr}");
+}
+
+/// 32 ranks as 32 nodes and as 8 with 4 ranks each: decisions of one calibration of two levels.
+#[test]
+fn decisions_by_layout_differ_where_they_should() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("calibration.json");
+    let mut calibration = models::presets::preset("frodo").unwrap();
+    let gap = |ranks: u32, bytes: u64| GapKnot {
+        bytes,
+        gap_seconds: Estimate::exact(f64::from(ranks) * (24e-6 + 0.084e-6 * bytes as f64)),
     };
-    let chain = "own:pipeline,segment=8KiB";
-    assert!(seconds(&predicted, chain) < seconds(&flat, chain), "boba's messages are the faster");
-    let (_, stderr) = run(2, &[&["predict"][..], &call, &["--model", "loggp"]].concat());
-    assert!(stderr.contains("it knows no nodes"), "{stderr}");
+    let port = |ranks| PortGap {
+        ranks,
+        both_ways: false,
+        knots: vec![gap(ranks, 1), gap(ranks, 1 << 20)],
+    };
+    calibration.inside = Some(InsideNode {
+        measured: models::presets::preset("boba").unwrap().measured,
+        fitted: None,
+        fits: Vec::new(),
+        port: [1, 2, 4].map(port).to_vec(),
+    });
+    document::write(&file, &calibration).unwrap();
+    let (file, figure, choices) = (
+        file.to_str().unwrap(),
+        dir.path().join("map.svg").to_str().unwrap().to_owned(),
+        dir.path().join("choices.json").to_str().unwrap().to_owned(),
+    );
+    let of = ["decide", "--calibration", file, "--layouts", "8x4,32x1,8x4:cyclic"];
+    let at = ["--collective", "allgather", "-m", "1KiB,16KiB", "--model", "refined"];
+    let made = ["--figure", &figure, "--output", &choices, "--format", "json"];
+    let decided = rows(&[&of[..], &at, &made].concat());
+    assert_eq!(decided.len(), 6);
+    let method = |layout: &str, bytes: u64| {
+        let row = decided.iter().find(|row| {
+            let procs = row["procs"].as_str().map_or(row["procs"].to_string(), str::to_owned);
+            procs == layout && row["bytes"] == bytes
+        });
+        row.unwrap_or_else(|| panic!("{layout} {bytes}: {decided:?}")).clone()
+    };
+    let [flat, block, cyclic] = ["32", "8x4", "8x4:cyclic"].map(|layout| method(layout, 16 << 10));
+    assert_eq!(
+        (&block["found_by"], &cyclic["found_by"]),
+        (&"simulated".into(), &"simulated".into())
+    );
+    assert!(block["method"] != flat["method"], "{flat} {block}");
+    let cyclic = cyclic["method"].as_str().unwrap();
+    assert!(["two-level", "multi-lane", "order=node"].iter().any(|one| cyclic.contains(one)));
+    assert!(std::fs::read_to_string(&figure).unwrap().starts_with("<svg"));
+    let text = std::fs::read_to_string(&choices).unwrap();
+    assert!(text.contains("\"8x4:cyclic\""), "{text}");
+    let (text, _) = run(
+        0,
+        &["explain", "--calibration", file, "--layout", "8x4", "-m", "16KiB", "--model", "loggp"],
+    );
+    assert!(text.contains("32 processes (8 nodes x 4), by loggp"), "{text}");
+    assert!(text.contains(" G inside (") && text.contains("own:two-level"), "{text}");
+    let compress = ["--compress", "table", "--collective", "bcast", "--layouts"];
+    let (_, stderr) = run(2, &[&of[..3], &compress, &["8x4"]].concat());
+    assert!(stderr.contains("such as 8x1, in place of 8x4"), "{stderr}");
+    let (_, stderr) = run(0, &[&of[..3], &compress, &["8x4,32x1"]].concat());
+    assert!(stderr.contains("left out: 8x4"), "{stderr}");
 }

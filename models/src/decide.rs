@@ -47,6 +47,7 @@ pub fn decide(
     algorithms: &[Algorithm],
     segments: &Segments,
 ) -> Result<Decision, DecideError> {
+    let predictor = predictor.at(point.layout);
     let mut candidates = Vec::new();
     let serving = |algorithm: &&Algorithm| {
         predictor.model().serves(point.collective, **algorithm, point.procs())
@@ -102,6 +103,7 @@ pub fn decide_among(
     point: Point,
     methods: &[Method],
 ) -> Result<Decision, DecideError> {
+    let predictor = predictor.at(point.layout);
     let candidates =
         methods.iter().map(|method| CandidateMethod::new(predictor, point, method.clone()));
     arg_min(predictor, point, candidates.collect::<Result<_, _>>()?)
@@ -213,9 +215,10 @@ fn values(predictor: &Predictor, candidates: &[CandidateMethod]) -> Result<Vec<f
 }
 
 /// Whether it is worth while to evaluate a time at the ends of the parameters' intervals. What is
-/// simulated is bounded there first, which takes a hundredth of the time.
+/// simulated without nodes is bounded there first, which takes a hundredth of the time.
 fn may_be_tie(predictor: &Predictor, sought: &Evaluation, value: f64, best: &Spread) -> bool {
     matches!(sought.way, CostSource::Form(_))
+        || sought.set.levels.is_some()
         || predictor.least_spread(sought, value).may_be_as_cheap_as(best)
 }
 

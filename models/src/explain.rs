@@ -7,7 +7,10 @@
 //! it, or by a little more: two messages that reach a port at the very same time come in an order
 //! that the last digit decides. Then the terms sum to what the time is with parameters next to these.
 
-use records::{Method, calibration::Parameters};
+use records::{
+    Method,
+    calibration::{InsideNode, Parameters},
+};
 use serde::Serialize;
 
 use crate::{
@@ -15,12 +18,14 @@ use crate::{
     closed_forms::{CallShape, ClosedForm, FormulaError, Text, evaluate, symbol, terms},
     parameters::{Hockney, Network, ParametersError, PointToPointParameters},
     predict::{CostSource, Evaluation},
+    simulated::inside_parameters,
 };
 
 /// What one parameter contributes to a time.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Term {
-    /// Its symbol: `L`, `o`, `g`, `G`, `alpha`, `beta`, `os`, `or`, `gamma`.
+    /// Its symbol: `L`, `o`, `g`, `G`, `alpha`, `beta`, `os`, `or`, `gamma`; `L inside` of messages
+    /// inside a node, `port` of what a node's ranks get of its port.
     pub parameter: &'static str,
     /// Seconds, or seconds per byte; of a function of the size none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -114,13 +119,21 @@ const CONTRIBUTION_RANGE: [f64; 2] = [-1.0, 2.0];
 /// Multiplies a parameter by a factor.
 type Scaling<T> = fn(&mut T, f64);
 
+/// The same of a parameter inside a node, or of its port.
+type ScalingInside = Box<dyn Fn(&mut InsideNode, f64)>;
+
 impl Explainer {
     /// Prepares what [`Explainer::terms`] needs of a model with these parameters; where each algorithm
-    /// has constants of its own, of these.
+    /// has constants of its own, of these. `inside` and `fitted` are those of [`Predictor::on_nodes`].
     ///
     /// # Errors
-    /// As [`Predictor::new`].
-    pub fn new(predictor: &Predictor, parameters: &Parameters) -> Result<Self, ParametersError> {
+    /// As there.
+    pub fn new(
+        predictor: &Predictor,
+        parameters: &Parameters,
+        inside: Option<&InsideNode>,
+        fitted: bool,
+    ) -> Result<Self, ParametersError> {
         let changed = |(parameter, value), predictors| Changed { parameter, value, predictors };
         let changed = match predictor.is_by_method() {
             true => CONSTANTS
@@ -130,17 +143,32 @@ impl Explainer {
                 })
                 .into(),
             false => {
-                let rows = rows(predictor.model(), parameters).into_iter();
-                rows.map(|(symbol, value, scale)| {
+                let model = predictor.model();
+                let with = |between: &Parameters, inside: Option<&InsideNode>| {
+                    Predictor::new(model, predictor.forms(), between)?
+                        .on_nodes(between, inside, fitted)
+                };
+                let between = rows(model, parameters).into_iter();
+                let between = between.map(|(symbol, value, scale)| {
                     let by = |change| {
                         let mut parameters = parameters.clone();
                         scale(&mut parameters, 1.0 + change);
-                        Predictor::new(predictor.model(), predictor.forms(), &parameters)
+                        with(&parameters, inside)
                     };
                     let predictors = CHANGES.into_iter().map(by).collect::<Result<_, _>>()?;
                     Ok(changed((symbol, value), predictors))
-                })
-                .collect::<Result<_, ParametersError>>()?
+                });
+                let of_inside = inside.map(|level| rows_inside(model, level, fitted));
+                let of_inside = of_inside.into_iter().flatten().map(|(symbol, value, scale)| {
+                    let by = |change| {
+                        let mut level = inside.cloned();
+                        level.iter_mut().for_each(|level| scale(level, 1.0 + change));
+                        with(parameters, level.as_ref())
+                    };
+                    let predictors = CHANGES.into_iter().map(by).collect::<Result<_, _>>()?;
+                    Ok(changed((symbol, value), predictors))
+                });
+                between.chain(of_inside).collect::<Result<_, ParametersError>>()?
             }
         };
         Ok(Explainer { predictor: predictor.clone(), changed })
@@ -314,6 +342,43 @@ fn rows(
         knots.for_each(|knot| scale(&mut knot.seconds_per_byte, by));
     }));
     rows
+}
+
+/// The parameters inside a node, and the port's.
+fn rows_inside(
+    model: Model,
+    level: &InsideNode,
+    fitted: bool,
+) -> Vec<(&'static str, Option<f64>, ScalingInside)> {
+    let mut all = Vec::new();
+    for (symbol, value, scale) in rows(model, inside_parameters(level, fitted)) {
+        let scale_inside: ScalingInside = Box::new(move |level, by| {
+            scale(&mut level.measured, by);
+            level.fitted.iter_mut().for_each(|fitted| scale(fitted, by));
+        });
+        all.push((inside_symbol(symbol), value, scale_inside));
+    }
+    let scale_port: ScalingInside = Box::new(|level, by| {
+        let knots = level.port.iter_mut().flat_map(|gap| &mut gap.knots);
+        knots.for_each(|knot| scale(&mut knot.gap_seconds, by));
+    });
+    all.push(("port", None, scale_port));
+    all
+}
+
+fn inside_symbol(symbol: &'static str) -> &'static str {
+    match symbol {
+        "alpha" => "alpha inside",
+        "beta" => "beta inside",
+        "L" => "L inside",
+        "o" => "o inside",
+        "g" => "g inside",
+        "G" => "G inside",
+        "os" => "os inside",
+        "or" => "or inside",
+        "gamma" => "gamma inside",
+        other => other,
+    }
 }
 
 fn scale(estimate: &mut records::calibration::Estimate, by: f64) {

@@ -36,7 +36,6 @@ mod curve;
 pub mod decide;
 pub mod explain;
 pub mod fit;
-pub mod levelled;
 mod limit;
 mod model;
 pub mod parameters;

@@ -69,9 +69,11 @@ const FAR: u64 = 1 << 40;
 
 impl Predictor {
     /// The limit at a point; none where each algorithm has constants of its own, which tell nothing
-    /// of others.
+    /// of others, and on several nodes of several ranks, where messages of both levels count.
     pub fn limit(&self, point: Point) -> Option<NetworkLimit> {
-        self.network().map(|network| limit(network, point))
+        let predictor = self.at(point.layout);
+        let network = predictor.network().filter(|_| !predictor.sees_nodes());
+        network.map(|network| limit(network, point))
     }
 }
 

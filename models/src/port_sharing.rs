@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 
 use records::calibration::PortGap;
+use schedules::simulator::Costs as _;
 use statistics::median;
 
 use crate::parameters::{Combining, Knot, MessageCosts, Network, PLogP, PointToPointParameters};
@@ -94,11 +95,12 @@ fn knot(bytes: u64, jobs: &BTreeMap<u32, Vec<f64>>) -> Result<PortKnot, String> 
 }
 
 /// The port from a calibration's gaps, those of one way; none where no two numbers of ranks were
-/// measured at any size.
+/// measured at any size. Beyond the sizes measured a message takes the same part of what one pair
+/// takes by `between`.
 ///
 /// # Errors
 /// A number of ranks is 0.
-pub fn of_gaps(gaps: &[PortGap]) -> Result<Option<Network>, String> {
+pub fn of_gaps(gaps: &[PortGap], between: &Network) -> Result<Option<Network>, String> {
     let one_way = gaps.iter().filter(|gap| !gap.both_ways);
     let rates = one_way.flat_map(|gap| {
         gap.knots.iter().map(|knot| PairsRate {
@@ -113,7 +115,27 @@ pub fn of_gaps(gaps: &[PortGap]) -> Result<Option<Network>, String> {
         rates.iter().any(|other| other.bytes == rate.bytes && other.pairs != rate.pairs)
     };
     let shared: Vec<PairsRate> = rates.iter().filter(is_shared).copied().collect();
-    if shared.is_empty() { Ok(None) } else { Ok(Some(network(&fit(&shared)?)?)) }
+    if shared.is_empty() {
+        return Ok(None);
+    }
+    let mut knots = fit(&shared)?;
+    if let (Some(first), Some(last)) = (knots.first().cloned(), knots.last().cloned()) {
+        /// Costs are lines beyond the last size of a calibration.
+        const FAR: u64 = 1 << 40;
+        let sizes = || between.knots().into_iter().chain([0, FAR]);
+        let below = sizes().filter(|bytes| *bytes < first.bytes);
+        let beyond = sizes().filter(|bytes| *bytes > last.bytes);
+        let with = |like: &PortKnot, bytes: u64| {
+            let pair_gap = between.gap(bytes, 1);
+            let port_gap = pair_gap * like.port_gap / like.pair_gap;
+            PortKnot { bytes, pair_gap, port_gap, deviations: Vec::new() }
+        };
+        let below: Vec<PortKnot> = below.map(|bytes| with(&first, bytes)).collect();
+        knots.extend(below.into_iter().chain(beyond.map(|bytes| with(&last, bytes))));
+        knots.sort_by_key(|knot| knot.bytes);
+        knots.dedup_by_key(|knot| knot.bytes);
+    }
+    Ok(Some(network(&knots)?))
 }
 
 /// The port as [`LevelledNetwork::port`](crate::simulated::LevelledNetwork::port) has it: between the

@@ -2,8 +2,11 @@
 
 mod cost_source;
 mod error;
+mod nodes;
 mod sets;
 mod spread;
+
+use std::sync::Arc;
 
 use records::{
     Algorithm, Collective, Method, Point, Shaped,
@@ -13,7 +16,7 @@ use records::{
 use crate::{
     Forms, Model, Reach,
     closed_forms::algorithms,
-    parameters::{Hockney, MOST_PARAMETERS, Network, ParametersError, PointToPointParameters},
+    parameters::{Hockney, Network, ParametersError, PointToPointParameters},
 };
 
 pub use error::PredictError;
@@ -22,7 +25,7 @@ pub use spread::Prediction;
 pub(crate) use {
     cost_source::{CostSource, Evaluation, check},
     sets::Set,
-    spread::{Spread, deviations, equal},
+    spread::{Spread, equal},
 };
 
 /// One model with its parameters and its version of the closed forms.
@@ -34,6 +37,19 @@ pub struct Predictor {
     reach: Reach,
     /// See [`Predictor::tie_limit`].
     tie_factor: f64,
+    /// What predicts where nodes hold several ranks; none: nodes are ignored.
+    nodes: Option<Arc<NodePredictors>>,
+}
+
+/// What predicts where nodes hold several ranks.
+#[derive(Debug)]
+struct NodePredictors {
+    /// On one node, all of whose messages are inside; none where nothing is known of these.
+    inside: Option<Predictor>,
+    /// On several nodes.
+    several: Predictor,
+    /// On more ranks nodes are ignored.
+    most_ranks: u32,
 }
 
 /// Fan-outs that are candidates beside the standard one. The trees of the libraries' own broadcasts and
@@ -81,9 +97,12 @@ impl Predictor {
         forms: Forms,
         parameters: &Parameters,
     ) -> Result<Self, ParametersError> {
-        let sets = Sets::common(model, parameters)?;
+        Ok(Self::of_sets(model, forms, Sets::common(model, parameters)?))
+    }
+
+    fn of_sets(model: Model, forms: Forms, sets: Sets) -> Self {
         let tie_factor = sets.tie_factor();
-        Ok(Predictor { model, forms, sets, reach: Reach::default(), tie_factor })
+        Predictor { model, forms, sets, reach: Reach::default(), tie_factor, nodes: None }
     }
 
     /// By constants of its own for each algorithm, under the corrected forms; combining costs what
@@ -98,15 +117,14 @@ impl Predictor {
         measured: &Parameters,
     ) -> Result<Self, ParametersError> {
         let sets = Sets::by_method(model, fits, measured)?;
-        let (forms, tie_factor) = (Forms::Corrected, sets.tie_factor());
-        Ok(Predictor { model, forms, sets, reach: Reach::default(), tie_factor })
+        Ok(Self::of_sets(model, Forms::Corrected, sets))
     }
 
     /// The same, knowing how far the measurements behind its parameters reach: decisions beyond
     /// are marked.
     #[must_use]
     pub fn within(self, reach: Reach) -> Self {
-        Predictor { reach, ..self }
+        Predictor { reach, ..self }.reaching()
     }
 
     /// How far the measurements behind the parameters reach; no limits where nobody said.
@@ -210,10 +228,8 @@ impl Predictor {
         method: &Method,
     ) -> Result<Prediction, PredictError> {
         let sought = self.look_up_method(point, method)?;
-        let networks: Vec<&Network> =
-            std::iter::once(&sought.set.network).chain(sought.set.ends.iter().flatten()).collect();
-        let seconds = sought.seconds_with_each(&networks, self.forms)?;
-        Ok(Spread::new(seconds[0], &seconds[1..], sought.set.number).prediction())
+        let (value, ends) = sought.value_and_ends(self.forms)?;
+        Ok(Spread::new(value, &ends, sought.set.number).prediction())
     }
 
     /// Whether a method may be decided for at a point: splitted-binary needs two segments.
@@ -237,14 +253,12 @@ impl Predictor {
     }
 
     pub(crate) fn seconds(&self, sought: &Evaluation) -> Result<f64, PredictError> {
-        sought.seconds(&sought.set.network, self.forms)
+        sought.value(self.forms)
     }
 
     /// `value` is [`Predictor::seconds`].
     pub(crate) fn spread(&self, sought: &Evaluation, value: f64) -> Result<Spread, PredictError> {
-        let networks: Vec<&Network> = sought.set.ends.iter().flatten().collect();
-        let seconds = sought.seconds_with_each(&networks, self.forms)?;
-        Ok(Spread::new(value, &seconds, sought.set.number))
+        Ok(Spread::new(value, &sought.ends(self.forms)?, sought.set.number))
     }
 
     /// Whether what is simulated is surely no tie with `best`, told without simulating it: it takes at
@@ -285,7 +299,7 @@ impl Predictor {
     /// these is none.
     pub(crate) fn least_spread(&self, sought: &Evaluation, value: f64) -> Spread {
         let at_least = |network| sought.at_least(network, f64::INFINITY);
-        let mut ends = [[value; 2]; MOST_PARAMETERS];
+        let mut ends = [[value; 2]; spread::MOST_ENDS];
         for (place, [low, high]) in ends.iter_mut().zip(&sought.set.ends) {
             *place = [at_least(low), at_least(high)];
         }

@@ -348,14 +348,43 @@ impl Run {
     /// # Errors
     /// As [`Run::simulate`], of all of them together.
     pub fn seconds_with_each(&self, networks: &[&Network]) -> Result<Vec<f64>, RunError> {
-        let options = Options { element_bytes: self.element_bytes(), ..Options::default() };
+        self.with_each(&self.tables(), networks)
+    }
+
+    /// As [`Run::seconds_with_each`], with parameters for each level, on the nodes of the layout.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn seconds_on_levels(&self, networks: &[&LevelledNetwork]) -> Result<Vec<f64>, RunError> {
         let tables = self.tables();
-        let call = self.call(&tables);
+        match &tables.nodes {
+            Some(nodes) => {
+                let costs: Vec<_> = networks.iter().map(|network| network.costs(nodes)).collect();
+                self.with_each(&tables, &costs.iter().collect::<Vec<_>>())
+            }
+            None => {
+                let between = networks.iter().map(|network| &network.between);
+                self.with_each(&tables, &between.collect::<Vec<_>>())
+            }
+        }
+    }
+
+    fn with_each(
+        &self,
+        tables: &CallTables,
+        networks: &[&impl LevelledCosts],
+    ) -> Result<Vec<f64>, RunError> {
+        let options = Options { element_bytes: self.element_bytes(), ..Options::default() };
+        let call = self.call(tables);
         self.entry.check_everywhere(&call)?;
-        let Some(steps) = self.length(&call, networks.len())? else {
-            return networks.iter().map(|network| self.seconds(network)).collect();
-        };
+        let long = self.length(&call, networks.len())?;
         let mut simulator = simulator::Simulator::new();
+        let Some(steps) = long else {
+            let seconds = networks
+                .iter()
+                .map(|network| Ok(simulator.run(self.entry, &call, *network, options)?.seconds));
+            return seconds.collect();
+        };
         UNDER_WAY.begin(steps);
         let seconds = networks.iter().map(|&network| {
             let counting = UNDER_WAY.counting(|_| {});

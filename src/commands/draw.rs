@@ -166,7 +166,7 @@ impl Draw {
             let (given, procs) = (counts.len(), self.procs);
             usage!("--counts has {given} numbers; expected {procs}, one of each rank");
         }
-        let entry = self.levels.named(collective, algorithm)?.entry;
+        let entry = self.levels.composition.named(None, collective, algorithm)?.entry;
         let text = figures::uneven_dot(entry, counts, self.root.unwrap_or(0)).map_err(answer)?;
         match &self.output {
             None => output::print(&text),
@@ -184,9 +184,12 @@ impl Draw {
             usage!("--schedule needs a file to draw into, as in --output schedule.svg");
         };
         form(path, false)?;
-        let placed = self.levels.named(collective, algorithm)?;
+        let LevelOptions { layout, composition } = &self.levels;
+        let placed = composition.named(*layout, collective, algorithm)?;
         let entry = placed.entry;
-        self.levels.procs(Some(&[self.procs]), Vec::new)?;
+        if let Some(layout) = layout.filter(|layout| layout.procs() != self.procs) {
+            usage!("--procs: --layout {layout} has {} processes", layout.procs());
+        }
         check_options(collective, &[entry], self.root, self.fan_out)?;
         if self.segments.is_some() && !entry.segmented {
             usage!("--segments: {collective} {algorithm} has no segments");
@@ -207,7 +210,7 @@ impl Draw {
             segment_bytes: self.segments.unwrap_or(0),
             levels: placed.levels,
         };
-        let mut simulator = PlatformSimulator::load(&self.network, &self.levels.inside)?;
+        let mut simulator = PlatformSimulator::load(&self.network, &composition.inside)?;
         write(Ok(diagram(&mut simulator, &run, &self.network)?), path)
     }
 }

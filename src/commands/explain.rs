@@ -7,7 +7,7 @@ use models::{
     decide::{best_segment_of, methods},
     explain::{FormulaText, Symbol, Term},
 };
-use records::{Collective, Method, Point, quantity};
+use records::{Collective, Layout, Method, Point, quantity};
 use serde::Serialize;
 
 use crate::{
@@ -17,7 +17,7 @@ use crate::{
     },
     error::usage,
     stages::{
-        deciding::{can_run, default_models, tell_without},
+        deciding::{can_run, default_models, methods_on_nodes, tell_without},
         source::CalibrationSource,
     },
 };
@@ -33,9 +33,19 @@ pub struct Explain {
     #[arg(long, value_name = "NAME", default_value = "bcast")]
     collective: Collective,
 
-    /// Communicator size
-    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1 << 20))]
-    procs: u32,
+    /// Communicator size, with a node for each rank
+    #[arg(
+        long,
+        short,
+        value_name = "N",
+        value_parser = clap::value_parser!(u32).range(2..=1 << 20),
+        required_unless_present = "layout"
+    )]
+    procs: Option<u32>,
+
+    /// Nodes and ranks on each, instead: 8x4, 8x4:cyclic or 4+4+3
+    #[arg(long, value_name = "NODESxRANKS", conflicts_with = "procs")]
+    layout: Option<Layout>,
 
     /// Message size, such as 64KiB; 0 for a barrier
     #[arg(long = "size", alias = "sizes", short = 'm', value_name = "SIZE", value_parser = quantity::parse_bytes)]
@@ -61,7 +71,8 @@ pub enum ExplanationFormat {
 #[derive(Serialize)]
 struct Explanation {
     collective: Collective,
-    procs: u32,
+    #[serde(rename = "procs")]
+    layout: Layout,
     bytes: u64,
     model: &'static str,
     forms: String,
@@ -109,7 +120,11 @@ impl Explain {
             (_, Some(bytes)) => bytes,
             (collective, None) => usage!("{collective} needs a message size, as in -m 64KiB"),
         };
-        let point = Point::flat(self.collective, self.procs, bytes);
+        let layout = self.layout.or_else(|| self.procs.map(Layout::flat));
+        let Some(layout) = layout.filter(|layout| layout.procs() > 1) else {
+            usage!("one process alone has nothing to decide; give --procs or --layout");
+        };
+        let point = Point { collective: self.collective, layout, bytes };
         let models = match &self.model.model {
             Some(models) => models.0.clone(),
             None => source
@@ -180,7 +195,7 @@ impl Explain {
             limit_seconds: limit.map(|limit| limit.seconds),
             limit_cause: limit.map(|limit| limit.cause.name()),
             collective: point.collective,
-            procs: point.procs(),
+            layout: point.layout,
             bytes: point.bytes,
             model: model.name(),
             forms: source.forms().to_string(),
@@ -192,6 +207,12 @@ impl Explain {
 
     /// What the model decides among, without what is the same as another one.
     fn methods(&self, predictor: &Predictor, point: Point) -> Result<Vec<Method>> {
+        let predictor = predictor.at(point.layout);
+        if predictor.sees_nodes() {
+            let mut found = methods_on_nodes(predictor, point, &self.segments)?;
+            found.retain(|method| predictor.is_candidate(point, method).unwrap_or(false));
+            return Ok(found);
+        }
         let mut known = predictor.model().algorithms(point.collective);
         known.retain(|one| predictor.model().serves(point.collective, *one, point.procs()));
         tell_without(predictor, point.collective, &known);
@@ -237,13 +258,14 @@ fn savings(best: &ExplainedMethod, next: &ExplainedMethod) -> Vec<Saving> {
 }
 
 fn text(explanation: &Explanation) -> String {
-    let Explanation { collective, procs, bytes, model, forms, candidates, best_saves, .. } =
+    let Explanation { collective, layout, bytes, model, forms, candidates, best_saves, .. } =
         explanation;
     let size = match collective {
         Collective::Barrier => String::new(),
         other => format!(" of {} ({})", quantity::format_bytes(*bytes), other.message_size()),
     };
-    let mut text = format!("{collective}{size} on {procs} processes, by {model} ({forms} forms)\n");
+    let mut text =
+        format!("{collective}{size} on {}, by {model} ({forms} forms)\n", layout.in_words());
     if let Some(excess) = &explanation.extrapolated {
         text += &format!("extrapolated: {excess}\n");
     }

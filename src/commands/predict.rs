@@ -1,23 +1,22 @@
 //! `colibri predict`: what each method costs, by each model.
 
-mod levels;
+mod drawing;
 mod row;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::{Path, PathBuf},
-};
+use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
 use models::{Model, Predictor};
-use records::{Algorithm, Collective, Method, Point, quantity};
+use records::{Algorithm, Collective, Layout, Method, Point, quantity};
 
-use self::row::PredictionRow;
+use self::{
+    drawing::{draw, name},
+    row::PredictionRow,
+};
 use crate::{
     commands::shared::{
-        figure,
-        levels::LevelOptions,
+        levels::{CompositionOptions, PlacedAlgorithm},
         options::{
             GridOptions, List, ModelOptions, SegmentOption, algorithms, figure as figure_file,
         },
@@ -41,7 +40,7 @@ pub struct Predict {
     grid: GridOptions,
 
     #[command(flatten)]
-    levels: LevelOptions,
+    composition: CompositionOptions,
 
     /// Algorithms, with commas [default: all that the model covers]
     #[arg(long, value_name = "NAMES", value_parser = algorithms)]
@@ -57,13 +56,14 @@ pub struct Predict {
     format: TableFormat,
 }
 
-const HEADING: [&str; 11] = [
+const HEADING: [&str; 12] = [
     "collective",
     "algorithm",
     "segment",
     "procs",
     "bytes",
     "model",
+    "found by",
     "predicted",
     "95 % interval",
     "T_max",
@@ -74,53 +74,101 @@ const HEADING: [&str; 11] = [
 impl Predict {
     /// Runs the subcommand.
     pub fn run(self) -> Result<()> {
-        let source = CalibrationSource::load(&self.model)?.with_inside(&self.levels.inside)?;
+        let source = CalibrationSource::load(&self.model)?.with_inside(&self.composition.inside)?;
         let _shown = simulating::show();
-        let models = self.model.model.as_ref().map(|models| models.0.clone());
-        let rows = match self.levels.layout {
-            None => self.flat(&source, models)?,
-            Some(layout) => levels::rows(
-                (&self.levels, layout),
-                &source,
-                &self.grid,
-                (models.as_deref(), self.algorithm.as_ref()),
-            )?,
-        };
-        self.show(&source, &rows)
-    }
-
-    /// One rank on each node: by any model.
-    fn flat(
-        &self,
-        source: &CalibrationSource,
-        models: Option<Vec<Model>>,
-    ) -> Result<Vec<PredictionRow>> {
+        let asked = self.model.model.as_ref().map(|models| models.0.clone());
         let layouts = source.layouts(&self.grid);
         let mut rows = Vec::new();
         for &collective in &self.grid.collective.0 {
-            let models = models.clone().unwrap_or_else(|| default_models(source, collective));
+            let models = asked.clone().unwrap_or_else(|| default_models(&source, collective));
             for model in models {
                 let predictor = source.predictor(model)?;
-                let algorithms = wanted(model, collective, self.algorithm.as_ref())?;
-                for (algorithm, method) in methods(&predictor, collective, &algorithms)? {
-                    for &layout in &layouts {
-                        if self.algorithm.is_none()
-                            && !model.serves(collective, algorithm, layout.procs())
-                        {
-                            continue;
-                        }
-                        for &bytes in sizes(collective, &self.grid.sizes.0) {
-                            let point = Point { collective, layout, bytes };
-                            let segments = &self.grid.segments;
-                            rows.extend(predict(
-                                &predictor,
-                                point,
-                                (algorithm, &method),
-                                segments,
-                            )?);
-                        }
-                    }
+                let sees_nodes = |layout: &Layout| predictor.at(*layout).sees_nodes();
+                let (on_nodes, others): (Vec<Layout>, Vec<Layout>) =
+                    layouts.iter().copied().partition(sees_nodes);
+                rows.extend(self.by_number(
+                    &predictor,
+                    collective,
+                    &others,
+                    !on_nodes.is_empty(),
+                )?);
+                for layout in on_nodes {
+                    rows.extend(self.on_nodes(&predictor, collective, layout)?);
                 }
+            }
+        }
+        self.show(&source, &rows)
+    }
+
+    /// Where each rank has a node of its own, all are on one node, or nodes are ignored: by method,
+    /// layout and size. Algorithms that look at nodes are left out where others do look at them.
+    fn by_number(
+        &self,
+        predictor: &Predictor,
+        collective: Collective,
+        layouts: &[Layout],
+        is_part: bool,
+    ) -> Result<Vec<PredictionRow>> {
+        let model = predictor.model();
+        let mut algorithms = wanted(model, collective, self.algorithm.as_ref())?;
+        let by_node = algorithms.iter().find(|algorithm| algorithm.is_node_aware());
+        if let Some(by_node) = by_node.filter(|_| !is_part) {
+            usage!("{by_node} looks at the nodes of the ranks; give --layouts, such as 8x4");
+        }
+        algorithms.retain(|algorithm| !algorithm.is_node_aware());
+        if layouts.is_empty() || algorithms.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut rows = Vec::new();
+        for (algorithm, method) in methods(predictor, collective, &algorithms)? {
+            for &layout in layouts {
+                if self.algorithm.is_none() && !model.serves(collective, algorithm, layout.procs())
+                {
+                    continue;
+                }
+                for &bytes in sizes(collective, &self.grid.sizes.0) {
+                    let point = Point { collective, layout, bytes };
+                    let of = (algorithm, &method);
+                    rows.extend(predict(predictor, point, of, &self.grid.segments)?);
+                }
+            }
+        }
+        Ok(rows)
+    }
+
+    /// On nodes of several ranks: by algorithm, those that look at nodes included, and size.
+    fn on_nodes(
+        &self,
+        predictor: &Predictor,
+        collective: Collective,
+        layout: Layout,
+    ) -> Result<Vec<PredictionRow>> {
+        let known = wanted(predictor.model(), collective, self.algorithm.as_ref())?;
+        let placed: Vec<PlacedAlgorithm> = match &self.algorithm {
+            Some(_) => {
+                let named = known.iter();
+                let named =
+                    named.map(|one| self.composition.named(Some(layout), collective, one.name()));
+                named.collect::<Result<_>>()?
+            }
+            None => {
+                let mut all = self.composition.all(Some(layout), collective)?;
+                all.retain(|placed| {
+                    let inner = placed.renumbered().unwrap_or(placed.entry).algorithm;
+                    inner.is_node_aware() || known.contains(&inner)
+                });
+                all
+            }
+        };
+        let mut rows = Vec::new();
+        for placed in placed {
+            if placed.leaves_out(layout.procs(), self.algorithm.is_none()) {
+                continue;
+            }
+            for &bytes in sizes(collective, &self.grid.sizes.0) {
+                let point = Point { collective, layout, bytes };
+                let of = (placed.entry.algorithm, &placed.method);
+                rows.extend(predict(predictor, point, of, &self.grid.segments)?);
             }
         }
         Ok(rows)
@@ -144,6 +192,7 @@ impl Predict {
                 row.layout.to_string(),
                 row.bytes.to_string(),
                 row.model.into(),
+                row.found_by.into(),
                 seconds,
                 format!("{low} .. {high}"),
                 row.greatest_seconds.map_or_else(String::new, quantity::format_seconds),
@@ -157,112 +206,6 @@ impl Predict {
 /// How many times the limit a time is: `1.12 x`; nothing where there is no limit.
 fn of_limit(seconds: f64, limit: f64) -> String {
     if limit > 0.0 { format!("{:.2} x", seconds / limit) } else { String::new() }
-}
-
-/// Draws the rows: a panel per model, in it a curve per method, over the message size or over the
-/// processes. With `auto` a method's segments are another at each point.
-fn draw(source: &CalibrationSource, rows: &[PredictionRow], auto: bool, path: &Path) -> Result<()> {
-    let distinct = |of: fn(&PredictionRow) -> u64| {
-        let values: BTreeSet<u64> = rows.iter().map(of).collect();
-        values.into_iter().collect::<Vec<_>>()
-    };
-    let (procs, bytes) = (distinct(|row| row.layout.procs().into()), distinct(|row| row.bytes));
-    let Some(collective) = rows.first().map(|row| row.collective) else {
-        usage!("nothing was predicted that could be drawn")
-    };
-    if rows.iter().any(|row| row.collective != collective) {
-        usage!("--figure draws one collective; name it by --collective");
-    }
-    let (over_procs, fixed) = match (&procs[..], &bytes[..]) {
-        (_, [0]) => (true, "no message".into()),
-        ([procs], _) => (false, format!("{procs} processes")),
-        (_, [bytes]) => (true, quantity::format_bytes(*bytes)),
-        _ => usage!("--figure draws over --procs or over -m; give one value of the other"),
-    };
-    let panels = panels(rows, auto, over_procs);
-    let axis = |label: &str, quantity| figures::Axis { label: label.into(), quantity };
-    let x = match over_procs {
-        true => axis("processes", figures::Quantity::Processes),
-        false => {
-            axis(&format!("message size ({})", collective.message_size()), figures::Quantity::Bytes)
-        }
-    };
-    let y = axis("predicted time", figures::Quantity::Seconds);
-    let mut lines = vec![format!("parameters: {}; closed forms: {}", source.name, source.forms())];
-    let beyond = rows.iter().find(|row| row.extrapolated).map(|row| {
-        let PredictionRow { collective, layout, bytes, .. } = *row;
-        source.reach().excess(Point { collective, layout, bytes })
-    });
-    if let Some(Some(excess)) = beyond {
-        lines.push(format!("extrapolated from there on: {excess}"));
-    }
-    let title = format!("Predicted: {collective}, {fixed}");
-    figure::write(figures::panels(&title, &lines, (x, y), &panels), path)
-}
-
-/// A panel per model, in it a curve per method, over the message size or over the processes.
-fn panels(
-    rows: &[PredictionRow],
-    auto: bool,
-    over_procs: bool,
-) -> Vec<(String, Vec<figures::Curve>)> {
-    // In the order of the rows: the model's own.
-    let mut panels: Vec<(String, Vec<figures::Curve>)> = Vec::new();
-    for row in rows {
-        let x = if over_procs { f64::from(row.layout.procs()) } else { row.bytes as f64 };
-        let point =
-            figures::PlotPoint { x, y: row.seconds, low: row.low_seconds, high: row.high_seconds };
-        let panel =
-            named(&mut panels, |panel| panel.0 == row.model, || (row.model.to_owned(), Vec::new()));
-        let name = match row.tells_origin {
-            _ if auto => name(row),
-            true => row.method.to_string(),
-            false => row.method.short(),
-        };
-        let series = named(
-            &mut panel.1,
-            |series| series.name == name,
-            || figures::Curve {
-                name: name.clone(),
-                trace: figures::Trace::Line,
-                points: Vec::new(),
-            },
-        );
-        series.points.push(point);
-    }
-    for (model, curves) in &mut panels {
-        curves.extend(limit(rows, model, over_procs));
-    }
-    panels
-}
-
-/// What no algorithm gets below by a model, as a curve.
-fn limit(rows: &[PredictionRow], model: &str, over_procs: bool) -> Option<figures::Curve> {
-    let of_model = rows.iter().filter(|row| row.model == model);
-    let at = |row: &PredictionRow| {
-        let x = if over_procs { u64::from(row.layout.procs()) } else { row.bytes };
-        Some((x, row.limit_seconds.filter(|seconds| *seconds > 0.0)?))
-    };
-    let places: BTreeMap<u64, f64> = of_model.filter_map(at).collect();
-    let point = |(x, y): (u64, f64)| figures::PlotPoint { x: x as f64, y, low: y, high: y };
-    let points: Vec<figures::PlotPoint> = places.into_iter().map(point).collect();
-    let curve = figures::Curve { name: "limit".into(), trace: figures::Trace::Line, points };
-    (!curve.points.is_empty()).then_some(curve)
-}
-
-/// The first that matches, or a new one.
-fn named<T>(all: &mut Vec<T>, is: impl FnMut(&T) -> bool, new: impl FnOnce() -> T) -> &mut T {
-    let place = all.iter().position(is).unwrap_or_else(|| {
-        all.push(new());
-        all.len() - 1
-    });
-    &mut all[place]
-}
-
-/// The algorithm, with whose it is where that makes a difference.
-fn name(row: &PredictionRow) -> String {
-    let method = row.method.clone().with_segment(0);
-    if row.tells_origin { method.to_string() } else { method.short() }
 }
 
 /// The models of the paper's tables; where it has none, the refined one. Of constants of algorithms
@@ -286,7 +229,8 @@ fn wanted(
         );
     }
     let Some(List(asked)) = asked else { return Ok(known) };
-    if let Some(unknown) = asked.iter().find(|algorithm| !known.contains(algorithm)) {
+    let is_unknown = |one: &&Algorithm| !known.contains(one) && !one.is_node_aware();
+    if let Some(unknown) = asked.iter().find(is_unknown) {
         let names: Vec<_> = known.iter().map(|algorithm| algorithm.name()).collect();
         usage!(
             "{collective} has no closed form for '{unknown}' in model {model} (there are for: {})",
@@ -325,7 +269,8 @@ fn predict(
     (algorithm, method): (Algorithm, &Method),
     segments: &SegmentOption,
 ) -> Result<Vec<PredictionRow>> {
-    let segmented = predictor.segmented(point.collective, method)?;
+    let here = predictor.at(point.layout);
+    let segmented = here.segmented(point.collective, method)?;
     let segments = match segments {
         _ if !segmented => vec![0],
         SegmentOption::Auto => {
@@ -352,8 +297,9 @@ fn predict(
             high_seconds: prediction.high,
             greatest_seconds: predictor.predict_method_greatest(point, &method)?,
             limit_seconds: predictor.limit(point).map(|limit| limit.seconds),
+            found_by: predictor.found_by(point, &method)?,
             method,
-            tells_origin: predictor.is_by_method(),
+            tells_origin: predictor.is_by_method() || here.sees_nodes(),
             extrapolated: !predictor.reach().covers(point),
         });
     }

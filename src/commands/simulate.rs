@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::{
     commands::shared::{
-        levels::{LevelOptions, PlacedAlgorithm},
+        levels::{CompositionOptions, PlacedAlgorithm},
         network::{CostOptions, PlatformSimulator, check_options, segment_text},
         options::{GridOptions, SegmentOption},
         output::{self, TableFormat},
@@ -27,7 +27,7 @@ pub struct Simulate {
     grid: GridOptions,
 
     #[command(flatten)]
-    levels: LevelOptions,
+    composition: CompositionOptions,
 
     /// Algorithms, with commas [default: all that have a schedule]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
@@ -67,39 +67,19 @@ const HEADING: [&str; 8] =
 impl Simulate {
     /// Runs the subcommand.
     pub fn run(self) -> Result<()> {
-        let mut simulator = PlatformSimulator::load(&self.network, &self.levels.inside)?;
+        let mut simulator = PlatformSimulator::load(&self.network, &self.composition.inside)?;
         let _shown = simulating::show();
         let SegmentOption::These(segments) = &self.grid.segments else {
             usage!("--segments auto: the simulator needs a list of sizes, such as 0,1KiB,8KiB");
         };
-        let given = self.grid.procs.as_ref().map(|procs| &procs.0[..]);
-        let procs = self.levels.procs(given, || simulator.source.procs(&self.grid))?;
         let mut rows = Vec::new();
-        for &collective in &self.grid.collective.0 {
-            let algorithms = self.algorithms(collective)?;
-            let entries: Vec<_> = algorithms.iter().map(|placed| placed.entry).collect();
-            check_options(collective, &entries, self.root, self.fan_out)?;
-            for placed in algorithms {
-                let entry = placed.entry;
-                for &segment_bytes in placed.segments(segments) {
-                    for &procs in &procs {
-                        if placed.leaves_out(procs, self.algorithm.is_empty()) {
-                            continue;
-                        }
-                        for &bytes in sizes(collective, &self.grid.sizes.0) {
-                            let run = Run {
-                                entry,
-                                procs,
-                                root: self.root.unwrap_or(0),
-                                fan_out: self.fan_out,
-                                pace: TreePace::EVEN,
-                                bytes,
-                                segment_bytes,
-                                levels: placed.levels,
-                            };
-                            rows.push(self.row(&mut simulator, run, &placed.name)?);
-                        }
-                    }
+        for (layout, procs) in self.groups(simulator.source.layouts(&self.grid)) {
+            for &collective in &self.grid.collective.0 {
+                let algorithms = self.algorithms(layout, collective)?;
+                let entries: Vec<_> = algorithms.iter().map(|placed| placed.entry).collect();
+                check_options(collective, &entries, self.root, self.fan_out)?;
+                for placed in algorithms {
+                    rows.extend(self.rows(&mut simulator, &placed, segments, &procs)?);
                 }
             }
         }
@@ -108,7 +88,7 @@ impl Simulate {
                 row.collective.to_string(),
                 row.algorithm.clone(),
                 segment_text(row.segment_bytes),
-                row.procs.to_string(),
+                row.layout.map_or_else(|| row.procs.to_string(), |layout| layout.to_string()),
                 row.bytes.to_string(),
                 row.costs.into(),
                 quantity::format_seconds(row.seconds),
@@ -117,16 +97,65 @@ impl Simulate {
         })
     }
 
+    /// Numbers of processes with a node for each rank, together; layouts that are named or hold several
+    /// ranks on a node, one by one.
+    fn groups(&self, layouts: Vec<Layout>) -> Vec<(Option<Layout>, Vec<u32>)> {
+        let is_alone = |layout: &Layout| self.grid.layouts.is_some() || !layout.is_flat();
+        let (alone, flat): (Vec<Layout>, Vec<Layout>) = layouts.into_iter().partition(is_alone);
+        let flat: Vec<u32> = flat.into_iter().map(Layout::procs).collect();
+        let flat = (!flat.is_empty()).then_some((None, flat));
+        let alone = alone.into_iter().map(|layout| (Some(layout), vec![layout.procs()]));
+        flat.into_iter().chain(alone).collect()
+    }
+
+    /// Of one algorithm: by segment size, processes and message size.
+    fn rows(
+        &self,
+        simulator: &mut PlatformSimulator,
+        placed: &PlacedAlgorithm,
+        segments: &[u64],
+        procs: &[u32],
+    ) -> Result<Vec<SimulationRow>> {
+        let entry = placed.entry;
+        let mut rows = Vec::new();
+        for &segment_bytes in placed.segments(segments) {
+            for &procs in procs {
+                if placed.leaves_out(procs, self.algorithm.is_empty()) {
+                    continue;
+                }
+                for &bytes in sizes(entry.collective, &self.grid.sizes.0) {
+                    let run = Run {
+                        entry,
+                        procs,
+                        root: self.root.unwrap_or(0),
+                        fan_out: self.fan_out,
+                        pace: TreePace::EVEN,
+                        bytes,
+                        segment_bytes,
+                        levels: placed.levels,
+                    };
+                    rows.push(self.row(simulator, run, &placed.name)?);
+                }
+            }
+        }
+        Ok(rows)
+    }
+
     /// The algorithms asked for, or all of the collective.
-    fn algorithms(&self, collective: Collective) -> Result<Vec<PlacedAlgorithm>> {
+    fn algorithms(
+        &self,
+        layout: Option<Layout>,
+        collective: Collective,
+    ) -> Result<Vec<PlacedAlgorithm>> {
         if self.algorithm.is_empty() {
-            let all = self.levels.all(collective)?;
+            let all = self.composition.all(layout, collective)?;
             if all.is_empty() {
                 usage!("{collective} has no schedules");
             }
             return Ok(all);
         }
-        self.algorithm.iter().map(|name| self.levels.named(collective, name.trim())).collect()
+        let named = |name: &String| self.composition.named(layout, collective, name.trim());
+        self.algorithm.iter().map(named).collect()
     }
 
     fn row(

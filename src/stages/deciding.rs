@@ -1,6 +1,9 @@
 //! Decision functions: which method each model takes at each point.
 
-use std::thread::{self, available_parallelism};
+use std::{
+    collections::BTreeSet,
+    thread::{self, available_parallelism},
+};
 
 use anyhow::Result;
 use libraries::openmpi;
@@ -13,6 +16,7 @@ use records::{
 use crate::{
     error::usage,
     stages::{
+        compared,
         options::{SegmentOption, is_all},
         source::CalibrationSource,
     },
@@ -93,11 +97,13 @@ fn decided(
     points: &[Point],
     wanted: &DecisionRequest<'_>,
 ) -> Result<Vec<Decision>> {
-    /// Fewer are decided before another processor has begun.
+    /// Fewer are decided before another processor has begun, if none is simulated on nodes.
     const LEAST: usize = 64;
+    let is_long = |point: &Point| predictor.at(point.layout).sees_nodes();
+    let least = if points.iter().any(is_long) { 1 } else { LEAST };
     let processors = available_parallelism().map_or(1, usize::from);
     // Points on many processes take longer: each processor gets several parts.
-    let each = points.len().div_ceil(8 * processors).max(LEAST);
+    let each = points.len().div_ceil(8 * processors).max(least);
     let decide = &|points: &[Point]| -> Result<Vec<Decision>> {
         points.iter().map(|point| decision(predictor, *point, wanted)).collect()
     };
@@ -136,6 +142,7 @@ pub fn tell_without(predictor: &Predictor, collective: Collective, known: &[Algo
 fn decision(predictor: &Predictor, point: Point, wanted: &DecisionRequest<'_>) -> Result<Decision> {
     let Point { collective, layout, bytes } = point;
     let procs = layout.procs();
+    let predictor = predictor.at(layout);
     match (wanted.target, wanted.segments) {
         (Target::Any, SegmentOption::These(segments)) if predictor.is_by_method() => {
             let model = predictor.model();
@@ -144,6 +151,10 @@ fn decision(predictor: &Predictor, point: Point, wanted: &DecisionRequest<'_>) -
             let serves = |algorithm| model.serves(collective, algorithm, procs);
             methods
                 .retain(|method| method.algorithm().is_none_or(serves) && can_run(point, method));
+            Ok(decide::decide_among(predictor, point, &methods)?)
+        }
+        (Target::Any, segments) if predictor.sees_nodes() => {
+            let methods = methods_on_nodes(predictor, point, segments)?;
             Ok(decide::decide_among(predictor, point, &methods)?)
         }
         (Target::Any, segments) => {
@@ -169,6 +180,35 @@ fn decision(predictor: &Predictor, point: Point, wanted: &DecisionRequest<'_>) -
             usage!("for Open MPI, list the candidate segment sizes, as in --segments 0,1KiB,8KiB")
         }
     }
+}
+
+/// What is decided among on nodes of several ranks: the algorithms that the model covers, and
+/// compositions of them by node.
+///
+/// # Errors
+/// Every segment size is to be tried.
+pub fn methods_on_nodes(
+    predictor: &Predictor,
+    point: Point,
+    segments: &SegmentOption,
+) -> Result<Vec<Method>> {
+    let SegmentOption::These(segments) = segments else {
+        usage!(
+            "--segments auto: on {} times are simulated, which is too slow to try every segment \
+             size; list them, as in --segments 0,1KiB,8KiB",
+            point.layout.in_words()
+        )
+    };
+    // A segment of the whole message is none.
+    let whole = |&bytes: &u64| if bytes < point.bytes { bytes } else { 0 };
+    let segments: BTreeSet<u64> = segments.iter().map(whole).collect();
+    let mut methods = compared::own_methods(point, &segments.into_iter().collect::<Vec<_>>());
+    let known = predictor.model().algorithms(point.collective);
+    methods.retain(|method| {
+        let covered = method.algorithm().is_some_and(|one| known.contains(&one));
+        matches!(method, Method::NodeAware(_)) || covered
+    });
+    Ok(methods)
 }
 
 /// A barrier has one size, 0, whatever sizes the other collectives are asked for.

@@ -105,10 +105,15 @@ pub fn tell(planned: &Planned) {
     );
 }
 
-/// The models that say what a cell may cost.
+/// More ranks on nodes of several take too long to simulate for a plan, with all cells and models.
+const MOST_SIMULATED: u32 = 128;
+
+/// The models that say what a cell may cost. On nodes of several ranks their times are simulated, of more
+/// than 128 ranks nodes are ignored.
 pub fn predictors(source: &CalibrationSource) -> Result<Vec<Predictor>> {
     let models = judged_models().into_iter().filter(|model| source.holds(*model));
-    models.map(|model| source.predictor(model)).collect()
+    let predictor = |model| Ok(source.predictor(model)?.ignoring_nodes_beyond(MOST_SIMULATED));
+    models.map(predictor).collect()
 }
 
 /// What each model predicts for a cell, in seconds.

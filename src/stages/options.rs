@@ -161,7 +161,14 @@ pub struct GridOptions {
     pub procs: Option<List<u32>>,
 
     /// Which ranks are on which node, instead: 4x4,8x4 (nodes x ranks per node), 8x4:cyclic, 4+4+3
-    #[arg(long, value_name = "LIST", value_parser = layouts, conflicts_with = "procs")]
+    #[arg(
+        long,
+        alias = "layout",
+        value_name = "LIST",
+        value_parser = layouts,
+        conflicts_with = "procs",
+        group = "nodes"
+    )]
     pub layouts: Option<List<Layout>>,
 
     /// Message sizes: 1KiB,64KiB or 1..8MiB (powers of two), as each collective defines them

@@ -1,11 +1,10 @@
 //! Where the models' parameters come from: a calibration file or a preset.
 
-use std::{collections::BTreeSet, ffi::OsString, path::Path};
+use std::{ffi::OsString, path::Path};
 
 use anyhow::Result;
 use models::{
-    Forms, Model, Predictor, Reach, explain::Explainer, levelled::LevelledPredictor, presets,
-    simulated::LevelledNetwork,
+    Forms, Model, Predictor, Reach, explain::Explainer, presets, simulated::LevelledNetwork,
 };
 use records::{
     Layout,
@@ -137,9 +136,23 @@ impl CalibrationSource {
     /// # Errors
     /// As [`chosen`](Self::chosen), or the parameters are none.
     pub fn levelled(&self, model: Model) -> Result<LevelledNetwork> {
-        let fitted = self.parameters == ParameterSet::Fitted;
-        let inside = self.calibration.inside.as_ref();
-        Ok(LevelledNetwork::new(model, self.chosen()?, inside, fitted)?)
+        let (inside, fitted) = self.inside();
+        Ok(LevelledNetwork::new(model, self.chosen()?, inside.as_ref(), fitted)?)
+    }
+
+    /// What is known of messages inside a node, and whether fitted parameters are wanted. All that was
+    /// measured on one node is of its inside.
+    fn inside(&self) -> (Option<InsideNode>, bool) {
+        let Calibration { measured, fitted, inside, platform, .. } = &self.calibration;
+        let all_inside = || InsideNode {
+            measured: measured.clone(),
+            fitted: fitted.clone(),
+            fits: Vec::new(),
+            port: Vec::new(),
+        };
+        let is_one_node = platform.layout().is_some_and(|job| job.nodes() == 1);
+        let inside = inside.clone().or_else(|| is_one_node.then(all_inside));
+        (inside, self.parameters == ParameterSet::Fitted)
     }
 
     /// The same with what another calibration (a file or a preset), if one is named, says of messages
@@ -164,16 +177,6 @@ impl CalibrationSource {
             });
         }
         Ok(self)
-    }
-
-    /// What predicts on nodes of several ranks, with the parameters wanted.
-    ///
-    /// # Errors
-    /// As [`levelled`](Self::levelled).
-    pub fn levelled_predictor(&self, model: Model) -> Result<LevelledPredictor> {
-        let fitted = self.parameters == ParameterSet::Fitted;
-        let inside = self.calibration.inside.as_ref();
-        Ok(LevelledPredictor::new(model, self.chosen()?, inside, fitted)?)
     }
 
     /// The constants of algorithms, if these are wanted.
@@ -202,13 +205,20 @@ impl CalibrationSource {
         self.forms
     }
 
-    /// One model with these parameters.
+    /// One model with these parameters, and with those of both levels where nodes hold several ranks.
     ///
     /// # Errors
     /// The parameters are none, or not of this model.
     pub fn predictor(&self, model: Model) -> Result<Predictor> {
         let predictor = match self.algorithms() {
-            None => Predictor::new(model, self.forms, self.chosen()?)?,
+            None => {
+                let ((inside, fitted), between) = (self.inside(), self.chosen()?);
+                Predictor::new(model, self.forms, between)?.on_nodes(
+                    between,
+                    inside.as_ref(),
+                    fitted,
+                )?
+            }
             Some(_) if !self.holds(model) => usage!(
                 "the constants of algorithms are alpha and beta of Hockney's model; use --model \
                  hockney or refined"
@@ -229,7 +239,8 @@ impl CalibrationSource {
             Some(_) => &self.calibration.measured,
             None => self.chosen()?,
         };
-        Ok(Explainer::new(predictor, parameters)?)
+        let (inside, fitted) = self.inside();
+        Ok(Explainer::new(predictor, parameters, inside.as_ref(), fitted)?)
     }
 
     /// How far the measurements reach.
@@ -243,14 +254,8 @@ impl CalibrationSource {
         }
     }
 
-    /// The communicator sizes wanted: those named, else the powers of two up to the platform's
-    /// size and that size itself; up to 32 where the calibration names no hosts.
-    pub fn procs(&self, grid: &GridOptions) -> Vec<u32> {
-        let procs: BTreeSet<u32> = self.layouts(grid).into_iter().map(Layout::procs).collect();
-        procs.into_iter().collect()
-    }
-
-    /// The same with their nodes.
+    /// The communicators wanted: those named, else the powers of two up to the platform's size and
+    /// that size itself; up to 32 where the calibration names no hosts.
     pub fn layouts(&self, grid: &GridOptions) -> Vec<Layout> {
         match self.calibration.platform.layout() {
             Some(job) => grid.layouts_in(job),

@@ -2,7 +2,6 @@ use std::collections::BTreeSet;
 
 use models::{
     Forms, Model, Predictor, Reach, closed_forms::refined, explain::Explainer, parameters::Network,
-    simulated::LevelledNetwork,
 };
 use records::{
     Algorithm, Collective, Method, Point,
@@ -60,7 +59,8 @@ fn read(input: &[u8]) -> Answer {
     document::<Calibration>(input, |calibration| {
         let Calibration { measured, fitted, inside, algorithms, .. } = calibration;
         for model in Model::ALL {
-            LevelledNetwork::new(model, measured, inside.as_ref(), true)
+            Predictor::new(model, Forms::Corrected, measured)
+                .and_then(|predictor| predictor.on_nodes(measured, inside.as_ref(), true))
                 .expect("what was accepted are parameters");
         }
         for parameters in std::iter::once(measured).chain(fitted) {
@@ -103,8 +103,8 @@ fn predict(parameters: &Parameters, reach: Reach) {
             });
         ask(&predictor, methods);
         let of = Point::flat(Collective::Bcast, 5, 3000);
-        let explainer =
-            Explainer::new(&predictor, parameters).expect("what was accepted are parameters");
+        let explainer = Explainer::new(&predictor, parameters, None, false)
+            .expect("what was accepted are parameters");
         let method = Method::Own { algorithm: Algorithm::Binomial, segment_bytes: 1024 };
         let _ = (explainer.terms(of, &method), explainer.formula(of, &method));
     }

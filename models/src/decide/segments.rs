@@ -55,6 +55,7 @@ pub fn best_segment_of(
     point: Point,
     method: &Method,
 ) -> Result<Option<u64>, DecideError> {
+    let predictor = predictor.at(point.layout);
     let sought = predictor.look_up_method(point, method)?;
     let form = match sought.way {
         CostSource::Form(form) => form,

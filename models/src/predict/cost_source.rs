@@ -1,14 +1,14 @@
 //! How a time is found: which closed form, or which schedule for the simulator.
 
-use records::{Algorithm, Collective, Method, Point, TreePace};
-use schedules::Entry;
+use records::{Algorithm, Collective, Layout, Method, NodeAware, Point, TreePace};
+use schedules::{Entry, find_node_aware};
 
 use super::{PredictError, Predictor, Set, Sets};
 use crate::{
     Evaluator, Forms,
     closed_forms::{CallShape, ClosedForm, algorithms, form, is_candidate, refined},
     parameters::Network,
-    simulated::{Run, RunLevels},
+    simulated::{LevelledNetwork, Run, RunLevels},
 };
 
 /// How a time is found.
@@ -43,6 +43,8 @@ pub(crate) struct Evaluation<'a> {
     pub(crate) set: &'a Set,
     /// Of a fitted tree that is simulated.
     pub(crate) pace: TreePace,
+    /// What is simulated has to do with nodes.
+    pub(crate) levels: RunLevels,
 }
 
 impl Evaluation<'_> {
@@ -58,31 +60,55 @@ impl Evaluation<'_> {
     }
 
     /// Seconds that what is simulated surely takes at least with other parameters, see
-    /// [`Run::at_least`]; 0 of a closed form.
+    /// [`Run::at_least`]; 0 of a closed form, and on nodes of several ranks.
     pub(crate) fn at_least(&self, network: &Network, enough: f64) -> f64 {
-        match self.way {
-            CostSource::Form(_) => 0.0,
-            CostSource::Simulated(entry) => self.run(entry).at_least(network, enough),
+        match (self.way, &self.set.levels) {
+            (CostSource::Simulated(entry), None) => self.run(entry).at_least(network, enough),
+            _ => 0.0,
         }
     }
 
     /// Seconds that what is simulated takes less at most with other parameters; none of a closed form,
     /// and where that is not known.
     pub(crate) fn saves_at_most(&self, network: &Network) -> Option<f64> {
-        match self.way {
-            CostSource::Form(_) => None,
-            CostSource::Simulated(entry) => {
+        match (self.way, &self.set.levels) {
+            (CostSource::Simulated(entry), None) => {
                 self.run(entry).saves_at_most(&self.set.network, network)
+            }
+            _ => None,
+        }
+    }
+
+    /// With the set's parameters, and with each of them at the lower and the upper end of its interval.
+    pub(crate) fn value_and_ends(&self, forms: Forms) -> Result<(f64, Vec<f64>), PredictError> {
+        let mut seconds = match &self.set.levels {
+            None => {
+                let ends = self.set.ends.iter().flatten();
+                let networks: Vec<&Network> =
+                    std::iter::once(&self.set.network).chain(ends).collect();
+                self.with_each(&networks, forms)?
+            }
+            Some(levels) => {
+                let ends = levels.ends.iter().flatten();
+                let networks = std::iter::once(&levels.network).chain(ends);
+                self.on_levels(&networks.collect::<Vec<_>>(), forms)?
+            }
+        };
+        let ends = seconds.split_off(1);
+        Ok((seconds[0], ends))
+    }
+
+    /// The same without the set's parameters themselves.
+    pub(crate) fn ends(&self, forms: Forms) -> Result<Vec<f64>, PredictError> {
+        match &self.set.levels {
+            None => self.with_each(&self.set.ends.iter().flatten().collect::<Vec<_>>(), forms),
+            Some(levels) => {
+                self.on_levels(&levels.ends.iter().flatten().collect::<Vec<_>>(), forms)
             }
         }
     }
 
-    /// With each of several other parameters.
-    pub(crate) fn seconds_with_each(
-        &self,
-        networks: &[&Network],
-        forms: Forms,
-    ) -> Result<Vec<f64>, PredictError> {
+    fn with_each(&self, networks: &[&Network], forms: Forms) -> Result<Vec<f64>, PredictError> {
         match self.way {
             CostSource::Form(form) => {
                 let seconds = |network: &&Network| form.seconds(network, &self.shape, forms);
@@ -92,7 +118,30 @@ impl Evaluation<'_> {
         }
     }
 
-    /// With other parameters.
+    fn on_levels(
+        &self,
+        networks: &[&LevelledNetwork],
+        forms: Forms,
+    ) -> Result<Vec<f64>, PredictError> {
+        match self.way {
+            CostSource::Form(_) => {
+                let between = networks.iter().map(|network| &network.between);
+                self.with_each(&between.collect::<Vec<_>>(), forms)
+            }
+            CostSource::Simulated(entry) => Ok(self.run(entry).seconds_on_levels(networks)?),
+        }
+    }
+
+    /// With the set's parameters.
+    #[inline]
+    pub(crate) fn value(&self, forms: Forms) -> Result<f64, PredictError> {
+        match &self.set.levels {
+            None => self.seconds(&self.set.network, forms),
+            Some(levels) => Ok(self.on_levels(&[&levels.network], forms)?[0]),
+        }
+    }
+
+    /// With other parameters, each rank on a node of its own.
     #[inline]
     pub(crate) fn seconds(&self, network: &Network, forms: Forms) -> Result<f64, PredictError> {
         match self.way {
@@ -107,27 +156,43 @@ impl Evaluation<'_> {
     }
 
     fn run(&self, entry: &'static Entry) -> Run {
-        Run { pace: self.pace, ..run(entry, &self.shape) }
+        Run {
+            entry,
+            procs: self.shape.ranks(),
+            root: 0,
+            fan_out: Some(self.shape.fan_out()),
+            pace: self.pace,
+            bytes: self.shape.whole_bytes(),
+            segment_bytes: self.shape.segment(),
+            levels: self.levels,
+        }
     }
-}
 
-fn run(entry: &'static Entry, shape: &CallShape) -> Run {
-    Run {
-        entry,
-        procs: shape.ranks(),
-        root: 0,
-        fan_out: Some(shape.fan_out()),
-        pace: TreePace::EVEN,
-        bytes: shape.whole_bytes(),
-        segment_bytes: shape.segment(),
-        levels: RunLevels::default(),
+    /// Whether the schedule can serve that call.
+    #[inline(never)]
+    fn check_call(&self, collective: Collective) -> Result<(), PredictError> {
+        let entry = match self.way {
+            CostSource::Simulated(entry) => Some(entry),
+            CostSource::Form(form) => schedules::find(collective, form.algorithm),
+        };
+        if let Some(entry) = entry {
+            let run = self.run(entry);
+            entry.check(&run.call(&run.tables()))?;
+        }
+        Ok(())
     }
 }
 
 impl Predictor {
     #[inline]
     fn follows_schedules(&self) -> bool {
-        self.model.evaluator().follows_schedules()
+        self.model.evaluator().follows_schedules() || self.sees_nodes()
+    }
+
+    /// Whether it simulates nodes that hold several ranks: so does what [`Predictor::at`] gives there.
+    #[inline]
+    pub fn sees_nodes(&self) -> bool {
+        matches!(&self.sets, Sets::Common(set) if set.levels.is_some())
     }
 
     /// How the model predicts an algorithm.
@@ -157,7 +222,7 @@ impl Predictor {
         procs: u32,
     ) -> Option<CostSource> {
         let forms = match self.model.evaluator() {
-            Evaluator::Refined => refined::forms(collective),
+            Evaluator::Refined if !self.sees_nodes() => refined::forms(collective),
             _ => &[],
         };
         forms
@@ -190,8 +255,11 @@ impl Predictor {
             Method::Default => Err(refuse("the library's algorithm is not known")),
             Method::Mockup(_) => Err(refuse("it is composed of other collectives")),
             Method::Plugin(_) => Err(refuse("what a plug-in does is not known")),
-            Method::NodeAware(_) => {
-                Err(refuse("it depends on the nodes of the ranks, which this model doesn't know"))
+            Method::NodeAware(composed) => {
+                match find_node_aware(collective, composed.scheme).filter(|_| self.sees_nodes()) {
+                    Some(entry) => Ok(CostSource::Simulated(entry)),
+                    None => Err(refuse("it looks at nodes, and there are none of several ranks")),
+                }
             }
             Method::Other(_) => Err(refuse("what another's method does is not known")),
             Method::Native(native) => {
@@ -231,7 +299,8 @@ impl Predictor {
     ) -> Option<(&'static ClosedForm, &Network, CallShape)> {
         let Sets::Common(set) = &self.sets else { return None };
         let Point { collective, layout, bytes } = point;
-        if self.follows_schedules() || check(point).is_err() {
+        let has_nodes = self.nodes.is_some() && !layout.is_flat();
+        if has_nodes || self.follows_schedules() || check(point).is_err() {
             return None;
         }
         let form = form(collective, algorithm)?;
@@ -258,43 +327,41 @@ impl Predictor {
     ) -> Result<Evaluation<'_>, PredictError> {
         check(point)?;
         let Point { collective, layout, bytes } = point;
+        let predictor = match method {
+            Method::NodeAware(_) => self.with_nodes_of(layout).unwrap_or(self),
+            _ => self.at(layout),
+        };
         let segment_bytes = method.segment_bytes();
-        let way = self.way_of(collective, method, layout.procs())?;
+        let way = predictor.way_of(collective, method, layout.procs())?;
         let algorithm = way.algorithm();
         if segment_bytes > 0 && !way.segmented() {
             return Err(PredictError::Segments { collective, algorithm });
         }
         let shape = CallShape::new(layout.procs(), bytes, segment_bytes);
         let shape = shape.with_fan_out(method.fan_out());
-        if self.follows_schedules() {
-            check_call(collective, algorithm, &shape)?;
-        }
-        let Some(set) = self.sets.find(collective, method) else {
+        let Some(set) = predictor.sets.find(collective, method) else {
             let method = method.clone().with_segment(0);
             return Err(PredictError::Constants { collective, method });
         };
-        let pace = match method.pace() {
-            TreePace::EVEN if algorithm == Algorithm::Fitted && self.follows_schedules() => {
-                refined::pace(&set.network, &shape, collective)
+        let levels = levels_of(method, predictor.sees_nodes().then_some(layout));
+        let mut sought = Evaluation { way, shape, set, pace: method.pace(), levels };
+        if predictor.follows_schedules() {
+            sought.check_call(collective)?;
+            if algorithm == Algorithm::Fitted && sought.pace == TreePace::EVEN {
+                sought.pace = refined::pace(&set.network, &shape, collective);
             }
-            pace => pace,
-        };
-        Ok(Evaluation { way, shape, set, pace })
+        }
+        Ok(sought)
     }
 }
 
-/// Whether the schedule can serve that call.
-#[inline(never)]
-fn check_call(
-    collective: Collective,
-    algorithm: Algorithm,
-    shape: &CallShape,
-) -> Result<(), PredictError> {
-    if let Some(entry) = schedules::find(collective, algorithm) {
-        let run = run(entry, shape);
-        entry.check(&run.call(&run.tables()))?;
+fn levels_of(method: &Method, layout: Option<Layout>) -> RunLevels {
+    match method {
+        Method::NodeAware(NodeAware { inter, intra, .. }) => {
+            RunLevels { layout, inter: *inter, intra: *intra }
+        }
+        _ => RunLevels { layout, ..RunLevels::default() },
     }
-    Ok(())
 }
 
 fn no_form(collective: Collective, algorithm: Algorithm) -> PredictError {

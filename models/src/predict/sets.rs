@@ -2,12 +2,13 @@
 
 use records::{
     Collective, Method,
-    calibration::{AlgorithmFit, Parameters},
+    calibration::{AlgorithmFit, InsideNode, Parameters},
 };
 
 use crate::{
     Model,
     parameters::{End, Hockney, Network, ParametersError, PointToPointParameters, at_end},
+    simulated::{LevelledNetwork, inside_parameters},
 };
 
 /// Parameters, and the same at the ends of their intervals.
@@ -22,6 +23,16 @@ pub(crate) struct Set {
     pub(crate) least: Network,
     /// Tells it from others, whose errors are independent of its own.
     pub(super) number: usize,
+    /// What is known of nodes that hold several ranks, where these are to be simulated.
+    pub(crate) levels: Option<SetOfLevels>,
+}
+
+/// Parameters of both levels.
+#[derive(Debug, Clone)]
+pub(crate) struct SetOfLevels {
+    pub(crate) network: LevelledNetwork,
+    /// Per uncertain parameter of a level, the networks with it at either end of its interval.
+    pub(crate) ends: Vec<[LevelledNetwork; 2]>,
 }
 
 /// Relatively; by far more than what two ways of adding up the same times differ by.
@@ -30,7 +41,7 @@ const MORE_THAN_ROUNDING: f64 = 1e-9;
 impl Set {
     fn new(network: Network, ends: Vec<[Network; 2]>, number: usize) -> Self {
         let least = network.least(&ends.iter().flatten().collect::<Vec<_>>());
-        Set { rising: network.least(&[]), network, ends, least, number }
+        Set { rising: network.least(&[]), network, ends, least, number, levels: None }
     }
 
     /// Without intervals.
@@ -41,8 +52,17 @@ impl Set {
 
     /// By how much of itself a time may fall, and rise, over all parameters' intervals.
     fn deviations(&self) -> [f64; 2] {
-        let squares = self.ends.iter().map(|ends| {
-            let [least, most] = [0, 1].map(|end| ends[end].relative_to(&self.network));
+        let of_ends: Vec<[[f64; 2]; 2]> = match &self.levels {
+            None => {
+                let relative = |end: &Network| end.relative_to(&self.network);
+                self.ends.iter().map(|ends| ends.each_ref().map(relative)).collect()
+            }
+            Some(SetOfLevels { network, ends }) => {
+                let relative = |end: &LevelledNetwork| end.relative_to(network);
+                ends.iter().map(|ends| ends.each_ref().map(relative)).collect()
+            }
+        };
+        let squares = of_ends.into_iter().map(|[least, most]| {
             let (low, high) = (least[0].min(most[0]), least[1].max(most[1]));
             [(1.0 - low).max(0.0).powi(2), (high - 1.0).max(0.0).powi(2)]
         });
@@ -67,6 +87,36 @@ impl Sets {
         let network = Network::new(model, parameters)?;
         let ends = Network::ends(model, parameters)?;
         Ok(Sets::Common(Box::new(Set::new(network, ends, 0))))
+    }
+
+    /// The parameters are those of [`LevelledNetwork::new`]. The port's own error is not among the ends.
+    ///
+    /// # Errors
+    /// As there.
+    pub(super) fn on_levels(
+        model: Model,
+        between: &Parameters,
+        inside: Option<&InsideNode>,
+        fitted: bool,
+    ) -> Result<Self, ParametersError> {
+        let network = LevelledNetwork::new(model, between, inside, fitted)?;
+        let ends_between = Network::ends(model, between)?;
+        let at_end = |between: &Network| LevelledNetwork {
+            // Where one level is known, it is the other's too.
+            inside: if inside.is_some() { network.inside.clone() } else { between.clone() },
+            between: between.clone(),
+            port: network.port.clone(),
+        };
+        let mut ends: Vec<[LevelledNetwork; 2]> =
+            ends_between.iter().map(|ends| ends.each_ref().map(at_end)).collect();
+        if let Some(level) = inside {
+            let at_end = |inside| LevelledNetwork { inside, ..network.clone() };
+            let of_inside = Network::ends(model, inside_parameters(level, fitted))?;
+            ends.extend(of_inside.into_iter().map(|ends| ends.map(at_end)));
+        }
+        let (between, levels) = (network.between.clone(), SetOfLevels { network, ends });
+        let set = Set { levels: Some(levels), ..Set::new(between, ends_between, 0) };
+        Ok(Sets::Common(Box::new(set)))
     }
 
     /// Of the model's constants; combining is as measured, and its error no matter beside theirs.

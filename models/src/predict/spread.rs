@@ -4,6 +4,9 @@ use crate::parameters::MOST_PARAMETERS;
 /// Beyond what two ways of adding up the same times differ by.
 const MORE_THAN_ROUNDING: f64 = 1.0 + 1e-9;
 
+/// Those of two levels: no set has more parameters.
+pub(super) const MOST_ENDS: usize = 2 * MOST_PARAMETERS;
+
 /// A predicted time with the interval that the parameters' intervals (95 %) give it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Prediction {
@@ -19,7 +22,7 @@ pub struct Prediction {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Spread {
     pub(crate) value: f64,
-    pub(super) ends: [[f64; 2]; MOST_PARAMETERS],
+    pub(super) ends: [[f64; 2]; MOST_ENDS],
     /// Whose parameters they are: errors of different sets are independent.
     pub(super) set: usize,
 }
@@ -27,7 +30,7 @@ pub(crate) struct Spread {
 impl Spread {
     /// `ends`: low and high of each parameter, one after the other; the others have no interval.
     pub(super) fn new(value: f64, ends: &[f64], set: usize) -> Self {
-        let mut all = [[value; 2]; MOST_PARAMETERS];
+        let mut all = [[value; 2]; MOST_ENDS];
         for (place, pair) in all.iter_mut().zip(ends.chunks_exact(2)) {
             place.copy_from_slice(pair);
         }
@@ -115,7 +118,7 @@ impl Spread {
 
 /// How far below a value and above it its parameters' errors reach: added in quadrature, of each
 /// parameter the further end.
-pub(crate) fn deviations(value: f64, ends: &[[f64; 2]]) -> [f64; 2] {
+fn deviations(value: f64, ends: &[[f64; 2]]) -> [f64; 2] {
     let squares = |deviation: fn(f64, f64) -> f64| {
         let square = |[low, high]: &[f64; 2]| {
             deviation(*low, value).max(deviation(*high, value)).max(0.0).powi(2)

@@ -37,9 +37,16 @@ impl LevelledNetwork {
             return Ok(LevelledNetwork { inside: between.clone(), between, port: None });
         };
         let inside = Network::new(model, inside_parameters(level, fitted))?;
-        let port = port_sharing::of_gaps(&level.port)
+        let port = port_sharing::of_gaps(&level.port, &between)
             .map_err(|problem| ParametersError { field: "inside.port".into(), problem })?;
         Ok(LevelledNetwork { inside, between, port })
+    }
+
+    /// The least and the most of a cost of a level relative to the same cost of another network.
+    pub(crate) fn relative_to(&self, other: &LevelledNetwork) -> [f64; 2] {
+        let [inside, between] =
+            [self.inside.relative_to(&other.inside), self.between.relative_to(&other.between)];
+        [inside[0].min(between[0]), inside[1].max(between[1])]
     }
 
     pub(super) fn costs<'a>(&'a self, nodes: &'a NodesOfRanks) -> NodeCosts<'a, Network> {

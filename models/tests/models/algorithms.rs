@@ -167,7 +167,7 @@ fn predictions_and_decisions_take_each_algorithm_s_own_constants() {
             let wanted = by_hand(truth, 16.0, 262_144.0, 1024.0);
             assert!((prediction.seconds / wanted - 1.0).abs() < 0.1, "{method} {prediction:?}");
             assert!(prediction.low < prediction.seconds && prediction.seconds < prediction.high);
-            let explainer = Explainer::new(&predictor, &measured()).unwrap();
+            let explainer = Explainer::new(&predictor, &measured(), None, false).unwrap();
             let terms = explainer.terms(point, &method).unwrap();
             let sum: f64 = terms.iter().map(|term| term.seconds).sum();
             assert!((sum / prediction.seconds - 1.0).abs() < 1e-6, "{terms:?}");

@@ -20,7 +20,7 @@ proptest! {
         for model in Model::TABLES.into_iter().chain([Model::Refined]) {
             for forms in Forms::ALL {
                 let predictor = Predictor::new(model, forms, &parameters).unwrap();
-                let explainer = Explainer::new(&predictor, &parameters).unwrap();
+                let explainer = Explainer::new(&predictor, &parameters, None, false).unwrap();
                 for collective in C::ALL {
                     let bytes = if collective == C::Barrier { 0 } else { bytes };
                     let point = Point::flat(collective, procs, bytes);
@@ -58,7 +58,7 @@ proptest! {
 fn a_formula_reads_as_in_the_table() {
     let frodo = models::presets::preset("frodo").unwrap().measured;
     let predictor = Predictor::new(Model::LogGp, Forms::Printed, &frodo).unwrap();
-    let explainer = Explainer::new(&predictor, &frodo).unwrap();
+    let explainer = Explainer::new(&predictor, &frodo, None, false).unwrap();
     let point = Point::flat(C::Bcast, 8, 64 << 10);
     let method = Method::Own { algorithm: A::Pipeline, segment_bytes: 1 << 10 };
     let formula = explainer.formula(point, &method).unwrap();

@@ -203,17 +203,22 @@ fn ranks_of_a_node_get_what_its_port_gives() {
 /// One number of ranks tells nothing of a port, nor does what noise has hidden.
 #[test]
 fn a_port_needs_two_numbers_of_ranks() {
+    let between = Network::new(Model::LogGp, &preset("frodo").unwrap().measured).unwrap();
     let gap = |ranks, seconds| PortGap {
         ranks,
         both_ways: false,
         knots: vec![GapKnot { bytes: 8, gap_seconds: Estimate::exact(seconds) }],
     };
-    assert_eq!(port_sharing::of_gaps(&[]), Ok(None));
-    assert_eq!(port_sharing::of_gaps(&[gap(1, 1e-6)]), Ok(None));
-    assert_eq!(port_sharing::of_gaps(&[gap(1, 1e-6), gap(2, 0.0)]), Ok(None));
-    assert!(port_sharing::of_gaps(&[gap(1, 1e-6), gap(2, 2e-6)]).unwrap().is_some());
+    assert_eq!(port_sharing::of_gaps(&[], &between), Ok(None));
+    assert_eq!(port_sharing::of_gaps(&[gap(1, 1e-6)], &between), Ok(None));
+    assert_eq!(port_sharing::of_gaps(&[gap(1, 1e-6), gap(2, 0.0)], &between), Ok(None));
+    assert!(port_sharing::of_gaps(&[gap(1, 1e-6), gap(2, 2e-6)], &between).unwrap().is_some());
     let both = PortGap { both_ways: true, ..gap(2, 2e-6) };
-    assert_eq!(port_sharing::of_gaps(&[gap(1, 1e-6), both]), Ok(None), "the model has one way");
+    assert_eq!(
+        port_sharing::of_gaps(&[gap(1, 1e-6), both], &between),
+        Ok(None),
+        "the model has one way"
+    );
 }
 
 #[test]

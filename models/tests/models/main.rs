@@ -11,6 +11,7 @@ mod formulas;
 mod groups;
 mod intervals;
 mod least;
+mod levels;
 mod limits;
 mod messages;
 mod numbers;

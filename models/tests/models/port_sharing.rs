@@ -1,12 +1,17 @@
 //! The port of a node against what pairs of ranks did on a real cluster.
 
 use models::{
+    Model,
     parameters::{Combining, LogGp, Network, PointToPointParameters},
     port_sharing::{self, PairsRate, PortKnot},
+    presets::preset,
     simulated::{LevelledNetwork, Run, RunLevels},
 };
-use records::{Algorithm, Collective, Layout, RankPlacement};
-use schedules::simulator::{Options, Simulator};
+use records::{
+    Algorithm, Collective, Layout, RankPlacement,
+    calibration::{Estimate, GapKnot, PortGap},
+};
+use schedules::simulator::{Costs as _, Options, Simulator};
 
 const MEASURED: &str = include_str!("data/alaska-multi-pair.csv");
 
@@ -91,6 +96,24 @@ fn known_gaps_are_found_whatever_the_order() {
         assert!(error.contains(part), "{error}");
     }
     assert!(port_sharing::network(&[]).is_err());
+}
+
+/// In a minute a slow network may reach one size alone.
+#[test]
+fn a_port_measured_with_short_messages_alone_is_shared_by_long_ones_too() {
+    let between = Network::new(Model::PLogP, &preset("frodo").unwrap().measured).unwrap();
+    // One rank fills half of the port.
+    let half = |ranks: u32| 0.5 * f64::from(ranks).max(2.0) * between.gap(8, 1);
+    let gap = |ranks: u32| PortGap {
+        ranks,
+        both_ways: false,
+        knots: vec![GapKnot { bytes: 8, gap_seconds: Estimate::exact(half(ranks)) }],
+    };
+    let port = port_sharing::of_gaps(&[1, 2, 4].map(gap), &between).unwrap().unwrap();
+    for bytes in [0, 8, 1000, 1 << 20, 1 << 28] {
+        let share = port.gap(bytes, 1) / between.gap(bytes, 1);
+        assert!((share - 0.5).abs() < 1e-6, "{bytes}: {share}");
+    }
 }
 
 /// Two nodes of k ranks: alltoall among them is limited by the port where that is full.

@@ -59,7 +59,7 @@ proptest! {
         let parameters = n.parameters();
         for model in Model::ALL {
             let predictor = Predictor::new(model, Forms::Corrected, &parameters).unwrap();
-            let explainer = Explainer::new(&predictor, &parameters).unwrap();
+            let explainer = Explainer::new(&predictor, &parameters, None, false).unwrap();
             for method in methods(&predictor, BCAST, &[0, 1 << 10]) {
                 let point = Point::flat(BCAST, procs, bytes);
                 let time = predictor.predict_method_seconds(point, &method).unwrap();
@@ -80,7 +80,7 @@ proptest! {
 fn the_terms_of_a_pipeline_are_those_of_its_form() {
     let frodo = preset("frodo").unwrap().measured;
     let predictor = Predictor::new(Model::LogGp, Forms::Corrected, &frodo).unwrap();
-    let explainer = Explainer::new(&predictor, &frodo).unwrap();
+    let explainer = Explainer::new(&predictor, &frodo, None, false).unwrap();
     let method = Method::Own { algorithm: Algorithm::Pipeline, segment_bytes: 1 << 10 };
     let point = Point::flat(BCAST, 8, 64 << 10);
     // (P - 1) (L + 2 o + (m_s - 1) G) + (n_s - 1) (g + (m_s - 1) G)

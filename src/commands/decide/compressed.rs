@@ -9,7 +9,7 @@ use models::{
     compress::{Bounds, Compressed, CompressionForm, DecisionGrid, Language},
     decide,
 };
-use records::{Collective, Method, Point};
+use records::{Collective, Layout, Method, Point};
 
 use super::{Code, CompressedForm, Decide};
 use crate::{
@@ -192,4 +192,28 @@ impl CompressedRow<'_> {
 fn procs(wanted: &DecisionRequest<'_>) -> Vec<u32> {
     let procs: BTreeSet<u32> = wanted.layouts.iter().map(|layout| layout.procs()).collect();
     procs.into_iter().collect()
+}
+
+/// A compressed function knows the number of processes alone: layouts with one rank on each node stay.
+///
+/// # Errors
+/// None is left.
+pub(super) fn flat_alone(layouts: &[Layout]) -> Result<Vec<Layout>> {
+    let (flat, others): (Vec<Layout>, Vec<Layout>) =
+        layouts.iter().copied().partition(|layout| layout.is_flat());
+    let others: Vec<String> = others.iter().map(Layout::to_string).collect();
+    if flat.is_empty() {
+        usage!(
+            "--compress knows the number of processes alone; give --layouts with one rank on each \
+             node, such as 8x1, in place of {}",
+            others.join(", ")
+        );
+    }
+    if !others.is_empty() {
+        eprintln!(
+            "note: --compress knows the number of processes alone; left out: {}",
+            others.join(", ")
+        );
+    }
+    Ok(flat)
 }

@@ -2,12 +2,16 @@
 
 mod compressed;
 
-use std::path::PathBuf;
+use std::{
+    collections::{BTreeMap, btree_map::Entry},
+    path::PathBuf,
+};
 
 use anyhow::Result;
 use clap::Args;
+use models::Predictor;
 use records::{
-    Collective, Layout, Method,
+    Collective, Layout, Method, Point,
     choices::Choices,
     decisions::{Decision, Decisions},
     document, quantity,
@@ -19,7 +23,7 @@ use crate::{
         options::{GridOptions, ModelOptions, figure as figure_file},
         output::{self, TableFormat},
     },
-    error::usage,
+    error::{WrongUse, usage},
     stages::{
         deciding::{DecisionRequest, Target, decisions, default_models},
         simulating,
@@ -94,9 +98,10 @@ fn share(text: &str) -> Result<f64, String> {
     }
 }
 
-const HEADING: [&str; 9] = [
+const HEADING: [&str; 10] = [
     "collective",
     "model",
+    "found by",
     "procs",
     "bytes",
     "method",
@@ -115,9 +120,13 @@ impl Decide {
             Some(models) => models.0.clone(),
             None => source.models(default_models()),
         };
+        let mut layouts = source.layouts(&self.grid);
+        if self.compress.is_some() {
+            layouts = compressed::flat_alone(&layouts)?;
+        }
         let wanted = DecisionRequest {
             collectives: &self.grid.collective.0,
-            layouts: &source.layouts(&self.grid),
+            layouts: &layouts,
             sizes: &self.grid.sizes.0,
             segments: &self.grid.segments,
             models: &models,
@@ -138,12 +147,13 @@ impl Decide {
             let platform = source.calibration.platform.clone();
             document::write(path, &Choices::predicted(platform, decisions.clone()))?;
         }
-        output::rows(self.format, &rows(&decisions), &HEADING, |row| {
+        output::rows(self.format, &rows(&source, &decisions)?, &HEADING, |row| {
             let [seconds, low, high] =
                 [row.seconds, row.low_seconds, row.high_seconds].map(quantity::format_seconds);
             vec![
                 row.collective.to_string(),
                 row.model.clone(),
+                row.found_by.into(),
                 row.layout.to_string(),
                 row.bytes.to_string(),
                 row.method.to_string(),
@@ -161,6 +171,8 @@ impl Decide {
 struct DecisionRow {
     collective: Collective,
     model: String,
+    /// See [`Predictor::found_by`].
+    found_by: &'static str,
     #[serde(rename = "procs")]
     layout: Layout,
     bytes: u64,
@@ -172,18 +184,31 @@ struct DecisionRow {
     extrapolated: bool,
 }
 
-fn rows(decisions: &Decisions) -> Vec<DecisionRow> {
-    let row = |decision: &Decision| DecisionRow {
-        collective: decision.collective,
-        model: decision.model.clone(),
-        layout: decision.layout,
-        bytes: decision.bytes,
-        method: decision.method.clone(),
-        seconds: decision.seconds,
-        low_seconds: decision.low_seconds,
-        high_seconds: decision.high_seconds,
-        ties: decision.ties.iter().map(Method::to_string).collect::<Vec<_>>().join(" "),
-        extrapolated: decision.extrapolated,
-    };
-    decisions.decisions.iter().map(row).collect()
+fn rows(source: &CalibrationSource, decisions: &Decisions) -> Result<Vec<DecisionRow>> {
+    let mut predictors: BTreeMap<&str, Predictor> = BTreeMap::new();
+    let mut rows = Vec::new();
+    for decision in &decisions.decisions {
+        let Decision { collective, layout, bytes, .. } = *decision;
+        let predictor = match predictors.entry(&decision.model) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => {
+                place.insert(source.predictor(decision.model.parse().map_err(WrongUse)?)?)
+            }
+        };
+        let point = Point { collective, layout, bytes };
+        rows.push(DecisionRow {
+            collective,
+            model: decision.model.clone(),
+            found_by: predictor.found_by(point, &decision.method)?,
+            layout,
+            bytes,
+            method: decision.method.clone(),
+            seconds: decision.seconds,
+            low_seconds: decision.low_seconds,
+            high_seconds: decision.high_seconds,
+            ties: decision.ties.iter().map(Method::to_string).collect::<Vec<_>>().join(" "),
+            extrapolated: decision.extrapolated,
+        });
+    }
+    Ok(rows)
 }

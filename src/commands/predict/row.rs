@@ -17,6 +17,8 @@ pub struct PredictionRow {
     pub layout: Layout,
     pub bytes: u64,
     pub model: &'static str,
+    /// See [`models::Predictor::found_by`].
+    pub found_by: &'static str,
     pub seconds: f64,
     pub low_seconds: f64,
     pub high_seconds: f64,

@@ -1,4 +1,5 @@
-//! Nodes, and the algorithms that look at them, as `simulate` and `draw` take them from their flags.
+//! Nodes, and the algorithms that look at them, as `simulate`, `predict` and `draw` take them from their
+//! flags.
 
 use std::ffi::OsString;
 
@@ -10,28 +11,35 @@ use schedules::{Entry, find, find_named, find_node_aware, find_part, of_collecti
 
 use crate::error::{WrongUse, usage};
 
-/// Which ranks are on which node, and what is done about it.
+/// Which ranks are on which node, and what is done about it, of one picture.
 #[derive(Debug, Clone, Args)]
 pub struct LevelOptions {
     /// Nodes and ranks on each, such as 8x4, 8x4:cyclic or 4+4+3 [default: a node for each rank]
-    #[arg(long, value_name = "NODESxRANKS")]
+    #[arg(long, value_name = "NODESxRANKS", group = "nodes")]
     pub layout: Option<Layout>,
 
+    #[command(flatten)]
+    pub composition: CompositionOptions,
+}
+
+/// What messages inside a node cost, and how algorithms are composed by nodes.
+#[derive(Debug, Clone, Args)]
+pub struct CompositionOptions {
     /// A calibration inside a node [default: what --calibration says of that, else the same as
     /// between nodes]
-    #[arg(long, value_name = "FILE|preset:NAME", requires = "layout")]
+    #[arg(long, value_name = "FILE|preset:NAME", requires = "nodes")]
     pub inside: Option<OsString>,
 
     /// Algorithm between nodes, of two-level and multi-lane
-    #[arg(long, value_name = "NAME", requires = "layout")]
+    #[arg(long, value_name = "NAME", requires = "nodes")]
     pub inter: Option<Algorithm>,
 
     /// Algorithm inside a node, of two-level and multi-lane
-    #[arg(long, value_name = "NAME", requires = "layout")]
+    #[arg(long, value_name = "NAME", requires = "nodes")]
     pub intra: Option<Algorithm>,
 
     /// Renumber the ranks of other algorithms by node
-    #[arg(long, requires = "layout")]
+    #[arg(long, requires = "nodes")]
     pub by_node: bool,
 }
 
@@ -71,45 +79,54 @@ impl PlacedAlgorithm {
     }
 }
 
-impl LevelOptions {
-    /// The algorithm of a name.
+impl CompositionOptions {
+    /// The algorithm of a name, on the nodes of a layout where one is given.
     ///
     /// # Errors
     /// There is none, or it has no part of that name.
-    pub fn named(&self, collective: Collective, name: &str) -> Result<PlacedAlgorithm> {
+    pub fn named(
+        &self,
+        layout: Option<Layout>,
+        collective: Collective,
+        name: &str,
+    ) -> Result<PlacedAlgorithm> {
         let scheme = [Algorithm::TwoLevel, Algorithm::MultiLane].into_iter();
         if let Some(scheme) = scheme.clone().find(|scheme| scheme.name() == name) {
             let Some(entry) = find_node_aware(collective, scheme) else {
                 usage!("{collective} has no {scheme}");
             };
-            if self.layout.is_none() {
+            if layout.is_none() {
                 usage!("{name} looks at the nodes of the ranks; give --layout, such as 8x4");
             }
-            return self.composed(entry);
+            return self.composed(layout, entry);
         }
         let entry = find_named(collective, name).map_err(|error| {
             let near = nearest(name, scheme.map(Algorithm::name));
             let hint = near.map(|near| format!("; did you mean '{near}'?")).unwrap_or_default();
             WrongUse(format!("{error}{hint}"))
         })?;
-        self.placed(entry)
+        self.placed(layout, entry)
     }
 
     /// All algorithms of a collective.
     ///
     /// # Errors
     /// Some part has no algorithm of the name given.
-    pub fn all(&self, collective: Collective) -> Result<Vec<PlacedAlgorithm>> {
+    pub fn all(
+        &self,
+        layout: Option<Layout>,
+        collective: Collective,
+    ) -> Result<Vec<PlacedAlgorithm>> {
         let schemes = [Algorithm::TwoLevel, Algorithm::MultiLane];
         let composed = schemes.into_iter().filter_map(|scheme| find_node_aware(collective, scheme));
-        let composed = composed.filter(|_| self.layout.is_some());
-        let all = of_collective(collective).map(|entry| self.placed(entry));
-        all.chain(composed.map(|entry| self.composed(entry))).collect()
+        let composed = composed.filter(|_| layout.is_some());
+        let all = of_collective(collective).map(|entry| self.placed(layout, entry));
+        all.chain(composed.map(|entry| self.composed(layout, entry))).collect()
     }
 
     /// An algorithm that doesn't look at nodes, by itself or on renumbered ranks.
-    fn placed(&self, entry: &'static Entry) -> Result<PlacedAlgorithm> {
-        let levels = RunLevels { layout: self.layout, ..RunLevels::default() };
+    fn placed(&self, layout: Option<Layout>, entry: &'static Entry) -> Result<PlacedAlgorithm> {
+        let levels = RunLevels { layout, ..RunLevels::default() };
         match find_node_aware(entry.collective, Algorithm::NodeOrder).filter(|_| self.by_node) {
             Some(by_node) => {
                 let levels = RunLevels { inter: Some(entry.algorithm), ..levels };
@@ -125,7 +142,7 @@ impl LevelOptions {
         }
     }
 
-    fn composed(&self, entry: &'static Entry) -> Result<PlacedAlgorithm> {
+    fn composed(&self, layout: Option<Layout>, entry: &'static Entry) -> Result<PlacedAlgorithm> {
         let (inter, intra) = (self.inter, self.intra);
         let (between, inside) = parts(entry);
         for (flag, named, parts) in [("inter", inter, between), ("intra", intra, inside)] {
@@ -140,28 +157,10 @@ impl LevelOptions {
                 );
             }
         }
-        let levels = RunLevels { layout: self.layout, inter, intra };
+        let levels = RunLevels { layout, inter, intra };
         let method = method_of(entry, &levels);
         let name = method.words();
         Ok(PlacedAlgorithm { entry, levels, name, method: Method::NodeAware(method) })
-    }
-
-    /// The numbers of processes: the layout's, if there is one.
-    ///
-    /// # Errors
-    /// Another one is given.
-    pub fn procs(
-        &self,
-        given: Option<&[u32]>,
-        otherwise: impl FnOnce() -> Vec<u32>,
-    ) -> Result<Vec<u32>> {
-        match (self.layout, given) {
-            (None, _) => Ok(otherwise()),
-            (Some(layout), Some(given)) if given != [layout.procs()] => {
-                usage!("--procs: --layout {layout} has {} processes", layout.procs())
-            }
-            (Some(layout), _) => Ok(vec![layout.procs()]),
-        }
     }
 }
 

@@ -29,8 +29,7 @@ impl Possible for Predicted<'_> {
     }
 
     fn seconds(&self, point: Point, method: &Method) -> Option<f64> {
-        let prediction = self.predictor.predict_method(point, method).ok()?;
-        Some(prediction.seconds)
+        self.predictor.predict_method_seconds(point, method).ok()
     }
 }
 
@@ -45,7 +44,7 @@ pub fn crossing(
     let second_is_faster = |bytes| {
         let seconds = |method| {
             let point = Point { collective, layout, bytes };
-            predictor.predict_method(point, method).ok().map(|prediction| prediction.seconds)
+            predictor.predict_method_seconds(point, method).ok()
         };
         Some(seconds(second)? < seconds(first)?)
     };

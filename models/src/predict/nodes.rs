@@ -1,0 +1,103 @@
+//! Predictions where nodes hold several ranks.
+
+use std::sync::Arc;
+
+use records::{
+    Layout, Method, Point,
+    calibration::{InsideNode, Parameters},
+};
+
+use super::{CostSource, NodePredictors, PredictError, Predictor, Sets};
+use crate::{Reach, parameters::ParametersError, simulated::inside_parameters};
+
+/// More ranks take minutes to simulate, with all methods and sizes.
+const MOST_RANKS: u32 = 512;
+
+impl Predictor {
+    /// The same, knowing what messages inside a node cost and what ranks get of their node's port:
+    /// on one node the model's forms hold with the costs inside; on several nodes schedules are
+    /// simulated, whatever the model's evaluator. Where one level is known, it is the other's too.
+    ///
+    /// Of more than 512 ranks nodes are ignored, as they are where each algorithm has constants of
+    /// its own; see [`Predictor::found_by`]. Inside, fitted parameters are taken where `fitted` are
+    /// wanted and there.
+    ///
+    /// # Errors
+    /// As [`Predictor::new`], or the gaps of the port are none.
+    pub fn on_nodes(
+        self,
+        between: &Parameters,
+        inside: Option<&InsideNode>,
+        fitted: bool,
+    ) -> Result<Self, ParametersError> {
+        let Predictor { model, forms, .. } = self;
+        if self.is_by_method() {
+            return Ok(self);
+        }
+        let of_inside = |level| Predictor::new(model, forms, inside_parameters(level, fitted));
+        let nodes = NodePredictors {
+            inside: inside.map(of_inside).transpose()?,
+            several: Self::of_sets(model, forms, Sets::on_levels(model, between, inside, fitted)?),
+            most_ranks: MOST_RANKS,
+        };
+        Ok(Predictor { nodes: Some(Arc::new(nodes)), ..self }.reaching())
+    }
+
+    /// The same with nodes ignored on more than so many ranks.
+    #[must_use]
+    pub fn ignoring_nodes_beyond(mut self, ranks: u32) -> Self {
+        if let Some(nodes) = self.nodes.as_mut().and_then(Arc::get_mut) {
+            nodes.most_ranks = ranks;
+        }
+        self
+    }
+
+    /// Its reach is that of all.
+    pub(super) fn reaching(mut self) -> Self {
+        let reach: Reach = self.reach;
+        if let Some(nodes) = self.nodes.as_mut().and_then(Arc::get_mut) {
+            let inside = nodes.inside.iter_mut();
+            inside.chain([&mut nodes.several]).for_each(|predictor| predictor.reach = reach);
+        }
+        self
+    }
+
+    /// What predicts on a layout: itself where each rank has a node of its own.
+    #[inline]
+    pub fn at(&self, layout: Layout) -> &Predictor {
+        match layout.is_flat() {
+            true => self,
+            false => self.with_nodes(layout).unwrap_or(self),
+        }
+    }
+
+    fn with_nodes(&self, layout: Layout) -> Option<&Predictor> {
+        match layout.nodes() {
+            1 => self.nodes.as_ref()?.inside.as_ref(),
+            _ => self.with_nodes_of(layout),
+        }
+    }
+
+    /// What simulates nodes, however many there are.
+    pub(super) fn with_nodes_of(&self, layout: Layout) -> Option<&Predictor> {
+        let nodes = self.nodes.as_ref()?;
+        (layout.procs() <= nodes.most_ranks).then_some(&nodes.several)
+    }
+
+    /// In words, what a method's time is found by: `closed form`, `simulated`, and that nodes of
+    /// several ranks are ignored.
+    ///
+    /// # Errors
+    /// As [`Predictor::predict_method`].
+    pub fn found_by(&self, point: Point, method: &Method) -> Result<&'static str, PredictError> {
+        let sought = self.look_up_method(point, method)?;
+        let layout = point.layout;
+        let sees_nodes = sought.set.levels.is_some() || !std::ptr::eq(self.at(layout), self);
+        Ok(match (sought.way, layout.is_flat() || sees_nodes || self.sees_nodes()) {
+            (CostSource::Form(_), true) => "closed form",
+            (CostSource::Form(_), false) => "closed form, nodes ignored",
+            (CostSource::Simulated(_), true) => "simulated",
+            (CostSource::Simulated(_), false) => "simulated, nodes ignored",
+        })
+    }
+}

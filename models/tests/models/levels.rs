@@ -1,0 +1,220 @@
+//! Predictions and decisions where nodes hold several ranks.
+
+use models::{
+    Forms, Model, Point, Predictor,
+    decide::{decide_among, methods},
+    explain::Explainer,
+    presets::preset,
+    simulated::{LevelledNetwork, Run, RunLevels},
+};
+use records::{
+    Algorithm, Collective, Layout, Method,
+    calibration::{Estimate, GapKnot, InsideNode, Parameters, PortGap},
+};
+use schedules::{
+    find, find_node_aware,
+    simulator::{Options, Simulator},
+};
+
+/// Boba's messages inside, and a port that one rank fills.
+fn inside(port_gap: f64) -> InsideNode {
+    let gaps = |ranks: u32| {
+        let gap = |bytes: u64| GapKnot {
+            bytes,
+            gap_seconds: Estimate::exact(
+                f64::from(ranks) * port_gap * (1.0 + bytes as f64 / 300.0),
+            ),
+        };
+        PortGap { ranks, both_ways: false, knots: vec![gap(1), gap(1 << 20)] }
+    };
+    InsideNode {
+        measured: preset("boba").unwrap().measured,
+        fitted: None,
+        fits: Vec::new(),
+        port: [1, 2, 4].map(gaps).to_vec(),
+    }
+}
+
+fn frodo() -> Parameters {
+    preset("frodo").unwrap().measured
+}
+
+fn predictor(model: Model, inside: Option<&InsideNode>) -> Predictor {
+    let flat = Predictor::new(model, Forms::Corrected, &frodo()).unwrap();
+    flat.on_nodes(&frodo(), inside, false).unwrap()
+}
+
+fn point(collective: Collective, layout: &str, bytes: u64) -> Point {
+    Point { collective, layout: layout.parse().unwrap(), bytes }
+}
+
+fn own(algorithm: Algorithm, segment_bytes: u64) -> Method {
+    Method::Own { algorithm, segment_bytes }
+}
+
+#[test]
+fn on_one_node_the_forms_hold_with_the_parameters_inside() {
+    let level = inside(20e-6);
+    for model in [Model::Hockney, Model::LogGp, Model::PLogP, Model::Refined] {
+        let alone = Predictor::new(model, Forms::Corrected, &level.measured).unwrap();
+        let here = point(Collective::Bcast, "1x4", 8192);
+        let (method, flat) =
+            (own(Algorithm::Binomial, 1024), Point::flat(here.collective, 4, 8192));
+        let levelled = predictor(model, Some(&level));
+        let wanted = alone.predict_method(flat, &method).unwrap();
+        assert_eq!(levelled.predict_method(here, &method), Ok(wanted), "{model}");
+        assert_eq!(levelled.predict(here, Algorithm::Binomial, 1024), Ok(wanted.seconds));
+        assert_eq!(levelled.found_by(here, &method), Ok("closed form"));
+        // Where nothing is known of the inside, it is said.
+        let ignoring = predictor(model, None);
+        assert_eq!(ignoring.found_by(here, &method), Ok("closed form, nodes ignored"));
+        let nodes = Point { layout: Layout::flat(4), ..here };
+        assert_eq!(ignoring.found_by(nodes, &method), Ok("closed form"));
+    }
+}
+
+#[test]
+fn on_several_nodes_every_model_simulates_both_levels() {
+    let level = inside(20e-6);
+    let of = |collective, algorithm| find(collective, algorithm).unwrap();
+    for model in [Model::LogGp, Model::PLogP, Model::Refined, Model::Simulated] {
+        let levelled = predictor(model, Some(&level));
+        let network = LevelledNetwork::new(model, &frodo(), Some(&level), false).unwrap();
+        for (layout, method, entry, inter) in [
+            ("4x4", "own:pipeline,segment=1KiB", of(Collective::Bcast, Algorithm::Pipeline), None),
+            ("4x4:cyclic", "own:binomial", of(Collective::Bcast, Algorithm::Binomial), None),
+            (
+                "4+3+4",
+                "own:two-level,inter=pipeline,segment=1KiB",
+                find_node_aware(Collective::Bcast, Algorithm::TwoLevel).unwrap(),
+                Some(Algorithm::Pipeline),
+            ),
+        ] {
+            let (at, method) = (point(Collective::Bcast, layout, 8192), method.parse().unwrap());
+            let layout = at.layout;
+            let run = Run {
+                entry,
+                procs: layout.procs(),
+                root: 0,
+                fan_out: None,
+                bytes: 8192,
+                segment_bytes: Method::segment_bytes(&method),
+                levels: RunLevels { layout: Some(layout), inter, intra: None },
+            };
+            let options = Options { element_bytes: run.element_bytes(), ..Options::default() };
+            let wanted =
+                run.simulate_levels(&mut Simulator::new(), &network, options, None).unwrap();
+            let got = levelled.predict_method(at, &method).unwrap();
+            assert_eq!(got.seconds, wanted.seconds, "{model} {layout} {method}");
+            assert_eq!(levelled.found_by(at, &method), Ok("simulated"));
+            assert_eq!(levelled.predict_method_seconds(at, &method), Ok(wanted.seconds));
+            let flat =
+                levelled.predict_method_seconds(Point { layout: Layout::flat(16), ..at }, &method);
+            assert!(flat.is_err() || flat.unwrap() != wanted.seconds, "{model} {layout} {method}");
+        }
+        // Beyond, nodes are ignored, and it is said.
+        let beyond = levelled.ignoring_nodes_beyond(15);
+        let (at, method) = (point(Collective::Bcast, "4x4", 8192), own(Algorithm::Binomial, 0));
+        let said = beyond.found_by(at, &method).unwrap();
+        assert!(said.ends_with("nodes ignored"), "{said}");
+        let flat = Point { layout: Layout::flat(16), ..at };
+        assert_eq!(
+            beyond.predict_method_seconds(at, &method),
+            beyond.predict_method_seconds(flat, &method)
+        );
+        assert!(beyond.predict_method(at, &"own:two-level".parse().unwrap()).is_err());
+    }
+}
+
+/// A port that is never full and one cost for both levels: no node is to be noticed.
+#[test]
+fn where_nodes_make_no_difference_simulated_times_are_those_of_the_forms() {
+    let mut level = inside(1e-15);
+    level.measured = frodo();
+    let levelled = predictor(Model::Refined, Some(&level));
+    for collective in [Collective::Bcast, Collective::Reduce, Collective::Allgather] {
+        let known =
+            methods(&levelled, collective, &Model::Refined.algorithms(collective), &[0, 1024]);
+        for method in known.unwrap() {
+            for layout in ["4x4", "4x4:cyclic"] {
+                let at = point(collective, layout, 4096);
+                let flat = Point { layout: Layout::flat(16), ..at };
+                let [on_nodes, form] = [at, flat]
+                    .map(|point| levelled.predict_method_seconds(point, &method).unwrap());
+                // As far as the forms themselves are from the simulator.
+                assert!(
+                    (on_nodes / form - 1.0).abs() < 0.01,
+                    "{method} {layout}: {on_nodes} {form}"
+                );
+            }
+        }
+    }
+}
+
+/// Frodo's network, ten times as fast.
+fn ten_times_as_fast() -> Parameters {
+    let mut parameters = frodo();
+    let Parameters { loggp, plogp, .. } = &mut parameters;
+    let knots = plogp.knots.iter_mut().flat_map(|knot| {
+        let overheads = [&mut knot.send_overhead_seconds, &mut knot.receive_overhead_seconds];
+        overheads.into_iter().chain([&mut knot.gap_seconds])
+    });
+    let of_loggp = [&mut loggp.latency_seconds, &mut loggp.overhead_seconds];
+    let gaps = [&mut loggp.gap_seconds, &mut loggp.gap_seconds_per_byte];
+    let all = knots.chain(of_loggp).chain(gaps).chain([&mut plogp.latency_seconds]);
+    all.for_each(|estimate| *estimate = Estimate::exact(estimate.value / 10.0));
+    parameters
+}
+
+#[test]
+fn decisions_differ_by_layout_and_follow_the_levels() {
+    let mut level = inside(24e-6);
+    level.measured = ten_times_as_fast();
+    for model in [Model::LogGp, Model::PLogP, Model::Refined] {
+        let levelled = predictor(model, Some(&level));
+        let known = model.algorithms(Collective::Bcast);
+        let own = methods(&levelled, Collective::Bcast, &known, &[0, 8192]).unwrap();
+        let mut with_nodes = own.clone();
+        with_nodes.extend(["own:two-level".parse().unwrap()]);
+        with_nodes.extend(["own:pipeline,order=node,segment=8KiB".parse().unwrap()]);
+        let mut differing = 0;
+        for bytes in [8, 1024, 8192, 256 << 10] {
+            let decided = |layout: &str, methods: &[Method]| {
+                decide_among(&levelled, point(Collective::Bcast, layout, bytes), methods).unwrap()
+            };
+            let (flat, block) = (decided("32x1", &own), decided("8x4", &with_nodes));
+            let cyclic = decided("8x4:cyclic", &with_nodes);
+            differing += u32::from(flat.method != block.method);
+            assert!(block.seconds < flat.seconds, "{model}: {flat:?} {block:?}");
+            assert!(block.low_seconds <= block.seconds && block.seconds <= block.high_seconds);
+            // What was best on nodes of one rank is no better on these.
+            let here = levelled
+                .predict_method_seconds(point(Collective::Bcast, "8x4", bytes), &flat.method);
+            assert!(here.unwrap() >= block.seconds, "{model}: {flat:?} {block:?}");
+            // Dealt in turn, a chain by rank crosses with every hop.
+            let by_node = matches!(cyclic.method, Method::NodeAware(_));
+            assert!(by_node || bytes < 256 << 10, "{model}: {cyclic:?}");
+        }
+        assert!(differing > 0, "{model}");
+    }
+}
+
+#[test]
+fn terms_of_both_levels_and_of_the_port_sum_to_the_time() {
+    let level = inside(30e-6);
+    for model in [Model::LogGp, Model::PLogP] {
+        let levelled = predictor(model, Some(&level));
+        let explainer = Explainer::new(&levelled, &frodo(), Some(&level), false).unwrap();
+        let at = point(Collective::Bcast, "4x4", 1024);
+        let method = own(Algorithm::Pipeline, 0);
+        let terms = explainer.terms(at, &method).unwrap();
+        let sum: f64 = terms.iter().map(|term| term.seconds).sum();
+        let seconds = levelled.predict_method_seconds(at, &method).unwrap();
+        assert!((sum / seconds - 1.0).abs() < 0.02, "{model}: {sum} {seconds} {terms:?}");
+        assert!(terms.iter().any(|term| term.parameter.ends_with(" inside")), "{terms:?}");
+        let by_lanes = "own:multi-lane".parse().unwrap();
+        let at = point(Collective::Alltoall, "2x4", 8192);
+        let terms = explainer.terms(at, &by_lanes).unwrap();
+        assert!(terms.iter().any(|term| term.parameter == "port"), "{terms:?}");
+    }
+}

@@ -1,0 +1,127 @@
+//! Predicted times as curves.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
+
+use anyhow::Result;
+use records::{Layout, Point, quantity};
+
+use super::row::PredictionRow;
+use crate::{commands::shared::figure, error::usage, stages::source::CalibrationSource};
+
+/// Draws the rows: a panel per model, in it a curve per method, over the message size or over the
+/// processes. With `auto` a method's segments are another at each point.
+pub(super) fn draw(
+    source: &CalibrationSource,
+    rows: &[PredictionRow],
+    auto: bool,
+    path: &Path,
+) -> Result<()> {
+    let distinct = |of: fn(&PredictionRow) -> u64| {
+        let values: BTreeSet<u64> = rows.iter().map(of).collect();
+        values.into_iter().collect::<Vec<_>>()
+    };
+    let (procs, bytes) = (distinct(|row| row.layout.procs().into()), distinct(|row| row.bytes));
+    let layouts: BTreeSet<Layout> = rows.iter().map(|row| row.layout).collect();
+    if layouts.len() > procs.len() {
+        usage!("--figure draws over the number of processes; give one of --layouts for each");
+    }
+    let Some(collective) = rows.first().map(|row| row.collective) else {
+        usage!("nothing was predicted that could be drawn")
+    };
+    if rows.iter().any(|row| row.collective != collective) {
+        usage!("--figure draws one collective; name it by --collective");
+    }
+    let (over_procs, fixed) = match (&procs[..], &bytes[..]) {
+        (_, [0]) => (true, "no message".into()),
+        ([_], _) => (false, rows[0].layout.in_words()),
+        (_, [bytes]) => (true, quantity::format_bytes(*bytes)),
+        _ => usage!("--figure draws over --procs or over -m; give one value of the other"),
+    };
+    let panels = panels(rows, auto, over_procs);
+    let axis = |label: &str, quantity| figures::Axis { label: label.into(), quantity };
+    let x = match over_procs {
+        true => axis("processes", figures::Quantity::Processes),
+        false => {
+            axis(&format!("message size ({})", collective.message_size()), figures::Quantity::Bytes)
+        }
+    };
+    let y = axis("predicted time", figures::Quantity::Seconds);
+    let mut lines = vec![format!("parameters: {}; closed forms: {}", source.name, source.forms())];
+    let beyond = rows.iter().find(|row| row.extrapolated).map(|row| {
+        let PredictionRow { collective, layout, bytes, .. } = *row;
+        source.reach().excess(Point { collective, layout, bytes })
+    });
+    if let Some(Some(excess)) = beyond {
+        lines.push(format!("extrapolated from there on: {excess}"));
+    }
+    let title = format!("Predicted: {collective}, {fixed}");
+    figure::write(figures::panels(&title, &lines, (x, y), &panels), path)
+}
+
+/// A panel per model, in it a curve per method, over the message size or over the processes.
+fn panels(
+    rows: &[PredictionRow],
+    auto: bool,
+    over_procs: bool,
+) -> Vec<(String, Vec<figures::Curve>)> {
+    // In the order of the rows: the model's own.
+    let mut panels: Vec<(String, Vec<figures::Curve>)> = Vec::new();
+    for row in rows {
+        let x = if over_procs { f64::from(row.layout.procs()) } else { row.bytes as f64 };
+        let point =
+            figures::PlotPoint { x, y: row.seconds, low: row.low_seconds, high: row.high_seconds };
+        let panel =
+            named(&mut panels, |panel| panel.0 == row.model, || (row.model.to_owned(), Vec::new()));
+        let name = match row.tells_origin {
+            _ if auto => name(row),
+            true => row.method.to_string(),
+            false => row.method.short(),
+        };
+        let series = named(
+            &mut panel.1,
+            |series| series.name == name,
+            || figures::Curve {
+                name: name.clone(),
+                trace: figures::Trace::Line,
+                points: Vec::new(),
+            },
+        );
+        series.points.push(point);
+    }
+    for (model, curves) in &mut panels {
+        curves.extend(limit(rows, model, over_procs));
+    }
+    panels
+}
+
+/// What no algorithm gets below by a model, as a curve.
+fn limit(rows: &[PredictionRow], model: &str, over_procs: bool) -> Option<figures::Curve> {
+    let of_model = rows.iter().filter(|row| row.model == model);
+    let at = |row: &PredictionRow| {
+        let x = if over_procs { u64::from(row.layout.procs()) } else { row.bytes };
+        Some((x, row.limit_seconds.filter(|seconds| *seconds > 0.0)?))
+    };
+    let places: BTreeMap<u64, f64> = of_model.filter_map(at).collect();
+    let point = |(x, y): (u64, f64)| figures::PlotPoint { x: x as f64, y, low: y, high: y };
+    let points: Vec<figures::PlotPoint> = places.into_iter().map(point).collect();
+    let curve = figures::Curve { name: "limit".into(), trace: figures::Trace::Line, points };
+    (!curve.points.is_empty()).then_some(curve)
+}
+
+/// The first that matches, or a new one.
+fn named<T>(all: &mut Vec<T>, is: impl FnMut(&T) -> bool, new: impl FnOnce() -> T) -> &mut T {
+    let place = all.iter().position(is).unwrap_or_else(|| {
+        all.push(new());
+        all.len() - 1
+    });
+    &mut all[place]
+}
+
+/// The algorithm, with whose it is where that makes a difference.
+pub(super) fn name(row: &PredictionRow) -> String {
+    let method = row.method.clone().with_segment(0);
+    if row.tells_origin { method.to_string() } else { method.short() }
+}
