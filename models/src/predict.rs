@@ -48,8 +48,6 @@ struct NodePredictors {
     inside: Option<Predictor>,
     /// On several nodes.
     several: Predictor,
-    /// On more ranks nodes are ignored.
-    most_ranks: u32,
 }
 
 /// Fan-outs that are candidates beside the standard one. The trees of the libraries' own broadcasts and

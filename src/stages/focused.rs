@@ -16,7 +16,7 @@ use crate::stages::{
     bench::ClusterBench,
     deciding::judged_models,
     judging,
-    measuring::{expectation, predictors},
+    measuring::{expectations, predictors},
     source::CalibrationSource,
 };
 
@@ -32,7 +32,7 @@ pub fn measure(
 ) -> Result<()> {
     let source = bench.source;
     let predictors = predictors(source)?;
-    let expected = |cell: &Cell| expectation(&predictors, cell);
+    let expected = expectations(&predictors);
     let (cells, notes) = thinned(grid, seconds, &expected);
     notes.iter().for_each(|note| eprintln!("plan: {note}"));
     let wanted = decided_by_models(source, &cells)?;
@@ -62,7 +62,7 @@ pub fn known(
     weights: &Weights,
 ) -> Result<TuningState> {
     let predictors = predictors(source)?;
-    let expected = |cell: &Cell| expectation(&predictors, cell);
+    let expected = expectations(&predictors);
     let known = measure::known(rows, cells, &expected, weights);
     Ok(known.with_limits(&limits(source, cells)?))
 }

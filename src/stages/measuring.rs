@@ -1,6 +1,6 @@
 //! Measures plans of methods at points, by colibri-mpi.
 
-use std::{ffi::OsString, path::Path, time::Duration};
+use std::{cell::RefCell, collections::BTreeMap, ffi::OsString, path::Path, time::Duration};
 
 use anyhow::Result;
 use models::Predictor;
@@ -86,7 +86,7 @@ pub fn planned(
         return Ok(document::read(&path)?);
     }
     let predictors = predictors(source)?;
-    let planned = plan::make(grid, extent, seed, &|cell| expectation(&predictors, cell));
+    let planned = plan::make(grid, extent, seed, &expectations(&predictors));
     tell(&planned);
     document::write(&path, &planned.plan)?;
     Ok(planned.plan)
@@ -105,15 +105,20 @@ pub fn tell(planned: &Planned) {
     );
 }
 
-/// More ranks on nodes of several take too long to simulate for a plan, with all cells and models.
-const MOST_SIMULATED: u32 = 128;
-
-/// The models that say what a cell may cost. On nodes of several ranks their times are simulated, of more
-/// than 128 ranks nodes are ignored.
+/// The models that say what a cell may cost.
 pub fn predictors(source: &CalibrationSource) -> Result<Vec<Predictor>> {
     let models = judged_models().into_iter().filter(|model| source.holds(*model));
-    let predictor = |model| Ok(source.predictor(model)?.ignoring_nodes_beyond(MOST_SIMULATED));
-    models.map(predictor).collect()
+    models.map(|model| source.predictor(model)).collect()
+}
+
+/// As [`expectation`], of any cell; each is found once, since on nodes of several ranks it is simulated.
+pub fn expectations(predictors: &[Predictor]) -> impl Fn(&Cell) -> Vec<Option<f64>> {
+    let known = RefCell::new(BTreeMap::new());
+    move |cell| {
+        let mut known = known.borrow_mut();
+        let place = known.entry((cell.point(), cell.method.clone()));
+        place.or_insert_with(|| expectation(predictors, cell)).clone()
+    }
 }
 
 /// What each model predicts for a cell, in seconds.

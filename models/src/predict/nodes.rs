@@ -11,14 +11,14 @@ use super::{CostSource, NodePredictors, PredictError, Predictor, Sets};
 use crate::{Reach, parameters::ParametersError, simulated::inside_parameters};
 
 /// More ranks take minutes to simulate, with all methods and sizes.
-const MOST_RANKS: u32 = 512;
+const MOST_RANKS: u32 = 128;
 
 impl Predictor {
     /// The same, knowing what messages inside a node cost and what ranks get of their node's port:
     /// on one node the model's forms hold with the costs inside; on several nodes schedules are
     /// simulated, whatever the model's evaluator. Where one level is known, it is the other's too.
     ///
-    /// Of more than 512 ranks nodes are ignored, as they are where each algorithm has constants of
+    /// Of more than 128 ranks nodes are ignored, as they are where each algorithm has constants of
     /// its own; see [`Predictor::found_by`]. Inside, fitted parameters are taken where `fitted` are
     /// wanted and there.
     ///
@@ -38,18 +38,8 @@ impl Predictor {
         let nodes = NodePredictors {
             inside: inside.map(of_inside).transpose()?,
             several: Self::of_sets(model, forms, Sets::on_levels(model, between, inside, fitted)?),
-            most_ranks: MOST_RANKS,
         };
         Ok(Predictor { nodes: Some(Arc::new(nodes)), ..self }.reaching())
-    }
-
-    /// The same with nodes ignored on more than so many ranks.
-    #[must_use]
-    pub fn ignoring_nodes_beyond(mut self, ranks: u32) -> Self {
-        if let Some(nodes) = self.nodes.as_mut().and_then(Arc::get_mut) {
-            nodes.most_ranks = ranks;
-        }
-        self
     }
 
     /// Its reach is that of all.
@@ -81,7 +71,7 @@ impl Predictor {
     /// What simulates nodes, however many there are.
     pub(super) fn with_nodes_of(&self, layout: Layout) -> Option<&Predictor> {
         let nodes = self.nodes.as_ref()?;
-        (layout.procs() <= nodes.most_ranks).then_some(&nodes.several)
+        (layout.procs() <= MOST_RANKS).then_some(&nodes.several)
     }
 
     /// In words, what a method's time is found by: `closed form`, `simulated`, and that nodes of

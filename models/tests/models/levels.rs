@@ -113,16 +113,15 @@ fn on_several_nodes_every_model_simulates_both_levels() {
             assert!(flat.is_err() || flat.unwrap() != wanted.seconds, "{model} {layout} {method}");
         }
         // Beyond, nodes are ignored, and it is said.
-        let beyond = levelled.ignoring_nodes_beyond(15);
-        let (at, method) = (point(Collective::Bcast, "4x4", 8192), own(Algorithm::Binomial, 0));
-        let said = beyond.found_by(at, &method).unwrap();
+        let (at, method) = (point(Collective::Bcast, "33x4", 8192), own(Algorithm::Binomial, 0));
+        let said = levelled.found_by(at, &method).unwrap();
         assert!(said.ends_with("nodes ignored"), "{said}");
-        let flat = Point { layout: Layout::flat(16), ..at };
+        let flat = Point { layout: Layout::flat(132), ..at };
         assert_eq!(
-            beyond.predict_method_seconds(at, &method),
-            beyond.predict_method_seconds(flat, &method)
+            levelled.predict_method_seconds(at, &method),
+            levelled.predict_method_seconds(flat, &method)
         );
-        assert!(beyond.predict_method(at, &"own:two-level".parse().unwrap()).is_err());
+        assert!(levelled.predict_method(at, &"own:two-level".parse().unwrap()).is_err());
     }
 }
 
