@@ -125,29 +125,6 @@ fn on_several_nodes_every_model_simulates_both_levels() {
     }
 }
 
-/// A port that is never full and one cost for both levels: no node is to be noticed.
-#[test]
-fn where_nodes_make_no_difference_times_are_those_without_nodes() {
-    let mut level = inside(1e-15);
-    level.measured = frodo();
-    let levelled = predictor(Model::Simulated, Some(&level));
-    for collective in [Collective::Bcast, Collective::Reduce, Collective::Allgather] {
-        let known = Model::Simulated.algorithms(collective);
-        for method in methods(&levelled, collective, &known, &[0, 1024]).unwrap() {
-            for layout in ["4x4", "4x4:cyclic"] {
-                let at = point(collective, layout, 4096);
-                let flat = Point { layout: Layout::flat(16), ..at };
-                let [on_nodes, without] = [at, flat]
-                    .map(|point| levelled.predict_method_seconds(point, &method).unwrap());
-                assert!(
-                    (on_nodes / without - 1.0).abs() < 1e-6,
-                    "{method} {layout}: {on_nodes} {without}"
-                );
-            }
-        }
-    }
-}
-
 /// Frodo's network, ten times as fast.
 fn ten_times_as_fast() -> Parameters {
     let mut parameters = frodo();
