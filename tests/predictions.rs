@@ -188,8 +188,9 @@ fn nodes_of_several_ranks_are_simulated_whatever_the_model() {
             |command: &str, model| rows(&[&[command, "--model", model][..], &call, &of].concat());
         let predicted = rows_of("predict", model);
         let simulated = rows_of("simulate", if model == "simulated" { "plogp" } else { model });
-        assert!(predicted.len() >= 7 && predicted.len() <= simulated.len(), "{predicted:?}");
-        for row in &predicted {
+        assert!(predicted.len() >= 7, "{predicted:?}");
+        // Trees that are made for the network are another thing where that is not known.
+        for row in predicted.iter().filter(|row| row["algorithm"] != "fitted") {
             assert_eq!((&row["model"], &row["procs"]), (&model.into(), &"4x4".into()), "{row}");
             assert_eq!(row["found_by"], "simulated", "{row}");
             let same = simulated.iter().any(|same| same["seconds"] == row["seconds"]);

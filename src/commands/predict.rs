@@ -165,10 +165,19 @@ impl Predict {
             if placed.leaves_out(layout.procs(), self.algorithm.is_none()) {
                 continue;
             }
-            for &bytes in sizes(collective, &self.grid.sizes.0) {
-                let point = Point { collective, layout, bytes };
-                let of = (placed.entry.algorithm, &placed.method);
-                rows.extend(predict(predictor, point, of, &self.grid.segments)?);
+            let algorithm = placed.entry.algorithm;
+            let methods = match placed.method {
+                Method::Own { algorithm, .. } => {
+                    predictor.at(layout).methods(collective, algorithm)
+                }
+                composed => vec![composed],
+            };
+            for method in &methods {
+                for &bytes in sizes(collective, &self.grid.sizes.0) {
+                    let point = Point { collective, layout, bytes };
+                    let of = (algorithm, method);
+                    rows.extend(predict(predictor, point, of, &self.grid.segments)?);
+                }
             }
         }
         Ok(rows)

@@ -8,7 +8,7 @@ use models::{
     simulated::{LevelledNetwork, Run, RunLevels},
 };
 use records::{
-    Algorithm, Collective, Layout, Method,
+    Algorithm, Collective, Layout, Method, TreePace,
     calibration::{Estimate, GapKnot, InsideNode, Parameters, PortGap},
 };
 use schedules::{
@@ -97,6 +97,7 @@ fn on_several_nodes_every_model_simulates_both_levels() {
                 procs: layout.procs(),
                 root: 0,
                 fan_out: None,
+                pace: TreePace::EVEN,
                 bytes: 8192,
                 segment_bytes: Method::segment_bytes(&method),
                 levels: RunLevels { layout: Some(layout), inter, intra: None },
