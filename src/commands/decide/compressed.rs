@@ -104,6 +104,34 @@ impl Decide {
             ]
         })
     }
+
+    /// The layouts that are decided for: a compressed function knows the number of processes alone, so that
+    /// only those with one rank on each node stay.
+    ///
+    /// # Errors
+    /// None is left.
+    pub(super) fn kept_layouts(&self, layouts: Vec<Layout>) -> Result<Vec<Layout>> {
+        if self.compress.is_none() {
+            return Ok(layouts);
+        }
+        let (flat, others): (Vec<Layout>, Vec<Layout>) =
+            layouts.into_iter().partition(|layout| layout.is_flat());
+        let others: Vec<String> = others.iter().map(Layout::to_string).collect();
+        if flat.is_empty() {
+            usage!(
+                "--compress knows the number of processes alone; give --layouts with one rank on each \
+                 node, such as 8x1, in place of {}",
+                others.join(", ")
+            );
+        }
+        if !others.is_empty() {
+            eprintln!(
+                "note: --compress knows the number of processes alone; left out: {}",
+                others.join(", ")
+            );
+        }
+        Ok(flat)
+    }
 }
 
 const fn language(code: Code) -> Language {
@@ -192,28 +220,4 @@ impl CompressedRow<'_> {
 fn procs(wanted: &DecisionRequest<'_>) -> Vec<u32> {
     let procs: BTreeSet<u32> = wanted.layouts.iter().map(|layout| layout.procs()).collect();
     procs.into_iter().collect()
-}
-
-/// A compressed function knows the number of processes alone: layouts with one rank on each node stay.
-///
-/// # Errors
-/// None is left.
-pub(super) fn flat_alone(layouts: &[Layout]) -> Result<Vec<Layout>> {
-    let (flat, others): (Vec<Layout>, Vec<Layout>) =
-        layouts.iter().copied().partition(|layout| layout.is_flat());
-    let others: Vec<String> = others.iter().map(Layout::to_string).collect();
-    if flat.is_empty() {
-        usage!(
-            "--compress knows the number of processes alone; give --layouts with one rank on each \
-             node, such as 8x1, in place of {}",
-            others.join(", ")
-        );
-    }
-    if !others.is_empty() {
-        eprintln!(
-            "note: --compress knows the number of processes alone; left out: {}",
-            others.join(", ")
-        );
-    }
-    Ok(flat)
 }

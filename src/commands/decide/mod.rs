@@ -120,10 +120,7 @@ impl Decide {
             Some(models) => models.0.clone(),
             None => source.models(default_models()),
         };
-        let mut layouts = source.layouts(&self.grid);
-        if self.compress.is_some() {
-            layouts = compressed::flat_alone(&layouts)?;
-        }
+        let layouts = self.kept_layouts(source.layouts(&self.grid))?;
         let wanted = DecisionRequest {
             collectives: &self.grid.collective.0,
             layouts: &layouts,
