@@ -106,13 +106,20 @@ pub(crate) fn of_method(method: &Method) -> RGBColor {
 }
 
 /// Of algorithms that came later, in turn: from two-level on.
-const LATER: [RGBColor; 6] = [
+const LATER: [RGBColor; 13] = [
     RGBColor(221, 204, 119),
     RGBColor(204, 102, 119),
     RGBColor(51, 34, 136),
     RGBColor(17, 119, 51),
     RGBColor(170, 68, 153),
     RGBColor(68, 170, 153),
+    RGBColor(102, 37, 6),
+    RGBColor(100, 143, 255),
+    RGBColor(128, 128, 128),
+    RGBColor(254, 97, 0),
+    RGBColor(0, 68, 27),
+    RGBColor(250, 159, 181),
+    RGBColor(120, 94, 240),
 ];
 
 fn of_algorithm(algorithm: Algorithm) -> RGBColor {

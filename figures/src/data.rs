@@ -25,16 +25,16 @@ impl FigureTable {
 }
 
 /// A gnuplot script, line by line.
-pub(crate) struct Script {
+pub(crate) struct GnuplotScript {
     text: String,
     /// The table's file, in quotes.
     pub(crate) table: String,
 }
 
-impl Script {
+impl GnuplotScript {
     /// Begins one that draws the table of a file, into an SVG beside it.
     pub(crate) fn new(table: &str, (width, height): (u32, u32)) -> Self {
-        let mut script = Script { text: String::new(), table: quoted(table) };
+        let mut script = GnuplotScript { text: String::new(), table: quoted(table) };
         let stem = table.strip_suffix(".csv").unwrap_or(table);
         script.line(&format!("# gnuplot {stem}.gp draws {table}"));
         script.line("set encoding utf8");

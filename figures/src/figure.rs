@@ -14,8 +14,8 @@ use plotters::{
 use records::FileError;
 
 use crate::{
-    FigureError, canvas::Canvas, colour, data::Script, map::MapFigure, plot::Plots, raster::Raster,
-    space_time_page::SpaceTime, tree_page::TreePage,
+    FigureError, canvas::Canvas, colour, data::GnuplotScript, map::MapFigure, plot::Plots,
+    raster::Raster, space_time_page::SpaceTime, tree_page::TreePage,
 };
 
 /// A picture, laid out and ready to be drawn on any of plotters' backends.
@@ -129,7 +129,7 @@ impl Figure {
     /// # Errors
     /// What the figure would not be laid out for either.
     pub fn gnuplot(&self, csv: &str) -> Result<String, FigureError> {
-        let script = Script::new(csv, self.size);
+        let script = GnuplotScript::new(csv, self.size);
         Ok(match &self.page {
             Page::Map(map) => map.script(script)?,
             Page::Plots(plots) => plots.script(script)?,

@@ -7,7 +7,7 @@ use crate::{
     FigureError,
     canvas::{Align, Canvas, Hatch, Pixel, Rect, TEXT, TICK},
     colour,
-    data::{FigureTable, Script, only, quoted},
+    data::{FigureTable, GnuplotScript, only, quoted},
     page::{Heading, LINE, Legend, LegendKey, MARGIN},
 };
 
@@ -189,7 +189,7 @@ impl SpaceTime {
         FigureTable { columns: &["kind", "name", "rank", "begin", "to_rank", "end"], rows }
     }
 
-    pub(crate) fn script(&self, mut script: Script) -> String {
+    pub(crate) fn script(&self, mut script: GnuplotScript) -> String {
         script.set("title", &self.heading.title);
         script.line("set key below");
         script.set("xlabel", "time (s)");

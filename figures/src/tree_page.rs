@@ -8,7 +8,7 @@ use crate::{
     FigureError,
     canvas::{Align, Canvas, Hatch, Pixel, TEXT, TICK},
     colour,
-    data::{FigureTable, Script},
+    data::{FigureTable, GnuplotScript},
     page::{Heading, LEAST_WIDTH, LINE, Legend, LegendKey, MARGIN},
 };
 
@@ -144,7 +144,7 @@ impl TreePage {
         FigureTable { columns, rows: parents.iter().enumerate().map(row).collect() }
     }
 
-    pub(crate) fn script(&self, mut script: Script) -> String {
+    pub(crate) fn script(&self, mut script: GnuplotScript) -> String {
         script.set("title", &self.heading.title);
         script.line("unset key");
         script.line("unset xtics");

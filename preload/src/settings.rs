@@ -308,7 +308,7 @@ mod tests {
         for (name, value, wanted) in [
             (FORCE, "bcast", "fatal: COLIBRI_FORCE: 'bcast': expected COLLECTIVE=METHOD"),
             (FORCE, "bcats=own:linear", "did you mean 'bcast'?"),
-            (FORCE, "scatter=own:linear-ascending", "known: binomial, linear, linear-blocking"),
+            (FORCE, "scatter=own:linear-ascending", "known: binomial, bine, k-nomial, linear,"),
             (FORCE, "bcast=own:binomal", "did you mean 'binomial'?"),
             (FORCE, "bcast=own:bruck", "bcast has no algorithm bruck (known: binary"),
             (FORCE, "bcast=own:linear;bcast=own:ring", "a second method for bcast"),

@@ -66,11 +66,12 @@ fn answered(family: Family, sizes: &[u32]) {
             let with = stdout(&with);
             let with = outcomes(&with);
             assert_eq!(native.len(), with.len(), "{ranks} ranks, {force}");
-            let worse: Vec<_> = native
-                .iter()
-                .zip(&with)
-                .filter(|(native, with)| native.1 != with.1 || (native.2 && !with.2))
-                .collect();
+            // What the library makes of one buffer may hang on whose message comes first.
+            let is_left = |call: &str| left.split(' ').any(|of| call.split(' ').next() == Some(of));
+            let is_worse = |(native, with): &(&(&str, &str, bool), &(&str, &str, bool))| {
+                native.1 != with.1 || (native.2 && !with.2 && !is_left(native.0))
+            };
+            let worse: Vec<_> = native.iter().zip(&with).filter(is_worse).collect();
             assert!(worse.is_empty(), "{ranks} ranks, {force}: {worse:#?}");
         }
         let seconds = began.elapsed().as_secs();

@@ -16,12 +16,12 @@ pub const FILE: &str = "guidelines.toml";
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct GuidelineFile {
-    guideline: Vec<Entry>,
+    guideline: Vec<GuidelineEntry>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Entry {
+struct GuidelineEntry {
     rule: Spanned<String>,
     sizes: Option<Spanned<String>>,
     procs: Option<Spanned<String>>,
@@ -80,7 +80,7 @@ pub fn parse(text: &str, path: &Path) -> Result<Vec<PatternGuideline>, FileError
 }
 
 fn guideline(
-    entry: &Entry,
+    entry: &GuidelineEntry,
     index: usize,
     text: &str,
     path: &Path,

@@ -3,7 +3,7 @@
 use super::{MapFigure, layout::MapLayout};
 use crate::{
     FigureError,
-    data::{FigureTable, Script, only, quoted},
+    data::{FigureTable, GnuplotScript, only, quoted},
 };
 
 impl MapFigure {
@@ -34,7 +34,7 @@ impl MapFigure {
         FigureTable { columns, rows: table }
     }
 
-    pub(crate) fn script(&self, mut script: Script) -> Result<String, FigureError> {
+    pub(crate) fn script(&self, mut script: GnuplotScript) -> Result<String, FigureError> {
         let layout = MapLayout::from_map(self)?;
         let rows = self.panels.len().div_ceil(layout.columns);
         let title = quoted(&self.heading.title);

@@ -3,7 +3,7 @@
 use super::{Plot, PlotLayout, Plots, Trace};
 use crate::{
     FigureError,
-    data::{FigureTable, Script, only, quoted},
+    data::{FigureTable, GnuplotScript, only, quoted},
     ticks::Quantity,
 };
 
@@ -25,7 +25,7 @@ impl Plots {
         FigureTable { columns, rows }
     }
 
-    pub(crate) fn script(&self, mut script: Script) -> Result<String, FigureError> {
+    pub(crate) fn script(&self, mut script: GnuplotScript) -> Result<String, FigureError> {
         let layout = PlotLayout::from_plots(self)?;
         let rows = self.panels.len().div_ceil(layout.columns);
         let title = quoted(&self.heading.title);

@@ -2,7 +2,10 @@
 
 use models::{
     Forms, Model, Point, Predictor, algorithms,
-    decide::{AUTO_LIMIT, DecideError, Segments, best_segment, decide, decide_among, decide_map},
+    decide::{
+        AUTO_LIMIT, DecideError, Segments, best_segment, best_segment_of, decide, decide_among,
+        decide_map,
+    },
     presets::preset,
 };
 use proptest::prelude::*;
@@ -219,21 +222,26 @@ proptest! {
             let serves = |algorithm: &&Algorithm| {
                 Model::Refined.serves(collective, **algorithm, procs)
             };
-            for &algorithm in algorithms.iter().filter(serves) {
-                let plain = own(algorithm, 0);
-                let segmented = predictor.segmented(collective, &plain).unwrap();
-                let best = match segmented {
-                    true => best_segment(&predictor, point, algorithm).unwrap(),
+            let of = |&algorithm: &Algorithm| predictor.methods(collective, algorithm);
+            for plain in algorithms.iter().filter(serves).flat_map(of) {
+                let best = match predictor.segmented(collective, &plain).unwrap() {
+                    true => best_segment_of(&predictor, point, &plain).unwrap(),
                     false => Some(0),
                 };
                 if let Some(segment) = best {
-                    let seconds = predictor.predict(point, algorithm, segment).unwrap();
-                    all.push((own(algorithm, segment), seconds));
+                    let method = plain.with_segment(segment);
+                    let seconds = predictor.predict_method_seconds(point, &method).unwrap();
+                    all.push((method, seconds));
                 }
             }
             let least = all.iter().map(|(_, seconds)| *seconds).fold(f64::INFINITY, f64::min);
             let first = all.iter().find(|(_, seconds)| *seconds <= least * (1.0 + 1e-12)).unwrap();
-            prop_assert_eq!((&decision.method, decision.seconds), (&first.0, first.1));
+            // A fitted tree is told with what it was made for.
+            let names = |method: &Method| (method.algorithm(), method.segment_bytes());
+            prop_assert_eq!(
+                (names(&decision.method), decision.seconds),
+                (names(&first.0), first.1)
+            );
         }
     }
 

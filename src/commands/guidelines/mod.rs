@@ -18,7 +18,7 @@ use verification::{
     splits,
 };
 
-use self::tables::{Comparison, NamedViolations};
+use self::tables::{NamedViolations, ViolationTable};
 use crate::{
     commands::shared::{
         options::{List, RunOptions, SiteOptions, collectives, kinds, layouts, procs, sizes},
@@ -110,7 +110,7 @@ pub struct Guidelines {
 
     /// Print this table instead: classes, patterns, or sizes at which each guideline is violated
     #[arg(long, value_enum, value_name = "TABLE")]
-    table: Option<Comparison>,
+    table: Option<ViolationTable>,
 
     /// Another judged run to show in the table; repeatable
     #[arg(long, value_name = "DIR", requires = "table")]

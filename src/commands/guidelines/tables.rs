@@ -15,7 +15,7 @@ use crate::{commands::shared::output, error::usage, site::run_directory::RunDire
 
 /// What is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Comparison {
+pub enum ViolationTable {
     /// How many collectives (of patterns: guidelines) have a violation at any size
     Classes,
     /// Which pattern guidelines are violated at any size
@@ -57,11 +57,11 @@ impl NamedViolations {
 }
 
 /// The table of some runs.
-pub fn table(comparison: Comparison, runs: &[NamedViolations]) -> String {
+pub fn table(comparison: ViolationTable, runs: &[NamedViolations]) -> String {
     let mut text = match comparison {
-        Comparison::Classes => classes(runs),
-        Comparison::Patterns => patterns(runs),
-        Comparison::Sizes => runs.iter().map(sizes).collect::<Vec<String>>().join("\n"),
+        ViolationTable::Classes => classes(runs),
+        ViolationTable::Patterns => patterns(runs),
+        ViolationTable::Sizes => runs.iter().map(sizes).collect::<Vec<String>>().join("\n"),
     };
     text.push('\n');
     for run in runs {
@@ -212,17 +212,17 @@ mod tests {
                 ],
             ),
         ];
-        let of_classes = words(&table(Comparison::Classes, &runs));
+        let of_classes = words(&table(ViolationTable::Classes, &runs));
         assert_eq!(
             of_classes[..3],
             ["procs guideline one two", "8 pattern 1/2 0/1", "8 monotony 0/1 1/1"]
         );
-        let of_patterns = words(&table(Comparison::Patterns, &runs));
+        let of_patterns = words(&table(ViolationTable::Patterns, &runs));
         assert_eq!(
             of_patterns[1..3],
             ["8 bcast <= bcast_as_allgatherv x .", "8 bcast <= scatter + allgather . -"]
         );
-        let of_sizes = words(&table(Comparison::Sizes, &runs));
+        let of_sizes = words(&table(ViolationTable::Sizes, &runs));
         assert_eq!(
             of_sizes[..3],
             ["one", "procs guideline 1 B 64 B", "8 bcast <= bcast_as_allgatherv . x"]

@@ -20,7 +20,7 @@ fn spread(sizes: &[u64], count: usize) -> Vec<u64> {
 
 /// What was measured of a collective on a layout.
 #[derive(Default)]
-struct Measured<'a> {
+struct SizesAndMethods<'a> {
     methods: BTreeSet<&'a Method>,
     sizes: BTreeSet<u64>,
 }
@@ -28,7 +28,7 @@ struct Measured<'a> {
 /// What was measured somewhere on a layout, at those `sizes` between the least and the greatest measured
 /// there that were left out.
 pub fn left_out(cells: &[Cell], sizes: &[u64]) -> Vec<Cell> {
-    let mut measured: BTreeMap<(Collective, Layout), Measured<'_>> = BTreeMap::new();
+    let mut measured: BTreeMap<(Collective, Layout), SizesAndMethods<'_>> = BTreeMap::new();
     for Cell { collective, method, layout, bytes } in cells {
         let here = measured.entry((*collective, *layout)).or_default();
         here.methods.insert(method);
@@ -46,7 +46,7 @@ pub fn left_out(cells: &[Cell], sizes: &[u64]) -> Vec<Cell> {
     left_out
 }
 
-impl Measured<'_> {
+impl SizesAndMethods<'_> {
     /// Those of `sizes` between the first and the last measured that were not.
     fn left_out_between(&self, sizes: &[u64]) -> Vec<u64> {
         let range = self.sizes.first().zip(self.sizes.last());
