@@ -112,7 +112,7 @@ fn predictions_are_drawn_over_both_sizes() {
         let with_file = [&arguments[..], &[file.to_str().unwrap()], &flags].concat();
         run(0, &with_file);
         let svg = std::fs::read_to_string(&file).unwrap();
-        for wanted in [x, "(a) hockney", "(f) simulated", "predicted time", "linear"] {
+        for wanted in [x, "(a) hockney", "(f) simulated", "predicted time", "limit"] {
             assert!(svg.contains(wanted), "{flags:?}: {wanted}");
         }
     }

@@ -38,8 +38,8 @@ pub(crate) struct Plots {
 }
 
 const MOST_PANELS: usize = 32;
-/// So many look different from each other.
-const MOST_SERIES: usize = colour::SERIES.len() * DASHES;
+/// So many series of one figure look different from each other.
+pub const MOST_SERIES: usize = colour::SERIES.len() * DASHES;
 
 type LogAxis = WithKeyPoints<LogCoord<f64>>;
 type Chart<'a, DB> = ChartContext<'a, DB, Cartesian2d<LogAxis, LogAxis>>;

@@ -40,7 +40,8 @@ pub(super) fn draw(
         (_, [bytes]) => (true, quantity::format_bytes(*bytes)),
         _ => usage!("--figure draws over --procs or over -m; give one value of the other"),
     };
-    let panels = panels(rows, auto, over_procs);
+    let mut panels = panels(rows, auto, over_procs);
+    let left_out = leave_out_slowest(&mut panels);
     let axis = |label: &str, quantity| figures::Axis { label: label.into(), quantity };
     let x = match over_procs {
         true => axis("processes", figures::Quantity::Processes),
@@ -57,6 +58,7 @@ pub(super) fn draw(
     if let Some(Some(excess)) = beyond {
         lines.push(format!("extrapolated from there on: {excess}"));
     }
+    lines.extend(left_out);
     let title = format!("Predicted: {collective}, {fixed}");
     figure::write(figures::panels(&title, &lines, (x, y), &panels), path)
 }
@@ -97,6 +99,39 @@ fn panels(
     panels
 }
 
+/// Where there are more methods than look different, leaves out those that come least near to the fastest
+/// anywhere; says how many.
+fn leave_out_slowest(panels: &mut [(String, Vec<figures::Curve>)]) -> Option<String> {
+    // The limit is a series, too.
+    let most = figures::MOST_SERIES - 1;
+    let mut nearest: BTreeMap<String, f64> = BTreeMap::new();
+    for (_, curves) in panels.iter() {
+        let methods = || curves.iter().filter(|curve| curve.name != LIMIT);
+        let mut fastest: BTreeMap<u64, f64> = BTreeMap::new();
+        for point in methods().flat_map(|curve| &curve.points) {
+            let least = fastest.entry(point.x.to_bits()).or_insert(f64::INFINITY);
+            *least = least.min(point.y);
+        }
+        for curve in methods() {
+            let of_fastest = |point: &figures::PlotPoint| point.y / fastest[&point.x.to_bits()];
+            let least = curve.points.iter().map(of_fastest).fold(f64::INFINITY, f64::min);
+            let known = nearest.entry(curve.name.clone()).or_insert(f64::INFINITY);
+            *known = known.min(least);
+        }
+    }
+    let mut names: Vec<(String, f64)> = nearest.into_iter().collect();
+    names.sort_by(|(_, a), (_, b)| a.total_cmp(b));
+    let slowest: BTreeSet<String> = names.into_iter().skip(most).map(|(name, _)| name).collect();
+    for (_, curves) in panels {
+        curves.retain(|curve| !slowest.contains(&curve.name));
+    }
+    let count = slowest.len();
+    (count > 0).then(|| format!("left out: {count} methods, those furthest from the fastest"))
+}
+
+/// What the curve of the limit is called.
+const LIMIT: &str = "limit";
+
 /// What no algorithm gets below by a model, as a curve.
 fn limit(rows: &[PredictionRow], model: &str, over_procs: bool) -> Option<figures::Curve> {
     let of_model = rows.iter().filter(|row| row.model == model);
@@ -107,7 +142,7 @@ fn limit(rows: &[PredictionRow], model: &str, over_procs: bool) -> Option<figure
     let places: BTreeMap<u64, f64> = of_model.filter_map(at).collect();
     let point = |(x, y): (u64, f64)| figures::PlotPoint { x: x as f64, y, low: y, high: y };
     let points: Vec<figures::PlotPoint> = places.into_iter().map(point).collect();
-    let curve = figures::Curve { name: "limit".into(), trace: figures::Trace::Line, points };
+    let curve = figures::Curve { name: LIMIT.into(), trace: figures::Trace::Line, points };
     (!curve.points.is_empty()).then_some(curve)
 }
 
