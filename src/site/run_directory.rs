@@ -359,6 +359,17 @@ mod tests {
     }
 
     #[test]
+    fn a_file_in_place_of_a_directory_is_called_that() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("calibration.json");
+        fs::write(&file, "{}").unwrap();
+        for open in [RunDirectory::at, RunDirectory::read, RunDirectory::judge] {
+            let told = open(&file).err().unwrap().to_string();
+            assert_eq!(told, format!("{}: is a file; name the run's directory", file.display()));
+        }
+    }
+
+    #[test]
     fn a_record_is_not_written_over() {
         let dir = tempfile::tempdir().unwrap();
         let run = open(dir.path()).unwrap();

@@ -97,6 +97,8 @@ fn plain(name: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -115,5 +117,18 @@ mod tests {
             let problem = other(text.into()).unwrap_err();
             assert!(problem.contains(wanted), "{text}: {problem}");
         }
+    }
+
+    #[test]
+    fn a_record_in_place_of_rules_is_called_by_its_kind_and_not_quoted() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("measurements.csv");
+        let record = "#@schema=colibri/measurements/1\nvisit,collective,procs,bytes\n";
+        fs::write(&path, record).unwrap();
+        let judged = ForeignDecisions { name: "mine".into(), path: path.clone() };
+        let told = judged.read(&Samples::default()).unwrap_err().to_string();
+        let wanted = ": is a measurements record; expected Open MPI's rules or colibri/choices/";
+        assert!(told.starts_with(&format!("{}{wanted}", path.display())), "{told}");
+        assert!(!told.contains("visit"), "{told}");
     }
 }
