@@ -8,6 +8,7 @@
 //! once for both, holds 0.
 
 mod compared;
+mod convex;
 mod error;
 mod segments;
 mod switching;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::Args;
 use records::{
-    Collective, Layout, Method, document,
+    Collective, Method, document,
     plan::{Cell, Plan, Visit},
     quantity,
 };
@@ -15,10 +15,9 @@ use verification::statistics::nrep::{RepetitionRule, Threshold};
 
 use crate::{
     commands::shared::{
-        options::{
-            List, RunOptions, SiteOptions, collectives, layouts, procs, sizes, timing_scheme,
-        },
+        options::{List, RunOptions, SiteOptions, collectives, timing_scheme},
         output,
+        points::PointOptions,
     },
     site::{allocation::within_allocation, ranks::Site, run_directory::RunDirectory},
     stages::{
@@ -45,17 +44,8 @@ pub struct Nrep {
     #[arg(long, value_name = "NAMES", value_parser = methods, default_value = "default")]
     method: List<Method>,
 
-    /// Communicator sizes: 4,8,16 or 2..32 (every one) [default: all ranks]
-    #[arg(long, short, value_name = "LIST", value_parser = procs)]
-    procs: Option<List<u32>>,
-
-    /// Which ranks are on which node, instead: 4x4,8x4 (nodes x ranks per node), 8x4:cyclic, 4+4+3
-    #[arg(long, value_name = "LIST", value_parser = layouts, conflicts_with = "procs")]
-    layouts: Option<List<Layout>>,
-
-    /// Message sizes: 1KiB,64KiB or 1..8MiB (powers of two), as each collective defines them
-    #[arg(long, short = 'm', value_name = "LIST", value_parser = sizes, default_value = "1..64KiB")]
-    sizes: List<u64>,
+    #[command(flatten)]
+    points: PointOptions,
 
     /// Criteria that must all hold, each with its threshold and, after an @, its window: rse (relative
     /// standard error of the mean), cov-mean, cov-median (variation of the latest running means,
@@ -256,12 +246,7 @@ impl Nrep {
     }
 
     fn cells(&self, site: &Site) -> Result<Vec<Cell>> {
-        let layouts = match (&self.layouts, &self.procs) {
-            (Some(layouts), _) => layouts.0.clone(),
-            (None, Some(procs)) => procs.0.iter().map(|&procs| site.of_first(procs)).collect(),
-            (None, None) => vec![site.of_first(site.ranks())],
-        };
-        measuring::check_layouts(&layouts, site.ranks())?;
+        let layouts = self.points.layouts(site)?;
         let mut cells = Vec::new();
         for &layout in &layouts {
             for &collective in &self.collective.0 {
@@ -270,7 +255,7 @@ impl Nrep {
                         crate::error::usage!("--method: {problem}");
                     }
                     let cell = |&bytes| Cell { collective, method: method.clone(), layout, bytes };
-                    cells.extend(self.sizes.0.iter().map(cell));
+                    cells.extend(self.points.sizes.0.iter().map(cell));
                 }
             }
         }

@@ -35,7 +35,7 @@ use crate::stages::{
 /// A job fails; the records are kept.
 pub fn confirm(
     bench: &mut ClusterBench<'_, '_>,
-    (judged, known, between): (&JudgedRun, &TuningState, &TuningState),
+    (judged, known, between): (&JudgedRun, &TuningState, Option<&TuningState>),
     traced: Option<(&Path, &Traced)>,
     (seconds, goes_on, seed): (f64, bool, u64),
     commutative: bool,
@@ -107,7 +107,7 @@ struct WayTarget {
 impl WayTarget {
     fn new(
         (way, target, exporter): (LoadWay, LoadTarget, Box<dyn Exporter>),
-        (known, between): (&TuningState, &TuningState),
+        (known, between): (&TuningState, Option<&TuningState>),
         plan: &Plan,
     ) -> Self {
         let among = |point: Point, method: &Method| {
@@ -115,7 +115,7 @@ impl WayTarget {
                 && (way == LoadWay::Preload || exporter.express(point, method).is_ok())
         };
         let (choices, doubts) = (known.choices_among(&among), known.doubts_among(&among));
-        let between = between.choices_between(&among);
+        let between = between.map(|known| known.choices_between(&among)).unwrap_or_default();
         WayTarget { way, target, exporter, choices, doubts, between }
     }
 

@@ -68,7 +68,7 @@ pub fn known(
 }
 
 /// The same of these cells and of the sizes between theirs that a plan has left out of `sizes`: what is
-/// believed there rests on the models and on what was measured nearby.
+/// believed there rests on the models and on what was measured nearby. Nothing where no size was left out.
 ///
 /// # Errors
 /// As [`known`].
@@ -77,9 +77,12 @@ pub fn known_between(
     cells: &[Cell],
     sizes: &[u64],
     source: &CalibrationSource,
-) -> Result<TuningState> {
-    let cells = [cells, &left_out(cells, sizes)].concat();
-    known(rows, &cells, source, &Weights::default())
+) -> Result<Option<TuningState>> {
+    let left_out = left_out(cells, sizes);
+    if left_out.is_empty() {
+        return Ok(None);
+    }
+    known(rows, &[cells, &left_out].concat(), source, &Weights::default()).map(Some)
 }
 
 /// What no algorithm gets below at each point, by the network as it was calibrated; nothing where only

@@ -3,7 +3,7 @@
 
 use crate::{
     running,
-    stopping::{Criterion, standard_error, without_greatest},
+    stopping::{Criterion, Rule},
 };
 
 /// A criterion with what it must be below.
@@ -31,22 +31,25 @@ impl Threshold {
 
     /// The uncertainty after each observation, as a part of the time; infinite where there are too few.
     pub fn course(&self, observations: &[f64]) -> Vec<f64> {
-        let of_each = |uncertainty: fn(&[f64]) -> f64| {
-            (1..=observations.len()).map(|count| uncertainty(&observations[..count])).collect()
-        };
         match self.criterion {
-            Criterion::StandardError => of_each(standard_error),
-            Criterion::WithoutGreatest => of_each(without_greatest),
-            Criterion::MedianInterval => of_each(|observations| {
-                crate::median_interval(observations, 0.95)
-                    .map_or(f64::INFINITY, |it| (it.high - it.low) / 2.0 / it.median)
-            }),
-            Criterion::MeanInterval => of_each(|observations| {
-                crate::mean_interval(observations, 0.95)
-                    .map_or(f64::INFINITY, |(mean, half_width)| half_width / mean)
-            }),
             Criterion::RunningMeans => self.variations(&running::means(observations)),
             Criterion::RunningMedians => self.variations(&running::medians(observations)),
+            _ => {
+                let uncertainty = |count: usize| self.rule().uncertainty(&observations[..count]);
+                (1..=observations.len()).map(uncertainty).collect()
+            }
+        }
+    }
+
+    /// The stopping rule of this criterion alone.
+    fn rule(&self) -> Rule {
+        Rule {
+            criterion: self.criterion,
+            minimum: 0,
+            maximum: usize::MAX,
+            confidence: 0.95,
+            relative_error: self.below,
+            resolution_seconds: 0.0,
         }
     }
 

@@ -71,12 +71,12 @@ impl std::str::FromStr for Criterion {
 }
 
 /// The standard error of the mean over the mean; infinite of fewer than two observations.
-pub(crate) fn standard_error(observations: &[f64]) -> f64 {
+fn standard_error(observations: &[f64]) -> f64 {
     running::variation(observations) / (observations.len() as f64).sqrt()
 }
 
 /// The coefficient of variation of all but the greatest; infinite of fewer than three observations.
-pub(crate) fn without_greatest(observations: &[f64]) -> f64 {
+fn without_greatest(observations: &[f64]) -> f64 {
     let greatest = (0..observations.len())
         .max_by(|one, other| observations[*one].total_cmp(&observations[*other]));
     let rest = observations.iter().enumerate().filter(|(index, _)| Some(*index) != greatest);

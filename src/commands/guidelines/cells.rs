@@ -11,9 +11,7 @@ use super::Guidelines;
 use crate::{
     error::usage,
     site::ranks::Site,
-    stages::{
-        compared::ComparedKinds, guideline_file, kinds::MethodKind, measuring, options::is_all,
-    },
+    stages::{compared::ComparedKinds, guideline_file, kinds::MethodKind, options::is_all},
 };
 
 /// Whether what Colibri carries out can be carried out.
@@ -28,13 +26,7 @@ fn runnable(point: Point, method: &Method) -> Result<(), String> {
 impl Guidelines {
     /// The default and what it is compared with, and a barrier to compare gains with.
     pub(super) fn cells(&self, site: &Site) -> Result<Vec<Cell>> {
-        let ranks = site.ranks();
-        let layouts = match (&self.layouts, &self.procs) {
-            (Some(layouts), _) => layouts.0.clone(),
-            (None, Some(procs)) => procs.0.iter().map(|&procs| site.of_first(procs)).collect(),
-            (None, None) => vec![site.of_first(ranks)],
-        };
-        measuring::check_layouts(&layouts, ranks)?;
+        let layouts = self.points.layouts(site)?;
         if let Some(path) = &self.guidelines {
             return self.cells_of(&guideline_file::read(path)?, &layouts);
         }
@@ -55,7 +47,7 @@ impl Guidelines {
             let barrier = Collective::Barrier;
             cells.push(Cell { collective: barrier, method: Method::Default, layout, bytes: 0 });
             for &collective in collectives.iter().filter(|&&collective| collective != barrier) {
-                for &bytes in &self.sizes.0 {
+                for &bytes in &self.points.sizes.0 {
                     let methods = self.compared(&kinds, Point { collective, layout, bytes });
                     let plugins = plugins.iter().filter(|(of, _)| *of == collective);
                     let plugins = plugins.map(|(_, method)| method.clone());
@@ -79,7 +71,7 @@ impl Guidelines {
         for &layout in layouts {
             add(Point { collective: Collective::Barrier, layout, bytes: 0 }, Method::Default);
             for rule in rules {
-                let sizes = if rule.sizes.is_empty() { &self.sizes.0 } else { &rule.sizes };
+                let sizes = if rule.sizes.is_empty() { &self.points.sizes.0 } else { &rule.sizes };
                 for &bytes in sizes {
                     let point = Point { collective: rule.collective, layout, bytes };
                     if !rule.is_at(point) {

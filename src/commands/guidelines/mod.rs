@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use clap::Args;
-use records::{Collective, Layout, document, plan::Plan, quantity, violations::Violations};
+use records::{Collective, document, plan::Plan, quantity, violations::Violations};
 use tuning::jobs::{self, JobPlan};
 use verification::{
     guidelines::ViolationTest, patterns::PatternGuideline, samples::Samples, significance::Test,
@@ -21,9 +21,10 @@ use verification::{
 use self::tables::{NamedViolations, ViolationTable};
 use crate::{
     commands::shared::{
-        options::{List, RunOptions, SiteOptions, collectives, kinds, layouts, procs, sizes},
+        options::{List, RunOptions, SiteOptions, collectives, kinds, sizes},
         output,
         plugins::{self, PluginOptions},
+        points::PointOptions,
     },
     site::{allocation::within_allocation, ranks::Site, run_directory::RunDirectory},
     stages::{
@@ -49,17 +50,8 @@ pub struct Guidelines {
     #[arg(long, value_name = "NAMES", value_parser = collectives)]
     collective: Option<List<Collective>>,
 
-    /// Communicator sizes: 4,8,16 or 2..32 (every one) [default: all ranks]
-    #[arg(long, short, value_name = "LIST", value_parser = procs)]
-    procs: Option<List<u32>>,
-
-    /// Which ranks are on which node, instead: 4x4,8x4 (nodes x ranks per node), 8x4:cyclic, 4+4+3
-    #[arg(long, value_name = "LIST", value_parser = layouts, conflicts_with = "procs")]
-    layouts: Option<List<Layout>>,
-
-    /// Message sizes: 1KiB,64KiB or 1..8MiB (powers of two), as each collective defines them
-    #[arg(long, short = 'm', value_name = "LIST", value_parser = sizes, default_value = "1..64KiB")]
-    sizes: List<u64>,
+    #[command(flatten)]
+    points: PointOptions,
 
     /// Kinds of methods to compare the default with, with commas: mockup, native and own (no guidelines
     /// but for profiles); or all

@@ -9,3 +9,4 @@ pub mod options;
 pub mod output;
 pub mod penalties;
 pub mod plugins;
+pub mod points;

@@ -93,7 +93,7 @@ impl Tune {
         source: &CalibrationSource,
         cells: &[Cell],
         rows: Vec<CollectiveCall>,
-    ) -> Result<TuningState> {
+    ) -> Result<Option<TuningState>> {
         let sizes: &[u64] = if self.trace.is_some() { &[] } else { &self.grid.sizes.0 };
         focused::known_between(rows, cells, sizes, source)
     }

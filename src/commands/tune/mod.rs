@@ -147,7 +147,7 @@ impl Tune {
         let traced = self.trace.as_deref().zip(traced.as_ref());
         let mut bench = ClusterBench { run: &run, site: &mut site, source: &source };
         let within = (seconds, goes_on, self.seed);
-        let found = (&judged, &known, &between);
+        let found = (&judged, &known, between.as_ref());
         let summary = confirming::confirm(&mut bench, found, traced, within, commutative)?;
         gains::draw_gains(&run, &summary)?;
         drop(site);

@@ -1,0 +1,39 @@
+//! Which points several subcommands measure.
+
+use anyhow::Result;
+use clap::Args;
+use records::Layout;
+
+use super::options::{List, layouts, procs, sizes};
+use crate::{site::ranks::Site, stages::measuring};
+
+#[derive(Debug, Args)]
+pub struct PointOptions {
+    /// Communicator sizes: 4,8,16 or 2..32 (every one) [default: all ranks]
+    #[arg(long, short, value_name = "LIST", value_parser = procs)]
+    procs: Option<List<u32>>,
+
+    /// Which ranks are on which node, instead: 4x4,8x4 (nodes x ranks per node), 8x4:cyclic, 4+4+3
+    #[arg(long, value_name = "LIST", value_parser = layouts, conflicts_with = "procs")]
+    layouts: Option<List<Layout>>,
+
+    /// Message sizes: 1KiB,64KiB or 1..8MiB (powers of two), as each collective defines them
+    #[arg(long, short = 'm', value_name = "LIST", value_parser = sizes, default_value = "1..64KiB")]
+    pub sizes: List<u64>,
+}
+
+impl PointOptions {
+    /// The communicators' ranks and nodes; of all ranks where nothing is given.
+    ///
+    /// # Errors
+    /// There are too few ranks, or other nodes.
+    pub fn layouts(&self, site: &Site) -> Result<Vec<Layout>> {
+        let layouts = match (&self.layouts, &self.procs) {
+            (Some(layouts), _) => layouts.0.clone(),
+            (None, Some(procs)) => procs.0.iter().map(|&procs| site.of_first(procs)).collect(),
+            (None, None) => vec![site.of_first(site.ranks())],
+        };
+        measuring::check_layouts(&layouts, site.ranks())?;
+        Ok(layouts)
+    }
+}
