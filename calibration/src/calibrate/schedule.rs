@@ -1,17 +1,24 @@
 //! What to measure next, inside the budget.
 //!
 //! First comes a look around, so that every parameter comes out of a short budget too: a warm-up,
-//! which also tells what a cell costs, and a few observations of everything, from small sizes up,
-//! as far as half of the budget goes. Then come passes over all cells in random order until each
-//! has the least number of visits; where that does not fit, the largest sizes wait. Then come
-//! passes over those that are least certain, until all are certain enough or the budget is spent.
+//! which also tells what a cell costs, and a few observations of every third size, from small sizes up,
+//! then of the sizes between, as far as half of the budget goes. Then come passes over all cells in
+//! random order until each has the least number of visits; where that does not fit, the largest sizes
+//! wait. Then come passes over those that are least certain, until all are certain enough or the
+//! budget is spent.
 //! Beside all that the decisive cells are visited at a steady [pace](super::pace).
+
+use std::collections::HashMap;
 
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64;
 use statistics::stopping::Rule;
 
-use super::{cells::SizedExperiment, pace::Pace, visit::VisitTimes};
+use super::{
+    cells::{Experiment, SizedExperiment},
+    pace::Pace,
+    visit::VisitTimes,
+};
 
 /// What the schedule needs of the thing that measures.
 pub trait ScheduleBench {
@@ -137,6 +144,9 @@ impl<B: ScheduleBench> VisitSchedule<'_, B> {
     const INDISPENSABLE: u64 = 1 << 10;
     /// Of what is left, for the first look.
     const FIRST_SHARE: f64 = 0.5;
+    /// The same for every third size. What a byte costs is known from large messages alone: where they
+    /// take long they are worth more than that small ones are visited as often as wanted.
+    const THIRDS_SHARE: f64 = 0.75;
 
     fn task(&self, cell: SizedExperiment, seconds: f64) -> CellTask {
         CellTask { cell, seconds, uncertainty: self.bench.uncertainty(&cell, self.rule) }
@@ -156,18 +166,25 @@ impl<B: ScheduleBench> VisitSchedule<'_, B> {
         tasks.iter().map(seconds).sum()
     }
 
-    /// A warm-up and a few observations of everything that has none, from small sizes up; of an
-    /// experiment for which a size takes too long no larger ones.
+    /// A warm-up and a few observations of everything that has none, from small sizes up, every third
+    /// size first; of an experiment for which a size takes too long no larger ones.
     fn look_around(&mut self, cells: &[SizedExperiment]) -> Result<Vec<CellTask>, B::Error> {
-        let end = self.bench.spent_seconds() + Self::FIRST_SHARE * self.left_seconds();
+        let begun = self.bench.spent_seconds();
+        let left = self.left_seconds();
         let mut indispensable: Vec<u64> = cells.iter().map(|cell| cell.bytes).collect();
         indispensable.dedup();
         indispensable.truncate(2);
         indispensable.retain(|bytes| *bytes <= Self::INDISPENSABLE);
         let mut tasks: Vec<CellTask> = Vec::new();
-        let mut too_long = Vec::new();
-        for size in cells.chunk_by(SizedExperiment::is_looked_at_with) {
-            if too_long.contains(&size[0].experiment) {
+        let mut too_long: Vec<SizedExperiment> = Vec::new();
+        let [thirds, between] = every_third_size(cells);
+        let thirds = thirds.into_iter().map(|size| (size, Self::THIRDS_SHARE, Self::FEW));
+        let between = between.into_iter().map(|size| (size, Self::FIRST_SHARE, 1));
+        for (size, share, visits_of_long) in thirds.chain(between) {
+            let is_larger = |long: &SizedExperiment| {
+                long.experiment == size[0].experiment && long.bytes <= size[0].bytes
+            };
+            if too_long.iter().any(is_larger) {
                 continue;
             }
             let seconds: Vec<f64> =
@@ -181,13 +198,13 @@ impl<B: ScheduleBench> VisitSchedule<'_, B> {
                     self.first_look(cell, is_long)
                 })
                 .collect();
-            let expected = looks
-                .iter()
-                .zip(&seconds)
-                .map(|(look, seconds)| f64::from(look.repetitions()) * seconds);
-            let fits = self.bench.spent_seconds() + expected.sum::<f64>() <= end;
+            let expected = looks.iter().zip(&seconds).map(|(look, seconds)| {
+                let visits = if look.unjudged == 0 { visits_of_long } else { 1 };
+                f64::from(look.repetitions() * visits) * seconds
+            });
+            let fits = self.bench.spent_seconds() + expected.sum::<f64>() <= begun + share * left;
             if !fits && !is_indispensable {
-                too_long.extend(size.iter().map(|cell| cell.experiment));
+                too_long.extend(size);
                 continue;
             }
             for (cell, look) in size.iter().zip(looks) {
@@ -198,18 +215,27 @@ impl<B: ScheduleBench> VisitSchedule<'_, B> {
                     self.keep_pace()?;
                 }
             }
+            let visited = tasks.len() - size.len();
+            self.look_again(&mut tasks[visited..], visits_of_long, begun + share * left)?;
         }
-        self.look_again(&mut tasks, end)?;
+        tasks.sort_by_key(|task| task.cell.bytes);
+        self.look_again(&mut tasks, Self::FEW, begun + Self::FIRST_SHARE * left)?;
         Ok(tasks)
     }
 
-    /// What is long had one observation: further ones, as far as there is time until `end`.
-    fn look_again(&mut self, tasks: &mut [CellTask], end: f64) -> Result<(), B::Error> {
-        for _ in 1..Self::FEW {
+    /// What is long had one observation: up to so many visits, as far as there is time until `end`.
+    fn look_again(
+        &mut self,
+        tasks: &mut [CellTask],
+        visits: u32,
+        end: f64,
+    ) -> Result<(), B::Error> {
+        for _ in 1..visits {
             for task in tasks.iter_mut().filter(|task| VisitTimes::is_long(task.seconds)) {
-                let is_seldom = self.bench.visits(&task.cell) < Self::FEW as usize;
+                let is_seldom = self.bench.visits(&task.cell) < visits as usize;
                 if is_seldom && self.bench.spent_seconds() + task.seconds <= end {
                     self.again(task)?;
+                    self.keep_pace()?;
                 }
             }
         }
@@ -359,14 +385,30 @@ impl<B: ScheduleBench> VisitSchedule<'_, B> {
     }
 }
 
-/// What a repetition may cost, from the same experiment at the size before: as much more as the
+/// The cells in groups that are looked at together: those of every third size of their kind, the first
+/// two sizes among them, and the others; each from small sizes up.
+fn every_third_size(cells: &[SizedExperiment]) -> [Vec<&[SizedExperiment]>; 2] {
+    let mut sizes: HashMap<Experiment, usize> = HashMap::new();
+    let groups = cells.chunk_by(SizedExperiment::is_looked_at_with);
+    let (thirds, between) = groups.partition(|group| {
+        let before = sizes.entry(group[0].experiment).or_default();
+        *before += 1;
+        *before == 1 || *before % 3 == 2
+    });
+    [thirds, between]
+}
+
+/// What a repetition may cost, from the same experiment at the next smaller size: as much more as the
 /// messages hold more bytes, a KiB per message being taken for what a message costs by itself.
 fn expected_seconds(cell: &SizedExperiment, known: &[CellTask]) -> f64 {
     let weight = |cell: &SizedExperiment| {
         (cell.bytes as f64 + 1024.0) * f64::from(cell.messages) * f64::from(cell.procs)
     };
-    let before = known.iter().rev().find(|task| task.cell.experiment == cell.experiment);
-    before.map_or(0.0, |task| task.seconds * (weight(cell) / weight(&task.cell)).max(1.0))
+    let is_no_larger =
+        |task: &&CellTask| task.cell.experiment == cell.experiment && task.cell.bytes <= cell.bytes;
+    // The last one of these: among several numbers of processes the greatest.
+    let smaller = known.iter().filter(is_no_larger).max_by_key(|task| task.cell.bytes);
+    smaller.map_or(0.0, |task| task.seconds * (weight(cell) / weight(&task.cell)).max(1.0))
 }
 
 #[cfg(test)]
