@@ -125,16 +125,23 @@ pub fn confirmed(chosen: &[Chosen], choices: &[Choice], loading: &Loading) -> Co
 
 /// A choice at a size that was not measured, between sizes that were.
 pub fn predicted(choice: &Choice) -> Chosen {
-    let times = (choice.seconds, Some(choice.default_seconds));
     let is_default = choice.method == Method::Default;
+    let because =
+        if choice.seconds < choice.default_seconds { TAKEN_OUT_NEARBY } else { NOT_MEASURED };
+    let seconds = if is_default { choice.default_seconds } else { choice.seconds };
+    let times = (seconds, Some(choice.default_seconds));
     Chosen {
-        default_because: is_default.then(|| NOT_MEASURED.into()),
+        default_because: is_default.then(|| because.into()),
         ..Chosen::new(choice.point, choice.method.clone(), times, Evidence::Predicted)
     }
 }
 
 /// Why the default stays at a size that was not measured.
 const NOT_MEASURED: &str = "not measured; by what was measured at other sizes nothing is faster";
+
+/// The same where something is believed to be faster.
+const TAKEN_OUT_NEARBY: &str =
+    "not measured; what is believed to be faster was not confirmed at the nearest measured size";
 
 /// Why a way of loading leaves a point to the default.
 fn why_default(chosen: &Chosen, loading: &Loading) -> String {

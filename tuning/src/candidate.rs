@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use records::{
-    Method, Point,
+    Collective, Layout, Method, Point,
     summary::{Gain, LoadWay, Loading, NotLoaded, TakenOut},
     usage::Usage,
 };
@@ -89,15 +89,30 @@ impl LoadCandidate {
         candidate
     }
 
-    /// Joins what is loaded. A method that was taken out anywhere on a layout is not taken between its
-    /// sizes either.
+    /// Joins what is loaded. What a method did at the nearest measured size is taken to hold between
+    /// sizes, too: where it was taken out there it goes.
     fn join(&mut self) {
         for choice in &mut self.between {
+            let octaves = |bytes: u64| {
+                let of = |bytes: u64| (bytes.max(1) as f64).log2();
+                (of(bytes) - of(choice.point.bytes)).abs()
+            };
+            let nearest = |sizes: &mut dyn Iterator<Item = u64>| {
+                sizes.map(octaves).fold(f64::INFINITY, f64::min)
+            };
             let Point { collective, layout, .. } = choice.point;
-            let taken_out = self.loading.taken_out.iter().any(|one| {
-                (one.collective, one.layout, &one.method) == (collective, layout, &choice.method)
-            });
-            if taken_out {
+            let of_method = |one: Collective, on: Layout, method: &Method| {
+                (one, on, method) == (collective, layout, &choice.method)
+            };
+            let taken_out = self.loading.taken_out.iter();
+            let taken_out =
+                taken_out.filter(|one| of_method(one.collective, one.layout, &one.method));
+            let kept = self
+                .choices
+                .iter()
+                .filter(|one| of_method(one.point.collective, one.point.layout, &one.method));
+            let out = nearest(&mut taken_out.map(|one| one.bytes));
+            if out.is_finite() && out <= nearest(&mut kept.map(|one| one.point.bytes)) {
                 choice.method = Method::Default;
             }
         }
@@ -319,6 +334,13 @@ mod tests {
         candidate.take_out(&round(2.0), true);
         assert_eq!(loaded(&candidate), [(16, false), (32, true), (64, false)]);
         assert_eq!(candidate.loading.between, 1);
+
+        // Taken out at 64 B, kept at 4 KiB: the nearest one tells.
+        let pipeline = |bytes| of(bytes, "native:openmpi:pipeline");
+        let mut candidate = candidate_with(&[pipeline(128), pipeline(2048)]);
+        candidate.choices.push(pipeline(4096));
+        candidate.take_out(&round(2.0), true);
+        assert_eq!(loaded(&candidate), [(64, false), (128, false), (2048, true), (4096, true)]);
     }
 
     #[test]

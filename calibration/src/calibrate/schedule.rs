@@ -14,11 +14,15 @@ use rand::seq::SliceRandom;
 use rand_pcg::Pcg64;
 use statistics::stopping::Rule;
 
+pub use outcome::ScheduleOutcome;
+
 use super::{
     cells::{Experiment, SizedExperiment},
     pace::Pace,
     visit::VisitTimes,
 };
+
+mod outcome;
 
 /// What the schedule needs of the thing that measures.
 pub trait ScheduleBench {
@@ -55,25 +59,6 @@ pub trait ScheduleBench {
 
     /// How uncertain a cell is, by the rule.
     fn uncertainty(&self, cell: &SizedExperiment, rule: &Rule) -> f64;
-}
-
-/// Where the schedule ended.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct ScheduleOutcome {
-    /// Cells without the least number of visits.
-    pub unreached: Vec<SizedExperiment>,
-    /// Cells that have it but are less certain than wanted, with their uncertainty; the least
-    /// certain first.
-    pub uncertain: Vec<(SizedExperiment, f64)>,
-}
-
-impl ScheduleOutcome {
-    /// Adds another schedule's.
-    pub fn add(&mut self, other: ScheduleOutcome) {
-        self.unreached.extend(other.unreached);
-        self.uncertain.extend(other.uncertain);
-        self.uncertain.sort_by(|one, other| other.1.total_cmp(&one.1));
-    }
 }
 
 /// A cell to be measured.
