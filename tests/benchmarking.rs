@@ -212,35 +212,6 @@ fn what_assuming_root_0_costs_is_told() {
     assert!(error.contains("number of a rank, or last, or random"), "{error}");
 }
 
-#[test]
-fn uneven_blocks_are_verified_and_said_to_be_so() {
-    let Some(_turn) = have_mpirun("verify of uneven blocks") else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let [factors, directory] = ["factors", "run"].map(|name| folder.path().join(name));
-    fs::write(&factors, "1 0 2").unwrap();
-    let [factors, kept] = [&factors, &directory].map(|path| path.to_str().unwrap());
-    let common = ["verify", kept, "--calibration", "preset:frodo", "--launcher", LAUNCHER];
-    let grid = ["--ranks", "3", "--procs", "2,3", "--sizes", "1000", "--segments", "0"];
-    let uneven = ["--methods", "own", "--rounds", "2", "--factors", factors];
-    let asked =
-        |collectives| [&common[..], &grid, &uneven, &["--collective", collectives]].concat();
-    let (_, error) = run(2, &asked("scatterv,bcast"));
-    assert!(
-        error.contains("--factors is for allgatherv, gatherv and scatterv, not for bcast"),
-        "{error}"
-    );
-    let (told, _) = run(0, &asked("scatterv,gatherv"));
-    assert!(told.contains("blocks were in proportion to 1,0,2"), "{told}");
-    let record = lines(&directory.join("measurements.csv"));
-    for method in ["own:traff", "own:linear-descending", "own:binomial-ascending", "default"] {
-        let of_both = |collective: &&str| {
-            let row = format!(",{collective},{method},");
-            record.iter().any(|line| line.contains(&row))
-        };
-        assert!(["scatterv", "gatherv"].iter().all(of_both), "{method}");
-    }
-}
-
 /// By flags and by the environment, in what is planned and on the ranks.
 #[test]
 fn the_memory_of_mock_ups_is_limited_as_asked() {
