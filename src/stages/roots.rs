@@ -1,6 +1,9 @@
 //! The same plan measured with other roots than rank 0, and what decisions for root 0 cost there.
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use anyhow::Result;
 use rand::{SeedableRng, seq::IndexedRandom};
@@ -140,7 +143,7 @@ pub fn judge(run: &RunDirectory, functions: &[DecisionFunction]) -> Result<Vec<R
 ///
 /// # Errors
 /// It can't be read or written.
-pub fn planned(path: &PathBuf, of_zero: &Plan) -> Result<Plan> {
+pub fn planned(path: &Path, of_zero: &Plan) -> Result<Plan> {
     if path.exists() {
         return Ok(document::read(path)?);
     }
