@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::{
     skipped::skipped,
-    support::{have_mpirun, lines, run},
+    support::{colibri, have_mpirun, lines, run},
 };
 
 const LAUNCHER: &str =
@@ -66,6 +66,11 @@ fn uneven_blocks_sizes_that_are_found_and_pairs_are_timed() {
         assert_eq!(found[0]["method"], method, "{found:?}");
         assert_eq!(found[0]["bytes"], 1000, "{found:?}");
     }
+    // The ranks check what arrives.
+    let last = ["--ranks", "3", "--factors", factors, "--root", "last", "--sizes", "1000"];
+    for (collective, method) in [("gatherv", "own:traff"), ("scatterv", "default")] {
+        rows(&[&[collective, "--method", method], &last[..]].concat());
+    }
     let range = ["--sizes", "0,4KiB", "--adaptive", "--stride", "1KiB", "--most-sizes", "3"];
     let found = rows(&[&["gather", "--ranks", "2"], &range[..]].concat());
     let sizes: Vec<u64> = found.iter().map(|row| row["bytes"].as_u64().unwrap()).collect();
@@ -95,6 +100,9 @@ fn what_cannot_be_timed_is_said_before_anything_runs() {
         (vec!["gather", "--confidence", "1"], "a confidence of 1"),
         (vec!["gather", "--method", "mockup:bcast_as_allgatherv"], "mock-up of gather"),
         (vec!["bcast", "--stride", "8"], "--adaptive"),
+        (vec!["allreduce", "--root", "1"], "that have one, not for allreduce"),
+        (vec!["bcast", "--root", "last", "--timing", "bcast"], "measures root 0 alone"),
+        (vec!["bcast", "--root", "random"], "'random' is no root"),
     ] {
         let (_, stderr) = run(2, &[&["bench"], &arguments[..]].concat());
         assert!(stderr.contains(part), "{arguments:?}: {stderr}");
@@ -103,6 +111,8 @@ fn what_cannot_be_timed_is_said_before_anything_runs() {
     let given = ["bench", "gatherv", "--ranks", "2", "--launcher", LAUNCHER, "--factors", factors];
     let (_, stderr) = run(1, &given);
     assert!(stderr.contains("line 2") && stderr.contains("'x' is no factor"), "{stderr}");
+    let (_, stderr) = run(2, &[&["bench", "bcast", "--root", "2"], &given[2..6]].concat());
+    assert!(stderr.contains("root 2, but a job has ranks 0 to 1"), "{stderr}");
 }
 
 /// The program of the benchmarking library's own tests, compiled by Open MPI.
@@ -169,4 +179,62 @@ fn a_program_that_times_itself_gets_the_numbers_of_the_command() {
             assert!(told < 3.0 * own && own < 3.0 * told, "{line}: {told}");
         }
     }
+}
+
+/// The same methods with other roots, and decisions for root 0 judged there.
+#[test]
+fn what_assuming_root_0_costs_is_told() {
+    let Some(_turn) = have_mpirun("verify with roots") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().join("run");
+    let kept = directory.to_str().unwrap();
+    let common = ["verify", kept, "--calibration", "preset:frodo"];
+    let grid =
+        ["--collective", "bcast,allreduce", "--sizes", "64", "--procs", "3", "--segments", "0"];
+    let measured =
+        ["--ranks", "3", "--rounds", "2", "--methods", "own", "--roots", "0,last,random"];
+    let (told, _) = run(0, &[&common[..], &grid, &measured, &["--launcher", LAUNCHER]].concat());
+    let (_, table) = told.split_once("What assuming root 0 costs").unwrap();
+    let (again, _) = run(0, &[&common[..], &["--from-record"]].concat());
+    assert!(again.contains(table), "{again}");
+    for root in ["1", "last"] {
+        let row = |line: &str| line.split_whitespace().take(2).eq(["bcast", root]);
+        assert!(table.lines().any(row), "{table}");
+        let record = lines(&directory.join(format!("measurements-root-{root}.csv")));
+        let head = format!("#@root={root}");
+        assert!(record.contains(&head), "{head}: {record:?}");
+        let rows = record.iter().filter(|line| !line.starts_with('#'));
+        assert!(rows.clone().any(|row| row.contains(",bcast,")));
+        assert!(!rows.clone().any(|row| row.contains(",allreduce,")), "it has no root");
+        assert!(directory.join(format!("penalty-root-{root}.json")).exists());
+    }
+    let (_, error) = run(2, &[&common[..3], &["preset:frodo", "--roots", "first"]].concat());
+    assert!(error.contains("number of a rank, or last, or random"), "{error}");
+}
+
+/// By flags and by the environment, in what is planned and on the ranks.
+#[test]
+fn the_memory_of_mock_ups_is_limited_as_asked() {
+    let Some(_turn) = have_mpirun("limits to memory") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let kept = folder.path().join("run");
+    let mockup = ["--method", "mockup:allgather_as_alltoall", "--sizes", "4KiB"];
+    let bench = |limit: &[&str]| {
+        let common = ["bench", "allgather", "--ranks", "2", "--launcher", LAUNCHER];
+        [&common[..], &mockup, limit].concat().into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let asked = bench(&["--mockup-memory", "1KiB"]);
+    let (_, error) = run(1, &asked.iter().map(String::as_str).collect::<Vec<_>>());
+    assert!(error.contains("8192 bytes of memory; the limit is 1024"), "{error}");
+    let told = colibri().args(bench(&[])).env("COLIBRI_MEMORY", "1KiB").output().unwrap();
+    let error = String::from_utf8_lossy(&told.stderr);
+    assert!(error.contains("the limit is 1024"), "{error}");
+    let guidelines =
+        ["guidelines", kept.to_str().unwrap(), "--collective", "allgather", "--jobs", "1"];
+    let points = ["--ranks", "2", "--sizes", "4KiB", "--launcher", LAUNCHER, "--budget", "20s"];
+    let (_, told) = run(0, &[&guidelines[..], &points, &["--mockup-memory", "1KiB"]].concat());
+    assert!(
+        told.contains("allgather_as_alltoall: 8192 bytes of memory; the limit is 1024"),
+        "{told}"
+    );
 }

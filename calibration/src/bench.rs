@@ -13,8 +13,10 @@ use statistics::stopping::{Criterion, Rule};
 use timing::{
     adaptive::{AdaptiveSizes, SizeRange},
     exchanges::{CallMaker, CollectiveExchange},
+    factors::{self, FACTORS},
     pairs::{PairWay, TimedPair, all_rounds, time_rounds},
     repeating::USUAL,
+    root::{ROOT, Root},
     scheme::{TimedCall, TimingScheme},
     stopwatch::Stopwatch,
 };
@@ -25,6 +27,7 @@ use crate::{
     measure::{
         members::JobNodes,
         methods::{MethodCommunicators, RunningLibrary, check_supported},
+        plugins::LoadedPlugin,
     },
     platform::{self, Survey},
     progress::Reporter,
@@ -68,6 +71,9 @@ pub struct BenchFlags {
     /// How large each rank's block is beside the others', with commas
     #[arg(long, value_delimiter = ',')]
     factors: Option<Vec<f64>>,
+    /// The root of a collective that has one: the number of a rank, or last
+    #[arg(long, default_value_t)]
+    root: Root,
     /// Least repetitions
     #[arg(long)]
     minimum: usize,
@@ -169,23 +175,27 @@ fn bench_collective(
     // Its settings hold for the calls of this program until the end.
     let layout = Layout::from_nodes(nodes).map_err(Error::Usage)?;
     let (comm, _methods) = communicator(world, (collective, layout), &flags.method, nodes)?;
-    let maker = match &flags.method {
+    let plugin = plugin(collective, &flags.method)?;
+    let maker = match (&plugin, &flags.method) {
+        (Some(plugin), _) => CallMaker::Library(Box::new(*plugin.table())),
         // What the library runs is forced on the communicator.
-        Method::Native(_) => CallMaker::Library(Box::new(*session.mpi())),
-        method => CallMaker::new(session, collective, method)?,
+        (None, Method::Native(_)) => CallMaker::Library(Box::new(*session.mpi())),
+        (None, method) => CallMaker::new(session, collective, method)?,
     };
-    let mut exchange = CollectiveExchange::new(session, collective, maker, flags.factors.clone())?;
+    plugin.iter().try_for_each(|plugin| plugin.initialize(world.control.raw()))?;
+    let exchange = CollectiveExchange::new(session, collective, maker, flags.factors.clone())?;
+    let mut exchange = exchange.with_root(flags.root);
     // SAFETY: the control communicator is one of the linked library.
     let mut stopwatch =
         unsafe { Stopwatch::new(session.mpi(), world.control.handle(), flags.timing)? };
-    let factors = flags.factors.iter().flatten().map(ToString::to_string).collect::<Vec<_>>();
     let own = [
-        ("factors", factors.join(",")),
+        (FACTORS, factors::in_words(flags.factors.as_deref())),
         ("message_size", format!("{collective}: {}", collective.message_size())),
         ("ranks", ranks.to_string()),
+        (ROOT, flags.root.to_string()),
         ("timing", stopwatch.description()),
     ];
-    let mut recording = open::<CollectiveCall, 4>(flags, platform, own)?;
+    let mut recording = open::<CollectiveCall, 5>(flags, platform, own)?;
     let mut visit = 0;
     let mut time = |bytes: u64| -> Result<f64> {
         let mut repetition = 0;
@@ -202,14 +212,22 @@ fn bench_collective(
         Ok(summary.mean_seconds)
     };
     match flags.adaptive {
-        None => each_size(world, &flags.sizes.0, |bytes| time(bytes).map(drop)),
+        None => each_size(world, &flags.sizes.0, |bytes| time(bytes).map(drop))?,
         Some(stride) => {
             let mut sizes = AdaptiveSizes::new(flags.range(stride))?;
             while let Some(bytes) = sizes.next_size() {
                 sizes.record(bytes, time(bytes)?);
             }
-            Ok(())
         }
+    }
+    plugin.iter().try_for_each(|plugin| plugin.finalize(world.control.raw()))
+}
+
+/// The plug-in that a method names.
+fn plugin(collective: Collective, method: &Method) -> Result<Option<LoadedPlugin>> {
+    match method {
+        Method::Plugin(named) => LoadedPlugin::load(collective, named).map(Some),
+        _ => Ok(None),
     }
 }
 

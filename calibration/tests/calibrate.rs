@@ -110,7 +110,7 @@ fn groups_are_observed_within_the_same_budget() {
     let Some(mpi) = Mpi::find() else { return };
     let folder = tempfile::tempdir().unwrap();
     let (path, groups) = (folder.path().join("pair.csv"), folder.path().join("groups.csv"));
-    let mut args = args(4, &path, "0,1,1024", "2,3", AMPLE);
+    let mut args = args(4, &path, "0,1,1024,131072", "2,3", AMPLE);
     args.extend(["--groups".to_owned(), groups.display().to_string()]);
     assert_success(&mpi.run(4, TASK, &args));
     let rows = record::read::<GroupObservation>(&groups).unwrap().rows;
@@ -118,7 +118,8 @@ fn groups_are_observed_within_the_same_budget() {
     for (kind, procs, bytes, lengths) in [
         (GroupKind::FlatBarrier, 2, 0, 1),
         (GroupKind::FlatBarrier, 4, 0, 1),
-        (GroupKind::ChainBcast, 3, 1024, 1),
+        (GroupKind::PostedBarrier, 3, 0, 1),
+        (GroupKind::ChainBcast, 3, 131_072, 1),
         (GroupKind::FanOut, 3, 1024, 2),
         (GroupKind::FanIn, 4, 1024, 2),
         (GroupKind::Combine, 1, 64, 1),

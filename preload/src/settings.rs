@@ -23,8 +23,7 @@ pub const PROFILES: &str = "COLIBRI_PROFILES";
 pub const FORCE: &str = "COLIBRI_FORCE";
 pub const TRACE: &str = "COLIBRI_TRACE";
 pub const FOOTER: &str = "COLIBRI_FOOTER";
-pub const MEMORY: &str = "COLIBRI_MEMORY";
-pub const COUNTS_MEMORY: &str = "COLIBRI_COUNTS_MEMORY";
+pub use runner::mockups::{COUNTS_MEMORY, MEMORY};
 pub const PGMPI_CONFIG: &str = "COLIBRI_PGMPI_CONFIG";
 pub const GPU: &str = "COLIBRI_GPU";
 

@@ -12,6 +12,8 @@ pub enum GroupKind {
     /// `messages` flat-tree barriers in a row: everybody sends an empty message to the root, which
     /// then sends one to everybody. Timed at the root.
     FlatBarrier,
+    /// The same with receives from all at the root, which are posted together and waited for at once.
+    PostedBarrier,
     /// A message of `bytes` handed from rank to rank, an empty one from the last to the root;
     /// timed at the root.
     ChainBcast,

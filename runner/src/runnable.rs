@@ -52,14 +52,14 @@ impl Runnable {
     }
 
     /// Whether it can carry out calls of `bytes`, as [`Collective::message_size`] counts them, on so
-    /// many processes, with the memory that mock-ups may use if nobody says otherwise.
+    /// many processes, with this memory for mock-ups.
     ///
     /// # Errors
     /// It can't; says why.
-    pub fn check(&self, procs: u32, bytes: u64) -> Result<()> {
+    pub fn check(&self, procs: u32, bytes: u64, limits: Limits) -> Result<()> {
         match self {
             Runnable::Algorithm(method) => method.check_ranks(procs),
-            Runnable::Mockup(mockup) => Limits::default().allow(mockup, procs, bytes),
+            Runnable::Mockup(mockup) => limits.allow(mockup, procs, bytes),
         }
     }
 }

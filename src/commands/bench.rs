@@ -10,6 +10,7 @@ use timing::{
     adaptive::SizeRange,
     pairs::PairWay,
     repeating::{self, USUAL},
+    root::Root,
     scheme::TimingScheme,
 };
 
@@ -17,10 +18,14 @@ use crate::{
     commands::shared::{
         options::{List, SiteOptions, sizes, timing_scheme},
         output::{self, TableFormat},
+        plugins::PluginOptions,
     },
     error::{WrongUse, usage},
     site::{ranks::Site, run_directory::RunDirectory},
-    stages::benchmarking::{self, BenchRow, WantedPrecision},
+    stages::{
+        benchmarking::{self, BenchRow, WantedPrecision},
+        roots,
+    },
 };
 
 /// Times one collective, or messages between pairs of ranks, as precisely as asked for
@@ -41,6 +46,13 @@ pub struct BenchCommand {
     /// [default: default, ping-pong]
     #[arg(long, value_name = "METHOD")]
     method: Option<String>,
+
+    #[command(flatten)]
+    plugins: PluginOptions,
+
+    /// The root of a collective that has one: the number of a rank, or last
+    #[arg(long, value_name = "RANK|last", default_value_t)]
+    root: Root,
 
     /// How a call of a collective is timed
     #[arg(long, value_parser = timing_scheme(), default_value = TimingScheme::Barrier.name())]
@@ -128,6 +140,7 @@ impl BenchCommand {
         let mut run = RunDirectory::at(path)?;
         refuse_another(&run)?;
         let site = Site::find(&self.site)?;
+        roots::check(self.root, site.ranks())?;
         if let Some(path) = &self.factors {
             arguments.extend(["--factors".into(), benchmarking::factors_of(path, site.ranks())?]);
         }
@@ -166,6 +179,7 @@ impl BenchCommand {
                 ("--collective", collective.to_string()),
                 ("--method", self.collective_method(collective)?.to_string()),
                 ("--timing", self.timing.name().into()),
+                ("--root", self.root.to_string()),
             ]),
             BenchSubject::Pairs => flags.push(("--pairs", self.way()?.name().into())),
         }
@@ -196,11 +210,32 @@ impl BenchCommand {
             {
                 usage!("--timing bcast is for bcast, not for {collective}")
             }
+            BenchSubject::Pairs if self.root != Root::default() => {
+                usage!("--root is for collectives, not for p2p")
+            }
+            BenchSubject::Collective(collective)
+                if self.root != Root::default() && !collective.is_rooted() =>
+            {
+                usage!("--root is for collectives that have one, not for {collective}")
+            }
+            _ if self.root != Root::default() && self.timing == TimingScheme::Bcast => {
+                usage!("--timing bcast measures root 0 alone; leave out --root")
+            }
             _ => Ok(()),
         }
     }
 
     fn collective_method(&self, collective: Collective) -> Result<Method> {
+        let plugins = self.plugins.methods(&[collective])?;
+        if let [(_, plugin)] = &plugins[..] {
+            if let Some(method) = &self.method {
+                usage!("--method {method} and --operation: give one of them");
+            }
+            return Ok(plugin.clone());
+        }
+        if !plugins.is_empty() {
+            usage!("{} --operation; give one", plugins.len());
+        }
         let method: Method = match &self.method {
             Some(text) => {
                 text.parse().map_err(|error: records::MethodError| WrongUse(error.to_string()))?
@@ -209,7 +244,10 @@ impl BenchCommand {
         };
         method.check_collective(collective).map_err(WrongUse)?;
         if let Method::Plugin(_) | Method::Other(_) = method {
-            usage!("--method {method}: expected default, native:..., own:... or mockup:...");
+            usage!(
+                "--method {method}: expected default, native:..., own:... or mockup:...; a plug-in is named by \
+                 --library and --operation"
+            );
         }
         Ok(method)
     }

@@ -21,7 +21,9 @@ use crate::{
     },
     site::{allocation::within_allocation, ranks::Site, run_directory::RunDirectory},
     stages::{
-        drawing, measuring, memory,
+        drawing,
+        measuring::{self, MeasuringWay},
+        memory,
         options::each,
         repeating::{self, CellRepetitions, PredictionRule, RepetitionCounts},
     },
@@ -221,8 +223,16 @@ impl Nrep {
             }
             eprintln!("job {job} of {}", self.jobs);
             let record = repeating::record(&run, job);
-            measuring::measure_by(self.timing, &site, &plan, &path, &record, deadline, &[])
-                .with_context(|| format!("job {job}"))?;
+            measuring::measure_by(
+                &MeasuringWay::timed(self.timing),
+                &site,
+                &plan,
+                &path,
+                &record,
+                deadline,
+                &[],
+            )
+            .with_context(|| format!("job {job}"))?;
             document::write_text(&done, "")?;
         }
         Ok(run)

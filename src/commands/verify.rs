@@ -1,34 +1,36 @@
 //! `colibri verify`: measures decisions and the library's own algorithms, and says what following
 //! each decision function costs.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use anyhow::Result;
 use clap::Args;
 use records::{document, observation::CollectiveCall, plan::Plan, quantity, record};
-use timing::scheme::TimingScheme;
+use timing::{operations::UnevenBlocks, root::Root, scheme::TimingScheme};
 use tuning::plan::{self, Extent, Grid};
 use verification::{samples::Samples, selection::Choice};
 
 use crate::{
     commands::shared::{
         options::{
-            GridOptions, MethodOptions, ModelOptions, RunOptions, SiteOptions, timing_scheme,
-            with_a_path,
+            GridOptions, List, MethodOptions, ModelOptions, RunOptions, SiteOptions, roots,
+            timing_scheme, with_a_path,
         },
         output, penalties,
         plugins::{self, PluginOptions},
     },
+    error::usage,
     site::{allocation::within_allocation, ranks::Site, run_directory::RunDirectory},
     stages::{
-        chosen,
+        benchmarking, chosen,
         compared::ComparedKinds,
         deciding::judged_models,
         judging::{self, ForeignDecisions},
         links,
         measurements::{self, Measurements},
-        measuring::{self, grid, measure_by, planned},
+        measuring::{self, MeasuringWay, grid, measure_by, planned},
         memory,
+        roots::{self, WantedRoot},
         source::CalibrationSource,
     },
 };
@@ -71,6 +73,16 @@ pub struct Verify {
     /// Seed of the order of the measurements
     #[arg(long, default_value_t = 1)]
     seed: u64,
+
+    /// Roots of the collectives that have one, with commas: ranks, last, random; root 0, by which is decided,
+    /// is measured in any case
+    #[arg(long, value_name = "LIST", value_parser = roots, default_value = "0")]
+    roots: List<WantedRoot>,
+
+    /// File with a number for every rank, to which its block is in proportion: for allgatherv, gatherv,
+    /// scatterv; sizes are the mean block
+    #[arg(long, value_name = "FILE")]
+    factors: Option<PathBuf>,
 
     /// How a call is timed
     #[arg(long, value_parser = timing_scheme(), default_value = TimingScheme::Barrier.name())]
@@ -150,6 +162,7 @@ impl Verify {
         if let Some(names) = &self.compare {
             text += &penalties::agreement_text(&judged.agreement(&run, names)?);
         }
+        text += &penalties::at_roots(&judged.at_roots(&run)?);
         output::print(&text)?;
         output::print(&plugins::table(&judged.times()))?;
         for figure in &judged.figures {
@@ -177,6 +190,8 @@ impl Verify {
         run.begin(&run.measurements(), self.run.resume)?;
         let source = CalibrationSource::load_for(&run, &self.model)?;
         let site = Site::find(&self.site)?;
+        let roots = roots::beside_zero(&self.roots.0, site.ranks(), self.seed)?;
+        let way = self.way(&site)?;
         let kinds = ComparedKinds::at(&site, self.methods.kinds())?;
         let others = self.plugins.methods(&grid(&self.grid, &kinds, &site)?.collectives)?;
         run.make()?;
@@ -188,7 +203,9 @@ impl Verify {
         let mut grid = Grid { others, ..grid(&self.grid, &kinds, &site)? };
         memory::limit(&mut grid, &run, self.site.memory_share)?;
         links::measure(&site, &run, &grid.procs(), self.seed, self.budget)?;
-        let extent = match self.budget {
+        // Each root has its part.
+        let budget = self.budget.map(|budget| budget / (1 + roots.len() as u32));
+        let extent = match budget {
             Some(budget) => Extent::Within { seconds: budget.as_secs_f64() },
             None if self.give_up_beyond.is_some() => {
                 Extent::Exhaustive { rounds: self.rounds.min(FIRST_ROUNDS) }
@@ -196,18 +213,47 @@ impl Verify {
             None => Extent::Exhaustive { rounds: self.rounds },
         };
         let plan = planned(&run, &source, &grid, extent, self.seed)?;
-        let deadline = self.budget.unwrap_or(NO_DEADLINE);
-        measure_by(self.timing, &site, &plan, &run.plan(), &run.measurements(), deadline, &[])?;
+        let deadline = budget.unwrap_or(NO_DEADLINE);
+        measure_by(&way, &site, &plan, &run.plan(), &run.measurements(), deadline, &[])?;
         if let Some(beyond) = self.give_up_beyond.filter(|_| self.rounds > FIRST_ROUNDS) {
-            self.measure_hopeful(&run, &site, &plan, beyond)?;
+            self.measure_hopeful(&run, &way, &site, &plan, beyond)?;
+        }
+        for root in roots {
+            let (path, record) = roots::files(&run, root);
+            let (plan, way) = (roots::planned(&path, &plan)?, MeasuringWay { root, ..way.clone() });
+            if plan.visits.is_empty() {
+                continue;
+            }
+            eprintln!("plan: root {root}");
+            measure_by(&way, &site, &plan, &path, &record, deadline, &[])?;
         }
         Ok((run, source))
+    }
+
+    /// How calls are made and timed with root 0.
+    fn way(&self, site: &Site) -> Result<MeasuringWay> {
+        let factors = self.factors.as_ref();
+        let others =
+            self.grid.collective.0.iter().find(|of| !UnevenBlocks::COLLECTIVES.contains(of));
+        if let (Some(_), Some(other)) = (factors, others) {
+            usage!("--factors is for allgatherv, gatherv and scatterv, not for {other}");
+        }
+        let has_others = self.roots.0 != [WantedRoot::This(Root::default())];
+        if has_others && !self.grid.collective.0.iter().any(|of| of.is_rooted()) {
+            usage!("--roots: none of the collectives has a root; leave it out");
+        }
+        if self.timing == TimingScheme::Bcast && has_others {
+            usage!("--timing bcast measures root 0 alone; leave out --roots");
+        }
+        let factors = factors.map(|path| benchmarking::factors_of(path, site.ranks()));
+        Ok(MeasuringWay { factors: factors.transpose()?, ..MeasuringWay::timed(self.timing) })
     }
 
     /// The further rounds, without what the first ones have shown to be far from the best.
     fn measure_hopeful(
         &self,
         run: &RunDirectory,
+        way: &MeasuringWay,
         site: &Site,
         first: &Plan,
         beyond: f64,
@@ -224,6 +270,6 @@ impl Verify {
                 planned.plan
             }
         };
-        measure_by(self.timing, site, &plan, &files.plan, &files.record, NO_DEADLINE, &[])
+        measure_by(way, site, &plan, &files.plan, &files.record, NO_DEADLINE, &[])
     }
 }

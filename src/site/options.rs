@@ -5,8 +5,12 @@ use std::{path::PathBuf, time::Duration};
 use clap::Args;
 use libraries::MpiLibrary;
 use records::{Library, RankPlacement, quantity};
+use runner::mockups::Limits;
 
-use crate::site::{begun::GivenOptions, config::RANKS};
+use crate::{
+    error::WrongUse,
+    site::{begun::GivenOptions, config::RANKS},
+};
 
 /// What a virtual cluster is to be beside its number of nodes.
 #[derive(Debug, Clone, Args)]
@@ -197,9 +201,36 @@ pub struct SiteOptions {
     #[arg(long, value_name = "SHARE", value_parser = parse_share, default_value = "25%")]
     pub memory_share: f64,
 
+    /// Memory for the data of mock-ups; what needs more is not measured (PGMPITuneLib's size_msg_buffer_bytes)
+    /// [default: COLIBRI_MEMORY, or 64 MiB]
+    #[arg(long, value_name = "SIZE", value_parser = quantity::parse_bytes)]
+    pub mockup_memory: Option<u64>,
+
+    /// Memory for their counts and displacements (PGMPITuneLib's size_int_buffer_bytes) [default:
+    /// COLIBRI_COUNTS_MEMORY, or 1 MiB]
+    #[arg(long, value_name = "SIZE", value_parser = quantity::parse_bytes)]
+    pub mockup_counts_memory: Option<u64>,
+
     /// End a program that makes no progress for this long
     #[arg(long, value_name = "TIME", value_parser = quantity::parse_duration, default_value = "2m")]
     pub patience: Duration,
+}
+
+impl SiteOptions {
+    /// The memory that mock-ups may use where they are measured.
+    ///
+    /// # Errors
+    /// The environment's limits are none.
+    pub fn limits(&self) -> anyhow::Result<Limits> {
+        let usual = Limits::of_environment().map_err(|error| WrongUse(error.to_string()))?;
+        let bytes = |given: Option<u64>, usual: usize| {
+            given.map_or(usual, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX))
+        };
+        Ok(Limits {
+            message_bytes: bytes(self.mockup_memory, usual.message_bytes),
+            integer_bytes: bytes(self.mockup_counts_memory, usual.integer_bytes),
+        })
+    }
 }
 
 /// A directory that holds one run: its records and what was made of them.

@@ -10,6 +10,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 use libraries::MpiLibrary;
 use records::{Layout, document, first_job::FirstJob};
+use runner::mockups::Limits;
 use testbed::{Spec, Testbed, TestbedMpi};
 
 use crate::{
@@ -40,6 +41,8 @@ pub struct Site {
     /// It was named by the user, who knows better.
     is_library_named: bool,
     patience: Duration,
+    /// The memory that mock-ups may use.
+    pub limits: Limits,
     /// Where the program that runs is written down; set when the place is opened.
     launched: Option<PathBuf>,
     /// The ranks and their nodes, which the first job tells.
@@ -108,13 +111,13 @@ impl Site {
             None => place.library()?,
         };
         let is_library_named = options.mpi_library.is_some();
-        let patience = options.patience;
         Ok(Site {
             place,
             ranks,
             library,
             is_library_named,
-            patience,
+            patience: options.patience,
+            limits: options.limits()?,
             launched: None,
             told_layout: None,
             ends: None,
@@ -257,10 +260,13 @@ impl Site {
         let program = self.program()?;
         let library = settings.iter().any(|setting| matches!(setting, JobSetting::PreloadLibrary));
         let library = library.then(|| programs::find(PRELOAD_LIBRARY)).transpose()?;
+        let limits = self.limits.variables();
+        let limits = limits.iter().map(|(name, value)| (*name, OsStr::new(value)));
         let variables = settings.iter().filter_map(|setting| match setting {
             JobSetting::Variable(name, value) => Some((name.as_str(), value.as_os_str())),
             _ => None,
         });
+        let variables = limits.chain(variables);
         let mut arguments = [&[task.into()], arguments].concat();
         arguments.extend(["--ranks".into(), ranks.to_string().into()]);
         let (mut command, symptoms) = match &self.place {

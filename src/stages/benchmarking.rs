@@ -59,7 +59,7 @@ pub fn factors_of(path: &Path, ranks: u32) -> Result<OsString> {
         let (path, count) = (path.display(), factors.len());
         usage!("{path}: holds {count} factors; the job has {ranks} ranks, each of which needs one");
     }
-    Ok(factors.iter().map(f64::to_string).collect::<Vec<_>>().join(",").into())
+    Ok(factors::in_words(Some(&factors)).into())
 }
 
 /// Runs it on all ranks.

@@ -6,7 +6,10 @@ use records::{
     Algorithm, Collective, Layout, Method, NodeAware, Point, RankPlacement, Shaped, TreePace,
     profile::REPLACED,
 };
-use runner::{Runnable, mockups};
+use runner::{
+    Runnable,
+    mockups::{self, Limits},
+};
 use tuning::plan::MethodsOf;
 
 use crate::{
@@ -23,6 +26,8 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct ComparedKinds {
     natives: Option<Natives>,
+    /// The memory that mock-ups may use.
+    pub limits: Limits,
     kinds: Vec<MethodKind>,
 }
 
@@ -52,7 +57,7 @@ impl ComparedKinds {
                 able.join(", ")
             );
         }
-        Ok(ComparedKinds { natives, kinds })
+        Ok(ComparedKinds { natives, limits: site.limits, kinds })
     }
 
     /// Whether methods of a kind are compared.
@@ -76,9 +81,9 @@ impl ComparedKinds {
             methods.extend(own_methods(point, segments));
         }
         if self.has(MethodKind::Mockup) {
-            let limits = mockups::Limits::default();
             let all = mockups::of_collective(collective);
-            let allowed = all.filter(|mockup| limits.allow(mockup, layout.procs(), bytes).is_ok());
+            let allowed =
+                all.filter(|mockup| self.limits.allow(mockup, layout.procs(), bytes).is_ok());
             methods.extend(allowed.map(|mockup| Method::Mockup(mockup.name.into())));
         }
         methods

@@ -8,7 +8,7 @@ use records::{
     Layout, document,
     plan::{Cell, Plan},
 };
-use timing::scheme::TimingScheme;
+use timing::{root::Root, scheme::TimingScheme};
 use tuning::{
     Weights,
     plan::{self, Extent, Grid, Planned},
@@ -139,12 +139,30 @@ pub fn measure(
     deadline: Duration,
     settings: &[JobSetting],
 ) -> Result<()> {
-    measure_by(TimingScheme::Barrier, site, plan, plan_path, record, deadline, settings)
+    let way = MeasuringWay::timed(TimingScheme::Barrier);
+    measure_by(&way, site, plan, plan_path, record, deadline, settings)
 }
 
-/// The same by another timing scheme.
+/// How all calls of a plan are made and timed.
+#[derive(Debug, Clone)]
+pub struct MeasuringWay {
+    pub timing: TimingScheme,
+    /// Where the collective has one.
+    pub root: Root,
+    /// Of every rank, as [`factors_of`](super::benchmarking::factors_of) gives them; none: equal blocks.
+    pub factors: Option<OsString>,
+}
+
+impl MeasuringWay {
+    /// With equal blocks and root 0.
+    pub fn timed(timing: TimingScheme) -> Self {
+        MeasuringWay { timing, root: Root::default(), factors: None }
+    }
+}
+
+/// The same in another way.
 pub fn measure_by(
-    timing: TimingScheme,
+    way: &MeasuringWay,
     site: &Site,
     plan: &Plan,
     plan_path: &Path,
@@ -162,7 +180,7 @@ pub fn measure_by(
         );
     }
     let job = |plan: &Plan, plan_path: &Path, record: &Path, settings: &[JobSetting]| {
-        run_job((timing, site), plan, (plan_path, record), deadline, settings)
+        run_job((way, site), plan, (plan_path, record), deadline, settings)
     };
     match forced_jobs::parts(site, plan) {
         None => job(plan, plan_path, record, settings),
@@ -172,13 +190,13 @@ pub fn measure_by(
 
 /// One start of the measuring program.
 fn run_job(
-    (timing, site): (TimingScheme, &Site),
+    (way, site): (&MeasuringWay, &Site),
     plan: &Plan,
     (plan_path, record): (&Path, &Path),
     deadline: Duration,
     settings: &[JobSetting],
 ) -> Result<()> {
-    let arguments: Vec<OsString> = vec![
+    let mut arguments: Vec<OsString> = vec![
         "--plan".into(),
         plan_path.into(),
         "--record".into(),
@@ -186,7 +204,13 @@ fn run_job(
         "--deadline-seconds".into(),
         deadline.as_secs_f64().to_string().into(),
         "--timing".into(),
-        timing.name().into(),
+        way.timing.name().into(),
     ];
+    if way.root != Root::default() {
+        arguments.extend(["--root".into(), way.root.to_string().into()]);
+    }
+    if let Some(factors) = &way.factors {
+        arguments.extend(["--factors".into(), factors.clone()]);
+    }
     site.run("measure", plan.ranks, &arguments, settings)
 }

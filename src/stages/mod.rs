@@ -33,6 +33,7 @@ pub mod pairs;
 pub mod progress;
 pub mod record_forms;
 pub mod repeating;
+pub mod roots;
 pub mod simulating;
 pub mod source;
 pub mod traced;

@@ -10,7 +10,7 @@ use models::{Forms, Model};
 use records::{Collective, Layout, quantity};
 use timing::scheme::TimingScheme;
 
-use crate::stages::kinds::MethodKind;
+use crate::stages::{kinds::MethodKind, roots::WantedRoot};
 
 /// A list in a flag: `4,8,16` or a range.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +39,11 @@ pub fn each<T: std::str::FromStr<Err = String> + PartialEq>(text: &str) -> Resul
         }
     }
     Ok(List(values))
+}
+
+/// Roots with commas.
+pub fn roots(text: &str) -> Result<List<WantedRoot>, String> {
+    each(text)
 }
 
 /// Names with commas, or `all`: then those without methods are left out.

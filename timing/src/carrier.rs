@@ -12,16 +12,18 @@ use crate::Result;
 pub struct Carrier {
     executor: Executor,
     mockups: Mockups,
+    limits: Limits,
 }
 
 impl Carrier {
-    /// On the session's MPI library.
+    /// On the session's MPI library, with the memory for mock-ups that the environment grants.
     ///
     /// # Errors
-    /// The library refuses; there is no memory.
+    /// The environment's limits are none; the library refuses; there is no memory.
     pub fn start(session: &'static Session) -> Result<Self> {
-        let mockups = Mockups::new(session, Limits::default())?;
-        Ok(Carrier { executor: Executor::new(session), mockups })
+        let limits = Limits::of_environment()?;
+        let mockups = Mockups::new(session, limits)?;
+        Ok(Carrier { executor: Executor::new(session), mockups, limits })
     }
 
     /// Carries out a call; before, [`forget`](Self::forget) makes sure that
@@ -47,6 +49,11 @@ impl Carrier {
             }
         }
         Ok(())
+    }
+
+    /// The memory that mock-ups may use.
+    pub fn limits(&self) -> Limits {
+        self.limits
     }
 
     /// Forgets what the executor ran.

@@ -13,6 +13,7 @@ use crate::{
         Buffers, CallingRank, MeasuredOperation, UnevenBlocks, has_displacements, operation_of,
     },
     repeating::TimedSummary,
+    root::Root,
     scheme::TimedCall,
     stopwatch::Stopwatch,
 };
@@ -50,6 +51,7 @@ pub struct CollectiveExchange {
     session: &'static Session,
     /// Of every rank; none: equal blocks.
     factors: Option<Vec<f64>>,
+    root: Root,
 }
 
 /// One message size of it.
@@ -78,7 +80,13 @@ impl CollectiveExchange {
             return Err(Error::Refused(problem));
         }
         let operation = operation_of(collective);
-        Ok(CollectiveExchange { operation, maker, session, factors })
+        Ok(CollectiveExchange { operation, maker, session, factors, root: Root::default() })
+    }
+
+    /// The same with another root than rank 0, where the collective has one.
+    #[must_use]
+    pub fn with_root(self, root: Root) -> Self {
+        CollectiveExchange { root, ..self }
     }
 
     /// Times calls on `comm`, of the stopwatch's ranks, with messages of `bytes` as the
@@ -99,7 +107,7 @@ impl CollectiveExchange {
         observed: impl FnMut(TimedCall) -> Result<()>,
     ) -> Result<TimedSummary> {
         let collective = self.operation.collective;
-        let place = CallingRank::from_communicator(stopwatch.comm());
+        let place = CallingRank::in_communicator(stopwatch.comm(), self.root);
         let mut sized = self.prepare(bytes, place)?;
         let (operation, maker) = (self.operation, &mut self.maker);
         let call = || {
@@ -132,8 +140,8 @@ impl CollectiveExchange {
             );
             return Err(Error::Refused(problem));
         }
-        if let CallMaker::Ours(_, ours) = &self.maker {
-            ours.check(place.procs, bytes as u64)?;
+        if let CallMaker::Ours(carrier, ours) = &self.maker {
+            ours.check(place.procs, bytes as u64, carrier.limits())?;
         }
         let constants = self.session.mpi().constants;
         if let Some(factors) = &self.factors {

@@ -4,6 +4,14 @@ use std::path::Path;
 
 use records::FileError;
 
+/// The entry of a record's header that tells the factors; empty, or missing, where blocks were equal.
+pub const FACTORS: &str = "factors";
+
+/// As a record's header and flags tell them.
+pub fn in_words(factors: Option<&[f64]>) -> String {
+    factors.unwrap_or_default().iter().map(f64::to_string).collect::<Vec<_>>().join(",")
+}
+
 /// The numbers of a file's text, in the order of the ranks: any number on a line, separated by blanks or
 /// commas; what follows a `#` is a remark.
 ///

@@ -16,6 +16,7 @@ pub mod operations;
 pub mod pairs;
 pub mod peers;
 pub mod repeating;
+pub mod root;
 pub mod scheme;
 pub mod sleep;
 pub mod stopwatch;

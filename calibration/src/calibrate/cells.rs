@@ -24,6 +24,8 @@ pub enum Experiment {
     SpacedTrain,
     /// Flat-tree barriers in a row.
     FlatBarrier,
+    /// The same with receives posted together.
+    PostedBarrier,
     /// One message handed from rank to rank.
     ChainBcast,
     /// Messages from the root to all others at once, and twice as many.
@@ -68,6 +70,7 @@ impl Experiment {
                 alone(ObservedKind::Pair(Pair::SpacedTrain))
             }
             Experiment::FlatBarrier => alone(ObservedKind::Group(GroupKind::FlatBarrier, None)),
+            Experiment::PostedBarrier => alone(ObservedKind::Group(GroupKind::PostedBarrier, None)),
             Experiment::ChainBcast => alone(ObservedKind::Group(GroupKind::ChainBcast, None)),
             Experiment::FanOut => alone(ObservedKind::Group(GroupKind::FanOut, None)),
             Experiment::FanIn => alone(ObservedKind::Group(GroupKind::FanIn, None)),
@@ -170,6 +173,7 @@ impl SizedExperiment {
                 })
             };
             cells.extend(at(Experiment::FlatBarrier, 0, Self::BARRIERS));
+            cells.extend(at(Experiment::PostedBarrier, 0, Self::BARRIERS));
             cells.extend(sizes.iter().flat_map(|&bytes| at(Experiment::ChainBcast, bytes, 1)));
         }
         let rounds = |bytes, partners| fitting(64 << 10, bytes * u64::from(partners), 32);
@@ -287,6 +291,7 @@ impl SizedExperiment {
                 format!("spaced train of {messages} messages of {size}")
             }
             Experiment::FlatBarrier => format!("flat-tree barrier of {procs}"),
+            Experiment::PostedBarrier => format!("flat-tree barrier of {procs}, receives posted"),
             Experiment::ChainBcast => format!("chain of {size} over {procs}"),
             Experiment::FanOut => format!("{messages} times {size} from 1 to {}", procs - 1),
             Experiment::FanIn => format!("{messages} times {size} from {} to 1", procs - 1),
@@ -355,6 +360,7 @@ mod tests {
         assert!(cells.iter().all(|cell| !cell.experiment.is_of_pair() && cell.procs <= 8));
         let count = |experiment| cells.iter().filter(|cell| cell.experiment == experiment).count();
         assert_eq!(count(Experiment::FlatBarrier), 7);
+        assert_eq!(count(Experiment::PostedBarrier), 7);
         assert_eq!(count(Experiment::ChainBcast), 21);
         assert_eq!(count(Experiment::FanIn), 4 * 3 * 2);
         assert_eq!(SizedExperiment::all_of_groups(&[0, 1], 2), []);

@@ -75,10 +75,6 @@ fn parse_precision(text: &str) -> Result<f64, String> {
 }
 
 impl CalibrateFlags {
-    /// Messages through a whole group are measured to this size: a chain of ranks takes as many
-    /// times longer than a pair.
-    const LARGEST_OF_GROUPS: u64 = 64 << 10;
-
     /// The greatest message size, in bytes.
     pub(super) fn largest(&self) -> usize {
         self.sizes.0.last().map_or(0, |&size| size as usize)
@@ -93,7 +89,6 @@ impl CalibrateFlags {
             return Vec::new();
         }
         let (sizes, level) = (&self.sizes.0, &self.level);
-        let small = sizes.partition_point(|bytes| *bytes <= Self::LARGEST_OF_GROUPS);
         let mut cells = Vec::new();
         if !level.inside {
             // Before the others of a size: on a slow network there is no time for all.
@@ -102,7 +97,7 @@ impl CalibrateFlags {
             // A rank combines alone, wherever it is.
             cells.extend(SizedExperiment::all_of_combining());
         }
-        cells.extend(SizedExperiment::all_of_groups(&sizes[..small], level.group.len() as u32));
+        cells.extend(SizedExperiment::all_of_groups(sizes, level.group.len() as u32));
         cells.sort_by_key(|cell| cell.bytes);
         cells
     }

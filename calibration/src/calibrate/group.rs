@@ -87,6 +87,7 @@ impl GroupMember {
         let bytes = cell.bytes as usize;
         let (kind, seconds) = match cell.experiment {
             Experiment::FlatBarrier => (GroupKind::FlatBarrier, self.barriers(&cell)?),
+            Experiment::PostedBarrier => (GroupKind::PostedBarrier, self.barriers(&cell)?),
             Experiment::ChainBcast => (GroupKind::ChainBcast, self.chain(&cell)?),
             Experiment::FanOut => (GroupKind::FanOut, self.fan_out(&cell, bytes)?),
             Experiment::FanIn => (GroupKind::FanIn, self.fan_in(&cell, bytes)?),
@@ -107,10 +108,17 @@ impl GroupMember {
         Ok(seconds(now() - begun))
     }
 
-    fn barrier(&self, cell: &SizedExperiment) -> Result<()> {
-        let members = self.members(cell);
-        members.iter().try_for_each(|&rank| self.comm.receive(&mut [], rank, Tag::Signal))?;
-        members.iter().try_for_each(|&rank| self.comm.send(&[], rank, Tag::Signal))
+    fn barrier(&mut self, cell: &SizedExperiment) -> Result<()> {
+        if cell.experiment == Experiment::PostedBarrier {
+            for &rank in &order(&self.ranks, cell)[1..] {
+                self.requests.push(start_receive(&self.comm, &mut [], rank)?);
+            }
+            wait_for_all(&mut self.requests)?;
+        } else {
+            let members = self.members(cell).iter();
+            members.copied().try_for_each(|rank| self.comm.receive(&mut [], rank, Tag::Signal))?;
+        }
+        self.members(cell).iter().try_for_each(|&rank| self.comm.send(&[], rank, Tag::Signal))
     }
 
     fn chain(&self, cell: &SizedExperiment) -> Result<f64> {
@@ -191,9 +199,14 @@ impl GroupMember {
         self.comm.send(&[], root, Tag::Signal)?;
         for _ in 0..count {
             match cell.experiment {
-                Experiment::FlatBarrier => {
+                Experiment::FlatBarrier | Experiment::PostedBarrier => {
+                    // As the root receives it.
+                    let tag = match cell.experiment {
+                        Experiment::PostedBarrier => Tag::Data,
+                        _ => Tag::Signal,
+                    };
                     for _ in 0..=cell.messages {
-                        self.comm.send(&[], root, Tag::Signal)?;
+                        self.comm.send(&[], root, tag)?;
                         self.comm.receive(&mut [], root, Tag::Signal)?;
                     }
                 }

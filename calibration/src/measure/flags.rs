@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use timing::scheme::TimingScheme;
+use timing::{root::Root, scheme::TimingScheme};
 
 use crate::flags::{JobFlags, parse_budget};
 
@@ -20,4 +20,10 @@ pub struct MeasureFlags {
     /// How a call is timed
     #[arg(long, default_value = TimingScheme::Barrier.name())]
     pub(super) timing: TimingScheme,
+    /// The root of collectives that have one: the number of a rank, or last
+    #[arg(long, default_value_t)]
+    pub(super) root: Root,
+    /// How large each rank's block is beside the others', with commas
+    #[arg(long, value_delimiter = ',')]
+    pub(super) factors: Option<Vec<f64>>,
 }

@@ -9,7 +9,7 @@ use std::{collections::HashMap, env, ffi::c_int};
 
 use libraries::{MpiLibrary, ReadAt, Variable, WithinJob};
 use records::{Collective, Layout, Method, Native};
-use runner::Runnable;
+use runner::{Runnable, mockups::Limits};
 
 use super::{
     members::JobNodes,
@@ -76,8 +76,9 @@ pub fn check_supported(
         }
         // The preload library's limits, so that what is timed can be taken there.
         Method::Own { .. } | Method::Shaped(_) | Method::NodeAware(_) | Method::Mockup(_) => {
+            let check = |ours: Runnable| ours.check(procs, bytes, Limits::of_environment()?);
             Runnable::new(collective, method)
-                .and_then(|ours| ours.map_or(Ok(()), |ours| ours.check(procs, bytes)))
+                .and_then(|ours| ours.map_or(Ok(()), check))
                 .map_err(|error| Error::Unsupported(error.to_string()))
         }
     }

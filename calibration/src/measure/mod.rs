@@ -18,11 +18,19 @@ use records::{
     Collective, Layout, RecordedLayouts, document, observation::CollectiveCall, plan::Plan,
     platform::Platform, record,
 };
-use timing::{operations::operation_of, scheme::Scheme};
+use timing::{
+    factors::{self, FACTORS},
+    operations::operation_of,
+    root::ROOT,
+    scheme::Scheme,
+};
 
 pub use self::flags::MeasureFlags;
 use self::{
-    director::Director, members::JobNodes, methods::RunningLibrary, participant::Participant,
+    director::Director,
+    members::JobNodes,
+    methods::RunningLibrary,
+    participant::{CallingWay, Participant},
     work::OpenWork,
 };
 use crate::{
@@ -46,6 +54,7 @@ pub fn run(flags: &MeasureFlags, world: &World) -> Result<()> {
     let Surroundings { groups, nodes, uncrowded, platform } =
         platform::survey(world, &flags.job, Survey::WithLoad)?;
     let scheme = Scheme { timing: flags.timing, watched: uncrowded };
+    let way = CallingWay { scheme, root: flags.root, factors: flags.factors.clone() };
     let nodes = JobNodes::new(&nodes);
     let clock_shared = groups.is_one();
     let synchroniser = Synchroniser::new(world.control, groups);
@@ -54,8 +63,7 @@ pub fn run(flags: &MeasureFlags, world: &World) -> Result<()> {
         return match world.control.hear_asleep(0, Tag::Setup, Patience::of_participant())? {
             Some(plan) => {
                 let control = (world.control, nodes);
-                Participant::new(plan, scheme, synchroniser, control, sampler)?
-                    .serve(&world.control)
+                Participant::new(plan, way, synchroniser, control, sampler)?.serve(&world.control)
             }
             None => Ok(()),
         };
@@ -67,14 +75,14 @@ pub fn run(flags: &MeasureFlags, world: &World) -> Result<()> {
         let header = record::read_begun::<CollectiveCall>(path)?.header;
         RecordedLayouts::of(&header).tell_plan(&mut plan);
     }
-    let surroundings = (flags.timing, RunningLibrary::linked()?);
-    work::check_plan(&plan, (flags.job.ranks, &nodes), surroundings, &flags.plan)?;
+    let running = RunningLibrary::linked()?;
+    work::check_plan(&plan, (flags.job.ranks, &nodes), (&way, running), &flags.plan)?;
     // Before the others hear of the plan, so that what the library cannot do is said once, and
     // before the record is begun.
     let control = (world.control, nodes.clone());
-    let participant = Participant::new(plan.clone(), scheme, synchroniser, control, sampler)?;
-    let header = header(&plan, &platform, &scheme.description(clock_shared))?;
-    let (recording, mut earlier) = Recording::open(path, header, &[])?;
+    let participant = Participant::new(plan.clone(), way.clone(), synchroniser, control, sampler)?;
+    let header = header(&plan, &platform, &way, clock_shared)?;
+    let (recording, mut earlier) = Recording::open(path, header, &[ROOT, FACTORS])?;
     RecordedLayouts::of(&earlier.header).tell_calls(&mut earlier.rows);
     let work = OpenWork::new(&plan, &earlier.rows, path)?;
     if work.visits.is_empty() {
@@ -92,7 +100,12 @@ pub fn run(flags: &MeasureFlags, world: &World) -> Result<()> {
         .run(&plan, &work)
 }
 
-fn header(plan: &Plan, platform: &Platform, timing: &str) -> Result<RecordHeader> {
+fn header(
+    plan: &Plan,
+    platform: &Platform,
+    way: &CallingWay,
+    clock_shared: bool,
+) -> Result<RecordHeader> {
     let used = Collective::ALL
         .into_iter()
         .filter(|collective| plan.cells.iter().any(|cell| cell.collective == *collective))
@@ -106,11 +119,13 @@ fn header(plan: &Plan, platform: &Platform, timing: &str) -> Result<RecordHeader
     let layout = Layout::from_nodes(&platform.hosts).unwrap_or(Layout::flat(plan.ranks));
     let own = [
         ("calls", calls.join("; ")),
+        (FACTORS, factors::in_words(way.factors.as_deref())),
         (records::layout::TOLD, layout.to_string()),
         ("message_size", sizes.join("; ")),
         ("plan_seed", plan.seed.to_string()),
         ("ranks", plan.ranks.to_string()),
-        ("timing", timing.to_owned()),
+        (ROOT, way.root.to_string()),
+        ("timing", way.scheme.description(clock_shared)),
     ];
     recording::header("measure", platform, own)
 }

@@ -13,7 +13,8 @@ use runner::{Mpi, Runnable, function_name};
 use serde::{Deserialize, Serialize};
 use timing::{
     carrier::Carrier,
-    operations::{Buffers, CallingRank, MeasuredOperation, operation_of},
+    operations::{Buffers, CallingRank, MeasuredOperation, UnevenBlocks, operation_of},
+    root::Root,
     scheme::{self, CallReport, Scheme, Start},
 };
 
@@ -75,7 +76,7 @@ pub struct CallSeries {
 #[derive(Debug)]
 pub struct Participant {
     plan: Plan,
-    scheme: Scheme,
+    way: CallingWay,
     synchroniser: Synchroniser<Communicator>,
     sampler: Sampler,
     methods: MethodCommunicators,
@@ -87,11 +88,25 @@ pub struct Participant {
     current: Option<Current>,
 }
 
+/// How all calls of a job are made and timed.
+#[derive(Debug, Clone)]
+pub struct CallingWay {
+    /// By which scheme they are timed.
+    pub scheme: Scheme,
+    /// Where the collective has one.
+    pub root: Root,
+    /// How large each rank's block is beside the others'; none: equal blocks.
+    pub factors: Option<Vec<f64>>,
+}
+
 #[derive(Debug)]
 struct Current {
     operation: &'static MeasuredOperation,
     comm: Communicator,
+    place: CallingRank,
     bytes: usize,
+    /// With buffers of their own.
+    uneven: Option<(UnevenBlocks, Buffers)>,
     method: Method,
     carried: Carried,
     /// In a row, timed together.
@@ -118,7 +133,7 @@ impl Participant {
     /// The MPI library cannot force what the plan asks for; a plug-in cannot be loaded.
     pub fn new(
         plan: Plan,
-        scheme: Scheme,
+        way: CallingWay,
         synchroniser: Synchroniser<Communicator>,
         (control, nodes): (Communicator, JobNodes),
         sampler: Sampler,
@@ -162,7 +177,7 @@ impl Participant {
             library,
             methods: MethodCommunicators::new(control, nodes, &natives)?,
             plan,
-            scheme,
+            way,
             synchroniser,
             sampler,
             current: None,
@@ -178,14 +193,31 @@ impl Participant {
         let cell = &self.plan.cells[visit.cell as usize];
         let comm = self.methods.communicator(cell.layout, cell.collective, &cell.method)?;
         let (operation, bytes) = (operation_of(cell.collective), cell.bytes as usize);
-        operation.prepare(&mut self.buffers, bytes, CallingRank::from_communicator(&comm));
+        let place = CallingRank::in_communicator(&comm, self.way.root);
+        let uneven = self.uneven(cell, place)?;
+        if uneven.is_none() {
+            operation.prepare(&mut self.buffers, bytes, place);
+        }
         let carried = self.carried(cell)?;
         if let Carried::Plugin(plugin) = &carried {
             plugin.initialize(comm.raw())?;
         }
         let (method, calls) = (cell.method.clone(), visit.calls);
-        self.current = Some(Current { operation, comm, bytes, method, carried, calls });
+        self.current =
+            Some(Current { operation, comm, place, bytes, uneven, method, carried, calls });
         Ok(())
+    }
+
+    /// The blocks of a cell where they are not equal.
+    fn uneven(&self, cell: &Cell, place: CallingRank) -> Result<Option<(UnevenBlocks, Buffers)>> {
+        let Some(factors) = &self.way.factors else { return Ok(None) };
+        let Some(factors) = factors.get(..place.procs as usize) else {
+            let problem = format!("{} factors, but {} ranks", factors.len(), place.procs);
+            return Err(Error::Usage(problem));
+        };
+        let blocks = UnevenBlocks::new(cell.bytes as usize, factors)?;
+        let buffers = blocks.buffers(cell.collective, place, self.library.constants);
+        Ok(Some((blocks, buffers)))
     }
 
     fn carried(&self, cell: &Cell) -> Result<Carried> {
@@ -217,22 +249,28 @@ impl Participant {
     /// # Errors
     /// The MPI library refuses; the result is wrong.
     pub fn call(&mut self, call: CallRequest) -> Result<CallReport> {
-        let Some(Current { operation, comm, bytes, method, carried, calls }) = &self.current else {
+        let Some(current) = &mut self.current else {
             return Err(Error::Usage("a call was announced before its visit".into()));
         };
-        let (buffers, library) = (&mut self.buffers, &self.library);
+        let Current { operation, comm, place, bytes, uneven, method, carried, calls } = current;
+        let (library, place) = (&self.library, *place);
+        let buffers = &mut self.buffers;
         let clock = self.synchroniser.line();
-        if let Some(carrier) = &mut self.carrier {
+        let mut carrier = self.carrier.as_mut();
+        if let Some(carrier) = &mut carrier {
             carrier.forget();
         }
-        let (ranks, place) = ((comm, comm.size()), CallingRank::from_communicator(comm));
+        let ranks = (&*comm, comm.size());
         let mut once = || -> Result<()> {
-            let arguments = (operation.arguments)(buffers, *bytes, place);
+            let arguments = match &mut *uneven {
+                Some((blocks, own)) => blocks.arguments(operation.collective, own, place),
+                None => (operation.arguments)(buffers, *bytes, place),
+            };
             // SAFETY: the buffers, from which the arguments were cut, hold what they say; all ranks of
             // the visit call by the same method; that a plug-in's function has the signature, the
             // user vouches for.
             unsafe {
-                match (carried, self.carrier.as_mut()) {
+                match (&*carried, carrier.as_mut()) {
                     (Carried::Ours(ours), Some(carrier)) => {
                         Ok(carrier.run(ours, &arguments, comm.handle())?)
                     }
@@ -249,13 +287,15 @@ impl Participant {
                 }
             }
         };
-        let report = scheme::call(self.scheme, ranks, &clock, call.start, || {
+        let report = scheme::call(self.way.scheme, ranks, &clock, call.start, || {
             (0..*calls).try_for_each(|_| once())
         })?;
         if call.check {
-            operation
-                .check(&self.buffers, *bytes, CallingRank::from_communicator(comm))
-                .map_err(|error| Error::WrongResult(format!("{error} (method {method})")))?;
+            let checked = match uneven {
+                Some((blocks, own)) => blocks.check(operation.collective, own, place),
+                None => operation.check(&self.buffers, *bytes, place),
+            };
+            checked.map_err(|error| Error::WrongResult(format!("{error} (method {method})")))?;
         }
         Ok(report)
     }
@@ -301,7 +341,7 @@ impl Participant {
     /// The MPI library refuses.
     pub fn baseline(&self) -> Result<Vec<Nanos>> {
         match &self.current {
-            Some(Current { comm, .. }) => scheme::baseline(self.scheme, comm),
+            Some(Current { comm, .. }) => scheme::baseline(self.way.scheme, comm),
             None => Err(Error::Usage("a baseline was announced before its visit".into())),
         }
     }

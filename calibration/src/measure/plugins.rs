@@ -94,7 +94,7 @@ impl LoadedPlugin {
     }
 
     /// The table in which the collective's function is the plug-in's.
-    pub(super) fn table(&self) -> &Mpi {
+    pub fn table(&self) -> &Mpi {
         &self.table
     }
 

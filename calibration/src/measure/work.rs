@@ -10,11 +10,16 @@ use records::{
     observation::{CollectiveCall, ObservationStatus},
     plan::{Cell, Plan},
 };
-use timing::{operations::has_displacements, scheme::TimingScheme};
+use timing::{
+    operations::{UnevenBlocks, has_displacements},
+    root::Root,
+    scheme::TimingScheme,
+};
 
 use super::{
     members::JobNodes,
     methods::{self, RunningLibrary},
+    participant::CallingWay,
 };
 use crate::{Error, Result};
 
@@ -113,7 +118,7 @@ fn check_row(plan: &Plan, row: &CollectiveCall, path: &Path) -> Result<()> {
 pub fn check_plan(
     plan: &Plan,
     (ranks, nodes): (u32, &JobNodes),
-    (timing, running): (TimingScheme, RunningLibrary),
+    (way, running): (&CallingWay, RunningLibrary),
     path: &Path,
 ) -> Result<()> {
     let fault =
@@ -122,9 +127,18 @@ pub fn check_plan(
         let problem = format!("is {}, but the job has {ranks} ranks", plan.ranks);
         return Err(fault("ranks".into(), problem));
     }
+    let timing = way.scheme.timing;
+    if timing == TimingScheme::Bcast && way.root != Root::default() {
+        let problem = format!("the timing scheme bcast measures root 0, not {}", way.root);
+        return Err(Error::Usage(problem));
+    }
     for (index, cell) in plan.cells.iter().enumerate() {
         let field = |name: &str| format!("cells[{index}].{name}");
         nodes.members(cell.layout).map_err(|problem| fault(field("procs"), problem))?;
+        if way.factors.is_some() && !UnevenBlocks::COLLECTIVES.contains(&cell.collective) {
+            let problem = format!("is {}, which takes no factors", cell.collective);
+            return Err(fault(field("collective"), problem));
+        }
         if timing == TimingScheme::Bcast && cell.collective != Collective::Bcast {
             let problem =
                 format!("is {}, but the timing scheme bcast is for bcast", cell.collective);
@@ -175,6 +189,7 @@ fn forced_for_all(plan: &Plan, collective: Collective, running: RunningLibrary) 
 mod tests {
     use super::*;
     use records::{Layout, plan};
+    use timing::scheme::Scheme;
 
     fn running() -> RunningLibrary {
         RunningLibrary::that_says("Open MPI v4.1.4")
@@ -256,7 +271,20 @@ mod tests {
     #[test]
     fn what_cannot_be_done_is_said_with_its_place() {
         let path = Path::new("plan.json");
-        let (bcast, global) = ((TimingScheme::Bcast, running()), (TimingScheme::Global, running()));
+        let way = |timing| CallingWay {
+            scheme: Scheme { timing, watched: false },
+            root: Root::default(),
+            factors: None,
+        };
+        let (bcast, global) = (way(TimingScheme::Bcast), way(TimingScheme::Global));
+        let from_last = CallingWay { root: Root::Last, ..bcast.clone() };
+        let uneven = CallingWay { factors: Some(vec![1.0; 4]), ..global.clone() };
+        let of = |way| check_plan(&plan(), (4, &one_node()), (way, running()), path);
+        let error = of(&from_last).unwrap_err().to_string();
+        assert!(error.contains("measures root 0, not last"), "{error}");
+        let error = of(&uneven).unwrap_err().to_string();
+        assert!(error.contains("cells[0].collective: is bcast, which takes no factors"), "{error}");
+        let (bcast, global) = ((&bcast, running()), (&global, running()));
         check_plan(&plan(), (4, &one_node()), bcast, path).unwrap();
         let error = check_plan(&plan(), (8, &one_node()), global, path).unwrap_err().to_string();
         assert!(error.contains("field ranks: is 4, but the job has 8"), "{error}");

@@ -66,10 +66,15 @@ enum Latency {
     Measured(f64),
 }
 
+/// What the fit of barriers with receives posted together is called.
+const POSTED: &str = "flat-tree barrier, receives posted";
+
 /// The lines of one drawing.
 #[derive(Debug)]
 struct FittedLines {
     barrier: FittedLine,
+    /// With receives posted together, where it was timed; no parameter is taken from it.
+    posted: Option<FittedLine>,
     /// By message size, the empty message first.
     chains: Vec<FittedLine>,
 }
@@ -262,9 +267,10 @@ impl FittedLines {
             (points.len() > 2).then(|| lines::robust_relative(&points)).flatten()
         };
         let barrier = line(over_procs(centres, GroupKind::FlatBarrier, 0))?;
+        let posted = line(over_procs(centres, GroupKind::PostedBarrier, 0));
         let chains =
             sizes.iter().map(|&bytes| line(over_procs(centres, GroupKind::ChainBcast, bytes)));
-        Some(FittedLines { barrier, chains: chains.collect::<Option<_>>()? })
+        Some(FittedLines { barrier, posted, chains: chains.collect::<Option<_>>()? })
     }
 
     fn half_intercept(&self) -> f64 {
@@ -337,7 +343,9 @@ fn line_fits(centres: &GroupCentres, lines: &FittedLines, sizes: &[u64]) -> Vec<
         .iter()
         .zip(&lines.chains)
         .map(|(&bytes, &line)| ("pipelined bcast", GroupKind::ChainBcast, bytes, line));
+    let posted = lines.posted.map(|line| (POSTED, GroupKind::PostedBarrier, 0, line));
     std::iter::once(barrier)
+        .chain(posted)
         .chain(chains)
         .map(|(name, kind, bytes, line)| {
             line_fit(name, bytes, line, &over_procs(centres, kind, bytes))

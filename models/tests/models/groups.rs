@@ -243,6 +243,32 @@ fn what_is_not_there_is_not_fitted() {
     assert!(GroupSamples::new(&rows).unwrap_err().contains("FlatBarrier of 0 bytes"));
 }
 
+/// It stands beside the other, and no parameter is taken from it.
+#[test]
+fn barriers_whose_receives_are_posted_have_a_line_of_their_own() {
+    let measured = preset("frodo").unwrap().measured;
+    let mut rows = observe(1, 0.01);
+    let without = GroupSamples::new(&rows).unwrap().fit(&measured).unwrap();
+    let is_barrier = |row: &&GroupObservation| row.kind == GroupKind::FlatBarrier;
+    let posted: Vec<GroupObservation> = rows.iter().filter(is_barrier).cloned().collect();
+    rows.extend(posted.into_iter().map(|row| GroupObservation {
+        kind: GroupKind::PostedBarrier,
+        seconds: 0.5 * row.seconds,
+        ..row
+    }));
+    let with = GroupSamples::new(&rows).unwrap().fit(&measured).unwrap();
+    let slope = |fit: &CollectiveFit, name: &str| {
+        let line = fit.fits.iter().find(|line| line.experiment == name);
+        line.map(|line| line.slope_seconds)
+    };
+    let posted = "flat-tree barrier, receives posted";
+    assert_eq!(slope(&without, posted), None);
+    let [posted, other] = [posted, "flat-tree barrier"].map(|name| slope(&with, name).unwrap());
+    assert!((posted / other - 0.5).abs() < 0.01, "{posted} {other}");
+    let latency = |fit: &CollectiveFit| fit.parameters.plogp.latency_seconds.value;
+    assert_eq!(latency(&with), latency(&without));
+}
+
 /// The same with barriers that take so long.
 fn with_barriers(seconds: fn(f64) -> f64) -> CollectiveFit {
     let mut rows = observe(1, 0.001);

@@ -1,6 +1,8 @@
 //! How much memory mock-ups may use, and what fits into it.
 
-use std::ffi::c_int;
+use std::{env, ffi::c_int};
+
+use records::quantity;
 
 use super::{facts::Facts, mockup::Mockup};
 use crate::{Error, Result, layout::ALIGNMENT};
@@ -14,6 +16,12 @@ pub struct Limits {
     pub integer_bytes: usize,
 }
 
+/// The environment's variable for [`Limits::message_bytes`], PGMPITuneLib's `size_msg_buffer_bytes`.
+pub const MEMORY: &str = "COLIBRI_MEMORY";
+
+/// The environment's variable for [`Limits::integer_bytes`], PGMPITuneLib's `size_int_buffer_bytes`.
+pub const COUNTS_MEMORY: &str = "COLIBRI_COUNTS_MEMORY";
+
 /// 64 MiB for data, 1 MiB for counts and displacements (those of 131,072 processes).
 impl Default for Limits {
     fn default() -> Self {
@@ -22,6 +30,33 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// As the environment says, the usual ones where it says nothing.
+    ///
+    /// # Errors
+    /// A variable is no size.
+    pub fn of_environment() -> Result<Self> {
+        let bytes = |name: &str, usual: usize| -> Result<usize> {
+            let Some(value) = env::var_os(name) else { return Ok(usual) };
+            let read = quantity::parse_bytes(&value.to_string_lossy())
+                .map_err(|problem| Error::Refused(format!("{name}: {problem}")))?;
+            Ok(usize::try_from(read).unwrap_or(usize::MAX))
+        };
+        let usual = Limits::default();
+        Ok(Limits {
+            message_bytes: bytes(MEMORY, usual.message_bytes)?,
+            integer_bytes: bytes(COUNTS_MEMORY, usual.integer_bytes)?,
+        })
+    }
+
+    /// What the environment of others has to say for these; nothing for the usual ones.
+    pub fn variables(self) -> Vec<(&'static str, String)> {
+        let told = [(MEMORY, self.message_bytes), (COUNTS_MEMORY, self.integer_bytes)];
+        match self == Self::default() {
+            true => Vec::new(),
+            false => told.map(|(name, bytes)| (name, bytes.to_string())).into(),
+        }
+    }
+
     /// Whether a mock-up can carry out a call as Colibri measures it, without MPI: on `procs`
     /// processes, of `bytes` as [`Collective::message_size`](records::Collective::message_size) counts them, with elements without
     /// gaps and a commutative operation.

@@ -37,7 +37,10 @@ use std::ffi::c_int;
 use records::Collective;
 
 use self::{calls::MockupWork, facts::Facts};
-pub use self::{limits::Limits, mockup::Mockup};
+pub use self::{
+    limits::{COUNTS_MEMORY, Limits, MEMORY},
+    mockup::Mockup,
+};
 use crate::{Arguments, Error, Handle, Result, Session, layout::ALIGNMENT};
 
 /// Every mock-up, in the order of the guidelines.

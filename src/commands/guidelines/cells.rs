@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 use records::{Collective, Layout, Method, Point, plan::Cell};
-use runner::{Runnable, mockups};
+use runner::{
+    Runnable,
+    mockups::{self, Limits},
+};
 use verification::patterns::PatternGuideline;
 
 use super::Guidelines;
@@ -15,9 +18,9 @@ use crate::{
 };
 
 /// Whether what Colibri carries out can be carried out.
-fn runnable(point: Point, method: &Method) -> Result<(), String> {
+fn runnable(point: Point, method: &Method, limits: Limits) -> Result<(), String> {
     let checked = Runnable::new(point.collective, method).and_then(|ours| match ours {
-        Some(ours) => ours.check(point.procs(), point.bytes),
+        Some(ours) => ours.check(point.procs(), point.bytes, limits),
         None => Ok(()),
     });
     checked.map_err(|error| error.to_string())
@@ -28,7 +31,7 @@ impl Guidelines {
     pub(super) fn cells(&self, site: &Site) -> Result<Vec<Cell>> {
         let layouts = self.points.layouts(site)?;
         if let Some(path) = &self.guidelines {
-            return self.cells_of(&guideline_file::read(path)?, &layouts);
+            return self.cells_of(&guideline_file::read(path)?, &layouts, site.limits);
         }
         let with_mockups = || {
             let mut all: Vec<Collective> = mockups::ALL.iter().map(|m| m.collective).collect();
@@ -60,7 +63,12 @@ impl Guidelines {
     }
 
     /// Both sides of the user's guidelines, each cell once.
-    fn cells_of(&self, rules: &[PatternGuideline], layouts: &[Layout]) -> Result<Vec<Cell>> {
+    fn cells_of(
+        &self,
+        rules: &[PatternGuideline],
+        layouts: &[Layout],
+        limits: Limits,
+    ) -> Result<Vec<Cell>> {
         let (mut cells, mut seen) = (Vec::new(), BTreeSet::new());
         let mut add = |point: Point, method: Method| {
             if seen.insert((point, method.clone())) {
@@ -78,7 +86,8 @@ impl Guidelines {
                         continue;
                     }
                     let terms = rule.terms(point);
-                    let runnable = terms.iter().map(|(point, method)| runnable(*point, method));
+                    let runnable =
+                        terms.iter().map(|(point, method)| runnable(*point, method, limits));
                     match runnable.collect::<Result<Vec<()>, String>>() {
                         Ok(_) => {
                             add(point, Method::Default);
@@ -104,9 +113,8 @@ impl Guidelines {
     fn compared(&self, kinds: &ComparedKinds, point: Point) -> Vec<Method> {
         let Point { collective, bytes, .. } = point;
         let procs = point.procs();
-        let limits = mockups::Limits::default();
         for mockup in mockups::of_collective(collective).filter(|_| kinds.has(MethodKind::Mockup)) {
-            if let Err(reason) = limits.allow(mockup, procs, bytes) {
+            if let Err(reason) = kinds.limits.allow(mockup, procs, bytes) {
                 eprintln!("plan: skipped at {bytes} bytes on {procs} processes: {reason}");
             }
         }

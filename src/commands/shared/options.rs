@@ -13,7 +13,7 @@ pub use crate::{
     site::options::{RunOptions, SiteOptions, TestbedOptions},
     stages::options::{
         GridOptions, List, MethodOptions, ModelOptions, ParameterSet, SegmentOption, collectives,
-        kinds, layouts, procs, segments, sizes, timing_scheme,
+        kinds, layouts, procs, roots, segments, sizes, timing_scheme,
     },
 };
 

@@ -9,7 +9,10 @@ use records::{
     quantity,
 };
 
+use timing::root::Root;
+
 use super::output::{self, percent};
+use crate::stages::roots::RootPenalties;
 
 /// The heading of [`whole`].
 pub const WHOLE: [&str; 7] =
@@ -138,6 +141,34 @@ pub fn above_limit(above: &Penalties) -> String {
     let rows = above.summaries.iter().map(whole);
     let mut text = format!("\nTime above {}\n\n{}", above.best, output::aligned(&WHOLE, rows));
     above.warnings.iter().for_each(|warning| text += &format!("\nNote: {warning}\n"));
+    text
+}
+
+/// What it costs to decide as for root 0, as text; empty where no other root was measured.
+pub fn at_roots(roots: &[RootPenalties]) -> String {
+    let row = |(root, summary): (Root, &PenaltySummary)| {
+        let mut row = whole(summary);
+        row.insert(1, root.to_string());
+        row
+    };
+    let of_root = |one: &RootPenalties| -> Vec<Vec<String>> {
+        one.penalties.summaries.iter().map(|summary| row((one.root, summary))).collect()
+    };
+    if roots.is_empty() {
+        return String::new();
+    }
+    let mut heading = WHOLE.to_vec();
+    heading.insert(1, "root");
+    let table = output::aligned(&heading, roots.iter().flat_map(of_root));
+    let mut text = format!(
+        "\nWhat assuming root 0 costs: the same decisions, against the measured best with another root\n\n{table}"
+    );
+    let noise =
+        roots.iter().flat_map(|one| one.penalties.noise.iter().map(move |it| (one.root, it)));
+    for (root, noise) in noise {
+        let (collective, chosen) = (noise.collective, percent(noise.choice.mean));
+        text += &format!("noise of {collective} with root {root}: {chosen} on average\n");
+    }
     text
 }
 

@@ -13,6 +13,7 @@ use records::{
     Collective, Method, Point, agreement::Agreement, calibration::Calibration, choices::Choices,
     decisions::Decisions, penalty::Penalties,
 };
+use timing::factors::FACTORS;
 use verification::{
     agreement,
     functions::DecisionFunction,
@@ -31,6 +32,7 @@ use crate::{
         links,
         measurements::Measurements,
         progress::{self, WorkDone},
+        roots::{self, RootPenalties},
         source::CalibrationSource,
     },
 };
@@ -88,6 +90,7 @@ pub fn judge(
     let mut penalties = penalty::penalties(&samples, &functions, busy_links, platform, &timing);
     penalties.warnings.extend(penalties.platform.busy());
     penalties.warnings.extend(unreached);
+    penalties.warnings.extend(uneven(&header));
     penalties.warnings.extend(source.and_then(|source| judged_by_itself(run, source)));
     penalties.warnings.extend(is_summarised(&header).then(|| SUMMARISED.to_owned()));
     let predicted = source.map(|source| predicted::predicted_times(source, &samples, models));
@@ -112,6 +115,15 @@ fn above_limit(source: &CalibrationSource, penalties: &Penalties) -> Result<Opti
     Ok(penalty::above_limit(penalties, limit))
 }
 
+/// What is to be known of blocks that are not equal.
+fn uneven(header: &BTreeMap<String, String>) -> Option<String> {
+    let factors = header.get(FACTORS).filter(|factors| !factors.is_empty())?;
+    Some(format!(
+        "the ranks' blocks were in proportion to {factors}, and sizes are their mean: choices and models' \
+         penalties hold for such blocks alone"
+    ))
+}
+
 /// What is to be known of choices by summaries.
 const SUMMARISED: &str = "the record holds summaries of many repetitions by a few jobs: what is \
                           measured best is the least of them by more than 5 %, without a test";
@@ -133,6 +145,14 @@ fn judged_by_itself(run: &RunDirectory, source: &CalibrationSource) -> Option<St
 }
 
 impl JudgedRun {
+    /// What it costs to decide for other roots, where they were measured, as for root 0.
+    ///
+    /// # Errors
+    /// A record can't be read.
+    pub fn at_roots(&self, run: &RunDirectory) -> Result<Vec<RootPenalties>> {
+        roots::judge(run, &self.functions)
+    }
+
     /// The methods of each point with the number and the median of their times.
     pub fn times(&self) -> BTreeMap<Point, Vec<(&Method, usize, f64)>> {
         let of = |point| {

@@ -1,12 +1,14 @@
 //! The collectives that combine data: doubles are summed; what is not a number of whole doubles is
 //! combined byte by byte.
 
+use std::ffi::c_int;
+
 use records::Collective;
 use runner::{Arguments, Counts, Reduction};
 
 use super::{
     buffers::{Buffers, pattern, sum, summand},
-    operation::{CallingRank, MeasuredOperation, ROOT},
+    operation::{CallingRank, MeasuredOperation},
 };
 
 const DOUBLE: usize = size_of::<f64>();
@@ -83,14 +85,14 @@ pub(super) const ALLREDUCE: MeasuredOperation = MeasuredOperation {
 
 pub(super) const REDUCE: MeasuredOperation = MeasuredOperation {
     collective: Collective::Reduce,
-    description: "MPI_Reduce to rank 0, MPI_SUM of doubles where the bytes are whole doubles, \
+    description: "MPI_Reduce to the root, MPI_SUM of doubles where the bytes are whole doubles, \
                   else MPI_BXOR of bytes",
-    arguments: |buffers, bytes, _| Arguments::Reduce {
+    arguments: |buffers, bytes, place| Arguments::Reduce {
         data: operands(buffers, bytes, bytes, bytes),
         count: elements(bytes) as i64,
-        root: ROOT,
+        root: place.root as c_int,
     },
-    length: |bytes, place| if place.rank == 0 { bytes } else { 0 },
+    length: |bytes, place| if place.is_root() { bytes } else { 0 },
     ..ALLREDUCE
 };
 

@@ -53,11 +53,15 @@ mod tests {
     }
 
     /// What every rank sends, and what all should then have.
-    fn sent(operation: &MeasuredOperation, bytes: usize, procs: u32) -> Vec<Vec<u8>> {
+    fn sent(
+        operation: &MeasuredOperation,
+        bytes: usize,
+        (procs, root): (u32, u32),
+    ) -> Vec<Vec<u8>> {
         let (out, into) = (operation.room)(bytes, procs as usize);
         let fill = |rank| {
             let mut buffers = buffers(out, into);
-            operation.prepare(&mut buffers, bytes, CallingRank { rank, procs });
+            operation.prepare(&mut buffers, bytes, CallingRank { rank, procs, root });
             buffers.outgoing_mut()[..out].to_vec()
         };
         (0..procs).map(fill).collect()
@@ -95,12 +99,16 @@ mod tests {
             }
         };
         match collective {
-            Collective::Gather | Collective::Gatherv | Collective::Reduce if rank > 0 => Vec::new(),
+            Collective::Gather | Collective::Gatherv | Collective::Reduce
+                if place.rank != place.root =>
+            {
+                Vec::new()
+            }
             Collective::Allgather
             | Collective::Allgatherv
             | Collective::Gather
             | Collective::Gatherv => all.concat(),
-            Collective::Scatter | Collective::Scatterv => all[0][own].to_vec(),
+            Collective::Scatter | Collective::Scatterv => all[place.root as usize][own].to_vec(),
             Collective::Alltoall | Collective::Alltoallv => {
                 all.iter().flat_map(|sent| sent[own.clone()].to_vec()).collect()
             }
@@ -124,10 +132,10 @@ mod tests {
         for collective in Collective::ALL.into_iter().filter(others) {
             let operation = operation_of(collective);
             for bytes in [0, 1, 7, 8, 12, 64, 1027] {
-                for procs in [1, 2, 5, 40] {
-                    let all = sent(operation, bytes, procs);
+                for (procs, root) in [(1, 0), (2, 1), (5, 0), (5, 2), (40, 39)] {
+                    let all = sent(operation, bytes, (procs, root));
                     for rank in [0, procs / 2, procs - 1] {
-                        let place = CallingRank { rank, procs };
+                        let place = CallingRank { rank, procs, root };
                         let (out, into) = (operation.room)(bytes, procs as usize);
                         let mut buffers = buffers(out, into);
                         operation.prepare(&mut buffers, bytes, place);
@@ -164,8 +172,9 @@ mod tests {
         let bcast = operation_of(Collective::Bcast);
         for bytes in [1, 5, 4096] {
             let mut buffers = buffers(0, bytes);
-            for (rank, is_right) in [(0, true), (3, false)] {
-                let place = CallingRank { rank, procs: 4 };
+            for (rank, root, is_right) in [(0, 0, true), (3, 0, false), (3, 3, true), (0, 3, false)]
+            {
+                let place = CallingRank { rank, procs: 4, root };
                 bcast.prepare(&mut buffers, bytes, place);
                 assert_eq!(bcast.check(&buffers, bytes, place).is_ok(), is_right);
             }

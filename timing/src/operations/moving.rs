@@ -1,11 +1,13 @@
 //! The collectives that move data, as bytes: every rank's data are a pattern of its own.
 
+use std::ffi::c_int;
+
 use records::Collective;
 use runner::{Arguments, Block, Counts, Handle, VectorBlocks};
 
 use super::{
     buffers::{Buffers, pattern},
-    operation::{CallingRank, MeasuredOperation, ROOT},
+    operation::{CallingRank, MeasuredOperation},
 };
 
 /// `bytes` bytes of the buffer that is sent from.
@@ -66,9 +68,9 @@ fn gathered(index: usize, bytes: usize, _: CallingRank) -> u8 {
     pattern(index % bytes, (index / bytes) as u32)
 }
 
-/// This rank's part of what rank 0 has.
+/// This rank's part of what the root has.
 fn scattered(index: usize, bytes: usize, place: CallingRank) -> u8 {
-    pattern(place.rank as usize * bytes + index, 0)
+    pattern(place.rank as usize * bytes + index, place.root)
 }
 
 /// This rank's part of what every rank has.
@@ -77,7 +79,7 @@ fn exchanged(index: usize, bytes: usize, place: CallingRank) -> u8 {
 }
 
 fn at_root(bytes: usize, place: CallingRank) -> usize {
-    if place.rank == 0 { bytes * place.procs as usize } else { 0 }
+    if place.is_root() { bytes * place.procs as usize } else { 0 }
 }
 
 pub(super) const BARRIER: MeasuredOperation = MeasuredOperation {
@@ -92,11 +94,14 @@ pub(super) const BARRIER: MeasuredOperation = MeasuredOperation {
 
 pub(super) const BCAST: MeasuredOperation = MeasuredOperation {
     collective: Collective::Bcast,
-    description: "MPI_Bcast of bytes from rank 0",
+    description: "MPI_Bcast of bytes from the root",
     room: |bytes, _| (0, bytes),
-    arguments: |buffers, bytes, _| Arguments::Bcast { data: received(buffers, bytes), root: ROOT },
+    arguments: |buffers, bytes, place| Arguments::Bcast {
+        data: received(buffers, bytes),
+        root: place.root as c_int,
+    },
     fill: |buffers, bytes, place| {
-        if place.rank == 0 {
+        if place.is_root() {
             for (index, byte) in buffers.incoming_mut()[..bytes].iter_mut().enumerate() {
                 *byte = pattern(index, 0);
             }
@@ -131,11 +136,11 @@ pub(super) const ALLGATHERV: MeasuredOperation = MeasuredOperation {
 
 pub(super) const GATHER: MeasuredOperation = MeasuredOperation {
     collective: Collective::Gather,
-    description: "MPI_Gather of bytes to rank 0",
+    description: "MPI_Gather of bytes to the root",
     arguments: |buffers, bytes, place| Arguments::Gather {
         send: sent(buffers, bytes),
         receive: received_blocks(buffers, bytes, place.procs),
-        root: ROOT,
+        root: place.root as c_int,
     },
     length: at_root,
     ..ALLGATHER
@@ -143,23 +148,23 @@ pub(super) const GATHER: MeasuredOperation = MeasuredOperation {
 
 pub(super) const GATHERV: MeasuredOperation = MeasuredOperation {
     collective: Collective::Gatherv,
-    description: "MPI_Gatherv of bytes in equal blocks to rank 0",
+    description: "MPI_Gatherv of bytes in equal blocks to the root",
     arguments: |buffers, bytes, place| Arguments::Gatherv {
         send: sent(buffers, bytes),
         receive: uneven(received_blocks(buffers, bytes, place.procs), buffers),
-        root: ROOT,
+        root: place.root as c_int,
     },
     ..GATHER
 };
 
 pub(super) const SCATTER: MeasuredOperation = MeasuredOperation {
     collective: Collective::Scatter,
-    description: "MPI_Scatter of bytes from rank 0",
+    description: "MPI_Scatter of bytes from the root",
     room: |bytes, procs| (bytes * procs, bytes),
     arguments: |buffers, bytes, place| Arguments::Scatter {
         send: sent_blocks(buffers, bytes, place.procs),
         receive: received(buffers, bytes),
-        root: ROOT,
+        root: place.root as c_int,
     },
     fill: fill_blocks,
     length: |bytes, _| bytes,
@@ -168,11 +173,11 @@ pub(super) const SCATTER: MeasuredOperation = MeasuredOperation {
 
 pub(super) const SCATTERV: MeasuredOperation = MeasuredOperation {
     collective: Collective::Scatterv,
-    description: "MPI_Scatterv of bytes in equal blocks from rank 0",
+    description: "MPI_Scatterv of bytes in equal blocks from the root",
     arguments: |buffers, bytes, place| Arguments::Scatterv {
         send: uneven(sent_blocks(buffers, bytes, place.procs), buffers),
         receive: received(buffers, bytes),
-        root: ROOT,
+        root: place.root as c_int,
     },
     ..SCATTER
 };

@@ -1,14 +1,12 @@
 //! How a collective is called, filled and checked.
 
-use std::ffi::c_int;
-
 use records::Collective;
 use runner::Arguments;
 
 use super::buffers::Buffers;
-use crate::{Error, Result, peers::Peers};
+use crate::{Error, Result, peers::Peers, root::Root};
 
-/// How a collective is called, filled and checked. Root is rank 0 where there is one.
+/// How a collective is called, filled and checked.
 #[derive(Debug)]
 pub struct MeasuredOperation {
     /// Which collective.
@@ -35,9 +33,9 @@ pub struct CallingRank {
     pub rank: u32,
     /// How many there are.
     pub procs: u32,
+    /// The root of the call; of no meaning where the collective has none.
+    pub root: u32,
 }
-
-pub(super) const ROOT: c_int = 0;
 
 impl MeasuredOperation {
     /// Fills the buffers so that [`check`](Self::check) can tell a right result from a wrong or a
@@ -59,7 +57,7 @@ impl MeasuredOperation {
         for (index, &found) in result.iter().enumerate() {
             let wanted = (self.expected)(index, bytes, place);
             if wanted != found {
-                let CallingRank { rank, procs } = place;
+                let CallingRank { rank, procs, .. } = place;
                 return Err(Error::WrongResult(format!(
                     "{} of {bytes} bytes on {procs} processes gave a wrong result: byte {index} on \
                      rank {rank} is {found}, expected {wanted}",
@@ -73,7 +71,13 @@ impl MeasuredOperation {
 
 impl CallingRank {
     /// This rank in a communicator.
-    pub fn from_communicator(comm: &impl Peers) -> Self {
-        CallingRank { rank: comm.rank(), procs: comm.size() }
+    pub fn in_communicator(comm: &impl Peers, root: Root) -> Self {
+        let procs = comm.size();
+        CallingRank { rank: comm.rank(), procs, root: root.among(procs) }
+    }
+
+    /// Whether it is the root.
+    pub(super) const fn is_root(self) -> bool {
+        self.rank == self.root
     }
 }

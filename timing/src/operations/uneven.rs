@@ -7,7 +7,7 @@ use runner::{Arguments, Block, Counts, MpiConstants, VectorBlocks};
 
 use super::{
     buffers::{Buffers, pattern},
-    operation::{CallingRank, ROOT},
+    operation::CallingRank,
 };
 use crate::{Error, Result};
 
@@ -66,7 +66,7 @@ impl UnevenBlocks {
     }
 
     fn is_result(&self, collective: Collective, place: CallingRank) -> bool {
-        collective != Collective::Gatherv || place.rank == ROOT as u32
+        collective != Collective::Gatherv || place.is_root()
     }
 
     /// Buffers with the data to be sent, and nothing that is right where the result comes.
@@ -77,7 +77,7 @@ impl UnevenBlocks {
         constants: MpiConstants,
     ) -> Buffers {
         let (out, into) = match collective {
-            Collective::Scatterv if place.rank == ROOT as u32 => (self.all, self.own(place)),
+            Collective::Scatterv if place.is_root() => (self.all, self.own(place)),
             Collective::Scatterv => (0, self.own(place)),
             _ if self.is_result(collective, place) => (self.own(place), self.all),
             _ => (self.own(place), 0),
@@ -111,12 +111,16 @@ impl UnevenBlocks {
         };
         let own = |buffer| Block { buffer, count, datatype };
         match collective {
-            Collective::Scatterv => {
-                Arguments::Scatterv { send: all(outgoing), receive: own(incoming), root: ROOT }
-            }
-            Collective::Gatherv => {
-                Arguments::Gatherv { send: own(outgoing), receive: all(incoming), root: ROOT }
-            }
+            Collective::Scatterv => Arguments::Scatterv {
+                send: all(outgoing),
+                receive: own(incoming),
+                root: place.root as c_int,
+            },
+            Collective::Gatherv => Arguments::Gatherv {
+                send: own(outgoing),
+                receive: all(incoming),
+                root: place.root as c_int,
+            },
             _ => Arguments::Allgatherv { send: own(outgoing), receive: all(incoming) },
         }
     }
@@ -131,7 +135,7 @@ impl UnevenBlocks {
             let block = rank as usize;
             let (first, count) = (self.displacements[block] as usize, self.counts[block] as usize);
             (0..count).map(move |index| match scattered {
-                true => pattern(first + index, ROOT as u32),
+                true => pattern(first + index, place.root),
                 false => pattern(index, rank),
             })
         })
@@ -190,7 +194,7 @@ mod tests {
         let constants = MpiConstants::new(AbiFamily::Mpich, |_| std::ptr::null()).unwrap();
         for collective in UnevenBlocks::COLLECTIVES {
             for rank in 0..3 {
-                let place = CallingRank { rank, procs: 3 };
+                let place = CallingRank { rank, procs: 3, root: 1 };
                 let mut buffers = blocks.buffers(collective, place, constants);
                 let right: Vec<u8> = blocks.expected(collective, place).collect();
                 let told = blocks.check(collective, &buffers, place);
