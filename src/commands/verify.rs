@@ -18,6 +18,7 @@ use crate::{
         },
         output, penalties,
         plugins::{self, PluginOptions},
+        rivals,
     },
     error::usage,
     site::{allocation::within_allocation, ranks::Site, run_directory::RunDirectory},
@@ -159,6 +160,7 @@ impl Verify {
         text += &penalties::text(&judged.penalties);
         text += &penalties::prediction_errors(&judged.penalties);
         text += &judged.above_limit.as_ref().map(penalties::above_limit).unwrap_or_default();
+        text += &rivals::text(&judged.own_against_native(), &judged.limits());
         if let Some(names) = &self.compare {
             text += &penalties::agreement_text(&judged.agreement(&run, names)?);
         }

@@ -13,6 +13,7 @@ pub mod guidelines;
 pub mod harm;
 pub mod links;
 pub mod noise;
+pub mod own_against_native;
 pub mod pairs;
 pub mod patterns;
 pub mod penalty;

@@ -122,6 +122,7 @@ pub static ENTRIES: &[Entry] = &[
     scan::exclusive::RECURSIVE_DOUBLING,
     scan::inclusive::LINEAR,
     scan::inclusive::RECURSIVE_DOUBLING,
+    scan::inclusive::TWO_TREES,
     scatter::trees::BINOMIAL,
     scatter::trees::BINE,
     scatter::trees::K_NOMIAL,

@@ -10,3 +10,4 @@ pub mod output;
 pub mod penalties;
 pub mod plugins;
 pub mod points;
+pub mod rivals;

@@ -10,13 +10,18 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use models::Model;
 use records::{
-    Collective, Method, Point, agreement::Agreement, calibration::Calibration, choices::Choices,
-    decisions::Decisions, penalty::Penalties,
+    Collective, Method, Point,
+    agreement::Agreement,
+    calibration::Calibration,
+    choices::Choices,
+    decisions::Decisions,
+    penalty::{Penalties, Penalty},
 };
 use timing::factors::FACTORS;
 use verification::{
     agreement,
     functions::DecisionFunction,
+    own_against_native::{OwnAgainstNative, own_against_native},
     penalty,
     prediction::{self, PredictedTime},
     samples::Samples,
@@ -163,6 +168,21 @@ impl JudgedRun {
             (point, methods.collect())
         };
         self.samples.points().map(of).collect()
+    }
+
+    /// The best of Colibri's own methods against the best of the library's, wherever both were measured.
+    pub fn own_against_native(&self) -> Vec<OwnAgainstNative> {
+        own_against_native(&self.jobs)
+    }
+
+    /// What no algorithm gets below at each point, in seconds; nothing without a calibration.
+    pub fn limits(&self) -> BTreeMap<Point, f64> {
+        let above = self.above_limit.iter().flat_map(|above| &above.penalties);
+        let limit = |one: &Penalty| {
+            let Penalty { collective, layout, bytes, best_seconds, .. } = *one;
+            (Point { collective, layout, bytes }, best_seconds)
+        };
+        above.map(limit).collect()
     }
 
     /// Compares two of the decision functions judged, by their names; writes it down.

@@ -16,21 +16,20 @@ pub(in super::super) const ENTRY: Entry = Entry::new::<CirculantAllreduce>(
 )
 .commutative();
 
-/// The vector in as many parts as there are ranks.
+/// The vector in as many parts as there are ranks. Where these cannot be alike, longer ones lie everywhere
+/// among the others: half of the ranks have half of the vector even if it has fewer elements than there are
+/// ranks.
 #[derive(Debug, Clone, Copy)]
 pub(in super::super) struct VectorParts;
 
 impl BlockDivision for VectorParts {
     fn span(call: &Call<'_>, first: u32, end: u32) -> ElementSpan {
-        let whole = ElementSpan { start: 0, count: call.count };
-        let ranks = u64::from(call.ranks);
-        let start = whole.part(u64::from(first), ranks).start;
-        let last = whole.part(u64::from(end) - 1, ranks);
-        ElementSpan { start, count: last.start + last.count - start }
+        let start_of = |rank: u32| u64::from(rank) * call.count / u64::from(call.ranks);
+        ElementSpan { start: start_of(first), count: start_of(end) - start_of(first) }
     }
 
     fn largest(call: &Call<'_>) -> u64 {
-        Self::span(call, 0, 1).count
+        call.count.div_ceil(call.ranks.into())
     }
 }
 

@@ -5,3 +5,4 @@ pub(super) mod exclusive;
 pub(super) mod inclusive;
 mod linear;
 mod recursive_doubling;
+mod two_trees;

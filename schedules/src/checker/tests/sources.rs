@@ -119,6 +119,24 @@ fn rounds_and_bytes_of_a_radix_are_those_of_the_sources() {
     }
 }
 
+/// Half as many elements as ranks take half as long as one for each rank: they lie everywhere.
+#[test]
+fn circulant_allreduce_of_few_elements_has_short_messages() {
+    let costs = crate::simulator::LogGpCosts {
+        latency: 0.0,
+        overhead: 0.0,
+        gap: 0.0,
+        gap_per_byte: 1.0,
+        combine_per_byte: 0.0,
+    };
+    let entry = find(Collective::Allreduce, Algorithm::Circulant).unwrap();
+    let seconds = |count| {
+        let call = Call::new(64, count);
+        crate::simulator::simulate(entry, &call, &costs, Default::default()).unwrap().seconds
+    };
+    assert!(seconds(32) < 0.6 * seconds(64), "{} {}", seconds(32), seconds(64));
+}
+
 /// What a call is checked for on few ranks is so on many: any number up to 4096, simulated (messages
 /// without a partner, and ranks that wait for ever, end a simulation).
 fn simulates_on_many(numbers: usize) {
@@ -130,15 +148,15 @@ fn simulates_on_many(numbers: usize) {
         combine_per_byte: 0.01,
     };
     let mut random = 0x9e37_79b9_7f4a_7c15_u64;
-    let with_radix = |entry: &&Entry| {
-        use Algorithm::{Bine, Fitted, Sparbit};
-        entry.fanned || [Bine, Fitted, Sparbit].contains(&entry.algorithm)
+    let is_new = |entry: &&Entry| {
+        use Algorithm::{Bine, Circulant, Fitted, Sparbit, TwoTrees};
+        entry.fanned || [Bine, Circulant, Fitted, Sparbit, TwoTrees].contains(&entry.algorithm)
     };
     for _ in 0..numbers {
         random =
             random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let ranks = 65 + (random >> 33) as u32 % 4032;
-        for entry in ENTRIES.iter().filter(with_radix) {
+        for entry in ENTRIES.iter().filter(is_new) {
             // p^2 messages; the other algorithms have O(p log p).
             let ranks = if entry.algorithm == Algorithm::KRing { 65 + ranks % 200 } else { ranks };
             let ranks = if entry.requirements.even { ranks & !1 } else { ranks };

@@ -1,0 +1,55 @@
+//! Colibri's own methods against the library's, for people.
+
+use std::collections::BTreeMap;
+
+use records::{Collective, Point};
+use verification::{
+    own_against_native::{BEHIND, OwnAgainstNative},
+    statistics::geometric_mean,
+};
+
+use super::output;
+
+const HEADING: [&str; 8] =
+    ["collective", "points", "own / native", "least", "greatest", "at", "behind", "own / limit"];
+
+/// A row for each collective; empty where no point has both kinds in two jobs. `limits` are in seconds.
+pub fn text(compared: &[OwnAgainstNative], limits: &BTreeMap<Point, f64>) -> String {
+    if compared.is_empty() {
+        return String::new();
+    }
+    let mut of_collective: BTreeMap<Collective, Vec<&OwnAgainstNative>> = BTreeMap::new();
+    for one in compared {
+        of_collective.entry(one.point.collective).or_default().push(one);
+    }
+    let rows = of_collective.iter().filter_map(|(collective, all)| row(*collective, all, limits));
+    format!(
+        "\nBest own method against the best of the library's: each chosen by one half of the jobs and timed by \
+         the other; geometric means; behind: significantly by more than {:.0} %\n\n{}",
+        (BEHIND - 1.0) * 100.0,
+        output::aligned(&HEADING, rows)
+    )
+}
+
+fn row(
+    collective: Collective,
+    all: &[&OwnAgainstNative],
+    limits: &BTreeMap<Point, f64>,
+) -> Option<Vec<String>> {
+    let ratios: Vec<f64> = all.iter().map(|one| one.ratio).collect();
+    let least = ratios.iter().copied().reduce(f64::min)?;
+    let worst = all.iter().max_by(|a, b| a.ratio.total_cmp(&b.ratio))?;
+    let to_limit = |one: &&OwnAgainstNative| Some(one.own_seconds / limits.get(&one.point)?);
+    let to_limit: Vec<f64> = all.iter().filter_map(to_limit).collect();
+    let behind = all.iter().filter(|one| one.is_behind).count();
+    Some(vec![
+        collective.to_string(),
+        all.len().to_string(),
+        format!("{:.2}", geometric_mean(&ratios)?),
+        format!("{least:.2}"),
+        format!("{:.2}", worst.ratio),
+        format!("{}, {} B: {}", worst.point.layout, worst.point.bytes, worst.own.short()),
+        behind.to_string(),
+        geometric_mean(&to_limit).map_or_else(|| "-".into(), |ratio| format!("{ratio:.2}")),
+    ])
+}
