@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeSet,
+    sync::atomic::{AtomicUsize, Ordering},
     thread::{self, available_parallelism},
 };
 
@@ -102,23 +103,36 @@ fn decided(
     let is_long = |point: &Point| predictor.at(point.layout).sees_nodes();
     let least = if points.iter().any(is_long) { 1 } else { LEAST };
     let processors = available_parallelism().map_or(1, usize::from);
+    // Size after size: much of what is computed for one number of processes serves the next.
+    let mut order: Vec<usize> = (0..points.len()).collect();
+    order.sort_by_key(|place| points[*place].bytes);
     // Points on many processes take longer: each processor gets several parts.
-    let each = points.len().div_ceil(8 * processors).max(least);
-    let decide = &|points: &[Point]| -> Result<Vec<Decision>> {
-        points.iter().map(|point| decision(predictor, *point, wanted)).collect()
+    let parts: Vec<&[usize]> =
+        order.chunks(points.len().div_ceil(8 * processors).max(least)).collect();
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut decided = Vec::new();
+        while let Some(part) = parts.get(next.fetch_add(1, Ordering::Relaxed)) {
+            for &place in *part {
+                decided.push((place, decision(predictor, points[place], wanted)));
+            }
+        }
+        decided
     };
-    thread::scope(|scope| {
-        let parts: Vec<_> =
-            points.chunks(each).map(|part| scope.spawn(move || decide(part))).collect();
-        let mut decisions = Vec::with_capacity(points.len());
-        for part in parts {
-            match part.join() {
-                Ok(decided) => decisions.extend(decided?),
+    let mut decided = thread::scope(|scope| {
+        let workers: Vec<_> =
+            (0..processors.min(parts.len())).map(|_| scope.spawn(work)).collect();
+        let mut decided = Vec::with_capacity(points.len());
+        for worker in workers {
+            match worker.join() {
+                Ok(part) => decided.extend(part),
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         }
-        Ok(decisions)
-    })
+        decided
+    });
+    decided.sort_by_key(|(place, _)| *place);
+    decided.into_iter().map(|(_, decision)| decision).collect()
 }
 
 /// Whether the MPI library can be told to run a method there: not every algorithm takes segments, and
