@@ -34,10 +34,9 @@ function svgElement(tag, attributes, text = "") {
   return made;
 }
 
-/* The chart's frame: where the nth size and a time lie, with the least and greatest time, and as many sizes as have room, written beside. */
+/* The chart's frame: where the nth size and a time lie, with the sizes and the least and greatest time written beside. */
 function chartFrame(row) {
-  const [width, height, margin, label] = [640, 260, 60, 56];
-  const labelled = Math.ceil((row.length * label) / (width - 2 * margin));
+  const [width, height, margin] = [640, 260, 60];
   const answers = row.flatMap((point) => point.answers).sort((a, b) => a.seconds - b.seconds);
   const [least, most] = [answers[0], answers.at(-1)];
   const span = Math.log(most.seconds / least.seconds) || 1;
@@ -45,10 +44,9 @@ function chartFrame(row) {
   const y = (seconds) => height - margin - (Math.log(seconds / least.seconds) * (height - 2 * margin)) / span;
   const svg = svgElement("svg", { viewBox: `0 0 ${width} ${height}`, role: "img" });
   svg.append(svgElement("title", {}, `Times of ${row[0].collective} on ${row[0].processes}`));
-  row.forEach(({ size }, index) => {
-    if (index % labelled === 0)
-      svg.append(svgElement("text", { x: x(index), y: height - margin / 2, "text-anchor": "middle" }, size));
-  });
+  row.forEach(({ size }, index) =>
+    svg.append(svgElement("text", { x: x(index), y: height - margin / 2, "text-anchor": "middle" }, size)),
+  );
   for (const { seconds, time } of [least, most])
     svg.append(svgElement("text", { x: margin - 8, y: y(seconds) + 4, "text-anchor": "end" }, time));
   return { svg, x, y };
