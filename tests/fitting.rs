@@ -39,13 +39,37 @@ fn parameters_are_fitted_to_collectives_and_models_judged_by_them() {
     assert!(in_regions > 0 && of_ring.count() > in_regions);
     assert!(run_directory.join("figures/predicted-allreduce-size.svg").exists());
 
-    let leave_out = ["fit", "--leave-out", "sizes", "--procs", "32", text(&run_directory)];
-    let (table, _) = run(0, &leave_out);
+    let figure = folder.path().join("models.svg");
+    let leave_out = ["fit", "--leave-out", "sizes", "--procs", "32", "-o", text(&figure)];
+    let (table, _) = run(0, &[&leave_out[..], &[text(&run_directory)]].concat());
+    let drawn = std::fs::read_to_string(&figure).unwrap();
+    assert!(drawn.contains("refined") && drawn.contains("hockney"));
+    assert!(table.contains("where all decide"), "{table}");
+    // The tables know no allgather; its schedules are known.
+    let is_unknown = |line: &str| line.split_whitespace().filter(|word| *word == "-").count() == 3;
+    let of_allgather = |line: &&str| line.contains("allgather") && line.contains("ring");
+    assert!(table.lines().find(of_allgather).is_some_and(is_unknown), "{table}");
     let (transferred, nearest) = (of_all(&table, "transferred"), of_all(&table, "nearest"));
     assert!(transferred.0 < 6.0 && transferred.1 < 30.0, "{table}");
     assert!(transferred.0 < nearest.0, "{table}");
     assert!(table.contains("Times carried over to a size left out"), "{table}");
     assert!(of_all(&table, "default").0 > 50.0, "{table}");
+}
+
+/// Of a library whose methods Colibri can't load, models decide among what was measured.
+#[test]
+fn models_decide_among_the_measured_methods_of_any_library() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = pico(folder.path(), "lumi-4-to-32");
+    let (run_directory, _) = imported(folder.path(), "pico", &[file], &["--library-only"]);
+    run(0, &["fit", text(&run_directory)]);
+    let (table, _) = run(0, &["verify", "--from-record", text(&run_directory)]);
+    assert!(!table.contains("was not measured"), "{table}");
+    let judged: records::penalty::Penalties =
+        records::document::read(&run_directory.join("penalty.json")).unwrap();
+    let by_refined = judged.penalties.iter().filter(|one| one.decided_by == "refined");
+    assert!(by_refined.clone().count() > 30);
+    assert!(by_refined.clone().all(|one| one.decided.to_string().starts_with("native:mpich:")));
 }
 
 /// What was measured on 8 and 64 nodes decides on 512.

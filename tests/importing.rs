@@ -342,6 +342,8 @@ fn broken_cut_and_mixed_files_are_refused_with_line_and_field() {
         (imb.replace("2.25", "2,25"), "field t_max: is '2,25'"),
         (imb.replace("#processes = 4", "#processes = 0"), "field #processes: is 0"),
         (osu.to_owned(), "does not begin as output of the Intel MPI Benchmarks"),
+        (format!("{osu}{imb}"), "does not begin as output of the Intel MPI Benchmarks"),
+        (format!("{imb}{osu}"), "a row of numbers outside of the Intel MPI Benchmarks' tables"),
     ] {
         let error = refused("imb", &text, &[]);
         assert!(error.contains(wanted), "{wanted}: {error}");

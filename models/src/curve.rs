@@ -11,13 +11,9 @@
 //! sizes is the line between them, its variance `d1 d2 / (d1 + d2)` times the motion's, d1 and d2 the
 //! distances. Its width per root of a unit of ln m is told by leaving out each inner size in turn.
 
-use nalgebra::{Matrix2, Vector2};
+use nalgebra::Vector2;
 
-const ROUNDS: usize = 60;
-/// At this damping no step is better.
-const MOST_DAMPING: f64 = 1e9;
-/// Added to the normal matrix: of two parts one may not show at all.
-const RIDGE: f64 = 1e-9;
+use crate::minimise::minimise;
 
 /// A time at a size.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -111,35 +107,24 @@ impl SizeCurve {
     }
 }
 
-/// ln a and ln b of two and more times, by Levenberg's and Marquardt's steps.
+/// ln a and ln b of two and more times: the least squares of relative errors.
 fn least_squares(times: &[TimeAtSize]) -> Vector2<f64> {
-    let cost = |at: &Vector2<f64>| -> f64 {
-        times.iter().map(|time| (time.seconds / fitted(at, time.bytes).sum()).ln().powi(2)).sum()
-    };
-    let (first, last) = (times[0], times[times.len() - 1]);
-    let mut at = Vector2::new(first.seconds.ln(), (last.seconds / last.bytes.max(1) as f64).ln());
-    let (mut least, mut damping) = (cost(&at), 1e-2);
-    for _ in 0..ROUNDS {
-        let (mut normal, mut right) = (Matrix2::identity() * RIDGE, Vector2::zeros());
+    let sum = |at: &[f64]| {
+        let at = Vector2::from_row_slice(at);
+        let (mut sum, mut slopes) = (0.0, vec![0.0; 2]);
         for time in times {
             let parts = fitted(&at, time.bytes);
-            let slope = parts / parts.sum();
-            normal += slope * slope.transpose();
-            right += slope * (time.seconds / parts.sum()).ln();
+            let error = (time.seconds / parts.sum()).ln();
+            sum += error * error;
+            for (slope, part) in slopes.iter_mut().zip(parts.iter()) {
+                *slope -= 2.0 * error * part / parts.sum();
+            }
         }
-        let damped = normal + Matrix2::from_diagonal(&normal.diagonal()) * damping;
-        let Some(step) = damped.lu().solve(&right) else { break };
-        let there = cost(&(at + step));
-        if there < least {
-            (at, least, damping) = (at + step, there, damping / 3.0);
-        } else {
-            damping *= 3.0;
-        }
-        if damping > MOST_DAMPING {
-            break;
-        }
-    }
-    at
+        (sum, slopes)
+    };
+    let (first, last) = (times[0], times[times.len() - 1]);
+    let start = [first.seconds.ln(), (last.seconds / last.bytes.max(1) as f64).ln()];
+    Vector2::from_vec(minimise(start.to_vec(), sum))
 }
 
 #[cfg(test)]

@@ -37,6 +37,7 @@ pub mod decide;
 pub mod explain;
 pub mod fit;
 mod limit;
+mod minimise;
 mod model;
 pub mod parameters;
 pub mod port_sharing;

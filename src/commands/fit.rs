@@ -1,11 +1,12 @@
 //! `colibri fit`: parameters from whatever a run holds.
 
-use std::path::PathBuf;
+use std::{collections::BTreeMap, path::PathBuf};
 
 use anyhow::Result;
 use clap::Args;
+use models::Model;
 use models::fit::JointFit;
-use records::{calibration::Estimate, document, quantity::format_seconds};
+use records::{Collective, Method, calibration::Estimate, document, quantity::format_seconds};
 use statistics::quantile;
 
 use crate::{
@@ -15,16 +16,19 @@ use crate::{
     },
     error::usage,
     site::run_directory::RunDirectory,
-    stages::fitting::{self, Fitted, LeftOut, LeftOutResult},
+    stages::{
+        fitting::{self, Fitted},
+        left_out::{self, LeftOut, LeftOutResult, MODELS, SummedPoints},
+    },
 };
 
 /// Fits parameters to whatever a run holds (messages between pairs, collectives of known algorithms) and
 /// writes calibration.json; tells what the data cannot determine
 #[derive(Debug, Args)]
 pub struct FitCommand {
-    /// Directory of a run, imported or measured
-    #[arg(value_name = "RUN")]
-    directory: PathBuf,
+    /// Directory of a run, imported or measured (several with --leave-out)
+    #[arg(value_name = "RUN", required = true)]
+    directories: Vec<PathBuf>,
 
     /// Write no calibration; fit without a part, judge the decisions there, and so for each part
     #[arg(long, value_enum, value_name = "PART")]
@@ -34,6 +38,10 @@ pub struct FitCommand {
     #[arg(long, short, value_name = "LIST", value_parser = procs, requires = "leave_out")]
     procs: Option<List<u32>>,
 
+    /// Draw what the decisions cost at what was left out, a panel for each run (SVG or PNG)
+    #[arg(long, short, value_name = "FILE", requires = "leave_out")]
+    output: Option<PathBuf>,
+
     /// Replace a calibration.json that is there
     #[arg(long)]
     overwrite: bool,
@@ -42,13 +50,15 @@ pub struct FitCommand {
 impl FitCommand {
     /// Runs the subcommand.
     pub fn run(self) -> Result<()> {
-        let run = RunDirectory::judge(&self.directory)?;
-        let fitted = fitting::fit(&run)?;
-        if let Some(left_out) = self.leave_out {
-            let only = self.procs.as_ref().map(|procs| procs.0.as_slice());
-            let result = fitting::leave_out(&fitted.times, left_out, only);
-            return output::print(&left_out_text(&result));
+        match (self.leave_out, self.directories.as_slice()) {
+            (Some(left_out), _) => self.leave_out(left_out),
+            (None, [directory]) => self.fit(&RunDirectory::judge(directory)?),
+            (None, _) => usage!("several runs are fitted one by one, or compared with --leave-out"),
         }
+    }
+
+    fn fit(&self, run: &RunDirectory) -> Result<()> {
+        let fitted = fitting::fit(run)?;
         output::print(&text(&fitted))?;
         let path = run.calibration();
         if path.exists() && !self.overwrite {
@@ -56,6 +66,27 @@ impl FitCommand {
         }
         if run.is_written_to() {
             document::write(&path, &fitted.calibration)?;
+            eprintln!("written: {}", path.display());
+        }
+        Ok(())
+    }
+
+    fn leave_out(&self, left_out: LeftOut) -> Result<()> {
+        let only = self.procs.as_ref().map(|procs| procs.0.as_slice());
+        let mut panels = Vec::new();
+        for directory in &self.directories {
+            let run = RunDirectory::judge(directory)?;
+            let times = fitting::fit(&run)?.times;
+            let result = left_out::leave_out(&times, left_out, only)?;
+            let name = directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if self.directories.len() > 1 {
+                output::print(&format!("{name}\n"))?;
+            }
+            output::print(&left_out_text(&result))?;
+            panels.push((name, result.curves()));
+        }
+        if let Some(path) = &self.output {
+            figures::save_as(&left_out::draw(&panels)?, path)?;
             eprintln!("written: {}", path.display());
         }
         Ok(())
@@ -111,6 +142,10 @@ fn joint_text(joint: &JointFit) -> String {
     text += &format!("  alpha  {}\n", interval(joint.start, format_seconds));
     text += &format!("  beta   {}\n", interval(joint.per_byte, per_byte));
     text += &format!("  gamma  {}\n", interval(joint.combining, per_byte));
+    if let Some([start, inside]) = joint.inside {
+        text += &format!("  alpha inside nodes  {}\n", interval(start, format_seconds));
+        text += &format!("  beta inside nodes   {}\n", interval(inside, per_byte));
+    }
     for factor in &joint.factors {
         text += &format!(
             "  {:<15} {:<38} x {:.2} ({:.2} to {:.2}; {} times)\n",
@@ -141,6 +176,40 @@ fn carried_text(carried: &[(f64, f64)]) -> String {
     )
 }
 
+/// What each model knows of what was left out, and how far its times are off, by method.
+fn predicted_text(result: &LeftOutResult) -> String {
+    if result.predicted.is_empty() {
+        return String::new();
+    }
+    let mut of_methods: BTreeMap<(Collective, &Method), BTreeMap<Model, Vec<f64>>> =
+        BTreeMap::new();
+    for one in &result.predicted {
+        let of_models = of_methods.entry((one.collective, &one.method)).or_default();
+        of_models.entry(one.model).or_default().push(one.error);
+    }
+    let mut text = String::from("\nOf the times left out, the default's aside, a model predicts:");
+    for model in MODELS {
+        let known = result.predicted.iter().filter(|one| one.model == model).count();
+        text += &format!(" {model} {}", percent(known as f64 / result.judged.max(1) as f64));
+    }
+    text += "\nPrediction error there, |predicted / measured - 1|, median and 95th\n\n";
+    let row = |((collective, method), of_models): (_, BTreeMap<Model, Vec<f64>>)| {
+        let (collective, method): (Collective, &Method) = (collective, method);
+        let times = of_models.values().map(Vec::len).max().unwrap_or_default();
+        let of_model = |model: Model| {
+            let errors = of_models.get(&model)?;
+            let (median, upper) = (quantile(errors, 0.5)?, quantile(errors, 0.95)?);
+            Some(format!("{}, {}", percent(median), percent(upper)))
+        };
+        let mut row = vec![collective.to_string(), method.short(), times.to_string()];
+        row.extend(MODELS.map(|model| of_model(model).unwrap_or_else(|| "-".into())));
+        row
+    };
+    let names = MODELS.map(Model::name);
+    let heading = [&["collective", "method", "times"], &names[..]].concat();
+    text + &output::aligned(&heading, of_methods.into_iter().map(row))
+}
+
 fn left_out_text(result: &LeftOutResult) -> String {
     let mut text = String::new();
     if let (Some(median), Some(upper)) =
@@ -162,7 +231,11 @@ fn left_out_text(result: &LeftOutResult) -> String {
         );
     }
     for row in &result.rows {
-        let name = row.collective.map_or("all", |collective| collective.name());
+        let name = match row.summed {
+            SummedPoints::Of(collective) => collective.name(),
+            SummedPoints::All => "all",
+            SummedPoints::Common => "where all decide",
+        };
         text += &format!(
             "{name:<16} {:<12} {:>6} {:>9} {:>9}\n",
             row.decided_by,
@@ -171,6 +244,7 @@ fn left_out_text(result: &LeftOutResult) -> String {
             percent(row.percentile_95)
         );
     }
+    text += &predicted_text(result);
     if result.unreached > 0 {
         text += &format!("{} points: nothing near was measured\n", result.unreached);
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use models::Model;
 use records::{Method, Point, decisions::Decision, observation::CollectiveCall, plan::Cell};
 use tuning::{
@@ -95,7 +95,9 @@ fn limits(source: &CalibrationSource, cells: &[Cell]) -> Result<BTreeMap<Point, 
 
 /// The cells that the models decide for: measured too, so that their penalty can be told.
 fn decided_by_models(source: &CalibrationSource, cells: &[Cell]) -> Result<Vec<u32>> {
-    let decisions = judging::decisions(source, cells, &judged_models())?;
+    let decisions =
+        judging::decisions(source, cells, &judged_models(), judging::Candidates::Loadable)?
+            .context("there are no parameters to decide by")?;
     let decided: BTreeSet<(Point, &Method)> = decisions
         .decisions
         .iter()

@@ -21,6 +21,7 @@ pub mod headers;
 pub mod importing;
 pub mod judging;
 pub mod kinds;
+pub mod left_out;
 pub mod links;
 pub mod loading;
 pub mod measurements;

@@ -21,6 +21,16 @@ const MEAN: &str = "mean over repetitions";
 /// The program's last words.
 const END: &str = "All processes entering MPI_Finalize";
 
+const FOREIGN: &str = "does not begin as output of the Intel MPI Benchmarks does";
+const OUTSIDE: &str = "a row of numbers outside of the Intel MPI Benchmarks' tables; other output \
+                       begins here";
+
+/// Whether a line is a row of a table, whoever's.
+fn is_row(line: &str) -> bool {
+    let mut fields = line.split_whitespace();
+    line.contains(char::is_whitespace) && fields.all(|field| field.parse::<f64>().is_ok())
+}
+
 /// What a benchmark's table holds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Benchmark {
@@ -79,12 +89,12 @@ impl MeasuringTool for Imb {
                 }
                 open.row(&line, told, lines, sink)?;
                 rows += 1;
+            } else if is_row(&line) {
+                return Err(if begun { lines.fault(OUTSIDE) } else { lines.of_file(FOREIGN) });
             }
         }
         match (begun, ended) {
-            (false, _) => {
-                Err(lines.of_file("does not begin as output of the Intel MPI Benchmarks does"))
-            }
+            (false, _) => Err(lines.of_file(FOREIGN)),
             (true, false) => Err(lines.fault(format!("ends without '# {END}'; it was cut off"))),
             (true, true) if rows == 0 => Err(lines.of_file("holds no table that Colibri reads")),
             _ => Ok(()),

@@ -4,11 +4,13 @@
 //! # What is computed
 //! A call whose messages each take alpha + beta m, on ports that send and receive one at a time, and
 //! whose combinations take gamma m, takes about `a alpha + b beta + c gamma`; a, b and c are what the
-//! simulation of its schedule gives with one of the three at 1 and the others at 0. Each algorithm of
+//! simulation of its schedule gives with one of the three at 1 and the others at 0. Where nodes hold
+//! several ranks, messages inside have an alpha and a beta of their own. Each algorithm of
 //! a collective has a factor beside that, for what its implementation does differently. Minimised is
 //! the sum of Huber's function of ln(measured / predicted) over [`SPREAD`], and of the squares of the factors'
-//! logarithms over [`FACTOR_SPREAD`]: the prior holds factors at 1 where few data speak.
-//! No parameter is below 0.
+//! logarithms over [`FACTOR_SPREAD`]: the prior holds factors at 1 where few data speak. A prior
+//! of [`PARAMETER_SPREAD`] holds parameters where no data do; it is too wide to count otherwise. What
+//! is searched for are logarithms, so that no parameter is below 0.
 //!
 //! # Intervals
 //! Percentiles of 100 fits to jobs drawn anew; of a single job, its cells are drawn.
@@ -17,24 +19,24 @@ mod shapes;
 
 use std::collections::BTreeMap;
 
-use nalgebra::{Matrix3, Vector3};
+use nalgebra::DMatrix;
 use rand::RngExt as _;
 use records::{
-    Collective, Library, Method, Point,
-    calibration::{self, Estimate, Parameters},
+    Collective, Method, Point,
+    calibration::{self, Estimate, InsideNode, Parameters},
 };
-use statistics::median;
+use statistics::{median, quantile};
 
-use self::shapes::{Shape, Shapes};
+use self::shapes::{PARTS, Shape, Shapes};
 use super::{percentiles, redraw};
+use crate::minimise::{huber, minimise};
 
 /// Scatter of ln(measured / predicted) of a right model, as simulations of real machines have it.
 pub const SPREAD: f64 = 0.3;
 /// Scatter of the logarithms of the factors, before any data.
 pub const FACTOR_SPREAD: f64 = 0.5;
-/// Huber's bound: what lies beyond so many spreads counts linearly.
-const BOUND: f64 = 1.345;
-const ROUNDS: usize = 40;
+/// Scatter of the logarithms of the parameters around where they are first looked for.
+pub const PARAMETER_SPREAD: f64 = 3.0;
 const REDRAWINGS: usize = 100;
 /// An interval over more than this factor says nothing.
 const WIDE: f64 = 10.0;
@@ -76,6 +78,8 @@ pub struct JointFit {
     pub per_byte: Estimate,
     /// gamma, in seconds per byte.
     pub combining: Estimate,
+    /// alpha and beta inside nodes, where several ranks of several nodes were timed.
+    pub inside: Option<[Estimate; 2]>,
     /// By collective and method.
     pub factors: Vec<AlgorithmFactor>,
     /// What the times cannot determine, and why.
@@ -128,8 +132,8 @@ pub fn joint(times: &[CollectiveTime]) -> Result<JointFit, NothingKnown> {
             times.len()
         )));
     }
-    let values = solve(&rows, counts.len());
-    let redrawn = redraw(REDRAWINGS, |random| solve(&drawn(&rows, random), counts.len()));
+    let values = solve(&rows, &first_guess(&rows, counts.len()));
+    let redrawn = redraw(REDRAWINGS, |random| solve(&drawn(&rows, random), &values));
     let parameter =
         |index: usize| percentiles(&values, &redrawn, &|values: &Values| values.parameters[index]);
     let factor = |place: usize| {
@@ -147,11 +151,14 @@ pub fn joint(times: &[CollectiveTime]) -> Result<JointFit, NothingKnown> {
     factors.sort_by(|a, b| (a.collective, &a.method).cmp(&(b.collective, &b.method)));
     let errors: Vec<f64> =
         rows.iter().map(|row| (row.seconds / values.seconds(row) - 1.0).abs()).collect();
-    let estimates = [parameter(0), parameter(1), parameter(2)];
+    let estimates: [Estimate; PARTS] = std::array::from_fn(parameter);
+    let [start, per_byte, combining, start_inside, per_byte_inside] = estimates;
+    let has_inside = rows.iter().any(|row| row.shape[3] > 0.0);
     Ok(JointFit {
-        start: estimates[0],
-        per_byte: estimates[1],
-        combining: estimates[2],
+        start,
+        per_byte,
+        combining,
+        inside: has_inside.then_some([start_inside, per_byte_inside]),
         factors,
         undetermined: undetermined(&rows, &estimates),
         median_error: median(&errors).unwrap_or_default(),
@@ -168,45 +175,59 @@ impl JointFit {
         let plain = method.clone().with_segment(0);
         let is_of = |it: &&AlgorithmFactor| it.collective == point.collective && it.method == plain;
         let factor = self.factors.iter().find(is_of).map_or(1.0, |it| it.factor.value);
-        let parameters = Vector3::new(self.start.value, self.per_byte.value, self.combining.value);
+        let [start_inside, per_byte_inside] =
+            self.inside.map_or([0.0; 2], |inside| inside.map(|it| it.value));
+        let between = [self.start.value, self.per_byte.value, self.combining.value];
+        let parameters =
+            Shape::from([between[0], between[1], between[2], start_inside, per_byte_inside]);
         Some(factor * shape.dot(&parameters)).filter(|seconds| *seconds > 0.0)
     }
 
     /// The same as parameters of all models: messages take alpha + beta m in each of them, and
     /// follow each other by that.
     pub fn parameters(&self) -> Parameters {
-        let none = Estimate::exact(0.0);
-        let loggp = calibration::LogGpEstimates {
-            latency_seconds: self.start,
-            overhead_seconds: none,
-            gap_seconds: self.start,
-            gap_seconds_per_byte: self.per_byte,
-        };
-        let knot = |bytes: u64| calibration::PLogPKnot {
-            bytes,
-            send_overhead_seconds: none,
-            receive_overhead_seconds: none,
-            gap_seconds: Estimate {
-                value: self.start.value + bytes as f64 * self.per_byte.value,
-                low: self.start.low + bytes as f64 * self.per_byte.low,
-                high: self.start.high + bytes as f64 * self.per_byte.high,
-            },
-        };
-        let mut parameters = Parameters::new(
-            calibration::HockneyEstimates {
-                alpha_seconds: self.start,
-                beta_seconds_per_byte: self.per_byte,
-            },
-            loggp,
-            calibration::PLogPEstimates::new(none, vec![knot(0), knot(1), knot(1 << 20)]),
-        );
+        let mut parameters = of_messages(self.start, self.per_byte);
         parameters.gamma_seconds_per_byte = self.combining;
-        parameters.derived = vec!["loggp from hockney".into(), "plogp from hockney".into()];
         parameters
+    }
+
+    /// The same inside nodes, where it is known.
+    pub fn inside_node(&self) -> Option<InsideNode> {
+        let [start, per_byte] = self.inside?;
+        let measured = of_messages(start, per_byte);
+        Some(InsideNode { measured, fitted: None, fits: Vec::new(), port: Vec::new() })
     }
 }
 
+/// Parameters of all models by what a message takes.
+fn of_messages(start: Estimate, per_byte: Estimate) -> Parameters {
+    let none = Estimate::exact(0.0);
+    let loggp = calibration::LogGpEstimates {
+        latency_seconds: start,
+        overhead_seconds: none,
+        gap_seconds: start,
+        gap_seconds_per_byte: per_byte,
+    };
+    let knot = |bytes: u64| calibration::PLogPKnot {
+        bytes,
+        send_overhead_seconds: none,
+        receive_overhead_seconds: none,
+        gap_seconds: Estimate {
+            value: start.value + bytes as f64 * per_byte.value,
+            low: start.low + bytes as f64 * per_byte.low,
+            high: start.high + bytes as f64 * per_byte.high,
+        },
+    };
+    let hockney =
+        calibration::HockneyEstimates { alpha_seconds: start, beta_seconds_per_byte: per_byte };
+    let plogp = calibration::PLogPEstimates::new(none, vec![knot(0), knot(1), knot(1 << 20)]);
+    let mut parameters = Parameters::new(hockney, loggp, plogp);
+    parameters.derived = vec!["loggp from hockney".into(), "plogp from hockney".into()];
+    parameters
+}
+
 /// What a fit gives.
+#[derive(Clone)]
 struct Values {
     parameters: Shape,
     /// Of the factors.
@@ -214,95 +235,74 @@ struct Values {
 }
 
 impl Values {
-    /// What all factors have in common belongs to the parameters, which no prior holds.
-    fn centre(&mut self) {
-        let common = self.logarithms.iter().sum::<f64>() / self.logarithms.len().max(1) as f64;
-        self.logarithms.iter_mut().for_each(|logarithm| *logarithm -= common);
-        self.parameters *= common.exp();
-    }
-
     fn seconds(&self, row: &ShapedTime) -> f64 {
-        (self.logarithms[row.factor].exp() * row.shape.dot(&self.parameters)).max(1e-12)
+        self.logarithms[row.factor].exp() * row.shape.dot(&self.parameters)
     }
 }
 
-/// Parameters and factors by turns until both stay.
-fn solve(rows: &[ShapedTime], factors: usize) -> Values {
-    let mut values = Values { parameters: Vector3::zeros(), logarithms: vec![0.0; factors] };
-    let mut weights = vec![1.0; rows.len()];
-    // Relative to what is predicted, or else what is predicted too low would cost less than what is
-    // predicted too high by as many times.
-    let mut scales: Vec<f64> = rows.iter().map(|row| row.seconds).collect();
-    for _ in 0..ROUNDS {
-        values.parameters = least_squares(rows, &values.logarithms, &weights, &scales);
-        for (scale, row) in scales.iter_mut().zip(rows) {
-            *scale =
-                (*scale * values.seconds(row)).sqrt().clamp(row.seconds / 10.0, row.seconds * 10.0);
+/// Each parameter as if nearly the fastest times took nothing else, which is the most that it may be; 0
+/// where no time depends on it, or it cannot be told from those before it.
+fn first_guess(rows: &[ShapedTime], factors: usize) -> Values {
+    let mut parameters = Shape::zeros();
+    let mut told = Vec::new();
+    for part in 0..PARTS {
+        let with = rows.iter().filter(|row| row.shape[part] > 0.0);
+        let most: Vec<f64> = with.map(|row| row.seconds / row.shape[part]).collect();
+        told.push(part);
+        match quantile(&most, 0.05) {
+            Some(guess) if are_told_apart(rows, &told) => parameters[part] = guess,
+            _ => drop(told.pop()),
         }
-        let mut sums = vec![(0.0, 0.0); factors];
-        for (row, weight) in rows.iter().zip(&mut weights) {
-            let plain = row.shape.dot(&values.parameters).max(1e-12);
-            let error = (row.seconds / plain).ln();
-            let away = (error - values.logarithms[row.factor]).abs() / SPREAD;
-            *weight = if away > BOUND { BOUND / away } else { 1.0 };
-            sums[row.factor].0 += *weight * error;
-            sums[row.factor].1 += *weight;
-        }
-        let prior = (SPREAD / FACTOR_SPREAD).powi(2);
-        for (logarithm, (sum, weight)) in values.logarithms.iter_mut().zip(sums) {
-            *logarithm = sum / (weight + prior);
-        }
-        values.centre();
     }
-    values
+    Values { parameters, logarithms: vec![0.0; factors] }
 }
 
-/// alpha, beta and gamma, none below 0, by relative errors.
-fn least_squares(
-    rows: &[ShapedTime],
-    logarithms: &[f64],
-    weights: &[f64],
-    scales: &[f64],
-) -> Shape {
-    let mut normal = Matrix3::zeros();
-    let mut right = Vector3::zeros();
-    for ((row, weight), scale) in rows.iter().zip(weights).zip(scales) {
-        let scaled = row.shape * (logarithms[row.factor].exp() / scale);
-        normal += scaled * scaled.transpose() * *weight;
-        right += scaled * (*weight * row.seconds / scale);
-    }
-    let mut best = (f64::INFINITY, Vector3::zeros());
-    // Every choice of those that are not 0.
-    for chosen in 1_u32..8 {
-        let is_chosen = |index: usize| chosen & (1 << index) != 0;
-        let mut matrix = normal;
-        let mut target = right;
-        for index in (0..3).filter(|&index| !is_chosen(index)) {
-            matrix.row_mut(index).fill(0.0);
-            matrix.column_mut(index).fill(0.0);
-            matrix[(index, index)] = 1.0;
-            target[index] = 0.0;
+/// Whether no part takes the same share of all times as others together.
+fn are_told_apart(rows: &[ShapedTime], parts: &[usize]) -> bool {
+    let share = |row: &ShapedTime, part: usize| row.shape[part] / row.seconds;
+    let product =
+        |a: usize, b: usize| rows.iter().map(|row| share(row, a) * share(row, b)).sum::<f64>();
+    let angles = DMatrix::from_fn(parts.len(), parts.len(), |a, b| {
+        let (a, b) = (parts[a], parts[b]);
+        product(a, b) / (product(a, a) * product(b, b)).sqrt()
+    });
+    angles.determinant() > LEAST_DETERMINANT
+}
+
+/// The parameters and factors with the least sum, from those of a start; parameters of 0 stay.
+fn solve(rows: &[ShapedTime], start: &Values) -> Values {
+    let free: Vec<usize> = (0..PARTS).filter(|part| start.parameters[*part] > 0.0).collect();
+    let values = |at: &[f64]| {
+        let mut parameters = Shape::zeros();
+        for (part, moved) in free.iter().zip(at) {
+            parameters[*part] = start.parameters[*part] * moved.exp();
         }
-        if (0..3).any(|index| is_chosen(index) && matrix[(index, index)] <= 0.0) {
-            continue;
+        Values { parameters, logarithms: at[free.len()..].to_vec() }
+    };
+    let sum = |at: &[f64]| {
+        let there = values(at);
+        let mut slopes = vec![0.0; at.len()];
+        let mut sum = 0.0;
+        for row in rows {
+            let (cost, slope) = huber((row.seconds / there.seconds(row)).ln() / SPREAD);
+            sum += cost;
+            let plain = row.shape.dot(&there.parameters);
+            for (place, part) in free.iter().enumerate() {
+                let share = row.shape[*part] * there.parameters[*part] / plain;
+                slopes[place] -= slope / SPREAD * share;
+            }
+            slopes[free.len() + row.factor] -= slope / SPREAD;
         }
-        // Columns of very different sizes are brought to one.
-        let scale = matrix.diagonal().map(|it| 1.0 / it.sqrt());
-        let even = Matrix3::from_diagonal(&scale) * matrix * Matrix3::from_diagonal(&scale);
-        if even.determinant() < LEAST_DETERMINANT {
-            continue;
+        for (place, (at, slope)) in at.iter().zip(&mut slopes).enumerate() {
+            let spread = if place < free.len() { PARAMETER_SPREAD } else { FACTOR_SPREAD };
+            sum += (at / spread).powi(2) / 2.0;
+            *slope += at / spread.powi(2);
         }
-        let Some(solved) = even.lu().solve(&target.component_mul(&scale)) else { continue };
-        let solved = solved.component_mul(&scale);
-        if solved.iter().any(|it| *it < 0.0) {
-            continue;
-        }
-        let cost = (solved.transpose() * normal * solved)[0] - 2.0 * right.dot(&solved);
-        if cost < best.0 {
-            best = (cost, solved);
-        }
-    }
-    best.1
+        (sum, slopes)
+    };
+    let mut begin = vec![0.0; free.len()];
+    begin.extend(&start.logarithms);
+    values(&minimise(begin, sum))
 }
 
 /// Jobs drawn anew with all their rows; rows, where there is one job.
@@ -319,14 +319,17 @@ fn drawn(rows: &[ShapedTime], random: &mut rand_pcg::Pcg64Mcg) -> Vec<ShapedTime
 }
 
 /// What cannot be determined, and why.
-fn undetermined(rows: &[ShapedTime], estimates: &[Estimate; 3]) -> Vec<String> {
-    const NAMES: [&str; 3] = ["alpha", "beta", "gamma"];
+fn undetermined(rows: &[ShapedTime], estimates: &[Estimate; PARTS]) -> Vec<String> {
+    const NAMES: [&str; PARTS] =
+        ["alpha", "beta", "gamma", "alpha inside nodes", "beta inside nodes"];
     let mut told = Vec::new();
     for (index, (name, estimate)) in NAMES.iter().zip(estimates).enumerate() {
         if rows.iter().all(|row| row.shape[index] == 0.0) {
             let why = match index {
+                0 | 1 => "no message depends on it",
                 2 => "nothing was combined",
-                _ => "no message depends on it",
+                // Nobody asks for what no job had.
+                _ => continue,
             };
             told.push(format!("{name} cannot be determined: {why}"));
         } else if estimate.value == 0.0 {
@@ -340,16 +343,6 @@ fn undetermined(rows: &[ShapedTime], estimates: &[Estimate; 3]) -> Vec<String> {
     }
     told.push("L, o and g cannot be told apart by collectives: g = L = alpha, o = 0".into());
     told
-}
-
-/// The library whose methods these are, if they are all of one.
-pub fn library_of(times: &[CollectiveTime]) -> Option<Library> {
-    let mut libraries = times.iter().filter_map(|time| match &time.method {
-        Method::Native(native) => Some(native.library),
-        _ => None,
-    });
-    let first = libraries.next()?;
-    libraries.all(|library| library == first).then_some(first)
 }
 
 #[cfg(test)]

@@ -25,7 +25,8 @@
 //!   functions of m they are the line through the round trips next to m.
 //! - gamma, g(m, k), and what is fitted to collectives: [`GroupSamples`].
 //! - Constants of single algorithms: [`algorithms`](algorithms()).
-//! - One fit to collectives of known algorithms alone, as imported runs hold them: [`joint()`].
+//! - One fit to collectives of known algorithms alone, as imported runs hold them: [`joint()`]; of
+//!   each model of the tables through its own forms: [`by_model()`].
 //!
 //! # Intervals
 //! Percentiles (2.5 and 97.5 %) of the bootstrap over visits and over jobs (`sample.rs`): all
@@ -34,6 +35,7 @@
 
 mod algorithms;
 mod breaks;
+mod by_model;
 mod direct;
 mod drift;
 mod error;
@@ -56,13 +58,14 @@ use statistics::percentile_interval;
 
 use crate::parameters::LogGp;
 pub use algorithms::{AlgorithmFits, MethodTime, algorithms};
+pub use by_model::by_model;
 pub use error::FitError;
 use estimate::{CentreIndices, ParameterValues};
 pub use fitted::{CollectiveFit, GAP_PER_BYTE_MEASURED, LATENCY_MEASURED};
 pub use groups::GroupSamples;
 pub use joint::{
-    AlgorithmFactor, CollectiveTime, FACTOR_SPREAD, JointFit, NothingKnown, SPREAD, joint,
-    library_of,
+    AlgorithmFactor, CollectiveTime, FACTOR_SPREAD, JointFit, NothingKnown, PARAMETER_SPREAD,
+    SPREAD, joint,
 };
 use samples::PairSamples;
 pub use streams::{PortShare, StreamFit, streams};

@@ -1,10 +1,11 @@
 //! Decisions of the models at the points of a run, among the methods that it has measured.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::{Context, Result};
-use models::Model;
-use records::{Collective, Layout, Method, decisions::Decisions, plan::Cell};
+use anyhow::Result;
+use models::{Model, decide};
+use records::{Collective, Layout, Method, Point, decisions::Decisions, plan::Cell};
+use verification::penalty::message_sizes;
 
 use crate::stages::{
     deciding::{self, Target},
@@ -29,18 +30,33 @@ pub fn sets(source: &CalibrationSource) -> impl Iterator<Item = (&'static str, C
     sets.into_iter().filter_map(|(suffix, set)| Some((suffix, source.with(set)?)))
 }
 
-/// Decisions at the points of these cells among the methods that can be loaded, by each model with
-/// each set of parameters.
+/// What models decide among.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Candidates {
+    /// The methods that can be loaded.
+    Loadable,
+    /// Those measured at each point: of libraries whose methods we can't load, and where others chose
+    /// what to measure.
+    Measured,
+}
+
+/// Decisions at the points of these cells by each model with each set of parameters; none where no
+/// model knows any of the methods.
 pub fn decisions(
     source: &CalibrationSource,
     cells: &[Cell],
     models: &[Model],
-) -> Result<Decisions> {
+    candidates: Candidates,
+) -> Result<Option<Decisions>> {
     let mut all: Option<Decisions> = None;
     for (suffix, source) in sets(source) {
         let models: Vec<Model> =
             models.iter().copied().filter(|model| source.holds(*model)).collect();
-        let Some(mut of_set) = decisions_of_set(&source, cells, &models)? else { continue };
+        let of_set = match candidates {
+            Candidates::Loadable => decisions_of_set(&source, cells, &models)?,
+            Candidates::Measured => among_measured(&source, cells, &models)?,
+        };
+        let Some(mut of_set) = of_set else { continue };
         of_set.decisions.iter_mut().for_each(|decision| decision.model += suffix);
         match &mut all {
             None => all = Some(of_set),
@@ -50,7 +66,48 @@ pub fn decisions(
             }
         }
     }
-    all.context("there are no parameters to decide by")
+    Ok(all)
+}
+
+fn is_own(cell: &Cell) -> bool {
+    matches!(cell.method, Method::Own { .. } | Method::Shaped(_) | Method::NodeAware(_))
+}
+
+/// Decisions among the methods measured at each point that a model knows; none where it knows none.
+fn among_measured(
+    source: &CalibrationSource,
+    cells: &[Cell],
+    models: &[Model],
+) -> Result<Option<Decisions>> {
+    let mut measured: BTreeMap<Point, Vec<Method>> = BTreeMap::new();
+    for cell in cells {
+        let Cell { collective, layout, bytes, .. } = *cell;
+        let point = Point { collective, layout, bytes };
+        measured.entry(point).or_default().push(cell.method.clone());
+    }
+    let mut decisions = Vec::new();
+    for &model in models {
+        let predictor = source.predictor(model)?;
+        for (point, methods) in &measured {
+            let known: Vec<Method> = methods
+                .iter()
+                .filter(|method| predictor.knows(point.collective, method))
+                .filter(|method| predictor.is_candidate(*point, method).unwrap_or(false))
+                .cloned()
+                .collect();
+            if !known.is_empty() {
+                decisions.push(decide::decide_among(&predictor, *point, &known)?);
+            }
+        }
+    }
+    let collectives: BTreeSet<Collective> = measured.keys().map(|point| point.collective).collect();
+    Ok((!decisions.is_empty()).then(|| Decisions {
+        calibration: source.name.clone(),
+        forms: source.forms().to_string(),
+        parameters: source.parameters.name().into(),
+        message_size: message_sizes(collectives),
+        decisions,
+    }))
 }
 
 /// None where the set has parameters for none of the models and cells.
@@ -79,9 +136,6 @@ fn decisions_of_set(
         cells.iter().filter(modelled).map(|cell| cell.method.segment_bytes()).collect();
     segments.sort_unstable();
     segments.dedup();
-    let is_own = |cell: &Cell| {
-        matches!(cell.method, Method::Own { .. } | Method::Shaped(_) | Method::NodeAware(_))
-    };
     let target = if cells.iter().any(is_own) { Target::Any } else { Target::Openmpi };
     let mut all: Option<Decisions> = None;
     for (&model, predictor) in models.iter().zip(&predictors) {

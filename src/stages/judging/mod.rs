@@ -7,7 +7,7 @@ mod predicted;
 
 use std::collections::BTreeMap;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use models::Model;
 use records::{
     Collective, Method, Point,
@@ -43,7 +43,7 @@ use crate::{
 };
 
 use decisions::ALGORITHMS;
-pub use decisions::decisions;
+pub use decisions::{Candidates, decisions};
 pub use functions::{ForeignDecisions, other};
 
 /// What was made of a run's measurements.
@@ -74,7 +74,15 @@ pub fn judge(
 ) -> Result<JudgedRun> {
     let _shown = progress::show("judging", "", || WorkDone::Unknown);
     let Measurements { header, cells, unreached, samples, jobs } = measurements;
-    let decisions = source.map(|source| decisions(source, &cells, models)).transpose()?;
+    let candidates = match header.contains_key("imported") {
+        true => Candidates::Measured,
+        false => Candidates::Loadable,
+    };
+    let decisions = source.map(|source| decisions(source, &cells, models, candidates));
+    let decisions = decisions.transpose()?.flatten();
+    if source.is_some() && decisions.is_none() && candidates == Candidates::Loadable {
+        bail!("there are no parameters to decide by");
+    }
     let timing = header.get("timing").cloned().unwrap_or_default();
     let platform = platform(&header, &run.measurements())?;
     if let Some(decisions) = &decisions {

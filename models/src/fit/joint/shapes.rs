@@ -1,23 +1,28 @@
-//! What calls take of a start-up time, a rate and a combining rate, by the simulation of their schedules.
+//! What calls take of a start-up time and a rate, between nodes and inside, and of a combining rate, by
+//! the simulation of their schedules.
 
 use std::{cell::RefCell, collections::HashMap};
 
-use nalgebra::Vector3;
-use records::{Algorithm, Collective, Method, Point};
+use nalgebra::SVector;
+use records::{Algorithm, Collective, Layout, Method, Point};
 
 use crate::{
     parameters::{Combining, LogGp, Network, PointToPointParameters},
-    simulated::{Run, RunLevels},
+    simulated::{LevelledNetwork, Run, RunLevels},
 };
 
 /// The size at which the time per byte of an algorithm without segments is looked at.
 const PROBE_BYTES: u64 = 1 << 20;
 
-/// a, b and c of a call.
-pub(super) type Shape = Vector3<f64>;
+/// Parts of a time: start-up times and bytes between nodes, combined bytes, and start-up times and bytes inside
+/// nodes.
+pub(super) const PARTS: usize = 5;
 
-/// What a shape depends on: collective, algorithm, processes, bytes, bytes of a segment.
-type ShapeKey = (Collective, Algorithm, u32, u64, u64);
+/// How much of each part a call takes. The parts inside are 0 where each rank has a node of its own.
+pub(super) type Shape = SVector<f64, PARTS>;
+
+/// What a shape depends on: collective, algorithm, layout, bytes, bytes of a segment.
+type ShapeKey = (Collective, Algorithm, Layout, u64, u64);
 
 /// Shapes are looked up again and again.
 #[derive(Debug, Clone, Default)]
@@ -30,19 +35,20 @@ impl Shapes {
     pub(super) fn of(&self, point: Point, method: &Method) -> Option<Shape> {
         let algorithm = algorithm(point.collective, method)?;
         let segment = method.segment_bytes();
-        let Point { collective, bytes, .. } = point;
-        let procs = point.procs();
+        let Point { collective, layout, bytes } = point;
+        // Where all ranks share one node there is one level.
+        let layout = if layout.nodes() == 1 { Layout::flat(layout.procs()) } else { layout };
         // Without segments the time per byte is the same at all sizes.
         let probed = if segment == 0 { PROBE_BYTES } else { bytes };
-        let key = (collective, algorithm, procs, probed, segment);
+        let key = (collective, algorithm, layout, probed, segment);
         let known = self.known.borrow().get(&key).copied();
         let found = known.unwrap_or_else(|| {
-            let made = shape(collective, algorithm, procs, probed, segment);
+            let made = shape(collective, algorithm, layout, probed, segment);
             self.known.borrow_mut().insert(key, made);
             made
         });
         let scale = if segment == 0 { bytes as f64 / probed as f64 } else { 1.0 };
-        found.map(|it| Vector3::new(it[0], it[1] * scale, it[2] * scale))
+        found.map(|it| it.component_mul(&Shape::from([1.0, scale, scale, 1.0, scale])))
     }
 }
 
@@ -61,29 +67,46 @@ fn algorithm(collective: Collective, method: &Method) -> Option<Algorithm> {
 fn shape(
     collective: Collective,
     algorithm: Algorithm,
-    procs: u32,
+    layout: Layout,
     bytes: u64,
     segment_bytes: u64,
 ) -> Option<Shape> {
-    let entry = schedules::find_named(collective, algorithm.name()).ok()?;
+    let levels = RunLevels {
+        layout: Some(layout).filter(|layout| !layout.is_flat()),
+        ..RunLevels::default()
+    };
     let run = Run {
-        entry,
-        procs,
+        entry: schedules::find_named(collective, algorithm.name()).ok()?,
+        procs: layout.procs(),
         root: 0,
         fan_out: None,
         pace: records::TreePace::EVEN,
         bytes,
         segment_bytes,
-        levels: RunLevels::default(),
+        levels,
     };
-    let with = |start: f64, per_byte: f64, combining: f64| {
-        let model = PointToPointParameters::LogGp(LogGp {
-            latency: start,
-            overhead: 0.0,
-            gap: start,
-            gap_per_byte: per_byte,
-        });
-        run.seconds(&Network { model, combining: Combining::per_byte(combining) }).ok()
-    };
-    Some(Vector3::new(with(1.0, 0.0, 0.0)?, with(0.0, 1.0, 0.0)?, with(0.0, 0.0, 1.0)?))
+    let mut shape = Shape::zeros();
+    let parts = if layout.is_flat() { PARTS - 2 } else { PARTS };
+    for part in 0..parts {
+        let mut one = [0.0; PARTS];
+        one[part] = 1.0;
+        let [start, per_byte, combining, start_inside, per_byte_inside] = one;
+        let network = LevelledNetwork {
+            inside: network(start_inside, per_byte_inside, combining),
+            between: network(start, per_byte, combining),
+            port: None,
+        };
+        shape[part] = *run.seconds_on_levels(&[&network]).ok()?.first()?;
+    }
+    Some(shape)
+}
+
+fn network(start: f64, per_byte: f64, combining: f64) -> Network {
+    let model = PointToPointParameters::LogGp(LogGp {
+        latency: start,
+        overhead: 0.0,
+        gap: start,
+        gap_per_byte: per_byte,
+    });
+    Network { model, combining: Combining::per_byte(combining) }
 }

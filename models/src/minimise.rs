@@ -1,0 +1,105 @@
+//! The least value of a smooth function, by argmin's L-BFGS.
+
+use std::cell::RefCell;
+
+use argmin::{
+    core::{CostFunction, Error, Executor, Gradient},
+    solver::{linesearch::MoreThuenteLineSearch, quasinewton::LBFGS},
+};
+
+/// Steps from which the function's curvature is told.
+const MEMORY: usize = 10;
+const MOST_STEPS: u64 = 300;
+/// A step that gains less than this ends the search.
+const LEAST_GAIN: f64 = 1e-10;
+/// Of numerical slopes.
+const SMALL: f64 = 1e-5;
+
+/// A function with its slopes, and the lowest place seen.
+struct Searched<F> {
+    function: F,
+    lowest: RefCell<(f64, Vec<f64>)>,
+}
+
+impl<F: Fn(&[f64]) -> (f64, Vec<f64>)> CostFunction for &Searched<F> {
+    type Param = Vec<f64>;
+    type Output = f64;
+
+    fn cost(&self, at: &Vec<f64>) -> Result<f64, Error> {
+        let (value, _) = (self.function)(at);
+        let mut lowest = self.lowest.borrow_mut();
+        if value < lowest.0 {
+            *lowest = (value, at.clone());
+        }
+        Ok(value)
+    }
+}
+
+impl<F: Fn(&[f64]) -> (f64, Vec<f64>)> Gradient for &Searched<F> {
+    type Param = Vec<f64>;
+    type Gradient = Vec<f64>;
+
+    fn gradient(&self, at: &Vec<f64>) -> Result<Vec<f64>, Error> {
+        Ok((self.function)(at).1)
+    }
+}
+
+/// Where a function, which gives its value and its slopes, is lowest near `start`. A search that
+/// finds nothing lower any more ends at the lowest place seen.
+pub(crate) fn minimise(start: Vec<f64>, function: impl Fn(&[f64]) -> (f64, Vec<f64>)) -> Vec<f64> {
+    let lowest = RefCell::new((f64::INFINITY, start.clone()));
+    let searched = Searched { function, lowest };
+    let solver = LBFGS::new(MoreThuenteLineSearch::new(), MEMORY).with_tolerance_cost(LEAST_GAIN);
+    // A line search that fails (no slope left, or no lower place found) is the end of the search.
+    let _ = solver.and_then(|solver| {
+        let search = Executor::new(&searched, solver);
+        search.configure(|state| state.param(start).max_iters(MOST_STEPS)).run()
+    });
+    searched.lowest.into_inner().1
+}
+
+/// A function's value and its slopes by central differences.
+pub(crate) fn with_slopes(function: impl Fn(&[f64]) -> f64, at: &[f64]) -> (f64, Vec<f64>) {
+    let moved = |place: usize, by: f64| {
+        let mut there = at.to_vec();
+        there[place] += by;
+        function(&there)
+    };
+    let slope = |place| (moved(place, SMALL) - moved(place, -SMALL)) / (2.0 * SMALL);
+    (function(at), (0..at.len()).map(slope).collect())
+}
+
+/// Huber's function of an error in deviations, and its slope: beyond 1.345 deviations an error
+/// counts by its size, not by its square.
+pub(crate) fn huber(error: f64) -> (f64, f64) {
+    const BOUND: f64 = 1.345;
+    match error.abs() {
+        size if size <= BOUND => (error * error / 2.0, error),
+        size => (BOUND * (size - BOUND / 2.0), BOUND * error.signum()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bottom_of_a_narrow_curved_valley_is_found() {
+        let valley = |at: &[f64]| (1.0 - at[0]).powi(2) + 100.0 * (at[1] - at[0] * at[0]).powi(2);
+        for start in [[-1.2, 1.0], [0.0, 0.0], [3.0, -4.0]] {
+            let found = minimise(start.to_vec(), |at| with_slopes(valley, at));
+            assert!(found.iter().all(|it| (it - 1.0).abs() < 1e-2), "{start:?}: {found:?}");
+        }
+        let bottom = minimise(vec![1.0, 1.0], |at| with_slopes(valley, at));
+        assert!(bottom.iter().all(|it| (it - 1.0).abs() < 1e-6), "{bottom:?}");
+    }
+
+    #[test]
+    fn far_errors_count_by_their_size() {
+        for error in [-3.0, -1.0, 0.0, 1.3, 1.4, 20.0] {
+            let (_, slopes) = with_slopes(|at| huber(at[0]).0, &[error]);
+            assert!((slopes[0] - huber(error).1).abs() < 1e-6, "{error}");
+        }
+        assert!(huber(100.0).0 < 150.0);
+    }
+}
