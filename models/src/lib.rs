@@ -49,7 +49,7 @@ mod spreading;
 pub mod transfer;
 
 pub use closed_forms::algorithms;
-pub use limit::{LimitCause, NetworkLimit, limit};
+pub use limit::{LimitCause, NetworkLimit, limit, limit_on_nodes};
 pub use model::{Evaluator, Forms, Model, NetworkModel};
 pub use predict::{PredictError, Prediction, Predictor, fan_outs};
 pub use reach::Reach;

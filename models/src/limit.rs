@@ -24,6 +24,8 @@
 //! share memory. The simulator can be quicker where sending keeps the processor busy for as long as the
 //! port: there messages of several senders come side by side that one wire would bring one by one.
 
+mod nodes;
+
 use records::{Collective, Point};
 use schedules::simulator::Costs as _;
 
@@ -32,6 +34,7 @@ use crate::{
     parameters::{Network, PointToPointParameters},
     spreading::spreading,
 };
+pub use nodes::limit_on_nodes;
 
 /// What the limit of a point hangs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,29 +71,40 @@ pub struct NetworkLimit {
 const FAR: u64 = 1 << 40;
 
 impl Predictor {
-    /// The limit at a point; none where each algorithm has constants of its own, which tell nothing
-    /// of others, and on several nodes of several ranks, where messages of both levels count.
+    /// The limit at a point, by what predicts there; none where each algorithm has constants of its
+    /// own, which tell nothing of others.
     pub fn limit(&self, point: Point) -> Option<NetworkLimit> {
         let predictor = self.at(point.layout);
-        let network = predictor.network().filter(|_| !predictor.sees_nodes());
-        network.map(|network| limit(network, point))
+        match predictor.levels() {
+            Some(levels) => Some(limit_on_nodes(levels, point)),
+            None => predictor.network().map(|network| limit(network, point)),
+        }
     }
 }
 
 /// The limit at a point on a network; 0 on one process, and where nothing is sent.
 pub fn limit(network: &Network, point: Point) -> NetworkLimit {
+    greatest(point, || {
+        let (passing, combined) = work(point);
+        [
+            (latency(network, point), LimitCause::Latency),
+            (bandwidth(network, passing, point.procs()), LimitCause::Bandwidth),
+            (combining(network, combined), LimitCause::Combining),
+        ]
+    })
+}
+
+/// The greatest of the bounds, the first of equal ones; 0 on one process, and where nothing is sent.
+fn greatest<const BOUNDS: usize>(
+    point: Point,
+    bounds: impl FnOnce() -> [(f64, LimitCause); BOUNDS],
+) -> NetworkLimit {
     let nothing = NetworkLimit { seconds: 0.0, cause: LimitCause::Latency };
     let is_barrier = point.collective == Collective::Barrier;
     if point.procs() < 2 || (point.bytes == 0 && !is_barrier) {
         return nothing;
     }
-    let (passing, combined) = work(point);
-    let bounds = [
-        (latency(network, point), LimitCause::Latency),
-        (bandwidth(network, passing, point.procs()), LimitCause::Bandwidth),
-        (combining(network, combined), LimitCause::Combining),
-    ];
-    bounds.into_iter().fold(nothing, |most, (seconds, cause)| match seconds > most.seconds {
+    bounds().into_iter().fold(nothing, |most, (seconds, cause)| match seconds > most.seconds {
         true => NetworkLimit { seconds, cause },
         false => most,
     })
@@ -123,24 +137,49 @@ const fn directions(collective: Collective) -> (bool, bool) {
     }
 }
 
+/// What a message costs at least, whatever its size, in seconds.
+struct LeastCosts {
+    send: f64,
+    receive: f64,
+    /// Of a port, with however many others.
+    gap: f64,
+    /// From the start of the send to the end of the receive.
+    trip: f64,
+}
+
+impl LeastCosts {
+    fn new(network: &Network, point: Point) -> Self {
+        let knots = network.knots();
+        let least = |of: &dyn Fn(u64) -> f64| least_of(&knots, point, of);
+        LeastCosts {
+            send: least(&|bytes| network.send_overhead(bytes)),
+            receive: least(&|bytes| network.receive_overhead(bytes)),
+            gap: least(&|bytes| port_seconds(network, bytes, point.procs())),
+            trip: least(&|bytes| message(network, bytes)),
+        }
+    }
+}
+
+/// The least of a cost, a line between `knots`, over the sizes of messages that say something.
+fn least_of(knots: &[u64], point: Point, of: impl Fn(u64) -> f64) -> f64 {
+    let smallest = u64::from(point.collective != Collective::Barrier);
+    let knots = knots.iter().copied().filter(|bytes| (smallest..=FAR).contains(bytes));
+    knots.chain([smallest]).map(of).fold(f64::INFINITY, f64::min)
+}
+
 /// Until everybody has heard of the least that there can be, by messages of any size.
 fn latency(network: &Network, point: Point) -> f64 {
-    let least = |of: &dyn Fn(u64) -> f64| {
-        let smallest = u64::from(point.collective != Collective::Barrier);
-        let sizes = sizes(network, FAR).filter(|bytes| *bytes > smallest).chain([smallest]);
-        sizes.map(of).fold(f64::INFINITY, f64::min)
-    };
-    let [send, receive, gap, trip] = [
-        least(&|bytes| network.send_overhead(bytes)),
-        least(&|bytes| network.receive_overhead(bytes)),
-        least(&|bytes| port_seconds(network, bytes, point.procs())),
-        least(&|bytes| message(network, bytes)),
-    ];
-    let (outward, inward) = directions(point.collective);
-    let outward = if outward { spreading(point.procs(), gap.max(send), trip, 0) } else { 0.0 };
-    // Read backwards, the messages of a gathering spread: their receiver takes the sender's part.
-    let inward = if inward { spreading(point.procs(), gap.max(receive), trip, 0) } else { 0.0 };
-    outward.max(inward)
+    let LeastCosts { send, receive, gap, trip } = LeastCosts::new(network, point);
+    let spreading = |overhead| spreading(point.procs(), gap.max(overhead), trip, 0);
+    later_way(point.collective, spreading(send), spreading(receive))
+}
+
+/// The later of what must spread and what must be gathered. Read backwards, the messages of a
+/// gathering spread: their receiver takes the sender's part.
+fn later_way(collective: Collective, spread: f64, gathered: f64) -> f64 {
+    let (outward, inward) = directions(collective);
+    let taken = |is_there, seconds| if is_there { seconds } else { 0.0 };
+    f64::max(taken(outward, spread), taken(inward, gathered))
 }
 
 /// Until so many bytes have passed one port, in messages of whatever size: the last one is on its way
@@ -149,10 +188,7 @@ fn bandwidth(network: &Network, bytes: f64, procs: u32) -> f64 {
     if bytes <= 0.0 {
         return 0.0;
     }
-    let whole = bytes as u64;
-    let rate = |size: u64| port_seconds(network, size, procs) / size as f64;
-    let sizes = sizes(network, whole).filter(|size| *size > 0).chain([1, whole.max(1)]);
-    let rate = sizes.map(rate).fold(f64::INFINITY, f64::min);
+    let rate = least_rate(&network.knots(), bytes, |size| port_seconds(network, size, procs));
     match &network.model {
         // One message of all is the cheapest way; the first byte costs nothing.
         PointToPointParameters::Hockney(net) => net.message(bytes),
@@ -164,15 +200,25 @@ fn bandwidth(network: &Network, bytes: f64, procs: u32) -> f64 {
     }
 }
 
+/// The sizes of which messages of so many bytes in all may be, at one of which costs, lines between
+/// `knots`, and rates are least.
+fn sizes(knots: &[u64], bytes: f64) -> impl Iterator<Item = u64> {
+    let whole = (bytes as u64).max(1);
+    let knots = knots.iter().copied().filter(move |size| (1..whole).contains(size));
+    knots.chain([1, whole])
+}
+
+/// The least that a byte costs, of so many in messages of whatever size.
+fn least_rate(knots: &[u64], bytes: f64, of: impl Fn(u64) -> f64) -> f64 {
+    sizes(knots, bytes).map(|size| of(size) / size as f64).fold(f64::INFINITY, f64::min)
+}
+
 /// Seconds that so many bytes take to combine, in pieces of whatever size.
 fn combining(network: &Network, bytes: f64) -> f64 {
     if bytes <= 0.0 {
         return 0.0;
     }
-    let whole = (bytes as u64).max(1);
-    let rate = |size: u64| network.combine(size as f64) / size as f64;
-    let sizes = sizes(network, whole).filter(|size| *size > 0).chain([1, whole]);
-    bytes * sizes.map(rate).fold(f64::INFINITY, f64::min)
+    bytes * least_rate(&network.knots(), bytes, |size| network.combine(size as f64))
 }
 
 /// Seconds for which a message keeps a port busy at least, whichever way and with however many others.
@@ -190,9 +236,4 @@ fn port_seconds(network: &Network, bytes: u64, procs: u32) -> f64 {
 /// From the start of a send to the end of the receive.
 fn message(network: &Network, bytes: u64) -> f64 {
     network.send_overhead(bytes) + network.flight(bytes) + network.receive_overhead(bytes)
-}
-
-/// Between two of these sizes all costs are lines, so that costs and rates are least at one of them.
-fn sizes(network: &Network, most: u64) -> impl Iterator<Item = u64> {
-    network.knots().into_iter().filter(move |bytes| *bytes <= most)
 }

@@ -210,10 +210,15 @@ impl<'a> LineEstimates<'a> {
                 gap_seconds: estimate(&|values| values.gaps[index]),
             }
         });
+        // A line through the largest fitted sizes, if these tell no rate, would be noise beyond them.
+        let last = self.sizes.last().copied();
+        let beyond = measured.plogp.knots.iter().filter(|knot| Some(knot.bytes) > last);
+        let beyond = beyond.filter(|_| self.gap_per_byte.is_some()).cloned();
+        let knots = knots.chain(beyond).collect();
         let plogp = calibration::PLogPEstimates {
             gap_by_destinations: measured.plogp.gap_by_destinations.clone(),
             gap_by_sources: measured.plogp.gap_by_sources.clone(),
-            ..calibration::PLogPEstimates::new(latency_seconds, knots.collect())
+            ..calibration::PLogPEstimates::new(latency_seconds, knots)
         };
         let gap_seconds_per_byte =
             self.gap_per_byte.unwrap_or_else(|| estimate(&|values| values.loggp.gap_per_byte));

@@ -192,7 +192,16 @@ impl Predictor {
     /// Whether it simulates nodes that hold several ranks: so does what [`Predictor::at`] gives there.
     #[inline]
     pub fn sees_nodes(&self) -> bool {
-        matches!(&self.sets, Sets::Common(set) if set.levels.is_some())
+        self.levels().is_some()
+    }
+
+    /// The network of both levels, if it simulates nodes that hold several ranks.
+    #[inline]
+    pub(crate) fn levels(&self) -> Option<&LevelledNetwork> {
+        match &self.sets {
+            Sets::Common(set) => set.levels.as_ref().map(|levels| &levels.network),
+            Sets::ByMethod(_) => None,
+        }
     }
 
     /// How the model predicts an algorithm.

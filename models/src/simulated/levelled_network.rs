@@ -50,8 +50,19 @@ impl LevelledNetwork {
     }
 
     pub(super) fn costs<'a>(&'a self, nodes: &'a NodesOfRanks) -> NodeCosts<'a, Network> {
-        let LevelledNetwork { inside, between, port } = self;
-        NodeCosts { nodes, inside, between, port: port.as_ref().unwrap_or(between) }
+        let LevelledNetwork { inside, between, .. } = self;
+        NodeCosts { nodes, inside, between, port: self.shared_port() }
+    }
+
+    /// Its gaps are those of the port that the ranks of a node share.
+    pub(crate) fn shared_port(&self) -> &Network {
+        self.port.as_ref().unwrap_or(&self.between)
+    }
+
+    /// The message sizes between which all costs are lines.
+    pub(crate) fn knots(&self) -> Vec<u64> {
+        let networks = [&self.inside, &self.between].into_iter().chain(&self.port);
+        networks.flat_map(Network::knots).collect()
     }
 }
 

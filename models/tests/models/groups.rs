@@ -311,4 +311,8 @@ fn a_rate_that_is_not_determined_is_told() {
     assert!(derived.iter().any(|it| it == GAP_PER_BYTE_MEASURED), "{derived:?}");
     let told = |text: &String| text.contains("the measured G is used");
     assert!(found.warnings.iter().any(told), "{:?}", found.warnings);
+    // So is g(m) beyond, where a line through the gaps of 0 and 1 byte would be noise.
+    let of_long = |of: &_| Network::new(Model::PLogP, of).unwrap().gap(64 << 10, 1);
+    let ratio = of_long(&found.parameters) / of_long(&measured);
+    assert!((ratio - 1.0).abs() < 0.01, "{ratio}");
 }

@@ -1,16 +1,19 @@
 //! The limit: nothing that is simulated gets below it, and the best come close.
 
 use models::{
-    Forms, LimitCause, Model, Point, Predictor, limit,
+    Forms, LimitCause, Model, Point, Predictor, limit, limit_on_nodes,
     parameters::{Network, PointToPointParameters},
+    port_sharing::{self, PortKnot},
     presets::preset,
-    simulated::{Run, RunLevels},
+    simulated::{LevelledNetwork, Run, RunLevels},
 };
 use proptest::prelude::*;
 use records::{
-    Algorithm as A, Collective as C,
+    Algorithm as A, Collective as C, Layout,
     calibration::{Estimate, GapKnot, ManyGap, Parameters},
 };
+
+use schedules::simulator::Costs as _;
 
 use crate::numbers::Numbers;
 
@@ -194,4 +197,97 @@ fn quicker_ports_to_several_count() {
     let predictor = Predictor::new(Model::PLogP, Forms::Corrected, &parameters).unwrap();
     let several = predictor.limit(point).unwrap().seconds;
     assert!((several / alone - 0.5).abs() < 0.05, "{several} {alone}");
+}
+
+/// Parameters of both levels, and a port that one rank fills in part or whole.
+fn levelled(
+    model: Model,
+    [inside, between]: [&Parameters; 2],
+    part: Option<f64>,
+) -> LevelledNetwork {
+    let [inside, between] = [inside, between].map(|of| Network::new(model, of).unwrap());
+    let port = part.map(|part| {
+        let knot = |bytes: u64| PortKnot {
+            bytes,
+            pair_gap: 0.0,
+            port_gap: part * between.gap(bytes, 1),
+            deviations: Vec::new(),
+        };
+        port_sharing::network(&[knot(1), knot(1 << 24)]).unwrap()
+    });
+    LevelledNetwork { inside, between, port }
+}
+
+const LAYOUTS: [&str; 7] = ["4x4", "4x4:cyclic", "2x8", "8x2", "5+1+3", "list:0*3.1.0.2*4", "2x3"];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// Of all schedules there are, compositions by node included.
+    #[test]
+    fn no_schedule_is_quicker_than_the_limit_of_both_levels(
+        inside in platform(), between in platform(), part in prop::option::of(0.1..1.0_f64),
+        layout in prop::sample::select(&LAYOUTS[..]), elements in 1_u64..10_000,
+    ) {
+        let layout: Layout = layout.parse().unwrap();
+        for model in [Model::LogGp, Model::PLogP] {
+            let network = levelled(model, [&inside, &between], part);
+            for entry in schedules::ENTRIES {
+                let collective = entry.collective;
+                let bytes = if collective == C::Barrier { 0 } else { 8 * elements };
+                let run = Run {
+                    entry,
+                    procs: layout.procs(),
+                    root: 0,
+                    fan_out: None,
+                    pace: records::TreePace::EVEN,
+                    bytes,
+                    segment_bytes: if entry.segmented { 1024 } else { 0 },
+                    levels: RunLevels { layout: Some(layout), ..RunLevels::default() },
+                };
+                let Ok(times) = run.seconds_on_levels(&[&network]) else { continue };
+                let least = limit_on_nodes(&network, Point { collective, layout, bytes });
+                prop_assert!(
+                    times[0] >= least.seconds * (1.0 - 1e-9),
+                    "{entry:?} on {layout}, {bytes}, {model}, {part:?}: {times:?} {least:?}"
+                );
+            }
+        }
+    }
+}
+
+/// What the bytes need on one port, to which the best schedules come near.
+#[test]
+fn a_nodes_port_bounds_what_its_ranks_do_together() {
+    let slow = Numbers { latency: 1e-3, gap: 1e-6, gap_per_byte: 1e-6, ..FREE };
+    let fast = Numbers { latency: 1e-4, gap: 1e-7, gap_per_byte: 1e-7, ..FREE };
+    let knots = vec![(0, 0.0, 0.0, 0.0)];
+    let of = |numbers: &Numbers| Numbers { knots: knots.clone(), ..numbers.clone() }.parameters();
+    let network = levelled(Model::LogGp, [&of(&fast), &of(&slow)], None);
+    let at = |collective, layout: &str, bytes| {
+        let point = Point { collective, layout: layout.parse().unwrap(), bytes };
+        let least = limit_on_nodes(&network, point);
+        (least.cause, least.seconds * 1e6)
+    };
+    let close = |(cause, seconds): (LimitCause, f64), bytes: f64| {
+        assert_eq!(cause, LimitCause::Bandwidth);
+        // The first byte's way, and of the bytes all but that one.
+        assert!((seconds - (1000.0 + bytes - 1.0)).abs() < 1e-3, "{seconds} {bytes}");
+    };
+    let bytes = 1_u64 << 18;
+    let m = bytes as f64;
+    for layout in ["8x4", "8x4:cyclic"] {
+        close(at(C::Bcast, layout, bytes), m);
+        close(at(C::Reduce, layout, bytes), m);
+        close(at(C::Allreduce, layout, bytes), 2.0 * m * 7.0 / 8.0);
+        close(at(C::Alltoall, layout, 8192), 4.0 * 28.0 * 8192.0);
+        close(at(C::Allgather, layout, 8192), 28.0 * 8192.0);
+        close(at(C::Gather, layout, 8192), 28.0 * 8192.0);
+    }
+    close(at(C::Scatter, "5+1+3", 8192), 4.0 * 8192.0);
+    close(at(C::ReduceScatterBlock, "5+1+3", 8192), 8.0 * 8192.0);
+    // One byte: two nodes hear at once, and so do the ranks of the last one.
+    let (cause, seconds) = at(C::Bcast, "8x4", 1);
+    assert_eq!(cause, LimitCause::Latency);
+    assert!((1000.0..=1200.0).contains(&seconds), "{seconds}");
 }

@@ -1,0 +1,132 @@
+//! The limit where nodes hold several ranks, which share their node's port.
+//!
+//! What holds of ranks holds still, at the cheaper of the costs inside a node and between nodes. Of
+//! nodes hold as well, with n ranks on a node, p in all, N nodes:
+//!
+//! | collective | bytes through a node's port, one way |
+//! |---|---|
+//! | barrier | - |
+//! | bcast, reduce, scan, exscan | m |
+//! | allreduce | 2 m (N - 1) / N |
+//! | gather, scatter, block m | (p - n) m, n of the root's node |
+//! | `reduce_scatter`, allgather, block m | (p - n) m or n m, whichever is more |
+//! | alltoall, block m | n (p - n) m |
+//!
+//! and of the latency: a node that has heard tells another one whenever its port is free. The last
+//! one to hear has ranks left that must hear, from within or through its port.
+
+use records::{Collective, Layout, Point};
+use schedules::simulator::Costs as _;
+
+use super::{
+    LeastCosts, LimitCause, NetworkLimit, combining, greatest, later_way, least_of, least_rate,
+    message, port_seconds, sizes, work,
+};
+use crate::{parameters::Network, simulated::LevelledNetwork, spreading::spreading};
+
+/// The limit at a point whose layout has several nodes; 0 on one process, and where nothing is sent.
+pub fn limit_on_nodes(network: &LevelledNetwork, point: Point) -> NetworkLimit {
+    greatest(point, || {
+        let LevelledNetwork { inside, between, .. } = network;
+        let levels = [inside, between];
+        let (of_rank, combined) = work(point);
+        let of_node = through_a_node(point);
+        let procs = point.procs();
+        let port = node_port(network, point);
+        let cheaper =
+            |of: &dyn Fn(&Network) -> f64| levels.map(of).into_iter().fold(f64::MAX, f64::min);
+        let rank_port = |bytes| cheaper(&|level| port_seconds(level, bytes, procs));
+        let either = |bytes| cheaper(&|level| message(level, bytes));
+        let across = |bytes| message(between, bytes);
+        let knots = network.knots();
+        [
+            (latency(network, point), LimitCause::Latency),
+            (passing(of_node, &knots, port, across), LimitCause::Bandwidth),
+            (passing(of_rank, &knots, rank_port, either), LimitCause::Bandwidth),
+            (combining(inside, combined), LimitCause::Combining),
+        ]
+    })
+}
+
+/// Bytes that the port of some node must pass one way; the root is rank 0.
+fn through_a_node(point: Point) -> f64 {
+    use Collective as C;
+    let Point { collective, layout, .. } = point;
+    let (bytes, nodes) = (point.bytes as f64, f64::from(layout.nodes()));
+    let procs = layout.procs();
+    let most = |blocks: &dyn Fn(u32) -> u32| {
+        let most = layout.counts().into_iter().map(blocks).max();
+        f64::from(most.unwrap_or(0)) * bytes
+    };
+    match collective {
+        C::Barrier => 0.0,
+        C::Bcast | C::Reduce | C::Scan | C::Exscan => bytes,
+        C::Allreduce => 2.0 * bytes * (nodes - 1.0) / nodes,
+        C::Gather | C::Gatherv | C::Scatter | C::Scatterv => {
+            bytes * f64::from(procs - ranks_beside_the_root(layout))
+        }
+        C::Alltoall | C::Alltoallv => most(&|ranks| ranks * (procs - ranks)),
+        C::Allgather | C::Allgatherv | C::ReduceScatter | C::ReduceScatterBlock => {
+            most(&|ranks| ranks.max(procs - ranks))
+        }
+    }
+}
+
+/// On the node of rank 0, which is one of them.
+fn ranks_beside_the_root(layout: Layout) -> u32 {
+    let node = layout.node_of(0).unwrap_or(0) as usize;
+    layout.counts().get(node).copied().unwrap_or(0)
+}
+
+/// Until so many bytes have passed a port, in messages of whatever size: the last one is on its way
+/// when the others have. Costs are lines between `knots`.
+fn passing(
+    bytes: f64,
+    knots: &[u64],
+    port: impl Fn(u64) -> f64,
+    message: impl Fn(u64) -> f64,
+) -> f64 {
+    if bytes <= 0.0 {
+        return 0.0;
+    }
+    let rate = least_rate(knots, bytes, port);
+    let with_last = |size: u64| rate * (bytes - size as f64).max(0.0) + message(size);
+    sizes(knots, bytes).map(with_last).fold(f64::INFINITY, f64::min)
+}
+
+/// Seconds for which a message keeps a node's port busy at least, with however many others.
+fn node_port(network: &LevelledNetwork, point: Point) -> impl Fn(u64) -> f64 + '_ {
+    let (procs, between) = (point.procs(), &network.between);
+    let has_lone_rank = point.layout.counts().contains(&1);
+    move |bytes| {
+        let of_rank = port_seconds(between, bytes, procs);
+        let of_node = network.shared_port().gap(bytes, 1);
+        // To several at once a port may be quicker; a rank alone has the port for its own.
+        let shared = of_node * (of_rank / between.gap(bytes, 1)).min(1.0);
+        if has_lone_rank { shared.min(of_rank) } else { shared }
+    }
+}
+
+/// Until everybody has heard of the least that there can be, by messages of any size.
+fn latency(network: &LevelledNetwork, point: Point) -> f64 {
+    let [inside, between] =
+        [&network.inside, &network.between].map(|level| LeastCosts::new(level, point));
+    let port = node_port(network, point);
+    let port = least_of(&network.knots(), point, port);
+    let layout = point.layout;
+    let fewest = layout.counts().into_iter().min().unwrap_or(1);
+    // Those outside who tell the rest of a node are as one more rank that has heard with its first:
+    // of what both spread from, half is to be reached by each.
+    let half = fewest / 2 + 1;
+    let spread = |overheads: [f64; 2]| {
+        let gaps = [inside.gap.max(overheads[0]), between.gap.max(overheads[1])];
+        let trip = inside.trip.min(between.trip);
+        let of_ranks = spreading(layout.procs(), gaps[0].min(gaps[1]), trip, 0);
+        let of_nodes = spreading(layout.nodes(), port, between.trip, 0);
+        let in_the_last = spreading(half, gaps[0].min(port), inside.trip.min(port), 0);
+        of_ranks.max(of_nodes + in_the_last)
+    };
+    let out = spread([inside.send, between.send]);
+    let back = spread([inside.receive, between.receive]);
+    later_way(point.collective, out, back)
+}
