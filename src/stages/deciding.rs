@@ -120,8 +120,7 @@ fn decided(
         decided
     };
     let mut decided = thread::scope(|scope| {
-        let workers: Vec<_> =
-            (0..processors.min(parts.len())).map(|_| scope.spawn(work)).collect();
+        let workers: Vec<_> = (0..processors.min(parts.len())).map(|_| scope.spawn(work)).collect();
         let mut decided = Vec::with_capacity(points.len());
         for worker in workers {
             match worker.join() {
