@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use anyhow::Result;
 use clap::Args;
+use models::Model;
 use records::{document, observation::CollectiveCall, plan::Plan, quantity, record};
 use timing::scheme::TimingScheme;
 use tuning::plan::{self, Extent, Grid};
@@ -23,7 +24,7 @@ use crate::{
     site::{allocation::within_allocation, ranks::Site, run_directory::RunDirectory},
     stages::{
         chosen,
-        compared::ComparedKinds,
+        compared::{ComparedKinds, with_calibrated_trees},
         deciding::judged_models,
         judging::{self, ForeignDecisions},
         links,
@@ -188,6 +189,7 @@ impl Verify {
         site.first_job(&run)?;
         // The nodes of the ranks are known only now.
         let mut grid = Grid { others, ..grid(&self.grid, &kinds, &site)? };
+        grid.methods = with_calibrated_trees(grid.methods, source.predictor(Model::Refined)?);
         memory::limit(&mut grid, &run, self.site.memory_share)?;
         links::measure(&site, &run, &grid.procs(), self.seed, self.budget)?;
         let extent = match self.budget {
