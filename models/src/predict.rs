@@ -9,7 +9,7 @@ mod spread;
 use std::sync::Arc;
 
 use records::{
-    Algorithm, Collective, Method, Point, Shaped,
+    Algorithm, Collective, Method, Point, Shaped, TreePace,
     calibration::{AlgorithmFit, Parameters},
 };
 
@@ -168,6 +168,12 @@ impl Predictor {
         segment_bytes: u64,
     ) -> Result<f64, PredictError> {
         self.seconds(&self.look_up(point, algorithm, segment_bytes)?)
+    }
+
+    /// What the fitted tree of a call without segments is made for; nothing where the model or the
+    /// collective has none.
+    pub fn tree_pace(&self, point: Point) -> Option<TreePace> {
+        self.look_up(point, Algorithm::Fitted, 0).ok().map(|sought| sought.pace)
     }
 
     /// The upper bound in seconds where the paper has two (flat-tree barrier), else none.

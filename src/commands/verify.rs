@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use anyhow::Result;
 use clap::Args;
+use models::Model;
 use records::{document, observation::CollectiveCall, plan::Plan, quantity, record};
 use timing::{operations::UnevenBlocks, root::Root, scheme::TimingScheme};
 use tuning::plan::{self, Extent, Grid};
@@ -24,7 +25,7 @@ use crate::{
     site::{allocation::within_allocation, ranks::Site, run_directory::RunDirectory},
     stages::{
         benchmarking, chosen,
-        compared::ComparedKinds,
+        compared::{ComparedKinds, with_calibrated_trees},
         deciding::judged_models,
         judging::{self, ForeignDecisions},
         links,
@@ -203,6 +204,7 @@ impl Verify {
         site.first_job(&run)?;
         // The nodes of the ranks are known only now.
         let mut grid = Grid { others, ..grid(&self.grid, &kinds, &site)? };
+        grid.methods = with_calibrated_trees(grid.methods, source.predictor(Model::Refined)?);
         memory::limit(&mut grid, &run, self.site.memory_share)?;
         links::measure(&site, &run, &grid.procs(), self.seed, self.budget)?;
         // Each root has its part.

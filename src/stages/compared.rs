@@ -1,7 +1,7 @@
 //! The kinds of methods that the default is compared with.
 
 use anyhow::Result;
-use models::fan_outs;
+use models::{Predictor, fan_outs};
 use records::{
     Algorithm, Collective, Layout, Method, NodeAware, Point, RankPlacement, Shaped, TreePace,
     profile::REPLACED,
@@ -138,14 +138,18 @@ impl ComparedKinds {
 
 /// Our own algorithms at a point: each with every segment size that is less than the message, those
 /// without segments once. Of several forms of an algorithm, the plain one. Where several nodes hold
-/// several ranks, compositions by node too.
+/// several ranks, compositions by node too, and no fitted trees, which know one level alone.
 pub fn own_methods(point: Point, segments: &[u64]) -> Vec<Method> {
     let Point { collective, layout, .. } = point;
     let plain = Algorithm::ALL.iter().filter(|algorithm| algorithm.plain().is_none());
+    // A fitted tree that is fitted to nothing is a binomial tree.
+    let plain = plain.filter(|algorithm| **algorithm != Algorithm::Fitted);
     let plain = plain.map(|&algorithm| Method::Own { algorithm, segment_bytes: 0 });
-    let mut forms: Vec<Method> = plain.chain(shaped(point)).collect();
-    if layout.nodes() > 1 && !layout.is_flat() {
+    let mut forms: Vec<Method> = plain.chain(fanned(point)).collect();
+    if has_levels(layout) {
         forms.extend(node_aware(layout).map(Method::NodeAware));
+    } else {
+        forms.extend(TRIPS.map(|trip| fitted(TreePace { trip, gap: 1 })));
     }
     let can_run = |method: &Method| match Runnable::new(collective, method) {
         Ok(Some(Runnable::Algorithm(method))) => method.check_ranks(layout.procs()).is_ok(),
@@ -162,24 +166,68 @@ pub fn own_methods(point: Point, segments: &[u64]) -> Vec<Method> {
     methods
 }
 
-/// How many gaps a trip lasts on which fitted trees are made. It is their ratio alone that shapes them;
-/// as long as each other they are plain: binomial trees.
+/// Whether messages inside a node and between nodes differ.
+fn has_levels(layout: Layout) -> bool {
+    layout.nodes() > 1 && !layout.is_flat()
+}
+
+/// How many gaps a trip lasts on which fitted trees are made, whatever the network. It is their ratio alone
+/// that shapes them.
 const TRIPS: [u32; 3] = [2, 4, 8];
 
-/// Fan-outs other than the standard ones, and fitted trees. The former are worth while only where there
-/// are more ranks, and cut no messages.
-fn shaped(point: Point) -> impl Iterator<Item = Method> {
+fn fitted(pace: TreePace) -> Method {
+    Shaped { pace, ..Shaped::plain(Algorithm::Fitted) }.into()
+}
+
+/// Fan-outs other than the standard ones: worth while only where there are more ranks, or where all
+/// exchange with all at once. They cut no messages.
+fn fanned(point: Point) -> impl Iterator<Item = Method> {
     let Point { collective, layout, .. } = point;
     let fan_outs = Algorithm::ALL.iter().flat_map(move |&algorithm| {
         let fan_outs = fan_outs(collective, algorithm).iter();
         fan_outs.map(move |&fan_out| Shaped { fan_out, ..Shaped::plain(algorithm) })
     });
-    let below = move |shaped: &Shaped| {
-        shaped.algorithm != Algorithm::Fitted && shaped.fan_out < layout.procs()
+    let most = move |algorithm| match algorithm {
+        // The first that is no less than the number of ranks, since fan-outs double at least.
+        Algorithm::RecursiveMultiplying | Algorithm::KBruck => 2 * layout.procs() - 1,
+        // A root with all the others as its children: linear.
+        _ => layout.procs() - 1,
     };
-    let fitted = TRIPS
-        .map(|trip| Shaped { pace: TreePace { trip, gap: 1 }, ..Shaped::plain(Algorithm::Fitted) });
-    fan_outs.filter(below).chain(fitted).map(Method::from)
+    let is_one = move |shaped: &Shaped| {
+        shaped.algorithm != Algorithm::Fitted && shaped.fan_out <= most(shaped.algorithm)
+    };
+    fan_outs.filter(is_one).map(Method::from)
+}
+
+/// Parts of a gap to which a calibrated ratio of trip and gap is rounded: so sizes whose ratios hardly
+/// differ share a method.
+const PARTS_OF_GAP: u32 = 4;
+
+/// These methods and, at each point with fitted trees, the tree that is made for the calibrated network.
+pub fn with_calibrated_trees(methods: MethodsOf, predictor: Predictor) -> MethodsOf {
+    MethodsOf::new(move |point, segments| {
+        let mut all = methods.at(point, segments);
+        let is_fitted = |method: &Method| method.algorithm() == Some(Algorithm::Fitted);
+        if all.iter().any(is_fitted)
+            && let Some(pace) = predictor.tree_pace(point)
+        {
+            let tree = fitted(rounded(pace));
+            // As even as a binomial tree, or one of those that are there.
+            if rounded(pace) != TreePace::EVEN && !all.contains(&tree) {
+                all.push(tree);
+            }
+        }
+        all
+    })
+}
+
+/// The ratio in whole parts of a gap, in least terms.
+fn rounded(pace: TreePace) -> TreePace {
+    let ratio = f64::from(pace.trip) / f64::from(pace.gap);
+    let trip = (ratio * f64::from(PARTS_OF_GAP)).round().max(1.0) as u32;
+    let common = (1..=PARTS_OF_GAP).rev().find(|part| PARTS_OF_GAP % part + trip % part == 0);
+    let common = common.unwrap_or(1);
+    TreePace { trip: trip / common, gap: PARTS_OF_GAP / common }
 }
 
 /// Between nodes, beside what a scheme has as standard: what moves long messages at full rate.
@@ -246,8 +294,64 @@ mod tests {
         let fitted = [2, 4, 8].map(|trip| format!("own:fitted,trip={trip},gap=1"));
         assert_eq!(of(Collective::Bcast, "16"), fitted);
         assert_eq!(of(Collective::Gather, "6"), ["own:k-nomial,fan-out=3"]);
-        let fan_outs = [3, 8].map(|k| format!("own:recursive-multiplying,fan-out={k}"));
-        assert_eq!(of(Collective::Allreduce, "16"), fan_outs);
+        let multiplying = |fan_outs: &[u32]| -> Vec<String> {
+            let name = |k: &u32| format!("own:recursive-multiplying,fan-out={k}");
+            fan_outs.iter().map(name).collect()
+        };
+        assert_eq!(of(Collective::Allreduce, "32"), multiplying(&[3, 8, 16]));
+        // The last is that of all with all.
+        assert_eq!(of(Collective::Allreduce, "16"), multiplying(&[3, 8, 16]));
+        assert_eq!(of(Collective::Allreduce, "7"), multiplying(&[3, 8]));
+        assert_eq!(of(Collective::Allreduce, "4"), multiplying(&[3]));
+    }
+
+    #[test]
+    fn fitted_trees_are_compared_where_there_is_one_level_alone() {
+        let fitted = |layout: &str| {
+            let mut names = names(layout, Collective::Bcast, 4096);
+            names.retain(|name| name.contains("fitted"));
+            names
+        };
+        assert_eq!(fitted("8").len(), TRIPS.len());
+        assert_eq!(fitted("1x8").len(), TRIPS.len());
+        assert!(fitted("4x2").is_empty(), "{:?}", fitted("4x2"));
+    }
+
+    #[test]
+    fn the_calibrated_ratio_is_offered_beside_the_others() {
+        let frodo = models::presets::preset("frodo").unwrap().measured;
+        let model = models::Model::Refined;
+        let predictor = Predictor::new(model, models::Forms::Corrected, &frodo).unwrap();
+        let methods = with_calibrated_trees(MethodsOf::new(own_methods), predictor);
+        let trees = |layout: &str, collective, bytes| {
+            let point = Point { collective, layout: layout.parse().unwrap(), bytes };
+            let mut all = methods.at(point, &[0]);
+            all.retain(|method| method.algorithm() == Some(Algorithm::Fitted));
+            all.iter().map(Method::to_string).collect::<Vec<_>>()
+        };
+        let short = trees("16", Collective::Bcast, 8);
+        assert_eq!(short.len(), TRIPS.len() + 1, "{short:?}");
+        assert_eq!(trees("16", Collective::Bcast, 16), short, "nearly the same size");
+        assert_eq!(
+            trees("16", Collective::Bcast, 1 << 20).len(),
+            TRIPS.len(),
+            "as even as binomial"
+        );
+        assert!(trees("4x4", Collective::Bcast, 8).is_empty());
+        assert!(trees("16", Collective::Gather, 8).is_empty());
+    }
+
+    #[test]
+    fn ratios_are_in_least_terms() {
+        let ratio = |trip, gap| {
+            let TreePace { trip, gap } = rounded(TreePace { trip, gap });
+            (trip, gap)
+        };
+        assert_eq!(ratio(57_000, 24_000), (5, 2));
+        assert_eq!(ratio(40_100, 10_000), (4, 1));
+        assert_eq!(ratio(11_000, 10_000), (1, 1));
+        assert_eq!(ratio(13_100, 10_000), (5, 4));
+        assert_eq!(ratio(1, 1000), (1, 4));
     }
 
     #[test]

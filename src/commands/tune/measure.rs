@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
+use models::Model;
 use records::{
     calibration::Calibration,
     document,
@@ -24,8 +25,14 @@ use crate::{
         run_directory::RunDirectory,
     },
     stages::{
-        bench::ClusterBench, calibrating, compared::ComparedKinds, focused, kinds::MethodKind,
-        links, measuring, memory, natives, source::CalibrationSource, traced::Traced,
+        bench::ClusterBench,
+        calibrating,
+        compared::{ComparedKinds, with_calibrated_trees},
+        focused,
+        kinds::MethodKind,
+        links, measuring, memory, natives,
+        source::CalibrationSource,
+        traced::Traced,
     },
 };
 
@@ -62,6 +69,7 @@ impl Tune {
         }
         let mut grid = self.points(self.usage(run)?.as_ref(), opened)?;
         memory::limit(&mut grid, run, self.site.memory_share)?;
+        grid.methods = with_calibrated_trees(grid.methods, source.predictor(Model::Refined)?);
         links::measure(opened, run, &grid.procs(), self.seed, self.budget())?;
         if !self.exhaustive {
             let seconds = self.share(MEASURING_SHARE);
