@@ -19,7 +19,6 @@ pub use self::batch::Batch;
 use self::{prior::Priors, visits::NoisyVisit};
 pub use crate::costs::spent_seconds;
 use records::{Collective, Method, Point, plan::Cell, summary::Regret};
-use statistics::median;
 use statrs::distribution::{Continuous, ContinuousCDF, Normal};
 use verification::{samples::Samples, selection::Choice};
 
@@ -44,10 +43,9 @@ pub struct TuningState {
 struct MethodTrack {
     method: Method,
     belief: Belief,
-    /// Index of each point's cell, how often it was visited, and the logarithm of the median of these visits.
+    /// Index of each point's cell, and how often it was visited.
     cells: Vec<u32>,
     visits: Vec<usize>,
-    observed: Vec<Option<f64>>,
     /// Where it was seen that the default runs the very same.
     is_default: Vec<bool>,
 }
@@ -94,7 +92,6 @@ impl TuningState {
         let runs: BTreeSet<&str> = ran.collect();
         let mut seen = Vec::new();
         let mut visits = vec![0; points.len()];
-        let mut observed = vec![None; points.len()];
         let mut is_default = vec![method == Method::Default; points.len()];
         for (index, &point) in points.iter().enumerate() {
             let default = samples.get(point, &Method::Default);
@@ -102,15 +99,14 @@ impl TuningState {
             let same = default.filter(|times| times.ran().is_some_and(|ran| runs.contains(ran)));
             is_default[index] |= same.is_some();
             let Some(times) = same.or_else(|| samples.get(point, &method)) else { continue };
-            let medians: Vec<f64> = times.medians().filter(|seconds| *seconds > 0.0).collect();
+            let medians = times.medians().filter(|seconds| *seconds > 0.0);
+            let before = seen.len();
             let noise = |seconds| self.noise.variance(point.procs(), seconds, 1);
-            observed[index] = median(&medians).map(f64::ln);
-            visits[index] = medians.len();
-            let medians = medians.into_iter();
             seen.extend(medians.map(|seconds| NoisyVisit::new(index, seconds, noise(seconds))));
+            visits[index] = seen.len() - before;
         }
         visits::take_in(&mut belief, &mut seen);
-        MethodTrack { method, belief, cells: indices, visits, observed, is_default }
+        MethodTrack { method, belief, cells: indices, visits, is_default }
     }
 
     /// Asks that these cells (by index) be seen at least once, if there is time when nothing is in

@@ -38,16 +38,13 @@ impl Batch {
 }
 
 impl MethodTrack {
-    /// How often a method at a point is visited at least, if it matters. What is believed to be faster
-    /// than it was seen to be is seen once more: either that visit strayed, or the belief is wrong.
+    /// How often a method at a point is visited at least, if it matters.
     fn visits_wanted(&self, index: usize) -> usize {
-        let least = match self.belief.mean(index).exp() {
+        match self.belief.mean(index).exp() {
             seconds if seconds < constants().very_short_seconds => 3,
             seconds if seconds < constants().short_seconds => 2,
             _ => 1,
-        };
-        let slower = self.observed[index].map_or(0.0, |seen| seen - self.belief.mean(index));
-        if slower > constants().straying { least.max(2) } else { least }
+        }
     }
 }
 
