@@ -12,7 +12,7 @@ type Heard = Vec<(f64, f64)>;
 
 /// What has been asked for; decisions ask for the same with each number of ranks.
 #[derive(Default)]
-struct Known {
+struct HeardTimes {
     /// By gap, trip and most sends.
     heard: HashMap<(u64, u64, u32), Heard>,
     /// Times in all of them.
@@ -20,7 +20,7 @@ struct Known {
 }
 
 thread_local! {
-    static KNOWN: RefCell<Known> = RefCell::default();
+    static KNOWN: RefCell<HeardTimes> = RefCell::default();
 }
 
 /// 16 MiB in each thread.
@@ -49,7 +49,7 @@ pub(crate) fn spreading(ranks: u32, gap: f64, trip: f64, most: u32) -> f64 {
     }
     KNOWN.with_borrow_mut(|known| {
         if known.times > MOST_TIMES {
-            *known = Known::default();
+            *known = HeardTimes::default();
         }
         let heard = known.heard.entry((gap.to_bits(), trip.to_bits(), most)).or_default();
         if heard.last().is_none_or(|(ranks, _)| *ranks < missing) {

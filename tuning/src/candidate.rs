@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use records::{
-    Collective, Layout, Method, Point,
+    Method, Point,
     summary::{Gain, LoadWay, Loading, NotLoaded, TakenOut},
     usage::Usage,
 };
@@ -29,6 +29,11 @@ pub struct WayToLoad<'a> {
     pub doubts: &'a BTreeMap<Point, f64>,
     /// What was chosen at sizes between these that were not measured.
     pub between: &'a [Choice],
+}
+
+/// How many times as fast as the default a choice is believed to be.
+fn believed(choice: &Choice) -> f64 {
+    choice.default_seconds / choice.seconds
 }
 
 /// One way to load what was chosen, with what is left of the choices.
@@ -89,30 +94,34 @@ impl LoadCandidate {
         candidate
     }
 
-    /// Joins what is loaded. What a method did at the nearest measured size is taken to hold between
-    /// sizes, too: where it was taken out there it goes.
+    /// Joins what is loaded. What a method gained at the nearest measured size, over what it was believed
+    /// to gain there, is taken to hold between sizes, too: where it was taken out there, it stays only if
+    /// it would gain even so.
     fn join(&mut self) {
-        for choice in &mut self.between {
-            let octaves = |bytes: u64| {
+        let LoadCandidate { choices, between, loading, .. } = self;
+        for choice in between.iter_mut() {
+            let octaves = |point: Point| {
                 let of = |bytes: u64| (bytes.max(1) as f64).log2();
-                (of(bytes) - of(choice.point.bytes)).abs()
+                (of(point.bytes) - of(choice.point.bytes)).abs()
             };
-            let nearest = |sizes: &mut dyn Iterator<Item = u64>| {
-                sizes.map(octaves).fold(f64::INFINITY, f64::min)
-            };
-            let Point { collective, layout, .. } = choice.point;
-            let of_method = |one: Collective, on: Layout, method: &Method| {
-                (one, on, method) == (collective, layout, &choice.method)
-            };
-            let taken_out = self.loading.taken_out.iter();
-            let taken_out =
-                taken_out.filter(|one| of_method(one.collective, one.layout, &one.method));
-            let kept = self
-                .choices
-                .iter()
-                .filter(|one| of_method(one.point.collective, one.point.layout, &one.method));
-            let out = nearest(&mut taken_out.map(|one| one.bytes));
-            if out.is_finite() && out <= nearest(&mut kept.map(|one| one.point.bytes)) {
+            let on_layout = choices.iter().filter(|one| {
+                (one.point.collective, one.point.layout)
+                    == (choice.point.collective, choice.point.layout)
+            });
+            let tried = on_layout.filter_map(|one| {
+                let Point { collective, layout, bytes } = one.point;
+                let is_it = |out: &&TakenOut| {
+                    (out.collective, out.layout, out.bytes) == (collective, layout, bytes)
+                        && out.method == choice.method
+                };
+                match loading.taken_out.iter().find(is_it) {
+                    Some(out) => Some((one.point, out.speed_up / believed(one))),
+                    None => (one.method == choice.method).then_some((one.point, 1.0)),
+                }
+            });
+            let nearest = tried.min_by(|(a, _), (b, _)| octaves(*a).total_cmp(&octaves(*b)));
+            let least = 1.0 + constants().alike;
+            if nearest.is_some_and(|(_, held)| held < 1.0 && believed(choice) * held < least) {
                 choice.method = Method::Default;
             }
         }
