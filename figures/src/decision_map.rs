@@ -156,9 +156,7 @@ impl<'a> Look<'a> {
         let sizes: Vec<u64> = sizes.into_iter().collect();
         let per_class = sizes.len().div_ceil(SEGMENT_HATCHES.len()).max(1);
         let mockups: BTreeSet<&str> = methods.iter().copied().filter_map(composed).collect();
-        let own = methods.iter().any(|method| {
-            matches!(method, Method::Own { .. } | Method::Shaped(_) | Method::NodeAware(_))
-        });
+        let own = methods.iter().any(|method| method.is_own());
         let native = methods.iter().any(|method| matches!(method, Method::Native(_)));
         Look {
             segments: sizes.chunks(per_class).map(|c| (c[0], c[c.len() - 1])).collect(),
@@ -196,8 +194,7 @@ impl<'a> Look<'a> {
             hatch: self.hatch(method),
             texts,
             dot: tied,
-            framed: self.frames
-                && matches!(method, Method::Own { .. } | Method::Shaped(_) | Method::NodeAware(_)),
+            framed: self.frames && method.is_own(),
             outlined: extrapolated,
         }
     }

@@ -138,13 +138,8 @@ fn legend(pairs: &[MethodPair<'_>]) -> Legend {
     if !pairs.is_empty() {
         entries.push((LegendKey::Word, "A's method \u{2192} B's:".into()));
     }
-    let own: BTreeSet<bool> = pairs
-        .iter()
-        .flat_map(|pair| pair.methods)
-        .map(|method| {
-            matches!(method, Method::Own { .. } | Method::Shaped(_) | Method::NodeAware(_))
-        })
-        .collect();
+    let own: BTreeSet<bool> =
+        pairs.iter().flat_map(|pair| pair.methods).map(Method::is_own).collect();
     // Where all are of one kind its name says nothing.
     let name = |method: &Method| match own.len() {
         1 => method.short(),

@@ -15,10 +15,12 @@ const LEAST_GAIN: f64 = 1e-10;
 /// Of numerical slopes.
 const SMALL: f64 = 1e-5;
 
-/// A function with its slopes, and the lowest place seen.
+/// A function with its slopes, the lowest place seen, and the place of the last evaluation with its slopes: a
+/// line search asks for the value and then for the slopes of the same place.
 struct Searched<F> {
     function: F,
     lowest: RefCell<(f64, Vec<f64>)>,
+    last: RefCell<(Vec<f64>, Vec<f64>)>,
 }
 
 impl<F: Fn(&[f64]) -> (f64, Vec<f64>)> CostFunction for &Searched<F> {
@@ -26,7 +28,8 @@ impl<F: Fn(&[f64]) -> (f64, Vec<f64>)> CostFunction for &Searched<F> {
     type Output = f64;
 
     fn cost(&self, at: &Vec<f64>) -> Result<f64, Error> {
-        let (value, _) = (self.function)(at);
+        let (value, slopes) = (self.function)(at);
+        *self.last.borrow_mut() = (at.clone(), slopes);
         let mut lowest = self.lowest.borrow_mut();
         if value < lowest.0 {
             *lowest = (value, at.clone());
@@ -40,7 +43,8 @@ impl<F: Fn(&[f64]) -> (f64, Vec<f64>)> Gradient for &Searched<F> {
     type Gradient = Vec<f64>;
 
     fn gradient(&self, at: &Vec<f64>) -> Result<Vec<f64>, Error> {
-        Ok((self.function)(at).1)
+        let (last, slopes) = &*self.last.borrow();
+        Ok(if last == at { slopes.clone() } else { (self.function)(at).1 })
     }
 }
 
@@ -48,7 +52,7 @@ impl<F: Fn(&[f64]) -> (f64, Vec<f64>)> Gradient for &Searched<F> {
 /// finds nothing lower any more ends at the lowest place seen.
 pub(crate) fn minimise(start: Vec<f64>, function: impl Fn(&[f64]) -> (f64, Vec<f64>)) -> Vec<f64> {
     let lowest = RefCell::new((f64::INFINITY, start.clone()));
-    let searched = Searched { function, lowest };
+    let searched = Searched { function, lowest, last: RefCell::default() };
     let solver = LBFGS::new(MoreThuenteLineSearch::new(), MEMORY).with_tolerance_cost(LEAST_GAIN);
     // A line search that fails (no slope left, or no lower place found) is the end of the search.
     let _ = solver.and_then(|solver| {
@@ -69,13 +73,15 @@ pub(crate) fn with_slopes(function: impl Fn(&[f64]) -> f64, at: &[f64]) -> (f64,
     (function(at), (0..at.len()).map(slope).collect())
 }
 
-/// Huber's function of an error in deviations, and its slope: beyond 1.345 deviations an error
-/// counts by its size, not by its square.
+/// Beyond this many robust standard deviations an error counts by its size, not by its square (Huber
+/// 1964): 95 % as efficient as least squares where errors are normal.
+pub(crate) const HUBER: f64 = 1.345;
+
+/// Huber's function of an error in deviations, and its slope.
 pub(crate) fn huber(error: f64) -> (f64, f64) {
-    const BOUND: f64 = 1.345;
     match error.abs() {
-        size if size <= BOUND => (error * error / 2.0, error),
-        size => (BOUND * (size - BOUND / 2.0), BOUND * error.signum()),
+        size if size <= HUBER => (error * error / 2.0, error),
+        size => (HUBER * (size - HUBER / 2.0), HUBER * error.signum()),
     }
 }
 

@@ -134,6 +134,11 @@ impl Method {
         }
     }
 
+    /// Whether it is a schedule of Colibri's own.
+    pub fn is_own(&self) -> bool {
+        matches!(self, Method::Own { .. } | Method::Shaped(_) | Method::NodeAware(_))
+    }
+
     /// The algorithm, where the method has one of the field's names.
     pub fn algorithm(&self) -> Option<Algorithm> {
         match self {

@@ -152,11 +152,8 @@ pub struct Harm {
 impl Harm {
     /// default / loaded where that is significantly slower.
     pub fn speed_up(&self, point: Point) -> Option<f64> {
-        let at = |slower: &&Slower| {
-            (slower.collective, slower.layout, slower.bytes)
-                == (point.collective, point.layout, point.bytes)
-        };
-        self.slower.iter().find(at).map(|slower| 1.0 / (1.0 + slower.slowdown))
+        let found = self.slower.iter().find(|slower| slower.point() == point);
+        found.map(|slower| 1.0 / (1.0 + slower.slowdown))
     }
 }
 
@@ -233,6 +230,20 @@ pub struct NotLoaded {
     /// Why it cannot be loaded.
     pub reason: String,
 }
+
+/// What has the fields of a point.
+macro_rules! at_points {
+    ($($of:ident)*) => {$(
+        impl $of {
+            /// Where.
+            pub fn point(&self) -> Point {
+                let $of { collective, layout, bytes, .. } = *self;
+                Point { collective, layout, bytes }
+            }
+        }
+    )*};
+}
+at_points!(Slower Gain TakenOut);
 
 #[cfg(test)]
 mod tests {

@@ -4,8 +4,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use anyhow::Result;
 use clap::Args;
-use models::Model;
-use models::fit::JointFit;
+use models::{Model, fit::JointFit};
 use records::{Collective, Method, calibration::Estimate, document, quantity::format_seconds};
 use statistics::quantile;
 

@@ -151,9 +151,7 @@ impl Traced {
     /// send one message and are through, while the program goes on when the last one is.
     pub fn seconds_with(&self, loading: &Loading) -> Option<f64> {
         let saved = loading.gains.iter().map(|gain| {
-            let point =
-                Point { collective: gain.collective, layout: gain.layout, bytes: gain.bytes };
-            let calls = self.at.get(&point).map_or(0.0, |used| used.calls);
+            let calls = self.at.get(&gain.point()).map_or(0.0, |used| used.calls);
             calls * (gain.default_seconds - gain.tuned_seconds)
         });
         Some(self.seconds - saved.sum::<f64>()).filter(|seconds| *seconds > 0.0)

@@ -79,13 +79,17 @@ impl Belief {
     }
 }
 
+/// Factors of two between sizes or numbers of processes; nothing is one below 1.
+pub(crate) fn octaves(a: f64, b: f64) -> f64 {
+    (a.max(0.5) / b.max(0.5)).log2().abs()
+}
+
 /// How much what changes slowly tells at one point of another: 1 of itself, near 0 of one far off.
 ///
 /// Matern's covariance of order 3/2, over the sizes and over the processes with their ranks per node. Smoother ones (the normal curve) hold what lies
 /// between two observations for surer than it is: beliefs were then off by a factor of 1.5 from what was
 /// observed, as trees change their shape from one number of processes to the next.
 pub(crate) fn covariance(a: Point, b: Point) -> f64 {
-    let octaves = |a: f64, b: f64| (a.max(0.5) / b.max(0.5)).log2().abs();
     let matern =
         |distance: f64| (1.0 + 3.0_f64.sqrt() * distance) * (-3.0_f64.sqrt() * distance).exp();
     let bytes = octaves(a.bytes as f64, b.bytes as f64) / constants().octaves_of_bytes;

@@ -11,7 +11,8 @@ use statistics::{PairedJobs, geometric_mean};
 use verification::selection::Choice;
 
 use crate::{
-    bench::Load, confirmation::Confirmation, constants::constants, round::ConfirmingRound,
+    belief::octaves, bench::Load, confirmation::Confirmation, constants::constants,
+    round::ConfirmingRound,
 };
 
 /// A way to load what is chosen.
@@ -100,26 +101,20 @@ impl LoadCandidate {
     fn join(&mut self) {
         let LoadCandidate { choices, between, loading, .. } = self;
         for choice in between.iter_mut() {
-            let octaves = |point: Point| {
-                let of = |bytes: u64| (bytes.max(1) as f64).log2();
-                (of(point.bytes) - of(choice.point.bytes)).abs()
-            };
+            let distance = |point: Point| octaves(point.bytes as f64, choice.point.bytes as f64);
             let on_layout = choices.iter().filter(|one| {
                 (one.point.collective, one.point.layout)
                     == (choice.point.collective, choice.point.layout)
             });
             let tried = on_layout.filter_map(|one| {
-                let Point { collective, layout, bytes } = one.point;
-                let is_it = |out: &&TakenOut| {
-                    (out.collective, out.layout, out.bytes) == (collective, layout, bytes)
-                        && out.method == choice.method
-                };
+                let is_it =
+                    |out: &&TakenOut| out.point() == one.point && out.method == choice.method;
                 match loading.taken_out.iter().find(is_it) {
                     Some(out) => Some((one.point, out.speed_up / believed(one))),
                     None => (one.method == choice.method).then_some((one.point, 1.0)),
                 }
             });
-            let nearest = tried.min_by(|(a, _), (b, _)| octaves(*a).total_cmp(&octaves(*b)));
+            let nearest = tried.min_by(|(a, _), (b, _)| distance(*a).total_cmp(&distance(*b)));
             let least = 1.0 + constants().alike;
             if nearest.is_some_and(|(_, held)| held < 1.0 && believed(choice) * held < least) {
                 choice.method = Method::Default;

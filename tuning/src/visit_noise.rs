@@ -6,7 +6,7 @@ use records::Point;
 use statistics::{DEVIATIONS_PER_MEDIAN, median};
 use verification::samples::Samples;
 
-use crate::constants::constants;
+use crate::{belief::octaves, constants::constants};
 
 /// The noise of one visit's median, by the decade of its time and the number of processes: short calls
 /// are noisier, and so are those of many processes that share processors.
@@ -52,10 +52,10 @@ impl VisitNoise {
     /// Of one visit in a decade: of as many processes, or of the nearest number of which it is known,
     /// but no more than an octave away.
     fn one(&self, procs: u32, decade: i32) -> Option<f64> {
-        let octaves = |other: u32| (f64::from(other) / f64::from(procs)).log2().abs();
+        let distance = |other: u32| octaves(other.into(), procs.into());
         let of_decade = self.0.range((decade, 0)..=(decade, u32::MAX));
-        let near = of_decade.filter(|((_, other), _)| octaves(*other) <= 1.0);
-        let nearest = near.min_by(|a, b| octaves(a.0.1).total_cmp(&octaves(b.0.1)));
+        let near = of_decade.filter(|((_, other), _)| distance(*other) <= 1.0);
+        let nearest = near.min_by(|a, b| distance(a.0.1).total_cmp(&distance(b.0.1)));
         nearest.map(|(_, noise)| *noise)
     }
 }

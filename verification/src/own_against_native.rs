@@ -29,11 +29,7 @@ pub struct OwnAgainstNative {
 }
 
 /// The kinds of methods that are compared.
-const KINDS: [fn(&Method) -> bool; 2] = [is_own, is_native];
-
-fn is_own(method: &Method) -> bool {
-    matches!(method, Method::Own { .. } | Method::Shaped(_) | Method::NodeAware(_))
-}
+const KINDS: [fn(&Method) -> bool; 2] = [Method::is_own, is_native];
 
 fn is_native(method: &Method) -> bool {
     matches!(method, Method::Native(_))

@@ -3,6 +3,8 @@
 use nalgebra::{Matrix2, Vector2};
 use statistics::{DEVIATIONS_PER_MEDIAN, upper_median};
 
+use crate::minimise::HUBER;
+
 /// y = intercept + slope x.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct FittedLine {
@@ -79,10 +81,6 @@ pub(super) fn relative(points: &[(f64, f64)]) -> Option<FittedLine> {
     let weights = relative_weights(points);
     weighted(points.iter().zip(&weights).map(|(&(x, y), &weight)| (x, y, weight)))
 }
-
-/// Beyond this many robust standard deviations a residual counts linearly (Huber 1964): 95 % as
-/// efficient as least squares where errors are normal.
-const HUBER: f64 = 1.345;
 
 /// A line by relative errors that single points do not bend.
 pub(super) fn robust_relative(points: &[(f64, f64)]) -> Option<FittedLine> {

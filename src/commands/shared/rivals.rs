@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use records::{Collective, Point};
+use records::{Collective, Point, quantity::format_bytes};
 use verification::{
     own_against_native::{BEHIND, OwnAgainstNative},
     statistics::geometric_mean,
@@ -48,7 +48,12 @@ fn row(
         format!("{:.2}", geometric_mean(&ratios)?),
         format!("{least:.2}"),
         format!("{:.2}", worst.ratio),
-        format!("{}, {} B: {}", worst.point.layout, worst.point.bytes, worst.own.short()),
+        format!(
+            "{}, {}: {}",
+            worst.point.layout,
+            format_bytes(worst.point.bytes),
+            worst.own.short()
+        ),
         behind.to_string(),
         geometric_mean(&to_limit).map_or_else(|| "-".into(), |ratio| format!("{ratio:.2}")),
     ])

@@ -69,10 +69,6 @@ pub fn decisions(
     Ok(all)
 }
 
-fn is_own(cell: &Cell) -> bool {
-    matches!(cell.method, Method::Own { .. } | Method::Shaped(_) | Method::NodeAware(_))
-}
-
 /// Decisions among the methods measured at each point that a model knows; none where it knows none.
 fn among_measured(
     source: &CalibrationSource,
@@ -81,9 +77,7 @@ fn among_measured(
 ) -> Result<Option<Decisions>> {
     let mut measured: BTreeMap<Point, Vec<Method>> = BTreeMap::new();
     for cell in cells {
-        let Cell { collective, layout, bytes, .. } = *cell;
-        let point = Point { collective, layout, bytes };
-        measured.entry(point).or_default().push(cell.method.clone());
+        measured.entry(cell.point()).or_default().push(cell.method.clone());
     }
     let mut decisions = Vec::new();
     for &model in models {
@@ -136,7 +130,8 @@ fn decisions_of_set(
         cells.iter().filter(modelled).map(|cell| cell.method.segment_bytes()).collect();
     segments.sort_unstable();
     segments.dedup();
-    let target = if cells.iter().any(is_own) { Target::Any } else { Target::Openmpi };
+    let has_own = cells.iter().any(|cell| cell.method.is_own());
+    let target = if has_own { Target::Any } else { Target::Openmpi };
     let mut all: Option<Decisions> = None;
     for (&model, predictor) in models.iter().zip(&predictors) {
         let timed = |of: Collective| {

@@ -74,7 +74,7 @@ pub fn judge(
 ) -> Result<JudgedRun> {
     let _shown = progress::show("judging", "", || WorkDone::Unknown);
     let Measurements { header, cells, unreached, samples, jobs } = measurements;
-    let candidates = match header.contains_key("imported") {
+    let candidates = match is_imported(&header) {
         true => Candidates::Measured,
         false => Candidates::Loadable,
     };
@@ -141,10 +141,14 @@ fn uneven(header: &BTreeMap<String, String>) -> Option<String> {
 const SUMMARISED: &str = "the record holds summaries of many repetitions by a few jobs: what is \
                           measured best is the least of them by more than 5 %, without a test";
 
+/// Whether others measured it.
+fn is_imported(header: &BTreeMap<String, String>) -> bool {
+    header.contains_key("imported")
+}
+
 /// Whether the rows are summaries of many repetitions each, as imported ones may be.
 fn is_summarised(header: &BTreeMap<String, String>) -> bool {
-    header.contains_key("imported")
-        && header.get("statistic").is_some_and(|statistic| statistic != "none")
+    is_imported(header) && header.get("statistic").is_some_and(|statistic| statistic != "none")
 }
 
 /// Constants that were fitted to what they are judged by.

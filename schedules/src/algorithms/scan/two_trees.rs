@@ -32,13 +32,13 @@ const SCRATCH: u64 = PREFIX + PREFIXES;
 
 /// Where a rank stands in a tree that lists the ranks in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Place {
+struct InOrderPlace {
     parent: Option<u32>,
     left: Option<u32>,
     right: Option<u32>,
 }
 
-impl Place {
+impl InOrderPlace {
     fn new(tree: u32, ranks: u32, rank: u32) -> Self {
         // A root beside the ranks heads both trees. With an odd number rank 0 heads the second one, which is
         // then the first of the others.
@@ -48,7 +48,7 @@ impl Place {
         let of_ranks = |node: u32| node.checked_sub(beside);
         let children = trees.children(tree, rank + beside);
         let children = || children.into_iter().flatten().filter_map(of_ranks);
-        Place {
+        InOrderPlace {
             parent: trees.parent(tree, rank + beside).and_then(of_ranks),
             left: children().find(|child| *child < rank),
             right: children().find(|child| *child > rank),
@@ -59,7 +59,7 @@ impl Place {
 /// One tree, as a rank sees it.
 #[derive(Debug, Clone, Copy)]
 struct InOrderHalf {
-    place: Place,
+    place: InOrderPlace,
     half: ElementSpan,
     segments: u64,
     longest: u64,
@@ -75,9 +75,9 @@ struct InOrderHalf {
 
 impl InOrderHalf {
     fn new(call: &Call<'_>, rank: u32, tree: u32, half: ElementSpan) -> Self {
-        let place = Place::new(tree, call.ranks, rank);
+        let place = InOrderPlace::new(tree, call.ranks, rank);
         let (mut depth, mut lefts, mut below) = (0, 0, rank);
-        while let Some(parent) = Place::new(tree, call.ranks, below).parent {
+        while let Some(parent) = InOrderPlace::new(tree, call.ranks, below).parent {
             depth += 1;
             lefts += u64::from(below < parent);
             below = parent;
@@ -236,7 +236,8 @@ impl Program for TwoTreesScan {
     }
 
     fn destinations(&self) -> u32 {
-        let sent = |place: Place| [place.parent, place.left, place.right].into_iter().flatten();
+        let sent =
+            |place: InOrderPlace| [place.parent, place.left, place.right].into_iter().flatten();
         self.sides.iter().map(|side| sent(side.place).count() as u32).max().unwrap_or(1)
     }
 }
@@ -249,7 +250,7 @@ mod tests {
     fn both_trees_list_the_ranks_in_order_and_nobody_is_inside_both() {
         for ranks in 1..=130 {
             for tree in 0..2 {
-                let place = |rank| Place::new(tree, ranks, rank);
+                let place = |rank| InOrderPlace::new(tree, ranks, rank);
                 let root = (0..ranks).find(|rank| place(*rank).parent.is_none()).unwrap();
                 let (mut listed, mut above, mut next) = (Vec::new(), Vec::new(), Some(root));
                 while next.is_some() || !above.is_empty() {
@@ -267,7 +268,7 @@ mod tests {
                 assert!(listed.into_iter().eq(0..ranks), "{ranks}, tree {tree}");
             }
             let is_inside = |tree, rank| {
-                let Place { left, right, .. } = Place::new(tree, ranks, rank);
+                let InOrderPlace { left, right, .. } = InOrderPlace::new(tree, ranks, rank);
                 left.or(right).is_some()
             };
             assert!(!(0..ranks).any(|rank| is_inside(0, rank) && is_inside(1, rank)), "{ranks}");
