@@ -120,8 +120,10 @@ constants! {
     octaves_of_bytes: f64 = 6.0;
     /// The same in numbers of processes: trees change their shape from one to the next.
     octaves_of_procs: f64 = 1.0;
-    /// Share of the visits that stray.
+    /// Share of the visits that stray, before any cell was visited twice.
     stray_share: f64 = 0.15;
+    /// Visits that weigh as much as that: strays are rare, and some pairs that agree say little.
+    stray_visits: f64 = 40.0;
     /// Noise of these: calls of 3 ms and more, whose visits agree within 1 to 8 %, were seen off by 7 to 30 %
     /// in one visit of ten.
     straying: f64 = 0.2;

@@ -101,8 +101,11 @@ impl TuningState {
             let Some(times) = same.or_else(|| samples.get(point, &method)) else { continue };
             let medians = times.medians().filter(|seconds| *seconds > 0.0);
             let before = seen.len();
-            let noise = |seconds| self.noise.variance(point.procs(), seconds, 1);
-            seen.extend(medians.map(|seconds| NoisyVisit::new(index, seconds, noise(seconds))));
+            let visit = |seconds| {
+                let usual = self.noise.variance(point.procs(), seconds, 1);
+                NoisyVisit::new(index, seconds, usual, self.noise.stray_share())
+            };
+            seen.extend(medians.map(visit));
             visits[index] = seen.len() - before;
         }
         visits::take_in(&mut belief, &mut seen);

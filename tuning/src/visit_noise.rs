@@ -8,9 +8,15 @@ use verification::samples::Samples;
 
 use crate::{belief::octaves, constants::constants};
 
+/// Steps of the search for the share of strays: each halves what is missing, at least.
+const SWEEPS: usize = 30;
+
 /// The noise of one visit's median, by the decade of its time and the number of processes: short calls
 /// are noisier, and so are those of many processes that share processors.
-pub(crate) struct VisitNoise(BTreeMap<(i32, u32), f64>);
+pub(crate) struct VisitNoise {
+    usual: BTreeMap<(i32, u32), f64>,
+    stray_share: f64,
+}
 
 impl VisitNoise {
     /// From how far the medians of a cell's visits are apart; where there are too few of these, from
@@ -38,26 +44,68 @@ impl VisitNoise {
         between.retain(|_, apart| apart.len() >= constants().least_pairs);
         let pooled =
             |(kind, apart): (_, Vec<f64>)| Some((kind, median(&apart)? * DEVIATIONS_PER_MEDIAN));
-        let mut noise: BTreeMap<_, f64> = within.into_iter().filter_map(pooled).collect();
-        noise.extend(between.into_iter().filter_map(pooled));
-        VisitNoise(noise)
+        let mut usual: BTreeMap<_, f64> = within.into_iter().filter_map(pooled).collect();
+        usual.extend(between.iter().filter_map(|(kind, apart)| pooled((*kind, apart.clone()))));
+        let pairs = between.iter().flat_map(|(kind, apart)| {
+            let variance = usual.get(kind).map(|noise| with_lasting(noise.powi(2)));
+            apart.iter().filter_map(move |apart| Some((*apart, variance?)))
+        });
+        let stray_share = stray_share(&pairs.collect::<Vec<_>>());
+        VisitNoise { usual, stray_share }
+    }
+
+    /// Share of the visits that stray.
+    pub fn stray_share(&self) -> f64 {
+        self.stray_share
     }
 
     /// Variance of the logarithm of a time on so many processes that was visited so often.
     pub fn variance(&self, procs: u32, seconds: f64, visits: usize) -> f64 {
         let one = self.one(procs, decade(seconds)).unwrap_or(constants().visit_noise);
-        one.powi(2) / visits.max(1) as f64 + constants().lasting_noise.powi(2)
+        with_lasting(one.powi(2) / visits.max(1) as f64)
     }
 
     /// Of one visit in a decade: of as many processes, or of the nearest number of which it is known,
     /// but no more than an octave away.
     fn one(&self, procs: u32, decade: i32) -> Option<f64> {
         let distance = |other: u32| octaves(other.into(), procs.into());
-        let of_decade = self.0.range((decade, 0)..=(decade, u32::MAX));
+        let of_decade = self.usual.range((decade, 0)..=(decade, u32::MAX));
         let near = of_decade.filter(|((_, other), _)| distance(*other) <= 1.0);
         let nearest = near.min_by(|a, b| distance(a.0.1).total_cmp(&distance(b.0.1)));
         nearest.map(|(_, noise)| *noise)
     }
+}
+
+fn with_lasting(variance: f64) -> f64 {
+    variance + constants().lasting_noise.powi(2)
+}
+
+/// Variance of the logarithm of a visit that strayed, by that of a usual one.
+pub(crate) fn stray_variance(usual: f64) -> f64 {
+    constants().straying.powi(2) + constants().straying_of_noise.powi(2) * usual
+}
+
+/// How often visits stray, as pairs of visits of one cell show: how far the logarithms of two are apart, over
+/// the root of two, each with the variance of a usual visit. The most probable share, by expectation
+/// maximisation, after what is believed before: that in [`Constants::stray_share`](crate::constants::Constants)
+/// strayed, of so many visits as `stray_visits` says.
+fn stray_share(pairs: &[(f64, f64)]) -> f64 {
+    let (before, weight) = (constants().stray_share, constants().stray_visits);
+    let normal =
+        |apart: f64, variance: f64| (-apart * apart / variance / 2.0).exp() / variance.sqrt();
+    let mut share = before;
+    for _ in 0..SWEEPS {
+        let strays = pairs.iter().map(|&(apart, usual)| {
+            let stray = stray_variance(usual);
+            // None of the two strayed, one, both: apart is of the mean of their variances.
+            let none = (1.0 - share).powi(2) * normal(apart, usual);
+            let one = 2.0 * share * (1.0 - share) * normal(apart, f64::midpoint(usual, stray));
+            let both = share.powi(2) * normal(apart, stray);
+            (one + 2.0 * both) / (none + one + both)
+        });
+        share = (strays.sum::<f64>() + before * weight) / (2.0 * pairs.len() as f64 + weight);
+    }
+    share
 }
 
 pub(crate) fn decade(seconds: f64) -> i32 {
@@ -84,6 +132,37 @@ mod tests {
             })
         };
         Samples::gather(&apart.iter().flat_map(visit).collect::<Vec<_>>())
+    }
+
+    /// Pairs of visits of which each strays with a probability, by a generator with a seed.
+    fn pairs(share: f64, count: usize, seed: u64) -> Vec<(f64, f64)> {
+        use rand::{RngExt, SeedableRng};
+        use rand_distr::StandardNormal;
+        let mut random = rand_pcg::Pcg64::seed_from_u64(seed);
+        let usual = 0.02_f64.powi(2);
+        let mut visit = || {
+            let strays = random.random::<f64>() < share;
+            let variance = if strays { stray_variance(usual) } else { usual };
+            random.sample::<f64, _>(StandardNormal) * variance.sqrt()
+        };
+        (0..count).map(|_| ((visit() - visit()).abs() / std::f64::consts::SQRT_2, usual)).collect()
+    }
+
+    #[test]
+    fn pairs_of_visits_tell_how_many_stray() {
+        let before = constants().stray_share;
+        assert!((stray_share(&[]) - before).abs() < 1e-12);
+        for share in [0.0, 0.05, 0.3] {
+            let told: Vec<f64> = (0..8).map(|seed| stray_share(&pairs(share, 400, seed))).collect();
+            let mean = told.iter().sum::<f64>() / told.len() as f64;
+            assert!((mean - share).abs() < 0.03, "{share}: {told:?}");
+        }
+    }
+
+    #[test]
+    fn a_few_pairs_that_agree_tell_little() {
+        let told = stray_share(&pairs(0.0, 4, 1));
+        assert!(told > 0.6 * constants().stray_share, "{told}");
     }
 
     /// Many visits on two processes, which are precise, say nothing of those on sixteen.

@@ -7,7 +7,7 @@
 //! believed stays normal by expectation propagation (T. Minka, "Expectation Propagation for
 //! approximate Bayesian inference", UAI 2001, section 3: the clutter problem).
 
-use crate::{belief::Belief, constants::constants};
+use crate::{belief::Belief, constants::constants, visit_noise::stray_variance};
 
 /// One visit.
 pub(super) struct NoisyVisit {
@@ -16,6 +16,8 @@ pub(super) struct NoisyVisit {
     /// Variances of a usual visit and of one that strayed.
     usual: f64,
     outlier: f64,
+    /// How often visits stray.
+    stray_share: f64,
     /// What it is now taken for: a normal, by its precision and its precision times its mean.
     precision: f64,
     pull: f64,
@@ -24,9 +26,9 @@ pub(super) struct NoisyVisit {
 impl NoisyVisit {
     /// Of the point with this index, with the median time of its calls and the variance of the
     /// logarithm of that, if it is a usual one.
-    pub fn new(index: usize, seconds: f64, usual: f64) -> Self {
-        let outlier = constants().straying.powi(2) + constants().straying_of_noise.powi(2) * usual;
-        NoisyVisit { index, logarithm: seconds.ln(), usual, outlier, precision: 0.0, pull: 0.0 }
+    pub fn new(index: usize, seconds: f64, usual: f64, stray_share: f64) -> Self {
+        let (logarithm, outlier) = (seconds.ln(), stray_variance(usual));
+        NoisyVisit { index, logarithm, usual, outlier, stray_share, precision: 0.0, pull: 0.0 }
     }
 
     /// Mean and variance of what is known after this visit, if `mean` and `variance` are those
@@ -39,10 +41,8 @@ impl NoisyVisit {
             let weight = share * (-surprise.powi(2) / total / 2.0).exp() / total.sqrt();
             (weight, mean + variance / total * surprise, variance * noise / total)
         };
-        let parts = [
-            part(1.0 - constants().stray_share, self.usual),
-            part(constants().stray_share, self.outlier),
-        ];
+        let parts =
+            [part(1.0 - self.stray_share, self.usual), part(self.stray_share, self.outlier)];
         let weights = parts.iter().map(|(weight, ..)| weight).sum::<f64>();
         let mean = parts.iter().map(|(weight, mean, _)| weight / weights * mean).sum::<f64>();
         let variance = parts.iter().map(|(weight, of_part, variance)| {
@@ -96,7 +96,8 @@ mod tests {
     }
 
     fn visit(index: usize, logarithm: f64) -> NoisyVisit {
-        NoisyVisit { index, logarithm, usual: 0.0025, outlier: 0.05, precision: 0.0, pull: 0.0 }
+        let (usual, outlier, stray_share) = (0.0025, 0.05, constants().stray_share);
+        NoisyVisit { index, logarithm, usual, outlier, stray_share, precision: 0.0, pull: 0.0 }
     }
 
     /// Mean and variance after these visits of the middle point, which is known by nothing else.
