@@ -103,7 +103,7 @@ impl TuningState {
             let before = seen.len();
             let visit = |seconds| {
                 let usual = self.noise.variance(point.procs(), seconds, 1);
-                NoisyVisit::new(index, seconds, usual, self.noise.stray_share())
+                NoisyVisit::new(index, seconds, usual, self.noise.stray_share(seconds))
             };
             seen.extend(medians.map(visit));
             visits[index] = seen.len() - before;

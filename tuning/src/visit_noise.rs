@@ -15,7 +15,8 @@ const SWEEPS: usize = 30;
 /// are noisier, and so are those of many processes that share processors.
 pub(crate) struct VisitNoise {
     usual: BTreeMap<(i32, u32), f64>,
-    stray_share: f64,
+    /// Of a decade's visits.
+    stray_share: BTreeMap<i32, f64>,
 }
 
 impl VisitNoise {
@@ -46,17 +47,21 @@ impl VisitNoise {
             |(kind, apart): (_, Vec<f64>)| Some((kind, median(&apart)? * DEVIATIONS_PER_MEDIAN));
         let mut usual: BTreeMap<_, f64> = within.into_iter().filter_map(pooled).collect();
         usual.extend(between.iter().filter_map(|(kind, apart)| pooled((*kind, apart.clone()))));
-        let pairs = between.iter().flat_map(|(kind, apart)| {
-            let variance = usual.get(kind).map(|noise| with_lasting(noise.powi(2)));
-            apart.iter().filter_map(move |apart| Some((*apart, variance?)))
-        });
-        let stray_share = stray_share(&pairs.collect::<Vec<_>>());
+        let mut pairs: BTreeMap<i32, Vec<(f64, f64)>> = BTreeMap::new();
+        for (kind, apart) in &between {
+            let Some(noise) = usual.get(kind) else { continue };
+            let with_noise = apart.iter().map(|apart| (*apart, with_lasting(noise.powi(2))));
+            pairs.entry(kind.0).or_default().extend(with_noise);
+        }
+        let stray_share =
+            pairs.into_iter().map(|(decade, of)| (decade, stray_share(&of))).collect();
         VisitNoise { usual, stray_share }
     }
 
-    /// Share of the visits that stray.
-    pub fn stray_share(&self) -> f64 {
-        self.stray_share
+    /// Share of the visits of such a time that stray.
+    pub fn stray_share(&self, seconds: f64) -> f64 {
+        let known = self.stray_share.get(&decade(seconds));
+        known.copied().unwrap_or(constants().stray_share)
     }
 
     /// Variance of the logarithm of a time on so many processes that was visited so often.
