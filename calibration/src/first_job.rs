@@ -7,18 +7,26 @@ use std::{
 
 use records::{
     document,
-    first_job::{FirstJob, NodeFacts},
+    first_job::{FirstJob, NodeFacts, StartSpread},
 };
 use serde::{Deserialize, Serialize};
+use statistics::median;
+use timing::scheme::{self, CallReport, Scheme, Start, TimingScheme};
 
 use crate::{
     Error, Result,
-    exchange::Tag,
+    clock::{Nanos, now},
+    exchange::{Communicator, Tag},
     flags::JobFlags,
     patience::Patience,
     platform::{self, Survey, processors},
+    synchronisation::ClockLine,
     world::World,
 };
+
+/// Starts that are tried in each way, and how many of the first don't count: they make connections.
+const TRIALS: usize = 15;
+const NOT_COUNTED: usize = 4;
 
 /// Tells where the ranks run; the record is a document
 #[derive(Debug, Clone, clap::Args)]
@@ -59,6 +67,11 @@ impl Seen {
 pub fn run(flags: &FirstJobFlags, world: &World) -> Result<()> {
     let surroundings = platform::survey(world, &flags.job, Survey::WithLoad)?;
     let control = &world.control;
+    let is_comparable = surroundings.groups.is_one() && control.size() > 1;
+    let spread = match is_comparable {
+        true => Some(start_spread(control, surroundings.uncrowded)?),
+        false => None,
+    };
     let Some(platform) = surroundings.platform else {
         let mark: PathBuf = control.hear_asleep(0, Tag::Command, Patience::of_bystander())?;
         return control.tell(&Seen::own(&mark), 0, Tag::Report);
@@ -72,8 +85,55 @@ pub fn run(flags: &FirstJobFlags, world: &World) -> Result<()> {
     drop(mark);
     let nodes = nodes(&surroundings.nodes, &platform.hosts, &seen);
     let allowed_processors = seen.into_iter().map(|seen| seen.allowed).collect();
-    let told = FirstJob { platform, allowed_processors, nodes };
+    let start_spread = spread.flatten();
+    let told = FirstJob { platform, allowed_processors, nodes, start_spread };
     Ok(document::write(&flags.job.record, &told)?)
+}
+
+/// Brings all ranks together by a barrier and at agreed instants of the clock that they share; rank 0 learns
+/// how far apart they started.
+fn start_spread(control: &Communicator, watched: bool) -> Result<Option<StartSpread>> {
+    let barrier = Scheme { timing: TimingScheme::Barrier, watched };
+    let agreed = Scheme { timing: TimingScheme::Global, watched };
+    let begun = now();
+    let by_barrier = starts(control, barrier, &[Start::default(); TRIALS])?;
+    // Long enough for the barrier after each start, and for rank 0 to tell all of the first one.
+    let step = 3 * (now() - begun) / TRIALS as Nanos;
+    let mut from = now() + step * Nanos::from(control.size());
+    match control.rank() {
+        0 => control.tell_others(&from, Tag::Setup)?,
+        _ => from = control.hear(0, Tag::Setup)?,
+    }
+    let instants =
+        (0..TRIALS).map(|trial| Start { agreed: from + step * trial as Nanos, reply: 0 });
+    let at_instants = starts(control, agreed, &instants.collect::<Vec<_>>())?;
+    Ok(by_barrier
+        .zip(at_instants)
+        .map(|(barrier_seconds, agreed_seconds)| StartSpread { barrier_seconds, agreed_seconds }))
+}
+
+/// The median of how far apart the ranks start, in seconds; on rank 0 alone.
+fn starts(control: &Communicator, scheme: Scheme, all: &[Start]) -> Result<Option<f64>> {
+    let begin = |start: &Start| {
+        scheme::call(scheme, (control, control.size()), &ClockLine::EXACT, *start, || Ok(()))
+    };
+    let own: Vec<CallReport> = all.iter().map(begin).collect::<Result<_>>()?;
+    if control.rank() != 0 {
+        control.tell(&own, 0, Tag::Report)?;
+        return Ok(None);
+    }
+    let mut reports = vec![own];
+    for rank in 1..control.size() {
+        reports.push(control.hear(rank, Tag::Report)?);
+    }
+    let spread = |(trial, start): (usize, &Start)| {
+        let of_trial: Vec<CallReport> =
+            reports.iter().filter_map(|of| of.get(trial)).copied().collect();
+        let timed = scheme::combine(scheme, *start, &[], &of_trial)?;
+        Some(timed.last_start_seconds - timed.first_start_seconds)
+    };
+    let spreads: Vec<f64> = all.iter().enumerate().skip(NOT_COUNTED).filter_map(spread).collect();
+    Ok(median(&spreads))
 }
 
 /// A file beside the document that is made new, so that no node remembers that it was not there.

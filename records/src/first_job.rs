@@ -13,6 +13,18 @@ pub struct FirstJob {
     pub allowed_processors: Vec<String>,
     /// The nodes, in the order of their first ranks.
     pub nodes: Vec<NodeFacts>,
+    /// How far apart the ranks start; nothing where their clocks are not one, and in what older versions wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_spread: Option<StartSpread>,
+}
+
+/// How far apart ranks that were brought together start: the last start less the first in seconds, medians.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct StartSpread {
+    /// After a barrier.
+    pub barrier_seconds: f64,
+    /// At an agreed instant of the clock.
+    pub agreed_seconds: f64,
 }
 
 /// A node that holds ranks.

@@ -104,9 +104,9 @@ pub struct Nrep {
     #[arg(long, value_name = "TIME", value_parser = quantity::parse_duration, default_value = "5m")]
     budget: Duration,
 
-    /// How a call is timed
-    #[arg(long, value_parser = timing_scheme(), default_value = TimingScheme::Barrier.name())]
-    timing: TimingScheme,
+    /// How a call is timed [default: barrier; global where a barrier leaves the ranks apart]
+    #[arg(long, value_parser = timing_scheme())]
+    timing: Option<TimingScheme>,
 
     /// Measure nothing; look at the observations that the run holds, be it of nrep, guidelines or verify
     #[arg(long, conflicts_with_all = ["resume", "launcher", "testbed"])]
@@ -224,7 +224,7 @@ impl Nrep {
             eprintln!("job {job} of {}", self.jobs);
             let record = repeating::record(&run, job);
             measuring::measure_by(
-                &MeasuringWay::timed(self.timing),
+                &MeasuringWay::timed(self.timing.unwrap_or(site.timing())),
                 &site,
                 &plan,
                 &path,

@@ -48,6 +48,7 @@ impl PlatformCommand {
 
 fn show(told: &FirstJob, allocation: Option<&Allocation>) -> Result<()> {
     let platform = &told.platform;
+    let starts = where_ranks_run::starts(told).unwrap_or_default();
     let mut text = format!("{}\n", where_ranks_run::line(told));
     for (name, value) in [
         ("launcher", &platform.launcher),
@@ -55,6 +56,7 @@ fn show(told: &FirstJob, allocation: Option<&Allocation>) -> Result<()> {
         ("processor", &platform.processor),
         ("kernel", &platform.kernel),
         ("clock", &platform.clock),
+        ("timing", &starts),
         ("settings", &platform.settings.join(" ")),
     ] {
         if !value.is_empty() {

@@ -86,9 +86,9 @@ pub struct Verify {
     #[arg(long, value_name = "FILE")]
     factors: Option<PathBuf>,
 
-    /// How a call is timed
-    #[arg(long, value_parser = timing_scheme(), default_value = TimingScheme::Barrier.name())]
-    timing: TimingScheme,
+    /// How a call is timed [default: barrier; global where a barrier leaves the ranks apart]
+    #[arg(long, value_parser = timing_scheme())]
+    timing: Option<TimingScheme>,
 
     /// Measure nothing; judge the existing measurements
     #[arg(long, conflicts_with_all = ["resume", "launcher", "testbed", "budget"])]
@@ -194,7 +194,7 @@ impl Verify {
         let source = CalibrationSource::load_for(&run, &self.model)?;
         let site = Site::find(&self.site)?;
         let roots = roots::beside_zero(&self.roots.0, site.ranks(), self.seed)?;
-        let way = self.way(&site)?;
+        let mut way = self.way(&site)?;
         let kinds = ComparedKinds::at(&site, self.methods.kinds())?;
         let others = self.plugins.methods(&grid(&self.grid, &kinds, &site)?.collectives)?;
         run.make()?;
@@ -202,6 +202,7 @@ impl Verify {
         let mut site = site.open(&run)?;
         run.keep(&self.run, &[run.measurements(), run.plan()])?;
         site.first_job(&run)?;
+        way.timing = self.timing.unwrap_or(site.timing());
         // The nodes of the ranks are known only now.
         let mut grid = Grid { others, ..grid(&self.grid, &kinds, &site)? };
         grid.methods = with_calibrated_trees(grid.methods, source.predictor(Model::Refined)?);
@@ -246,11 +247,13 @@ impl Verify {
         if has_others && !self.grid.collective.0.iter().any(|of| of.is_rooted()) {
             usage!("--roots: none of the collectives has a root; leave it out");
         }
-        if self.timing == TimingScheme::Bcast && has_others {
+        if self.timing == Some(TimingScheme::Bcast) && has_others {
             usage!("--timing bcast measures root 0 alone; leave out --roots");
         }
+        // Where nobody says, the first job will.
+        let timing = self.timing.unwrap_or(TimingScheme::Barrier);
         let factors = factors.map(|path| benchmarking::factors_of(path, site.ranks()));
-        Ok(MeasuringWay { factors: factors.transpose()?, ..MeasuringWay::timed(self.timing) })
+        Ok(MeasuringWay { factors: factors.transpose()?, ..MeasuringWay::timed(timing) })
     }
 
     /// The further rounds, without what the first ones have shown to be far from the best.

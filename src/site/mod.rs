@@ -10,6 +10,7 @@ pub mod describe;
 pub mod launch;
 pub mod launched;
 pub mod launcher;
+pub mod lazy;
 pub mod options;
 pub mod process;
 pub mod programs;

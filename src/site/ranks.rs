@@ -9,9 +9,13 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use libraries::MpiLibrary;
-use records::{Layout, document, first_job::FirstJob};
+use records::{
+    Layout, document,
+    first_job::{FirstJob, StartSpread},
+};
 use runner::mockups::Limits;
 use testbed::{Spec, Testbed, TestbedMpi};
+use timing::{scheme::TimingScheme, starts::scheme_for};
 
 use crate::{
     error::usage,
@@ -27,7 +31,6 @@ use crate::{
         programs,
         run_directory::RunDirectory,
         virtual_cluster::{check_testbed, library_of, mpi_at_hand, shims},
-        where_ranks_run,
     },
 };
 
@@ -47,6 +50,8 @@ pub struct Site {
     launched: Option<PathBuf>,
     /// The ranks and their nodes, which the first job tells.
     told_layout: Option<Layout>,
+    /// How calls are timed where nobody says, which the first job tells.
+    timing: TimingScheme,
     /// When the allocation ends, where that is told; set when the place is opened.
     ends: Option<Instant>,
 }
@@ -120,6 +125,7 @@ impl Site {
             limits: options.limits()?,
             launched: None,
             told_layout: None,
+            timing: TimingScheme::Barrier,
             ends: None,
         })
     }
@@ -145,7 +151,15 @@ impl Site {
             self.library = recognised;
         }
         self.told_layout = told.platform.layout();
+        if let Some(StartSpread { barrier_seconds, agreed_seconds }) = told.start_spread {
+            self.timing = scheme_for(barrier_seconds, agreed_seconds);
+        }
         Ok(told)
+    }
+
+    /// How calls are timed where nobody says.
+    pub fn timing(&self) -> TimingScheme {
+        self.timing
     }
 
     fn start_first_job(&mut self, path: &Path) -> Result<()> {
@@ -353,48 +367,4 @@ fn find_cluster(text: &str, options: &SiteOptions) -> Result<(RunLocation, u32)>
     check_testbed()?;
     let most = spec.ranks();
     Ok((RunLocation::Planned(spec, mpi_at_hand()?), most))
-}
-
-/// A site that is found and opened when it is needed: a run whose records are whole needs none.
-pub struct LazySite<'a> {
-    options: &'a SiteOptions,
-    site: Option<Site>,
-    is_open: bool,
-}
-
-impl<'a> LazySite<'a> {
-    /// At the place that the flags name.
-    pub fn new(options: &'a SiteOptions) -> Self {
-        LazySite { options, site: None, is_open: false }
-    }
-
-    /// The site, found at the first time.
-    ///
-    /// # Errors
-    /// As [`Site::find`].
-    pub fn find(&mut self) -> Result<&Site> {
-        if self.site.is_none() {
-            self.site = Some(Site::find(self.options)?);
-        }
-        self.site.as_ref().context("the site was found")
-    }
-
-    /// The site, opened for the run at the first time; what its first job tells is said.
-    ///
-    /// # Errors
-    /// As [`Site::find`], [`Site::open`] and [`Site::first_job`].
-    pub fn open(&mut self, run: &RunDirectory) -> Result<&Site> {
-        if !self.is_open {
-            self.find()?;
-            let mut site = self.site.take().context("the site was found")?.open(run)?;
-            let is_new = !run.first_job().exists();
-            let told = site.first_job(run)?;
-            if is_new {
-                where_ranks_run::tell(&told, site.allocation());
-            }
-            self.site = Some(site);
-            self.is_open = true;
-        }
-        self.site.as_ref().context("the site was opened")
-    }
 }

@@ -3,7 +3,11 @@
 use std::collections::BTreeSet;
 
 use anyhow::Result;
-use records::first_job::FirstJob;
+use records::{
+    first_job::{FirstJob, StartSpread},
+    quantity::format_seconds,
+};
+use timing::starts::scheme_for;
 
 use crate::{error::usage, site::allocation::Allocation};
 
@@ -83,9 +87,24 @@ pub fn check_loading(told: &FirstJob) -> Result<()> {
     Ok(())
 }
 
+/// `ranks start 1.2 ms apart after a barrier, 80 us at an agreed instant: calls are timed by global`; nothing
+/// where it was not tried.
+pub fn starts(told: &FirstJob) -> Option<String> {
+    let StartSpread { barrier_seconds, agreed_seconds } = told.start_spread?;
+    Some(format!(
+        "ranks start {} apart after a barrier, {} at an agreed instant: calls are timed by {}",
+        format_seconds(barrier_seconds),
+        format_seconds(agreed_seconds),
+        scheme_for(barrier_seconds, agreed_seconds).name()
+    ))
+}
+
 /// Says it on stderr.
 pub fn tell(told: &FirstJob, allocation: Option<&Allocation>) {
     eprintln!("platform: {}", line(told));
+    if let Some(starts) = starts(told) {
+        eprintln!("platform: {starts}");
+    }
     for warning in warnings(told, allocation) {
         eprintln!("platform: {warning}");
     }
@@ -114,7 +133,12 @@ mod tests {
             ..Platform::default()
         };
         let nodes = ranks_of.iter().enumerate().map(node).collect();
-        FirstJob { platform, allowed_processors: vec!["0-1".into(); ranks], nodes }
+        FirstJob {
+            platform,
+            allowed_processors: vec!["0-1".into(); ranks],
+            nodes,
+            start_spread: None,
+        }
     }
 
     #[test]

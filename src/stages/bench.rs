@@ -17,10 +17,7 @@ use records::{
 use tuning::{Bench, BenchJob, JobName, Load, state::Batch};
 
 use crate::{
-    site::{
-        ranks::{JobSetting, LazySite},
-        run_directory::RunDirectory,
-    },
+    site::{lazy::LazySite, ranks::JobSetting, run_directory::RunDirectory},
     stages::{
         export_formats::LoadTarget,
         exporting,

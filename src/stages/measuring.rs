@@ -127,10 +127,9 @@ pub fn expectation(predictors: &[Predictor], cell: &Cell) -> Vec<Option<f64>> {
     predictors.iter().map(|predictor| of(predictor).ok()).collect()
 }
 
-/// Measures a plan, or goes on measuring it, as programs and the usual benchmarks call: at once after
-/// a barrier. What ranks that sleep to an agreed instant owe to that, no program would see. The longest of
-/// the ranks' own times would not do: where ranks leave the barrier apart, short calls seem to take
-/// next to nothing at times.
+/// Measures a plan, or goes on measuring it, timed as the first job told: as programs and the usual benchmarks
+/// call, at once after a barrier, unless that leaves the ranks apart. The longest of the ranks' own times
+/// would not do then: short calls seem to take next to nothing at times.
 pub fn measure(
     site: &Site,
     plan: &Plan,
@@ -139,7 +138,7 @@ pub fn measure(
     deadline: Duration,
     settings: &[JobSetting],
 ) -> Result<()> {
-    let way = MeasuringWay::timed(TimingScheme::Barrier);
+    let way = MeasuringWay::timed(site.timing());
     measure_by(&way, site, plan, plan_path, record, deadline, settings)
 }
 

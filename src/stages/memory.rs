@@ -133,7 +133,7 @@ mod tests {
         let hosts = nodes.iter().flat_map(|node| vec![node.host.clone(); node.ranks.len()]);
         let testbed = testbed.to_owned();
         let platform = Platform { hosts: hosts.collect(), testbed, ..Platform::default() };
-        FirstJob { platform, allowed_processors: Vec::new(), nodes }
+        FirstJob { platform, allowed_processors: Vec::new(), nodes, start_spread: None }
     }
 
     #[test]

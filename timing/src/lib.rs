@@ -19,6 +19,7 @@ pub mod repeating;
 pub mod root;
 pub mod scheme;
 pub mod sleep;
+pub mod starts;
 pub mod stopwatch;
 pub mod synchronisation;
 pub mod table_communicator;

@@ -1,6 +1,6 @@
 //! How one call of a collective is timed.
 //!
-//! - *barrier* (the default): a barrier brings the ranks together, as in most programs and benchmarks; the call took from
+//! - *barrier*: a barrier brings the ranks together, as in most programs and benchmarks; the call took from
 //!   the first rank's start to the last rank's end by the global clock.
 //! - *global*: all ranks sleep to an agreed instant of the global clock (see
 //!   [`crate::synchronisation`]), read their clocks, call, and read them again. The call took from
@@ -37,6 +37,7 @@ use crate::{
     clock::{Nanos, now, seconds},
     peers::{Peers, Tag},
     sleep::{sleep_until, wait_until},
+    starts::TOGETHER,
     synchronisation::ClockLine,
 };
 
@@ -312,7 +313,7 @@ pub fn combine(
             let last = reports.iter().map(|report| report.start).max()?;
             let end = reports.iter().map(|report| report.end).max()?;
             let took = seconds(end - first);
-            let late = seconds(last - first) > 0.1 * took + 50e-6;
+            let late = seconds(last - first) > 0.1 * took + TOGETHER;
             let agreed = if scheme.timing == TimingScheme::Global { agreed } else { first };
             TimedCall {
                 first_start_seconds: seconds(first - agreed),

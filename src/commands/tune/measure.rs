@@ -20,10 +20,7 @@ use super::{CALIBRATION_SHARE, MEASURING_SHARE, Tune};
 use crate::{
     commands::shared::calibration,
     error::usage,
-    site::{
-        ranks::{LazySite, Site},
-        run_directory::RunDirectory,
-    },
+    site::{lazy::LazySite, ranks::Site, run_directory::RunDirectory},
     stages::{
         bench::ClusterBench,
         calibrating,

@@ -28,8 +28,9 @@ use crate::{
     site::{
         allocation::within_allocation,
         batch_script::BatchScript,
+        lazy::LazySite,
         programs,
-        ranks::{self, LazySite, PRELOAD_LIBRARY},
+        ranks::{self, PRELOAD_LIBRARY},
         run_directory::RunDirectory,
         where_ranks_run,
     },
