@@ -8,6 +8,17 @@ use super::{
 };
 use crate::{Forms, parameters::Network};
 
+/// How many periods n_s segments take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Periods {
+    /// n_s - 1.
+    Whole,
+    /// ceil(n_s / 2) - 1.
+    Half,
+    /// Their time is another function of n_s.
+    Unknown,
+}
+
 pub(super) type FormulaFunction = fn(&Network, &CallShape, Forms) -> f64;
 
 /// One algorithm's closed form, for every model.
@@ -17,6 +28,8 @@ pub struct ClosedForm {
     pub algorithm: Algorithm,
     /// Whether the message is cut into segments.
     pub segmented: bool,
+    /// See [`Self::flow`].
+    periods: Periods,
     formula: FormulaFunction,
     /// T_max, where the paper has two bounds.
     greatest: Option<FormulaFunction>,
@@ -34,13 +47,30 @@ impl ClosedForm {
         ClosedForm { segmented: true, ..ClosedForm::unsegmented(algorithm, formula, text) }
     }
 
+    /// A flow of segments: A + (n_s - 1) B, where A and B are sums and maxima of multiples of what one
+    /// segment costs.
+    pub(super) const fn flow(algorithm: Algorithm, formula: FormulaFunction, text: Texts) -> Self {
+        let periods = Periods::Whole;
+        ClosedForm { periods, ..ClosedForm::segmented(algorithm, formula, text) }
+    }
+
+    /// The same with ceil(n_s / 2) in place of n_s.
+    pub(super) const fn flow_of_halves(
+        algorithm: Algorithm,
+        formula: FormulaFunction,
+        text: Texts,
+    ) -> Self {
+        ClosedForm { periods: Periods::Half, ..ClosedForm::flow(algorithm, formula, text) }
+    }
+
     pub(super) const fn unsegmented(
         algorithm: Algorithm,
         formula: FormulaFunction,
         text: Texts,
     ) -> Self {
         let (greatest, powers_of_two) = (None, false);
-        ClosedForm { algorithm, segmented: false, formula, greatest, powers_of_two, text }
+        let (segmented, periods) = (false, Periods::Unknown);
+        ClosedForm { algorithm, segmented, periods, formula, greatest, powers_of_two, text }
     }
 
     pub(super) const fn with_greatest(self, greatest: FormulaFunction) -> Self {
@@ -60,6 +90,25 @@ impl ClosedForm {
     #[inline]
     pub fn seconds(&self, network: &Network, shape: &CallShape, forms: Forms) -> f64 {
         Self::of_several(self.formula, network, shape, forms)
+    }
+
+    /// Of a flow, seconds that its segments take after the first if there are `segments` of them, which
+    /// need be no whole number: (n_s - 1) B, or (n_s / 2 - 1) B. None of other forms.
+    pub(crate) fn periods(
+        &self,
+        network: &Network,
+        shape: &CallShape,
+        segments: f64,
+    ) -> Option<f64> {
+        let of = |segments: u64| {
+            let shape = shape.with_segments(segments, shape.segment_bytes);
+            self.seconds(network, &shape, Forms::Corrected)
+        };
+        match self.periods {
+            Periods::Whole => Some((segments - 1.0) * (of(2) - of(1))),
+            Periods::Half => Some((segments / 2.0 - 1.0) * (of(3) - of(1))),
+            Periods::Unknown => None,
+        }
     }
 
     /// T_max in seconds, where the paper has two bounds.

@@ -1,4 +1,5 @@
 mod as_measured;
+mod bounds;
 
 use proptest::prelude::*;
 use records::{

@@ -62,6 +62,23 @@ impl Combining {
         least
     }
 
+    /// What costs nowhere more than this, and grows by no greater factor than the message does.
+    pub(super) fn shrinking_per_byte(&self) -> Self {
+        let mut shrinking = self.clone();
+        let pieces = &mut shrinking.pieces;
+        for index in 1..pieces.len() {
+            let (start, before, _) = pieces[index - 1];
+            let (bytes, seconds, _) = pieces[index];
+            let seconds = seconds.min(before * bytes / start);
+            pieces[index].1 = seconds;
+            pieces[index - 1].2 = (seconds - before) / (bytes - start);
+        }
+        if let Some((bytes, seconds, slope)) = pieces.last_mut() {
+            *slope = slope.min(*seconds / *bytes);
+        }
+        shrinking
+    }
+
     /// Makes it take so many times as long.
     pub(crate) fn scale(&mut self, factor: f64) {
         self.per_byte *= factor;

@@ -117,6 +117,22 @@ impl Network {
         Network { model, combining: self.combining.least(&combining) }
     }
 
+    /// A network of which no cost is above that of `self`, and none grows by a greater factor than the
+    /// message does: what a byte costs falls or stays.
+    pub(crate) fn shrinking_per_byte(&self) -> Self {
+        use PointToPointParameters as P;
+        let model = match &self.model {
+            P::Hockney(net) => P::Hockney(*net),
+            // Of m >= 1, g + (m - 1) G and L + 2 o + (m - 1) G.
+            P::LogGp(net) => P::LogGp(LogGp {
+                gap_per_byte: net.gap_per_byte.min(net.gap).min(net.latency + 2.0 * net.overhead),
+                ..*net
+            }),
+            P::PLogP(net) => P::PLogP(net.shrinking_per_byte()),
+        };
+        Network { model, combining: self.combining.shrinking_per_byte() }
+    }
+
     /// The network at the values, save the `n`-th parameter (gamma is the 0-th).
     fn pick(model: Model, parameters: &Parameters, moved: Option<(usize, End)>) -> Self {
         let end_of = |index| moved.filter(|(which, _)| *which == index).map(|(_, end)| end);

@@ -36,6 +36,18 @@ impl Partners {
         Partners(gaps.iter().map(factors).filter(|factors| !factors.knots.is_empty()).collect())
     }
 
+    /// Factors that are nowhere above these, and fall nowhere while the size grows.
+    pub(super) fn rising(mut self) -> Self {
+        self.0.iter_mut().for_each(|row| lower(row.knots.iter_mut().rev()));
+        self
+    }
+
+    /// Factors that are nowhere above these, and rise nowhere.
+    pub(super) fn falling(mut self) -> Self {
+        self.0.iter_mut().for_each(|row| lower(row.knots.iter_mut()));
+        self
+    }
+
     /// The numbers of partners with which it was measured.
     pub(super) fn measured(&self) -> impl Iterator<Item = u32> {
         let Partners(rows) = self;
@@ -60,6 +72,15 @@ impl Partners {
             }
             None => low_factor,
         }
+    }
+}
+
+/// Each factor to the least of those up to it.
+fn lower<'a>(knots: impl Iterator<Item = &'a mut (f64, f64)>) {
+    let mut least = f64::INFINITY;
+    for (_, factor) in knots {
+        least = least.min(*factor);
+        *factor = least;
     }
 }
 

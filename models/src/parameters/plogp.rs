@@ -187,7 +187,7 @@ impl PLogP {
     }
 
     /// Parameters of which no cost is above that of `self` or of any of the others, which have the same
-    /// knots, and none falls while the size grows. Further partners do what they do to `self`.
+    /// knots, and none falls while the size grows. Further partners do no more than they do to `self`.
     pub(super) fn least(&self, others: &[PLogP]) -> Self {
         let least_at = |piece: &Piece, of: fn(&Piece) -> MessageCosts, index: usize| {
             others.iter().map(|other| of(&other.pieces[index])).fold(of(piece), MessageCosts::min)
@@ -206,9 +206,33 @@ impl PLogP {
         knots.remove(0);
         let latency = others.iter().map(|other| other.latency).fold(self.latency, f64::min);
         PLogP {
-            destinations: self.destinations.clone(),
-            sources: self.sources.clone(),
+            destinations: self.destinations.clone().rising(),
+            sources: self.sources.clone().rising(),
             ..Self::with_tail(latency, &knots, tail)
+        }
+    }
+
+    /// Parameters of which no cost is above that of `self`, and none grows by a greater factor than the
+    /// message does.
+    pub(super) fn shrinking_per_byte(&self) -> Self {
+        let mut knots: Vec<Knot> = Vec::with_capacity(self.pieces.len());
+        // The first piece is what holds below the first knot.
+        for piece in &self.pieces[1..] {
+            let mut knot = Knot { bytes: piece.start as u64, costs: piece.costs };
+            if let Some(before) = knots.last().filter(|before| before.bytes > 0) {
+                let growth = piece.start / before.bytes as f64;
+                knot.costs = knot.costs.min(before.costs.map(|cost| cost * growth));
+            }
+            knots.push(knot);
+        }
+        let mut tail = self.pieces.last().map_or(FLAT, |piece| piece.slopes);
+        if let Some(last) = knots.last().filter(|last| last.bytes > 0) {
+            tail = tail.min(last.costs.map(|cost| cost / last.bytes as f64));
+        }
+        PLogP {
+            destinations: self.destinations.clone().falling(),
+            sources: self.sources.clone().falling(),
+            ..Self::with_tail(self.latency, &knots, tail)
         }
     }
 

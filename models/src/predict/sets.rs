@@ -21,6 +21,10 @@ pub(crate) struct Set {
     pub(crate) rising: Network,
     /// The same, with no cost above that at any of the ends either.
     pub(crate) least: Network,
+    /// With no cost above that of `network`, and none that a byte has more of in larger messages.
+    pub(crate) shrinking: Network,
+    /// The same of `least`.
+    pub(crate) least_shrinking: Network,
     /// Tells it from others, whose errors are independent of its own.
     pub(super) number: usize,
     /// What is known of nodes that hold several ranks, where these are to be simulated.
@@ -41,7 +45,9 @@ const MORE_THAN_ROUNDING: f64 = 1e-9;
 impl Set {
     fn new(network: Network, ends: Vec<[Network; 2]>, number: usize) -> Self {
         let least = network.least(&ends.iter().flatten().collect::<Vec<_>>());
-        Set { rising: network.least(&[]), network, ends, least, number, levels: None }
+        let [shrinking, least_shrinking] = [&network, &least].map(Network::shrinking_per_byte);
+        let (rising, levels) = (network.least(&[]), None);
+        Set { network, ends, rising, least, shrinking, least_shrinking, number, levels }
     }
 
     /// Without intervals.

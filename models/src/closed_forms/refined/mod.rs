@@ -79,29 +79,29 @@ const BARRIER: &[ClosedForm] = &[
 ];
 
 const BCAST: &[ClosedForm] = &[
-    ClosedForm::segmented(
+    ClosedForm::flow(
         A::Linear,
         trees::bcast_linear,
         formula("(P - 2) e(P - 1) + M + (n_s - 1) max{(P - 1) e(P - 1), g, r}"),
     ),
-    ClosedForm::segmented(A::Pipeline, trees::bcast_pipeline, ByCase(trees::bcast_pipeline_text)),
-    ClosedForm::segmented(A::Binomial, trees::bcast_binomial, DOWN),
-    ClosedForm::segmented(A::Binary, trees::bcast_binary, DOWN),
-    ClosedForm::segmented(
+    ClosedForm::flow(A::Pipeline, trees::bcast_pipeline, ByCase(trees::bcast_pipeline_text)),
+    ClosedForm::flow(A::Binomial, trees::bcast_binomial, DOWN),
+    ClosedForm::flow(A::Binary, trees::bcast_binary, DOWN),
+    ClosedForm::flow_of_halves(
         A::SplittedBinary,
         trees::bcast_splitted_binary,
         words(
             "each half down its side of the tree, whose second child gets its segment e(2) later; then M(m / 2)",
         ),
     ),
-    ClosedForm::segmented(
+    ClosedForm::flow(
         A::KChain,
         trees::bcast_k_chain,
         words(
             "the last rank of the longest chain, or of the chain served last; a segment per round of the root",
         ),
     ),
-    ClosedForm::segmented(A::KNomial, trees::bcast_k_nomial, DOWN),
+    ClosedForm::flow(A::KNomial, trees::bcast_k_nomial, DOWN),
     ClosedForm::unsegmented(
         A::ScatterAllgather,
         blocks::bcast_scatter_allgather,
@@ -113,14 +113,14 @@ const BCAST: &[ClosedForm] = &[
         blocks::bcast_scatter_allgather_ring,
         words("parts of m / P down a binomial tree, then (P - 1) M(m / P) around a ring"),
     ),
-    ClosedForm::segmented(A::Bine, trees::bcast_binomial, DOWN),
-    ClosedForm::segmented(
+    ClosedForm::flow(A::Bine, trees::bcast_binomial, DOWN),
+    ClosedForm::flow(
         A::Circulant,
         circulant::bcast,
         words("ceil(lg P) M, then a segment per max{e(ceil(lg P)), g, s + r}"),
     ),
-    ClosedForm::segmented(A::TwoTrees, two_trees::bcast, TWO_DOWN),
-    ClosedForm::segmented(
+    ClosedForm::flow_of_halves(A::TwoTrees, two_trees::bcast, TWO_DOWN),
+    ClosedForm::flow(
         A::Fitted,
         fitted::bcast,
         words(
@@ -131,32 +131,32 @@ const BCAST: &[ClosedForm] = &[
 ];
 
 const REDUCE: &[ClosedForm] = &[
-    ClosedForm::segmented(
+    ClosedForm::flow(
         A::Linear,
         trees::reduce_linear,
         formula("M + y + (P - 2) max{g, r + y} + (n_s - 1) max{(P - 1) max{g, r + y}, e(1)}"),
     ),
-    ClosedForm::segmented(A::Pipeline, trees::reduce_pipeline, ByCase(trees::reduce_pipeline_text)),
-    ClosedForm::segmented(A::Binomial, trees::reduce_binomial, UP),
-    ClosedForm::segmented(A::Binary, trees::reduce_binary, UP),
-    ClosedForm::segmented(A::InOrderBinary, trees::reduce_in_order_binary, UP),
-    ClosedForm::segmented(
+    ClosedForm::flow(A::Pipeline, trees::reduce_pipeline, ByCase(trees::reduce_pipeline_text)),
+    ClosedForm::flow(A::Binomial, trees::reduce_binomial, UP),
+    ClosedForm::flow(A::Binary, trees::reduce_binary, UP),
+    ClosedForm::flow(A::InOrderBinary, trees::reduce_in_order_binary, UP),
+    ClosedForm::flow(
         A::KChain,
         trees::reduce_k_chain,
         words(
             "the longest chains arrive together, the others before; a segment per round of the root",
         ),
     ),
-    ClosedForm::segmented(A::KNomial, trees::reduce_k_nomial, UP),
+    ClosedForm::flow(A::KNomial, trees::reduce_k_nomial, UP),
     ClosedForm::unsegmented(A::Rabenseifner, exchange::rabenseifner, HALVES),
-    ClosedForm::segmented(A::Bine, trees::reduce_binomial, UP),
-    ClosedForm::segmented(
+    ClosedForm::flow(A::Bine, trees::reduce_binomial, UP),
+    ClosedForm::flow(
         A::Circulant,
         circulant::reduce,
         words("ceil(lg P)(M + y), then a segment per max{e(ceil(lg P)), g, s + r + y}"),
     ),
-    ClosedForm::segmented(A::TwoTrees, two_trees::reduce, TWO_UP),
-    ClosedForm::segmented(
+    ClosedForm::flow_of_halves(A::TwoTrees, two_trees::reduce, TWO_UP),
+    ClosedForm::flow(
         A::Fitted,
         fitted::reduce,
         words(
@@ -167,12 +167,12 @@ const REDUCE: &[ClosedForm] = &[
 ];
 
 const ALLREDUCE: &[ClosedForm] = &[
-    ClosedForm::segmented(
+    ClosedForm::flow(
         A::Linear,
         trees::allreduce_linear,
         words("the linear reduction, then the linear broadcast"),
     ),
-    ClosedForm::segmented(
+    ClosedForm::flow(
         A::Binomial,
         trees::allreduce_binomial,
         words("the binomial reduction, then the binomial broadcast"),
@@ -201,7 +201,7 @@ const ALLREDUCE: &[ClosedForm] = &[
              back",
         ),
     ),
-    ClosedForm::segmented(
+    ClosedForm::flow_of_halves(
         A::TwoTrees,
         two_trees::allreduce,
         words("the reduction on two trees, then the broadcast on them"),
@@ -359,7 +359,7 @@ const REDUCE_SCATTER: &[ClosedForm] = &[
 ];
 
 const SCAN: &[ClosedForm] = &[
-    ClosedForm::segmented(A::Linear, exchange::scan_linear, ByCase(exchange::scan_linear_text)),
+    ClosedForm::flow(A::Linear, exchange::scan_linear, ByCase(exchange::scan_linear_text)),
     ClosedForm::unsegmented(
         A::RecursiveDoubling,
         exchange::scan_recursive_doubling,
@@ -369,7 +369,7 @@ const SCAN: &[ClosedForm] = &[
 ];
 
 const EXSCAN: &[ClosedForm] = &[
-    ClosedForm::segmented(A::Linear, exchange::exscan_linear, ByCase(exchange::exscan_linear_text)),
+    ClosedForm::flow(A::Linear, exchange::exscan_linear, ByCase(exchange::exscan_linear_text)),
     ClosedForm::unsegmented(
         A::RecursiveDoubling,
         exchange::exscan_recursive_doubling,
