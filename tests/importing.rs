@@ -319,6 +319,26 @@ fn csv_columns_are_what_the_user_says() {
 }
 
 #[test]
+fn rows_of_a_csv_file_without_repetitions_are_counted_in_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("drawer.csv");
+    let rows: String = ["bcast,8,1024,1e-5,1", "bcast,8,1024,2e-5,1", "bcast,8,1024,3e-5,2"]
+        .into_iter()
+        .chain(["bcast,8,1024,4e-5,1", "bcast,8,4096,5e-5,1", "bcast,8,4096,6e-5,1"])
+        .map(|row| format!("{row}\n"))
+        .collect();
+    fs::write(&file, format!("collective,procs,bytes,seconds,job\n{rows}")).unwrap();
+    let (run_directory, _) = imported(folder.path(), "csv", &[file], &[]);
+    let told = |name| {
+        let rows = calls(&run_directory, name).rows.into_iter();
+        rows.map(|row| (row.visit, row.repetition, row.seconds)).collect::<Vec<_>>()
+    };
+    let first = [(0, 0, 1e-5), (0, 1, 2e-5), (0, 2, 4e-5), (1, 0, 5e-5), (1, 1, 6e-5)];
+    assert_eq!(told("measurements.csv"), first);
+    assert_eq!(told("measurements-2.csv"), [(0, 0, 3e-5)]);
+}
+
+#[test]
 fn broken_cut_and_mixed_files_are_refused_with_line_and_field() {
     let osu = "# OSU MPI Allreduce Latency Test v5.6.2\n# Size       Avg Latency(us)\n4   5.47\n8   5.89\n";
     let procs = ["--procs", "4"];

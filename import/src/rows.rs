@@ -75,8 +75,8 @@ pub struct Summary {
 /// Whether a time is one repetition's or a summary's.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Made {
-    /// This repetition of its cell, counted by the tool.
-    Repetition(u32),
+    /// A repetition of its cell, with its number where the tool counts them.
+    Repetition(Option<u32>),
     /// A statistic of several.
     Summary(Summary),
 }

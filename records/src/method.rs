@@ -233,7 +233,7 @@ pub struct MethodError {
 
 impl fmt::Display for Method {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (origin, algorithm, segment_bytes) = match self {
+        let (algorithm, segment_bytes) = match self {
             Method::Default => return f.pad("default"),
             Method::Mockup(name) => return write!(f, "mockup:{name}"),
             Method::Plugin(plugin) => return write!(f, "plugin:{plugin}"),
@@ -241,11 +241,15 @@ impl fmt::Display for Method {
             Method::NodeAware(method) => return method.fmt(f),
             Method::Other(name) => return write!(f, "other:{name}"),
             Method::Native(Native { library, algorithm, segment_bytes }) => {
-                (format!("native:{}", library.name()), algorithm, segment_bytes)
+                write!(f, "native:{}:", library.name())?;
+                (algorithm, segment_bytes)
             }
-            Method::Own { algorithm, segment_bytes } => ("own".into(), algorithm, segment_bytes),
+            Method::Own { algorithm, segment_bytes } => {
+                f.write_str("own:")?;
+                (algorithm, segment_bytes)
+            }
         };
-        write!(f, "{origin}:{algorithm}")?;
+        write!(f, "{algorithm}")?;
         if *segment_bytes > 0 {
             write!(f, ",segment={}", quantity::compact_bytes(*segment_bytes))?;
         }

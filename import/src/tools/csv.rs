@@ -1,8 +1,6 @@
-use std::collections::BTreeMap;
-
 use records::{Collective, FileError, Method, observation::ObservationStatus, unknown};
 
-use super::table::{Fault, FieldSplitter, Fields};
+use super::table::{Fault, FieldSplitter, Fields, RowFields};
 use crate::{
     columns::{ColumnMap, ColumnSource, OURS, SizeUnit},
     lines::{Lines, number, time},
@@ -64,13 +62,105 @@ impl MeasuringTool for Csv {
     }
 }
 
+/// Where a row has one of our columns.
+enum FieldSource {
+    Place(usize),
+    Fixed(String),
+    Nowhere,
+}
+
+impl FieldSource {
+    fn new(ours: &str, map: &ColumnMap, columns: &Fields) -> Result<Self, Fault> {
+        let name = match map.from.get(ours) {
+            None => return Ok(FieldSource::Nowhere),
+            Some(ColumnSource::Fixed(value)) => return Ok(FieldSource::Fixed(value.clone())),
+            Some(ColumnSource::Column(name)) => name,
+        };
+        match columns.names.iter().position(|column| column == name) {
+            Some(place) => Ok(FieldSource::Place(place)),
+            None if OURS.iter().any(|(name, needed)| *needed && *name == ours) => {
+                let names: Vec<&str> = columns.names.iter().map(String::as_str).collect();
+                Err((name.clone(), unknown("column", name, &names)))
+            }
+            None => Ok(FieldSource::Nowhere),
+        }
+    }
+
+    fn of<'a>(&'a self, row: RowFields<'a>) -> Option<&'a str> {
+        match self {
+            FieldSource::Place(place) => Some(row.get(*place)),
+            FieldSource::Fixed(value) => Some(value),
+            FieldSource::Nowhere => None,
+        }
+    }
+
+    /// The field where it is there and holds something.
+    fn told<'a>(&'a self, row: RowFields<'a>) -> Option<&'a str> {
+        self.of(row).filter(|text| !text.is_empty())
+    }
+}
+
+/// Where a row has each of our columns.
+struct FieldSources {
+    collective: FieldSource,
+    method: FieldSource,
+    procs: FieldSource,
+    bytes: FieldSource,
+    seconds: FieldSource,
+    repetition: FieldSource,
+    job: FieldSource,
+    nodes: FieldSource,
+    library: FieldSource,
+    statistic: FieldSource,
+}
+
+impl FieldSources {
+    fn new(map: &ColumnMap, columns: &Fields) -> Result<Self, Fault> {
+        let of = |ours| FieldSource::new(ours, map, columns);
+        Ok(FieldSources {
+            collective: of("collective")?,
+            method: of("method")?,
+            procs: of("procs")?,
+            bytes: of("bytes")?,
+            seconds: of("seconds")?,
+            repetition: of("repetition")?,
+            job: of("job")?,
+            nodes: of("nodes")?,
+            library: of("library")?,
+            statistic: of("statistic")?,
+        })
+    }
+
+    fn made(&self, row: RowFields<'_>) -> Result<Made, Fault> {
+        let Some(name) = self.statistic.told(row) else {
+            let counted = self.repetition.told(row).map(|text| number(text, "a number"));
+            return Ok(Made::Repetition(counted.transpose().map_err(in_field("repetition"))?));
+        };
+        match STATISTICS.into_iter().find(|known| *known == name) {
+            Some(statistic) => {
+                Ok(Made::Summary(Summary { statistic, repetitions: 0, others: Vec::new() }))
+            }
+            None => Err(("statistic".into(), unknown("statistic", name, &STATISTICS))),
+        }
+    }
+}
+
+fn in_field(field: &'static str) -> impl Fn(String) -> Fault {
+    move |problem| (field.to_owned(), problem)
+}
+
+fn needed<'a>(ours: &'static str, field: Option<&'a str>) -> Result<&'a str, Fault> {
+    field.ok_or_else(|| (ours.to_owned(), "is missing".to_owned()))
+}
+
 /// Reads rows; keeps what rows that follow each other have in common.
 struct Rows {
     splitter: FieldSplitter,
     columns: Fields,
-    map: ColumnMap,
-    /// Place of each of our columns.
-    places: BTreeMap<String, usize>,
+    sources: FieldSources,
+    meaning: SizeMeaning,
+    /// Of their unit of time.
+    in_a_second: f64,
     job: Job,
     method: (String, Method),
     collective: (String, Collective),
@@ -81,25 +171,15 @@ impl Rows {
         let separator = [',', ';', '\t'].into_iter().max_by_key(|it| line.matches(*it).count());
         let mut splitter = FieldSplitter::new(separator.unwrap_or(','));
         let columns = Fields::named(line, &mut splitter);
-        let mut places = BTreeMap::new();
-        for (ours, from) in &map.from {
-            let ColumnSource::Column(name) = from else { continue };
-            match columns.names.iter().position(|column| column == name) {
-                Some(place) => {
-                    places.insert(ours.clone(), place);
-                }
-                None if OURS.iter().any(|(name, needed)| *needed && name == ours) => {
-                    let names: Vec<&str> = columns.names.iter().map(String::as_str).collect();
-                    return Err((name.clone(), unknown("column", name, &names)));
-                }
-                None => {}
-            }
-        }
         Ok(Rows {
+            sources: FieldSources::new(map, &columns)?,
             splitter,
             columns,
-            map: map.clone(),
-            places,
+            meaning: match map.size {
+                SizeUnit::Ours => SizeMeaning::AsOurs,
+                SizeUnit::Total => SizeMeaning::Total,
+            },
+            in_a_second: map.time.of_second(),
             job: Job::default(),
             method: (String::new(), Method::Default),
             collective: (String::new(), Collective::Barrier),
@@ -109,85 +189,49 @@ impl Rows {
     /// The call of a row, and whether it is of another job than the row before. The method is kept
     /// in `self`.
     fn read(&mut self, line: &str, told: &Told) -> Result<(ImportedCall<'static>, bool), Fault> {
-        let fields = self.columns.row(line, &mut self.splitter)?;
-        let places = &self.places;
-        let map = &self.map;
-        let get = |ours: &str| -> Option<&str> {
-            match (places.get(ours), map.from.get(ours)) {
-                (Some(place), _) => Some(fields[*place].trim()),
-                (None, Some(ColumnSource::Fixed(value))) => Some(value.as_str()),
-                _ => None,
-            }
-        };
-        let named = |field: &str| {
-            let field = field.to_owned();
-            move |problem: String| (field, problem)
-        };
-        let needed =
-            |ours: &str| get(ours).ok_or_else(|| (ours.to_owned(), "is missing".to_owned()));
-        let name = needed("collective")?;
+        let row = self.columns.row(line, &mut self.splitter)?;
+        let from = &self.sources;
+        let name = needed("collective", from.collective.of(row))?;
         if self.collective.0 != name {
-            let found = methods::collective(name).map_err(named("collective"))?;
+            let found = methods::collective(name).map_err(in_field("collective"))?;
             self.collective = (name.to_owned(), found);
         }
-        let name = get("method").unwrap_or_default();
+        let name = from.method.of(row).unwrap_or_default();
         if self.method.0 != name || name.is_empty() {
             let found = match name {
                 "" => told.method(),
-                name => method(name).map_err(named("method"))?,
+                name => method(name).map_err(in_field("method"))?,
             };
             self.method = (name.to_owned(), found);
         }
         let collective = self.collective.1;
-        let procs = match number(needed("procs")?, "a number of ranks").map_err(named("procs"))? {
+        let procs = needed("procs", from.procs.of(row))?;
+        let procs = match number(procs, "a number of ranks").map_err(in_field("procs"))? {
             0 => return Err(("procs".into(), "is 0; expected 1 or more".into())),
             procs => procs,
         };
-        let size = needed("bytes")?;
-        let size: u64 = number(size, "a size in bytes").map_err(named("bytes"))?;
-        let meaning = match map.size {
-            SizeUnit::Ours => SizeMeaning::AsOurs,
-            SizeUnit::Total => SizeMeaning::Total,
-        };
-        let seconds = time(needed("seconds")?).map_err(named("seconds"))? / map.time.of_second();
-        let repetition = get("repetition").filter(|text| !text.is_empty());
-        let repetition: u32 = match repetition {
-            Some(text) => number(text, "a number").map_err(named("repetition"))?,
-            None => 0,
-        };
-        let made = match get("statistic").unwrap_or_default() {
-            "" => Made::Repetition(repetition),
-            name => match STATISTICS.into_iter().find(|known| *known == name) {
-                Some(statistic) => {
-                    Made::Summary(Summary { statistic, repetitions: 0, others: Vec::new() })
-                }
-                None => {
-                    let problem = unknown("statistic", name, &STATISTICS);
-                    return Err(("statistic".into(), problem));
-                }
-            },
-        };
-        let nodes = match get("nodes").filter(|text| !text.is_empty()) {
+        let size = needed("bytes", from.bytes.of(row))?;
+        let size: u64 = number(size, "a size in bytes").map_err(in_field("bytes"))?;
+        let seconds = needed("seconds", from.seconds.of(row))?;
+        let seconds = time(seconds).map_err(in_field("seconds"))? / self.in_a_second;
+        let made = from.made(row)?;
+        let nodes = match from.nodes.told(row) {
             None => self.job.nodes,
-            Some(text) => Some(nodes(text, procs).map_err(named("nodes"))?),
+            Some(text) => Some(nodes(text, procs).map_err(in_field("nodes"))?),
         };
-        let job = get("job").unwrap_or(&self.job.name);
-        let library = get("library").unwrap_or(&self.job.library);
+        let job = from.job.of(row).unwrap_or(&self.job.name);
+        let library = from.library.of(row).unwrap_or(&self.job.library);
         let is_new = job != self.job.name || library != self.job.library || nodes != self.job.nodes;
         if is_new {
-            self.job = Job {
-                name: job.to_owned(),
-                library: library.to_owned(),
-                nodes,
-                ..self.job.clone()
-            };
+            let (name, library) = (job.to_owned(), library.to_owned());
+            self.job = Job { name, library, nodes, ..self.job.clone() };
         }
         let call = ImportedCall {
             collective,
             method: &Method::Default,
             of_library: ImportedCall::is_library(&self.method.1),
             procs,
-            bytes: meaning.ours(collective, procs, size, 1),
+            bytes: self.meaning.ours(collective, procs, size, 1),
             seconds,
             made,
             status: ObservationStatus::Ok,

@@ -268,10 +268,7 @@ impl ReproColumns {
         if count != self.count || count > MOST {
             return Err((String::new(), format!("{count} fields, expected {}", self.count)));
         }
-        let named = |field: &str| {
-            let field = field.to_owned();
-            move |problem: String| (field, problem)
-        };
+        let named = |field: &'static str| move |problem: String| (field.to_owned(), problem);
         if fields[self.test] != what.test {
             what.be(fields[self.test], &header.method).map_err(named("test"))?;
         }
@@ -296,8 +293,8 @@ impl ReproColumns {
             (Some(at), _) => {
                 let seconds = time(fields[at]).map_err(named("runtime_sec"))?;
                 let repetition = match self.repetition {
-                    Some(at) => number(fields[at], "a number").map_err(named("nrep"))?,
-                    None => 0,
+                    Some(at) => Some(number(fields[at], "a number").map_err(named("nrep"))?),
+                    None => None,
                 };
                 (seconds, Made::Repetition(repetition))
             }

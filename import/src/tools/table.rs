@@ -8,13 +8,10 @@ pub(super) struct Fields {
     pub(super) names: Vec<String>,
 }
 
-/// The fields of a row: where each begins and ends in the text.
-pub(super) type RowFields = Vec<String>;
-
 impl Fields {
     pub(super) fn named(line: &str, splitter: &mut FieldSplitter) -> Self {
         let names = splitter.fields(line);
-        Fields { names: names.into_iter().map(|name| name.trim().to_owned()).collect() }
+        Fields { names: (0..names.count()).map(|place| names.get(place).to_owned()).collect() }
     }
 
     /// The names in a line.
@@ -31,12 +28,16 @@ impl Fields {
 
     /// # Errors
     /// It has more or fewer fields than there are names.
-    pub(super) fn row(&self, line: &str, splitter: &mut FieldSplitter) -> Result<RowFields, Fault> {
+    pub(super) fn row<'a>(
+        &self,
+        line: &str,
+        splitter: &'a mut FieldSplitter,
+    ) -> Result<RowFields<'a>, Fault> {
         let fields = splitter.fields(line);
-        match fields.len() == self.names.len() {
+        match fields.count() == self.names.len() {
             true => Ok(fields),
             false => {
-                let problem = format!("{} fields, expected {}", fields.len(), self.names.len());
+                let problem = format!("{} fields, expected {}", fields.count(), self.names.len());
                 Err((String::new(), problem))
             }
         }
@@ -44,10 +45,30 @@ impl Fields {
 
     /// # Errors
     /// There is no such column.
-    pub(super) fn get<'a>(&self, row: &'a RowFields, name: &str) -> Result<&'a str, Fault> {
+    pub(super) fn get<'a>(&self, row: &RowFields<'a>, name: &str) -> Result<&'a str, Fault> {
         let place = self.names.iter().position(|column| column == name);
-        let field = place.and_then(|place| row.get(place));
-        field.map(|field| field.trim()).ok_or_else(|| (name.to_owned(), "is missing".to_owned()))
+        let field = place.map(|place| row.get(place));
+        field.ok_or_else(|| (name.to_owned(), "is missing".to_owned()))
+    }
+}
+
+/// The fields of a row, in the text that they were split into.
+#[derive(Clone, Copy)]
+pub(super) struct RowFields<'a> {
+    text: &'a str,
+    ends: &'a [usize],
+}
+
+impl<'a> RowFields<'a> {
+    fn count(self) -> usize {
+        self.ends.len()
+    }
+
+    /// The field at a place, without spaces around it; empty beyond the last one.
+    pub(super) fn get(self, place: usize) -> &'a str {
+        let start = place.checked_sub(1).map_or(0, |before| self.ends[before]);
+        let field = self.ends.get(place).and_then(|end| self.text.get(start..*end));
+        field.unwrap_or_default().trim()
     }
 }
 
@@ -64,20 +85,19 @@ impl FieldSplitter {
         FieldSplitter { reader, text: Vec::new(), ends: Vec::new() }
     }
 
-    fn fields(&mut self, line: &str) -> RowFields {
+    fn fields(&mut self, line: &str) -> RowFields<'_> {
         let FieldSplitter { reader, text, ends } = self;
         reader.reset();
-        text.resize(line.len(), 0);
-        ends.resize(line.len() + 1, 0);
+        if text.len() <= line.len() {
+            text.resize(line.len() + 1, 0);
+            ends.resize(line.len() + 2, 0);
+        }
         let (_, _, written, first) = reader.read_record(line.as_bytes(), text, ends);
         // The end of the input ends the last field.
         let (_, _, _, more) = reader.read_record(&[], &mut text[written..], &mut ends[first..]);
-        let mut start = 0;
-        let mut fields = Vec::with_capacity(first + more);
-        for &end in &ends[..first + more] {
-            fields.push(String::from_utf8_lossy(&text[start..end]).into_owned());
-            start = end;
-        }
-        fields
+        let ends = &ends[..first + more];
+        // Quotes and separators are left out of what was text: text remains.
+        let text = str::from_utf8(&text[..ends.last().copied().unwrap_or(0)]).unwrap_or_default();
+        RowFields { text, ends }
     }
 }

@@ -270,7 +270,7 @@ impl Sink for Collector<'_> {
         let cell = self.cell(call);
         self.make_room()?;
         let repetition = match &call.made {
-            Made::Repetition(repetition) => Some(*repetition),
+            Made::Repetition(repetition) => *repetition,
             Made::Summary(_) => Some(0),
         };
         let next = self.records + 1;
@@ -295,10 +295,16 @@ impl Sink for Collector<'_> {
         let header = |job: &Job| header(job, title, file, ranks, &call.made);
         batch.append(&row, header)?;
         if self.visits > MOST_VISITS {
-            let problem = format!(
-                "more than {MOST_VISITS} changes between cells; sort the rows by collective, method, \
-                 procs and bytes"
-            );
+            let problem = match &call.made {
+                Made::Repetition(_) => format!(
+                    "more than {MOST_VISITS} changes between cells; sort the rows by collective, \
+                     method, procs and bytes"
+                ),
+                Made::Summary(_) => format!(
+                    "more than {MOST_VISITS} summaries; import the files in parts, each into a run \
+                     of its own"
+                ),
+            };
             return Err(self.fault(line, "", problem));
         }
         self.imported.calls += 1;
