@@ -75,3 +75,43 @@ fn a_link_that_leads_nowhere_is_found() {
     let text = "[a](docs/tune.md#by-hand) [b](docs/nowhere.md) [c](docs/tune.md#nowhere)";
     assert_eq!(broken(&readme, text), ["docs/nowhere.md", "docs/tune.md#nowhere"]);
 }
+
+/// The sources of all packages, without what was built.
+fn sources(folder: &Path, text: &mut String) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy();
+        match path.extension().and_then(|end| end.to_str()) {
+            Some("rs") => *text += &fs::read_to_string(&path).unwrap(),
+            _ if path.is_dir() && name != "target" && !name.starts_with('.') => {
+                sources(&path, text);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The tests that the last column of a page's tables names.
+fn named_tests(page: &str) -> Vec<&str> {
+    let last_cells = page.lines().filter_map(|line| line.strip_suffix(" |")?.rsplit('|').next());
+    let words = last_cells.flat_map(|cell| cell.split('`').skip(1).step_by(2));
+    let is_test = |word: &&str| word.chars().all(|c| c == '_' || c.is_ascii_alphanumeric());
+    words.filter(is_test).collect()
+}
+
+#[test]
+fn every_test_that_stands_for_another_tools_feature_is_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut code = String::new();
+    sources(root, &mut code);
+    for (page, least) in [("docs/seeds.md", 15), ("docs/seeds-guidelines.md", 12)] {
+        let text = fs::read_to_string(root.join(page)).unwrap();
+        let named = named_tests(&text);
+        assert!(named.len() >= least, "{page}: {named:?}");
+        for test in named {
+            let forms = [format!("fn {test}("), format!("{test}: test")];
+            assert!(forms.iter().any(|form| code.contains(form)), "{page}: {test} is no test");
+        }
+    }
+    assert_eq!(named_tests("| a `b` | `c --d` | [e](f.md), `g_h`, `i j` |"), ["g_h"]);
+}

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// A directory of programs for a library: our MPI program built for it, the rest as it is.
-fn programs(library: &Library, name: &str) -> PathBuf {
+pub fn programs(library: &Library, name: &str) -> PathBuf {
     let built = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("programs-{name}"));
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["rustc", "--locked", "-p", "colibri-calibration", "--bin", "colibri-mpi"]);

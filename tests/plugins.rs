@@ -33,6 +33,12 @@ int wrong_Bcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Co
         ((char *)buffer)[count - 1] ^= 1;
     return code;
 }
+
+int forwarded_Scatterv(const void *from, const int *counts, const int *places, MPI_Datatype sent,
+                       void *to, int count, MPI_Datatype received, int root, MPI_Comm comm)
+{
+    return MPI_Scatterv(from, counts, places, sent, to, count, received, root, comm);
+}
 ";
 
 /// The source that the page on plug-ins shows.
@@ -117,6 +123,36 @@ fn a_plug_in_is_verified_and_compared_as_the_page_says() {
     let cells: Vec<&str> = row.split_whitespace().collect();
     assert_eq!(&cells[..6], ["bcast", "chain_Bcast", "(right=1)", "2", "64", "B"], "{row}");
     assert_eq!(cells[6], "2", "the medians of so many jobs: {row}");
+}
+
+/// Neither a model nor what the preload library replaces is needed to compare.
+#[test]
+fn uneven_blocks_are_compared_by_methods_of_any_kind() {
+    let name = "uneven_blocks_are_compared_by_methods_of_any_kind";
+    let dir = tempfile::tempdir().unwrap();
+    let Some(_turn) = have_mpirun(name) else { return };
+    let Some(library) = library(dir.path()) else { return };
+    let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    fs::write(at("factors"), "1\n3\n").unwrap();
+    let plugin = ["-l", &library, "-O", "forwarded_Scatterv"];
+    for (kinds, flags, wanted) in [
+        ("plugin", &plugin[..], &["default", "forwarded_Scatterv"][..]),
+        ("own", &[], &["default", "own:linear", "own:traff"]),
+        ("", &[], &["default", "own:linear", "own:traff"]),
+    ] {
+        let directory = at(&format!("by-{kinds}"));
+        let common =
+            ["verify", &directory, "--launcher", LAUNCHER, "--ranks", "2", "--sizes", "64"];
+        let uneven = ["--collective", "scatterv", "--factors", &at("factors")].map(str::to_owned);
+        let uneven: Vec<&str> = uneven.iter().map(String::as_str).collect();
+        let methods: &[&str] = if kinds.is_empty() { &[] } else { &["--methods", kinds] };
+        let (text, _) = run(0, &[&common, &VERIFY[..], &uneven, methods, flags].concat());
+        assert!(text.contains("in proportion to 1,3"), "{kinds}: {text}");
+        let record = Path::new(&directory).join("measurements.csv");
+        let rows = record::read::<CollectiveCall>(&record).unwrap().rows;
+        let timed = |name: &&str| rows.iter().any(|row| row.method.to_string().contains(name));
+        assert!(wanted.iter().all(timed), "{kinds}: {wanted:?} in {text}");
+    }
 }
 
 #[test]

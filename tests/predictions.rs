@@ -287,3 +287,31 @@ fn decisions_by_layout_differ_where_they_should() {
     let (_, stderr) = run(0, &[&of[..3], &compress, &["8x4,32x1"]].concat());
     assert!(stderr.contains("left out: 8x4"), "{stderr}");
 }
+
+/// With ranks alike the root is one of them; where nodes hold unequal numbers it is not.
+#[test]
+fn another_root_is_predicted_where_it_means_something() {
+    let seconds = |layout: &str, root: &str| {
+        let of = ["predict", "--calibration", "preset:frodo", "--inside", "preset:boba"];
+        let call = ["--collective", "gather", "--algorithm", "linear", "--model", "refined"];
+        let at = ["--sizes", "8KiB", "--format", "json", "--layouts", layout, "--root", root];
+        rows(&[&of[..], &call, &at].concat())[0]["seconds"].as_f64().unwrap()
+    };
+    assert_eq!(seconds("6", "last"), seconds("6", "0"));
+    assert!(seconds("4+1+1", "last") > 1.2 * seconds("4+1+1", "0"));
+    let decide = ["decide", "--calibration", "preset:frodo", "--sizes", "64"];
+    for (flags, part) in [
+        (["--collective", "bcast", "--procs", "4,8", "--root", "8"], "ranks 0 to 7"),
+        (["--collective", "allgather", "--procs", "8", "--root", "1"], "has a root"),
+        (["--collective", "bcast", "--procs", "8", "--root", "first"], "number of a rank, or last"),
+    ] {
+        let (_, stderr) = run(2, &[&decide[..], &flags].concat());
+        assert!(stderr.contains(part), "{flags:?}: {stderr}");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("decisions.json");
+    let root = ["--root", "last", "--output", file.to_str().unwrap()];
+    run(0, &[&decide[..], &["--procs", "8"], &root].concat());
+    let told: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    assert!(told.to_string().contains("measured, root last"), "{told:#}");
+}

@@ -9,6 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use records::{observation::CollectiveCall, record};
 use serde_json::Value;
 
 use crate::support::{can_make_a_testbed, colibri_process, have_mpirun, run};
@@ -189,6 +190,8 @@ fn a_killed_tuning_run_is_resumed_to_its_end() {
         "64,8KiB,256KiB",
         "--budget",
         "40s",
+        "--roots",
+        "0,last",
     ];
     // Repeated or not, the options are the same.
     let mut resume = None;
@@ -221,6 +224,20 @@ fn a_killed_tuning_run_is_resumed_to_its_end() {
     // All links at once, among 3 nodes and among 4, at 6 sizes: as many as there was time for.
     let links = json(&directory.join("penalty.json"))["busy_links"].clone();
     assert!((1..=2 * 6).contains(&links.as_array().unwrap().len()), "{links}");
+
+    // Each job had the next root, and each root its gain.
+    for (file, root) in [
+        ("measurements.csv", "0"),
+        ("confirmation-2-1-default.csv", "0"),
+        ("confirmation-2-2-default.csv", "last"),
+        ("confirmation-2-2-rules.csv", "last"),
+    ] {
+        let header = record::read::<CollectiveCall>(&directory.join(file)).unwrap().header;
+        assert_eq!(header.get("root").map(String::as_str), Some(root), "{file}");
+    }
+    let roots = summary["roots"].as_array().unwrap().iter().map(|gain| gain["root"].clone());
+    assert_eq!(roots.collect::<Vec<_>>(), ["0", "last"]);
+    assert!(stdout.contains("(root 0), ") && stdout.contains("(root last)."), "{stdout}");
 
     // The same through the preload library, by our own schedules.
     let preload = &summary["preload"];

@@ -2,7 +2,7 @@
 //! would be by the benchmarking library; the observations go into a record.
 
 use records::{
-    Collective, Layout, Method, Native,
+    Collective, Layout, Method, Native, ROOT, Root,
     observation::{CollectiveCall, ObservationStatus, PointToPoint, PointToPointKind},
     platform::Platform,
     quantity,
@@ -16,7 +16,6 @@ use timing::{
     factors::{self, FACTORS},
     pairs::{PairWay, TimedPair, all_rounds, time_rounds},
     repeating::USUAL,
-    root::{ROOT, Root},
     scheme::{TimedCall, TimingScheme},
     stopwatch::Stopwatch,
 };

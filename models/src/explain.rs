@@ -145,8 +145,9 @@ impl Explainer {
             false => {
                 let model = predictor.model();
                 let with = |between: &Parameters, inside: Option<&InsideNode>| {
-                    Predictor::new(model, predictor.forms(), between)?
-                        .on_nodes(between, inside, fitted)
+                    let changed = Predictor::new(model, predictor.forms(), between)?;
+                    let changed = changed.on_nodes(between, inside, fitted)?;
+                    Ok(changed.with_root(predictor.root))
                 };
                 let between = rows(model, parameters).into_iter();
                 let between = between.map(|(symbol, value, scale)| {

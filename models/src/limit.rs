@@ -76,7 +76,7 @@ impl Predictor {
     pub fn limit(&self, point: Point) -> Option<NetworkLimit> {
         let predictor = self.at(point.layout);
         match predictor.levels() {
-            Some(levels) => Some(limit_on_nodes(levels, point)),
+            Some(levels) => Some(limit_on_nodes(levels, point, predictor.root)),
             None => predictor.network().map(|network| limit(network, point)),
         }
     }

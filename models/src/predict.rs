@@ -9,7 +9,7 @@ mod spread;
 use std::sync::Arc;
 
 use records::{
-    Algorithm, Collective, Method, Point, Shaped, TreePace,
+    Algorithm, Collective, Method, Point, Root, Shaped, TreePace,
     calibration::{AlgorithmFit, Parameters},
 };
 
@@ -37,6 +37,8 @@ pub struct Predictor {
     reach: Reach,
     /// See [`Predictor::tie_limit`].
     tie_factor: f64,
+    /// Of what is simulated.
+    pub(crate) root: Root,
     /// What predicts where nodes hold several ranks; none: nodes are ignored.
     nodes: Option<Arc<NodePredictors>>,
 }
@@ -100,7 +102,8 @@ impl Predictor {
 
     fn of_sets(model: Model, forms: Forms, sets: Sets) -> Self {
         let tie_factor = sets.tie_factor();
-        Predictor { model, forms, sets, reach: Reach::default(), tie_factor, nodes: None }
+        let root = Root::default();
+        Predictor { model, forms, sets, reach: Reach::default(), tie_factor, root, nodes: None }
     }
 
     /// By constants of its own for each algorithm, under the corrected forms; combining costs what
@@ -122,7 +125,14 @@ impl Predictor {
     /// are marked.
     #[must_use]
     pub fn within(self, reach: Reach) -> Self {
-        Predictor { reach, ..self }.reaching()
+        Predictor { reach, ..self }.told_to_nodes()
+    }
+
+    /// The same with another root of the collectives that have one. What is simulated may take another time
+    /// then; closed forms take all links as alike, and hold for every root.
+    #[must_use]
+    pub fn with_root(self, root: Root) -> Self {
+        Predictor { root, ..self }.told_to_nodes()
     }
 
     /// How far the measurements behind the parameters reach; no limits where nobody said.

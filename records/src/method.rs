@@ -190,6 +190,16 @@ impl Method {
         }
     }
 
+    /// As [`short`](Self::short), but Colibri's own by their whole names (`own:linear`) where the MPI
+    /// library's own stand `beside` them.
+    pub fn short_beside<'a>(&self, mut beside: impl Iterator<Item = &'a Method>) -> String {
+        let is_ours = matches!(self, Method::Own { .. } | Method::Shaped(_) | Method::NodeAware(_));
+        match is_ours && beside.any(|method| matches!(method, Method::Native(_))) {
+            true => self.to_string(),
+            false => self.short(),
+        }
+    }
+
     /// Without the origin: `pipeline 8 KiB`, `linear`, `default`; for tables and legends.
     pub fn short(&self) -> String {
         match self {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Collective, Layout, Method, Point, disturbance::Disturbance, document::Document,
+    Collective, Layout, Method, Point, Root, disturbance::Disturbance, document::Document,
     platform::Platform,
 };
 
@@ -92,6 +92,20 @@ pub struct Loading {
     /// in seconds.
     #[serde(default)]
     pub application_seconds: Option<f64>,
+    /// What it gains with each root that was measured, where there were several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub roots: Vec<RootGain>,
+}
+
+/// What is gained where collectives have this root.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RootGain {
+    /// Which.
+    pub root: Root,
+    /// Points replaced that were timed with it.
+    pub points: u32,
+    /// Geometric mean over them.
+    pub speed_up: f64,
 }
 
 fn is_zero(count: &u32) -> bool {
@@ -273,6 +287,7 @@ mod tests {
             calls_as_told: 8,
             harm: None,
             application_seconds: None,
+            roots: vec![RootGain { root: Root::Last, points: 1, speed_up: 1.5 }],
         }
     }
 

@@ -4,13 +4,12 @@ use std::{ffi::OsString, path::PathBuf, str::FromStr};
 
 use anyhow::{Result, bail};
 use clap::Args;
-use records::{Collective, Method, quantity, unknown};
+use records::{Collective, Method, Root, quantity, unknown};
 use statistics::stopping::Rule;
 use timing::{
     adaptive::SizeRange,
     pairs::PairWay,
     repeating::{self, USUAL},
-    root::Root,
     scheme::TimingScheme,
 };
 
@@ -218,9 +217,7 @@ impl BenchCommand {
             {
                 usage!("--root is for collectives that have one, not for {collective}")
             }
-            _ if self.root != Root::default() && self.timing == TimingScheme::Bcast => {
-                usage!("--timing bcast measures root 0 alone; leave out --root")
-            }
+            _ if self.root != Root::default() => roots::check_timing(self.timing, "--root"),
             _ => Ok(()),
         }
     }

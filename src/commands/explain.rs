@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::{
     commands::shared::{
-        options::{ModelOptions, SegmentOption, segments},
+        options::{ModelOptions, RootOption, SegmentOption, segments},
         output,
     },
     error::usage,
@@ -28,6 +28,9 @@ use crate::{
 pub struct Explain {
     #[command(flatten)]
     model: ModelOptions,
+
+    #[command(flatten)]
+    root: RootOption,
 
     /// The collective
     #[arg(long, value_name = "NAME", default_value = "bcast")]
@@ -124,6 +127,7 @@ impl Explain {
         let Some(layout) = layout.filter(|layout| layout.procs() > 1) else {
             usage!("one process alone has nothing to decide; give --procs or --layout");
         };
+        let source = source.with_root(self.root.of(&[self.collective], &[layout])?);
         let point = Point { collective: self.collective, layout, bytes };
         let models = match &self.model.model {
             Some(models) => models.0.clone(),

@@ -18,7 +18,8 @@ use crate::{
     commands::shared::{
         levels::{CompositionOptions, PlacedAlgorithm},
         options::{
-            GridOptions, List, ModelOptions, SegmentOption, algorithms, figure as figure_file,
+            GridOptions, List, ModelOptions, RootOption, SegmentOption, algorithms,
+            figure as figure_file,
         },
         output::{self, TableFormat},
     },
@@ -35,6 +36,9 @@ use crate::{
 pub struct Predict {
     #[command(flatten)]
     model: ModelOptions,
+
+    #[command(flatten)]
+    root: RootOption,
 
     #[command(flatten)]
     grid: GridOptions,
@@ -78,6 +82,7 @@ impl Predict {
         let _shown = simulating::show();
         let asked = self.model.model.as_ref().map(|models| models.0.clone());
         let layouts = source.layouts(&self.grid);
+        let source = source.with_root(self.root.of(&self.grid.collective.0, &layouts)?);
         let mut rows = Vec::new();
         for &collective in &self.grid.collective.0 {
             let models = asked.clone().unwrap_or_else(|| default_models(&source, collective));

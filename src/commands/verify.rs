@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::Args;
 use models::Model;
 use records::{document, observation::CollectiveCall, plan::Plan, quantity, record};
-use timing::{operations::UnevenBlocks, root::Root, scheme::TimingScheme};
+use timing::{operations::UnevenBlocks, scheme::TimingScheme};
 use tuning::plan::{self, Extent, Grid};
 use verification::{samples::Samples, selection::Choice};
 
@@ -243,12 +243,9 @@ impl Verify {
         if let (Some(_), Some(other)) = (factors, others) {
             usage!("--factors is for allgatherv, gatherv and scatterv, not for {other}");
         }
-        let has_others = self.roots.0 != [WantedRoot::This(Root::default())];
-        if has_others && !self.grid.collective.0.iter().any(|of| of.is_rooted()) {
-            usage!("--roots: none of the collectives has a root; leave it out");
-        }
-        if self.timing == Some(TimingScheme::Bcast) && has_others {
-            usage!("--timing bcast measures root 0 alone; leave out --roots");
+        roots::check_wanted(&self.roots.0, &self.grid.collective.0)?;
+        if let (Some(timing), true) = (self.timing, self.roots.0 != [WantedRoot::ZERO]) {
+            roots::check_timing(timing, "--roots")?;
         }
         // Where nobody says, the first job will.
         let timing = self.timing.unwrap_or(TimingScheme::Barrier);

@@ -8,12 +8,13 @@ use std::{
 
 use anyhow::{Context, Result};
 use records::{
-    RecordedLayouts, document,
+    RecordedLayouts, Root, document,
     observation::CollectiveCall,
     plan::Plan,
     record,
     summary::{LoadWay, Regret},
 };
+use timing::scheme::TimingScheme;
 use tuning::{Bench, BenchJob, JobName, Load, state::Batch};
 
 use crate::{
@@ -22,7 +23,7 @@ use crate::{
         export_formats::LoadTarget,
         exporting,
         measurements::{self, Files, files},
-        measuring,
+        measuring::{self, MeasuringWay},
         source::CalibrationSource,
     },
 };
@@ -32,6 +33,8 @@ pub struct ClusterBench<'a, 's> {
     pub run: &'a RunDirectory,
     pub site: &'a mut LazySite<'s>,
     pub source: &'a CalibrationSource,
+    /// Of collectives that have one: batch after batch, and turn after turn, has the next of them. Not empty.
+    pub roots: &'a [Root],
 }
 
 impl Bench for ClusterBench<'_, '_> {
@@ -83,6 +86,11 @@ impl ClusterBench<'_, '_> {
         run.file("confirmation-1-1-preload.usage.json")
     }
 
+    /// The root of a batch or turn by its number, from 1.
+    pub fn root(&self, number: u32) -> Root {
+        self.roots[(number as usize - 1) % self.roots.len()]
+    }
+
     fn files(&self, name: JobName) -> Files {
         let (round, turn, way) = match name {
             JobName::Batch(number) => return files(self.run, number as usize),
@@ -94,6 +102,9 @@ impl ClusterBench<'_, '_> {
 
     fn measure(&mut self, job: &BenchJob<'_>, plan: &Path, record: &Path) -> Result<()> {
         let deadline = Duration::from_secs_f64(job.seconds * measuring::PATIENCE);
+        let (JobName::Batch(number) | JobName::Confirming { turn: number, .. }) = job.name;
+        let usual = MeasuringWay::timed(TimingScheme::Barrier);
+        let calls = MeasuringWay { root: self.root(number), ..usual };
         let JobName::Confirming { round, way, .. } = job.name else {
             // What was planned before is completed as it is.
             if !plan.exists() {
@@ -101,7 +112,7 @@ impl ClusterBench<'_, '_> {
             }
             let site = self.site.open(self.run)?;
             let deadline = site.time_for_a_job(deadline)?;
-            return measuring::measure(site, job.plan, plan, record, deadline, &[]);
+            return measuring::measure_by(&calls, site, job.plan, plan, record, deadline, &[]);
         };
         document::write(plan, job.plan)?;
         let settings = match job.load {
@@ -110,7 +121,7 @@ impl ClusterBench<'_, '_> {
         };
         let site = self.site.open(self.run)?;
         let deadline = site.time_for_a_job(deadline)?;
-        measuring::measure(site, job.plan, plan, record, deadline, &settings)
+        measuring::measure_by(&calls, site, job.plan, plan, record, deadline, &settings)
             .with_context(|| format!("confirmation {round}, {}", way_name(way)))
     }
 

@@ -29,11 +29,13 @@ pub struct ComparedKinds {
     /// The memory that mock-ups may use.
     pub limits: Limits,
     kinds: Vec<MethodKind>,
+    /// Nobody said which kinds.
+    by_default: bool,
 }
 
 impl ComparedKinds {
     /// Of the kinds that are asked for; where none is, the library's own, and Colibri's too where these
-    /// are not the very same algorithms.
+    /// are not the very same algorithms or the library has none of a collective.
     ///
     /// # Errors
     /// The library's own are asked for and cannot be forced.
@@ -57,7 +59,7 @@ impl ComparedKinds {
                 able.join(", ")
             );
         }
-        Ok(ComparedKinds { natives, limits: site.limits, kinds })
+        Ok(ComparedKinds { natives, limits: site.limits, kinds, by_default: asked.is_none() })
     }
 
     /// Whether methods of a kind are compared.
@@ -77,7 +79,7 @@ impl ComparedKinds {
         if let Some(natives) = self.natives() {
             methods.extend(natives.at(point, segments));
         }
-        if self.has(MethodKind::Own) {
+        if self.has_own(collective) {
             methods.extend(own_methods(point, segments));
         }
         if self.has(MethodKind::Mockup) {
@@ -95,44 +97,64 @@ impl ComparedKinds {
     }
 
     /// The collectives to measure: those asked for, or where these are all that there are, those of which
-    /// there is anything to compare.
+    /// there is anything to compare that could be loaded.
     ///
     /// # Errors
     /// There is nothing to compare with the default of one that was asked for.
     pub fn measurable(&self, asked: &[Collective]) -> Result<Vec<Collective>> {
-        if !is_all(asked) {
-            asked.iter().try_for_each(|&collective| self.check(collective))?;
-            return Ok(asked.to_vec());
+        if is_all(asked) {
+            let can_be = |&collective: &Collective| self.check_loadable(collective).is_ok();
+            return Ok(asked.iter().copied().filter(can_be).collect());
         }
-        Ok(asked.iter().copied().filter(|&collective| self.check(collective).is_ok()).collect())
+        asked.iter().try_for_each(|&collective| self.check_compared(collective))?;
+        Ok(asked.to_vec())
+    }
+
+    /// Whether there is anything to compare a collective's default with.
+    fn check_compared(&self, collective: Collective) -> Result<()> {
+        let is_there = |kind: &MethodKind| match kind {
+            MethodKind::Native => self.has_natives(collective),
+            MethodKind::Mockup => mockups::of_collective(collective).next().is_some(),
+            MethodKind::Own | MethodKind::Plugin => true,
+        };
+        match (self.kinds.iter().any(is_there) || self.has_own(collective), self.natives()) {
+            (true, _) => Ok(()),
+            (false, Some(natives)) => {
+                let title = natives.library.title();
+                usage!("{title} has no algorithms of {collective} that can be forced")
+            }
+            (false, None) => usage!("none of the methods asked for is of {collective}"),
+        }
+    }
+
+    fn has_natives(&self, collective: Collective) -> bool {
+        self.natives().is_some_and(|natives| !natives.library.algorithms(collective).is_empty())
+    }
+
+    fn has_own(&self, collective: Collective) -> bool {
+        self.has(MethodKind::Own) || (self.by_default && !self.has_natives(collective))
     }
 
     /// Whether there is anything to compare a collective's default with that could be loaded.
     ///
     /// # Errors
     /// There is nothing.
-    fn check(&self, collective: Collective) -> Result<()> {
-        let natives = self.natives().map(|natives| natives.library);
-        let has_natives = natives.is_some_and(|of| !of.algorithms(collective).is_empty());
-        let others = [MethodKind::Own, MethodKind::Mockup].into_iter().any(|kind| self.has(kind));
-        if has_natives || (others && REPLACED.contains(&collective)) || self.has(MethodKind::Plugin)
-        {
+    pub fn check_loadable(&self, collective: Collective) -> Result<()> {
+        self.check_compared(collective)?;
+        let has_plugins = self.has(MethodKind::Plugin);
+        if self.has_natives(collective) || REPLACED.contains(&collective) || has_plugins {
             return Ok(());
         }
-        match natives {
-            Some(library) if !others => {
-                usage!("{} has no algorithms of {collective} that can be forced", library.title())
+        let library = match self.natives() {
+            Some(natives) => {
+                let title = natives.library.title();
+                format!("{title} has no algorithms of {collective} that can be forced")
             }
-            Some(library) => usage!(
-                "{} has no algorithms of {collective} that can be forced, and the preload library \
-                 replaces no calls of it; nothing could be loaded",
-                library.title()
-            ),
-            None => usage!(
-                "not known to be an MPI library whose algorithms can be forced, and the preload library \
-                 replaces no calls of {collective}; nothing could be loaded"
-            ),
-        }
+            None => "not known to be an MPI library whose algorithms can be forced".into(),
+        };
+        usage!(
+            "{library}, and the preload library replaces no calls of {collective}; nothing could be loaded"
+        )
     }
 }
 

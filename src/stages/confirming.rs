@@ -4,12 +4,13 @@ use std::{collections::BTreeMap, path::Path};
 
 use anyhow::{Context, Result};
 use records::{
-    Method, Point,
+    Method, Point, Root,
     choices::Chosen,
     document,
     plan::Plan,
-    summary::{LoadWay, TuningSummary},
+    summary::{LoadWay, RootGain, TuningSummary},
 };
+use statistics::geometric_mean;
 use tuning::{
     WayToLoad,
     confirm::{self, ConfirmingTask},
@@ -23,6 +24,7 @@ use crate::stages::{
     export_formats::{Exporter, LoadTarget, replacement},
     exporting,
     judging::JudgedRun,
+    roots,
     traced::Traced,
 };
 
@@ -55,7 +57,9 @@ pub fn confirm(
     let ways: Vec<WayToLoad<'_>> =
         targets.iter().zip(&told).map(|(target, loaded)| target.to_load(loaded)).collect();
     let doubts = known.doubts();
-    let task = ConfirmingTask { ways: &ways, ranks: plan.ranks, seconds, goes_on, seed };
+    let least_turns = bench.roots.len();
+    let task =
+        ConfirmingTask { ways: &ways, ranks: plan.ranks, seconds, goes_on, least_turns, seed };
     let confirmed = confirm::confirm(bench, &task)?;
     let trace = ClusterBench::trace(run);
     let usage = trace.exists().then(|| document::read(&trace)).transpose()?;
@@ -75,8 +79,10 @@ pub fn confirm(
         choices.confirmed.push(confirmed);
         one.loading.application_seconds =
             traced.and_then(|(_, traced)| traced.seconds_with(&one.loading));
+        one.loading.roots = gains_by_root(bench, &one.turns);
         loadings.push(one.loading);
     }
+    told.extend(roots::in_turn(bench.roots));
     let mut loadings = loadings.into_iter();
     let summary = TuningSummary {
         platform: judged.penalties.platform.clone(),
@@ -92,6 +98,24 @@ pub fn confirm(
     document::write(&run.choices(), &choices)?;
     document::write(&run.summary(), &summary)?;
     Ok(summary)
+}
+
+/// What the turns of each root show; nothing where there is one root.
+fn gains_by_root(bench: &ClusterBench<'_, '_>, turns: &[BTreeMap<Point, f64>]) -> Vec<RootGain> {
+    let of_root = |&root: &Root| {
+        let turns = turns.iter().zip(1..).filter(|(_, number)| bench.root(*number) == root);
+        let mut at: BTreeMap<Point, Vec<f64>> = BTreeMap::new();
+        for (point, speed_up) in turns.flat_map(|(turn, _)| turn) {
+            at.entry(*point).or_default().push(*speed_up);
+        }
+        let of_points: Vec<f64> = at.values().filter_map(|all| geometric_mean(all)).collect();
+        let speed_up = geometric_mean(&of_points)?;
+        Some(RootGain { root, points: of_points.len() as u32, speed_up })
+    };
+    match bench.roots {
+        [_] => Vec::new(),
+        roots => roots.iter().filter_map(of_root).collect(),
+    }
 }
 
 /// A way of loading: what loads it, and what was chosen for it.

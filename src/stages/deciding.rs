@@ -86,7 +86,7 @@ pub fn decisions(source: &CalibrationSource, wanted: &DecisionRequest<'_>) -> Re
     Ok(Decisions {
         calibration: source.name.clone(),
         forms: source.forms().to_string(),
-        parameters: source.parameters.name().into(),
+        parameters: source.parameters_in_words(),
         message_size: verification::penalty::message_sizes(collectives),
         decisions,
     })

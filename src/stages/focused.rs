@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use models::Model;
 use records::{Method, Point, decisions::Decision, observation::CollectiveCall, plan::Cell};
 use tuning::{
@@ -93,11 +93,13 @@ fn limits(source: &CalibrationSource, cells: &[Cell]) -> Result<BTreeMap<Point, 
     Ok(cells.iter().filter_map(limit).collect())
 }
 
-/// The cells that the models decide for: measured too, so that their penalty can be told.
+/// The cells that the models decide for: measured too, so that their penalty can be told. None where they know
+/// no method.
 fn decided_by_models(source: &CalibrationSource, cells: &[Cell]) -> Result<Vec<u32>> {
-    let decisions =
-        judging::decisions(source, cells, &judged_models(), judging::Candidates::Loadable)?
-            .context("there are no parameters to decide by")?;
+    let candidates = judging::Candidates::Loadable;
+    let Some(decisions) = judging::decisions(source, cells, &judged_models(), candidates)? else {
+        return Ok(Vec::new());
+    };
     let decided: BTreeSet<(Point, &Method)> = decisions
         .decisions
         .iter()

@@ -5,10 +5,10 @@ use std::{cell::RefCell, collections::BTreeMap, ffi::OsString, path::Path, time:
 use anyhow::Result;
 use models::Predictor;
 use records::{
-    Layout, document,
+    Layout, Root, document,
     plan::{Cell, Plan},
 };
-use timing::{root::Root, scheme::TimingScheme};
+use timing::scheme::TimingScheme;
 use tuning::{
     Weights,
     plan::{self, Extent, Grid, Planned},

@@ -2,15 +2,22 @@
 
 use std::{collections::BTreeSet, ffi::OsString};
 
+use anyhow::Result;
 use clap::{
     Args,
     builder::{PossibleValuesParser, TypedValueParser},
 };
 use models::{Forms, Model};
-use records::{Collective, Layout, quantity};
+use records::{Collective, Layout, Root, quantity};
 use timing::scheme::TimingScheme;
 
-use crate::stages::{kinds::MethodKind, roots::WantedRoot};
+use crate::{
+    error::usage,
+    stages::{
+        kinds::MethodKind,
+        roots::{self, WantedRoot},
+    },
+};
 
 /// A list in a flag: `4,8,16` or a range.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,6 +124,32 @@ pub struct ModelOptions {
     /// each algorithm (with the models hockney and refined)
     #[arg(long, value_enum, default_value_t = ParameterSet::Measured)]
     pub parameters: ParameterSet,
+}
+
+/// The root of what is predicted.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct RootOption {
+    /// The root of collectives that have one: the number of a rank, or last. What is simulated may take another
+    /// time with it; closed forms hold for every root
+    #[arg(long, value_name = "RANK|last", default_value = "0")]
+    pub root: Root,
+}
+
+impl RootOption {
+    /// The root; in communicators of fewer ranks than its number what is left when that is divided by theirs.
+    ///
+    /// # Errors
+    /// It means nothing for these collectives, or is a rank of none of the communicators.
+    pub fn of(self, collectives: &[Collective], layouts: &[Layout]) -> Result<Root> {
+        if self.root != Root::default() {
+            if !collectives.iter().any(|of| of.is_rooted()) {
+                usage!("--root: none of the collectives has a root; leave it out");
+            }
+            let most = layouts.iter().map(|layout| layout.procs()).max().unwrap_or(0);
+            roots::check(self.root, most)?;
+        }
+        Ok(self.root)
+    }
 }
 
 /// Which of a calibration's parameters.

@@ -8,8 +8,8 @@ use std::{
 use anyhow::Result;
 use rand::{SeedableRng, seq::IndexedRandom};
 use rand_pcg::Pcg64;
-use records::{document, penalty::Penalties, plan::Plan};
-use timing::root::Root;
+use records::{Collective, Root, document, penalty::Penalties, plan::Plan};
+use timing::scheme::TimingScheme;
 use verification::{functions::DecisionFunction, penalty, samples::Samples};
 
 use crate::{
@@ -25,6 +25,22 @@ pub enum WantedRoot {
     This(Root),
     /// One of the job's ranks, drawn.
     Random,
+}
+
+impl WantedRoot {
+    /// Rank 0, by which is decided.
+    pub const ZERO: WantedRoot = WantedRoot::This(Root::Rank(0));
+}
+
+/// Whether other roots than 0 mean anything for any of these collectives.
+///
+/// # Errors
+/// None of them has a root.
+pub fn check_wanted(wanted: &[WantedRoot], collectives: &[Collective]) -> Result<()> {
+    if *wanted != [WantedRoot::ZERO] && !collectives.iter().any(|of| of.is_rooted()) {
+        usage!("--roots: none of the collectives has a root; leave it out");
+    }
+    Ok(())
 }
 
 impl std::str::FromStr for WantedRoot {
@@ -65,6 +81,17 @@ pub fn beside_zero(wanted: &[WantedRoot], ranks: u32, seed: u64) -> Result<Vec<R
     Ok(roots)
 }
 
+/// What is to be known of a tuning whose batches and turns had these roots; nothing of root 0 alone.
+pub fn in_turn(roots: &[Root]) -> Option<String> {
+    let names: Vec<String> = roots.iter().map(Root::to_string).collect();
+    (roots.len() > 1).then(|| {
+        format!(
+            "calls had the roots {} by turns: what is loaded was chosen for all of them together",
+            names.join(", ")
+        )
+    })
+}
+
 /// Whether a job of so many ranks has this root.
 ///
 /// # Errors
@@ -74,6 +101,17 @@ pub fn check(root: Root, ranks: u32) -> Result<()> {
         Root::Rank(rank) if rank >= ranks => {
             usage!("root {rank}, but a job has ranks 0 to {}", ranks - 1)
         }
+        _ => Ok(()),
+    }
+}
+
+/// Whether calls with another root than 0, which `flag` asks for, can be timed so.
+///
+/// # Errors
+/// They can't.
+pub fn check_timing(timing: TimingScheme, flag: &str) -> Result<()> {
+    match timing {
+        TimingScheme::Bcast => usage!("--timing bcast measures root 0 alone; leave out {flag}"),
         _ => Ok(()),
     }
 }
@@ -155,7 +193,7 @@ pub fn planned(path: &Path, of_zero: &Plan) -> Result<Plan> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use records::{Collective, Layout, Method, plan};
+    use records::{Layout, Method, plan};
 
     #[test]
     fn each_root_is_measured_once_and_what_is_drawn_is_another() {

@@ -7,7 +7,7 @@ use models::{
     Forms, Model, Predictor, Reach, explain::Explainer, presets, simulated::LevelledNetwork,
 };
 use records::{
-    Layout,
+    Layout, Root,
     calibration::{Algorithms, Calibration, InsideNode, Parameters},
     document,
 };
@@ -28,6 +28,8 @@ pub struct CalibrationSource {
     /// Which parameters of it.
     pub parameters: ParameterSet,
     forms: Forms,
+    /// Of collectives that have one.
+    root: Root,
 }
 
 /// Name of a run's own calibration.
@@ -86,6 +88,7 @@ impl CalibrationSource {
             calibration,
             parameters: options.parameters,
             forms: options.forms,
+            root: Root::default(),
         };
         match source.parameters {
             ParameterSet::Fitted if source.calibration.fitted.is_none() => {
@@ -179,6 +182,20 @@ impl CalibrationSource {
         Ok(self)
     }
 
+    /// The same with another root, where the collective has one.
+    pub fn with_root(self, root: Root) -> Self {
+        CalibrationSource { root, ..self }
+    }
+
+    /// Which parameters, and the root where that is another than 0.
+    pub fn parameters_in_words(&self) -> String {
+        let name = self.parameters.name();
+        match self.root == Root::default() {
+            true => name.into(),
+            false => format!("{name}, root {}", self.root),
+        }
+    }
+
     /// The constants of algorithms, if these are wanted.
     pub fn algorithms(&self) -> Option<&Algorithms> {
         let wanted = self.parameters == ParameterSet::Algorithms;
@@ -227,7 +244,7 @@ impl CalibrationSource {
                 Predictor::of_algorithms(model, fits, &self.calibration.measured)?
             }
         };
-        Ok(predictor.within(self.reach()))
+        Ok(predictor.within(self.reach()).with_root(self.root))
     }
 
     /// What explains this predictor's times.

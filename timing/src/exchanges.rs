@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use records::{Collective, Method};
+use records::{Collective, Method, Root};
 use runner::{Arguments, Handle, Mpi, Runnable, Session, function_name};
 use statistics::stopping::Rule;
 
@@ -13,7 +13,6 @@ use crate::{
         Buffers, CallingRank, MeasuredOperation, UnevenBlocks, has_displacements, operation_of,
     },
     repeating::TimedSummary,
-    root::Root,
     scheme::TimedCall,
     stopwatch::Stopwatch,
 };

@@ -16,7 +16,6 @@ pub mod operations;
 pub mod pairs;
 pub mod peers;
 pub mod repeating;
-pub mod root;
 pub mod scheme;
 pub mod sleep;
 pub mod starts;

@@ -79,6 +79,7 @@ impl LoadCandidate {
             between: 0,
             harm: None,
             application_seconds: None,
+            roots: Vec::new(),
         };
         let between = to_load.between.iter().map(|choice| {
             let loaded = (to_load.loaded)(choice.point, &choice.method);

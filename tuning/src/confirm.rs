@@ -7,7 +7,7 @@ use records::{
     Method, Point,
     observation::CollectiveCall,
     plan::{Cell, Plan},
-    summary::Loading,
+    summary::{Gain, Loading},
     usage::Usage,
 };
 use verification::{harm, samples::Samples, selection::Choice};
@@ -45,6 +45,9 @@ pub struct ConfirmingTask<'a> {
     /// Whether the last round goes on where its turns leave it open what is gained or harmed. Runs that older
     /// versions began are completed as they were planned, without.
     pub goes_on: bool,
+    /// Turns of the last round at least, beside what the engine wants: so that each of a bench's states, if
+    /// it goes through some in turn, is seen.
+    pub least_turns: usize,
     /// Of the order of the measurements.
     pub seed: u64,
 }
@@ -65,6 +68,9 @@ pub struct ConfirmedWay {
     pub between: Vec<Choice>,
     /// What it gains, and what was taken out.
     pub loading: Loading,
+    /// In each turn of the last round, the default's time without over that with it loaded, where it replaces
+    /// the default.
+    pub turns: Vec<BTreeMap<Point, f64>>,
 }
 
 /// The jobs of a round as they are to be: the default by itself, and with each candidate loaded
@@ -121,7 +127,14 @@ impl ConfirmedWays {
                 warnings.extend(candidate.record_gains(round, usage));
             }
             let LoadCandidate { choices, between, loading, .. } = candidate;
-            ConfirmedWay { choices, between, loading }
+            let point = |&Gain { collective, layout, bytes, .. }: &Gain| Point {
+                collective,
+                layout,
+                bytes,
+            };
+            let replaced = loading.gains.iter().map(point).collect();
+            let turns = self.last.as_ref().map(|last| last.speed_ups(loading.way, &replaced));
+            ConfirmedWay { choices, between, loading, turns: turns.unwrap_or_default() }
         });
         (told.collect(), warnings)
     }
@@ -154,7 +167,8 @@ impl<'a> RoundJobs<'a> {
             return (turns as usize).clamp(1, OLDER_MOST_TURNS);
         }
         let turns = seconds / self.turn_seconds();
-        let least = if self.is_last { constants().least_turns_at_last } else { 1 };
+        let at_last = constants().least_turns_at_last.max(self.task.least_turns);
+        let least = if self.is_last { at_last } else { 1 };
         (turns as usize).min(constants().most_turns).max(least)
     }
 

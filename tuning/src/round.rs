@@ -1,5 +1,7 @@
 //! What the jobs of a confirming round show.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use records::{
     Method, Point,
     observation::CollectiveCall,
@@ -76,6 +78,19 @@ impl ConfirmingRound {
         let loaded = self.loaded.iter().find(|loaded| loaded.way == way);
         let turns = self.turns.iter().zip(loaded.into_iter().flat_map(|loaded| &loaded.turns));
         turns.filter_map(|(without, with)| Some([time(without)?, time(with)?])).collect()
+    }
+
+    /// The default's time without over that with something loaded, in each turn, at those of the points that
+    /// both jobs called.
+    pub fn speed_ups(&self, way: LoadWay, points: &BTreeSet<Point>) -> Vec<BTreeMap<Point, f64>> {
+        let time = |samples: &Samples, point| samples.get(point, &Method::Default)?.midmean();
+        let loaded = self.loaded.iter().find(|loaded| loaded.way == way);
+        let turns = self.turns.iter().zip(loaded.into_iter().flat_map(|loaded| &loaded.turns));
+        let of_turn = |(without, with)| {
+            let at = |&point: &Point| Some((point, time(without, point)? / time(with, point)?));
+            points.iter().filter_map(at).collect()
+        };
+        turns.map(of_turn).collect()
     }
 
     /// Every call made with something loaded.

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use timing::{root::Root, scheme::TimingScheme};
+use records::Root;
+use timing::scheme::TimingScheme;
 
 use crate::flags::{JobFlags, parse_budget};
 

@@ -15,13 +15,12 @@ pub mod tracer;
 pub mod work;
 
 use records::{
-    Collective, Layout, RecordedLayouts, document, observation::CollectiveCall, plan::Plan,
+    Collective, Layout, ROOT, RecordedLayouts, document, observation::CollectiveCall, plan::Plan,
     platform::Platform, record,
 };
 use timing::{
     factors::{self, FACTORS},
     operations::operation_of,
-    root::ROOT,
     scheme::Scheme,
 };
 

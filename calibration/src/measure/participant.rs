@@ -6,7 +6,7 @@ use std::{
 };
 
 use records::{
-    Collective, Method, Native,
+    Collective, Method, Native, Root,
     plan::{Cell, Plan},
 };
 use runner::{Mpi, Runnable, function_name};
@@ -14,7 +14,6 @@ use serde::{Deserialize, Serialize};
 use timing::{
     carrier::Carrier,
     operations::{Buffers, CallingRank, MeasuredOperation, UnevenBlocks, operation_of},
-    root::Root,
     scheme::{self, CallReport, Scheme, Start},
 };
 

@@ -6,13 +6,12 @@ use std::{
 };
 
 use records::{
-    Collective, FileError, Method,
+    Collective, FileError, Method, Root,
     observation::{CollectiveCall, ObservationStatus},
     plan::{Cell, Plan},
 };
 use timing::{
     operations::{UnevenBlocks, has_displacements},
-    root::Root,
     scheme::TimingScheme,
 };
 

@@ -4,14 +4,14 @@ use super::common::{BCAST, PROCS, SIZES, header, method, platform, record_of, te
 use std::{collections::BTreeMap, sync::OnceLock};
 
 use records::{
-    Collective, Layout, Method, Point,
+    Collective, Layout, Method, Point, Root,
     choices::{Alternative, Choices, Chosen, Confirmed, Evidence, RunnerUp},
     disturbance::{self, Disturbance, Stretch},
     observation::{CollectiveCall, ObservationStatus},
     penalty::{BusyLinks, Penalties},
     plan::Plan,
     summary::{
-        Application, Gain, Harm, LoadWay, Loading, NotLoaded, Regret, Slower, TakenOut,
+        Application, Gain, Harm, LoadWay, Loading, NotLoaded, Regret, RootGain, Slower, TakenOut,
         TuningSummary,
     },
     violations::{Better, Class, Count, JudgedGuideline, Verdict, Violation, Violations},
@@ -226,6 +226,7 @@ fn loading(way: LoadWay, file: &str) -> Loading {
             too_few: 0,
         }),
         application_seconds: Some(50.0),
+        roots: vec![RootGain { root: Root::Rank(3), points: 2, speed_up: 1.5 }],
     }
 }
 

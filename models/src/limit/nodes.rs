@@ -15,7 +15,7 @@
 //! and of the latency: a node that has heard tells another one whenever its port is free. The last
 //! one to hear has ranks left that must hear, from within or through its port.
 
-use records::{Collective, Layout, Point};
+use records::{Collective, Layout, Point, Root};
 use schedules::simulator::Costs as _;
 
 use super::{
@@ -25,12 +25,12 @@ use super::{
 use crate::{parameters::Network, simulated::LevelledNetwork, spreading::spreading};
 
 /// The limit at a point whose layout has several nodes; 0 on one process, and where nothing is sent.
-pub fn limit_on_nodes(network: &LevelledNetwork, point: Point) -> NetworkLimit {
+pub fn limit_on_nodes(network: &LevelledNetwork, point: Point, root: Root) -> NetworkLimit {
     greatest(point, || {
         let LevelledNetwork { inside, between, .. } = network;
         let levels = [inside, between];
         let (of_rank, combined) = work(point);
-        let of_node = through_a_node(point);
+        let of_node = through_a_node(point, root);
         let procs = point.procs();
         let port = node_port(network, point);
         let cheaper =
@@ -48,8 +48,8 @@ pub fn limit_on_nodes(network: &LevelledNetwork, point: Point) -> NetworkLimit {
     })
 }
 
-/// Bytes that the port of some node must pass one way; the root is rank 0.
-fn through_a_node(point: Point) -> f64 {
+/// Bytes that the port of some node must pass one way.
+fn through_a_node(point: Point, root: Root) -> f64 {
     use Collective as C;
     let Point { collective, layout, .. } = point;
     let (bytes, nodes) = (point.bytes as f64, f64::from(layout.nodes()));
@@ -63,7 +63,7 @@ fn through_a_node(point: Point) -> f64 {
         C::Bcast | C::Reduce | C::Scan | C::Exscan => bytes,
         C::Allreduce => 2.0 * bytes * (nodes - 1.0) / nodes,
         C::Gather | C::Gatherv | C::Scatter | C::Scatterv => {
-            bytes * f64::from(procs - ranks_beside_the_root(layout))
+            bytes * f64::from(procs - ranks_beside(layout, root))
         }
         C::Alltoall | C::Alltoallv => most(&|ranks| ranks * (procs - ranks)),
         C::Allgather | C::Allgatherv | C::ReduceScatter | C::ReduceScatterBlock => {
@@ -72,9 +72,10 @@ fn through_a_node(point: Point) -> f64 {
     }
 }
 
-/// On the node of rank 0, which is one of them.
-fn ranks_beside_the_root(layout: Layout) -> u32 {
-    let node = layout.node_of(0).unwrap_or(0) as usize;
+/// On the node of the root, which is one of them.
+fn ranks_beside(layout: Layout, root: Root) -> u32 {
+    let root = root.among(layout.procs());
+    let node = layout.node_of(root).unwrap_or(0) as usize;
     layout.counts().get(node).copied().unwrap_or(0)
 }
 

@@ -43,6 +43,8 @@ pub(crate) struct Evaluation<'a> {
     pub(crate) set: &'a Set,
     /// Of a fitted tree that is simulated.
     pub(crate) pace: TreePace,
+    /// Of what is simulated; 0 where the collective has none.
+    pub(crate) root: u32,
     /// What is simulated has to do with nodes.
     pub(crate) levels: RunLevels,
 }
@@ -159,7 +161,7 @@ impl Evaluation<'_> {
         Run {
             entry,
             procs: self.shape.ranks(),
-            root: 0,
+            root: self.root,
             fan_out: Some(self.shape.fan_out()),
             pace: self.pace,
             bytes: self.shape.whole_bytes(),
@@ -353,7 +355,8 @@ impl Predictor {
             return Err(PredictError::Constants { collective, method });
         };
         let levels = levels_of(method, predictor.sees_nodes().then_some(layout));
-        let mut sought = Evaluation { way, shape, set, pace: method.pace(), levels };
+        let root = if collective.is_rooted() { predictor.root.among(layout.procs()) } else { 0 };
+        let mut sought = Evaluation { way, shape, set, pace: method.pace(), root, levels };
         if predictor.follows_schedules() {
             sought.check_call(collective)?;
             if algorithm == Algorithm::Fitted && sought.pace == TreePace::EVEN {

@@ -8,7 +8,7 @@ use records::{
 };
 
 use super::{CostSource, NodePredictors, PredictError, Predictor, Sets};
-use crate::{Reach, parameters::ParametersError, simulated::inside_parameters};
+use crate::{parameters::ParametersError, simulated::inside_parameters};
 
 /// More ranks take minutes to simulate, with all methods and sizes.
 const MOST_RANKS: u32 = 128;
@@ -39,15 +39,17 @@ impl Predictor {
             inside: inside.map(of_inside).transpose()?,
             several: Self::of_sets(model, forms, Sets::on_levels(model, between, inside, fitted)?),
         };
-        Ok(Predictor { nodes: Some(Arc::new(nodes)), ..self }.reaching())
+        Ok(Predictor { nodes: Some(Arc::new(nodes)), ..self }.told_to_nodes())
     }
 
-    /// Its reach is that of all.
-    pub(super) fn reaching(mut self) -> Self {
-        let reach: Reach = self.reach;
+    /// Its reach and root are those of all.
+    pub(super) fn told_to_nodes(mut self) -> Self {
+        let Predictor { reach, root, .. } = self;
         if let Some(nodes) = self.nodes.as_mut().and_then(Arc::get_mut) {
             let inside = nodes.inside.iter_mut();
-            inside.chain([&mut nodes.several]).for_each(|predictor| predictor.reach = reach);
+            for predictor in inside.chain([&mut nodes.several]) {
+                (predictor.reach, predictor.root) = (reach, root);
+            }
         }
         self
     }

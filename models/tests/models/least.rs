@@ -9,7 +9,7 @@ use models::{
 };
 use proptest::prelude::*;
 use records::{
-    Algorithm as A, Collective as C, Layout,
+    Algorithm as A, Collective as C, Layout, Root,
     calibration::{Estimate, GapKnot, ManyGap, Parameters},
 };
 
@@ -246,7 +246,7 @@ proptest! {
                     levels: RunLevels { layout: Some(layout), ..RunLevels::default() },
                 };
                 let Ok(times) = run.seconds_on_levels(&[&network]) else { continue };
-                let least = limit_on_nodes(&network, Point { collective, layout, bytes });
+                let least = limit_on_nodes(&network, Point { collective, layout, bytes }, Root::default());
                 prop_assert!(
                     times[0] >= least.seconds * (1.0 - 1e-9),
                     "{entry:?} on {layout}, {bytes}, {model}, {part:?}: {times:?} {least:?}"
@@ -266,7 +266,7 @@ fn a_nodes_port_bounds_what_its_ranks_do_together() {
     let network = levelled(Model::LogGp, [&of(&fast), &of(&slow)], None);
     let at = |collective, layout: &str, bytes| {
         let point = Point { collective, layout: layout.parse().unwrap(), bytes };
-        let least = limit_on_nodes(&network, point);
+        let least = limit_on_nodes(&network, point, Root::default());
         (least.cause, least.seconds * 1e6)
     };
     let close = |(cause, seconds): (LimitCause, f64), bytes: f64| {

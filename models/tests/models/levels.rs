@@ -8,7 +8,7 @@ use models::{
     simulated::{LevelledNetwork, Run, RunLevels},
 };
 use records::{
-    Algorithm, Collective, Layout, Method, TreePace,
+    Algorithm, Collective, Layout, Method, Root, TreePace,
     calibration::{Estimate, GapKnot, InsideNode, Parameters, PortGap},
 };
 use schedules::{
@@ -191,4 +191,44 @@ fn terms_of_both_levels_and_of_the_port_sum_to_the_time() {
         let terms = explainer.terms(at, &by_lanes).unwrap();
         assert!(terms.iter().any(|term| term.parameter == "port"), "{terms:?}");
     }
+}
+
+/// A root beside three others gets their blocks inside its node, one alone takes all through its port.
+#[test]
+fn the_root_counts_where_nodes_hold_unequal_ranks_and_never_in_a_closed_form() {
+    let level = inside(20e-6);
+    let of = |layout: &str, root: Root| {
+        let predictor = predictor(Model::LogGp, Some(&level)).with_root(root);
+        let at = |collective| {
+            let point = point(collective, layout, 8192);
+            let seconds = predictor.predict_method_seconds(point, &own(Algorithm::Linear, 0));
+            (seconds.unwrap_or(f64::NAN), predictor.limit(point).unwrap().seconds)
+        };
+        [Collective::Scatter, Collective::Bcast].map(at)
+    };
+    let (beside, alone) = (of("4+1+1", Root::default()), of("4+1+1", Root::Last));
+    let [(scatter_beside, limit_beside), (bcast_beside, _)] = beside;
+    let [(scatter_alone, limit_alone), (bcast_alone, _)] = alone;
+    assert!(scatter_alone > 1.2 * scatter_beside, "{scatter_alone} {scatter_beside}");
+    assert!(bcast_alone > 1.2 * bcast_beside, "{bcast_alone} {bcast_beside}");
+    assert!(limit_alone > 2.0 * limit_beside, "{limit_alone} {limit_beside}");
+    let bcast = |root| of("6", root)[1];
+    assert_eq!(bcast(Root::default()), bcast(Root::Last));
+}
+
+#[test]
+fn terms_are_those_of_the_root() {
+    let level = inside(20e-6);
+    let at = point(Collective::Reduce, "4+2+1+1", 65536);
+    let method = own(Algorithm::Binomial, 1024);
+    let of = |root: Root| {
+        let predictor = predictor(Model::LogGp, Some(&level)).with_root(root);
+        let explainer = Explainer::new(&predictor, &frodo(), Some(&level), false).unwrap();
+        let terms = explainer.terms(at, &method).unwrap();
+        let time = predictor.predict_method_seconds(at, &method).unwrap();
+        let sum: f64 = terms.iter().map(|term| term.seconds).sum();
+        assert!((sum / time - 1.0).abs() < 0.02, "root {root}: {sum} {time}");
+        time
+    };
+    assert_ne!(of(Root::default()), of(Root::Last));
 }

@@ -74,6 +74,23 @@ fn what_is_standard_has_one_name() {
     assert_eq!(fitted.short(), "fitted to 57:24 of 3 1 KiB");
 }
 
+#[test]
+fn ours_and_the_librarys_of_one_name_are_told_apart_where_both_stand() {
+    let of = |names: &[&str]| -> Vec<String> {
+        let methods: Vec<Method> = names.iter().map(|name| name.parse().unwrap()).collect();
+        methods.iter().map(|method| method.short_beside(methods.iter())).collect()
+    };
+    let ours = ["default", "own:linear", "own:ring,segment=8KiB", "mockup:gather_as_allgather"];
+    assert_eq!(of(&ours), ["default", "linear", "ring 8 KiB", "gather_as_allgather"]);
+    let both = [&ours[..], &["native:openmpi:linear"]].concat();
+    let mut told = of(&both);
+    assert_eq!(told[1..3], ["own:linear", "own:ring,segment=8KiB"]);
+    assert_eq!(told[4], "linear");
+    told.sort();
+    told.dedup();
+    assert_eq!(told.len(), both.len());
+}
+
 proptest! {
     #[test]
     fn every_method_reads_back(index in 0..Algorithm::ALL.len(), segment_bytes in 0_u64..1 << 40) {

@@ -20,7 +20,7 @@ use records::{
 use crate::{
     commands::shared::{
         figure,
-        options::{GridOptions, ModelOptions, figure as figure_file},
+        options::{GridOptions, ModelOptions, RootOption, figure as figure_file},
         output::{self, TableFormat},
     },
     error::{WrongUse, usage},
@@ -36,6 +36,9 @@ use crate::{
 pub struct Decide {
     #[command(flatten)]
     model: ModelOptions,
+
+    #[command(flatten)]
+    root: RootOption,
 
     #[command(flatten)]
     grid: GridOptions,
@@ -121,6 +124,7 @@ impl Decide {
             None => source.models(default_models()),
         };
         let layouts = self.kept_layouts(source.layouts(&self.grid))?;
+        let source = source.with_root(self.root.of(&self.grid.collective.0, &layouts)?);
         let wanted = DecisionRequest {
             collectives: &self.grid.collective.0,
             layouts: &layouts,

@@ -152,6 +152,12 @@ fn relative(
         .map(|one| one.bytes)
         .collect();
     violated.dedup();
-    let method = |(method, points): (&Method, _)| RelativeMethod { name: method.short(), points };
+    // The same in all panels of a figure.
+    let of_collective = || jobs.points().filter(|at| at.collective == collective);
+    let all = || of_collective().flat_map(|point| jobs.at(point)).map(|(method, _)| method);
+    let method = |(method, points): (&Method, _)| {
+        let name = method.short_beside(all());
+        RelativeMethod { name, points }
+    };
     RelativePanel { layout, methods: methods.into_iter().map(method).collect(), violated }
 }

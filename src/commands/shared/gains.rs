@@ -8,7 +8,8 @@ use records::{
     platform::Platform,
     quantity::{format_bytes, format_seconds},
     summary::{
-        Application, Gain, Harm, LoadWay, Loading, NotLoaded, Slower, TakenOut, TuningSummary,
+        Application, Gain, Harm, LoadWay, Loading, NotLoaded, RootGain, Slower, TakenOut,
+        TuningSummary,
     },
 };
 
@@ -111,6 +112,11 @@ fn gains(loading: &Loading, summary: &TuningSummary) -> String {
                 loading.calls_as_told
             ),
         };
+    }
+    if !loading.roots.is_empty() {
+        let of_root = |of: &RootGain| format!("{:.2} (root {})", of.speed_up, of.root);
+        let all: Vec<String> = loading.roots.iter().map(of_root).collect();
+        text += &format!("Mean speed-up where it is replaced: {}.\n", all.join(", "));
     }
     if loading.between > 0 {
         text += &format!(

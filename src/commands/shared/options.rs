@@ -12,8 +12,8 @@ use crate::stages::options::each;
 pub use crate::{
     site::options::{RunOptions, SiteOptions, TestbedOptions},
     stages::options::{
-        GridOptions, List, MethodOptions, ModelOptions, ParameterSet, SegmentOption, collectives,
-        kinds, layouts, procs, roots, segments, sizes, timing_scheme,
+        GridOptions, List, MethodOptions, ModelOptions, ParameterSet, RootOption, SegmentOption,
+        collectives, kinds, layouts, procs, roots, segments, sizes, timing_scheme,
     },
 };
 

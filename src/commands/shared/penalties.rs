@@ -3,13 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use records::{
-    Collective,
+    Collective, Root,
     agreement::Agreement,
     penalty::{Distribution, Penalties, PenaltySummary, PredictionError, Region, RegionSummary},
     quantity,
 };
-
-use timing::root::Root;
 
 use super::output::{self, percent};
 use crate::stages::roots::RootPenalties;

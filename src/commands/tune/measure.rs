@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::Result;
 use models::Model;
 use records::{
+    Collective, Root,
     calibration::Calibration,
     document,
     observation::CollectiveCall,
@@ -28,6 +29,7 @@ use crate::{
         focused,
         kinds::MethodKind,
         links, measuring, memory, natives,
+        roots::{self, WantedRoot},
         source::CalibrationSource,
         traced::Traced,
     },
@@ -53,6 +55,7 @@ impl Tune {
         run: &RunDirectory,
         site: &mut LazySite,
         source: &CalibrationSource,
+        roots: &[Root],
     ) -> Result<()> {
         if run.penalty().exists() {
             return Ok(());
@@ -70,7 +73,7 @@ impl Tune {
         links::measure(opened, run, &grid.procs(), self.seed, self.budget())?;
         if !self.exhaustive {
             let seconds = self.share(MEASURING_SHARE);
-            let mut bench = ClusterBench { run, site, source };
+            let mut bench = ClusterBench { run, site, source, roots };
             return focused::measure(&mut bench, &grid, seconds, self.seed);
         }
         let plan =
@@ -109,10 +112,38 @@ impl Tune {
         if kinds.has(MethodKind::Plugin) {
             usage!("--methods plugin: plug-ins cannot be loaded; `colibri verify` measures them");
         }
-        match usage {
+        let grid = match usage {
             Some(usage) => Traced::new(usage, site.ranks())?.grid(&self.grid, &kinds, site),
             None => measuring::grid(&self.grid, &kinds, site),
+        }?;
+        grid.collectives.iter().try_for_each(|&collective| kinds.check_loadable(collective))?;
+        Ok(grid)
+    }
+
+    /// The roots that take turns, root 0 first.
+    ///
+    /// # Errors
+    /// A job has not one of them.
+    pub(super) fn roots(&self, site: &mut LazySite) -> Result<Vec<Root>> {
+        let mut roots = vec![Root::default()];
+        if self.roots.0 != [WantedRoot::ZERO] {
+            roots.extend(roots::beside_zero(&self.roots.0, site.find()?.ranks(), self.seed)?);
         }
+        Ok(roots)
+    }
+
+    /// Whether other roots than 0 mean anything.
+    ///
+    /// # Errors
+    /// They don't.
+    pub(super) fn check_roots(&self, collectives: &[Collective]) -> Result<()> {
+        roots::check_wanted(&self.roots.0, collectives)?;
+        if self.exhaustive && self.roots.0 != [WantedRoot::ZERO] {
+            usage!(
+                "--exhaustive measures root 0 alone; `colibri verify --roots` measures everything with others, too"
+            );
+        }
+        Ok(())
     }
 
     /// What the application uses, if that is tuned.

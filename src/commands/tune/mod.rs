@@ -20,7 +20,8 @@ use crate::{
     commands::shared::{
         gains,
         options::{
-            GridOptions, MethodOptions, ModelOptions, ParameterSet, RunOptions, SiteOptions,
+            GridOptions, List, MethodOptions, ModelOptions, ParameterSet, RunOptions, SiteOptions,
+            roots,
         },
         output, penalties,
     },
@@ -36,7 +37,8 @@ use crate::{
     },
     stages::{
         bench::ClusterBench, confirming, deciding::judged_models, judging,
-        measurements::Measurements, modulefiles, source::CalibrationSource, traced,
+        measurements::Measurements, modulefiles, roots::WantedRoot, source::CalibrationSource,
+        traced,
     },
 };
 
@@ -73,6 +75,11 @@ pub struct Tune {
     /// Measure every method at every point, however long it takes
     #[arg(long, conflicts_with = "budget")]
     exhaustive: bool,
+
+    /// Roots of the collectives that have one, with commas: ranks, last, random; they take turns with root 0, and
+    /// what is loaded is chosen for all together
+    #[arg(long, value_name = "LIST", value_parser = roots, default_value = "0")]
+    roots: List<WantedRoot>,
 
     /// Start nothing; write DIR.sbatch, a script for Slurm's sbatch that does this and goes on where it
     /// was requeued, with options of sbatch's: --sbatch='-N 4 -n 64'
@@ -133,7 +140,8 @@ impl Tune {
 
         let calibration = self.calibrate(&run, &mut site)?;
         let source = CalibrationSource::of_run(calibration, &model_options())?;
-        self.measure(&run, &mut site, &source)?;
+        let roots = self.roots(&mut site)?;
+        self.measure(&run, &mut site, &source, &roots)?;
         let (measurements, rows) = Measurements::read_with_rows(&run)?;
         let known = self.known(&run, &source, &measurements.cells, rows.clone())?;
         let between = self.known_between(&source, &measurements.cells, rows)?;
@@ -146,7 +154,7 @@ impl Tune {
         let Confirming { seconds, goes_on, commutative } = self.confirming(&run, begun)?;
         let traced = self.traced_as_planned(&run)?;
         let traced = self.trace.as_deref().zip(traced.as_ref());
-        let mut bench = ClusterBench { run: &run, site: &mut site, source: &source };
+        let mut bench = ClusterBench { run: &run, site: &mut site, source: &source, roots: &roots };
         let within = (seconds, goes_on, self.seed);
         let found = (&judged, &known, between.as_ref());
         let summary = confirming::confirm(&mut bench, found, traced, within, commutative)?;
@@ -194,7 +202,8 @@ impl Tune {
                 "tuning needs at least 2 ranks; give --ranks, or --testbed 8 for a virtual cluster"
             );
         }
-        self.points(usage.as_ref(), found)?;
+        self.check_roots(&self.points(usage.as_ref(), found)?.collectives)?;
+        self.roots(site)?;
         run.make()?;
         self.refuse_another(run)?;
         site.open(run)?;

@@ -40,6 +40,11 @@ pub enum Candidates {
     Measured,
 }
 
+/// Whether there are parameters for any of the models.
+pub fn has_parameters(source: &CalibrationSource, models: &[Model]) -> bool {
+    sets(source).any(|(_, source)| models.iter().any(|model| source.holds(*model)))
+}
+
 /// Decisions at the points of these cells by each model with each set of parameters; none where no
 /// model knows any of the methods.
 pub fn decisions(
@@ -134,15 +139,14 @@ fn decisions_of_set(
     let target = if has_own { Target::Any } else { Target::Openmpi };
     let mut all: Option<Decisions> = None;
     for (&model, predictor) in models.iter().zip(&predictors) {
-        let timed = |of: Collective| {
-            let mut cells = cells.iter().filter(|cell| cell.collective == of);
-            cells.any(|cell| predictor.knows(of, &cell.method))
+        let is_timed = |of: &Collective| {
+            let mut cells = cells.iter().filter(|cell| cell.collective == *of);
+            cells.any(|cell| predictor.knows(*of, &cell.method))
         };
-        let is_known = |of: &Collective| match predictor.is_by_method() {
-            true => timed(*of),
-            false => !model.algorithms(*of).is_empty(),
-        };
-        let known: Vec<Collective> = collectives.iter().copied().filter(is_known).collect();
+        let known: Vec<Collective> = collectives.iter().copied().filter(is_timed).collect();
+        if known.is_empty() {
+            continue;
+        }
         let of_model = deciding::decisions(
             source,
             &deciding::DecisionRequest {

@@ -42,7 +42,7 @@ use crate::{
     },
 };
 
-use decisions::ALGORITHMS;
+use decisions::{ALGORITHMS, has_parameters};
 pub use decisions::{Candidates, decisions};
 pub use functions::{ForeignDecisions, other};
 
@@ -80,8 +80,11 @@ pub fn judge(
     };
     let decisions = source.map(|source| decisions(source, &cells, models, candidates));
     let decisions = decisions.transpose()?.flatten();
-    if source.is_some() && decisions.is_none() && candidates == Candidates::Loadable {
-        bail!("there are no parameters to decide by");
+    if let (Some(source), None, Candidates::Loadable) = (source, &decisions, candidates) {
+        if !has_parameters(source, models) {
+            bail!("there are no parameters to decide by");
+        }
+        eprintln!("note: no model is judged, since none knows any of the methods measured");
     }
     let timing = header.get("timing").cloned().unwrap_or_default();
     let platform = platform(&header, &run.measurements())?;

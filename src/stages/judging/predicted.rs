@@ -123,11 +123,12 @@ impl Over {
         }
         let left_out = of_methods.len().saturating_sub(MOST_METHODS);
         let note = format!("{left_out} further methods are not shown");
-        let panel = |(method, times): (&Method, Vec<&PredictedTime>)| {
-            (method.short(), self.curves(&times, samples))
+        let panel = |(method, times): (&&Method, &Vec<&PredictedTime>)| {
+            let name = method.short_beside(of_methods.keys().copied());
+            (name, self.curves(times, samples))
         };
         let drawn: Vec<(String, Vec<Curve>)> =
-            of_methods.into_iter().take(MOST_METHODS).map(panel).collect();
+            of_methods.iter().take(MOST_METHODS).map(panel).collect();
         let (label, quantity, of) = match self {
             Over::Size => {
                 let label = format!("message size ({})", collective.message_size());

@@ -1,10 +1,10 @@
 //! How a collective is called, filled and checked.
 
-use records::Collective;
+use records::{Collective, Root};
 use runner::Arguments;
 
 use super::buffers::Buffers;
-use crate::{Error, Result, peers::Peers, root::Root};
+use crate::{Error, Result, peers::Peers};
 
 /// How a collective is called, filled and checked.
 #[derive(Debug)]

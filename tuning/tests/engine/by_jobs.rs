@@ -51,7 +51,14 @@ fn confirmed(world: &World) -> (Option<Harm>, usize, u32) {
         doubts: &doubts,
         between: &[],
     };
-    let task = ConfirmingTask { ways: &[way], ranks: 8, seconds: 240.0, goes_on: true, seed: 1 };
+    let task = ConfirmingTask {
+        ways: &[way],
+        ranks: 8,
+        seconds: 240.0,
+        goes_on: true,
+        least_turns: 1,
+        seed: 1,
+    };
     let mut bench = SyntheticBench::new(world);
     let (ways, _) = confirm(&mut bench, &task).unwrap().into_results(None);
     let turns = bench.record.iter().filter_map(|job| match job.name {

@@ -62,6 +62,7 @@ pub fn tune<B: Bench>(bench: &mut B, task: &TuningTask<'_>) -> Result<Tuned, B::
         ranks,
         seconds: task.confirming_seconds,
         goes_on: true,
+        least_turns: 1,
         seed,
     };
     let (mut ways, _) = confirm(bench, &confirming)?.into_results(None);

@@ -2,11 +2,14 @@
 
 use std::{fmt, str::FromStr};
 
+use serde::{Deserialize, Serialize};
+
 /// The entry of a record's header that tells the root; a record without it has root 0.
 pub const ROOT: &str = "root";
 
 /// The root of a job's calls, in communicators of any size.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub enum Root {
     /// This rank; in a communicator of fewer ranks what is left when its number is divided by theirs.
     Rank(u32),
@@ -37,6 +40,20 @@ impl fmt::Display for Root {
             Root::Rank(rank) => write!(f, "{rank}"),
             Root::Last => f.write_str("last"),
         }
+    }
+}
+
+impl From<Root> for String {
+    fn from(root: Root) -> Self {
+        root.to_string()
+    }
+}
+
+impl TryFrom<String> for Root {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
     }
 }
 
