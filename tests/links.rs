@@ -32,6 +32,28 @@ fn a_slow_port_is_named_with_its_direction() {
     assert_eq!(changes.as_array().unwrap().iter().filter(gap).count(), 1);
 }
 
+/// Ranks leave a barrier up to a latency apart: where that is a millisecond, calls start at instants of the
+/// clock that the virtual nodes share. Between ranks that a barrier brings together it stays.
+#[test]
+fn how_calls_are_timed_follows_from_how_ranks_start() {
+    let test = "how_calls_are_timed_follows_from_how_ranks_start";
+    let Some(_turn) = can_make_a_testbed(test) else { return };
+    let dir = tempfile::tempdir().unwrap();
+    for (latency, is_apart) in [("1ms", true), ("20us", false)] {
+        let place = ["--testbed", "4", "--rate", "10mbit", "--latency", latency];
+        let directory = dir.path().join(latency);
+        let little = ["--sizes", "1", "--max-jobs", "1", "--no-confirm", "--budget", "5s"];
+        let arguments = ["guidelines", directory.to_str().unwrap()];
+        run(0, &[&arguments[..], &place, &little].concat());
+        let text = std::fs::read_to_string(directory.join("first-job.json")).unwrap();
+        let told: Value = serde_json::from_str(&text).unwrap();
+        let spread = |of: &str| told["start_spread"][of].as_f64().unwrap();
+        let (barrier, agreed) = (spread("barrier_seconds"), spread("agreed_seconds"));
+        assert!(!is_apart || barrier > 0.5e-3 && agreed < barrier / 2.0, "{barrier} {agreed}");
+        println!("{latency}: {barrier} {agreed}");
+    }
+}
+
 /// Levels are told by where the ranks are: 0 and 1 share node 0, 0 and 2 are the first of two. Their
 /// parameters are each level's in a simulation, where nothing else is said.
 #[test]

@@ -97,16 +97,17 @@ fn start_spread(control: &Communicator, watched: bool) -> Result<Option<StartSpr
     let agreed = Scheme { timing: TimingScheme::Global, watched };
     let begun = now();
     let by_barrier = starts(control, barrier, &[Start::default(); TRIALS])?;
-    // Long enough for the barrier after each start, and for rank 0 to tell all of the first one.
+    // Rank 0's alone: what each rank computed by itself would be no agreement. Long enough for the barrier after
+    // each start, and for rank 0 to tell all of the first one.
     let step = 3 * (now() - begun) / TRIALS as Nanos;
-    let mut from = now() + step * Nanos::from(control.size());
+    let from = now() + step * Nanos::from(control.size());
+    let mut instants: Vec<Nanos> = (0..TRIALS).map(|trial| from + step * trial as Nanos).collect();
     match control.rank() {
-        0 => control.tell_others(&from, Tag::Setup)?,
-        _ => from = control.hear(0, Tag::Setup)?,
+        0 => control.tell_others(&instants, Tag::Setup)?,
+        _ => instants = control.hear(0, Tag::Setup)?,
     }
-    let instants =
-        (0..TRIALS).map(|trial| Start { agreed: from + step * trial as Nanos, reply: 0 });
-    let at_instants = starts(control, agreed, &instants.collect::<Vec<_>>())?;
+    let instants: Vec<Start> = instants.iter().map(|&agreed| Start { agreed, reply: 0 }).collect();
+    let at_instants = starts(control, agreed, &instants)?;
     Ok(by_barrier
         .zip(at_instants)
         .map(|(barrier_seconds, agreed_seconds)| StartSpread { barrier_seconds, agreed_seconds }))
