@@ -37,9 +37,11 @@ use crate::{
     clock::{Nanos, now, seconds},
     peers::{Peers, Tag},
     sleep::{sleep_until, wait_until},
-    starts::TOGETHER,
     synchronisation::ClockLine,
 };
+
+/// Starts that are no further apart, in seconds, count as one: so late a rank may wake.
+pub(crate) const TOGETHER: f64 = 50e-6;
 
 /// The classical schemes, by what a user calls them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,9 +1,6 @@
 //! How ranks are best brought together.
 
-use crate::scheme::TimingScheme;
-
-/// Starts that are no further apart, in seconds, count as one: so late a rank may wake.
-pub const TOGETHER: f64 = 50e-6;
+use crate::scheme::{TOGETHER, TimingScheme};
 
 /// The scheme for ranks that start so far apart, in seconds, after a barrier and at an agreed instant: the barrier,
 /// as programs and the usual benchmarks call, unless agreed instants bring the ranks together and it does not.
