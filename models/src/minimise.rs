@@ -19,6 +19,8 @@ const SMALL: f64 = 1e-5;
 /// line search asks for the value and then for the slopes of the same place.
 struct Searched<F> {
     function: F,
+    /// What the function is multiplied by, so that its slope is 1 at the start.
+    scale: f64,
     lowest: RefCell<(f64, Vec<f64>)>,
     last: RefCell<(Vec<f64>, Vec<f64>)>,
 }
@@ -29,12 +31,16 @@ impl<F: Fn(&[f64]) -> (f64, Vec<f64>)> CostFunction for &Searched<F> {
 
     fn cost(&self, at: &Vec<f64>) -> Result<f64, Error> {
         let (value, slopes) = (self.function)(at);
+        if !value.is_finite() {
+            // The line search would go on for ever.
+            return Err(Error::msg("no number"));
+        }
         *self.last.borrow_mut() = (at.clone(), slopes);
         let mut lowest = self.lowest.borrow_mut();
         if value < lowest.0 {
             *lowest = (value, at.clone());
         }
-        Ok(value)
+        Ok(value * self.scale)
     }
 }
 
@@ -44,7 +50,8 @@ impl<F: Fn(&[f64]) -> (f64, Vec<f64>)> Gradient for &Searched<F> {
 
     fn gradient(&self, at: &Vec<f64>) -> Result<Vec<f64>, Error> {
         let (last, slopes) = &*self.last.borrow();
-        Ok(if last == at { slopes.clone() } else { (self.function)(at).1 })
+        let slopes = if last == at { slopes } else { &(self.function)(at).1 };
+        Ok(slopes.iter().map(|slope| slope * self.scale).collect())
     }
 }
 
@@ -52,8 +59,12 @@ impl<F: Fn(&[f64]) -> (f64, Vec<f64>)> Gradient for &Searched<F> {
 /// finds nothing lower any more ends at the lowest place seen.
 pub(crate) fn minimise(start: Vec<f64>, function: impl Fn(&[f64]) -> (f64, Vec<f64>)) -> Vec<f64> {
     let lowest = RefCell::new((f64::INFINITY, start.clone()));
-    let searched = Searched { function, lowest, last: RefCell::default() };
-    let solver = LBFGS::new(MoreThuenteLineSearch::new(), MEMORY).with_tolerance_cost(LEAST_GAIN);
+    // The first step is as long as the slope: a sum over thousands of times would be left far behind.
+    let slope = function(&start).1.iter().map(|slope| slope * slope).sum::<f64>().sqrt();
+    let scale = if slope.is_finite() { 1.0 / slope.max(1.0) } else { 1.0 };
+    let searched = Searched { function, scale, lowest, last: RefCell::default() };
+    let solver =
+        LBFGS::new(MoreThuenteLineSearch::new(), MEMORY).with_tolerance_cost(LEAST_GAIN * scale);
     // A line search that fails (no slope left, or no lower place found) is the end of the search.
     let _ = solver.and_then(|solver| {
         let search = Executor::new(&searched, solver);
@@ -98,6 +109,26 @@ mod tests {
         }
         let bottom = minimise(vec![1.0, 1.0], |at| with_slopes(valley, at));
         assert!(bottom.iter().all(|it| (it - 1.0).abs() < 1e-6), "{bottom:?}");
+    }
+
+    /// Of thousands of times: their slopes add up, and a step as long as these leads to no numbers.
+    #[test]
+    fn the_search_over_thousands_of_times_ends() {
+        let sizes: Vec<f64> = (0..3000).map(|place| f64::exp2((place % 20).into())).collect();
+        let calls = std::cell::Cell::new(0);
+        let sum = |at: &[f64]| {
+            calls.set(calls.get() + 1);
+            assert!(calls.get() < 3000, "the search does not end");
+            let cost = |size: &f64| {
+                let measured = 3e-6 + 1e-10 * size;
+                let predicted = 1e-4 * at[0].exp() + 1e-8 * at[1].exp() * size;
+                huber((measured / predicted).ln() / 0.3).0
+            };
+            sizes.iter().map(cost).sum::<f64>()
+        };
+        let found = minimise(vec![0.0; 2], |at| with_slopes(sum, at));
+        let truth = [(3e-6_f64 / 1e-4).ln(), 1e-2_f64.ln()];
+        assert!(found.iter().zip(truth).all(|(it, truth)| (it - truth).abs() < 1e-3), "{found:?}");
     }
 
     #[test]

@@ -200,8 +200,10 @@ impl<B: ScheduleBench> VisitSchedule<'_, B> {
                     self.keep_pace()?;
                 }
             }
+            // The pace would visit the second of the least sizes before its first look.
+            let visits = if is_indispensable { 1 } else { visits_of_long };
             let visited = tasks.len() - size.len();
-            self.look_again(&mut tasks[visited..], visits_of_long, begun + share * left)?;
+            self.look_again(&mut tasks[visited..], visits, begun + share * left)?;
         }
         tasks.sort_by_key(|task| task.cell.bytes);
         self.look_again(&mut tasks, Self::FEW, begun + Self::FIRST_SHARE * left)?;

@@ -334,6 +334,22 @@ proptest! {
     }
 }
 
+proptest! {
+    /// However slow a loaded machine is: without two sizes there are no parameters.
+    #[test]
+    fn the_two_least_sizes_are_always_seen_as_often_as_fits_want(
+        budget in 0.01_f64..2.0, message in -5.0_f64..-1.3, visit in -4.0_f64..-0.7,
+    ) {
+        let (message, visit) = (10f64.powf(message), 10f64.powf(visit));
+        let mut bench = Simulated { message, visit, ..Simulated::new(84e-9, 0.5) };
+        simulate(&mut bench, budget);
+        for cell in SizedExperiment::all_of_pair(&[0, 1]) {
+            let judged = bench.judged.get(&cell).copied().unwrap_or(0);
+            prop_assert!(judged >= 3, "{cell:?}: {judged}");
+        }
+    }
+}
+
 /// Messages of 64 KiB to and from seven others, in rows, take many times what the chains do.
 #[test]
 fn what_takes_too_long_of_a_size_keeps_nothing_else_from_being_looked_at() {
