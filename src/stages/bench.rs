@@ -14,7 +14,6 @@ use records::{
     record,
     summary::{LoadWay, Regret},
 };
-use timing::scheme::TimingScheme;
 use tuning::{Bench, BenchJob, JobName, Load, state::Batch};
 
 use crate::{
@@ -103,26 +102,26 @@ impl ClusterBench<'_, '_> {
     fn measure(&mut self, job: &BenchJob<'_>, plan: &Path, record: &Path) -> Result<()> {
         let deadline = Duration::from_secs_f64(job.seconds * measuring::PATIENCE);
         let (JobName::Batch(number) | JobName::Confirming { turn: number, .. }) = job.name;
-        let usual = MeasuringWay::timed(TimingScheme::Barrier);
-        let calls = MeasuringWay { root: self.root(number), ..usual };
-        let JobName::Confirming { round, way, .. } = job.name else {
-            // What was planned before is completed as it is.
-            if !plan.exists() {
-                document::write(plan, job.plan)?;
-            }
-            let site = self.site.open(self.run)?;
-            let deadline = site.time_for_a_job(deadline)?;
-            return measuring::measure_by(&calls, site, job.plan, plan, record, deadline, &[]);
-        };
-        document::write(plan, job.plan)?;
+        // What was planned before is completed as it is.
+        if matches!(job.name, JobName::Confirming { .. }) || !plan.exists() {
+            document::write(plan, job.plan)?;
+        }
         let settings = match job.load {
             Some(load) => self.settings(job.name, load, job.plan.ranks)?,
             None => Vec::new(),
         };
+        let root = self.root(number);
         let site = self.site.open(self.run)?;
         let deadline = site.time_for_a_job(deadline)?;
-        measuring::measure_by(&calls, site, job.plan, plan, record, deadline, &settings)
-            .with_context(|| format!("confirmation {round}, {}", way_name(way)))
+        let calls = MeasuringWay { root, ..MeasuringWay::timed(site.timing()) };
+        let measured =
+            measuring::measure_by(&calls, site, job.plan, plan, record, deadline, &settings);
+        match job.name {
+            JobName::Batch(_) => measured,
+            JobName::Confirming { round, way, .. } => {
+                measured.with_context(|| format!("confirmation {round}, {}", way_name(way)))
+            }
+        }
     }
 
     /// Writes what a job is to load, and says how.
