@@ -6,11 +6,12 @@ use records::{Collective, Layout, Method, Point};
 use verification::selection::Choice;
 
 use super::TuningState;
+use crate::constants::constants;
 
 impl TuningState {
     /// What to load at the points at which the default was not seen, between sizes at which it was,
     /// ascending: what is decided for by what is believed there, among the methods that can be had and
-    /// were seen at other sizes of the same layout.
+    /// were seen at other sizes of the same layout, unless one that was not seen is surely faster.
     pub fn choices_between(&self, among: &dyn Fn(Point, &Method) -> bool) -> Vec<Choice> {
         let mut ranges: BTreeMap<(Collective, Layout), (u64, u64)> = BTreeMap::new();
         for (Point { collective, layout, bytes }, ..) in self.to_load(&|_, _| false) {
@@ -25,14 +26,15 @@ impl TuningState {
             });
             range.is_some_and(|(first, last)| (first..last).contains(&&point.bytes)) && !is_seen
         };
-        let can_be_had = |point: Point, one: (usize, usize)| {
-            self.is_default(one)
-                || seen.contains(&(one.0, point.layout)) && among(point, self.method(one))
-        };
         let points = self.points.iter().filter(|(point, _)| unseen_between(point));
         let choices = points.map(|(&point, candidates)| {
-            let candidates = candidates.iter().copied().filter(|&one| can_be_had(point, one));
-            self.choice_between(point, &candidates.collect::<Vec<_>>())
+            let can_be_had =
+                |&one: &(usize, usize)| self.is_default(one) || among(point, self.method(one));
+            let (candidates, others) =
+                candidates.iter().copied().filter(can_be_had).partition::<Vec<_>, _>(|&one| {
+                    self.is_default(one) || seen.contains(&(one.0, point.layout))
+                });
+            self.choice_between(point, &candidates, &others)
         });
         choices.flatten().collect()
     }
@@ -47,14 +49,38 @@ impl TuningState {
         self.tracks.iter().enumerate().flat_map(of_track).collect()
     }
 
-    fn choice_between(&self, point: Point, candidates: &[(usize, usize)]) -> Option<Choice> {
+    fn choice_between(
+        &self,
+        point: Point,
+        candidates: &[(usize, usize)],
+        unseen: &[(usize, usize)],
+    ) -> Option<Choice> {
         let default = self.default(candidates)?;
-        let decided = self.decided(candidates);
+        let of_seen = self.decided(candidates);
+        let decided = self.surely_faster(of_seen, unseen).unwrap_or(of_seen);
         Some(Choice {
             point,
             method: self.method(decided).clone(),
             seconds: self.seconds(decided.0, decided.1),
             default_seconds: self.seconds(default.0, default.1),
         })
+    }
+
+    /// The fastest of those that are surely faster than this one by what is believed of both.
+    fn surely_faster(
+        &self,
+        (track, index): (usize, usize),
+        others: &[(usize, usize)],
+    ) -> Option<(usize, usize)> {
+        let belief = |track: usize| &self.tracks[track].belief;
+        let (mean, variance) = (belief(track).mean(index), belief(track).variance(index));
+        let is_surely_faster = |&(track, index): &(usize, usize)| {
+            let doubt = (variance + belief(track).variance(index)).sqrt();
+            let lead = mean - belief(track).mean(index) - constants().alike.ln_1p();
+            lead > constants().surely * doubt
+        };
+        let mean = |&(track, index): &(usize, usize)| belief(track).mean(index);
+        let faster = others.iter().copied().filter(is_surely_faster);
+        faster.min_by(|a, b| mean(a).total_cmp(&mean(b)))
     }
 }
