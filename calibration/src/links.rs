@@ -1,7 +1,7 @@
 //! `colibri-mpi links`: all links at once.
 //!
-//! Every rank of a ring sends a message to the next and receives one from the one before, all from
-//! an agreed instant on. On a network whose links are its own that takes no longer among many ranks
+//! The first rank of each node of a ring sends a message to the next and receives one from the one before, all from
+//! an agreed instant on. On a network whose links are its own that takes no longer among many nodes
 //! than among few; a virtual cluster is only as good as the machine that carries it.
 
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ use crate::{
     clock::Nanos,
     exchange::{Communicator, Tag},
     flags::{JobFlags, parse_budget},
-    launcher,
+    launcher, pairs,
     patience::Patience,
     platform::{self, Survey},
     progress::Reporter,
@@ -37,14 +37,14 @@ use crate::{
     world::World,
 };
 
-/// Measures how long a message to the next rank takes when all ranks send one at once
+/// Measures how long a message to the next node takes when all nodes send one at once
 #[derive(Debug, Clone, clap::Args)]
 pub struct LinksFlags {
     #[command(flatten)]
     pub(crate) job: JobFlags,
-    /// Numbers of ranks, with commas
-    #[arg(long, value_parser = parse_procs)]
-    procs: FlagList<u32>,
+    /// Numbers of nodes, with commas
+    #[arg(long, value_parser = parse_nodes)]
+    nodes: FlagList<u32>,
     /// Sizes of the messages, with commas
     #[arg(long, value_parser = parse_sizes)]
     sizes: FlagList<u64>,
@@ -60,10 +60,10 @@ pub struct LinksFlags {
 #[derive(Debug, Clone)]
 pub struct FlagList<T>(Vec<T>);
 
-fn parse_procs(text: &str) -> std::result::Result<FlagList<u32>, String> {
+fn parse_nodes(text: &str) -> std::result::Result<FlagList<u32>, String> {
     match quantity::parse_procs(text)? {
-        procs if procs.contains(&1) => Err("a ring of 1 rank; expected at least 2".into()),
-        procs => Ok(FlagList(procs)),
+        nodes if nodes.contains(&1) => Err("a ring of 1 node; expected at least 2".into()),
+        nodes => Ok(FlagList(nodes)),
     }
 }
 
@@ -98,9 +98,19 @@ pub fn run(flags: &LinksFlags, world: &World) -> Result<()> {
         synchroniser.begin()?;
     }
     let largest = flags.sizes.0.iter().copied().max().unwrap_or_default() as usize;
-    let mut link = RingLinks::new(world.control, scheme, synchroniser.line(), largest);
+    let members = pairs::members(&surroundings.nodes, false);
+    if !members.contains(&world.rank()) {
+        return serving::follow(&world.control, Patience::of_bystander, |(): ()| Ok(()));
+    }
+    let comm = world.control.of_ranks(&members)?;
+    let mut link = RingLinks::new(comm, scheme, synchroniser.line(), largest);
     let Some(platform) = surroundings.platform else { return link.serve() };
-    serving::lead(&world.control, || direct(flags, world, &mut link, &platform))
+    let others = (1..world.control.size()).filter(|rank| !members.contains(rank));
+    let outcome = serving::lead(&comm, || direct(flags, world, &mut link, &platform));
+    others
+        .map(|rank| world.control.tell(&None::<()>, rank, Tag::Command))
+        .collect::<Result<()>>()?;
+    outcome
 }
 
 /// One rank's two links of a ring.
@@ -149,9 +159,9 @@ fn direct(
     links: &mut RingLinks,
     platform: &Platform,
 ) -> Result<()> {
-    if let Some(most) = flags.procs.0.iter().find(|&&procs| procs > world.control.size()) {
-        let ranks = world.control.size();
-        return Err(Error::Usage(format!("--procs asks for {most} of {ranks} ranks")));
+    let there = links.comm.size();
+    if let Some(most) = flags.nodes.0.iter().find(|&&nodes| nodes > there) {
+        return Err(Error::Usage(format!("--nodes asks for {most} of {there} nodes")));
     }
     let header = header(flags, platform, links.scheme)?;
     let (recording, earlier) = Recording::<GroupObservation>::open(&flags.job.record, header, &[])?;
@@ -164,7 +174,7 @@ fn direct(
     }
     let mut writer = recording.begin()?;
     let mut rings: Vec<(u32, u64)> = Vec::new();
-    for &procs in &flags.procs.0 {
+    for &procs in &flags.nodes.0 {
         rings.extend(flags.sizes.0.iter().map(|&bytes| (procs, bytes)));
     }
     let planned = rings.len() as u64 * u64::from(OBSERVATIONS + 1);

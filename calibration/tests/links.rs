@@ -16,9 +16,9 @@ use records::{
 
 const TASK: &str = "links";
 
-fn args(ranks: &str, procs: &str, record: &Path) -> Vec<String> {
+fn args(ranks: &str, nodes: &str, record: &Path) -> Vec<String> {
     let record = record.display().to_string();
-    ["--ranks", ranks, "--procs", procs, "--record", &record, "--sizes", "1KiB,64KiB"]
+    ["--ranks", ranks, "--nodes", nodes, "--record", &record, "--sizes", "1KiB,64KiB"]
         .into_iter()
         .chain(["--budget-seconds", "60", "--seed", "1"])
         .map(str::to_owned)
@@ -49,5 +49,5 @@ fn every_ring_is_observed_once_to_warm_up_and_seven_times_after() {
 
     let output = mpi.run(2, TASK, &args("2", "2,3", &folder.path().join("other.csv")));
     assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("--procs asks for 3 of 2 ranks"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("--nodes asks for 3 of 2 nodes"), "{}", stderr(&output));
 }

@@ -207,7 +207,7 @@ impl Verify {
         let mut grid = Grid { others, ..grid(&self.grid, &kinds, &site)? };
         grid.methods = with_calibrated_trees(grid.methods, source.predictor(Model::Refined)?);
         memory::limit(&mut grid, &run, self.site.memory_share)?;
-        links::measure(&site, &run, &grid.procs(), self.seed, self.budget)?;
+        links::measure(&site, &run, &grid.layouts, self.seed, self.budget)?;
         // Each root has its part.
         let budget = self.budget.map(|budget| budget / (1 + roots.len() as u32));
         let extent = match budget {

@@ -1,10 +1,10 @@
 //! Whether the machine under a virtual cluster carries all its links at once: measured before what
 //! is to be judged.
 
-use std::{ffi::OsString, time::Duration};
+use std::{collections::BTreeSet, ffi::OsString, time::Duration};
 
 use anyhow::Result;
-use records::{group_observation::GroupObservation, penalty::BusyLinks, record};
+use records::{Layout, group_observation::GroupObservation, penalty::BusyLinks, record};
 use verification::links::{self, FEWEST_NODES};
 
 use crate::site::{ranks::Site, run_directory::RunDirectory};
@@ -15,28 +15,31 @@ const SHARE: f64 = 0.05;
 /// From one packet to the largest messages that are common.
 const SIZES: &str = "1024,4096,16384,65536,262144,1048576";
 
-/// Measures all links at once on these numbers of nodes, and on few to compare them with; nothing
+/// Measures all links at once on the numbers of nodes of these layouts, and on few to compare them with; nothing
 /// where the links are real, or too few.
 pub fn measure(
     site: &Site,
     run: &RunDirectory,
-    procs: &[u32],
+    layouts: &[Layout],
     seed: u64,
     budget: Option<Duration>,
 ) -> Result<()> {
-    let mut procs: Vec<u32> = procs.iter().copied().filter(|&procs| procs > FEWEST_NODES).collect();
-    if procs.is_empty() || !site.is_virtual() {
+    // A number of ranks alone is no more than so many nodes.
+    let there = site.layout().map_or(site.ranks(), Layout::nodes);
+    let nodes = layouts.iter().map(|layout| layout.nodes().min(there));
+    let mut nodes: BTreeSet<u32> = nodes.filter(|&nodes| nodes > FEWEST_NODES).collect();
+    if nodes.is_empty() || !site.is_virtual() {
         return Ok(());
     }
-    procs.insert(0, FEWEST_NODES);
-    let procs: Vec<String> = procs.iter().map(u32::to_string).collect();
+    nodes.insert(FEWEST_NODES);
+    let nodes: Vec<String> = nodes.iter().map(u32::to_string).collect();
     let budget =
         budget.map_or(MOST_LINKS_TIME, |budget| budget.mul_f64(SHARE).min(MOST_LINKS_TIME));
     let arguments: Vec<OsString> = vec![
         "--record".into(),
         run.links().into(),
-        "--procs".into(),
-        procs.join(",").into(),
+        "--nodes".into(),
+        nodes.join(",").into(),
         "--sizes".into(),
         SIZES.into(),
         "--budget-seconds".into(),

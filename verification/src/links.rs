@@ -48,7 +48,8 @@ pub fn busy_links(rows: &[GroupObservation]) -> Vec<BusyLinks> {
 /// Between two sizes measured the slowdown is interpolated over the logarithm of the size; outside
 /// it is that of the nearest.
 pub fn is_limited(links: &[BusyLinks], point: Point) -> bool {
-    let Some(procs) = links.iter().map(|link| link.procs).find(|&procs| procs >= point.procs())
+    let Some(procs) =
+        links.iter().map(|link| link.procs).find(|&nodes| nodes >= point.layout.nodes())
     else {
         return false;
     };
@@ -123,5 +124,8 @@ mod tests {
         assert!(!limited(16, 1 << 20) && !limited(16, 1 << 22) && limited(16, 512 << 10));
         assert!(!limited(17, 1), "more than was measured");
         assert!(!is_limited(&[], Point::flat(Collective::Bcast, 4, 1)));
+        let of_four =
+            Point { layout: "4x4".parse().unwrap(), ..Point::flat(Collective::Bcast, 16, 1024) };
+        assert!(!is_limited(&links(), of_four), "16 ranks on 4 nodes");
     }
 }

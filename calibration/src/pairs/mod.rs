@@ -93,7 +93,7 @@ fn serve(control: Communicator, mut link: RankLinks) -> Result<()> {
 }
 
 /// The first rank of every node; all where they are asked for or on one node.
-fn members(nodes: &[u32], all: bool) -> Vec<u32> {
+pub(crate) fn members(nodes: &[u32], all: bool) -> Vec<u32> {
     let is_first = |rank: usize| !nodes[..rank].contains(&nodes[rank]);
     let first: Vec<u32> =
         (0..nodes.len()).filter(|rank| is_first(*rank)).map(|rank| rank as u32).collect();

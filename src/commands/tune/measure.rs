@@ -70,7 +70,7 @@ impl Tune {
         let mut grid = self.points(self.usage(run)?.as_ref(), opened)?;
         memory::limit(&mut grid, run, self.site.memory_share)?;
         grid.methods = with_calibrated_trees(grid.methods, source.predictor(Model::Refined)?);
-        links::measure(opened, run, &grid.procs(), self.seed, self.budget())?;
+        links::measure(opened, run, &grid.layouts, self.seed, self.budget())?;
         if !self.exhaustive {
             let seconds = self.share(MEASURING_SHARE);
             let mut bench = ClusterBench { run, site, source, roots };
