@@ -105,11 +105,9 @@ pub fn run(flags: &LinksFlags, world: &World) -> Result<()> {
     let comm = world.control.of_ranks(&members)?;
     let mut link = RingLinks::new(comm, scheme, synchroniser.line(), largest);
     let Some(platform) = surroundings.platform else { return link.serve() };
-    let others = (1..world.control.size()).filter(|rank| !members.contains(rank));
+    let mut others = (1..world.control.size()).filter(|rank| !members.contains(rank));
     let outcome = serving::lead(&comm, || direct(flags, world, &mut link, &platform));
-    others
-        .map(|rank| world.control.tell(&None::<()>, rank, Tag::Command))
-        .collect::<Result<()>>()?;
+    others.try_for_each(|rank| world.control.tell(&None::<()>, rank, Tag::Command))?;
     outcome
 }
 
