@@ -26,7 +26,7 @@ use crate::{
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("subject").required(true).args(["topology", "schedule", "counts"])))]
 pub struct Draw {
-    /// Draw this tree: flat, chain, k-chain, binary, in-order-binary, binomial, k-nomial
+    /// Draw this tree: flat, chain, k-chain, binary, in-order-binary, binomial, bine, k-nomial
     #[arg(long, value_name = "NAME", value_parser = topology)]
     topology: Option<&'static Topology>,
 
