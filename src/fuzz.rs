@@ -12,7 +12,7 @@ use ::fuzz::{
 use clap::{Parser as _, ValueEnum as _};
 use libraries::openmpi;
 use records::{Collective, Method, Point, profile};
-use verification::{rules::rules, selection::Choice};
+use verification::{rules::rules, selection::TimedChoice};
 
 use crate::{
     Cli, Command,
@@ -216,7 +216,7 @@ fn mpich() -> Parser {
     }
 }
 
-fn chosen(library: &str) -> Vec<Choice> {
+fn chosen(library: &str) -> Vec<TimedChoice> {
     let wanted = [
         (Collective::Bcast, 2, 64, "binomial"),
         (Collective::Bcast, 4, 64, "binomial"),
@@ -225,7 +225,7 @@ fn chosen(library: &str) -> Vec<Choice> {
         (Collective::Allgather, 4, 64, "recursive-doubling"),
         (Collective::Allgather, 7, 65_536, "ring"),
     ];
-    let choice = |(collective, procs, bytes, name): (Collective, u32, u64, &str)| Choice {
+    let choice = |(collective, procs, bytes, name): (Collective, u32, u64, &str)| TimedChoice {
         point: Point::flat(collective, procs, bytes),
         method: format!("{library}:{name}").parse().unwrap(),
         seconds: 1e-4,

@@ -3,8 +3,8 @@
 mod cost_source;
 mod error;
 mod nodes;
-mod sets;
 mod spread;
+mod uncertain;
 
 use std::sync::Arc;
 
@@ -20,12 +20,12 @@ use crate::{
 };
 
 pub use error::PredictError;
-use sets::Sets;
 pub use spread::Prediction;
+use uncertain::PredictorParameters;
 pub(crate) use {
     cost_source::{CostSource, Evaluation, check},
-    sets::Set,
     spread::{Spread, equal},
+    uncertain::UncertainNetwork,
 };
 
 /// One model with its parameters and its version of the closed forms.
@@ -33,7 +33,7 @@ pub(crate) use {
 pub struct Predictor {
     model: Model,
     forms: Forms,
-    sets: Sets,
+    parameters: PredictorParameters,
     reach: Reach,
     /// See [`Predictor::tie_limit`].
     tie_factor: f64,
@@ -97,13 +97,21 @@ impl Predictor {
         forms: Forms,
         parameters: &Parameters,
     ) -> Result<Self, ParametersError> {
-        Ok(Self::of_sets(model, forms, Sets::common(model, parameters)?))
+        Ok(Self::from_parameters(model, forms, PredictorParameters::common(model, parameters)?))
     }
 
-    fn of_sets(model: Model, forms: Forms, sets: Sets) -> Self {
-        let tie_factor = sets.tie_factor();
+    fn from_parameters(model: Model, forms: Forms, parameters: PredictorParameters) -> Self {
+        let tie_factor = parameters.tie_factor();
         let root = Root::default();
-        Predictor { model, forms, sets, reach: Reach::default(), tie_factor, root, nodes: None }
+        Predictor {
+            model,
+            forms,
+            parameters,
+            reach: Reach::default(),
+            tie_factor,
+            root,
+            nodes: None,
+        }
     }
 
     /// By constants of its own for each algorithm, under the corrected forms; combining costs what
@@ -117,8 +125,8 @@ impl Predictor {
         fits: &[AlgorithmFit],
         measured: &Parameters,
     ) -> Result<Self, ParametersError> {
-        let sets = Sets::by_method(model, fits, measured)?;
-        Ok(Self::of_sets(model, Forms::Corrected, sets))
+        let parameters = PredictorParameters::by_method(model, fits, measured)?;
+        Ok(Self::from_parameters(model, Forms::Corrected, parameters))
     }
 
     /// The same, knowing how far the measurements behind its parameters reach: decisions beyond
@@ -336,40 +344,45 @@ impl Predictor {
 
     /// The message sizes between which all costs are lines.
     pub(crate) fn knots(&self) -> Vec<u64> {
-        self.sets.all().flat_map(|set| set.network.knots()).collect()
+        self.parameters.all().flat_map(|set| set.network.knots()).collect()
     }
 
     /// The same with parameters changed, without their intervals.
     pub(crate) fn changed(&self, change: impl Fn(&mut Network)) -> Self {
-        Predictor { sets: self.sets.clone().changed(change), ..self.clone() }
+        Predictor { parameters: self.parameters.clone().changed(change), ..self.clone() }
     }
 
     /// The constants of a method, where each has its own.
     pub(crate) fn constants(&self, collective: Collective, method: &Method) -> Option<Hockney> {
-        match (&self.sets, self.sets.find(collective, method).map(|set| &set.network.model)) {
-            (Sets::ByMethod(_), Some(PointToPointParameters::Hockney(hockney))) => Some(*hockney),
+        match (
+            &self.parameters,
+            self.parameters.find(collective, method).map(|set| &set.network.model),
+        ) {
+            (PredictorParameters::ByMethod(_), Some(PointToPointParameters::Hockney(hockney))) => {
+                Some(*hockney)
+            }
             _ => None,
         }
     }
 
     /// The network that all methods are predicted on; none where each has constants of its own.
     pub fn network(&self) -> Option<&Network> {
-        match &self.sets {
-            Sets::Common(set) => Some(&set.network),
-            Sets::ByMethod(_) => None,
+        match &self.parameters {
+            PredictorParameters::Common(set) => Some(&set.network),
+            PredictorParameters::ByMethod(_) => None,
         }
     }
 
     /// Whether each algorithm has constants of its own.
     pub fn is_by_method(&self) -> bool {
-        matches!(self.sets, Sets::ByMethod(_))
+        matches!(self.parameters, PredictorParameters::ByMethod(_))
     }
 
     /// In which ways an algorithm can be carried out, as far as predictions differ, without
     /// segments: as ours, which stands for all, where the parameters are the same for all; else
     /// as the library's and as ours, if they have constants.
     pub fn methods(&self, collective: Collective, algorithm: Algorithm) -> Vec<Method> {
-        let Sets::ByMethod(sets) = &self.sets else {
+        let PredictorParameters::ByMethod(sets) = &self.parameters else {
             let plain = Method::Own { algorithm, segment_bytes: 0 };
             let others = match self.model.evaluator().follows_schedules() {
                 true => fan_outs(collective, algorithm),
@@ -389,7 +402,8 @@ impl Predictor {
 
     /// Whether the model knows a method, so that it can be a candidate.
     pub fn knows(&self, collective: Collective, method: &Method) -> bool {
-        self.way_of(collective, method, 1).is_ok() && self.sets.find(collective, method).is_some()
+        self.way_of(collective, method, 1).is_ok()
+            && self.parameters.find(collective, method).is_some()
     }
 
     /// Whether a method may cut its message into segments.

@@ -53,7 +53,7 @@ pub enum TooLong {
 
 /// A call gives no outcome.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum RunError {
+pub enum CallSimulationError {
     /// The simulator gives none.
     #[error(transparent)]
     Simulation(#[from] SimulationError),
@@ -62,9 +62,9 @@ pub enum RunError {
     TooLong(#[from] TooLong),
 }
 
-impl From<CallError> for RunError {
+impl From<CallError> for CallSimulationError {
     fn from(error: CallError) -> Self {
-        RunError::Simulation(error.into())
+        CallSimulationError::Simulation(error.into())
     }
 }
 
@@ -112,7 +112,7 @@ impl UnderWay {
 
 /// One call to simulate.
 #[derive(Debug, Clone, Copy)]
-pub struct Run {
+pub struct SimulatedCall {
     /// The algorithm.
     pub entry: &'static Entry,
     /// Number of processes.
@@ -128,12 +128,12 @@ pub struct Run {
     /// 0: one segment.
     pub segment_bytes: u64,
     /// Where the ranks are.
-    pub levels: RunLevels,
+    pub levels: CallLevels,
 }
 
 /// What a call has to do with nodes.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct RunLevels {
+pub struct CallLevels {
     /// None: each rank on a node of its own, and no algorithm asks.
     pub layout: Option<Layout>,
     /// See [`Call::inter`].
@@ -151,7 +151,7 @@ pub struct CallTables {
     nodes: Option<NodesOfRanks>,
 }
 
-impl Run {
+impl SimulatedCall {
     /// The elements are those with which messages are measured.
     pub fn element_bytes(&self) -> u64 {
         self.entry.collective.element_bytes(self.bytes)
@@ -201,7 +201,7 @@ impl Run {
         }
     }
 
-    /// Seconds that [`Run::seconds`] surely is at least; 0 where nothing is known. What is more
+    /// Seconds that [`SimulatedCall::seconds`] surely is at least; 0 where nothing is known. What is more
     /// than `enough` may be less than what is known.
     pub fn at_least(&self, network: &Network, enough: f64) -> f64 {
         // Programs of many rounds, and those that learn their counts from others, are not looked at.
@@ -225,7 +225,7 @@ impl Run {
         }
     }
 
-    /// Seconds that [`Run::seconds`] is less at most at an end of a parameter's interval than at its
+    /// Seconds that [`SimulatedCall::seconds`] is less at most at an end of a parameter's interval than at its
     /// value; none where that is not known. See [`Entry::saves_at_most`].
     pub fn saves_at_most(&self, value: &Network, end: &Network) -> Option<f64> {
         let tables = self.tables();
@@ -283,23 +283,23 @@ impl Run {
         network: &Network,
         options: Options,
         observe: Option<&mut dyn FnMut(Activity)>,
-    ) -> Result<Outcome, RunError> {
+    ) -> Result<Outcome, CallSimulationError> {
         let tables = self.tables();
         self.simulate_call(simulator, &self.call(&tables), network, options, observe)
     }
 
-    /// As [`Run::simulate`], with parameters for each level, on the nodes of the layout (without one,
+    /// As [`SimulatedCall::simulate`], with parameters for each level, on the nodes of the layout (without one,
     /// each rank has a node of its own).
     ///
     /// # Errors
-    /// As [`Run::simulate`].
+    /// As [`SimulatedCall::simulate`].
     pub fn simulate_levels(
         &self,
         simulator: &mut simulator::Simulator,
         network: &LevelledNetwork,
         options: Options,
         observe: Option<&mut dyn FnMut(Activity)>,
-    ) -> Result<Outcome, RunError> {
+    ) -> Result<Outcome, CallSimulationError> {
         let tables = self.tables();
         let call = self.call(&tables);
         match &tables.nodes {
@@ -317,7 +317,7 @@ impl Run {
         network: &impl LevelledCosts,
         options: Options,
         observe: Option<&mut dyn FnMut(Activity)>,
-    ) -> Result<Outcome, RunError> {
+    ) -> Result<Outcome, CallSimulationError> {
         self.entry.check_everywhere(call)?;
         let long = self.length(call, 1)?;
         if let (None, None) = (long, &observe) {
@@ -335,27 +335,33 @@ impl Run {
     /// Seconds until the last rank is done, all messages eager.
     ///
     /// # Errors
-    /// As [`Run::simulate`].
-    pub fn seconds(&self, network: &Network) -> Result<f64, RunError> {
+    /// As [`SimulatedCall::simulate`].
+    pub fn seconds(&self, network: &Network) -> Result<f64, CallSimulationError> {
         let options = Options { element_bytes: self.element_bytes(), ..Options::default() };
         let mut simulator = simulator::Simulator::new();
         Ok(self.simulate(&mut simulator, network, options, None)?.seconds)
     }
 
-    /// As [`Run::seconds`], with each of several parameters one after the other, of which
+    /// As [`SimulatedCall::seconds`], with each of several parameters one after the other, of which
     /// [`UNDER_WAY`] tells as of one simulation.
     ///
     /// # Errors
-    /// As [`Run::simulate`], of all of them together.
-    pub fn seconds_with_each(&self, networks: &[&Network]) -> Result<Vec<f64>, RunError> {
+    /// As [`SimulatedCall::simulate`], of all of them together.
+    pub fn seconds_with_each(
+        &self,
+        networks: &[&Network],
+    ) -> Result<Vec<f64>, CallSimulationError> {
         self.with_each(&self.tables(), networks)
     }
 
-    /// As [`Run::seconds_with_each`], with parameters for each level, on the nodes of the layout.
+    /// As [`SimulatedCall::seconds_with_each`], with parameters for each level, on the nodes of the layout.
     ///
     /// # Errors
     /// As there.
-    pub fn seconds_on_levels(&self, networks: &[&LevelledNetwork]) -> Result<Vec<f64>, RunError> {
+    pub fn seconds_on_levels(
+        &self,
+        networks: &[&LevelledNetwork],
+    ) -> Result<Vec<f64>, CallSimulationError> {
         let tables = self.tables();
         match &tables.nodes {
             Some(nodes) => {
@@ -373,7 +379,7 @@ impl Run {
         &self,
         tables: &CallTables,
         networks: &[&impl LevelledCosts],
-    ) -> Result<Vec<f64>, RunError> {
+    ) -> Result<Vec<f64>, CallSimulationError> {
         let options = Options { element_bytes: self.element_bytes(), ..Options::default() };
         let call = self.call(tables);
         self.entry.check_everywhere(&call)?;

@@ -119,6 +119,9 @@ fn from_json<T: DeserializeOwned>(text: &str, path: &Path) -> Result<T, FileErro
         let inner = error.into_inner();
         let problem = match inner.classify() {
             serde_json::error::Category::Eof => "the file ends too early: it was truncated".into(),
+            serde_json::error::Category::Syntax => {
+                format!("is not valid JSON: {}", strip_position(&inner.to_string()))
+            }
             _ => strip_position(&inner.to_string()),
         };
         FileError::new(path, problem).at_line(inner.line() as u64).in_field(field)

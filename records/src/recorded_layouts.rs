@@ -17,7 +17,7 @@ pub struct RecordedLayouts {
 
 impl RecordedLayouts {
     /// By a record's header: the hosts of its ranks tell.
-    pub fn of(header: &BTreeMap<String, String>) -> Self {
+    pub fn from_header(header: &BTreeMap<String, String>) -> Self {
         let platform = header.get("platform");
         let platform = platform.and_then(|text| serde_json::from_str::<Platform>(text).ok());
         RecordedLayouts {
@@ -58,7 +58,7 @@ mod tests {
             header.insert(layout::TOLD.into(), "2x2".into());
         }
         let mut layout = layout.parse().unwrap();
-        RecordedLayouts::of(&header).tell(&mut layout);
+        RecordedLayouts::from_header(&header).tell(&mut layout);
         format!("{layout:#}")
     }
 

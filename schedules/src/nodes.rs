@@ -75,7 +75,7 @@ impl NodesOfRanks {
 
     /// The node of a rank.
     #[inline]
-    pub fn of(&self, rank: u32) -> u32 {
+    pub fn node_of(&self, rank: u32) -> u32 {
         self.node_of[rank as usize]
     }
 
@@ -100,7 +100,7 @@ impl NodesOfRanks {
     /// The place of a rank in [`NodesOfRanks::in_order`].
     #[inline]
     pub fn place(&self, rank: u32) -> u32 {
-        self.begins[self.of(rank) as usize] + self.local(rank)
+        self.begins[self.node_of(rank) as usize] + self.local(rank)
     }
 
     /// Whether the ranks of each node follow each other, so that the order by nodes is that of the
@@ -138,7 +138,7 @@ mod tests {
     fn nodes_are_numbered_by_their_lowest_ranks() {
         let nodes = NodesOfRanks::new(&[7, 3, 7, 9, 3, 7]);
         assert_eq!(nodes.count(), 3);
-        assert_eq!((0..6).map(|rank| nodes.of(rank)).collect::<Vec<_>>(), [0, 1, 0, 2, 1, 0]);
+        assert_eq!((0..6).map(|rank| nodes.node_of(rank)).collect::<Vec<_>>(), [0, 1, 0, 2, 1, 0]);
         assert_eq!((0..6).map(|rank| nodes.local(rank)).collect::<Vec<_>>(), [0, 0, 1, 0, 1, 2]);
         assert_eq!(nodes.members(0), [0, 2, 5]);
         assert_eq!(nodes.in_order(), [0, 2, 5, 1, 4, 3]);

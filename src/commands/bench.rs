@@ -69,8 +69,8 @@ pub struct BenchCommand {
     #[arg(long, value_name = "SIZE", value_parser = quantity::parse_bytes, requires = "adaptive", default_value = "64")]
     stride: u64,
 
-    /// Greatest difference between a time and the line through the two sizes before it, as a part
-    #[arg(long, value_name = "PART", requires = "adaptive", default_value_t = SizeRange::USUAL.greatest_difference)]
+    /// Greatest difference between a time and the line through the two sizes before it, as a share of the time
+    #[arg(long, value_name = "SHARE", requires = "adaptive", default_value_t = SizeRange::USUAL.greatest_difference)]
     greatest_difference: f64,
 
     /// Most sizes that are found
@@ -95,11 +95,11 @@ pub struct BenchCommand {
     max_reps: usize,
 
     /// Confidence of the mean's interval, by Student's t
-    #[arg(long, value_name = "PART", default_value_t = USUAL.confidence)]
+    #[arg(long, value_name = "SHARE", default_value_t = USUAL.confidence)]
     confidence: f64,
 
-    /// Repeat until half of that interval's width is below this part of the mean
-    #[arg(long, visible_alias = "precision", value_name = "PART", default_value_t = USUAL.relative_error)]
+    /// Repeat until half of that interval's width is below this share of the mean
+    #[arg(long, visible_alias = "precision", value_name = "SHARE", default_value_t = USUAL.relative_error)]
     relative_error: f64,
 
     /// How to print

@@ -8,7 +8,7 @@ use std::{
 use anyhow::Result;
 use clap::{ArgGroup, Args};
 use figures::Figure;
-use models::simulated::Run;
+use models::simulated::SimulatedCall;
 use records::{Collective, TreePace, document, quantity, unknown};
 use schedules::topology::{self, ChildOrder, TOPOLOGIES, Topology, TreeShape};
 
@@ -26,7 +26,7 @@ use crate::{
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("subject").required(true).args(["topology", "schedule", "counts"])))]
 pub struct Draw {
-    /// Draw this tree: flat, chain, k-chain, binary, in-order-binary, binomial, k-nomial
+    /// Draw this tree: flat, chain, k-chain, binary, in-order-binary, binomial, bine, k-nomial
     #[arg(long, value_name = "NAME", value_parser = topology)]
     topology: Option<&'static Topology>,
 
@@ -200,7 +200,7 @@ impl Draw {
             (_, Some(bytes)) => bytes,
             (_, None) => usage!("--schedule needs a message size, as in --sizes 64KiB"),
         };
-        let run = Run {
+        let run = SimulatedCall {
             entry,
             procs: self.procs,
             root: self.root.unwrap_or(0),
@@ -216,7 +216,7 @@ impl Draw {
 }
 
 /// Refuses what can't be drawn before it is simulated: it may be of any size.
-fn check_extent(run: &Run) -> Result<()> {
+fn check_extent(run: &SimulatedCall) -> Result<()> {
     if run.procs > figures::MOST_RANKS {
         let (count, limit) = (run.procs, figures::MOST_RANKS);
         usage!("{count} processes are too many to draw; at most {limit} fit into one figure");
@@ -235,7 +235,11 @@ fn check_extent(run: &Run) -> Result<()> {
     Ok(())
 }
 
-fn diagram(simulator: &mut PlatformSimulator, run: &Run, network: &CostOptions) -> Result<Figure> {
+fn diagram(
+    simulator: &mut PlatformSimulator,
+    run: &SimulatedCall,
+    network: &CostOptions,
+) -> Result<Figure> {
     check_extent(run)?;
     let mut activities = Vec::new();
     simulator.run(run, Some(&mut |activity| activities.push(activity)))?;

@@ -46,7 +46,7 @@ pub struct Explain {
     )]
     procs: Option<u32>,
 
-    /// Nodes and ranks on each, instead: 8x4, 8x4:cyclic or 4+4+3
+    /// Instead of --procs, nodes and ranks on each: 8x4, 8x4:cyclic or 4+4+3
     #[arg(long, value_name = "NODESxRANKS", conflicts_with = "procs")]
     layout: Option<Layout>,
 
@@ -127,7 +127,7 @@ impl Explain {
         let Some(layout) = layout.filter(|layout| layout.procs() > 1) else {
             usage!("one process alone has nothing to decide; give --procs or --layout");
         };
-        let source = source.with_root(self.root.of(&[self.collective], &[layout])?);
+        let source = source.with_root(self.root.checked(&[self.collective], &[layout])?);
         let point = Point { collective: self.collective, layout, bytes };
         let models = match &self.model.model {
             Some(models) => models.0.clone(),

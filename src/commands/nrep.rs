@@ -29,7 +29,7 @@ use crate::{
     },
 };
 
-/// Tells how often a call has to be repeated until its mean or median stays as it is (PGMPI's NREP)
+/// Tells how often a call has to be repeated until its mean or median is stable (PGMPI's NREP)
 #[derive(Debug, Args)]
 pub struct Nrep {
     #[command(flatten)]

@@ -50,7 +50,7 @@ pub struct Predict {
     #[arg(long, value_name = "NAMES", value_parser = algorithms)]
     algorithm: Option<List<Algorithm>>,
 
-    /// Also draw them, as .svg or .png, a panel per model: over message size if there is one
+    /// Also draw the times, as .svg or .png, a panel per model: over message size if there is one
     /// communicator size, over processes if there is one message size
     #[arg(long, value_name = "FILE", value_parser = figure_file())]
     figure: Option<PathBuf>,
@@ -82,7 +82,7 @@ impl Predict {
         let _shown = simulating::show();
         let asked = self.model.model.as_ref().map(|models| models.0.clone());
         let layouts = source.layouts(&self.grid);
-        let source = source.with_root(self.root.of(&self.grid.collective.0, &layouts)?);
+        let source = source.with_root(self.root.checked(&self.grid.collective.0, &layouts)?);
         let mut rows = Vec::new();
         for &collective in &self.grid.collective.0 {
             let models = asked.clone().unwrap_or_else(|| default_models(&source, collective));

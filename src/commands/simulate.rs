@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use clap::Args;
-use models::simulated::Run;
+use models::simulated::SimulatedCall;
 use records::{Collective, Layout, TreePace, quantity};
 use serde::Serialize;
 
@@ -124,7 +124,7 @@ impl Simulate {
                     continue;
                 }
                 for &bytes in sizes(entry.collective, &self.grid.sizes.0) {
-                    let run = Run {
+                    let run = SimulatedCall {
                         entry,
                         procs,
                         root: self.root.unwrap_or(0),
@@ -161,7 +161,7 @@ impl Simulate {
     fn row(
         &self,
         simulator: &mut PlatformSimulator,
-        run: Run,
+        run: SimulatedCall,
         algorithm: &str,
     ) -> Result<SimulationRow> {
         let outcome = simulator.run(&run, None)?;

@@ -19,7 +19,7 @@ use crate::{
     },
 };
 
-/// A virtual cluster on this machine: up, down, status, exec
+/// A virtual cluster on this machine: sets it up, runs commands on it, takes it down
 #[derive(Debug, Args)]
 pub struct TestbedCommand {
     #[command(subcommand)]
@@ -28,7 +28,7 @@ pub struct TestbedCommand {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Set one up
+    /// Set a virtual cluster up
     Up {
         #[command(flatten)]
         name: Name,
@@ -40,12 +40,12 @@ enum Action {
         #[command(flatten)]
         network: TestbedOptions,
     },
-    /// Take it down: its processes end, nothing of it stays
+    /// Take it down: ends its processes and removes all of it
     Down {
         #[command(flatten)]
         name: Name,
     },
-    /// Show what is up
+    /// Show the virtual clusters that are up
     Status,
     /// Run a command in a node, or on the head (where mpirun runs)
     Exec {
@@ -88,7 +88,7 @@ enum Action {
         )]
         program: Vec<OsString>,
     },
-    /// Say whether this machine can hold one
+    /// Say whether this machine can hold a virtual cluster
     Check,
 }
 

@@ -9,7 +9,7 @@ use models::Model;
 use records::{document, observation::CollectiveCall, plan::Plan, quantity, record};
 use timing::{operations::UnevenBlocks, scheme::TimingScheme};
 use tuning::plan::{self, Extent, Grid};
-use verification::{samples::Samples, selection::Choice};
+use verification::{samples::Samples, selection::TimedChoice};
 
 use crate::{
     commands::shared::{
@@ -67,7 +67,8 @@ pub struct Verify {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), default_value_t = 3)]
     rounds: u32,
 
-    /// Visit what takes more than so many times the best method's time at its point twice only, as in 1.3
+    /// Visit a method only twice where it takes more than this many times the best one's time, such
+    /// as 1.3
     /// [default: everything in every round]
     #[arg(long, value_name = "FACTOR", conflicts_with = "budget", value_parser = factor_above_one)]
     give_up_beyond: Option<f64>,
@@ -76,8 +77,8 @@ pub struct Verify {
     #[arg(long, default_value_t = 1)]
     seed: u64,
 
-    /// Roots of the collectives that have one, with commas: ranks, last, random; root 0, by which is decided,
-    /// is measured in any case
+    /// Roots of the collectives that have one, with commas: ranks, last, random. Root 0, for which
+    /// methods are chosen, is always measured
     #[arg(long, value_name = "LIST", value_parser = roots, default_value = "0")]
     roots: List<WantedRoot>,
 
@@ -147,11 +148,12 @@ impl Verify {
             true => Some(chosen::read(&run.choices())?).filter(|there| !there.confirmed.is_empty()),
             false => None,
         };
-        let choices = kept.as_ref().map(|kept| kept.choices.iter().map(Choice::from).collect());
+        let choices =
+            kept.as_ref().map(|kept| kept.choices.iter().map(TimedChoice::from).collect());
         let judged =
             judging::judge(&run, source.as_ref(), measurements, &models, &self.others, choices)?;
         if kept.is_none() {
-            let next = |choice: &Choice| chosen::next_measured(&judged.samples, choice);
+            let next = |choice: &TimedChoice| chosen::next_measured(&judged.samples, choice);
             let (penalties, doubts) = (&judged.penalties, BTreeMap::new());
             let choices =
                 chosen::measured(penalties, &judged.samples, &judged.choices, &next, &doubts);

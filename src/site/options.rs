@@ -12,57 +12,64 @@ use crate::{
     site::{begun::GivenOptions, config::RANKS},
 };
 
+/// Over the flags of a virtual cluster in a help text.
+const VIRTUAL_CLUSTER: &str = "Virtual cluster";
+/// Over those that say where the ranks run.
+const RANKS_RUN: &str = "Where the ranks run";
+/// Over those that limit what a program takes.
+const LIMITS: &str = "Limits of memory and time";
+
 /// What a virtual cluster is to be beside its number of nodes.
 #[derive(Debug, Clone, Args)]
 pub struct TestbedOptions {
     /// Rate of each link, both ways [default: 100mbit]
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", help_heading = VIRTUAL_CLUSTER)]
     rate: Option<testbed::Rate>,
 
     /// Rate of one node's port, or of one direction of it (in: what the node receives); repeatable
-    #[arg(long = "port", value_name = "NODE[.in|.out]=RATE")]
+    #[arg(long = "port", value_name = "NODE[.in|.out]=RATE", help_heading = VIRTUAL_CLUSTER)]
     pub ports: Vec<testbed::PortRate>,
 
     /// Ranks on each node: 4, or one number for each node as 4,4,3 [default: 1]
-    #[arg(long, value_name = "N[,N...]")]
+    #[arg(long, value_name = "N[,N...]", help_heading = VIRTUAL_CLUSTER)]
     ppn: Option<testbed::RanksPerNode>,
 
     /// Which ranks are on a node: block (each node is filled before the next) or cyclic (one to each
     /// in turn) [default: block]
-    #[arg(long, value_name = "block|cyclic")]
+    #[arg(long, value_name = "block|cyclic", help_heading = VIRTUAL_CLUSTER)]
     placement: Option<RankPlacement>,
 
     /// A network inside each node, with a port of this rate for each rank: 100mbit,100us
-    #[arg(long, value_name = "RATE,LATENCY")]
+    #[arg(long, value_name = "RATE,LATENCY", help_heading = VIRTUAL_CLUSTER)]
     pub inside: Option<testbed::Inside>,
 
     /// Latency from node to node, added to the transmission time: 10us, 1ms
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", help_heading = VIRTUAL_CLUSTER)]
     pub latency: Option<testbed::Delay>,
 
     /// Random delay added to each frame: 100us (uniform from 0), exponential:100us (mean)
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", help_heading = VIRTUAL_CLUSTER)]
     pub jitter: Option<testbed::Jitter>,
 
     /// Share of frames that are lost: 0.001, 0.1%
-    #[arg(long, value_name = "SHARE")]
+    #[arg(long, value_name = "SHARE", help_heading = VIRTUAL_CLUSTER)]
     pub loss: Option<testbed::Loss>,
 
     /// Seed of jitter and loss [default: 0]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = VIRTUAL_CLUSTER)]
     pub network_seed: Option<u64>,
 
     /// Number of racks and of nodes in each: 4x4
-    #[arg(long, value_name = "RACKSxNODES", requires = "uplink")]
+    #[arg(long, value_name = "RACKSxNODES", requires = "uplink", help_heading = VIRTUAL_CLUSTER)]
     pub racks: Option<testbed::RackShape>,
 
     /// Rate of each rack's link to the others, both ways
-    #[arg(long, value_name = "RATE", requires = "racks")]
+    #[arg(long, value_name = "RATE", requires = "racks", help_heading = VIRTUAL_CLUSTER)]
     pub uplink: Option<testbed::Rate>,
 
     /// Slow the network down by this factor (lower rates, higher latencies), so that the processors
     /// matter less [default: 1]
-    #[arg(long, value_name = "FACTOR")]
+    #[arg(long, value_name = "FACTOR", help_heading = VIRTUAL_CLUSTER)]
     slow: Option<u32>,
 }
 
@@ -174,45 +181,45 @@ fn parse_share(text: &str) -> Result<f64, String> {
 /// Where the ranks run.
 #[derive(Debug, Clone, Args)]
 pub struct SiteOptions {
-    /// The command that starts an MPI program, in words as in a shell; {np} stands for the number of
-    /// ranks, and in an allocation {nodes}, {ppn} and {hosts} for nodes, ranks on each and names
+    /// The command that starts an MPI program, quoted as in a shell. {np} stands for the number
+    /// of ranks; in an allocation {nodes}, {ppn} and {hosts} for nodes, ranks on each, and names
     /// [default: from colibri.toml, the batch system, or mpirun]
-    #[arg(long, value_name = "COMMAND", conflicts_with = "testbed")]
+    #[arg(long, value_name = "COMMAND", conflicts_with = "testbed", help_heading = RANKS_RUN)]
     pub launcher: Option<String>,
 
-    /// The MPI library that colibri-mpi was built for, `other` for one whose methods can't be forced
-    /// [default: what it says of itself]
-    #[arg(long, value_name = "NAME", value_parser = NamedLibrary::parse)]
+    /// The MPI library that colibri-mpi was built for; `other`: one whose algorithms can't be
+    /// forced [default: what it says of itself]
+    #[arg(long, value_name = "NAME", value_parser = NamedLibrary::parse, help_heading = RANKS_RUN)]
     pub mpi_library: Option<NamedLibrary>,
 
     /// Ranks to start [default: as many as the allocation or this machine holds]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(RANKS))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(RANKS), help_heading = RANKS_RUN)]
     pub ranks: Option<u32>,
 
-    /// Run on a virtual cluster: a number of nodes (set up for this run), or the name of one that
-    /// is up
-    #[arg(long, value_name = "NODES|NAME")]
+    /// Run on a virtual cluster: the name of one that is up, or a number of nodes to set one up
+    /// for this run alone
+    #[arg(long, value_name = "NODES|NAME", help_heading = RANKS_RUN)]
     pub testbed: Option<String>,
 
-    #[command(flatten, next_help_heading = "Virtual cluster set up for this run")]
+    #[command(flatten)]
     pub network: TestbedOptions,
 
     /// Share of a node's memory that measuring collectives may take; larger messages are left out
-    #[arg(long, value_name = "SHARE", value_parser = parse_share, default_value = "25%")]
+    #[arg(long, value_name = "SHARE", value_parser = parse_share, default_value = "25%", help_heading = LIMITS)]
     pub memory_share: f64,
 
     /// Memory for the data of mock-ups; what needs more is not measured (PGMPITuneLib's size_msg_buffer_bytes)
     /// [default: COLIBRI_MEMORY, or 64 MiB]
-    #[arg(long, value_name = "SIZE", value_parser = quantity::parse_bytes)]
+    #[arg(long, value_name = "SIZE", value_parser = quantity::parse_bytes, help_heading = LIMITS)]
     pub mockup_memory: Option<u64>,
 
-    /// Memory for their counts and displacements (PGMPITuneLib's size_int_buffer_bytes) [default:
+    /// Memory for the mock-ups' counts and displacements (PGMPITuneLib's size_int_buffer_bytes) [default:
     /// COLIBRI_COUNTS_MEMORY, or 1 MiB]
-    #[arg(long, value_name = "SIZE", value_parser = quantity::parse_bytes)]
+    #[arg(long, value_name = "SIZE", value_parser = quantity::parse_bytes, help_heading = LIMITS)]
     pub mockup_counts_memory: Option<u64>,
 
     /// End a program that makes no progress for this long
-    #[arg(long, value_name = "TIME", value_parser = quantity::parse_duration, default_value = "2m")]
+    #[arg(long, value_name = "TIME", value_parser = quantity::parse_duration, default_value = "2m", help_heading = LIMITS)]
     pub patience: Duration,
 }
 

@@ -92,7 +92,7 @@ pub fn measure(
 
 /// The library's own algorithms where they can be forced within a job, and Colibri's.
 fn methods(site: &Site, point: Point) -> Vec<Method> {
-    let natives = natives::of(site).filter(|natives| natives.library.within_job().is_some());
+    let natives = natives::of_site(site).filter(|natives| natives.library.within_job().is_some());
     let natives = natives.map(|natives| natives.at(point, &SEGMENTS)).unwrap_or_default();
     let own = compared::own_methods(point, &SEGMENTS).into_iter();
     // Compositions by node, and other fan-outs, have no constants of their own.

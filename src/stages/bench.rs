@@ -56,7 +56,7 @@ impl Bench for ClusterBench<'_, '_> {
         let mut plan = document::read(&path)?;
         if record.exists() {
             let header = record::read_begun::<CollectiveCall>(&record)?.header;
-            RecordedLayouts::of(&header).tell_plan(&mut plan);
+            RecordedLayouts::from_header(&header).tell_plan(&mut plan);
         }
         Ok(Some(plan))
     }

@@ -15,7 +15,7 @@ use records::{
 };
 use verification::{
     samples::Samples,
-    selection::{Choice, alternatives},
+    selection::{TimedChoice, alternatives},
 };
 
 use crate::{error::usage, site::run_directory::RunDirectory};
@@ -71,13 +71,13 @@ const NOTHING_FASTER: &str = "no method measured here is significantly faster";
 pub fn measured(
     penalties: &Penalties,
     samples: &Samples,
-    choices: &[Choice],
-    next: &dyn Fn(&Choice) -> Option<(Method, f64)>,
+    choices: &[TimedChoice],
+    next: &dyn Fn(&TimedChoice) -> Option<(Method, f64)>,
     doubts: &BTreeMap<Point, f64>,
 ) -> Choices {
-    let chosen = |choice: &Choice| {
+    let chosen = |choice: &TimedChoice| {
         let times = (choice.seconds, Some(choice.default_seconds));
-        let Choice { point, method, .. } = choice;
+        let TimedChoice { point, method, .. } = choice;
         Chosen {
             doubt: doubts.get(point).copied(),
             next: next(choice).map(|(method, seconds)| RunnerUp { method, seconds }),
@@ -96,7 +96,7 @@ pub fn measured(
 }
 
 /// The fastest of the other methods that were measured at a choice's point.
-pub fn next_measured(samples: &Samples, choice: &Choice) -> Option<(Method, f64)> {
+pub fn next_measured(samples: &Samples, choice: &TimedChoice) -> Option<(Method, f64)> {
     let others = samples.at(choice.point).filter(|(method, _)| **method != choice.method);
     let timed = others.filter_map(|(method, times)| Some((method, times.midmean()?)));
     let (method, seconds) = timed.min_by(|(_, a), (_, b)| a.total_cmp(b))?;
@@ -104,8 +104,8 @@ pub fn next_measured(samples: &Samples, choice: &Choice) -> Option<(Method, f64)
 }
 
 /// What is left of `chosen` for one way of loading, after the jobs that confirmed it.
-pub fn confirmed(chosen: &[Chosen], choices: &[Choice], loading: &Loading) -> Confirmed {
-    let of_point = |(before, choice): (&Chosen, &Choice)| {
+pub fn confirmed(chosen: &[Chosen], choices: &[TimedChoice], loading: &Loading) -> Confirmed {
+    let of_point = |(before, choice): (&Chosen, &TimedChoice)| {
         let is_default = choice.method == Method::Default;
         let seconds = if is_default { choice.default_seconds } else { choice.seconds };
         Chosen {
@@ -124,7 +124,7 @@ pub fn confirmed(chosen: &[Chosen], choices: &[Choice], loading: &Loading) -> Co
 }
 
 /// A choice at a size that was not measured, between sizes that were.
-pub fn predicted(choice: &Choice) -> Chosen {
+pub fn predicted(choice: &TimedChoice) -> Chosen {
     let is_default = choice.method == Method::Default;
     let because =
         if choice.seconds < choice.default_seconds { TAKEN_OUT_NEARBY } else { NOT_MEASURED };

@@ -40,7 +40,7 @@ impl ComparedKinds {
     /// # Errors
     /// The library's own are asked for and cannot be forced.
     pub fn at(site: &Site, asked: Option<&[MethodKind]>) -> Result<Self> {
-        let natives = natives::of(site);
+        let natives = natives::of_site(site);
         let kinds = match (asked, natives) {
             // All that there are here.
             (Some(asked), None) if *asked == MethodKind::ALL => asked[1..].to_vec(),

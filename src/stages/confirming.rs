@@ -16,7 +16,7 @@ use tuning::{
     confirm::{self, ConfirmingTask},
     state::TuningState,
 };
-use verification::selection::Choice;
+use verification::selection::TimedChoice;
 
 use crate::stages::{
     bench::ClusterBench,
@@ -66,7 +66,7 @@ pub fn confirm(
     let (confirmed, mut told) = confirmed.into_results(usage.as_ref());
     told.extend(targets.iter().flat_map(|target| target.left_out(&judged.choices)));
     let next = known.runners_up();
-    let next = |choice: &Choice| next.get(&choice.point).cloned();
+    let next = |choice: &TimedChoice| next.get(&choice.point).cloned();
     let mut choices =
         chosen::measured(&judged.penalties, &judged.samples, &judged.choices, &next, &doubts);
     let mut loadings = Vec::new();
@@ -123,9 +123,9 @@ struct WayTarget {
     way: LoadWay,
     target: LoadTarget,
     exporter: Box<dyn Exporter>,
-    choices: Vec<Choice>,
+    choices: Vec<TimedChoice>,
     doubts: BTreeMap<Point, f64>,
-    between: Vec<Choice>,
+    between: Vec<TimedChoice>,
 }
 
 impl WayTarget {
@@ -144,7 +144,7 @@ impl WayTarget {
     }
 
     /// What was measured best and is not loaded, and why, a line for each reason.
-    fn left_out(&self, best: &[Choice]) -> Vec<String> {
+    fn left_out(&self, best: &[TimedChoice]) -> Vec<String> {
         let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
         let natives = best.iter().filter(|one| matches!(one.method, Method::Native(_)));
         for one in natives.filter(|_| self.way == LoadWay::Rules) {

@@ -36,7 +36,7 @@ pub struct PlanPart {
 
 /// The parts of a plan, in the order in which they begin; nothing where one job makes all of it.
 pub fn parts(site: &Site, plan: &Plan) -> Option<Vec<PlanPart>> {
-    parts_with(natives::of(site)?, plan)
+    parts_with(natives::of_site(site)?, plan)
 }
 
 /// The cells count, not the visits: our program refuses what it can't run, visited or not.

@@ -66,7 +66,7 @@ pub fn batches(run: &RunDirectory) -> Result<Vec<RecordedPlan>> {
         }
         let record = read_calls(&files.record)?;
         let mut plan = document::read(&files.plan)?;
-        RecordedLayouts::of(&record.header).tell_plan(&mut plan);
+        RecordedLayouts::from_header(&record.header).tell_plan(&mut plan);
         let name = files.record.file_name().unwrap_or_default().to_string_lossy().into_owned();
         all.push(RecordedPlan { name, plan, record });
     }
@@ -79,7 +79,7 @@ pub fn batches(run: &RunDirectory) -> Result<Vec<RecordedPlan>> {
 /// It cannot be read.
 pub fn read_calls(path: &Path) -> Result<Record<CollectiveCall>, FileError> {
     let mut record = record::read::<CollectiveCall>(path)?;
-    RecordedLayouts::of(&record.header).tell_calls(&mut record.rows);
+    RecordedLayouts::from_header(&record.header).tell_calls(&mut record.rows);
     Ok(record)
 }
 

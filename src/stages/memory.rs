@@ -29,10 +29,10 @@ impl RankMemory {
     /// What it told can't be read.
     pub fn of_run(run: &RunDirectory, share: f64) -> Result<Option<Self>> {
         let path = run.first_job();
-        Ok(if path.exists() { Self::of(&document::read(&path)?, share) } else { None })
+        Ok(if path.exists() { Self::from_first_job(&document::read(&path)?, share) } else { None })
     }
 
-    fn of(told: &FirstJob, share: f64) -> Option<Self> {
+    fn from_first_job(told: &FirstJob, share: f64) -> Option<Self> {
         let of_node = |node: &NodeFacts| {
             let known = [node.memory_bytes, node.memory_limit_bytes].into_iter().flatten().min()?;
             // The nodes of a virtual cluster are one machine.
@@ -138,7 +138,9 @@ mod tests {
 
     #[test]
     fn the_node_with_least_for_each_rank_counts_and_its_limits_do() {
-        let of = |nodes, testbed| RankMemory::of(&told(nodes, testbed), 0.25).map(|it| it.bytes);
+        let of = |nodes, testbed| {
+            RankMemory::from_first_job(&told(nodes, testbed), 0.25).map(|it| it.bytes)
+        };
         let plain = || vec![node(4, Some(64 << 30), None), node(2, Some(64 << 30), Some(16 << 30))];
         assert_eq!(of(plain(), ""), Some(2 << 30));
         assert_eq!(of(plain(), "2 nodes"), Some((16 << 30) / 4 / 6));
@@ -149,7 +151,8 @@ mod tests {
     #[test]
     fn what_is_left_out_is_told_with_its_reason() {
         let memory =
-            RankMemory::of(&told(vec![node(48, Some(192 << 30), None)], ""), 0.25).unwrap();
+            RankMemory::from_first_job(&told(vec![node(48, Some(192 << 30), None)], ""), 0.25)
+                .unwrap();
         let (collective, layout) = (Collective::Alltoall, Layout::flat(3072));
         let cut = CutSizes { collective, layout, greatest: Some(64 << 10), asked: 1 << 20 };
         assert_eq!(

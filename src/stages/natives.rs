@@ -35,7 +35,7 @@ fn said(program: PathBuf) -> Option<String> {
 }
 
 /// Those of a site's library; none where it isn't known, or not in which version.
-pub fn of(site: &Site) -> Option<Natives> {
+pub fn of_site(site: &Site) -> Option<Natives> {
     let library = site.library()?;
     let said = said(site.program().ok()?).filter(|said| library.says(said))?;
     Some(Natives { library, version: library.version(&said)? })

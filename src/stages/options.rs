@@ -112,7 +112,7 @@ pub struct ModelOptions {
     #[arg(long, value_name = "FILE|preset:NAME")]
     pub calibration: Option<OsString>,
 
-    /// hockney, logp, loggp, plogp, refined, simulated (several with commas), or all
+    /// Models, with commas: hockney, logp, loggp, plogp, refined, simulated; or all
     #[arg(long, value_name = "MODELS", value_parser = models)]
     pub model: Option<List<Model>>,
 
@@ -129,8 +129,7 @@ pub struct ModelOptions {
 /// The root of what is predicted.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct RootOption {
-    /// The root of collectives that have one: the number of a rank, or last. What is simulated may take another
-    /// time with it; closed forms hold for every root
+    /// Root of the collectives that have one: the number of a rank, or last. Only simulated times depend on it
     #[arg(long, value_name = "RANK|last", default_value = "0")]
     pub root: Root,
 }
@@ -140,7 +139,7 @@ impl RootOption {
     ///
     /// # Errors
     /// It means nothing for these collectives, or is a rank of none of the communicators.
-    pub fn of(self, collectives: &[Collective], layouts: &[Layout]) -> Result<Root> {
+    pub fn checked(self, collectives: &[Collective], layouts: &[Layout]) -> Result<Root> {
         if self.root != Root::default() {
             if !collectives.iter().any(|of| of.is_rooted()) {
                 usage!("--root: none of the collectives has a root; leave it out");
@@ -173,7 +172,7 @@ impl ParameterSet {
 /// What the default is compared with.
 #[derive(Debug, Clone, Args)]
 pub struct MethodOptions {
-    /// Kinds of methods to compare the default with, with commas: native, own, mockup, plugin; or all
+    /// Kinds of methods to compare with the default: native, own, mockup, plugin (with commas), or all
     /// [default: native; own too where the MPI library's own are not known, or fewer]
     #[arg(long, value_name = "KINDS", value_parser = kinds)]
     methods: Option<List<MethodKind>>,
@@ -189,7 +188,7 @@ impl MethodOptions {
 /// Which collectives, at which points.
 #[derive(Debug, Clone, Args)]
 pub struct GridOptions {
-    /// Collectives, with commas, or all that have methods: all
+    /// Collectives, with commas; `all`: every one that has methods
     #[arg(long, value_name = "NAMES", value_parser = collectives, default_value = "bcast,reduce")]
     pub collective: List<Collective>,
 
@@ -198,7 +197,8 @@ pub struct GridOptions {
     #[arg(long, short, value_name = "LIST", value_parser = procs)]
     pub procs: Option<List<u32>>,
 
-    /// Which ranks are on which node, instead: 4x4,8x4 (nodes x ranks per node), 8x4:cyclic, 4+4+3
+    /// Instead of --procs, which ranks are on which node: 4x4,8x4 (nodes x ranks
+    /// per node), 8x4:cyclic, 4+4+3
     #[arg(
         long,
         alias = "layout",
@@ -213,7 +213,7 @@ pub struct GridOptions {
     #[arg(long, short = 'm', value_name = "LIST", value_parser = sizes, default_value = "1..1MiB")]
     pub sizes: List<u64>,
 
-    /// Segment sizes (0: unsegmented), or auto
+    /// Segment sizes (0: unsegmented); `auto`: the best of all
     #[arg(long, value_name = "LIST", value_parser = segments, default_value = "0,1KiB,8KiB")]
     pub segments: SegmentOption,
 }

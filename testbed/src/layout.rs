@@ -20,7 +20,7 @@ pub enum RanksPerNode {
 
 impl RanksPerNode {
     /// Of a node, from 0; none beyond the last.
-    pub fn of(&self, node: u32) -> u32 {
+    pub fn on(&self, node: u32) -> u32 {
         match self {
             RanksPerNode::Same(ranks) => *ranks,
             RanksPerNode::Each(ranks) => ranks.get(node as usize).copied().unwrap_or(0),
@@ -51,7 +51,7 @@ impl RanksPerNode {
             let problem = format!("ranks of {given} nodes ({self}) are given for {nodes} nodes");
             return Err(TestbedError::Spec(problem));
         }
-        match (0..nodes).map(|node| self.of(node)).find(|ranks| !(1..=MOST).contains(ranks)) {
+        match (0..nodes).map(|node| self.on(node)).find(|ranks| !(1..=MOST).contains(ranks)) {
             None => Ok(()),
             Some(ranks) => {
                 let problem = format!("{ranks} ranks per node; a testbed has 1 to {MOST}");
@@ -99,9 +99,9 @@ mod tests {
             let ranks: RanksPerNode = text.parse().unwrap();
             assert_eq!(ranks.to_string(), text);
             assert!(ranks.check(3).is_ok());
-            assert_eq!((ranks.of(1), ranks.is_one()), (4, false));
+            assert_eq!((ranks.on(1), ranks.is_one()), (4, false));
         }
-        assert_eq!("4,4,3".parse::<RanksPerNode>().unwrap().of(2), 3);
+        assert_eq!("4,4,3".parse::<RanksPerNode>().unwrap().on(2), 3);
         for text in ["", "4,", "four", "-1", "4;4"] {
             let error = text.parse::<RanksPerNode>().unwrap_err().to_string();
             assert!(error.contains("4,4,3"), "{error}");

@@ -133,9 +133,9 @@ impl Testbed {
         if spec.placement == RankPlacement::Block {
             return self.hosts();
         }
-        let rounds = (0..spec.nodes).map(|node| spec.ranks_per_node.of(node)).max().unwrap_or(0);
+        let rounds = (0..spec.nodes).map(|node| spec.ranks_per_node.on(node)).max().unwrap_or(0);
         let round = |round| {
-            let nodes = (0..spec.nodes).filter(move |node| spec.ranks_per_node.of(*node) > round);
+            let nodes = (0..spec.nodes).filter(move |node| spec.ranks_per_node.on(*node) > round);
             nodes.map(|node| format!("{}:1", spec.host(node)))
         };
         (0..rounds).flat_map(round).collect::<Vec<_>>().join(",")

@@ -212,7 +212,7 @@ impl Testbed {
     /// Every node's name with how many ranks it holds, as launchers read them.
     pub(crate) fn hosts(&self) -> String {
         let spec = self.spec();
-        let host = |node| format!("{}:{}", spec.host(node), spec.ranks_per_node.of(node));
+        let host = |node| format!("{}:{}", spec.host(node), spec.ranks_per_node.on(node));
         (0..spec.nodes).map(host).collect::<Vec<_>>().join(",")
     }
 

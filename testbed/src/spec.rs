@@ -168,7 +168,7 @@ impl Spec {
 
     /// How many ranks all nodes hold.
     pub fn ranks(&self) -> u32 {
-        (0..self.nodes).map(|node| self.ranks_per_node.of(node)).sum()
+        (0..self.nodes).map(|node| self.ranks_per_node.on(node)).sum()
     }
 
     /// The ranks and their nodes.
@@ -176,7 +176,7 @@ impl Spec {
     /// # Errors
     /// A node without ranks, which [`check`](Self::check) refuses.
     pub fn layout(&self) -> Result<Layout, TestbedError> {
-        let counts: Vec<u32> = (0..self.nodes).map(|node| self.ranks_per_node.of(node)).collect();
+        let counts: Vec<u32> = (0..self.nodes).map(|node| self.ranks_per_node.on(node)).collect();
         Layout::from_counts(&counts, self.placement).map_err(TestbedError::Spec)
     }
 
@@ -195,7 +195,7 @@ impl Spec {
 
     /// The node, and the number on it, of every rank that the nodes hold.
     pub(crate) fn rank_places(&self) -> impl Iterator<Item = (u32, u32)> + use<'_> {
-        let of = |node| (0..self.ranks_per_node.of(node)).map(move |local| (node, local));
+        let of = |node| (0..self.ranks_per_node.on(node)).map(move |local| (node, local));
         (0..self.nodes).flat_map(of)
     }
 

@@ -52,7 +52,7 @@ struct Level {
 
 impl Level {
     /// From rates, 0 being no rate, and latencies.
-    fn of(wires: impl Iterator<Item = ([u64; 2], Nanoseconds)>) -> Level {
+    fn from_wires(wires: impl Iterator<Item = ([u64; 2], Nanoseconds)>) -> Level {
         let mut level = Level::default();
         for (rates, latency) in wires {
             for rate in rates.into_iter().filter(|rate| *rate > 0) {
@@ -69,10 +69,10 @@ impl Level {
 impl Tcp {
     /// What fits the network.
     pub fn for_wiring(wiring: &Wiring, is_lossy: bool) -> Tcp {
-        let inner = Level::of(wiring.ports.iter().map(|port| {
+        let inner = Level::from_wires(wiring.ports.iter().map(|port| {
             ([port.out_bits_per_second, port.in_bits_per_second], port.latency.nanoseconds())
         }));
-        let outer = Level::of(wiring.groups.iter().map(|group| {
+        let outer = Level::from_wires(wiring.groups.iter().map(|group| {
             ([group.up_bits_per_second, group.down_bits_per_second], group.latency.nanoseconds())
         }));
         let jitter = wiring.jitter.map_or(0, |jitter| jitter.scale.nanoseconds() * 10);

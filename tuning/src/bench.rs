@@ -1,7 +1,7 @@
 //! What runs the engine's jobs.
 
 use records::{observation::CollectiveCall, plan::Plan, summary::LoadWay};
-use verification::selection::Choice;
+use verification::selection::TimedChoice;
 
 use crate::state::Batch;
 
@@ -75,5 +75,5 @@ pub struct Load<'a> {
     /// How.
     pub way: LoadWay,
     /// At every point; [`Method::Default`](records::Method::Default) where the library's default is left.
-    pub choices: &'a [Choice],
+    pub choices: &'a [TimedChoice],
 }

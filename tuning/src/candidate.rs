@@ -8,7 +8,7 @@ use records::{
     usage::Usage,
 };
 use statistics::{PairedJobs, geometric_mean};
-use verification::selection::Choice;
+use verification::selection::TimedChoice;
 
 use crate::{
     belief::octaves, bench::Load, confirmation::Confirmation, constants::constants,
@@ -25,15 +25,15 @@ pub struct WayToLoad<'a> {
     /// What is loaded for a method that was chosen at a point; else why it cannot be loaded.
     pub loaded: &'a dyn Fn(Point, &Method) -> Result<Method, String>,
     /// What was chosen for it at every point, ascending.
-    pub choices: &'a [Choice],
+    pub choices: &'a [TimedChoice],
     /// Standard deviations of the logarithms of what that is believed to gain.
     pub doubts: &'a BTreeMap<Point, f64>,
     /// What was chosen at sizes between these that were not measured.
-    pub between: &'a [Choice],
+    pub between: &'a [TimedChoice],
 }
 
 /// How many times as fast as the default a choice is believed to be.
-fn believed(choice: &Choice) -> f64 {
+fn believed(choice: &TimedChoice) -> f64 {
     choice.default_seconds / choice.seconds
 }
 
@@ -41,11 +41,11 @@ fn believed(choice: &Choice) -> f64 {
 #[derive(Debug, Clone)]
 pub struct LoadCandidate {
     /// At every point that was measured.
-    pub choices: Vec<Choice>,
+    pub choices: Vec<TimedChoice>,
     /// At sizes between these; loaded, but neither timed nor told as a gain.
-    pub between: Vec<Choice>,
+    pub between: Vec<TimedChoice>,
     /// Both.
-    loaded: Vec<Choice>,
+    loaded: Vec<TimedChoice>,
     /// What is told of it.
     pub loading: Loading,
     /// What is believed of its gains.
@@ -83,7 +83,7 @@ impl LoadCandidate {
         };
         let between = to_load.between.iter().map(|choice| {
             let loaded = (to_load.loaded)(choice.point, &choice.method);
-            Choice { method: loaded.unwrap_or(Method::Default), ..choice.clone() }
+            TimedChoice { method: loaded.unwrap_or(Method::Default), ..choice.clone() }
         });
         let other = match way {
             LoadWay::Rules => constants().same_implementation,
@@ -133,7 +133,7 @@ impl LoadCandidate {
     }
 
     /// The points at which the default is replaced.
-    pub fn replaced(&self) -> impl Iterator<Item = &Choice> {
+    pub fn replaced(&self) -> impl Iterator<Item = &TimedChoice> {
         self.choices.iter().filter(|choice| choice.method != Method::Default)
     }
 
@@ -305,9 +305,9 @@ mod tests {
         candidate_with(&[])
     }
 
-    fn candidate_with(between: &[Choice]) -> LoadCandidate {
+    fn candidate_with(between: &[TimedChoice]) -> LoadCandidate {
         let method = "native:openmpi:pipeline".parse().unwrap();
-        let choice = Choice { point: POINT, method, seconds: 0.1, default_seconds: 1.0 };
+        let choice = TimedChoice { point: POINT, method, seconds: 0.1, default_seconds: 1.0 };
         let way = WayToLoad {
             way: LoadWay::Rules,
             file: "openmpi.rules",
@@ -322,7 +322,7 @@ mod tests {
     /// It is loaded with the rest, and not told as a gain; where the method does harm it goes, too.
     #[test]
     fn what_is_predicted_between_sizes_is_loaded_unless_its_method_was_taken_out() {
-        let of = |bytes, method: &str| Choice {
+        let of = |bytes, method: &str| TimedChoice {
             point: Point { bytes, ..POINT },
             method: method.parse().unwrap(),
             seconds: 0.1,

@@ -10,7 +10,7 @@ use records::{
     summary::{Gain, Loading},
     usage::Usage,
 };
-use verification::{harm, samples::Samples, selection::Choice};
+use verification::{harm, samples::Samples, selection::TimedChoice};
 
 use crate::{
     bench::{Bench, BenchJob, JobName},
@@ -63,9 +63,9 @@ pub struct ConfirmedWays {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConfirmedWay {
     /// At every point.
-    pub choices: Vec<Choice>,
+    pub choices: Vec<TimedChoice>,
     /// At sizes between these, by what is believed of them.
-    pub between: Vec<Choice>,
+    pub between: Vec<TimedChoice>,
     /// What it gains, and what was taken out.
     pub loading: Loading,
     /// In each turn of the last round, the default's time without over that with it loaded, where it replaces
@@ -335,13 +335,13 @@ impl<'a> RoundJobs<'a> {
 
     /// Points at which no candidate replaces the default, so that all jobs run the same: what they
     /// differ by there is the machine's. Only short calls differ much from job to job.
-    fn controls(&self) -> Vec<&Choice> {
+    fn controls(&self) -> Vec<&TimedChoice> {
         let Some(first) = self.candidates.first() else { return Vec::new() };
         let is_left = |point: Point| {
             let mut replaced = self.candidates.iter().flat_map(LoadCandidate::replaced);
             replaced.all(|choice| choice.point != point)
         };
-        let controls: Vec<&Choice> = first
+        let controls: Vec<&TimedChoice> = first
             .choices
             .iter()
             .filter(|of| of.default_seconds < constants().very_short_seconds && is_left(of.point))

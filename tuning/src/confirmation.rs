@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use records::{Collective, Method, Point};
 use statistics::PairedJobs;
-use verification::{harm, samples::Samples, selection::Choice};
+use verification::{harm, samples::Samples, selection::TimedChoice};
 
 use crate::{
     belief::{Belief, Prior},
@@ -56,7 +56,7 @@ impl Confirmation {
     /// Before any run; the choices at all points, ascending. `doubts` are standard deviations of
     /// the logarithm of the gain; `other` is one of an error that all choices of one method have in
     /// common, because what is loaded is not what was measured.
-    pub fn new(choices: &[Choice], doubts: &BTreeMap<Point, f64>, other: f64) -> Self {
+    pub fn new(choices: &[TimedChoice], doubts: &BTreeMap<Point, f64>, other: f64) -> Self {
         let mut tracks: BTreeMap<(Collective, &Method), Vec<usize>> = BTreeMap::new();
         for (index, choice) in choices.iter().enumerate() {
             if choice.method != Method::Default {
@@ -65,7 +65,7 @@ impl Confirmation {
             }
         }
         let regions = regions(choices);
-        let prior = |choice: &Choice| {
+        let prior = |choice: &TimedChoice| {
             let doubt = doubts.get(&choice.point).copied().unwrap_or_default();
             let mean = (choice.default_seconds / choice.seconds).ln();
             Prior { mean, own: doubt.max(constants().least_doubt) }
@@ -171,7 +171,7 @@ fn between_jobs(of_visits: f64, turns: &PairedJobs) -> f64 {
 /// The regions of a map of decisions, a number for each choice: neighbouring sizes on as many
 /// processes, and neighbouring numbers of processes with messages of one size, are of one if they
 /// have the same method.
-fn regions(choices: &[Choice]) -> Vec<usize> {
+fn regions(choices: &[TimedChoice]) -> Vec<usize> {
     // The lines along which two are neighbours (collective, which line), with the place on them.
     type Place = (Collective, u64, u64);
     let lines: [fn(Point) -> Place; 2] = [
@@ -245,13 +245,13 @@ mod tests {
 
     /// Eight sizes, all of one region, each 1.2 times as fast.
     fn confirmation(doubt: f64, other: f64) -> Confirmation {
-        let choice = |bytes| Choice {
+        let choice = |bytes| TimedChoice {
             point: Point::flat(Collective::Bcast, 8, bytes),
             method: METHOD.parse().unwrap(),
             seconds: 1.0,
             default_seconds: 1.2,
         };
-        let choices: Vec<Choice> = (0..8).map(|power| choice(1 << power)).collect();
+        let choices: Vec<TimedChoice> = (0..8).map(|power| choice(1 << power)).collect();
         let doubts = choices.iter().map(|choice| (choice.point, doubt)).collect();
         Confirmation::new(&choices, &doubts, other)
     }
@@ -295,7 +295,7 @@ mod tests {
     #[test]
     fn neighbouring_numbers_of_processes_are_sure_together() {
         let is_sure = |left_to_the_default: &[u32]| {
-            let choice = |procs: u32| Choice {
+            let choice = |procs: u32| TimedChoice {
                 point: Point::flat(Collective::Bcast, procs, 8),
                 method: match left_to_the_default.contains(&procs) {
                     true => Method::Default,
@@ -304,7 +304,7 @@ mod tests {
                 seconds: 1.0,
                 default_seconds: 1.2,
             };
-            let choices: Vec<Choice> = [2, 3, 4, 6, 8, 11].map(choice).into();
+            let choices: Vec<TimedChoice> = [2, 3, 4, 6, 8, 11].map(choice).into();
             let doubts = choices.iter().map(|choice| (choice.point, 0.3)).collect();
             let confirmation = Confirmation::new(&choices, &doubts, 0.02);
             confirmation.believed(choices[5].point).unwrap().is_surely_faster

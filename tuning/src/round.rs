@@ -11,7 +11,7 @@ use statistics::midmean;
 use verification::{
     harm::{self, PairedTimes},
     samples::Samples,
-    selection::Choice,
+    selection::TimedChoice,
 };
 
 /// The jobs of a round.
@@ -59,10 +59,10 @@ impl ConfirmingRound {
     pub fn harm<'c>(
         &self,
         way: LoadWay,
-        replaced: impl Iterator<Item = &'c Choice>,
+        replaced: impl Iterator<Item = &'c TimedChoice>,
     ) -> Option<Harm> {
         self.loaded(way)?;
-        let compared = |choice: &Choice| {
+        let compared = |choice: &TimedChoice| {
             let turns = self.turns_at(way, choice.point);
             let compared =
                 PairedTimes { point: choice.point, method: choice.method.clone(), turns };

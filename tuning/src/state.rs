@@ -20,7 +20,7 @@ use self::{prior::Priors, visits::NoisyVisit};
 pub use crate::costs::spent_seconds;
 use records::{Collective, Method, Point, plan::Cell, summary::Regret};
 use statrs::distribution::{Continuous, ContinuousCDF, Normal};
-use verification::{samples::Samples, selection::Choice};
+use verification::{samples::Samples, selection::TimedChoice};
 
 use crate::{
     Weights, belief::Belief, constants::constants, plan::Expectation, visit_noise::VisitNoise,
@@ -165,18 +165,19 @@ impl TuningState {
 
     /// What to load at every point at which the default was seen, ascending: of the methods seen
     /// there, what is decided for among these.
-    pub fn choices(&self) -> Vec<Choice> {
+    pub fn choices(&self) -> Vec<TimedChoice> {
         self.choices_among(&|_, _| true)
     }
 
     /// The same where only these methods can be had beside the default.
-    pub fn choices_among(&self, among: &dyn Fn(Point, &Method) -> bool) -> Vec<Choice> {
-        let choice = |(point, default, decided): (Point, (usize, usize), (usize, usize))| Choice {
-            point,
-            method: self.method(decided).clone(),
-            seconds: self.seconds(decided.0, decided.1),
-            default_seconds: self.seconds(default.0, default.1),
-        };
+    pub fn choices_among(&self, among: &dyn Fn(Point, &Method) -> bool) -> Vec<TimedChoice> {
+        let choice =
+            |(point, default, decided): (Point, (usize, usize), (usize, usize))| TimedChoice {
+                point,
+                method: self.method(decided).clone(),
+                seconds: self.seconds(decided.0, decided.1),
+                default_seconds: self.seconds(default.0, default.1),
+            };
         self.to_load(among).map(choice).collect()
     }
 

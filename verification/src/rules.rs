@@ -6,7 +6,7 @@ pub use libraries::rules::{BytesRange, ProcsRange, Rules};
 use records::{Collective, Layout, Method};
 use statistics::geometric_mean;
 
-use crate::selection::Choice;
+use crate::selection::TimedChoice;
 
 /// Where one method gives way to another between two measured sizes: given the collective, the
 /// layout, the methods below and above and the two sizes, the first size at which the
@@ -15,8 +15,8 @@ pub type Crossing<'a> = &'a dyn Fn(Collective, Layout, &Method, &Method, u64, u6
 
 /// Joins neighbouring equal choices to ranges. A threshold between two measured sizes lies at the
 /// crossing of the two predictions if that falls inside, else at the geometric mean.
-pub fn rules(choices: &[Choice], crossing: Crossing<'_>) -> Vec<Rules> {
-    let mut by_collective: BTreeMap<Collective, BTreeMap<Layout, BTreeMap<u64, &Choice>>> =
+pub fn rules(choices: &[TimedChoice], crossing: Crossing<'_>) -> Vec<Rules> {
+    let mut by_collective: BTreeMap<Collective, BTreeMap<Layout, BTreeMap<u64, &TimedChoice>>> =
         BTreeMap::new();
     for choice in choices {
         let sections = by_collective.entry(choice.point.collective).or_default();
@@ -38,10 +38,10 @@ pub fn rules(choices: &[Choice], crossing: Crossing<'_>) -> Vec<Rules> {
 fn section(
     collective: Collective,
     layout: Layout,
-    sizes: &BTreeMap<u64, &Choice>,
+    sizes: &BTreeMap<u64, &TimedChoice>,
     crossing: Crossing<'_>,
 ) -> ProcsRange {
-    let mut joined: Vec<(u64, Vec<&Choice>)> = Vec::new();
+    let mut joined: Vec<(u64, Vec<&TimedChoice>)> = Vec::new();
     let mut below = 0;
     for (&bytes, &choice) in sizes {
         match joined.last_mut() {
@@ -66,7 +66,7 @@ fn section(
 }
 
 /// How many times as fast as the default, on geometric average; equal times claim nothing.
-fn gain(choices: &[&Choice]) -> Option<f64> {
+fn gain(choices: &[&TimedChoice]) -> Option<f64> {
     let known = choices.iter().filter(|choice| choice.default_seconds != choice.seconds);
     let gains: Vec<f64> = known.map(|choice| choice.default_seconds / choice.seconds).collect();
     geometric_mean(&gains)
@@ -84,10 +84,10 @@ mod tests {
     use proptest::prelude::*;
     use records::Point;
 
-    fn choice(procs: u32, bytes: u64, method: &str) -> Choice {
+    fn choice(procs: u32, bytes: u64, method: &str) -> TimedChoice {
         let point = Point::flat(Collective::Bcast, procs, bytes);
         let method = method.parse().unwrap();
-        Choice { point, method, seconds: 1.0, default_seconds: 1.0 }
+        TimedChoice { point, method, seconds: 1.0, default_seconds: 1.0 }
     }
 
     #[test]

@@ -18,7 +18,7 @@ const FALSE_REPLACEMENT_RATE: f64 = 0.05;
 
 /// What to load at one point.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Choice {
+pub struct TimedChoice {
     /// Where.
     pub point: Point,
     /// The method to load; [`Method::Default`] where nothing beats the default.
@@ -29,9 +29,9 @@ pub struct Choice {
     pub default_seconds: f64,
 }
 
-impl From<&Chosen> for Choice {
+impl From<&Chosen> for TimedChoice {
     fn from(chosen: &Chosen) -> Self {
-        Choice {
+        TimedChoice {
             point: chosen.point(),
             method: chosen.method.clone(),
             seconds: chosen.seconds,
@@ -46,14 +46,14 @@ impl From<&Chosen> for Choice {
 /// The method measured best replaces the default only if it is faster by [`LEAST_GAIN`] in the
 /// half that chose it *and* in the half that did not, since what won by luck in one loses in the
 /// other, and if all observations together say so significantly.
-pub fn choose(samples: &Samples) -> Vec<Choice> {
+pub fn choose(samples: &Samples) -> Vec<TimedChoice> {
     samples.points().filter_map(|point| choose_at(samples, point)).collect()
 }
 
 /// The same by summaries of many repetitions, of which there are too few for a test: the method with
 /// the least time replaces the default if it is faster by [`LEAST_GAIN`]. What cannot be loaded is
 /// not chosen.
-pub fn choose_least(samples: &Samples) -> Vec<Choice> {
+pub fn choose_least(samples: &Samples) -> Vec<TimedChoice> {
     let at = |point| {
         let default_seconds = samples.get(point, &Method::Default)?.midmean()?;
         let loadable = samples.at(point).filter(|(method, _)| !matches!(method, Method::Other(_)));
@@ -63,19 +63,19 @@ pub fn choose_least(samples: &Samples) -> Vec<Choice> {
             true => (method.clone(), seconds),
             false => (Method::Default, default_seconds),
         };
-        Some(Choice { point, method, seconds, default_seconds })
+        Some(TimedChoice { point, method, seconds, default_seconds })
     };
     samples.points().filter_map(at).collect()
 }
 
-fn choose_at(samples: &Samples, point: Point) -> Option<Choice> {
+fn choose_at(samples: &Samples, point: Point) -> Option<TimedChoice> {
     let default = samples.get(point, &Method::Default)?;
     let default_seconds = default.midmean_of(ObservationHalf::Timing)?;
     let (best, best_seconds) = samples.best(point)?;
     let replace = beats_default(samples, point, best)?;
     let (method, seconds) =
         if replace { (best.clone(), best_seconds) } else { (Method::Default, default_seconds) };
-    Some(Choice { point, method, seconds, default_seconds })
+    Some(TimedChoice { point, method, seconds, default_seconds })
 }
 
 /// Whether a method is faster than the default in both halves, and significantly so.
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
     use crate::samples::tests::call;
 
-    fn chosen(best: [f64; 4], default: [f64; 4]) -> Choice {
+    fn chosen(best: [f64; 4], default: [f64; 4]) -> TimedChoice {
         let best =
             best.map(|seconds| call("native:openmpi:pipeline,segment=8KiB", "", 64, seconds));
         let default = default.map(|seconds| call("default", "", 64, seconds));

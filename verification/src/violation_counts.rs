@@ -18,7 +18,7 @@ type GuidelineKey = (Class, Collective, Layout, String);
 pub(crate) struct ViolationCounts(BTreeMap<GuidelineKey, (BTreeSet<u64>, BTreeSet<u64>)>);
 
 impl ViolationCounts {
-    fn of(
+    fn entry(
         &mut self,
         class: Class,
         point: Point,
@@ -29,13 +29,13 @@ impl ViolationCounts {
     }
 
     pub(crate) fn judged(&mut self, class: Class, point: Point, better: &Better) {
-        self.of(class, point, better).0.insert(point.bytes);
+        self.entry(class, point, better).0.insert(point.bytes);
     }
 
     pub(crate) fn violated(&mut self, violation: &Violation) {
         let Violation { class, collective, layout, bytes, .. } = *violation;
         let point = Point { collective, layout, bytes };
-        self.of(class, point, &violation.better).1.insert(bytes);
+        self.entry(class, point, &violation.better).1.insert(bytes);
     }
 
     pub(crate) fn judged_guidelines(&self) -> Vec<JudgedGuideline> {

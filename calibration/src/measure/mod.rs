@@ -72,7 +72,7 @@ pub fn run(flags: &MeasureFlags, world: &World) -> Result<()> {
     if path.exists() {
         // What an older version began goes on with the communicators that it meant.
         let header = record::read_begun::<CollectiveCall>(path)?.header;
-        RecordedLayouts::of(&header).tell_plan(&mut plan);
+        RecordedLayouts::from_header(&header).tell_plan(&mut plan);
     }
     let running = RunningLibrary::linked()?;
     work::check_plan(&plan, (flags.job.ranks, &nodes), (&way, running), &flags.plan)?;
@@ -82,7 +82,7 @@ pub fn run(flags: &MeasureFlags, world: &World) -> Result<()> {
     let participant = Participant::new(plan.clone(), way.clone(), synchroniser, control, sampler)?;
     let header = header(&plan, &platform, &way, clock_shared)?;
     let (recording, mut earlier) = Recording::open(path, header, &[ROOT, FACTORS])?;
-    RecordedLayouts::of(&earlier.header).tell_calls(&mut earlier.rows);
+    RecordedLayouts::from_header(&earlier.header).tell_calls(&mut earlier.rows);
     let work = OpenWork::new(&plan, &earlier.rows, path)?;
     if work.visits.is_empty() {
         world.control.tell_others(&None::<Plan>, Tag::Setup)?;

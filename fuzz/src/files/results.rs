@@ -139,7 +139,7 @@ pub fn penalties() -> String {
 
 /// What a run has chosen.
 pub fn choices() -> String {
-    let one = |choice: &selection::Choice| {
+    let one = |choice: &selection::TimedChoice| {
         let seconds = choice.seconds;
         let times = (seconds, Some(choice.default_seconds));
         let [linear, binomial] = ["own:linear", "own:binomial"].map(method);

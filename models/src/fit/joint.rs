@@ -115,7 +115,7 @@ pub fn joint(times: &[CollectiveTime]) -> Result<JointFit, NothingKnown> {
     let mut counts = Vec::new();
     let mut rows = Vec::new();
     for time in times.iter().filter(|time| time.seconds > 0.0) {
-        let Some(shape) = shapes.of(time.point, &time.method) else { continue };
+        let Some(shape) = shapes.look_up(time.point, &time.method) else { continue };
         if shape.iter().sum::<f64>() <= 0.0 {
             continue;
         }
@@ -171,7 +171,7 @@ impl JointFit {
     /// What a method takes, in seconds; none where its schedule is not known. A method without times
     /// of its own has the factor 1.
     pub fn seconds(&self, point: Point, method: &Method) -> Option<f64> {
-        let shape = self.shapes.of(point, method)?;
+        let shape = self.shapes.look_up(point, method)?;
         let plain = method.clone().with_segment(0);
         let is_of = |it: &&AlgorithmFactor| it.collective == point.collective && it.method == plain;
         let factor = self.factors.iter().find(is_of).map_or(1.0, |it| it.factor.value);

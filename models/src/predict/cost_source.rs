@@ -3,12 +3,12 @@
 use records::{Algorithm, Collective, Layout, Method, NodeAware, Point, TreePace};
 use schedules::{Entry, find_node_aware};
 
-use super::{PredictError, Predictor, Set, Sets};
+use super::{PredictError, Predictor, PredictorParameters, UncertainNetwork};
 use crate::{
     Evaluator, Forms,
     closed_forms::{CallShape, ClosedForm, algorithms, form, is_candidate, refined},
     parameters::Network,
-    simulated::{LevelledNetwork, Run, RunLevels},
+    simulated::{CallLevels, LevelledNetwork, SimulatedCall},
 };
 
 /// How a time is found.
@@ -40,13 +40,13 @@ impl CostSource {
 pub(crate) struct Evaluation<'a> {
     pub(crate) way: CostSource,
     pub(crate) shape: CallShape,
-    pub(crate) set: &'a Set,
+    pub(crate) set: &'a UncertainNetwork,
     /// Of a fitted tree that is simulated.
     pub(crate) pace: TreePace,
     /// Of what is simulated; 0 where the collective has none.
     pub(crate) root: u32,
     /// What is simulated has to do with nodes.
-    pub(crate) levels: RunLevels,
+    pub(crate) levels: CallLevels,
 }
 
 impl Evaluation<'_> {
@@ -62,7 +62,7 @@ impl Evaluation<'_> {
     }
 
     /// Seconds that what is simulated surely takes at least with other parameters, see
-    /// [`Run::at_least`]; 0 of a closed form, and on nodes of several ranks.
+    /// [`SimulatedCall::at_least`]; 0 of a closed form, and on nodes of several ranks.
     pub(crate) fn at_least(&self, network: &Network, enough: f64) -> f64 {
         match (self.way, &self.set.levels) {
             (CostSource::Simulated(entry), None) => self.run(entry).at_least(network, enough),
@@ -157,8 +157,8 @@ impl Evaluation<'_> {
         Ok(self.run(entry).seconds(network)?)
     }
 
-    fn run(&self, entry: &'static Entry) -> Run {
-        Run {
+    fn run(&self, entry: &'static Entry) -> SimulatedCall {
+        SimulatedCall {
             entry,
             procs: self.shape.ranks(),
             root: self.root,
@@ -200,9 +200,9 @@ impl Predictor {
     /// The network of both levels, if it simulates nodes that hold several ranks.
     #[inline]
     pub(crate) fn levels(&self) -> Option<&LevelledNetwork> {
-        match &self.sets {
-            Sets::Common(set) => set.levels.as_ref().map(|levels| &levels.network),
-            Sets::ByMethod(_) => None,
+        match &self.parameters {
+            PredictorParameters::Common(set) => set.levels.as_ref().map(|levels| &levels.network),
+            PredictorParameters::ByMethod(_) => None,
         }
     }
 
@@ -308,7 +308,7 @@ impl Predictor {
         algorithm: Algorithm,
         segment_bytes: u64,
     ) -> Option<(&'static ClosedForm, &Network, CallShape)> {
-        let Sets::Common(set) = &self.sets else { return None };
+        let PredictorParameters::Common(set) = &self.parameters else { return None };
         let Point { collective, layout, bytes } = point;
         let has_nodes = self.nodes.is_some() && !layout.is_flat();
         if has_nodes || self.follows_schedules() || check(point).is_err() {
@@ -350,7 +350,7 @@ impl Predictor {
         }
         let shape = CallShape::new(layout.procs(), bytes, segment_bytes);
         let shape = shape.with_fan_out(method.fan_out());
-        let Some(set) = predictor.sets.find(collective, method) else {
+        let Some(set) = predictor.parameters.find(collective, method) else {
             let method = method.clone().with_segment(0);
             return Err(PredictError::Constants { collective, method });
         };
@@ -367,12 +367,12 @@ impl Predictor {
     }
 }
 
-fn levels_of(method: &Method, layout: Option<Layout>) -> RunLevels {
+fn levels_of(method: &Method, layout: Option<Layout>) -> CallLevels {
     match method {
         Method::NodeAware(NodeAware { inter, intra, .. }) => {
-            RunLevels { layout, inter: *inter, intra: *intra }
+            CallLevels { layout, inter: *inter, intra: *intra }
         }
-        _ => RunLevels { layout, ..RunLevels::default() },
+        _ => CallLevels { layout, ..CallLevels::default() },
     }
 }
 

@@ -3,7 +3,7 @@ use schedules::CallError;
 
 use crate::{
     closed_forms::{COLLECTIVES, algorithms},
-    simulated::RunError,
+    simulated::CallSimulationError,
 };
 
 /// No time can be predicted.
@@ -61,7 +61,7 @@ pub enum PredictError {
     Call(#[from] CallError),
     /// The simulator gives no time.
     #[error(transparent)]
-    Simulation(#[from] RunError),
+    Simulation(#[from] CallSimulationError),
     /// No process.
     #[error("0 processes; a communicator has at least 1")]
     Procs,

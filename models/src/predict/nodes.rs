@@ -7,7 +7,7 @@ use records::{
     calibration::{InsideNode, Parameters},
 };
 
-use super::{CostSource, NodePredictors, PredictError, Predictor, Sets};
+use super::{CostSource, NodePredictors, PredictError, Predictor, PredictorParameters};
 use crate::{parameters::ParametersError, simulated::inside_parameters};
 
 /// More ranks take minutes to simulate, with all methods and sizes.
@@ -37,7 +37,11 @@ impl Predictor {
         let of_inside = |level| Predictor::new(model, forms, inside_parameters(level, fitted));
         let nodes = NodePredictors {
             inside: inside.map(of_inside).transpose()?,
-            several: Self::of_sets(model, forms, Sets::on_levels(model, between, inside, fitted)?),
+            several: Self::from_parameters(
+                model,
+                forms,
+                PredictorParameters::on_levels(model, between, inside, fitted)?,
+            ),
         };
         Ok(Predictor { nodes: Some(Arc::new(nodes)), ..self }.told_to_nodes())
     }

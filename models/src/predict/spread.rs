@@ -1,4 +1,4 @@
-use super::Set;
+use super::UncertainNetwork;
 use crate::parameters::MOST_PARAMETERS;
 
 /// Beyond what two ways of adding up the same times differ by.
@@ -53,7 +53,7 @@ impl Spread {
 
     /// By how much a method comes nearer to this, the cheapest, at the ends of its parameters' intervals,
     /// all errors together, if it falls by `falls` at most at the lower end of each.
-    pub(super) fn comes_nearer(&self, falls: f64, of: &Set) -> f64 {
+    pub(super) fn comes_nearer(&self, falls: f64, of: &UncertainNetwork) -> f64 {
         let square = |[low, high]: &[f64; 2]| {
             (falls - (self.value - low)).max(high - self.value).max(0.0).powi(2)
         };
@@ -69,7 +69,7 @@ impl Spread {
     /// max(v - t - fall, rise), by what this one falls and rises there. It is no tie if v is more than
     /// this by more than the root of the sum of the squares. That root is convex in v: what holds
     /// at v = t and at v = `at_most` holds between.
-    pub(crate) fn surely_apart_from(&self, at_most: f64, of: &Set) -> f64 {
+    pub(crate) fn surely_apart_from(&self, at_most: f64, of: &UncertainNetwork) -> f64 {
         const HALVINGS: u32 = 20;
         if of.number != self.set {
             return f64::INFINITY;

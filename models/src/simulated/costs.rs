@@ -63,29 +63,29 @@ pub(super) struct Savings<'a> {
 }
 
 impl Savings<'_> {
-    fn of(&self, cost: impl Fn(&Network) -> f64) -> f64 {
+    fn saved(&self, cost: impl Fn(&Network) -> f64) -> f64 {
         cost(self.value) - cost(self.end)
     }
 }
 
 impl Costs for Savings<'_> {
     fn send_overhead(&self, bytes: u64) -> f64 {
-        self.of(|network| network.send_overhead(bytes))
+        self.saved(|network| network.send_overhead(bytes))
     }
 
     fn receive_overhead(&self, bytes: u64) -> f64 {
-        self.of(|network| network.receive_overhead(bytes))
+        self.saved(|network| network.receive_overhead(bytes))
     }
 
     fn gap(&self, bytes: u64, destinations: u32) -> f64 {
-        self.of(|network| network.gap(bytes, destinations))
+        self.saved(|network| network.gap(bytes, destinations))
     }
 
     fn flight(&self, bytes: u64) -> f64 {
-        self.of(|network| network.flight(bytes))
+        self.saved(|network| network.flight(bytes))
     }
 
     fn combine(&self, bytes: u64) -> f64 {
-        self.of(|network| Costs::combine(network, bytes))
+        self.saved(|network| Costs::combine(network, bytes))
     }
 }

@@ -5,7 +5,7 @@ use models::{
     parameters::{Network, PointToPointParameters},
     port_sharing::{self, PortKnot},
     presets::preset,
-    simulated::{LevelledNetwork, Run, RunLevels},
+    simulated::{CallLevels, LevelledNetwork, SimulatedCall},
 };
 use proptest::prelude::*;
 use records::{
@@ -42,7 +42,7 @@ fn ratios(network: &Network, point: Point) -> Vec<(A, f64)> {
     let least = limit(network, point).seconds;
     let of = schedules::of_collective(collective);
     let times = of.filter_map(|entry| {
-        let run = Run {
+        let run = SimulatedCall {
             entry,
             procs,
             root: 0,
@@ -50,7 +50,7 @@ fn ratios(network: &Network, point: Point) -> Vec<(A, f64)> {
             pace: records::TreePace::EVEN,
             bytes,
             segment_bytes: 0,
-            levels: RunLevels::default(),
+            levels: CallLevels::default(),
         };
         Some((entry.algorithm, run.seconds(network).ok()? / least))
     });
@@ -235,7 +235,7 @@ proptest! {
             for entry in schedules::ENTRIES {
                 let collective = entry.collective;
                 let bytes = if collective == C::Barrier { 0 } else { 8 * elements };
-                let run = Run {
+                let run = SimulatedCall {
                     entry,
                     procs: layout.procs(),
                     root: 0,
@@ -243,7 +243,7 @@ proptest! {
                     pace: records::TreePace::EVEN,
                     bytes,
                     segment_bytes: if entry.segmented { 1024 } else { 0 },
-                    levels: RunLevels { layout: Some(layout), ..RunLevels::default() },
+                    levels: CallLevels { layout: Some(layout), ..CallLevels::default() },
                 };
                 let Ok(times) = run.seconds_on_levels(&[&network]) else { continue };
                 let least = limit_on_nodes(&network, Point { collective, layout, bytes }, Root::default());

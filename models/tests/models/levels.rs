@@ -5,7 +5,7 @@ use models::{
     decide::{decide_among, methods},
     explain::Explainer,
     presets::preset,
-    simulated::{LevelledNetwork, Run, RunLevels},
+    simulated::{CallLevels, LevelledNetwork, SimulatedCall},
 };
 use records::{
     Algorithm, Collective, Layout, Method, Root, TreePace,
@@ -92,7 +92,7 @@ fn on_several_nodes_every_model_simulates_both_levels() {
         ] {
             let (at, method) = (point(Collective::Bcast, layout, 8192), method.parse().unwrap());
             let layout = at.layout;
-            let run = Run {
+            let run = SimulatedCall {
                 entry,
                 procs: layout.procs(),
                 root: 0,
@@ -100,7 +100,7 @@ fn on_several_nodes_every_model_simulates_both_levels() {
                 pace: TreePace::EVEN,
                 bytes: 8192,
                 segment_bytes: Method::segment_bytes(&method),
-                levels: RunLevels { layout: Some(layout), inter, intra: None },
+                levels: CallLevels { layout: Some(layout), inter, intra: None },
             };
             let options = Options { element_bytes: run.element_bytes(), ..Options::default() };
             let wanted =

@@ -5,7 +5,7 @@ use models::{
     parameters::{Combining, LogGp, Network, PointToPointParameters},
     port_sharing::{self, PairsRate, PortKnot},
     presets::preset,
-    simulated::{LevelledNetwork, Run, RunLevels},
+    simulated::{CallLevels, LevelledNetwork, SimulatedCall},
 };
 use records::{
     Algorithm, Collective, Layout, RankPlacement,
@@ -138,9 +138,9 @@ fn the_simulator_shares_the_fitted_port() {
     let entry = schedules::find(Collective::Alltoall, Algorithm::Pairwise).unwrap();
     for (per_node, times) in [(1_u32, 1.0), (2, 2.0 * 2.0 * 0.5), (4, 4.0 * 4.0 * 0.5)] {
         let layout = Layout::even(2, per_node, RankPlacement::Block).unwrap();
-        let levels_of_run = RunLevels { layout: Some(layout), ..RunLevels::default() };
+        let levels_of_run = CallLevels { layout: Some(layout), ..CallLevels::default() };
         let procs = 2 * per_node;
-        let run = Run {
+        let run = SimulatedCall {
             entry,
             procs,
             root: 0,

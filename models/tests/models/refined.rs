@@ -4,7 +4,7 @@ use models::{
     Forms, Model, Point, Predictor,
     closed_forms::refined,
     parameters::Network,
-    simulated::{Run, RunLevels},
+    simulated::{CallLevels, SimulatedCall},
 };
 use proptest::prelude::*;
 use records::{
@@ -136,9 +136,9 @@ proptest! {
                         "{collective} {method}, {procs} of {bytes}: {error}"
                     );
                     let (fan_out, pace) = (Some(method.fan_out()), method.pace());
-                    let levels = RunLevels::default();
+                    let levels = CallLevels::default();
                     let run =
-                        Run { entry, procs, root: 0, fan_out, pace, bytes, segment_bytes, levels };
+                        SimulatedCall { entry, procs, root: 0, fan_out, pace, bytes, segment_bytes, levels };
                     // A fitted tree is simulated as it is made for the network.
                     if algorithm != A::Fitted {
                         prop_assert_eq!(run.seconds(&network).unwrap(), wanted);

@@ -69,7 +69,7 @@ impl Copies {
         let (count, most, all) =
             (u64::from(nodes.count()), u64::from(nodes.most()), u64::from(nodes.ranks()));
         let (node_of, local_of) = (
-            |rank: u64| u64::from(nodes.of(rank as u32)),
+            |rank: u64| u64::from(nodes.node_of(rank as u32)),
             |rank: u64| u64::from(nodes.local(rank as u32)),
         );
         let member = |node: u64, local: u64| {

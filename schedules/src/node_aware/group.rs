@@ -20,7 +20,7 @@ pub(super) enum RankGroup {
 /// The rank of a node that works between the nodes: the root, where it is there. Without a root,
 /// the call's is 0, the first rank of its node.
 pub(super) fn leader(call: &Call<'_>, nodes: &NodesOfRanks, node: u32) -> u32 {
-    match nodes.of(call.root) == node {
+    match nodes.node_of(call.root) == node {
         true => call.root,
         false => nodes.members(node)[0],
     }
@@ -43,7 +43,7 @@ impl RankGroup {
             RankGroup::Lane(local) => nodes.members(place)[local as usize],
             RankGroup::InOrder => nodes.in_order()[place as usize],
             RankGroup::FromRoot => {
-                let (first, local) = (nodes.of(call.root), nodes.local(call.root));
+                let (first, local) = (nodes.node_of(call.root), nodes.local(call.root));
                 // The root and those that it goes before.
                 match place {
                     0 => call.root,
@@ -61,11 +61,12 @@ impl RankGroup {
     pub fn place(self, call: &Call<'_>, nodes: &NodesOfRanks, rank: u32) -> u32 {
         match self {
             RankGroup::Node(_) => nodes.local(rank),
-            RankGroup::Leaders | RankGroup::Lane(_) => nodes.of(rank),
+            RankGroup::Leaders | RankGroup::Lane(_) => nodes.node_of(rank),
             RankGroup::InOrder => nodes.place(rank),
             RankGroup::FromRoot => {
-                let first = nodes.of(call.root);
-                let before = nodes.of(rank) == first && nodes.local(rank) < nodes.local(call.root);
+                let first = nodes.node_of(call.root);
+                let before =
+                    nodes.node_of(rank) == first && nodes.local(rank) < nodes.local(call.root);
                 match (rank == call.root, before) {
                     (true, _) => 0,
                     (_, true) => nodes.local(rank) + 1,
@@ -90,8 +91,9 @@ mod tests {
                     (0..7).map(|place| group.rank(&call, &nodes, place)).collect();
                 let places = ranks.iter().map(|rank| group.place(&call, &nodes, *rank));
                 assert_eq!(places.collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5, 6], "{group:?} {root}");
-                let changes =
-                    ranks.windows(2).filter(|pair| nodes.of(pair[0]) != nodes.of(pair[1]));
+                let changes = ranks
+                    .windows(2)
+                    .filter(|pair| nodes.node_of(pair[0]) != nodes.node_of(pair[1]));
                 assert_eq!(changes.count(), 2, "{group:?} {root}: {ranks:?}");
             }
             assert_eq!(RankGroup::FromRoot.rank(&call, &nodes, 0), root);

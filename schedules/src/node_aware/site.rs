@@ -40,7 +40,7 @@ impl<'a> CallSite<'a> {
     }
 
     pub fn node(&self) -> u32 {
-        self.nodes.of(self.rank)
+        self.nodes.node_of(self.rank)
     }
 
     pub fn local(&self) -> u32 {
@@ -66,7 +66,7 @@ impl<'a> CallSite<'a> {
     }
 
     pub fn root_node(&self) -> u32 {
-        self.nodes.of(self.call.root)
+        self.nodes.node_of(self.call.root)
     }
 
     pub fn is_root(&self) -> bool {

@@ -103,7 +103,7 @@ impl<C: Costs> LevelledCosts for NodeCosts<'_, C> {
 
     #[inline]
     fn level(&self, from: u32, to: u32) -> usize {
-        usize::from(self.nodes.of(from) != self.nodes.of(to))
+        usize::from(self.nodes.node_of(from) != self.nodes.node_of(to))
     }
 
     #[inline]
@@ -113,7 +113,7 @@ impl<C: Costs> LevelledCosts for NodeCosts<'_, C> {
 
     #[inline]
     fn shared_port(&self, rank: u32) -> Option<u32> {
-        let node = self.nodes.of(rank);
+        let node = self.nodes.node_of(rank);
         (self.nodes.members(node).len() > 1).then_some(node)
     }
 

@@ -80,7 +80,7 @@ impl Grown {
         Grown { parents, subtrees, children, ends }
     }
 
-    fn of(key: Key) -> Rc<Grown> {
+    fn kept(key: Key) -> Rc<Grown> {
         KEPT.with_borrow_mut(|kept| {
             if let Some((_, tree)) = kept.iter().find(|(of, _)| *of == key) {
                 return Rc::clone(tree);
@@ -120,22 +120,22 @@ impl Tree for FittedTree {
 
     fn parent(&self, rank: u32) -> Option<u32> {
         let relative = self.relative.relative(rank);
-        let tree = Grown::of(self.key);
+        let tree = Grown::kept(self.key);
         (relative > 0).then(|| self.relative.rank(tree.parents[relative as usize]))
     }
 
     fn child_count(&self, rank: u32) -> u32 {
-        Grown::of(self.key).span(self.relative.relative(rank)).len() as u32
+        Grown::kept(self.key).span(self.relative.relative(rank)).len() as u32
     }
 
     fn child(&self, rank: u32, index: u32) -> u32 {
-        let tree = Grown::of(self.key);
+        let tree = Grown::kept(self.key);
         let place = tree.span(self.relative.relative(rank)).start + index;
         self.relative.rank(tree.children[place as usize])
     }
 
     fn subtree(&self, rank: u32) -> u32 {
-        Grown::of(self.key).subtrees[self.relative.relative(rank) as usize]
+        Grown::kept(self.key).subtrees[self.relative.relative(rank) as usize]
     }
 }
 

@@ -31,7 +31,7 @@ use crate::{
     },
 };
 
-/// Decides, at each point, for the method that is predicted to be the cheapest
+/// Chooses, at each point, the method that is predicted to be the fastest
 #[derive(Debug, Args)]
 pub struct Decide {
     #[command(flatten)]
@@ -67,7 +67,7 @@ pub struct Decide {
     #[arg(long, value_enum, value_name = "LANGUAGE", requires = "compress")]
     code: Option<Code>,
 
-    /// Also draw them, as .svg or .png: one panel per model
+    /// Also draw the decisions, as .svg or .png: one panel per model
     #[arg(long, value_name = "FILE", value_parser = figure_file())]
     figure: Option<PathBuf>,
 
@@ -124,7 +124,7 @@ impl Decide {
             None => source.models(default_models()),
         };
         let layouts = self.kept_layouts(source.layouts(&self.grid))?;
-        let source = source.with_root(self.root.of(&self.grid.collective.0, &layouts)?);
+        let source = source.with_root(self.root.checked(&self.grid.collective.0, &layouts)?);
         let wanted = DecisionRequest {
             collectives: &self.grid.collective.0,
             layouts: &layouts,

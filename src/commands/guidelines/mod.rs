@@ -53,8 +53,8 @@ pub struct Guidelines {
     #[command(flatten)]
     points: PointOptions,
 
-    /// Kinds of methods to compare the default with, with commas: mockup, native and own (no guidelines
-    /// but for profiles); or all
+    /// Kinds of methods to compare with the default, with commas: mockup; native and own (for
+    /// profiles, not guidelines); or all
     #[arg(long, value_name = "KINDS", value_parser = kinds, default_value = "mockup")]
     methods: List<MethodKind>,
 

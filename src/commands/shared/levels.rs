@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 use anyhow::Result;
 use clap::Args;
-use models::simulated::RunLevels;
+use models::simulated::CallLevels;
 use records::{Algorithm, Collective, Layout, Method, NodeAware, nearest, quoted};
 use schedules::{Entry, find, find_named, find_node_aware, find_part, of_collective, parts};
 
@@ -38,7 +38,7 @@ pub struct CompositionOptions {
     #[arg(long, value_name = "NAME", requires = "nodes")]
     pub intra: Option<Algorithm>,
 
-    /// Renumber the ranks of other algorithms by node
+    /// Renumber the ranks node by node, for algorithms other than these two
     #[arg(long, requires = "nodes")]
     pub by_node: bool,
 }
@@ -47,7 +47,7 @@ pub struct CompositionOptions {
 #[derive(Debug, Clone)]
 pub struct PlacedAlgorithm {
     pub entry: &'static Entry,
-    pub levels: RunLevels,
+    pub levels: CallLevels,
     /// As tables name it.
     pub name: String,
     /// Without segments.
@@ -126,10 +126,10 @@ impl CompositionOptions {
 
     /// An algorithm that doesn't look at nodes, by itself or on renumbered ranks.
     fn placed(&self, layout: Option<Layout>, entry: &'static Entry) -> Result<PlacedAlgorithm> {
-        let levels = RunLevels { layout, ..RunLevels::default() };
+        let levels = CallLevels { layout, ..CallLevels::default() };
         match find_node_aware(entry.collective, Algorithm::NodeOrder).filter(|_| self.by_node) {
             Some(by_node) => {
-                let levels = RunLevels { inter: Some(entry.algorithm), ..levels };
+                let levels = CallLevels { inter: Some(entry.algorithm), ..levels };
                 let method = method_of(by_node, &levels);
                 let name = method.words();
                 let method = Method::NodeAware(method);
@@ -157,7 +157,7 @@ impl CompositionOptions {
                 );
             }
         }
-        let levels = RunLevels { layout, inter, intra };
+        let levels = CallLevels { layout, inter, intra };
         let method = method_of(entry, &levels);
         let name = method.words();
         Ok(PlacedAlgorithm { entry, levels, name, method: Method::NodeAware(method) })
@@ -165,7 +165,7 @@ impl CompositionOptions {
 }
 
 /// The method that an algorithm composed of others is.
-fn method_of(entry: &Entry, levels: &RunLevels) -> NodeAware {
-    let RunLevels { inter, intra, .. } = *levels;
+fn method_of(entry: &Entry, levels: &CallLevels) -> NodeAware {
+    let CallLevels { inter, intra, .. } = *levels;
     NodeAware { scheme: entry.algorithm, inter, intra, segment_bytes: 0 }
 }

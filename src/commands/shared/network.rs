@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use models::{
     Model,
-    simulated::{CallTables, LevelledNetwork, Run},
+    simulated::{CallTables, LevelledNetwork, SimulatedCall},
 };
 use records::{Collective, quantity};
 use schedules::{
@@ -133,7 +133,7 @@ pub fn check_options(
 }
 
 /// What is simulated, in words: `64 KiB (count x type size) in segments of 8 KiB, root 0`.
-pub fn in_words(run: &Run) -> String {
+pub fn in_words(run: &SimulatedCall) -> String {
     let mut words = match run.entry.collective {
         Collective::Barrier => vec!["no message".to_owned()],
         other => {
@@ -193,7 +193,11 @@ impl PlatformSimulator {
     ///
     /// # Errors
     /// The algorithm can't serve the call, or it takes too long: used wrongly.
-    pub fn run(&mut self, run: &Run, observe: Option<&mut dyn FnMut(Activity)>) -> Result<Outcome> {
+    pub fn run(
+        &mut self,
+        run: &SimulatedCall,
+        observe: Option<&mut dyn FnMut(Activity)>,
+    ) -> Result<Outcome> {
         let options = Options {
             element_bytes: run.element_bytes(),
             rendezvous_bytes: self.rendezvous_bytes,

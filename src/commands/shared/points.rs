@@ -13,7 +13,8 @@ pub struct PointOptions {
     #[arg(long, short, value_name = "LIST", value_parser = procs)]
     procs: Option<List<u32>>,
 
-    /// Which ranks are on which node, instead: 4x4,8x4 (nodes x ranks per node), 8x4:cyclic, 4+4+3
+    /// Instead of --procs, which ranks are on which node: 4x4,8x4 (nodes x ranks
+    /// per node), 8x4:cyclic, 4+4+3
     #[arg(long, value_name = "LIST", value_parser = layouts, conflicts_with = "procs")]
     layouts: Option<List<Layout>>,
 

@@ -61,7 +61,7 @@ impl Tune {
             return Ok(());
         }
         let opened = site.open(run)?;
-        if natives::of(opened).is_none() {
+        if natives::of_site(opened).is_none() {
             eprintln!(
                 "plan: not known to be an MPI library whose algorithms can be forced: only Colibri's \
                  own methods are measured, for the preload library"

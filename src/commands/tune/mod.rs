@@ -76,8 +76,8 @@ pub struct Tune {
     #[arg(long, conflicts_with = "budget")]
     exhaustive: bool,
 
-    /// Roots of the collectives that have one, with commas: ranks, last, random; they take turns with root 0, and
-    /// what is loaded is chosen for all together
+    /// Roots of the collectives that have one, with commas: ranks, last, random. They take turns
+    /// with root 0; what is loaded is chosen for all together
     #[arg(long, value_name = "LIST", value_parser = roots, default_value = "0")]
     roots: List<WantedRoot>,
 

@@ -28,8 +28,8 @@ pub struct CalibrationOptions {
     #[arg(long, value_name = "CRITERION", default_value = Criterion::MedianInterval.name())]
     pub stop_by: Criterion,
 
-    /// Greatest value of that criterion, as a share of the time
-    #[arg(long, value_name = "PART", value_parser = part, default_value_t = PRECISION)]
+    /// Greatest value of --stop-by's criterion, as a share of the time
+    #[arg(long, value_name = "SHARE", value_parser = part, default_value_t = PRECISION)]
     pub precision: f64,
 
     /// Seed of the order of the measurements

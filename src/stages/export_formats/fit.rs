@@ -7,7 +7,7 @@ use std::{
 
 use libraries::Exporter;
 use records::{Collective, Layout, Method, Point, export::Unexpressed};
-use verification::selection::Choice;
+use verification::selection::TimedChoice;
 
 /// What is known of the methods that a target could take instead.
 pub trait Possible {
@@ -26,10 +26,10 @@ pub trait Possible {
 /// one with most ranks per node.
 pub fn fit(
     exporter: &dyn Exporter,
-    wanted: &[Choice],
+    wanted: &[TimedChoice],
     possible: &dyn Possible,
     told: &[Layout],
-) -> (Vec<Choice>, Vec<Unexpressed>) {
+) -> (Vec<TimedChoice>, Vec<Unexpressed>) {
     let mut fitted: Vec<NearestMethod> = wanted
         .iter()
         .map(|choice| {
@@ -64,7 +64,7 @@ pub fn fit(
         })
     });
     let unexpressed = unexpressed.collect();
-    let choices = wanted.iter().zip(fitted).map(|(choice, fitted)| Choice {
+    let choices = wanted.iter().zip(fitted).map(|(choice, fitted)| TimedChoice {
         method: fitted.method,
         seconds: fitted.seconds.unwrap_or(choice.default_seconds),
         ..choice.clone()
@@ -82,7 +82,7 @@ struct NearestMethod {
 /// One method for all sizes, where the target has no more.
 fn unify(
     exporter: &dyn Exporter,
-    wanted: &[Choice],
+    wanted: &[TimedChoice],
     fitted: &mut [NearestMethod],
     possible: &dyn Possible,
 ) {
@@ -163,7 +163,11 @@ pub fn conflicts(
 }
 
 /// The choices of which the target is told.
-pub fn told_choices(exporter: &dyn Exporter, choices: &[Choice], told: &[Layout]) -> Vec<Choice> {
+pub fn told_choices(
+    exporter: &dyn Exporter,
+    choices: &[TimedChoice],
+    told: &[Layout],
+) -> Vec<TimedChoice> {
     let leading = leading(choices.iter().map(|choice| choice.point), told);
     let is_told = |point: Point| {
         exporter.knows_layouts()
@@ -175,7 +179,7 @@ pub fn told_choices(exporter: &dyn Exporter, choices: &[Choice], told: &[Layout]
 /// One layout's methods for all layouts of as many processes, where the target does not tell them apart.
 fn unify_layouts(
     exporter: &dyn Exporter,
-    wanted: &[Choice],
+    wanted: &[TimedChoice],
     fitted: &mut [NearestMethod],
     (possible, told): (&dyn Possible, &[Layout]),
 ) {
@@ -225,7 +229,7 @@ mod tests {
     /// that costs is told.
     #[test]
     fn layouts_that_a_target_does_not_tell_apart_take_the_methods_of_one() {
-        let choice = |layout: &str, bytes, name: &str, seconds| Choice {
+        let choice = |layout: &str, bytes, name: &str, seconds| TimedChoice {
             point: Point { collective: Collective::Bcast, layout: layout.parse().unwrap(), bytes },
             method: format!("native:openmpi:{name}").parse().unwrap(),
             seconds,
@@ -286,9 +290,9 @@ mod tests {
         }
     }
 
-    fn choice(collective: Collective, bytes: u64, method: &str, seconds: f64) -> Choice {
+    fn choice(collective: Collective, bytes: u64, method: &str, seconds: f64) -> TimedChoice {
         let point = Point::flat(collective, 8, bytes);
-        Choice { point, method: method.parse().unwrap(), seconds, default_seconds: 9.0 }
+        TimedChoice { point, method: method.parse().unwrap(), seconds, default_seconds: 9.0 }
     }
 
     #[test]

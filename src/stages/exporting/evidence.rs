@@ -5,7 +5,7 @@ use records::{
     choices::{Chosen, Evidence},
     quantity::format_bytes,
 };
-use verification::selection::Choice;
+use verification::selection::TimedChoice;
 
 /// Neighbouring sizes with the same method that rests on the same.
 struct EvidenceRange<'a> {
@@ -19,7 +19,7 @@ struct EvidenceRange<'a> {
 
 /// A line for each range of sizes at which the default is replaced: `fitted` is what the target is
 /// told of `chosen`, point by point.
-pub fn lines(chosen: &[&Chosen], fitted: &[Choice]) -> Vec<String> {
+pub fn lines(chosen: &[&Chosen], fitted: &[TimedChoice]) -> Vec<String> {
     let mut stretches: Vec<EvidenceRange<'_>> = Vec::new();
     for (chosen, fitted) in chosen.iter().zip(fitted) {
         let next = stretch(chosen, fitted);
@@ -32,7 +32,7 @@ pub fn lines(chosen: &[&Chosen], fitted: &[Choice]) -> Vec<String> {
     replaced.map(EvidenceRange::line).collect()
 }
 
-fn stretch<'a>(chosen: &Chosen, fitted: &'a Choice) -> EvidenceRange<'a> {
+fn stretch<'a>(chosen: &Chosen, fitted: &'a TimedChoice) -> EvidenceRange<'a> {
     // What stands in for a choice was measured or predicted as that was, but not confirmed.
     let rests_on = match fitted.method == chosen.method {
         true => chosen.rests_on,
@@ -105,7 +105,7 @@ mod tests {
             let method = method.parse().unwrap();
             Chosen::new(at(bytes), method, (seconds, Some(4.0)), Evidence::Confirmed)
         });
-        let fitted = cases.map(|(bytes, _, method, seconds)| Choice {
+        let fitted = cases.map(|(bytes, _, method, seconds)| TimedChoice {
             point: at(bytes),
             method: method.parse().unwrap(),
             seconds,

@@ -21,7 +21,7 @@ use records::{
 };
 use verification::{
     rules::{Rules, rules},
-    selection::Choice,
+    selection::TimedChoice,
 };
 
 use crate::{
@@ -38,7 +38,7 @@ use predicted::{Predicted, crossing};
 /// Choices as a target can be told them.
 pub struct FittedChoices {
     rules: Vec<Rules>,
-    choices: Vec<Choice>,
+    choices: Vec<TimedChoice>,
     /// Where they come from; one line each.
     origin: Vec<String>,
     /// The same and what each rests on: what stands in the file.
@@ -78,7 +78,7 @@ pub fn fitted(
         check_told(&chosen, exporter)?;
     }
     let origin = measured_origin(source, document);
-    let possible = ListedAlternatives::of(&chosen, exporter);
+    let possible = ListedAlternatives::new(&chosen, exporter);
     FittedChoices::new(exporter, &chosen, &possible, (source, told), (origin, basis))
 }
 
@@ -153,7 +153,7 @@ fn decided(
         eprintln!("{note}");
         origin.push(note);
     }
-    let wanted: Vec<Choice> = chosen.iter().copied().map(Choice::from).collect();
+    let wanted: Vec<TimedChoice> = chosen.iter().copied().map(TimedChoice::from).collect();
     let predictor = match (source, name.parse::<Model>()) {
         (Some(source), Ok(model)) => Some(source.predictor(model)?),
         _ => None,
@@ -165,7 +165,7 @@ fn decided(
             FittedChoices::new(exporter, &chosen, &possible, (source, told), of)
         }
         None => {
-            let possible = ListedAlternatives::of(&chosen, exporter);
+            let possible = ListedAlternatives::new(&chosen, exporter);
             FittedChoices::new(exporter, &chosen, &possible, (source, told), of)
         }
     }
@@ -209,7 +209,7 @@ struct ListedAlternatives<'a> {
 }
 
 impl<'a> ListedAlternatives<'a> {
-    fn of(chosen: &[&'a Chosen], exporter: &'a dyn Exporter) -> Self {
+    fn new(chosen: &[&'a Chosen], exporter: &'a dyn Exporter) -> Self {
         let chosen = chosen.iter().map(|chosen| (chosen.point(), *chosen)).collect();
         ListedAlternatives { chosen, exporter }
     }
@@ -244,7 +244,7 @@ impl FittedChoices {
         (source, told): (Option<&CalibrationSource>, &[Layout]),
         (origin, basis): (Vec<String>, &'static str),
     ) -> Result<Self> {
-        let wanted: Vec<Choice> = chosen.iter().copied().map(Choice::from).collect();
+        let wanted: Vec<TimedChoice> = chosen.iter().copied().map(TimedChoice::from).collect();
         let (choices, unexpressed) = fit(exporter, &wanted, possible, told);
         let rules = fit_rules(source, &told_choices(exporter, &choices, told))?;
         let comments = [origin.clone(), evidence::lines(chosen, &choices)].concat();
@@ -317,7 +317,7 @@ fn beside(path: &Path, follows: &str) -> PathBuf {
 pub fn write(
     exporter: &dyn Exporter,
     source: &CalibrationSource,
-    choices: &[Choice],
+    choices: &[TimedChoice],
     path: &Path,
     ranks: u32,
 ) -> Result<Vec<(String, String)>> {
@@ -341,7 +341,7 @@ pub fn write_confirmed(
     path: &Path,
 ) -> Result<()> {
     let chosen: Vec<&Chosen> = confirmed.choices.iter().collect();
-    let possible = ListedAlternatives::of(&chosen, exporter);
+    let possible = ListedAlternatives::new(&chosen, exporter);
     let of = (measured_origin(Some(source), document), "confirmed");
     let fitted = FittedChoices::new(exporter, &chosen, &possible, (Some(source), &[]), of)?;
     write_anew(exporter, &fitted.export(), path)
@@ -377,7 +377,7 @@ pub fn environment(target: &LoadTarget, file: &str) -> Result<Option<Vec<(String
     Ok(target.exporter(true)?.environment(file, &export))
 }
 
-fn fit_rules(source: Option<&CalibrationSource>, choices: &[Choice]) -> Result<Vec<Rules>> {
+fn fit_rules(source: Option<&CalibrationSource>, choices: &[TimedChoice]) -> Result<Vec<Rules>> {
     // The model with the most to say of a size between two measured ones.
     let predictor = source.map(|source| source.predictor(Model::PLogP)).transpose()?;
     Ok(rules(choices, &|collective, layout, below, above, low, high| {

@@ -2,7 +2,7 @@
 
 use models::Predictor;
 use records::{Collective, Layout, Method, Point};
-use verification::selection::Choice;
+use verification::selection::TimedChoice;
 
 use crate::stages::export_formats::{Exporter, Possible};
 
@@ -10,7 +10,7 @@ use crate::stages::export_formats::{Exporter, Possible};
 pub struct Predicted<'a> {
     pub predictor: &'a Predictor,
     pub exporter: &'a dyn Exporter,
-    pub wanted: &'a [Choice],
+    pub wanted: &'a [TimedChoice],
 }
 
 impl Possible for Predicted<'_> {

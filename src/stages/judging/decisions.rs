@@ -21,7 +21,9 @@ pub const ALGORITHMS: &str = "-algorithms";
 
 /// The measured parameters and, where the calibration has them, the fitted ones and the constants of
 /// algorithms, each with what is added to the models' names.
-pub fn sets(source: &CalibrationSource) -> impl Iterator<Item = (&'static str, CalibrationSource)> {
+pub fn parameter_sources(
+    source: &CalibrationSource,
+) -> impl Iterator<Item = (&'static str, CalibrationSource)> {
     let sets = [
         ("", ParameterSet::Measured),
         (FITTED, ParameterSet::Fitted),
@@ -42,7 +44,7 @@ pub enum Candidates {
 
 /// Whether there are parameters for any of the models.
 pub fn has_parameters(source: &CalibrationSource, models: &[Model]) -> bool {
-    sets(source).any(|(_, source)| models.iter().any(|model| source.holds(*model)))
+    parameter_sources(source).any(|(_, source)| models.iter().any(|model| source.holds(*model)))
 }
 
 /// Decisions at the points of these cells by each model with each set of parameters; none where no
@@ -54,7 +56,7 @@ pub fn decisions(
     candidates: Candidates,
 ) -> Result<Option<Decisions>> {
     let mut all: Option<Decisions> = None;
-    for (suffix, source) in sets(source) {
+    for (suffix, source) in parameter_sources(source) {
         let models: Vec<Model> =
             models.iter().copied().filter(|model| source.holds(*model)).collect();
         let of_set = match candidates {

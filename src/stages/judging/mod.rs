@@ -25,7 +25,7 @@ use verification::{
     penalty,
     prediction::{self, PredictedTime},
     samples::Samples,
-    selection::{self, Choice},
+    selection::{self, TimedChoice},
 };
 
 use crate::{
@@ -51,7 +51,7 @@ pub struct JudgedRun {
     pub penalties: Penalties,
     /// The same against the limit, where it is known.
     pub above_limit: Option<Penalties>,
-    pub choices: Vec<Choice>,
+    pub choices: Vec<TimedChoice>,
     /// The figures written.
     pub figures: Vec<String>,
     /// What was measured.
@@ -70,7 +70,7 @@ pub fn judge(
     measurements: Measurements,
     models: &[Model],
     others: &[ForeignDecisions],
-    choices: Option<Vec<Choice>>,
+    choices: Option<Vec<TimedChoice>>,
 ) -> Result<JudgedRun> {
     let _shown = progress::show("judging", "", || WorkDone::Unknown);
     let Measurements { header, cells, unreached, samples, jobs } = measurements;

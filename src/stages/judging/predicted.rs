@@ -12,7 +12,7 @@ use verification::{
     statistics::quantile,
 };
 
-use super::decisions::sets;
+use super::decisions::parameter_sources;
 use crate::stages::source::CalibrationSource;
 
 /// What each model predicts, with each set of parameters, for every method that it knows at every
@@ -26,7 +26,7 @@ pub fn predicted_times(
     models: &[Model],
 ) -> Result<Vec<PredictedTime>> {
     let mut times = Vec::new();
-    for (suffix, source) in sets(source) {
+    for (suffix, source) in parameter_sources(source) {
         for &model in models.iter().filter(|model| source.holds(**model)) {
             let predictor = source.predictor(model)?;
             for point in samples.points() {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use records::{Collective, Layout, Method, Point};
-use verification::selection::Choice;
+use verification::selection::TimedChoice;
 
 use super::TuningState;
 use crate::constants::constants;
@@ -12,7 +12,7 @@ impl TuningState {
     /// What to load at the points at which the default was not seen, between sizes at which it was,
     /// ascending: what is decided for by what is believed there, among the methods that can be had and
     /// were seen at other sizes of the same layout, unless one that was not seen is surely faster.
-    pub fn choices_between(&self, among: &dyn Fn(Point, &Method) -> bool) -> Vec<Choice> {
+    pub fn choices_between(&self, among: &dyn Fn(Point, &Method) -> bool) -> Vec<TimedChoice> {
         let mut ranges: BTreeMap<(Collective, Layout), (u64, u64)> = BTreeMap::new();
         for (Point { collective, layout, bytes }, ..) in self.to_load(&|_, _| false) {
             let range = ranges.entry((collective, layout)).or_insert((bytes, bytes));
@@ -54,11 +54,11 @@ impl TuningState {
         point: Point,
         candidates: &[(usize, usize)],
         unseen: &[(usize, usize)],
-    ) -> Option<Choice> {
+    ) -> Option<TimedChoice> {
         let default = self.default(candidates)?;
         let of_seen = self.decided(candidates);
         let decided = self.surely_faster(of_seen, unseen).unwrap_or(of_seen);
-        Some(Choice {
+        Some(TimedChoice {
             point,
             method: self.method(decided).clone(),
             seconds: self.seconds(decided.0, decided.1),

@@ -11,7 +11,7 @@ use tuning::{
     JobName, WayToLoad,
     confirm::{ConfirmingTask, confirm},
 };
-use verification::selection::Choice;
+use verification::selection::TimedChoice;
 
 use crate::synthetic::{SyntheticBench, World};
 
@@ -23,8 +23,8 @@ fn points() -> impl Iterator<Item = Point> {
 }
 
 /// Ten sizes, all by one method, believed to gain a fifth.
-fn choices() -> Vec<Choice> {
-    let choice = |point| Choice {
+fn choices() -> Vec<TimedChoice> {
+    let choice = |point| TimedChoice {
         point,
         method: "native:openmpi:binomial".parse().unwrap(),
         seconds: 1.6e-3,

@@ -1,7 +1,7 @@
 //! The engine on worlds whose truth is known.
 
 use records::{Method, Point, plan::Cell};
-use verification::selection::Choice;
+use verification::selection::TimedChoice;
 
 use crate::{
     synthetic::{Killed, SyntheticBench, World},
@@ -29,17 +29,17 @@ pub fn tuned(world: &World) -> Tuned {
 }
 
 /// How much longer each choice takes than the best, relatively, where it is loaded.
-pub fn penalties(world: &World, choices: &[Choice]) -> Vec<f64> {
-    let penalty = |choice: &Choice| {
+pub fn penalties(world: &World, choices: &[TimedChoice]) -> Vec<f64> {
+    let penalty = |choice: &TimedChoice| {
         world.loaded_seconds(choice.point, &choice.method) / world.best_seconds(choice.point) - 1.0
     };
     choices.iter().map(penalty).collect()
 }
 
 /// How many times as long as the default each replaced point takes.
-fn slowdowns(world: &World, choices: &[Choice]) -> Vec<(Point, f64)> {
+fn slowdowns(world: &World, choices: &[TimedChoice]) -> Vec<(Point, f64)> {
     let replaced = choices.iter().filter(|choice| choice.method != Method::Default);
-    let slowdown = |choice: &Choice| {
+    let slowdown = |choice: &TimedChoice| {
         let of = |method| world.loaded_seconds(choice.point, method);
         (choice.point, of(&choice.method) / of(&Method::Default))
     };
@@ -77,7 +77,7 @@ fn what_is_loaded_is_nearly_the_best() {
 #[test]
 fn what_is_slower_when_loaded_is_not_exported() {
     let loaded = |method: &Method| if method.to_string().contains("binomial") { 2.0 } else { 1.0 };
-    let harm = |world: &World, choices: &[Choice]| {
+    let harm = |world: &World, choices: &[TimedChoice]| {
         let all = slowdowns(world, choices);
         let harmed: Vec<_> = all.iter().copied().filter(|(_, slower)| *slower > 1.05).collect();
         (all.len(), harmed)

@@ -29,7 +29,7 @@ use tuning::{
 };
 use verification::{
     samples::{MethodTimes, Samples},
-    selection::Choice,
+    selection::TimedChoice,
 };
 
 use crate::tuned::{Tuned, TuningTask, mean_and_95th, tune};
@@ -137,7 +137,7 @@ impl Reference {
 
     /// What is fastest, if by more than `tune` takes for a gain, by every second of the visits
     /// that may be seen.
-    pub fn quarter(&self, quarter: usize) -> Vec<Choice> {
+    pub fn quarter(&self, quarter: usize) -> Vec<TimedChoice> {
         let visits = self.drawn_from.iter().flat_map(|((_, method), visits)| {
             let of_quarter = visits.iter().skip(quarter).step_by(2);
             of_quarter.flatten().map(|row| CollectiveCall { method: method.clone(), ..row.clone() })
@@ -151,21 +151,21 @@ impl Reference {
                 true => best.clone(),
                 false => Method::Default,
             };
-            Some(Choice { point, method, seconds, default_seconds })
+            Some(TimedChoice { point, method, seconds, default_seconds })
         };
         samples.points().filter_map(choice).collect()
     }
 
     /// Mean and 95th percentile of what following the choices costs against the method that is best
     /// by what a tuning may see, both timed by what it may not.
-    pub fn penalty(&self, choices: &[Choice], sizes: Range<u64>) -> (f64, f64) {
-        let penalty = |choice: &Choice| {
+    pub fn penalty(&self, choices: &[TimedChoice], sizes: Range<u64>) -> (f64, f64) {
+        let penalty = |choice: &TimedChoice| {
             let (best, _) = self.seen.least(choice.point, MethodTimes::midmean).unwrap();
             let seconds =
                 |method| self.judging.get(choice.point, method).unwrap().midmean().unwrap();
             seconds(&choice.method) / seconds(best) - 1.0
         };
-        let counts = |choice: &&Choice| sizes.contains(&choice.point.bytes);
+        let counts = |choice: &&TimedChoice| sizes.contains(&choice.point.bytes);
         mean_and_95th(&choices.iter().filter(counts).map(penalty).collect::<Vec<_>>())
     }
 }

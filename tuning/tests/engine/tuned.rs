@@ -11,7 +11,7 @@ use tuning::{
     plan::Expectation,
     state::TuningState,
 };
-use verification::selection::Choice;
+use verification::selection::TimedChoice;
 
 /// What is to be tuned, and in which time.
 pub struct TuningTask<'a> {
@@ -34,7 +34,7 @@ pub struct Tuned {
 
 impl Tuned {
     /// What measuring chose.
-    pub fn chosen(&self) -> Vec<Choice> {
+    pub fn chosen(&self) -> Vec<TimedChoice> {
         self.known.choices()
     }
 }

@@ -85,7 +85,7 @@ impl<'a> EachByChildren<'a> {
         EachByChildren { costs, network, known: [f64::NAN; MOST_CHILDREN] }
     }
 
-    pub fn of(&mut self, children: u32) -> f64 {
+    pub fn seconds(&mut self, children: u32) -> f64 {
         let Some(known) = self.known.get_mut(children as usize) else {
             return self.costs.each(self.network, children);
         };

@@ -174,7 +174,7 @@ fn subtrees(ranks: u32, radix: u32) -> Vec<u32> {
 struct KnownTimes(Vec<(u32, f64)>);
 
 impl KnownTimes {
-    fn of(&mut self, ranks: u32, find: impl FnOnce(&mut Self) -> f64) -> f64 {
+    fn find_or(&mut self, ranks: u32, find: impl FnOnce(&mut Self) -> f64) -> f64 {
         if ranks <= 1 {
             return 0.0;
         }
@@ -190,7 +190,7 @@ impl KnownTimes {
 /// Down a k-nomial tree, the largest subtree's blocks first.
 pub(super) fn scatter_k_nomial(network: &Network, shape: &CallShape, _: Forms) -> f64 {
     fn down(network: &Network, shape: &CallShape, ranks: u32, known: &mut KnownTimes) -> f64 {
-        known.of(ranks, |known| {
+        known.find_or(ranks, |known| {
             let children = subtrees(ranks, radix(shape));
             let (mut start, mut longest) = (0.0_f64, 0.0_f64);
             for &number in children.iter().rev() {
@@ -208,7 +208,7 @@ pub(super) fn scatter_k_nomial(network: &Network, shape: &CallShape, _: Forms) -
 /// Up a k-nomial tree, the smallest subtree first; messages pass the port as they come.
 pub(super) fn gather_k_nomial(network: &Network, shape: &CallShape, _: Forms) -> f64 {
     fn up(network: &Network, shape: &CallShape, ranks: u32, known: &mut KnownTimes) -> f64 {
-        known.of(ranks, |known| {
+        known.find_or(ranks, |known| {
             let child = |number: u32| {
                 let costs = RefinedCosts::from_network(network, f64::from(number) * shape.bytes());
                 // Nothing is combined.

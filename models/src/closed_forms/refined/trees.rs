@@ -329,7 +329,7 @@ fn nomial_fill(costs: &RefinedCosts, network: &Network, ranks: u32, radix: u32) 
     let mut each = EachByChildren::new(costs, network);
     let mut whole = [0.0_f64; 32];
     for levels in 1..=below {
-        let each = each.of(levels * (radix - 1));
+        let each = each.seconds(levels * (radix - 1));
         let last = |level: u32| f64::from((radix - 1) * (levels - level) - 1);
         let way = |level: u32| last(level) * each + costs.message + whole[level as usize];
         whole[levels as usize] = (0..levels).map(way).fold(0.0, f64::max);
@@ -337,7 +337,7 @@ fn nomial_fill(costs: &RefinedCosts, network: &Network, ranks: u32, radix: u32) 
     let (mut ranks, mut before, mut longest) = (ranks, 0.0_f64, 0.0_f64);
     while ranks > 1 {
         let (below, weight, top) = top_level(ranks, radix);
-        let each = each.of(top + below * (radix - 1));
+        let each = each.seconds(top + below * (radix - 1));
         let way = |last: u32, level: u32| {
             before + f64::from(last) * each + costs.message + whole[level as usize]
         };

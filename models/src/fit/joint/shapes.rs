@@ -8,7 +8,7 @@ use records::{Algorithm, Collective, Layout, Method, Point};
 
 use crate::{
     parameters::{Combining, LogGp, Network, PointToPointParameters},
-    simulated::{LevelledNetwork, Run, RunLevels},
+    simulated::{CallLevels, LevelledNetwork, SimulatedCall},
 };
 
 /// The size at which the time per byte of an algorithm without segments is looked at.
@@ -32,7 +32,7 @@ pub(super) struct Shapes {
 
 impl Shapes {
     /// The shape of a call; none where no schedule of the method is known or it is too long.
-    pub(super) fn of(&self, point: Point, method: &Method) -> Option<Shape> {
+    pub(super) fn look_up(&self, point: Point, method: &Method) -> Option<Shape> {
         let algorithm = algorithm(point.collective, method)?;
         let segment = method.segment_bytes();
         let Point { collective, layout, bytes } = point;
@@ -71,11 +71,11 @@ fn shape(
     bytes: u64,
     segment_bytes: u64,
 ) -> Option<Shape> {
-    let levels = RunLevels {
+    let levels = CallLevels {
         layout: Some(layout).filter(|layout| !layout.is_flat()),
-        ..RunLevels::default()
+        ..CallLevels::default()
     };
-    let run = Run {
+    let run = SimulatedCall {
         entry: schedules::find_named(collective, algorithm.name()).ok()?,
         procs: layout.procs(),
         root: 0,

@@ -25,7 +25,7 @@ fn made(seed: u128, combining: f64) -> Vec<CollectiveTime> {
                 for job in 0..3 {
                     let point = Point::flat(collective, procs, bytes);
                     let method = method(name);
-                    let shape = shapes.of(point, &method).unwrap();
+                    let shape = shapes.look_up(point, &method).unwrap();
                     let error: f64 = noise.sample(&mut random);
                     let seconds = factor * shape.dot(&truth) * error.exp();
                     times.push(CollectiveTime { point, method, seconds, job });
@@ -93,7 +93,7 @@ fn levels_are_told_apart() {
         for layout in ["8x1", "4x4", "8x4"] {
             for bytes in [64, 4096, 262_144, 4 << 20] {
                 let point = Point { collective, layout: layout.parse().unwrap(), bytes };
-                let seconds = shapes.of(point, &method(name)).unwrap().dot(&truth);
+                let seconds = shapes.look_up(point, &method(name)).unwrap().dot(&truth);
                 times.push(CollectiveTime { point, method: method(name), seconds, job: 0 });
             }
         }

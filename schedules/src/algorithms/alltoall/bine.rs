@@ -77,7 +77,7 @@ impl BinePlan {
         BinePlan { ranks, first, steps, sources }
     }
 
-    fn of(ranks: u32) -> Rc<BinePlan> {
+    fn kept(ranks: u32) -> Rc<BinePlan> {
         KEPT.with_borrow_mut(|kept| {
             if let Some(plan) = kept.iter().find(|plan| plan.ranks == ranks) {
                 return Rc::clone(plan);
@@ -189,7 +189,7 @@ impl Program for BineAlltoall {
     }
 
     fn round(&self, call: &Call<'_>, index: u64, out: &mut Round) {
-        let plan = BinePlan::of(self.ranks);
+        let plan = BinePlan::kept(self.ranks);
         let one = |place| BlockPiece { place, number: 1 };
         let at = (index.saturating_sub(1) / 2) as u32;
         if index == 0 {
@@ -218,6 +218,6 @@ impl Program for BineAlltoall {
     }
 
     fn temporary(&self, _call: &Call<'_>, _scratch: &mut Round) -> u64 {
-        (2 * u64::from(self.ranks) + u64::from(BinePlan::of(self.ranks).most())) * self.count
+        (2 * u64::from(self.ranks) + u64::from(BinePlan::kept(self.ranks).most())) * self.count
     }
 }

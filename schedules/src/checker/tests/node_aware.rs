@@ -195,10 +195,10 @@ fn little_goes_between_nodes() {
         let (mut leave, mut enter) = ([0; 4], [0; 4]);
         let observe = |activity: Activity| {
             if let ActivityKind::Send { to } = activity.kind
-                && nodes.of(to) != nodes.of(activity.rank)
+                && nodes.node_of(to) != nodes.node_of(activity.rank)
             {
-                leave[nodes.of(activity.rank) as usize] += activity.bytes;
-                enter[nodes.of(to) as usize] += activity.bytes;
+                leave[nodes.node_of(activity.rank) as usize] += activity.bytes;
+                enter[nodes.node_of(to) as usize] += activity.bytes;
             }
         };
         simulate_observed(entry, &call, &costs, Options::default(), observe).unwrap();

@@ -190,10 +190,10 @@ proptest! {
             let shared = costs(&nodes, &ROUND);
             let observe = |activity: Activity| {
                 if let ActivityKind::Send { to } = activity.kind
-                    && nodes.of(to) != nodes.of(activity.rank)
+                    && nodes.node_of(to) != nodes.node_of(activity.rank)
                 {
-                    leave[nodes.of(activity.rank) as usize] += ROUND.gap(activity.bytes, 1);
-                    enter[nodes.of(to) as usize] += ROUND.gap(activity.bytes, 1);
+                    leave[nodes.node_of(activity.rank) as usize] += ROUND.gap(activity.bytes, 1);
+                    enter[nodes.node_of(to) as usize] += ROUND.gap(activity.bytes, 1);
                 }
             };
             let outcome = simulate_observed(entry, &call, &shared, Options::default(), observe).unwrap();

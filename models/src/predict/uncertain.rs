@@ -13,7 +13,7 @@ use crate::{
 
 /// Parameters, and the same at the ends of their intervals.
 #[derive(Debug, Clone)]
-pub(crate) struct Set {
+pub(crate) struct UncertainNetwork {
     pub(crate) network: Network,
     /// Per uncertain parameter, the network with it at either end of its interval.
     pub(super) ends: Vec<[Network; 2]>,
@@ -28,12 +28,12 @@ pub(crate) struct Set {
     /// Tells it from others, whose errors are independent of its own.
     pub(super) number: usize,
     /// What is known of nodes that hold several ranks, where these are to be simulated.
-    pub(crate) levels: Option<SetOfLevels>,
+    pub(crate) levels: Option<UncertainLevels>,
 }
 
 /// Parameters of both levels.
 #[derive(Debug, Clone)]
-pub(crate) struct SetOfLevels {
+pub(crate) struct UncertainLevels {
     pub(crate) network: LevelledNetwork,
     /// Per uncertain parameter of a level, the networks with it at either end of its interval.
     pub(crate) ends: Vec<[LevelledNetwork; 2]>,
@@ -42,18 +42,27 @@ pub(crate) struct SetOfLevels {
 /// Relatively; by far more than what two ways of adding up the same times differ by.
 const MORE_THAN_ROUNDING: f64 = 1e-9;
 
-impl Set {
+impl UncertainNetwork {
     fn new(network: Network, ends: Vec<[Network; 2]>, number: usize) -> Self {
         let least = network.least(&ends.iter().flatten().collect::<Vec<_>>());
         let [shrinking, least_shrinking] = [&network, &least].map(Network::shrinking_per_byte);
         let (rising, levels) = (network.least(&[]), None);
-        Set { network, ends, rising, least, shrinking, least_shrinking, number, levels }
+        UncertainNetwork {
+            network,
+            ends,
+            rising,
+            least,
+            shrinking,
+            least_shrinking,
+            number,
+            levels,
+        }
     }
 
     /// Without intervals.
     fn changed(&mut self, change: impl Fn(&mut Network)) {
         change(&mut self.network);
-        *self = Set::new(self.network.clone(), Vec::new(), self.number);
+        *self = UncertainNetwork::new(self.network.clone(), Vec::new(), self.number);
     }
 
     /// By how much of itself a time may fall, and rise, over all parameters' intervals.
@@ -63,7 +72,7 @@ impl Set {
                 let relative = |end: &Network| end.relative_to(&self.network);
                 self.ends.iter().map(|ends| ends.each_ref().map(relative)).collect()
             }
-            Some(SetOfLevels { network, ends }) => {
+            Some(UncertainLevels { network, ends }) => {
                 let relative = |end: &LevelledNetwork| end.relative_to(network);
                 ends.iter().map(|ends| ends.each_ref().map(relative)).collect()
             }
@@ -79,20 +88,20 @@ impl Set {
 
 /// All parameters of a predictor.
 #[derive(Debug, Clone)]
-pub(crate) enum Sets {
+pub(crate) enum PredictorParameters {
     /// The same for all methods.
-    Common(Box<Set>),
+    Common(Box<UncertainNetwork>),
     /// For each algorithm its own; the methods have no segments.
-    ByMethod(Vec<(Collective, Method, Set)>),
+    ByMethod(Vec<(Collective, Method, UncertainNetwork)>),
 }
 
-impl Sets {
+impl PredictorParameters {
     /// # Errors
     /// As [`Network::new`].
     pub(super) fn common(model: Model, parameters: &Parameters) -> Result<Self, ParametersError> {
         let network = Network::new(model, parameters)?;
         let ends = Network::ends(model, parameters)?;
-        Ok(Sets::Common(Box::new(Set::new(network, ends, 0))))
+        Ok(PredictorParameters::Common(Box::new(UncertainNetwork::new(network, ends, 0))))
     }
 
     /// The parameters are those of [`LevelledNetwork::new`]. The port's own error is not among the ends.
@@ -120,9 +129,12 @@ impl Sets {
             let of_inside = Network::ends(model, inside_parameters(level, fitted))?;
             ends.extend(of_inside.into_iter().map(|ends| ends.map(at_end)));
         }
-        let (between, levels) = (network.between.clone(), SetOfLevels { network, ends });
-        let set = Set { levels: Some(levels), ..Set::new(between, ends_between, 0) };
-        Ok(Sets::Common(Box::new(set)))
+        let (between, levels) = (network.between.clone(), UncertainLevels { network, ends });
+        let set = UncertainNetwork {
+            levels: Some(levels),
+            ..UncertainNetwork::new(between, ends_between, 0)
+        };
+        Ok(PredictorParameters::Common(Box::new(set)))
     }
 
     /// Of the model's constants; combining is as measured, and its error no matter beside theirs.
@@ -146,17 +158,21 @@ impl Sets {
             };
             let alphas = [End::Low, End::High].map(|end| network([Some(end), None]));
             let betas = [End::Low, End::High].map(|end| network([None, Some(end)]));
-            let set = Set::new(network([None, None]), vec![alphas, betas], number);
+            let set = UncertainNetwork::new(network([None, None]), vec![alphas, betas], number);
             (fit.collective, fit.method.clone(), set)
         };
-        Ok(Sets::ByMethod(of_model.enumerate().map(set).collect()))
+        Ok(PredictorParameters::ByMethod(of_model.enumerate().map(set).collect()))
     }
 
     /// The set of a method; none where it has no constants.
-    pub(super) fn find(&self, collective: Collective, method: &Method) -> Option<&Set> {
+    pub(super) fn find(
+        &self,
+        collective: Collective,
+        method: &Method,
+    ) -> Option<&UncertainNetwork> {
         match self {
-            Sets::Common(set) => Some(set),
-            Sets::ByMethod(sets) => {
+            PredictorParameters::Common(set) => Some(set),
+            PredictorParameters::ByMethod(sets) => {
                 let wanted = method.clone().with_segment(0);
                 let found = sets.iter().find(|(of, one, _)| *of == collective && *one == wanted);
                 found.map(|(_, _, set)| set)
@@ -164,19 +180,20 @@ impl Sets {
         }
     }
 
-    pub(super) fn all(&self) -> Box<dyn Iterator<Item = &Set> + '_> {
+    pub(super) fn all(&self) -> Box<dyn Iterator<Item = &UncertainNetwork> + '_> {
         match self {
-            Sets::Common(set) => Box::new(std::iter::once(&**set)),
-            Sets::ByMethod(sets) => Box::new(sets.iter().map(|(_, _, set)| set)),
+            PredictorParameters::Common(set) => Box::new(std::iter::once(&**set)),
+            PredictorParameters::ByMethod(sets) => Box::new(sets.iter().map(|(_, _, set)| set)),
         }
     }
 
     /// (1 + S) / (1 - R), see [`Predictor::tie_limit`](super::Predictor); 1, but for rounding,
     /// where no parameter has an interval.
     pub(super) fn tie_factor(&self) -> f64 {
-        let [below, above] = self.all().map(Set::deviations).fold([0.0; 2], |most, of_set| {
-            [f64::max(most[0], of_set[0]), f64::max(most[1], of_set[1])]
-        });
+        let [below, above] =
+            self.all().map(UncertainNetwork::deviations).fold([0.0; 2], |most, of_set| {
+                [f64::max(most[0], of_set[0]), f64::max(most[1], of_set[1])]
+            });
         let factor = if below < 1.0 { (1.0 + above) / (1.0 - below) } else { f64::INFINITY };
         factor * (1.0 + MORE_THAN_ROUNDING)
     }
@@ -184,8 +201,10 @@ impl Sets {
     /// The same with every network changed, without intervals.
     pub(super) fn changed(mut self, change: impl Fn(&mut Network)) -> Self {
         match &mut self {
-            Sets::Common(set) => set.changed(change),
-            Sets::ByMethod(sets) => sets.iter_mut().for_each(|(_, _, set)| set.changed(&change)),
+            PredictorParameters::Common(set) => set.changed(change),
+            PredictorParameters::ByMethod(sets) => {
+                sets.iter_mut().for_each(|(_, _, set)| set.changed(&change))
+            }
         }
         self
     }
