@@ -48,7 +48,10 @@ fn broken_files_are_named_with_line_and_field() {
             ": is a measurements record; expected colibri/calibration/1",
         ),
         ("{\"schema\": \"colibri/calibration/1\",\n \"source\": 7}", "line 2, field source"),
-        ("{\"schema\": \"colibri/calibration/1\", 3}", "line 1: key must be a string"),
+        (
+            "{\"schema\": \"colibri/calibration/1\", 3}",
+            "line 1: is not valid JSON: key must be a string",
+        ),
         ("", ": is empty; expected colibri/calibration/1"),
     ] {
         fs::write(&path, text).unwrap();

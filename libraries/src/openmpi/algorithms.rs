@@ -28,7 +28,7 @@ pub const fn id(collective: Collective) -> Option<u32> {
         Collective::ReduceScatterBlock => 13,
         Collective::Scan => 14,
         Collective::Scatter => 15,
-        Collective::Gatherv | Collective::Scatterv => return None,
+        _ => return None,
     })
 }
 
@@ -170,7 +170,7 @@ pub const fn algorithms(collective: Collective) -> &'static [OpenMpiAlgorithm] {
         Collective::ReduceScatterBlock => REDUCE_SCATTER_BLOCK,
         Collective::Scan => SCAN,
         Collective::Scatter => SCATTER,
-        Collective::Gatherv | Collective::Scatterv => &[],
+        _ => &[],
     }
 }
 
