@@ -21,7 +21,7 @@ use crate::{
 
 pub use error::PredictError;
 pub use spread::Prediction;
-use uncertain::PredictorParameters;
+use uncertain::ModelParameters;
 pub(crate) use {
     cost_source::{CostSource, Evaluation, check},
     spread::{Spread, equal},
@@ -33,7 +33,7 @@ pub(crate) use {
 pub struct Predictor {
     model: Model,
     forms: Forms,
-    parameters: PredictorParameters,
+    parameters: ModelParameters,
     reach: Reach,
     /// See [`Predictor::tie_limit`].
     tie_factor: f64,
@@ -97,21 +97,13 @@ impl Predictor {
         forms: Forms,
         parameters: &Parameters,
     ) -> Result<Self, ParametersError> {
-        Ok(Self::from_parameters(model, forms, PredictorParameters::common(model, parameters)?))
+        Ok(Self::from_parameters(model, forms, ModelParameters::common(model, parameters)?))
     }
 
-    fn from_parameters(model: Model, forms: Forms, parameters: PredictorParameters) -> Self {
+    fn from_parameters(model: Model, forms: Forms, parameters: ModelParameters) -> Self {
         let tie_factor = parameters.tie_factor();
-        let root = Root::default();
-        Predictor {
-            model,
-            forms,
-            parameters,
-            reach: Reach::default(),
-            tie_factor,
-            root,
-            nodes: None,
-        }
+        let (reach, root) = (Reach::default(), Root::default());
+        Predictor { model, forms, parameters, reach, tie_factor, root, nodes: None }
     }
 
     /// By constants of its own for each algorithm, under the corrected forms; combining costs what
@@ -125,7 +117,7 @@ impl Predictor {
         fits: &[AlgorithmFit],
         measured: &Parameters,
     ) -> Result<Self, ParametersError> {
-        let parameters = PredictorParameters::by_method(model, fits, measured)?;
+        let parameters = ModelParameters::by_method(model, fits, measured)?;
         Ok(Self::from_parameters(model, Forms::Corrected, parameters))
     }
 
@@ -354,11 +346,9 @@ impl Predictor {
 
     /// The constants of a method, where each has its own.
     pub(crate) fn constants(&self, collective: Collective, method: &Method) -> Option<Hockney> {
-        match (
-            &self.parameters,
-            self.parameters.find(collective, method).map(|set| &set.network.model),
-        ) {
-            (PredictorParameters::ByMethod(_), Some(PointToPointParameters::Hockney(hockney))) => {
+        let found = self.parameters.find(collective, method).map(|set| &set.network.model);
+        match (&self.parameters, found) {
+            (ModelParameters::ByMethod(_), Some(PointToPointParameters::Hockney(hockney))) => {
                 Some(*hockney)
             }
             _ => None,
@@ -368,21 +358,21 @@ impl Predictor {
     /// The network that all methods are predicted on; none where each has constants of its own.
     pub fn network(&self) -> Option<&Network> {
         match &self.parameters {
-            PredictorParameters::Common(set) => Some(&set.network),
-            PredictorParameters::ByMethod(_) => None,
+            ModelParameters::Common(set) => Some(&set.network),
+            ModelParameters::ByMethod(_) => None,
         }
     }
 
     /// Whether each algorithm has constants of its own.
     pub fn is_by_method(&self) -> bool {
-        matches!(self.parameters, PredictorParameters::ByMethod(_))
+        matches!(self.parameters, ModelParameters::ByMethod(_))
     }
 
     /// In which ways an algorithm can be carried out, as far as predictions differ, without
     /// segments: as ours, which stands for all, where the parameters are the same for all; else
     /// as the library's and as ours, if they have constants.
     pub fn methods(&self, collective: Collective, algorithm: Algorithm) -> Vec<Method> {
-        let PredictorParameters::ByMethod(sets) = &self.parameters else {
+        let ModelParameters::ByMethod(sets) = &self.parameters else {
             let plain = Method::Own { algorithm, segment_bytes: 0 };
             let others = match self.model.evaluator().follows_schedules() {
                 true => fan_outs(collective, algorithm),

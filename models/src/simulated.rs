@@ -53,7 +53,7 @@ pub enum TooLong {
 
 /// A call gives no outcome.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum CallSimulationError {
+pub enum SimulateError {
     /// The simulator gives none.
     #[error(transparent)]
     Simulation(#[from] SimulationError),
@@ -62,9 +62,9 @@ pub enum CallSimulationError {
     TooLong(#[from] TooLong),
 }
 
-impl From<CallError> for CallSimulationError {
+impl From<CallError> for SimulateError {
     fn from(error: CallError) -> Self {
-        CallSimulationError::Simulation(error.into())
+        SimulateError::Simulation(error.into())
     }
 }
 
@@ -283,7 +283,7 @@ impl SimulatedCall {
         network: &Network,
         options: Options,
         observe: Option<&mut dyn FnMut(Activity)>,
-    ) -> Result<Outcome, CallSimulationError> {
+    ) -> Result<Outcome, SimulateError> {
         let tables = self.tables();
         self.simulate_call(simulator, &self.call(&tables), network, options, observe)
     }
@@ -299,7 +299,7 @@ impl SimulatedCall {
         network: &LevelledNetwork,
         options: Options,
         observe: Option<&mut dyn FnMut(Activity)>,
-    ) -> Result<Outcome, CallSimulationError> {
+    ) -> Result<Outcome, SimulateError> {
         let tables = self.tables();
         let call = self.call(&tables);
         match &tables.nodes {
@@ -317,7 +317,7 @@ impl SimulatedCall {
         network: &impl LevelledCosts,
         options: Options,
         observe: Option<&mut dyn FnMut(Activity)>,
-    ) -> Result<Outcome, CallSimulationError> {
+    ) -> Result<Outcome, SimulateError> {
         self.entry.check_everywhere(call)?;
         let long = self.length(call, 1)?;
         if let (None, None) = (long, &observe) {
@@ -336,7 +336,7 @@ impl SimulatedCall {
     ///
     /// # Errors
     /// As [`SimulatedCall::simulate`].
-    pub fn seconds(&self, network: &Network) -> Result<f64, CallSimulationError> {
+    pub fn seconds(&self, network: &Network) -> Result<f64, SimulateError> {
         let options = Options { element_bytes: self.element_bytes(), ..Options::default() };
         let mut simulator = simulator::Simulator::new();
         Ok(self.simulate(&mut simulator, network, options, None)?.seconds)
@@ -347,10 +347,7 @@ impl SimulatedCall {
     ///
     /// # Errors
     /// As [`SimulatedCall::simulate`], of all of them together.
-    pub fn seconds_with_each(
-        &self,
-        networks: &[&Network],
-    ) -> Result<Vec<f64>, CallSimulationError> {
+    pub fn seconds_with_each(&self, networks: &[&Network]) -> Result<Vec<f64>, SimulateError> {
         self.with_each(&self.tables(), networks)
     }
 
@@ -361,7 +358,7 @@ impl SimulatedCall {
     pub fn seconds_on_levels(
         &self,
         networks: &[&LevelledNetwork],
-    ) -> Result<Vec<f64>, CallSimulationError> {
+    ) -> Result<Vec<f64>, SimulateError> {
         let tables = self.tables();
         match &tables.nodes {
             Some(nodes) => {
@@ -379,7 +376,7 @@ impl SimulatedCall {
         &self,
         tables: &CallTables,
         networks: &[&impl LevelledCosts],
-    ) -> Result<Vec<f64>, CallSimulationError> {
+    ) -> Result<Vec<f64>, SimulateError> {
         let options = Options { element_bytes: self.element_bytes(), ..Options::default() };
         let call = self.call(tables);
         self.entry.check_everywhere(&call)?;

@@ -3,7 +3,7 @@
 use records::{Algorithm, Collective, Layout, Method, NodeAware, Point, TreePace};
 use schedules::{Entry, find_node_aware};
 
-use super::{PredictError, Predictor, PredictorParameters, UncertainNetwork};
+use super::{ModelParameters, PredictError, Predictor, UncertainNetwork};
 use crate::{
     Evaluator, Forms,
     closed_forms::{CallShape, ClosedForm, algorithms, form, is_candidate, refined},
@@ -201,8 +201,8 @@ impl Predictor {
     #[inline]
     pub(crate) fn levels(&self) -> Option<&LevelledNetwork> {
         match &self.parameters {
-            PredictorParameters::Common(set) => set.levels.as_ref().map(|levels| &levels.network),
-            PredictorParameters::ByMethod(_) => None,
+            ModelParameters::Common(set) => set.levels.as_ref().map(|levels| &levels.network),
+            ModelParameters::ByMethod(_) => None,
         }
     }
 
@@ -308,7 +308,7 @@ impl Predictor {
         algorithm: Algorithm,
         segment_bytes: u64,
     ) -> Option<(&'static ClosedForm, &Network, CallShape)> {
-        let PredictorParameters::Common(set) = &self.parameters else { return None };
+        let ModelParameters::Common(set) = &self.parameters else { return None };
         let Point { collective, layout, bytes } = point;
         let has_nodes = self.nodes.is_some() && !layout.is_flat();
         if has_nodes || self.follows_schedules() || check(point).is_err() {

@@ -3,7 +3,7 @@ use schedules::CallError;
 
 use crate::{
     closed_forms::{COLLECTIVES, algorithms},
-    simulated::CallSimulationError,
+    simulated::SimulateError,
 };
 
 /// No time can be predicted.
@@ -61,7 +61,7 @@ pub enum PredictError {
     Call(#[from] CallError),
     /// The simulator gives no time.
     #[error(transparent)]
-    Simulation(#[from] CallSimulationError),
+    Simulation(#[from] SimulateError),
     /// No process.
     #[error("0 processes; a communicator has at least 1")]
     Procs,

@@ -7,7 +7,7 @@ use records::{
     calibration::{InsideNode, Parameters},
 };
 
-use super::{CostSource, NodePredictors, PredictError, Predictor, PredictorParameters};
+use super::{CostSource, ModelParameters, NodePredictors, PredictError, Predictor};
 use crate::{parameters::ParametersError, simulated::inside_parameters};
 
 /// More ranks take minutes to simulate, with all methods and sizes.
@@ -40,7 +40,7 @@ impl Predictor {
             several: Self::from_parameters(
                 model,
                 forms,
-                PredictorParameters::on_levels(model, between, inside, fitted)?,
+                ModelParameters::on_levels(model, between, inside, fitted)?,
             ),
         };
         Ok(Predictor { nodes: Some(Arc::new(nodes)), ..self }.told_to_nodes())

@@ -88,20 +88,20 @@ impl UncertainNetwork {
 
 /// All parameters of a predictor.
 #[derive(Debug, Clone)]
-pub(crate) enum PredictorParameters {
+pub(crate) enum ModelParameters {
     /// The same for all methods.
     Common(Box<UncertainNetwork>),
     /// For each algorithm its own; the methods have no segments.
     ByMethod(Vec<(Collective, Method, UncertainNetwork)>),
 }
 
-impl PredictorParameters {
+impl ModelParameters {
     /// # Errors
     /// As [`Network::new`].
     pub(super) fn common(model: Model, parameters: &Parameters) -> Result<Self, ParametersError> {
         let network = Network::new(model, parameters)?;
         let ends = Network::ends(model, parameters)?;
-        Ok(PredictorParameters::Common(Box::new(UncertainNetwork::new(network, ends, 0))))
+        Ok(ModelParameters::Common(Box::new(UncertainNetwork::new(network, ends, 0))))
     }
 
     /// The parameters are those of [`LevelledNetwork::new`]. The port's own error is not among the ends.
@@ -134,7 +134,7 @@ impl PredictorParameters {
             levels: Some(levels),
             ..UncertainNetwork::new(between, ends_between, 0)
         };
-        Ok(PredictorParameters::Common(Box::new(set)))
+        Ok(ModelParameters::Common(Box::new(set)))
     }
 
     /// Of the model's constants; combining is as measured, and its error no matter beside theirs.
@@ -161,7 +161,7 @@ impl PredictorParameters {
             let set = UncertainNetwork::new(network([None, None]), vec![alphas, betas], number);
             (fit.collective, fit.method.clone(), set)
         };
-        Ok(PredictorParameters::ByMethod(of_model.enumerate().map(set).collect()))
+        Ok(ModelParameters::ByMethod(of_model.enumerate().map(set).collect()))
     }
 
     /// The set of a method; none where it has no constants.
@@ -171,8 +171,8 @@ impl PredictorParameters {
         method: &Method,
     ) -> Option<&UncertainNetwork> {
         match self {
-            PredictorParameters::Common(set) => Some(set),
-            PredictorParameters::ByMethod(sets) => {
+            ModelParameters::Common(set) => Some(set),
+            ModelParameters::ByMethod(sets) => {
                 let wanted = method.clone().with_segment(0);
                 let found = sets.iter().find(|(of, one, _)| *of == collective && *one == wanted);
                 found.map(|(_, _, set)| set)
@@ -182,8 +182,8 @@ impl PredictorParameters {
 
     pub(super) fn all(&self) -> Box<dyn Iterator<Item = &UncertainNetwork> + '_> {
         match self {
-            PredictorParameters::Common(set) => Box::new(std::iter::once(&**set)),
-            PredictorParameters::ByMethod(sets) => Box::new(sets.iter().map(|(_, _, set)| set)),
+            ModelParameters::Common(set) => Box::new(std::iter::once(&**set)),
+            ModelParameters::ByMethod(sets) => Box::new(sets.iter().map(|(_, _, set)| set)),
         }
     }
 
@@ -201,8 +201,8 @@ impl PredictorParameters {
     /// The same with every network changed, without intervals.
     pub(super) fn changed(mut self, change: impl Fn(&mut Network)) -> Self {
         match &mut self {
-            PredictorParameters::Common(set) => set.changed(change),
-            PredictorParameters::ByMethod(sets) => {
+            ModelParameters::Common(set) => set.changed(change),
+            ModelParameters::ByMethod(sets) => {
                 sets.iter_mut().for_each(|(_, _, set)| set.changed(&change))
             }
         }
